@@ -71,19 +71,11 @@ const contractFindings: FindingSource = ({ at, config, report: { drift } }) =>
     const shown = shownRows(drift, recent)
     const isQuiet = at - lastBrokenAt >= quietMs
     const severity = isQuiet || broken < minBroken ? 'notice' : severityOf(recent, mode === 'enforce')
-    const facts = {
-      direction,
-      endpoint,
-      checked,
-      broken,
-      brokenSince,
-      mode,
-      shown,
-      quietAt: isQuiet ? lastBrokenAt : null,
-    }
-    const found = { ...facts, since: brokenSince, command: commandLine('contract', 'report') }
+    const command = commandLine('contract', 'report')
+    const quietAt = isQuiet ? lastBrokenAt : null
+    const found = { direction, endpoint, checked, broken, mode, shown, quietAt, since: brokenSince, command }
     return finding('contract-broken', severity, `operations.${operation}`, found, (facts, at) => {
-      const { direction, shown, mode, checked, broken, brokenSince, quietAt } = facts
+      const { direction, shown, mode, checked, broken, since, quietAt } = facts
       const from = facts.endpoint ?? 'other endpoints'
       const isUpstreamError = shown.length > 0 && shown.every(({ rule }) => rule === upstreamError.rule)
       const broken5xx = `responses of ${from} are 5xx, which the contract does not name (add default or 5XX)`
@@ -92,7 +84,7 @@ const contractFindings: FindingSource = ({ at, config, report: { drift } }) =>
       const quiet = quietAt === null ? '' : `, none since ${formatTimeOfDay(quietAt, at)}`
       const places = isUpstreamError ? '' : `: ${placesPhrase(shown, direction)}`
       return [
-        `${formatShare(broken, checked)} of the ${isUpstreamError ? broken5xx : breaking} since ${formatTimeOfDay(brokenSince, at)}${instead} (${broken} of ${checked} in the last 5 minutes${quiet})${places}`,
+        `${formatShare(broken, checked)} of the ${isUpstreamError ? broken5xx : breaking} since ${formatTimeOfDay(since, at)}${instead} (${broken} of ${checked} in the last 5 minutes${quiet})${places}`,
       ]
     })
   })

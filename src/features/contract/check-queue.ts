@@ -1,24 +1,6 @@
 import { now } from '../../core/lib/clock.ts'
 import { FairQuota, usualBodyBytes } from '../../core/lib/fair-quota.ts'
 
-/** Runs the checks of report mode after the bytes of their messages were sent on. */
-export class CheckQueue {
-  /** Separate quotas for their bytes: slow uploads must not leave responses without room. */
-  readonly requests = new FairQuota(usualBodyBytes)
-  readonly responses = new FairQuota(usualBodyBytes)
-  readonly #work: DeferredWork
-
-  /** `onError` is called when a check throws, at most once a second. */
-  constructor(onError: (error: unknown) => void) {
-    this.#work = new DeferredWork(onError)
-  }
-
-  /** False: too many checks wait. */
-  add(check: () => void): boolean {
-    return this.#work.add(check)
-  }
-}
-
 // A waiting check holds its message in memory.
 const maxWaiting = 10_000
 
@@ -30,6 +12,7 @@ export class DeferredWork {
   #lastErrorAt = Number.NEGATIVE_INFINITY
   readonly #onError: (error: unknown) => void
 
+  /** `onError` is called when work throws, at most once a second. */
   constructor(onError: (error: unknown) => void) {
     this.#onError = onError
   }
@@ -64,4 +47,11 @@ export class DeferredWork {
     this.#lastErrorAt = at
     this.#onError(error)
   }
+}
+
+/** Runs the checks of report mode after the bytes of their messages were sent on. */
+export class CheckQueue extends DeferredWork {
+  /** Separate quotas for their bytes: slow uploads must not leave responses without room. */
+  readonly requests = new FairQuota(usualBodyBytes)
+  readonly responses = new FairQuota(usualBodyBytes)
 }

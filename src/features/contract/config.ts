@@ -38,14 +38,12 @@ const contractFileSchema = scalar<string>(
   },
 )
 
-const modeSchema = (description: string) => choice(description, contractModes)
-
-const requestMode = modeSchema('Whether requests are checked: not at all, counted, or rejected with 400')
-const responseMode = modeSchema('Whether responses are checked: not at all, counted, or replaced by 502')
-const uncheckedMode = choice(
-  'Whether an enforced message passes that cannot be checked, or gets 413, 415 or 502',
-  uncheckedModes,
-)
+const requests = 'Whether requests are checked: not at all, counted, or rejected with 400'
+const responses = 'Whether responses are checked: not at all, counted, or replaced by 502'
+const unchecked = 'Whether an enforced message passes that cannot be checked, or gets 413, 415 or 502'
+const requestMode = choice(requests, contractModes)
+const responseMode = choice(responses, contractModes)
+const uncheckedMode = choice(unchecked, uncheckedModes)
 
 const contractSchema = optionalPolicy(
   map('What requests and responses of the nine have to look like', {
@@ -116,16 +114,15 @@ export const operationKeys: readonly OperationKey[] = [
   { key: 'contract', order: 3, get: ofOperations, post: ofOperations },
 ]
 
-export const resolveOperation: ResolveOperation = (stated, { contract }) => ({
-  contract:
-    contract === null || contract.file === null
-      ? modesWithoutContract
-      : {
-          request: stated?.contract?.request ?? contract.request,
-          response: stated?.contract?.response ?? contract.response,
-          unchecked: stated?.contract?.unchecked ?? contract.unchecked,
-        },
-})
+export const resolveOperation: ResolveOperation = (stated, { contract }) => {
+  if (contract === null || contract.file === null) return { contract: modesWithoutContract }
+  const {
+    request = contract.request,
+    response = contract.response,
+    unchecked = contract.unchecked,
+  } = stated?.contract ?? {}
+  return { contract: { request, response, unchecked } }
+}
 
 const fileOrLearning: ConfigRule = (tree) =>
   isEnabledAt(tree, ['contract']) &&
@@ -175,32 +172,29 @@ const unnamedServerErrors: WarningRule = ({ config }) => {
   )
 }
 
-const unusedModes: WarningRule = ({ parsed: { operations }, config: { compiledContract } }) =>
-  compiledContract !== null &&
+const uselessModes: WarningRule = ({ parsed: { operations }, config: { compiledContract } }) =>
   allOperations.map(
     ({ id }) =>
       operations[id]?.contract !== undefined &&
-      compiledContract.operations[id] === undefined && {
+      compiledContract?.operations[id] === undefined && {
         path: ['operations', id, 'contract'],
-        message: 'this does nothing: the contract does not have the operation',
-        expected: 'the operation in the file of the contract',
-        found: 'none',
-        hint: 'add it there, or remove this line',
+        ...(compiledContract === null ? noContract : withoutOperation),
       },
   )
 
-const uselessModes: WarningRule = ({ parsed: { operations }, config: { compiledContract } }) =>
-  compiledContract === null &&
-  allOperations.map(
-    ({ id }) =>
-      operations[id]?.contract !== undefined && {
-        path: ['operations', id, 'contract'],
-        message: 'this does nothing: there is no contract',
-        expected: 'contract: { file: contract.yaml }, or no contract here',
-        found: 'none',
-        hint: 'add contract: { file: contract.yaml } at the top of the file, or remove this line',
-      },
-  )
+const noContract = {
+  message: 'this does nothing: there is no contract',
+  expected: 'contract: { file: contract.yaml }, or no contract here',
+  found: 'none',
+  hint: 'add contract: { file: contract.yaml } at the top of the file, or remove this line',
+}
+
+const withoutOperation = {
+  message: 'this does nothing: the contract does not have the operation',
+  expected: 'the operation in the file of the contract',
+  found: 'none',
+  hint: 'add it there, or remove this line',
+}
 
 /** As when `learn` has replaced a file. */
 const enforcedWithoutFile: WarningRule = ({ config: { contract } }) =>
@@ -251,7 +245,6 @@ const createTakenFields = (config: Config, id: OperationId): ((name: string) => 
 export const warnings: readonly WarningRule[] = [
   passedUnchecked,
   unnamedServerErrors,
-  unusedModes,
   uselessModes,
   enforcedWithoutFile,
   unmeetableFields,

@@ -8,8 +8,7 @@ import {
   type UncheckedReason,
   uncheckedViolations,
 } from './check/check-message.ts'
-import type { ContractValidators } from './check/validators.ts'
-import { formatViolationPlace, maxViolations, noViolations } from './check/validators.ts'
+import { type ContractValidators, formatViolationPlace, maxViolations, noViolations } from './check/validators.ts'
 import type { CheckQueue } from './check-queue.ts'
 import type { DriftCounts } from './drift-counts.ts'
 import type { MessageDirection } from './drift-report.ts'
@@ -17,11 +16,9 @@ import type { MessageDirection } from './drift-report.ts'
 export interface ContractLayerOptions {
   readonly validators: ContractValidators
   readonly driftCounts: DriftCounts
-  /** Shared by the whole process. */
   readonly checks: CheckQueue
   /** Only the type of a larger body is checked. */
   readonly maxBytes: number
-  /** Whether enforced messages that cannot be checked are rejected. */
   readonly refusesUnchecked: boolean
   /** The share of messages that is checked in report mode: 0 to 1. */
   readonly sample: number
@@ -65,9 +62,18 @@ export const refuseUnchecked = (
   return refusesUnchecked && hasSchema && why !== null && why !== 'busy' ? [uncheckedViolations[why]] : noViolations
 }
 
-const joinViolations = (head: readonly Violation[], body: readonly Violation[]): readonly Violation[] => {
-  if (body.length === 0) return head
-  return head.length === 0 ? body : [...head, ...body].slice(0, maxViolations)
+/** Counts an enforced message, and returns why it is rejected. `found` null: the head is kept, the body unchecked. */
+export const settleEnforced = (
+  exchange: Exchange,
+  direction: MessageDirection,
+  options: ContractLayerOptions,
+  toCheck: BodyCheck,
+  found: readonly Violation[] | null,
+  why: UncheckedReason | null,
+): readonly Violation[] => {
+  const violations = found ?? refuseUnchecked(toCheck, why, options)
+  countMessage(exchange, direction, options, violations, why, true)
+  return violations
 }
 
 /** Each text once: names of the message are left out. */
@@ -93,7 +99,7 @@ export const countLater = (
     const inBody =
       isRead && isWhole && copy !== null ? checkBody(toCheck.schema, options.validators, copy.bytes) : noViolations
     copy?.free()
-    const all = joinViolations(violations, inBody ?? noViolations)
+    const all = inBody?.length ? [...violations, ...inBody].slice(0, maxViolations) : violations
     // Nothing can be said of a body that was cut off.
     if (all.length > 0 || isWhole || !isRead)
       countMessage(exchange, direction, options, all, inBody === null ? 'too-complex' : unread)

@@ -22,7 +22,6 @@ import {
 export interface ReportText<T = unknown> {
   readonly key: string
   readonly decode: Decoder<T>
-  /** Null: there is nothing to say. */
   render(value: T, at: number): string | null
 }
 
@@ -32,7 +31,6 @@ declare module '../../core/cli/built-in-command.ts' {
   }
 }
 
-/** Resolves to the exit code. */
 export const showContractReport = async ({ format, ...targetOptions }: ClientCommandOptions): Promise<number> => {
   const target = await locateGateway(targetOptions)
   const parts = await Promise.all((await commandPartLoaders.load()).map(({ loadReportText }) => loadReportText?.()))

@@ -1,5 +1,5 @@
 import { BoundedMap, RollingCounter } from '../../core/log/rolling-counter.ts'
-import { type NonEmpty, sum } from '../../core/log/sum-reports.ts'
+import { type NonEmpty, pluck, sum } from '../../core/log/sum-reports.ts'
 
 // A full table drops rows that old: a client could otherwise fill it forever.
 const staleMs = 3_600_000
@@ -87,8 +87,8 @@ export const recentRowMs = 300_000
 /** Merges the counts of one row from several processes; the other members are from the latest. */
 export const mergeRowCounts = <Row extends RowCounts<unknown>>(same: NonEmpty<Row>): Row => ({
   ...same.reduce((last, row) => (row.lastAt > last.lastAt ? row : last)),
-  count: sum(same.map(({ count }) => count)),
-  recent: sum(same.map(({ recent }) => recent)),
+  count: sum(pluck(same, 'count')),
+  recent: sum(pluck(same, 'recent')),
   firstAt: Math.min(...same.map(({ firstAt }) => firstAt)),
 })
 

@@ -26,7 +26,7 @@ import {
 export class DriftCounts {
   readonly digest: string
   readonly #since = now()
-  readonly #counts = byDirection((direction) => byOperation(({ id }) => new MessageCounts(id, direction)))
+  readonly #counts = byDirection((direction) => byOperation(({ id }) => createMessageCounts(id, direction)))
   // Separate tables: clients decide which requests come, and must not leave responses without room.
   readonly #rows = byDirection(() => new CountedRows<BrokenRule, DriftExample>(maxDriftRows / 2))
 
@@ -70,7 +70,7 @@ export class DriftCounts {
     return {
       digest: this.digest,
       since: toEpochMs(this.#since),
-      totals: counts.map(({ totals }) => totals).filter(isCounted),
+      totals: counts.map(({ totals }) => totals()).filter(isCounted),
       recent: counts.flatMap((each) => each.recent(at)),
       rows: messageDirections.flatMap((direction) => this.#rows[direction].list(at)).toSorted(worstRowFirst),
       others: sum(messageDirections.map((direction) => this.#rows[direction].others)),
@@ -83,87 +83,65 @@ const byDirection = <T>(make: (direction: MessageDirection) => T): Readonly<Reco
   response: make('response'),
 })
 
-const isCounted = ({ checked, unchecked }: DriftReport['totals'][number]): boolean =>
+const isCounted = ({ checked, unchecked }: DriftTotals): boolean =>
   checked > 0 || Object.values(unchecked).some((count) => count > 0)
 
 // Edits of the file may replace endpoints for years.
 const maxEndpoints = 32
 
-class MessageCounts {
-  readonly #key: Pick<DriftTotals, 'operation' | 'direction'>
-  readonly #counts = { checked: 0, broken: 0, rejected: 0, unchecked: { ...zeroUnchecked } }
-  readonly #byEndpoint = new BoundedMap<RecentMessages>(maxEndpoints, (each, at) => each.isIdle(at))
-  readonly #others = new RecentMessages(null)
+const createMessageCounts = (operation: OperationId, direction: MessageDirection) => {
+  const counts = { checked: 0, broken: 0, rejected: 0, unchecked: { ...zeroUnchecked } }
+  const byEndpoint = new BoundedMap<RecentMessages>(maxEndpoints, (each, at) => each.isIdle(at))
+  const others = createRecentMessages(null)
 
-  constructor(operation: OperationId, direction: MessageDirection) {
-    this.#key = { operation, direction }
-  }
-
-  countChecked(endpoint: string | null, isBroken: boolean, isRejected: boolean, at: number): void {
-    this.#counts.checked++
-    if (isBroken) this.#counts.broken++
-    if (isRejected) this.#counts.rejected++
-    this.#recentOf(endpoint, at).count(isBroken, at)
-  }
-
-  countUnchecked(why: UncheckedReason): void {
-    this.#counts.unchecked[why]++
-  }
-
-  get totals(): DriftTotals {
-    return { ...this.#key, ...this.#counts, unchecked: { ...this.#counts.unchecked } }
-  }
-
-  recent(at: number): readonly RecentDrift[] {
-    return [...this.#byEndpoint.values, this.#others]
-      .map((each) => ({ ...this.#key, ...each.report(at) }))
-      .filter(({ checked }) => checked > 0)
-  }
-
-  #recentOf(endpoint: string | null, at: number): RecentMessages {
-    if (endpoint === null) return this.#others
-    const known = this.#byEndpoint.get(endpoint)
+  const recentOf = (endpoint: string | null, at: number): RecentMessages => {
+    if (endpoint === null) return others
+    const known = byEndpoint.get(endpoint)
     if (known !== undefined) return known
-    const added = new RecentMessages(endpoint)
-    return this.#byEndpoint.add(endpoint, added, at) ? added : this.#others
+    const added = createRecentMessages(endpoint)
+    return byEndpoint.add(endpoint, added, at) ? added : others
+  }
+  return {
+    countChecked(endpoint: string | null, isBroken: boolean, isRejected: boolean, at: number): void {
+      counts.checked++
+      if (isBroken) counts.broken++
+      if (isRejected) counts.rejected++
+      recentOf(endpoint, at).count(isBroken, at)
+    },
+    countUnchecked(why: UncheckedReason): void {
+      counts.unchecked[why]++
+    },
+    totals: (): DriftTotals => ({ operation, direction, ...counts, unchecked: { ...counts.unchecked } }),
+    recent: (at: number): readonly RecentDrift[] =>
+      [...byEndpoint.values, others]
+        .map((each) => ({ operation, direction, ...each.report(at) }))
+        .filter(({ checked }) => checked > 0),
   }
 }
 
-class RecentMessages {
-  readonly #endpoint: string | null
-  readonly #checked = new RollingCounter()
-  readonly #broken = new RollingCounter()
-  #brokenSince: number | null = null
-  #lastBrokenAt: number | null = null
+type RecentMessages = ReturnType<typeof createRecentMessages>
 
-  constructor(endpoint: string | null) {
-    this.#endpoint = endpoint
-  }
+const createRecentMessages = (endpoint: string | null) => {
+  const [checked, broken] = [new RollingCounter(), new RollingCounter()]
+  let brokenSince: number | null = null
+  let lastBrokenAt: number | null = null
+  const isBroken = (at: number): boolean => lastBrokenAt !== null && at - lastBrokenAt < recentRowMs
 
-  count(isBroken: boolean, at: number): void {
-    this.#checked.count(at)
-    if (!isBroken) return
-    this.#broken.count(at)
-    if (!this.#isBroken(at)) this.#brokenSince = at
-    this.#lastBrokenAt = at
-  }
-
-  isIdle(at: number): boolean {
-    return this.#checked.countWithin(at, recentRowMs) === 0
-  }
-
-  report(at: number): Omit<RecentDrift, 'operation' | 'direction'> {
-    const isBroken = this.#isBroken(at)
-    return {
-      endpoint: this.#endpoint,
-      checked: this.#checked.countWithin(at, recentRowMs),
-      broken: this.#broken.countWithin(at, recentRowMs),
-      brokenSince: isBroken ? this.#brokenSince : null,
-      lastBrokenAt: isBroken ? this.#lastBrokenAt : null,
-    }
-  }
-
-  #isBroken(at: number): boolean {
-    return this.#lastBrokenAt !== null && at - this.#lastBrokenAt < recentRowMs
+  return {
+    count(breaks: boolean, at: number): void {
+      checked.count(at)
+      if (!breaks) return
+      broken.count(at)
+      if (!isBroken(at)) brokenSince = at
+      lastBrokenAt = at
+    },
+    isIdle: (at: number): boolean => checked.countWithin(at, recentRowMs) === 0,
+    report: (at: number): Omit<RecentDrift, 'operation' | 'direction'> => ({
+      endpoint,
+      checked: checked.countWithin(at, recentRowMs),
+      broken: broken.countWithin(at, recentRowMs),
+      brokenSince: isBroken(at) ? brokenSince : null,
+      lastBrokenAt: isBroken(at) ? lastBrokenAt : null,
+    }),
   }
 }

@@ -18,17 +18,16 @@ export interface DriftExample {
   readonly requestId: string | null
 }
 
-export interface BrokenRule extends Violation {
+interface MessageKind {
   readonly operation: OperationId
   readonly direction: MessageDirection
 }
 
+export type BrokenRule = Violation & MessageKind
+
 export type DriftRow = BrokenRule & RowCounts<DriftExample>
 
-export interface DriftTotals {
-  readonly operation: OperationId
-  readonly direction: MessageDirection
-  /** Messages that kept the contract or broke it. */
+export interface DriftTotals extends MessageKind {
   readonly checked: number
   readonly broken: number
   /** Part of `broken`. */
@@ -38,9 +37,7 @@ export interface DriftTotals {
 }
 
 /** The last five minutes; responses by endpoint. Times are milliseconds since the epoch. */
-export interface RecentDrift {
-  readonly operation: OperationId
-  readonly direction: MessageDirection
+export interface RecentDrift extends MessageKind {
   /** Null: requests, or responses of endpoints beyond the first 32. */
   readonly endpoint: string | null
   readonly checked: number
@@ -88,32 +85,21 @@ export const driftRowKey = (
   { in: place, pointer, rule }: Pick<Violation, 'in' | 'pointer' | 'rule'>,
 ): string => `${operation} ${direction} ${place} ${pointer} ${rule}`
 
-/** Ignores reports on other contracts. */
 export const mergeDriftReports = (digest: string, each: readonly DriftReport[]): DriftReport => {
   const same = each.filter((one) => one.digest === digest)
-  const rows = mergeBy(
-    same.flatMap((one) => one.rows),
-    (row) => driftRowKey(row.operation, row.direction, row),
-    mergeRowCounts,
-  )
+  const all = {
+    totals: same.flatMap(({ totals }) => totals),
+    recent: same.flatMap(({ recent }) => recent),
+    rows: same.flatMap(({ rows }) => rows),
+  }
+  const rows = mergeBy(all.rows, (row) => driftRowKey(row.operation, row.direction, row), mergeRowCounts)
+  const kindOf = ({ operation, direction }: MessageKind): string => `${operation} ${direction}`
   return {
     digest,
     since: extreme(Math.min, pluck(same, 'since')),
-    totals: mergeBy(
-      same.flatMap(({ totals }) => totals),
-      ({ operation, direction }) => `${operation} ${direction}`,
-      (all) => sumReports(all[0], all),
-    ),
-    recent: mergeBy(
-      same.flatMap(({ recent }) => recent),
-      ({ operation, direction, endpoint }) => `${operation} ${direction} ${endpoint}`,
-      mergeRecent,
-    ),
-    ...keepWorstRows(
-      rows,
-      maxDriftRows,
-      same.map(({ others }) => others),
-    ),
+    totals: mergeBy(all.totals, kindOf, (each) => sumReports(each[0], each)),
+    recent: mergeBy(all.recent, (each) => `${kindOf(each)} ${each.endpoint}`, mergeRecent),
+    ...keepWorstRows(rows, maxDriftRows, pluck(same, 'others')),
   }
 }
 
@@ -125,8 +111,8 @@ export const withoutRecentDrift = (report: DriftReport): DriftReport => ({
 
 const mergeRecent = (same: NonEmpty<RecentDrift>): RecentDrift => ({
   ...same[0],
-  checked: sum(same.map(({ checked }) => checked)),
-  broken: sum(same.map(({ broken }) => broken)),
+  checked: sum(pluck(same, 'checked')),
+  broken: sum(pluck(same, 'broken')),
   brokenSince: extreme(Math.min, pluck(same, 'brokenSince')),
   lastBrokenAt: extreme(Math.max, pluck(same, 'lastBrokenAt')),
 })

@@ -1,7 +1,4 @@
-/**
- * Tells whether a name was probably made from data: an id, a date, an address, a token, a person. Such a name is never
- * kept.
- */
+/** Tells whether a name was probably made from data: an id, a date, an address, a token, a person. It is never kept. */
 export const looksLikeData = (name: string): boolean =>
   !allowedName.test(name) ||
   // `__proto__` would be a prototype in a document, and a validator finds `toString` in every object.

@@ -7,7 +7,6 @@ import { type ContractStatus, type DriftRowView, wasChecked } from './status.ts'
 
 /** What learns a contract has to say beside it. */
 interface LearningWords {
-  /** What is said where there is neither. */
   readonly none: string
   readonly paragraph: HtmlValue
   readonly links: HtmlValue

@@ -16,10 +16,10 @@ import { noViolations } from './check/validators.ts'
 import {
   type ContractLayerOptions,
   countLater,
-  countMessage,
   describeViolations,
   isSampled,
   refuseUnchecked,
+  settleEnforced,
   whyUnchecked,
 } from './contract-options.ts'
 
@@ -48,111 +48,74 @@ export const reportRequestLayer = (contract: RequestContract, options: ContractL
   }
 }
 
-/**
- * Rejects with 415 for the type of the body, 400 for everything else. Requests that cannot be checked pass, or get 413
- * or 415. The checked bytes are forwarded unchanged.
- */
-export const enforceRequestLayer =
-  (contract: RequestContract, options: ContractLayerOptions): Layer =>
-  (next) =>
-  (exchange) => {
-    const { body, query, fields } = exchange
-    const head = checkRequestHead(contract, options.validators, { query, fields, hasBody: body.length !== 0 })
-    return body.length === null && turnsOnContent(contract, head, options)
-      ? enforceOnceBegun(exchange, contract, head, options, next)
-      : enforceHead(exchange, contract, head, options, next)
+/** Requests that cannot be checked pass, or get 413 or 415. The checked bytes are forwarded unchanged. */
+export const enforceRequestLayer = (contract: RequestContract, options: ContractLayerOptions): Layer => {
+  const { validators, checks, maxBytes } = options
+  const isRequired = contract.body?.required === true
+  const checkHead = ({ query, fields }: Exchange, hasBody: boolean): HeadCheck =>
+    checkRequestHead(contract, validators, { query, fields, hasBody })
+
+  /** Tells whether the verdict on a chunked request changes if its body is empty: an empty body needs no type. */
+  const turnsOnContent = ({ violations, body }: HeadCheck): boolean =>
+    violations.length > 0
+      ? violations.every((each) => each.in === 'content-type')
+      : (body.kind !== 'schema' && isRequired) || refuseUnchecked(body, whyUnchecked(body, null), options).length > 0
+
+  const enforceOnceBegun = async (exchange: Exchange, head: HeadCheck, next: Handler): Promise<ProxyResponse> => {
+    const { whole, stop } = await bufferRequestBody(exchange, 0, clientShare(checks.requests, exchange))
+    try {
+      return await enforceHead(exchange, whole === null ? head : checkHead(exchange, false), next)
+    } catch (error) {
+      stop()
+      throw error
+    }
   }
 
-/** Tells whether the verdict on a chunked request changes if its body is empty: an empty body needs no type. */
-const turnsOnContent = (
-  contract: RequestContract,
-  { violations, body }: HeadCheck,
-  options: ContractLayerOptions,
-): boolean =>
-  violations.length > 0
-    ? violations.every((each) => each.in === 'content-type')
-    : (body.kind !== 'schema' && contract.body?.required === true) ||
-      refuseUnchecked(body, whyUnchecked(body, null), options).length > 0
-
-const enforceOnceBegun = async (
-  exchange: Exchange,
-  contract: RequestContract,
-  head: HeadCheck,
-  options: ContractLayerOptions,
-  next: Handler,
-): Promise<ProxyResponse> => {
-  const { query, fields } = exchange
-  const { whole, stop } = await bufferRequestBody(exchange, 0, clientShare(options.checks.requests, exchange))
-  const known =
-    whole === null ? head : checkRequestHead(contract, options.validators, { query, fields, hasBody: false })
-  try {
-    return await enforceHead(exchange, contract, known, options, next)
-  } catch (error) {
-    stop()
-    throw error
+  const enforceHead = (exchange: Exchange, { violations, body }: HeadCheck, next: Handler): Promise<ProxyResponse> => {
+    const { length } = exchange.body
+    const isKept = violations.length === 0
+    if (isKept && body.kind === 'schema' && (length === null || length <= maxBytes))
+      return enforceBody(exchange, body, next)
+    const why = whyUnchecked(body, 'too-large')
+    const found = settleEnforced(exchange, 'request', options, body, isKept ? null : violations, why)
+    return found.length > 0 ? Promise.reject(toError(found)) : next(exchange)
   }
-}
 
-const enforceHead = (
-  exchange: Exchange,
-  contract: RequestContract,
-  { violations, body: toCheck }: HeadCheck,
-  options: ContractLayerOptions,
-  next: Handler,
-): Promise<ProxyResponse> => {
-  const { length } = exchange.body
-  if (violations.length > 0) return Promise.reject(reject(exchange, options, violations))
-  if (toCheck.kind === 'schema' && (length === null || length <= options.maxBytes))
-    return enforceBody(exchange, contract, toCheck, options, next)
-  const why = whyUnchecked(toCheck, 'too-large')
-  const refused = refuseUnchecked(toCheck, why, options)
-  if (refused.length > 0) return Promise.reject(reject(exchange, options, refused))
-  countMessage(exchange, 'request', options, noViolations, why)
-  return next(exchange)
-}
-
-const enforceBody = async (
-  exchange: Exchange,
-  contract: RequestContract,
-  toCheck: BodyCheck & { readonly kind: 'schema' },
-  options: ContractLayerOptions,
-  next: Handler,
-): Promise<ProxyResponse> => {
-  const { whole, stop } = await bufferRequestBody(
-    exchange,
-    options.maxBytes,
-    clientShare(options.checks.requests, exchange),
-  )
-  const found = whole === null ? null : checkRequestBody(contract, toCheck.schema, options, whole)
-  const why = whole === null ? 'too-large' : found === null ? 'too-complex' : null
-  const violations = found ?? refuseUnchecked(toCheck, why, options)
-  if (violations.length > 0) {
-    stop()
-    throw reject(exchange, options, violations)
+  const enforceBody = async (
+    exchange: Exchange,
+    toCheck: BodyCheck & { readonly kind: 'schema' },
+    next: Handler,
+  ): Promise<ProxyResponse> => {
+    const { whole, stop } = await bufferRequestBody(exchange, maxBytes, clientShare(checks.requests, exchange))
+    const found = whole && checkRequestBody(toCheck.schema, whole)
+    const why = whole === null ? 'too-large' : found === null ? 'too-complex' : null
+    const violations = settleEnforced(exchange, 'request', options, toCheck, found, why)
+    if (violations.length === 0 && whole !== null) return next(exchange)
+    try {
+      if (violations.length > 0) throw toError(violations)
+      return await next(exchange)
+    } catch (error) {
+      stop()
+      throw error
+    }
   }
-  countMessage(exchange, 'request', options, noViolations, why)
-  if (whole !== null) return next(exchange)
-  try {
-    return await next(exchange)
-  } catch (error) {
-    stop()
-    throw error
+
+  /** A chunked body may be empty. Null: the check was given up. */
+  const checkRequestBody = (schema: SchemaName, bytes: Buffer): readonly Violation[] | null => {
+    if (bytes.length > 0) return checkBody(schema, validators, bytes)
+    return isRequired ? [missingBody] : noViolations
+  }
+
+  return (next) => (exchange) => {
+    const { length } = exchange.body
+    const head = checkHead(exchange, length !== 0)
+    return length === null && turnsOnContent(head)
+      ? enforceOnceBegun(exchange, head, next)
+      : enforceHead(exchange, head, next)
   }
 }
 
-/** A chunked body may be empty. Null: the check was given up. */
-const checkRequestBody = (
-  contract: RequestContract,
-  schema: SchemaName,
-  { validators }: ContractLayerOptions,
-  bytes: Buffer,
-): readonly Violation[] | null => {
-  if (bytes.length > 0) return checkBody(schema, validators, bytes)
-  return contract.body?.required === true ? [missingBody] : noViolations
-}
-
-const reject = (exchange: Exchange, options: ContractLayerOptions, violations: readonly Violation[]): GatewayError => {
-  countMessage(exchange, 'request', options, violations, null, true)
+const toError = (violations: readonly Violation[]): GatewayError => {
   const cause = describeViolations(violations)
   const kind = rejectionKindOf(violations)
   if (kind === 'content-too-large')

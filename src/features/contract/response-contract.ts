@@ -21,14 +21,12 @@ import {
   upstreamError,
 } from './check/check-message.ts'
 import type { ResponseContract } from './check/compiled-contract.ts'
-import { noViolations } from './check/validators.ts'
 import {
   type ContractLayerOptions,
   countLater,
-  countMessage,
   describeViolations,
   isSampled,
-  refuseUnchecked,
+  settleEnforced,
   whyUnchecked,
 } from './contract-options.ts'
 
@@ -113,42 +111,23 @@ export const enforceResponseLayer =
       if (begun.whole !== null)
         head = checkResponseHead(contract, options.validators, { ...clientHead, hasContent: false })
     }
-    const { violations, body: toCheck } = head
-    if (violations.length > 0) {
-      body.discard()
-      throw reject(exchange, options, violations, status)
+    const { body: toCheck, violations: inHead } = head
+    let found = inHead.length > 0 ? inHead : null
+    let why = whyUnchecked(toCheck, 'too-large')
+    if (found === null && toCheck.kind === 'schema') {
+      const buffered = await bufferResponseBody(body, exchange, options.maxBytes, room)
+      body = buffered.body
+      found = buffered.whole && checkBody(toCheck.schema, options.validators, buffered.whole)
+      if (buffered.whole !== null) why = found === null ? 'too-complex' : null
     }
-    if (toCheck.kind !== 'schema') {
-      const why = whyUnchecked(toCheck, null)
-      const refused = refuseUnchecked(toCheck, why, options)
-      if (refused.length > 0) {
-        body.discard()
-        throw reject(exchange, options, refused, status)
-      }
-      countMessage(exchange, 'response', options, noViolations, why)
-      return { status, reason, fields, body }
-    }
-    const buffered = await bufferResponseBody(body, exchange, options.maxBytes, room)
-    const { whole } = buffered
-    const found = whole === null ? null : checkBody(toCheck.schema, options.validators, whole)
-    const why = whole === null ? 'too-large' : found === null ? 'too-complex' : null
-    const inBody = found ?? refuseUnchecked(toCheck, why, options)
-    if (inBody.length > 0) {
-      buffered.body.discard()
-      throw reject(exchange, options, inBody, status)
-    }
-    countMessage(exchange, 'response', options, noViolations, why)
-    return { status, reason, fields, body: buffered.body }
+    const violations = settleEnforced(exchange, 'response', options, toCheck, found, why)
+    if (violations.length === 0) return { status, reason, fields, body }
+    body.discard()
+    exchange.onBrokenAnswer?.()
+    throw toError(violations, status)
   }
 
-const reject = (
-  exchange: Exchange,
-  options: ContractLayerOptions,
-  violations: readonly Violation[],
-  status: number,
-): GatewayError => {
-  countMessage(exchange, 'response', options, violations, null, true)
-  exchange.onBrokenAnswer?.()
+const toError = (violations: readonly Violation[], status: number): GatewayError => {
   // An operator has to look for the failure of the upstream, so it comes first.
   if (violations.includes(upstreamError)) {
     const cause = `the upstream responded with ${status}; the contract names neither that nor 5XX nor default`

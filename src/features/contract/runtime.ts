@@ -1,7 +1,7 @@
 import type { Config } from '../../core/config/config.ts'
 import type { Layer } from '../../core/exchange/exchange.ts'
 import { type LayerRow, layerRow } from '../../core/runtime/pipeline/layer-stack.ts'
-import type { ProcessPart, RuntimePart, SnapshotPart } from '../../core/runtime/runtime-part.ts'
+import type { ProcessParts, RuntimePart, SnapshotPart } from '../../core/runtime/runtime-part.ts'
 import type { Operation } from '../../operations.ts'
 import type { ContractMode } from './check/compiled-contract.ts'
 import { type ContractValidators, createValidators } from './check/validators.ts'
@@ -12,17 +12,13 @@ import { type MessageDirection, messageDirections } from './drift-report.ts'
 import { enforceRequestLayer, reportRequestLayer } from './request-contract.ts'
 import { createClientFields, enforceResponseLayer, reportResponseLayer } from './response-contract.ts'
 
-interface ContractProcess extends ProcessPart {
-  readonly checks: CheckQueue
-}
-
 interface ContractPart extends SnapshotPart {
   readonly driftCounts: DriftCounts | null
 }
 
 declare module '../../core/runtime/runtime-part.ts' {
   interface ProcessParts {
-    readonly contract: ContractProcess
+    readonly contract: ProcessPart & { readonly checks: CheckQueue }
   }
   interface SnapshotParts {
     readonly contract: ContractPart
@@ -32,17 +28,18 @@ declare module '../../core/runtime/runtime-part.ts' {
 type ActiveMode = Exclude<ContractMode, 'off'>
 
 const layerRows = (
-  { id }: Operation,
+  operation: Operation,
   { operations }: Config,
-  make: (direction: MessageDirection, mode: ActiveMode) => Layer | null,
+  make: (operation: Operation, direction: MessageDirection, mode: ActiveMode) => Layer | null,
 ): readonly LayerRow[] => {
+  const { id } = operation
   const own = operations[id].contract
   const format = (mode: ActiveMode): string =>
     mode === 'enforce' && own.unchecked === 'refuse' ? 'enforce, unchecked: refuse' : mode
   return messageDirections.map((direction) => {
     const mode = own[direction] === 'off' ? null : own[direction]
     const key = `operations.${id}.contract.${direction}`
-    return layerRow(`${direction}-contract`, key, mode, format, (held) => make(direction, held), 'off')
+    return layerRow(`${direction}-contract`, key, mode, format, (held) => make(operation, direction, held), 'off')
   })
 }
 
@@ -50,7 +47,7 @@ export const describe: RuntimePart['describe'] = (config) => ({
   layers: (operation) => layerRows(operation, config, () => null),
 })
 
-export const open = ({ log }: Parameters<RuntimePart['open']>[0]): ContractProcess => {
+export const open = ({ log }: Parameters<RuntimePart['open']>[0]): ProcessParts['contract'] => {
   const validatorsOf = keepValidators()
   const checks = new CheckQueue((err) => {
     if (log !== null) log.error({ err }, 'contract check failed')
@@ -61,15 +58,11 @@ export const open = ({ log }: Parameters<RuntimePart['open']>[0]): ContractProce
       const driftCounts = carryDriftCounts(config.compiledContract, previous as ContractPart | null)
       const validators = validatorsOf(config)
       const resources = validators && driftCounts && { validators, driftCounts, checks }
+      const make = (operation: Operation, direction: MessageDirection, mode: ActiveMode): Layer | null =>
+        resources && createContractLayer(operation, config, resources, direction, mode, Object.values(parts))
       return {
         driftCounts,
-        layers: (operation) =>
-          layerRows(
-            operation,
-            config,
-            (direction, mode) =>
-              resources && createContractLayer(operation, config, resources, direction, mode, Object.values(parts)),
-          ),
+        layers: (operation) => layerRows(operation, config, make),
       }
     },
   }
@@ -102,7 +95,6 @@ const createContractLayer = (
   })
 }
 
-/** Counts stay while the contract is the same. */
 const carryDriftCounts = (contract: Config['compiledContract'], before: ContractPart | null): DriftCounts | null => {
   if (contract === null) return null
   const counts = before?.driftCounts ?? null

@@ -24,9 +24,7 @@ const directionShape = asObject({
   mode: asWord<ContractMode>(),
   checked: asNumber,
   broken: asNumber,
-  /** Part of `broken`. */
   rejected: asNumber,
-  /** Bodies that were not read, by reason. */
   unchecked: asObject(asNumbers(zeroUnchecked)),
 })
 
@@ -61,13 +59,10 @@ export const driftRowShape = asObject({
   rule: asText,
   detail: asText,
   count: asNumber,
-  /** The last five minutes. */
   recent: asNumber,
   firstAt: asText,
   lastAt: asText,
-  /** The last client's id, or the address of an unauthenticated client. */
   client: asText,
-  /** Null: the last request was sent to no endpoint. */
   endpoint: asNullable(asText),
   requestId: asNullable(asText),
 })
@@ -80,7 +75,6 @@ export const contractReportShape = asObject({
   contract: asNullable(contractShape),
   /** Files whose text differs from the running configuration. */
   differingFiles: asNullable(asList(asText)),
-  /** The last five minutes; responses by endpoint. */
   recent: asList(
     asObject({
       operation: asWord<OperationId>(),

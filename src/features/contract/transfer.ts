@@ -13,7 +13,6 @@ const isInheritedMode = ({ path, from, to }: ValueChange, ...trees: readonly [Re
   return from === before && to === after
 }
 
-/** Appends digests to a file name whose content has changed. */
 const contractDigests = (
   { path, from, to }: ValueChange,
   before: ConfigReport['digests'],

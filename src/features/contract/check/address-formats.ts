@@ -2,14 +2,36 @@ import { createRequire } from 'node:module'
 import { tryOrNull } from '../../../core/lib/try.ts'
 import type { StepBudget } from './step-budget.ts'
 
+/** A format as Ajv takes it; true: any string. */
+export type Format =
+  | true
+  | RegExp
+  | ((text: string) => boolean)
+  | { readonly type: 'number'; readonly validate: (value: number) => boolean }
+
+export const createAddressFormats = (steps: StepBudget): Readonly<Record<string, Format>> => ({
+  email: isEmail,
+  'idn-email': (text: string) => isIdnEmail(text, steps),
+  hostname: (text: string) => isHostname(text, steps),
+  'idn-hostname': (text: string) => isIdnHostname(text, steps),
+  ipv4,
+  ipv6: (text: string) => isIpv6(text),
+  // RFC 3986 §3, §4.1; RFC 3987 §2.2.
+  uri: (text: string) => hasScheme(text) && isReference(text, uri),
+  'uri-reference': (text: string) => isReference(text, uri),
+  iri: (text: string) => hasScheme(text) && isReference(text, iri),
+  'iri-reference': (text: string) => isReference(text, iri),
+  'uri-template': isUriTemplate,
+})
+
 /** RFC 5321 §4.1.2: `Mailbox`. */
-export const isEmail = (text: string): boolean => {
+const isEmail = (text: string): boolean => {
   const at = findAt(text)
   return at > 0 && isAscii(text) && isLocalPart(text.slice(0, at)) && isHost(text.slice(at + 1))
 }
 
 /** RFC 6531 §3.3: `Mailbox`. */
-export const isIdnEmail = (text: string, steps: StepBudget): boolean => {
+const isIdnEmail = (text: string, steps: StepBudget): boolean => {
   const at = findAt(text)
   if (at < 1 || !text.isWellFormed() || !isLocalPart(text.slice(0, at))) return false
   const host = text.slice(at + 1)
@@ -57,14 +79,14 @@ const isDomain = (text: string): boolean =>
   text !== '' && !/[^a-z\d.-]/i.test(text) && !/^[.-]|[.-]$|\.[.-]|-\./.test(text)
 
 /** RFC 1123 §2.1, with A-labels that IDNA allows (RFC 5890). */
-export const isHostname = (text: string, steps: StepBudget): boolean =>
+const isHostname = (text: string, steps: StepBudget): boolean =>
   text.length <= maxName &&
   isDomain(text) &&
   text.split('.').every((label) => label.length <= maxLabel) &&
   (!/(?:^|\.)xn--/i.test(text) || isIdnHostname(text, steps))
 
 /** RFC 5890 §2.3.2.3: any script. */
-export const isIdnHostname = (text: string, { take }: StepBudget): boolean => {
+const isIdnHostname = (text: string, { take }: StepBudget): boolean => {
   // An A-label is longer than the label it encodes.
   if (text.length > maxName || /[.\u{3002}\u{ff0e}\u{ff61}]$/u.test(text)) return false
   take(stepsPerName + text.length * stepsPerCharacter)
@@ -83,10 +105,10 @@ let idna: typeof import('idn-hostname') | undefined
 const octet = String.raw`(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)`
 
 /** RFC 2673 §3.2, without leading zeros. */
-export const ipv4 = new RegExp(String.raw`^(?:${octet}\.){3}${octet}$`)
+const ipv4 = new RegExp(String.raw`^(?:${octet}\.){3}${octet}$`)
 
 /** RFC 4291 §2.2. `::` stands for at least one group, in a mail address for two (RFC 5321 §4.1.3). */
-export const isIpv6 = (text: string, maxBesideZeros = 7): boolean => {
+const isIpv6 = (text: string, maxBesideZeros = 7): boolean => {
   if (text.length > maxIpv6Length) return false
   const halves = text.split('::')
   const groups = halves.flatMap((half) => (half === '' ? [] : half.split(':')))
@@ -99,15 +121,6 @@ export const isIpv6 = (text: string, maxBesideZeros = 7): boolean => {
 }
 
 const maxIpv6Length = 45
-
-/** Characters beside percent-encodings and `:/?#[]@`. */
-interface Alphabet {
-  readonly host: RegExp
-  readonly userinfo: RegExp
-  readonly path: RegExp
-  readonly query: RegExp
-  readonly fragment: RegExp
-}
 
 // RFC 3986 §2.2 and §2.3: sub-delims and unreserved. isEncoded checks %.
 const ascii = String.raw`a-zA-Z\d\-._~!$&'()*+,;=%`
@@ -123,7 +136,8 @@ const iprivate = String.raw`\u{e000}-\u{f8ff}\u{f0000}-\u{ffffd}\u{100000}-\u{10
 /** One search is linear and takes no stack. */
 const noneOf = (characters: string): RegExp => new RegExp(`[^${characters}]`, 'u')
 
-const alphabetOf = (characters: string, moreInQuery: string): Alphabet => ({
+/** `characters`: those beside percent-encodings and `:/?#[]@`. */
+const alphabetOf = (characters: string, moreInQuery: string) => ({
   host: noneOf(characters),
   userinfo: noneOf(`${characters}:`),
   path: noneOf(`${characters}:@/`),
@@ -131,19 +145,9 @@ const alphabetOf = (characters: string, moreInQuery: string): Alphabet => ({
   fragment: noneOf(`${characters}:@/?`),
 })
 
+type Alphabet = ReturnType<typeof alphabetOf>
+
 const [uri, iri] = [alphabetOf(ascii, ''), alphabetOf(ascii + ucschar, iprivate)]
-
-/** RFC 3986 §3. */
-export const isUri = (text: string): boolean => hasScheme(text) && isReference(text, uri)
-
-/** RFC 3986 §4.1. */
-export const isUriReference = (text: string): boolean => isReference(text, uri)
-
-/** RFC 3987 §2.2. */
-export const isIri = (text: string): boolean => hasScheme(text) && isReference(text, iri)
-
-/** RFC 3987 §2.2. */
-export const isIriReference = (text: string): boolean => isReference(text, iri)
 
 const hasScheme = (text: string): boolean => /^[a-z][a-z\d+.-]*:/i.test(text)
 
@@ -178,7 +182,7 @@ const isIpvFuture = (text: string): boolean => /^v[\da-f]+\.[a-z\d\-._~!$&'()*+,
 const literals = new RegExp(String.raw`^[!#$%&-;=?-\[\]_a-z~${ucschar}${iprivate}]*$`, 'u')
 
 /** RFC 6570 §2. */
-export const isUriTemplate = (text: string): boolean => {
+function isUriTemplate(text: string): boolean {
   if (!isEncoded(text)) return false
   let start = 0
   for (let open = text.indexOf('{'); open !== -1; open = text.indexOf('{', start)) {

@@ -12,9 +12,7 @@ export type BodyCheck =
   /** `hasSchema` false: the contract says nothing beyond the type. */
   | { readonly kind: 'unchecked'; readonly why: UncheckedReason; readonly hasSchema: boolean }
 
-/**
- * `partial`: the response is a 206. `busy`: too many bodies wait to be checked. `too-complex`: the check was given up.
- */
+/** `partial`: the response is a 206. `busy`: too many bodies wait. `too-complex`: the check was given up. */
 export type UncheckedReason = 'too-large' | 'coded' | 'not-json' | 'partial' | 'too-complex' | 'busy'
 
 function violation(place: ViolationPlace, rule: string, detail: string): Violation {
@@ -37,26 +35,16 @@ export interface HeadCheck {
 
 const noBody: BodyCheck = { kind: 'none' }
 
-/** `hasBody` false: the head announces no body. */
-interface RequestHeadParts {
-  readonly query: string
-  readonly fields: HeaderFields
-  readonly hasBody: boolean
-}
-
 export const checkRequestHead = (
   { parameters, body }: RequestContract,
   validators: ContractValidators,
-  { query, fields, hasBody }: RequestHeadParts,
+  { query, fields, hasBody }: { readonly query: string; readonly fields: HeaderFields; readonly hasBody: boolean },
 ): HeadCheck => {
   const violations: Violation[] = []
   checkParameters(parameters, validators, query, fields, violations)
-  if (body === null) return { violations, body: noBody }
-  if (!hasBody) {
-    if (body.required) violations.push(missingBody)
-    return { violations, body: noBody }
-  }
-  return { violations, body: checkType(body.content, fields, violations) }
+  if (body !== null && hasBody) return { violations, body: checkType(body.content, fields, violations) }
+  if (body?.required) violations.push(missingBody)
+  return { violations, body: noBody }
 }
 
 export const missingBody = violation('body', 'required', 'the request has to have a body')
@@ -90,14 +78,12 @@ export const checkResponseHead = (
 
 const unknownStatus = violation('status', 'status', 'the contract has no response of this status')
 
-/** For a 5xx response whose status the contract does not name. */
 export const upstreamError = violation(
   'status',
   'upstream-error',
   'the upstream failed, with a status that the contract does not have',
 )
 
-/** A message without content needs no type. */
 export const lacksType = (violations: readonly Violation[]): boolean =>
   violations.some((each) => each.in === 'content-type' && each.rule === 'required')
 
@@ -148,13 +134,13 @@ const checkType = (content: readonly MediaTypeContract[], fields: HeaderFields, 
   if (!isJson(type)) return { kind: 'unchecked', why: 'not-json', hasSchema: contract.schema !== null }
   if (contract.schema === null) return noBody
   if (!isUtf8Charset(parameters)) {
-    violations.push(
-      violation('content-type', 'charset', 'the charset of JSON is UTF-8 (RFC 8259 §8.1): say charset=utf-8, or none'),
-    )
+    violations.push(violation('content-type', 'charset', utf8Alone))
     return noBody
   }
   return isCoded(fields) ? coded : { kind: 'schema', schema: contract.schema }
 }
+
+const utf8Alone = 'the charset of JSON is UTF-8 (RFC 8259 §8.1): say charset=utf-8, or none'
 
 const severalRanges = 'multipart/byteranges'
 

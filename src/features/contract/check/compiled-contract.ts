@@ -16,7 +16,6 @@ export interface OperationContractModes {
 
 export const modesWithoutContract: OperationContractModes = { request: 'off', response: 'off', unchecked: 'pass' }
 
-/** The default of `contract.maxBody`, in bytes. */
 export const defaultMaxCheckedBytes = 1024 ** 2
 
 /** Plain data, for every process that serves. */
@@ -39,7 +38,6 @@ export type SchemaName = string
 export interface OperationContract {
   readonly request: RequestContract
   readonly responses: readonly ResponseContract[]
-  /** In the file of the contract, counted from 1. */
   readonly line: number
 }
 
@@ -56,13 +54,11 @@ export interface BodyContract {
 export interface MediaTypeContract {
   /** In lower case, without parameters: `application/json`, `text/*`. */
   readonly type: string
-  /** Parameters that a body has to state. */
   readonly parameters?: readonly MediaTypeParameter[]
   /** Null: any value, or a type other than JSON, whose bodies are not checked. */
   readonly schema: SchemaName | null
 }
 
-/** The name in lower case, and the value without quotation marks. */
 export type MediaTypeParameter = readonly [name: string, value: string]
 
 export interface ParameterContract {

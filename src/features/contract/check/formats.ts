@@ -1,24 +1,5 @@
-import {
-  ipv4,
-  isEmail,
-  isHostname,
-  isIdnEmail,
-  isIdnHostname,
-  isIpv6,
-  isIri,
-  isIriReference,
-  isUri,
-  isUriReference,
-  isUriTemplate,
-} from './address-formats.ts'
+import { createAddressFormats, type Format } from './address-formats.ts'
 import { StepBudget } from './step-budget.ts'
-
-/** A format as Ajv takes it; true: any string. */
-type Format =
-  | true
-  | RegExp
-  | ((text: string) => boolean)
-  | { readonly type: 'number'; readonly validate: (value: number) => boolean }
 
 /**
  * Clients choose the texts: each check takes time linear in the text, and no stack. Names in other scripts take longer,
@@ -31,17 +12,7 @@ export const createFormats = (steps: StepBudget): Readonly<Record<string, Format
   'iso-time': isIsoTime,
   'iso-date-time': isIsoDateTime,
   duration: durationText,
-  email: isEmail,
-  'idn-email': (text: string) => isIdnEmail(text, steps),
-  hostname: (text: string) => isHostname(text, steps),
-  'idn-hostname': (text: string) => isIdnHostname(text, steps),
-  ipv4,
-  ipv6: (text: string) => isIpv6(text),
-  uri: isUri,
-  'uri-reference': isUriReference,
-  iri: isIri,
-  'iri-reference': isIriReference,
-  'uri-template': isUriTemplate,
+  ...createAddressFormats(steps),
   uuid: /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i,
   'json-pointer': isJsonPointer,
   'json-pointer-uri-fragment': isPointerFragment,

@@ -6,7 +6,6 @@ import type { JsonType, ParameterContract } from './compiled-contract.ts'
 import { parseStrictJson } from './strict-json.ts'
 import { type ContractValidators, maxViolations, shorten } from './validators.ts'
 
-/** Fields of `laterFields` may be absent. */
 export const checkParameters = (
   contracts: readonly ParameterContract[],
   validators: ContractValidators,
@@ -18,13 +17,13 @@ export const checkParameters = (
   if (contracts.length === 0) return
   validators.beginHead()
   const inQuery = parseQuery(query)
-  if (inQuery === null) violations.push({ pointer: '', in: 'query', ...parameterFaults.encoding })
+  if (inQuery === null) violations.push({ pointer: '', in: 'query', ...broken })
   for (const contract of contracts) {
     if (contract.in === 'query') {
       if (inQuery !== null) checkParameter(contract, validators, readQueryParameter(contract, inQuery), violations)
     } else {
       const read = readHeaderParameter(contract, fields)
-      if (read.kind === 'absent' && laterFields?.has(contract.name) === true) continue
+      if (read === absent && laterFields?.has(contract.name) === true) continue
       checkParameter(contract, validators, read, violations)
     }
     if (violations.length < maxViolations) continue
@@ -36,56 +35,62 @@ export const checkParameters = (
 const checkParameter = (
   { name, in: place, required, types, schema }: ParameterContract,
   validators: ContractValidators,
-  read: ParameterValue,
+  value: ParameterValue,
   violations: Violation[],
 ): void => {
   const pointer = shorten(`/${escapeSegment(name)}`)
-  if (read.kind === 'fault') violations.push({ pointer, in: place, ...parameterFaults[read.rule] })
-  else if (read.kind === 'absent') {
+  if (value instanceof ParameterFault) violations.push({ pointer, in: place, ...value })
+  else if (value === absent) {
     if (required) violations.push({ pointer, in: place, rule: 'required', detail: 'the parameter has to be there' })
-  } else if (schema !== null && read.value !== emptyParameter) {
+  } else if (schema !== null && value !== emptyParameter) {
     const options = { prefix: pointer }
-    const found = validators.validate(schema, read.value, place, options)
+    const found = validators.validate(schema, value, place, options)
     if (found.length === 0) return
     // A schema without `type` (`enum: [1, 2]`) may mean another type than a string.
-    const isOther = types.length === 0 && typeof read.value === 'string'
-    const typed = isOther ? toTyped(read.value, scalarTypes) : read.value
-    if (typed === read.value || validators.validate(schema, typed, place, options).length > 0) violations.push(...found)
+    const isOther = types.length === 0 && typeof value === 'string'
+    const typed = isOther ? toTyped(value, scalarTypes) : value
+    if (typed === value || validators.validate(schema, typed, place, options).length > 0) violations.push(...found)
   }
 }
 
 const scalarTypes: readonly JsonType[] = ['number', 'boolean', 'null']
 
-const parameterFaults: Readonly<
-  Record<Extract<ParameterValue, { kind: 'fault' }>['rule'], Pick<Violation, 'rule' | 'detail'>>
-> = {
-  encoding: { rule: 'encoding', detail: 'the percent-encoding is broken (RFC 3986 §2.1)' },
-  'duplicate-parameter': { rule: 'duplicate-parameter', detail: 'the parameter may stand there once' },
-  'array-items': {
-    rule: 'array-items',
-    detail: 'the items of an array are written in one way: a=1&a=2, a[]=1&a[]=2, or a[0]=1&a[1]=2 without a gap',
-  },
-  json: { rule: 'json', detail: 'the value has to be JSON' },
+class ParameterFault {
+  readonly rule: string
+  readonly detail: string
+
+  constructor(rule: string, detail: string) {
+    this.rule = rule
+    this.detail = detail
+  }
 }
 
-type ParameterValue =
-  | { readonly kind: 'value'; readonly value: unknown }
-  | { readonly kind: 'absent' }
-  | { readonly kind: 'fault'; readonly rule: 'encoding' | 'duplicate-parameter' | 'array-items' | 'json' }
+const broken = new ParameterFault('encoding', 'the percent-encoding is broken (RFC 3986 §2.1)')
+const duplicate = new ParameterFault('duplicate-parameter', 'the parameter may stand there once')
+const mixedItems = new ParameterFault(
+  'array-items',
+  'the items of an array are written in one way: a=1&a=2, a[]=1&a[]=2, or a[0]=1&a[1]=2 without a gap',
+)
+const notJson = new ParameterFault('json', 'the value has to be JSON')
 
-const absent: ParameterValue = { kind: 'absent' }
-const duplicate: ParameterValue = { kind: 'fault', rule: 'duplicate-parameter' }
+export const absent: unique symbol = Symbol('absent')
+
+/** An allowed empty value, or an object whose members are unknown: it is not checked. */
+export const emptyParameter: unique symbol = Symbol('empty')
+
+/** A {@link ParameterFault}, {@link absent}, {@link emptyParameter}, or a value as of JSON. */
+type ParameterValue = unknown
 
 /** Raw values by decoded name. */
 type QueryParameters = ReadonlyMap<string, readonly string[]>
 
 /** Values stay raw, since their separators count first. Null: a percent-encoding is broken. */
-export const parseQuery = (query: string): QueryParameters | null => {
+export const parseQuery = (query: string, decodeName = decodeForm): QueryParameters | null => {
   const parameters = new Map<string, string[]>()
   for (const pair of query.slice(1).split('&')) {
     if (pair === '') continue
     const at = pair.indexOf('=')
-    const name = decode(at === -1 ? pair : pair.slice(0, at))
+    const name = decodeName(at === -1 ? pair : pair.slice(0, at))
     if (name === null) return null
     const values = parameters.get(name)
     const value = at === -1 ? '' : pair.slice(at + 1)
@@ -102,7 +107,7 @@ export const readQueryParameter = (parameter: ParameterContract, parameters: Que
   if (explode && types.includes('object') && style !== 'json') {
     const known = Object.keys(memberTypes)
     // The object's members cannot be told from other parameters.
-    if (known.length === 0) return { kind: 'value', value: emptyParameter }
+    if (known.length === 0) return emptyParameter
     return readMembers(
       known.map((member) => [member, parameters.get(member)] as const),
       (member, values) => {
@@ -116,12 +121,12 @@ export const readQueryParameter = (parameter: ParameterContract, parameters: Que
   if (explode && types.includes('array')) return decodeItems(itemTypes, values)
   const [value = ''] = values
   if (values.length > 1) return duplicate
-  if (allowsEmpty && value === '') return { kind: 'value', value: emptyParameter }
+  if (allowsEmpty && value === '') return emptyParameter
   const parts = value === '' ? [] : value.split(separators[style])
   if (types.includes('array')) return decodeItems(itemTypes, parts)
-  if (types.includes('object') && style !== 'json') return readPairs(parameter, parts, decode)
-  const text = decode(value)
-  return text === null ? { kind: 'fault', rule: 'encoding' } : readText(parameter, text)
+  if (types.includes('object') && style !== 'json') return readPairs(parameter, parts, decodeForm)
+  const text = decodeForm(value)
+  return text === null ? broken : readText(parameter, text)
 }
 
 const separators = {
@@ -133,10 +138,6 @@ const separators = {
   json: ',',
 } as const
 
-/** An allowed empty value, or an object whose members are unknown: it is not checked. */
-export const emptyParameter: unique symbol = Symbol('empty')
-
-/** Reads a field, in the style `simple`. */
 export const readHeaderParameter = (parameter: ParameterContract, fields: HeaderFields): ParameterValue => {
   const values = getFoldedValues(fields, foldUnderscores(parameter.name))
   if (values.length === 0) return absent
@@ -146,7 +147,7 @@ export const readHeaderParameter = (parameter: ParameterContract, fields: Header
     const isLines = parameter.name === 'set-cookie'
     const parts = isLines ? values : values.flatMap((value) => value.split(',')).map(trimBlanks)
     if (!types.includes('array')) return readPairs(parameter, withoutEmptyNames(parameter, parts), (text) => text)
-    return { kind: 'value', value: parts.filter(isNotEmpty).map((part) => toTyped(part, itemTypes)) }
+    return parts.filter(isNotEmpty).map((part) => toTyped(part, itemTypes))
   }
   const isSeveral = values.length > 1 && !listFields.has(parameter.name)
   return isSeveral ? duplicate : readText(parameter, values.join(', '))
@@ -174,24 +175,19 @@ const getFoldedValues = (fields: HeaderFields, folded: string): readonly string[
 }
 
 const readText = ({ style, types }: ParameterContract, text: string): ParameterValue => {
-  if (style !== 'json') return { kind: 'value', value: toTyped(text, types) }
+  if (style !== 'json') return toTyped(text, types)
   const parsed = parseStrictJson(Buffer.from(text))
-  return 'fault' in parsed ? { kind: 'fault', rule: 'json' } : { kind: 'value', value: parsed.value }
+  return 'fault' in parsed ? notJson : parsed.value
 }
 
 const decodeTyped = (raw: string, types: readonly JsonType[]): ParameterValue => {
-  const text = decode(raw)
-  return text === null ? { kind: 'fault', rule: 'encoding' } : { kind: 'value', value: toTyped(text, types) }
+  const text = decodeForm(raw)
+  return text === null ? broken : toTyped(text, types)
 }
 
 const decodeItems = (itemTypes: readonly JsonType[], raw: readonly string[]): ParameterValue => {
-  const items: unknown[] = []
-  for (const item of raw) {
-    const text = decode(item)
-    if (text === null) return { kind: 'fault', rule: 'encoding' }
-    items.push(toTyped(text, itemTypes))
-  }
-  return { kind: 'value', value: items }
+  const items = raw.map((item) => decodeTyped(item, itemTypes))
+  return items.includes(broken) ? broken : items
 }
 
 /** Values of one member by the second pair of brackets; undefined: there is none. */
@@ -226,7 +222,7 @@ const readDeepMember = (parameter: ParameterContract, member: string, spelled: D
   const isArray = types.includes('array')
   if (plain?.length === 1 && spelled.size === 1) {
     const read = decodeTyped(plain[0] ?? '', types)
-    if (!isArray || read.kind !== 'value' || typeof read.value !== 'string' || types.includes('string')) return read
+    if (!isArray || typeof read !== 'string' || types.includes('string')) return read
   } else if (!isArray) return duplicate
   const { memberItemTypes = {}, otherItemTypes = [] } = parameter
   const itemTypes = ownMember(memberItemTypes, member) ?? otherItemTypes
@@ -236,7 +232,7 @@ const readDeepMember = (parameter: ParameterContract, member: string, spelled: D
   for (let index = 0; index < spelled.size; index++) {
     const [item, ...others] = spelled.get(String(index)) ?? []
     // Readers differ in how they read gaps, repeated indexes, and two ways at once.
-    if (item === undefined || others.length > 0) return { kind: 'fault', rule: 'array-items' }
+    if (item === undefined || others.length > 0) return mixedItems
     raw.push(item)
   }
   return decodeItems(itemTypes, raw)
@@ -251,11 +247,11 @@ const readPairs = (
   const members = new Map<string, unknown>()
   for (let i = 0; i < pairs.length; i += 2) {
     const [name, text] = [toText(pairs[i] ?? ''), toText(pairs[i + 1] ?? '')]
-    if (name === null || text === null) return { kind: 'fault', rule: 'encoding' }
+    if (name === null || text === null) return broken
     if (members.has(name)) return duplicate
     members.set(name, toTyped(text, typesOfMember(parameter, name)))
   }
-  return { kind: 'value', value: Object.fromEntries(members) }
+  return Object.fromEntries(members)
 }
 
 const splitPair = (part: string): readonly [string, string] => {
@@ -270,10 +266,10 @@ const readMembers = <T>(
   const values: [string, unknown][] = []
   for (const [name, raw] of members) {
     const member = read(name, raw)
-    if (member.kind === 'fault') return member
-    if (member.kind === 'value') values.push([name, member.value])
+    if (member instanceof ParameterFault) return member
+    if (member !== absent) values.push([name, member])
   }
-  return values.length === 0 ? absent : { kind: 'value', value: Object.fromEntries(values) }
+  return values.length === 0 ? absent : Object.fromEntries(values)
 }
 
 const typesOfMember = ({ memberTypes, otherMemberTypes }: ParameterContract, name: string): readonly JsonType[] =>
@@ -290,7 +286,7 @@ const toTyped = (text: string, types: readonly JsonType[]): unknown => {
 const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
 /** `+` is a space. Null: the percent-encoding is broken. */
-const decode = (raw: string): string | null => {
+export const decodeForm = (raw: string): string | null => {
   if (!raw.includes('%') && !raw.includes('+')) return raw
   return tryOrNull(() => decodeURIComponent(raw.replaceAll('+', ' ')))
 }

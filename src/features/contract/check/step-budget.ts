@@ -11,7 +11,6 @@ export class StepBudget {
     this.left = left
   }
 
-  /** Throws {@link TooManyStepsError} when no steps are left. */
   readonly take = (steps: number): void => {
     this.left -= steps
     if (this.left < 0) throw new TooManyStepsError()

@@ -7,10 +7,7 @@ type JsonResult = { readonly value: unknown } | { readonly fault: JsonFault }
 /** Validators of recursive schemas take stack for each level, and no message is deeper. */
 export const maxJsonDepth = 100
 
-/**
- * Rejects names that stand twice in an object: parsers differ in which of the two they take (RFC 8259 §4), so the
- * upstream could read another value than the checked one.
- */
+/** Rejects names that stand twice in an object: the upstream could read the other of the two values (RFC 8259 §4). */
 export const parseStrictJson = (bytes: Buffer): JsonResult => {
   if (!isUtf8(bytes)) return { fault: 'not-utf8' }
   const members = countMembers(bytes)

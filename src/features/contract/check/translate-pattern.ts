@@ -9,41 +9,32 @@ export const translatePattern = (pattern: string): string => {
   let translated = ''
   let at = 0
   while (at < pattern.length) {
-    const rest = pattern.slice(at, at + 12)
-    const character = rest[0] as string
-    const assertion = /^\(\?<?[=!]/.exec(rest)
-    if (assertion !== null) throw new SyntaxError(describeAssertion(pattern, at))
-    if (character === '(') {
-      const group = /^\((?:\?:|\?<[^>]*>)?/.exec(pattern.slice(at))?.[0] ?? '('
-      if (group === '(' && rest[1] === '?') throw new SyntaxError('it switches flags')
-      translated += '(?:'
-      at += group.length
-    } else if (character === ')' || character === '|' || character === '^') {
-      translated += character
-      at++
-    } else if (character === '$') {
-      translated += '\\z'
-      at++
-    } else if (character === '*' || character === '+' || character === '?') {
-      translated += character
-      at++
-    } else if (character === '{') {
-      const [counts = ''] = /^\{[\d,]*\}/.exec(pattern.slice(at)) ?? []
-      const [least = 0, most = least] = counts.slice(1, -1).split(',').map(Number)
-      if (Math.max(least, most) > 1000) throw new SyntaxError('it repeats something more than 1000 times')
-      translated += counts
-      at += counts.length
-    } else if (rest.startsWith('\\b') || rest.startsWith('\\B')) {
-      translated += rest.slice(0, 2)
-      at += 2
-    } else {
-      const { ranges, end } = character === '[' ? readClass(pattern, at) : readAtom(pattern, at)
+    syntax.lastIndex = at
+    const [found] = syntax.exec(pattern) ?? []
+    if (found === undefined) {
+      const { ranges, end } = pattern[at] === '[' ? readClass(pattern, at) : readAtom(pattern, at)
       translated += formatClass(ranges)
       at = end
+      continue
     }
+    if (/[=!]$/.test(found)) throw new SyntaxError(describeAssertion(pattern, at))
+    if (found === '(' && pattern[at + 1] === '?') throw new SyntaxError('it switches flags')
+    if (
+      found.startsWith('{') &&
+      found
+        .slice(1, -1)
+        .split(',')
+        .some((count) => Number(count) > 1000)
+    )
+      throw new SyntaxError('it repeats something more than 1000 times')
+    translated += found.startsWith('(') ? '(?:' : found === '$' ? '\\z' : found
+    at += found.length
   }
   return translated
 }
+
+// An assertion, the start of a group, a repetition, or what both engines have.
+const syntax = /\(\?<?[=!]|\((?:\?:|\?<[^>]*>)?|\{[\d,]*\}|[)|^$*+?]|\\[bB]/y
 
 const describeAssertion = (pattern: string, at: number): string => {
   if (pattern[at + 2] === '<') return 'it looks behind'
@@ -53,12 +44,12 @@ const describeAssertion = (pattern: string, at: number): string => {
   return 'it looks ahead behind its start'
 }
 
-const readAtom = (pattern: string, at: number): { readonly ranges: Ranges; readonly end: number } => {
-  if (pattern[at] === '.') return { ranges: complement(lineTerminators), end: at + 1 }
-  return readCharacter(pattern, at)
-}
+const readAtom = (pattern: string, at: number): Omit<Character, 'single'> =>
+  pattern[at] === '.'
+    ? { ranges: complement(rangesOf('[\\n\\r\\u2028\\u2029]', lastBasic)), end: at + 1 }
+    : readCharacter(pattern, at)
 
-const readClass = (pattern: string, start: number): { readonly ranges: Ranges; readonly end: number } => {
+const readClass = (pattern: string, start: number): Omit<Character, 'single'> => {
   const isNegated = pattern[start + 1] === '^'
   let at = start + (isNegated ? 2 : 1)
   const ranges: (readonly [number, number])[] = []
@@ -79,7 +70,6 @@ const readClass = (pattern: string, start: number): { readonly ranges: Ranges; r
 interface Character {
   readonly ranges: Ranges
   readonly end: number
-  /** Undefined: a set of characters. */
   readonly single?: number
 }
 
@@ -96,14 +86,16 @@ const one = (code: number, end: number): Character => {
 
 const readEscape = (pattern: string, at: number): Character => {
   const letter = pattern[at + 1] as string
-  const set = sets[letter]
-  if (set !== undefined) return { ranges: set, end: at + 2 }
+  if (/[dsw]/i.test(letter)) {
+    const ranges = rangesOf(`\\${letter.toLowerCase()}`, lastBasic)
+    return { ranges: /[DSW]/.test(letter) ? complement(ranges) : ranges, end: at + 2 }
+  }
   const control = controls[letter]
   if (control !== undefined) return one(control, at + 2)
   if (letter === 'k' || /[1-9]/.test(letter)) throw new SyntaxError('it refers back to a group')
   const rest = pattern.slice(at, at + 200)
   const property = /^\\p\{[^}]*\}/i.exec(rest)
-  if (property !== null) return { ranges: rangesOfProperty(property[0]), end: at + property[0].length }
+  if (property !== null) return { ranges: rangesOf(property[0]), end: at + property[0].length }
   if (letter === 'c') return one((rest.codePointAt(2) ?? 0) % 32, at + 3)
   const pair = /^\\u(d[89ab][\da-f]{2})\\u(d[c-f][\da-f]{2})/i.exec(rest)
   if (pair !== null) {
@@ -118,7 +110,7 @@ const readEscape = (pattern: string, at: number): Character => {
 
 const controls: Readonly<Record<string, number>> = { t: 9, n: 10, v: 11, f: 12, r: 13, 0: 0, b: 8 }
 
-const lastCodePoint = 0x10ffff
+const [lastBasic, lastCodePoint] = [0xffff, 0x10ffff]
 
 const complement = (ranges: Ranges): Ranges => {
   const gaps: [number, number][] = []
@@ -131,60 +123,25 @@ const complement = (ranges: Ranges): Ranges => {
   return gaps
 }
 
-/** Uses JavaScript's tables of Unicode, whose version differs from RE2's. */
-const rangesOfProperty = (written: string): Ranges => {
-  const known = properties.get(written)
+/** Uses JavaScript's tables of Unicode, whose version differs from RE2's. `last`: the last code point that may be one. */
+const rangesOf = (written: string, last = lastCodePoint): Ranges => {
+  const known = writtenSets.get(written)
   if (known !== undefined) return known
-  const property = new RegExp(`^${written}$`, 'u')
+  const set = new RegExp(`^${written}$`, 'u')
   const ranges: [number, number][] = []
   let isInside = false
-  for (let code = 0; code <= lastCodePoint + 1; code++) {
-    const isNext = code <= lastCodePoint && property.test(String.fromCodePoint(code))
+  for (let code = 0; code <= last; code++) {
+    const isNext = set.test(String.fromCodePoint(code))
     if (isNext && !isInside) ranges.push([code, code])
-    const [last] = ranges.slice(-1)
-    if (!isNext && isInside && last !== undefined) last[1] = code - 1
+    const current = ranges.at(-1)
+    if (isNext && current !== undefined) current[1] = code
     isInside = isNext
   }
-  properties.set(written, ranges)
+  writtenSets.set(written, ranges)
   return ranges
 }
 
-const properties = new Map<string, Ranges>()
-
-// ECMA-262 §22.2.2: LineTerminator, and WhiteSpace with it.
-const lineTerminators: Ranges = [
-  [10, 10],
-  [13, 13],
-  [0x2028, 0x2029],
-]
-const spaces: Ranges = [
-  [9, 13],
-  [32, 32],
-  [0xa0, 0xa0],
-  [0x1680, 0x1680],
-  [0x2000, 0x200a],
-  [0x2028, 0x2029],
-  [0x202f, 0x202f],
-  [0x205f, 0x205f],
-  [0x3000, 0x3000],
-  [0xfeff, 0xfeff],
-]
-const digits: Ranges = [[48, 57]]
-const wordCharacters: Ranges = [
-  [48, 57],
-  [65, 90],
-  [95, 95],
-  [97, 122],
-]
-
-const sets: Readonly<Record<string, Ranges>> = {
-  d: digits,
-  D: complement(digits),
-  s: spaces,
-  S: complement(spaces),
-  w: wordCharacters,
-  W: complement(wordCharacters),
-}
+const writtenSets = new Map<string, Ranges>()
 
 const formatClass = (ranges: Ranges): string => {
   const [first] = ranges
@@ -220,7 +177,6 @@ export const splitLookaheads = (pattern: string): readonly PatternPart[] => {
   return [...parts, { pattern: `^${rest}`, isNegated: false }]
 }
 
-/** −1: the parenthesis is not closed. */
 const findEnd = (pattern: string, open: number): number => {
   let depth = 0
   for (const { token, index } of tokens(pattern.slice(open))) {

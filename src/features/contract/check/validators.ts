@@ -5,18 +5,11 @@ import type { CompiledContract, SchemaName } from './compiled-contract.ts'
 import { StepBudget, TooManyStepsError } from './step-budget.ts'
 import { createEqual, createMultipleOf, hasUniqueItems } from './value-checks.ts'
 
-export interface ContractValidators {
-  beginHead(): void
-  /**
-   * Lists how a value breaks a schema. A body, of `bytes` length, gets its own steps; all violations of a short body
-   * are listed, of a long one the first. Other values use the steps of their head. `prefix` starts the pointers.
-   */
-  validate(
-    name: SchemaName,
-    value: unknown,
-    place: ViolationPlace,
-    options: { readonly bytes?: number; readonly prefix?: string },
-  ): readonly Violation[]
+export type ContractValidators = ReturnType<typeof createValidators>
+
+interface ValidateOptions {
+  readonly bytes?: number
+  readonly prefix?: string
 }
 
 interface SchemaValidator {
@@ -40,33 +33,35 @@ const maxDetailedBytes = 16 * 1024
 export const createValidators = (
   { code, detailedCode, memberNames }: CompiledContract,
   names: ReadonlySet<string> | null = new Set(memberNames),
-): ContractValidators => {
+) => {
   const steps = new StepBudget()
   const first = evaluate(code, steps)
   let detailed: ValidatorModule | null = null
 
-  /** Null: the list takes more steps than are left. */
-  const listErrors = (name: SchemaName, value: unknown): readonly SchemaError[] | null => {
-    detailed ??= evaluate(detailedCode, steps)
-    return findErrors(detailed[name], value)
-  }
-
   return {
-    beginHead() {
+    beginHead(): void {
       steps.left = baseSteps
     },
-    validate(name, value, place, { bytes, prefix = '' }) {
+    /**
+     * Lists how a value breaks a schema. A body, of `bytes` length, gets its own steps; all violations of a short body
+     * are listed, of a long one the first. Other values use the steps of their head. `prefix` starts the pointers.
+     */
+    validate(
+      name: SchemaName,
+      value: unknown,
+      place: ViolationPlace,
+      { bytes, prefix = '' }: ValidateOptions,
+    ): readonly Violation[] {
       if (bytes !== undefined) steps.left = Math.min(maxSteps, baseSteps + stepsPerByte * bytes)
-      const errors = findErrors(first[name], value)
+      let errors = findErrors(first[name], value)
       if (errors === null) return [{ pointer: prefix, in: place, ...tooComplex }]
       if (errors.length === 0) return noViolations
-      return toViolations(
-        ((bytes ?? 0) <= maxDetailedBytes ? listErrors(name, value) : null) ?? errors,
-        value,
-        place,
-        prefix,
-        names,
-      )
+      if ((bytes ?? 0) <= maxDetailedBytes) {
+        detailed ??= evaluate(detailedCode, steps)
+        // The list may take more steps than are left.
+        errors = findErrors(detailed[name], value) ?? errors
+      }
+      return toViolations(errors, value, place, prefix, names)
     },
   }
 }
@@ -75,7 +70,6 @@ export const tooComplex = { rule: 'complexity', detail: 'to check the value take
 
 const noErrors: readonly SchemaError[] = []
 
-/** Null: the validator takes too many steps. */
 const findErrors = (validator: SchemaValidator | undefined, value: unknown): readonly SchemaError[] | null => {
   if (validator === undefined) throw new TypeError('the contract has no validator of this name')
   try {
@@ -92,11 +86,9 @@ const findErrors = (validator: SchemaValidator | undefined, value: unknown): rea
 
 const load = createRequire(import.meta.url)
 
-const ucs2length = 'ajv/dist/runtime/ucs2length'
-
 /** Code that requires another module is a defect of the compiler. */
 const modules: Readonly<Record<string, (steps: StepBudget) => unknown>> = {
-  [ucs2length]: () => load(ucs2length),
+  'ajv/dist/runtime/ucs2length': () => load('ajv/dist/runtime/ucs2length'),
   'ajv/dist/runtime/equal': (steps) => ({ default: createEqual(steps) }),
   'value-checks': (steps) => ({
     createMultipleOf: (divisor: number) => createMultipleOf(divisor, steps),
@@ -127,7 +119,6 @@ const evaluate = (code: string, steps: StepBudget): ValidatorModule => {
   return exported
 }
 
-/** The start of a function by Ajv. */
 const functionStart = /function validate\d+\(data, \{[^{}]*(?:\{\})?[^{}]*\}=\{\}\)\{/g
 
 interface SchemaError {
@@ -194,10 +185,8 @@ const describe = ({ keyword, params, message = 'breaks the schema' }: SchemaErro
 /** Stops at the maximum text length: there may be thousands of values. */
 const listAllowed = (values: readonly unknown[]): string => {
   let list = ''
-  for (const value of values) {
-    if (list.length > maxTextLength) break
-    list += `${list === '' ? '' : ', '}${describeAllowed(value)}`
-  }
+  for (const value of values)
+    if (list.length <= maxTextLength) list += `${list === '' ? '' : ', '}${describeAllowed(value)}`
   return list
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { ParameterContract } from '../../../../src/features/contract/check/compiled-contract.ts'
 import {
+  absent,
   emptyParameter,
   parseQuery,
   readHeaderParameter,
@@ -27,9 +28,8 @@ const read = (query: string, more: Partial<ParameterContract>) => {
   if (parameters === null) throw new Error('the query is broken')
   return readQueryParameter(parameter(more), parameters)
 }
-const value = (it: unknown) => ({ kind: 'value', value: it })
-const fault = (rule: string) => ({ kind: 'fault', rule })
-const absent = { kind: 'absent' }
+const value = (it: unknown): unknown => it
+const fault = (rule: string) => expect.objectContaining({ rule })
 
 describe('one value', () => {
   test.each<[string, string, ParameterContract['types'], unknown]>([
@@ -102,10 +102,10 @@ const nestedObject = { types: ['object'], style: 'deepObject' } as const
 // Servers differ in what they take for a parameter of this name. The gateway compares names once decoded, and knows no
 // nested ones: what it does not take for the parameter is another one, which may be there.
 test.each<[string, string, Partial<ParameterContract>, unknown]>([
-  ['brackets behind a name', '?p[]=1', { types: ['integer'] }, { kind: 'absent' }],
-  ['another case', '?P=1', { types: ['integer'] }, { kind: 'absent' }],
+  ['brackets behind a name', '?p[]=1', { types: ['integer'] }, absent],
+  ['another case', '?P=1', { types: ['integer'] }, absent],
   ['a semicolon, which is part of a value', '?p=1;p=2', { types: ['string'] }, value('1;p=2')],
-  ['a semicolon before a name', '?a=1;p=2', { types: ['string'] }, { kind: 'absent' }],
+  ['a semicolon before a name', '?a=1;p=2', { types: ['string'] }, absent],
   ['a member of a member, whose name has the brackets', '?p[a][b]=1', nestedObject, value({ 'a][b': '1' })],
 ])('%s', (_, query, more, expected) => {
   expect(read(query, more)).toEqual(expected)
@@ -135,9 +135,9 @@ describe('an object', () => {
   })
 
   test('takes names that every object inherits as its own', () => {
-    const { value: found } = read('?p=__proto__,1,toString,2', { types, explode: false }) as { readonly value: object }
+    const found = read('?p=__proto__,1,toString,2', { types, explode: false })
 
-    expect(Object.entries(found)).toEqual([
+    expect(Object.entries(Object(found))).toEqual([
       ['__proto__', '1'],
       ['toString', '2'],
     ])
