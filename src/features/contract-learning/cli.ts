@@ -39,7 +39,6 @@ export interface DraftOptions extends TargetOptions {
 const maxBytes = 64 * 1024 ** 2
 const timeoutMs = 30_000
 
-/** Resolves to the exit code. */
 export const showContractDraft = async ({
   format,
   output = '-',

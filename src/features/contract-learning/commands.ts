@@ -34,13 +34,7 @@ interface Plan {
   readonly isByFile: boolean
 }
 
-const resultShape = asObject({
-  /** By a command or by the file. */
-  learning: asBoolean,
-  enums: asBoolean,
-  /** Null: no command holds. */
-  until: asNullable(asText),
-})
+const resultShape = asObject({ learning: asBoolean, enums: asBoolean, until: asNullable(asText) })
 
 type LearnCommandResult = Decoded<typeof resultShape>
 

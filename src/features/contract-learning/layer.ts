@@ -1,4 +1,5 @@
 import { BodyCopy, copyRequestBody, copyResponseBody } from '../../core/exchange/bodies/body-copy.ts'
+import type { RequestBody } from '../../core/exchange/body.ts'
 import type { Exchange, Layer, ProxyResponse } from '../../core/exchange/exchange.ts'
 import type { HeaderFields } from '../../core/exchange/header-fields.ts'
 import { clientShare } from '../../core/exchange/request-owner.ts'
@@ -10,7 +11,6 @@ import type { Learner } from './learn/learner.ts'
 
 export interface ContractLearningOptions {
   readonly learner: Learner
-  /** Shared by the whole process. */
   readonly checks: CheckQueue
   /** Of a larger body only the type is learned. */
   readonly maxBytes: number
@@ -24,71 +24,57 @@ export const contractLearningLayer =
   (options: ContractLearningOptions): Layer =>
   (next) =>
   (exchange) => {
-    const request = new RequestCopy(exchange, options)
+    const request = copyRequest(exchange, options)
     return next(exchange).then(
       (response) => {
         if (response.status >= 200 && response.status < 300) request.learn()
-        else request.close()
+        else request.copy?.close()
         return learnResponse(exchange, response, options)
       },
       (error) => {
-        request.close()
+        request.copy?.close()
         throw error
       },
     )
   }
 
-class RequestCopy {
-  readonly #exchange: Exchange
-  readonly #options: ContractLearningOptions
-  /** A reference to the received list, which inner layers replace. */
-  readonly #fields: HeaderFields
-  readonly #body: BodyCopy | null
-  #isComplete = false
-
-  constructor(exchange: Exchange, options: ContractLearningOptions) {
-    const { body, fields } = exchange
-    this.#exchange = exchange
-    this.#options = options
-    this.#fields = fields
-    this.#body =
-      body.length === 0 || !isReadable(fields)
-        ? null
-        : new BodyCopy(options.maxBytes, clientShare(options.checks.requests, exchange), body.length)
-    if (this.#body !== null) this.#copyBody(this.#body)
+const copyRequest = (exchange: Exchange, { learner, checks, maxBytes }: ContractLearningOptions) => {
+  // Inner layers replace the list of fields.
+  const { body, fields, operation } = exchange
+  const copy =
+    body.length === 0 || !isReadable(fields)
+      ? null
+      : new BodyCopy(maxBytes, clientShare(checks.requests, exchange), body.length)
+  let isComplete = copy === null
+  const onEnd = (): void => {
+    isComplete = true
   }
-
-  /** Skips a request whose upstream responded before the whole body was sent. */
-  learn(): void {
-    const { operation, query, body } = this.#exchange
-    const { learner, checks } = this.#options
-    if (this.#body !== null && !this.#isComplete) return this.close()
-    const hasBody = this.#body === null ? body.length !== 0 : this.#body.failure !== null || this.#body.bytes.length > 0
-    runLater(checks, this.#body, () => {
-      const content = hasBody ? readContent(this.#fields, this.#body, '') : noContent
-      learner.observeRequest(operation.id, { query, fields: this.#fields, ...content })
-    })
+  if (copy !== null) copyBody(body, copy, onEnd)
+  return {
+    copy,
+    /** Skips a request whose upstream responded before the whole body was sent. */
+    learn(): void {
+      if (!isComplete) return copy?.close()
+      const { query, body } = exchange
+      const hasBody = copy === null ? body.length !== 0 : copy.failure !== null || copy.bytes.length > 0
+      runLater(checks, copy, () => {
+        const content = hasBody ? readContent(fields, copy, '') : noContent
+        learner.observeRequest(operation.id, { query, fields, ...content })
+      })
+    },
   }
+}
 
-  close(): void {
-    this.#body?.close()
-  }
-
-  #copyBody(copy: BodyCopy): void {
-    const { body } = this.#exchange
-    const onEnd = (): void => {
-      this.#isComplete = true
-    }
-    // A body whose beginning was buffered still streams, though all of it may have arrived.
-    if (!body.received || !body.replayable) return copyRequestBody(body, copy, onEnd)
-    body.read().then(
-      (chunks) => {
-        for (const chunk of chunks) copy.push(chunk)
-        onEnd()
-      },
-      () => this.close(),
-    )
-  }
+/** A body whose beginning was buffered still streams, though all of it may have arrived. */
+const copyBody = (body: RequestBody, copy: BodyCopy, onEnd: () => void): void => {
+  if (!body.received || !body.replayable) return copyRequestBody(body, copy, onEnd)
+  body.read().then(
+    (chunks) => {
+      for (const chunk of chunks) copy.push(chunk)
+      onEnd()
+    },
+    () => copy.close(),
+  )
 }
 
 const learnResponse = (

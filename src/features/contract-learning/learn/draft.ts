@@ -147,7 +147,6 @@ const gaps = (texts: readonly (string | false)[]): DraftPart => {
   return said.length === 0 ? {} : { 'x-gap': said.join('; ') }
 }
 
-/** `rare`: names below the least share. */
 const splitByShare = <T extends { readonly count: number }>(table: NameTable<T>, of: number) => {
   const told = [...table.named]
     .map(([name, { learned }]) => ({ name, learned }))
@@ -190,11 +189,7 @@ const nullable = (schema: DraftPart, nulls: number, count: number): DraftPart =>
 /** Formats: the narrowest that all strings fit. */
 const stringSchema = (facts: StringFacts): DraftPart => {
   const format = facts.count >= enoughSightings ? formatKeyword(facts.formats) : null
-  return {
-    type: 'string',
-    ...(enumKeyword(facts) ?? format),
-    'x-length': describeMagnitudes(facts.lengths, 0),
-  }
+  return { type: 'string', ...(enumKeyword(facts) ?? format), 'x-length': describeMagnitudes(facts.lengths, 0) }
 }
 
 // A single value is a constant, of which an enumeration would say too much.

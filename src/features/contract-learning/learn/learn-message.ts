@@ -1,5 +1,5 @@
 import { foldUnderscores, type HeaderFields, namesCredential } from '../../../core/exchange/header-fields.ts'
-import { tryOrNull } from '../../../core/lib/try.ts'
+import { decodeForm, parseQuery } from '../../contract/check/parameter-values.ts'
 import { looksLikeData } from '../../contract/looks-like-data.ts'
 import { learnValue } from './learn-value.ts'
 import {
@@ -14,14 +14,15 @@ import {
 import { findOrAddKnownName, findOrAddName, learnedInTable, type NameTable, type Sighting } from './name-table.ts'
 import type { LearningContext, Shape } from './shape.ts'
 
-/** `query` includes its question mark. */
 export const learnQuery = (context: LearningContext, request: LearnedRequest, query: string): void => {
-  if (query.length < 2) return
-  for (const [name, values] of groupByName(query.slice(1))) {
+  for (const [name, values] of parseQuery(query, decode) ?? []) {
     const parameter = findName(request, request.parameters, name, context, createParameter)
-    if (parameter !== undefined) learnParameter(context, parameter, values)
+    if (parameter !== undefined) learnParameter(context, parameter, values.map(decode))
   }
 }
+
+/** WHATWG URL §5.1 (forms); a broken percent-encoding stays as it is. */
+const decode = (raw: string): string => decodeForm(raw) ?? raw.replaceAll('+', ' ')
 
 export const parameterShapes = ({ parameters }: LearnedRequest): readonly Shape[] =>
   learnedInTable(parameters).map(({ values }) => values)
@@ -40,27 +41,6 @@ const findName = <T>(
   const isData = !table.named.has(name) && looksLikeData(name)
   if (isData) request.dataNames++
   return isData ? undefined : findOrAddName(table, name, sighting, { max: maxNames, create })
-}
-
-const groupByName = (query: string): ReadonlyMap<string, readonly string[]> => {
-  const groups = new Map<string, string[]>()
-  for (const pair of query.split('&')) {
-    if (pair === '') continue
-    const equals = pair.indexOf('=')
-    const name = decode(equals === -1 ? pair : pair.slice(0, equals))
-    const value = equals === -1 ? '' : decode(pair.slice(equals + 1))
-    const values = groups.get(name)
-    if (values === undefined) groups.set(name, [value])
-    else values.push(value)
-  }
-  return groups
-}
-
-/** WHATWG URL §5.1 (forms); a broken percent-encoding stays as it is. */
-const decode = (text: string): string => {
-  const spaced = text.includes('+') ? text.replaceAll('+', ' ') : text
-  if (!spaced.includes('%')) return spaced
-  return tryOrNull(() => decodeURIComponent(spaced)) ?? spaced
 }
 
 const learnParameter = (context: LearningContext, parameter: LearnedParameter, values: readonly string[]): void => {
@@ -84,10 +64,7 @@ const registered = ['accept-language', 'idempotency-key', 'if-match', 'if-none-m
 // Set by the gateway or a proxy.
 const ignored = /^x-(?:forwarded-|real-ip$|request-id$)/
 
-/**
- * Values are not looked at. Left out are `credentialFields`, with folded underscores, and names that suggest
- * credentials.
- */
+/** Values are not looked at. Left out are `credentialFields`, folded, and names that suggest credentials. */
 export const learnFields = (
   sighting: Sighting,
   request: LearnedRequest,
@@ -95,8 +72,9 @@ export const learnFields = (
   credentialFields: ReadonlySet<string>,
 ): void => {
   for (const [name, times] of countByName(fields)) {
-    if (credentialFields.has(name)) continue
-    const field = findName(request, request.fields, name, sighting, createField)
+    const field = credentialFields.has(name)
+      ? undefined
+      : findName(request, request.fields, name, sighting, createField)
     if (field === undefined) continue
     field.count++
     if (times > 1) field.repeated++
@@ -113,7 +91,6 @@ const countByName = (fields: HeaderFields): ReadonlyMap<string, number> => {
   return times
 }
 
-/** For requests, and for responses of one status. */
 const maxMediaTypes = 8
 
 export interface ObservedContent {
@@ -144,16 +121,11 @@ export const bodyShapes = (content: LearnedContent): readonly Shape[] =>
 
 /** A client cannot have made up these names. */
 const knownTypes = [
-  'application/json',
-  'application/problem+json',
-  'application/xml',
-  'application/pdf',
-  'application/octet-stream',
-  'application/x-www-form-urlencoded',
+  ...['json', 'problem+json', 'xml', 'pdf', 'octet-stream', 'x-www-form-urlencoded'].map(
+    (name) => `application/${name}`,
+  ),
   'multipart/form-data',
-  'text/csv',
-  'text/html',
-  'text/plain',
+  ...['csv', 'html', 'plain'].map((name) => `text/${name}`),
 ]
 
 const findMediaType = (

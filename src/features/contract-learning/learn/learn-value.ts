@@ -28,7 +28,6 @@ const maxDepth = 32
 /** Of one direction of an operation, without its roots. */
 const maxShapes = 2048
 
-/** Of one direction of an operation. */
 const maxValues = 256
 
 export const learnValue = (context: LearningContext, shape: Shape, value: unknown, depth = 0): void => {
@@ -59,7 +58,6 @@ const learnString = (context: LearningContext, facts: StringFacts, text: string)
   facts.values = null
 }
 
-/** False: the values are no enumeration. */
 const countValue = (context: LearningContext, values: NonNullable<StringFacts['values']>, text: string): boolean => {
   // A text that is no code is not even hashed.
   if (!values.named.has(text) && !(context.enums && looksLikeCode(text))) return false
@@ -104,7 +102,6 @@ const learnObject = (context: LearningContext, facts: ObjectFacts, value: JsonOb
   }
 }
 
-/** Null: the members of these objects are forgotten. */
 const shapeOfMember = (context: LearningContext, facts: ObjectFacts, name: string): Shape | null => {
   if (facts.kind === 'forgotten') return null
   const named = facts.members.named.get(name)

@@ -11,7 +11,6 @@ import {
 import {
   createLearnedContent,
   findOrAddOperation,
-  type LearnedContent,
   type LearnedContract,
   type LearnedOperation,
   mergeOperation,
@@ -28,7 +27,6 @@ export interface LearnerOptions {
 }
 
 export interface ObservedRequest extends ObservedContent {
-  /** With its question mark. */
   readonly query: string
   readonly fields: HeaderFields
 }
@@ -37,22 +35,12 @@ export interface ObservedResponse extends ObservedContent {
   readonly status: number
 }
 
-export interface Learner {
-  observeRequest(operation: OperationId, request: ObservedRequest): void
-  observeResponse(operation: OperationId, response: ObservedResponse): void
-  keepEnums(enums: boolean): void
-  /** `learned` is of a learner with the same key. */
-  adopt(learned: LearnedContract): void
-  readonly report: LearnedContract
-}
+export type Learner = ReturnType<typeof createLearner>
 
 const maxStatuses = 16
 
-/**
- * Keeps no values but those of enumerations with `enums`. Memory is bounded: what finds no room is counted, or
- * forgotten for good.
- */
-export const createLearner = ({ enums: enumsAtFirst, key, credentialFields }: LearnerOptions): Learner => {
+/** Keeps no values but those of enumerations. Memory is bounded: what finds no room is counted, or forgotten for good. */
+export const createLearner = ({ enums: enumsAtFirst, key, credentialFields }: LearnerOptions) => {
   let enums = enumsAtFirst
   const report: LearnedContract = { operations: new Map() }
   const sides = new Map<OperationId, OperationSides>()
@@ -80,7 +68,7 @@ export const createLearner = ({ enums: enumsAtFirst, key, credentialFields }: Le
 
   return {
     report,
-    observeRequest(operation, observed) {
+    observeRequest(operation: OperationId, observed: ObservedRequest): void {
       const { request, requestContext: context } = findSides(operation)
       context.message++
       learnQuery(context, request, observed.query)
@@ -88,19 +76,21 @@ export const createLearner = ({ enums: enumsAtFirst, key, credentialFields }: Le
       learnContent(context, request.content, observed)
       limitShapes(contexts)
     },
-    observeResponse(operation, observed) {
+    observeResponse(operation: OperationId, observed: ObservedResponse): void {
       const { responses, responseContext: context } = findSides(operation)
       context.message++
-      const content = findStatus(responses, observed.status)
+      const table = { max: maxStatuses, create: createLearnedContent }
+      const content = findOrAddKnownName(responses, String(observed.status), table)
       if (content === undefined) return
       learnContent(context, content, observed)
       limitShapes(contexts)
     },
-    keepEnums(wanted) {
+    keepEnums(wanted: boolean): void {
       enums = wanted
       for (const context of contexts) context.enums = wanted
     },
-    adopt({ operations }) {
+    /** What a learner with the same key has learned. */
+    adopt({ operations }: LearnedContract): void {
       for (const [id, operation] of operations) {
         const own = findSides(id)
         mergeOperation(own, operation)
@@ -116,15 +106,9 @@ interface OperationSides extends LearnedOperation {
   readonly responseContext: LearningContext
 }
 
-const findStatus = (responses: LearnedOperation['responses'], status: number): LearnedContent | undefined =>
-  findOrAddKnownName(responses, String(status), { max: maxStatuses, create: createLearnedContent })
-
 const maxShapes = 4096
 
-/**
- * Forgets the deepest levels of the largest operation. The levels above keep their names, and no client can crowd out
- * what is known of another operation.
- */
+/** Forgets the deepest levels of the largest operation: no client can crowd out what is known of another operation. */
 const limitShapes = (contexts: readonly LearningContext[]): void => {
   let total = 0
   for (const { shapes } of contexts) total += shapes

@@ -1,21 +1,13 @@
 import { hash } from 'node:crypto'
 import { copyText } from '../../../core/lib/buffers.ts'
 
-/**
- * A name that fewer than three requests had may be a secret in the wrong place: until then only its keyed hash is kept
- * (docs/decisions/058-learning-keeps-no-names-it-has-seen-once.md).
- */
+/** A name that fewer than three requests had may be a misplaced secret: only its keyed hash is kept (decision 058). */
 export interface NameTable<T> {
-  readonly named: Map<string, NamedEntry<T>>
+  readonly named: Map<string, { readonly hash: string; readonly learned: T }>
   /** By hash. */
   readonly unnamed: Map<string, UnnamedEntry<T>>
   /** How often a name found no room. */
   leftOut: number
-}
-
-interface NamedEntry<T> {
-  readonly hash: string
-  readonly learned: T
 }
 
 interface UnnamedEntry<T> {
@@ -26,15 +18,10 @@ interface UnnamedEntry<T> {
   readonly learned: T
 }
 
-export interface Counted {
-  count: number
-}
-
-export const countedEntries = {
-  create: (): Counted => ({ count: 0 }),
-  merge: (into: Counted, from: Counted): void => {
-    into.count += from.count
-  },
+/** Adds the members that are numbers. */
+export const addCounts = <T extends object>(into: T, from: T): void => {
+  for (const [name, count] of Object.entries(from))
+    if (typeof count === 'number') Reflect.set(into, name, Number(Reflect.get(into, name)) + count)
 }
 
 export interface Sighting {
@@ -44,7 +31,6 @@ export interface Sighting {
   message: number
 }
 
-/** In requests or in responses. */
 const sightingsToName = 3
 
 export const createNameTable = <T>(): NameTable<T> => ({ named: new Map(), unnamed: new Map(), leftOut: 0 })
@@ -75,7 +61,6 @@ export const addName = <T>(table: NameTable<T>, name: string, learned: T, { key,
   return learned
 }
 
-/** Undefined: the table is full. */
 export const findOrAddName = <T>(
   table: NameTable<T>,
   name: string,
@@ -113,7 +98,8 @@ export const findOrAddKnownName = <T>(
 export const mergeNameTable = <T>(
   into: NameTable<T>,
   from: NameTable<T>,
-  { create, merge }: { readonly create: () => T; readonly merge: (into: T, from: T) => void },
+  create: () => T,
+  merge: (into: T, from: T) => void,
 ): void => {
   const full = [into, from].filter(({ leftOut }) => leftOut > 0).map(hashesIn)
 

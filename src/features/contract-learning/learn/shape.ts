@@ -1,6 +1,5 @@
 import {
-  type Counted,
-  countedEntries,
+  addCounts,
   createNameTable,
   learnedInTable,
   mergeNameTable,
@@ -8,8 +7,7 @@ import {
   type Sighting,
   tableSize,
 } from './name-table.ts'
-import type { Magnitudes } from './value-summaries.ts'
-import { everyFormat, type StringFormats } from './value-summaries.ts'
+import { everyFormat } from './value-summaries.ts'
 
 /** Depends on the values and not on their order, so that shapes of several processes can be merged. */
 export interface Shape {
@@ -22,33 +20,9 @@ export interface Shape {
   objects: ObjectFacts | null
 }
 
-export interface StringFacts {
-  count: number
-  lengths: Magnitudes
-  /** Formats that all strings fit. */
-  formats: StringFormats
-  /** Null: the values are no enumeration. */
-  values: NameTable<Counted> | null
-}
-
-export interface NumberFacts {
-  count: number
-  fractions: number
-  /** Numbers too large for a double. */
-  infinite: number
-  positive: Magnitudes
-  /** Of the absolute values. */
-  negative: Magnitudes
-}
-
-export interface ArrayFacts {
-  count: number
-  lengths: Magnitudes
-  /** Null: all arrays were empty, or their items are forgotten. */
-  items: Shape | null
-  /** Past a bound of depth or memory, for good. */
-  forgotten: boolean
-}
+export type StringFacts = ReturnType<typeof createStringFacts>
+export type NumberFacts = ReturnType<typeof createNumberFacts>
+export type ArrayFacts = ReturnType<typeof createArrayFacts>
 
 export interface ObjectFacts {
   count: number
@@ -81,16 +55,21 @@ export const createShape = (): Shape => ({
   objects: null,
 })
 
-export const createStringFacts = ({ enums }: { readonly enums: boolean }): StringFacts => ({
+/** `formats`: those that all strings fit. `values` null: they are no enumeration. */
+export const createStringFacts = ({ enums }: { readonly enums: boolean }) => ({
   count: 0,
   lengths: 0,
   formats: everyFormat,
-  values: enums ? createNameTable() : null,
+  values: enums ? createNameTable<{ count: number }>() : null,
 })
 
-export const createNumberFacts = (): NumberFacts => ({ count: 0, fractions: 0, infinite: 0, positive: 0, negative: 0 })
+/** `infinite`: too large for a double. `negative`: the magnitudes of the absolute values. */
+export const createNumberFacts = () => ({ count: 0, fractions: 0, infinite: 0, positive: 0, negative: 0 })
 
-export const createArrayFacts = (): ArrayFacts => ({ count: 0, lengths: 0, items: null, forgotten: false })
+/** `items` null: all arrays were empty, or are `forgotten`: past a bound of depth or memory, for good. */
+export const createArrayFacts = () => ({ count: 0, lengths: 0, items: none<Shape>(), forgotten: false })
+
+const none = <T>(): T | null => null
 
 export const createObjectFacts = (): ObjectFacts => ({
   count: 0,
@@ -126,7 +105,6 @@ export const measureContext = (context: LearningContext): void => {
   context.values = values
 }
 
-/** Includes all shapes below. */
 export const measureShapes = (shapes: readonly Shape[]): { readonly shapes: number; readonly values: number } => {
   const size = { shapes: shapes.length, values: 0 }
   for (const shape of shapes) {
@@ -139,20 +117,22 @@ export const measureShapes = (shapes: readonly Shape[]): { readonly shapes: numb
 }
 
 export const mergeShape = (into: Shape, from: Shape): void => {
-  into.count += from.count
-  into.nulls += from.nulls
-  into.booleans += from.booleans
-  const { strings, numbers, arrays, objects } = from
-  if (strings !== null) into.strings = mergeStringFacts(into.strings ?? createStringFacts({ enums: true }), strings)
-  if (numbers !== null) into.numbers = mergeNumbers(into.numbers ?? createNumberFacts(), numbers)
-  if (arrays !== null) into.arrays = mergeArrays(into.arrays ?? createArrayFacts(), arrays)
-  if (objects !== null) into.objects = mergeObjects(into.objects ?? createObjectFacts(), objects)
+  addCounts(into, from)
+  into.strings = mergeKnown(into.strings, from.strings, () => createStringFacts({ enums: true }), mergeStrings)
+  into.numbers = mergeKnown(into.numbers, from.numbers, createNumberFacts, mergeNumbers)
+  into.arrays = mergeKnown(into.arrays, from.arrays, createArrayFacts, mergeArrays)
+  into.objects = mergeKnown(into.objects, from.objects, createObjectFacts, mergeObjects)
 }
 
-const mergeOptional = (into: Shape | null, from: Shape | null): Shape | null => {
+const mergeKnown = <T>(
+  into: T | null,
+  from: T | null,
+  create: () => T,
+  merge: (into: T, from: T) => void,
+): T | null => {
   if (from === null) return into
-  const merged = into ?? createShape()
-  mergeShape(merged, from)
+  const merged = into ?? create()
+  merge(merged, from)
   return merged
 }
 
@@ -162,48 +142,42 @@ export const mergeShapes = (shapes: readonly Shape[]): Shape => {
   return merged
 }
 
-const mergeStringFacts = (into: StringFacts, from: StringFacts): StringFacts => {
+const mergeStrings = (into: StringFacts, from: StringFacts): void => {
   into.count += from.count
   into.lengths |= from.lengths
   into.formats &= from.formats
-  if (into.values !== null && from.values !== null) mergeNameTable(into.values, from.values, countedEntries)
+  if (into.values !== null && from.values !== null)
+    mergeNameTable(into.values, from.values, () => ({ count: 0 }), addCounts)
   if (from.values === null || (into.values !== null && tableSize(into.values) > maxEnumValues)) into.values = null
-  return into
 }
 
-const mergeNumbers = (into: NumberFacts, from: NumberFacts): NumberFacts => {
+const mergeNumbers = (into: NumberFacts, from: NumberFacts): void => {
   into.count += from.count
   into.fractions += from.fractions
   into.infinite += from.infinite
   into.positive |= from.positive
   into.negative |= from.negative
-  return into
 }
 
-const mergeArrays = (into: ArrayFacts, from: ArrayFacts): ArrayFacts => {
+const mergeArrays = (into: ArrayFacts, from: ArrayFacts): void => {
   into.count += from.count
   into.lengths |= from.lengths
   if (into.forgotten || from.forgotten) forgetItems(into)
-  else into.items = mergeOptional(into.items, from.items)
-  return into
+  else into.items = mergeKnown(into.items, from.items, createShape, mergeShape)
 }
 
-const mergeObjects = (into: ObjectFacts, from: ObjectFacts): ObjectFacts => {
+const mergeObjects = (into: ObjectFacts, from: ObjectFacts): void => {
   into.count += from.count
-  if (into.kind === 'forgotten' || from.kind === 'forgotten') {
-    forgetMembers(into)
-    return into
-  }
-  mergeNameTable(into.members, from.members, { create: createShape, merge: mergeShape })
-  into.others = mergeOptional(into.others, from.others)
+  if (into.kind === 'forgotten' || from.kind === 'forgotten') return forgetMembers(into)
+  mergeNameTable(into.members, from.members, createShape, mergeShape)
+  into.others = mergeKnown(into.others, from.others, createShape, mergeShape)
   if (into.kind === 'map' || from.kind === 'map' || tableSize(into.members) > maxMembers) becomeMap(into)
-  return into
 }
 
 export const becomeMap = (facts: ObjectFacts): void => {
   const { members, others } = facts
   facts.kind = 'map'
-  facts.members = createObjectFacts().members
+  facts.members = createNameTable()
   const shapes = [...(others === null ? [] : [others]), ...learnedInTable(members)]
   facts.others = shapes.length === 0 ? null : mergeShapes(shapes)
 }

@@ -43,7 +43,6 @@ export const narrowFormats = (standing: StringFormats, text: string): StringForm
   return left
 }
 
-/** Null: no format fits all strings. */
 export const formatKeyword = (standing: StringFormats): StringFormat['keyword'] | null =>
   stringFormats.find((_, i) => (standing & (1 << i)) !== 0)?.keyword ?? null
 
@@ -53,7 +52,6 @@ export type Magnitudes = number
 /** 10^15 and above: doubles do not tell larger whole numbers apart. */
 const lastExponent = 15
 
-/** For a number from 0 on. */
 export const magnitudeOf = (value: number): Magnitudes => {
   let bit = 1
   for (let limit = 1, exponent = 0; value >= limit && exponent <= lastExponent; limit *= 10, exponent++) bit <<= 1
