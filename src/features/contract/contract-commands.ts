@@ -23,18 +23,17 @@ Examples:
   lender-gateway contract draft --output config/contract.yaml
   lender-gateway contract report`
 
-const createContractCommand = (): Command =>
-  new Command('contract')
-    .description('Work with the contract that requests and responses are held to.')
-    .addHelpText('after', groupHelp)
-    .addCommand(createReportCommand())
-
-const createReportCommand = (): Command =>
-  createClientCommand('report', 'Show how many messages break the contract, where, and since when.')
+const createContractCommand = (): Command => {
+  const report = createClientCommand('report', 'Show how many messages break the contract, where, and since when.')
     .addHelpText('after', reportHelp)
     .action((options: ClientCommandOptions) =>
       runClientCommand(async () => (await import('./contract-report.ts')).showContractReport(options)),
     )
+  return new Command('contract')
+    .description('Work with the contract that requests and responses are held to.')
+    .addHelpText('after', groupHelp)
+    .addCommand(report)
+}
 
 export const builtInCommands: readonly BuiltInCommand[] = [
   { after: 'diff', create: createContractCommand, isParent: true },

@@ -19,10 +19,7 @@ import {
   zeroUnchecked,
 } from './drift-report.ts'
 
-/**
- * Counts for one contract and process. Of clients it keeps only addresses and request ids. A message that keeps the
- * contract allocates no object.
- */
+/** Of one contract and process. Of clients it keeps addresses and request ids. A kept message allocates no object. */
 export class DriftCounts {
   readonly digest: string
   readonly #since = now()

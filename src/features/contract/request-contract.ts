@@ -15,17 +15,17 @@ import type { RequestContract, SchemaName } from './check/compiled-contract.ts'
 import { noViolations } from './check/validators.ts'
 import {
   type ContractLayerOptions,
-  countLater,
+  createCounter,
   describeViolations,
   isSampled,
   refuseUnchecked,
-  settleEnforced,
   whyUnchecked,
 } from './contract-options.ts'
 
 /** Checks a copy after the exchange has ended, so that no byte waits. */
 export const reportRequestLayer = (contract: RequestContract, options: ContractLayerOptions): Layer => {
   const hasSchema = contract.body?.content.some(({ schema }) => schema !== null) ?? false
+  const counter = createCounter('request', options)
   return (next) => (exchange) => {
     if (!isSampled(options.sample)) return next(exchange)
     const { body, query, fields } = exchange
@@ -43,7 +43,7 @@ export const reportRequestLayer = (contract: RequestContract, options: ContractL
       const isEmpty = copy !== null && isComplete && copy.failure === null && copy.bytes.length === 0
       return checkRequestHead(contract, options.validators, { query, fields, hasBody: body.length !== 0 && !isEmpty })
     }
-    exchange.onFinished(() => countLater(exchange, 'request', options, copy, checkHead, () => isComplete))
+    exchange.onFinished(() => counter.countLater(exchange, copy, checkHead, () => isComplete))
     return next(exchange)
   }
 }
@@ -51,6 +51,7 @@ export const reportRequestLayer = (contract: RequestContract, options: ContractL
 /** Requests that cannot be checked pass, or get 413 or 415. The checked bytes are forwarded unchanged. */
 export const enforceRequestLayer = (contract: RequestContract, options: ContractLayerOptions): Layer => {
   const { validators, checks, maxBytes } = options
+  const counter = createCounter('request', options)
   const isRequired = contract.body?.required === true
   const checkHead = ({ query, fields }: Exchange, hasBody: boolean): HeadCheck =>
     checkRequestHead(contract, validators, { query, fields, hasBody })
@@ -77,7 +78,7 @@ export const enforceRequestLayer = (contract: RequestContract, options: Contract
     if (isKept && body.kind === 'schema' && (length === null || length <= maxBytes))
       return enforceBody(exchange, body, next)
     const why = whyUnchecked(body, 'too-large')
-    const found = settleEnforced(exchange, 'request', options, body, isKept ? null : violations, why)
+    const found = counter.settle(exchange, body, isKept ? null : violations, why)
     return found.length > 0 ? Promise.reject(toError(found)) : next(exchange)
   }
 
@@ -89,7 +90,7 @@ export const enforceRequestLayer = (contract: RequestContract, options: Contract
     const { whole, stop } = await bufferRequestBody(exchange, maxBytes, clientShare(checks.requests, exchange))
     const found = whole && checkRequestBody(toCheck.schema, whole)
     const why = whole === null ? 'too-large' : found === null ? 'too-complex' : null
-    const violations = settleEnforced(exchange, 'request', options, toCheck, found, why)
+    const violations = counter.settle(exchange, toCheck, found, why)
     if (violations.length === 0 && whole !== null) return next(exchange)
     try {
       if (violations.length > 0) throw toError(violations)

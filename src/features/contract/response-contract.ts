@@ -23,16 +23,13 @@ import {
 import type { ResponseContract } from './check/compiled-contract.ts'
 import {
   type ContractLayerOptions,
-  countLater,
+  createCounter,
   describeViolations,
   isSampled,
-  settleEnforced,
   whyUnchecked,
 } from './contract-options.ts'
 
-export interface ResponseLayerOptions extends ContractLayerOptions {
-  readonly clientFields: ClientFields
-}
+export type ResponseLayerOptions = ContractLayerOptions & { readonly clientFields: ClientFields }
 
 /** What outer layers and the writer of responses do to the fields of a response. */
 export interface ClientFields {
@@ -67,65 +64,54 @@ export const toClientHead = (
   return { status, fields: toClientFields(exchange, status, kept, requestIdField, null), laterFields: later }
 }
 
-/**
- * Checks a copy after the last byte was sent on, so that no byte waits. The end of the exchange does not matter: a
- * fetch of the cache's own has none.
- */
-export const reportResponseLayer =
-  (contract: readonly ResponseContract[], options: ResponseLayerOptions): Layer =>
-  (next) =>
-  (exchange) =>
-    isSampled(options.sample)
-      ? next(exchange).then((response) => reportResponse(contract, options, exchange, response))
-      : next(exchange)
-
-const reportResponse = (
-  contract: readonly ResponseContract[],
-  options: ResponseLayerOptions,
-  exchange: Exchange,
-  { status, reason, fields, body }: ProxyResponse,
-): ProxyResponse => {
-  const copy = new BodyCopy(options.maxBytes, clientShare(options.checks.responses, exchange))
-  const checkHead = (): HeadCheck => {
-    const hasContent = copy.failure !== null || copy.bytes.length > 0
-    const head = toClientHead(exchange, status, fields, options)
-    return checkResponseHead(contract, options.validators, { ...head, hasContent })
+/** Checks a copy once the last byte was sent on. A fetch of the cache's own has no end of an exchange. */
+export const reportResponseLayer = (contract: readonly ResponseContract[], options: ResponseLayerOptions): Layer => {
+  const counter = createCounter('response', options)
+  const report = (exchange: Exchange, { status, reason, fields, body }: ProxyResponse): ProxyResponse => {
+    const copy = new BodyCopy(options.maxBytes, clientShare(options.checks.responses, exchange))
+    const checkHead = (): HeadCheck => {
+      const hasContent = copy.failure !== null || copy.bytes.length > 0
+      const head = toClientHead(exchange, status, fields, options)
+      return checkResponseHead(contract, options.validators, { ...head, hasContent })
+    }
+    const onEnd = (): void => counter.countLater(exchange, copy, checkHead, () => true)
+    return { status, reason, fields, body: copyResponseBody(body, copy, onEnd) }
   }
-  const onEnd = (): void => countLater(exchange, 'response', options, copy, checkHead, () => true)
-  return { status, reason, fields, body: copyResponseBody(body, copy, onEnd) }
+  return (next) => (exchange) =>
+    isSampled(options.sample) ? next(exchange).then((response) => report(exchange, response)) : next(exchange)
 }
 
 /** Rejects with 502. The body is read whole before the client gets the head, which cannot be taken back. */
-export const enforceResponseLayer =
-  (contract: readonly ResponseContract[], options: ResponseLayerOptions): Layer =>
-  (next) =>
-  async (exchange) => {
-    const room = clientShare(options.checks.responses, exchange)
+export const enforceResponseLayer = (contract: readonly ResponseContract[], options: ResponseLayerOptions): Layer => {
+  const { validators, checks, maxBytes } = options
+  const counter = createCounter('response', options)
+  return (next) => async (exchange) => {
+    const room = clientShare(checks.responses, exchange)
     const { status, reason, fields, body: arriving } = await next(exchange)
     let body = arriving
     const clientHead = toClientHead(exchange, status, fields, options)
-    let head = checkResponseHead(contract, options.validators, { ...clientHead, hasContent: true })
+    let head = checkResponseHead(contract, validators, { ...clientHead, hasContent: true })
     if (lacksType(head.violations)) {
       const begun = await bufferResponseBody(body, exchange, 0, room)
       body = begun.body
-      if (begun.whole !== null)
-        head = checkResponseHead(contract, options.validators, { ...clientHead, hasContent: false })
+      if (begun.whole !== null) head = checkResponseHead(contract, validators, { ...clientHead, hasContent: false })
     }
     const { body: toCheck, violations: inHead } = head
     let found = inHead.length > 0 ? inHead : null
     let why = whyUnchecked(toCheck, 'too-large')
     if (found === null && toCheck.kind === 'schema') {
-      const buffered = await bufferResponseBody(body, exchange, options.maxBytes, room)
+      const buffered = await bufferResponseBody(body, exchange, maxBytes, room)
       body = buffered.body
-      found = buffered.whole && checkBody(toCheck.schema, options.validators, buffered.whole)
+      found = buffered.whole && checkBody(toCheck.schema, validators, buffered.whole)
       if (buffered.whole !== null) why = found === null ? 'too-complex' : null
     }
-    const violations = settleEnforced(exchange, 'response', options, toCheck, found, why)
+    const violations = counter.settle(exchange, toCheck, found, why)
     if (violations.length === 0) return { status, reason, fields, body }
     body.discard()
     exchange.onBrokenAnswer?.()
     throw toError(violations, status)
   }
+}
 
 const toError = (violations: readonly Violation[], status: number): GatewayError => {
   // An operator has to look for the failure of the upstream, so it comes first.

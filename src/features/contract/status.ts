@@ -16,7 +16,7 @@ import {
 } from '../../core/lib/text/decode.ts'
 import { formatOptionalTime, formatTime } from '../../core/lib/text/format-time.ts'
 import { findDriftedFiles, listDifferingFiles } from '../../core/runtime/reload/config-drift.ts'
-import { allOperations, type OperationId } from '../../operations.ts'
+import { byOperation, type OperationId } from '../../operations.ts'
 import type { ContractMode } from './check/compiled-contract.ts'
 import { type DriftReport, type DriftRow, type MessageDirection, totalsOf, zeroUnchecked } from './drift-report.ts'
 
@@ -129,16 +129,11 @@ export const contractStatus = (
     file: resolve(dirname(file), contractFile),
     digest: compiledContract.digest.slice(0, 12),
     countedSince: formatOptionalTime(drift?.since),
-    operations: Object.fromEntries(
-      allOperations.map(({ id }) => [
-        id,
-        {
-          line: compiledContract.operations[id]?.line ?? null,
-          request: counts(id, 'request'),
-          response: counts(id, 'response'),
-        },
-      ]),
-    ),
+    operations: byOperation(({ id }) => ({
+      line: compiledContract.operations[id]?.line ?? null,
+      request: counts(id, 'request'),
+      response: counts(id, 'response'),
+    })),
   }
 }
 

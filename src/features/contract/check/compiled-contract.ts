@@ -1,3 +1,4 @@
+import type { Config } from '../../../core/config/config.ts'
 import type { OperationId } from '../../../operations.ts'
 
 export const contractModes = ['off', 'report', 'enforce'] as const
@@ -94,15 +95,8 @@ export interface ResponseContract {
   readonly content: readonly MediaTypeContract[] | null
 }
 
-interface ContractSettings {
-  readonly compiledContract: CompiledContract | null
-  readonly operations: Readonly<
-    Record<OperationId, { readonly contract: { readonly request: ContractMode; readonly response: ContractMode } }>
-  >
-}
-
 export const enforcesContract = (
-  { operations, compiledContract }: ContractSettings,
+  { operations, compiledContract }: Config,
   id: OperationId,
   direction: 'request' | 'response',
 ): boolean => operations[id].contract[direction] === 'enforce' && compiledContract?.operations[id] !== undefined

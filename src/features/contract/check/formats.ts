@@ -1,10 +1,7 @@
 import { createAddressFormats, type Format } from './address-formats.ts'
 import { StepBudget } from './step-budget.ts'
 
-/**
- * Clients choose the texts: each check takes time linear in the text, and no stack. Names in other scripts take longer,
- * and steps. `regex` is missing: it would compile a client's text.
- */
+/** Each takes time linear in a client's text, and no stack. `regex` is missing: it would compile a client's text. */
 export const createFormats = (steps: StepBudget): Readonly<Record<string, Format>> => ({
   date: isDate,
   time: isTime,

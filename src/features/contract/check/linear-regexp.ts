@@ -2,16 +2,12 @@ import { RE2JS } from 're2js'
 import type { StepBudget } from './step-budget.ts'
 import { splitLookaheads, translatePattern, withoutNeedlessEscapes } from './translate-pattern.ts'
 
-interface TextPattern {
-  readonly test: (text: string) => boolean
-}
-
 /**
  * Runs a pattern of ECMA-262 (flag `u`) in RE2, which never backtracks: a client's text could otherwise keep the
  * gateway busy for hours. JavaScript runs the simplest patterns, five times as fast. Throws for backreferences,
  * lookbehind, and lookahead beyond the start. `steps` null: no limit.
  */
-export const linearRegExp = (pattern: string, steps: StepBudget | null): TextPattern => {
+export const linearRegExp = (pattern: string, steps: StepBudget | null): Pick<RegExp, 'test'> => {
   const stated = withoutNeedlessEscapes(pattern)
   new RegExp(stated, 'u') // throws for an invalid pattern
   const parts = splitLookaheads(stated).map((part) => {
@@ -36,7 +32,7 @@ const stepsPerPattern = 60
 // RE2 takes 100 to 360 ns to add a transition to its automaton, for each instruction in the state.
 const stepsPerInstruction = 40
 
-const count = (compiled: RegExp | RE2JS, steps: StepBudget): TextPattern => {
+const count = (compiled: RegExp | RE2JS, steps: StepBudget): Pick<RegExp, 'test'> => {
   if (compiled instanceof RegExp)
     return {
       test: (text) => {
@@ -76,10 +72,7 @@ const countTransitions = (re2: RE2JS['re2Input'], steps: StepBudget): void => {
   }
 }
 
-/**
- * An instruction of RE2's program. Instructions with the same ranges of characters share their `runes`. `arg` tells
- * whether the other case matches too: `[Tt]` and `T` share their `runes`.
- */
+/** Instructions with the same ranges share their `runes`. `arg`: whether the other case matches too, as in `[Tt]`. */
 interface Instruction {
   readonly runes: Int32Array
   readonly arg: number

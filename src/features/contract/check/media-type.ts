@@ -119,14 +119,9 @@ export const parseParameters = (text: string): readonly MediaTypeParameter[] | n
     if (name === undefined) continue // RFC 9110 §5.6.6: nothing may follow a semicolon
     const lower = name.toLowerCase()
     const value = token ?? quoted?.replaceAll(/\\(.)/g, '$1') ?? ''
-    parameters.push([lower, lower === 'charset' ? foldCharset(value) : value])
+    parameters.push([lower, lower === 'charset' ? value.toLowerCase().replace(/^utf8$/, 'utf-8') : value])
   }
   return parameters
-}
-
-const foldCharset = (charset: string): string => {
-  const lower = charset.toLowerCase()
-  return lower === 'utf8' ? 'utf-8' : lower
 }
 
 export const formatMediaType = ({ type, parameters = [] }: MediaTypeContract): string =>

@@ -122,21 +122,17 @@ export const readQueryParameter = (parameter: ParameterContract, parameters: Que
   const [value = ''] = values
   if (values.length > 1) return duplicate
   if (allowsEmpty && value === '') return emptyParameter
-  const parts = value === '' ? [] : value.split(separators[style])
+  const parts = value === '' ? [] : value.split(separators[style] ?? ',')
   if (types.includes('array')) return decodeItems(itemTypes, parts)
   if (types.includes('object') && style !== 'json') return readPairs(parameter, parts, decodeForm)
   const text = decodeForm(value)
   return text === null ? broken : readText(parameter, text)
 }
 
-const separators = {
-  form: ',',
-  simple: ',',
+const separators: Readonly<Partial<Record<ParameterContract['style'], RegExp>>> = {
   spaceDelimited: /%20|\+| /,
   pipeDelimited: /\||%7C/i,
-  deepObject: ',',
-  json: ',',
-} as const
+}
 
 export const readHeaderParameter = (parameter: ParameterContract, fields: HeaderFields): ParameterValue => {
   const values = getFoldedValues(fields, foldUnderscores(parameter.name))

@@ -1,10 +1,7 @@
 /** Code points from and to, in order, without overlap. */
 type Ranges = readonly (readonly [number, number])[]
 
-/**
- * Translates a valid pattern of ECMA-262 (flag `u`) to RE2. Sets of characters are written out, since the engines
- * differ in what `.`, `\s` and `\p{…}` mean. Throws for what RE2 cannot do.
- */
+/** Of a valid pattern (flag `u`). Engines differ in `.`, `\s` and `\p{…}`, so sets are written out. Throws. */
 export const translatePattern = (pattern: string): string => {
   let translated = ''
   let at = 0
@@ -12,7 +9,7 @@ export const translatePattern = (pattern: string): string => {
     syntax.lastIndex = at
     const [found] = syntax.exec(pattern) ?? []
     if (found === undefined) {
-      const { ranges, end } = pattern[at] === '[' ? readClass(pattern, at) : readAtom(pattern, at)
+      const { ranges, end } = pattern[at] === '[' ? readClass(pattern, at) : readCharacter(pattern, at)
       translated += formatClass(ranges)
       at = end
       continue
@@ -27,14 +24,14 @@ export const translatePattern = (pattern: string): string => {
         .some((count) => Number(count) > 1000)
     )
       throw new SyntaxError('it repeats something more than 1000 times')
-    translated += found.startsWith('(') ? '(?:' : found === '$' ? '\\z' : found
+    translated += found.startsWith('(') ? '(?:' : (replaced.get(found) ?? found)
     at += found.length
   }
   return translated
 }
 
 // An assertion, the start of a group, a repetition, or what both engines have.
-const syntax = /\(\?<?[=!]|\((?:\?:|\?<[^>]*>)?|\{[\d,]*\}|[)|^$*+?]|\\[bB]/y
+const syntax = /\(\?<?[=!]|\((?:\?:|\?<[^>]*>)?|\{[\d,]*\}|[)|^$*+?.]|\\[bB]/y
 
 const describeAssertion = (pattern: string, at: number): string => {
   if (pattern[at + 2] === '<') return 'it looks behind'
@@ -43,11 +40,6 @@ const describeAssertion = (pattern: string, at: number): string => {
     return 'it looks ahead before alternatives without a group, or in another lookahead'
   return 'it looks ahead behind its start'
 }
-
-const readAtom = (pattern: string, at: number): Omit<Character, 'single'> =>
-  pattern[at] === '.'
-    ? { ranges: complement(rangesOf('[\\n\\r\\u2028\\u2029]', lastBasic)), end: at + 1 }
-    : readCharacter(pattern, at)
 
 const readClass = (pattern: string, start: number): Omit<Character, 'single'> => {
   const isNegated = pattern[start + 1] === '^'
@@ -151,18 +143,18 @@ const formatClass = (ranges: Ranges): string => {
   return `[${ranges.map(([from, to]) => (from === to ? format(from) : `${format(from)}-${format(to)}`)).join('')}]`
 }
 
-/** A text matches the pattern when it matches all parts but the negated ones. */
-interface PatternPart {
-  readonly pattern: string
-  readonly isNegated: boolean
-}
+const lineTerminators = rangesOf('[\\n\\r\\u2028\\u2029]', lastBasic)
+const replaced: ReadonlyMap<string, string> = new Map([
+  ['$', '\\z'],
+  ['.', formatClass(complement(lineTerminators))],
+])
 
 /**
  * RE2 has no lookahead: `^(?!\s).+$` accepts texts that match `^.+$` and not `^\s`. Lookaheads elsewhere stay: the
  * second alternative of `^(?!a)b|c` starts elsewhere.
  */
-export const splitLookaheads = (pattern: string): readonly PatternPart[] => {
-  const parts: PatternPart[] = []
+export const splitLookaheads = (pattern: string): readonly { pattern: string; isNegated: boolean }[] => {
+  const parts: { pattern: string; isNegated: boolean }[] = []
   let at = 1
   for (;;) {
     const [, sign] = /^\(\?([=!])/.exec(pattern.slice(at, at + 3)) ?? []
@@ -202,10 +194,7 @@ const token = /\\.|\[(?:\\.|[^\]\\])*\]|./gs
 const tokens = (pattern: string): readonly { readonly token: string; readonly index: number }[] =>
   [...pattern.matchAll(token)].map((found) => ({ token: found[0], index: found.index }))
 
-/**
- * With the flag `u`, which JSON Schema asks for (2020-12 core §6.4), ECMA-262 rejects `\-` outside of a class; without
- * it, `\-` stands for `-` (annex B.1.2).
- */
+/** ECMA-262 rejects `\-` outside of a class with the flag `u`, which JSON Schema asks for (2020-12 core §6.4). */
 export const withoutNeedlessEscapes = (pattern: string): string =>
   pattern.replaceAll(token, (each) => (each.startsWith('[') ? each.replaceAll(/\\[^-]/g, toPlain) : toPlain(each)))
 

@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module'
+import type { ErrorObject } from 'ajv'
 import type { Violation, ViolationPlace } from '../../../core/exchange/failures/errors.ts'
 import { escapeSegment, ownMember, unescapeSegment } from '../../../core/lib/plain-object.ts'
 import type { CompiledContract, SchemaName } from './compiled-contract.ts'
@@ -12,10 +13,7 @@ interface ValidateOptions {
   readonly prefix?: string
 }
 
-interface SchemaValidator {
-  (value: unknown): boolean
-  errors?: readonly SchemaError[] | null
-}
+type SchemaValidator = ((value: unknown) => boolean) & { errors?: readonly SchemaError[] | null }
 
 type ValidatorModule = Readonly<Record<SchemaName, SchemaValidator>>
 
@@ -121,12 +119,7 @@ const evaluate = (code: string, steps: StepBudget): ValidatorModule => {
 
 const functionStart = /function validate\d+\(data, \{[^{}]*(?:\{\})?[^{}]*\}=\{\}\)\{/g
 
-interface SchemaError {
-  readonly instancePath: string
-  readonly keyword: string
-  readonly params: Readonly<Record<string, unknown>>
-  readonly message?: string
-}
+type SchemaError = Pick<ErrorObject, 'instancePath' | 'keyword' | 'params' | 'message'>
 
 export const noViolations: readonly Violation[] = []
 

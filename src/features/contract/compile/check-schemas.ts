@@ -11,10 +11,7 @@ import { asItems, describeText, memberAt, type NodeIssue, type Tree } from './co
 import { type FollowReference, forEachSchema, subSchemas } from './schema-keywords.ts'
 import { analyzeTypes, isNegation } from './schema-types.ts'
 
-/**
- * Reports wrong forms and patterns, and schemas that never match or whose check would never end. Of a schema of a wrong
- * form, only independent faults are reported.
- */
+/** Of a schema of a wrong form, only independent faults are reported. */
 export const checkSchemas = (bundle: ContractBundle): void => {
   const { document, origins, follow, names } = bundle
   const used = [...names.keys()]

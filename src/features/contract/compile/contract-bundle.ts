@@ -3,7 +3,7 @@ import type { JsonType, SchemaName } from '../check/compiled-contract.ts'
 import { formats } from '../check/formats.ts'
 import type { BundledDocument } from './bundle/object-shapes.ts'
 import { countedKeyword, sharedSchema } from './compile-contract.ts'
-import { asItems, type ContractFindings, childOf, describeValue, type NodeIssue, type Tree } from './contract-node.ts'
+import { asItems, type ContractFindings, childOf, type NodeIssue, type Tree, wrongValue } from './contract-node.ts'
 import { createFollow, mapSubSchemas } from './schema-keywords.ts'
 import { analyzeTypes } from './schema-types.ts'
 
@@ -72,12 +72,8 @@ export const openBundle = ({ document, origins, faulty }: BundledDocument, findi
     },
     requireBoolean(object: Tree, key: string): void {
       if (object[key] === undefined || typeof object[key] === 'boolean') return
-      error(object, [key], {
-        message: `${key} is not a boolean`,
-        expected: 'true or false',
-        found: describeValue(object[key]),
-        hint: `write ${key}: true, or leave it out`,
-      })
+      const hint = `write ${key}: true, or leave it out`
+      error(object, [key], wrongValue(`${key} is not a boolean`, 'true or false', object[key], hint))
     },
   }
 }

@@ -11,10 +11,7 @@ import { type ContractFindings, type ContractNode, childOf, type NodePlace, node
 // The serving thread compares all files every `reload.poll`.
 const maxFiles = 64
 
-/**
- * References lead neither out of the folder of the configured file nor to the network: the author of a document would
- * otherwise choose what the gateway reads.
- */
+/** References stay in the configured file's folder: else an author of a document chose what the gateway reads. */
 export class ContractFiles {
   readonly findings: ContractFindings
   readonly #folder: string
@@ -52,41 +49,38 @@ export class ContractFiles {
   /** Null: there is no target, and this was reported. */
   resolve(from: ContractNode, reference: string): ContractNode | null {
     const at = childOf(from, '$ref')
-    const refuse = (message: string, expected: string, hint?: string): null => {
+    const refuse = (message: string, hint?: string, expected = inFolder): null => {
       this.findings.error(at, { message, expected, found: quote(reference), hint })
       return null
     }
     const [name = '', ...fragments] = reference.split('#')
-    const fragment = fragments.join('#')
     if (/^[a-z][a-z0-9+.-]*:/i.test(name) || name.startsWith('//'))
-      return refuse('the reference leads out of the folder of the contract', inFolder, 'copy the file into the folder')
+      return refuse('the reference leads out of the folder of the contract', 'copy the file into the folder')
     if (isAbsolute(name) || name.includes('\\') || name.includes('\0'))
-      return refuse('the reference is no relative path', inFolder, 'write the path from the file of the reference')
+      return refuse('the reference is no relative path', 'write the path from the file of the reference')
     if (name !== '' && asPlainObject(from.file.tree).$self !== undefined)
       return refuse(
         'the reference starts at the $self of its file, which is not read',
-        'a reference within the file, or no $self',
         'remove $self: the reference then starts at the folder of its file',
+        'a reference within the file, or no $self',
       )
     const file = name === '' ? from.file : this.#follow(from, name, refuse)
     if (file === null) return null
-    const segments = readPointer(fragment)
+    const segments = readPointer(fragments.join('#'))
     if (segments === null)
       return refuse(
         'the part behind # is no JSON pointer',
-        'one such as #/components/schemas/Asset',
         'names of $anchor and $id are not followed: write the path to the schema',
+        'one such as #/components/schemas/Asset',
       )
     let node: ContractNode = { file, path: [], value: file.tree }
     for (const segment of segments) {
       const next = childOf(node, Array.isArray(node.value) ? Number(segment) : segment)
       if (next.value === undefined) {
         const near = suggestNearest(segment, Object.keys(asPlainObject(node.value)))
-        return refuse(
-          'the reference leads nowhere',
-          `${quote(segment)} to be in ${node.path.length === 0 ? 'the file' : `#/${node.path.join('/')}`}`,
-          near === undefined ? 'add it there, or mend the reference' : `did you mean ${near}?`,
-        )
+        const place = node.path.length === 0 ? 'the file' : `#/${node.path.join('/')}`
+        const hint = near === undefined ? 'add it there, or mend the reference' : `did you mean ${near}?`
+        return refuse('the reference leads nowhere', hint, `${quote(segment)} to be in ${place}`)
       }
       node = next
     }
@@ -94,29 +88,21 @@ export class ContractFiles {
     return node
   }
 
-  #follow(
-    from: ContractNode,
-    name: string,
-    refuse: (message: string, expected: string, hint?: string) => null,
-  ): ContractFile | null {
+  #follow(from: ContractNode, name: string, refuse: (message: string, hint?: string) => null): ContractFile | null {
     const decoded = decode(name)
-    if (decoded === null) return refuse('the percent-encoding of the reference is broken', inFolder)
+    if (decoded === null) return refuse('the percent-encoding of the reference is broken')
     const file = resolve(dirname(from.file.file), decoded)
     // Symbolic links may stay in the folder, as those of a mounted ConfigMap do.
     const real = tryOrNull(() => realpathSync(file))
-    if (real === null ? isOutside(this.#folder, file) : isOutside(this.#realFolder, real))
+    const isOut = real === null ? isOutside(this.#folder, file) : isOutside(this.#realFolder, real)
+    if (isOut)
       return refuse(
         'the reference leads out of the folder of the contract',
-        inFolder,
         'copy the file into the folder, and not a link to it',
       )
     const read = this.read(file)
     if (typeof read === 'string')
-      return refuse(
-        `the file cannot be read: ${read}`,
-        inFolder,
-        'a path starts at the folder of the file with the reference',
-      )
+      return refuse(`the file cannot be read: ${read}`, 'a path starts at the folder of the file with the reference')
     for (const problem of read.problems) this.findings.add(from, problem)
     return read.tree === undefined ? null : read
   }

@@ -108,6 +108,21 @@ class FirstFindings {
   }
 }
 
+export const wrongValue = (message: string, expected: string, value: unknown, hint?: string): NodeIssue => ({
+  message,
+  expected,
+  found: describeValue(value),
+  hint,
+})
+
+export const wrongKey = (message: string, expected: string, key: string, hint?: string): NodeIssue => ({
+  message,
+  expected,
+  found: quote(key),
+  hint,
+  atKey: true,
+})
+
 /** Never quotes the value. */
 export const describeValue = (value: unknown): string => {
   if (value === undefined) return 'nothing'

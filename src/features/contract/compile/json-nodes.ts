@@ -25,10 +25,7 @@ const space = /[ \t\n\r]*/y
 const word = /[-+.\w]+/y
 const anyValue = 'a value: an object, a list, a text in double quotes, a number, true, false or null'
 
-/**
- * RFC 8259. JSON.parse tells neither the place of a value nor, for some faults, where the text breaks off. `remedy` is
- * appended to the message about values deeper than `maxDepth`.
- */
+/** RFC 8259, with places, which JSON.parse does not tell. `remedy` is appended to the message about `maxDepth`. */
 export const parseJsonNodes = (text: string, maxDepth = 200, remedy = ''): JsonNode | JsonSyntaxFault => {
   let at = 0
   let fault: JsonSyntaxFault | undefined

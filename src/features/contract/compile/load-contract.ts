@@ -1,8 +1,7 @@
 import { hash } from 'node:crypto'
 import { resolve } from 'node:path'
 import type { ReadNamedFile } from '../../../core/config/config-part.ts'
-import type { SourceFile } from '../../../core/config/load/source-files.ts'
-import { type ConfigIssue, type ConfigProblem, fileProblem, quote } from '../../../core/config/problem.ts'
+import { type ConfigIssue, fileProblem, quote } from '../../../core/config/problem.ts'
 import { asPlainObject, isPlainObject } from '../../../core/lib/plain-object.ts'
 import { programCommand } from '../../../core/lib/program.ts'
 import { errorMessage } from '../../../core/lib/try.ts'
@@ -15,17 +14,9 @@ import { CompileTimeout, compileSchemas, SchemaFault } from './compile-contract.
 import { copySchemas, openBundle } from './contract-bundle.ts'
 import type { ContractFile } from './contract-file.ts'
 import { ContractFiles, findUsedPlaces } from './contract-files.ts'
-import { ContractFindings, childOf, describeValue } from './contract-node.ts'
+import { ContractFindings, childOf, wrongValue } from './contract-node.ts'
 import { readOperations } from './read-operations.ts'
 import { isKnownDialect, jsonSchemaDialect } from './schema-keywords.ts'
-
-export interface LoadedContract {
-  readonly contract: CompiledContract | null
-  readonly unreadable: string | null
-  readonly problems: readonly ConfigProblem[]
-  readonly warnings: readonly ConfigProblem[]
-  readonly sources: readonly SourceFile[]
-}
 
 // Part of the 30 s for the whole load.
 const compileLimitMs = 5_000
@@ -43,28 +34,25 @@ export const readContract: ReadNamedFile = (folder, name) => {
 }
 
 /** A relative path starts at `folder`. Never throws. */
-export const loadContract = (folder: string, name: string): LoadedContract => {
+export const loadContract = (folder: string, name: string) => {
   const file = resolve(folder, name)
   const findings = new ContractFindings(file)
   const files = new ContractFiles(file, findings)
-  let contract: CompiledContract | null = null
   const main = files.read(file)
-  if (typeof main === 'string')
-    return { contract, unreadable: main, problems: [], warnings: [], sources: files.sources }
+  let contract: CompiledContract | null = null
   try {
-    for (const problem of main.problems) findings.problems.add(problem)
-    if (main.tree !== undefined) contract = compile(main, files)
+    for (const problem of typeof main === 'string' ? [] : main.problems) findings.problems.add(problem)
+    if (typeof main !== 'string' && main.tree !== undefined) contract = compile(main, files)
   } catch (error) {
     const message = `the contract cannot be compiled: ${errorMessage(error)}`
     findings.settle(() => true)
     if (findings.problems.count === 0)
       findings.problems.add(fileProblem(file, message, 'a valid contract', 'another one'))
   }
-  const problems = findings.problems.inOrder(file, 'problems')
   return {
-    contract: problems.length > 0 ? null : contract,
-    unreadable: null,
-    problems,
+    contract: findings.problems.count > 0 ? null : contract,
+    unreadable: typeof main === 'string' ? main : null,
+    problems: findings.problems.inOrder(file, 'problems'),
     warnings: findings.warnings.inOrder(file, 'warnings'),
     sources: files.sources,
   }
@@ -106,21 +94,16 @@ const compile = (main: ContractFile, files: ContractFiles): CompiledContract | n
 const checkVersion = (main: ContractFile, findings: ContractFindings): OpenApiVersion | null => {
   const node = { file: main, path: [], value: main.tree }
   if (!isPlainObject(main.tree)) {
-    findings.error(node, {
-      message: 'the contract is no OpenAPI document',
-      expected: 'an OpenAPI document, with openapi: 3.1.1',
-      found: describeValue(main.tree),
-      hint: `begin with openapi: 3.1.1; ${programCommand()} openapi prints one of the nine`,
-    })
+    const hint = `begin with openapi: 3.1.1; ${programCommand()} openapi prints one of the nine`
+    const expected = 'an OpenAPI document, with openapi: 3.1.1'
+    findings.error(node, wrongValue('the contract is no OpenAPI document', expected, main.tree, hint))
     return null
   }
   const { openapi, swagger, jsonSchemaDialect: dialect } = main.tree
-  if (dialect !== undefined && !isKnownDialect(dialect))
-    findings.error(childOf(node, 'jsonSchemaDialect'), {
-      message: 'the schemas are of another dialect',
-      expected: jsonSchemaDialect,
-      found: describeValue(dialect),
-    })
+  if (dialect !== undefined && !isKnownDialect(dialect)) {
+    const issue = wrongValue('the schemas are of another dialect', jsonSchemaDialect, dialect)
+    findings.error(childOf(node, 'jsonSchemaDialect'), issue)
+  }
   const version = String(openapi)
   const known =
     (['3.0', '3.1', '3.2'] as const).find((each) => version === each || version.startsWith(`${each}.`)) ?? null

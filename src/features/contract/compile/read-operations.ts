@@ -11,7 +11,7 @@ import type {
 import { formatMediaType, isJson, parseParameters } from '../check/media-type.ts'
 import type { OneWayKeyword } from './bundle/upgrade-schema.ts'
 import type { ContractBundle } from './contract-bundle.ts'
-import { asItems, type NodeIssue, type Tree } from './contract-node.ts'
+import { asItems, type NodeIssue, type Tree, wrongKey } from './contract-node.ts'
 import { readParameters, readValues } from './read-parameters.ts'
 import { subSchemas } from './schema-keywords.ts'
 
@@ -41,6 +41,16 @@ const readOperation = (
   return [[id, contract]]
 }
 
+const otherStatus = (status: string): NodeIssue => {
+  const meant = /^[1-5]xx$/i.test(status) ? status.toUpperCase() : 'three digits, a digit and XX, or default'
+  return wrongKey('this is no status', 'one such as 200, 2XX or default', status, `write ${meant}`)
+}
+
+const otherType = (key: string): NodeIssue => {
+  const expected = 'one such as application/json, or application/json; v=1'
+  return wrongKey('this is no media type', expected, key, 'write the whole type: application/json')
+}
+
 const readBody = (bundle: ContractBundle, body: Tree | null): BodyContract | null => {
   if (body === null) return null
   bundle.requireBoolean(body, 'required')
@@ -49,25 +59,13 @@ const readBody = (bundle: ContractBundle, body: Tree | null): BodyContract | nul
 }
 
 const readResponse = (bundle: ContractBundle, responses: Tree, status: string): ResponseContract => {
-  if (!/^(?:[1-5](?:\d\d|XX)|default)$/.test(status))
-    bundle.error(responses, [status], {
-      message: 'this is no status',
-      expected: 'one such as 200, 2XX or default',
-      found: quote(status),
-      hint: `write ${/^[1-5]xx$/i.test(status) ? status.toUpperCase() : 'three digits, a digit and XX, or default'}`,
-      atKey: true,
-    })
+  if (!/^(?:[1-5](?:\d\d|XX)|default)$/.test(status)) bundle.error(responses, [status], otherStatus(status))
   const { headers, content } = bundle.followObject(responses[status]) ?? {}
   const described = Object.entries(asPlainObject(headers)).flatMap(([name, header]) => {
     const followed = bundle.followObject(header)
     const lower = name.toLowerCase()
     if (isHopByHop(lower))
-      bundle.warn(asPlainObject(headers), [name], {
-        message: 'this does nothing: the field is about one connection, and no client gets that of the upstream',
-        expected: 'a field that goes end to end',
-        found: quote(name),
-        atKey: true,
-      })
+      bundle.warn(asPlainObject(headers), [name], wrongKey(hopByHop, 'a field that goes end to end', name))
     // OpenAPI 3.1 §4.8.17: `content` describes Content-Type.
     const isLeftOut = followed === null || lower === 'content-type' || isHopByHop(lower)
     return isLeftOut ? [] : [readValues(bundle, followed, 'header', lower)]
@@ -79,19 +77,14 @@ const readResponse = (bundle: ContractBundle, responses: Tree, status: string): 
   }
 }
 
+const hopByHop = 'this does nothing: the field is about one connection, and no client gets that of the upstream'
+
 const readContent = (bundle: ContractBundle, stated: unknown, oneWay: OneWayKeyword): readonly MediaTypeContract[] => {
   const content = asPlainObject(stated)
   const byKey = new Map<string, string>()
   return Object.entries(content).map(([key, media]) => {
     const parsed = parseMediaType(key)
-    if (parsed === null)
-      bundle.error(content, [key], {
-        message: 'this is no media type',
-        expected: 'one such as application/json, or application/json; v=1',
-        found: quote(key),
-        hint: 'write the whole type: application/json',
-        atKey: true,
-      })
+    if (parsed === null) bundle.error(content, [key], otherType(key))
     const { type, parameters } = parsed ?? { type: key, parameters: [] }
     const same = formatMediaType({ type, parameters: parameters.toSorted(), schema: null })
     const first = byKey.get(same)
@@ -132,10 +125,7 @@ const missing = (name: string): NodeIssue => ({
   atKey: true,
 })
 
-/**
- * In OpenAPI 3.1 both keywords check nothing (JSON Schema Validation §9.4): such a member stays required. A document of
- * 3.0 has been upgraded by then.
- */
+/** In OpenAPI 3.1 both keywords check nothing (JSON Schema Validation §9.4): such a member stays required. */
 const warnOfOneWayMembers = (schema: unknown, keyword: OneWayKeyword, bundle: ContractBundle): void => {
   const seen = bundle.seen[keyword]
   if (!isPlainObject(schema) || seen.has(schema)) return

@@ -3,7 +3,7 @@ import { asPlainObject } from '../../../core/lib/plain-object.ts'
 import type { JsonType, ParameterContract } from '../check/compiled-contract.ts'
 import { isJson } from '../check/media-type.ts'
 import type { ContractBundle } from './contract-bundle.ts'
-import { asItems, describeText, describeValue, type Tree } from './contract-node.ts'
+import { asItems, describeText, type Tree, wrongValue } from './contract-node.ts'
 
 /** Parameters of an operation replace equal ones of its path. */
 export const readParameters = (bundle: ContractBundle, lists: readonly unknown[]): readonly ParameterContract[] => {
@@ -33,11 +33,7 @@ const readParameter = (bundle: ContractBundle, parameter: Tree): ParameterContra
   const { name, in: place } = parameter
   const expected = 'query or header'
   if (typeof name !== 'string' || name === '')
-    bundle.error(parameter, ['name'], {
-      message: 'the parameter has no name',
-      expected: 'a name',
-      found: describeValue(name),
-    })
+    bundle.error(parameter, ['name'], wrongValue('the parameter has no name', 'a name', name))
   else if (place === 'cookie')
     bundle.warn(parameter, ['in'], { message: 'this does nothing: cookies are not checked', expected, found: place })
   else if (place !== 'query' && place !== 'header')

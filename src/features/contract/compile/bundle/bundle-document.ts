@@ -24,22 +24,7 @@ import {
   toSchemaOf31,
 } from './upgrade-schema.ts'
 
-interface BundlePlace {
-  readonly pointer: string
-  readonly shape: ObjectShape
-}
-
-interface OpenReference {
-  readonly from: ContractNode
-  readonly copy: TreeCopy
-  readonly target: ContractNode
-  readonly shape: ObjectShape
-}
-
-/**
- * Copies a contract into one OpenAPI 3.1 document. What is no OpenAPI is reported and left out, so that the rest can be
- * checked too. `version`: that of the contract.
- */
+/** Copies a contract into one document of OpenAPI 3.1. What is no OpenAPI is reported and left out. */
 export const bundleDocument = (main: ContractFile, files: ContractFiles, version: OpenApiVersion): BundledDocument =>
   new Bundler(files, version).bundle(main)
 
@@ -48,9 +33,9 @@ class Bundler {
   readonly #version: OpenApiVersion
   readonly #origins = new WeakMap<object, ContractNode>()
   /** The first place of each object. */
-  readonly #places = new Map<string, BundlePlace>()
+  readonly #places = new Map<string, { readonly pointer: string; readonly shape: ObjectShape }>()
   readonly #faulty = new Set<object>()
-  readonly #open: OpenReference[] = []
+  readonly #open: ((document: TreeCopy) => void)[] = []
   readonly #warned = new Set<string>()
   /** Keywords of a 3.0 document; in 3.1 they check nothing. */
   readonly #oneWay = new Set<OneWayKeyword>()
@@ -65,12 +50,12 @@ class Bundler {
     document.openapi = '3.1.1'
     const bundled = { document, origins: this.#origins, faulty: this.#faulty }
     // Everything of the main file has its place by now.
-    for (const reference of this.#open) this.#place(reference, document)
+    for (const place of this.#open) place(document)
     for (const keyword of this.#oneWay) splitOneWayMembers(bundled, keyword)
     return bundled
   }
 
-  #place({ from, copy, target, shape }: OpenReference, document: TreeCopy): void {
+  #place(document: TreeCopy, from: ContractNode, copy: TreeCopy, target: ContractNode, shape: ObjectShape): void {
     let place = this.#places.get(nodeKey(target))
     if (place === undefined && shape.section !== null) {
       const section = componentSection(document, shape.section)
@@ -145,7 +130,7 @@ class Bundler {
     // Path items are copied: readers of a bundle look for operations in `paths`.
     if (shape === pathItemShape) return this.#object(target, shape, pointer)
     this.#origins.set(copy, node)
-    this.#open.push({ from: node, copy, target, shape })
+    this.#open.push((document) => this.#place(document, node, copy, target, shape))
     return copy
   }
 
@@ -229,7 +214,7 @@ class Bundler {
     if (typeof copy.$ref === 'string') {
       const target = this.#files.resolve(node, copy.$ref)
       if (target === null) delete copy.$ref
-      else this.#open.push({ from: node, copy, target, shape: schemaShape })
+      else this.#open.push((document) => this.#place(document, node, copy, target, schemaShape))
     }
     return copy
   }

@@ -1,27 +1,24 @@
 /** Messages of `bundle-document.ts`. */
 
-import { quote } from '../../../../core/config/problem.ts'
 import { explainPathMismatch, suggestNearest } from '../../../../core/config/suggest.ts'
 import { ownMember } from '../../../../core/lib/plain-object.ts'
 import { allOperations, type Operation } from '../../../../operations.ts'
-import { describeValue, type NodeIssue } from '../contract-node.ts'
+import { type NodeIssue, wrongKey, wrongValue } from '../contract-node.ts'
 import { jsonSchemaDialect, refusedKeywords, schemaKeywords } from '../schema-keywords.ts'
 import type { ObjectShape } from './object-shapes.ts'
 import type { OpenApiVersion } from './upgrade-schema.ts'
 
 /** `name` null: a map or a list of objects. */
-export const otherForm = (name: string | null, expected: string, value: unknown): NodeIssue => ({
-  message: name === null ? 'this has another form' : `this is not ${name}`,
-  expected,
-  found: describeValue(value),
-})
+export const otherForm = (name: string | null, expected: string, value: unknown): NodeIssue =>
+  wrongValue(name === null ? 'this has another form' : `this is not ${name}`, expected, value)
 
-export const otherReference = (value: unknown): NodeIssue => ({
-  message: 'the reference is no text',
-  expected: "one such as '#/components/schemas/Asset'",
-  found: describeValue(value),
-  hint: value === null ? 'put it in quotes: in YAML, # begins a comment' : 'write the path to one object',
-})
+export const otherReference = (value: unknown): NodeIssue =>
+  wrongValue(
+    'the reference is no text',
+    "one such as '#/components/schemas/Asset'",
+    value,
+    value === null ? 'put it in quotes: in YAML, # begins a comment' : 'write the path to one object',
+  )
 
 export const otherTarget = (shape: ObjectShape, found: ObjectShape): NodeIssue => ({
   message: 'the reference leads to something else',
@@ -58,14 +55,9 @@ export const findPath = (path: string): { readonly operation: Operation | null; 
   const known = allOperations.find((each) => each.path === path)
   if (known !== undefined) return { operation: known, issue: null }
   const { meant } = explainPathMismatch(path, { basePath: '', baseKey: '' })
-  const issue = {
-    message: 'the path is none of the nine',
-    expected: meant === null ? 'one of the nine, such as /valuation/score' : meant.path,
-    found: quote(path),
-    hint: meant === null ? 'remove it: the gateway forwards nothing there' : `did you mean ${meant.path}?`,
-    atKey: true,
-  }
-  return { operation: meant, issue }
+  const expected = meant?.path ?? 'one of the nine, such as /valuation/score'
+  const hint = meant === null ? 'remove it: the gateway forwards nothing there' : `did you mean ${meant.path}?`
+  return { operation: meant, issue: wrongKey('the path is none of the nine', expected, path, hint) }
 }
 
 export const otherMethod = ({ path, method: own }: Operation, method: string): NodeIssue => ({
@@ -82,11 +74,8 @@ export const lostInUpgrade = (what: string): NodeIssue => ({
   found: what,
 })
 
-export const otherDialect = (dialect: unknown): NodeIssue => ({
-  message: 'the schema is of another dialect',
-  expected: jsonSchemaDialect,
-  found: describeValue(dialect),
-})
+export const otherDialect = (dialect: unknown): NodeIssue =>
+  wrongValue('the schema is of another dialect', jsonSchemaDialect, dialect)
 
 export const unknownMember = (name: string, shape: ObjectShape, version: OpenApiVersion): NodeIssue => {
   const known = Object.entries(shape.members).filter(
@@ -99,38 +88,29 @@ export const unknownMember = (name: string, shape: ObjectShape, version: OpenApi
   )
 }
 
+const anyName = 'a known name, or one that begins with x-'
+
 const unknownName = (name: string, known: readonly string[], message: string): NodeIssue => {
   const near = suggestNearest(name, known)
-  return {
-    message,
-    expected: near ?? 'a known name, or one that begins with x-',
-    found: quote(name),
-    hint: near === undefined ? 'remove it, or let its name begin with x-' : `did you mean ${near}?`,
-    atKey: true,
-  }
+  const hint = near === undefined ? 'remove it, or let its name begin with x-' : `did you mean ${near}?`
+  return wrongKey(message, near ?? anyName, name, hint)
 }
 
-export const newName = (name: string, shape: ObjectShape): NodeIssue => ({
-  message: `unknown in ${shape.name}`,
-  expected: 'a name of the version that the document states',
-  found: quote(name),
-  hint: 'OpenAPI 3.2 has it: write openapi: 3.2.0',
-  atKey: true,
-})
+export const newName = (name: string, shape: ObjectShape): NodeIssue =>
+  wrongKey(
+    `unknown in ${shape.name}`,
+    'a name of the version that the document states',
+    name,
+    'OpenAPI 3.2 has it: write openapi: 3.2.0',
+  )
 
 /** For a name of OpenAPI that the gateway does not read, and whose removal would change the meaning. */
-export const refusedName = (name: string, shape: ObjectShape, hint: string): NodeIssue => ({
-  message: `the gateway does not read this in ${shape.name}`,
-  expected: `no ${name}`,
-  found: quote(name),
-  hint,
-  atKey: true,
-})
+export const refusedName = (name: string, shape: ObjectShape, hint: string): NodeIssue =>
+  wrongKey(`the gateway does not read this in ${shape.name}`, `no ${name}`, name, hint)
 
 export const unknownKeyword = (name: string): NodeIssue => {
   const remedy = ownMember(refusedKeywords, name)
-  const issue = unknownName(name, Object.keys(schemaKeywords), 'unknown keyword')
-  if (remedy === undefined) return issue
-  const expected = 'a known name, or one that begins with x-'
-  return { ...issue, message: 'a keyword that is not supported', expected, hint: remedy }
+  return remedy === undefined
+    ? unknownName(name, Object.keys(schemaKeywords), 'unknown keyword')
+    : wrongKey('a keyword that is not supported', anyName, name, remedy)
 }
