@@ -11,8 +11,7 @@ import { paragraphs, spellDuration } from '../../core/admin/commands/phrases.ts'
 import { html } from '../../core/admin/html.ts'
 import { epochMs } from '../../core/lib/clock.ts'
 import { asBoolean, asNullable, asObject, asText, type Decoded } from '../../core/lib/text/decode.ts'
-import type { OrderedLearning } from './primary.ts'
-import { getLearningMode } from './primary.ts'
+import { getLearningMode, type OrderedLearning } from './primary.ts'
 import type { LearningStatus } from './status.ts'
 
 declare module '../../core/admin/commands/command.ts' {

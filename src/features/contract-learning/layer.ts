@@ -16,10 +16,7 @@ export interface ContractLearningOptions {
   readonly maxBytes: number
 }
 
-/**
- * Learns all responses of the upstream, and requests that it served with 2xx. Copies are read later, so that no byte
- * waits. Messages without room are not learned.
- */
+/** Learns all responses, and requests served with 2xx, from copies that are read later; without room, nothing. */
 export const contractLearningLayer =
   (options: ContractLearningOptions): Layer =>
   (next) =>

@@ -71,15 +71,9 @@ interface LearningNow {
   readonly mark: string
 }
 
-interface KeptLearning {
-  readonly learned: LearnedContract
-  readonly mark: string
-}
+type KeptLearning = Pick<LearningNow, 'mark'> & { readonly learned: LearnedContract }
 
-/**
- * Keeps the last report of each worker: a worker that crashes, hangs or is killed cannot send one at its end. The
- * learner of the primary takes over the reports of ended workers.
- */
+/** Keeps the last report of each worker, for the primary's learner: a killed worker cannot send one at its end. */
 const openLearnedArchive = (
   { role, saveEveryMs }: Pick<ProcessPlace, 'role' | 'saveEveryMs'>,
   channel: Pick<Channel, 'notify'>,

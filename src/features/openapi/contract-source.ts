@@ -16,10 +16,7 @@ export interface ContractOperation {
   readonly operation: PlainObject
 }
 
-/**
- * `pathPrefix` precedes the paths in the merged document, and references follow. Other paths and methods are left out:
- * they are operations beyond the nine. Without a contract, everything is empty.
- */
+/** `pathPrefix` precedes the paths in the merged document. Paths and methods beyond the nine are left out. */
 export const openContract = (contract: unknown, pathPrefix: string) => {
   const mapped = asPlainObject(
     mapReferences(contract, (reference) => {

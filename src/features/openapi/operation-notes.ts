@@ -33,10 +33,7 @@ const always: readonly FailureKind[] = [
   ...(['connect-failed', 'reset-before-headers', 'bad-answer', 'internal'] as const),
 ]
 
-/**
- * Includes what an operator can cause without an edit: a kill switch, a drained endpoint, a share. Unknown targets and
- * methods belong to no operation.
- */
+/** Includes what an operator can cause without an edit: a kill switch, a drained endpoint, a share. */
 const conditions: Readonly<
   Partial<Record<FailureKind, (operation: Operation, config: Config, sides: readonly UpstreamConfig[]) => boolean>>
 > = {

@@ -25,11 +25,10 @@ import {
   type UncheckedReason,
 } from '../contract/check/check-message.ts'
 import type { ContractMode, OperationContract } from '../contract/check/compiled-contract.ts'
-import type { ContractValidators } from '../contract/check/validators.ts'
-import { noViolations } from '../contract/check/validators.ts'
+import { type ContractValidators, noViolations } from '../contract/check/validators.ts'
 import { refuseUnchecked, whyUnchecked } from '../contract/contract-options.ts'
 import { rejectionKindOf } from '../contract/request-contract.ts'
-import { type ClientFields, createClientFields, toClientHead } from '../contract/response-contract.ts'
+import { createClientFields, toClientHead } from '../contract/response-contract.ts'
 import { RedisRegistry } from '../redis/redis-registry.ts'
 
 export interface Sample {
@@ -83,48 +82,38 @@ export const checkSample = (
   const modes = config.operations[operation].contract
   const change = fieldChanges(config)[operation]
   const maxBytes = config.contract?.maxBody ?? 0
-  const refusesUnchecked = modes.unchecked === 'refuse'
   const finish = (
     head: HeadCheck,
     { body }: SampleMessage,
     mode: ContractMode,
-  ): Pick<CheckedMessage, 'violations' | 'unchecked'> => {
+    kindOf: (violations: readonly Violation[]) => FailureKind,
+  ): CheckedMessage => {
     const unread = whyUnchecked(head.body, body.length > maxBytes ? 'too-large' : null)
     const isRead = head.body.kind === 'schema' && unread === null
     const inBody = isRead ? checkBody(head.body.schema, validators, body) : noViolations
     const unchecked = inBody === null ? 'too-complex' : unread
-    const refused = refuseUnchecked(head.body, unchecked, { refusesUnchecked: refusesUnchecked && mode === 'enforce' })
-    if (refused.length > 0) return { violations: [...head.violations, ...refused], unchecked: null }
-    return { violations: [...head.violations, ...(inBody ?? noViolations)], unchecked }
+    const refusesUnchecked = modes.unchecked === 'refuse' && mode === 'enforce'
+    const refused = refuseUnchecked(head.body, unchecked, { refusesUnchecked })
+    const violations = [...head.violations, ...(inBody ?? noViolations), ...refused]
+    // A head that breaks the contract is rejected before the body is looked at.
+    const code = kindOf(head.violations.length > 0 ? head.violations : violations)
+    const rejected = mode === 'enforce' && violations.length > 0 ? { status: failureTable[code].status, code } : null
+    return { mode, violations, unchecked: refused.length > 0 ? null : unchecked, rejected }
   }
   const checkRequest = (message: SampleRequest): CheckedMessage => {
-    const { query, body } = message
-    const head = { query, fields: change.request(toRequestFields(message.fields, config)), hasBody: body.length > 0 }
-    const checkedHead = checkRequestHead(contract.request, validators, head)
-    const checked = finish(checkedHead, message, modes.request)
-    // A head that breaks the contract is rejected before the body is looked at.
-    const decisive = checkedHead.violations.length > 0 ? checkedHead.violations : checked.violations
-    return toResult(checked, modes.request, rejectionKindOf(decisive))
+    const fields = change.request(toRequestFields(message.fields, config))
+    const parts = { query: message.query, fields, hasBody: message.body.length > 0 }
+    const head = checkRequestHead(contract.request, validators, parts)
+    return finish(head, message, modes.request, rejectionKindOf)
   }
   const checkResponse = (message: SampleResponse): CheckedMessage => {
-    const { status, body } = message
     const fields = change.response(toResponseFields(message.fields))
-    const head = checkResponseHead(contract.responses, validators, {
-      ...toClientHead(addedFields(config, request), status, fields, change),
-      hasContent: body.length > 0,
-    })
-    return toResult(finish(head, message, modes.response), modes.response, 'invalid-response')
+    const clientHead = toClientHead(addedFields(config, request), message.status, fields, change)
+    const parts = { ...clientHead, hasContent: message.body.length > 0 }
+    const head = checkResponseHead(contract.responses, validators, parts)
+    return finish(head, message, modes.response, () => 'invalid-response')
   }
   return { request: request && checkRequest(request), response: response && checkResponse(response) }
-}
-
-const toResult = (
-  checked: Pick<CheckedMessage, 'violations' | 'unchecked'>,
-  mode: ContractMode,
-  code: FailureKind,
-): CheckedMessage => {
-  const isRejected = mode === 'enforce' && checked.violations.length > 0
-  return { mode, ...checked, rejected: isRejected ? { status: failureTable[code].status, code } : null }
 }
 
 /** End-to-end fields, and the gateway's own request id. */
@@ -137,11 +126,8 @@ const toRequestFields = (fields: HeaderFields, { listen, requestId: { header, fo
 const toResponseFields = (fields: HeaderFields): HeaderFields =>
   fields.flatMap((name, i) => (i % 2 === 1 || isHopByHop(name) ? [] : [name, fields[i + 1] ?? '']))
 
-/**
- * `auth` removes credentials and names the client, then the primary's edits apply. No credential is verified, so
- * neither an issuer nor Redis is asked.
- */
-const fieldChanges = weakMemo((config: Config): Readonly<Record<OperationId, FieldChanges>> => {
+/** As `auth` and the primary edit fields. No credential is verified: neither an issuer nor Redis is asked. */
+const fieldChanges = weakMemo((config: Config) => {
   const { auth, clients, operations, upstreams } = config
   const unverified = auth && { ...auth, jwt: null, introspection: null, dpop: null }
   const replayCaches = new ReplayCacheRegistry({ kind: 'primary' }, new RedisRegistry(() => {}))
@@ -149,22 +135,18 @@ const fieldChanges = weakMemo((config: Config): Readonly<Record<OperationId, Fie
   const forged = auth?.identityField ? [auth.identityField] : []
   const removeForged = compileHeaderMutation({ set: [], remove: forged }, foldUnderscores) ?? keepAll
   const described = [...runtimeParts.values()].map((part) => part.describe(config))
-  return byOperation((operation): FieldChanges => {
+  return byOperation((operation) => {
     const { id, group } = operation
     const own = operations[id].auth
     const toUpstreamFields = own && createCredentialFilter(provider.authOptions(own))
     // A sample names no client: any client of the file stands for it.
     const identify: HeaderMutation = (fields) => toUpstreamFields?.(fields, clients[0]?.id ?? '') ?? fields
     return {
-      request: (fields) => identify(removeForged(fields)),
+      request: (fields: HeaderFields) => identify(removeForged(fields)),
       response: compileHeaderMutation(upstreams[group].response) ?? keepAll,
       clientFields: createClientFields(operation, config, described),
     }
   })
 })
-
-interface FieldChanges extends Readonly<Record<'request' | 'response', HeaderMutation>> {
-  readonly clientFields: ClientFields
-}
 
 const keepAll: HeaderMutation = (fields) => fields

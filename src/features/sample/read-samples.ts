@@ -6,22 +6,16 @@ import { type ConfigProblem, fileProblem, quote } from '../../core/config/proble
 import { suggestNearest } from '../../core/config/suggest.ts'
 import { failureTable } from '../../core/exchange/failures/kinds.ts'
 import { fieldNameEquals, isHttpToken } from '../../core/exchange/header-fields.ts'
-import { allOperations, type Operation } from '../../operations.ts'
+import { allOperations } from '../../operations.ts'
 import { type JsonNode, jsonProblem, parseJsonNodes } from '../contract/compile/json-nodes.ts'
 import { explainRejection, simulateRequest } from '../explain/rejection.ts'
 import type { Sample, SampleMessage, SampleResponse } from './check-sample.ts'
 import { type SampleNode, SampleProblems, stringIn, wrongKind } from './sample-problems.ts'
 
-interface SampleFile {
-  readonly samples: readonly Sample[]
-  readonly problems: readonly ConfigProblem[]
-  readonly unreadable: boolean
-}
-
 const maxSampleBytes = 64 * 1024 ** 2
 const maxDepth = 200
 
-export const readSamples = (file: string, config: Config): SampleFile => {
+export const readSamples = (file: string, config: Config) => {
   const bytes = readFileWithLimit(file, maxSampleBytes)
   if (isReadError(bytes)) {
     const message = `the sample cannot be read: ${bytes.reason}`
@@ -32,15 +26,11 @@ export const readSamples = (file: string, config: Config): SampleFile => {
   const root = parseJsonNodes(text, maxDepth, '; a deeper body can stand in bodyText')
   if ('expected' in root) return broken(jsonProblem(file, text, 'the sample is not JSON', root))
   const problems = new SampleProblems(file, text)
-  const samples: Sample[] = []
-  for (const each of listNodes(root, problems)) {
-    const sample = readSample(each, config, problems)
-    if (sample !== null) samples.push(sample)
-  }
+  const samples = listNodes(root, problems).flatMap((each) => readSample(each, config, problems) ?? [])
   return { samples, problems: problems.list, unreadable: false }
 }
 
-const broken = (problem: ConfigProblem, unreadable = false): SampleFile => ({
+const broken = (problem: ConfigProblem, unreadable = false) => ({
   samples: [],
   problems: [problem],
   unreadable,
@@ -80,12 +70,7 @@ const readSample = (from: SampleNode, config: Config, problems: SampleProblems):
 type Members = ReadonlyMap<string, SampleNode>
 
 /** Null: the target matches none of the nine. */
-const readTarget = (
-  from: SampleNode,
-  members: Members,
-  { listen }: Config,
-  problems: SampleProblems,
-): { readonly operation: Operation; readonly query: string } | null => {
+const readTarget = (from: SampleNode, members: Members, { listen }: Config, problems: SampleProblems) => {
   const before = problems.list.length
   const line = readRequestLine(from, members, listen.basePath, problems)
   const given = members.get('query')
@@ -109,18 +94,7 @@ const readTarget = (
   return null
 }
 
-interface RequestLine {
-  readonly method: string
-  readonly path: string
-  readonly at: SampleNode
-}
-
-const readRequestLine = (
-  from: SampleNode,
-  members: Members,
-  basePath: string,
-  problems: SampleProblems,
-): RequestLine | null => {
+const readRequestLine = (from: SampleNode, members: Members, basePath: string, problems: SampleProblems) => {
   const [operation, method, path] = targetKeys.map((key) => members.get(key))
   const expected = 'operation, or method and path'
   if (operation !== undefined) {

@@ -15,14 +15,7 @@ interface SampleRow extends CheckedSample {
   readonly operation: OperationId
 }
 
-export interface SampleReport {
-  readonly ok: boolean
-  /** Samples and problems in the order of the files. */
-  readonly inOrder: readonly (SampleRow | ConfigProblem)[]
-  readonly samples: readonly SampleRow[]
-  readonly problems: readonly ConfigProblem[]
-  readonly unreadable: boolean
-}
+export type SampleReport = ReturnType<typeof toReport>
 
 export const checkSampleFiles = async (
   files: readonly string[],
@@ -58,7 +51,8 @@ export const checkSampleFiles = async (
   )
 }
 
-const toReport = (inOrder: SampleReport['inOrder'], unreadable = false): SampleReport => {
+/** `inOrder`: samples and problems in the order of the files. */
+const toReport = (inOrder: readonly (SampleRow | ConfigProblem)[], unreadable = false) => {
   const problems = inOrder.filter((each) => 'path' in each)
   const samples = inOrder.filter((each) => 'request' in each)
   const isKeptByAll = samples.every((row) => messagesOf(row).every(({ message }) => isKept(message)))

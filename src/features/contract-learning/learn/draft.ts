@@ -3,27 +3,28 @@ import { allOperations, type Operation } from '../../../operations.ts'
 import type { MessageDirection } from '../../contract/drift-report.ts'
 import type { LearnedContent, LearnedContract, LearnedOperation, LearnedParameter } from './learned-contract.ts'
 import { learnedInTable, type NameTable, tableSize } from './name-table.ts'
-import type { ArrayFacts, NumberFacts, ObjectFacts, Shape, StringFacts } from './shape.ts'
-import { mergeShapes } from './shape.ts'
+import {
+  type ArrayFacts,
+  mergeShapes,
+  type NumberFacts,
+  type ObjectFacts,
+  type Shape,
+  type StringFacts,
+} from './shape.ts'
 import { describeMagnitudes, formatKeyword } from './value-summaries.ts'
 
 /** `x-seen` says how often a thing was seen, of how many chances, and `x-gap` what is still open. */
 export const renderDraft = (learned: LearnedContract): DraftPart => {
-  const seenOperations = allOperations.flatMap((operation) => {
+  const paths = allOperations.flatMap((operation) => {
     const known = learned.operations.get(operation.id)
-    return known === undefined ? [] : [{ ...operation, learned: known }]
+    return known ? [[operation.path, { [operation.method.toLowerCase()]: draftOperation(operation, known) }]] : []
   })
   const unseen = allOperations.filter(({ id }) => !learned.operations.has(id)).map(({ id }) => id)
   return {
     openapi: '3.1.0',
     info: { title: 'Lender integration service', version: 'draft', description: 'Drawn up from traffic.' },
     ...gaps([unseen.length > 0 && `never seen: ${unseen.join(', ')}`]),
-    paths: Object.fromEntries(
-      seenOperations.map((operation) => [
-        operation.path,
-        { [operation.method.toLowerCase()]: draftOperation(operation, operation.learned) },
-      ]),
-    ),
+    paths: Object.fromEntries(paths),
   }
 }
 
@@ -82,17 +83,17 @@ const valueSchema = ({ values, booleans, integers, numbers }: LearnedParameter):
 
 const draftResponses = (responses: LearnedOperation['responses']): DraftPart => {
   const all = sum(learnedInTable(responses).map(({ count }) => count)) + responses.leftOut
-  const sorted = [...responses.named].sort(([a], [b]) => Number(a) - Number(b))
   // RFC 9110 §15 and OpenAPI end at 599; an upstream may send any three digits.
-  const statuses = sorted.filter(([status]) => Number(status) < 600)
-  const beyond = sum(sorted.map(([status, { learned }]) => (Number(status) < 600 ? 0 : learned.count)))
+  const isBeyond = (status: string): boolean => Number(status) >= 600
+  const beyond = sum([...responses.named].map(([status, { learned }]) => (isBeyond(status) ? learned.count : 0)))
+  const statuses = [...responses.named].flatMap(([status, { learned }]) => {
+    const content = draftContent(learned, 'response')
+    return isBeyond(status)
+      ? []
+      : [[status, { description: `Status ${status}`, ...content, ...seen(learned.count, all) }]]
+  })
   return {
-    ...Object.fromEntries(
-      statuses.map(([status, { learned }]) => [
-        status,
-        { description: `Status ${status}`, ...draftContent(learned, 'response'), ...seen(learned.count, all) },
-      ]),
-    ),
+    ...Object.fromEntries(statuses), // numbers are in order
     // Statuses that did not come while the gateway learned, such as 503, do not break the contract.
     default: {
       description: 'Any other status',
@@ -156,10 +157,7 @@ const splitByShare = <T extends { readonly count: number }>(table: NameTable<T>,
   return { told, rare: learnedInTable(table).filter((learned) => !names.has(learned)) }
 }
 
-/**
- * The schema accepts all learned values, and further members. Orders of magnitude are extensions and bind nothing: a
- * number larger than all of the last hour is ordinary.
- */
+/** Accepts all learned values, and further members. Orders of magnitude are extensions, and bind nothing. */
 const draftSchema = (shape: Shape): DraftPart => {
   const { count, nulls, booleans, strings, numbers, arrays, objects } = shape
   // No number in a schema is beyond a double.
@@ -174,19 +172,17 @@ const draftSchema = (shape: Shape): DraftPart => {
 
   const [only, ...more] = parts
   if (only === undefined) return nulls > 0 ? { type: 'null' } : gaps(['no value seen'])
-  if (more.length === 0) return nulls > 0 ? nullable(only.schema, nulls, count) : only.schema
+  const { schema }: { readonly schema: DraftPart } = only
+  if (more.length === 0 && nulls === 0) return schema
+  if (more.length === 0) {
+    const withNull = Array.isArray(schema.enum) ? { enum: [...schema.enum, null] } : {}
+    return { ...schema, type: [schema.type, 'null'], ...withNull, 'x-null': `${nulls} of ${count}` }
+  }
   const withNull = nulls > 0 ? [...parts, { seenTimes: nulls, schema: { type: 'null' } }] : parts
   return { anyOf: withNull.map(({ seenTimes, schema }) => ({ ...schema, ...seen(seenTimes, count) })) }
 }
 
-const nullable = (schema: DraftPart, nulls: number, count: number): DraftPart => ({
-  ...schema,
-  type: [schema.type, 'null'],
-  ...(Array.isArray(schema.enum) ? { enum: [...schema.enum, null] } : {}),
-  'x-null': `${nulls} of ${count}`,
-})
-
-/** Formats: the narrowest that all strings fit. */
+/** With the narrowest format that all strings fit. */
 const stringSchema = (facts: StringFacts): DraftPart => {
   const format = facts.count >= enoughSightings ? formatKeyword(facts.formats) : null
   return { type: 'string', ...(enumKeyword(facts) ?? format), 'x-length': describeMagnitudes(facts.lengths, 0) }

@@ -11,7 +11,7 @@ import {
   type LearnedParameter,
   type LearnedRequest,
 } from './learned-contract.ts'
-import { findOrAddKnownName, findOrAddName, learnedInTable, type NameTable, type Sighting } from './name-table.ts'
+import { findOrAddName, learnedInTable, type NameTable, type Sighting } from './name-table.ts'
 import type { LearningContext, Shape } from './shape.ts'
 
 export const learnQuery = (context: LearningContext, request: LearnedRequest, query: string): void => {
@@ -138,7 +138,7 @@ const findMediaType = (
   const essence = written.trim().toLowerCase()
   const table = { max: maxMediaTypes, create: createMediaType }
   const known = knownTypes.find((type) => type === essence)
-  if (known !== undefined) return findOrAddKnownName(content.mediaTypes, known, table)
+  if (known !== undefined) return findOrAddName(content.mediaTypes, known, null, table)
   if (mediaTypeName.test(essence) && !essence.split(/[/+]/).some(looksLikeData))
     return findOrAddName(content.mediaTypes, essence, context, table)
   content.untyped++

@@ -81,10 +81,7 @@ const learnArray = (context: LearningContext, facts: ArrayFacts, items: readonly
   facts.count++
   facts.lengths |= magnitudeOf(items.length)
   if (items.length === 0 || facts.forgotten) return
-  if (depth >= maxDepth || (facts.items === null && context.shapes >= maxShapes)) {
-    forgetItems(facts)
-    return
-  }
+  if (depth >= maxDepth || (facts.items === null && context.shapes >= maxShapes)) return forgetItems(facts)
   facts.items ??= countedShape(context)
   for (const item of items) learnValue(context, facts.items, item, depth + 1)
 }

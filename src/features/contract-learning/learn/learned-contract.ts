@@ -50,10 +50,7 @@ export const createLearnedContent = () => ({
 
 export const createMediaType = () => ({ count: 0, body: createShape() })
 
-/**
- * For learners with one key, in any order. A name that no learner saw three times stays unnamed, however often all of
- * them saw it together.
- */
+/** For learners with one key. A name that no learner saw three times stays unnamed, however often all saw it. */
 export const mergeLearned = (reports: readonly LearnedContract[]): LearnedContract => {
   const merged: LearnedContract = { operations: new Map() }
   for (const { operations } of reports)

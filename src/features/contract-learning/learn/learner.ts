@@ -8,14 +8,8 @@ import {
   type ObservedContent,
   parameterShapes,
 } from './learn-message.ts'
-import {
-  createLearnedContent,
-  findOrAddOperation,
-  type LearnedContract,
-  type LearnedOperation,
-  mergeOperation,
-} from './learned-contract.ts'
-import { findOrAddKnownName, learnedInTable } from './name-table.ts'
+import { createLearnedContent, findOrAddOperation, type LearnedContract, mergeOperation } from './learned-contract.ts'
+import { findOrAddName, learnedInTable } from './name-table.ts'
 import { childShapes, forgetItems, forgetMembers, type LearningContext, measureContext, type Shape } from './shape.ts'
 
 export interface LearnerOptions {
@@ -26,14 +20,8 @@ export interface LearnerOptions {
   readonly credentialFields: readonly string[]
 }
 
-export interface ObservedRequest extends ObservedContent {
-  readonly query: string
-  readonly fields: HeaderFields
-}
-
-export interface ObservedResponse extends ObservedContent {
-  readonly status: number
-}
+export type ObservedRequest = ObservedContent & { readonly query: string; readonly fields: HeaderFields }
+export type ObservedResponse = ObservedContent & { readonly status: number }
 
 export type Learner = ReturnType<typeof createLearner>
 
@@ -43,7 +31,6 @@ const maxStatuses = 16
 export const createLearner = ({ enums: enumsAtFirst, key, credentialFields }: LearnerOptions) => {
   let enums = enumsAtFirst
   const report: LearnedContract = { operations: new Map() }
-  const sides = new Map<OperationId, OperationSides>()
   const contexts: LearningContext[] = []
   const omitted = new Set(credentialFields.map(foldUnderscores))
 
@@ -52,18 +39,17 @@ export const createLearner = ({ enums: enumsAtFirst, key, credentialFields }: Le
     contexts.push(context)
     return context
   }
-  const findSides = (operation: OperationId): OperationSides => {
-    const known = sides.get(operation)
-    if (known !== undefined) return known
+  const createSides = (operation: OperationId) => {
     const { request, responses } = findOrAddOperation(report, operation)
-    const added = {
-      request,
-      responses,
-      requestContext: createContext(() => [...parameterShapes(request), ...bodyShapes(request.content)]),
-      responseContext: createContext(() => learnedInTable(responses).flatMap(bodyShapes)),
-    }
-    sides.set(operation, added)
-    return added
+    const requestContext = createContext(() => [...parameterShapes(request), ...bodyShapes(request.content)])
+    const responseContext = createContext(() => learnedInTable(responses).flatMap(bodyShapes))
+    return { request, responses, requestContext, responseContext }
+  }
+  const sides = new Map<OperationId, ReturnType<typeof createSides>>()
+  const findSides = (operation: OperationId) => {
+    const found = sides.get(operation) ?? createSides(operation)
+    sides.set(operation, found)
+    return found
   }
 
   return {
@@ -80,7 +66,7 @@ export const createLearner = ({ enums: enumsAtFirst, key, credentialFields }: Le
       const { responses, responseContext: context } = findSides(operation)
       context.message++
       const table = { max: maxStatuses, create: createLearnedContent }
-      const content = findOrAddKnownName(responses, String(observed.status), table)
+      const content = findOrAddName(responses, String(observed.status), null, table)
       if (content === undefined) return
       learnContent(context, content, observed)
       limitShapes(contexts)
@@ -101,11 +87,6 @@ export const createLearner = ({ enums: enumsAtFirst, key, credentialFields }: Le
   }
 }
 
-interface OperationSides extends LearnedOperation {
-  readonly requestContext: LearningContext
-  readonly responseContext: LearningContext
-}
-
 const maxShapes = 4096
 
 /** Forgets the deepest levels of the largest operation: no client can crowd out what is known of another operation. */
@@ -122,19 +103,14 @@ const limitShapes = (contexts: readonly LearningContext[]): void => {
 }
 
 const forgetDeepest = (context: LearningContext, max: number): void => {
-  const levels = listLevels(context.listRoots())
+  const levels: (readonly Shape[])[] = []
+  for (let level = context.listRoots(); level.length > 0; level = level.flatMap(childShapes)) levels.push(level)
   let below = context.shapes
   do {
     below -= levels.pop()?.length ?? 0
     for (const shape of levels.at(-1) ?? []) forgetContents(shape)
   } while (below > max && levels.length > 1)
   measureContext(context)
-}
-
-const listLevels = (roots: readonly Shape[]): (readonly Shape[])[] => {
-  const levels: (readonly Shape[])[] = []
-  for (let level = roots; level.length > 0; level = level.flatMap(childShapes)) levels.push(level)
-  return levels
 }
 
 const forgetContents = (shape: Shape): void => {

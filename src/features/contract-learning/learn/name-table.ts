@@ -61,34 +61,23 @@ export const addName = <T>(table: NameTable<T>, name: string, learned: T, { key,
   return learned
 }
 
+/** `sighting` null: no client can have made up the name. Undefined: the table is full. */
 export const findOrAddName = <T>(
   table: NameTable<T>,
   name: string,
-  sighting: Sighting,
+  sighting: Sighting | null,
   { max, create }: { readonly max: number; readonly create: () => T },
 ): T | undefined => {
-  const found = findByName(table, name, sighting)
+  const found = sighting === null ? table.named.get(name)?.learned : findByName(table, name, sighting)
   if (found !== undefined) return found
-  if (tableSize(table) < max) return addName(table, name, create(), sighting)
+  if (tableSize(table) < max && sighting !== null) return addName(table, name, create(), sighting)
+  if (tableSize(table) < max) {
+    const learned = create()
+    table.named.set(name, { hash: name, learned })
+    return learned
+  }
   table.leftOut++
   return undefined
-}
-
-/** For a name that no client can have made up. Undefined: the table is full. */
-export const findOrAddKnownName = <T>(
-  table: NameTable<T>,
-  name: string,
-  { max, create }: { readonly max: number; readonly create: () => T },
-): T | undefined => {
-  const known = table.named.get(name)
-  if (known !== undefined) return known.learned
-  if (tableSize(table) >= max) {
-    table.leftOut++
-    return undefined
-  }
-  const learned = create()
-  table.named.set(name, { hash: name, learned })
-  return learned
 }
 
 /**

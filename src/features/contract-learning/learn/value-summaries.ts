@@ -1,9 +1,6 @@
 import { isDate } from '../../contract/check/formats.ts'
 
-/**
- * Each format accepts a part of what a contract accepts under the same name, so that a draft accepts the learned
- * strings. Every expression is linear: no two parts match the same characters in different ways.
- */
+/** Accepts a part of what a contract accepts under the same name. Every expression is linear. */
 interface StringFormat {
   readonly keyword: { readonly format: string } | { readonly pattern: string }
   readonly matches: (text: string) => boolean
@@ -11,22 +8,23 @@ interface StringFormat {
 
 // From the narrowest to the widest: a draft has the first that all strings fit.
 const stringFormats: readonly StringFormat[] = [
-  { keyword: { format: 'uuid' }, matches: (text) => uuid.test(text) },
+  { keyword: { format: 'uuid' }, matches: matching(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i) },
   { keyword: { format: 'date-time' }, matches: (text) => dateTime.test(text) && isDate(text.slice(0, 10)) },
   { keyword: { format: 'date' }, matches: isDate },
   { keyword: { format: 'email' }, matches: (text) => email.test(text) },
   { keyword: { format: 'uri' }, matches: (text) => uri.test(text) },
-  { keyword: { pattern: '^-?[0-9]+$' }, matches: (text) => integer.test(text) },
-  { keyword: { pattern: '^-?[0-9]+(\\.[0-9]+)?$' }, matches: (text) => decimal.test(text) },
+  { keyword: { pattern: '^-?[0-9]+$' }, matches: matching(/^-?\d+$/) },
+  { keyword: { pattern: '^-?[0-9]+(\\.[0-9]+)?$' }, matches: matching(/^-?\d+(?:\.\d+)?$/) },
 ]
 
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+function matching(pattern: RegExp): StringFormat['matches'] {
+  return (text) => pattern.test(text)
+}
+
 // RFC 3339 §5.6, without leap seconds.
 const dateTime = /^.{10}T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/
 const email = /^[A-Za-z0-9_+-]+(?:\.[A-Za-z0-9_+-]+)*@(?:[A-Za-z0-9]+(?:-+[A-Za-z0-9]+)*\.)+[A-Za-z]{2,}$/
 const uri = /^https?:\/\/[A-Za-z0-9.-]+(?::\d{1,5})?(?:\/(?:[A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*)?$/
-const integer = /^-?\d+$/
-const decimal = /^-?\d+(?:\.\d+)?$/
 
 export type StringFormats = number
 
@@ -59,12 +57,7 @@ export const magnitudeOf = (value: number): Magnitudes => {
 }
 
 /** `from` and `to` are inclusive, `above` and `below` exclusive. */
-interface MagnitudeRange {
-  readonly above?: number
-  readonly from?: number
-  readonly to?: number
-  readonly below?: number
-}
+type MagnitudeRange = Readonly<Partial<Record<'above' | 'from' | 'to' | 'below', number>>>
 
 /** `negative`: the magnitudes of absolute values. An end beyond 10^16 is left out. */
 export const describeMagnitudes = (positive: Magnitudes, negative: Magnitudes): MagnitudeRange => ({
