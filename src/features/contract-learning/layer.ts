@@ -9,7 +9,7 @@ import type { CheckQueue } from '../contract/check-queue.ts'
 import type { ObservedContent } from './learn/learn-message.ts'
 import type { Learner } from './learn/learner.ts'
 
-export interface ContractLearningOptions {
+interface ContractLearningOptions {
   readonly learner: Learner
   readonly checks: CheckQueue
   /** Of a larger body only the type is learned. */
@@ -54,7 +54,7 @@ const copyRequest = (exchange: Exchange, { learner, checks, maxBytes }: Contract
       if (!isComplete) return copy?.close()
       const { query, body } = exchange
       const hasBody = copy === null ? body.length !== 0 : copy.failure !== null || copy.bytes.length > 0
-      runLater(checks, copy, () => {
+      checks.addFor(copy, () => {
         const content = hasBody ? readContent(fields, copy, '') : noContent
         learner.observeRequest(operation.id, { query, fields, ...content })
       })
@@ -84,24 +84,12 @@ const learnResponse = (
   if (exchange.attempts.last?.mayBeCut === true) return response
   const copy =
     isReadable(fields) && status !== 206 ? new BodyCopy(maxBytes, clientShare(checks.responses, exchange)) : null
-  const learn = (): void =>
-    runLater(checks, copy, () =>
-      learner.observeResponse(exchange.operation.id, { status, ...readContent(fields, copy, null) }),
-    )
+  const observe = (): void =>
+    learner.observeResponse(exchange.operation.id, { status, ...readContent(fields, copy, null) })
+  const learn = (): void => void checks.addFor(copy, observe)
   if (copy !== null) return { status, reason, fields, body: copyResponseBody(body, copy, learn) }
   learn()
   return response
-}
-
-const runLater = (checks: CheckQueue, copy: BodyCopy | null, learn: () => void): void => {
-  const isQueued = checks.add(() => {
-    try {
-      learn()
-    } finally {
-      copy?.free()
-    }
-  })
-  if (!isQueued) copy?.free()
 }
 
 const noContent: ObservedContent = { contentType: null, body: undefined }

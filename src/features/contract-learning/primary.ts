@@ -1,6 +1,6 @@
 import type { Config } from '../../core/config/config.ts'
 import { TtlOverrides } from '../../core/runtime/overrides.ts'
-import type { PrimaryFeature, PrimaryPart } from '../../core/runtime/primary-part.ts'
+import type { PrimaryFeature, PrimaryParts } from '../../core/runtime/primary-part.ts'
 
 export interface OrderedLearning {
   readonly enums: boolean
@@ -11,7 +11,7 @@ export interface OrderedLearning {
 /** At most one: all operations share the contract. */
 type LearningOrders = TtlOverrides<'contract', OrderedLearning>
 
-export type LearningOverrides = Pick<LearningOrders, 'get' | 'all'>
+type LearningOverrides = Pick<LearningOrders, 'get' | 'all'>
 
 declare module '../../core/runtime/overrides.ts' {
   interface OverridesView {
@@ -21,12 +21,8 @@ declare module '../../core/runtime/overrides.ts' {
 
 declare module '../../core/runtime/primary-part.ts' {
   interface PrimaryParts {
-    readonly 'contract-learning': LearningPart
+    readonly 'contract-learning': PrimaryPart & { readonly learning: LearningOrders }
   }
-}
-
-interface LearningPart extends PrimaryPart {
-  readonly learning: LearningOrders
 }
 
 export interface LearningMode {
@@ -46,7 +42,11 @@ export const getLearningMode = (
   return contract?.learn === true ? { enums: contract.enums, orderedAt: null, until: null } : null
 }
 
-export const open: Required<PrimaryFeature>['open'] = ({ log, recordAdminEvent, reapply }): LearningPart => {
+export const open: Required<PrimaryFeature>['open'] = ({
+  log,
+  recordAdminEvent,
+  reapply,
+}): PrimaryParts['contract-learning'] => {
   const learning: LearningOrders = new TtlOverrides(() =>
     reapply(
       () => {

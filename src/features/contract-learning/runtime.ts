@@ -113,11 +113,7 @@ export interface ContractLearning {
   readonly isOn: boolean
 }
 
-/**
- * Continues from `before`, unless a command or the file starts anew, or other fields may be learned. When a command
- * ends and the file learns too, learning goes on, with values as the file says; an edit of `contract.enums` starts
- * anew. Null: nothing was ever learned.
- */
+/** Continues, unless a command, an edit of `contract.enums` or other credential fields start anew. Null: never on. */
 export const continueLearning = (
   mode: LearningMode | null,
   config: Config,

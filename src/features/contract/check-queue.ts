@@ -1,3 +1,4 @@
+import type { BodyCopy } from '../../core/exchange/bodies/body-copy.ts'
 import { now } from '../../core/lib/clock.ts'
 import { FairQuota, usualBodyBytes } from '../../core/lib/fair-quota.ts'
 
@@ -54,4 +55,17 @@ export class CheckQueue extends DeferredWork {
   /** Separate quotas for their bytes: slow uploads must not leave responses without room. */
   readonly requests = new FairQuota(usualBodyBytes)
   readonly responses = new FairQuota(usualBodyBytes)
+
+  /** Frees the copy after the check, or at once. False: too many checks wait. */
+  addFor(copy: BodyCopy | null, check: () => void): boolean {
+    const isQueued = this.add(() => {
+      try {
+        check()
+      } finally {
+        copy?.free()
+      }
+    })
+    if (!isQueued) copy?.free()
+    return isQueued
+  }
 }

@@ -81,21 +81,18 @@ export const createCounter = (direction: MessageDirection, options: ContractLaye
     },
     /** Checks and counts a message in a later turn of the event loop. `copy` null: the body is not read. */
     countLater(exchange: Exchange, copy: BodyCopy | null, checkHead: () => HeadCheck, isComplete: () => boolean): void {
-      const isQueued = checks.add(() => {
+      const isQueued = checks.addFor(copy, () => {
         const { violations, body: toCheck } = checkHead()
         const unread = whyUnchecked(toCheck, copy?.failure ?? null)
         const isRead = toCheck.kind === 'schema' && unread === null
         const isWhole = isComplete()
         const inBody =
           isRead && isWhole && copy !== null ? checkBody(toCheck.schema, validators, copy.bytes) : noViolations
-        copy?.free()
         const all = inBody?.length ? [...violations, ...inBody].slice(0, maxViolations) : violations
         // Nothing can be said of a body that was cut off.
         if (all.length > 0 || isWhole || !isRead) count(exchange, all, inBody === null ? 'too-complex' : unread)
       })
-      if (isQueued) return
-      copy?.free()
-      count(exchange, noViolations, 'busy')
+      if (!isQueued) count(exchange, noViolations, 'busy')
     },
   }
 }

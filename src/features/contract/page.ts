@@ -1,22 +1,27 @@
 import type { Overview, PlacedSection } from '../../core/admin/admin-part.ts'
 import { type Html, type HtmlValue, html } from '../../core/admin/html.ts'
-import { badge, formatCount, htmlSection, htmlTable, timeHtml } from '../../core/admin/page-components.ts'
+import {
+  badge,
+  formatCount,
+  htmlSection,
+  htmlTable,
+  type TableColumn,
+  timeHtml,
+} from '../../core/admin/page-components.ts'
 import { formatShare } from '../../core/lib/text/units.ts'
 import { sum } from '../../core/log/sum-reports.ts'
 import { type ContractStatus, type DriftRowView, wasChecked } from './status.ts'
 
 /** What learns a contract has to say beside it. */
 interface LearningWords {
-  readonly none: string
-  readonly paragraph: HtmlValue
-  readonly links: HtmlValue
+  readonly none?: string
+  readonly paragraph?: HtmlValue
+  readonly links?: HtmlValue
 }
-
-const notLearning: LearningWords = { none: 'None is configured.', paragraph: null, links: null }
 
 export const contractSection = (
   { at, status: { contract }, drift }: Overview,
-  { none, paragraph, links }: LearningWords = notLearning,
+  { none = 'None is configured.', paragraph = null, links = null }: LearningWords = {},
 ): Html =>
   htmlSection(
     'contract',
@@ -46,17 +51,18 @@ const messagesTable = (at: string, { file, countedSince, operations }: ContractS
     bodies: [{ rows: rows.filter(({ request, response }) => request.mode !== 'off' || response.mode !== 'off') }],
     columns: [
       { title: 'Operation', cell: operationCell },
-      { title: 'Requests', cell: ({ line, request }) => modeBadge(line, request) },
-      { title: 'Checked', kind: 'number', cell: ({ request }) => formatCount(request.checked) },
-      { title: 'Broken', kind: 'number', cell: ({ request }) => brokenCell(request) },
-      { title: 'Unchecked', kind: 'number', cell: ({ request }) => formatCount(countUnchecked(request)) },
-      { title: 'Responses', cell: ({ line, response }) => modeBadge(line, response) },
-      { title: 'Checked', kind: 'number', cell: ({ response }) => formatCount(response.checked) },
-      { title: 'Broken', kind: 'number', cell: ({ response }) => brokenCell(response) },
-      { title: 'Unchecked', kind: 'number', cell: ({ response }) => formatCount(countUnchecked(response)) },
+      ...messagesColumns('Requests', 'request'),
+      ...messagesColumns('Responses', 'response'),
     ],
   })
 }
+
+const messagesColumns = (title: string, direction: 'request' | 'response'): readonly TableColumn<MessagesRow>[] => [
+  { title, cell: (row) => modeBadge(row.line, row[direction]) },
+  { title: 'Checked', kind: 'number', cell: (row) => formatCount(row[direction].checked) },
+  { title: 'Broken', kind: 'number', cell: (row) => brokenCell(row[direction]) },
+  { title: 'Unchecked', kind: 'number', cell: (row) => formatCount(sum(Object.values(row[direction].unchecked))) },
+]
 
 const operationCell = ({ operation, line }: MessagesRow): Html =>
   html`<b>${operation}</b> ${line === null ? badge('warning', 'not in the contract') : html`<span class="age">line ${line}</span>`}`
@@ -68,8 +74,6 @@ const brokenCell = ({ broken, checked, rejected }: Messages): HtmlValue =>
   broken === 0
     ? '0'
     : html`<strong>${formatCount(broken)}</strong> <span class="age">${formatShare(broken, checked)}${rejected > 0 && `, ${formatCount(rejected)} rejected`}</span>`
-
-const countUnchecked = ({ unchecked }: Messages): number => sum(Object.values(unchecked))
 
 type Messages = ContractOperation['request']
 

@@ -32,7 +32,7 @@ import {
 export type ResponseLayerOptions = ContractLayerOptions & { readonly clientFields: ClientFields }
 
 /** What outer layers and the writer of responses do to the fields of a response. */
-export interface ClientFields {
+interface ClientFields {
   readonly requestIdField: string | null
   /** In lower case: the gateway writes its own in place of the upstream's. */
   readonly replaced: ReadonlySet<string>

@@ -6,7 +6,6 @@ import type { Operation } from '../../operations.ts'
 import type { ContractMode } from './check/compiled-contract.ts'
 import { type ContractValidators, createValidators } from './check/validators.ts'
 import { CheckQueue } from './check-queue.ts'
-import type { ContractLayerOptions } from './contract-options.ts'
 import { DriftCounts } from './drift-counts.ts'
 import { type MessageDirection, messageDirections } from './drift-report.ts'
 import { enforceRequestLayer, reportRequestLayer } from './request-contract.ts'
@@ -57,42 +56,24 @@ export const open = ({ log }: Parameters<RuntimePart['open']>[0]): ProcessParts[
     acquire({ config }, previous, { parts }): ContractPart {
       const driftCounts = carryDriftCounts(config.compiledContract, previous as ContractPart | null)
       const validators = validatorsOf(config)
-      const resources = validators && driftCounts && { validators, driftCounts, checks }
-      const make = (operation: Operation, direction: MessageDirection, mode: ActiveMode): Layer | null =>
-        resources && createContractLayer(operation, config, resources, direction, mode, Object.values(parts))
-      return {
-        driftCounts,
-        layers: (operation) => layerRows(operation, config, make),
+      /** Null: the contract says nothing of this direction. */
+      const make = (operation: Operation, direction: MessageDirection, mode: ActiveMode): Layer | null => {
+        const { compiledContract, contract, operations } = config
+        const own = compiledContract?.operations[operation.id]
+        if (validators === null || driftCounts === null || contract === null || own === undefined) return null
+        const { maxBody: maxBytes, sample } = contract
+        const refusesUnchecked = operations[operation.id].contract.unchecked === 'refuse'
+        const options = { validators, driftCounts, checks, maxBytes, refusesUnchecked, sample }
+        const isEnforced = mode === 'enforce'
+        if (direction === 'request')
+          return (isEnforced ? enforceRequestLayer : reportRequestLayer)(own.request, options)
+        if (own.responses.length === 0) return null
+        const clientFields = createClientFields(operation, config, Object.values(parts))
+        return (isEnforced ? enforceResponseLayer : reportResponseLayer)(own.responses, { ...options, clientFields })
       }
+      return { driftCounts, layers: (operation) => layerRows(operation, config, make) }
     },
   }
-}
-
-/** Null: the contract says nothing of this direction. */
-const createContractLayer = (
-  operation: Operation,
-  { compiledContract, contract: settings, operations, requestId }: Config,
-  resources: Pick<ContractLayerOptions, 'validators' | 'driftCounts' | 'checks'>,
-  direction: MessageDirection,
-  mode: ActiveMode,
-  parts: readonly SnapshotPart[],
-): Layer | null => {
-  const contract = compiledContract?.operations[operation.id]
-  if (settings === null || contract === undefined) return null
-  const options = {
-    ...resources,
-    maxBytes: settings.maxBody,
-    refusesUnchecked: operations[operation.id].contract.unchecked === 'refuse',
-    sample: settings.sample,
-  }
-  if (direction === 'request')
-    return (mode === 'enforce' ? enforceRequestLayer : reportRequestLayer)(contract.request, options)
-  if (contract.responses.length === 0) return null
-  const clientFields = createClientFields(operation, { requestId }, parts)
-  return (mode === 'enforce' ? enforceResponseLayer : reportResponseLayer)(contract.responses, {
-    ...options,
-    clientFields,
-  })
 }
 
 const carryDriftCounts = (contract: Config['compiledContract'], before: ContractPart | null): DriftCounts | null => {

@@ -162,11 +162,7 @@ const isSameHeader = (parameter: PlainObject | null, own: PlainObject): boolean 
 /** By status, by class (`4XX`), or `default`. */
 type Responses = Readonly<Record<string, PlainObject>>
 
-/**
- * `relayed`: fields that the gateway adds to upstream responses. A status of both gets the media types and fields of
- * both. A status of the gateway alone keeps the contract's text for its class or `default`, which it would hide
- * (OpenAPI 3.1 §4.8.16).
- */
+/** An own status would hide the contract's class or `default` (OpenAPI 3.1 §4.8.16), so it keeps that text too. */
 const mergeResponses = (
   contractResponses: PlainObject,
   own: Responses,

@@ -61,36 +61,30 @@ export type ResponseField = Omit<DescribedField, 'layer'>
 
 const text = { type: 'string' }
 
-const interactionId: ResponseField = {
-  field: interactionIdField,
-  component: 'InteractionId',
-  header: {
-    description:
-      "The client's own id of the interaction, when the request has a valid one and the upstream answers with none.",
-    schema: text,
-  },
-}
-const via: ResponseField = {
-  field: 'Via',
-  component: 'Via',
-  header: { description: 'The hops of the response (RFC 9110 §7.6.3), the gateway as the last one.', schema: text },
-}
-const retryAfter: ResponseField = {
-  field: 'Retry-After',
-  component: 'RetryAfter',
-  header: { description: 'The seconds to wait for (RFC 9110 §10.2.3).', schema: { type: 'integer', minimum: 0 } },
-}
+const fieldOf = (field: string, component: string, description: string, schema: PlainObject = text): ResponseField => ({
+  field,
+  component,
+  header: { description, schema },
+})
+
+const interactionId = fieldOf(
+  interactionIdField,
+  'InteractionId',
+  "The client's own id of the interaction, when the request has a valid one and the upstream answers with none.",
+)
+const via = fieldOf('Via', 'Via', 'The hops of the response (RFC 9110 §7.6.3), the gateway as the last one.')
+const seconds = { type: 'integer', minimum: 0 }
+const retryAfter = fieldOf('Retry-After', 'RetryAfter', 'The seconds to wait for (RFC 9110 §10.2.3).', seconds)
 
 export const relayedFields = (
   { group }: Operation,
   config: Config,
   notes: readonly OperationNotes[],
 ): readonly ResponseField[] => {
-  const header = { description: 'A field that the gateway sets.', schema: text }
   const names = listSides(config.upstreams[group]).flatMap(({ upstream: { response } }) =>
     response.set.map(({ name }) => [name.toLowerCase(), name] as const),
   )
-  const set = [...new Map(names).values()].map((name) => ({ field: name, component: `Set.${name}`, header }))
+  const set = [...new Map(names).values()].map((name) => fieldOf(name, `Set.${name}`, 'A field that the gateway sets.'))
   const added = notes.flatMap(({ fields = [], relayedFields = [] }) => [...fields, ...relayedFields])
   return [...baseFields(config), via, ...byLayer(added), ...set]
 }

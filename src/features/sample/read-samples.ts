@@ -5,7 +5,7 @@ import { isReadError, readFileWithLimit } from '../../core/config/load/source-fi
 import { type ConfigProblem, fileProblem, quote } from '../../core/config/problem.ts'
 import { suggestNearest } from '../../core/config/suggest.ts'
 import { failureTable } from '../../core/exchange/failures/kinds.ts'
-import { fieldNameEquals, isHttpToken } from '../../core/exchange/header-fields.ts'
+import { getFirstFieldValue, isHttpToken } from '../../core/exchange/header-fields.ts'
 import { allOperations } from '../../operations.ts'
 import { type JsonNode, jsonProblem, parseJsonNodes } from '../contract/compile/json-nodes.ts'
 import { explainRejection, simulateRequest } from '../explain/rejection.ts'
@@ -159,7 +159,7 @@ const readMessage = (members: Members, problems: SampleProblems): SampleMessage 
     problems.add(bodyText, issue, bodyText.nameStart)
   }
   if (body !== undefined) {
-    if (!hasType(fields)) fields.push('Content-Type', 'application/json')
+    if (getFirstFieldValue(fields, 'content-type') === undefined) fields.push('Content-Type', 'application/json')
     return { fields, body: Buffer.from(problems.textOf(body.node)) }
   }
   const text = bodyText && stringIn(bodyText.node)
@@ -170,9 +170,6 @@ const readMessage = (members: Members, problems: SampleProblems): SampleMessage 
     })
   return { fields, body: Buffer.from(text ?? '') }
 }
-
-const hasType = (fields: readonly string[]): boolean =>
-  fields.some((name, i) => i % 2 === 0 && fieldNameEquals(name, 'content-type'))
 
 const readFields = (headers: SampleNode, problems: SampleProblems): string[] => {
   const fields: string[] = []

@@ -1,6 +1,6 @@
 import { formatTable } from '../../core/cli/render/output.ts'
 import type { Config } from '../../core/config/config.ts'
-import { type ConfigProblem, formatProblem } from '../../core/config/problem.ts'
+import { type ConfigProblem, type FilePosition, formatProblem } from '../../core/config/problem.ts'
 import { escapeControls } from '../../core/lib/text/escape-controls.ts'
 import type { OperationId } from '../../operations.ts'
 import type { UncheckedReason } from '../contract/check/check-message.ts'
@@ -8,14 +8,12 @@ import { createValidators, formatViolationPlace } from '../contract/check/valida
 import { type CheckedMessage, type CheckedSample, checkSample } from './check-sample.ts'
 import { readSamples } from './read-samples.ts'
 
-interface SampleRow extends CheckedSample {
+interface SampleRow extends CheckedSample, FilePosition {
   readonly file: string
-  readonly line: number
-  readonly column: number
   readonly operation: OperationId
 }
 
-export type SampleReport = ReturnType<typeof toReport>
+type SampleReport = ReturnType<typeof toReport>
 
 export const checkSampleFiles = async (
   files: readonly string[],

@@ -11,7 +11,7 @@ export type LearnedOperation = ReturnType<typeof createOperation>
 export type LearnedRequest = LearnedOperation['request']
 export type LearnedContent = ReturnType<typeof createLearnedContent>
 export type LearnedMediaType = ReturnType<typeof createMediaType>
-export type LearnedName = ReturnType<typeof createField>
+type LearnedName = ReturnType<typeof createField>
 export type LearnedParameter = ReturnType<typeof createParameter>
 
 const createOperation = () => ({

@@ -27,7 +27,7 @@ export type Learner = ReturnType<typeof createLearner>
 
 const maxStatuses = 16
 
-/** Keeps no values but those of enumerations. Memory is bounded: what finds no room is counted, or forgotten for good. */
+/** Keeps no values but those of enumerations. Memory is bounded: what finds no room is counted, or forgotten. */
 export const createLearner = ({ enums: enumsAtFirst, key, credentialFields }: LearnerOptions) => {
   let enums = enumsAtFirst
   const report: LearnedContract = { operations: new Map() }

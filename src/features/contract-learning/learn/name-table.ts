@@ -80,10 +80,7 @@ export const findOrAddName = <T>(
   return undefined
 }
 
-/**
- * One message may stand behind the sightings of both tables, as in two members of a map: the larger number holds, not
- * the sum. If a full table lacks a name, the name is dropped, since that table may have left it out.
- */
+/** One message may be in both tables: the larger number holds. A full table may have left out a name that it lacks. */
 export const mergeNameTable = <T>(
   into: NameTable<T>,
   from: NameTable<T>,

@@ -26,7 +26,7 @@ const dateTime = /^.{10}T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:Z|[+-](?:
 const email = /^[A-Za-z0-9_+-]+(?:\.[A-Za-z0-9_+-]+)*@(?:[A-Za-z0-9]+(?:-+[A-Za-z0-9]+)*\.)+[A-Za-z]{2,}$/
 const uri = /^https?:\/\/[A-Za-z0-9.-]+(?::\d{1,5})?(?:\/(?:[A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*)?$/
 
-export type StringFormats = number
+type StringFormats = number
 
 export const everyFormat: StringFormats = 2 ** stringFormats.length - 1
 
@@ -45,7 +45,7 @@ export const formatKeyword = (standing: StringFormats): StringFormat['keyword'] 
   stringFormats.find((_, i) => (standing & (1 << i)) !== 0)?.keyword ?? null
 
 /** Bits: 0 up to 1, 1 up to 10, 10 up to 100, and so on. Exact extremes would be values of a client. */
-export type Magnitudes = number
+type Magnitudes = number
 
 /** 10^15 and above: doubles do not tell larger whole numbers apart. */
 const lastExponent = 15

@@ -7,7 +7,7 @@ export type ContractMode = (typeof contractModes)[number]
 
 export const uncheckedModes = ['pass', 'refuse'] as const
 
-export type UncheckedMode = (typeof uncheckedModes)[number]
+type UncheckedMode = (typeof uncheckedModes)[number]
 
 export interface OperationContractModes {
   readonly request: ContractMode

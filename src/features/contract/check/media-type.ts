@@ -57,7 +57,7 @@ export const findMediaType = (
   )
 }
 
-/** A parameter has two values, or all are malformed: the upstream could read another version than the gateway checks. */
+/** A parameter has two values, or all are malformed: the upstream could read another version than is checked. */
 const isAmbiguous = (content: readonly MediaTypeContract[], { parameters }: MediaType): boolean => {
   if (parameters === '') return false
   const inKeys = content.flatMap((each) => each.parameters ?? []).map(([name]) => name)

@@ -115,7 +115,7 @@ const complement = (ranges: Ranges): Ranges => {
   return gaps
 }
 
-/** Uses JavaScript's tables of Unicode, whose version differs from RE2's. `last`: the last code point that may be one. */
+/** Uses JavaScript's tables of Unicode, whose version differs from RE2's. `last`: the last code point to try. */
 const rangesOf = (written: string, last = lastCodePoint): Ranges => {
   const known = writtenSets.get(written)
   if (known !== undefined) return known
@@ -170,29 +170,24 @@ export const splitLookaheads = (pattern: string): readonly { pattern: string; is
 }
 
 const findEnd = (pattern: string, open: number): number => {
-  let depth = 0
-  for (const { token, index } of tokens(pattern.slice(open))) {
-    if (token === '(') depth++
-    else if (token === ')' && --depth === 0) return open + index
-  }
-  return -1
+  const end = tokens(pattern.slice(open)).find(({ token, depth }) => token === ')' && depth === 0)
+  return end === undefined ? -1 : open + end.index
 }
 
-const findBar = (pattern: string): boolean => {
-  let depth = 0
-  for (const { token } of tokens(pattern)) {
-    if (token === '(') depth++
-    else if (token === ')') depth--
-    else if (token === '|' && depth === 0) return true
-  }
-  return false
-}
+const findBar = (pattern: string): boolean => tokens(pattern).some(({ token, depth }) => token === '|' && depth === 0)
 
 // An escape, a class, or another character. The pattern is valid, but for its escapes.
 const token = /\\.|\[(?:\\.|[^\]\\])*\]|./gs
 
-const tokens = (pattern: string): readonly { readonly token: string; readonly index: number }[] =>
-  [...pattern.matchAll(token)].map((found) => ({ token: found[0], index: found.index }))
+/** `depth`: the groups that are open behind the token. */
+const tokens = (pattern: string) => {
+  let depth = 0
+  return [...pattern.matchAll(token)].map(({ 0: found, index }) => {
+    if (found === '(') depth++
+    if (found === ')') depth--
+    return { token: found, index, depth }
+  })
+}
 
 /** ECMA-262 rejects `\-` outside of a class with the flag `u`, which JSON Schema asks for (2020-12 core §6.4). */
 export const withoutNeedlessEscapes = (pattern: string): string =>

@@ -1,5 +1,4 @@
 import { createRequire } from 'node:module'
-import type { ErrorObject } from 'ajv'
 import type { Violation, ViolationPlace } from '../../../core/exchange/failures/errors.ts'
 import { escapeSegment, ownMember, unescapeSegment } from '../../../core/lib/plain-object.ts'
 import type { CompiledContract, SchemaName } from './compiled-contract.ts'
@@ -105,21 +104,24 @@ const modules: Readonly<Record<string, (steps: StepBudget) => unknown>> = {
 /** Evaluates code that Ajv made of the operator's own file. Each function takes steps. */
 const evaluate = (code: string, steps: StepBudget): ValidatorModule => {
   const exported = {}
-  new Function('exports', 'require', 'takeStep', code.replaceAll(functionStart, '$&takeStep();'))(
-    exported,
-    (name: string) => {
-      const open = ownMember(modules, name)
-      if (open === undefined) throw new TypeError(`compiled code asks for ${name}`)
-      return open(steps)
-    },
-    steps.takeCall,
-  )
+  const require = (name: string): unknown => {
+    const open = ownMember(modules, name)
+    if (open === undefined) throw new TypeError(`compiled code asks for ${name}`)
+    return open(steps)
+  }
+  const stepped = code.replaceAll(functionStart, '$&takeStep();')
+  new Function('exports', 'require', 'takeStep', stepped)(exported, require, steps.takeCall)
   return exported
 }
 
 const functionStart = /function validate\d+\(data, \{[^{}]*(?:\{\})?[^{}]*\}=\{\}\)\{/g
 
-type SchemaError = Pick<ErrorObject, 'instancePath' | 'keyword' | 'params' | 'message'>
+interface SchemaError {
+  readonly instancePath: string
+  readonly keyword: string
+  readonly params: Readonly<Record<string, unknown>>
+  readonly message?: string
+}
 
 export const noViolations: readonly Violation[] = []
 

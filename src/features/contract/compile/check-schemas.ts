@@ -8,7 +8,7 @@ import { withoutNeedlessEscapes } from '../check/translate-pattern.ts'
 import { createAjv } from './compile-contract.ts'
 import type { ContractBundle } from './contract-bundle.ts'
 import { asItems, describeText, memberAt, type NodeIssue, type Tree } from './contract-node.ts'
-import { type FollowReference, forEachSchema, subSchemas } from './schema-keywords.ts'
+import { combining, type FollowReference, forEachSchema, subSchemas } from './schema-keywords.ts'
 import { analyzeTypes, isNegation } from './schema-types.ts'
 
 /** Of a schema of a wrong form, only independent faults are reported. */
@@ -157,7 +157,7 @@ const warnOfLostNull = (schema: Tree, bundle: ContractBundle): void => {
   })
 }
 
-// A keyword without its companion does nothing. Without `then`, Ajv counts members as evaluated that a failed `if` names.
+// Without its companion, a keyword does nothing; without `then`, Ajv counts members of a failed `if` as evaluated.
 const companions = [
   ['if', 'then'],
   ['then', 'if'],
@@ -193,13 +193,12 @@ const checkMatches = (schema: Tree, bundle: ContractBundle, analysis: ContractBu
   const { never } = analysis.typesOf(schema)
   if (never === null || bounds.length > 0 || isNegation(schema)) return
   const isNever = (each: unknown): boolean => analysis.typesOf(each).never !== null
-  const inPlace = ['allOf', 'anyOf', 'oneOf']
   if (
-    subSchemas(schema).some((each) => inPlace.includes(each.keyword) && each.schema !== false && isNever(each.schema))
+    subSchemas(schema).some((each) => combining.includes(each.keyword) && each.schema !== false && isNever(each.schema))
   )
     return
   if (typeof schema.$ref === 'string' && isNever(bundle.follow(schema.$ref))) return
-  const at = [...inPlace, 'const', 'enum', '$ref'].find((key) => Object.hasOwn(schema, key)) ?? 'type'
+  const at = [...combining, 'const', 'enum', '$ref'].find((key) => Object.hasOwn(schema, key)) ?? 'type'
   bundle.error(schema, [at], neverMatches(never))
 }
 
@@ -225,7 +224,7 @@ export const checksInPlace = (schema: unknown, follow: FollowReference): number 
   return total
 }
 
-const inPlaceKeywords = new Set(['allOf', 'anyOf', 'oneOf', 'not', 'if', 'then', 'else', 'dependentSchemas'])
+const inPlaceKeywords = new Set([...combining, 'not', 'if', 'then', 'else', 'dependentSchemas'])
 
 const schemasInPlace = (schema: Tree, follow: FollowReference): readonly unknown[] => [
   ...(typeof schema.$ref === 'string' ? [follow(schema.$ref)] : []),

@@ -28,10 +28,7 @@ export class SchemaFault extends Error {
   }
 }
 
-/**
- * Ajv converts no value, fills in no default and removes no member: what is checked is what was sent. Throws {@link
- * SchemaFault}, and {@link CompileTimeout} after `limitMs` of this thread's CPU time.
- */
+/** Ajv converts no value. Throws {@link SchemaFault}; {@link CompileTimeout} after `limitMs` of this thread's CPU. */
 export const compileSchemas = (
   schemas: Readonly<Record<SchemaName, object | boolean>>,
   shared: Readonly<Record<string, unknown>> = {},

@@ -4,7 +4,7 @@ import { formats } from '../check/formats.ts'
 import type { BundledDocument } from './bundle/object-shapes.ts'
 import { countedKeyword, sharedSchema } from './compile-contract.ts'
 import { asItems, type ContractFindings, childOf, type NodeIssue, type Tree, wrongValue } from './contract-node.ts'
-import { createFollow, mapSubSchemas } from './schema-keywords.ts'
+import { createFollow, listParts, mapSubSchemas } from './schema-keywords.ts'
 import { analyzeTypes } from './schema-types.ts'
 
 export type ContractBundle = ReturnType<typeof openBundle>
@@ -46,18 +46,7 @@ export const openBundle = ({ document, origins, faulty }: BundledDocument, findi
       const { types } = analysis.typesOf(schema)
       return types.size === 7 ? [] : [...types]
     },
-    /** Includes schemas for the same value by `$ref`, `allOf`, `anyOf` and `oneOf`. */
-    partsOf(schema: unknown): readonly Tree[] {
-      const parts = new Set<Tree>()
-      const visit = (part: unknown): void => {
-        if (!isPlainObject(part) || parts.has(part)) return
-        parts.add(part)
-        if (typeof part.$ref === 'string') visit(follow(part.$ref))
-        for (const keyword of ['allOf', 'anyOf', 'oneOf']) for (const each of asItems(part[keyword])) visit(each)
-      }
-      visit(schema)
-      return [...parts]
-    },
+    partsOf: (schema: unknown) => listParts(schema, follow),
     addSchema(owner: Tree, schema: unknown): SchemaName {
       if (schema === false)
         error(owner, ['schema'], {

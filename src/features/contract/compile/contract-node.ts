@@ -124,7 +124,7 @@ export const wrongKey = (message: string, expected: string, key: string, hint?: 
 })
 
 /** Never quotes the value. */
-export const describeValue = (value: unknown): string => {
+const describeValue = (value: unknown): string => {
   if (value === undefined) return 'nothing'
   if (value === null || typeof value === 'boolean') return String(value)
   if (Array.isArray(value)) return 'a list'

@@ -10,7 +10,7 @@ export type JsonNode = { readonly start: number; readonly end: number } & (
 type JsonScalar = string | number | boolean | null
 
 /** A member, whose name may stand in its object twice, or an item, named by its index. */
-export interface JsonEntry {
+interface JsonEntry {
   readonly name: string | number
   readonly nameStart: number
   readonly value: JsonNode

@@ -1,5 +1,5 @@
 import { isPlainObject, ownMember, unescapeSegment } from '../../../core/lib/plain-object.ts'
-import { memberAt, type Tree } from './contract-node.ts'
+import { asItems, memberAt, type Tree } from './contract-node.ts'
 
 type KeywordValue = 'any' | 'schema' | 'schema-list' | 'schema-map'
 
@@ -73,6 +73,21 @@ export const forEachSchema = (schema: unknown, visit: (schema: Tree) => void): v
 }
 
 export type FollowReference = (pointer: string) => unknown
+
+export const combining: readonly string[] = ['allOf', 'anyOf', 'oneOf']
+
+/** Includes schemas for the same value by `$ref`, `allOf`, `anyOf` and `oneOf`. */
+export const listParts = (schema: unknown, follow: FollowReference): readonly Tree[] => {
+  const parts = new Set<Tree>()
+  const visit = (part: unknown): void => {
+    if (!isPlainObject(part) || parts.has(part)) return
+    parts.add(part)
+    if (typeof part.$ref === 'string') visit(follow(part.$ref))
+    for (const keyword of combining) for (const each of asItems(part[keyword])) visit(each)
+  }
+  visit(schema)
+  return [...parts]
+}
 
 export const createFollow = (document: Tree): FollowReference => {
   const found = new Map<string, unknown>()

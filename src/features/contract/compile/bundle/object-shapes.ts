@@ -33,29 +33,27 @@ const dropped: Member = { kind: 'dropped' }
 const refused = (hint: string): Member => ({ kind: 'refused', hint })
 const since32 = (member: Member): Member => ({ ...member, isNew: true })
 
+const shape = (name: string, section: string | null, members: ObjectShape['members']) => ({ name, section, members })
+
 const each = (member: Member, names: string): ObjectShape['members'] =>
   Object.fromEntries(names.split(' ').map((name) => [name, member]))
 
 const notChecked = 'the gateway does not check it'
 const ofConfiguration = 'the configuration of the gateway decides on it'
 
-export const schemaShape: ObjectShape = { name: 'a schema', section: 'schemas', members: {} }
+export const schemaShape = shape('a schema', 'schemas', {})
 const schema = one(schemaShape)
 
-const mediaTypeShape: ObjectShape = {
-  name: 'a media type',
-  section: null,
-  members: {
-    $ref: refused('write the schema here: a reference may stand in it'),
-    schema,
-    itemSchema: refused('remove it: bodies that are sequences are checked by their type alone'),
-    example: any,
-    examples: dropped,
-    encoding: ignored(notChecked),
-    prefixEncoding: since32(ignored(notChecked)),
-    itemEncoding: since32(ignored(notChecked)),
-  },
-}
+const mediaTypeShape = shape('a media type', null, {
+  $ref: refused('write the schema here: a reference may stand in it'),
+  schema,
+  itemSchema: refused('remove it: bodies that are sequences are checked by their type alone'),
+  example: any,
+  examples: dropped,
+  encoding: ignored(notChecked),
+  prefixEncoding: since32(ignored(notChecked)),
+  itemEncoding: since32(ignored(notChecked)),
+})
 
 const parameterMembers: ObjectShape['members'] = {
   ...each(any, 'description required deprecated style explode'),
@@ -65,93 +63,72 @@ const parameterMembers: ObjectShape['members'] = {
   examples: dropped,
 }
 
-const headerShape: ObjectShape = { name: 'a header', section: 'headers', members: parameterMembers }
+const headerShape = shape('a header', 'headers', parameterMembers)
 
-const parameterShape: ObjectShape = {
-  name: 'a parameter',
-  section: 'parameters',
-  members: { ...parameterMembers, ...each(any, 'name in allowEmptyValue allowReserved') },
-}
+const parameterShape = shape('a parameter', 'parameters', {
+  ...parameterMembers,
+  ...each(any, 'name in allowEmptyValue allowReserved'),
+})
 
-const requestBodyShape: ObjectShape = {
-  name: 'a request body',
-  section: 'requestBodies',
-  members: { description: any, content: map(mediaTypeShape), required: any },
-}
+const requestBodyShape = shape('a request body', 'requestBodies', {
+  description: any,
+  content: map(mediaTypeShape),
+  required: any,
+})
 
-const responseShape: ObjectShape = {
-  name: 'a response',
-  section: 'responses',
-  members: {
-    summary: since32(dropped),
-    description: any,
-    headers: map(headerShape),
-    content: map(mediaTypeShape),
-    links: ignored(notChecked),
-  },
-}
+const responseShape = shape('a response', 'responses', {
+  summary: since32(dropped),
+  description: any,
+  headers: map(headerShape),
+  content: map(mediaTypeShape),
+  links: ignored(notChecked),
+})
 
-export const operationShape: ObjectShape = {
-  name: 'an operation',
-  section: null,
-  members: {
-    ...each(any, 'tags summary description externalDocs operationId'),
-    parameters: list(parameterShape),
-    requestBody: one(requestBodyShape),
-    responses: { kind: 'fixed-map', of: responseShape },
-    deprecated: any,
-    callbacks: ignored(notChecked),
-    ...each(ignored(ofConfiguration), 'security servers'),
-  },
-}
+export const operationShape = shape('an operation', null, {
+  ...each(any, 'tags summary description externalDocs operationId'),
+  parameters: list(parameterShape),
+  requestBody: one(requestBodyShape),
+  responses: { kind: 'fixed-map', of: responseShape },
+  deprecated: any,
+  callbacks: ignored(notChecked),
+  ...each(ignored(ofConfiguration), 'security servers'),
+})
 
-export const pathItemShape: ObjectShape = {
-  name: 'a path item',
-  section: 'pathItems',
-  members: {
-    summary: any,
-    description: any,
-    servers: ignored(ofConfiguration),
-    parameters: list(parameterShape),
-    // None of the nine has `query`: it is reported with the other methods.
-    ...each(one(operationShape), 'get put post delete options head patch trace query'),
-    additionalOperations: refused('remove it: the gateway forwards the nine and no other method'),
-  },
-}
+export const pathItemShape = shape('a path item', 'pathItems', {
+  summary: any,
+  description: any,
+  servers: ignored(ofConfiguration),
+  parameters: list(parameterShape),
+  // None of the nine has `query`: it is reported with the other methods.
+  ...each(one(operationShape), 'get put post delete options head patch trace query'),
+  additionalOperations: refused('remove it: the gateway forwards the nine and no other method'),
+})
 
-const componentsShape: ObjectShape = {
-  name: 'components',
-  section: null,
-  members: {
-    schemas: map(schemaShape),
-    responses: map(responseShape),
-    parameters: map(parameterShape),
-    requestBodies: map(requestBodyShape),
-    headers: map(headerShape),
-    pathItems: map(pathItemShape),
-    mediaTypes: since32(dropped), // no reference leads there
-    ...each(dropped, 'examples securitySchemes'), // `security` has the warning
-    ...each(ignored(notChecked), 'links callbacks'),
-  },
-}
+const componentsShape = shape('components', null, {
+  schemas: map(schemaShape),
+  responses: map(responseShape),
+  parameters: map(parameterShape),
+  requestBodies: map(requestBodyShape),
+  headers: map(headerShape),
+  pathItems: map(pathItemShape),
+  mediaTypes: since32(dropped), // no reference leads there
+  ...each(dropped, 'examples securitySchemes'), // `security` has the warning
+  ...each(ignored(notChecked), 'links callbacks'),
+})
 
-export const documentShape: ObjectShape = {
-  name: 'an OpenAPI document',
-  section: null,
-  members: {
-    openapi: any,
-    $self: since32(dropped), // beside it, references to other files are rejected
-    info: any,
-    jsonSchemaDialect: any,
-    servers: ignored(ofConfiguration),
-    paths: { kind: 'paths' },
-    webhooks: ignored(notChecked),
-    components: one(componentsShape),
-    security: ignored(ofConfiguration),
-    tags: any,
-    externalDocs: any,
-  },
-}
+export const documentShape = shape('an OpenAPI document', null, {
+  openapi: any,
+  $self: since32(dropped), // beside it, references to other files are rejected
+  info: any,
+  jsonSchemaDialect: any,
+  servers: ignored(ofConfiguration),
+  paths: { kind: 'paths' },
+  webhooks: ignored(notChecked),
+  components: one(componentsShape),
+  security: ignored(ofConfiguration),
+  tags: any,
+  externalDocs: any,
+})
 
 export type TreeCopy = Record<string, unknown>
 

@@ -1,6 +1,14 @@
 import { asPlainObject, isPlainObject, ownMember } from '../../../../core/lib/plain-object.ts'
 import { asItems, type Tree } from '../contract-node.ts'
-import { createFollow, type FollowReference, mapSubSchemas, schemaKeywords, subSchemas } from '../schema-keywords.ts'
+import {
+  combining,
+  createFollow,
+  type FollowReference,
+  listParts,
+  mapSubSchemas,
+  schemaKeywords,
+  subSchemas,
+} from '../schema-keywords.ts'
 import { type BundledDocument, chooseComponentName, componentSection, type TreeCopy } from './object-shapes.ts'
 
 export type OpenApiVersion = '3.0' | '3.1' | '3.2'
@@ -78,18 +86,13 @@ const schemaOwners = (document: Tree, keyword: OneWayKeyword): readonly TreeCopy
   const components = asPlainObject(document.components)
   const items = valuesOf(document.paths).map(asPlainObject)
   const operations = items.flatMap((item) => Object.values(item).map(asPlainObject))
-  const objects =
-    keyword === 'readOnly'
-      ? [
-          ...valuesOf(components.parameters),
-          ...valuesOf(components.requestBodies),
-          ...[...items, ...operations].flatMap(({ parameters, requestBody }) => [...asItems(parameters), requestBody]),
-        ]
-      : [
-          ...valuesOf(components.responses),
-          ...valuesOf(components.headers),
-          ...operations.flatMap(({ responses }) => valuesOf(responses)),
-        ]
+  const isRequest = keyword === 'readOnly'
+  const sections = isRequest ? ['parameters', 'requestBodies'] : ['responses', 'headers']
+  const shared = sections.flatMap((section) => valuesOf(components[section]))
+  const own = [...items, ...operations].flatMap(({ parameters, requestBody, responses }) =>
+    isRequest ? [...asItems(parameters), requestBody] : valuesOf(responses),
+  )
+  const objects = [...shared, ...own]
   return [...objects, ...objects.flatMap((each) => valuesOf(asPlainObject(each).headers))].flatMap((each) =>
     [each, ...valuesOf(asPlainObject(each).content)].filter(isPlainObject),
   )
@@ -112,7 +115,6 @@ class OneWaySplitter {
   readonly #follow: FollowReference
   readonly #uses = new Map<Tree, Map<string, Use>>()
   readonly #members = new Map<Tree, ReadonlyMap<string, boolean>>()
-  readonly #required = new Map<Tree, ReadonlySet<string>>()
 
   constructor(open: BundledDocument, keyword: OneWayKeyword) {
     this.#open = open
@@ -124,7 +126,7 @@ class OneWaySplitter {
   visit(schema: unknown, released: Iterable<string> = []): Use | null {
     if (!isPlainObject(schema)) return null
     const marked = [...this.#membersOf(schema)].flatMap(([name, isMarked]) => (isMarked ? [name] : []))
-    const required = this.#requiredIn(schema)
+    const required = new Set(listParts(schema, this.#follow).flatMap((part) => namesIn(part.required)))
     const names = [...new Set([...released, ...marked])].filter((name) => required.has(name)).toSorted()
     const known = this.#uses.get(schema) ?? new Map<string, Use>()
     this.#uses.set(schema, known)
@@ -225,20 +227,7 @@ class OneWaySplitter {
       return branches.length > 0 && branches.every((each) => this.#isMarked(each, seen))
     })
   }
-
-  #requiredIn(schema: Tree): ReadonlySet<string> {
-    const known = this.#required.get(schema)
-    if (known !== undefined) return known
-    const names = new Set(namesIn(schema.required))
-    this.#required.set(schema, names) // a reference may lead back
-    const parts = combining.flatMap((keyword) => asItems(schema[keyword]))
-    if (typeof schema.$ref === 'string') parts.push(this.#follow(schema.$ref))
-    for (const part of parts) if (isPlainObject(part)) for (const name of this.#requiredIn(part)) names.add(name)
-    return names
-  }
 }
-
-const combining: readonly string[] = ['allOf', 'anyOf', 'oneOf']
 
 /** The meta-schema reports a value of another form. */
 const namesIn = (required: unknown): readonly string[] => {
