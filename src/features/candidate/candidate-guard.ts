@@ -8,85 +8,64 @@ import { GuardWindow } from './observe/guard/guard-window.ts'
 import { guardEra } from './shift/shift-state.ts'
 import type { Shifts, ShiftsView } from './shift/shifts.ts'
 
-type OnGuardReports = (source: string, reports: readonly GuardReport[]) => void
-
-interface CandidateGuardOptions {
-  readonly shifts: Pick<Shifts, 'takeBack'>
-  /** The shifts in effect: processes count under these. */
-  shiftsInEffect(): Pick<ShiftsView, 'get'>
-  config(): Pick<Config, 'upstreams'>
-}
-
 const judgeEveryMs = 1000
 
-interface OpenWindow {
-  readonly windowMs: number
-  readonly primary: readonly EndpointConfig[]
-  readonly window: GuardWindow
-}
-
 /** Takes back a candidate that is worse than its primary. Judges each second while processes report. */
-export class CandidateGuard {
-  readonly #options: CandidateGuardOptions
-  readonly #windows = new Map<Group, OpenWindow>()
-  #stop: (() => void) | null = null
-  #judgedAt = Number.NEGATIVE_INFINITY
-
-  constructor(options: CandidateGuardOptions) {
-    this.#options = options
-  }
-
-  readonly add: OnGuardReports = (source, reports) => {
-    const at = now()
-    for (const report of reports) {
-      const window = this.#windowOf(report.group)
-      window?.add(source, report, at)
-    }
-    this.#stop ??= unrefTimeout(this.#judgedAt + judgeEveryMs - at, () => this.#judge())
-  }
-
-  /** Forgets the waiting requests of a process that has ended. */
-  forget(source: string): void {
-    for (const { window } of this.#windows.values()) window.forget(source)
-  }
-
-  close(): void {
-    this.#stop?.()
-    this.#stop = null
-    this.#windows.clear()
-  }
+export const createCandidateGuard = (
+  shifts: Pick<Shifts, 'takeBack'>,
+  shiftsInEffect: () => Pick<ShiftsView, 'get'>,
+  config: () => Pick<Config, 'upstreams'>,
+) => {
+  const windows = new Map<Group, { windowMs: number; primary: readonly EndpointConfig[]; window: GuardWindow }>()
+  let stop: (() => void) | null = null
+  let judgedAt = Number.NEGATIVE_INFINITY
 
   /**
    * Starts again at each change of share, and when no endpoint of the primary remains, as the old primary is no
    * evidence about the new one. Null: no guard.
    */
-  #windowOf(group: Group): GuardWindow | null {
-    const { candidate, endpoints: primary } = this.#options.config().upstreams[group]
+  const findWindow = (group: Group) => {
+    const { candidate, endpoints: primary } = config().upstreams[group]
     const rules = candidate?.guard ?? null
     if (rules === null) {
-      this.#windows.delete(group)
+      windows.delete(group)
       return null
     }
-    const known = this.#windows.get(group)
+    const known = windows.get(group)
     const isKnown = known?.windowMs === rules.window && shareEndpoint(known.primary, primary)
     const window = isKnown ? known.window : new GuardWindow(rules.window)
-    this.#windows.set(group, { windowMs: rules.window, primary, window })
-    window.begin(guardEra(this.#options.shiftsInEffect().get(group)))
-    return window
+    windows.set(group, { windowMs: rules.window, primary, window })
+    window.begin(guardEra(shiftsInEffect().get(group)))
+    return { rules, window }
   }
 
-  #judge(): void {
+  const judge = (): void => {
     const at = now()
-    this.#stop = null
-    this.#judgedAt = at
-    const { upstreams } = this.#options.config()
+    stop = null
+    judgedAt = at
     for (const group of groups) {
-      const rules = upstreams[group].candidate?.guard ?? null
-      const window = this.#windows.has(group) ? this.#windowOf(group) : null
-      if (rules === null || window === null) continue
-      window.advance(at)
-      const verdict = judgeCandidate(window.evidence, rules)
-      if (verdict !== null) this.#options.shifts.takeBack(group, describeVerdict(verdict, rules.window))
+      const found = windows.has(group) ? findWindow(group) : null
+      if (found === null) continue
+      found.window.advance(at)
+      const verdict = judgeCandidate(found.window.evidence, found.rules)
+      if (verdict !== null) shifts.takeBack(group, describeVerdict(verdict, found.rules.window))
     }
+  }
+
+  return {
+    add(source: string, reports: readonly GuardReport[]): void {
+      const at = now()
+      for (const report of reports) findWindow(report.group)?.window.add(source, report, at)
+      stop ??= unrefTimeout(judgedAt + judgeEveryMs - at, judge)
+    },
+    /** Forgets the waiting requests of a process that has ended. */
+    forget(source: string): void {
+      for (const { window } of windows.values()) window.forget(source)
+    },
+    close(): void {
+      stop?.()
+      stop = null
+      windows.clear()
+    },
   }
 }

@@ -3,15 +3,9 @@ import { formatPercent } from '../../core/lib/text/units.ts'
 import type { Log } from '../../core/log/log.ts'
 import { sum } from '../../core/log/sum-reports.ts'
 import type { RecordAdminEvent } from '../../core/runtime/overrides.ts'
-import type {
-  PlacedProtections,
-  PreparedPart,
-  PrimaryFeature,
-  PrimaryGateway,
-  PrimaryPart,
-} from '../../core/runtime/primary-part.ts'
+import type { PlacedProtections, PrimaryFeature, PrimaryGateway, PrimaryPart } from '../../core/runtime/primary-part.ts'
 import { byGroup, type Group, groups } from '../../operations.ts'
-import { CandidateGuard } from './candidate-guard.ts'
+import { createCandidateGuard } from './candidate-guard.ts'
 import type { CandidateConfig } from './config/candidate.ts'
 import type { GuardReport } from './observe/guard/guard-counts.ts'
 import { SharedShifts } from './shift/shared-shifts.ts'
@@ -74,13 +68,13 @@ export const open = ({ log, config, recordAdminEvent, reapply }: PrimaryGateway)
   )
   /** As workers have them: a command, a step or news from Redis takes effect a little later. */
   let inEffect: ShiftsView = shifts
-  const guard = new CandidateGuard({ shifts, shiftsInEffect: () => inEffect, config })
+  const guard = createCandidateGuard(shifts, () => inEffect, config)
   const shared = new SharedShifts(shifts, (level, event, fields) => log[level](fields, event))
   let isFirst = true
   return {
     shifts,
     overrides: { shifts },
-    async prepare(next, isRollback): Promise<PreparedPart> {
+    async prepare(next, isRollback) {
       const { view, takenUp, discard, commit: commitShared } = await shared.prepare(next, isRollback)
       const commit = (): void => {
         commitShared()
@@ -106,7 +100,6 @@ export const open = ({ log, config, recordAdminEvent, reapply }: PrimaryGateway)
   }
 }
 
-/** Once the change is in effect. */
 export const logShift = (
   log: Log,
   recordAdminEvent: RecordAdminEvent,
@@ -115,23 +108,20 @@ export const logShift = (
   { share, cause, reason, step }: ShiftState,
 ): void => {
   const now = { group, share: formatPercent(share), cause }
+  const logEvent = (level: 'info' | 'warn', event: string, fields: Parameters<RecordAdminEvent>[1]): void => {
+    log[level](fields, event)
+    recordAdminEvent(event, fields)
+  }
   switch (news) {
-    case 'step': {
-      const fields = { ...now, step: step && `${step.reached} of ${step.of}` }
-      log.info(fields, 'shift step')
-      return recordAdminEvent('shift step', fields)
-    }
+    case 'step':
+      return logEvent('info', 'shift step', { ...now, step: step && `${step.reached} of ${step.of}` })
     case 'order ended':
-      log.info(now, 'shift order ended')
-      return recordAdminEvent('shift order ended', now)
+      return logEvent('info', 'shift order ended', now)
     case 'pause ended':
-      log.info(now, 'shift pause ended')
-      return recordAdminEvent('shift pause ended', now)
+      return logEvent('info', 'shift pause ended', now)
     case 'taken up':
-      log.info({ ...now, reason }, 'shift taken up')
-      return recordAdminEvent('shift taken up', { ...now, reason })
+      return logEvent('info', 'shift taken up', { ...now, reason })
     case 'taken back':
-      log.warn({ group, reason }, 'shift taken back')
-      return recordAdminEvent('shift taken back', { group, reason })
+      return logEvent('warn', 'shift taken back', { group, reason })
   }
 }

@@ -1,6 +1,7 @@
 import type { Config, UpstreamConfig } from '../../core/config/config.ts'
-import { clientIpv6Prefix } from '../../core/config/config-facts.ts'
+import { askFacts, clientIpv6Prefix, credentialFields } from '../../core/config/config-facts.ts'
 import { hashValue } from '../../core/config/transfer-parts.ts'
+import type { Layer } from '../../core/exchange/exchange.ts'
 import { epochMs } from '../../core/lib/clock.ts'
 import { type LayerRow, layerRow } from '../../core/runtime/pipeline/layer-stack.ts'
 import type { RuntimePart, SnapshotContext, SnapshotInput, SnapshotPart } from '../../core/runtime/runtime-part.ts'
@@ -9,16 +10,9 @@ import type { Upstream } from '../../core/upstream/upstream.ts'
 import { byGroup, type Group, groups, type Operation } from '../../operations.ts'
 import { DeferredWork } from '../contract/check-queue.ts'
 import { type CandidateUse, findCandidateUse, formatCandidateUse } from './candidate-clients.ts'
-import { createGuardOptions, formatGuard, type GuardOptions, guardLayer } from './layers/guard.ts'
-import {
-  copiesOf,
-  createShadowLayer,
-  formatShadow,
-  markerLayer,
-  nullShadow,
-  openShadow,
-  type ShadowDestination,
-} from './layers/shadow.ts'
+import type { CandidateShadowConfig } from './config/candidate.ts'
+import { formatGuard, guardLayer } from './layers/guard.ts'
+import { copiesOf, formatShadow, markerLayer, openShadow, shadowLayer } from './layers/shadow.ts'
 import { ShadowCopies } from './layers/shadow-copies.ts'
 import { sideLayer } from './layers/side.ts'
 import { createSend } from './layers/split-send.ts'
@@ -46,15 +40,15 @@ interface GroupParts {
   /** Null: no client is on the candidate. */
   readonly use: CandidateUse | null
   /** Null: no request is copied. */
-  readonly shadow: ShadowDestination | null
+  createShadow(rules: CandidateShadowConfig): Layer | null
   /** Null: nothing is counted. */
-  readonly guard: GuardOptions | null
+  readonly guard: Layer | null
 }
 
 const layerRows = (
   operation: Operation,
   config: Config,
-  { use, shadow: destination, guard }: GroupParts,
+  { use, createShadow, guard }: GroupParts,
 ): readonly LayerRow[] => {
   const { group } = operation
   const { candidate } = config.upstreams[group]
@@ -69,17 +63,9 @@ const layerRows = (
       ? []
       : [
           layerRow('shadow-marker', `${key}.shadow.marker`, shadow.marker, String, markerLayer),
-          layerRow('shadow', `${key}.shadow`, copiesOf(operation, shadow), formatShadow, (rules) =>
-            createShadowLayer(config, rules, destination),
-          ),
+          layerRow('shadow', `${key}.shadow`, copiesOf(operation, shadow), formatShadow, createShadow),
         ]),
-    layerRow(
-      'guard',
-      `${key}.guard`,
-      candidate.guard,
-      formatGuard,
-      () => use && guardLayer(guard ?? createGuardOptions(config, group, [])),
-    ),
+    layerRow('guard', `${key}.guard`, candidate.guard, formatGuard, () => guard),
   ]
 }
 
@@ -90,11 +76,14 @@ export const shiftOfFile = (config: Config, group: Group): ShiftState | null => 
   return plan === undefined ? null : toShiftState(beginRecord(plan, epoch), plan, epoch)
 }
 
+/** In place of a layer that needs traffic. */
+const noLayer: Layer = (next) => next
+
 export const describe: RuntimePart['describe'] = (config) => ({
   layers(operation) {
     const { group } = operation
     const use = findCandidateUse(config.upstreams[group].candidate, shiftOfFile(config, group))
-    return layerRows(operation, config, { use, shadow: nullShadow, guard: null })
+    return layerRows(operation, config, { use, createShadow: () => noLayer, guard: use && noLayer })
   },
 })
 
@@ -114,7 +103,7 @@ export const open: RuntimePart['open'] = ({ channel, log, digestKey }) => {
     findOtherSide: (input, group) => findUse(input, group) && input.config.upstreams[group].candidate,
     ownResponseField: ({ upstreams }, group) => upstreams[group].candidate?.expose ?? null,
     acquire: (input, previous, context) =>
-      acquireCandidates(input, previous as CandidatePart | null, context, { copies, guards, digestKey }),
+      acquireCandidates(input, previous as CandidatePart | null, context, copies, guards, digestKey),
     close() {
       for (const each of Object.values(copies)) each.stop()
       guards.close()
@@ -122,20 +111,16 @@ export const open: RuntimePart['open'] = ({ channel, log, digestKey }) => {
   }
 }
 
-interface CandidateResources {
-  readonly copies: Readonly<Record<Group, ShadowCopies>>
-  readonly guards: GuardReporter
-  readonly digestKey: string
-}
-
 const acquireCandidates = (
   input: SnapshotInput,
   previous: CandidatePart | null,
   { upstreams: primaries, openUpstream }: SnapshotContext,
-  { copies, guards, digestKey }: CandidateResources,
+  copies: CandidatePart['copies'],
+  guards: GuardReporter,
+  digestKey: string,
 ): CandidatePart => {
   const { config } = input
-  const shifts = input.overrides.shifts
+  const { shifts } = input.overrides
   const upstreams = byGroup((group) => config.upstreams[group].candidate?.upstream ?? null)
   const { breakers, comparisons } = carryOver(config, previous, digestKey)
   const others = byGroup((group) => {
@@ -150,28 +135,29 @@ const acquireCandidates = (
       sides: { primary: primaries[group], candidate: running },
       primary: config.upstreams[group],
       open: (use, upstream) => openUpstream(group, use, upstream, null),
-      copies: copies[group],
-      comparison: comparisons[group],
+      ...{ copies: copies[group], comparison: comparisons[group] },
     })
   })
+  const copied = {
+    credentialFields: credentialFields(config),
+    keptFields: Object.values(config.operations).flatMap((each) => askFacts((facts) => facts.keyFields?.(each))),
+    requestIdField: config.requestId.header?.toLowerCase() ?? null,
+  }
   const ofGroups = byGroup((group): GroupParts => {
     const use = findUse(input, group)
-    const members = others[group]?.members ?? []
+    const [shadow, members] = [shadows[group], others[group]?.members ?? []]
     // While operators drain the whole candidate, its clients fall back: no fault of the candidate.
-    const isGuarded =
-      use !== null &&
-      config.upstreams[group].candidate?.guard != null &&
-      members.some(({ receivesTraffic }) => receivesTraffic)
-    const guard = isGuarded
-      ? createGuardOptions(config, group, members, guards.open(group, guardEra(shifts?.get(group) ?? null)))
-      : null
-    return { use, shadow: shadows[group], guard }
+    const isGuarded = config.upstreams[group].candidate?.guard && members.some(({ receivesTraffic }) => receivesTraffic)
+    const createGuard = (): Layer =>
+      guardLayer(guards.open(group, guardEra(shifts?.get(group))), clientIpv6Prefix(config), members)
+    return {
+      use,
+      createShadow: (rules) => shadow && shadowLayer({ ...shadow, ...rules, ...copied }),
+      guard: use && (isGuarded ? createGuard() : noLayer),
+    }
   })
   return {
-    upstreams,
-    others,
-    copies,
-    comparisons,
+    ...{ upstreams, others, copies, comparisons },
     layers: (operation) => layerRows(operation, config, ofGroups[operation.group]),
     responseFields({ group }) {
       const { candidate } = config.upstreams[group]
@@ -190,22 +176,16 @@ const acquireCandidates = (
 
 /** A separate function, so that no closure keeps the previous snapshot alive. */
 const carryOver = (config: Config, previous: CandidatePart | null, digestKey: string) => ({
-  breakers: byGroup((group) =>
-    carryBreaker(
-      config.upstreams[group].candidate?.upstream,
-      previous?.upstreams[group] ?? undefined,
-      previous?.others[group],
-    ),
-  ),
+  breakers: byGroup((group) => {
+    const { candidate } = config.upstreams[group]
+    return carryBreaker(candidate?.upstream, previous?.upstreams[group] ?? undefined, previous?.others[group])
+  }),
   comparisons: byGroup((group) =>
     continueComparison(config.upstreams[group], previous?.comparisons[group] ?? null, digestKey),
   ),
 })
 
-/**
- * Continues while the same sides are compared by the same rules, through other shares, samples and takebacks. Null: not
- * compared.
- */
+/** Continues while the same sides are compared by the same rules, through other shares, samples and takebacks. */
 const continueComparison = (
   upstream: UpstreamConfig,
   before: ComparisonCounts | null,
@@ -221,9 +201,7 @@ const continueComparison = (
 }
 
 /** The keys that decide a side's responses. */
-const answeringSide = ({ endpoints, host, request, response }: UpstreamConfig): unknown => ({
-  endpoints: endpoints.map(({ origin, pathPrefix }) => origin + pathPrefix),
-  host,
-  request,
-  response,
-})
+const answeringSide = ({ endpoints: all, host, request, response }: UpstreamConfig): unknown => {
+  const endpoints = all.map(({ origin, pathPrefix }) => origin + pathPrefix)
+  return { endpoints, host, request, response }
+}

@@ -1,6 +1,6 @@
 /** When the guard acts, on a clock that is not real. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { CandidateGuard } from '../../../src/features/candidate/candidate-guard.ts'
+import { createCandidateGuard } from '../../../src/features/candidate/candidate-guard.ts'
 import { listShiftPlans } from '../../../src/features/candidate/shift/shift-record.ts'
 import { guardEra } from '../../../src/features/candidate/shift/shift-state.ts'
 import { Shifts } from '../../../src/features/candidate/shift/shifts.ts'
@@ -38,7 +38,7 @@ const open = (candidate: object) => {
   const own = { isApplied: true }
   apply()
   const shiftsInEffect = vi.fn(() => inEffect)
-  const guard = new CandidateGuard({ shifts, shiftsInEffect, config: () => config })
+  const guard = createCandidateGuard(shifts, shiftsInEffect, () => config)
   opened.push(() => {
     guard.close()
     shifts.clear()

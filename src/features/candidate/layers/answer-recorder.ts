@@ -8,77 +8,32 @@ import type { HeaderFields } from '../../../core/exchange/header-fields.ts'
 import { freeBuffer } from '../../../core/lib/buffers.ts'
 import { now } from '../../../core/lib/clock.ts'
 import type { QuotaShare } from '../../../core/lib/fair-quota.ts'
-import type { ShadowAnswer, ShadowBody } from '../observe/compare/comparison.ts'
-
-export class AnswerRecorder {
-  /** When the request was last sent, on the monotonic clock. */
-  sentAt = now()
-  readonly body: RecordedBody
-  #status: number | null = null
-  #fields: HeaderFields = []
-  #headMs: number | null = null
-  #answer: ShadowAnswer | null = null
-  #isCut = false
-
-  /** Without `isCompared`, the bytes are only counted. */
-  constructor(maxBytes: number, room: QuotaShare, isCompared: boolean) {
-    this.body = new RecordedBody(maxBytes, room, isCompared)
-  }
-
-  /** Null: the response has not ended. */
-  get answer(): ShadowAnswer | null {
-    return this.#answer
-  }
-
-  /** The rest was not read: the body is much longer than the primary's. */
-  get isCut(): boolean {
-    return this.#isCut
-  }
-
-  /** Null: no head yet. */
-  get status(): number | null {
-    return this.#status
-  }
-
-  head({ status, fields }: ProxyResponse): void {
-    this.#status = status
-    this.#fields = fields
-    this.#headMs = now() - this.sentAt
-  }
-
-  cut(): void {
-    this.#isCut = true
-    this.body.cut()
-  }
-
-  /** `failure` null: the response is complete. */
-  end(failure: FailureKind | null): ShadowAnswer {
-    this.#answer ??= {
-      status: this.#status,
-      fields: this.#fields,
-      body: this.body.end(),
-      headMs: this.#headMs,
-      failure,
-    }
-    return this.#answer
-  }
-}
+import type { ShadowAnswer } from '../observe/compare/comparison.ts'
 
 // `maxBytes` × 16 of a longer body are hashed: enough for a report, and an end to an endless body.
 const hashedTimes = 16
 
-/** One side's response body: kept up to `maxBytes`, hashed beyond. */
-export class RecordedBody {
+/** One side's response. Its body is kept up to `maxBytes`, and hashed beyond. */
+export class AnswerRecorder {
+  /** When the request was last sent, on the monotonic clock. */
+  sentAt = now()
+  status: number | null = null
+  /** Null: the response has not ended. */
+  answer: ShadowAnswer | null = null
+  /** The rest was not read: the body is much longer than the primary's. */
+  isCut = false
+  /** Of the body. */
+  length = 0
+  #fields: HeaderFields = []
+  #headMs: number | null = null
   readonly #maxHashedBytes: number
   readonly #copy: BodyCopy
-  #length = 0
   /** Null: the bytes are kept, or the body is too long to hash. */
   #hash: Hash | null = null
-  #sha256: string | null = null
   #isKept: boolean
-  /** False: the bytes are only counted. */
   readonly #isRead: boolean
 
+  /** Without `isRead`, the bytes are only counted. */
   constructor(maxBytes: number, room: QuotaShare, isRead = true) {
     this.#isKept = isRead
     this.#isRead = isRead
@@ -86,47 +41,55 @@ export class RecordedBody {
     this.#copy = new BodyCopy(maxBytes, room)
   }
 
+  head({ status, fields }: ProxyResponse): void {
+    this.status = status
+    this.#fields = fields
+    this.#headMs = now() - this.sentAt
+  }
+
   /** False: longer than is hashed, and given up. */
   push(chunk: Buffer): boolean {
-    this.#length += chunk.length
+    this.length += chunk.length
     if (this.#isKept && !this.#copy.push(chunk)) this.#beginHash()
-    if (this.#length > this.#maxHashedBytes) {
-      this.cut()
+    if (this.length > this.#maxHashedBytes) {
+      this.#drop()
       return false
     }
     this.#hash?.update(chunk)
     return true
   }
 
-  get length(): number {
-    return this.#length
-  }
-
-  /** Drops all bytes. */
-  cut(): void {
-    this.#isKept = false
-    this.#hash = null
-    this.#copy.close()
-  }
-
   /** Takes the body without a copy. Its memory must never be freed by hand. */
   keep(whole: Buffer): void {
-    this.#length = whole.length
-    if (!this.#isRead) return
-    if (this.#copy.keep(whole)) return
+    this.length = whole.length
+    if (!this.#isRead || this.#copy.keep(whole)) return
     this.#beginHash()
     if (whole.length <= this.#maxHashedBytes) this.#hash?.update(whole)
-    else this.cut()
+    else this.#drop()
   }
 
-  end(): ShadowBody {
-    this.#sha256 ??= this.#hash?.digest('hex') ?? null
-    return { length: this.#length, bytes: this.#isKept ? this.#copy.bytes : null, sha256: this.#sha256 }
+  cut(): void {
+    this.isCut = true
+    this.#drop()
+  }
+
+  /** `failure` null: the response is complete. */
+  end(failure: FailureKind | null): ShadowAnswer {
+    if (this.answer !== null) return this.answer
+    const sha256 = this.#hash?.digest('hex') ?? null
+    const body = { length: this.length, bytes: this.#isKept ? this.#copy.bytes : null, sha256 }
+    this.answer = { status: this.status, fields: this.#fields, body, headMs: this.#headMs, failure }
+    return this.answer
   }
 
   free(): void {
     this.#copy.close()
     this.#hash = null
+  }
+
+  #drop(): void {
+    this.#isKept = false
+    this.free()
   }
 
   #beginHash(): void {
@@ -164,14 +127,14 @@ export class CandidateReader {
     this.#candidate.head(response)
     const whole = body.takeBuffered()
     if (whole !== null) {
-      this.#candidate.body.keep(whole)
+      this.#candidate.keep(whole)
       return this.end(null)
     }
     this.#body = body
     body.consume({
       data: (chunk) => {
         if (this.#hasEnded) return true
-        const isRead = this.#candidate.body.push(chunk)
+        const isRead = this.#candidate.push(chunk)
         if (!body.isShared) freeBuffer(chunk)
         if (isRead) return this.#readsOn()
         this.#stop(body)
@@ -198,7 +161,7 @@ export class CandidateReader {
   }
 
   #readsOn(): boolean {
-    if (this.#candidate.body.length <= Math.max(readAnyway, this.#primary.body.length * readTimes)) return true
+    if (this.#candidate.length <= Math.max(readAnyway, this.#primary.length * readTimes)) return true
     if (this.#primary.answer !== null && this.#body !== null) {
       this.#candidate.cut()
       this.#stop(this.#body)

@@ -1,35 +1,27 @@
-import type { Config } from '../../../core/config/config.ts'
-import { clientIpv6Prefix } from '../../../core/config/config-facts.ts'
 import type { Exchange, Layer } from '../../../core/exchange/exchange.ts'
 import { GatewayError } from '../../../core/exchange/failures/errors.ts'
 import { failureTable } from '../../../core/exchange/failures/kinds.ts'
 import { findRequestOwner } from '../../../core/exchange/request-owner.ts'
 import { now } from '../../../core/lib/clock.ts'
 import { formatDuration, multiples } from '../../../core/lib/text/units.ts'
-import type { Upstream } from '../../../core/upstream/upstream.ts'
-import type { Group } from '../../../operations.ts'
+import type { GroupEndpoint } from '../../../core/upstream/endpoints/group-endpoint.ts'
 import type { CandidateGuardConfig } from '../config/candidate.ts'
-import { GuardCounts, type GuardedRequest } from '../observe/guard/guard-counts.ts'
-import { cellOf } from '../observe/guard/guard-key.ts'
+import type { GuardCounts, GuardedRequest } from '../observe/guard/guard-counts.ts'
+import { cellCount } from '../observe/guard/guard-key.ts'
 import { getBucketMemory } from './side.ts'
-
-export interface GuardOptions {
-  readonly group: Group
-  readonly counts: GuardCounts
-  readonly ipv6Prefix: number
-  /** Whether operators drain every endpoint of the candidate. */
-  isDrained(): boolean
-}
 
 /**
  * Counts each request's outcome at its client's side, once. Below retries, first attempts only: a fault that a retry
  * mends is a fault, and a request that fails everywhere must not count against the primary because the candidate failed
- * it first. A broken response counts at the exchange that fetched it: its client may have left, or may get a stored
- * response.
+ * it first. A broken response counts at the exchange that fetched it, not at its client's. `members`: the candidate's.
  */
-export const guardLayer = ({ group, counts, ipv6Prefix, isDrained }: GuardOptions): Layer => {
-  const findBucket = getBucketMemory(group)
-  const findCell = (exchange: Exchange): number => cellOf(findBucket(findRequestOwner(exchange, ipv6Prefix)))
+export const guardLayer = (
+  counts: GuardCounts,
+  ipv6Prefix: number,
+  members: readonly Pick<GroupEndpoint, 'takesRequests'>[],
+): Layer => {
+  const findBucket = getBucketMemory(counts.group)
+  const findCell = (exchange: Exchange): number => findBucket(findRequestOwner(exchange, ipv6Prefix)) % cellCount
   return (next) => (exchange) => {
     const { side, operation } = exchange
     if (side === null || exchange.attempts.count > 0 || exchange.attempts.fellBack) return next(exchange)
@@ -46,8 +38,8 @@ export const guardLayer = ({ group, counts, ipv6Prefix, isDrained }: GuardOption
       if (exchange.onBrokenAnswer === null) return counts.answered(request)
       exchange.onBrokenAnswer = null
       // The request may have begun before operators drained the whole candidate.
-      const isKeptOut = side === 'candidate' && (exchange.attempts.fellBack || reason === 'all-draining') && isDrained()
-      if (isKeptOut) counts.dropped(request)
+      const isUnsent = side === 'candidate' && (exchange.attempts.fellBack || reason === 'all-draining')
+      if (isUnsent && members.every(({ takesRequests }) => !takesRequests)) counts.dropped(request)
       else counts.failed(request, 'failed')
     }
     return next(exchange).then(
@@ -81,16 +73,3 @@ const startWhenReceived = ({ body }: Exchange, request: GuardedRequest): void =>
 
 export const formatGuard = ({ errors, latency, minRequests, window }: CandidateGuardConfig): string =>
   `errors: ${multiples.format(errors)}, latency: ${multiples.format(latency)}, minRequests: ${minRequests}, window: ${formatDuration(window)}`
-
-/** `members`: the candidate's. Without `counts`, nothing is reported. */
-export const createGuardOptions = (
-  config: Config,
-  group: Group,
-  members: Upstream['members'],
-  counts = new GuardCounts(group, '', () => {}),
-): GuardOptions => ({
-  group,
-  counts,
-  ipv6Prefix: clientIpv6Prefix(config),
-  isDrained: () => members.every(({ takesRequests }) => !takesRequests),
-})

@@ -1,11 +1,7 @@
-import type { Handler } from '../../../core/exchange/exchange.ts'
-import type { HeaderFields } from '../../../core/exchange/header-fields.ts'
 import { now } from '../../../core/lib/clock.ts'
 import { FairQuota } from '../../../core/lib/fair-quota.ts'
-import type { OperationId } from '../../../operations.ts'
 import type { DeferredWork } from '../../contract/check-queue.ts'
 import type { CandidateShadowConfig } from '../config/candidate.ts'
-import type { OnShadowPair } from '../observe/compare/comparison.ts'
 import { type SlotEntry, SlotList } from './slot-list.ts'
 
 /**
@@ -15,14 +11,8 @@ import { type SlotEntry, SlotList } from './slot-list.ts'
  * process stops, or copying was turned off.
  */
 export const zeroShadowDrops = {
-  full: 0,
-  backoff: 0,
-  'no-endpoint': 0,
-  'no-room': 0,
-  'body-too-large': 0,
-  'body-unfinished': 0,
-  'credential-in-query': 0,
-  stopped: 0,
+  ...{ full: 0, backoff: 0, 'no-endpoint': 0, 'no-room': 0 },
+  ...{ 'body-too-large': 0, 'body-unfinished': 0, 'credential-in-query': 0, stopped: 0 },
 }
 
 export type ShadowDropReason = keyof typeof zeroShadowDrops
@@ -32,61 +22,15 @@ export const zeroShadowOutcomes = { '2xx': 0, '3xx': 0, '4xx': 0, '5xx': 0, fail
 
 type ShadowOutcome = keyof typeof zeroShadowOutcomes
 
-/** Since the process started. */
-interface ShadowCounts {
-  /** Each of those that have ended has an outcome. */
-  sent: number
-  /** The pairs of responses that were compared. */
-  pairs: number
-  readonly outcomes: Record<ShadowOutcome, number>
-  readonly dropped: Record<ShadowDropReason, number>
-}
+/** Since the process started. Each of the `sent` that have ended has an outcome; `pairs` were compared. */
+export const createShadowCounts = () =>
+  structuredClone({ sent: 0, pairs: 0, outcomes: zeroShadowOutcomes, dropped: zeroShadowDrops })
 
-export interface ShadowReport extends Readonly<ShadowCounts> {
-  readonly underWay: number
-  /** Requests sent to the primary twice, to learn its noise. */
-  readonly repeated: number
-}
-
-export const createShadowCounts = (): ShadowCounts => ({
-  sent: 0,
-  pairs: 0,
-  outcomes: { ...zeroShadowOutcomes },
-  dropped: { ...zeroShadowDrops },
-})
+export type ShadowReport = ShadowCopies['report']
 
 /** Statuses outside the classes of RFC 9110 §15 count as 5xx. */
 export const toShadowOutcome = (status: number): ShadowOutcome =>
   status < 300 ? '2xx' : status < 400 ? '3xx' : status < 500 ? '4xx' : '5xx'
-
-/** Sends requests again, on connections that carry nothing else. */
-export interface CopySender {
-  readonly send: Handler
-  /** Whether an endpoint is up and takes requests. */
-  isUp(): boolean
-  /** Null: responses are counted, not compared. */
-  readonly onPair: OnShadowPair | null
-}
-
-export interface CopyDestination extends CopySender {
-  readonly toFields: (fields: HeaderFields) => HeaderFields
-  readonly forwardsCredentials: boolean
-  readonly counts: ShadowCounts
-  /** Called when a copy is sent. */
-  readonly onSend: ((operation: OperationId) => void) | null
-  /** How long a repeat to the primary waits. Null: the copy goes to the candidate, at once. */
-  readonly afterMs: number | null
-}
-
-export interface CopyOptions {
-  readonly copies: ShadowCopies
-  /** From the sending to the end of the response. */
-  readonly timeoutMs: number
-  /** Longer requests are not copied; longer responses are only hashed. */
-  readonly maxBody: number
-  /** In lower case. Null: no field carries the request id. */
-  readonly requestIdField: string | null
-}
 
 export interface StoppableCopy extends SlotEntry {
   /** Whether the copy goes to the primary. */
@@ -95,16 +39,12 @@ export interface StoppableCopy extends SlotEntry {
   stop(): void
 }
 
-/** Bounds of one group in one process. */
-type ShadowBounds = Pick<CandidateShadowConfig, 'concurrency' | 'maxBytes'>
-
 /** Repeats in flight: one request in 100 is sent to the primary twice, which must not burden it. */
 export const maxRepeats = 4
 
 /** One group's copies in this process. Outlives reloads: copies in flight count against the next bounds too. */
 export class ShadowCopies {
   readonly counts = createShadowCounts()
-  /** Counts of the requests that the primary was sent twice. */
   readonly repeats = createShadowCounts()
   /** Memory for request bodies and both responses. */
   readonly room = new FairQuota(0)
@@ -113,8 +53,9 @@ export class ShadowCopies {
   /** Compares pairs in idle time. Copies do not wait for it. */
   readonly comparing: DeferredWork
   readonly backoff = new CopyBackoff()
+  /** Repeats to the primary, in flight or waiting. */
+  repeating = 0
   readonly #underWay = new SlotList<StoppableCopy>()
-  #repeating = 0
   #concurrency = 0
   #isOff = false
   #isStopped = false
@@ -124,19 +65,13 @@ export class ShadowCopies {
     this.comparing = comparing
   }
 
-  get report(): ShadowReport {
-    const { outcomes, dropped, ...counts } = this.counts
-    return {
-      ...counts,
-      underWay: this.#underWay.size,
-      repeated: this.repeats.sent,
-      outcomes: { ...outcomes },
-      dropped: { ...dropped },
-    }
+  get report() {
+    const { outcomes, dropped, ...counts } = structuredClone(this.counts)
+    return { ...counts, underWay: this.#underWay.size, repeated: this.repeats.sent, outcomes, dropped }
   }
 
-  /** Null: no copy begins, even of an earlier request. */
-  set bounds(bounds: ShadowBounds | null) {
+  /** Of one group in one process. Null: no copy begins, even of an earlier request. */
+  set bounds(bounds: Pick<CandidateShadowConfig, 'concurrency' | 'maxBytes'> | null) {
     this.#isOff = bounds === null
     if (bounds === null) return
     this.#concurrency = bounds.concurrency
@@ -145,22 +80,17 @@ export class ShadowCopies {
     this.backoff.reset()
   }
 
-  /** Repeats to the primary, in flight or waiting. */
-  get repeating(): number {
-    return this.#repeating
-  }
-
   begin(copy: StoppableCopy): 'full' | 'stopped' | 'backoff' | null {
     if (this.#isStopped || this.#isOff) return 'stopped'
-    if (this.#underWay.size >= this.#concurrency || (copy.isRepeat && this.#repeating >= maxRepeats)) return 'full'
+    if (this.#underWay.size >= this.#concurrency || (copy.isRepeat && this.repeating >= maxRepeats)) return 'full'
     if (!copy.isRepeat && !this.backoff.take()) return 'backoff'
     this.#underWay.add(copy)
-    if (copy.isRepeat) this.#repeating++
+    if (copy.isRepeat) this.repeating++
     return null
   }
 
   end(copy: StoppableCopy): void {
-    if (this.#underWay.delete(copy) && copy.isRepeat) this.#repeating--
+    if (this.#underWay.delete(copy) && copy.isRepeat) this.repeating--
   }
 
   /** Cuts every copy and begins none: a process that stops does not wait for copies. */
@@ -176,8 +106,7 @@ const maxPauseMs = 10_000
 
 /**
  * Holds copies back while the candidate gives no complete responses: each copy would open a connection for nothing.
- * After 5 failures in a row, one copy is tried after 1 s, then after pauses that double up to 10 s, until a complete
- * response.
+ * After 5 failures in a row, one copy is tried after 1 s, then after pauses that double up to 10 s.
  */
 export class CopyBackoff {
   #failures = 0

@@ -1,25 +1,49 @@
 import { BodyCopy, copyRequestBody } from '../../../core/exchange/bodies/body-copy.ts'
 import { WholeBody } from '../../../core/exchange/bodies/buffered-bodies.ts'
 import { ObservedResponseBody } from '../../../core/exchange/bodies/response-bodies.ts'
-import { createBackgroundExchange, type Exchange, type ProxyResponse } from '../../../core/exchange/exchange.ts'
+import {
+  createBackgroundExchange,
+  type Exchange,
+  type Handler,
+  type ProxyResponse,
+} from '../../../core/exchange/exchange.ts'
 import { GatewayError } from '../../../core/exchange/failures/errors.ts'
 import { mayBeUpstreamFault } from '../../../core/exchange/failures/kinds.ts'
-import { getFirstFieldValue, hasTokenInQuery } from '../../../core/exchange/header-fields.ts'
+import { getFirstFieldValue, type HeaderFields, hasTokenInQuery } from '../../../core/exchange/header-fields.ts'
 import { CoalescedTimer, now } from '../../../core/lib/clock.ts'
-import type { QuotaShare } from '../../../core/lib/fair-quota.ts'
-import type { OnShadowPair, ShadowAnswer, ShadowedRequest } from '../observe/compare/comparison.ts'
+import type { OperationId } from '../../../operations.ts'
+import type { CandidateShadowConfig } from '../config/candidate.ts'
+import type { OnShadowPair } from '../observe/compare/comparison.ts'
 import { AnswerRecorder, CandidateReader } from './answer-recorder.ts'
-import {
-  type CopyDestination,
-  type CopyOptions,
-  type ShadowDropReason,
-  type StoppableCopy,
-  toShadowOutcome,
-} from './shadow-copies.ts'
+import { type ShadowCopies, type ShadowDropReason, type StoppableCopy, toShadowOutcome } from './shadow-copies.ts'
+
+/** Sends requests again, on connections that carry nothing else. */
+export interface CopySender {
+  readonly send: Handler
+  isUp(): boolean
+  /** Null: responses are counted, not compared. */
+  readonly onPair: OnShadowPair | null
+}
+
+export interface CopyDestination extends CopySender {
+  readonly toFields: (fields: HeaderFields) => HeaderFields
+  readonly credentials: CandidateShadowConfig['credentials']
+  readonly counts: ShadowCopies['counts']
+  readonly onSend: ((operation: OperationId) => void) | null
+  /** How long a repeat to the primary waits. Null: the copy goes to the candidate, at once. */
+  readonly afterMs: number | null
+}
+
+/** `timeout`: from the sending to the end of the response, in milliseconds. */
+export interface CopyOptions extends Pick<CandidateShadowConfig, 'timeout' | 'maxBody'> {
+  readonly copies: ShadowCopies
+  /** In lower case. Null: no field carries the request id. */
+  readonly requestIdField: string | null
+}
 
 /**
  * A copy of one request, to the candidate or again to the primary. Sent when the primary's request was sent and its
- * body is complete. Ends when both sides have responded, or after `timeoutMs`.
+ * body is complete. Ends when both sides have responded, or after `timeout`.
  */
 export class ShadowCopy implements StoppableCopy {
   slot = -1
@@ -27,10 +51,13 @@ export class ShadowCopy implements StoppableCopy {
   readonly #destination: CopyDestination
   readonly #options: CopyOptions
   readonly #timer = new CoalescedTimer(() => (this.#own === null ? this.#begin() : this.#onTimeout()))
-  readonly #request: CopiedRequest
+  readonly #body: BodyCopy
   readonly #primary: AnswerRecorder
   readonly #candidate: AnswerRecorder
   readonly #reader: CandidateReader
+  #isSent = false
+  /** The request's whole body has arrived, even if `#body` could not keep it. */
+  #isWhole: boolean
   /** Null: the copy has not begun. */
   #own: Exchange | null = null
   /** False: something other than the primary has cut its response. */
@@ -39,39 +66,37 @@ export class ShadowCopy implements StoppableCopy {
 
   constructor(exchange: Exchange, destination: CopyDestination, options: CopyOptions) {
     const { maxBody, copies } = options
+    const { body } = exchange
     this.#exchange = exchange
     this.#destination = destination
     this.#options = options
-    this.#request = new CopiedRequest(exchange, maxBody, copies.room, {
-      onSent: () => {
-        this.#primary.sentAt = now()
-      },
-      onReady: () => this.#beginLater(),
-      onDropped: (reason) => this.#drop(reason),
-    })
     const isCompared = destination.onPair !== null
     this.#primary = new AnswerRecorder(maxBody, copies.room, isCompared)
     this.#candidate = new AnswerRecorder(maxBody, copies.room, isCompared)
     this.#reader = new CandidateReader(this.#candidate, this.#primary, (error) => this.#onCandidateEnd(error))
+    this.#body = new BodyCopy(maxBody, copies.room, body.length)
+    this.#isWhole = body.length === 0
+    exchange.onSent = () => this.#onSent()
+    if (!this.#isWhole && !body.replayable && !this.#isTooLong) copyRequestBody(body, this.#body, () => this.#onWhole())
   }
 
   onResponse(response: ProxyResponse): ProxyResponse {
     if (this.#isOver) return response
     this.#primary.head(response)
-    const { status, reason, fields, body } = response
-    const observed = new ObservedResponseBody(body, {
+    const { status, reason, fields } = response
+    const body = new ObservedResponseBody(response.body, {
       onChunk: (chunk) => {
         if (this.#isOver || !this.#isPairable) return
-        this.#primary.body.push(chunk)
+        this.#primary.push(chunk)
         this.#reader.readOn()
       },
       onWhole: (whole) => {
-        if (!this.#isOver && this.#isPairable) this.#primary.body.keep(whole)
+        if (!this.#isOver && this.#isPairable) this.#primary.keep(whole)
       },
       onEnd: () => this.#endPrimary(null),
       onCut: (error) => this.#endPrimary(error ?? new GatewayError('client-gone')),
     })
-    return { status, reason, fields, body: observed }
+    return { status, reason, fields, body }
   }
 
   onFailure(error: unknown): void {
@@ -87,6 +112,36 @@ export class ShadowCopy implements StoppableCopy {
     return this.#destination.afterMs !== null
   }
 
+  get #isTooLong(): boolean {
+    return (this.#exchange.body.length ?? 0) > this.#options.maxBody
+  }
+
+  /** Each time the request is handed to a connection of the primary. */
+  #onSent(): void {
+    this.#primary.sentAt = now()
+    if (this.#isSent) return
+    this.#isSent = true
+    const { body } = this.#exchange
+    if (this.#isTooLong) this.#drop('body-too-large')
+    else if (this.#isWhole) this.#beginLater()
+    else if (body.replayable)
+      body.read().then(
+        (chunks) => {
+          if (this.#isOver) return
+          for (const chunk of chunks) this.#body.push(chunk)
+          this.#onWhole()
+        },
+        () => {
+          if (!this.#isOver) this.#drop('body-unfinished')
+        },
+      )
+  }
+
+  #onWhole(): void {
+    this.#isWhole = true
+    if (this.#isSent && !this.#isOver) this.#beginLater()
+  }
+
   /** After this turn's writes: the primary's request goes out first. */
   #beginLater(): void {
     if (!this.#options.copies.sending.add(() => this.#admit())) this.#drop('full')
@@ -94,10 +149,10 @@ export class ShadowCopy implements StoppableCopy {
 
   #admit(): void {
     if (this.#isOver || this.#own !== null) return
-    const { forwardsCredentials, isUp, afterMs } = this.#destination
-    const { failure } = this.#request.copy
+    const { credentials, isUp, afterMs } = this.#destination
+    const { failure } = this.#body
     if (failure !== null) return this.#drop(failure === 'busy' ? 'no-room' : 'body-too-large')
-    if (!forwardsCredentials && hasTokenInQuery(this.#exchange.query)) return this.#drop('credential-in-query')
+    if (credentials === 'remove' && hasTokenInQuery(this.#exchange.query)) return this.#drop('credential-in-query')
     if (!isUp()) return this.#drop('no-endpoint')
     const refused = this.#options.copies.begin(this)
     if (refused !== null) return this.#drop(refused)
@@ -106,11 +161,10 @@ export class ShadowCopy implements StoppableCopy {
   }
 
   #begin(): void {
-    const { timeoutMs } = this.#options
     const { counts, send, toFields, onSend } = this.#destination
     const own = createBackgroundExchange(this.#exchange, true)
     own.fields = toFields(this.#exchange.fields)
-    own.body = new WholeBody(this.#request.copy.bytes)
+    own.body = new WholeBody(this.#body.bytes)
     own.trace = null
     own.onSent = () => {
       this.#candidate.sentAt = now()
@@ -119,7 +173,7 @@ export class ShadowCopy implements StoppableCopy {
     this.#candidate.sentAt = now()
     counts.sent++
     onSend?.(own.operation.id)
-    this.#timer.set(timeoutMs)
+    this.#timer.set(this.#options.timeout)
     send(own).then(
       (response) => {
         if (this.#isOver) response.body.discard()
@@ -142,9 +196,9 @@ export class ShadowCopy implements StoppableCopy {
   /** `error` null: the response is complete. */
   #endPrimary(error: GatewayError | null): void {
     if (this.#isOver || this.#primary.answer !== null) return
-    if (!this.#request.isSent) return this.#end()
+    if (!this.#isSent) return this.#end()
     // The request's body will never be complete.
-    if (this.#own === null && !this.#request.isWhole) return this.#drop('body-unfinished')
+    if (this.#own === null && !this.#isWhole) return this.#drop('body-unfinished')
     this.#isPairable = error === null || mayBeUpstreamFault(error.kind)
     this.#primary.end(error?.kind ?? null)
     this.#reader.readOn()
@@ -160,36 +214,24 @@ export class ShadowCopy implements StoppableCopy {
   }
 
   #settle(): void {
-    const primary = this.#primary.answer
-    const candidate = this.#candidate.answer
+    const [primary, candidate] = [this.#primary.answer, this.#candidate.answer]
     // The primary's end may cut the candidate, so both ends call this.
     if (this.#isOver || primary === null || candidate === null) return
-    const { onPair } = this.#destination
-    if (this.#isPairable && onPair !== null) this.#handOn(primary, candidate, onPair)
-    else this.#end()
-  }
-
-  #handOn(primary: ShadowAnswer, candidate: ShadowAnswer, onPair: OnShadowPair): void {
-    const { copies } = this.#options
-    const { counts } = this.#destination
+    const { onPair, counts } = this.#destination
+    if (!this.#isPairable || onPair === null) return this.#end()
     this.#leave()
-    const request = this.#describeRequest()
+    const { operation, fields } = this.#exchange
+    const { requestIdField, copies } = this.#options
+    const requestId = (requestIdField === null ? undefined : getFirstFieldValue(fields, requestIdField)) ?? null
     const isQueued = copies.comparing.add(() => {
       try {
         counts.pairs++
-        onPair(primary, candidate, request)
+        onPair(primary, candidate, { operation: operation.id, requestId })
       } finally {
         this.#freeAnswers()
       }
     })
     if (!isQueued) this.#freeAnswers()
-  }
-
-  #describeRequest(): ShadowedRequest {
-    const { operation, fields } = this.#exchange
-    const { requestIdField } = this.#options
-    const requestId = requestIdField === null ? undefined : getFirstFieldValue(fields, requestIdField)
-    return { operation: operation.id, requestId: requestId ?? null }
   }
 
   #drop(reason: ShadowDropReason): void {
@@ -207,83 +249,14 @@ export class ShadowCopy implements StoppableCopy {
     this.#isOver = true
     this.#timer.clear()
     this.#options.copies.end(this)
-    this.#request.close(this.#own !== null && !this.#own.bodySent)
+    this.#exchange.onSent = null
+    // A body that is still being sent is not freed.
+    if (this.#own !== null && !this.#own.bodySent) this.#body.release()
+    else this.#body.close()
   }
 
   #freeAnswers(): void {
-    this.#primary.body.free()
-    this.#candidate.body.free()
-  }
-}
-
-interface CopiedRequestListener {
-  /** Each time the request is handed to a connection of the primary. */
-  onSent(): void
-  /** Once, when the primary's request was sent and its body is complete. */
-  onReady(): void
-  /** At most once, instead of `onReady`. */
-  onDropped(reason: ShadowDropReason): void
-}
-
-class CopiedRequest {
-  isSent = false
-  /** The whole body has arrived, even if `copy` could not keep it. */
-  isWhole: boolean
-  readonly copy: BodyCopy
-  readonly #exchange: Exchange
-  readonly #maxBody: number
-  readonly #listener: CopiedRequestListener
-  #isClosed = false
-
-  /** A body of more than `maxBody` bytes is not copied. */
-  constructor(exchange: Exchange, maxBody: number, room: QuotaShare, listener: CopiedRequestListener) {
-    const { body } = exchange
-    this.#exchange = exchange
-    this.#listener = listener
-    this.#maxBody = maxBody
-    this.copy = new BodyCopy(maxBody, room, body.length)
-    this.isWhole = body.length === 0
-    exchange.onSent = () => this.#onSent()
-    if (!this.isWhole && !body.replayable && !this.#isTooLong) copyRequestBody(body, this.copy, () => this.#onWhole())
-  }
-
-  /** Releases the body's quota. `isRead`: its memory is still being sent, so it is not freed. */
-  close(isRead: boolean): void {
-    this.#isClosed = true
-    this.#exchange.onSent = null
-    if (isRead) this.copy.release()
-    else this.copy.close()
-  }
-
-  get #isTooLong(): boolean {
-    return (this.#exchange.body.length ?? 0) > this.#maxBody
-  }
-
-  #onSent(): void {
-    this.#listener.onSent()
-    if (this.isSent) return
-    this.isSent = true
-    const { body } = this.#exchange
-    if (this.#isTooLong) this.#listener.onDropped('body-too-large')
-    else if (this.isWhole) this.#listener.onReady()
-    else if (body.replayable)
-      body.read().then(
-        (chunks) => this.#onRead(chunks),
-        () => {
-          if (!this.#isClosed) this.#listener.onDropped('body-unfinished')
-        },
-      )
-  }
-
-  /** Takes a body that was read before it was sent. */
-  #onRead(chunks: readonly Buffer[]): void {
-    if (this.#isClosed) return
-    for (const chunk of chunks) this.copy.push(chunk)
-    this.#onWhole()
-  }
-
-  #onWhole(): void {
-    this.isWhole = true
-    if (this.isSent && !this.#isClosed) this.#listener.onReady()
+    this.#primary.free()
+    this.#candidate.free()
   }
 }

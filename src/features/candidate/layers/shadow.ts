@@ -1,31 +1,28 @@
-import type { Config, UpstreamConfig } from '../../../core/config/config.ts'
-import { askFacts, credentialFields } from '../../../core/config/config-facts.ts'
+import type { UpstreamConfig } from '../../../core/config/config.ts'
 import type { Handler, Layer } from '../../../core/exchange/exchange.ts'
 import { foldUnderscores, type HeaderFields, namesCredential } from '../../../core/exchange/header-fields.ts'
 import { formatPercent } from '../../../core/lib/text/units.ts'
 import type { Upstream } from '../../../core/upstream/upstream.ts'
 import type { Operation, OperationId, Side } from '../../../operations.ts'
-import { DeferredWork } from '../../contract/check-queue.ts'
 import type { CandidateConfig, CandidateShadowConfig } from '../config/candidate.ts'
 import type { ComparisonCounts } from '../observe/comparison-counts.ts'
-import { type CopyDestination, type CopyOptions, type CopySender, maxRepeats, ShadowCopies } from './shadow-copies.ts'
-import { ShadowCopy } from './shadow-copy.ts'
+import { maxRepeats } from './shadow-copies.ts'
+import { type CopyDestination, type CopyOptions, type CopySender, ShadowCopy } from './shadow-copy.ts'
 
 /** Requests sent to the primary again, instead of a copy, to learn its noise. */
 interface ShadowRepeats extends CopySender, Pick<CopyDestination, 'onSend' | 'afterMs'> {
   wants(operation: OperationId): boolean
 }
 
-export interface ShadowDestination extends CopySender {
-  readonly copies: ShadowCopies
-  /** Null: no request goes to the primary twice. */
+export interface ShadowDestination extends CopySender, Pick<CopyOptions, 'copies'> {
   readonly repeats: ShadowRepeats | null
 }
 
-export interface ShadowOptions extends ShadowFieldsOptions, ShadowDestination, CopyOptions {
-  /** From 0 to 1. */
-  readonly sample: number
-}
+export interface ShadowOptions
+  extends ShadowFieldsOptions,
+    ShadowDestination,
+    CopyOptions,
+    Pick<CandidateShadowConfig, 'sample'> {}
 
 /** Clients must not send the marker: a candidate may treat it as a dry run. */
 export const markerLayer = (marker: string): Layer => {
@@ -42,18 +39,13 @@ export const markerLayer = (marker: string): Layer => {
  */
 export const shadowLayer = (options: ShadowOptions): Layer => {
   const { copies, repeats } = options
-  const toCandidate: CopyDestination = {
-    ...options,
-    toFields: createShadowFields(options),
-    counts: copies.counts,
-    onSend: null,
-    afterMs: null,
-  }
+  const toFields = createShadowFields(options)
+  const toCandidate: CopyDestination = { ...options, toFields, counts: copies.counts, onSend: null, afterMs: null }
   const toPrimary: CopyDestination | null = repeats && {
     ...repeats,
     // The primary has got the credentials already.
-    forwardsCredentials: true,
-    toFields: createShadowFields({ ...options, forwardsCredentials: true }),
+    credentials: 'forward',
+    toFields: createShadowFields({ ...options, credentials: 'forward' }),
     counts: copies.repeats,
   }
   return (next) => (exchange) => {
@@ -71,10 +63,7 @@ export const shadowLayer = (options: ShadowOptions): Layer => {
   }
 }
 
-interface ShadowFieldsOptions {
-  /** The field that marks a copy. */
-  readonly marker: string
-  readonly forwardsCredentials: boolean
+interface ShadowFieldsOptions extends Pick<CandidateShadowConfig, 'marker' | 'credentials'> {
   /** In any case, as configured. */
   readonly credentialFields: readonly string[]
   /** In any case; never credentials, whatever the name: idempotency keys. */
@@ -87,12 +76,12 @@ interface ShadowFieldsOptions {
  */
 export const createShadowFields = ({
   marker,
-  forwardsCredentials,
+  credentials,
   credentialFields,
   keptFields,
 }: ShadowFieldsOptions): ((fields: HeaderFields) => HeaderFields) => {
-  const removed = new Set((forwardsCredentials ? [] : credentialFields).map(foldUnderscores))
-  removed.add(foldUnderscores(marker))
+  const areForwarded = credentials === 'forward'
+  const removed = new Set([...(areForwarded ? [] : credentialFields), marker].map(foldUnderscores))
   const kept = new Set(keptFields.map(foldUnderscores))
   return (fields) => {
     const copied: string[] = []
@@ -100,7 +89,7 @@ export const createShadowFields = ({
       const name = fields[i] as string
       const folded = foldUnderscores(name)
       if (removed.has(folded)) continue
-      if (!forwardsCredentials && namesCredential(name) && !kept.has(folded)) continue
+      if (!areForwarded && namesCredential(name) && !kept.has(folded)) continue
       copied.push(name, fields[i + 1] as string)
     }
     copied.push(marker, '1')
@@ -119,89 +108,47 @@ export const createMarkerRemover = (marker: string): ((fields: HeaderFields) => 
   }
 }
 
-/** For `explain`, which serves no traffic. */
-export const nullShadow: ShadowDestination = {
-  send: () => Promise.reject(new TypeError('no traffic is served')),
-  isUp: () => false,
-  copies: new ShadowCopies(new DeferredWork(() => {}), new DeferredWork(() => {})),
-  onPair: null,
-  repeats: null,
-}
-
 /** POSTs need `posts: true` and `sideEffects: none`. Null: not copied. */
-export const copiesOf = (
-  { method }: Pick<Operation, 'method'>,
-  rules: CandidateShadowConfig,
-): CandidateShadowConfig | null => {
-  const { sample, posts, sideEffects } = rules
-  return sample > 0 && (method === 'GET' || (posts && sideEffects === 'none')) ? rules : null
-}
+export const copiesOf = ({ method }: Pick<Operation, 'method'>, rules: CandidateShadowConfig) =>
+  rules.sample > 0 && (method === 'GET' || (rules.posts && rules.sideEffects === 'none')) ? rules : null
 
 export const formatShadow = ({ sample, compare }: CandidateShadowConfig): string =>
   `sample: ${formatPercent(sample)}, ${compare === null ? 'not compared' : 'compared'}`
 
-export const createShadowLayer = (
-  config: Config,
-  { sample, timeout, maxBody, marker, credentials }: CandidateShadowConfig,
-  destination: ShadowDestination | null,
-): Layer | null =>
-  destination &&
-  shadowLayer({
-    ...destination,
-    sample,
-    marker,
-    maxBody,
-    timeoutMs: timeout,
-    forwardsCredentials: credentials === 'forward',
-    credentialFields: credentialFields(config),
-    keptFields: Object.values(config.operations).flatMap((each) => askFacts((facts) => facts.keyFields?.(each))),
-    requestIdField: config.requestId.header?.toLowerCase() ?? null,
-  })
-
 // So that times in whole seconds differ too.
 const repeatAfterMs = 1_100
 
-export interface ShadowResources {
+export interface ShadowResources extends Pick<CopyOptions, 'copies'> {
   readonly sides: Readonly<Record<Side, Upstream>>
   readonly primary: UpstreamConfig
   open(use: 'shadow' | 'repeat', config: UpstreamConfig): Upstream
-  readonly copies: ShadowCopies
   /** Null: responses are not compared. */
   readonly comparison: ComparisonCounts | null
 }
 
 /**
- * The candidate's endpoints on separate connections, so that no client waits behind a copy. Failed copies open no
- * breaker and eject no endpoint; the candidate's probes and operators' drains hold for copies. The same holds for
- * repeats to the primary. Null: nothing is copied.
+ * The endpoints on separate connections, so that no client waits behind a copy or a repeat. Failed ones open no breaker
+ * and eject no endpoint; the side's probes and operators' drains hold for them. Null: nothing is copied.
  */
-export const openShadow = (
-  { upstream, shadow }: CandidateConfig,
-  { sides, primary, open, copies, comparison }: ShadowResources,
-): ShadowDestination | null => {
+export const openShadow = ({ upstream, shadow }: CandidateConfig, resources: ShadowResources) => {
+  const { sides, primary, open, copies, comparison } = resources
   if (shadow === null || shadow.sample === 0) return null
-  const openBeside = (use: 'shadow' | 'repeat', config: UpstreamConfig, running: Upstream, max: number) => ({
-    send: followOutages(
-      open(use, { ...config, maxConnections: max, maxPending: 0, outlier: null, circuitBreaker: null }),
-      running,
-    ),
-    isUp: () => running.members.some(({ takesRequests, health }) => takesRequests && !health.isDown),
-  })
-  return {
-    ...openBeside('shadow', upstream, sides.candidate, shadow.concurrency),
-    copies,
-    onPair: comparison?.onPair ?? null,
-    repeats:
-      comparison !== null && shadow.compare?.noise === true
-        ? {
-            wants: (operation) => copies.repeating < maxRepeats && comparison.wantsRepeat(operation),
-            onSend: comparison.onRepeat,
-            afterMs: repeatAfterMs,
-            ...openBeside('repeat', primary, sides.primary, Math.min(shadow.concurrency, maxRepeats)),
-            onPair: comparison.onRepeatedPair,
-          }
-        : null,
+  const openBeside = (use: 'shadow' | 'repeat', config: UpstreamConfig, running: Upstream, maxConnections: number) => {
+    const own = { ...config, maxConnections, maxPending: 0, outlier: null, circuitBreaker: null }
+    const isUp = (): boolean => running.members.some(({ takesRequests, health }) => takesRequests && !health.isDown)
+    return { send: followOutages(open(use, own), running), isUp }
   }
+  const sender = openBeside('shadow', upstream, sides.candidate, shadow.concurrency)
+  const copying = { ...sender, copies, onPair: comparison?.onPair ?? null }
+  if (comparison === null || shadow.compare?.noise !== true) return { ...copying, repeats: null }
+  const repeats = {
+    wants: (operation: OperationId) => copies.repeating < maxRepeats && comparison.wantsRepeat(operation),
+    onSend: comparison.onRepeat,
+    afterMs: repeatAfterMs,
+    ...openBeside('repeat', primary, sides.primary, Math.min(shadow.concurrency, maxRepeats)),
+    onPair: comparison.onRepeatedPair,
+  }
+  return { ...copying, repeats }
 }
 
 /** Copies send no probes: the side's own probes say which endpoints are down. */

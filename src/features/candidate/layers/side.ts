@@ -7,9 +7,7 @@ import { bucketCount, bucketsOfShare } from '../../../core/exchange/sides.ts'
 import type { Group, Side } from '../../../operations.ts'
 import type { CandidateUse } from '../candidate-clients.ts'
 
-interface SideRules extends CandidateUse {
-  readonly group: Group
-}
+type SideRules = CandidateUse & { readonly group: Group }
 
 export interface SideOptions extends SideRules {
   readonly ipv6Prefix: number
@@ -34,14 +32,11 @@ export const createSideChooser = ({ group, share, clients }: SideRules): ((owner
  */
 export const sideLayer = ({ ipv6Prefix, expose, ...rules }: SideOptions): Layer => {
   const chooseSide = createSideChooser(rules)
-  const decide = (exchange: Exchange): void => {
+  const decide = (exchange: Exchange): Exchange => {
     exchange.side = chooseSide(findRequestOwner(exchange, ipv6Prefix))
+    return exchange
   }
-  if (expose === null)
-    return (next) => (exchange) => {
-      decide(exchange)
-      return next(exchange)
-    }
+  if (expose === null) return (next) => (exchange) => next(decide(exchange))
 
   const lower = expose.toLowerCase()
   const ownName: ReadonlySet<string> = new Set([lower])
@@ -52,9 +47,8 @@ export const sideLayer = ({ ipv6Prefix, expose, ...rules }: SideOptions): Layer 
     if (side === null || stored === 'unknown-side') return
     exchange.addedResponseFields = [...(exchange.addedResponseFields ?? []), expose, side]
   }
-  return (next) => (exchange) => {
-    decide(exchange)
-    return next(exchange).then(
+  return (next) => (exchange) =>
+    next(decide(exchange)).then(
       (response) => {
         addField(exchange)
         const isForged = getFirstFieldValue(response.fields, lower) !== undefined
@@ -65,7 +59,6 @@ export const sideLayer = ({ ipv6Prefix, expose, ...rules }: SideOptions): Layer 
         throw error
       },
     )
-  }
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Exchange, Handler } from '../../../core/exchange/exchange.ts'
 import { GatewayError } from '../../../core/exchange/failures/errors.ts'
-import { type FailureKind, failureTable } from '../../../core/exchange/failures/kinds.ts'
+import { failureTable } from '../../../core/exchange/failures/kinds.ts'
 import { now } from '../../../core/lib/clock.ts'
 import type { Upstream } from '../../../core/upstream/upstream.ts'
 import type { CandidateUse } from '../candidate-clients.ts'
@@ -9,7 +9,6 @@ import type { CandidateConfig } from '../config/candidate.ts'
 export interface SplitSides {
   readonly primary: Handler
   readonly candidate: Handler
-  /** The primary serves requests that could not be sent to the candidate. */
   readonly fallback: boolean
   candidateIsUp(): boolean
 }
@@ -44,31 +43,24 @@ const isUnsent = (exchange: Exchange, error: unknown): boolean => {
   return mayLeave(exchange)
 }
 
-// The candidate has no endpoint for the request.
-const unsentKinds: ReadonlySet<FailureKind> = new Set<FailureKind>(['no-healthy-endpoint', 'circuit-open'])
-
-/** No endpoint, no connection, or an open breaker. */
+/** No endpoint, no connection, or an open breaker. Responses can be `overloaded` too, so the reason decides. */
 const hasNoPlace = ({ kind, reason }: GatewayError): boolean =>
-  // Responses can be `overloaded` too, so the reason decides.
-  unsentKinds.has(kind) || (kind === 'overloaded' && (reason === 'endpoint-connections' || reason === 'endpoint-share'))
+  kind === 'no-healthy-endpoint' ||
+  kind === 'circuit-open' ||
+  (kind === 'overloaded' && (reason === 'endpoint-connections' || reason === 'endpoint-share'))
 
 /** Both sides while a candidate is in use, else the upstream alone. */
 export const createSend = (
-  upstream: Upstream,
+  { send: primary }: Upstream,
   candidate: Upstream | null,
   config: CandidateConfig | null,
   use: CandidateUse | null,
-): Handler =>
-  candidate === null || config === null || use === null
-    ? upstream.send
-    : splitSend({
-        primary: upstream.send,
-        candidate: candidate.send,
-        fallback: config.fallback,
-        candidateIsUp: () => {
-          const at = now()
-          return candidate.members.some(
-            ({ takesRequests, health }) => takesRequests && !health.isDown && !health.isEjected(at),
-          )
-        },
-      })
+): Handler => {
+  if (candidate === null || config === null || use === null) return primary
+  const { send, members } = candidate
+  const candidateIsUp = (): boolean => {
+    const at = now()
+    return members.some(({ takesRequests, health }) => takesRequests && !health.isDown && !health.isEjected(at))
+  }
+  return splitSend({ primary, candidate: send, fallback: config.fallback, candidateIsUp })
+}

@@ -8,15 +8,15 @@ import { latencyBucketEnd, readGuardKey } from '../../../../src/features/candida
 import type { Side } from '../../../../src/operations.ts'
 import { fakeAttempts, fakeBody, fakeExchange, fakeResponse } from '../../../helpers/exchange.ts'
 
-const guarded = (next: Handler, isDrained = () => false) => {
+/** `members`: the candidate's endpoints. */
+const guarded = (next: Handler, members = [{ takesRequests: true }]) => {
   const counts = new GuardCounts('market', 'era', () => {})
-  const options = { group: 'market', counts, ipv6Prefix: 64, isDrained } as const
   /** What was counted so far, each time anew. */
   const counted = () => {
     const keys = counts.take().report.counts
     return keys.flatMap((key, i) => (i % 2 === 0 ? [readGuardKey(key)] : []))
   }
-  return { handle: guardLayer(options)(next), counted, counts }
+  return { handle: guardLayer(counts, 64, members)(next), counted, counts }
 }
 
 const on = (side: Side | null, more: Partial<Exchange> = {}): Exchange =>
@@ -109,15 +109,12 @@ describe('once operators drain all of the candidate', () => {
     ['the primary has served', fallingBack(answering(200))],
     ['the primary has failed', fallingBack(failing(new GatewayError('reset-before-headers')))],
   ])('a request that began before, and that %s, is no failure of it', async (_, next) => {
-    let isDrained = false
+    const [last, drained] = [{ takesRequests: true }, { takesRequests: false }]
     const { promise: uploaded, resolve } = Promise.withResolvers<void>()
-    const { handle, counted, counts } = guarded(
-      (exchange) => uploaded.then(() => next(exchange)),
-      () => isDrained,
-    )
+    const { handle, counted, counts } = guarded((exchange) => uploaded.then(() => next(exchange)), [last, drained])
     const handled = handle(on('candidate')).catch(() => {})
 
-    isDrained = true
+    last.takesRequests = false
     resolve()
     await handled
 
@@ -131,7 +128,7 @@ describe('once operators drain all of the candidate', () => {
     ['a reset of it', 'candidate', failing(new GatewayError('reset-before-headers')), 'failed'],
     ['a primary without an endpoint', 'primary', allDraining, 'failed'],
   ])('%s counts', async (_, side, next, outcome) => {
-    const { handle, counted } = guarded(next, () => true)
+    const { handle, counted } = guarded(next, [{ takesRequests: false }])
 
     await handle(on(side)).catch(() => {})
 

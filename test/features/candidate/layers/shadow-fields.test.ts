@@ -36,7 +36,7 @@ const credentials: readonly (readonly [string, string])[] = [
 ]
 
 const options = {
-  ...{ marker: 'X-Shadow', forwardsCredentials: false },
+  ...{ marker: 'X-Shadow', credentials: 'remove' as const },
   ...{ credentialFields: ['X-Partner', 'x-client-id'], keptFields: ['x-transaction-key'] },
 }
 
@@ -72,7 +72,7 @@ test('all else is in the copy as it came, in its order and as often', () => {
 test('credentials are in the copy when they are forwarded', () => {
   const fields = credentials.flat()
 
-  expect(createShadowFields({ ...options, forwardsCredentials: true })(fields)).toEqual([...fields, ...marked])
+  expect(createShadowFields({ ...options, credentials: 'forward' })(fields)).toEqual([...fields, ...marked])
 })
 
 test.each(['X-Shadow', 'x-shadow', 'X_Shadow'])(
@@ -80,13 +80,7 @@ test.each(['X-Shadow', 'x-shadow', 'X_Shadow'])(
   (name) => {
     const fields = ['A', '1', name, '0', 'B', '2', name, '1']
 
-    expect(createShadowFields({ ...options, forwardsCredentials: true })(fields)).toEqual([
-      'A',
-      '1',
-      'B',
-      '2',
-      ...marked,
-    ])
+    expect(createShadowFields({ ...options, credentials: 'forward' })(fields)).toEqual(['A', '1', 'B', '2', ...marked])
     expect(createMarkerRemover('X-Shadow')(fields)).toEqual(['A', '1', 'B', '2'])
   },
 )

@@ -43,8 +43,8 @@ const repeating = (isTaken: boolean, again: Handler = sending('again'), concurre
       return send(exchange)
     }
   const layer = shadowLayer({
-    ...{ sample: 1, timeoutMs: 30_000, maxBody: 1024, requestIdField: null },
-    ...{ marker: 'X-Shadow', forwardsCredentials: false, credentialFields: [], keptFields: [], copies },
+    ...{ sample: 1, timeout: 30_000, maxBody: 1024, requestIdField: null },
+    ...{ marker: 'X-Shadow', credentials: 'remove' as const, credentialFields: [], keptFields: [], copies },
     send: noting(copied, sending('of the candidate')),
     isUp: () => true,
     onPair: (_, { body }) => void pairs.push(`candidate: ${body.bytes}`),

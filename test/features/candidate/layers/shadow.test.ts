@@ -81,8 +81,8 @@ const shadowing = ({ concurrency = 10, maxBytes = 1024 * kib, onPair, send = sen
     body: { ...body, bytes: body.bytes && Buffer.from(body.bytes) },
   })
   const layer = shadowLayer({
-    ...{ sample: 1, timeoutMs: 30_000, maxBody: 100 * kib, requestIdField: 'x-request-id' },
-    ...{ marker: 'X-Shadow', forwardsCredentials: false, credentialFields: [], keptFields: [], repeats: null },
+    ...{ sample: 1, timeout: 30_000, maxBody: 100 * kib, requestIdField: 'x-request-id' },
+    ...{ marker: 'X-Shadow', credentials: 'remove' as const, credentialFields: [], keptFields: [], repeats: null },
     isUp: () => true,
     ...more,
     copies,
@@ -611,7 +611,7 @@ describe('what bounds copies', () => {
 
   test('a token in the query keeps it from being copied, unless credentials are forwarded', async () => {
     const removing = shadowing()
-    const forwarding = shadowing({ forwardsCredentials: true })
+    const forwarding = shadowing({ credentials: 'forward' })
     const query = '?a=1&%61ccess_token=secret'
 
     for (const { layer } of [removing, forwarding]) await take(await layer(sending())(fakeExchange({ query })))
@@ -712,7 +712,7 @@ describe('what bounds copies', () => {
           reject(reason)
         })
       })
-    const { layer, pairs, copies } = shadowing({ timeoutMs: 5000, send: hanging })
+    const { layer, pairs, copies } = shadowing({ timeout: 5000, send: hanging })
 
     const text = await take(await layer(sending())(fakeExchange()))
     await settled()
@@ -731,7 +731,7 @@ describe('what bounds copies', () => {
 
   test('a client that reads for hours costs a copy no more than its time', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
-    const { layer, counts, copies } = shadowing({ timeoutMs: 5000 })
+    const { layer, counts, copies } = shadowing({ timeout: 5000 })
     const { body, response } = streamed()
 
     const handedOn = await layer(sending(() => response()))(fakeExchange())

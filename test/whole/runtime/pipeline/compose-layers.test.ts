@@ -20,7 +20,6 @@ import type { AuditConfig } from '../../../../src/features/audit/config.ts'
 import type { AuthConfig } from '../../../../src/features/auth/config.ts'
 import { type CandidateUse, findCandidateUse } from '../../../../src/features/candidate/candidate-clients.ts'
 import type { CandidateConfig } from '../../../../src/features/candidate/config/candidate.ts'
-import { createGuardOptions } from '../../../../src/features/candidate/layers/guard.ts'
 import { createSend } from '../../../../src/features/candidate/layers/split-send.ts'
 import type { LimitsConfig } from '../../../../src/features/limits/config.ts'
 import type { RetryConfig } from '../../../../src/features/retry/config.ts'
@@ -211,16 +210,6 @@ test('a candidate that operators have drained since is not up: its clients go to
   await send(exchange)
 
   expect([exchange.attempts.fellBack, next.calls]).toEqual([true, 0])
-})
-
-test('to the guard a candidate is drained while none of its endpoints takes requests', () => {
-  const [taking, drained] = [{ takesRequests: true }, { takesRequests: false }]
-  const { isDrained } = createGuardOptions(testConfig(), 'market', [taking, drained] as unknown as Upstream['members'])
-
-  const before = isDrained()
-  taking.takesRequests = false
-
-  expect([before, isDrained()]).toEqual([false, true])
 })
 
 test.each<[string, Settings]>([

@@ -1,12 +1,11 @@
+import { sum } from '../../../../core/log/sum-reports.ts'
 import { type GuardTotals, latencyBucketEnd } from './guard-key.ts'
 import { type OperationEvidence, slicesOfWindow } from './guard-window.ts'
 
-/** Comparable requests of both sides, such as those to one operation. */
+/** Comparable requests of the candidate and of the reference, such as those to one operation. */
 export interface Stratum {
-  /** The candidate's. */
   readonly requests: number
   readonly bad: number
-  /** The reference's. */
   readonly otherRequests: number
   readonly otherBad: number
 }
@@ -22,11 +21,11 @@ export const logChanceOfExcess = (strata: readonly Stratum[], atMost = 0): numbe
     const trials = bad + otherBad
     return trials === 0 ? [] : [{ trials, bad, chance: requests / (requests + otherRequests) }]
   })
-  const observed = strata.reduce((sum, { bad }) => sum + bad, 0)
-  const mean = parts.reduce((sum, { trials, chance }) => sum + trials * chance, 0)
+  const observed = sum(strata.map(({ bad }) => bad))
+  const mean = sum(parts.map(({ trials, chance }) => trials * chance))
   if (observed <= mean) return 0
   // A lower bound: each of these is on the candidate.
-  if (parts.reduce((sum, { bad, chance }) => sum + bad * Math.log(chance), 0) > atMost) return 0
+  if (sum(parts.map(({ bad, chance }) => bad * Math.log(chance))) > atMost) return 0
   const exponent = (t: number): number =>
     parts.reduce((sum, { trials, chance }) => sum + trials * Math.log1p(chance * Math.expm1(t)), -t * observed)
   const slope = (t: number): number =>
@@ -50,11 +49,7 @@ const maxTilt = 60
 
 /** As if the candidate were as good as the primary. */
 export const expectedBad = (strata: readonly Stratum[]): number =>
-  strata.reduce(
-    (sum, { requests, otherRequests, otherBad }) =>
-      otherRequests === 0 ? sum : sum + (requests * otherBad) / otherRequests,
-    0,
-  )
+  sum(strata.map(({ requests, otherRequests, otherBad }) => (requests * otherBad) / Math.max(1, otherRequests)))
 
 /** `refused`: with a 4xx. `slow`: until the head. */
 export type GuardFault = 'failed' | 'refused' | 'slow'
@@ -62,29 +57,12 @@ export type GuardFault = 'failed' | 'refused' | 'slow'
 /** The primary in the same window, in earlier windows, or no reference. */
 export type GuardReference = 'meanwhile' | 'before' | 'none'
 
-export type BadOf = readonly [requests: number, bad: number]
+type BadOf = readonly [requests: number, bad: number]
 
-/** One operation's requests, of which those with `fault` are bad. */
-interface FaultCounts {
-  readonly fault: GuardFault
-  readonly evidence: OperationEvidence
-  /** The last acceptable latency bucket. Null: latency is not judged, or cannot be. */
-  readonly bound: number | null
-  readonly candidate: BadOf
-  readonly meanwhile: BadOf
-  count(totals: GuardTotals): BadOf
-}
+type FaultCounts = ReturnType<typeof countFault>
 
 /** One operation compared with one reference. */
-export interface GuardComparison extends Stratum {
-  readonly operation: number
-  /** The longest acceptable wait in milliseconds. Null: latency was not judged. */
-  readonly boundMs: number | null
-  /** Whether the primary's current requests agree with the reference. */
-  isTenable(): boolean
-  /** The candidate's requests by client cell. */
-  byCell(): ReadonlyMap<number, BadOf>
-}
+export type GuardComparison = NonNullable<ReturnType<typeof compareWith>>
 
 // Fewer requests of the primary are no reference.
 const minReferenceRequests = 10
@@ -95,30 +73,28 @@ const minExcessMs = 10
 // The chance that the primary is as bad as the candidate by now.
 const maxLogChanceOfOutage = Math.log(1e-3)
 
-// Earlier windows need a clearer difference, since a day is not like a night; no reference needs the clearest.
-const minShareBefore: Readonly<Record<GuardFault, number>> = { failed: 0.1, refused: 0.5, slow: 0.5 }
-const minShareAlone = 0.5
-
+/** Earlier windows need a clearer difference, since a day is not like a night; no reference needs the clearest. */
 export const minShare = (reference: GuardReference, fault: GuardFault): number =>
-  ({ meanwhile: 0, before: minShareBefore[fault], none: minShareAlone })[reference]
+  ({ meanwhile: 0, before: fault === 'failed' ? 0.1 : 0.5, none: 0.5 })[reference]
 
 /** The share of requests above the 95th percentile. */
 export const slowShare = 0.05
 
-/** `latency`: how many times the primary's 95th percentile is too slow. */
-export const countFault = (evidence: OperationEvidence, fault: GuardFault, latency: number): FaultCounts => {
+/** Counts as bad what has the fault. `latency`: how many times the primary's 95th percentile is too slow. */
+export const countFault = (evidence: OperationEvidence, fault: GuardFault, latency: number) => {
   const { primary, earlier, candidate } = evidence
+  /** The last acceptable latency bucket. Null: latency is not judged, or cannot be. */
   const bound = fault === 'slow' ? findBound(primary, earlier, latency) : null
   const count = (totals: GuardTotals): BadOf => {
     // The cut response may have begun in an earlier window.
     if (fault !== 'slow') return [totals.requests, Math.min(totals.requests, totals[fault])]
-    return [totals.timed, bound === null ? 0 : countAbove(totals.buckets, bound)]
+    return [totals.timed, bound === null ? 0 : sum(totals.buckets.slice(bound + 1))]
   }
   return { fault, evidence, bound, count, candidate: count(candidate), meanwhile: count(primary) }
 }
 
 /** Null: too few requests of the reference; for `none`: enough of another. */
-export const compareWith = (counts: FaultCounts, reference: GuardReference): GuardComparison | null => {
+export const compareWith = (counts: FaultCounts, reference: GuardReference) => {
   const { fault, evidence, bound, candidate, meanwhile, count } = counts
   const [earlier, earlierBad] = count(evidence.earlier)
   const before: BadOf = [meanwhile[0] + earlier, meanwhile[1] + earlierBad]
@@ -127,12 +103,12 @@ export const compareWith = (counts: FaultCounts, reference: GuardReference): Gua
   if (reference === 'none' ? before[0] >= minReferenceRequests : !isEnough) return null
   return {
     operation: evidence.operation,
-    requests: candidate[0],
-    bad: candidate[1],
-    otherRequests: other[0],
-    otherBad: other[1],
+    ...{ requests: candidate[0], bad: candidate[1], otherRequests: other[0], otherBad: other[1] },
+    /** The longest acceptable wait in milliseconds. Null: latency was not judged. */
     boundMs: bound === null ? null : latencyBucketEnd(bound),
+    /** Whether the primary's current requests agree with the reference. */
     isTenable: () => reference === 'meanwhile' || isLasting(counts, minShare(reference, fault)),
+    /** The candidate's requests by client cell. */
     byCell: () => new Map([...evidence.cells()].map(([cell, totals]) => [cell, count(totals)])),
   }
 }
@@ -151,12 +127,6 @@ const isLasting = ({ evidence, meanwhile, count }: FaultCounts, minShare: number
   const [requests, bad] = meanwhile
   if (shares.length < slicesOfWindow || least <= minShare || bad > 0) return false
   return requests === 0 || requests * Math.log1p(-Math.min(0.999, least)) < maxLogChanceOfOutage
-}
-
-const countAbove = (buckets: readonly number[], bound: number): number => {
-  let sum = 0
-  for (let i = bound + 1; i < buckets.length; i++) sum += buckets[i] as number
-  return sum
 }
 
 /** Up to `times` the primary's 95th percentile, and at least 10 ms above it. Null: too few requests of the primary. */

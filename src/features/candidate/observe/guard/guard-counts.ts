@@ -59,7 +59,7 @@ export class GuardCounts {
   }
 
   left(request: GuardedRequest): void {
-    if (request.startedAt === null) this.#waiting.delete(request)
+    if (request.startedAt === null) this.dropped(request)
     else this.#settle(request, waitedCode(waitedMs(request)))
   }
 
@@ -71,42 +71,29 @@ export class GuardCounts {
   /** A response that had begun was cut short or broke the contract. */
   late(operation: OperationId, side: Side, cell: number): void {
     this.#count(guardKeyBase(operation, side, cell) + failureCode('late'))
-    this.#touch()
   }
 
   /** `isWaiting`: there will be more to report without another request. */
   take(): { readonly report: GuardReport; readonly isWaiting: boolean } {
-    const report = {
-      group: this.group,
-      era: this.era,
-      counts: [...this.#counts].flat(),
-      waiting: this.#takeWaiting(),
+    const waiting = new Map<number, number>()
+    for (const request of this.#waiting.entries) {
+      const ms = waitedMs(request)
+      if (ms >= minWaitMs) addOne(waiting, request.keyBase + waitedCode(ms))
     }
+    const counts = [...this.#counts].flat()
     this.#counts = new Map()
     const isWaiting = this.#waiting.size > 0
     this.#isReported = !isWaiting
-    return { report, isWaiting }
-  }
-
-  #takeWaiting(): readonly number[] {
-    const counts = new Map<number, number>()
-    for (const request of this.#waiting.entries) {
-      const ms = waitedMs(request)
-      if (ms < minWaitMs) continue
-      const key = request.keyBase + waitedCode(ms)
-      counts.set(key, (counts.get(key) ?? 0) + 1)
-    }
-    return [...counts].flat()
+    return { report: { group: this.group, era: this.era, counts, waiting: [...waiting].flat() }, isWaiting }
   }
 
   #settle(request: GuardedRequest, code: number): void {
-    if (!this.#waiting.delete(request)) return
-    this.#count(request.keyBase + code)
-    this.#touch()
+    if (this.#waiting.delete(request)) this.#count(request.keyBase + code)
   }
 
   #count(key: number): void {
-    this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1)
+    addOne(this.#counts, key)
+    this.#touch()
   }
 
   #touch(): void {
@@ -116,18 +103,16 @@ export class GuardCounts {
   }
 }
 
+const addOne = (counts: Map<number, number>, key: number): void => void counts.set(key, (counts.get(key) ?? 0) + 1)
+
 const waitedMs = ({ startedAt }: GuardedRequest): number => (startedAt === null ? 0 : now() - startedAt)
 
 /** Reports to the primary process while there is something to report. */
 export class GuardReporter {
+  onReports: (reports: readonly GuardReport[]) => void = () => {}
   readonly #latest = new Map<Group, GuardCounts>()
   readonly #pending = new Set<GuardCounts>()
-  #onReports: ((reports: readonly GuardReport[]) => void) | null = null
   #stop: (() => void) | null = null
-
-  set onReports(listener: (reports: readonly GuardReport[]) => void) {
-    this.#onReports = listener
-  }
 
   /** Survives reloads with the same share: waiting requests still wait, even if a rejected edit opened other counts. */
   open(group: Group, era: string): GuardCounts {
@@ -139,7 +124,7 @@ export class GuardReporter {
 
   close(): void {
     this.#stop?.()
-    this.#onReports = null
+    this.onReports = () => {}
   }
 
   #reportSoon(counts: GuardCounts): void {
@@ -154,7 +139,7 @@ export class GuardReporter {
       if (!isWaiting) this.#pending.delete(counts)
       return report
     })
-    this.#onReports?.(reports)
-    if (this.#pending.size > 0) this.#stop = unrefTimeout(reportEveryMs, () => this.#report())
+    this.onReports(reports)
+    for (const counts of this.#pending) this.#reportSoon(counts)
   }
 }

@@ -2,7 +2,6 @@ import { formatDuration, formatShare } from '../../../../core/lib/text/units.ts'
 import { allOperations } from '../../../../operations.ts'
 import type { CandidateGuardConfig } from '../../config/candidate.ts'
 import {
-  type BadOf,
   compareWith,
   countFault,
   expectedBad,
@@ -18,9 +17,13 @@ import type { GuardEvidence } from './guard-window.ts'
 
 export type GuardRules = Pick<CandidateGuardConfig, 'errors' | 'latency' | 'minRequests'>
 
-export interface GuardVerdict extends Stratum {
+/** What the candidate is suspected of, compared with which reference. */
+interface Suspicion {
   readonly fault: GuardFault
   readonly reference: GuardReference
+}
+
+export interface GuardVerdict extends Stratum, Suspicion {
   /** Indexes in `allOperations`, judged together. */
   readonly operations: readonly number[]
   /** In milliseconds. Null: not about one operation's latency. */
@@ -45,40 +48,43 @@ export const judgeCandidate = ({ operations, clients }: GuardEvidence, rules: Gu
     const counted = operations
       .map((each) => countFault(each, fault, rules.latency))
       .filter(({ candidate }) => candidate[1] > 0)
-    if (counted.length === 0) continue
-    for (const reference of references) {
+    for (const reference of counted.length === 0 ? [] : references) {
       const together = counted.flatMap((each) => compareWith(each, reference) ?? [])
       // One operation may be bad among healthy others.
       const groups = together.length === 1 ? [together] : [together, ...together.map((one) => [one])]
+      const suspicion = { fault, reference }
       const found = groups.find(
-        (group) => isTooBad(group, fault, reference, rules) && isSpread(group, fault, reference, rules, clients),
+        (strata) =>
+          addUp(strata).requests >= rules.minRequests &&
+          isBeyond(strata, suspicion, rules, maxLogChance) &&
+          strata.every((each) => each.isTenable()) &&
+          isSpread(strata, suspicion, rules, clients),
       )
-      if (found !== undefined) return toVerdict(found, fault, reference)
+      if (found !== undefined) {
+        const boundMs = found.length === 1 ? (found[0]?.boundMs ?? null) : null
+        return { ...suspicion, operations: found.map(({ operation }) => operation), ...addUp(found), boundMs }
+      }
     }
   }
   return null
 }
 
-const isTooBad = (
-  strata: readonly GuardComparison[],
-  fault: GuardFault,
-  reference: GuardReference,
-  { minRequests, errors }: GuardRules,
-): boolean =>
-  sum(strata, 'requests') >= minRequests &&
-  isBeyond(strata, fault, reference, errors, maxLogChance) &&
-  strata.every((each) => each.isTenable())
+const addUp = (strata: readonly Stratum[]): Stratum => {
+  const sum = (name: keyof Stratum): number => strata.reduce((total, stratum) => total + stratum[name], 0)
+  return {
+    ...{ requests: sum('requests'), bad: sum('bad') },
+    ...{ otherRequests: sum('otherRequests'), otherBad: sum('otherBad') },
+  }
+}
 
 /** Whether the bad requests exceed the rules and chance. */
 const isBeyond = (
   strata: readonly Stratum[],
-  fault: GuardFault,
-  reference: GuardReference,
-  errors: number,
+  { fault, reference }: Suspicion,
+  { errors }: GuardRules,
   maxLog: number,
 ): boolean => {
-  const requests = sum(strata, 'requests')
-  const bad = sum(strata, 'bad')
+  const { requests, bad } = addUp(strata)
   if (bad <= minShare(reference, fault) * requests) return false
   if (reference === 'none') return fault === 'failed'
   if (fault === 'slow' ? bad <= slowShare * requests : bad <= errors * expectedBad(strata)) return false
@@ -86,54 +92,35 @@ const isBeyond = (
 }
 
 /** A single client might do as badly at the primary. */
-const isSpread = (
-  strata: readonly GuardComparison[],
-  fault: GuardFault,
-  reference: GuardReference,
-  { errors }: GuardRules,
-  clients: number,
-): boolean => {
+const isSpread = (strata: readonly GuardComparison[], suspicion: Suspicion, rules: GuardRules, clients: number) => {
+  const { fault } = suspicion
   const shares = listClientExcesses(strata)
   if (isBadForNearlyAll(shares, clients)) return true
   if (clients < minClients[fault] || countBearers(shares) < minBearers[fault]) return false
   const worst = shares.slice(0, Math.min(2, clients - 1)).map(({ cell }) => cell)
-  return isBeyond(withoutClients(strata, worst), fault, reference, errors, maxLogChanceOfOthers)
+  return isBeyond(withoutClients(strata, worst), suspicion, rules, maxLogChanceOfOthers)
 }
-
-const toVerdict = (strata: readonly GuardComparison[], fault: GuardFault, reference: GuardReference): GuardVerdict => ({
-  fault,
-  reference,
-  operations: strata.map(({ operation }) => operation),
-  requests: sum(strata, 'requests'),
-  bad: sum(strata, 'bad'),
-  otherRequests: sum(strata, 'otherRequests'),
-  otherBad: sum(strata, 'otherBad'),
-  boundMs: strata.length === 1 ? (strata[0]?.boundMs ?? null) : null,
-})
-
-const sum = (strata: readonly Stratum[], name: keyof Stratum): number =>
-  strata.reduce((total, stratum) => total + stratum[name], 0)
 
 interface ClientExcess {
   readonly cell: number
-  readonly requests: number
-  readonly bad: number
+  requests: number
+  bad: number
   /** As if the candidate were as good as the primary. */
-  readonly expected: number
+  expected: number
 }
 
 /** The clients with the most bad requests first. */
 const listClientExcesses = (strata: readonly GuardComparison[]): readonly ClientExcess[] => {
-  const shares = new Map<number, { requests: number; bad: number; expected: number }>()
+  const shares = new Map<number, ClientExcess>()
   for (const stratum of strata)
     for (const [cell, [requests, bad]] of stratum.byCell()) {
-      const share = shares.get(cell) ?? { requests: 0, bad: 0, expected: 0 }
+      const share = shares.get(cell) ?? { cell, requests: 0, bad: 0, expected: 0 }
       shares.set(cell, share)
       share.requests += requests
       share.bad += bad
       share.expected += expectedBad([{ ...stratum, requests, bad }])
     }
-  return [...shares].map(([cell, share]) => ({ cell, ...share })).sort((a, b) => b.bad - a.bad)
+  return [...shares.values()].sort((a, b) => b.bad - a.bad)
 }
 
 /**
@@ -154,7 +141,7 @@ const withoutClients = (strata: readonly GuardComparison[], cells: readonly numb
     const byCell = stratum.byCell()
     let { requests, bad } = stratum
     for (const cell of cells) {
-      const [had, hadBad]: BadOf = byCell.get(cell) ?? [0, 0]
+      const [had, hadBad] = byCell.get(cell) ?? [0, 0]
       requests -= had
       bad -= hadBad
     }
@@ -164,10 +151,7 @@ const withoutClients = (strata: readonly GuardComparison[], cells: readonly numb
 // Fewer requests say nothing about a client.
 const minOfClient = 3
 
-/**
- * Two thirds of the clients with enough requests have mostly bad ones, and these are at least three, or all clients of
- * the candidate.
- */
+/** Two thirds of the clients with enough requests have mostly bad ones, and these are at least three, or all. */
 const isBadForNearlyAll = (shares: readonly ClientExcess[], clients: number): boolean => {
   const asking = shares.filter(({ requests }) => requests >= minOfClient)
   const bad = asking.filter((each) => each.bad > each.requests / 2).length
@@ -187,15 +171,9 @@ export const describeVerdict = (verdict: GuardVerdict, windowMs: number): string
   const where = others.length === 0 && operation !== undefined ? ` to ${operation}` : ''
   const did = boundMs === null ? faultWords[fault] : `waited longer than ${formatRounded(boundMs)} for the head`
   const own = `${formatShare(bad, requests)} of ${requests} requests${where} ${did} within ${formatDuration(windowMs)}`
-  const other = `${formatShare(otherBad, otherRequests)} of ${otherRequests} at the primary`
-  switch (reference) {
-    case 'meanwhile':
-      return `${own}, and ${other}`
-    case 'before':
-      return `${own}, and ${other} before, which has too few now`
-    case 'none':
-      return `${own}, and the primary had too few to compare them with`
-  }
+  if (reference === 'none') return `${own}, and the primary had too few to compare them with`
+  const other = `${own}, and ${formatShare(otherBad, otherRequests)} of ${otherRequests} at the primary`
+  return reference === 'meanwhile' ? other : `${other} before, which has too few now`
 }
 
 const formatRounded = (ms: number): string => formatDuration(ms < 10_000 ? Math.round(ms) : Math.round(ms / 100) * 100)

@@ -5,15 +5,7 @@ import { allOperations, type OperationId, type Side } from '../../../../operatio
 /** `late`: a response that had begun was cut short or broke the contract. */
 export type GuardFailure = 'failed' | 'refused' | 'late'
 
-export interface GuardEvent {
-  readonly operation: number
-  readonly side: Side
-  readonly cell: number
-  /** A number: the latency bucket of the head, or of the client's leaving. */
-  readonly outcome: GuardFailure | number
-  /** False: the client has left, or still waits. */
-  readonly isAnswered: boolean
-}
+export type GuardEvent = ReturnType<typeof readGuardKey>
 
 /** Clients that share a cell count as one. */
 export const cellCount = 256
@@ -44,46 +36,30 @@ export const latencyBucket = (ms: number): number =>
 /** In milliseconds. */
 export const latencyBucketEnd = (bucket: number): number => Math.exp(bucket * bucketRatio)
 
-export const readGuardKey = (key: number): GuardEvent => {
+export const readGuardKey = (key: number) => {
   const code = key % codeCount
   const cell = Math.trunc(key / codeCount) % cellCount
   const rest = Math.trunc(key / (codeCount * cellCount))
   const bucket = code - failures.length
+  const side: Side = rest % 2 === 1 ? 'candidate' : 'primary'
   return {
     operation: Math.trunc(rest / 2),
-    side: rest % 2 === 1 ? 'candidate' : 'primary',
+    side,
     cell,
+    /** A number: the latency bucket of the head, or of the client's leaving. */
     outcome: failures[code] ?? bucket % latencyBucketCount,
+    /** False: the client has left, or still waits. */
     isAnswered: bucket < latencyBucketCount,
   }
 }
 
-export const cellOf = (bucket: number): number => bucket % cellCount
+export type GuardTotals = ReturnType<typeof emptyTotals>
 
-export interface GuardTotals {
-  /** Ended with a head, or with a failure of the side. */
-  requests: number
-  failed: number
-  refused: number
-  /** With a known time to the head, or a known minimum. */
-  timed: number
+/** `requests` ended with a head, or a failure of the side; of `timed`, the time to the head or a minimum is known. */
+export const emptyTotals = () => ({
+  ...{ requests: 0, failed: 0, refused: 0, timed: 0 },
   /** `timed` by latency bucket. */
-  readonly buckets: number[]
-}
-
-export const emptyTotals = (): GuardTotals => ({
-  requests: 0,
-  failed: 0,
-  refused: 0,
-  timed: 0,
-  buckets: new Array(latencyBucketCount).fill(0),
-})
-
-export const createSideTotals = (): readonly GuardTotals[] => allOperations.map(emptyTotals)
-
-export const createGuardTotals = (): Readonly<Record<Side, readonly GuardTotals[]>> => ({
-  primary: createSideTotals(),
-  candidate: createSideTotals(),
+  buckets: new Array<number>(latencyBucketCount).fill(0),
 })
 
 export const addEvent = (totals: GuardTotals, { outcome, isAnswered }: GuardEvent, count: number): void => {
@@ -95,16 +71,5 @@ export const addEvent = (totals: GuardTotals, { outcome, isAnswered }: GuardEven
   else {
     totals.requests += count
     totals[outcome] += count
-  }
-}
-
-export const subtractAll = (from: readonly GuardTotals[], others: readonly GuardTotals[]): void => {
-  for (const [i, { requests, failed, refused, timed, buckets }] of others.entries()) {
-    const totals = from[i] as GuardTotals
-    totals.requests -= requests
-    totals.failed -= failed
-    totals.refused -= refused
-    totals.timed -= timed
-    for (const [bucket, count] of buckets.entries()) totals.buckets[bucket] = (totals.buckets[bucket] as number) - count
   }
 }
