@@ -23,9 +23,8 @@ const createShiftReportCommand = (): Command =>
     .action((group: string, options: ClientCommandOptions, command: Command) => {
       // Commander assigns options before `report` to the parent command `shift`.
       const { parent } = command
-      const given = (parent?.options ?? []).filter(
-        (option) => parent?.getOptionValueSource(option.attributeName()) === 'cli',
-      )
+      const isGiven = (option: Option) => parent?.getOptionValueSource(option.attributeName()) === 'cli'
+      const given = parent?.options.filter(isGiven) ?? []
       const names = command.options.map((option) => option.attributeName())
       const foreign = given.find((option) => !names.includes(option.attributeName()))
       if (foreign !== undefined) command.error(`error: option '${foreign.flags}' is none of shift report`)
@@ -48,13 +47,8 @@ export const operatorExtras: readonly OperatorExtra[] = [
       return async () => (await import('./shift.ts')).showPromotion(group, options)
     },
     extend(command) {
-      command
-        .addOption(
-          new Option('--promote', 'print the file with the candidate as the upstream; it stays as it is').conflicts(
-            shiftOrders,
-          ),
-        )
-        .addCommand(createShiftReportCommand())
+      const promote = new Option('--promote', 'print the file with the candidate as the upstream; it stays as it is')
+      command.addOption(promote.conflicts(shiftOrders)).addCommand(createShiftReportCommand())
     },
   },
 ]

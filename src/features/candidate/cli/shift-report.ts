@@ -1,20 +1,9 @@
 import { statusShape } from '../../../core/admin/api/status.ts'
 import { sinceStart } from '../../../core/admin/commands/phrases.ts'
 import { getDecoded } from '../../../core/cli/client/admin-client.ts'
-import {
-  type AdminTarget,
-  type ClientCommandOptions,
-  locateGateway,
-  targetUrl,
-} from '../../../core/cli/client/admin-target.ts'
+import { type ClientCommandOptions, locateGateway, targetUrl } from '../../../core/cli/client/admin-target.ts'
 import { formatAgo, timesBeside } from '../../../core/cli/render/format-time.ts'
-import {
-  formatTable,
-  printJson,
-  renderCounts,
-  type TableRow,
-  warnAboutTarget,
-} from '../../../core/cli/render/output.ts'
+import { formatTable, printJson, renderCounts, warnAboutTarget } from '../../../core/cli/render/output.ts'
 import type { UpstreamStatus } from '../../../core/runtime/status/upstreams.ts'
 import { describeShift, type ShiftStatus } from '../shift/shift-state.ts'
 import { shadowReportShape } from '../status/candidate-status.ts'
@@ -28,16 +17,15 @@ import {
   describeValues,
 } from '../status/describe-comparison.ts'
 
-export const showShiftReport = async (
-  group: string,
-  { format, ...targetOptions }: ClientCommandOptions,
-): Promise<number> => {
+export const showShiftReport = async (group: string, options: ClientCommandOptions): Promise<number> => {
+  const { format, ...targetOptions } = options
   const target = await locateGateway(targetOptions)
   const { decoded, at } = await getDecoded(target, '/shadow', shadowReportShape)
   warnAboutTarget(target)
   const comparison = decoded.comparisons.find((each) => each.group === group)
   const isIdle = format === 'text' && comparison?.recent.compared === 0
-  const candidate = comparison === undefined || isIdle ? await getCandidate(target, group) : null
+  const status = comparison === undefined || isIdle ? await getDecoded(target, '/status', statusShape) : null
+  const candidate = status?.decoded.upstreams[group]?.candidate ?? null
   if (comparison === undefined) {
     process.stderr.write(`lender-gateway: ${targetUrl(target)}: ${whyNotCompared(group, candidate)}\n`)
     return 1
@@ -47,15 +35,7 @@ export const showShiftReport = async (
   return 0
 }
 
-type CandidateStatus = NonNullable<UpstreamStatus['candidate']>
-
-const getCandidate = async (target: AdminTarget, group: string): Promise<CandidateStatus | null> => {
-  const { decoded } = await getDecoded(target, '/status', statusShape)
-  return decoded.upstreams[group]?.candidate ?? null
-}
-
-/** Names the missing key. */
-const whyNotCompared = (group: string, candidate: CandidateStatus | null): string => {
+const whyNotCompared = (group: string, candidate: UpstreamStatus['candidate']): string => {
   const key = `upstreams.${group}.candidate`
   if (candidate === null) return `${group} has no candidate: write ${key} in the file`
   return candidate.shadow === null
@@ -81,7 +61,7 @@ const renderComparison = (comparison: ComparisonView, at: number, shift: ShiftSt
   return `${sections.join('\n\n')}\n`
 }
 
-const operationRows = (operations: ComparisonView['operations']): readonly TableRow[] => [
+const operationRows = (operations: ComparisonView['operations']) => [
   ['operation', 'compared', 'equal', 'differ', 'not compared', 'p50', 'p95', 'p99'],
   ...operations.map(({ operation, compared, equal, uncompared, latency: { primary, candidate } }) => [
     operation,

@@ -99,18 +99,13 @@ const findWarnings = async (group: string, hash: string, options: ClientCommandO
     const { shift, endpoints } = status.upstreams[group]?.candidate ?? { shift: null, endpoints: [] }
     const url = targetUrl(target)
     if (shift === null) return [`${url} runs no candidate of ${group}`]
-    const isOther = status.config.hash !== hash
+    const states = endpoints.map(({ url: each, state }) => `${each} is ${state}`).join(', ')
     return [
-      ...(isOther ? [`${url} runs another configuration than ${options.config} (hash ${status.config.hash})`] : []),
-      ...(isWholeShift(shift)
-        ? []
-        : [`at ${url} the candidate of ${group} gets ${describeShift(shift, timesBeside(at))}`]),
-      ...(isCandidateUp(endpoints)
-        ? []
-        : [
-            `at ${url} no endpoint of the candidate of ${group} is up (${endpoints.map(({ url: each, state }) => `${each} is ${state}`).join(', ')})`,
-          ]),
-    ]
+      status.config.hash !== hash &&
+        `${url} runs another configuration than ${options.config} (hash ${status.config.hash})`,
+      !isWholeShift(shift) && `at ${url} the candidate of ${group} gets ${describeShift(shift, timesBeside(at))}`,
+      !isCandidateUp(endpoints) && `at ${url} no endpoint of the candidate of ${group} is up (${states})`,
+    ].filter((warning) => warning !== false)
   } catch (error) {
     if (!(error instanceof CliError)) throw error
     return [`it is not known how much goes to the candidate of ${group}: ${error.message}`]

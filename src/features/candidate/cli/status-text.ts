@@ -7,12 +7,9 @@ import type { UpstreamStatus } from '../../../core/runtime/status/upstreams.ts'
 import { describeShift } from '../shift/shift-state.ts'
 import { describeEqual, describeShadow } from '../status/describe-comparison.ts'
 
-/** The candidate's endpoints, circuit breaker, copies and share. */
-export const candidateRows = (
-  group: string,
-  candidate: NonNullable<UpstreamStatus['candidate']>,
-  at: number,
-): readonly TableRow[] => {
+type CandidateStatus = NonNullable<UpstreamStatus['candidate']>
+
+export const candidateRows = (group: string, candidate: CandidateStatus, at: number): readonly TableRow[] => {
   const { shadow, comparison, shift } = candidate
   const rows: readonly (TableRow | null)[] = [
     shadow && ['copies', '', `${shadow.underWay}`, `${describeShadow(shadow)} ${sinceStart}`],
@@ -22,10 +19,7 @@ export const candidateRows = (
   return labelRows(`${group} candidate`, [...sideRows(candidate, at), ...rows.filter((row) => row !== null)])
 }
 
-const renderCompared = (
-  { since, ...comparison }: NonNullable<NonNullable<UpstreamStatus['candidate']>['comparison']>,
-  at: number,
-): string => {
+const renderCompared = ({ since, ...comparison }: NonNullable<CandidateStatus['comparison']>, at: number): string => {
   const begun = since === null ? '' : ` since ${formatAgo(since, at)}`
   return `${describeEqual(comparison)}${begun}; in the last 5 minutes ${describeEqual(comparison.recent)}`
 }

@@ -1,4 +1,5 @@
 import type { AdminContext } from '../../../core/admin/admin-context.ts'
+import type { AdminError } from '../../../core/admin/admin-error.ts'
 import {
   applyOrUndo,
   durationArgument,
@@ -16,17 +17,31 @@ import {
 import type { Command, CommandConfirmation, CommandGroup, CommandLink } from '../../../core/admin/commands/command.ts'
 import { paragraphs, spellDuration } from '../../../core/admin/commands/phrases.ts'
 import { html } from '../../../core/admin/html.ts'
+import type { Config } from '../../../core/config/config.ts'
+import { describeSide } from '../../../core/exchange/sides.ts'
 import { asNullable, asObject, asText, type Decoded } from '../../../core/lib/text/decode.ts'
 import { formatDuration, formatPercent, percentages } from '../../../core/lib/text/units.ts'
+import type { StatusReport } from '../../../core/runtime/status/report.ts'
 import { type Group, groups } from '../../../operations.ts'
-import { describeAfterwards, describeShift, isResumable, type ShiftStatus, shiftField } from '../shift/shift-state.ts'
-import { defaultShiftMs, type PlannedShift, planShift } from './plan-shift.ts'
+import { clientConsequences, findCandidateClients } from '../candidate-clients.ts'
+import type { ShiftOrder } from '../shift/shift-record.ts'
+import {
+  describeAfterwards,
+  describeShift,
+  isResumable,
+  type ShiftState,
+  type ShiftStatus,
+  shiftField,
+} from '../shift/shift-state.ts'
+import type { Shifts } from '../shift/shifts.ts'
 
 declare module '../../../core/admin/commands/command.ts' {
   interface OverviewPlaces {
     readonly candidate: { readonly group: Group; readonly shift: ShiftStatus }
   }
 }
+
+const defaultShiftMs = 3_600_000
 
 const { default: _, ...anyDuration } = durationArgument('--for <DURATION>', formatDuration(defaultShiftMs))
 
@@ -65,7 +80,63 @@ const resultShape = asObject({
   shift: shiftField.decode,
 })
 
-const shiftCommand: Command<ValuesOf<typeof shiftArguments>, PlannedShift, Decoded<typeof resultShape>> = {
+type ShiftWishes = ValuesOf<typeof shiftArguments>
+
+interface PlannedShift {
+  readonly group: Group
+  readonly order: ShiftOrder
+  readonly reason: string | null
+  readonly before: ShiftState
+  readonly after: ShiftState
+}
+
+/** Plans a command or rejects it. Changes nothing. */
+export const planShift = (
+  shifts: Pick<Shifts, 'get' | 'preview'>,
+  config: Pick<Config, 'upstreams'>,
+  report: Pick<StatusReport, 'upstreams'>,
+  { group, reason, force, ...wishes }: ShiftWishes,
+): PlannedShift | AdminError => {
+  const reject = (code: string, detail: string): AdminError => ({ status: 409, code, detail })
+  const order = chooseOrder(wishes)
+  const [before, after] = [shifts.get(group), shifts.preview(group, order)]
+  if (before === null || after === null)
+    return reject('no-candidate', `${group} has no candidate: write upstreams.${group}.candidate in the file`)
+  const { step } = before
+  if (order.kind === 'pause' && step?.nextShare == null) {
+    const why = step === null ? 'the file has no steps for it' : 'the last step is reached'
+    return reject('no-steps', `there is nothing to pause for ${group}: ${why}`)
+  }
+  if (order.kind === 'resume' && !isResumable(before.isStopped, before))
+    return reject('nothing-to-resume', `the candidate of ${group} has what the file says already`)
+  const clients = findCandidateClients(config.upstreams[group].candidate, after)
+  const endpoints = report.upstreams[group].candidate?.endpoints ?? []
+  // An endpoint that fails but is not ejected may have had a hiccup.
+  const isUp = endpoints.some(({ state: { name } }) => name === 'up' || name === 'failing')
+  if (force || isUp || clients === 'none' || !sendsMore(before, after)) return { group, order, reason, before, after }
+  const states = endpoints.map(({ url, state }) => `${url} is ${state.name}`).join(', ')
+  const detail = `no endpoint of ${describeSide(group, 'candidate')} is up (${states})${clientConsequences[clients]}: send more there all the same with force (--force)`
+  return reject('candidate-down', detail)
+}
+
+const chooseOrder = ({
+  to,
+  for: ttlMs,
+  pause,
+  resume,
+}: Omit<ShiftWishes, 'group' | 'reason' | 'force'>): ShiftOrder => {
+  if (to !== null) return { kind: 'to', share: to, ttlMs: ttlMs ?? defaultShiftMs }
+  if (pause) return { kind: 'pause', ttlMs }
+  return { kind: resume ? 'resume' : 'abort' }
+}
+
+/** Whether more clients reach the candidate, at once or by held steps that continue. */
+const sendsMore = (before: ShiftState, after: ShiftState): boolean =>
+  after.share > before.share ||
+  (before.isStopped && !after.isStopped) || // the clients that the file names come back
+  (before.step?.nextAt == null && after.step?.nextAt != null)
+
+const shiftCommand: Command<ShiftWishes, PlannedShift, Decoded<typeof resultShape>> = {
   ...overrideDefaults,
   choice: 'shift',
   page: 'shift',
@@ -84,8 +155,7 @@ const shiftCommand: Command<ValuesOf<typeof shiftArguments>, PlannedShift, Decod
   async plan(context, wishes) {
     const report = await context.report() // first: the only wait, so that the rest sees one state
     if (context.draining()) return stoppingError
-    const { config } = context.reloader
-    return planShift(context.parts.candidate.shifts, { config, report }, wishes)
+    return planShift(context.parts.candidate.shifts, context.reloader.config, report, wishes)
   },
   confirmation: (context, planned) => confirmShift(context, planned),
   async run(context, { group, order, reason }, { by, apply }) {
@@ -116,7 +186,7 @@ const shiftCommand: Command<ValuesOf<typeof shiftArguments>, PlannedShift, Decod
       return [
         ...(next === undefined ? [] : [link('to', `To ${formatPercent(next)}`, formatPercent(next))]),
         ...(shift.step?.nextShare != null && shift.paused === null && !shift.stopped ? [link('pause', 'Pause')] : []),
-        ...(isResumable(shift) ? [link('resume', 'Resume')] : []),
+        ...(isResumable(shift.stopped, shift) ? [link('resume', 'Resume')] : []),
         ...(shift.stopped ? [] : [link('abort', 'Abort')]),
       ]
     },
@@ -141,18 +211,18 @@ export const operatorCommands: readonly CommandGroup[] = [shiftCommands]
 
 const usualShares: readonly number[] = [0.01, 0.05, 0.25, 0.5, 1]
 
-/** The usual shares and the next step's. */
 const listShareChoices = ({ step }: Pick<ShiftStatus, 'step'>): readonly number[] =>
   [...new Set([...usualShares, ...(step?.nextShare == null ? [] : [step.nextShare])])].sort((a, b) => a - b)
 
-const asksReasonAlone = { ttlMs: null, asksReason: true } as const
-
 const confirmShift = (context: AdminContext, { group, order, before, after }: PlannedShift): CommandConfirmation => {
   const status = shiftField.show(before, context)
+  const next = shiftField.show(after, context)
   const now = html`Now it gets ${describeShift(status)}.`
+  const asksReason = { ttlMs: null, asksReason: true } as const
   switch (order.kind) {
     case 'to': {
-      const { afterwards, paused } = shiftField.show(after, context)
+      const { afterwards, paused } = next
+      const others = listShareChoices(status).filter((share) => share !== order.share)
       return {
         title: `Shift ${formatPercent(order.share)} of the clients of ${group}?`,
         what: paragraphs(
@@ -161,48 +231,35 @@ const confirmShift = (context: AdminContext, { group, order, before, after }: Pl
           before.isStopped && 'The order goes before that, as long as it holds.',
           afterwards !== null && html`After that time it gets ${describeAfterwards(afterwards, paused !== null)}.`,
         ),
-        ttlMs: order.ttlMs,
-        ttlName: 'for',
-        choices: {
-          name: 'to',
-          words: 'Another share',
-          values: listShareChoices(status)
-            .filter((share) => share !== order.share)
-            .map(formatPercent),
-        },
-        asksReason: true,
+        ...{ ttlMs: order.ttlMs, ttlName: 'for', asksReason: true },
+        choices: { name: 'to', words: 'Another share', values: others.map(formatPercent) },
         button: 'Shift them',
       }
     }
-    case 'pause':
+    case 'pause': {
+      const until =
+        order.ttlMs === null
+          ? 'No further step begins until an operator resumes them.'
+          : html`No further step begins for ${spellDuration(order.ttlMs)}.`
       return {
         title: `Pause the steps of ${group}?`,
-        what: paragraphs(
-          order.ttlMs === null
-            ? 'No further step begins until an operator resumes them.'
-            : html`No further step begins for ${spellDuration(order.ttlMs)}.`,
-          now,
-        ),
-        ...asksReasonAlone,
+        what: paragraphs(until, now),
+        ...asksReason,
         button: 'Pause them',
       }
-    case 'resume':
-      return {
-        title: `Resume what the file says of the candidate of ${group}?`,
-        what: paragraphs(now, html`Then it gets ${describeShift(shiftField.show(after, context))}.`),
-        ...asksReasonAlone,
-        button: 'Resume it',
-      }
-    case 'abort':
-      return {
-        title: `Abort the shift of ${group}?`,
-        what: paragraphs(
-          html`Nothing goes to the candidate of ${group} any more: no share of the clients, no client by name, no copies. What is under way there is finished.`,
-          now,
-          'It stays so until an operator says otherwise, or the candidate’s part of the file changes.',
-        ),
-        ...asksReasonAlone,
-        button: 'Abort it',
-      }
+    }
+    case 'resume': {
+      const what = paragraphs(now, html`Then it gets ${describeShift(next)}.`)
+      const title = `Resume what the file says of the candidate of ${group}?`
+      return { title, what, ...asksReason, button: 'Resume it' }
+    }
+    case 'abort': {
+      const what = paragraphs(
+        html`Nothing goes to the candidate of ${group} any more: no share of the clients, no client by name, no copies. What is under way there is finished.`,
+        now,
+        'It stays so until an operator says otherwise, or the candidate’s part of the file changes.',
+      )
+      return { title: `Abort the shift of ${group}?`, what, ...asksReason, button: 'Abort it' }
+    }
   }
 }

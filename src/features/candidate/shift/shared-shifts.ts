@@ -6,10 +6,9 @@ import type { Group } from '../../../operations.ts'
 import type { ManagedRedis } from '../../redis/managed-redis.ts'
 import { calmChanges, RedisRegistry } from '../../redis/redis-registry.ts'
 import { findRedis, type RedisSettings } from '../../redis/redis-settings.ts'
-import type { KeptShift, ShiftToKeep } from './kept-shift.ts'
-import { listShiftPlans, purposeOfShifts, type ShiftPlan, shiftKey } from './shift-record.ts'
+import { isHeld, type KeptShift, listShiftPlans, purposeOfShifts, type ShiftPlan, shiftKey } from './shift-record.ts'
 import { callShiftStore, isOlder, type OtherShift } from './shift-store.ts'
-import type { PreparedShifts, Shifts } from './shifts.ts'
+import type { Shifts, ShiftToKeep } from './shifts.ts'
 
 /** What Redis had at the last reply. */
 interface SeenShift {
@@ -34,9 +33,6 @@ const periodMs = 1000
 // Rewritten hourly: Redis expires records that no gateway has.
 const rewriteMs = 3_600_000
 
-// Candidates come and go with edits.
-const maxSeen = 100
-
 // A start, or an edit that adds a candidate, waits at most 1 s for a connection.
 const readTimeoutMs = 1000
 
@@ -45,7 +41,7 @@ export class SharedShifts {
   readonly #shifts: Shifts
   readonly #logEvent: LogEvent
   readonly #links: RedisRegistry
-  readonly #seen = new LRUCache<string, SeenShift>({ max: maxSeen })
+  readonly #seen = new LRUCache<string, SeenShift>({ max: 100 })
   readonly #timer = new CoalescedTimer(() => void this.#sync())
   #place: Place | null = null
   #isSyncing = false
@@ -67,23 +63,20 @@ export class SharedShifts {
   }
 
   /** Reads the records of new candidates from Redis. Waits at most 2 s. */
-  async prepare(config: Config, isRollback = false): Promise<PreparedShifts & { discard(): void }> {
+  async prepare(config: Config, isRollback = false) {
     const plans = listShiftPlans(config)
     const entries = Object.entries(plans) as readonly (readonly [Group, ShiftPlan])[]
     const purpose = purposeOfShifts(config)
     const settings = entries.length === 0 ? null : findRedis(config, purpose)
     const place = settings && { settings, ...this.#links.acquire(settings, purpose) }
     const fresh = entries.filter(([group, { digest }]) => this.#shifts.get(group)?.digest !== digest)
-    const read = place === null || fresh.length === 0 ? new Map() : await this.#readAll(place, fresh)
-    const shifts = this.#shifts.prepare(
-      plans,
-      isRollback,
-      (group, { digest }) => read.get(shiftKey(group, digest)) ?? null,
-    )
+    const read = place === null || fresh.length === 0 ? null : await this.#readAll(place, fresh)
+    const findKept = (group: Group, { digest }: ShiftPlan) => read?.get(shiftKey(group, digest)) ?? null
+    const shifts = this.#shifts.prepare(plans, isRollback, findKept)
     return {
       ...shifts,
       commit: () => {
-        if (JSON.stringify(this.#place?.settings) !== JSON.stringify(settings)) {
+        if (JSON.stringify(this.#place?.settings) !== JSON.stringify(place?.settings)) {
           this.#seen.clear()
           this.#shifts.noteMoved()
         }
@@ -156,17 +149,10 @@ export class SharedShifts {
     const { digest, record, revision } = own
     const key = shiftKey(group, digest)
     // A placeholder is never written: read as if nothing had been seen.
-    const seen = own.isHeld ? undefined : this.#seen.get(key)
+    const seen = isHeld(own.record) ? undefined : this.#seen.get(key)
     const isWritten = seen !== undefined && (seen.revision !== revision || now() - seen.writtenAt > rewriteMs)
-    const written = isWritten ? record : null
-    const reply = await callShiftStore(
-      link,
-      settings.prefix,
-      { group, digest },
-      seen?.version ?? '',
-      written,
-      seen?.latest,
-    )
+    const [plan, written] = [{ group, digest }, isWritten ? record : null]
+    const reply = await callShiftStore(link, settings.prefix, plan, seen?.version ?? '', written, seen?.latest)
     if (reply === null) return true
     switch (reply.kind) {
       case 'kept':
@@ -179,7 +165,7 @@ export class SharedShifts {
       case 'same':
         if (seen !== undefined) break
         this.#seen.set(key, nothingSeen)
-        if (own.isHeld) this.#shifts.takeUp(group, digest, null)
+        if (isHeld(own.record)) this.#shifts.takeUp(group, digest, null)
         break
       case 'other':
         this.#takeUp(group, own, seen, reply)
@@ -195,7 +181,7 @@ export class SharedShifts {
     const isReplaced = isBehind || kept === null
     const latest = isBehind ? seen.latest : version
     this.#seen.set(key, { version, latest, revision: isReplaced ? null : own.revision, writtenAt: now() })
-    if (!isReplaced || own.isHeld) this.#shifts.takeUp(group, own.digest, kept)
+    if (!isReplaced || isHeld(own.record)) this.#shifts.takeUp(group, own.digest, kept)
   }
 }
 

@@ -1,13 +1,11 @@
 import type { Config } from '../../../core/config/config.ts'
+import { asNullable, asNumber, asObject, asText, type Decoded, type Decoder } from '../../../core/lib/text/decode.ts'
 import { type Group, groups } from '../../../operations.ts'
 import type { RedisPurpose } from '../../redis/config.ts'
 import { findRedis } from '../../redis/redis-settings.ts'
 import type { CandidateConfig } from '../config/candidate.ts'
 
-/**
- * A new digest drops what operators and the guard have said. Without `startedAt`, the first step begins when the
- * gateway first has the plan.
- */
+/** A new digest drops what operators and the guard have said. */
 export type ShiftPlan = Pick<CandidateConfig, 'digest' | 'share' | 'steps'>
 
 export type ShiftPlans = Readonly<Partial<Record<Group, ShiftPlan>>>
@@ -16,58 +14,49 @@ export const shiftKey = (group: Group, digest: string): string => `${group} ${di
 
 export const listShiftPlans = ({ upstreams }: Pick<Config, 'upstreams'>): ShiftPlans =>
   Object.fromEntries(
-    groups.flatMap((group) => {
-      const { candidate } = upstreams[group]
-      return candidate === null ? [] : [[group, candidate] as const]
-    }),
+    groups.flatMap((group) => (upstreams[group].candidate ? [[group, upstreams[group].candidate] as const] : [])),
   )
+
+/** Never the Redis of responses, which may evict. */
+export const purposeOfShifts = (config: Config): RedisPurpose =>
+  findRedis(config, 'records') === null ? 'counts' : 'records'
 
 /** `redis`: the earlier record is in Redis and was not read yet. */
 export type ShiftCause = 'file' | 'steps' | 'operator' | 'guard' | 'redis'
 
-export interface ShiftNote {
-  /** The operator's session or address. Null: the gateway. */
-  readonly by: string | null
-  readonly reason: string | null
-  /** Milliseconds since the epoch. */
-  readonly since: number
-}
+/** `by`: the operator's session or address; null: the gateway. `since`: milliseconds since the epoch. */
+const noteMembers = { by: asNullable(asText), reason: asNullable(asText), since: asNumber }
 
-interface ShareOrder extends ShiftNote {
-  readonly share: number
-  readonly leftMs: number
-}
-
-/** A share of 0 by the guard or an operator, until an operator ends it; or until Redis was read. */
-export interface ShiftStop extends ShiftNote {
-  readonly cause: 'guard' | 'operator' | 'redis'
-}
-
-interface StepsPause extends ShiftNote {
-  /** Null: until an operator resumes. */
-  readonly leftMs: number | null
-}
+/** Redis keeps only stops by an operator or the guard. */
+const asStopCause: Decoder<'operator' | 'guard' | 'redis'> = (value, path) =>
+  asText(value, path) === 'operator' ? 'operator' : 'guard'
 
 /** Times are remaining durations: neither a clock jump nor another gateway's clock changes them. */
-export interface ShiftRecord {
+export const asShiftRecord = asObject({
   /** Takes precedence over `stop`, which is older. */
-  readonly order: ShareOrder | null
-  /** Takes precedence over the steps and the file's share. */
-  readonly stop: ShiftStop | null
-  readonly pause: StepsPause | null
+  order: asNullable(asObject({ share: asNumber, leftMs: asNumber, ...noteMembers })),
+  /** A share of 0 until an operator ends it, or Redis was read. Takes precedence over steps and the file's share. */
+  stop: asNullable(asObject({ cause: asStopCause, ...noteMembers })),
+  /** `leftMs` null: until an operator resumes. */
+  pause: asNullable(asObject({ leftMs: asNullable(asNumber), ...noteMembers })),
   /** -1: the steps have not begun, or there are none. */
-  readonly step: number
+  step: asNumber,
   /** Minimum share: clients that an order has moved stay when it ends. */
-  readonly floor: number
+  floor: asNumber,
   /** Until the next step, or the first. Rests while an order, a stop or a pause holds. */
-  readonly stepLeftMs: number
+  stepLeftMs: asNumber,
   /** Of the step or the file's share, in milliseconds since the epoch. */
-  readonly since: number
-  /** Progress before the last rollback does not count. */
-  readonly rollbacks: number
-}
+  since: asNumber,
+  /** Progress before the last rollback does not count. Missing: written by an earlier version of the gateway. */
+  rollbacks: (value, path) => asNullable(asNumber)(value, path) ?? 0,
+})
 
-/** Changes without an operator. */
+export type ShiftRecord = Decoded<typeof asShiftRecord>
+
+export type ShiftStop = NonNullable<ShiftRecord['stop']>
+
+export type ShiftNote = Pick<ShiftStop, keyof typeof noteMembers>
+
 export type ShiftEvent = 'step' | 'order ended' | 'pause ended'
 
 /** A plan that begins now, or at `startedAt`. `epoch`: wall clock, in milliseconds. */
@@ -81,10 +70,6 @@ export const beginRecord = ({ steps }: ShiftPlan, epoch: number): ShiftRecord =>
   return { ...record, step, stepLeftMs: every - (elapsed % every) }
 }
 
-/** While Redis was not read, nothing goes to the candidate. */
-export const heldRecord = (record: ShiftRecord, epoch: number, reason: string): ShiftRecord =>
-  withStop(record, { cause: 'redis', by: null, reason, since: epoch })
-
 /** A placeholder for a record in Redis that was not read. */
 export const isHeld = ({ stop }: ShiftRecord): boolean => stop?.cause === 'redis'
 
@@ -94,12 +79,6 @@ export const plannedShare = ({ share, steps }: ShiftPlan, { step, floor }: Shift
 
 /** Also ends an order, which is older. */
 export const withStop = (record: ShiftRecord, stop: ShiftStop): ShiftRecord => ({ ...record, order: null, stop })
-
-/** After a stop, the steps restart. */
-export const resumed = (record: ShiftRecord, plan: ShiftPlan, epoch: number): ShiftRecord => {
-  if (record.stop === null) return { ...endOrder(record, plan, epoch), pause: null }
-  return { ...beginAnew(plan, epoch), rollbacks: record.rollbacks }
-}
 
 /** Restarts the steps without order or pause; a stop remains. */
 export const rolledBack = (record: ShiftRecord, plan: ShiftPlan, epoch: number): ShiftRecord => ({
@@ -121,11 +100,6 @@ export const untilNextMs = (record: ShiftRecord, plan: ShiftPlan): number | null
   return lefts.reduce<number | null>((min, left) => (left == null ? min : Math.min(min ?? left, left)), null)
 }
 
-interface AdvancedRecord {
-  readonly record: ShiftRecord
-  readonly events: readonly ShiftEvent[]
-}
-
 /** After `maxSteps` steps, only orders and pauses advance. */
 export const advance = (
   record: ShiftRecord,
@@ -133,7 +107,7 @@ export const advance = (
   elapsedMs: number,
   epoch: number,
   maxSteps = Number.POSITIVE_INFINITY,
-): AdvancedRecord => {
+): { readonly record: ShiftRecord; readonly events: readonly ShiftEvent[] } => {
   const events: ShiftEvent[] = []
   let [current, left, steps, running] = [record, elapsedMs, 0, plan]
   for (let due = untilNextMs(current, running); due !== null && due <= left; due = untilNextMs(current, running)) {
@@ -174,27 +148,19 @@ const endOrder = (record: ShiftRecord, plan: ShiftPlan, epoch: number): ShiftRec
     return { ...ended, since: epoch, stepLeftMs: step < 0 ? stepLeftMs : steps.every }
   const reached = steps.shares.findLastIndex((share) => share <= order.share)
   const isBegun = step >= 0 || reached >= 0
-  return {
-    ...ended,
-    floor: order.share,
-    step: Math.max(step, reached),
-    stepLeftMs: isBegun ? steps.every : stepLeftMs,
-    since: epoch,
-  }
+  const left = isBegun ? steps.every : stepLeftMs
+  return { ...ended, floor: order.share, step: Math.max(step, reached), stepLeftMs: left, since: epoch }
 }
 
 export type ShiftOrder =
   | { readonly kind: 'to'; readonly share: number; readonly ttlMs: number }
   /** `ttlMs` null: until an operator resumes. */
   | { readonly kind: 'pause'; readonly ttlMs: number | null }
-  /** The file decides again. After a stop, the steps restart. */
   | { readonly kind: 'resume' }
-  /** The share is 0 until an operator ends it. */
   | { readonly kind: 'abort' }
 
 export type ShiftWords = Omit<ShiftNote, 'since'>
 
-/** `epoch`: wall clock, in milliseconds. */
 export const applyOrder = (
   record: ShiftRecord,
   plan: ShiftPlan,
@@ -210,12 +176,80 @@ export const applyOrder = (
     case 'pause':
       return { ...record, pause: { leftMs: order.ttlMs, ...note } }
     case 'resume':
-      return resumed(record, plan, epoch)
+      if (record.stop === null) return { ...endOrder(record, plan, epoch), pause: null }
+      return { ...beginAnew(plan, epoch), rollbacks: record.rollbacks }
     case 'abort':
       return withStop(record, { cause: 'operator', ...note })
   }
 }
 
-/** Never the Redis of responses, which may evict. */
-export const purposeOfShifts = (config: Config): RedisPurpose =>
-  findRedis(config, 'records') === null ? 'counts' : 'records'
+/** A record from Redis. */
+export interface KeptShift {
+  readonly record: ShiftRecord
+  readonly ageMs: number
+}
+
+// Only one missed step is caught up: each step must hold for its time.
+const maxStepsMadeUp = 1
+
+/** While Redis was not read, nothing goes to the candidate. */
+export const held = (own: ShiftRecord, epoch: number, reason: string): ShiftRecord =>
+  own.stop === null ? withStop(own, { cause: 'redis', by: null, reason, since: epoch }) : own
+
+const recordKeys = ['order', 'stop', 'pause', 'step', 'floor', 'stepLeftMs', 'since'] as const
+
+/** A stop also ends orders from other gateways. The end of a stop sets every key: earlier progress does not count. */
+export const changedKeys = (before: ShiftRecord, after: ShiftRecord): readonly (keyof ShiftRecord)[] => {
+  if (before.stop !== null && after.stop === null) return recordKeys
+  const isStop = after.stop !== before.stop
+  return recordKeys.filter((key) => before[key] !== after[key] || (isStop && key === 'order'))
+}
+
+/** A stop also ends orders. */
+export const stopKeys: readonly (keyof ShiftRecord)[] = ['stop', 'order']
+
+export interface KnownStop {
+  readonly knownStop: ShiftStop | null
+  /** Milliseconds since the epoch. */
+  readonly at: number
+}
+
+/** Changes since Redis last had the record, and the stop that the last one knew. */
+export interface OwnChanges extends KnownStop {
+  readonly keys: Set<keyof ShiftRecord>
+}
+
+/** After a rollback, only a stop remains to be written: Redis may not have it. */
+export const changesOfStop = (changes: OwnChanges | undefined): OwnChanges => ({
+  ...{ knownStop: null, at: 0, ...changes },
+  keys: new Set(stopKeys.filter((key) => changes?.keys.has(key))),
+})
+
+/**
+ * Applies this gateway's changes to Redis's record now; if that is from before a rollback here, only its stop holds. A
+ * stop in Redis that the changes did not know drops orders and ends of stops: the operator might have decided
+ * otherwise. `changes` keeps the applied keys. `kept` null: Redis has no record.
+ */
+export const mergeKept = (
+  kept: KeptShift | null,
+  plan: ShiftPlan,
+  epoch: number,
+  own: ShiftRecord,
+  { keys, ...last }: OwnChanges,
+): ShiftRecord => {
+  if (kept === null) return own
+  const { record } = advance(kept.record, plan, kept.ageMs, epoch, maxStepsMadeUp)
+  const isNews = record.stop !== null && !isKnownStop(record.stop, last)
+  if (isNews)
+    for (const key of recordKeys)
+      if (!(key === 'pause' || (stopKeys.includes(key) && own.stop !== null))) keys.delete(key)
+  const put = isNews ? { ...own, order: null } : own
+  const base = own.rollbacks > record.rollbacks ? { ...own, order: null, pause: null, stop: record.stop } : record
+  return { ...base, ...Object.fromEntries([...keys].map((key) => [key, put[key]])) }
+}
+
+/** While Redis was not read, any stop before the change counts as known. */
+export const isKnownStop = (stop: ShiftStop, { knownStop, at }: KnownStop): boolean =>
+  knownStop?.cause === 'redis'
+    ? stop.since <= at
+    : stop.since === knownStop?.since && stop.cause === knownStop.cause && stop.reason === knownStop.reason

@@ -1,7 +1,7 @@
+import { isDeepStrictEqual } from 'node:util'
 import { asBoolean } from '../../../core/lib/text/decode.ts'
 import { formatPercent } from '../../../core/lib/text/units.ts'
 import type { EndpointReport } from '../../../core/runtime/status/endpoint.ts'
-import type { Reported, Shown } from '../../../core/runtime/status/field.ts'
 import * as field from '../../../core/runtime/status/field.ts'
 import {
   isStepping,
@@ -10,20 +10,14 @@ import {
   type ShiftNote,
   type ShiftPlan,
   type ShiftRecord,
+  type ShiftStop,
 } from './shift-record.ts'
 
-const noteMembers = {
-  /** The operator's name, else the address; null: no operator. */
-  by: field.optionalText,
-  reason: field.optionalText,
-  since: field.time,
-}
+/** `by`: the operator's name, else the address; null: no operator. */
+const noteMembers = { by: field.optionalText, reason: field.optionalText, since: field.time }
 
-const holdingMembers = {
-  /** From 0 to 1. */
-  share: field.number,
-  cause: field.word<ShiftCause>(),
-}
+/** `share`: from 0 to 1. */
+const holdingMembers = { share: field.number, cause: field.word<ShiftCause>() }
 
 export const shiftField = field.record({
   ...holdingMembers,
@@ -51,56 +45,57 @@ export const shiftField = field.record({
 })
 
 /** Plain data, sent to workers. */
-export interface ShiftState extends Reported<typeof shiftField> {
-  /** The digest of the candidate's part of the file. */
+export interface ShiftState extends field.Reported<typeof shiftField> {
   readonly digest: string
   readonly isStopped: boolean
 }
 
-export type ShiftStatus = Shown<typeof shiftField>
+export type ShiftStatus = field.Shown<typeof shiftField>
 
 export const toShiftState = (record: ShiftRecord, plan: ShiftPlan, epoch: number): ShiftState => {
-  const { order, stop, pause } = record
-  const beneath = stop === null ? planned(record, plan) : stopped(stop)
+  const { order, stop, pause, step, stepLeftMs, since } = record
   const { digest, steps } = plan
-  const state = {
-    ...(order ? { share: order.share, cause: 'operator' as const } : beneath),
-    ...toNote(order ?? stop ?? { by: null, reason: null, since: record.since }),
-    until: order && epoch + order.leftMs,
-    afterwards: order && beneathOrder(order.share, beneath),
-  }
+  const fileCause = steps === null ? 'file' : 'steps'
+  const beneath = stop
+    ? { share: 0, cause: stop.cause }
+    : ({ share: plannedShare(plan, record), cause: fileCause } as const)
+  // After an order, the steps keep its clients.
+  const afterwards =
+    beneath.cause === 'steps' ? { ...beneath, share: Math.max(order?.share ?? 0, beneath.share) } : beneath
   return {
     digest,
-    ...state,
+    ...(order ? { share: order.share, cause: 'operator' } : beneath),
+    ...toNote(order ?? stop ?? { by: null, reason: null, since }),
+    until: order && epoch + order.leftMs,
+    afterwards: order && afterwards,
     isStopped: order === null && stop !== null,
     paused: pause && steps && { ...toNote(pause), until: pause.leftMs === null ? null : epoch + pause.leftMs },
     step: steps && {
-      reached: record.step + 1,
+      reached: step + 1,
       of: steps.shares.length,
-      nextShare: steps.shares[record.step + 1] ?? null,
-      nextAt: isStepping(record, plan) ? epoch + record.stepLeftMs : null,
+      nextShare: steps.shares[step + 1] ?? null,
+      nextAt: isStepping(record, plan) ? epoch + stepLeftMs : null,
     },
   }
 }
 
+const toNote = ({ by, reason, since }: ShiftNote) => ({ by, reason, since })
+
+/** For clients and in words. `since` of an order is the same at all gateways. */
+export const hasSameEffect = (a: ShiftRecord, b: ShiftRecord, plan: ShiftPlan, epoch: number): boolean =>
+  a.order?.since === b.order?.since &&
+  isDeepStrictEqual(toEffect(toShiftState(a, plan, epoch)), toEffect(toShiftState(b, plan, epoch)))
+
+/** Leaves out times, which differ between gateways by moments. */
+const toEffect = ({ share, cause, isStopped, by, reason, paused, step }: ShiftState) => ({
+  ...{ share, cause, isStopped, by, reason },
+  paused: paused && { by: paused.by, reason: paused.reason },
+  reached: step?.reached,
+})
+
 /** Counts from another era are no evidence. */
 export const guardEra = (shift: Pick<ShiftState, 'digest' | 'share' | 'since'> | null | undefined): string =>
   shift == null ? '' : `${shift.digest} ${shift.share} ${shift.since}`
-
-type Holding = Pick<ShiftState, 'share' | 'cause'>
-
-const planned = (record: ShiftRecord, plan: ShiftPlan): Holding => ({
-  share: plannedShare(plan, record),
-  cause: plan.steps === null ? 'file' : 'steps',
-})
-
-const stopped = ({ cause }: NonNullable<ShiftRecord['stop']>): Holding => ({ share: 0, cause })
-
-/** After an order, the steps keep its clients. */
-const beneathOrder = (share: number, beneath: Holding): Holding =>
-  beneath.cause === 'steps' ? { ...beneath, share: Math.max(share, beneath.share) } : beneath
-
-const toNote = ({ by, reason, since }: ShiftNote) => ({ by, reason, since })
 
 export const isWholeShift = ({ share, stopped }: Pick<ShiftStatus, 'share' | 'stopped'>): boolean =>
   share === 1 && !stopped
@@ -109,13 +104,10 @@ export const isCandidateUp = (endpoints: readonly { readonly state: EndpointRepo
   endpoints.some(({ state }) => state === 'up')
 
 /** Whether an operator or the guard has said something that a resume ends. */
-export const isResumable = ({ stopped, paused, until }: ResumableShift): boolean =>
-  stopped || paused !== null || until !== null
-
-interface ResumableShift extends Pick<ShiftStatus, 'stopped'> {
-  readonly paused: object | null
-  readonly until: string | number | null
-}
+export const isResumable = (
+  stopped: boolean,
+  { paused, until }: Readonly<Record<'paused' | 'until', unknown>>,
+): boolean => stopped || paused !== null || until !== null
 
 /** Input: RFC 3339. */
 interface ShiftTimeFormat {
@@ -145,10 +137,8 @@ const describeShare = (shift: ShiftStatus, format: ShiftTimeFormat): string => {
   return `${clients(share)}: ${describeStep(step, format)}`
 }
 
-const describeStep = (
-  { reached, of, nextShare, nextAt }: NonNullable<ShiftStatus['step']>,
-  format: ShiftTimeFormat,
-): string => {
+const describeStep = (step: NonNullable<ShiftStatus['step']>, format: ShiftTimeFormat): string => {
+  const { reached, of, nextShare, nextAt } = step
   const at = reached === 0 ? 'the steps have not begun' : `step ${reached} of ${of}`
   if (nextShare === null) return `${at}, the last`
   return `${at}, ${formatPercent(nextShare)} ${nextAt === null ? 'is next' : `at ${format.until(nextAt)}`}`
@@ -166,18 +156,14 @@ export const describeAfterwards = (
   { share, cause }: NonNullable<ShiftStatus['afterwards']>,
   isPaused: boolean,
 ): string => {
-  switch (cause) {
-    case 'guard':
-      return 'nothing, because it was taken back'
-    case 'operator':
-      return 'nothing, because an operator has aborted it'
-    case 'redis':
-      return 'nothing, until Redis says what was said of it before'
-    case 'steps':
-      return `${clients(share)}${isPaused ? '' : ', and the steps go on'}`
-    case 'file':
-      return `${clients(share)}, as the file says`
-  }
+  if (cause === 'steps') return `${clients(share)}${isPaused ? '' : ', and the steps go on'}`
+  return cause === 'file' ? `${clients(share)}, as the file says` : `nothing, ${stopWords[cause]}`
+}
+
+const stopWords: Readonly<Record<ShiftStop['cause'], string>> = {
+  guard: 'because it was taken back',
+  operator: 'because an operator has aborted it',
+  redis: 'until Redis says what was said of it before',
 }
 
 const clients = (share: number): string =>

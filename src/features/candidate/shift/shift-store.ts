@@ -1,10 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { asNullable, asNumber, asObject, asText, type Decoded } from '../../../core/lib/text/decode.ts'
 import type { Group } from '../../../operations.ts'
 import type { ManagedRedis } from '../../redis/managed-redis.ts'
 import { createScript } from '../../redis/redis-server.ts'
-import type { KeptShift } from './kept-shift.ts'
-import type { ShiftRecord } from './shift-record.ts'
+import { asShiftRecord, type KeptShift, type ShiftRecord } from './shift-record.ts'
 
 /**
  * ARGV: the known version (empty: none), the version to write (empty: only read), the TTL in ms, and the record.
@@ -50,19 +48,16 @@ export const callShiftStore = async (
   record: ShiftRecord | null,
   latestVersion = knownVersion,
 ): Promise<ShiftReply | null> => {
-  const written =
-    record === null ? '' : `${Math.max(countOf(knownVersion), countOf(latestVersion)) + 1}-${randomUUID()}`
-  const args = [knownVersion, written, String(ttlMs), record === null ? '' : JSON.stringify(record)]
-  const reply = await link.run(
-    shiftScript,
-    { keys: [`${prefix}:shift:${group}:${digest}`], args },
-    { waitMs: replyTimeoutMs },
-  )
+  const count = Math.max(countOf(knownVersion), countOf(latestVersion)) + 1
+  const [written, text] = record === null ? ['', ''] : [`${count}-${randomUUID()}`, JSON.stringify(record)]
+  const args = [knownVersion, written, String(ttlMs), text]
+  const keys = [`${prefix}:shift:${group}:${digest}`]
+  const reply = await link.run(shiftScript, { keys, args }, { waitMs: replyTimeoutMs })
   if (!(reply instanceof Buffer)) return null
-  const text = reply.toString('utf8')
-  if (text === 'same' || text === 'gone') return { kind: text }
-  if (text === 'kept') return { kind: 'kept', version: written }
-  const [, version = '', age, json = ''] = /^(\S+) (\d+) (.*)$/s.exec(text) ?? []
+  const answer = reply.toString('utf8')
+  if (answer === 'same' || answer === 'gone') return { kind: answer }
+  if (answer === 'kept') return { kind: 'kept', version: written }
+  const [, version = '', age, json = ''] = /^(\S+) (\d+) (.*)$/s.exec(answer) ?? []
   const kept = parseRecord(json)
   return { kind: 'other', version, kept: kept && { record: kept, ageMs: Number(age) } }
 }
@@ -74,38 +69,15 @@ export const isOlder = (version: string, known: string, orAtOnce: boolean): bool
 /** The number of versions up to this one. */
 const countOf = (version: string): number => Number(/^(\d{1,15})-/.exec(version)?.[1] ?? 0)
 
-const noteMembers = { by: asNullable(asText), reason: asNullable(asText), since: asNumber }
-
-const asRecord = asObject({
-  order: asNullable(asObject({ share: asNumber, leftMs: asNumber, ...noteMembers })),
-  stop: asNullable(asObject({ cause: asText, ...noteMembers })),
-  pause: asNullable(asObject({ leftMs: asNullable(asNumber), ...noteMembers })),
-  step: asNumber,
-  floor: asNumber,
-  stepLeftMs: asNumber,
-  since: asNumber,
-  // Null: written by an earlier version of the gateway.
-  rollbacks: asNullable(asNumber),
-})
-
 const parseRecord = (json: string): ShiftRecord | null => {
   try {
-    const record = asRecord(JSON.parse(json), '')
-    return isSound(record)
-      ? {
-          ...record,
-          rollbacks: record.rollbacks ?? 0,
-          stop: record.stop && { ...record.stop, cause: toCause(record.stop.cause) },
-        }
-      : null
+    const record = asShiftRecord(JSON.parse(json), '')
+    const { order, step, floor } = record
+    const isSound = (order === null || isShare(order.share)) && isShare(floor) && Number.isInteger(step) && step >= -1
+    return isSound ? record : null
   } catch {
     return null
   }
 }
 
-const toCause = (cause: string): 'operator' | 'guard' => (cause === 'operator' ? cause : 'guard')
-
 const isShare = (share: number): boolean => share >= 0 && share <= 1
-
-const isSound = ({ order, step, floor }: Decoded<typeof asRecord>): boolean =>
-  (order === null || isShare(order.share)) && isShare(floor) && Number.isInteger(step) && step >= -1

@@ -2,36 +2,31 @@ import { LRUCache } from 'lru-cache'
 import { CoalescedTimer, epochMs, now } from '../../../core/lib/clock.ts'
 import { type Group, groups } from '../../../operations.ts'
 import {
-  beginWithKept,
-  changedKeys,
-  changesOfStop,
-  effectiveRecord,
-  type FindKeptShift,
-  hasSameEffect,
-  isKnownStop,
-  type KeptShift,
-  type ShiftEntry,
-  type ShiftToKeep,
-  stopKeys,
-  takeUpKept,
-  toState,
-} from './kept-shift.ts'
-import {
   advance,
   applyOrder,
   beginRecord,
+  changedKeys,
+  changesOfStop,
+  held,
   isHeld,
+  isKnownStop,
+  type KeptShift,
+  type KnownStop,
+  mergeKept,
+  type OwnChanges,
   rolledBack,
   type ShiftEvent,
   type ShiftOrder,
+  type ShiftPlan,
   type ShiftPlans,
   type ShiftRecord,
   type ShiftWords,
   shiftKey,
+  stopKeys,
   untilNextMs,
   withStop,
 } from './shift-record.ts'
-import { type ShiftState, toShiftState } from './shift-state.ts'
+import { hasSameEffect, type ShiftState, toShiftState } from './shift-state.ts'
 
 export interface ShiftsView {
   /** Null: the group has no candidate. */
@@ -39,41 +34,44 @@ export interface ShiftsView {
   readonly all: readonly (readonly [Group, ShiftState])[]
 }
 
-/** Other gateways learn of a confirmed change, but of an abort at once. */
-interface ShiftChange {
-  /** Returns the state now. */
-  confirm(): ShiftState
-  /** Later changes stay. */
-  undo(): void
-}
-
 /** Without an operator of this gateway. `taken up`: Redis has another record. */
 export type ShiftNews = ShiftEvent | 'taken back' | 'taken up'
 
-export interface PreparedShifts {
-  readonly view: ShiftsView
-  /** Groups whose kept record differs from a new plan's beginning. */
-  readonly takenUp: readonly Group[]
-  commit(): void
+interface ShiftEntry {
+  readonly plan: ShiftPlan
+  readonly timer: CoalescedTimer
+  /** Without the pending order. */
+  record: ShiftRecord
+  /** Null: no order is pending. */
+  pending: PendingOrder | null
+  /** When `record` was current: monotonic and wall clock, in milliseconds. */
+  at: number
+  epoch: number
+  /** Changes with each change, but not as time passes. */
+  revision: number
+  changes: OwnChanges
 }
+
+/** Not in effect yet; changes whichever record holds then. */
+interface PendingOrder extends KnownStop {
+  change(record: ShiftRecord): ShiftRecord
+}
+
+/** A text: why Redis's record is not known. */
+type FindKeptShift = (group: Group, plan: ShiftPlan) => KeptShift | string | null
+
+export type ShiftToKeep = NonNullable<ReturnType<Shifts['toKeep']>>
 
 // Node's timers end at 2^31 ms.
 const maxTimerMs = 24 * 3_600_000
 
-// Far more than the groups with a few candidates each.
-const maxReplaced = 100
-
-/**
- * Each group's share, by the file, its steps, operators and the guard. Outlives reloads that leave the candidate
- * unchanged.
- */
+/** Each group's share, by the file, its steps, operators and the guard. Outlives reloads without a new candidate. */
 export class Shifts implements ShiftsView {
-  /** Called when a record has changed. */
   onChange: () => void = () => {}
   readonly #onNews: (group: Group, news: ShiftNews, state: ShiftState) => void
   readonly #entries = new Map<Group, ShiftEntry>()
   /** By group and digest: a rollback restarts these, and keeps their stop. */
-  readonly #replaced = new LRUCache<string, ShiftEntry>({ max: maxReplaced })
+  readonly #replaced = new LRUCache<string, ShiftEntry>({ max: 100 })
 
   /** `onNews`: a change without an operator, to be put into effect. */
   constructor(onNews: (group: Group, news: ShiftNews, state: ShiftState) => void = () => {}) {
@@ -89,8 +87,11 @@ export class Shifts implements ShiftsView {
     return [...this.#entries].map(([group, entry]) => [group, toState(entry)])
   }
 
-  /** An abort holds at once; other orders are pending until confirmed. Throws without a candidate. */
-  order(group: Group, order: ShiftOrder, words: ShiftWords): ShiftChange {
+  /**
+   * An abort holds at once, here and at other gateways; other orders are pending until confirmed. An undo leaves later
+   * changes. Throws without a candidate.
+   */
+  order(group: Group, order: ShiftOrder, words: ShiftWords) {
     const entry = this.#settled(group)
     const { plan, epoch } = entry
     const change = (record: ShiftRecord): ShiftRecord => applyOrder(record, plan, order, words, epoch)
@@ -118,15 +119,12 @@ export class Shifts implements ShiftsView {
     return toShiftState(applyOrder(record, plan, order, { by: null, reason: null }, epoch), plan, epoch)
   }
 
-  /**
-   * A share of 0 until an operator ends it, or the candidate's part of the file changes. False: no candidate, or
-   * already stopped.
-   */
+  /** A share of 0 until an operator ends it, or the candidate changes. False: no candidate, or already stopped. */
   takeBack(group: Group, reason: string): boolean {
     if (this.get(group)?.isStopped !== false) return false
-    const stop = { cause: 'guard', by: null, reason } as const
     const entry = this.#settled(group)
-    this.#change(group, entry, (record) => withStop(record, { ...stop, since: entry.epoch }))
+    const stop = { cause: 'guard', by: null, reason, since: entry.epoch } as const
+    this.#change(group, entry, (record) => withStop(record, stop))
     this.#onNews(group, 'taken back', toState(entry))
     return true
   }
@@ -135,7 +133,7 @@ export class Shifts implements ShiftsView {
    * Nothing changes until the commit. A group with a new candidate, or none, forgets its record, and continues with the
    * one in Redis. After a rollback, the record restarts, once for all gateways, and keeps its stop.
    */
-  prepare(plans: ShiftPlans, isRollback = false, findKept: FindKeptShift = () => null): PreparedShifts {
+  prepare(plans: ShiftPlans, isRollback = false, findKept: FindKeptShift = () => null) {
     const [at, epoch] = [now(), epochMs()]
     const takenUp: Group[] = []
     const begun = new Map<Group, ShiftEntry>(
@@ -145,26 +143,28 @@ export class Shifts implements ShiftsView {
         const replaced = isRollback ? this.#replaced.get(shiftKey(group, plan.digest)) : undefined
         const own = replaced ? rolledBack(replaced.record, plan, epoch) : beginRecord(plan, epoch)
         const changes = changesOfStop(replaced?.changes)
-        const record = beginWithKept(findKept(group, plan), plan, epoch, own, changes)
+        const kept = findKept(group, plan)
+        const record = typeof kept === 'string' ? held(own, epoch, kept) : mergeKept(kept, plan, epoch, own, changes)
         if (!isHeld(record) && !hasSameEffect(record, own, plan, epoch)) takenUp.push(group)
         const timer = new CoalescedTimer(() => this.#onDue(group))
         return [[group, { plan, timer, record, pending: null, at, epoch, revision: 0, changes }] as const]
       }),
     )
-    const kept = (group: Group): ShiftState | null => (plans[group] === undefined ? null : this.get(group))
-    const states = new Map(
-      groups.flatMap((group) => {
-        const entry = begun.get(group)
-        const state = entry === undefined ? kept(group) : toState(entry)
-        return state === null ? [] : [[group, state] as const]
-      }),
-    )
+    const states = groups.flatMap((group) => {
+      const entry = plans[group] && (begun.get(group) ?? this.#entries.get(group))
+      return entry === undefined ? [] : [[group, toState(entry)] as const]
+    })
+    const view: ShiftsView = { all: states, get: (group) => states.find(([each]) => each === group)?.[1] ?? null }
     return {
-      view: { all: [...states], get: (group) => states.get(group) ?? null },
+      view,
+      /** Groups whose kept record differs from a new plan's beginning. */
       takenUp,
       commit: () => {
         for (const [group, entry] of this.#entries) {
-          if (entry.plan.digest !== plans[group]?.digest) this.#forget(group, entry)
+          if (entry.plan.digest === plans[group]?.digest) continue
+          entry.timer.clear()
+          this.#entries.delete(group)
+          this.#replaced.set(shiftKey(group, entry.plan.digest), entry)
         }
         for (const [group, entry] of begun) {
           this.#replaced.delete(shiftKey(group, entry.plan.digest))
@@ -176,12 +176,12 @@ export class Shifts implements ShiftsView {
   }
 
   /** Without the pending order. Null: no candidate. */
-  toKeep(group: Group): ShiftToKeep | null {
+  toKeep(group: Group) {
     const entry = this.#entries.get(group)
     if (entry === undefined) return null
     const { plan, revision } = entry
     const { record } = advance(entry.record, plan, now() - entry.at, epochMs())
-    return { digest: plan.digest, record, revision, isHeld: isHeld(record) }
+    return { digest: plan.digest, record, revision }
   }
 
   markKept(group: Group, { digest, revision }: ShiftToKeep): void {
@@ -195,36 +195,28 @@ export class Shifts implements ShiftsView {
       if (record.stop !== null && !isHeld(record)) for (const key of stopKeys) changes.keys.add(key)
   }
 
-  /**
-   * Another gateway's record, with this gateway's changes since. `kept` null: Redis has none, so the held plan begins.
-   */
+  /** Takes another gateway's record. `kept` null: Redis has none, so the held plan begins. */
   takeUp(group: Group, digest: string, kept: KeptShift | null): void {
     const entry = this.#entries.get(group)
     if (entry === undefined || entry.plan.digest !== digest) return
     this.#settle(group, entry)
     const { plan, epoch, record, pending, changes } = entry
-    entry.record = takeUpKept(kept, plan, epoch, record, changes)
-    const { stop, step, rollbacks } = entry.record
+    const merged = mergeKept(kept ?? { record: beginRecord(plan, epoch), ageMs: 0 }, plan, epoch, record, changes)
+    const isSame = hasSameEffect(merged, record, plan, epoch)
+    // With the same effect, `since` stays: gateways differ by moments.
+    entry.record = isSame ? { ...merged, since: record.since } : merged
+    const { stop, step, rollbacks } = merged
     // Redis does not have this change.
     if (changes.keys.size > 0 || step !== kept?.record.step || rollbacks !== kept.record.rollbacks) entry.revision++
     if (pending !== null && stop !== null && !isKnownStop(stop, pending)) entry.pending = null
     this.#arm(entry)
-    if (entry.pending !== pending || !hasSameEffect(entry.record, record, plan, epoch))
-      this.#onNews(group, 'taken up', toState(entry))
+    if (entry.pending !== pending || !isSame) this.#onNews(group, 'taken up', toState(entry))
   }
 
-  /** Clears every timer. */
   clear(): void {
     this.prepare({}).commit()
   }
 
-  #forget(group: Group, entry: ShiftEntry): void {
-    entry.timer.clear()
-    this.#entries.delete(group)
-    this.#replaced.set(shiftKey(group, entry.plan.digest), entry)
-  }
-
-  /** Throws when the group has no candidate. */
   #settled(group: Group): ShiftEntry {
     const entry = this.#entries.get(group)
     if (entry === undefined) throw new Error(`${group} has no candidate`)
@@ -233,7 +225,7 @@ export class Shifts implements ShiftsView {
   }
 
   /** The record must be settled. Replaces a pending order. */
-  #change(group: Group, entry: ShiftEntry, change: (record: ShiftRecord) => ShiftRecord): ShiftChange {
+  #change(group: Group, entry: ShiftEntry, change: (record: ShiftRecord) => ShiftRecord) {
     const before = entry.record
     const changed = change(before)
     Object.assign(entry, { record: changed, pending: null })
@@ -282,3 +274,7 @@ export class Shifts implements ShiftsView {
     entry.timer.set(left === null ? null : Math.min(Math.max(1, Math.ceil(left - (now() - entry.at))), maxTimerMs))
   }
 }
+
+const effectiveRecord = ({ record, pending }: ShiftEntry): ShiftRecord => pending?.change(record) ?? record
+
+const toState = (entry: ShiftEntry): ShiftState => toShiftState(effectiveRecord(entry), entry.plan, entry.epoch)

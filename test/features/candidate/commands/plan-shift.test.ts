@@ -1,6 +1,6 @@
 /** Which orders a candidate that is down speaks against, and in what words. */
 import { afterEach, describe, expect, test } from 'vitest'
-import { planShift } from '../../../../src/features/candidate/commands/plan-shift.ts'
+import { planShift } from '../../../../src/features/candidate/commands/shift.ts'
 import type { ShiftOrder } from '../../../../src/features/candidate/shift/shift-record.ts'
 import { listShiftPlans } from '../../../../src/features/candidate/shift/shift-record.ts'
 import { Shifts } from '../../../../src/features/candidate/shift/shifts.ts'
@@ -33,7 +33,7 @@ const plan = (candidate: object, orders: readonly ShiftOrder[], wishes: object) 
     },
   })
   const none = { to: null, for: null, pause: false, resume: false, abort: false, reason: null, force: false }
-  return planShift(shifts, { config, report }, { group: 'risk', ...none, ...wishes })
+  return planShift(shifts, config, report, { group: 'risk', ...none, ...wishes })
 }
 
 const rejected = { code: 'candidate-down' }

@@ -1,7 +1,6 @@
 import * as fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { KeptShift } from '../../../../src/features/candidate/shift/kept-shift.ts'
-import type { ShiftOrder, ShiftPlan } from '../../../../src/features/candidate/shift/shift-record.ts'
+import type { KeptShift, ShiftOrder, ShiftPlan } from '../../../../src/features/candidate/shift/shift-record.ts'
 import type { ShiftState } from '../../../../src/features/candidate/shift/shift-state.ts'
 import { Shifts } from '../../../../src/features/candidate/shift/shifts.ts'
 
@@ -490,7 +489,7 @@ describe('a rollback to a candidate', () => {
     shifts.takeUp('risk', 'a', left)
 
     expect(shifts.get('risk')).toMatchObject({ share: 0, isStopped: true, reason: 'it fails' })
-    expect(shifts.toKeep('risk')).toMatchObject({ isHeld: false, record: { stop: { reason: 'it fails' } } })
+    expect(shifts.toKeep('risk')).toMatchObject({ record: { stop: { cause: 'guard', reason: 'it fails' } } })
   })
 
   test('leaves the end of a stop that what is kept elsewhere has learnt of', () => {
