@@ -1,29 +1,21 @@
-import type {
-  AdminReport,
-  FindClients,
-  OverviewInputs,
-  PlacedFindings,
-  PlacedMetrics,
-  PlacedOverview,
-} from '../../core/admin/admin-part.ts'
+import type { AdminPart, FindClients, OverviewInputs } from '../../core/admin/admin-part.ts'
 import { addUp, type MetricDefinitions, seriesFor, seriesOfCounts } from '../../core/admin/metrics/metric.ts'
 import type { MetricInputs } from '../../core/admin/metrics/metric-inputs.ts'
 import { commandLine } from '../../core/lib/program.ts'
 import { asList, asMap, asNullable, asText } from '../../core/lib/text/decode.ts'
 import { derived } from '../../core/runtime/status/field.ts'
-import { allOperations, type Group, groups, type OperationId, sides } from '../../operations.ts'
+import { allOperations, groups, sides } from '../../operations.ts'
 import { findCandidateClients, findPrimaryClients, isTakenBack } from './candidate-clients.ts'
 import { candidateFindings, comparisonFindings } from './findings.ts'
 import { copiesOf } from './layers/shadow.ts'
-import type { ShadowReport } from './layers/shadow-copies.ts'
 import { zeroDifferences, zeroUncompared } from './observe/compare/comparison.ts'
 import type { ComparisonTotals } from './observe/comparison-report.ts'
 import { comparisonViews, getShadowReport } from './status/candidate-status.ts'
 import { type ComparisonView, comparisonShape } from './status/describe-comparison.ts'
 
-export const reports: readonly AdminReport[] = [{ before: 'config', path: '/shadow', respond: getShadowReport }]
+export const reports: Required<AdminPart>['reports'] = [{ before: 'config', path: '/shadow', respond: getShadowReport }]
 
-export const findings: readonly PlacedFindings[] = [
+export const findings: Required<AdminPart>['findings'] = [
   { after: 'upstreams', value: candidateFindings },
   { after: 'upstreams', value: comparisonFindings },
 ]
@@ -43,17 +35,15 @@ declare module '../../core/admin/admin-part.ts' {
   }
 }
 
-export const overview: readonly PlacedOverview[] = [
+export const overview: Required<AdminPart>['overview'] = [
   {
     after: 'unmatchedPerSecond',
     key: 'promoteCommands',
-    field: derived(asNullable(asMap(asText)), ({ status: { upstreams }, context: { formatCommand } }: OverviewInputs) =>
-      Object.fromEntries(
-        Object.entries(upstreams).flatMap(([group, { candidate }]) =>
-          candidate === null ? [] : [[group, formatCommand(commandLine('shift', group, '--promote'))]],
-        ),
-      ),
-    ),
+    field: derived(asNullable(asMap(asText)), ({ status, context }: OverviewInputs) => {
+      const withCandidate = Object.keys(status.upstreams).filter((group) => status.upstreams[group]?.candidate)
+      const commandOf = (group: string) => context.formatCommand(commandLine('shift', group, '--promote'))
+      return Object.fromEntries(withCandidate.map((group) => [group, commandOf(group)]))
+    }),
   },
   {
     after: 'refusals',
@@ -65,7 +55,7 @@ export const overview: readonly PlacedOverview[] = [
 // /shadow has all rows.
 const maxRowViews = 10
 
-const listShadows = ({ report: { upstreams } }: MetricInputs): readonly (readonly [Group, ShadowReport])[] =>
+const listShadows = ({ report: { upstreams } }: MetricInputs) =>
   groups.flatMap((group) => {
     const shadow = upstreams[group].candidate?.shadow
     return shadow ? [[group, shadow] as const] : []
@@ -78,80 +68,66 @@ type Counted = Pick<ComparisonTotals, 'compared' | 'equal' | 'byKind' | 'uncompa
 
 const nothingCompared: Counted = { compared: 0, equal: 0, byKind: zeroDifferences, uncompared: zeroUncompared }
 
-const listCompared = ({ config, report }: MetricInputs): readonly (readonly [OperationId, Counted])[] =>
-  allOperations.flatMap((operation): readonly (readonly [OperationId, Counted])[] => {
+const listCompared = ({ config, report }: MetricInputs) =>
+  allOperations.flatMap((operation) => {
     const { id, group } = operation
     const comparison = report.upstreams[group].candidate?.comparison
     const shadow = config.upstreams[group].candidate?.shadow
     if (!comparison || !shadow || copiesOf(operation, shadow) === null) return []
-    return [[id, comparison.totals.find((totals) => totals.operation === id) ?? nothingCompared]]
+    const counted: Counted = comparison.totals.find((totals) => totals.operation === id) ?? nothingCompared
+    return [[id, counted] as const]
   })
 
 const countsOfCompared = seriesOfCounts('operation', listCompared)
 
-type OfOperation = readonly [string, MetricInputs['requestMetrics']['operations']['none']]
-
-const sided = ({ config, requestMetrics }: MetricInputs): readonly OfOperation[] =>
-  allOperations.flatMap(({ id, group }): readonly OfOperation[] =>
-    config.upstreams[group].candidate === null ? [] : [[id, requestMetrics.operations[id]]],
-  )
+const sided = ({ config: { upstreams }, requestMetrics: { operations } }: MetricInputs) =>
+  allOperations.flatMap(({ id, group }) => (upstreams[group].candidate ? [[id, operations[id]] as const] : []))
 
 const bySide = seriesFor(['operation', 'side', 'status_class'], (inputs) =>
   sided(inputs).flatMap(([operation, counted]) =>
     sides.flatMap((side) => {
       const expected = [2, 3, 4, 5].map((statusClass) => ({ side, statusClass, count: 0 }))
-      const seen = counted.sides.filter((each) => each.side === side)
-      return addUp(
-        [...expected, ...seen].map(({ statusClass, count }) => [operation, side, `${statusClass}xx`, count] as const),
-      )
+      const all = [...expected, ...counted.sides.filter((each) => each.side === side)]
+      return addUp(all.map(({ statusClass, count }) => [operation, side, `${statusClass}xx`, count] as const))
     }),
   ),
 )
 
 const shifted = seriesFor(['group'], ({ overrides }) => overrides.shifts?.all ?? [])
 
+const help = {
+  repeats: 'Requests that were sent to the primary once more, so that its noise is learnt.',
+  answers: 'Answers of a candidate to copies, by the class of their status; failed: there was no whole answer.',
+  dropped: 'Requests that were to be copied and were not, by what was in the way.',
+  compared: 'Answers of a candidate that were compared with those of the primary, by what came of it.',
+  differences: 'Answers of a candidate that differ, by how; one that differs in several ways counts for each.',
+  uncompared: 'Answers of a candidate that were not compared, by why.',
+  sides: 'Requests while a candidate is in use, by the side that their client is on, and by the class of their status.',
+  fallbacks: 'Requests of clients on the candidate that the primary served.',
+  share: 'Part of the clients that are on the candidate just now, from 0 to 1, those that the file names aside.',
+  takenBack:
+    'Whether the guard has taken the candidate back (1), and no operator and no edit has said otherwise since.',
+}
+
+const ofResults = countsOfCompared('result', ({ compared, equal }) => ({ equal, different: compared - equal }))
+
 /** No series without copies, without a comparison, or without a candidate. */
 const candidateMetrics: MetricDefinitions = {
   shadow_copies_total: perGroup.counter('Copies of requests that were sent to a candidate.', 'sent'),
-  shadow_repeats_total: perGroup.counter(
-    'Requests that were sent to the primary once more, so that its noise is learnt.',
-    'repeated',
-  ),
+  shadow_repeats_total: perGroup.counter(help.repeats, 'repeated'),
   shadow_copies_in_flight: perGroup.gauge('Copies that are under way.', 'underWay'),
-  shadow_answers_total: countsOf('outcome', ({ outcomes }) => outcomes).counter(
-    'Answers of a candidate to copies, by the class of their status; failed: there was no whole answer.',
-  ),
-  shadow_dropped_total: countsOf('reason', ({ dropped }) => dropped).counter(
-    'Requests that were to be copied and were not, by what was in the way.',
-  ),
-  shadow_compared_total: countsOfCompared('result', ({ compared, equal }) => ({
-    equal,
-    different: compared - equal,
-  })).counter('Answers of a candidate that were compared with those of the primary, by what came of it.'),
-  shadow_differences_total: countsOfCompared('kind', ({ byKind }) => byKind).counter(
-    'Answers of a candidate that differ, by how; one that differs in several ways counts for each.',
-  ),
-  shadow_uncompared_total: countsOfCompared('reason', ({ uncompared }) => uncompared).counter(
-    'Answers of a candidate that were not compared, by why.',
-  ),
-  side_requests_total: bySide.counter(
-    'Requests while a candidate is in use, by the side that their client is on, and by the class of their status.',
-  ),
-  candidate_fallbacks_total: seriesFor(['operation'], sided).counter(
-    'Requests of clients on the candidate that the primary served.',
-    'fallbacks',
-  ),
-  candidate_share: shifted.gauge(
-    'Part of the clients that are on the candidate just now, from 0 to 1, those that the file names aside.',
-    'share',
-  ),
-  candidate_taken_back: shifted.gauge(
-    'Whether the guard has taken the candidate back (1), and no operator and no edit has said otherwise since.',
-    isTakenBack,
-  ),
+  shadow_answers_total: countsOf('outcome', ({ outcomes }) => outcomes).counter(help.answers),
+  shadow_dropped_total: countsOf('reason', ({ dropped }) => dropped).counter(help.dropped),
+  shadow_compared_total: ofResults.counter(help.compared),
+  shadow_differences_total: countsOfCompared('kind', ({ byKind }) => byKind).counter(help.differences),
+  shadow_uncompared_total: countsOfCompared('reason', ({ uncompared }) => uncompared).counter(help.uncompared),
+  side_requests_total: bySide.counter(help.sides),
+  candidate_fallbacks_total: seriesFor(['operation'], sided).counter(help.fallbacks, 'fallbacks'),
+  candidate_share: shifted.gauge(help.share, 'share'),
+  candidate_taken_back: shifted.gauge(help.takenBack, isTakenBack),
 }
 
-export const metrics: readonly PlacedMetrics[] = [{ after: 'upstreams', value: candidateMetrics }]
+export const metrics: Required<AdminPart>['metrics'] = [{ after: 'upstreams', value: candidateMetrics }]
 
 export const loadOpenApi = () => import('./openapi.ts')
 

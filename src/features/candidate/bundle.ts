@@ -1,27 +1,13 @@
 import type { BundlePart } from '../../core/cli/built-in-command.ts'
 import { asList, getMember } from '../../core/lib/text/decode.ts'
-import type { DifferenceKind } from './observe/compare/comparison.ts'
 import { type ComparisonView, comparisonShape, describeComparison } from './status/describe-comparison.ts'
 
 export const bundledReports: Required<BundlePart>['bundledReports'] = [
   { name: 'shadow.json', path: '/shadow', about: 'how candidates answer, without values' },
 ]
 
-// Values of these kinds are a status, a type or a failure; of the others, a client's data. Unknown kinds of a later
-// version count as data.
-const isSafeKind: Readonly<Record<DifferenceKind, boolean>> = {
-  failure: true,
-  status: true,
-  'content-type': true,
-  field: false,
-  missing: true,
-  added: true,
-  type: true,
-  value: false,
-  length: false,
-  bytes: false,
-  unreadable: true,
-}
+// Values of these kinds are a status, a type or a failure; of others, also of a later version, a client's data.
+const safeKinds = ['failure', 'status', 'content-type', 'missing', 'added', 'type', 'unreadable']
 
 /**
  * Removes the values of `compare.examples` from a response of /shadow or /overview: they are clients' data. A
@@ -36,7 +22,7 @@ const withoutValues = (comparisons: unknown): readonly ComparisonView[] => {
   try {
     return asList(comparisonShape)(comparisons, 'comparisons').map((comparison) => {
       const rows = comparison.rows.map((row) =>
-        isSafeKind[row.kind] === true
+        safeKinds.includes(row.kind)
           ? row
           : { ...row, pairs: row.pairs.map((pair) => ({ ...pair, primary: null, candidate: null })) },
       )

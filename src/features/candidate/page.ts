@@ -2,7 +2,6 @@ import type { Overview, PlacedSection } from '../../core/admin/admin-part.ts'
 import { sinceStart } from '../../core/admin/commands/phrases.ts'
 import { type Html, html } from '../../core/admin/html.ts'
 import {
-  type BadgeTone,
   badge,
   commandHtml,
   commandLinks,
@@ -10,12 +9,13 @@ import {
   formatMilliseconds,
   htmlSection,
   htmlTable,
+  type TableColumn,
   timeHtml,
 } from '../../core/admin/page-components.ts'
 import { formatPercent } from '../../core/lib/text/units.ts'
 import { sum } from '../../core/log/sum-reports.ts'
 import type { UpstreamStatus } from '../../core/runtime/status/upstreams.ts'
-import { type Group, groups, type Side } from '../../operations.ts'
+import { groups, type Side } from '../../operations.ts'
 import { describeShift, isCandidateUp, isWholeShift, type ShiftStatus } from './shift/shift-state.ts'
 import {
   type ComparisonView,
@@ -28,55 +28,42 @@ import {
   listValues,
 } from './status/describe-comparison.ts'
 
-interface CandidateRow {
-  readonly group: Group
-  readonly shift: ShiftStatus
-  readonly isUp: boolean
-}
-
 const candidateSection = ({ at, promoteCommands, status: { upstreams } }: Overview): Html => {
-  const rows = groups.flatMap((group): readonly CandidateRow[] => {
+  const rows = groups.flatMap((group) => {
     const { shift, endpoints } = upstreams[group]?.candidate ?? { shift: null, endpoints: [] }
-    return shift === null ? [] : [{ group, shift, isUp: isCandidateUp(endpoints) }]
+    return shift === null ? [] : [{ group, shift, endpoints }]
   })
-  const promotionOf = ({ group, shift, isUp }: CandidateRow): Html | string => {
+  const promotionOf = ({ group, shift, endpoints }: (typeof rows)[number]): Html | string => {
     if (!isWholeShift(shift)) return ''
-    if (!isUp) return '; no endpoint of it is up'
+    if (!isCandidateUp(endpoints)) return '; no endpoint of it is up'
     const command = promoteCommands?.[group] ?? `lender-gateway shift ${group} --promote`
     return html`; ${commandHtml(command)} prints the file with it as the upstream`
   }
   const clock = (time: string): string => (time.slice(0, 10) === at.slice(0, 10) ? time.slice(11, 19) : time)
-  return rows.length === 0
-    ? htmlSection('candidates', 'Shift', 'No group has a candidate.')
-    : htmlSection(
-        'candidates',
-        'Shift to candidates',
-        htmlTable<CandidateRow>({
-          id: 'candidates-table',
-          caption: 'How much of each group goes to its candidate',
-          idOf: ({ group }) => `candidate-${group}`,
-          isBad: ({ shift }) => shift.stopped && shift.cause === 'guard',
-          bodies: [{ rows }],
-          columns: [
-            { title: 'Group', cell: ({ group }) => html`<b>${group}</b>` },
-            { title: 'Share', cell: ({ shift }) => shareBadge(shift) },
-            {
-              title: 'Gets',
-              kind: 'wide',
-              cell: (row) => html`${describeShift(row.shift, { since: clock, until: clock })}${promotionOf(row)}`,
-            },
-            { title: 'Do', kind: 'act', cell: (row) => commandLinks('candidate', row) },
-          ],
-        }),
-      )
+  if (rows.length === 0) return htmlSection('candidates', 'Shift', 'No group has a candidate.')
+  const table = htmlTable<(typeof rows)[number]>({
+    id: 'candidates-table',
+    caption: 'How much of each group goes to its candidate',
+    idOf: ({ group }) => `candidate-${group}`,
+    isBad: ({ shift }) => shift.stopped && shift.cause === 'guard',
+    bodies: [{ rows }],
+    columns: [
+      { title: 'Group', cell: ({ group }) => html`<b>${group}</b>` },
+      { title: 'Share', cell: ({ shift }) => shareBadge(shift) },
+      {
+        title: 'Gets',
+        kind: 'wide',
+        cell: (row) => html`${describeShift(row.shift, { since: clock, until: clock })}${promotionOf(row)}`,
+      },
+      { title: 'Do', kind: 'act', cell: (row) => commandLinks('candidate', row) },
+    ],
+  })
+  return htmlSection('candidates', 'Shift to candidates', table)
 }
 
-const stopWords: Readonly<Partial<Record<ShiftStatus['cause'], string>>> = { guard: 'taken back', redis: 'held' }
-
 const shareBadge = ({ share, stopped, cause }: ShiftStatus): Html => {
-  if (stopped) return badge(cause === 'guard' ? 'bad' : 'warning', stopWords[cause] ?? 'aborted')
-  const tone: BadgeTone = share === 0 ? 'off' : 'notice'
-  return badge(tone, formatPercent(share))
+  if (!stopped) return badge(share === 0 ? 'off' : 'notice', formatPercent(share))
+  return cause === 'guard' ? badge('bad', 'taken back') : badge('warning', cause === 'redis' ? 'held' : 'aborted')
 }
 
 const comparisonSection = ({ at, comparisons, status: { upstreams } }: Overview): Html =>
@@ -101,31 +88,24 @@ const verdictBadge = ({ compared, equal, recent }: ComparisonView): Html => {
   return recent.equal === recent.compared ? badge('notice', 'differed before') : badge('warning', 'differs')
 }
 
-interface ComparedRow {
-  readonly operation: ComparisonView['operations'][number]
-}
-
 const operationsTable = (comparisons: readonly ComparisonView[]): Html =>
-  htmlTable<ComparedRow>({
+  htmlTable<ComparisonView['operations'][number]>({
     id: 'comparison-table',
     caption: 'Answers to the same requests, and the time to their heads: primary → candidate',
-    idOf: ({ operation }) => `compared-${operation.operation}`,
-    bodies: [{ rows: comparisons.flatMap(({ operations }) => operations.map((operation) => ({ operation }))) }],
+    idOf: ({ operation }) => `compared-${operation}`,
+    bodies: [{ rows: comparisons.flatMap(({ operations }) => operations) }],
     columns: [
-      { title: 'Operation', cell: ({ operation }) => html`<b>${operation.operation}</b>` },
-      { title: 'Compared', kind: 'number', cell: ({ operation }) => formatCount(operation.compared) },
-      { title: 'Differ', kind: 'number', cell: ({ operation }) => formatCount(operation.compared - operation.equal) },
-      { title: 'Not compared', kind: 'number', cell: ({ operation }) => formatCount(countUncompared(operation)) },
-      ...(['p50', 'p95', 'p99'] as const).map((name) => ({
-        title: name,
-        kind: 'number' as const,
-        cell: ({ operation: { latency } }: ComparedRow) =>
-          `${formatMilliseconds(latency.primary[name])} → ${formatMilliseconds(latency.candidate[name])}`,
-      })),
+      { title: 'Operation', cell: ({ operation }) => html`<b>${operation}</b>` },
+      { title: 'Compared', kind: 'number', cell: ({ compared }) => formatCount(compared) },
+      { title: 'Differ', kind: 'number', cell: ({ compared, equal }) => formatCount(compared - equal) },
+      { title: 'Not compared', kind: 'number', cell: ({ uncompared }) => formatCount(sum(Object.values(uncompared))) },
+      ...(['p50', 'p95', 'p99'] as const).map((title): TableColumn<ComparisonView['operations'][number]> => {
+        const cell = ({ latency: { primary, candidate } }: ComparisonView['operations'][number]) =>
+          `${formatMilliseconds(primary[title])} → ${formatMilliseconds(candidate[title])}`
+        return { title, kind: 'number', cell }
+      }),
     ],
   })
-
-const countUncompared = ({ uncompared }: ComparedRow['operation']): number => sum(Object.values(uncompared))
 
 const differencesTable = (at: string, comparisons: readonly ComparisonView[]): Html =>
   htmlTable<DifferenceView>({

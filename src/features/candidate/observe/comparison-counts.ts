@@ -5,11 +5,13 @@ import { Histogram } from '../../../core/log/metrics/histogram.ts'
 import { RollingCounter } from '../../../core/log/rolling-counter.ts'
 import { allOperations, byOperation, type OperationId } from '../../../operations.ts'
 import { CountedRows, recentRowMs, worstRowFirst } from '../../contract/counted-rows.ts'
-import { type CompareAnswers, createComparison } from './compare/compare-answers.ts'
-import type { OnShadowPair, ShadowAnswer } from './compare/comparison.ts'
+import type { CandidateShadowConfig } from '../config/candidate.ts'
+import { createComparison } from './compare/compare-answers.ts'
 import {
-  type ComparisonRules,
+  type CompareConfig,
   type Difference,
+  type OnShadowPair,
+  type ShadowAnswer,
   type UncomparedReason,
   zeroDifferences,
   zeroUncompared,
@@ -26,32 +28,23 @@ import {
   maxValuePairs,
   Noise,
   placeKey,
-  type ValuePairCount,
 } from './comparison-report.ts'
 
-export interface ComparisonOptions extends ComparisonRules {
-  /** A larger decoded body is not compared. */
-  readonly maxBody: number
-  /** Learns differences between the primary's own responses first, and ignores them. */
-  readonly noise: boolean
-  readonly examples: boolean
-}
+/** A larger decoded body than `maxBody` is not compared. */
+export type ComparisonOptions = Omit<CompareConfig, 'minEqual'> & Pick<CandidateShadowConfig, 'maxBody'>
 
 /**
  * One process's differences between a candidate and its primary. Keeps names, pointers, request ids and statuses;
  * values only with `examples`.
  */
 export class ComparisonCounts {
-  /** The digest of the compared sides and the rules. */
   readonly digest: string
   readonly #since = epochMs()
-  readonly #compare: CompareAnswers
+  readonly #compare: ReturnType<typeof createComparison>
   readonly #options: ComparisonOptions
   readonly #key: string
   readonly #operations = byOperation(({ id }) => new OperationComparison(id))
-  readonly #rows = new CountedRows<DifferencePlace & { readonly values: ValuePairs }, DifferenceExample>(
-    maxDifferenceRows,
-  )
+  readonly #rows = new CountedRows<DifferencePlace & { values: ValuePairs }, DifferenceExample>(maxDifferenceRows)
   /** Responses with more differences than are listed. */
   #cut = 0
 
@@ -90,14 +83,12 @@ export class ComparisonCounts {
 
   get report(): ComparisonReport {
     const counts = Object.values(this.#operations)
+    const rows = this.#rows.list(epochMs()).toSorted(worstRowFirst)
     return {
       digest: this.digest,
       since: this.#since,
       totals: counts.filter(({ isUsed }) => isUsed).map(({ totals }) => totals),
-      rows: this.#rows
-        .list(epochMs())
-        .map(({ values, ...row }) => ({ ...row, ...values.report }))
-        .toSorted(worstRowFirst),
+      rows: rows.map(({ values, ...row }) => ({ ...row, ...values.report })),
       others: this.#rows.others + this.#cut,
       noise: counts.flatMap(({ noise }) => noise.rows),
     }
@@ -115,16 +106,14 @@ export class ComparisonCounts {
       const { kind } = difference
       const pointer = copyText(difference.pointer)
       const place = { operation, kind, pointer }
-      const create = () => ({ ...place, values: new ValuePairs({ key: this.#key, examples: this.#options.examples }) })
+      const create = () => ({ ...place, values: new ValuePairs(this.#key, this.#options.examples) })
       this.#rows.count(placeKey(place), create, at, { requestId })?.values.count(difference, requestId)
     }
   }
 }
 
 // A POST is never sent twice.
-const repeatable: ReadonlySet<OperationId> = new Set(
-  allOperations.filter(({ method }) => method === 'GET').map(({ id }) => id),
-)
+const repeatable = new Set(allOperations.filter(({ method }) => method === 'GET').map(({ id }) => id))
 
 class OperationComparison {
   readonly noise: Noise
@@ -148,18 +137,12 @@ class OperationComparison {
   get totals(): ComparisonTotals {
     const { primary, candidate } = this.#latency
     const at = epochMs()
+    const recent = (name: 'compared' | 'equal'): number => this.#recent[name].countWithin(at, recentRowMs)
     return {
-      operation: this.#operation,
-      compared: this.#compared,
-      equal: this.#equal,
-      recent: {
-        compared: this.#recent.compared.countWithin(at, recentRowMs),
-        equal: this.#recent.equal.countWithin(at, recentRowMs),
-      },
-      byKind: { ...this.#byKind },
-      uncompared: { ...this.#uncompared },
-      noisePairs: this.noise.pairs,
-      noisePairsMissing: this.noise.pairsMissing,
+      ...{ operation: this.#operation, compared: this.#compared, equal: this.#equal },
+      recent: { compared: recent('compared'), equal: recent('equal') },
+      ...{ byKind: { ...this.#byKind }, uncompared: { ...this.#uncompared } },
+      ...{ noisePairs: this.noise.pairs, noisePairsMissing: this.noise.pairsMissing },
       latency: { primary: primary.report, candidate: candidate.report },
     }
   }
@@ -187,42 +170,36 @@ class OperationComparison {
   }
 }
 
-interface ValuePairOptions {
-  /** One HMAC key for all workers, new at each start. */
-  readonly key: string
-  readonly examples: boolean
-}
-
 const maxTextLength = 100
 
 /** Keeps values only with `examples`. */
 class ValuePairs {
-  readonly #options: ValuePairOptions
-  readonly #pairs = new Map<string, { -readonly [Name in keyof ValuePairCount]: ValuePairCount[Name] }>()
+  readonly #key: string
+  readonly #examples: boolean
+  readonly #pairs = new Map<string, DifferenceRow['pairs'][number] & { count: number; requestId: string | null }>()
   #others = 0
 
-  constructor(options: ValuePairOptions) {
-    this.#options = options
+  /** `key`: for HMACs; one for all workers, new at each start. */
+  constructor(key: string, examples: boolean) {
+    this.#key = key
+    this.#examples = examples
   }
 
   count({ primary, candidate, isSafe }: Difference, requestId: string | null): void {
-    const digest = digestPair(this.#options.key, primary, candidate)
+    const digest = digestPair(this.#key, primary, candidate)
     const known = this.#pairs.get(digest)
     if (known !== undefined) {
       known.count++
       known.requestId = requestId
     } else if (this.#pairs.size < maxValuePairs) {
-      const isTold = isSafe || this.#options.examples
-      const values = isTold ? { primary: cut(primary), candidate: cut(candidate) } : null
-      this.#pairs.set(digest, { digest, count: 1, requestId, values })
+      const told = (text: string): string | null => (isSafe || this.#examples ? cut(text) : null)
+      this.#pairs.set(digest, { digest, count: 1, requestId, primary: told(primary), candidate: told(candidate) })
     } else this.#others++
   }
 
   get report(): Pick<DifferenceRow, 'pairs' | 'otherPairs'> {
-    return keepFrequentPairs(
-      [...this.#pairs.values()].map((pair) => ({ ...pair })),
-      this.#others,
-    )
+    const pairs = [...this.#pairs.values()].map((pair) => ({ ...pair }))
+    return keepFrequentPairs({ pairs, otherPairs: this.#others })
   }
 }
 

@@ -2,67 +2,31 @@ import { copyText } from '../../../core/lib/buffers.ts'
 import type { HistogramReport } from '../../../core/log/metrics/histogram.ts'
 import { mergeBy, type NonEmpty, sum, sumReports } from '../../../core/log/sum-reports.ts'
 import type { TotalReport } from '../../../core/runtime/status/status-part.ts'
-import { byGroup, groups, type OperationId } from '../../../operations.ts'
+import { byGroup, groups, type OperationId, type Side } from '../../../operations.ts'
 import { keepWorstRows, mergeRowCounts, type RowCounts } from '../../contract/counted-rows.ts'
-import { type Difference, type DifferenceKind, differenceKey, type UncomparedReason } from './compare/comparison.ts'
+import type { ComparisonView, DifferenceView } from '../status/describe-comparison.ts'
+import { type Difference, type DifferenceKind, differenceKey } from './compare/comparison.ts'
 
-/** A request to look up in the logs of both upstreams. */
-export interface DifferenceExample {
-  /** Null: no field carries the request id. */
-  readonly requestId: string | null
-}
+export type NoiseRow = Omit<ComparisonView['noise'][number], 'of'>
 
-export interface ValuePairCount {
-  /** Keyed anew at each start: only shows equal pairs. */
-  readonly digest: string
-  readonly count: number
-  /** The latest request. Null: no field carries its id. */
-  readonly requestId: string | null
-  /** Null: needs `compare.examples`. */
-  readonly values: { readonly primary: string; readonly candidate: string } | null
-}
+export type DifferencePlace = Omit<NoiseRow, 'count'>
 
-export interface DifferencePlace {
-  readonly operation: OperationId
-  readonly kind: DifferenceKind
-  /** As in {@link Difference}. */
-  readonly pointer: string
-}
+/** The request to look up in the logs of both upstreams. */
+export type DifferenceExample = Pick<DifferenceView, 'requestId'>
 
-export interface DifferenceRow extends DifferencePlace, RowCounts<DifferenceExample> {
-  /** The most frequent first. */
-  readonly pairs: readonly ValuePairCount[]
-  /** Responses with unlisted pairs. */
-  readonly otherPairs: number
-}
+type ValuePairs = Pick<DifferenceView, 'pairs' | 'otherPairs'>
 
-/** Where two responses of the primary to one request differed. */
-export interface NoiseRow extends DifferencePlace {
-  /** Pairs of the primary's responses. */
-  readonly count: number
-}
+/** The pairs' digests are keyed anew at each start: they only show equal pairs. */
+export type DifferenceRow = DifferencePlace & RowCounts<DifferenceExample> & ValuePairs
 
-export interface ComparisonTotals {
-  readonly operation: OperationId
-  readonly compared: number
-  readonly equal: number
-  /** In the last five minutes. */
-  readonly recent: { readonly compared: number; readonly equal: number }
-  /** By kind; one response may count for several. */
-  readonly byKind: Readonly<Record<DifferenceKind, number>>
-  readonly uncompared: Readonly<Record<UncomparedReason, number>>
-  /** Noise was learned from these pairs of the primary's responses. */
-  readonly noisePairs: number
-  /** Before the first comparison; each process learns separately. */
-  readonly noisePairsMissing: number
-  /** Until the head, where both sides responded. */
-  readonly latency: { readonly primary: HistogramReport; readonly candidate: HistogramReport }
+/** With the histograms of the time until the head, where both sides responded. */
+export interface ComparisonTotals extends Omit<ComparisonView['operations'][number], 'latency'> {
+  readonly latency: Readonly<Record<Side, HistogramReport>>
 }
 
 export interface ComparisonReport {
   /** The digest of the compared sides and the rules. Another digest starts new counts. */
   readonly digest: string
-  /** Milliseconds since the epoch. */
   readonly since: number
   /** The operations with at least one pair. */
   readonly totals: readonly ComparisonTotals[]
@@ -76,7 +40,6 @@ export interface ComparisonReport {
 /** Beyond 200 rows, differences are only counted. */
 export const maxDifferenceRows = 200
 
-/** For each place. */
 export const maxValuePairs = 8
 
 /** Rarer differences of the primary itself are shown beside the row, not ignored. */
@@ -91,29 +54,20 @@ export const placeKey = (place: DifferencePlace): string => `${place.operation} 
 /** Reports with another digest are left out. */
 export const mergeComparisonReports = (digest: string, each: readonly ComparisonReport[]): ComparisonReport => {
   const same = each.filter((one) => one.digest === digest)
-  const rows = mergeBy(
-    same.flatMap((one) => one.rows),
-    placeKey,
-    mergeRows,
-  )
+  const totals = same.flatMap((one) => one.totals)
+  const rows = same.flatMap((one) => one.rows)
+  const noise = same.flatMap((one) => one.noise)
+  const others = same.map((one) => one.others)
   return {
     digest,
     since: Math.min(...same.map(({ since }) => since)),
     totals: mergeBy(
-      same.flatMap(({ totals }) => totals),
+      totals,
       ({ operation }) => operation,
       (all) => sumReports(all[0], all),
     ),
-    ...keepWorstRows(
-      rows,
-      maxDifferenceRows,
-      same.map(({ others }) => others),
-    ),
-    noise: mergeBy(
-      same.flatMap(({ noise }) => noise),
-      placeKey,
-      (all) => ({ ...all[0], count: sum(all.map(({ count }) => count)) }),
-    ),
+    ...keepWorstRows(mergeBy(rows, placeKey, mergeRows), maxDifferenceRows, others),
+    noise: mergeBy(noise, placeKey, sumCounts),
   }
 }
 
@@ -124,29 +78,24 @@ export const withoutRecentDifferences = (report: ComparisonReport): ComparisonRe
   rows: report.rows.map((row) => ({ ...row, recent: 0 })),
 })
 
-export const keepFrequentPairs = (
-  pairs: readonly ValuePairCount[],
-  otherPairs: number,
-): Pick<DifferenceRow, 'pairs' | 'otherPairs'> => {
+export const keepFrequentPairs = ({ pairs, otherPairs }: ValuePairs): ValuePairs => {
   const sorted = pairs.toSorted((a, b) => b.count - a.count)
-  return {
-    pairs: sorted.slice(0, maxValuePairs),
-    otherPairs: otherPairs + sum(sorted.slice(maxValuePairs).map(({ count }) => count)),
-  }
+  const rare = sorted.splice(maxValuePairs)
+  return { pairs: sorted, otherPairs: otherPairs + sum(rare.map(({ count }) => count)) }
 }
 
-const mergeRows = (same: NonEmpty<DifferenceRow>): DifferenceRow => ({
-  ...mergeRowCounts(same),
-  ...keepFrequentPairs(
-    mergeBy(
-      // The latest row first, whose request is kept.
-      same.toSorted((a, b) => b.lastAt - a.lastAt).flatMap(({ pairs }) => pairs),
-      ({ digest }) => digest,
-      (all) => ({ ...all[0], count: sum(all.map(({ count }) => count)) }),
-    ),
-    sum(same.map(({ otherPairs }) => otherPairs)),
-  ),
+const sumCounts = <T extends { readonly count: number }>(all: NonEmpty<T>): T => ({
+  ...all[0],
+  count: sum(all.map(({ count }) => count)),
 })
+
+const mergeRows = (same: NonEmpty<DifferenceRow>): DifferenceRow => {
+  // The latest row first, whose request is kept.
+  const pairs = same.toSorted((a, b) => b.lastAt - a.lastAt).flatMap((row) => row.pairs)
+  const otherPairs = sum(same.map((row) => row.otherPairs))
+  const merged = mergeBy(pairs, ({ digest }) => digest, sumCounts)
+  return { ...mergeRowCounts(same), ...keepFrequentPairs({ pairs: merged, otherPairs }) }
+}
 
 const comparisonTables: TotalReport<ComparisonReport> = {
   name: 'comparison',
@@ -185,22 +134,18 @@ const neverNoise: ReadonlySet<DifferenceKind> = new Set(['failure', 'status', 'c
 
 /** Between two responses of the primary to one request: times, ids, unordered lists. */
 export class Noise {
+  pairs = 0
   readonly #operation: OperationId
-  readonly #places = new Map<string, { readonly place: Omit<NoiseRow, 'count'>; count: number }>()
-  #pairs = 0
+  readonly #places = new Map<string, DifferencePlace & { count: number }>()
   #repeats = 0
 
   constructor(operation: OperationId) {
     this.#operation = operation
   }
 
-  get pairs(): number {
-    return this.#pairs
-  }
-
   /** Before the first comparison. */
   get pairsMissing(): number {
-    return Math.max(0, firstNoisePairs - this.#pairs)
+    return Math.max(0, firstNoisePairs - this.pairs)
   }
 
   get isLearnt(): boolean {
@@ -208,7 +153,7 @@ export class Noise {
   }
 
   get rows(): readonly NoiseRow[] {
-    return [...this.#places.values()].map(({ place, count }) => ({ ...place, count }))
+    return [...this.#places.values()].map((row) => ({ ...row }))
   }
 
   wantsRepeat(): boolean {
@@ -222,18 +167,18 @@ export class Noise {
 
   learn(differences: readonly Difference[]): void {
     if (differences.some(({ kind }) => neverNoise.has(kind))) return
-    this.#pairs++
+    this.pairs++
     for (const { kind, pointer } of differences) {
       const key = differenceKey({ kind, pointer })
       const known = this.#places.get(key)
       if (known !== undefined) known.count++
       else if (this.#places.size < maxNoisePlaces)
-        this.#places.set(key, { place: { operation: this.#operation, kind, pointer: copyText(pointer) }, count: 1 })
+        this.#places.set(key, { operation: this.#operation, kind, pointer: copyText(pointer), count: 1 })
     }
   }
 
   readonly has = (key: string): boolean => {
     const place = this.#places.get(key)
-    return place !== undefined && isNoise(place.count, this.#pairs)
+    return place !== undefined && isNoise(place.count, this.pairs)
   }
 }

@@ -1,11 +1,10 @@
 import type { AdminContext } from '../../../core/admin/admin-context.ts'
 import { epochMs } from '../../../core/lib/clock.ts'
-import { asList, asNullable, asObject, asText, type Decoded } from '../../../core/lib/text/decode.ts'
+import { asList, asNullable, asObject, asText } from '../../../core/lib/text/decode.ts'
 import { formatTime } from '../../../core/lib/text/format-time.ts'
 import { roundToTenths } from '../../../core/lib/text/units.ts'
 import { type HistogramReport, quantile } from '../../../core/log/metrics/histogram.ts'
 import { sum } from '../../../core/log/sum-reports.ts'
-import type { Reported, Shown } from '../../../core/runtime/status/field.ts'
 import * as field from '../../../core/runtime/status/field.ts'
 import type { StatusReport } from '../../../core/runtime/status/report.ts'
 import { collectSide, sideMembers } from '../../../core/runtime/status/side.ts'
@@ -13,7 +12,6 @@ import type { GroupSection } from '../../../core/runtime/status/status-part.ts'
 import { type Group, groups } from '../../../operations.ts'
 import {
   type ComparisonReport,
-  type DifferencePlace,
   type DifferenceRow,
   isNoise,
   mergeComparisonReports,
@@ -29,20 +27,16 @@ import {
   shadowField,
 } from './describe-comparison.ts'
 
-const comparedShape = asObject({
-  ...comparedMembers,
-  /** Null: from a gateway of an earlier version. */
-  since: asNullable(asText),
-})
+/** `since` null: from a gateway of an earlier version. */
+const comparedShape = asObject({ ...comparedMembers, since: asNullable(asText) })
 
-export const sumComparison = (totals: ComparisonReport['totals']) => ({
-  compared: sum(totals.map(({ compared }) => compared)),
-  equal: sum(totals.map(({ equal }) => equal)),
-  recent: {
-    compared: sum(totals.map(({ recent }) => recent.compared)),
-    equal: sum(totals.map(({ recent }) => recent.equal)),
-  },
-})
+export const sumComparison = (totals: ComparisonReport['totals']) => {
+  const add = (all: readonly Readonly<Record<'compared' | 'equal', number>>[]) => ({
+    compared: sum(all.map(({ compared }) => compared)),
+    equal: sum(all.map(({ equal }) => equal)),
+  })
+  return { ...add(totals), recent: add(totals.map(({ recent }) => recent)) }
+}
 
 const candidateField = field.record({
   ...sideMembers,
@@ -66,14 +60,14 @@ const candidateField = field.record({
 
 const knownCandidate = field.nullable(candidateField)
 
-export type CandidateReport = Reported<typeof candidateField>
+export type CandidateReport = field.Reported<typeof candidateField>
 
 declare module '../../../core/runtime/status/upstreams.ts' {
   interface UpstreamReport {
     readonly candidate: CandidateReport | null
   }
   interface UpstreamStatus {
-    readonly candidate: Shown<typeof knownCandidate>
+    readonly candidate: field.Shown<typeof knownCandidate>
   }
 }
 
@@ -103,14 +97,9 @@ export const ofGroup: readonly GroupSection[] = [
 export { totals } from '../observe/comparison-report.ts'
 
 /** Times are RFC 3339. */
-export const shadowReportShape = asObject({
-  at: asText,
-  comparisons: asList(comparisonShape),
-})
+export const shadowReportShape = asObject({ at: asText, comparisons: asList(comparisonShape) })
 
-export type ShadowReportView = Decoded<typeof shadowReportShape>
-
-export const getShadowReport = async ({ report }: AdminContext): Promise<ShadowReportView> => ({
+export const getShadowReport = async ({ report }: AdminContext) => ({
   at: formatTime(epochMs()),
   comparisons: comparisonViews(await report()),
 })
@@ -119,30 +108,29 @@ export const comparisonViews = (
   { upstreams }: StatusReport,
   maxRows = Number.POSITIVE_INFINITY,
 ): readonly ComparisonView[] =>
-  groups.flatMap((group): readonly ComparisonView[] => {
+  groups.flatMap((group) => {
     const { comparison, shadow } = upstreams[group].candidate ?? { comparison: null, shadow: null }
     return comparison === null || shadow === null ? [] : [toView(group, comparison, shadow, maxRows)]
   })
 
 const toView = (
   group: Group,
-  report: ComparisonReport,
+  { totals, rows, others, since, noise }: ComparisonReport,
   shadow: ComparisonView['shadow'],
   maxRows: number,
 ): ComparisonView => {
-  const { totals, others, since } = report
   const noisePairs = new Map(totals.map((each) => [each.operation, each.noisePairs]))
-  const noise = new Map(report.noise.map((row) => [placeKey(row), row.count]))
+  const noiseCounts = new Map(noise.map((row) => [placeKey(row), row.count]))
   const view = {
     ...sumComparison(totals),
-    operations: totals.map(({ latency, ...counts }) => ({
+    operations: totals.map(({ latency: { primary, candidate }, ...counts }) => ({
       ...counts,
-      latency: { primary: toLatency(latency.primary), candidate: toLatency(latency.candidate) },
+      latency: { primary: toLatency(primary), candidate: toLatency(candidate) },
     })),
-    rows: report.rows.map((row) => toRow(row, noise.get(placeKey(row)) ?? 0)),
-    ways: report.rows.length,
+    rows: rows.map((row) => toRow(row, noiseCounts.get(placeKey(row)) ?? 0)),
+    ways: rows.length,
     others,
-    noise: report.noise.flatMap((row: DifferencePlace & { readonly count: number }) => {
+    noise: noise.flatMap((row) => {
       const of = noisePairs.get(row.operation) ?? 0
       return isNoise(row.count, of) ? [{ ...row, of }] : []
     }),
@@ -152,19 +140,11 @@ const toView = (
 }
 
 const toRow = ({ firstAt, lastAt, example, pairs, ...row }: DifferenceRow, noise: number): DifferenceView => ({
-  ...row,
-  firstAt: formatTime(firstAt),
-  lastAt: formatTime(lastAt),
-  ...example,
-  noise,
-  pairs: pairs.map(({ values, ...pair }) => ({
-    ...pair,
-    primary: values?.primary ?? null,
-    candidate: values?.candidate ?? null,
-  })),
+  ...{ ...row, firstAt: formatTime(firstAt), lastAt: formatTime(lastAt) },
+  ...{ ...example, noise, pairs },
 })
 
-const toLatency = (histogram: HistogramReport): ComparisonView['operations'][number]['latency']['primary'] => {
+const toLatency = (histogram: HistogramReport) => {
   const at = (share: number): number | null => {
     const ms = quantile(histogram, share)
     return ms === null ? null : roundToTenths(ms)

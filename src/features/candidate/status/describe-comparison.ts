@@ -1,3 +1,4 @@
+import { ownMember } from '../../../core/lib/plain-object.ts'
 import {
   asList,
   asNullable,
@@ -15,13 +16,9 @@ import { type ShadowReport, zeroShadowDrops, zeroShadowOutcomes } from '../layer
 import { type DifferenceKind, zeroDifferences, zeroUncompared } from '../observe/compare/comparison.ts'
 import { isWholeShift, type ShiftStatus } from '../shift/shift-state.ts'
 
+/** `pairs`: copies of which both responses are known. `repeated`: sent to the primary again, to learn its noise. */
 export const shadowField = field.record({
-  sent: field.count,
-  /** Copies whose response and whose primary's response are both known. */
-  pairs: field.count,
-  underWay: field.total,
-  /** Requests sent to the primary again, to learn its noise. */
-  repeated: field.count,
+  ...{ sent: field.count, pairs: field.count, underWay: field.total, repeated: field.count },
   outcomes: field.record(field.counts(zeroShadowOutcomes)),
   dropped: field.record(field.counts(zeroShadowDrops)),
 })
@@ -54,12 +51,9 @@ const differenceShape = asObject({
   /** The most frequent first. */
   pairs: asList(
     asObject({
-      digest: asText,
-      count: asNumber,
-      requestId: asNullable(asText),
+      ...{ digest: asText, count: asNumber, requestId: asNullable(asText) },
       /** Null: a value, without `compare.examples`. */
-      primary: asNullable(asText),
-      candidate: asNullable(asText),
+      ...{ primary: asNullable(asText), candidate: asNullable(asText) },
     }),
   ),
   otherPairs: asNumber,
@@ -100,16 +94,20 @@ export const comparisonShape = asObject({
 
 export type ComparisonView = Decoded<typeof comparisonShape>
 
+type FormatCount = (count: number) => string
+
 // As many as a sentence holds; /shadow has all.
 const maxPlaces = 3
 const maxPairs = 2
 
-type DescribedComparison = Pick<ComparisonView, 'compared' | 'equal' | 'operations' | 'rows' | 'ways' | 'others'>
+type DescribedRows = Pick<ComparisonView, 'rows' | 'ways' | 'others'>
+
+type DescribedComparison = DescribedRows & Pick<ComparisonView, 'compared' | 'equal' | 'operations'>
 
 /** `4120 compared, 99.8 % equal; /grade differs in 9 (A→B 7, A→C 2)`. */
 export const describeComparison = (
   { compared, equal, operations, ...differing }: DescribedComparison,
-  formatCount: (count: number) => string = String,
+  formatCount: FormatCount = String,
 ): string => {
   const uncompared = describeUncompared(operations, formatCount)
   if (compared === 0) {
@@ -121,10 +119,8 @@ export const describeComparison = (
 }
 
 /** `312, 98.7 % equal`. */
-export const describeEqual = (
-  { compared, equal }: ComparisonView['recent'],
-  formatCount: (count: number) => string = String,
-): string => (compared === 0 ? 'nothing' : `${formatCount(compared)}, ${formatEqualShare(equal, compared)} equal`)
+export const describeEqual = ({ compared, equal }: ComparisonView['recent'], formatCount: FormatCount = String) =>
+  compared === 0 ? 'nothing' : `${formatCount(compared)}, ${formatEqualShare(equal, compared)} equal`
 
 /** Null: the primary's requests are copied. */
 export const describeNoCopies = (shift: Pick<ShiftStatus, 'share' | 'stopped'>): string | null => {
@@ -141,12 +137,9 @@ export const formatEqualShare = (equal: number, compared: number): string => {
 }
 
 /** `/grade differs`. */
-export const describePlace = ({ kind, pointer }: Pick<DifferenceView, 'kind' | 'pointer'>): string =>
-  `${wholes[kind] ?? describePointer(kind, pointer)} ${verbs[kind] ?? 'differs'}`
-
-const describePointer = (kind: DifferenceKind, pointer: string): string => {
-  if (kind === 'field') return `the field ${pointer}`
-  return pointer === '' ? 'the body' : pointer
+export const describePlace = ({ kind, pointer }: Pick<DifferenceView, 'kind' | 'pointer'>): string => {
+  const place = kind === 'field' ? `the field ${pointer}` : pointer || 'the body'
+  return (ownMember(placeWords, kind) ?? '{pointer} differs').replace('{pointer}', () => place)
 }
 
 /** `A→B`. Null: values are not shown. */
@@ -154,38 +147,27 @@ export const describeValues = ({ primary, candidate }: DifferenceView['pairs'][n
   primary === null || candidate === null ? null : `${primary}→${candidate}`
 
 /** `A→B 7`. Empty for missing and added members, whose kind says it. */
-export const listValues = (
-  { kind, pairs }: DifferenceView,
-  formatCount: (count: number) => string = String,
-): readonly string[] =>
-  kind === 'missing' || kind === 'added'
-    ? []
-    : pairs.flatMap((pair) => {
-        const values = describeValues(pair)
-        return values === null ? [] : [`${values} ${formatCount(pair.count)}`]
-      })
-
-const wholes: Readonly<Partial<Record<DifferenceKind, string>>> = {
-  failure: 'no whole answer',
-  status: 'another status',
-  'content-type': 'another content type',
+export const listValues = ({ kind, pairs }: DifferenceView, formatCount: FormatCount = String): readonly string[] => {
+  if (kind === 'missing' || kind === 'added') return []
+  return pairs.flatMap((pair) => {
+    const values = describeValues(pair)
+    return values === null ? [] : `${values} ${formatCount(pair.count)}`
+  })
 }
 
-const verbs: Readonly<Partial<Record<DifferenceKind, string>>> = {
-  failure: 'comes',
-  status: 'comes',
-  'content-type': 'comes',
-  missing: 'is missing',
-  added: 'is added',
-  type: 'has another type',
-  length: 'has another length',
-  unreadable: 'cannot be read',
+/** `{pointer}`: the place. */
+const placeWords: Readonly<Record<string, string>> = {
+  failure: 'no whole answer comes',
+  status: 'another status comes',
+  'content-type': 'another content type comes',
+  missing: '{pointer} is missing',
+  added: '{pointer} is added',
+  type: '{pointer} has another type',
+  length: '{pointer} has another length',
+  unreadable: '{pointer} cannot be read',
 }
 
-const describeRows = (
-  { rows, ways, others }: Pick<ComparisonView, 'rows' | 'ways' | 'others'>,
-  formatCount: (count: number) => string,
-): string => {
+const describeRows = ({ rows, ways, others }: DescribedRows, formatCount: FormatCount): string => {
   const namesOperations = new Set(rows.map(({ operation }) => operation)).size > 1
   const shown = rows.slice(0, maxPlaces).map((row) => {
     const pairs = listValues(row, formatCount).slice(0, maxPairs)
@@ -197,7 +179,7 @@ const describeRows = (
 }
 
 /** Null: many. */
-export const describeMore = (further: number | null, formatCount: (count: number) => string = String): string => {
+export const describeMore = (further: number | null, formatCount: FormatCount = String): string => {
   if (further === null) return ', and there are many more ways'
   if (further <= 1) return further === 1 ? ', and there is 1 more way' : ''
   return `, and there are ${formatCount(further)} more ways`
@@ -205,22 +187,14 @@ export const describeMore = (further: number | null, formatCount: (count: number
 
 /** Operations whose noise is not learned yet. Null: none. */
 const describeLearning = (operations: DescribedComparison['operations']): string | null => {
-  const learning = operations.filter(
-    ({ noisePairs, noisePairsMissing, uncompared }) =>
-      noisePairsMissing > 0 && (noisePairs > 0 || uncompared.learning > 0),
-  )
-  if (learning.length === 0) return null
-  const pairs = learning.map(
-    ({ operation, noisePairs, noisePairsMissing }) =>
-      `${noisePairs} of ${noisePairs + noisePairsMissing} pairs of ${operation}`,
-  )
-  return `noise is learnt first, and there are ${pairs.join(', ')}`
+  const pairs = operations.flatMap(({ operation, noisePairs: pairs, noisePairsMissing: missing, uncompared }) => {
+    const isLearning = missing > 0 && (pairs > 0 || uncompared.learning > 0)
+    return isLearning ? [`${pairs} of ${pairs + missing} pairs of ${operation}`] : []
+  })
+  return pairs.length === 0 ? null : `noise is learnt first, and there are ${pairs.join(', ')}`
 }
 
-const describeUncompared = (
-  operations: DescribedComparison['operations'],
-  formatCount: (count: number) => string,
-): string | null => {
+const describeUncompared = (operations: DescribedComparison['operations'], formatCount: FormatCount): string | null => {
   const sums = new Map<string, number>()
   for (const { uncompared } of operations)
     for (const [why, count] of Object.entries(uncompared)) if (count > 0) sums.set(why, (sums.get(why) ?? 0) + count)
@@ -235,15 +209,13 @@ type Counts = Readonly<Record<string, number>>
 
 /** `1204 sent (1200 2xx, 4 failed), 31 not sent (30 full, 1 no-room)`. */
 export const describeShadow = (
-  { sent, outcomes, dropped }: Pick<ShadowReport, 'sent'> & { readonly outcomes: Counts; readonly dropped: Counts },
-  formatCount: (count: number) => string = String,
+  { sent, outcomes, dropped }: Pick<ShadowReport, 'sent'> & Readonly<Record<'outcomes' | 'dropped', Counts>>,
+  formatCount: FormatCount = String,
 ): string => {
-  const list = (counts: Counts): readonly string[] =>
-    Object.entries(counts).flatMap(([name, count]) => (count === 0 ? [] : [`${formatCount(count)} ${name}`]))
+  const describe = (what: string, count: number, of: Counts): string => {
+    const parts = Object.entries(of).flatMap(([name, each]) => (each === 0 ? [] : `${formatCount(each)} ${name}`))
+    return `${formatCount(count)} ${what}${parts.length === 0 ? '' : ` (${parts.join(', ')})`}`
+  }
   const notSent = sum(Object.values(dropped))
-  const parts = [
-    [`${formatCount(sent)} sent`, list(outcomes)] as const,
-    ...(notSent === 0 ? [] : [[`${formatCount(notSent)} not sent`, list(dropped)] as const]),
-  ]
-  return parts.map(([what, of]) => (of.length === 0 ? what : `${what} (${of.join(', ')})`)).join(', ')
+  return describe('sent', sent, outcomes) + (notSent === 0 ? '' : `, ${describe('not sent', notSent, dropped)}`)
 }

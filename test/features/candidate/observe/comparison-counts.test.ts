@@ -89,8 +89,8 @@ test('a place where answers differ is one row, with its first and its last answe
       lastAt: Date.parse('2026-11-23T10:05:00Z'),
       example: { requestId: 'r-2' },
       pairs: [
-        { digest: expect.stringMatching(/^[0-9a-f]{16}$/), count: 1, requestId: 'r-1', values: null },
-        { digest: expect.stringMatching(/^[0-9a-f]{16}$/), count: 1, requestId: 'r-2', values: null },
+        { digest: expect.stringMatching(/^[0-9a-f]{16}$/), count: 1, requestId: 'r-1', primary: null, candidate: null },
+        { digest: expect.stringMatching(/^[0-9a-f]{16}$/), count: 1, requestId: 'r-2', primary: null, candidate: null },
       ],
       otherPairs: 0,
     },
@@ -137,7 +137,7 @@ describe('the values that differ', () => {
     const counts = createCounts({ examples: true })
     compare(counts, { grade: 'A' }, { grade: 'B'.repeat(500) })
 
-    const { primary, candidate } = counts.report.rows[0]?.pairs[0]?.values ?? {}
+    const { primary, candidate } = counts.report.rows[0]?.pairs[0] ?? {}
 
     expect(primary).toBe('A')
     expect(candidate).toBe(`${'B'.repeat(99)}…`)
@@ -161,8 +161,7 @@ describe('the values that differ', () => {
     compare(counts, { n: 1 }, {})
 
     const told = counts.report.rows.map(({ kind, pairs }) => {
-      const values = pairs[0]?.values
-      return `${kind}: ${values?.primary} → ${values?.candidate}`
+      return `${kind}: ${pairs[0]?.primary} → ${pairs[0]?.candidate}`
     })
 
     expect(told.toSorted()).toEqual([

@@ -1,6 +1,6 @@
 /** Two workers, and one report of how a candidate answers. */
 import { expect, onTestFinished, test } from 'vitest'
-import type { ShadowReportView } from '../../../../src/features/candidate/status/candidate-status.ts'
+import type { getShadowReport } from '../../../../src/features/candidate/status/candidate-status.ts'
 import { rawClient } from '../../../helpers/raw-client.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
 import { startWorkerGateway } from '../../../helpers/worker-gateway.ts'
@@ -27,7 +27,9 @@ test('what each of two workers has compared is added up, also after one has ende
   })
   onTestFinished(() => gateway.stop())
   const comparison = async () => {
-    const { comparisons } = JSON.parse((await gateway.ask('GET', '/shadow')).body) as ShadowReportView
+    const { comparisons } = JSON.parse((await gateway.ask('GET', '/shadow')).body) as Awaited<
+      ReturnType<typeof getShadowReport>
+    >
     return comparisons[0]
   }
 

@@ -5,30 +5,34 @@ import { ownMember } from '../../../../core/lib/plain-object.ts'
 import { isCoded, isJson, isUtf8Charset, readMediaType } from '../../../contract/check/media-type.ts'
 import { type JsonFault, parseStrictJson } from '../../../contract/check/strict-json.ts'
 import { compareJson, compilePointerRules, type JsonRules } from './compare-json.ts'
-import type { ComparedAnswer, Comparison, ComparisonRules } from './comparison.ts'
-import { Differences } from './comparison.ts'
+import { type ComparedAnswer, type Comparison, type ComparisonRules, Differences } from './comparison.ts'
 import { toExactNumber } from './exact-number.ts'
-
-/** `isNoise` excludes differences by {@link differenceKey}. At most `maxDifferences` are listed. */
-export type CompareAnswers = (
-  primary: ComparedAnswer,
-  candidate: ComparedAnswer,
-  isNoise?: (key: string) => boolean,
-  maxDifferences?: number,
-) => Comparison
 
 // More of two unrelated documents would say nothing new.
 const maxDifferencesTold = 50
 
 /** `maxBytes`: a larger decoded body is not compared. */
-export const createComparison = (rules: ComparisonRules, maxBytes: number): CompareAnswers => {
+export const createComparison = (rules: ComparisonRules, maxBytes: number) => {
   const jsonRules: JsonRules = { places: compilePointerRules(rules), numbers: rules.numbers }
   const fieldNames = rules.fields.map((name) => ({ name, lower: name.toLowerCase() }))
 
-  return (primary, candidate, isNoise = () => false, maxDifferences = maxDifferencesTold) => {
+  /** `isNoise` excludes differences by {@link differenceKey}. At most `maxDifferences` are listed. */
+  return (
+    primary: ComparedAnswer,
+    candidate: ComparedAnswer,
+    isNoise: (key: string) => boolean = () => false,
+    maxDifferences = maxDifferencesTold,
+  ): Comparison => {
     const differences = new Differences(isNoise, maxDifferences)
-    const stop = compareOutcomes(primary, candidate, differences)
-    if (stop !== null) return stop
+    if (primary.failure !== null || primary.status === null) return { kind: 'uncompared', why: 'primary-failed' }
+    const hasFailed = candidate.failure !== null || candidate.status === null
+    if (hasFailed || primary.status !== candidate.status) {
+      const hasValidated = primary.status === 304 || candidate.status === 304
+      if (!hasFailed && hasValidated) return { kind: 'uncompared', why: 'not-modified' }
+      if (hasFailed) differences.add('failure', '', primary.status, candidate.failure, true)
+      else differences.add('status', '', primary.status, candidate.status, true)
+      return { kind: 'compared', differences: differences.list, isCut: false }
+    }
     for (const { name, lower } of fieldNames) {
       const [one, other] = [joinField(primary.fields, lower), joinField(candidate.fields, lower)]
       if (one !== other) differences.add('field', name, one, other)
@@ -42,29 +46,12 @@ export const createComparison = (rules: ComparisonRules, maxBytes: number): Comp
   }
 }
 
-/** Null: the same status, so fields and bodies are compared. */
-const compareOutcomes = (
-  primary: ComparedAnswer,
-  candidate: ComparedAnswer,
-  differences: Differences,
-): Comparison | null => {
-  if (primary.failure !== null || primary.status === null) return { kind: 'uncompared', why: 'primary-failed' }
-  if (candidate.failure !== null || candidate.status === null)
-    differences.add('failure', '', primary.status, candidate.failure, true)
-  else if (primary.status === candidate.status) return null
-  else if (primary.status === 304 || candidate.status === 304) return { kind: 'uncompared', why: 'not-modified' }
-  else differences.add('status', '', primary.status, candidate.status, true)
-  return { kind: 'compared', differences: differences.list, isCut: false }
-}
-
 const joinField = (fields: HeaderFields, lower: string): string =>
   getFieldValues(fields, lower)
     .map((value) => value.trim())
     .join(', ')
 
-interface TypedAnswer extends ComparedAnswer {
-  readonly type: ComparedType
-}
+type TypedAnswer = ComparedAnswer & { readonly type: ComparedType }
 
 const compareBodies = (
   primary: TypedAnswer,
@@ -87,39 +74,23 @@ const compareBodies = (
   const [bytes, otherBytes] = [toBytes(body, raw), toBytes(other, otherRaw)]
   // A part of a document (206) is not valid JSON.
   const isDocument = areJson && primary.status !== 206
-  const one = readDecoded(body, isDocument)
-  const another = readDecoded(other, isDocument)
+  const read = (each: Buffer | CodingFault) => {
+    if (typeof each === 'string') return { fault: each }
+    return isDocument ? readDocument(each) : { value: each }
+  }
+  const [one, another] = [read(body), read(other)]
   if (isDocument && 'value' in one && 'value' in another)
     return compareJson(one.value, another.value, jsonRules, differences, bytes.length + otherBytes.length)
-  const [fault, otherFault] = [faultOf(one), faultOf(another)]
+  const [fault, otherFault] = [one, another].map((each) => ('fault' in each ? each.fault : 'readable'))
   if (fault !== otherFault) differences.add('unreadable', '', fault, otherFault, true)
-  else if (!bytes.equals(otherBytes))
-    differences.add(
-      'bytes',
-      '',
-      describeBytes(bytes.length, sha256(bytes)),
-      describeBytes(otherBytes.length, sha256(otherBytes)),
-    )
+  else if (!bytes.equals(otherBytes)) differences.add('bytes', '', describeBytes(bytes), describeBytes(otherBytes))
   return 'complete'
 }
-
-type ReadBody = { readonly value: unknown } | { readonly fault: string }
-
-const readDecoded = (body: Buffer | CodingFault, isDocument: boolean): ReadBody => {
-  if (typeof body === 'string') return { fault: body }
-  return isDocument ? readDocument(body) : { value: body }
-}
-
-const faultOf = (read: ReadBody): string => ('fault' in read ? read.fault : 'readable')
 
 const toBytes = (decoded: Buffer | CodingFault, raw: Buffer): Buffer => (typeof decoded === 'string' ? raw : decoded)
 
 /** At least one body is longer than `maxBody`. */
-const compareHashes = (
-  primary: TypedAnswer,
-  candidate: TypedAnswer,
-  differences: Differences,
-): 'complete' | 'too-large' => {
+const compareHashes = (primary: TypedAnswer, candidate: TypedAnswer, differences: Differences) => {
   const [hash, other] = [primary, candidate].map(({ body: { bytes, sha256: known } }) =>
     bytes === null ? known : sha256(bytes),
   )
@@ -129,14 +100,16 @@ const compareHashes = (
   const isFarLonger = other == null && primary.body.bytes !== null
   // One document has several spellings: order of members, content coding.
   if (isCoded(primary.fields) || isCoded(candidate.fields) || (primary.type.isJson && !isFarLonger)) return 'too-large'
-  const told = other == null ? `more than ${candidate.body.length} bytes` : describeBytes(candidate.body.length, other)
-  differences.add('bytes', '', describeBytes(primary.body.length, hash), told)
+  const told = other == null ? `more than ${candidate.body.length} bytes` : describeHash(candidate.body.length, other)
+  differences.add('bytes', '', describeHash(primary.body.length, hash), told)
   return 'complete'
 }
 
 const sha256 = (bytes: Buffer): string => hash('sha256', bytes, 'hex')
 
-const describeBytes = (length: number, hash: string): string => `${length} bytes, SHA-256 ${hash.slice(0, 16)}`
+const describeBytes = (bytes: Buffer): string => describeHash(bytes.length, sha256(bytes))
+
+const describeHash = (length: number, hash: string): string => `${length} bytes, SHA-256 ${hash.slice(0, 16)}`
 
 interface ComparedType {
   /** Kept and shown, so a malformed type of the upstream is replaced. */
@@ -159,14 +132,9 @@ const readComparedType = (fields: HeaderFields): ComparedType => {
 const typePattern = /^[a-z0-9!#$&^_.+-]{1,64}\/[a-z0-9!#$&^_.+-]{1,64}$/
 const charsetParameter = /;[ \t]*charset[ \t]*=[ \t]*"?([a-z0-9_.:+-]{1,32})/i
 
-type Decode = (bytes: Buffer, options: { readonly maxOutputLength: number }) => Buffer
-
-const decoders: Readonly<Record<string, Decode>> = {
-  gzip: gunzipSync,
-  'x-gzip': gunzipSync,
-  deflate: inflateSync,
-  br: brotliDecompressSync,
-  zstd: zstdDecompressSync,
+const decoders: Readonly<Record<string, (bytes: Buffer, options: { maxOutputLength: number }) => Buffer>> = {
+  ...{ gzip: gunzipSync, 'x-gzip': gunzipSync, deflate: inflateSync },
+  ...{ br: brotliDecompressSync, zstd: zstdDecompressSync },
 }
 
 /** `coded`: an unknown coding. `corrupt`: not in the stated coding. */
@@ -188,10 +156,8 @@ const decodeContent = (bytes: Buffer, fields: HeaderFields, maxBytes: number): B
   }
 }
 
-type DocumentResult = { readonly value: unknown } | { readonly fault: JsonFault }
-
 /** Parses strictly. A number that a double cannot hold exactly becomes an {@link ExactNumber}. */
-const readDocument = (bytes: Buffer): DocumentResult => {
+const readDocument = (bytes: Buffer): { readonly value: unknown } | { readonly fault: JsonFault } => {
   const parsed = parseStrictJson(bytes)
   if ('fault' in parsed) return parsed
   const text = bytes.toString('utf8')

@@ -2,6 +2,7 @@ import { isPlainObject, unescapeSegment } from '../../../../core/lib/plain-objec
 import { StepBudget, TooManyStepsError } from '../../../contract/check/step-budget.ts'
 import {
   type ComparisonRules,
+  type DifferenceKind,
   type Differences,
   type NumberTolerance,
   type Segment,
@@ -14,9 +15,6 @@ export interface JsonRules {
   readonly numbers: NumberTolerance | null
 }
 
-/** `cut`: too many differences to list. `too-complex`: out of steps. */
-type JsonComparisonEnd = 'complete' | 'cut' | 'too-complex'
-
 // A step takes about 4 ns; a value takes about 15 steps and at least 2 bytes.
 const baseSteps = 200_000
 const stepsPerByte = 20
@@ -28,14 +26,17 @@ const stepsPerRule = 10
 // Writing a pointer takes longer than finding the difference.
 const stepsPerDifference = 100
 
-/** `bytes`: the length of both, which raises the step limit, to some tenths of a second at most. */
+/**
+ * `bytes`: the length of both, which raises the step limit, to some tenths of a second at most. Returns `cut`: too many
+ * differences to list; `too-complex`: out of steps.
+ */
 export const compareJson = (
   primary: unknown,
   candidate: unknown,
   rules: JsonRules,
   differences: Differences,
   bytes: number,
-): JsonComparisonEnd => {
+): 'complete' | 'cut' | 'too-complex' => {
   const walk = new DocumentWalk(rules.numbers, differences)
   walk.steps.left = Math.min(maxSteps, baseSteps + stepsPerByte * bytes)
   try {
@@ -125,33 +126,23 @@ class DocumentWalk {
   }
 
   #groupByKey(items: readonly unknown[], member: string): Map<string, unknown[]> {
-    const groups = new Map<string, unknown[]>()
-    for (const item of items) {
+    return Map.groupBy(items, (item) => {
       const key = keyOf(isObject(item) && Object.hasOwn(item, member) ? item[member] : item)
       this.steps.takeCall(key)
-      const group = groups.get(key)
-      if (group === undefined) groups.set(key, [item])
-      else group.push(item)
-    }
-    return groups
+      return key
+    })
   }
 
   #addOneSided(kind: 'missing' | 'added', value: unknown, { isIgnored, size }: PlaceRules): void {
     this.steps.takeCall(undefined, size * stepsPerRule)
     if (isIgnored) return
-    const type = jsonType(value)
-    if (kind === 'missing') this.#add(kind, type, 'nothing', true)
-    else this.#add(kind, 'nothing', type, true)
+    const [primary, candidate] = kind === 'missing' ? [jsonType(value), 'nothing'] : ['nothing', jsonType(value)]
+    this.#add(kind, primary, candidate, true)
   }
 
-  #add(
-    kind: 'type' | 'value' | 'length' | 'missing' | 'added',
-    primary: unknown,
-    candidate: unknown,
-    isSafe = false,
-  ): void {
+  #add(kind: DifferenceKind, primary: unknown, candidate: unknown, isSafe = false): void {
     this.steps.takeCall(undefined, stepsPerDifference)
-    this.#differences.addAt(this.#path, kind, primary, candidate, isSafe)
+    this.#differences.add(kind, this.#differences.toPointer(this.#path), primary, candidate, isSafe)
   }
 }
 
@@ -185,9 +176,8 @@ interface PlaceRules {
 interface RuleNode {
   isIgnored: boolean
   keyMember: string | null
+  /** By name. `*` matches every name and index. */
   readonly members: Map<string, RuleNode>
-  /** The node of `*`. */
-  every: RuleNode | null
 }
 
 export const compilePointerRules = ({ ignore, arrays }: Pick<ComparisonRules, 'ignore' | 'arrays'>): PlaceRules => {
@@ -197,16 +187,11 @@ export const compilePointerRules = ({ ignore, arrays }: Pick<ComparisonRules, 'i
   return toPlaceRules([root])
 }
 
-const createNode = (): RuleNode => ({ isIgnored: false, keyMember: null, members: new Map(), every: null })
+const createNode = (): RuleNode => ({ isIgnored: false, keyMember: null, members: new Map() })
 
 const findOrAddNode = (root: RuleNode, pointer: string): RuleNode => {
   let node = root
   for (const segment of pointer.split('/').slice(1)) {
-    if (segment === '*') {
-      node.every ??= createNode()
-      node = node.every
-      continue
-    }
     const name = unescapeSegment(segment)
     const next = node.members.get(name) ?? createNode()
     node.members.set(name, next)
@@ -217,16 +202,16 @@ const findOrAddNode = (root: RuleNode, pointer: string): RuleNode => {
 
 const toPlaceRules = (nodes: readonly RuleNode[]): PlaceRules => ({
   isIgnored: nodes.some((node) => node.isIgnored),
-  // A name takes precedence over `*`.
   keyMember: nodes.find((node) => node.keyMember !== null)?.keyMember ?? null,
   size: nodes.length,
   below(segment) {
     const next: RuleNode[] = []
-    for (const { members } of nodes) {
-      const named = members.get(segment)
-      if (named !== undefined) next.push(named)
-    }
-    for (const { every } of nodes) if (every !== null) next.push(every)
+    // A name takes precedence over `*`.
+    for (const name of segment === '*' ? ['*'] : [segment, '*'])
+      for (const { members } of nodes) {
+        const node = members.get(name)
+        if (node !== undefined) next.push(node)
+      }
     return next.length === 0 ? noRules : toPlaceRules(next)
   },
 })

@@ -23,26 +23,24 @@ export interface ShadowAnswer {
   readonly status: number | null
   /** End-to-end fields as received; empty without a head. */
   readonly fields: HeaderFields
-  readonly body: ShadowBody
+  /** A body longer than `maxBody` has only length and hash. */
+  readonly body: {
+    /** Bytes read: all, unless `failure` is set, or `bytes` and `sha256` are both null. */
+    readonly length: number
+    /** Null: longer than `maxBody`, or no room. */
+    readonly bytes: Buffer | null
+    /** Hex, in place of `bytes`. Null: `bytes` is set, or the body is too long to hash. */
+    readonly sha256: string | null
+  }
   /** Milliseconds from the sending to the head. Null: no head arrived. */
   readonly headMs: number | null
   /** A fault of the side. Null: the response is complete. */
   readonly failure: FailureKind | null
 }
 
-/** A body longer than `maxBody` has only length and hash. */
-export interface ShadowBody {
-  /** Bytes read: all, unless `failure` is set, or `bytes` and `sha256` are both null. */
-  readonly length: number
-  /** Null: longer than `maxBody`, or no room. */
-  readonly bytes: Buffer | null
-  /** Hex, in place of `bytes`. Null: `bytes` is set, or the body is too long to hash. */
-  readonly sha256: string | null
-}
+export type ComparedAnswer = Omit<ShadowAnswer, 'headMs'>
 
-export type ComparedAnswer = Pick<ShadowAnswer, 'status' | 'fields' | 'body' | 'failure'>
-
-type CompareConfig = NonNullable<CandidateShadowConfig['compare']>
+export type CompareConfig = NonNullable<CandidateShadowConfig['compare']>
 
 /** A share of the primary's number, or an amount. */
 export type NumberTolerance = NonNullable<CompareConfig['numbers']>
@@ -50,27 +48,14 @@ export type NumberTolerance = NonNullable<CompareConfig['numbers']>
 /** Compared beyond status, type and body. Pointers follow RFC 6901, with `*`. */
 export type ComparisonRules = Pick<CompareConfig, 'fields' | 'ignore' | 'numbers' | 'arrays'>
 
+/**
+ * `failure`: only the primary has responded completely. `status`: nothing else is compared then. `field`: one of
+ * `compare.fields`. `missing`, `added`: a member, or an item of an unordered array, of one side alone. `type`: of
+ * JSON. `length`: of arrays. `bytes`: not compared as JSON. `unreadable`: one body, or both for different reasons.
+ */
 export const zeroDifferences = {
-  /** Only the primary has responded completely. */
-  failure: 0,
-  /** Nothing else is compared then. */
-  status: 0,
-  'content-type': 0,
-  /** One of `compare.fields`. */
-  field: 0,
-  /** A member, or an item of an unordered array, of the primary alone. */
-  missing: 0,
-  /** One of the candidate alone. */
-  added: 0,
-  /** Different JSON types. */
-  type: 0,
-  value: 0,
-  /** Arrays of different lengths. */
-  length: 0,
-  /** Not compared as JSON: lengths or hashes differ. */
-  bytes: 0,
-  /** One body cannot be read, or both for different reasons. */
-  unreadable: 0,
+  ...{ failure: 0, status: 0, 'content-type': 0, field: 0, missing: 0, added: 0 },
+  ...{ type: 0, value: 0, length: 0, bytes: 0, unreadable: 0 },
 }
 
 export type DifferenceKind = keyof typeof zeroDifferences
@@ -85,19 +70,13 @@ export interface Difference {
   readonly isSafe: boolean
 }
 
+/**
+ * `learning`: the operation's noise must be learned first. `too-large`: beyond the bound, or no room. `coded`: with
+ * an unknown content coding. `too-complex`: out of steps. `not-modified`: one status is 304, as validators differ.
+ */
 export const zeroUncompared = {
-  /** The operation's noise must be learned first. */
-  learning: 0,
-  /** The primary has not responded, or not completely. */
-  'primary-failed': 0,
-  /** Beyond the bound, or no room. */
-  'too-large': 0,
-  /** An unknown content coding. */
-  coded: 0,
-  /** The comparison ran out of steps. */
-  'too-complex': 0,
-  /** One status is 304: validators of two upstreams differ. */
-  'not-modified': 0,
+  ...{ learning: 0, 'primary-failed': 0, 'too-large': 0, coded: 0 },
+  ...{ 'too-complex': 0, 'not-modified': 0 },
 }
 
 export type UncomparedReason = keyof typeof zeroUncompared
@@ -132,10 +111,6 @@ export class Differences {
     return [...this.#byKey.values()]
   }
 
-  addAt(path: readonly Segment[], kind: DifferenceKind, primary: unknown, candidate: unknown, isSafe = false): void {
-    this.add(kind, this.#toPointer(path), primary, candidate, isSafe)
-  }
-
   /** `isSafe`: may be shown. Throws {@link TooManyDifferencesError} beyond `maxCount`. */
   add(kind: DifferenceKind, pointer: string, primary: unknown, candidate: unknown, isSafe = false): void {
     const key = differenceKey({ kind, pointer })
@@ -144,10 +119,8 @@ export class Differences {
     this.#byKey.set(key, { kind, pointer, primary: String(primary), candidate: String(candidate), isSafe })
   }
 
-  #toPointer(path: readonly Segment[]): string {
-    let pointer = ''
-    for (const segment of path) pointer += segment === null ? '/*' : this.#toSegment(segment)
-    return shorten(pointer)
+  toPointer(path: readonly Segment[]): string {
+    return shorten(path.map((segment) => (segment === null ? '/*' : this.#toSegment(segment))).join(''))
   }
 
   #toSegment(name: string): string {
@@ -155,9 +128,7 @@ export class Differences {
     if (known !== undefined) return known
     // Pointers are shown, so a name made from data is hidden like a value.
     const segment = looksLikeData(name) ? '/*' : `/${escapeSegment(name)}`
-    if (this.#segments.size < maxSegments) this.#segments.set(name, segment)
+    if (this.#segments.size < 1000) this.#segments.set(name, segment)
     return segment
   }
 }
-
-const maxSegments = 1000

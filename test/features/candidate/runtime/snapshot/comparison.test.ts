@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { describe, expect } from 'vitest'
-import type { ShadowReportView } from '../../../../../src/features/candidate/status/candidate-status.ts'
+import type { getShadowReport } from '../../../../../src/features/candidate/status/candidate-status.ts'
 import type { ComparisonView } from '../../../../../src/features/candidate/status/describe-comparison.ts'
 import type { Settings } from '../../../../helpers/gateway.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../../../helpers/live-gateway.ts'
@@ -57,7 +57,7 @@ const getMany = async (live: LiveGateway, times: number): Promise<void> => {
 }
 
 const comparisonsOf = async ({ admin }: LiveGateway): Promise<readonly ComparisonView[]> =>
-  ((await fetchAdmin(`${admin}/shadow`)).body as unknown as ShadowReportView).comparisons
+  ((await fetchAdmin(`${admin}/shadow`)).body as unknown as Awaited<ReturnType<typeof getShadowReport>>).comparisons
 
 const comparisonOf = async (live: LiveGateway): Promise<ComparisonView> => {
   const [first] = await comparisonsOf(live)
