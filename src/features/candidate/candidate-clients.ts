@@ -13,23 +13,19 @@ export type CandidateClients = GroupClients['others']
 /** Null: the file sets the share. */
 type ShiftOfGroup = Pick<ShiftState, 'share' | 'isStopped'> | null | undefined
 
-/** Ends of a clause. */
 export const clientConsequences: Readonly<Record<CandidateClients, string>> = {
   none: '',
   covered: ', so the primary serves its clients',
   exposed: ', so requests of its clients fail',
 }
 
-/** How many of a group's clients are on its primary. */
 export const findPrimaryClients = (candidate: CandidateConfig | null, shift: ShiftOfGroup): GroupClients['primary'] => {
   const use = findCandidateUse(candidate, shift)
   if (use === null) return 'all'
   return bucketsOfShare(use.share) === bucketCount ? 'none' : 'some'
 }
 
-/** Whether the guard's takeback still holds. */
-export const isTakenBack = ({ isStopped, cause }: Pick<ShiftState, 'isStopped' | 'cause'>): boolean =>
-  isStopped && cause === 'guard'
+export const isTakenBack = ({ isStopped, cause }: ShiftState): boolean => isStopped && cause === 'guard'
 
 export const findCandidateClients = (candidate: CandidateConfig | null, shift: ShiftOfGroup): CandidateClients => {
   if (candidate === null || findCandidateUse(candidate, shift) === null) return 'none'

@@ -1,22 +1,18 @@
-import type { ExplainedClient, ExplainedSide, ExplainPart, NameKey } from '../../core/cli/built-in-command.ts'
+import type { ExplainedSide, ExplainPart } from '../../core/cli/built-in-command.ts'
 import { timesBeside } from '../../core/cli/render/format-time.ts'
-import type { Config } from '../../core/config/config.ts'
 import { clientIpv6Prefix } from '../../core/config/config-facts.ts'
 import { findRequestOwner } from '../../core/exchange/request-owner.ts'
 import { bucketCount, bucketsOfShare } from '../../core/exchange/sides.ts'
 import { formatPercent } from '../../core/lib/text/units.ts'
-import type { Operation } from '../../operations.ts'
 import { findCandidateUse } from './candidate-clients.ts'
 import { clientBucket, createSideChooser } from './layers/side.ts'
 import { shiftOfFile } from './runtime.ts'
-import type { ShiftState } from './shift/shift-state.ts'
-import { describeShift } from './shift/shift-state.ts'
+import { describeShift, type ShiftState } from './shift/shift-state.ts'
 
 interface SideShare {
   /** Null: the file decides by itself. */
   readonly shift: Pick<ShiftState, 'share' | 'isStopped'> | null
   readonly whyNone: string
-  /** Why so many buckets are. */
   readonly whySome: string
 }
 
@@ -25,31 +21,24 @@ export const findSide: Required<ExplainPart>['findSide'] = (client, operation, c
   const shift = shiftOfFile(config, operation.group)
   const share = shift?.share ?? candidate?.share ?? 0
   const key = `upstreams.${operation.group}.candidate.${share === candidate?.share ? 'share' : 'steps'}`
-  const why = `${nameKey(key)} is ${formatPercent(share)}`
-  return explainSide(client, operation, config, nameKey, {
-    shift,
-    whyNone: `the candidate gets no client: ${why}`,
-    whySome: why,
-  })
+  const whySome = `${nameKey(key)} is ${formatPercent(share)}`
+  const whyNone = `the candidate gets no client: ${whySome}`
+  return explainSide([client, operation, config, nameKey], { shift, whyNone, whySome })
 }
 
 /** Operators, steps and the guard take precedence over the file. */
 export const findSideNow: Required<ExplainPart>['findSideNow'] = (client, operation, config, nameKey, now) => {
   const shift = now.upstream.candidate?.shift ?? null
   if (shift === null) return null
-  const gets = describeShift(shift, timesBeside(now.at))
-  return explainSide(client, operation, config, nameKey, {
+  const gets = `gets ${describeShift(shift, timesBeside(now.at))}`
+  return explainSide([client, operation, config, nameKey], {
     shift: { share: shift.share, isStopped: shift.stopped },
-    whyNone: `just now the candidate gets ${gets}`,
-    whySome: `just now it gets ${gets}`,
+    ...{ whyNone: `just now the candidate ${gets}`, whySome: `just now it ${gets}` },
   })
 }
 
 const explainSide = (
-  { client, isNamed }: ExplainedClient,
-  { group }: Operation,
-  config: Config,
-  nameKey: NameKey,
+  [{ client, isNamed }, { group }, config, nameKey]: Parameters<Required<ExplainPart>['findSide']>,
   { shift, whyNone, whySome }: SideShare,
 ): ExplainedSide | null => {
   const { candidate } = config.upstreams[group]

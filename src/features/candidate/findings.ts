@@ -24,7 +24,6 @@ import { earliest } from '../../core/runtime/status/endpoint.ts'
 import { allOperations, type Group, groups } from '../../operations.ts'
 import { type CandidateClients, clientConsequences, findCandidateClients, isTakenBack } from './candidate-clients.ts'
 import type { DifferenceRow } from './observe/comparison-report.ts'
-import type { ShiftState } from './shift/shift-state.ts'
 import { type CandidateReport, sumComparison } from './status/candidate-status.ts'
 import { describeMore, describePlace } from './status/describe-comparison.ts'
 
@@ -39,19 +38,16 @@ export const candidateFindings: FindingSource = (inputs) =>
     const kinds = groupOutage(group, seen)?.kinds ?? [candidate.breaker?.lastFailure?.kind ?? null]
     const isHelpedByAbort = clients === 'exposed' && !isPrimaryOut
     const command = isHelpedByAbort ? commandLine('shift', group, '--abort') : faultCommandLine(group, kinds, seen)
-    const outages = [
-      outageFinding(group, candidate, clients, seen, command),
-      upstreamCertificateFindings(seen, [group]),
-    ]
-      .flat()
-      .map((finding) => (clients === 'exposed' ? finding : atMostWarning(finding)))
+    const found = [outageFinding(group, candidate, clients, seen, command), upstreamCertificateFindings(seen, [group])]
+    const outages = clients === 'exposed' ? found.flat() : found.flat().map(atMostWarning)
     // A candidate with clients, covered or not, keeps the severity of its endpoints' findings.
-    const others = groupOutage(group, seen) !== null ? [] : endpointsFindings(group, candidate, seen)
-    return [
-      stopFinding(group, inputs),
-      ...outages,
-      ...others.map((finding) => (clients === 'none' ? atMostWarning(finding) : finding)),
+    const causes = getUpstreamErrors(group, seen)
+    const endpoints = groupOutage(group, seen) === null ? candidate.endpoints : null
+    const others = [
+      ...(endpoints?.flatMap((each) => endpointFindings(group, each, causes, seen)) ?? []),
+      ...(endpoints ? clientErrorFindings(group, seen, describeSide(group, 'candidate')) : []),
     ]
+    return [stopFinding(group, inputs), outages, clients === 'none' ? others.map(atMostWarning) : others]
       .flat()
       .map((each) => ({ ...each, about: sideKey(group, 'candidate') }))
   })
@@ -79,26 +75,16 @@ const findClients = (
   return isPrimaryOut || isExposed ? 'exposed' : 'covered'
 }
 
-/** Whether the primary serves a request that failed at the candidate. */
-const goesToPrimary = (
-  group: Group,
-  { kind, status }: AttemptReport,
-  { upstreams }: FindingInputs['config'],
-): boolean => {
+const goesToPrimary = (group: Group, { kind, status }: AttemptReport, config: FindingInputs['config']): boolean => {
   if (kind !== null && failureTable[kind].retry === 'always') return true
-  return (
-    askFacts((facts) => facts.repeats?.(upstreams[group], kind ?? status)).includes(true) &&
-    allOperations.every((each) => each.group !== group || each.method === 'GET')
-  )
+  const repeats = askFacts((facts) => facts.repeats?.(config.upstreams[group], kind ?? status))
+  return repeats.includes(true) && allOperations.every((each) => each.group !== group || each.method === 'GET')
 }
 
-/**
- * The guard has taken the candidate back, or Redis cannot say whether it is stopped. A warning: the primary serves all
- * clients.
- */
+/** By the guard, or while Redis cannot say whether it is stopped. A warning: the primary serves all clients. */
 const stopFinding = (group: Group, { overrides }: FindingInputs): Found => {
   const shift = overrides.shifts?.get(group) ?? null
-  if (shift === null || !(isTakenBack(shift) || isHeld(shift))) return []
+  if (!shift?.isStopped || !['guard', 'redis'].includes(shift.cause)) return []
   const about = sideKey(group, 'candidate')
   const facts = { group, shift, since: shift.since, command: commandLine('shift', group) }
   return finding('candidate-stopped', 'warning', about, facts, ({ group, shift, since }, at) => {
@@ -109,8 +95,6 @@ const stopFinding = (group: Group, { overrides }: FindingInputs): Found => {
     return [`${describeSide(group, 'candidate')} ${what}${why}`]
   })
 }
-
-const isHeld = ({ isStopped, cause }: ShiftState): boolean => isStopped && cause === 'redis'
 
 const atMostWarning = (finding: Finding): Finding =>
   finding.severity === 'critical' ? { ...finding, severity: 'warning' } : finding
@@ -156,14 +140,6 @@ const outageFinding = (
   })
 }
 
-const endpointsFindings = (group: Group, { endpoints }: CandidateReport, seen: FindingInputs): readonly Finding[] => {
-  const causes = getUpstreamErrors(group, seen)
-  return [
-    ...endpoints.flatMap((each) => endpointFindings(group, each, causes, seen)),
-    ...clientErrorFindings(group, seen, describeSide(group, 'candidate')),
-  ]
-}
-
 /** Presents the candidate as its group's upstream, so that the same rules judge both. */
 const viewAsPrimary = (group: Group, candidate: CandidateReport, inputs: FindingInputs): FindingInputs => {
   const { config, report } = inputs
@@ -190,15 +166,14 @@ const minCompared = 20
 const maxPlaces = 3
 
 /** Too few equal responses in the last five minutes. */
-export const comparisonFindings: FindingSource = (inputs) =>
-  groups.flatMap((group) => differingAnswers(group, inputs) ?? [])
+export const comparisonFindings: FindingSource = (inputs) => groups.flatMap((group) => differingAnswers(group, inputs))
 
-const differingAnswers = (group: Group, { config, report }: FindingInputs): Finding | null => {
+const differingAnswers = (group: Group, { config, report }: FindingInputs): Found => {
   const comparison = report.upstreams[group].candidate?.comparison ?? null
   const minEqual = config.upstreams[group].candidate?.shadow?.compare?.minEqual ?? null
-  if (comparison === null || minEqual === null) return null
+  if (comparison === null || minEqual === null) return []
   const { compared, equal } = sumComparison(comparison.totals).recent
-  if (compared < minCompared || equal >= minEqual * compared) return null
+  if (compared < minCompared || equal >= minEqual * compared) return []
   const rows = comparison.rows.filter((row) => row.recent > 0)
   const since = earliest(rows.map(({ firstAt }) => firstAt))
   const differing = compared - equal

@@ -32,22 +32,14 @@ const markerTwice: ConfigRule = (tree) =>
     const path: KeyPath = [...shadow, 'marker']
     const field = isEnabledAt(tree, shadow) ? parseAt(tree, shadowKeys.shape.marker, path) : undefined
     if (field === undefined) return null
-    const levels: readonly KeyPath[] = [
-      ['upstreams', group, 'candidate', 'request'],
-      ['upstreams', group, 'request'],
-    ]
-    const edits = levels.flatMap((level): readonly KeyPath[] => [
-      [...level, 'set'],
-      [...level, 'remove'],
-    ])
-    const found = findOtherUse(tree, field, { fields: listOwnFields(tree), edits })
+    const levels = [[group, 'candidate'], [group]].map((level) => ['upstreams', ...level, 'request'])
+    const edits = levels.flatMap((level) => ['set', 'remove'].map((key) => [...level, key]))
+    const found = findOtherUse(tree, field, listOwnFields(tree), edits)
     return (
       found !== null && {
         path: valueAt(tree, path) === undefined ? shadow : path,
         message: 'the field that marks copies says something else already',
-        expected: 'a field of its own as shadow.marker',
-        found,
-        hint: 'rename one of the two',
+        ...{ expected: 'a field of its own as shadow.marker', found, hint: 'rename one of the two' },
       }
     )
   })
@@ -58,44 +50,34 @@ const exposedTwice: ConfigRule = (tree) =>
     const path: KeyPath = [...upstream, 'candidate', 'expose']
     const field = parseAt(tree, exposeSchema, path)
     if (field == null) return null
-    const found = findOtherUse(tree, field, {
-      // Of the gateway's own fields, only the request id is in responses.
-      fields: listOwnFields(tree).filter(({ path: [section] }) => section === 'requestId'),
-      edits: [
-        [...upstream, 'response', 'set'],
-        [...upstream, 'candidate', 'response', 'set'],
-      ],
-    })
+    // Of the gateway's own fields, only the request id is in responses.
+    const fields = listOwnFields(tree).filter(({ path: [section] }) => section === 'requestId')
+    const edits = [[], ['candidate']].map((level) => [...upstream, ...level, 'response', 'set'])
+    const found = findOtherUse(tree, field, fields, edits)
     return (
       found !== null && {
-        path,
-        message: 'this field says something else already',
-        expected: 'a field of its own',
-        found,
-        hint: 'rename one of the two',
+        ...{ path, message: 'this field says something else already' },
+        ...{ expected: 'a field of its own', found, hint: 'rename one of the two' },
       }
     )
   })
 
 export const rules: readonly ConfigRule[] = [exposedTwice, postsTwice, markerTwice]
 
-interface OtherUses {
-  readonly fields: readonly OwnField[]
-  /** Paths of the maps and lists of edited fields. */
-  readonly edits: readonly KeyPath[]
-}
-
-/** Null: no other use. */
-const findOtherUse = (tree: unknown, name: string, { fields, edits }: OtherUses): string | null => {
+/** `edits`: paths of the maps and lists of edited fields. Null: no other use. */
+const findOtherUse = (
+  tree: unknown,
+  name: string,
+  fields: readonly OwnField[],
+  edits: readonly KeyPath[],
+): string | null => {
   const own = findField(fields, name)
   if (own !== undefined) return `the field of ${formatKeyPath(own.path)}`
   const folded = foldUnderscores(name)
   const isField = (each: unknown): boolean => typeof each === 'string' && foldUnderscores(each) === folded
-  const edit = edits.find((path) => namesAt(tree, path).some(isField))
+  const edit = edits.find((path) => {
+    const value = valueAt(tree, path)
+    return (isPlainObject(value) ? Object.keys(value) : listAt(tree, path)).some(isField)
+  })
   return edit === undefined ? null : `a field of ${edit.join('.')}`
-}
-
-const namesAt = (tree: unknown, path: KeyPath): readonly unknown[] => {
-  const value = valueAt(tree, path)
-  return isPlainObject(value) ? Object.keys(value) : listAt(tree, path)
 }

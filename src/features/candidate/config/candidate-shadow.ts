@@ -25,20 +25,18 @@ const maxRules = 100
 // RFC 6901 §3, without the pointer to the whole document, which would ignore everything.
 const pointerPattern = '^(/([^~/]|~0|~1)*)+$'
 
-const maxPointerLength = 500
-
 const pointerKind: ScalarKind<string> = {
   expected: 'a JSON pointer such as /generatedAt or /items/*/id',
   parse: textParser((value) => {
     if (value === '' || value === '/')
       return new InvalidScalar('this is the whole document', 'compare: none turns the comparison off')
     if (!value.startsWith('/')) return new InvalidScalar('not a JSON pointer', suggestPointer(value))
-    if (value.length > maxPointerLength) return new InvalidScalar('too long')
+    if (value.length > 500) return new InvalidScalar('too long')
     return new RegExp(pointerPattern).test(value)
       ? value
       : new InvalidScalar('not a JSON pointer', 'RFC 6901: ~ in a name is written ~0, and / is ~1')
   }),
-  json: { type: 'string', pattern: pointerPattern, maxLength: maxPointerLength },
+  json: { type: 'string', pattern: pointerPattern, maxLength: 500 },
 }
 
 /** Suggests a pointer for `generatedAt`, `$.items[*].id` or `items.0.id`. */
@@ -49,6 +47,8 @@ const suggestPointer = (text: string): string => {
 
 // A number as YAML writes it.
 const writtenNumber = /^\d+(\.\d+)?(e[+-]?\d+)?$/i
+
+const percentJson = { type: 'string', pattern: '^[0-9]{1,3}(\\.[0-9]{1,3})?%$' } as const
 
 const numbers = scalar<{ readonly relative: number } | { readonly absolute: number } | null>(
   'How far two numbers may be apart: a share of that of the primary, or an amount',
@@ -67,13 +67,7 @@ const numbers = scalar<{ readonly relative: number } | { readonly absolute: numb
       if (value === null) return 'none'
       return 'relative' in value ? formatPercent(value.relative) : value.absolute
     },
-    json: {
-      anyOf: [
-        { type: 'string', pattern: '^[0-9]{1,3}(\\.[0-9]{1,3})?%$' },
-        { type: 'number', minimum: 0 },
-        { enum: ['none', false] },
-      ],
-    },
+    json: { anyOf: [percentJson, { type: 'number', minimum: 0 }, { enum: ['none', false] }] },
   },
 )
 
@@ -96,50 +90,37 @@ const arrays = z
     maxProperties: maxRules,
   })
 
+const pointer = scalar('A JSON pointer; * stands for every name and index', pointerKind)
+
+const fieldsText = 'Response fields that are compared beside the content type'
+
 const compareKeys = map('How the answers of the candidate are compared with those of the primary', {
-  ignore: list(
-    'What is not compared, with all below it',
-    scalar('A JSON pointer; * stands for every name and index', pointerKind),
-    { max: maxRules },
-  ).prefault([]),
+  ignore: list('What is not compared, with all below it', pointer, { max: maxRules }).prefault([]),
   numbers: numbers.prefault('none'),
   arrays: arrays.prefault({}),
-  fields: list(
-    'Response fields that are compared beside the content type',
-    lowerFieldName('A response field', 'Location'),
-    { max: 20 },
-  ).prefault([]),
+  fields: list(fieldsText, lowerFieldName('A response field', 'Location'), { max: 20 }).prefault([]),
   noise: boolean('Whether some GETs go to the primary twice, and what differs there is not compared').prefault(false),
   examples: boolean('Whether values that differ are kept and shown: they are data of clients').prefault(false),
   minEqual: optionalPercent('Fewer equal answers are a finding').prefault('99%'),
 })
 
-const shadowCompareSchema = optionalPolicy(compareKeys, '{ ignore: [/generatedAt] }')
+const sideEffectsText =
+  'none: what the candidate does with a POST is undone, or never lasts. Without it no POST is copied'
+const markerText = 'The field by which a copy is known, with the value 1; what clients send in it is removed'
+const maxBodyText = 'A request with a longer body is not copied; a longer answer is compared by its hash'
+const maxBytesText = 'Most memory of copies and of answers, of all workers together'
 
 export const shadowKeys = map('Copies of requests go to the candidate; clients get nothing of its answers', {
   sample: percent('The part of the requests that is copied').prefault('10%'),
   posts: boolean('Whether POSTs are copied too; needs sideEffects: none').prefault(false),
-  sideEffects: optionalKey(
-    choice('none: what the candidate does with a POST is undone, or never lasts. Without it no POST is copied', [
-      'none',
-    ]),
-  ),
+  sideEffects: optionalKey(choice(sideEffectsText, ['none'])),
   credentials: choice('Whether the credentials of clients are in the copies', ['remove', 'forward']).prefault('remove'),
-  marker: fieldName(
-    'The field by which a copy is known, with the value 1; what clients send in it is removed',
-    'X-Shadow',
-  ).prefault('X-Shadow'),
-  compare: shadowCompareSchema.prefault({}),
+  marker: fieldName(markerText, 'X-Shadow').prefault('X-Shadow'),
+  compare: optionalPolicy(compareKeys, '{ ignore: [/generatedAt] }').prefault({}),
   timeout: duration('Longest copy, from its sending to the end of its answer', { max: 600_000 }).prefault('30s'),
   concurrency: integer('Most copies at once; the next is not sent', { min: 1, max: 10_000 }).prefault(64),
-  maxBody: size('A request with a longer body is not copied; a longer answer is compared by its hash', {
-    min: 1024,
-    max: 16 * mebibyte,
-  }).prefault('1MiB'),
-  maxBytes: size('Most memory of copies and of answers, of all workers together', {
-    min: mebibyte,
-    max: 16 * 1024 * mebibyte,
-  }).prefault('64MiB'),
+  maxBody: size(maxBodyText, { min: 1024, max: 16 * mebibyte }).prefault('1MiB'),
+  maxBytes: size(maxBytesText, { min: mebibyte, max: 16 * 1024 * mebibyte }).prefault('64MiB'),
 })
 
 export const candidateShadowSchema = optionalPolicy(shadowKeys, '{ sample: 10% }')

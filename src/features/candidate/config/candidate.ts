@@ -26,15 +26,12 @@ import { hashValue } from '../../../core/config/transfer-parts.ts'
 import { isPlainObject } from '../../../core/lib/plain-object.ts'
 import { candidateShadowSchema } from './candidate-shadow.ts'
 
-/** The smallest share above 0. */
 export const leastShare = 0.0001
-
-const maxSteps = 20
 
 const shares = z
   .array(percent('The share of a step', { min: leastShare }))
   .min(1)
-  .max(maxSteps)
+  .max(20)
   .check((context) => {
     const at = context.value.findIndex((share, index) => share <= (context.value[index - 1] ?? 0))
     const hint = 'write them in order: [1%, 5%, 25%, 100%]'
@@ -81,13 +78,12 @@ const inheritedShape = partialShape(inheritedTarget)
 
 const policyShape = { ...inheritedShape, ...partialShape(policies.shape) }
 
-/** Null: the candidate is never taken back. */
+const latencyText = 'How many times the 95th percentile of the time until the head at the primary'
+
 const candidateGuardSchema = optionalPolicy(
   map('When the candidate is taken back by itself', {
     errors: multiple('How many times the part of the requests that the primary fails').prefault('2x'),
-    latency: multiple('How many times the 95th percentile of the time until the head at the primary', {
-      min: 1.1,
-    }).prefault('1.5x'),
+    latency: multiple(latencyText, { min: 1.1 }).prefault('1.5x'),
     minRequests: integer('Fewest requests of the candidate to judge by', { min: 10, max: 1_000_000 }).prefault(50),
     window: duration('How long a request counts', { min: 1000, max: 600_000 }).prefault('1m'),
   }),
@@ -104,7 +100,6 @@ const responseFieldsWithMeaning = [
   ...['www-authenticate', 'x-fapi-interaction-id'],
 ]
 
-/** Null: no field names the side. */
 export const exposeSchema = scalar(
   'The response field that names the side, or none',
   orNone(
@@ -116,6 +111,8 @@ export const exposeSchema = scalar(
   ),
 ).prefault('none')
 
+const fallbackText = 'Whether the upstream of the group serves what fails here, where another attempt is allowed'
+
 /** The candidate's own keys. Each has a default, so that a URL alone is a candidate. */
 const ownForm = z.strictObject({
   share: percent('Part of the clients that it gets; each stays when the share grows').prefault('0%'),
@@ -125,9 +122,7 @@ const ownForm = z.strictObject({
   clients: list('Clients that it gets, whatever the share is', clientName('The name of a client, as clients has it'), {
     max: 10_000,
   }).prefault([]),
-  fallback: boolean(
-    'Whether the upstream of the group serves what fails here, where another attempt is allowed',
-  ).prefault(true),
+  fallback: boolean(fallbackText).prefault(true),
   expose: exposeSchema,
 })
 
@@ -149,8 +144,7 @@ const candidateForm = <S extends z.core.$ZodLooseShape>(inherited: S) =>
       .meta({ id: 'Candidate', description: 'A second upstream, to be tried before it replaces the first' }),
     {
       render: (candidate) => ({
-        ...renderMap(z.strictObject(targetShape), Object(candidate).upstream),
-        ...renderMap(policies, Object(candidate).upstream),
+        ...renderMap(z.strictObject({ ...targetShape, ...policies.shape }), Object(candidate).upstream),
         ...renderMap(ownForm, candidate),
       }),
     },
@@ -176,10 +170,7 @@ declare module '../../../core/config/config.ts' {
 export interface CandidateConfig extends Omit<DeepReadonly<ParsedCandidate>, keyof UpstreamConfig> {
   /** Merged with the group's. Keys that features add to a group are null: they hold for both sides. */
   readonly upstream: UpstreamConfig
-  /**
-   * Of the candidate's differences from its group, stated or not. Without certificates and keys, which are renewed
-   * without an edit.
-   */
+  /** Of the candidate's differences from its group, stated or not; without certificates and keys. */
   readonly digest: string
 }
 
@@ -199,24 +190,20 @@ export const upstreamKeys: readonly UpstreamKey[] = [
       if (rendered === undefined) return undefined
       const { tls } = Object(value).upstream
       const missing = Object.keys(Object(group.tls)).filter((key) => tls[key] === null)
-      return {
-        ...Object(rendered),
-        tls: { ...Object(rendered).tls, ...Object.fromEntries(missing.map((key) => [key, 'none'])) },
-      }
+      const none = Object.fromEntries(missing.map((key) => [key, 'none']))
+      return { ...Object(rendered), tls: { ...Object(rendered).tls, ...none } }
     },
   },
 ]
 
-export const resolveUpstream: ResolveUpstream = ({ candidate }, _, own) => ({
-  candidate: candidate && resolveCandidate(candidate, own),
-})
-
-const resolveCandidate = (given: ParsedCandidate, inherited: UpstreamConfig): CandidateConfig => {
-  const { share, steps, guard, shadow, clients, fallback, expose, ...stated } = given
+export const resolveUpstream: ResolveUpstream = ({ candidate }, _, inherited) => {
+  if (candidate === null) return { candidate }
+  const { share, steps, guard, shadow, clients, fallback, expose, ...stated } = candidate
   const trial = { share, steps, guard, shadow, clients, fallback, expose }
   const upstream = resolveSide<UpstreamConfig>(stated, inherited)
   const differing = omitEqual(withoutCertificates(upstream), withoutCertificates(inherited))
-  return { ...trial, digest: hashValue({ ...trial, ...differing, endpoints: upstream.endpoints }), upstream }
+  const digest = hashValue({ ...trial, ...differing, endpoints: upstream.endpoints })
+  return { candidate: { ...trial, digest, upstream } }
 }
 
 /** Certificates and keys are renewed without an edit. */

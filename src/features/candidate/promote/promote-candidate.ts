@@ -13,11 +13,11 @@ import { parseJson } from '../../../core/lib/plain-object.ts'
 import { type Group, groups } from '../../../operations.ts'
 import { candidateOnlyKeys } from '../config/candidate.ts'
 
-interface TextEdit {
-  readonly start: number
-  readonly end: number
-  readonly text: string
-}
+/** Of the characters from `start` up to `end`. */
+type TextEdit = Readonly<Record<'start' | 'end', number> & Record<'text', string>>
+
+/** As the file spells them, with all defaults. */
+type RenderedCandidate = Readonly<Record<string, unknown>>
 
 /** The rest stays byte for byte. `text` must be a valid configuration in which the group has a candidate. */
 export const promoteCandidate = (text: string, group: Group, rendered: RenderedCandidate): string => {
@@ -27,10 +27,10 @@ export const promoteCandidate = (text: string, group: Group, rendered: RenderedC
   const candidate = isMap(groupMap) ? groupMap.get('candidate', true) : undefined
   if (!isMap(groupMap) || !isNode(candidate)) throw new TypeError(`${group} has no candidate`)
   const keys = listPromotedKeys(document, groupMap, candidate, rendered)
-  const isBlock = groupMap === groupNode && groupMap.flow !== true
-  const edits = isBlock
-    ? editLines(document, text, groupMap, keys, isMap(candidate) && candidate.flow !== true)
-    : [replaceValue(document, text, groupNode, keys)]
+  const edits =
+    groupMap === groupNode && groupMap.flow !== true
+      ? editLines(document, text, groupMap, keys, isMap(candidate) && candidate.flow !== true)
+      : [replaceValue(document, text, groupNode, keys)]
   const fromEnd = edits.toSorted((a, b) => b.start - a.start)
   return fromEnd.reduce((edited, { start, end, text: own }) => edited.slice(0, start) + own + edited.slice(end), text)
 }
@@ -52,7 +52,7 @@ const editLines = (
   groupMap: YAMLMap,
   keys: readonly PromotedKey[],
   isCandidateBlock: boolean,
-): readonly TextEdit[] =>
+) =>
   groupMap.items.flatMap((pair): readonly TextEdit[] => {
     const { start, end, margin } = linesOf(text, pair)
     const write = ({ pair, origin }: PromotedKey): string =>
@@ -98,40 +98,34 @@ const endOfComments = (text: string, end: number, margin: string): number => {
 
 /** To the left, with the comments above. Null: an alias, whose anchor may be removed. */
 const moveLines = (text: string, pair: Pair, margin: string): string | null => {
-  const { start, end, margin: own } = linesOf(text, pair)
   if (hasAlias(pair)) return null
-  const moved = text
-    .slice(startOfComments(text, start, own), end)
-    .split('\n')
-    .map((line) => (line.startsWith(own) ? margin + line.slice(own.length) : line))
-    .join('\n')
+  const { start, end, margin: own } = linesOf(text, pair)
+  const lines = text.slice(startOfComments(text, start, own), end).split('\n')
+  const moved = lines.map((line) => (line.startsWith(own) ? margin + line.slice(own.length) : line)).join('\n')
   return moved.endsWith('\n') ? moved : `${moved}\n`
 }
 
 const hasAlias = ({ value }: Pair): boolean => {
-  let found = isAlias(value)
-  if (isNode(value)) {
-    visit(value, {
-      Alias: () => {
-        found = true
-        return visit.BREAK
-      },
-    })
+  let found = false
+  const Alias = () => {
+    found = true
+    return visit.BREAK
   }
+  if (isNode(value)) visit(value, { Alias })
   return found
 }
 
 const printLines = (document: Document, text: string, { key, value }: Pair, margin: string): string => {
   const map = new YAMLMap()
   map.items = [document.createPair(isScalar(key) ? key.value : key, null)]
-  for (const pair of map.items) pair.value = withoutLater(writtenOut(document, value))
+  for (const pair of map.items) {
+    const own = writtenOut(document, value)
+    // Comments of following lines stay in place.
+    pair.value = isMap(own) && own.flow !== true ? Object.assign(own, { comment: null }) : own
+  }
   const lines = print(map).replaceAll(/^(?=.)/gm, margin)
   return text.includes('\r\n') ? lines.replaceAll('\n', '\r\n') : lines
 }
-
-/** Drops the comments of following lines, which stay in place. */
-const withoutLater = (value: Node): Node =>
-  isMap(value) && value.flow !== true ? Object.assign(value, { comment: null }) : value
 
 /** For a group in flow style, or an alias. */
 const replaceValue = (document: Document, text: string, value: Node, keys: readonly PromotedKey[]): TextEdit => {
@@ -140,7 +134,7 @@ const replaceValue = (document: Document, text: string, value: Node, keys: reado
   map.items = keys.map(({ pair }) => pair)
   const whole = writtenOut(document, map)
   const indent = /^[ \t]*/.exec(text.slice(text.lastIndexOf('\n', start - 1) + 1))?.[0] ?? ''
-  if (isJson(text)) {
+  if (parseJson(text) !== undefined) {
     const unit = /^[ \t]+/m.exec(text)?.[0]
     const json = JSON.stringify(whole.toJS(new Document()), null, unit)
     return { start, end, text: json.replaceAll('\n', `\n${indent}`) }
@@ -148,8 +142,6 @@ const replaceValue = (document: Document, text: string, value: Node, keys: reado
   visit(whole, { Collection: (_, node) => void Object.assign(node, { flow: true }) })
   return { start, end, text: print(whole).trimEnd().replaceAll('\n', `\n${indent}  `) }
 }
-
-const isJson = (text: string): boolean => parseJson(text) !== undefined
 
 const print = (contents: Node): string => {
   const part = new Document()
@@ -164,12 +156,7 @@ function printTight(this: YAMLSeq, ...args: Parameters<YAMLSeq['toString']>): st
 }
 
 export type Promotion =
-  | {
-      readonly ok: true
-      readonly text: string
-      readonly hash: string
-      readonly changes: readonly ConfigChange[]
-    }
+  | { readonly ok: true; readonly text: string; readonly hash: string; readonly changes: readonly ConfigChange[] }
   /** `problems`: of the edited file. Empty: something else would change too. */
   | { readonly ok: false; readonly problems: readonly ConfigProblem[] }
 
@@ -200,17 +187,12 @@ export const planPromotion = (
   return { ok: true, text: edited, hash: next.config.hash, changes }
 }
 
-/** `merged`: keys of both. */
-type KeyOrigin = 'group' | 'candidate' | 'merged'
-
 interface PromotedKey {
   readonly name: string
-  readonly origin: KeyOrigin
+  /** `merged`: keys of both. */
+  readonly origin: 'group' | 'candidate' | 'merged'
   readonly pair: Pair
 }
-
-/** As the file spells them, with all defaults. */
-type RenderedCandidate = Readonly<Record<string, unknown>>
 
 // A group's `none` hides the `defaults` of these; without it, they would be inherited.
 const policies = ['healthCheck', 'outlier', 'circuitBreaker']
@@ -256,11 +238,9 @@ const candidatePairs = (document: Document, candidate: Node): readonly Pair[] =>
   if (isMap(target)) return target.items.filter((pair) => !candidateOnlyKeys.includes(keyOf(pair)))
   const endpoints = new YAMLSeq()
   endpoints.flow = true
-  endpoints.items = [withoutComments(writtenOut(document, target))]
+  endpoints.items = [Object.assign(writtenOut(document, target), { comment: null, commentBefore: null })]
   return [new Pair(document.createNode('endpoints'), endpoints)]
 }
-
-const withoutComments = (node: Node): Node => Object.assign(node, { comment: null, commentBefore: null })
 
 /** Only maps merge, one level deep. Null: the candidate's value replaces the group's. */
 const mergeValues = (
