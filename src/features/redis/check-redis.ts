@@ -18,10 +18,7 @@ import {
 } from './redis-settings.ts'
 import { watchMaster } from './sentinel.ts'
 
-/**
- * Connects to all masters of each Redis and writes to each, within 2 s. Also warns of a Redis that may evict entries
- * that must be remembered.
- */
+/** Writes to all masters of each Redis within 2 s, and warns of a Redis that may evict what must be remembered. */
 export const checkRedis: OnlineCheck = async (config, locate) => {
   const checked = listRedis(config).map(
     async ({ section, purpose, redis, replicas }): Promise<readonly ConfigProblem[]> => {

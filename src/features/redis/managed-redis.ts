@@ -27,10 +27,7 @@ interface ManagedRedisOptions {
 
 export type RedisState = Pick<ManagedRedis, 'isShared' | 'since' | 'reason'>
 
-/**
- * A connection with a circuit breaker: while Redis is down or slow, no request waits for it. In the background it is
- * tried again with the commands of requests.
- */
+/** A connection with a circuit breaker: while Redis is down or slow, no request waits for it. */
 export class ManagedRedis {
   isShared = false
   /** Milliseconds since the epoch. */
@@ -38,7 +35,10 @@ export class ManagedRedis {
   /** Why it is not shared. Null: it is, or the first attempt has not ended. */
   reason: string | null = null
   readonly #options: ManagedRedisOptions
+  readonly timeoutMs: number
   readonly #firstOutcome = Promise.withResolvers<void>()
+  /** Resolves after the first attempt to connect. */
+  readonly settled = this.#firstOutcome.promise
   #connection: RedisConnection | null = null
   #failures = 0
   #lastFailure: string | null = null
@@ -55,21 +55,13 @@ export class ManagedRedis {
 
   constructor(options: ManagedRedisOptions) {
     this.#options = options
+    this.timeoutMs = options.timeoutMs
     void this.#maintain()
-  }
-
-  /** Resolves after the first attempt to connect. */
-  get settled(): Promise<void> {
-    return this.#firstOutcome.promise
   }
 
   /** Why the last failed command had no reply. */
   get failure(): string | null {
     return this.isShared ? this.#lastFailure : this.reason
-  }
-
-  get timeoutMs(): number {
-    return this.#options.timeoutMs
   }
 
   /** Null: no reply within `waitMs`, by default {@link timeoutMs}. */
@@ -92,8 +84,8 @@ export class ManagedRedis {
   /** A reply within `promptMs` ends a row of failures. */
   #call<T>(
     command: (connection: RedisConnection) => Promise<T>,
-    waitMs = this.#options.timeoutMs,
-    promptMs = this.#options.timeoutMs,
+    waitMs = this.timeoutMs,
+    promptMs = this.timeoutMs,
   ): Promise<T | null> {
     const connection = this.#connection
     if (!this.isShared || connection === null) return Promise.resolve(null)
@@ -169,13 +161,12 @@ export class ManagedRedis {
     const isLost = (): boolean => this.#isClosed || lost !== null
     let probesLeft = 1
     while (!isLost()) {
-      const { timeoutMs } = this.#options
       const reply = connection.probe()
-      const isPrompt = (await withTimeout(reply, timeoutMs)) !== null
+      const isPrompt = (await withTimeout(reply, this.timeoutMs)) !== null
       if (!isPrompt && (await withTimeout(reply, maxSilenceMs)) === null)
         throw new Error(`no answer within ${maxSilenceMs}ms`)
       if (isLost()) break
-      if (!isPrompt) this.#setShared(false, this.#describeLateness(timeoutMs))
+      if (!isPrompt) this.#setShared(false, this.#describeLateness(this.timeoutMs))
       probesLeft = isPrompt ? probesLeft - 1 : requiredProbes
       if (probesLeft === 0) {
         await this.#serve(isLost)
@@ -227,7 +218,8 @@ export class ManagedRedis {
 
   /** With the config key of the limit: `no answer within 20ms (cache.redis.timeout)`. */
   #describeLateness(waitMs: number): string {
-    const { timeoutMs, timeoutKey } = this.#options
-    return `no answer within ${waitMs}ms${timeoutKey === undefined || waitMs !== timeoutMs ? '' : ` (${timeoutKey})`}`
+    const { timeoutKey } = this.#options
+    const isOwn = timeoutKey !== undefined && waitMs === this.timeoutMs
+    return `no answer within ${waitMs}ms${isOwn ? ` (${timeoutKey})` : ''}`
   }
 }

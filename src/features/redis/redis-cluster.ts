@@ -10,10 +10,7 @@ interface SlotRange {
   readonly address: RedisAddress
 }
 
-/**
- * Connects to all nodes that serve slots. `onLost` is called as soon as one connection is lost or a slot moves to a
- * node without a connection.
- */
+/** `onLost` is called as soon as one connection is lost or a slot moves to a node without a connection. */
 export const connectCluster = async (
   seeds: readonly RedisServerOptions[],
   toServer: (address: RedisAddress) => RedisServerOptions,
@@ -26,32 +23,29 @@ export const connectCluster = async (
   if (slots.includes('')) throw new Error(`no node serves slot ${slots.indexOf('')}`)
   const nodes = await connectAll(addresses, toServer, onLost)
 
-  const run = (
-    script: RedisScript,
-    invocation: ScriptArgs,
-    options: ScriptOptions & { readonly isAsking: boolean },
-    address: string,
-    redirects: number,
-  ): Promise<unknown> => {
-    const node = nodes.get(address)
-    if (node === undefined) return Promise.reject(new Error('no node serves this slot'))
-    return node.run(script, invocation, options).catch((error) => {
-      const redirect = parseRedirect(error, addresses.get(address))
-      if (redirect === null || redirects === 0) throw error
-      if (!nodes.has(redirect.address)) {
-        onLost(new Error(`the cluster has changed: ${redirect.address} serves a slot`))
-        throw error
-      }
-      if (redirect.kind === 'MOVED') slots[slotOf(invocation)] = redirect.address
-      const asRedirected = { ...options, isAsking: redirect.kind === 'ASK' }
-      return run(script, invocation, asRedirected, redirect.address, redirects - 1)
-    })
-  }
-
   return {
     /** Runs a script on the node of its first key; Redis itself rejects keys of several slots. */
-    run: (script: RedisScript, invocation: ScriptArgs, options?: ScriptOptions): Promise<unknown> =>
-      run(script, invocation, { ...options, isAsking: false }, slots[slotOf(invocation)] ?? '', maxRedirects),
+    async run(script: RedisScript, invocation: ScriptArgs, options?: ScriptOptions): Promise<unknown> {
+      const slot = keySlot(invocation.keys[0] ?? '')
+      let address = slots[slot] ?? ''
+      for (let isAsking = false, redirects = 0; ; redirects++) {
+        const node = nodes.get(address)
+        if (node === undefined) throw new Error('no node serves this slot')
+        try {
+          return await node.run(script, invocation, { ...options, isAsking })
+        } catch (error) {
+          const redirect = parseRedirect(error, addresses.get(address))
+          if (redirect === null || redirects === maxRedirects) throw error
+          address = redirect.address
+          if (!nodes.has(address)) {
+            onLost(new Error(`the cluster has changed: ${address} serves a slot`))
+            throw error
+          }
+          isAsking = redirect.kind === 'ASK'
+          if (!isAsking) slots[slot] = address
+        }
+      }
+    },
     /** For each node, one key with this prefix that it serves. */
     nodeKeys(prefix: string): readonly string[] {
       const keys = new Map<string, string>()
@@ -78,8 +72,6 @@ const addressesOf = (ranges: readonly SlotRange[]): ReadonlyMap<string, RedisAdd
 
 // A slot that has moved may move again.
 const maxRedirects = 2
-
-const slotOf = ({ keys: [key = ''] }: ScriptArgs): number => keySlot(key)
 
 // Enough names, nearly always, to find a node with a single slot.
 const maxTries = 20 * slotCount
@@ -147,10 +139,7 @@ const parseRedirect = (error: unknown, from: RedisAddress | undefined) => {
   return { kind, address }
 }
 
-/**
- * Hashes the text in the first braces, unless empty, otherwise the whole key (Redis Cluster specification, "Key
- * distribution model").
- */
+/** Hashes the text in the first braces unless empty, else the whole key (Redis Cluster specification). */
 export const keySlot = (key: string): number => {
   const open = key.indexOf('{')
   const close = open === -1 ? -1 : key.indexOf('}', open + 1)

@@ -1,13 +1,6 @@
 import type { Milliseconds } from '../../core/lib/text/units.ts'
 import { connectCluster } from './redis-cluster.ts'
-import {
-  connectServer,
-  consumeScript,
-  type RedisScript,
-  type RedisServer,
-  type ScriptArgs,
-  type ScriptOptions,
-} from './redis-server.ts'
+import { connectServer, consumeScript, type RedisServer, type ScriptOptions } from './redis-server.ts'
 import { nameServer, type RedisSettings, redisTopology } from './redis-settings.ts'
 import { watchMaster } from './sentinel.ts'
 
@@ -16,39 +9,29 @@ export type RedisConnection = ReturnType<typeof toConnection>
 /** `onLost` is called when the connection has ended, once or more often. Rejects when none can be made in time. */
 export type ConnectRedis = (onLost: (reason: unknown) => void) => Promise<RedisConnection>
 
-/**
- * Only managed-redis.ts reconnects, so each connection begins by asking Sentinels or a cluster for the present masters
- * (docs/decisions/060-a-topology-is-looked-up-when-connecting.md).
- */
+/** Only managed-redis.ts reconnects, so each connection begins with a look-up of the present masters (decision 060). */
 export const connectRedis = (settings: RedisSettings, connectTimeoutMs?: Milliseconds): ConnectRedis => {
   const topology = redisTopology(settings, connectTimeoutMs)
   const probeKey = `${settings.prefix}:probe`
-  switch (topology.kind) {
-    case 'server':
-      return async (onLost) => toConnection(await connectServer(topology.server, onLost), () => [probeKey])
-    case 'sentinel': {
-      const { sentinels, name, toServer } = topology
-      return async (onLost) => {
-        const { address, destroy } = await watchMaster(sentinels, name, onLost)
-        try {
-          const onServerLost = (reason: unknown): void => onLost(nameServer(address, reason))
-          const server = await connectServer(toServer(address), onServerLost)
-          const destroyBoth = (): void => {
-            destroy()
-            server.destroy()
-          }
-          return toConnection({ run: server.run, destroy: destroyBoth }, () => [probeKey])
-        } catch (error) {
-          destroy()
-          throw nameServer(address, error)
-        }
-      }
+  return async (onLost) => {
+    if (topology.kind === 'server') return toConnection(await connectServer(topology.server, onLost), () => [probeKey])
+    if (topology.kind === 'cluster') {
+      const cluster = await connectCluster(topology.seeds, topology.toServer, onLost)
+      return toConnection(cluster, () => cluster.nodeKeys(probeKey))
     }
-    case 'cluster':
-      return async (onLost) => {
-        const cluster = await connectCluster(topology.seeds, topology.toServer, onLost)
-        return toConnection(cluster, () => cluster.nodeKeys(probeKey))
+    const { address, destroy } = await watchMaster(topology.sentinels, topology.name, onLost)
+    try {
+      const onServerLost = (reason: unknown): void => onLost(nameServer(address, reason))
+      const server = await connectServer(topology.toServer(address), onServerLost)
+      const destroyBoth = (): void => {
+        destroy()
+        server.destroy()
       }
+      return toConnection({ run: server.run, destroy: destroyBoth }, () => [probeKey])
+    } catch (error) {
+      destroy()
+      throw nameServer(address, error)
+    }
   }
 }
 
@@ -66,11 +49,8 @@ const toConnection = ({ run, destroy }: Pick<RedisServer, 'run' | 'destroy'>, pr
   return {
     /** Rejects when Redis replies with an error or the connection ends. */
     consume: (key: string, perMs: number, burst: number): Promise<number> => consume(key, perMs, burst),
-    /**
-     * Text in results is bytes. Rejects as `consume` does, and when fewer replicas have the write than `isReplicated`
-     * requires.
-     */
-    run: run as (script: RedisScript, invocation: ScriptArgs, options?: ScriptOptions) => Promise<unknown>,
+    /** Text in results is bytes. Rejects as `consume` does, and when too few replicas have an `isReplicated` write. */
+    run,
     /** All servers must accept writes. Rejects as `run` does. */
     async probe(): Promise<true> {
       await Promise.all(probeKeys().map((key) => consume(key, 1, 1000, { isReplicated: true })))

@@ -11,10 +11,7 @@ export type OnSharedChange = (isShared: boolean, reason: string | null) => void
 
 interface RedisLinks {
   readonly link: ManagedRedis
-  /**
-   * For writes that replicas confirm: Redis runs no other command of a connection that waits for replicas. Null: none
-   * have to.
-   */
+  /** For writes that replicas confirm, which block the other commands of a connection. Null: none have to. */
   readonly replicated: ManagedRedis | null
 }
 
@@ -74,10 +71,7 @@ const perMs = 60_000
 // An outage and its end, twice. Redis may change several times a second.
 const maxLines = 4
 
-/**
- * Logs at most {@link maxLines} changes a minute, then the state once a minute until a minute without change.
- * `changes`: the number of changes that were not logged.
- */
+/** Logs at most {@link maxLines} changes a minute, then the state once a minute, with the number of `changes`. */
 export const calmChanges = (logEvent: LogEvent, available: string, unavailable: string): OnSharedChange => {
   let linesLeft = maxLines
   let hasTimer = false

@@ -77,8 +77,7 @@ export const connectServer = async (
 const openClient = async (options: RedisServerOptions, commands: readonly Command[]) => {
   const { RedisClient, RESP_TYPES } = await import('@redis/client')
   const { host, port, username, password, database, connectTimeoutMs } = options
-  // `createClient` builds a class of all commands for each change of options: retrying several servers would cost half
-  // a core.
+  // `createClient` builds a class of all commands each time: retrying several servers would cost half a core.
   const client = new RedisClient({
     ...(username !== null && { username }),
     ...(password !== null && { password }),

@@ -108,17 +108,27 @@ export const withReplicas = <Settings extends RedisSettings>(
   replicas: replicas ?? (settings.url === null ? 1 : 0),
 })
 
-/** For operators, without secrets. */
-export const describeRedis = (settings: RedisSettings): string => {
+/** Without secrets. Two are the same if `label` and `database` are equal and `addresses` overlap. */
+const identify = (settings: RedisSettings) => {
   const topology = redisTopology(settings)
   switch (topology.kind) {
     case 'server':
-      return formatAddress(topology.server)
+      return { label: '', database: topology.server.database, addresses: [formatAddress(topology.server)] }
     case 'sentinel':
-      return `${topology.name} of Sentinel ${formatAddresses(topology.sentinels)}`
+      return { label: `${topology.name} of Sentinel `, database: 0, addresses: topology.sentinels.map(formatAddress) }
     case 'cluster':
-      return `cluster ${formatAddresses(topology.seeds)}`
+      return { label: 'cluster ', database: 0, addresses: topology.seeds.map(formatAddress) }
   }
+}
+
+// A cluster may have many nodes, and the name must fit in a line.
+const maxNamed = 3
+
+/** For operators, without secrets. */
+export const describeRedis = (settings: RedisSettings): string => {
+  const { label, addresses } = identify(settings)
+  const more = addresses.length - maxNamed
+  return `${label}${addresses.slice(0, maxNamed).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
 }
 
 interface SharingState {
@@ -132,39 +142,14 @@ export const redisGone = ({ server, reason, where }: SharingState): string =>
   `Redis (${server}) cannot be asked${where === null ? '' : ` ${where}`}${reason === null ? '' : ` (${reason})`}`
 
 /** For operators, without secrets. */
-export const describeKeyspace = (settings: RedisSettings): string => {
-  const topology = redisTopology(settings)
-  const database = topology.kind === 'server' ? topology.server.database : 0
-  return `${describeRedis(settings)}, database ${database}, prefix ${settings.prefix}`
-}
+export const describeKeyspace = (settings: RedisSettings): string =>
+  `${describeRedis(settings)}, database ${identify(settings).database}, prefix ${settings.prefix}`
 
 /** As far as the settings show: one common Sentinel or node is enough. */
 export const isSameKeyspace = (settings: RedisSettings, other: RedisSettings): boolean => {
   const [one, another] = [identify(settings), identify(other)]
-  return one.name === another.name && one.addresses.some((address) => another.addresses.includes(address))
-}
-
-/** `name` must be equal in both settings, `addresses` must overlap. */
-const identify = (settings: RedisSettings): { readonly name: string; readonly addresses: readonly string[] } => {
-  const { prefix } = settings
-  const topology = redisTopology(settings)
-  const nameOf = (...more: readonly (string | number)[]): string => JSON.stringify([topology.kind, prefix, ...more])
-  switch (topology.kind) {
-    case 'server':
-      return { name: nameOf(topology.server.database), addresses: [formatAddress(topology.server)] }
-    case 'sentinel':
-      return { name: nameOf(topology.name), addresses: topology.sentinels.map(formatAddress) }
-    case 'cluster':
-      return { name: nameOf(), addresses: topology.seeds.map(formatAddress) }
-  }
-}
-
-// A cluster may have many nodes, and the name must fit in a line.
-const maxNamed = 3
-
-const formatAddresses = (addresses: readonly RedisAddress[]): string => {
-  const more = addresses.length - maxNamed
-  return addresses.slice(0, maxNamed).map(formatAddress).join(', ') + (more > 0 ? ` and ${more} more` : '')
+  if (settings.prefix !== other.prefix || one.label !== another.label || one.database !== another.database) return false
+  return one.addresses.some((address) => another.addresses.includes(address))
 }
 
 /** Redis lists the arguments of an unknown command in its error, and `AUTH` may be one (`rename-command`). */

@@ -31,8 +31,6 @@ const onePlace: RedisRule = (tree, path) => {
   }))
 }
 
-const unmetNeeds: RedisRule = (tree, path) => findUnmetNeeds(tree, path, redisNeeds)
-
 const credentials: RedisRule = (tree, path) => {
   const url = parseAt(tree, redisKeys.url, [...path, 'url'])
   const parsed = url ? new URL(url) : null
@@ -80,18 +78,13 @@ const { ca, certificate, key } = redisKeys.tls.in.unwrap().shape
 const certificates: RedisRule = (tree, path) => {
   const base = [...path, 'tls']
   const authority = parseAt(tree, ca, [...base, 'ca'])
-  const pair = {
-    certificate: parseAt(tree, certificate, [...base, 'certificate']),
-    key: parseAt(tree, key, [...base, 'key']),
-  }
-  const [shown, secret] = [pair.certificate, pair.key]
+  const shown = parseAt(tree, certificate, [...base, 'certificate'])
+  const secret = parseAt(tree, key, [...base, 'key'])
   return [
-    typeof authority === 'string' && validateCaBundle([...base, 'ca'], authority),
-    typeof shown === 'string' &&
-      typeof secret === 'string' &&
-      validateKeyPair(base, { certificate: shown, key: secret }),
-    typeof shown === 'string' && secret === null && halfPair(base, 'certificate', 'key'),
-    typeof secret === 'string' && shown === null && halfPair(base, 'key', 'certificate'),
+    authority ? validateCaBundle([...base, 'ca'], authority) : null,
+    shown && secret ? validateKeyPair(base, { certificate: shown, key: secret }) : null,
+    shown && secret === null ? halfPair(base, 'certificate', 'key') : null,
+    secret && shown === null ? halfPair(base, 'key', 'certificate') : null,
   ]
 }
 
@@ -103,12 +96,16 @@ const halfPair = (base: KeyPath, name: string, other: string): RuleResult => ({
   hint: `add ${other}: file:PATH beside it`,
 })
 
-const rules: readonly RedisRule[] = [onePlace, credentials, unmetNeeds, tlsOfUrls, certificates]
-
 export const redisRule =
   (path: KeyPath): ConfigRule =>
   (tree) =>
-    isPlainObject(valueAt(tree, path)) && rules.map((rule) => rule(tree, path))
+    isPlainObject(valueAt(tree, path)) && [
+      onePlace(tree, path),
+      credentials(tree, path),
+      findUnmetNeeds(tree, path, redisNeeds),
+      tlsOfUrls(tree, path),
+      certificates(tree, path),
+    ]
 
 /** By features other than the section's own. */
 export const isRedisUsed = (config: Config, purpose: RedisPurpose): boolean =>

@@ -23,14 +23,10 @@ export const watchMaster = async (
   const [latest] = replies
     .flatMap((reply) => (reply.status === 'fulfilled' ? [reply.value] : []))
     .sort((a, b) => b.election - a.election || Number(b.isLeaving) - Number(a.isLeaving))
-  if (latest === undefined) {
+  if (latest === undefined || latest.isLeaving) {
     destroy()
     const reasons = replies.flatMap((reply) => (reply.status === 'rejected' ? [reply.reason.message] : []))
-    throw new Error(`no Sentinel names the master: ${reasons.join('; ')}`)
-  }
-  if (latest.isLeaving) {
-    destroy()
-    throw leavingError(latest)
+    throw latest ? leavingError(latest) : new Error(`no Sentinel names the master: ${reasons.join('; ')}`)
   }
   for (const watch of watches)
     watch.start((master) => {
@@ -44,12 +40,7 @@ export const watchMaster = async (
 const leavingError = (master: RedisAddress): Error =>
   new Error(`the Sentinels are replacing the master: ${formatAddress(master)}`)
 
-interface NamedMaster extends RedisAddress {
-  /** Its election number: a partitioned Sentinel knows an earlier one. */
-  readonly election: number
-  /** The Sentinel is replacing this master, and does not name the next yet. */
-  readonly isLeaving: boolean
-}
+type NamedMaster = ReturnType<typeof parseMaster>
 
 /** Polls one Sentinel, on one connection as long as that lasts. */
 class SentinelWatch {
@@ -116,7 +107,7 @@ class SentinelWatch {
  * Parses the replies to `SENTINEL MASTER` and `GET-MASTER-ADDR-BY-NAME`. While a Sentinel leads a failover, the second
  * already names the elected replica, but the first still has the old election number.
  */
-const parseMaster = (state: unknown, address: unknown): NamedMaster => {
+const parseMaster = (state: unknown, address: unknown) => {
   const list = Array.isArray(state) ? state.map(String) : []
   const read = (name: string): string => list[list.findIndex((each, i) => i % 2 === 0 && each === name) + 1] ?? ''
   const [host = '', port = ''] = Array.isArray(address) ? address.map(String) : []
@@ -125,5 +116,6 @@ const parseMaster = (state: unknown, address: unknown): NamedMaster => {
   const election = Number(read('config-epoch')) + (isElected ? 0.5 : 0)
   if (host === '' || !(Number(port) > 0 && Number(port) <= 65_535) || !(election >= 0))
     throw new Error('no address of a master')
+  // A partitioned Sentinel knows an earlier election. `isLeaving`: it does not name the next master yet.
   return { host, port: Number(port), election, isLeaving }
 }
