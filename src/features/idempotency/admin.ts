@@ -25,12 +25,13 @@ const oldUnknownMs = 15 * 60_000
 const idempotencyFindings: FindingSource = (inputs) => [storeFindings, unknownFindings].flatMap((find) => find(inputs))
 
 const storeFindings: FindingSource = ({ config, file, report }) => {
-  const [first, ...others] = allOperations.filter(({ id }) => config.operations[id].idempotency !== null)
+  const protectedIds = allOperations.map(({ id }) => id).filter((id) => policyOf(config, id) !== null)
+  const [first] = protectedIds
   if (report.idempotency === null || first === undefined) return []
   const { store, state, since, reason, where, entries, maxEntries } = report.idempotency
   const rejected = tallyRejected(report, 'idempotency-unavailable')
-  const command = explainCommandLine(first.id, config)
-  const rejects = [first, ...others].some(({ id }) => policyOf(config, id)?.onStoreFailure === 'refuse')
+  const command = explainCommandLine(first, config)
+  const rejects = protectedIds.some((id) => policyOf(config, id)?.onStoreFailure === 'refuse')
   const severity = rejects ? 'critical' : 'warning'
   const then = rejects
     ? `requests with a new key are refused (onStoreFailure: refuse)${rejectedPhrase(rejected)}`
@@ -50,19 +51,13 @@ const storeFindings: FindingSource = ({ config, file, report }) => {
     ])
   if (rejected.last15Min === 0) return []
   const facts = { rejected, since: rejected.firstAt, command }
-  return finding(
-    'keys-were-unavailable',
-    rejected.lastMinute === 0 ? 'notice' : 'warning',
-    'idempotency',
-    facts,
-    ({ rejected }) => [`what keys led to could not be remembered for a while: ${countPhrase(rejected, 'refused')}`],
-  )
+  const level = rejected.lastMinute === 0 ? 'notice' : 'warning'
+  return finding('keys-were-unavailable', level, 'idempotency', facts, ({ rejected }) => [
+    `what keys led to could not be remembered for a while: ${countPhrase(rejected, 'refused')}`,
+  ])
 }
 
-/**
- * With `onUnknown: forward`, a repetition resolves an unknown outcome; otherwise an operator must. The store does not
- * know a key's operation, so forwarding operations are counted too.
- */
+/** With `onUnknown: refuse`, an operator must resolve the outcome. The store counts forwarding operations too. */
 const unknownFindings: FindingSource = ({ at, config, report }) => {
   const { unknown, oldestUnknown: since } = report.idempotency ?? { unknown: null, oldestUnknown: null }
   if (unknown === null || since === null) return []

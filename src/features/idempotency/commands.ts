@@ -1,27 +1,18 @@
 import { isIP } from 'node:net'
 import type { AdminContext } from '../../core/admin/admin-context.ts'
 import { type AdminError, isAdminError } from '../../core/admin/admin-error.ts'
-import {
-  type Argument,
-  badRequest,
-  choiceArgument,
-  flagArgument,
-  optionalArgument,
-  rejectUnknownClient,
-  textArgument,
-  type ValuesOf,
-} from '../../core/admin/commands/argument.ts'
+import * as argument from '../../core/admin/commands/argument.ts'
 import type { Command, CommandGroup } from '../../core/admin/commands/command.ts'
 import { noWorkerAnswered } from '../../core/admin/commands/phrases.ts'
 import type { Config } from '../../core/config/config.ts'
 import { authenticates } from '../../core/config/config-facts.ts'
 import { asNullable, asNumber, asObject, asText, asWord, type Decoded } from '../../core/lib/text/decode.ts'
 import { formatTime } from '../../core/lib/text/format-time.ts'
-import { allOperations, type OperationId } from '../../operations.ts'
+import { allOperations } from '../../operations.ts'
 import type { KeyReference, LookupFailure } from './runtime.ts'
 import type { RecordSummary } from './store/idempotency-store.ts'
 
-const addressArgument: Argument<string> = {
+const addressArgument: argument.Argument<string> = {
   usage: '--address <IP>',
   help: 'whose key it is where clients are not asked who they are: the address in the access log',
   expected: 'an IP address',
@@ -30,8 +21,8 @@ const addressArgument: Argument<string> = {
 }
 
 const args = {
-  key: textArgument({ usage: '<KEY>', help: 'as in the request, quoted or bare', example: '8e03978e-40d5' }),
-  operation: choiceArgument(
+  key: argument.textArgument({ usage: '<KEY>', help: 'as in the request, quoted or bare', example: '8e03978e-40d5' }),
+  operation: argument.choiceArgument(
     allOperations.flatMap(({ id, method }) => (method === 'POST' ? [id] : [])),
     {
       usage: '--operation <ID>',
@@ -40,39 +31,34 @@ const args = {
       isRequired: true,
     },
   ),
-  client: optionalArgument(
-    textArgument({ usage: '--client <NAME>', help: 'whose key it is: the id in clients', example: 'bank-a' }),
+  client: argument.optionalArgument(
+    argument.textArgument({ usage: '--client <NAME>', help: 'whose key it is: the id in clients', example: 'bank-a' }),
   ),
-  address: optionalArgument(addressArgument),
-  yes: flagArgument('--yes', 'forget it: the upstream has not processed the request, or may process it again'),
+  address: argument.optionalArgument(addressArgument),
+  yes: argument.flagArgument('--yes', 'forget it: the upstream has not processed the request, or may process it again'),
 }
 
-/** Times are RFC 3339. */
+/** Times are RFC 3339. Null: no record, or no id, still in progress, no stored response. */
 const keySummaryShape = asObject({
   state: asWord<RecordSummary['state'] | 'absent'>(),
-  /** Null: no record, or requests have no ids. */
   firstRequestId: asNullable(asText),
   claimedAt: asNullable(asText),
-  /** Null: in progress, or no record. */
   expiresAt: asNullable(asText),
-  /** Null: no response is stored. */
   responseBytes: asNullable(asNumber),
 })
 
 type KeySummary = Decoded<typeof keySummaryShape>
 
-interface ShownKey extends KeySummary {
-  readonly operation: OperationId
-  readonly client: string | null
-  readonly address: string | null
-}
+type ShownKey = KeySummary & Pick<KeyValues, 'operation' | 'client' | 'address'>
 
 interface Plan {
   readonly reference: KeyReference
   readonly shown: ShownKey
 }
 
-type KeyCommand = Command<ValuesOf<typeof args>, Plan, ShownKey>
+type KeyValues = argument.ValuesOf<typeof args>
+
+type KeyCommand = Command<KeyValues, Plan, ShownKey>
 
 /** `page: null`: a page's URL must not hold a client's key. */
 const keyCommand = {
@@ -92,7 +78,7 @@ const showCommand: KeyCommand = {
   ...keyCommand,
   choice: 'show',
   path: '/idempotency/show',
-  plan: (context, values) => planLookup(context, values),
+  plan: planLookup,
   onlyShows: true,
   run: async (_, { shown }) => shown,
   event: 'idempotency key shown',
@@ -116,7 +102,9 @@ const forgetCommand: KeyCommand = {
     if (result === 'in-progress') return stillUnderWay
     const error = toLookupError(result, reference)
     // Without a reply, the command may have run or may still run: the event says so.
-    return result === undefined || result === 'unavailable' ? mayBeForgotten(error, shown) : error
+    if (result !== undefined && result !== 'unavailable') return error
+    const detail = `${error.detail}. The key may be forgotten all the same, now or later: ask with show`
+    return { ...error, detail, done: { ...shown } }
   },
   event: 'idempotency key forgotten',
   successText: describeForgotten,
@@ -142,10 +130,10 @@ A request whose key was forgotten is processed again. Ask the upstream first, by
 }
 
 /** Changes nothing. */
-const planLookup = async (
+async function planLookup(
   context: AdminContext,
-  { key, operation, client, address }: ValuesOf<typeof args>,
-): Promise<Plan | AdminError> => {
+  { key, operation, client, address }: KeyValues,
+): Promise<Plan | AdminError> {
   const reference: KeyReference = { operation, key, owner: address === null ? { client: client ?? '' } : { address } }
   const [record] = (await context.runEverywhere('findKey', reference)).results
   if (record === undefined || typeof record === 'string') return toLookupError(record, reference)
@@ -157,54 +145,40 @@ const planLookup = async (
 /** Null: this owner is possible. */
 const rejectOwner = async ({ operation, owner }: KeyReference, config: Config): Promise<AdminError | null> => {
   const isAsked = authenticates(config.operations[operation])
-  if ('client' in owner && isAsked) return rejectUnknownClient(owner.client, config)
-  if ('client' in owner) return badRequest(`client: ${operation} asks no client who it is; write its --address`)
-  return isAsked ? badRequest(`address: ${operation} asks each client who it is; write its name with --client`) : null
+  if ('client' in owner && isAsked) return argument.rejectUnknownClient(owner.client, config)
+  if ('client' in owner)
+    return argument.badRequest(`client: ${operation} asks no client who it is; write its --address`)
+  if (!isAsked) return null
+  return argument.badRequest(`address: ${operation} asks each client who it is; write its name with --client`)
 }
 
 const summarize = (record: RecordSummary | false): KeySummary => {
   if (record === false)
     return { state: 'absent', firstRequestId: null, claimedAt: null, expiresAt: null, responseBytes: null }
-  const { state, requestId, claimedAt, expiresAt, responseBytes } = record
-  return {
-    state,
-    firstRequestId: requestId === '' ? null : requestId,
-    claimedAt: formatTime(claimedAt),
-    expiresAt: state === 'in-progress' ? null : formatTime(expiresAt),
-    responseBytes,
-  }
+  const { state, requestId, responseBytes } = record
+  const claimedAt = formatTime(record.claimedAt)
+  const expiresAt = state === 'in-progress' ? null : formatTime(record.expiresAt)
+  return { state, firstRequestId: requestId || null, claimedAt, expiresAt, responseBytes }
 }
 
 /** `failure` undefined: no process has replied. */
-const toLookupError = (failure: LookupFailure | undefined, reference: KeyReference): AdminError =>
-  failure === undefined ? noWorkerAnswered : lookupErrors[failure](reference)
-
-const lookupErrors: Readonly<Record<LookupFailure, (reference: KeyReference) => AdminError>> = {
-  malformed: () =>
-    badRequest('key is expected to be one that the operation takes: not empty, and no longer than maxKey'),
-  off: ({ operation }) => ({
-    status: 409,
-    code: 'no-idempotency',
-    detail: `operations.${operation} has no idempotency, so it remembers no key`,
-  }),
-  unavailable: () => ({
-    status: 503,
-    code: 'idempotency-unavailable',
-    detail: 'what is remembered cannot be asked for just now; status says why',
-  }),
+const toLookupError = (failure: LookupFailure | undefined, { operation }: KeyReference): AdminError => {
+  if (failure === undefined) return noWorkerAnswered
+  if (failure === 'malformed')
+    return argument.badRequest(
+      'key is expected to be one that the operation takes: not empty, and no longer than maxKey',
+    )
+  if (failure === 'off') {
+    const detail = `operations.${operation} has no idempotency, so it remembers no key`
+    return { status: 409, code: 'no-idempotency', detail }
+  }
+  const detail = 'what is remembered cannot be asked for just now; status says why'
+  return { status: 503, code: 'idempotency-unavailable', detail }
 }
 
-const notRemembered: AdminError = {
-  status: 409,
-  code: 'not-remembered',
-  detail: 'nothing is remembered of this key: a request with it is forwarded',
-}
+const absent = 'nothing is remembered of this key: a request with it is forwarded'
 
-const mayBeForgotten = (error: AdminError, shown: ShownKey): AdminError => ({
-  ...error,
-  detail: `${error.detail}. The key may be forgotten all the same, now or later: ask with show`,
-  done: { ...shown },
-})
+const notRemembered: AdminError = { status: 409, code: 'not-remembered', detail: absent }
 
 const stillUnderWay: AdminError = {
   status: 409,
@@ -222,7 +196,7 @@ const rejectForgetting = (shown: KeySummary, isConfirmed: boolean): AdminError |
 }
 
 const stateTexts: Readonly<Record<KeySummary['state'], string>> = {
-  absent: 'nothing is remembered of this key: a request with it is forwarded',
+  absent,
   'in-progress': 'the first request with this key is under way',
   unknown: 'the outcome of the first request with this key is unknown',
   done: 'the first request with this key was processed',
@@ -231,16 +205,11 @@ const stateTexts: Readonly<Record<KeySummary['state'], string>> = {
 }
 
 function describeKey({ state, firstRequestId, claimedAt, expiresAt, responseBytes }: KeySummary): string {
-  if (state === 'absent') return stateTexts.absent
-  const facts = [
-    `its id is ${firstRequestId ?? 'not known'}`,
-    `it came at ${claimedAt}`,
-    ...(expiresAt === null ? [] : [`remembered until ${expiresAt}`]),
-    ...(state === 'done'
-      ? [responseBytes === null ? 'no response is stored' : `${responseBytes} bytes of response are stored`]
-      : []),
-  ]
-  return `${stateTexts[state]}; ${facts.join(', ')}`
+  if (state === 'absent') return absent
+  const until = expiresAt === null ? '' : `, remembered until ${expiresAt}`
+  const response = responseBytes === null ? 'no response is stored' : `${responseBytes} bytes of response are stored`
+  const came = `its id is ${firstRequestId ?? 'not known'}, it came at ${claimedAt}`
+  return `${stateTexts[state]}; ${came}${until}${state === 'done' ? `, ${response}` : ''}`
 }
 
 function describeForgotten({ firstRequestId }: KeySummary): string {

@@ -13,7 +13,7 @@ import { type HeaderFields, omitFields, perExchangeFields } from '../../core/exc
 import { findRequestOwner, formatOwner } from '../../core/exchange/request-owner.ts'
 import { CoalescedTimer, sleep } from '../../core/lib/clock.ts'
 import { FairQuota, type QuotaShare, usualBodyBytes } from '../../core/lib/fair-quota.ts'
-import type { Claim, IdempotencyOutcome, IdempotencyStore, Settlement } from './store/idempotency-store.ts'
+import type { CallOf, Claim, IdempotencyOutcome, IdempotencyStore, Settlement } from './store/idempotency-store.ts'
 
 /** In milliseconds. Without a renewal for this long, the attempt's gateway is gone and the outcome unknown. */
 export const claimLeaseMs = 15_000
@@ -40,17 +40,14 @@ export class HeldClaim {
   async settle(settlement: Settlement): Promise<void> {
     this.#isSettled = true
     this.#renewal.clear()
-    if ((await this.#tell(settlement)) === null) void this.#resend(settlement)
+    const call = { type: 'settle', claim: this.#claim, settlement } as const
+    if ((await this.#store.call(call)) === null) void this.#resend(call)
   }
 
-  #tell(settlement: Settlement): Promise<boolean | null> {
-    return this.#store.call({ type: 'settle', claim: this.#claim, settlement })
-  }
-
-  async #resend(settlement: Settlement): Promise<void> {
+  async #resend(call: CallOf<'settle'>): Promise<void> {
     for (let waitedMs = 0; waitedMs < claimLeaseMs; waitedMs += resendMs) {
       await sleep(resendMs)
-      if ((await this.#tell(settlement)) !== null) return
+      if ((await this.#store.call(call)) !== null) return
     }
   }
 
@@ -63,10 +60,7 @@ export class HeldClaim {
 // In one process.
 const maxAbandoned = 1000
 
-/**
- * Attempts whose client has left. One owner may use at most half of the free places and bytes, so a client that leaves
- * again and again ends no other client's attempts.
- */
+/** Attempts whose client has left. One owner uses at most half of the free places and bytes, so others' do not end. */
 export class AbandonedAttempts {
   readonly #places = new FairQuota(maxAbandoned)
   // These rooms were released when the clients left.
@@ -106,18 +100,14 @@ export const toRecord = (outcome: IdempotencyOutcome, firstRequestId: string | n
 
 interface AttemptOptions {
   readonly claim: HeldClaim
-  /** A longer response is not stored. */
-  readonly maxResponse: number
+  readonly maxResponse: number // a longer response is not stored
   readonly room: QuotaShare
   readonly abandoned: AbandonedAttempts
   /** Null: the body has not ended. */
   fingerprint(): string | null
 }
 
-/**
- * Forwards a request whose body was read, and settles its claim before the client has the whole response. Continues
- * without its client, whose repetition gets the outcome.
- */
+/** Settles the claim before the client has the whole response. Goes on without its client, who may ask again. */
 export const forwardDetachable = (
   exchange: Exchange,
   next: Handler,
@@ -253,10 +243,6 @@ export const encodeKeptResponse = ({ status, reason, fields }: Omit<ProxyRespons
 export const decodeKeptResponse = (encoded: Buffer): ProxyResponse => {
   const bodyAt = 4 + encoded.readUInt32BE(0)
   const [status, reason, fields] = JSON.parse(encoded.toString('utf8', 4, bodyAt)) as [number, string, HeaderFields]
-  return {
-    status,
-    reason,
-    fields: [...fields, replayedField, 'true'],
-    body: new BytesBody(encoded.subarray(bodyAt)),
-  }
+  const body = new BytesBody(encoded.subarray(bodyAt))
+  return { status, reason, fields: [...fields, replayedField, 'true'], body }
 }

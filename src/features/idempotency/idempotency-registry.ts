@@ -9,7 +9,6 @@ import { calmChanges, RedisRegistry } from '../redis/redis-registry.ts'
 import { describeKeyspace, isSameKeyspace, withReplicas } from '../redis/redis-settings.ts'
 import type { IdempotencyConfig } from './config.ts'
 import { AbandonedAttempts } from './forward-once.ts'
-import type { IdempotencyDeps } from './idempotency.ts'
 import type { IdempotencyReport } from './status.ts'
 import type {
   CallOf,
@@ -30,14 +29,7 @@ type IdempotencyRole =
 type IdempotencyState = Omit<IdempotencyReport, 'where'>
 
 /** For the lifetime of a snapshot. */
-export interface IdempotencyLease extends Pick<IdempotencyDeps, 'store' | 'rooms' | 'abandoned'> {
-  /** Resolves when the store's availability is known. */
-  readonly settled: Promise<void>
-  /** Null: another process remembers. */
-  state(): IdempotencyState | null
-  activate(): void
-  release(): void
-}
+export type IdempotencyLease = NonNullable<ReturnType<IdempotencyRegistry['acquire']>>
 
 // Before a released store is checked again for open claims.
 const releasePauseMs = 1000
@@ -81,7 +73,7 @@ export class IdempotencyRegistry {
   }
 
   /** Null: no operation has idempotency. */
-  acquire(config: Config): IdempotencyLease | null {
+  acquire(config: Config) {
     const { idempotency, operations } = config
     if (Object.values(operations).every((operation) => operation.idempotency === null)) return null
     // The primary of several workers serves no client.
@@ -90,7 +82,9 @@ export class IdempotencyRegistry {
       store: shared?.store ?? this.#store,
       rooms: this.#rooms,
       abandoned: this.#abandoned,
+      /** Resolves when the store's availability is known. */
       settled: shared?.settled ?? Promise.resolve(),
+      /** Null: another process remembers. */
       state: () => (shared === null ? this.#memoryState(idempotency) : shared.state()),
       activate: () => {
         if (this.#memory !== null) this.#memory.bounds = idempotency

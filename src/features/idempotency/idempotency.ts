@@ -28,27 +28,22 @@ export interface IdempotencyDeps {
   /** In lower case; they tell clients apart when the gateway authenticates none. */
   readonly credentialFields: readonly string[]
   readonly maxKeysPerClient: number
-  /** For a deadline shorter than the store's timeout. Null: it is longer. */
+  /** A deadline shorter than the store's timeout; null: it is longer. */
   readonly maxClaimMs: number | null
 }
 
 // Between two claims of a waiting repetition.
 const pollMs = 50
 
-/**
- * draft-ietf-httpapi-idempotency-key-header-07: forwards the first request with a key and stores its outcome. A
- * repetition gets the stored response, or an error that says why there is none.
- */
+/** draft-ietf-httpapi-idempotency-key-header-07. A repetition gets the stored response, or an error that says why. */
 export const idempotencyLayer = (rules: OperationIdempotencyConfig, deps: IdempotencyDeps): Layer => {
   const { header, maxKey, required } = rules
 
   const serve = async (exchange: Exchange, key: string, next: Handler): Promise<ProxyResponse> => {
     const body = await digestRequest(exchange, key, rules.maxBody, clientShare(deps.rooms.requests, exchange))
     const owner = findKeyOwner(exchange.identity, exchange.fields, exchange.client, deps.credentialFields)
-    const { client, name } = toKeyDigest(owner, exchange.operation.id, key)
     const claim: Claim = {
-      client,
-      name,
+      ...toKeyDigest(owner, exchange.operation.id, key),
       share: toShareDigest(exchange),
       token: createToken(),
       fingerprint: body.digest(),
@@ -74,13 +69,18 @@ export const idempotencyLayer = (rules: OperationIdempotencyConfig, deps: Idempo
     if (result === null || (result.state === 'full' && result.of === 'store')) {
       if (rules.onStoreFailure === 'refuse') {
         // For a full store, an earlier failure is not the cause.
-        const cause = result === null ? deps.store.failure : null
-        throw refuse(exchange, body, 'refused', null, unavailableError(cause))
+        const failure = result === null ? deps.store.failure : null
+        const cause = failure == null ? {} : { cause: new StacklessError(failure) }
+        const error = new GatewayError('idempotency-unavailable', { fields: ['Retry-After', '1'], ...cause })
+        throw refuse(exchange, body, 'refused', null, error)
       }
       exchange.outcome = toRecord('unprotected')
       return stopOnFailure(body, next(exchange))
     }
-    if (result.state === 'full') throw refuse(exchange, body, 'refused', null, tooManyKeysError())
+    if (result.state === 'full') {
+      const error = new GatewayError('rate-limited', { reason: 'client-keys', fields: ['Retry-After', '60'] })
+      throw refuse(exchange, body, 'refused', null, error)
+    }
     return repeat(exchange, body, result)
   }
 
@@ -133,20 +133,17 @@ const repeat = async (exchange: Exchange, body: DigestedBody, first: EarlierRequ
   // A long body is read only if its digest decides a replay.
   if (body.whole === null && first.state === 'done') await drainRequestBody(exchange)
   const own = body.digest()
-  const { requestId } = first
+  const fail = (outcome: IdempotencyOutcome, error: GatewayError): GatewayError =>
+    refuse(exchange, body, outcome, first.requestId, error)
   if (own !== null && first.fingerprint !== null && own !== first.fingerprint)
-    throw refuse(exchange, body, 'reused', requestId, new GatewayError('idempotency-key-reused'))
-  switch (first.state) {
-    case 'in-progress':
-      throw refuse(exchange, body, 'in-progress', requestId, inProgressError())
-    case 'unknown':
-      throw refuse(exchange, body, 'outcome-unknown', requestId, new GatewayError('outcome-unknown'))
-    case 'done':
-      if (first.response === null || own === null || first.fingerprint === null)
-        throw refuse(exchange, body, 'unkept', requestId, new GatewayError('response-not-kept'))
-      exchange.outcome = toRecord('replayed', requestId)
-      return decodeKeptResponse(first.response)
-  }
+    throw fail('reused', new GatewayError('idempotency-key-reused'))
+  if (first.state === 'in-progress')
+    throw fail('in-progress', new GatewayError('request-in-progress', { fields: ['Retry-After', '1'] }))
+  if (first.state === 'unknown') throw fail('outcome-unknown', new GatewayError('outcome-unknown'))
+  if (first.response === null || own === null || first.fingerprint === null)
+    throw fail('unkept', new GatewayError('response-not-kept'))
+  exchange.outcome = toRecord('replayed', first.requestId)
+  return decodeKeptResponse(first.response)
 }
 
 const refuse = (
@@ -169,17 +166,6 @@ const stopOnFailure = async (body: DigestedBody, sent: Promise<ProxyResponse>): 
     throw error
   }
 }
-
-const unavailableError = (cause: string | null | undefined): GatewayError =>
-  new GatewayError('idempotency-unavailable', {
-    fields: ['Retry-After', '1'],
-    ...(cause != null && { cause: new StacklessError(cause) }),
-  })
-
-const inProgressError = (): GatewayError => new GatewayError('request-in-progress', { fields: ['Retry-After', '1'] })
-
-const tooManyKeysError = (): GatewayError =>
-  new GatewayError('rate-limited', { reason: 'client-keys', fields: ['Retry-After', '60'] })
 
 /** Null: no reply within `ms`. */
 const replyWithin = async <T>(ms: number | null, call: Promise<T>): Promise<T | null> =>

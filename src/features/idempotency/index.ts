@@ -9,10 +9,7 @@ export const idempotency: Feature = {
     redis: { section: 'idempotency', purpose: 'records' },
   },
   loadAdminPart: () => import('./admin.ts'),
-  loadConfigPart: async () => ({
-    ...(await import('./config.ts')),
-    ...(await import('./rules.ts')),
-  }),
+  loadConfigPart: async () => ({ ...(await import('./config.ts')), ...(await import('./rules.ts')) }),
   loadOperatorCommands: () => import('./commands.ts'),
   loadPrimaryPart: async () => ({
     protections: {

@@ -71,10 +71,7 @@ const lostIdempotencyKeys: WarningRule = ({ config: { operations, upstreams } })
     )
   })
 
-/**
- * A repetition follows its client's side, or goes to the primary if the candidate is down: after a takeback, not to the
- * upstream that may have processed the request.
- */
+/** A repetition follows its client: after a takeback, not to the upstream that may have processed the request. */
 const keysOfTwoSides: WarningRule = ({ config: { operations, upstreams } }) =>
   allOperations.map(
     ({ id, group }) =>

@@ -11,13 +11,7 @@ import type { OperationIdempotencyConfig } from './config.ts'
 import { idempotencyLayer } from './idempotency.ts'
 import { findKeyOwner, parseIdempotencyKey, toKeyDigest } from './idempotency-key.ts'
 import { type IdempotencyLease, IdempotencyRegistry } from './idempotency-registry.ts'
-import type {
-  IdempotencyCall,
-  IdempotencyReplies,
-  IdempotencyStore,
-  KeyDigest,
-  RecordSummary,
-} from './store/idempotency-store.ts'
+import type { CallOf, IdempotencyCall, IdempotencyReplies, RecordSummary } from './store/idempotency-store.ts'
 
 declare module '../../core/runtime/runtime-part.ts' {
   interface SnapshotParts {
@@ -36,19 +30,12 @@ const layerRows = (
   config: Config,
   idempotency: IdempotencyLease | null,
 ): readonly LayerRow[] => {
+  if (method === 'GET') return []
   const { idempotency: rules, deadline } = config.operations[id]
-  return method === 'GET'
-    ? []
-    : [
-        layerRow(
-          'idempotency',
-          `operations.${id}.idempotency`,
-          rules,
-          formatIdempotency,
-          (each) => createIdempotencyLayer(config, idempotency, each, deadline),
-          'false',
-        ),
-      ]
+  const format = ({ header, required, onUnknown }: OperationIdempotencyConfig): string =>
+    `${header}, required: ${required}, onUnknown: ${onUnknown}`
+  const create = (each: OperationIdempotencyConfig) => createIdempotencyLayer(config, idempotency, each, deadline)
+  return [layerRow('idempotency', `operations.${id}.idempotency`, rules, format, create, 'false')]
 }
 
 export const describe: RuntimePart['describe'] = (config) => {
@@ -72,16 +59,8 @@ export const open: RuntimePart['open'] = ({ place: { role }, channel, logEvent }
         repeatKeyField: ({ id }, { request }) => keyFieldOf(config.operations[id].idempotency, request),
         // By one process: all share a store, and a second `forget` would drop newer records.
         commands: {
-          findKey: {
-            runsOnce: true,
-            run: (reference: KeyReference) =>
-              askOfKey(lease, config, reference, (store, key) => store.call({ type: 'find', key })),
-          },
-          forgetKey: {
-            runsOnce: true,
-            run: (reference: KeyReference) =>
-              askOfKey(lease, config, reference, (store, key) => store.call({ type: 'forget', key })),
-          },
+          findKey: { runsOnce: true, run: (key: KeyReference) => askOfKey(lease, config, key, 'find') },
+          forgetKey: { runsOnce: true, run: (key: KeyReference) => askOfKey(lease, config, key, 'forget') },
         },
         ...(lease && { settled: lease.settled }),
         activate: () => lease?.activate(),
@@ -103,13 +82,8 @@ const createIdempotencyLayer = (
     ...idempotency,
     credentialFields: ['authorization', 'cookie', ...partitionFields(config)],
     maxKeysPerClient: config.idempotency.maxKeysPerClient,
-    maxClaimMs: shorterThan(config.idempotency.redis?.timeout ?? 0, deadline),
+    maxClaimMs: deadline !== null && deadline < (config.idempotency.redis?.timeout ?? 0) ? deadline : null,
   })
-
-const shorterThan = (ms: number, other: number | null): number | null => (other !== null && other < ms ? other : null)
-
-const formatIdempotency = ({ header, required, onUnknown }: OperationIdempotencyConfig): string =>
-  `${header}, required: ${required}, onUnknown: ${onUnknown}`
 
 /** Upstreams recognize repetitions by this field. Null: `onUnknown: refuse`, or an edit removes or replaces the key. */
 const keyFieldOf = (
@@ -122,23 +96,22 @@ const keyFieldOf = (
   return edited.some((name) => foldUnderscores(name) === header) ? null : header
 }
 
+/** `key`: as in the request, quoted or bare. `owner`: an address when clients are not authenticated. */
 export interface KeyReference {
   readonly operation: OperationId
-  /** As in the request: quoted or bare. */
   readonly key: string
-  /** An address when clients are not authenticated. */
   readonly owner: RequestOwner
 }
 
 /** `off`: no idempotency. `unavailable`: no reply from the store. */
 export type LookupFailure = 'malformed' | 'off' | 'unavailable'
 
-const askOfKey = async <Reply>(
+const askOfKey = async <Type extends 'find' | 'forget'>(
   lease: IdempotencyLease | null,
   config: Config,
   { operation, key, owner }: KeyReference,
-  ask: (store: IdempotencyStore, key: KeyDigest) => Promise<Reply | null>,
-): Promise<Reply | LookupFailure> => {
+  type: Type,
+): Promise<IdempotencyReplies[Type] | LookupFailure> => {
   const policy = config.operations[operation].idempotency
   if (lease === null || policy === null) return 'off'
   const { header, maxKey } = policy
@@ -147,5 +120,6 @@ const askOfKey = async <Reply>(
   if (parsed === null) return 'malformed'
   // As in a request without credentials.
   const named = 'client' in owner ? owner : findKeyOwner(null, [], owner.address, [])
-  return (await ask(lease.store, toKeyDigest(named, operation, parsed))) ?? 'unavailable'
+  const call = { type, key: toKeyDigest(named, operation, parsed) } as CallOf<Type>
+  return (await lease.store.call<Type>(call)) ?? 'unavailable'
 }

@@ -27,10 +27,7 @@ const remembered = field.record({
   refused: field.count,
 })
 
-/**
- * Null: no operation has idempotency, or another process remembers. The primary's memory serves all workers; each
- * worker has its own connection to Redis.
- */
+/** Null: no operation has idempotency, or another process remembers: the primary's memory serves all workers. */
 export const idempotencyField = field.nullable({
   ...field.worst(remembered, ({ state }) => state === 'unavailable'),
   // In the store's order of members.

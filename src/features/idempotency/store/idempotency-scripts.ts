@@ -76,10 +76,7 @@ redis.call('PEXPIRE', KEYS[1], ARGV[2] + ARGV[3])
 return 1
 `)
 
-/**
- * KEYS: record. Returns state, id and time of the first request, remaining milliseconds, token, fingerprint and
- * response; empty without a record.
- */
+/** KEYS: record. Returns state, id and time of the first request, ms left, token, fingerprint, response; or nothing. */
 export const findKeyScript = createScript(`${clock}
 local found = redis.call('HMGET', KEYS[1], 's', 'i', 'c', 'l', 't', 'f', 'r')
 local state = found[1]

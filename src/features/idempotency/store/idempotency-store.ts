@@ -7,31 +7,24 @@ export interface KeyDigest {
 }
 
 export interface Claim extends KeyDigest {
-  /**
-   * Whose share of a memory store the record takes, as SHA-256 in base64url: the client's or the address's. An attacker
-   * can invent credentials, but has few addresses.
-   */
+  /** Who pays for the room, as SHA-256 in base64url: the client, or the address, of which attackers have few. */
   readonly share: string
   /** A gateway that was paused cannot settle another gateway's attempt. */
   readonly token: string
   /** The digest of query and body; null: a streaming body. */
   readonly fingerprint: string | null
-  /** Shown in the log of repetitions. */
   readonly requestId: string
-  /** Of a settled record, in milliseconds. */
+  /** Of a settled record. */
   readonly ttlMs: number
-  /** In milliseconds. Without a renewal, the outcome is unknown then. */
+  /** Without a renewal, the outcome is unknown then. */
   readonly leaseMs: number
   /** Repeats an unknown outcome with the same fingerprint. */
   readonly takesOver: boolean
   readonly maxKeys: number
 }
 
-interface FirstRequest {
-  readonly requestId: string
-  /** Null: not known, or not yet. */
-  readonly fingerprint: string | null
-}
+/** `fingerprint` null: not known, or not yet. */
+type FirstRequest = Pick<Claim, 'requestId' | 'fingerprint'>
 
 /** `full`: no room, for this client or for any. The others: the key was used before. */
 export type ClaimResult =
@@ -42,10 +35,7 @@ export type ClaimResult =
   /** `response` null: too large, or dropped for lack of room. */
   | ({ readonly state: 'done'; readonly response: Buffer | null } & FirstRequest)
 
-/**
- * `free`: certainly not processed, so the key may be used again; after an earlier attempt that may have been processed,
- * the outcome stays unknown.
- */
+/** `free`: certainly not processed. After an earlier attempt that may have been, the outcome stays unknown. */
 export type Settlement =
   | { readonly state: 'free' }
   | { readonly state: 'unknown'; readonly fingerprint: string | null }
@@ -62,7 +52,7 @@ export interface RecordSummary {
   readonly responseBytes: number | null
 }
 
-/** Plain data, as another process may reply. */
+/** Plain data, as another process may reply. A store has a method of each type. */
 export type IdempotencyCall =
   | { readonly type: 'claim'; readonly claim: Claim }
   | { readonly type: 'settle'; readonly claim: Claim; readonly settlement: Settlement }
@@ -70,14 +60,12 @@ export type IdempotencyCall =
   | { readonly type: 'find'; readonly key: KeyDigest }
   | { readonly type: 'forget'; readonly key: KeyDigest }
 
+/** False: the attempt no longer holds the claim, or no record. */
 export interface IdempotencyReplies {
   readonly claim: ClaimResult
-  /** False: the attempt no longer holds the claim. */
   readonly settle: boolean
   readonly renew: boolean
-  /** False: no record. */
   readonly find: RecordSummary | false
-  /** False: no record. */
   readonly forget: boolean | 'in-progress'
 }
 

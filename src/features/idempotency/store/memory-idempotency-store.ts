@@ -8,12 +8,10 @@ import type {
   IdempotencyReplies,
   IdempotencyReply,
   IdempotencyStore,
-  KeyDigest,
   RecordSummary,
   Settlement,
 } from './idempotency-store.ts'
 import { NameIndex } from './memory/name-index.ts'
-import type { SettledRecord } from './memory/record-bytes.ts'
 import { SettledRecords } from './memory/settled-records.ts'
 
 type MemoryStoreBounds = Pick<IdempotencyConfig, 'maxEntries' | 'maxBytes'>
@@ -21,10 +19,7 @@ type MemoryStoreBounds = Pick<IdempotencyConfig, 'maxEntries' | 'maxBytes'>
 // Between two scans for expired leases.
 const lapsePauseMs = 15_000
 
-/**
- * Lost with the process. Without room, the oldest responses are dropped, but their keys stay, and new keys are
- * rejected: no key is dropped before it expires.
- */
+/** Without room, the oldest responses go and new keys are rejected: no key is dropped before it expires. */
 export class MemoryIdempotencyStore implements IdempotencyStore {
   #bounds: MemoryStoreBounds
   readonly #attempts = new AttemptTable()
@@ -48,18 +43,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
   }
 
   reply(call: IdempotencyCall): IdempotencyReply {
-    switch (call.type) {
-      case 'claim':
-        return this.#claim(call.claim)
-      case 'settle':
-        return this.#settle(call.claim, call.settlement)
-      case 'renew':
-        return this.#renew(call.claim)
-      case 'find':
-        return this.#summarize(call.key)
-      case 'forget':
-        return this.#forget(call.key)
-    }
+    return this[call.type](call as never)
   }
 
   state() {
@@ -82,7 +66,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     return this.#attempts.size + this.#settled.size
   }
 
-  #claim(claim: Claim): ClaimResult {
+  claim({ claim }: CallOf<'claim'>): ClaimResult {
     const at = now()
     const attempt = this.#findAttempt(claim.name, at)
     if (attempt !== null) {
@@ -105,11 +89,9 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     if (at >= this.#nextLapseAt) this.#lapseAll(at)
     this.#settled.removeExpired(at)
     const free = this.#bounds.maxEntries - this.#entries
+    const [ofClient, ofShare] = [this.#countByClient.get(claim.client) ?? 0, this.#countByShare.get(claim.share) ?? 0]
     // Each share may use at most half of the free room, so n shares leave 1/(n+1) of it.
-    if (
-      (this.#countByClient.get(claim.client) ?? 0) < claim.maxKeys &&
-      (this.#countByShare.get(claim.share) ?? 0) < free
-    ) {
+    if (ofClient < claim.maxKeys && ofShare < free) {
       this.#add(claim, at, null)
       return { state: 'claimed' }
     }
@@ -124,19 +106,12 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     this.#count(claim, 1)
   }
 
-  #settle({ name, token }: Claim, settlement: Settlement): boolean {
+  settle({ claim: { name, token }, settlement }: CallOf<'settle'>): boolean {
     const at = now()
     const attempt = this.#findHeld(name, token, at)
     if (attempt === null) return false
-    if (settlement.state !== 'free')
-      this.#end(
-        attempt,
-        settlement.state,
-        settlement.fingerprint,
-        at,
-        settlement.state === 'done' ? settlement.response : null,
-      )
-    else if (attempt.wasUnknown) this.#end(attempt, 'unknown', attempt.claim.fingerprint, at)
+    if (settlement.state !== 'free') this.#end(attempt, settlement, at)
+    else if (attempt.wasUnknown) this.#endUnknown(attempt, at)
     else {
       this.#attempts.delete(name)
       this.#count(attempt.claim, -1)
@@ -145,44 +120,41 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
   }
 
   /** The TTL begins now. */
-  #end(
-    { claim, claimedAt }: Attempt,
-    state: SettledRecord['state'],
-    fingerprint: string | null,
-    at: number,
-    response: Buffer | null = null,
-  ): void {
+  #end({ claim, claimedAt }: Attempt, settlement: Exclude<Settlement, { state: 'free' }>, at: number): void {
     const { name, client, share, requestId, ttlMs } = claim
+    const { state, fingerprint } = settlement
     this.#attempts.delete(name)
     const record = { name, client, share, requestId, fingerprint, state, claimedAt, since: at, ttlMs }
-    this.#settled.add(record, response, this.#bounds.maxBytes)
+    this.#settled.add(record, settlement.state === 'done' ? settlement.response : null, this.#bounds.maxBytes)
   }
 
-  #renew({ name, token, leaseMs }: Claim): boolean {
+  #endUnknown(attempt: Attempt, at: number): void {
+    this.#end(attempt, { state: 'unknown', fingerprint: attempt.claim.fingerprint }, at)
+  }
+
+  renew({ claim: { name, token, leaseMs } }: CallOf<'renew'>): boolean {
     const at = now()
     const attempt = this.#findHeld(name, token, at)
-    if (attempt === null) return false
-    attempt.leaseUntil = at + leaseMs
-    return true
+    if (attempt !== null) attempt.leaseUntil = at + leaseMs
+    return attempt !== null
   }
 
-  #summarize({ name }: KeyDigest): RecordSummary | false {
+  find({ key: { name } }: CallOf<'find'>): RecordSummary | false {
     const at = now()
     const attempt = this.#findAttempt(name, at)
-    const place = attempt === null ? this.#settled.find(name, at) : null
     if (attempt !== null) {
-      const { claim, claimedAt, leaseUntil } = attempt
-      const { requestId, ttlMs } = claim
-      const times = { claimedAt: toEpochMs(claimedAt), expiresAt: toEpochMs(leaseUntil + ttlMs) }
+      const { requestId, ttlMs } = attempt.claim
+      const times = { claimedAt: toEpochMs(attempt.claimedAt), expiresAt: toEpochMs(attempt.leaseUntil + ttlMs) }
       return { state: 'in-progress', requestId, ...times, responseBytes: null }
     }
+    const place = this.#settled.find(name, at)
     if (place === null) return false
     const { state, requestId, claimedAt, since, ttlMs } = this.#settled.read(place)
     const times = { claimedAt: toEpochMs(claimedAt), expiresAt: toEpochMs(since + ttlMs) }
     return { state, requestId, ...times, responseBytes: this.#settled.responseLength(place) }
   }
 
-  #forget({ name }: KeyDigest): IdempotencyReplies['forget'] {
+  forget({ key: { name } }: CallOf<'forget'>): IdempotencyReplies['forget'] {
     const at = now()
     if (this.#findAttempt(name, at) !== null) return 'in-progress'
     const place = this.#settled.find(name, at)
@@ -205,7 +177,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
   /** False: the lease holds. */
   #lapse(attempt: Attempt, at: number): boolean {
     if (attempt.leaseUntil > at) return false
-    this.#end(attempt, 'unknown', attempt.claim.fingerprint, at)
+    this.#endUnknown(attempt, at)
     return true
   }
 
@@ -226,20 +198,15 @@ const addTo = (counts: Map<string, number>, name: string, by: 1 | -1): void => {
   else counts.delete(name)
 }
 
-/** Times are monotonic. */
+/** Times are monotonic; `claimedAt`: of the first attempt. `wasUnknown`: an earlier attempt may have been processed. */
 interface Attempt {
   readonly claim: Claim
-  /** Of the first attempt with this key. */
   readonly claimedAt: number
-  /** Whether an earlier attempt may have been processed. */
   readonly wasUnknown: boolean
   leaseUntil: number
 }
 
-/**
- * V8 copies a Map after every few removals, and an old copy holds its entries until the next full collection: half a
- * kilobyte a request.
- */
+/** V8 copies a Map after every few removals, and the old copy lives on: half a kilobyte a request. */
 class AttemptTable {
   readonly #attempts: (Attempt | null)[] = []
   readonly #free: number[] = []

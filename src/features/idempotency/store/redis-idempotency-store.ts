@@ -15,11 +15,9 @@ import type {
   ClaimResult,
   IdempotencyCall,
   IdempotencyReplies,
-  IdempotencyReply,
   IdempotencyStore,
   KeyDigest,
   RecordSummary,
-  Settlement,
 } from './idempotency-store.ts'
 import type { ResponseSealer } from './response-sealer.ts'
 
@@ -45,10 +43,7 @@ const giveBackMs = 250
 // A lost key leaves many responses undecryptable at once.
 const logPauseMs = 60_000
 
-/**
- * Each transition is one script on keys of one slot; responses are encrypted
- * (docs/decisions/063-what-redis-remembers-of-a-key.md). A malformed reply counts as none.
- */
+/** Each transition is one script on keys of one slot; responses are encrypted (decision 063). */
 export class RedisIdempotencyStore implements IdempotencyStore {
   readonly #options: RedisStoreOptions
   /** By token: until when a claim, certain or possible, may be renewed or settled. */
@@ -68,7 +63,7 @@ export class RedisIdempotencyStore implements IdempotencyStore {
   }
 
   call<Type extends IdempotencyCall['type']>(call: CallOf<Type>): Promise<IdempotencyReplies[Type] | null> {
-    return this.#reply(call) as Promise<IdempotencyReplies[Type] | null>
+    return this[call.type](call as never) as Promise<IdempotencyReplies[Type] | null>
   }
 
   /** Every claim, certain or possible, is settled or given back. */
@@ -78,22 +73,7 @@ export class RedisIdempotencyStore implements IdempotencyStore {
     return this.#heldUntil.size === 0
   }
 
-  #reply(call: IdempotencyCall): Promise<IdempotencyReply | null> {
-    switch (call.type) {
-      case 'claim':
-        return this.#claim(call.claim)
-      case 'settle':
-        return this.#settle(call.claim, call.settlement)
-      case 'renew':
-        return this.#renew(call.claim)
-      case 'find':
-        return this.#find(call.key)
-      case 'forget':
-        return this.#forget(call.key)
-    }
-  }
-
-  async #claim(claim: Claim): Promise<ClaimResult | null> {
+  async claim({ claim }: CallOf<'claim'>): Promise<ClaimResult | null> {
     const { link, replicated = null } = this.#options
     const { token, fingerprint, requestId, ttlMs, leaseMs, takesOver, maxKeys } = claim
     const wasAsked = link.isShared
@@ -105,7 +85,13 @@ export class RedisIdempotencyStore implements IdempotencyStore {
     let result = this.#parseClaimReply(claim.name, reply)
     let isToGiveBack = reply === null && wasAsked
     if (result === null) this.#failing = reply === null || replicated === null ? link : replicated
-    if (result?.state === 'claimed' && replicated !== null && !(await this.#confirm(claim, replicated))) {
+    // Only a lost claim lets a request be processed twice: after any other loss the key is unknown. The renewal runs on
+    // the waiting connection: a master that lost the claim rejects it, and WAIT covers its own connection's writes.
+    if (
+      result?.state === 'claimed' &&
+      replicated !== null &&
+      toBoolean(await this.#runRenewal(claim, replicated, { isReplicated: true })) !== true
+    ) {
       this.#failing = replicated
       result = null
       isToGiveBack = true
@@ -115,15 +101,6 @@ export class RedisIdempotencyStore implements IdempotencyStore {
     else this.#heldUntil.delete(token)
     if (result?.state === 'full') this.#options.counts.refused++
     return result
-  }
-
-  /**
-   * Waits for replicas. Only a lost claim lets a request be processed twice: after any other loss the key is unknown.
-   * The renewal runs on the waiting connection: a master that lost the claim rejects it, and WAIT covers its own
-   * connection's writes.
-   */
-  async #confirm(claim: Claim, replicated: Link): Promise<boolean> {
-    return toBoolean(await this.#runRenewal(claim, replicated, { isReplicated: true })) === true
   }
 
   #parseClaimReply(name: string, reply: unknown): ClaimResult | null {
@@ -137,16 +114,16 @@ export class RedisIdempotencyStore implements IdempotencyStore {
     if (requestId === null || digest === null || token === null) return null
     const first = { requestId, fingerprint: digest === '' ? null : digest }
     const sealed: unknown = reply[4]
-    if (state === 'p') return { state: 'in-progress', ...first }
-    if (state === 'u') return { state: 'unknown', ...first }
-    if (state !== 'd') return null
+    const known = states.get(state ?? '')
+    if (known === undefined) return null
+    if (known !== 'done') return { state: known, ...first }
     if (sealed === null) return { state: 'done', ...first, response: null }
     if (!Buffer.isBuffer(sealed)) return null
     const response = this.#open(sealed, contextOf(name, token, first.fingerprint))
     return response === null ? { state: 'unknown', ...first } : { state: 'done', ...first, response }
   }
 
-  async #settle(claim: Claim, settlement: Settlement): Promise<boolean | null> {
+  async settle({ claim, settlement }: Omit<CallOf<'settle'>, 'type'>): Promise<boolean | null> {
     const { name, token, ttlMs } = claim
     const { link, sealer } = this.#options
     const fingerprint = settlement.state === 'free' ? null : settlement.fingerprint
@@ -158,7 +135,7 @@ export class RedisIdempotencyStore implements IdempotencyStore {
     return isSettled
   }
 
-  async #renew(claim: Claim): Promise<boolean | null> {
+  async renew({ claim }: CallOf<'renew'>): Promise<boolean | null> {
     this.#hold(claim)
     return toBoolean(await this.#runRenewal(claim, this.#options.link))
   }
@@ -172,14 +149,14 @@ export class RedisIdempotencyStore implements IdempotencyStore {
     this.#heldUntil.set(token, now() + leaseMs)
   }
 
-  async #find(key: KeyDigest): Promise<RecordSummary | false | null> {
+  async find({ key }: CallOf<'find'>): Promise<RecordSummary | false | null> {
     const reply = await this.#options.link.run(findKeyScript, { keys: [this.#recordKey(key)], args: [] })
     if (!Array.isArray(reply)) return null
     if (reply.length === 0) return false
     const [state, requestId, claimedAt] = [toText(reply[0]), toText(reply[1]), Number(toText(reply[2]))]
     const [leftMs, token, digest] = [Number(reply[3]), toText(reply[4]), toText(reply[5])]
     const sealed: unknown = reply[6]
-    const shown = shownStates.get(state ?? '')
+    const shown = states.get(state ?? '')
     if (shown === undefined || requestId === null || !(claimedAt > 0 && leftMs >= 0)) return null
     const record = { requestId, claimedAt, expiresAt: Math.round(epochMs() + leftMs) }
     if (shown !== 'done' || !Buffer.isBuffer(sealed)) return { state: shown, ...record, responseBytes: null }
@@ -187,7 +164,7 @@ export class RedisIdempotencyStore implements IdempotencyStore {
     return { state: response === null ? 'unreadable' : 'done', ...record, responseBytes: sealed.length }
   }
 
-  async #forget(key: KeyDigest): Promise<IdempotencyReplies['forget'] | null> {
+  async forget({ key }: CallOf<'forget'>): Promise<IdempotencyReplies['forget'] | null> {
     const reply = await this.#options.link.run(forgetKeyScript, { keys: [this.#recordKey(key)], args: [] })
     return toText(reply) === 'p' ? 'in-progress' : toBoolean(reply)
   }
@@ -201,7 +178,7 @@ export class RedisIdempotencyStore implements IdempotencyStore {
       this.#unanswered++
       this.#hold(claim)
       for (const until = now() + claim.leaseMs; now() < until; await sleep(giveBackMs))
-        if ((await this.#settle(claim, { state: 'free' })) !== null) break
+        if ((await this.settle({ claim, settlement: { state: 'free' } })) !== null) break
       this.#unanswered--
     }
     this.#heldUntil.delete(claim.token)
@@ -231,7 +208,7 @@ export class RedisIdempotencyStore implements IdempotencyStore {
 
 const settledStates = { free: 'f', unknown: 'u', done: 'd' } as const
 
-const shownStates: ReadonlyMap<string, RecordSummary['state']> = new Map([
+const states = new Map<string, 'in-progress' | 'unknown' | 'done'>([
   ['p', 'in-progress'],
   ['u', 'unknown'],
   ['d', 'done'],

@@ -15,9 +15,7 @@ const [plain, packed] = [Buffer.from([0]), Buffer.from([1])]
 
 export type ResponseSealer = ReturnType<typeof createResponseSealer>
 
-/**
- * For a store that others can read or edit. Keys of 32 bytes: the first encrypts, all decrypt. Throws without a key.
- */
+/** For a store that others can read or edit. Keys of 32 bytes: the first encrypts, all decrypt. Throws without one. */
 export const createResponseSealer = (bytes: readonly Buffer[]) => {
   const keys = bytes.map((key) => createSecretKey(key))
   const [newest] = keys

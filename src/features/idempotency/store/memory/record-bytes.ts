@@ -4,12 +4,10 @@ export interface SettledRecord {
   readonly client: string
   readonly share: string
   readonly requestId: string
-  /** The digest of query and body; null: not known. */
   readonly fingerprint: string | null
   readonly state: 'unknown' | 'done'
   readonly claimedAt: number
-  readonly since: number
-  /** From `since` on. */
+  readonly since: number // the TTL begins then
   readonly ttlMs: number
 }
 
@@ -33,9 +31,8 @@ const [done, unknown] = [1, 2]
 
 export const recordLength = (record: SettledRecord): number => {
   const { name, client, requestId, fingerprint } = record
-  return (
-    at.texts + name.length + client.length + requestId.length + (fingerprint?.length ?? 0) + ownShare(record).length
-  )
+  const ofDigests = name.length + client.length + (fingerprint?.length ?? 0) + ownShare(record).length
+  return at.texts + ofDigests + requestId.length
 }
 
 /** Empty when it equals the client. */

@@ -15,10 +15,7 @@ interface Generation {
 // The place of its record.
 const responseHeaderBytes = 8
 
-/**
- * As objects, 100,000 records were copied twice by the collector and traversed again and again. A place is valid until
- * the next addition or removal.
- */
+/** As objects, 100,000 records kept the collector busy. A place is valid until the next addition or removal. */
 export class SettledRecords {
   readonly #memory = new LogMemory()
   readonly #generations = new Map<number, Generation>()
@@ -26,8 +23,9 @@ export class SettledRecords {
   readonly #onRemoved: (record: SettledRecord) => void
   /** No record expires before this time. */
   #nothingExpiresBefore = Number.POSITIVE_INFINITY
-  #bytes = 0
-  #dropped = 0
+  /** Of responses. */
+  bytes = 0
+  dropped = 0
 
   constructor(onRemoved: (record: SettledRecord) => void) {
     this.#onRemoved = onRemoved
@@ -37,26 +35,14 @@ export class SettledRecords {
     return this.#index.size
   }
 
-  get bytes(): number {
-    return this.#bytes
-  }
-
-  get dropped(): number {
-    return this.#dropped
-  }
-
   get unknown(): number {
-    let unknown = 0
-    for (const generation of this.#generations.values()) unknown += generation.unknown
-    return unknown
+    return [...this.#generations.values()].reduce((sum, { unknown }) => sum + unknown, 0)
   }
 
   oldestUnknownSince(): number | null {
-    let oldest: number | null = null
-    for (const { unknown, oldestUnknown } of this.#generations.values()) {
-      if (unknown > 0) oldest = Math.min(oldest ?? Number.POSITIVE_INFINITY, this.#sinceOf(oldestUnknown))
-    }
-    return oldest
+    const unknown = [...this.#generations.values()].filter((generation) => generation.unknown > 0)
+    if (unknown.length === 0) return null
+    return Math.min(...unknown.map(({ oldestUnknown }) => this.#sinceOf(oldestUnknown)))
   }
 
   find(name: string, time: number): number | null {
@@ -94,8 +80,8 @@ export class SettledRecords {
     this.#index.add(record.name, place)
     this.#nothingExpiresBefore = Math.min(this.#nothingExpiresBefore, record.since + record.ttlMs)
     if (record.state === 'unknown' && generation.unknown++ === 0) generation.oldestUnknown = place
-    if (this.#bytes > maxBytes) this.removeExpired(record.since)
-    while (this.#bytes > maxBytes) this.#dropOldestResponse()
+    if (this.bytes > maxBytes) this.removeExpired(record.since)
+    while (this.bytes > maxBytes) this.#dropOldestResponse()
   }
 
   remove(place: number): void {
@@ -151,29 +137,28 @@ export class SettledRecords {
     const place = responses.add(responseHeaderBytes + response.length)
     this.#memory.writeNumber(place, 0, recordPlace)
     response.copy(this.#memory.memoryOf(place), positionOf(place) + responseHeaderBytes)
-    this.#bytes += response.length
+    this.bytes += response.length
     return place
   }
 
   #removeResponse({ responses }: Generation, place: number): void {
-    this.#bytes -= this.#memory.lengthOf(place) - responseHeaderBytes
+    this.bytes -= this.#memory.lengthOf(place) - responseHeaderBytes
     responses.remove(place)
   }
 
   #dropOldestResponse(): void {
-    let oldest = { generation: null as Generation | null, place: 0, record: 0, since: Number.POSITIVE_INFINITY }
-    for (const generation of this.#generations.values()) {
+    const firsts = [...this.#generations.values()].flatMap((generation) => {
       const place = generation.responses.first()
-      if (place === null) continue
+      if (place === null) return []
       const record = this.#memory.readNumber(place, 0)
-      const since = this.#sinceOf(record)
-      if (since < oldest.since) oldest = { generation, place, record, since }
-    }
+      return [{ generation, place, record, since: this.#sinceOf(record) }]
+    })
+    const [oldest] = firsts.sort((one, other) => one.since - other.since)
+    if (oldest === undefined) return
     const { generation, place, record } = oldest
-    if (generation === null) return
     this.#removeResponse(generation, place)
     this.#memory.writeNumber(record, at.responsePlace, 0)
-    this.#dropped++
+    this.dropped++
   }
 
   #generationOf(ttlMs: number): Generation {
