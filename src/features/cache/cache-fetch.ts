@@ -2,7 +2,7 @@ import { createBackgroundExchange, type Exchange, type ProxyResponse } from '../
 import { GatewayError } from '../../core/exchange/failures/errors.ts'
 import { CoalescedTimer, epochMs, now } from '../../core/lib/clock.ts'
 import { toCacheKey } from './cache-response.ts'
-import type { FetchContext, FetchResult, FetchWaiter, SharedResult } from './fetch-context.ts'
+import type { FetchContext, FetchResult, SharedResult } from './fetch-context.ts'
 import { type CacheRequest, withoutConditions } from './policy/cache-request.ts'
 import { hasValidator } from './policy/fields.ts'
 import type { ResponseTimes } from './policy/freshness.ts'
@@ -10,16 +10,14 @@ import { decideReuse } from './policy/reuse.ts'
 import { conditionFields } from './policy/storability.ts'
 import { selectingKey, selectVariant } from './policy/stored-head.ts'
 import { BodyTee } from './store/body-tee.ts'
+import type { Reservation } from './store/cache-store.ts'
 import { storeNotModified, storeResponse } from './store/store-response.ts'
-import type { Reservation, StoredResponse } from './store/stored-response.ts'
+import type { StoredResponse } from './store/stored-response.ts'
 
 // How long the body of a detached fetch may arrive without a reader.
 const unreadMs = 30_000
 
-/**
- * A request that the gateway sends for one or several exchanges, and that lives as long as any of them. It has no
- * conditions: the client's conditions apply to the stored response.
- */
+/** Sent for one or several exchanges, and lives as long as any of them, whose conditions apply to what is stored. */
 export class CacheFetch {
   readonly request: CacheRequest
   readonly exchange: Exchange
@@ -30,11 +28,14 @@ export class CacheFetch {
   readonly context: FetchContext
   /** Canceled when the key becomes invalid during the fetch: no later request may get this response (RFC 9111 §4.4). */
   readonly reservation: Reservation
-  readonly #waiters = new Set<FetchWaiter>()
+  /** What becomes of each request that waits. */
+  readonly waiters = new Map<CacheRequest, (result: FetchResult) => void>()
   readonly #unreadTimer = new CoalescedTimer(() => {
-    if (!this.#isRead) this.#abandon()
+    const body = this.result?.body
+    if (!(body instanceof BodyTee && body.isRead)) this.#abandon()
   })
-  #isDetached: boolean
+  /** The body may arrive without a reader, for later requests. */
+  isDetached: boolean
   #isFinished = false
   #validating: StoredResponse | null
 
@@ -42,31 +43,20 @@ export class CacheFetch {
     const { stored, partition, isDetached } = context
     this.request = request
     this.context = context
-    this.#isDetached = isDetached
+    this.isDetached = isDetached
     this.#validating = stored !== null && hasValidator(stored.head) ? stored : null
     this.reservation = partition.reserve(toCacheKey(cause, request))
     this.exchange = createBackgroundExchange(cause, isDetached)
   }
 
-  addWaiter(waiter: FetchWaiter): void {
-    this.#waiters.add(waiter)
-  }
-
-  removeWaiter(waiter: FetchWaiter): void {
-    this.#waiters.delete(waiter)
-    if (this.#waiters.size === 0 && !this.#isDetached) this.#abandon()
-  }
-
-  /** Lets the body arrive without a reader, for later requests. */
-  detach(): void {
-    this.#isDetached = true
+  removeWaiter(request: CacheRequest): void {
+    this.waiters.delete(request)
+    if (this.waiters.size === 0 && !this.isDetached) this.#abandon()
   }
 
   start(): void {
-    const { stored } = this.context
     const plain = withoutConditions(this.exchange.fields)
-    this.exchange.fields =
-      this.#validating !== null && stored !== null ? [...plain, ...conditionFields(stored.head)] : plain
+    this.exchange.fields = this.#validating === null ? plain : [...plain, ...conditionFields(this.#validating.head)]
     this.#send()
   }
 
@@ -102,50 +92,38 @@ export class CacheFetch {
   /** Null: a 304 about another response than the stored one. */
   #toResult(response: ProxyResponse): FetchResult | null {
     const validated = response.status === 304 ? this.#validating : null
-    // The primary's response to a client of the candidate is not stored for the candidate, and says nothing of a stored
-    // one.
-    if (this.exchange.attempts.fellBack) {
-      if (validated === null) return { kind: 'unshared', response, notStored: null }
-      response.body.discard()
-      return null
-    }
+    // The primary's response to a client of the candidate is not the candidate's, and says nothing of a stored one.
+    const { fellBack } = this.exchange.attempts
     try {
-      if (validated === null) return storeResponse(this, response)
-      const result = storeNotModified(this, response, validated)
-      response.body.discard()
-      return result
+      if (validated !== null) return fellBack ? null : storeNotModified(this, response, validated)
+      if (!fellBack) return storeResponse(this, response)
     } catch (error) {
       this.context.events.onError(error)
-      if (validated === null) return { kind: 'unshared', response, notStored: null }
-      response.body.discard()
-      return { kind: 'none' }
+      if (validated !== null) return { kind: 'none' }
+    } finally {
+      if (validated !== null) response.body.discard()
     }
+    return { kind: 'unshared', response, notStored: null }
   }
 
   #deliver(result: FetchResult): void {
-    const waiters = [...this.#waiters]
-    this.#waiters.clear()
-    if (result.kind === 'unshared' && waiters.every(({ request }) => request !== this.request))
-      result.response.body.discard()
-    for (const waiter of waiters) waiter.onResult(result)
-    if (result.kind === 'failed' && this.#isDetached) this.context.events.onRevalidationFailed(result.error)
-  }
-
-  get #isRead(): boolean {
-    const body = this.result?.body
-    return body instanceof BodyTee && body.isRead
+    if (result.kind === 'unshared' && !this.waiters.has(this.request)) result.response.body.discard()
+    const waiters = [...this.waiters.values()]
+    this.waiters.clear()
+    for (const onResult of waiters) onResult(result)
+    if (result.kind === 'failed' && this.isDetached) this.context.events.onRevalidationFailed(result.error)
   }
 
   onOverflow(): void {
     this.finish()
-    this.#isDetached = false
+    this.isDetached = false
     this.onReadersGone()
   }
 
   onReadersGone(): void {
     const body = this.result?.body
     if (!(body instanceof BodyTee) || body.ended || body.isRead) return
-    if (this.#isDetached) this.#unreadTimer.set(unreadMs)
+    if (this.isDetached) this.#unreadTimer.set(unreadMs)
     else this.#abandon()
   }
 
@@ -190,10 +168,7 @@ export class SingleFlight {
     return (this.#byKey.get(key)?.length ?? 0) >= maxPerKey
   }
 
-  /**
-   * Finds a fetch whose response the request may use; null: none. Until a fetch has a response, `varies` of the last
-   * stored response (null: none) tells which requests may share the fetch.
-   */
+  /** Until a fetch has a response, `varies` of the last one stored (null: none) tells which requests may share it. */
   find(key: string, request: CacheRequest, varies: readonly string[] | null, now: number): CacheFetch | null {
     const fetches = this.#byKey.get(key)
     if (fetches === undefined) return null

@@ -10,15 +10,15 @@ import {
   respondFromStored,
   storedFields,
 } from './cache-response.ts'
-import type { TierLookup } from './fetch-context.ts'
 import {
   type BackgroundRevalidation,
+  type CacheDeps,
   type CacheMiss,
   type FetchContext,
   type FetchResult,
-  type FetchWaiter,
   type SharedResult,
   statusOfResult,
+  type TierLookup,
   troubleOfError,
   troubleOfResult,
   troubleOfStatus,
@@ -42,19 +42,17 @@ const maxDetached = 100
 // Fetches that clients left: the other half stays for revalidations.
 const maxDetachedLater = maxDetached / 2
 
-export type FillerDeps = Pick<FetchContext, 'next' | 'rules' | 'partition' | 'events'>
-
 type LookUpAgain = (miss: CacheMiss) => Promise<ProxyResponse>
 
 /** Fetches responses once for all requests that want the same at the same time. */
 export class CacheFiller {
-  readonly #deps: FillerDeps
+  readonly #deps: CacheDeps
   readonly #lookUpAgain: LookUpAgain
   readonly #singleFlight = new SingleFlight()
   readonly #detached = new Set<CacheFetch>()
 
   /** `lookUpAgain` serves a request that waited for another variant: its own may be stored by now. */
-  constructor(deps: FillerDeps, lookUpAgain: LookUpAgain) {
+  constructor(deps: CacheDeps, lookUpAgain: LookUpAgain) {
     this.#deps = deps
     this.#lookUpAgain = lookUpAgain
   }
@@ -68,7 +66,8 @@ export class CacheFiller {
     const isExclusive = isHitForMiss || (stored !== null && isUnshareable(stored))
     if (joinsLeft > 0 && !isExclusive && !request.noCache && why !== 'request') {
       const joined = this.#singleFlight.find(key, request, varies, at)
-      if (joined !== null) return this.#join(miss, joined)
+      if (joined?.result) return Promise.resolve(this.#respond(miss, joined, joined.result))
+      if (joined !== null) return this.#wait(miss, joined)
     }
     if (this.#singleFlight.isFull(key)) return this.#forward(miss)
     const fetch = this.#createFetch(exchange, request, key, { stored, tierLookup, isDetached: false, isExclusive })
@@ -78,12 +77,8 @@ export class CacheFiller {
   }
 
   mayRevalidate({ request, key, stored, at }: BackgroundRevalidation): boolean {
-    if (
-      this.#detached.size >= maxDetached ||
-      this.#deps.partition.hitForMiss.has(key) ||
-      this.#singleFlight.isFull(key)
-    )
-      return false
+    const isFull = this.#detached.size >= maxDetached || this.#singleFlight.isFull(key)
+    if (isFull || this.#deps.partition.hitForMiss.has(key)) return false
     return this.#singleFlight.find(key, request, stored.head.varies, at) === null
   }
 
@@ -94,31 +89,22 @@ export class CacheFiller {
     this.#createFetch(exchange, request, key, { stored, tierLookup, isDetached: true, isExclusive: false }).start()
   }
 
-  #join(miss: CacheMiss, fetch: CacheFetch): Promise<ProxyResponse> {
-    return fetch.result === null ? this.#wait(miss, fetch) : Promise.resolve(this.#respond(miss, fetch, fetch.result))
-  }
-
   #wait(miss: CacheMiss, fetch: CacheFetch): Promise<ProxyResponse> {
     const { exchange, request } = miss
     return new Promise((resolve, reject) => {
-      const waiter: FetchWaiter = {
-        request,
-        onResult: (result) => {
-          exchange.setAbortListener(null)
-          try {
-            resolve(this.#respond(miss, fetch, result))
-          } catch (error) {
-            if (error instanceof GatewayError) return reject(error)
-            this.#deps.events.onError(error)
-            resolve(
-              result.kind === 'unshared' && isInitiator(miss, fetch) ? result.response : this.#deps.next(exchange),
-            )
-          }
-        },
-      }
-      fetch.addWaiter(waiter)
+      fetch.waiters.set(request, (result) => {
+        exchange.setAbortListener(null)
+        try {
+          resolve(this.#respond(miss, fetch, result))
+        } catch (error) {
+          if (error instanceof GatewayError) return reject(error)
+          this.#deps.events.onError(error)
+          const isOwn = result.kind === 'unshared' && isInitiator(miss, fetch)
+          resolve(isOwn ? result.response : this.#deps.next(exchange))
+        }
+      })
       exchange.setAbortListener((reason) => {
-        fetch.removeWaiter(waiter)
+        fetch.removeWaiter(request)
         reject(reason)
       })
     })
@@ -126,8 +112,7 @@ export class CacheFiller {
 
   #respond(miss: CacheMiss, fetch: CacheFetch, result: FetchResult): ProxyResponse | Promise<ProxyResponse> {
     const { request } = miss
-    const trouble = troubleOfResult(result)
-    const stale = trouble === null ? null : this.#serveStale(miss, trouble, statusOfResult(result))
+    const stale = this.#serveStale(miss, troubleOfResult(result), statusOfResult(result))
     if (stale !== null) {
       if (result.kind === 'unshared' && isInitiator(miss, fetch)) result.response.body.discard()
       return stale
@@ -165,7 +150,12 @@ export class CacheFiller {
     const response = this.#respondShared(miss, result, fields)
     if (response === null) return this.#forward(miss)
     const isLeft = result.body instanceof BodyTee && response.body === emptyStoredBody
-    const isKept = !isLeft || this.#detach(fetch)
+    // Without a reader, a body is still stored, unless there are too many such fetches.
+    const isKept = !isLeft || this.#detached.size < maxDetachedLater
+    if (isLeft && isKept) {
+      this.#detached.add(fetch)
+      fetch.isDetached = true
+    }
     const upstreamStatus = isValidated ? 304 : head.status
     if (isValidated) recordIfError(this.#deps.partition, head)
     this.#record(miss, isValidated ? 'revalidated' : 'miss', {
@@ -192,8 +182,7 @@ export class CacheFiller {
     }
     return sent.then(
       (response) => {
-        const trouble = troubleOfStatus(response.status)
-        const stale = trouble === null ? null : this.#serveStale(miss, trouble, response.status)
+        const stale = this.#serveStale(miss, troubleOfStatus(response.status), response.status)
         if (stale !== null) {
           response.body.discard()
           return stale
@@ -202,8 +191,7 @@ export class CacheFiller {
         return response
       },
       (error) => {
-        const trouble = error instanceof GatewayError ? troubleOfError(error) : null
-        const stale = trouble === null ? null : this.#serveStale(miss, trouble, null)
+        const stale = this.#serveStale(miss, error instanceof GatewayError ? troubleOfError(error) : null, null)
         if (stale !== null) return stale
         this.#record(miss, 'miss')
         throw error
@@ -211,10 +199,10 @@ export class CacheFiller {
     )
   }
 
-  #serveStale(miss: CacheMiss, trouble: UpstreamTrouble, status: number | null): ProxyResponse | null {
+  #serveStale(miss: CacheMiss, trouble: UpstreamTrouble | null, status: number | null): ProxyResponse | null {
     const { exchange, request, stored } = miss
     const at = now()
-    if (stored === null || !mayServeStale(stored.head, request, trouble, at)) return null
+    if (trouble === null || stored === null || !mayServeStale(stored.head, request, trouble, at)) return null
     const { head, body } = stored
     const response = respondFromStored(head, body, request, storedFields(head, at))
     this.#deps.partition.pin(exchange, body)
@@ -224,14 +212,6 @@ export class CacheFiller {
 
   #record({ exchange, why }: CacheMiss, outcome: CacheOutcome, forwarded: Omit<ForwardOutcome, 'why'> = {}): void {
     recordCacheOutcome(exchange, this.#deps.partition, outcome, forwardedStatus({ why, ...forwarded }))
-  }
-
-  /** Lets a body without a reader be stored; false: there are too many, so it ends with its readers. */
-  #detach(fetch: CacheFetch): boolean {
-    if (this.#detached.size >= maxDetachedLater) return false
-    this.#detached.add(fetch)
-    fetch.detach()
-    return true
   }
 
   #createFetch(exchange: Exchange, request: CacheRequest, key: string, mode: FetchMode): CacheFetch {
@@ -246,7 +226,7 @@ export class CacheFiller {
   }
 }
 
-type FetchMode = Pick<FetchContext, 'stored' | 'tierLookup' | 'isDetached' | 'isExclusive'>
+type FetchMode = Omit<FetchContext, keyof CacheDeps | 'key' | 'onClosed'>
 
 const isInitiator = ({ request }: CacheMiss, fetch: CacheFetch): boolean => request === fetch.request
 

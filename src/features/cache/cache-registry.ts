@@ -1,11 +1,13 @@
 import { hash } from 'node:crypto'
 import type { Config, UpstreamConfig } from '../../core/config/config.ts'
 import { askFacts, partitionFields } from '../../core/config/config-facts.ts'
+import type { Layer } from '../../core/exchange/exchange.ts'
 import { RefCountedMap } from '../../core/lib/memo.ts'
 import type { LogEvent } from '../../core/log/log.ts'
 import type { OtherSide } from '../../core/runtime/runtime-part.ts'
 import { allOperations, type Group, type Operation, type OperationId, type Side } from '../../operations.ts'
-import type { CacheEvents, SharedTier } from './fetch-context.ts'
+import { cacheLayer } from './cache.ts'
+import type { CacheEvents } from './fetch-context.ts'
 import type { Invalidate, InvalidationTarget } from './invalidation.ts'
 import { CachePartition } from './partition.ts'
 import type { SharedCacheRegistry } from './redis/shared-cache-registry.ts'
@@ -19,10 +21,7 @@ export interface PurgeResult {
   readonly isSharedPurged: boolean
 }
 
-/**
- * The stored responses of one process. They survive a reload unless something changes that shapes the upstream's
- * responses.
- */
+/** The stored responses of one process. They survive a reload unless it changes what upstreams respond. */
 export class CacheRegistry {
   readonly #store = new CacheStore(0)
   readonly #partitions = new RefCountedMap<CachePartition>()
@@ -49,7 +48,7 @@ export class CacheRegistry {
     const cached = allOperations.filter(({ id }) => config.operations[id].cache !== null)
     const stores = new Map(
       cached.flatMap((operation) =>
-        sideFingerprints(config, operation, otherSide(operation.group)).map(([side, fingerprint]) => {
+        [...sideFingerprints(config, operation, otherSide(operation.group))].map(([side, fingerprint]) => {
           const partition = this.#partitions.acquire(fingerprint, () => new CachePartition(this.#store, operation.id))
           return [`${operation.id} ${side}`, { fingerprint, partition }] as const
         }),
@@ -57,21 +56,18 @@ export class CacheRegistry {
     )
     const sharedLease = redis !== null && cached.length > 0 ? (this.#sharedCaches?.acquire(redis) ?? null) : null
     return {
-      getSharedTier: (id: OperationId, side: Side): SharedTier | null => {
-        const rules = config.operations[id].cache
+      layer: (id: OperationId, side: Side): Layer | null => {
+        const policy = config.operations[id].cache
         const stored = stores.get(`${id} ${side}`)
-        if (sharedLease === null || rules === null || stored === undefined) return null
-        return sharedLease.createTier({
-          partition: stored.partition,
-          rules: { ...rules, credentials },
-          events: this.#events,
-          shape: hash('sha256', stored.fingerprint, 'base64url'),
-        })
+        if (policy === null || stored === undefined) return null
+        const { partition, fingerprint } = stored
+        const [rules, events] = [{ ...policy, credentials }, this.#events]
+        const shape = hash('sha256', fingerprint, 'base64url')
+        return cacheLayer(rules, partition, events, sharedLease?.createTier({ partition, rules, events, shape }))
       },
       sharedState: () => sharedLease?.state() ?? null,
       get: (id: OperationId, side: Side): CachePartition | null => stores.get(`${id} ${side}`)?.partition ?? null,
       isUsed: cached.length > 0,
-      events: this.#events,
       /** Also in the other processes, and in Redis, which alone is waited for. */
       invalidate: (targets: readonly InvalidationTarget[]): ReturnType<Invalidate> => {
         const shared = this.invalidate(targets)
@@ -107,15 +103,13 @@ const sideFingerprints = (
   config: Config,
   operation: Operation,
   other: Pick<OtherSide, 'upstream'> | null,
-): readonly (readonly [Side, string])[] => {
-  const upstream = config.upstreams[operation.group]
-  const primary = responseFingerprint(config, operation, upstream)
-  if (other === null) return [['primary', primary]]
-  const candidate = responseFingerprint(config, operation, other.upstream)
-  return [
-    ['primary', primary],
-    ['candidate', candidate === primary ? `candidate ${candidate}` : candidate],
-  ]
+): ReadonlyMap<Side, string> => {
+  const primary = responseFingerprint(config, operation, config.upstreams[operation.group])
+  const sides = new Map<Side, string>([['primary', primary]])
+  const candidate = other && responseFingerprint(config, operation, other.upstream)
+  return candidate === null
+    ? sides
+    : sides.set('candidate', candidate === primary ? `candidate ${candidate}` : candidate)
 }
 
 /** The order of endpoints and how they share the work do not shape responses. */

@@ -5,10 +5,9 @@ import { epochMs, toEpochMs } from '../../core/lib/clock.ts'
 import type { SharedResult } from './fetch-context.ts'
 import type { CachePartition } from './partition.ts'
 import type { CacheRequest } from './policy/cache-request.ts'
-import { isEntityTag, listMatchesWeakly, matchesStrongly, parseListMembers } from './policy/fields.ts'
+import { isEntityTag, joinFieldLines, listMatchesWeakly, matchesStrongly, parseListMembers } from './policy/fields.ts'
 import { currentAge, type StoredHead } from './policy/stored-head.ts'
-import type { CacheKey, CacheOutcome } from './store/stored-response.ts'
-import { emptyStoredBody, StoredBody } from './store/stored-response.ts'
+import { type CacheKey, type CacheOutcome, emptyStoredBody, StoredBody } from './store/stored-response.ts'
 
 export const toCacheKey = ({ identity, query }: Exchange, { site }: CacheRequest): CacheKey => ({
   client: identity?.client ?? '',
@@ -45,18 +44,10 @@ export const respondFromStored = (
   fields: HeaderFields,
 ): ProxyResponse => {
   if (request.isPlain) return { status: head.status, reason: head.reason, fields, body }
-  const plan = planResponse(head, body.bytes.length, request, fields)
-  return {
-    status: plan.status,
-    reason: plan.status === head.status ? head.reason : '',
-    fields: plan.fields,
-    body:
-      plan.body === 'whole'
-        ? body
-        : plan.body === 'none'
-          ? emptyStoredBody
-          : body.slice(plan.body.start, plan.body.end),
-  }
+  const { body: part, ...plan } = planResponse(head, body.bytes.length, request, fields)
+  const reason = plan.status === head.status ? head.reason : ''
+  if (part === 'whole') return { ...plan, reason, body }
+  return { ...plan, reason, body: part === 'none' ? emptyStoredBody : body.slice(part.start, part.end) }
 }
 
 /** The body may still arrive. Null: its beginning is dropped. */
@@ -67,21 +58,17 @@ export const respondFromResult = (
   fields: HeaderFields,
 ): ProxyResponse | null => {
   if (body instanceof StoredBody) return respondFromStored(head, body, request, fields)
-  if (request.ifNoneMatch !== null || request.ifModifiedSince !== null) {
-    // A range request never gets here.
-    const plan = planResponse(head, null, request, fields)
-    if (plan.body === 'none') return { status: plan.status, reason: '', fields: plan.fields, body: emptyStoredBody }
-  }
+  // A range request never gets here.
+  const plan = request.isPlain ? null : planResponse(head, null, request, fields)
+  if (plan?.body === 'none') return { ...plan, reason: '', body: emptyStoredBody }
   const reader = body.openReader(exchange)
   if (reader === null) return null
   exchange.setAbortListener(() => reader.discard())
   return { status: head.status, reason: head.reason, fields, body: reader }
 }
 
-interface ResponsePlan {
-  readonly status: number
-  /** `Content-Length` is that of `body`. */
-  readonly fields: HeaderFields
+/** `Content-Length` is that of `body`. */
+interface ResponsePlan extends Pick<ProxyResponse, 'status' | 'fields'> {
   readonly body: 'whole' | 'none' | ByteRange
 }
 
@@ -95,10 +82,7 @@ export const storedFields = (head: StoredHead, now: number): string[] => {
   return fields
 }
 
-/**
- * Applies the request's conditions, then its Range (RFC 9110 §13.2.2); only a 200 is subject to either (§13.2.1,
- * §14.2). `bodyBytes` null: not known yet, so there are no ranges.
- */
+/** RFC 9110 §13.2.2, §14.2: conditions, then Range, of a 200 only. `bodyBytes` null: not known yet, so no ranges. */
 export const planResponse = (
   head: StoredHead,
   bodyBytes: number | null,
@@ -112,42 +96,31 @@ export const planResponse = (
   if (range === null) return { status: 200, fields, body: 'whole' }
   if (range === 'unsatisfiable')
     return { status: 416, fields: ['Content-Range', `bytes */${bodyBytes}`, 'Content-Length', '0'], body: 'none' }
-  return { status: 206, fields: rangeFields(range, bodyBytes, request, fields), body: range }
+  return { status: 206, fields: rangeFields(range, bodyBytes, request.ifRange !== null, fields), body: range }
 }
 
 /** RFC 9110 §15.3.7: a client that sends If-Range has the other fields already. */
 const rangeFields = (
   { start, end }: ByteRange,
   bodyBytes: number | null,
-  { ifRange }: CacheRequest,
+  hasIfRange: boolean,
   fields: HeaderFields,
-): HeaderFields => {
-  const kept = ifRange === null ? omitFields(fields, contentFields) : withoutDescriptive(fields)
-  kept.push('Content-Range', `bytes ${start}-${end - 1}/${bodyBytes}`, 'Content-Length', `${end - start}`)
-  return kept
+) => {
+  const kept = hasIfRange ? withoutDescriptive(fields) : omitFields(fields, contentFields)
+  return [...kept, 'Content-Range', `bytes ${start}-${end - 1}/${bodyBytes}`, 'Content-Length', `${end - start}`]
 }
 
 // RFC 9110 §8.6, RFC 9530 §2: fields of the message content, not of the representation.
 const contentFields = new Set(['content-length', 'content-range', 'content-digest', 'content-md5'])
 
 // RFC 9110 §15.4.5: a 304 omits these, and keeps the fields that guide caches.
-const descriptive = new Set([
-  ...contentFields,
-  'content-type',
-  'content-encoding',
-  'content-language',
-  'last-modified',
-  'repr-digest',
-  'digest',
-])
-const descriptiveWithoutTag = new Set([...descriptive].filter((name) => name !== 'last-modified'))
+const representation = ['content-type', 'content-encoding', 'content-language', 'repr-digest', 'digest']
+const descriptiveWithoutTag = new Set([...contentFields, ...representation])
+const descriptive = new Set([...descriptiveWithoutTag, 'last-modified'])
 
 /** Without ETag, Last-Modified stays: nothing else tells one response from another. */
 const withoutDescriptive = (fields: HeaderFields): string[] =>
-  omitFields(
-    fields,
-    fields.some((name, i) => i % 2 === 0 && name.toLowerCase() === 'etag') ? descriptive : descriptiveWithoutTag,
-  )
+  omitFields(fields, joinFieldLines(fields, 'etag') === null ? descriptiveWithoutTag : descriptive)
 
 /** RFC 9110 §13.2.2, RFC 9111 §4.3.2: If-None-Match overrides If-Modified-Since. Other conditions bypass the cache. */
 const isNotModified = (head: StoredHead, { ifNoneMatch, ifModifiedSince }: CacheRequest): boolean => {
@@ -168,8 +141,7 @@ interface ByteRange {
   readonly end: number
 }
 
-const intRange = /^(\d+)-(\d*)$/
-const suffixRange = /^-(\d+)$/
+const byteRange = /^(\d*)-(\d*)$/
 
 /** RFC 9110 §14.1.2. Null: invalid, another unit, or several ranges; the whole body is then correct (§14.2). */
 export const parseByteRange = (range: string, bodyBytes: number): ByteRange | 'unsatisfiable' | null => {
@@ -178,14 +150,13 @@ export const parseByteRange = (range: string, bodyBytes: number): ByteRange | 'u
   const [spec, ...others] = parseListMembers(range.slice(at + 1)).members
   if (spec === undefined || others.length > 0) return null
 
-  const suffix = suffixRange.exec(spec)?.[1]
-  if (suffix !== undefined) {
-    if (Number(suffix) === 0) return 'unsatisfiable'
+  const [, first, last] = byteRange.exec(spec) ?? []
+  if (first === undefined || last === undefined || first + last === '') return null
+  if (first === '') {
+    if (Number(last) === 0) return 'unsatisfiable'
     // Content-Range cannot express zero bytes of an empty body.
-    return bodyBytes === 0 ? null : { start: Math.max(0, bodyBytes - Number(suffix)), end: bodyBytes }
+    return bodyBytes === 0 ? null : { start: Math.max(0, bodyBytes - Number(last)), end: bodyBytes }
   }
-  const [, first, last] = intRange.exec(spec) ?? []
-  if (first === undefined || last === undefined) return null
   if (last !== '' && Number(last) < Number(first)) return null
   if (Number(first) >= bodyBytes) return 'unsatisfiable'
   return { start: Number(first), end: last === '' ? bodyBytes : Math.min(Number(last) + 1, bodyBytes) }

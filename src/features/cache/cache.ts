@@ -1,21 +1,16 @@
 import type { Exchange, Layer, ProxyResponse } from '../../core/exchange/exchange.ts'
 import { GatewayError } from '../../core/exchange/failures/errors.ts'
 import { now } from '../../core/lib/clock.ts'
-import { CacheFiller, type FillerDeps, isUnshareable } from './cache-filler.ts'
+import { CacheFiller, isUnshareable } from './cache-filler.ts'
 import { recordCacheOutcome, recordIfError, respondFromStored, storedFields, toCacheKey } from './cache-response.ts'
-import type { BackgroundRevalidation, CacheEvents, SharedTier, TierLookup } from './fetch-context.ts'
+import type { BackgroundRevalidation, CacheDeps, CacheEvents, SharedTier, TierLookup } from './fetch-context.ts'
 import type { CachePartition } from './partition.ts'
 import { bypassReason, type CacheRequest, type CacheRules, parseCacheRequest } from './policy/cache-request.ts'
 import { decideReuse, forwardedStatus, hitStatus, notCachedStatus } from './policy/reuse.ts'
 import { selectVariant } from './policy/stored-head.ts'
 import type { StoredResponse } from './store/stored-response.ts'
 
-/**
- * Serves stored responses (RFC 9111). Stands outside the deadline, so that a hit never times out, and inside
- * authentication and the limits of clients. Requests for the same share one fetch, which goes on when one of the
- * clients leaves. When the cache itself fails, the request is forwarded. `sharedTier` null: no gateway shares the
- * stored responses.
- */
+/** RFC 9111. When the cache itself fails, the request is forwarded. `sharedTier` null: nothing is shared. */
 export const cacheLayer =
   (rules: CacheRules, partition: CachePartition, events: CacheEvents, sharedTier: SharedTier | null = null): Layer =>
   (next) => {
@@ -24,11 +19,11 @@ export const cacheLayer =
   }
 
 class CacheServer {
-  readonly #deps: FillerDeps
+  readonly #deps: CacheDeps
   readonly #sharedTier: SharedTier | null
   readonly #filler: CacheFiller
 
-  constructor(deps: FillerDeps, sharedTier: SharedTier | null) {
+  constructor(deps: CacheDeps, sharedTier: SharedTier | null) {
     this.#deps = deps
     this.#sharedTier = sharedTier
     this.#filler = new CacheFiller(deps, ({ exchange, request, key, joinsLeft, tierLookup }) =>
@@ -97,9 +92,8 @@ class CacheServer {
     const tierLookup = this.#lookUpTier(exchange, request, key)
     // A response that must be validated anyway is not worth the wait.
     const isUseless = request.noCache || (stored !== null && isUnshareable(stored))
-    const loaded = isUseless ? null : (tierLookup?.loaded ?? null)
-    if (loaded === null) return this.#serve(exchange, request, key, joinsLeft, tierLookup)
-    return loaded.then(() => {
+    if (isUseless || !tierLookup?.loaded) return this.#serve(exchange, request, key, joinsLeft, tierLookup)
+    return tierLookup.loaded.then(() => {
       if (exchange.aborted !== null) throw exchange.aborted
       try {
         return this.#serve(exchange, request, key, joinsLeft, tierLookup)
@@ -115,8 +109,7 @@ class CacheServer {
     if (!this.#filler.mayRevalidate(revalidation)) return
     const { exchange, request, key } = revalidation
     const tierLookup = this.#lookUpTier(exchange, request, key)
-    const loaded = tierLookup?.loaded ?? null
-    if (loaded === null) return this.#filler.revalidate(revalidation, tierLookup)
+    if (!tierLookup?.loaded) return this.#filler.revalidate(revalidation, tierLookup)
     const revalidateIfStale = (): void => {
       const at = now()
       const stored = selectVariant(this.#deps.partition.find(key)?.variants ?? [], request)
@@ -124,14 +117,13 @@ class CacheServer {
       if (stored !== null && decideReuse(stored.head, request, at).kind !== 'fresh')
         this.#filler.revalidate({ ...revalidation, stored, at }, tierLookup)
     }
-    loaded.then(revalidateIfStale).catch((error) => this.#deps.events.onError(error))
+    tierLookup.loaded.then(revalidateIfStale).catch((error) => this.#deps.events.onError(error))
   }
 
   #lookUpTier(exchange: Exchange, request: CacheRequest, key: string): TierLookup | null {
     if (this.#sharedTier === null) return null
-    const cacheKey = toCacheKey(exchange, request)
-    if (this.#deps.partition.hitForMiss.has(key)) return this.#sharedTier.skipLookup(cacheKey, request)
-    return this.#sharedTier.lookUp(cacheKey, key, request)
+    const isAsked = !this.#deps.partition.hitForMiss.has(key)
+    return this.#sharedTier.lookUp(toCacheKey(exchange, request), isAsked ? key : null, request)
   }
 }
 

@@ -1,13 +1,6 @@
 import type { AdminError } from '../../core/admin/admin-error.ts'
 import type { Status } from '../../core/admin/api/status.ts'
-import {
-  choiceArgument,
-  optionalArgument,
-  parseFields,
-  rejectUnknownClient,
-  textArgument,
-  type ValuesOf,
-} from '../../core/admin/commands/argument.ts'
+import * as argument from '../../core/admin/commands/argument.ts'
 import type { Command, CommandGroup } from '../../core/admin/commands/command.ts'
 import { noWorkerAnswered, paragraphs, pluralize, workersNotAnswering } from '../../core/admin/commands/phrases.ts'
 import { html } from '../../core/admin/html.ts'
@@ -22,15 +15,14 @@ declare module '../../core/admin/commands/command.ts' {
   }
 }
 
+const reads = allOperations.flatMap(({ id, method }) => (method === 'GET' ? [id] : []))
+
 const args = {
-  operation: optionalArgument(
-    choiceArgument(
-      allOperations.flatMap(({ id, method }) => (method === 'GET' ? [id] : [])), // only reads are ever stored
-      { usage: '[OPERATION]', help: 'of which operation; without: of all' },
-    ),
+  operation: argument.optionalArgument(
+    argument.choiceArgument(reads, { usage: '[OPERATION]', help: 'of which operation; without: of all' }),
   ),
-  client: optionalArgument(
-    textArgument({
+  client: argument.optionalArgument(
+    argument.textArgument({
       usage: '--client <ID>',
       help: 'only what is stored for this client; empty: for those whose id was not asked',
       only: 'script',
@@ -38,24 +30,24 @@ const args = {
   ),
 }
 
-interface PurgeCommandResult {
-  readonly operation: string | null
-  readonly client: string | null
-  readonly removed: number
-}
+type PurgeCommandResult = Readonly<Record<keyof PurgeScope, string | null>> & { readonly removed: number }
 
 /** Responses on their way are not stored either. */
-const purgeCommand: Command<ValuesOf<typeof args>, PurgeScope, PurgeCommandResult> = {
+const purgeCommand: Command<argument.ValuesOf<typeof args>, PurgeScope, PurgeCommandResult> = {
   choice: 'clear',
   page: 'clear-cache',
   method: 'DELETE',
   path: '/cache',
   query: (query) =>
-    parseFields(Object.keys(args), new URLSearchParams(query), '; write ?operation=…&client=…, each once at most'),
+    argument.parseFields(
+      Object.keys(args),
+      new URLSearchParams(query),
+      '; write ?operation=…&client=…, each once at most',
+    ),
   isAtomic: false,
   async plan({ reloader }, { operation, client }) {
-    const isNamed = client !== null && client !== ''
-    return (isNamed ? await rejectUnknownClient(client, reloader.config) : null) ?? { operation, client }
+    const error = client ? await argument.rejectUnknownClient(client, reloader.config) : null
+    return error ?? { operation, client }
   },
   async confirmation(context, { operation }) {
     const { cache } = await context.report()
@@ -80,8 +72,8 @@ const purgeCommand: Command<ValuesOf<typeof args>, PurgeScope, PurgeCommandResul
     return results.every(({ isSharedPurged }) => isSharedPurged) ? done : { ...redisUnavailable(removed), done }
   },
   event: 'cache cleared',
-  successText: ({ removed, ...scope }) => `The ${clearedText(scope, removed)}.`,
-  cliText: ({ operation = null, client = null }, { removed }) => `the ${clearedText({ operation, client }, removed)}`,
+  successText: (done) => `The ${clearedText(done)}.`,
+  cliText: ({ operation = null, client = null }, { removed }) => `the ${clearedText({ operation, client, removed })}`,
   responseShape: asObject({ removed: asNumber }),
   rejectedText: 'has not removed all of it',
   links: {
@@ -102,10 +94,7 @@ gateways keeps what it has.`,
   commands: [purgeCommand],
 }
 
-const clearedText = (
-  { operation, client }: Pick<PurgeCommandResult, 'operation' | 'client'>,
-  removed: number,
-): string => {
+const clearedText = ({ operation, client, removed }: PurgeCommandResult): string => {
   const of = operation === null ? '' : ` of ${operation}`
   const whose = client === null ? '' : client === '' ? ' for requests without a client' : ` for ${client}`
   return `cache${of} is cleared${whose}: ${pluralize(removed, 'answer')} removed`

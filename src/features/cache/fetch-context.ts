@@ -10,20 +10,15 @@ import type { StoredHead } from './policy/stored-head.ts'
 import type { BodyTee } from './store/body-tee.ts'
 import type { CacheKey, StoredBody, StoredResponse } from './store/stored-response.ts'
 
-export interface FetchWaiter {
-  readonly request: CacheRequest
-  onResult(result: FetchResult): void
-}
-
-export interface FetchContext {
+/** What all requests of a layer share. */
+export interface CacheDeps {
   readonly next: Handler
   readonly rules: CacheRules
   readonly partition: CachePartition
   readonly events: CacheEvents
-  readonly key: string
-  readonly stored: StoredResponse | null
-  /** Null: there is no shared tier. */
-  readonly tierLookup: TierLookup | null
+}
+
+export interface FetchContext extends CacheDeps, Pick<CacheMiss, 'key' | 'stored' | 'tierLookup'> {
   /** A revalidation that no exchange waits for. */
   readonly isDetached: boolean
   /** No other exchange may wait for it. */
@@ -41,6 +36,7 @@ export interface CacheMiss {
   /** The Vary fields of the latest response under the key; null: none is stored. */
   readonly varies: readonly string[] | null
   readonly why: FwdReason
+  /** Null: there is no shared tier. */
   readonly tierLookup: TierLookup | null
   /** How often the request may still wait for another client's fetch. */
   readonly joinsLeft: number
@@ -83,11 +79,8 @@ export const statusOfResult = (result: FetchResult): number | null => {
   return result.kind === 'shared' ? result.head.status : null
 }
 
-export const troubleOfResult = (result: FetchResult): UpstreamTrouble | null => {
-  if (result.kind === 'failed') return troubleOfError(result.error)
-  const status = statusOfResult(result)
-  return status === null ? null : troubleOfStatus(status)
-}
+export const troubleOfResult = (result: FetchResult): UpstreamTrouble | null =>
+  result.kind === 'failed' ? troubleOfError(result.error) : troubleOfStatus(statusOfResult(result) ?? 0)
 
 // RFC 9111 §4.2.4: the upstream cannot be reached, or is not tried because of that.
 const disconnectedKinds: ReadonlySet<FailureKind> = new Set<FailureKind>([
@@ -109,17 +102,12 @@ export const troubleOfError = ({ kind, status }: GatewayError): UpstreamTrouble 
   disconnectedKinds.has(kind) ? 'disconnected' : troubleOfStatus(status)
 
 export interface SharedTier {
-  /** `key` is the key in memory. While the tier is unavailable, as {@link skipLookup}. */
-  lookUp(cacheKey: CacheKey, key: string, request: CacheRequest): TierLookup
-  /** Loads and writes nothing; only `remove` has an effect. */
-  skipLookup(cacheKey: CacheKey, request: CacheRequest): TierLookup
+  /** `key` is the key in memory. Null, or while the tier is unavailable: only `remove` has an effect. */
+  lookUp(cacheKey: CacheKey, key: string | null, request: CacheRequest): TierLookup
 }
 
 export interface TierLookup {
-  /**
-   * Resolves when a response later than the one in memory is loaded, or at the lookup's time limit; never rejects.
-   * Null: the tier is not asked.
-   */
+  /** Resolves when a later response is loaded, or at the time limit; never rejects. Null: the tier is not asked. */
   readonly loaded: Promise<void> | null
   /** In the background. */
   store(entry: StoredResponse): void

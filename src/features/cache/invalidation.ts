@@ -1,19 +1,13 @@
 import type { ListenConfig } from '../../core/config/config.ts'
 import type { Exchange, Layer, ProxyResponse } from '../../core/exchange/exchange.ts'
-import { getFirstFieldValue, type HeaderFields } from '../../core/exchange/header-fields.ts'
+import { getFirstFieldValue } from '../../core/exchange/header-fields.ts'
 import { allOperations, type OperationId } from '../../operations.ts'
 import { fieldLines } from './policy/fields.ts'
 
-/**
- * Resolves when no gateway finds the stored responses in Redis, or at Redis's time limit; never rejects. Null: nothing
- * to wait for.
- */
+/** Resolves when no gateway finds them in Redis, or at Redis's time limit; never rejects. Null: nothing to wait for. */
 export type Invalidate = (targets: readonly InvalidationTarget[]) => Promise<void> | null
 
-/**
- * Removes stored responses before the response to a successful unsafe request goes out (RFC 9111 §4.4): a client that
- * then asks again gets no outdated response.
- */
+/** RFC 9111 §4.4. Before the response goes out: a client that then asks again gets no outdated response. */
 export const cacheInvalidationLayer =
   ({ publicUrl, basePath }: Pick<ListenConfig, 'publicUrl' | 'basePath'>, invalidate: Invalidate): Layer =>
   (next) =>
@@ -42,8 +36,7 @@ const namesTarget = ({ fields }: ProxyResponse): boolean =>
 const requestOrigin = ({ fields, authority }: Exchange): string => {
   const host = getFirstFieldValue(fields, 'x-forwarded-host') ?? authority
   const origin = `${getFirstFieldValue(fields, 'x-forwarded-proto') ?? 'http'}://${host}`
-  // HTTP/1.0 may lack Host, and `1.2.3.4.5` is no valid host of a URL. Relative references still resolve (RFC 3986
-  // §5.2.2).
+  // HTTP/1.0 may lack Host, and `1.2.3.4.5` is no host of a URL. Relative references still resolve (RFC 3986 §5.2.2).
   return URL.canParse(origin) ? origin : 'http://unnamed.invalid'
 }
 
@@ -53,12 +46,10 @@ export interface InvalidationTarget {
   readonly query: string
 }
 
+/** `origin`: as the client wrote it: `https://gateway.example`. `path`: without `basePath`. */
 interface TargetUri {
-  /** As the client wrote them: `https://gateway.example`. */
   readonly origin: string
-  /** `base_path` of `listen`. */
   readonly basePath: string
-  /** Without `basePath`. */
   readonly path: string
   readonly query: string
 }
@@ -68,14 +59,15 @@ interface TargetUri {
  * empty the cache of others. For an unsafe request's own target, nothing is stored.
  */
 export const invalidationTargets = (
-  { status, fields }: { readonly status: number; readonly fields: HeaderFields },
+  { status, fields }: Pick<ProxyResponse, 'status' | 'fields'>,
   uri: TargetUri,
 ): readonly InvalidationTarget[] => {
   if (status < 200 || status > 399) return []
   const targets: InvalidationTarget[] = []
   for (const reference of [...fieldLines(fields, 'location'), ...fieldLines(fields, 'content-location')]) {
     const target = resolveTarget(reference, uri)
-    if (target !== null && !targets.some((other) => isSameTarget(other, target))) targets.push(target)
+    const isKnown = targets.some(({ operation, query }) => operation === target?.operation && query === target.query)
+    if (target !== null && !isKnown) targets.push(target)
   }
   return targets
 }
@@ -85,15 +77,8 @@ const resolveTarget = (reference: string, { origin, basePath, path, query }: Tar
   const resolved = URL.parse(reference, `${origin}${basePath}${path}${query}`)
   if (resolved === null || resolved.origin !== URL.parse(origin)?.origin) return null
   const operation = allOperations.find((one) => one.method === 'GET' && resolved.pathname === basePath + one.path)
-  return operation === undefined ? null : { operation: operation.id, query: rawQuery(reference) }
+  // Keys hold the raw query, and URL parsing would normalize it.
+  return operation === undefined
+    ? null
+    : { operation: operation.id, query: /^[^?#]*(\?[^#]*)?/.exec(reference)?.[1] ?? '' }
 }
-
-/** Keys hold the raw query, and URL parsing would normalize it. */
-const rawQuery = (reference: string): string => {
-  const [whole = ''] = reference.split('#', 1)
-  const at = whole.indexOf('?')
-  return at < 0 ? '' : whole.slice(at)
-}
-
-const isSameTarget = (one: InvalidationTarget, other: InvalidationTarget): boolean =>
-  one.operation === other.operation && one.query === other.query

@@ -4,12 +4,10 @@ import { copyText } from '../../core/lib/buffers.ts'
 import { now } from '../../core/lib/clock.ts'
 import type { OperationId } from '../../operations.ts'
 import { isReasonOfRequest, type NotStoredReason } from './policy/storability.ts'
-import type { CacheStore, CacheTally, Resource } from './store/cache-store.ts'
-import type { CacheKey, Reservation, StoredBody, StoredResponse } from './store/stored-response.ts'
+import type { CacheStore, CacheTally, Reservation, Resource } from './store/cache-store.ts'
+import type { CacheKey, StoredBody, StoredResponse } from './store/stored-response.ts'
 
-/**
- * Stored responses of an operation and a side of its group, while its configuration and that upstream stay the same.
- */
+/** Stored responses of an operation and a side of its group, while its configuration and that upstream stay the same. */
 export class CachePartition {
   readonly operation: OperationId
   readonly hitForMiss = new HitForMiss()
@@ -70,26 +68,17 @@ export class CachePartition {
     for (const key of [...(this.#keysByQuery.get(query) ?? [])]) this.#store.remove(key, () => true)
   }
 
-  /** Responses on their way are not stored. */
   close(): void {
     this.#closed = true
-    this.#store.cancelReservations((reservation) => reservation.partition === this)
     this.#store.dropPartition(this)
   }
 
-  onStored(key: string, query: string, bytes: number, variants: number): void {
-    this.bytes += bytes
-    this.entries += variants
-    const keys = this.#keysByQuery.get(query)
-    if (keys === undefined) this.#keysByQuery.set(query, new Set([key]))
-    else keys.add(key)
-  }
-
-  onRemoved(key: string, query: string, bytes: number, variants: number): void {
-    this.bytes -= bytes
-    this.entries -= variants
-    const keys = this.#keysByQuery.get(query)
-    if (keys?.delete(key) === true && keys.size === 0) this.#keysByQuery.delete(query)
+  onChanged(by: 1 | -1, key: string, query: string, bytes: number, variants: number): void {
+    this.bytes += by * bytes
+    this.entries += by * variants
+    const keys = this.#keysByQuery.get(query) ?? new Set()
+    if (by === 1) this.#keysByQuery.set(query, keys.add(key))
+    else if (keys.delete(key) && keys.size === 0) this.#keysByQuery.delete(query)
   }
 }
 
@@ -97,10 +86,7 @@ export class CachePartition {
 const hitForMissMs = 5_000
 const maxHitForMissBytes = 256 * 1024
 
-/**
- * Remembers keys whose responses could not be shared: requests for them are forwarded at once, instead of waiting for
- * responses that each has to fetch for itself in the end. Varnish calls this hit-for-miss.
- */
+/** Keys whose responses could not be shared: nobody waits for another's. Varnish calls this hit-for-miss. */
 class HitForMiss {
   readonly #entries = new LRUCache<string, { readonly why: NotStoredReason; readonly until: number }>({
     maxSize: maxHitForMissBytes,
@@ -109,8 +95,7 @@ class HitForMiss {
 
   /** A reason in this client's credentials does not count: the next client may be another. */
   mark(key: string, why: NotStoredReason): void {
-    if (isReasonOfRequest(why)) return
-    this.#entries.set(copyText(key), { why, until: now() + hitForMissMs })
+    if (!isReasonOfRequest(why)) this.#entries.set(copyText(key), { why, until: now() + hitForMissMs })
   }
 
   has(key: string): boolean {
@@ -119,11 +104,7 @@ class HitForMiss {
 
   /** Null: the last response could be shared, or came over 5 s ago. */
   reasonFor(key: string): NotStoredReason | null {
-    if (this.#entries.size === 0) return null
-    const entry = this.#entries.get(key)
-    if (entry === undefined) return null
-    if (now() < entry.until) return entry.why
-    this.#entries.delete(key)
-    return null
+    const entry = this.#entries.size === 0 ? undefined : this.#entries.get(key)
+    return entry !== undefined && now() < entry.until ? entry.why : null
   }
 }

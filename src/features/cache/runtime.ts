@@ -2,8 +2,7 @@ import type { Config } from '../../core/config/config.ts'
 import type { Layer } from '../../core/exchange/exchange.ts'
 import { type LayerRow, layerRow } from '../../core/runtime/pipeline/layer-stack.ts'
 import type { RuntimePart, SnapshotPart } from '../../core/runtime/runtime-part.ts'
-import type { Operation, OperationId, Side } from '../../operations.ts'
-import { cacheLayer } from './cache.ts'
+import type { Operation } from '../../operations.ts'
 import { type CacheLease, CacheRegistry, type PurgeResult } from './cache-registry.ts'
 import { cacheInvalidationLayer, type InvalidationTarget } from './invalidation.ts'
 import { SharedCacheRegistry } from './redis/shared-cache-registry.ts'
@@ -18,26 +17,14 @@ declare module '../../core/runtime/runtime-part.ts' {
   }
 }
 
-const layerRows = ({ id, method }: Operation, config: Config, lease: CacheLease): readonly LayerRow[] =>
-  method === 'GET'
-    ? [
-        layerRow(
-          'cache',
-          `operations.${id}.cache`,
-          config.operations[id].cache,
-          () => 'on',
-          (rules) => createCacheLayer(id, config, rules, lease),
-        ),
-      ]
-    : [
-        layerRow(
-          'cache-invalidation',
-          'cache',
-          lease.isUsed || null,
-          () => 'of what its answers name',
-          () => cacheInvalidationLayer(config.listen, lease.invalidate),
-        ),
-      ]
+const layerRows = ({ id, method }: Operation, config: Config, lease: CacheLease): readonly LayerRow[] => {
+  const { cache } = config.operations[id]
+  const create = () => bySide(lease.layer(id, 'primary'), lease.layer(id, 'candidate'))
+  if (method === 'GET') return [layerRow('cache', `operations.${id}.cache`, cache, () => 'on', create)]
+  const format = (): string => 'of what its answers name'
+  const invalidation = (): Layer => cacheInvalidationLayer(config.listen, lease.invalidate)
+  return [layerRow('cache-invalidation', 'cache', lease.isUsed || null, format, invalidation)]
+}
 
 const responseFields =
   ({ operations }: Config): NonNullable<SnapshotPart['responseFields']> =>
@@ -51,11 +38,8 @@ export const describe: RuntimePart['describe'] = (config) => {
 
 export const open: RuntimePart['open'] = ({ place, channel, logEvent }) => {
   const isPrimary = place.role === 'primary'
-  const caches = new CacheRegistry(
-    logEvent,
-    (targets) => channel.notify(targets),
-    isPrimary ? null : new SharedCacheRegistry(logEvent),
-  )
+  const shared = isPrimary ? null : new SharedCacheRegistry(logEvent)
+  const caches = new CacheRegistry(logEvent, (targets) => channel.notify(targets), shared)
   return {
     receive(targets, from) {
       if (isPrimary) channel.notify(targets, { except: from })
@@ -75,25 +59,11 @@ export const open: RuntimePart['open'] = ({ place, channel, logEvent }) => {
   }
 }
 
-/** A cache for each side of the operation's group. */
-const createCacheLayer = (
-  id: OperationId,
-  config: Config,
-  rules: NonNullable<Config['operations'][OperationId]['cache']>,
-  caches: CacheLease,
-): Layer | null => {
-  const { credentials } = config.cache
-  const ofSide = (side: Side): Layer | null => {
-    const partition = caches.get(id, side)
-    return partition && cacheLayer({ ...rules, credentials }, partition, caches.events, caches.getSharedTier(id, side))
-  }
-  const [primary, candidate] = [ofSide('primary'), ofSide('candidate')]
-  return primary === null || candidate === null ? primary : bySide(primary, candidate)
-}
-
-const bySide =
-  (primary: Layer, candidate: Layer): Layer =>
-  (next) => {
+/** A cache for each side of the operation's group; `candidate` null: it has none. */
+const bySide = (primary: Layer | null, candidate: Layer | null): Layer | null => {
+  if (primary === null || candidate === null) return primary
+  return (next) => {
     const [ofPrimary, ofCandidate] = [primary(next), candidate(next)]
     return (exchange) => (exchange.side === 'candidate' ? ofCandidate(exchange) : ofPrimary(exchange))
   }
+}

@@ -11,7 +11,6 @@ import type { StoredError } from './store/cache-store.ts'
 import { zeroCacheOutcomes } from './store/stored-response.ts'
 
 const redis = field.record({
-  /** Without secrets. */
   server: field.text,
   state: field.word<'shared' | 'local'>(),
   since: field.time,
@@ -55,39 +54,19 @@ const collectCache = ({ parts: { cache }, config }: Snapshot): Reported<typeof c
   const caches = cache.lease
   if (!caches.isUsed) return null
   const { bytes, maxBytes, evictions } = caches.state()
+  const operations = allOperations.flatMap(({ id: operation }) => {
+    const partitions = sides.flatMap((side) => caches.get(operation, side) ?? [])
+    const [primary] = partitions
+    if (primary === undefined) return []
+    const [bytes, entries] = [sum(partitions.map((each) => each.bytes)), sum(partitions.map((each) => each.entries))]
+    return [{ operation, bytes, entries, ...primary.tally.counts, lastError: primary.tally.lastError }]
+  })
   const shared = caches.sharedState()
-  const server = config.cache.redis && describeRedis(config.cache.redis)
-  return {
-    bytes,
-    maxBytes,
-    evictions,
-    redis:
-      shared && server !== null
-        ? {
-            server,
-            state: shared.isShared ? 'shared' : 'local',
-            since: shared.since,
-            reason: shared.reason,
-            ...shared.counts,
-            where: null,
-          }
-        : null,
-    operations: allOperations.flatMap(({ id: operation }) => {
-      const partitions = sides.flatMap((side) => caches.get(operation, side) ?? [])
-      const [primary] = partitions
-      if (primary === undefined) return []
-      const { counts, lastError } = primary.tally
-      return [
-        {
-          operation,
-          bytes: sum(partitions.map((each) => each.bytes)),
-          entries: sum(partitions.map((each) => each.entries)),
-          ...counts,
-          lastError,
-        },
-      ]
-    }),
-  }
+  if (shared === null || config.cache.redis === null) return { bytes, maxBytes, evictions, redis: null, operations }
+  const { isShared, since, reason, counts } = shared
+  const state = isShared ? 'shared' : 'local'
+  const redis = { server: describeRedis(config.cache.redis), state, since, reason, ...counts, where: null } as const
+  return { bytes, maxBytes, evictions, redis, operations }
 }
 
 declare module '../../core/runtime/status/report.ts' {

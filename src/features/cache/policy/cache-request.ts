@@ -14,71 +14,55 @@ export interface CacheRules extends OperationCacheConfig {
   readonly credentials: readonly string[]
 }
 
-/** Durations are milliseconds; null: not stated. */
-export interface CacheRequest {
-  readonly fields: HeaderFields
-  /** Not among the fields, but a response may vary by Host. */
-  readonly authority: string
-  /**
-   * The target URI (RFC 9111 §2) and whatever else the upstream is told of the target: a response may repeat it, and a
-   * client may write any Host.
-   */
-  readonly site: string
-  readonly hasBody: boolean
-  readonly hasAuthorization: boolean
-  /** A Cookie, a certificate or a field of `credentials`. */
-  readonly hasOtherCredentials: boolean
-  /** RFC 9111 §5.2.1.4, or `Pragma: no-cache` where there is no Cache-Control. */
-  readonly noCache: boolean
-  /** §5.2.1.5 */
-  readonly noStore: boolean
-  /** §5.2.1.7 */
-  readonly onlyIfCached: boolean
-  /** §5.2.1.1 */
-  readonly maxAgeMs: number | null
-  /** §5.2.1.3 */
-  readonly minFreshMs: number | null
-  /** §5.2.1.2; infinite without an argument. */
-  readonly maxStaleMs: number | null
-  /** RFC 5861 §4 */
-  readonly staleIfErrorMs: number | null
-  /** If-Match or If-Unmodified-Since, which only the upstream can evaluate (RFC 9111 §4.3.2). */
-  readonly hasUpstreamCondition: boolean
-  /** Lines joined with a comma. */
-  readonly ifNoneMatch: string | null
-  readonly ifModifiedSince: string | null
-  readonly range: string | null
-  readonly ifRange: string | null
-  /** Any fresh response will do, as a whole. */
-  readonly isPlain: boolean
-}
+export type CacheRequest = Readonly<ReturnType<typeof emptyRequest>>
 
-interface CacheRequestFacts {
-  readonly authority: string
-  readonly hasBody: boolean
-  /** A certificate for which the client's id does not stand. */
+/** `hasCertificate`: one for which the client's id does not stand. */
+interface CacheRequestFacts extends Pick<CacheRequest, 'authority' | 'hasBody'> {
   readonly hasCertificate: boolean
 }
 
 export type BypassReason = 'credentials' | 'body' | 'condition' | 'no-store'
 
+/** Durations are milliseconds; null: not stated. */
+const emptyRequest = (fields: HeaderFields, authority: string, hasBody: boolean, hasCertificate: boolean) => ({
+  fields,
+  /** Not among the fields, but a response may vary by Host. */
+  authority,
+  /** The target URI (RFC 9111 §2) and all else that upstreams are told of the target: a response may repeat it. */
+  site: '',
+  hasBody,
+  hasAuthorization: false,
+  /** A Cookie, a certificate or a field of `credentials`. */
+  hasOtherCredentials: hasCertificate,
+  noCache: false, // RFC 9111 §5.2.1.4, or `Pragma: no-cache` where there is no Cache-Control
+  noStore: false, // §5.2.1.5
+  onlyIfCached: false, // §5.2.1.7
+  maxAgeMs: null as number | null, // §5.2.1.1
+  minFreshMs: null as number | null, // §5.2.1.3
+  maxStaleMs: null as number | null, // §5.2.1.2; infinite without an argument
+  staleIfErrorMs: null as number | null, // RFC 5861 §4
+  /** If-Match or If-Unmodified-Since, which only the upstream can evaluate (RFC 9111 §4.3.2). */
+  hasUpstreamCondition: false,
+  /** Lines joined with a comma, like the next three. */
+  ifNoneMatch: null as string | null,
+  ifModifiedSince: null as string | null,
+  range: null as string | null,
+  ifRange: null as string | null,
+  /** Any fresh response will do, as a whole. */
+  isPlain: false,
+})
+
 export const parseCacheRequest = (
   fields: HeaderFields,
-  facts: CacheRequestFacts,
+  { authority, hasBody, hasCertificate }: CacheRequestFacts,
   { credentials }: CacheRules,
 ): CacheRequest => {
+  const request = emptyRequest(fields, authority, hasBody, hasCertificate)
   let cacheControl: string | null = null
   let pragma: string | null = null
-  let hasAuthorization = false
-  let hasOtherCredentials = facts.hasCertificate
-  let hasUpstreamCondition = false
-  let ifNoneMatch: string | null = null
-  let ifModifiedSince: string | null = null
   let scheme = ''
-  let host = facts.authority
+  let host = authority
   let overrides = ''
-  let range: string | null = null
-  let ifRange: string | null = null
 
   for (let i = 0; i < fields.length; i += 2) {
     const name = fields[i] as string
@@ -86,72 +70,76 @@ export const parseCacheRequest = (
     // Lengths are cheap to compare, and most fields are none of these.
     switch (name.length) {
       case 5:
-        if (fieldNameEquals(name, 'range')) range = joinValues(range, value)
+        if (fieldNameEquals(name, 'range')) request.range = joinValues(request.range, value)
         break
       case 6:
-        if (fieldNameEquals(name, 'cookie')) hasOtherCredentials = true
+        if (fieldNameEquals(name, 'cookie')) request.hasOtherCredentials = true
         else if (fieldNameEquals(name, 'pragma')) pragma = joinValues(pragma, value)
         break
       case 8:
-        if (fieldNameEquals(name, 'if-match')) hasUpstreamCondition = true
-        else if (fieldNameEquals(name, 'if-range')) ifRange = joinValues(ifRange, value)
+        if (fieldNameEquals(name, 'if-match')) request.hasUpstreamCondition = true
+        else if (fieldNameEquals(name, 'if-range')) request.ifRange = joinValues(request.ifRange, value)
         break
       case 11:
         // RFC 9440: the client's certificate, from the proxy in front.
-        if (foldUnderscores(name) === 'client-cert') hasOtherCredentials = true
+        if (foldUnderscores(name) === 'client-cert') request.hasOtherCredentials = true
         break
       case 13:
         if (fieldNameEquals(name, 'cache-control')) cacheControl = joinValues(cacheControl, value)
-        else if (fieldNameEquals(name, 'if-none-match')) ifNoneMatch = joinValues(ifNoneMatch, value)
-        else if (fieldNameEquals(name, 'authorization')) hasAuthorization = true
+        else if (fieldNameEquals(name, 'if-none-match')) request.ifNoneMatch = joinValues(request.ifNoneMatch, value)
+        else if (fieldNameEquals(name, 'authorization')) request.hasAuthorization = true
         break
       case 16:
         if (fieldNameEquals(name, 'x-forwarded-host')) host = value
         break
       case 17:
-        if (fieldNameEquals(name, 'if-modified-since')) ifModifiedSince = joinValues(ifModifiedSince, value)
+        if (fieldNameEquals(name, 'if-modified-since'))
+          request.ifModifiedSince = joinValues(request.ifModifiedSince, value)
         else if (fieldNameEquals(name, 'x-forwarded-proto')) scheme = value
         break
       case 19:
-        if (fieldNameEquals(name, 'if-unmodified-since')) hasUpstreamCondition = true
+        if (fieldNameEquals(name, 'if-unmodified-since')) request.hasUpstreamCondition = true
         break
     }
     const override = targetOverride(name, value)
     if (override !== null) {
       overrides += override
-      if (isIdentityHeader(name)) hasOtherCredentials = true
+      if (identityNames.has(name.toLowerCase())) request.hasOtherCredentials = true
     }
-    if (!hasOtherCredentials) hasOtherCredentials = isAmong(credentials, name)
+    if (!request.hasOtherCredentials) request.hasOtherCredentials = isAmong(credentials, name)
   }
 
-  const requested = cacheControl === null ? parsePragma(pragma) : parseRequestDirectives(parseDirectives(cacheControl))
-  return {
-    fields,
-    authority: facts.authority,
-    site: (host === facts.authority ? `${scheme}://${host}` : `${scheme}://${host} ${facts.authority}`) + overrides,
-    hasBody: facts.hasBody,
-    hasAuthorization,
-    hasOtherCredentials,
-    noCache: requested.noCache,
-    noStore: requested.noStore,
-    onlyIfCached: requested.onlyIfCached,
-    maxAgeMs: requested.maxAgeMs,
-    minFreshMs: requested.minFreshMs,
-    maxStaleMs: requested.maxStaleMs,
-    staleIfErrorMs: requested.staleIfErrorMs,
-    hasUpstreamCondition,
-    ifNoneMatch,
-    ifModifiedSince,
-    range,
-    ifRange,
-    isPlain:
-      requested === noDirectives &&
-      !hasOtherCredentials &&
-      ifNoneMatch === null &&
-      ifModifiedSince === null &&
-      range === null,
-  }
+  if (cacheControl !== null) readDirectives(request, parseDirectives(cacheControl))
+  // RFC 9111 §5.4: deprecated, but the only directive of HTTP/1.0 clients.
+  else if (pragma !== null) request.noCache = restricts(parseDirectives(pragma), 'no-cache')
+  request.site = (host === authority ? `${scheme}://${host}` : `${scheme}://${host} ${authority}`) + overrides
+  request.isPlain =
+    cacheControl === null &&
+    !request.noCache &&
+    !request.hasOtherCredentials &&
+    request.ifNoneMatch === null &&
+    request.ifModifiedSince === null &&
+    request.range === null
+  return request
 }
+
+/** RFC 9111 §5.2.1. Unreadable directives limit reuse and allow nothing. */
+const readDirectives = (request: ReturnType<typeof emptyRequest>, directives: readonly CacheDirective[]): void => {
+  request.noCache = restricts(directives, 'no-cache')
+  request.noStore = restricts(directives, 'no-store')
+  request.onlyIfCached = restricts(directives, 'only-if-cached')
+  request.maxAgeMs = orIfUnreadable(parseDeltaMs(directives, 'max-age'), 0)
+  request.minFreshMs = orIfUnreadable(parseDeltaMs(directives, 'min-fresh'), Number.POSITIVE_INFINITY)
+  request.staleIfErrorMs = orIfUnreadable(parseDeltaMs(directives, 'stale-if-error'), null)
+  // §5.2.1.2: without an argument, any staleness.
+  const maxStale = directives.filter(({ name }) => name === 'max-stale')
+  const isUnlimited = maxStale.length > 0 && maxStale.every(({ argument, sound }) => sound && argument === null)
+  request.maxStaleMs = isUnlimited
+    ? Number.POSITIVE_INFINITY
+    : orIfUnreadable(parseDeltaMs(maxStale, 'max-stale'), null)
+}
+
+const orIfUnreadable = <T>(ms: number | null, unreadable: T): number | null | T => (Number.isNaN(ms) ? unreadable : ms)
 
 export const bypassReason = (request: CacheRequest, { shared }: CacheRules): BypassReason | null => {
   if (request.hasBody) return 'body' // RFC 9110 §9.3.1: meaningless in GET, but the upstream may read it
@@ -164,45 +152,6 @@ export const bypassReason = (request: CacheRequest, { shared }: CacheRules): Byp
 export const withoutConditions = (fields: HeaderFields): string[] => omitFields(fields, conditions)
 
 const conditions = new Set(['if-none-match', 'if-modified-since', 'if-range', 'range'])
-
-type RequestDirectives = Pick<
-  CacheRequest,
-  'noCache' | 'noStore' | 'onlyIfCached' | 'maxAgeMs' | 'minFreshMs' | 'maxStaleMs' | 'staleIfErrorMs'
->
-
-const noDirectives: RequestDirectives = {
-  noCache: false,
-  noStore: false,
-  onlyIfCached: false,
-  maxAgeMs: null,
-  minFreshMs: null,
-  maxStaleMs: null,
-  staleIfErrorMs: null,
-}
-
-/** RFC 9111 §5.4: deprecated, but the only directive of HTTP/1.0 clients. */
-const parsePragma = (pragma: string | null): RequestDirectives =>
-  pragma !== null && restricts(parseDirectives(pragma), 'no-cache') ? { ...noDirectives, noCache: true } : noDirectives
-
-/** RFC 9111 §5.2.1. Unreadable directives limit reuse and allow nothing. */
-const parseRequestDirectives = (directives: readonly CacheDirective[]): RequestDirectives => ({
-  noCache: restricts(directives, 'no-cache'),
-  noStore: restricts(directives, 'no-store'),
-  onlyIfCached: restricts(directives, 'only-if-cached'),
-  maxAgeMs: orIfUnreadable(parseDeltaMs(directives, 'max-age'), 0),
-  minFreshMs: orIfUnreadable(parseDeltaMs(directives, 'min-fresh'), Number.POSITIVE_INFINITY),
-  maxStaleMs: maxStale(directives),
-  staleIfErrorMs: orIfUnreadable(parseDeltaMs(directives, 'stale-if-error'), null),
-})
-
-/** RFC 9111 §5.2.1.2: without an argument, any staleness. */
-const maxStale = (directives: readonly CacheDirective[]): number | null => {
-  const named = directives.filter(({ name }) => name === 'max-stale')
-  const isUnlimited = named.length > 0 && named.every(({ argument, sound }) => sound && argument === null)
-  return isUnlimited ? Number.POSITIVE_INFINITY : orIfUnreadable(parseDeltaMs(named, 'max-stale'), null)
-}
-
-const orIfUnreadable = <T>(ms: number | null, unreadable: T): number | null | T => (Number.isNaN(ms) ? unreadable : ms)
 
 /** Some servers read `X_Api_Key` as `X-Api-Key`. */
 const isAmong = (names: readonly string[], name: string): boolean => {
@@ -241,5 +190,3 @@ const identityNames = new Set([
   'x-forwarded-preferred-username',
   'x-forwarded-user',
 ])
-
-const isIdentityHeader = (name: string): boolean => identityNames.has(name.toLowerCase())

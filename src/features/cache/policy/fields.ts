@@ -4,9 +4,8 @@ import { parseHttpDate } from '../../../core/exchange/http1/http-date.ts'
 /** RFC 9110 §5.3. `lower`: the name in lower case. */
 export const joinFieldLines = (fields: HeaderFields, lower: string): string | null => {
   let value: string | null = null
-  for (let i = 0; i < fields.length; i += 2) {
+  for (let i = 0; i < fields.length; i += 2)
     if (fieldNameEquals(fields[i] as string, lower)) value = joinValues(value, fields[i + 1] as string)
-  }
   return value
 }
 
@@ -35,24 +34,16 @@ export const parseListMembers = (list: string) => {
     }
   }
   const rest = list.slice(start)
-  if (!quoted) {
-    take(rest)
-    return { members, soundUntil: members.length }
-  }
+  if (!quoted) take(rest)
   const soundUntil = members.length
-  for (const member of rest.split(',')) take(member)
+  if (quoted) for (const member of rest.split(',')) take(member)
   return { members, soundUntil }
 }
 
 export interface CacheDirective {
-  /** In lower case: names are case-insensitive (RFC 9111 §5.2). */
-  readonly name: string
-  /** Unquoted. */
-  readonly argument: string | null
-  /**
-   * Whether it follows the grammar. Otherwise it restricts but does not allow: `no-store;x` forbids storing, `public;x`
-   * allows nothing.
-   */
+  readonly name: string // in lower case (RFC 9111 §5.2)
+  readonly argument: string | null // unquoted
+  /** Follows the grammar. Otherwise it restricts but does not allow: `no-store;x` forbids, `public;x` allows nothing. */
   readonly sound: boolean
 }
 
@@ -65,11 +56,6 @@ const directivePattern = new RegExp(`^(${token})(?:=(?:(${token})|"((?:[^"\\\\]|
 const nameAtStart = new RegExp(`^${token}`)
 const fieldName = new RegExp(`^${token}$`)
 const digits = /^[0-9]+$/
-
-export const parseCacheControl = (fields: HeaderFields): readonly CacheDirective[] | null => {
-  const value = joinFieldLines(fields, 'cache-control')
-  return value === null ? null : parseDirectives(value)
-}
 
 export const parseDirectives = (value: string): readonly CacheDirective[] => {
   const { members, soundUntil } = parseListMembers(value)
@@ -110,37 +96,30 @@ export const parseDeltaMs = (directives: readonly CacheDirective[], name: string
 export const parseDeltaSeconds = (text: string): number =>
   digits.test(text) ? Math.min(Number(text), maxSeconds) * 1000 : Number.NaN
 
+// Without these fields the rest of the response could not be read or stored correctly.
+const essential = /^(?:cache-control|content-.*|date|etag|expires|last-modified|vary)$/
+
 /** In lower case; `all`: the directive covers the whole response; null: absent. */
 export const directiveFields = (
   directives: readonly CacheDirective[],
   name: string,
 ): readonly string[] | 'all' | null => {
   let names: string[] | null = null
-  for (const { name: found, argument, sound } of directives) {
-    if (found !== name) continue
-    const listed = argument === null || !sound ? [] : argument.split(',').map((part) => part.trim().toLowerCase())
-    const named = listed.filter((part) => part !== '')
+  for (const directive of directives) {
+    if (directive.name !== name) continue
+    const listed = directive.sound ? (directive.argument ?? '').toLowerCase().split(',') : []
+    const named = listed.map((part) => part.trim()).filter((part) => part !== '')
     // No field, or an invalid one: the directive covers the whole response.
-    if (named.length === 0 || !named.every((part) => fieldName.test(part))) return 'all'
+    if (named.length === 0 || named.some((part) => !fieldName.test(part) || essential.test(part))) return 'all'
     names = [...(names ?? []), ...named]
   }
   return names
 }
 
-/** RFC 9110 §8.8 */
-export interface Validators {
-  /** As received; null: absent, repeated, or invalid. */
-  readonly etag: string | null
-  /** As received; null: absent, repeated, or invalid. */
-  readonly lastModified: string | null
-  /** Milliseconds since the epoch. */
-  readonly lastModifiedAt: number | null
-  /** RFC 9110 §8.8.2.2: a strong validator */
-  readonly isLastModifiedStrong: boolean
-}
+export type Validators = Readonly<ReturnType<typeof parseValidators>>
 
-/** `date` is the response's own Date. */
-export const parseValidators = (fields: HeaderFields, date: number | null, now: number): Validators => {
+/** RFC 9110 §8.8. As received; null: absent, repeated, or invalid. `date` is the response's own Date. */
+export const parseValidators = (fields: HeaderFields, date: number | null, now: number) => {
   const etag = onlyLine(fieldLines(fields, 'etag'))
   const modified = onlyLine(fieldLines(fields, 'last-modified'))
   const lastModifiedAt = modified === null ? null : parseHttpDate(modified, now)
@@ -148,7 +127,7 @@ export const parseValidators = (fields: HeaderFields, date: number | null, now: 
     etag: etag !== null && isEntityTag(etag) ? etag : null,
     lastModified: lastModifiedAt === null ? null : modified,
     lastModifiedAt,
-    // Within the same second the resource could have been modified again.
+    // RFC 9110 §8.8.2.2: within the same second the resource could have been modified again.
     isLastModifiedStrong: lastModifiedAt !== null && date !== null && date - lastModifiedAt >= 1000,
   }
 }
@@ -174,9 +153,8 @@ export const matchesStrongly = (one: string, other: string): boolean => one === 
 /** Reads until the first malformed member. */
 export const listMatchesWeakly = (list: string, tag: string): boolean => {
   nextTag.lastIndex = 0
-  for (let found = nextTag.exec(list); found !== null; found = nextTag.exec(list)) {
+  for (let found = nextTag.exec(list); found !== null; found = nextTag.exec(list))
     if (matchesWeakly(found[1] as string, tag)) return true
-  }
   return false
 }
 

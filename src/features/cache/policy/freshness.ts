@@ -10,6 +10,7 @@ import {
   joinFieldLines,
   parseDeltaMs,
   parseDeltaSeconds,
+  parseDirectives,
   parseListMembers,
   parseValidators,
 } from './fields.ts'
@@ -18,11 +19,10 @@ import { isHeuristicallyCacheable } from './status-codes.ts'
 /** End-to-end fields only. */
 export type ReceivedHead = Omit<ProxyResponse, 'body'>
 
-/** Milliseconds of the monotonic clock. */
+/** Milliseconds of the monotonic clock; `receivedEpoch`: by the wall clock, to compare with `Date`. */
 export interface ResponseTimes {
   readonly requestedAt: number
   readonly receivedAt: number
-  /** By the wall clock, to compare with `Date`. */
   readonly receivedEpoch: number
 }
 
@@ -35,21 +35,12 @@ export const readDate = (fields: HeaderFields, now: number): number | null => {
  * Milliseconds (RFC 9111 §4.2.3): by Date or Age, whichever is greater. The time since the request counts. `date`: the
  * time of arrival if the response has none (RFC 9110 §6.6.1).
  */
-export const initialAge = (
-  fields: HeaderFields,
-  date: number,
-  { requestedAt, receivedAt, receivedEpoch }: ResponseTimes,
-): number => {
-  const apparentAge = Math.max(0, receivedEpoch - date)
-  const responseDelay = Math.max(0, receivedAt - requestedAt)
-  return Math.max(apparentAge, readAge(fields) + responseDelay)
-}
-
-/** RFC 9111 §5.1: the first value counts, and an invalid value is ignored. */
-const readAge = (fields: HeaderFields): number => {
+export const initialAge = (fields: HeaderFields, date: number, times: ResponseTimes): number => {
+  // §5.1: the first value counts, and an invalid value is ignored.
   const [first = ''] = parseListMembers(joinFieldLines(fields, 'age') ?? '').members
-  const ms = parseDeltaSeconds(first)
-  return Number.isNaN(ms) ? 0 : ms
+  const age = parseDeltaSeconds(first)
+  const responseDelay = Math.max(0, times.receivedAt - times.requestedAt)
+  return Math.max(0, times.receivedEpoch - date, (Number.isNaN(age) ? 0 : age) + responseDelay)
 }
 
 /** Milliseconds in a shared cache (RFC 9111 §4.2.1); null: not stated. Unreadable or contradictory: 0. */
@@ -59,25 +50,18 @@ const explicitLifetime = (
   date: number,
   now: number,
 ): number | null => {
-  const ms =
-    parseDeltaMs(directives, 's-maxage') ?? parseDeltaMs(directives, 'max-age') ?? expiresAfter(fields, date, now)
-  return Number.isNaN(ms) ? 0 : ms
-}
-
-/** RFC 9111 §5.3: an invalid date, often `0`, is in the past. */
-const expiresAfter = (fields: HeaderFields, date: number, now: number): number | null => {
+  const ms = parseDeltaMs(directives, 's-maxage') ?? parseDeltaMs(directives, 'max-age')
+  if (ms !== null) return Number.isNaN(ms) ? 0 : ms
   const [expires, ...others] = fieldLines(fields, 'expires')
   if (expires === undefined) return null
+  // §5.3: an invalid date, often `0`, is in the past.
   const at = others.every((other) => other === expires) ? parseHttpDate(expires, now) : null
   return at === null ? 0 : Math.max(0, at - date)
 }
 
 const dayMs = 24 * 3_600_000
 
-/**
- * RFC 9111 §4.2.2: a tenth of the time since the last modification, at most a day, or `ttl` of the status, whichever is
- * shorter. Null: neither is configured.
- */
+/** RFC 9111 §4.2.2: a tenth of the time since the last change, at most a day or the `ttl` of the status. */
 const heuristicLifetime = (
   status: number,
   date: number,
@@ -93,12 +77,8 @@ const heuristicLifetime = (
 
 export type ResponseMetadata = ReturnType<typeof readMetadata>
 
-export const readMetadata = (
-  { status, fields }: ReceivedHead,
-  directives: readonly CacheDirective[],
-  receivedEpoch: number,
-  rules: CacheRules,
-) => {
+export const readMetadata = ({ status, fields }: ReceivedHead, receivedEpoch: number, rules: CacheRules) => {
+  const directives = parseDirectives(joinFieldLines(fields, 'cache-control') ?? '')
   const ownDate = readDate(fields, receivedEpoch)
   const date = ownDate ?? receivedEpoch
   const validators = parseValidators(fields, ownDate, receivedEpoch)
@@ -107,12 +87,10 @@ export const readMetadata = (
   const explicitMs = explicitLifetime(fields, directives, date, receivedEpoch)
   return {
     directives,
-    /** RFC 9111 §5.2.2.7 */
-    isPrivate: coversAll(privateFields),
-    /** Must be validated each time (§5.2.2.4). */
-    noCache: coversAll(noCacheFields),
+    isPrivate: privateFields === 'all', // RFC 9111 §5.2.2.7
+    noCache: noCacheFields === 'all', // §5.2.2.4: must be validated each time
     /** In lower case: fields for one client or to validate each time, unlike the rest (§3.1). */
-    withheld: [...listed(privateFields), ...listed(noCacheFields)],
+    withheld: [privateFields, noCacheFields].flatMap((each) => (each === 'all' || each === null ? [] : each)),
     isDated: ownDate !== null,
     /** Without Date, the time of arrival (RFC 9110 §6.6.1). */
     date,
@@ -125,14 +103,3 @@ export const readMetadata = (
         : null,
   }
 }
-
-type NamedFields = readonly string[] | 'all' | null
-
-/** Without these fields the rest of the response could not be read or stored correctly. */
-const coversAll = (named: NamedFields): boolean => named === 'all' || (named?.some(isEssential) ?? false)
-
-const listed = (named: NamedFields): readonly string[] => (coversAll(named) || named === 'all' ? [] : (named ?? []))
-
-const essential = new Set(['cache-control', 'date', 'etag', 'expires', 'last-modified', 'vary'])
-
-const isEssential = (name: string): boolean => essential.has(name) || name.startsWith('content-')

@@ -13,10 +13,7 @@ type ReuseDecision =
   | { readonly kind: 'fetch'; readonly why: FwdReason }
   | { readonly kind: 'not-cached' }
 
-/**
- * `disconnected`: the upstream cannot be reached, or the connection is lost before the head. `error`: 500, 502, 503 or
- * 504.
- */
+/** `disconnected`: no connection, or it is lost before the head. `error`: 500, 502, 503 or 504. */
 export type UpstreamTrouble = 'disconnected' | 'error'
 
 const fresh: ReuseDecision = { kind: 'fresh' }
@@ -31,8 +28,7 @@ export const decideReuse = (head: StoredHead, request: CacheRequest, now: number
   const isFresh = now < head.freshUntil && !head.noCache
   if (!head.noCache && satisfiesRequest(head, request, now)) {
     if (isFresh) return fresh
-    // RFC 5861 §3: stale responses are revalidated in the background. But a response to a no-store request may not be
-    // stored (RFC 9111 §5.2.1.5).
+    // RFC 5861 §3; but a response to a no-store request may not be stored (RFC 9111 §5.2.1.5).
     const isRevalidatable = now < head.staleWhileRevalidateUntil
     if (head.mayBeStale && acceptsStale(head, request, now, isRevalidatable))
       return isRevalidatable && !request.noStore ? staleWhileRevalidated : stale
@@ -55,10 +51,7 @@ export const mayServeStale = (
   return satisfiesRequest(head, request, now) && acceptsStale(head, request, now, allowed)
 }
 
-/**
- * RFC 5861 §4: a server error does not replace a response that may stand in for server errors, for all clients or this
- * one.
- */
+/** RFC 5861 §4: a server error does not replace a response that may stand in for it, for all clients or this one. */
 export const keepsPlace = (head: StoredHead, status: number, request: CacheRequest, now: number): boolean => {
   if (!isServerError(status) || isServerError(head.status)) return false
   return (!head.noCache && now < head.staleIfErrorUntil) || mayServeStale(head, request, 'error', now)
@@ -73,10 +66,7 @@ const satisfiesRequest = (head: StoredHead, request: CacheRequest, now: number):
   return !(head.isHeuristic && request.hasOtherCredentials)
 }
 
-/**
- * The client's max-stale decides (RFC 9111 §5.2.1.2); max-age alone rules stale responses out (§5.2.1.1). Otherwise
- * `allowed` decides.
- */
+/** RFC 9111 §5.2.1.2, §5.2.1.1: the client's max-stale decides, or max-age alone forbids; otherwise `allowed`. */
 const acceptsStale = (head: StoredHead, request: CacheRequest, now: number, allowed: boolean): boolean => {
   if (request.maxStaleMs !== null) return now - head.freshUntil <= request.maxStaleMs
   return request.maxAgeMs === null && allowed
@@ -85,20 +75,20 @@ const acceptsStale = (head: StoredHead, request: CacheRequest, now: number, allo
 /** RFC 9211 §2.8. `range`: the client wanted a part, so no whole response was fetched. */
 export type CacheStatusDetail = NotStoredReason | BypassReason | 'range'
 
+/** `status` null: the client gets the same. `ttlMs` negative: stale; null: not a response of the cache. */
 export interface ForwardOutcome {
   readonly why: FwdReason
-  /** Null: the client gets the same status, or there is none. */
   readonly status?: number | null
   readonly stored?: boolean
   readonly collapsed?: boolean
-  /** Negative when stale; null: not a response of the cache. */
   readonly ttlMs?: number | null
   readonly detail?: CacheStatusDetail | null
 }
 
-// Integers and tokens need no quotes (RFC 9651 §4.1.4, §4.1.7).
-
-/** RFC 9211 §2. Sent as a line of its own, which appends the member to the upstream's. */
+/**
+ * RFC 9211 §2. Sent as a line of its own, which appends the member to the upstream's. Integers and tokens need no quotes
+ * (RFC 9651 §4.1.4, §4.1.7).
+ */
 export const hitStatus = (ttlMs: number): string => `lender-gateway;hit;ttl=${seconds(ttlMs)}`
 
 export const forwardedStatus = ({

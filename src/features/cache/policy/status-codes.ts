@@ -24,10 +24,7 @@ const clientFaultStatuses = new Set([
   400, 406, 408, 411, 412, 413, 414, 415, 416, 417, 421, 422, 425, 426, 428, 429, 431,
 ])
 
-/**
- * About how, or how often, the client asked, not about the resource: any client can cause one, for example by a long
- * field.
- */
+/** About how, or how often, the client asked: any client can cause one, for example by a long field. */
 export const isClientFaultStatus = (status: number): boolean => clientFaultStatuses.has(status)
 
 /** RFC 9110 §15.5.2, §15.5.4, §15.5.8: about who asked. A firewall may send one to a malicious request. */

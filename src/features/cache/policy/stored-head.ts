@@ -1,42 +1,73 @@
-import type { HeaderFields } from '../../../core/exchange/header-fields.ts'
+import { type HeaderFields, omitFields } from '../../../core/exchange/header-fields.ts'
+import { formatHttpDate } from '../../../core/exchange/http1/http-date.ts'
 import { copyText } from '../../../core/lib/buffers.ts'
-import type { CacheRequest } from './cache-request.ts'
-import { fieldLines, joinFieldLines, parseListMembers, type Validators } from './fields.ts'
+import type { CacheRequest, CacheRules } from './cache-request.ts'
+import { type CacheDirective, fieldLines, joinFieldLines, parseDeltaMs, parseListMembers, restricts } from './fields.ts'
+import { initialAge, type ReceivedHead, type ResponseMetadata, type ResponseTimes } from './freshness.ts'
+import { isServerError } from './status-codes.ts'
 
 /** All that a hit needs, as plain JSON data. Times are milliseconds of the monotonic clock unless stated. */
-export interface StoredHead extends Validators {
-  readonly status: number
-  readonly reason: string
-  /** Without `Age` and fields that may not be stored (RFC 9111 §3.1); always with `Date`. */
-  readonly fields: HeaderFields
-  /** Its `Date`, since the epoch: decides between matching responses (§4.1). */
-  readonly date: number
-  readonly receivedAt: number
-  /** By the receiving gateway's wall clock, since the epoch. */
-  readonly receivedEpoch: number
-  /** When its age was 0 (§4.2.3). */
-  readonly bornAt: number
-  /** §4.2.1 */
-  readonly freshUntil: number
-  /** §4.2.2 */
-  readonly isHeuristic: boolean
-  /** Must be validated each time (§5.2.2.4). */
-  readonly noCache: boolean
-  /** Forbidden by `must-revalidate`, `proxy-revalidate`, `s-maxage`, `no-cache` (§4.2.4) and 5xx. */
-  readonly mayBeStale: boolean
-  /** RFC 5861 §3. This and the next two are `freshUntil` where it may never be stale. */
-  readonly staleWhileRevalidateUntil: number
-  /** RFC 5861 §4 */
-  readonly staleIfErrorUntil: number
-  /** RFC 9111 §4.2.4 */
-  readonly staleWhenDisconnectedUntil: number
-  /** Request fields in lower case, sorted, each once (§4.1). */
-  readonly varies: readonly string[]
-  /** Their values, written by `selectingKey`. */
-  readonly selecting: string
+export type StoredHead = Readonly<ReturnType<typeof createStoredHead>>
+
+/** `varies`: the request fields that selected the response, in lower case, sorted, each once (RFC 9111 §4.1). */
+export const createStoredHead = (
+  request: CacheRequest,
+  { status, reason, fields }: ReceivedHead,
+  metadata: ResponseMetadata,
+  varies: readonly string[],
+  times: ResponseTimes,
+  { staleWhileRevalidate, staleIfError, staleWhenDisconnected }: CacheRules,
+) => {
+  const { directives, date, noCache, explicitMs, heuristicMs, validators } = metadata
+  const bornAt = times.receivedAt - initialAge(fields, date, times)
+  const freshUntil = bornAt + (explicitMs ?? heuristicMs ?? 0)
+  // RFC 9111 §4.2.4 allows it, but no client wants an older failure in place of a failure.
+  const mayBeStale = !noCache && !forbidsStale.some((name) => restricts(directives, name)) && !isServerError(status)
+  const staleFor = (ms: number): number => (mayBeStale ? freshUntil + ms : freshUntil)
+  const head = {
+    status,
+    reason,
+    /** Without `Age` and fields that may not be stored (RFC 9111 §3.1); always with `Date`. */
+    fields: storableFields(fields, metadata),
+    /** Its `Date`, since the epoch: decides between matching responses (§4.1). */
+    date,
+    receivedAt: times.receivedAt,
+    /** By the receiving gateway's wall clock, since the epoch. */
+    receivedEpoch: times.receivedEpoch,
+    bornAt, // §4.2.3: when its age was 0
+    freshUntil, // §4.2.1
+    isHeuristic: heuristicMs !== null, // §4.2.2
+    noCache, // §5.2.2.4: must be validated each time
+    mayBeStale,
+    /** This and the next two are `freshUntil` where it may never be stale. */
+    staleWhileRevalidateUntil: staleFor(
+      staleAllowance(directives, 'stale-while-revalidate', staleWhileRevalidate), // RFC 5861 §3
+    ),
+    staleIfErrorUntil: staleFor(staleAllowance(directives, 'stale-if-error', staleIfError)), // RFC 5861 §4
+    staleWhenDisconnectedUntil: staleFor(staleWhenDisconnected), // RFC 9111 §4.2.4
+    varies,
+    /** Their values, written by `selectingKey`. */
+    selecting: copyText(selectingKey(varies, request)),
+    ...validators,
+  }
   /** Memory that counts, without the body. */
-  readonly bytes: number
+  return { ...head, bytes: headMemoryBytes(head) }
 }
+
+/** RFC 9111 §4.2.4: each forbids serving stale; `s-maxage` implies `proxy-revalidate` (§5.2.2.10). */
+const forbidsStale = ['must-revalidate', 'proxy-revalidate', 's-maxage']
+
+/** RFC 5861 §3, §4: the response overrides the configuration; an unreadable directive allows nothing. */
+const staleAllowance = (directives: readonly CacheDirective[], name: string, configuredMs: number | null): number => {
+  const ms = parseDeltaMs(directives, name) ?? configuredMs ?? 0
+  return Number.isNaN(ms) ? 0 : ms
+}
+
+/** RFC 9111 §3.1. Age is computed anew (§4), and a missing or invalid Date added (RFC 9110 §6.6.1). */
+const storableFields = (fields: HeaderFields, { withheld, isDated, date }: ResponseMetadata): HeaderFields =>
+  isDated
+    ? omitFields(fields, new Set(['age', ...withheld]))
+    : [...omitFields(fields, new Set(['age', 'date', ...withheld])), 'Date', formatHttpDate(date)]
 
 export const servableUntil = (head: StoredHead): number =>
   Math.max(head.freshUntil, head.staleWhileRevalidateUntil, head.staleIfErrorUntil, head.staleWhenDisconnectedUntil)
@@ -57,22 +88,27 @@ export const withContentLength = (head: StoredHead, bodyBytes: number): StoredHe
 const headBytes = 400
 const stringBytes = 32
 
+interface HeadTexts {
+  readonly fields: HeaderFields
+  readonly varies: readonly string[]
+  readonly selecting: string
+}
+
 /** Strings are latin1: a byte a character. */
-export const headMemoryBytes = ({ fields, varies, selecting }: Omit<StoredHead, 'bytes'>): number => {
+const headMemoryBytes = ({ fields, varies, selecting }: HeadTexts): number => {
   let bytes = headBytes + selecting.length
   for (const text of fields) bytes += text.length + stringBytes
   for (const name of varies) bytes += name.length + stringBytes
   return bytes
 }
 
-// Each request is compared with each variant in all of these fields: the thousands that fit in a head of 16 KiB would
-// take longer than any upstream.
+// Each request is compared with each variant in all of these: the thousands that fit in a head of 16 KiB take too long.
 const maxVaryNames = 32
 
 /** Lower case, sorted, each once; `*`: no other request matches (RFC 9111 §4.1), or there are too many fields. */
 export const varyNames = (fields: HeaderFields): readonly string[] | '*' => {
   const vary = joinFieldLines(fields, 'vary')
-  if (vary === null) return noNames
+  if (vary === null) return []
   const names = parseListMembers(vary.toLowerCase()).members
   // The gateway cannot compare a member that is no field name.
   if (!names.every((name) => name !== '*' && fieldName.test(name))) return '*'
@@ -80,29 +116,24 @@ export const varyNames = (fields: HeaderFields): readonly string[] | '*' => {
   return once.length > maxVaryNames ? '*' : once.sort()
 }
 
-const noNames: readonly string[] = []
-
 // RFC 9110 §5.1
 const fieldName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/
 
 /**
- * The request's values of these fields, normalized: equal for requests that match. A line for each name; no name or
- * value holds a line break, so an absent field is distinct.
+ * The request's values of these fields, normalized: equal for requests that match (RFC 9111 §4.1). A line for each name;
+ * no name or value holds a line break, so an absent field is distinct.
  */
-export const selectingKey = (names: readonly string[], request: CacheRequest): string => {
+export const selectingKey = (names: readonly string[], { fields, authority }: CacheRequest): string => {
   let key = ''
   for (const name of names) {
-    const value = requestValue(name, request)
-    key += value === null ? `${name}\n` : `${name}:${normalize(name, value)}\n`
+    // Host is not among the fields here.
+    const value = name === 'host' ? authority : joinFieldLines(fields, name)
+    key += value === null ? `${name}\n` : `${name}:${normalizers[name]?.(value) ?? value.trim()}\n`
   }
   return key
 }
 
-// Host is not among the fields here.
-const requestValue = (name: string, { fields, authority }: CacheRequest): string | null =>
-  name === 'host' ? authority : joinFieldLines(fields, name)
-
-/** Selects the latest, and variants with Vary before those without (RFC 9111 §4, §4.1). */
+/** Selects the latest, and variants with Vary before those without: some origins omit Vary (RFC 9111 §4, §4.1). */
 export const selectVariant = <T extends { readonly head: StoredHead }>(
   variants: Iterable<T>,
   request: CacheRequest,
@@ -116,15 +147,10 @@ export const selectVariant = <T extends { readonly head: StoredHead }>(
   return chosen
 }
 
-// RFC 9111 §4.1: some origins omit Vary in responses to plain requests.
-const isBetter = (one: StoredHead, other: StoredHead): boolean =>
-  (one.varies.length === 0) === (other.varies.length === 0) ? isLater(one, other) : one.varies.length > 0
-
-const isLater = (one: StoredHead, other: StoredHead): boolean =>
-  one.date > other.date || (one.date === other.date && one.receivedAt >= other.receivedAt)
-
-/** RFC 9111 §4.1. Removes what the field's definition calls meaningless; of an unknown field, outer whitespace. */
-const normalize = (name: string, value: string): string => normalizers[name]?.(value) ?? value.trim()
+const isBetter = (one: StoredHead, other: StoredHead): boolean => {
+  if ((one.varies.length === 0) !== (other.varies.length === 0)) return one.varies.length > 0
+  return one.date > other.date || (one.date === other.date && one.receivedAt >= other.receivedAt)
+}
 
 /** A list with a quoted string stays as it is. */
 const listNormalizer =
@@ -159,8 +185,8 @@ const lowerRange = (member: string): string => {
   return end < 0 ? member.toLowerCase() : member.slice(0, end).toLowerCase() + member.slice(end)
 }
 
-// Order is meaningless in Accept and Accept-Language too (RFC 9110 §12.5.1, §12.5.4), but some upstreams use it between
-// equal weights.
+// Removes what a field's definition calls meaningless; of an unknown field, outer whitespace. Order is meaningless in
+// Accept and Accept-Language too (RFC 9110 §12.5.1, §12.5.4), but some upstreams use it between equal weights.
 const normalizers: Readonly<Record<string, (value: string) => string>> = {
   __proto__: null as never, // a field may be called `constructor`
   accept: memoized(listNormalizer(lowerRange)),

@@ -4,7 +4,7 @@ import { parseJson } from '../../../core/lib/plain-object.ts'
 import type { CacheRequest, CacheRules } from '../policy/cache-request.ts'
 import { assessStorability } from '../policy/storability.ts'
 import { type StoredHead, withContentLength } from '../policy/stored-head.ts'
-import type { CacheKey } from '../store/stored-response.ts'
+import type { CacheKey, StoredBody } from '../store/stored-response.ts'
 
 export interface RecordKey extends CacheKey {
   readonly operation: string
@@ -14,9 +14,7 @@ export interface RecordKey extends CacheKey {
 
 /** The reading gateway computes the rest of the head by its own configuration. */
 export interface CacheRecord extends Pick<StoredHead, 'status' | 'reason' | 'fields' | 'selecting'> {
-  /**
-   * By the writer's wall clock, since the epoch. `writtenAt` is `receivedAt` plus the measured time until the write.
-   */
+  /** By the writer's wall clock, since the epoch. `writtenAt` adds the measured time until the write. */
   readonly receivedAt: number
   readonly writtenAt: number
   readonly initialAgeMs: number
@@ -27,10 +25,9 @@ export const encodeRecord = (key: RecordKey, head: StoredHead, body: Buffer, now
   const { operation, shape, client, site, query } = key
   const { status, reason, fields, selecting, bornAt } = head
   const receivedAt = head.receivedEpoch
-  const writtenAt = receivedAt + (now - head.receivedAt)
-  const initialAgeMs = head.receivedAt - bornAt
+  const times = { receivedAt, writtenAt: receivedAt + (now - head.receivedAt), initialAgeMs: head.receivedAt - bornAt }
   const of = { operation, shape, client, site, query }
-  const text = JSON.stringify({ of, status, reason, fields, selecting, receivedAt, writtenAt, initialAgeMs })
+  const text = JSON.stringify({ of, status, reason, fields, selecting, ...times })
   return Buffer.from(checksum(text, body) + text)
 }
 
@@ -43,30 +40,28 @@ export const decodeRecord = (key: RecordKey, head: Buffer, body: Buffer): CacheR
   return isRecord(record) && isOfKey(record.of, key) ? record : null
 }
 
+/** `ageMs`: the record's time in Redis when asked `now`, on the monotonic clock. */
+export interface FoundRecord {
+  readonly record: CacheRecord
+  readonly body: StoredBody
+  readonly ageMs: number
+  readonly now: number
+}
+
 /**
  * The head that this request would have stored; null: none, or another. Times are shifted to this gateway's monotonic
- * clock: the writer's clock may be wrong, and no response gets younger. `ageMs`: the record's time in Redis.
+ * clock: the writer's clock may be wrong, and no response gets younger.
  */
 export const toStoredHead = (
-  { status, reason, fields, selecting, receivedAt, writtenAt, initialAgeMs }: CacheRecord,
-  bodyBytes: number,
-  { request, rules, now, ageMs }: { request: CacheRequest; rules: CacheRules; now: number; ageMs: number },
+  { record, body, now, ageMs }: FoundRecord,
+  request: CacheRequest,
+  rules: CacheRules,
 ): StoredHead | null => {
-  const times = { requestedAt: receivedAt - initialAgeMs, receivedAt, receivedEpoch: receivedAt }
-  const { head } = assessStorability(request, { status, reason, fields }, times, rules)
-  if (head === null || head.selecting !== selecting) return null
-  const complete = withContentLength(head, bodyBytes)
-  if (complete === null) return null
-  const shiftMs = now - Math.max(0, ageMs) - Math.max(receivedAt, writtenAt)
-  return {
-    ...complete,
-    receivedAt: head.receivedAt + shiftMs,
-    bornAt: head.bornAt + shiftMs,
-    freshUntil: head.freshUntil + shiftMs,
-    staleWhileRevalidateUntil: head.staleWhileRevalidateUntil + shiftMs,
-    staleIfErrorUntil: head.staleIfErrorUntil + shiftMs,
-    staleWhenDisconnectedUntil: head.staleWhenDisconnectedUntil + shiftMs,
-  }
+  const { selecting, receivedAt: receivedEpoch, writtenAt, initialAgeMs } = record
+  const receivedAt = now - Math.max(0, ageMs) - Math.max(0, writtenAt - receivedEpoch)
+  const times = { requestedAt: receivedAt - initialAgeMs, receivedAt, receivedEpoch }
+  const { head } = assessStorability(request, record, times, rules)
+  return head?.selecting === selecting ? withContentLength(head, body.bytes.length) : null
 }
 
 const checksumLength = 8
@@ -78,10 +73,9 @@ const checksum = (text: string, body: Buffer): string =>
 const isRecord = (record: unknown): record is CacheRecord & { readonly of: unknown } => {
   if (typeof record !== 'object' || record === null) return false
   const { status, reason, fields, selecting, receivedAt, writtenAt, initialAgeMs } = record as Partial<CacheRecord>
+  const isStatus = Number.isInteger(status) && Number(status) >= 200 && Number(status) <= 999
   return (
-    Number.isInteger(status) &&
-    Number(status) >= 200 &&
-    Number(status) <= 999 &&
+    isStatus &&
     isValue(reason) &&
     isFieldList(fields) &&
     typeof selecting === 'string' &&

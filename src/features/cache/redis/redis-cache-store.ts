@@ -20,7 +20,7 @@ interface PendingWrite {
   toScriptArgs(): ScriptArgs
 }
 
-/** The largest shared response: the next command on the connection waits until a response has arrived. */
+/** The largest shared response: the connection's next command waits until a response has arrived. */
 export const maxSharedBytes = 1024 * 1024
 
 // Encoding adds a little to the head.
@@ -33,22 +33,15 @@ const maxQueuedWrites = 1000
 // No request waits for these commands, except an operator's purge.
 const backgroundTimeoutMs = 1000
 
-export const zeroRedisCacheCounts = {
-  found: 0,
-  /** Entries that were invalid, or of another key. */
-  refused: 0,
-  /** Responses not written: too many were waiting, or Redis failed. */
-  dropped: 0,
-}
-
-export type RedisCacheCounts = Readonly<typeof zeroRedisCacheCounts>
+/** `refused`: invalid, or of another key. `dropped`: not written, as too many were waiting or Redis failed. */
+export const zeroRedisCacheCounts = { found: 0, refused: 0, dropped: 0 }
 
 type Link = Pick<ManagedRedis, 'isShared' | 'timeoutMs' | 'run'>
 
 /** Nothing here rejects, and no request waits for a write. */
 export class RedisCacheStore {
   readonly space: CacheKeySpace
-  readonly counts: { -readonly [Name in keyof RedisCacheCounts]: number } = { ...zeroRedisCacheCounts }
+  readonly counts = { ...zeroRedisCacheCounts }
   readonly link: Link
   readonly #pendingPurges: PendingPurges
   readonly #queue: PendingWrite[] = []
@@ -99,10 +92,7 @@ export class RedisCacheStore {
     return (await this.link.run(removeScript, { keys, args: [] }, { waitMs: backgroundTimeoutMs })) !== null
   }
 
-  /**
-   * Resolves with whether Redis acknowledged. Until then no entry of these generations is looked up, and the command is
-   * repeated when Redis is available.
-   */
+  /** Resolves with whether Redis acknowledged. Until then these are not looked up, and the command is repeated. */
   renewGenerations(keys: readonly string[]): Promise<boolean> {
     return this.#pendingPurges.add(keys)
   }
@@ -148,10 +138,7 @@ const batchSize = 500
 /** Resolves with whether Redis acknowledged within `waitMs` (default 1 s). */
 type SendPurges = (keys: readonly string[], waitMs?: number) => Promise<boolean>
 
-/**
- * Purges that Redis has not acknowledged. Entries stay while Redis is down, and must not be used before Redis has the
- * purges.
- */
+/** Purges that Redis has not acknowledged: entries stay while Redis is down, and must not be used before. */
 export class PendingPurges {
   readonly #send: SendPurges
   readonly #operations: readonly string[]
@@ -193,10 +180,9 @@ export class PendingPurges {
 
   /** A client that causes many purges affects no other operation. */
   #widenLargest(): void {
-    const { keys } = this
-    const [largest] = this.#operations
-      .map((operation) => ({ operation, parts: keys.filter((key) => key.startsWith(`${operation}:`)) }))
-      .sort((one, other) => other.parts.length - one.parts.length)
+    const partsOf = (operation: string) => this.keys.filter((key) => key.startsWith(`${operation}:`))
+    const all = this.#operations.map((operation) => ({ operation, parts: partsOf(operation) }))
+    const [largest] = all.sort((one, other) => other.parts.length - one.parts.length)
     if (largest === undefined) return
     for (const key of largest.parts) this.#keys.delete(key)
     this.#keys.set(largest.operation, ++this.#last)

@@ -17,28 +17,16 @@ export interface CacheKeySpace {
 const operationPrefix = ({ prefix, isCluster }: CacheKeySpace, operation: OperationId): string =>
   isCluster ? `${prefix}:cache:{${operation}}` : `${prefix}:cache`
 
-/**
- * The key of all variants. `shape`: a digest of the configuration, so that gateways with another configuration do not
- * find the entry.
- */
-export const baseKey = (
-  space: CacheKeySpace,
-  shape: string,
-  operation: OperationId,
-  { client, site, query }: CacheKey,
-): string => `${operationPrefix(space, operation)}:${digestTexts(shape, operation, client, site, query)}`
+/** The key of all variants. `shape`: a digest of the configuration: gateways with another do not find the entry. */
+export const baseKey = (space: CacheKeySpace, shape: string, operation: OperationId, key: CacheKey): string =>
+  `${operationPrefix(space, operation)}:${digestTexts(shape, operation, key.client, key.site, key.query)}`
 
 export const variantKey = (base: string, selecting: string): string => `${base}:${digestTexts(selecting)}`
 
-/** The generations of an operation, a client and a query. */
 const generationCount = 3
 
-/** Without `shape`: a purge is for all gateways. */
-export const generationKeys = (
-  space: CacheKeySpace,
-  operation: OperationId,
-  { client, query }: CacheKey,
-): readonly string[] => [
+/** Of an operation, a client and a query. Without `shape`: a purge is for all gateways. */
+export const generationKeys = (space: CacheKeySpace, operation: OperationId, { client, query }: CacheKey) => [
   operationGenerationKey(space, operation),
   clientGenerationKey(space, operation, client),
   queryGenerationKey(space, operation, query),
@@ -58,8 +46,7 @@ const clientGenerationKey = (space: CacheKeySpace, operation: OperationId, clien
 export const queryGenerationKey = (space: CacheKeySpace, operation: OperationId, query: string): string =>
   `${operationGenerationKey(space, operation)}:query:${digestTexts(query)}`
 
-// An entry is a hash. `g`: generations. Then `v`: names of Vary fields; or `t`: time of the write by Redis's clock,
-// `d`: Date, `h`: head, `b`: body.
+// An entry is a hash. `g`: generations. Then `v`: Vary names; or `t`: Redis's time, `d`: Date, `h`: head, `b`: body.
 
 /**
  * KEYS: entry, generations. ARGV: the most bytes wanted. Returns the time in ms, the present generations, and `v`, `t`,
@@ -159,15 +146,11 @@ const maxNamesLength = 4096
 export const parseEntry = (reply: unknown): RedisEntry | null => {
   if (!Array.isArray(reply)) return null
   const [time, ...rest] = reply as readonly unknown[]
-  const now = parseNumber(time)
-  const knownGenerations = rest.slice(0, generationCount).map((each) => (each === null ? '' : parseText(each)))
-  if (
-    Number.isNaN(now) ||
-    knownGenerations.length < generationCount ||
-    !knownGenerations.every((each) => /^([0-9a-f]{32})?$/.test(each))
-  )
-    return null
-  return { foundAt: now, generations: knownGenerations, content: parseContent(rest.slice(generationCount), now) }
+  const foundAt = parseNumber(time)
+  const generations = rest.slice(0, generationCount).map((each) => (each === null ? '' : parseText(each)))
+  if (Number.isNaN(foundAt) || generations.length < generationCount) return null
+  if (!generations.every((each) => /^([0-9a-f]{32})?$/.test(each))) return null
+  return { foundAt, generations, content: parseContent(rest.slice(generationCount), foundAt) }
 }
 
 const parseContent = ([names, time, head, body]: readonly unknown[], now: number): RedisEntryContent | null => {

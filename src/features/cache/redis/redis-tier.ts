@@ -6,9 +6,9 @@ import { hasValidator } from '../policy/fields.ts'
 import { keepsPlace } from '../policy/reuse.ts'
 import { isServerError } from '../policy/status-codes.ts'
 import { type StoredHead, selectingKey, selectVariant, servableUntil } from '../policy/stored-head.ts'
-import type { CacheKey, Reservation } from '../store/stored-response.ts'
-import { ownCopy, StoredBody, type StoredResponse } from '../store/stored-response.ts'
-import { type CacheRecord, decodeRecord, encodeRecord, type RecordKey, toStoredHead } from './cache-record.ts'
+import type { Reservation } from '../store/cache-store.ts'
+import { type CacheKey, ownCopy, StoredBody, type StoredResponse } from '../store/stored-response.ts'
+import { decodeRecord, encodeRecord, type FoundRecord, type RecordKey, toStoredHead } from './cache-record.ts'
 import { maxSharedBytes, type RedisCacheStore } from './redis-cache-store.ts'
 import {
   baseKey,
@@ -36,15 +36,7 @@ interface TierRead {
   readonly generations: readonly string[] | null
   /** Names of Vary fields; null: there are no variants. */
   readonly names: readonly string[] | null
-  readonly response: ReadResponse | null
-}
-
-interface ReadResponse {
-  readonly record: CacheRecord
-  readonly body: StoredBody
-  readonly ageMs: number
-  /** When the gateway asked, on the monotonic clock: the response was at least `ageMs` old. */
-  readonly askedAt: number
+  readonly response: FoundRecord | null
 }
 
 // How long a stale response with a validator stays: a 304 spares the body.
@@ -54,19 +46,11 @@ const emptyRead: TierRead = { foundAt: 0, generations: null, names: null, respon
 const notRead = Promise.resolve(emptyRead)
 
 /** The shared tier of one operation. Simultaneous requests for the same response read once. */
-export class RedisTier implements SharedTier {
-  readonly #state: TierState
-
-  constructor(options: RedisTierOptions) {
-    this.#state = { ...options, pending: new Map(), loads: new Set() }
-  }
-
-  lookUp(cacheKey: CacheKey, key: string, request: CacheRequest): TierLookup {
-    return new RedisLookup(this.#state, cacheKey, request, this.#state.store.link.isShared ? key : null)
-  }
-
-  skipLookup(cacheKey: CacheKey, request: CacheRequest): TierLookup {
-    return new RedisLookup(this.#state, cacheKey, request, null)
+export const createRedisTier = (options: RedisTierOptions): SharedTier => {
+  const tier: TierState = { ...options, pending: new Map(), loads: new Set() }
+  return {
+    lookUp: (cacheKey, key, request) =>
+      new RedisLookup(tier, cacheKey, request, options.store.link.isShared ? key : null),
   }
 }
 
@@ -105,8 +89,8 @@ class RedisLookup implements TierLookup {
 
   /**
    * Removes the selected response and `furtherKeys`, also from reads under way. The names of Vary fields stay, so that
-   * other variants can still be found and removed. Without a reply to the lookup, Redis is asked again. If that fails
-   * too, the generation of the whole query ends, for all clients, as soon as Redis responds.
+   * other variants can still be found. Without a reply to the lookup, Redis is asked again. If that fails too, the
+   * generation of the whole query ends, for all clients, as soon as Redis responds.
    */
   async #remove(found: TierRead, furtherKeys: readonly string[] = []): Promise<void> {
     const { store, partition } = this.#tier
@@ -137,17 +121,14 @@ class RedisLookup implements TierLookup {
       if (read.names !== null) read = await this.#read(this.#selectedKey(read.names))
       const { response } = read
       if (response === null) return
-      const { record, body, askedAt, ageMs } = response
-      const head = toStoredHead(record, body.bytes.length, { request, rules, now: askedAt, ageMs })
+      const { body } = response
+      const head = toStoredHead(response, request, rules)
       if (head === null || head.bytes + body.bytes.length > rules.maxEntry) return
       const present = selectVariant(partition.find(key)?.variants ?? [], request)
-      if (present !== null && keepsPresent(present.head, head, request, askedAt)) return
+      if (present !== null && keepsPresent(present.head, head, request, response.now)) return
       store.counts.found++
-      partition.put(
-        reservation,
-        { head, body },
-        (other) => other === present || selectVariant([other], request) !== null,
-      )
+      const isReplaced = (other: StoredResponse) => other === present || selectVariant([other], request) !== null
+      partition.put(reservation, { head, body }, isReplaced)
     } catch (error) {
       events.onError(error)
     } finally {
@@ -181,7 +162,7 @@ class RedisLookup implements TierLookup {
     const { head, body, ageMs } = content
     const record = decodeRecord(this.#recordKey, head, body)
     if (record === null) store.counts.refused++
-    const response = record && { record, body: new StoredBody(ownCopy(body)), ageMs, askedAt }
+    const response = record && { record, body: new StoredBody(ownCopy(body)), ageMs, now: askedAt }
     return { ...read, names: null, response }
   }
 

@@ -1,14 +1,12 @@
 import { RefCountedMap } from '../../../core/lib/memo.ts'
 import type { LogEvent } from '../../../core/log/log.ts'
 import type { RedisConfig } from '../../redis/config.ts'
-import type { RedisState } from '../../redis/managed-redis.ts'
 import { calmChanges, RedisRegistry } from '../../redis/redis-registry.ts'
-import type { SharedTier } from '../fetch-context.ts'
 import type { InvalidationTarget } from '../invalidation.ts'
 import type { PurgeScope } from '../store/cache-store.ts'
-import { type RedisCacheCounts, RedisCacheStore } from './redis-cache-store.ts'
+import { RedisCacheStore } from './redis-cache-store.ts'
 import { type CacheKeySpace, purgedGenerationKeys, queryGenerationKey } from './redis-entry.ts'
-import { RedisTier, type RedisTierOptions } from './redis-tier.ts'
+import { createRedisTier, type RedisTierOptions } from './redis-tier.ts'
 
 export class SharedCacheRegistry {
   readonly #links: RedisRegistry
@@ -35,11 +33,8 @@ export class SharedCacheRegistry {
     this.#stores.add(store)
     if (this.#closedStore !== null && isSameSpace(this.#closedStore.space, space)) this.#closedStore = null
     return {
-      createTier: (options: Omit<RedisTierOptions, 'store'>): SharedTier => new RedisTier({ ...options, store }),
-      state: (): RedisState & { readonly counts: RedisCacheCounts } => {
-        const { isShared, since, reason } = link
-        return { isShared, since, reason, counts: { ...store.counts } }
-      },
+      createTier: (options: Omit<RedisTierOptions, 'store'>) => createRedisTier({ ...options, store }),
+      state: () => ({ isShared: link.isShared, since: link.since, reason: link.reason, counts: { ...store.counts } }),
       release: (): void => {
         if (this.#storesByConfig.release(name) !== null) {
           this.#stores.delete(store)
@@ -53,10 +48,7 @@ export class SharedCacheRegistry {
     }
   }
 
-  /**
-   * A new password or timeout makes a new store for the same Redis, and the old connection closes. If the new store is
-   * of another Redis, that Redis loses a few responses.
-   */
+  /** A new password or timeout makes a new store for the same Redis. Another Redis loses a few responses. */
   #pendingKeysOf(space: CacheKeySpace): readonly string[] {
     const same = [...this.#stores, this.#closedStore ?? []].flat().filter((store) => isSameSpace(store.space, space))
     return [...new Set(same.flatMap(({ pendingKeys }) => pendingKeys))]
@@ -70,20 +62,13 @@ export class SharedCacheRegistry {
     return purged.every((isPurged) => isPurged)
   }
 
-  /**
-   * Resolves when every Redis acknowledged, or at a lookup's time limit. Null: no Redis is available; it gets the
-   * invalidations when it is back.
-   */
+  /** As `Invalidate`. Null: no Redis is available; it gets the invalidations when it is back. */
   invalidate(targets: readonly InvalidationTarget[]): Promise<void> | null {
     const keysIn = ({ space }: RedisCacheStore): readonly string[] =>
       targets.map(({ operation, query }) => queryGenerationKey(space, operation, query))
     if (this.#closedStore !== null) void this.#closedStore.renewGenerations(keysIn(this.#closedStore))
-    let told: Promise<unknown> | null = null
-    for (const store of this.#stores) {
-      const renewed = store.renewGenerationsInTime(keysIn(store))
-      if (renewed !== null) told = told === null ? renewed : Promise.all([told, renewed])
-    }
-    return told === null ? null : told.then(() => {})
+    const renewals = [...this.#stores].flatMap((store) => store.renewGenerationsInTime(keysIn(store)) ?? [])
+    return renewals.length === 0 ? null : Promise.all(renewals).then(() => {})
   }
 }
 

@@ -2,14 +2,19 @@ import type { BodySink, ResponseBody } from '../../../core/exchange/body.ts'
 import type { Exchange } from '../../../core/exchange/exchange.ts'
 import type { GatewayError } from '../../../core/exchange/failures/errors.ts'
 import { freeBuffer, sliceBytes } from '../../../core/lib/buffers.ts'
-import type { Reservation } from './stored-response.ts'
+import type { Reservation } from './cache-store.ts'
 
-interface BodyTeeCallbacks {
-  /** `readBy`: the exchanges that still read the body. */
-  onComplete(body: Buffer, readBy: readonly Exchange[]): void
+interface BodyTeeOptions {
+  readonly body: ResponseBody
+  /** Content-Length, which is reserved; null: absent. */
+  readonly declared: number | null
+  /** The most to store. */
+  readonly maxBytes: number
+  /** `readers`: which still read the body. */
+  onComplete(body: Buffer, readers: readonly TeeReader[]): void
   /** The body is longer than may be stored, or there is no room: only its present readers get the rest. */
   onOverflow(): void
-  onFailed(error: GatewayError): void
+  onFailed(): void
   /** Called whether the body has ended or not. */
   onReadersGone(): void
 }
@@ -38,36 +43,23 @@ export class BodyTee implements BodySink {
   ended = false
   failure: GatewayError | null = null
   length = 0
-  readonly #body: ResponseBody
-  readonly #declared: number | null
-  readonly #maxBytes: number
+  readonly #options: BodyTeeOptions
   #reservation: Reservation
-  readonly #callbacks: BodyTeeCallbacks
   readonly #readers = new Set<TeeReader>()
   #segments: TeeSegment[] = []
   #isWindow = false
   #paused = false
 
-  /** `declared`: Content-Length, which is reserved. `maxBytes`: the most to store. */
-  constructor(
-    body: ResponseBody,
-    declared: number | null,
-    maxBytes: number,
-    reservation: Reservation,
-    callbacks: BodyTeeCallbacks,
-  ) {
-    this.#body = body
-    this.#declared = declared
-    this.#maxBytes = maxBytes
+  constructor(options: BodyTeeOptions, reservation: Reservation) {
+    this.#options = options
     this.#reservation = reservation
-    this.#callbacks = callbacks
   }
 
   /** A reader must open before the body becomes a window. */
   start(): void {
-    if (this.#declared !== null)
-      this.#segments.push({ memory: Buffer.allocUnsafeSlow(this.#declared), start: 0, filled: 0 })
-    this.#body.consume(this)
+    const { body, declared } = this.#options
+    if (declared !== null) this.#segments.push({ memory: Buffer.allocUnsafeSlow(declared), start: 0, filled: 0 })
+    body.consume(this)
   }
 
   /** Null: the beginning of the body is dropped. */
@@ -84,17 +76,19 @@ export class BodyTee implements BodySink {
 
   data(chunk: Buffer): boolean {
     this.#append(chunk)
-    if (!this.#body.isShared) freeBuffer(chunk)
+    if (!this.#options.body.isShared) freeBuffer(chunk)
     for (const reader of this.#readers) reader.onData()
     return this.#trimWindow()
   }
 
   end(): void {
     this.ended = true
-    if (!this.#isWindow) this.whole = this.#concatenate()
-    if (this.whole !== null) {
-      const readBy = [...this.#readers].map(({ exchange }) => exchange)
-      this.#callbacks.onComplete(this.whole, readBy)
+    const { declared, onComplete } = this.#options
+    // A body shorter than its declared length is not stored.
+    if (!this.#isWindow && declared !== null && this.length !== declared) this.#becomeWindow()
+    if (!this.#isWindow) {
+      this.whole = this.#concatenate()
+      onComplete(this.whole, [...this.#readers])
     }
     for (const reader of this.#readers) reader.onData()
     if (this.whole !== null) this.#segments = []
@@ -105,7 +99,7 @@ export class BodyTee implements BodySink {
     this.failure = error
     this.#segments = []
     this.#reservation.release()
-    this.#callbacks.onFailed(error)
+    this.#options.onFailed()
     for (const reader of this.#readers) reader.onFailed(error)
     this.#readers.clear()
   }
@@ -127,14 +121,14 @@ export class BodyTee implements BodySink {
     this.#trimWindow()
     if (!this.#paused || this.ended || this.#backlogBytes() > windowBytes / 2) return
     this.#paused = false
-    this.#body.resume()
+    this.#options.body.resume()
   }
 
   onReaderClosed(reader: TeeReader): void {
     if (!this.#readers.delete(reader)) return
     if (this.#readers.size > 0) return this.onReaderAdvanced()
     this.#trimWindow()
-    this.#callbacks.onReadersGone()
+    this.#options.onReadersGone()
   }
 
   #append(chunk: Buffer): void {
@@ -154,10 +148,11 @@ export class BodyTee implements BodySink {
     const wanted = last === undefined ? firstSegmentBytes : Math.min(maxSegmentBytes, last.memory.length * 2)
     let bytes = Math.max(minBytes, wanted)
     if (!this.#isWindow) {
-      const room = this.#maxBytes - this.length
+      const { declared, maxBytes } = this.#options
+      const room = maxBytes - this.length
       bytes = Math.min(bytes, room)
       // A body longer than its declared length is not stored either.
-      if (this.#declared !== null || minBytes > room || !this.#reservation.grow(bytes)) this.#becomeWindow()
+      if (declared !== null || minBytes > room || !this.#reservation.grow(bytes)) this.#becomeWindow()
     }
     if (this.#isWindow) bytes = Math.max(minBytes, firstSegmentBytes)
     const segment = { memory: Buffer.allocUnsafeSlow(bytes), start: this.length, filled: 0 }
@@ -168,7 +163,7 @@ export class BodyTee implements BodySink {
   #becomeWindow(): void {
     this.#isWindow = true
     this.#reservation = this.#reservation.split()
-    this.#callbacks.onOverflow()
+    this.#options.onOverflow()
   }
 
   /** False: too much waits for the slowest reader. */
@@ -189,11 +184,7 @@ export class BodyTee implements BodySink {
     return this.length - slowest
   }
 
-  #concatenate(): Buffer | null {
-    if (this.#declared !== null && this.length !== this.#declared) {
-      this.#becomeWindow()
-      return null
-    }
+  #concatenate(): Buffer {
     const [first] = this.#segments
     if (first !== undefined && this.#segments.length === 1 && first.filled === first.memory.length) return first.memory
     const whole = Buffer.allocUnsafeSlow(this.length)

@@ -5,14 +5,12 @@ import {
   type CacheOutcome,
   maxOutsideShare,
   PinnedBytes,
-  Reservation,
   type StoredResponse,
   zeroCacheOutcomes,
 } from './stored-response.ts'
 
-/** Of one operation, with all its present and former partitions. */
+/** Of one operation, with all its present and former partitions. `counts` never decrease. */
 export interface CacheTally {
-  /** They never decrease. */
   readonly counts: Record<CacheOutcome, number>
   lastError: StoredError | null
 }
@@ -28,8 +26,8 @@ export interface StoredError {
 interface StoredIn {
   readonly operation: OperationId
   invalidate(query: string): void
-  onStored(key: string, query: string, bytes: number, variants: number): void
-  onRemoved(key: string, query: string, bytes: number, variants: number): void
+  /** `by` 1: stored; -1: removed. */
+  onChanged(by: 1 | -1, key: string, query: string, bytes: number, variants: number): void
 }
 
 export interface Resource extends CacheKey {
@@ -44,6 +42,47 @@ export interface PurgeScope {
   readonly client: string | null
 }
 
+/** Room for a response on its way. */
+export class Reservation {
+  readonly partition: StoredIn
+  readonly cacheKey: CacheKey
+  /** The key has become invalid: the response is neither stored nor shared. */
+  isCancelled = false
+  readonly #store: CacheStore
+  #bytes = 0
+
+  constructor(store: CacheStore, partition: StoredIn, cacheKey: CacheKey) {
+    this.#store = store
+    this.partition = partition
+    this.cacheKey = cacheKey
+  }
+
+  grow(bytes: number): boolean {
+    if (!this.#store.reserveBytes(bytes)) return false
+    this.#bytes += bytes
+    return true
+  }
+
+  /** A response that is not stored may still be held in memory. */
+  split(): Reservation {
+    const held = new Reservation(this.#store, this.partition, this.cacheKey)
+    held.#bytes = this.#bytes
+    this.#bytes = 0
+    return held
+  }
+
+  shrinkTo(bytes: number): void {
+    if (bytes >= this.#bytes) return
+    this.#store.releaseBytes(this.#bytes - bytes)
+    this.#bytes = bytes
+  }
+
+  release(): void {
+    this.shrinkTo(0)
+    this.#store.removeReservation(this)
+  }
+}
+
 // Uncounted memory of a resource and a variant: objects, a body's allocation, map, LRU list.
 const resourceBytes = 768
 const variantBytes = 512
@@ -56,7 +95,7 @@ const maxVariants = 32
  * bodies that clients still read. Evicts the least recently used entry.
  */
 export class CacheStore {
-  #maxBytes: number
+  maxBytes: number
   readonly #resources: LRUCache<string, Resource>
   readonly #reservations = new Set<Reservation>()
   #reservedBytes = 0
@@ -67,13 +106,13 @@ export class CacheStore {
   evictions = 0
 
   constructor(maxBytes: number) {
-    this.#maxBytes = maxBytes
+    this.maxBytes = maxBytes
     this.#resources = new LRUCache<string, Resource>({
       // The library's limit ignores responses on their way and cannot be changed.
       maxSize: Number.MAX_SAFE_INTEGER,
       sizeCalculation: sizeOf,
       dispose: ({ partition, query, variants }, key, reason) => {
-        partition.onRemoved(key, query, sizeOf({ variants }, key), variants.length)
+        partition.onChanged(-1, key, query, sizeOf({ variants }, key), variants.length)
         for (const { body } of variants) this.pinned.onRemoved(body)
         if (reason === 'evict') this.evictions++
       },
@@ -99,12 +138,8 @@ export class CacheStore {
     return this.#reservedBytes + this.pinned.bytes
   }
 
-  get maxBytes(): number {
-    return this.#maxBytes
-  }
-
   setMaxBytes(maxBytes: number): void {
-    this.#maxBytes = maxBytes
+    this.maxBytes = maxBytes
     while (this.bytes > maxBytes && this.#resources.size > 0) this.#resources.pop()
   }
 
@@ -119,23 +154,28 @@ export class CacheStore {
 
   /** Returns the number of removed responses. */
   purge({ operation, client }: PurgeScope): number {
-    const isInScope = (partition: Reservation['partition'], cacheKey: CacheKey): boolean =>
-      (operation === null || operation === partition.operation) && (client === null || client === cacheKey.client)
-    this.cancelReservations(({ partition, cacheKey }) => isInScope(partition, cacheKey))
+    return this.#removeAll(
+      (partition, cacheKey) =>
+        (operation === null || operation === partition.operation) && (client === null || client === cacheKey.client),
+    )
+  }
+
+  /** Responses on their way are not stored. */
+  dropPartition(partition: StoredIn): void {
+    this.#partitions.delete(partition)
+    this.#removeAll((each) => each === partition)
+  }
+
+  #removeAll(matches: (partition: StoredIn, cacheKey: CacheKey) => boolean): number {
+    this.cancelReservations(({ partition, cacheKey }) => matches(partition, cacheKey))
     let removed = 0
     // A copy: deleting from the map would end its iteration.
     for (const [key, resource] of [...this.#resources.entries()]) {
-      if (!isInScope(resource.partition, resource)) continue
+      if (!matches(resource.partition, resource)) continue
       removed += resource.variants.length
       this.#resources.delete(key)
     }
     return removed
-  }
-
-  dropPartition(partition: StoredIn): void {
-    this.#partitions.delete(partition)
-    for (const [key, resource] of [...this.#resources.entries()])
-      if (resource.partition === partition) this.#resources.delete(key)
   }
 
   /** Counts as a use. */
@@ -152,7 +192,7 @@ export class CacheStore {
   ): boolean {
     const before = this.#resources.peek(key)?.variants ?? []
     const variants = [variant, ...before.filter((each) => !replaces(each))].slice(0, maxVariants)
-    while (variants.length > 1 && sizeOf({ variants }, key) > this.#maxBytes - this.#outside) variants.pop()
+    while (variants.length > 1 && sizeOf({ variants }, key) > this.maxBytes - this.#outside) variants.pop()
     // First, so that a body that stays never counts as unstored.
     for (const { body } of variants) this.pinned.onStored(body)
     this.#resources.delete(key)
@@ -186,7 +226,7 @@ export class CacheStore {
 
   /** False: no room, even with everything evicted. */
   reserveBytes(bytes: number): boolean {
-    if (this.#outside + bytes > this.#maxBytes * maxOutsideShare || !this.#makeRoom(bytes)) return false
+    if (this.#outside + bytes > this.maxBytes * maxOutsideShare || !this.#makeRoom(bytes)) return false
     this.#reservedBytes += bytes
     return true
   }
@@ -202,13 +242,13 @@ export class CacheStore {
   #set(key: string, resource: Resource): void {
     const { partition, query, variants } = resource
     this.#resources.set(key, resource)
-    partition.onStored(key, query, sizeOf({ variants }, key), variants.length)
+    partition.onChanged(1, key, query, sizeOf({ variants }, key), variants.length)
   }
 
   #makeRoom(bytes: number): boolean {
     // Evicting a body that a client still reads frees no room.
-    while (bytes <= this.#maxBytes - this.#outside && this.bytes + bytes > this.#maxBytes) this.#resources.pop()
-    return this.bytes + bytes <= this.#maxBytes
+    while (bytes <= this.maxBytes - this.#outside && this.bytes + bytes > this.maxBytes) this.#resources.pop()
+    return this.bytes + bytes <= this.maxBytes
   }
 }
 

@@ -8,7 +8,7 @@ import { isClientFaultStatus, isClientRefusalStatus, isServerError } from '../po
 import { assessStorability, freshenStored, isReasonOfRequest, type NotStoredReason } from '../policy/storability.ts'
 import { type StoredHead, selectVariant, withContentLength } from '../policy/stored-head.ts'
 import { BodyTee } from './body-tee.ts'
-import type { Reservation } from './stored-response.ts'
+import type { Reservation } from './cache-store.ts'
 import { ownCopy, StoredBody, type StoredResponse } from './stored-response.ts'
 
 interface StoringFetch {
@@ -33,27 +33,23 @@ export const storeResponse = (fetch: StoringFetch, response: ProxyResponse): Fet
   if (present !== null && keepsPlace(present.head, status, request, times.receivedAt))
     return unsharedResult(response, 'stale-if-error')
   const verdict = assessStorability(request, withoutPerExchangeFields(response), times, rules)
-  if (verdict.head === null) {
-    discardStored(fetch, status, verdict.notStored)
-    return unsharedResult(response, verdict.notStored)
-  }
-  if (fetch.exchange.attempts.last?.mayBeCut === true) {
-    discardStored(fetch, status, 'may-be-cut')
-    return unsharedResult(response, 'may-be-cut')
-  }
+  if (verdict.head === null) return rejectResponse(fetch, response, verdict.notStored)
+  if (fetch.exchange.attempts.last?.mayBeCut === true) return rejectResponse(fetch, response, 'may-be-cut')
   const { head } = verdict
   const whole = body.takeBuffered()
   if (whole !== null) return storeBuffered(fetch, response, head, whole)
   const declared = declaredLength(response)
   const maxBodyBytes = rules.maxEntry - head.bytes
-  if (declared === undefined || (declared ?? 0) > maxBodyBytes) {
-    const why = declared === undefined ? 'bad-length' : 'too-large'
-    discardStored(fetch, status, why)
-    return unsharedResult(response, why)
-  }
+  if (declared === undefined) return rejectResponse(fetch, response, 'bad-length')
+  if ((declared ?? 0) > maxBodyBytes) return rejectResponse(fetch, response, 'too-large')
   if (!reservation.grow((declared ?? 0) + head.bytes)) return unsharedResult(response, 'no-room')
   const tee = teeIntoStore(fetch, response, head, declared, maxBodyBytes)
   return { ...newShared, head, fields, body: tee, isStored: !reservation.isCancelled }
+}
+
+const rejectResponse = (fetch: StoringFetch, response: ProxyResponse, why: NotStoredReason): FetchResult => {
+  discardStored(fetch, response.status, why)
+  return unsharedResult(response, why)
 }
 
 /** Null: none; undefined: invalid. */
@@ -74,21 +70,17 @@ export const storeNotModified = (
   const { request, context, times } = fetch
   const update = freshenStored(validated.head, request, withoutPerExchangeFields(response), times, context.rules)
   if (update.kind === 'other') return null
-  const { body } = validated
-  const updated = update.kind === 'updated' ? update.stored.head : null
-  const notStored = update.kind === 'updated' && update.stored.head === null ? update.stored.notStored : null
-  const isStored = updated !== null && put(fetch, { head: updated, body })
-  if (notStored !== null) discardStored(fetch, response.status, notStored)
-  return {
-    kind: 'shared',
-    head: updated ?? validated.head,
-    fields: update.fields,
-    body,
-    isValidated: true,
-    isShareable: updated !== null,
-    isStored,
-    notStored,
+  const { fields } = update
+  const { head, body } = validated
+  const result = { ...newShared, head, fields, body, isValidated: true, isShareable: false, isStored: false }
+  if (update.kind === 'reused') return result
+  const { stored } = update
+  if (stored.head !== null) {
+    const isStored = put(fetch, { head: stored.head, body })
+    return { ...result, head: stored.head, isShareable: true, isStored }
   }
+  discardStored(fetch, response.status, stored.notStored)
+  return { ...result, notStored: stored.notStored }
 }
 
 const unsharedResult = (response: ProxyResponse, notStored: NotStoredReason): FetchResult => ({
@@ -114,22 +106,28 @@ const teeIntoStore = (
   response: ProxyResponse,
   head: StoredHead,
   declared: number | null,
-  maxBodyBytes: number,
+  maxBytes: number,
 ): BodyTee =>
-  new BodyTee(response.body, declared, maxBodyBytes, fetch.reservation, {
-    onComplete: (bytes, readBy) => {
-      const body = new StoredBody(bytes)
-      storeComplete(fetch, head, body)
-      for (const exchange of readBy) fetch.context.partition.pin(exchange, body)
-      fetch.finish()
+  new BodyTee(
+    {
+      body: response.body,
+      declared,
+      maxBytes,
+      onComplete: (bytes, readers) => {
+        const body = new StoredBody(bytes)
+        storeComplete(fetch, head, body)
+        for (const { exchange } of readers) fetch.context.partition.pin(exchange, body)
+        fetch.finish()
+      },
+      onOverflow: () => {
+        discardStored(fetch, head.status, 'too-large')
+        fetch.onOverflow()
+      },
+      onFailed: () => fetch.finish(),
+      onReadersGone: () => fetch.onReadersGone(),
     },
-    onOverflow: () => {
-      discardStored(fetch, head.status, 'too-large')
-      fetch.onOverflow()
-    },
-    onFailed: () => fetch.finish(),
-    onReadersGone: () => fetch.onReadersGone(),
-  })
+    fetch.reservation,
+  )
 
 /** Null: must not be stored. Never throws: the body is on its way to clients. */
 const storeComplete = (
@@ -148,9 +146,7 @@ const storeComplete = (
   }
 }
 
-/**
- * Returns whether it is stored. A response that arrived since the fetch began and has a later Date stays (RFC 9111 §4).
- */
+/** Whether it is stored. A response that arrived since the fetch began with a later Date stays (RFC 9111 §4). */
 const put = (fetch: StoringFetch, entry: StoredResponse): boolean => {
   const { request, times, reservation } = fetch
   const { partition, key, tierLookup } = fetch.context

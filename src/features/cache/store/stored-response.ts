@@ -1,6 +1,5 @@
 import { BytesBody } from '../../../core/exchange/bodies/response-bodies.ts'
 import { sliceBytes } from '../../../core/lib/buffers.ts'
-import type { OperationId } from '../../../operations.ts'
 import type { StoredHead } from '../policy/stored-head.ts'
 
 /** `collapsed`: got the response of another exchange's fetch. */
@@ -10,10 +9,7 @@ export type CacheOutcome = keyof typeof zeroCacheOutcomes
 
 export const cacheOutcomes = Object.keys(zeroCacheOutcomes) as readonly CacheOutcome[]
 
-/**
- * The share of memory for responses on their way and pinned bodies: a client with many of these leaves the rest to
- * stored responses.
- */
+/** The share of memory for responses on their way and pinned bodies: the rest is left to stored responses. */
 export const maxOutsideShare = 0.5
 
 export interface CacheKey {
@@ -25,54 +21,6 @@ export interface CacheKey {
   readonly query: string
 }
 
-interface RoomForBytes {
-  /** False: no room. */
-  reserveBytes(bytes: number): boolean
-  releaseBytes(bytes: number): void
-  removeReservation(reservation: Reservation): void
-}
-
-/** Room for a response on its way. */
-export class Reservation {
-  readonly partition: { readonly operation: OperationId }
-  readonly cacheKey: CacheKey
-  /** The key has become invalid: the response is neither stored nor shared. */
-  isCancelled = false
-  readonly #store: RoomForBytes
-  #bytes = 0
-
-  constructor(store: RoomForBytes, partition: Reservation['partition'], cacheKey: CacheKey) {
-    this.#store = store
-    this.partition = partition
-    this.cacheKey = cacheKey
-  }
-
-  grow(bytes: number): boolean {
-    if (!this.#store.reserveBytes(bytes)) return false
-    this.#bytes += bytes
-    return true
-  }
-
-  /** A response that is not stored may still be held in memory. */
-  split(): Reservation {
-    const held = new Reservation(this.#store, this.partition, this.cacheKey)
-    held.#bytes = this.#bytes
-    this.#bytes = 0
-    return held
-  }
-
-  shrinkTo(bytes: number): void {
-    if (bytes >= this.#bytes) return
-    this.#store.releaseBytes(this.#bytes - bytes)
-    this.#bytes = bytes
-  }
-
-  release(): void {
-    this.shrinkTo(0)
-    this.#store.removeReservation(this)
-  }
-}
-
 /** Replaced, never changed. */
 export interface StoredResponse {
   readonly head: StoredHead
@@ -81,11 +29,10 @@ export interface StoredResponse {
 
 /** A whole or partial body, never a small slice of a large read buffer. */
 export class StoredBody extends BytesBody {
-  /** Places that store it, and clients that it is sent to: for `PinnedBytes` alone. */
-  storedCount = 0
-  pins = 0
+  storedCount = 0 // places that store it, for `PinnedBytes`
+  pins = 0 // clients that it is sent to
 
-  /** For a partial response; shares the memory. */
+  /** Shares the memory. */
   slice(start: number, end: number): StoredBody {
     return new StoredBody(this.bytes.subarray(start, end))
   }
@@ -100,10 +47,7 @@ export const ownCopy = (bytes: Buffer): Buffer => {
   return copy
 }
 
-/**
- * Memory of bodies that are being sent but no longer stored: a slow reader holds an evicted body. Bodies up to 64 KiB
- * are not counted.
- */
+/** Memory of bodies over 64 KiB that are being sent but no longer stored: a slow reader holds an evicted body. */
 export class PinnedBytes {
   bytes = 0
 

@@ -3,7 +3,6 @@ import { describe, expect, test } from 'vitest'
 import {
   allows,
   directiveFields,
-  parseCacheControl,
   parseDeltaMs,
   parseDirectives,
   restricts,
@@ -96,16 +95,6 @@ describe('directives', () => {
     ['', []],
   ] as const)('of %j', (value, expected) => {
     expect(parseDirectives(value).map(({ name, argument, sound }) => [name, argument, sound])).toEqual(expected)
-  })
-
-  test('of several lines are those of one', () => {
-    const fields = ['Cache-Control', 'public', 'X', 'no-store', 'cache-control', 'max-age=1']
-
-    expect(parseCacheControl(fields)).toEqual(parseDirectives('public, max-age=1'))
-  })
-
-  test('are none where there is no field', () => {
-    expect(parseCacheControl(['Expires', '0'])).toBeNull()
   })
 })
 

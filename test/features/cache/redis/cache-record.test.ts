@@ -8,6 +8,7 @@ import {
   type RecordKey,
   toStoredHead,
 } from '../../../../src/features/cache/redis/cache-record.ts'
+import { StoredBody } from '../../../../src/features/cache/store/stored-response.ts'
 import { at, createRequest, createStoredHead, noon, rules } from '../policy/helper.ts'
 
 const key: RecordKey = {
@@ -38,7 +39,7 @@ const stored = (fields: readonly string[], body: Buffer): StoredHead =>
 /** Reads a record as a gateway does that has it `ageMs` after it was written. */
 const read = (head: Buffer, body: Buffer, now = noon, ageMs = 0, by: CacheRequest = request): StoredHead | null => {
   const record = decodeRecord(key, head, body)
-  return record && toStoredHead(record, body.length, { request: by, rules: rules(), now, ageMs })
+  return record && toStoredHead({ record, body: new StoredBody(body), ageMs, now }, by, rules())
 }
 
 const bodies = fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes))

@@ -3,7 +3,7 @@ import { cacheLayer } from '../../../../src/features/cache/cache.ts'
 import { CachePartition } from '../../../../src/features/cache/partition.ts'
 import { RedisCacheStore } from '../../../../src/features/cache/redis/redis-cache-store.ts'
 import { findScript, storeScript } from '../../../../src/features/cache/redis/redis-entry.ts'
-import { RedisTier } from '../../../../src/features/cache/redis/redis-tier.ts'
+import { createRedisTier } from '../../../../src/features/cache/redis/redis-tier.ts'
 import { CacheStore } from '../../../../src/features/cache/store/cache-store.ts'
 import type { ManagedRedis } from '../../../../src/features/redis/managed-redis.ts'
 import { fakeExchange } from '../../../helpers/exchange.ts'
@@ -42,7 +42,7 @@ const openTier = () => {
     return found
   }
   const link = { isShared: true, timeoutMs: 20, run }
-  const tier = new RedisTier({
+  const tier = createRedisTier({
     store: new RedisCacheStore(link, { prefix: 'test', isCluster: false }),
     partition,
     rules: rules(),

@@ -4,7 +4,7 @@ import { cacheLayer } from '../../../../src/features/cache/cache.ts'
 import { CachePartition } from '../../../../src/features/cache/partition.ts'
 import { maxSharedBytes, RedisCacheStore } from '../../../../src/features/cache/redis/redis-cache-store.ts'
 import { findScript } from '../../../../src/features/cache/redis/redis-entry.ts'
-import { RedisTier } from '../../../../src/features/cache/redis/redis-tier.ts'
+import { createRedisTier } from '../../../../src/features/cache/redis/redis-tier.ts'
 import { CacheStore } from '../../../../src/features/cache/store/cache-store.ts'
 import type { ManagedRedis } from '../../../../src/features/redis/managed-redis.ts'
 import { type RedisScript, removeScript } from '../../../../src/features/redis/redis-server.ts'
@@ -79,7 +79,7 @@ describe.skipIf(program.missing)('a variant that the upstream has taken back', (
         },
         onRevalidationFailed: () => {},
       }
-      const tier = new RedisTier({ store, partition, rules: cacheRules, events, shape: 'shape' })
+      const tier = createRedisTier({ store, partition, rules: cacheRules, events, shape: 'shape' })
       const handle = cacheLayer(cacheRules, partition, events, tier)(upstream.next)
       /** Asks as a client does that wants no stored response, where `said` is what the upstream says. */
       return async (language: string, said: ProxyResponse | null): Promise<string> => {
