@@ -7,7 +7,7 @@ import { isReasonOfRequest, type NotStoredReason } from './policy/storability.ts
 import type { CacheStore, CacheTally, Reservation, Resource } from './store/cache-store.ts'
 import type { CacheKey, StoredBody, StoredResponse } from './store/stored-response.ts'
 
-/** Stored responses of an operation and a side of its group, while its configuration and that upstream stay the same. */
+/** Stored responses of an operation and a side of its group, while its configuration and that upstream stay as is. */
 export class CachePartition {
   readonly operation: OperationId
   readonly hitForMiss = new HitForMiss()

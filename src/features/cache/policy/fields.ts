@@ -43,7 +43,7 @@ export const parseListMembers = (list: string) => {
 export interface CacheDirective {
   readonly name: string // in lower case (RFC 9111 §5.2)
   readonly argument: string | null // unquoted
-  /** Follows the grammar. Otherwise it restricts but does not allow: `no-store;x` forbids, `public;x` allows nothing. */
+  /** Follows the grammar. Otherwise it restricts but allows nothing: `no-store;x` forbids, `public;x` does nothing. */
   readonly sound: boolean
 }
 

@@ -85,10 +85,7 @@ export interface ForwardOutcome {
   readonly detail?: CacheStatusDetail | null
 }
 
-/**
- * RFC 9211 §2. Sent as a line of its own, which appends the member to the upstream's. Integers and tokens need no quotes
- * (RFC 9651 §4.1.4, §4.1.7).
- */
+/** RFC 9211 §2: a line of its own appends the member to the upstream's. RFC 9651 §4.1.4, §4.1.7: it needs no quotes. */
 export const hitStatus = (ttlMs: number): string => `lender-gateway;hit;ttl=${seconds(ttlMs)}`
 
 export const forwardedStatus = ({

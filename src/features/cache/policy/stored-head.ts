@@ -120,8 +120,8 @@ export const varyNames = (fields: HeaderFields): readonly string[] | '*' => {
 const fieldName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/
 
 /**
- * The request's values of these fields, normalized: equal for requests that match (RFC 9111 §4.1). A line for each name;
- * no name or value holds a line break, so an absent field is distinct.
+ * The request's values of these fields, normalized: equal for requests that match (RFC 9111 §4.1). A line a name; no
+ * name or value holds a line break, so an absent field is distinct.
  */
 export const selectingKey = (names: readonly string[], { fields, authority }: CacheRequest): string => {
   let key = ''
