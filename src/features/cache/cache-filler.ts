@@ -1,5 +1,6 @@
 import type { Exchange, ProxyResponse } from '../../core/exchange/exchange.ts'
 import { GatewayError } from '../../core/exchange/failures/errors.ts'
+import type { FailureKind } from '../../core/exchange/failures/kinds.ts'
 import type { HeaderFields } from '../../core/exchange/header-fields.ts'
 import { now } from '../../core/lib/clock.ts'
 import { CacheFetch, SingleFlight } from './cache-fetch.ts'
@@ -10,18 +11,14 @@ import {
   respondFromStored,
   storedFields,
 } from './cache-response.ts'
-import {
-  type BackgroundRevalidation,
-  type CacheDeps,
-  type CacheMiss,
-  type FetchContext,
-  type FetchResult,
-  type SharedResult,
-  statusOfResult,
-  type TierLookup,
-  troubleOfError,
-  troubleOfResult,
-  troubleOfStatus,
+import type {
+  BackgroundRevalidation,
+  CacheDeps,
+  CacheMiss,
+  FetchContext,
+  FetchResult,
+  SharedResult,
+  TierLookup,
 } from './fetch-context.ts'
 import type { CacheRequest } from './policy/cache-request.ts'
 import {
@@ -232,3 +229,30 @@ const isInitiator = ({ request }: CacheMiss, fetch: CacheFetch): boolean => requ
 
 /** Every request must go to the upstream, so none waits for another's response. */
 export const isUnshareable = ({ head }: StoredResponse): boolean => head.noCache || head.freshUntil <= head.receivedAt
+
+const statusOfResult = (result: FetchResult): number | null => {
+  if (result.kind === 'unshared') return result.response.status
+  return result.kind === 'shared' ? result.head.status : null
+}
+
+const troubleOfResult = (result: FetchResult): UpstreamTrouble | null =>
+  result.kind === 'failed' ? troubleOfError(result.error) : troubleOfStatus(statusOfResult(result) ?? 0)
+
+// RFC 9111 §4.2.4: the upstream cannot be reached, or is not tried because of that.
+const disconnectedKinds: ReadonlySet<FailureKind> = new Set<FailureKind>([
+  'connect-failed',
+  'connect-timeout',
+  'tls-failed',
+  'reset-before-headers',
+  'no-healthy-endpoint',
+  'circuit-open',
+])
+
+// RFC 5861 §4, whether the upstream or the gateway sends it.
+const errorStatuses: ReadonlySet<number> = new Set([500, 502, 503, 504])
+
+const troubleOfStatus = (status: number): UpstreamTrouble | null => (errorStatuses.has(status) ? 'error' : null)
+
+/** Null: the client's fault, for which a stored response is no remedy. */
+const troubleOfError = ({ kind, status }: GatewayError): UpstreamTrouble | null =>
+  disconnectedKinds.has(kind) ? 'disconnected' : troubleOfStatus(status)

@@ -95,10 +95,7 @@ export class CacheRegistry {
   }
 }
 
-/**
- * Lists what shapes the responses of each side. A side is named only where both are equal: a candidate that becomes the
- * upstream keeps its stored responses.
- */
+/** A side is named only where both are equal: a candidate that becomes the upstream keeps what is stored. */
 const sideFingerprints = (
   config: Config,
   operation: Operation,

@@ -18,6 +18,9 @@ export const cacheLayer =
     return (exchange) => server.handle(exchange)
   }
 
+// How often a request waits for another client's fetch.
+const maxJoins = 2
+
 class CacheServer {
   readonly #deps: CacheDeps
   readonly #sharedTier: SharedTier | null
@@ -41,7 +44,7 @@ class CacheServer {
       const detail = bypassReason(request, this.#deps.rules)
       if (detail === null) {
         const key = this.#deps.partition.toStoreKey(toCacheKey(exchange, request))
-        return this.#serve(exchange, request, key, 2, this.#sharedTier === null ? null : 'not-yet')
+        return this.#serve(exchange, request, key, maxJoins, this.#sharedTier === null ? null : 'not-yet')
       }
       if (request.onlyIfCached) return notCached()
       recordCacheOutcome(exchange, this.#deps.partition, 'bypass', forwardedStatus({ why: 'bypass', detail }))
@@ -63,15 +66,14 @@ class CacheServer {
     const stored = variants === undefined ? null : selectVariant(variants, request)
     const verdict = stored === null ? null : decideReuse(stored.head, request, at)
     const isMissed = verdict === null || verdict.kind === 'fetch' || verdict.kind === 'not-cached'
-    if (lookup === 'not-yet' && isMissed) return this.#lookUpAndServe(exchange, request, key, joinsLeft, stored)
-    if (stored === null || verdict === null || verdict.kind === 'fetch') {
+    if (lookup === 'not-yet' && isMissed) return this.#lookUpAndServe(exchange, request, key, stored)
+    if (stored === null || isMissed) {
       if (request.onlyIfCached) return notCached()
       const why = verdict?.kind === 'fetch' ? verdict.why : variants === undefined ? 'uri-miss' : 'vary-miss'
       const varies = (stored ?? variants?.[0])?.head.varies ?? null
       const tierLookup = lookup === 'not-yet' ? null : lookup
       return this.#filler.fetchOrJoin({ exchange, request, key, at, stored, varies, why, joinsLeft, tierLookup })
     }
-    if (verdict.kind === 'not-cached') return notCached()
     const { head, body } = stored
     const response = respondFromStored(head, body, request, storedFields(head, at))
     this.#deps.partition.pin(exchange, body)
@@ -82,21 +84,15 @@ class CacheServer {
     return Promise.resolve(response)
   }
 
-  #lookUpAndServe(
-    exchange: Exchange,
-    request: CacheRequest,
-    key: string,
-    joinsLeft: number,
-    stored: StoredResponse | null,
-  ): Promise<ProxyResponse> {
+  #lookUpAndServe(exchange: Exchange, request: CacheRequest, key: string, stored: StoredResponse | null) {
     const tierLookup = this.#lookUpTier(exchange, request, key)
     // A response that must be validated anyway is not worth the wait.
     const isUseless = request.noCache || (stored !== null && isUnshareable(stored))
-    if (isUseless || !tierLookup?.loaded) return this.#serve(exchange, request, key, joinsLeft, tierLookup)
+    if (isUseless || !tierLookup?.loaded) return this.#serve(exchange, request, key, maxJoins, tierLookup)
     return tierLookup.loaded.then(() => {
       if (exchange.aborted !== null) throw exchange.aborted
       try {
-        return this.#serve(exchange, request, key, joinsLeft, tierLookup)
+        return this.#serve(exchange, request, key, maxJoins, tierLookup)
       } catch (error) {
         this.#deps.events.onError(error)
         return this.#deps.next(exchange)

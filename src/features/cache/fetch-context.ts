@@ -1,10 +1,9 @@
 import type { Exchange, Handler, ProxyResponse } from '../../core/exchange/exchange.ts'
 import type { GatewayError } from '../../core/exchange/failures/errors.ts'
-import type { FailureKind } from '../../core/exchange/failures/kinds.ts'
 import type { HeaderFields } from '../../core/exchange/header-fields.ts'
 import type { CachePartition } from './partition.ts'
 import type { CacheRequest, CacheRules } from './policy/cache-request.ts'
-import type { FwdReason, UpstreamTrouble } from './policy/reuse.ts'
+import type { FwdReason } from './policy/reuse.ts'
 import type { NotStoredReason } from './policy/storability.ts'
 import type { StoredHead } from './policy/stored-head.ts'
 import type { BodyTee } from './store/body-tee.ts'
@@ -73,33 +72,6 @@ export type FetchResult =
   | { readonly kind: 'unshared'; readonly response: ProxyResponse; readonly notStored: NotStoredReason | null }
   | { readonly kind: 'none' }
   | { readonly kind: 'failed'; readonly error: GatewayError }
-
-export const statusOfResult = (result: FetchResult): number | null => {
-  if (result.kind === 'unshared') return result.response.status
-  return result.kind === 'shared' ? result.head.status : null
-}
-
-export const troubleOfResult = (result: FetchResult): UpstreamTrouble | null =>
-  result.kind === 'failed' ? troubleOfError(result.error) : troubleOfStatus(statusOfResult(result) ?? 0)
-
-// RFC 9111 §4.2.4: the upstream cannot be reached, or is not tried because of that.
-const disconnectedKinds: ReadonlySet<FailureKind> = new Set<FailureKind>([
-  'connect-failed',
-  'connect-timeout',
-  'tls-failed',
-  'reset-before-headers',
-  'no-healthy-endpoint',
-  'circuit-open',
-])
-
-// RFC 5861 §4, whether the upstream or the gateway sends it.
-const errorStatuses: ReadonlySet<number> = new Set([500, 502, 503, 504])
-
-export const troubleOfStatus = (status: number): UpstreamTrouble | null => (errorStatuses.has(status) ? 'error' : null)
-
-/** Null: the client's fault, for which a stored response is no remedy. */
-export const troubleOfError = ({ kind, status }: GatewayError): UpstreamTrouble | null =>
-  disconnectedKinds.has(kind) ? 'disconnected' : troubleOfStatus(status)
 
 export interface SharedTier {
   /** `key` is the key in memory. Null, or while the tier is unavailable: only `remove` has an effect. */

@@ -1,7 +1,6 @@
 import { asNullable, asNumber } from '../../core/lib/text/decode.ts'
 import { sum } from '../../core/log/sum-reports.ts'
 import type { Snapshot } from '../../core/runtime/snapshot/snapshot.ts'
-import type { Reported } from '../../core/runtime/status/field.ts'
 import * as field from '../../core/runtime/status/field.ts'
 import type { ReportSection } from '../../core/runtime/status/status-part.ts'
 import { allOperations, type OperationId, sides } from '../../operations.ts'
@@ -50,7 +49,7 @@ export const cacheField = field.nullable(
   }),
 )
 
-const collectCache = ({ parts: { cache }, config }: Snapshot): Reported<typeof cacheField> => {
+const collectCache = ({ parts: { cache }, config }: Snapshot): field.Reported<typeof cacheField> => {
   const caches = cache.lease
   if (!caches.isUsed) return null
   const { bytes, maxBytes, evictions } = caches.state()
@@ -71,7 +70,7 @@ const collectCache = ({ parts: { cache }, config }: Snapshot): Reported<typeof c
 
 declare module '../../core/runtime/status/report.ts' {
   interface StatusReport {
-    readonly cache: Reported<typeof cacheField>
+    readonly cache: field.Reported<typeof cacheField>
   }
 }
 

@@ -179,10 +179,7 @@ interface DigestedBody {
   stop(): void
 }
 
-/**
- * Reads up to `maxBytes`; a longer body is digested while it streams. The SHA-256 covers key, query and body: with the
- * key, an attacker cannot guess bodies. Rejects as {@link bufferRequestBody} does.
- */
+/** A longer body is digested while it streams. With the key in it, an attacker cannot guess bodies by the SHA-256. */
 const digestRequest = async (
   exchange: Exchange,
   key: string,

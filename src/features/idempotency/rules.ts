@@ -21,10 +21,7 @@ const encryptedInRedis: ConfigRule = (tree) => {
   }
 }
 
-/**
- * A key needs its own field. An invalid request id is replaced each time, so the request would be processed again; a
- * client's name would be the one key of all its requests.
- */
+/** An invalid request id is replaced each time; a client's name would be the one key of all its requests. */
 const keyTwice: ConfigRule = (tree) => {
   const ofAll: KeyPath = ['idempotency', 'header']
   const paths = allOperations.flatMap(({ id }) => {

@@ -1,5 +1,4 @@
 import type { Snapshot } from '../../core/runtime/snapshot/snapshot.ts'
-import type { Reported } from '../../core/runtime/status/field.ts'
 import * as field from '../../core/runtime/status/field.ts'
 import type { ReportSection } from '../../core/runtime/status/status-part.ts'
 
@@ -8,23 +7,18 @@ const remembered = field.record({
   /** `shared`: between gateways. `local`: this gateway alone. `unavailable`: no reply, so no key is stored. */
   state: field.word<'shared' | 'local' | 'unavailable'>(),
   since: field.time,
-  /** Null: the store is available. */
   reason: field.optionalText,
   where: field.optionalText,
   /** Null here and below: the store cannot tell. */
   entries: field.optionalNumber,
   maxEntries: field.optionalNumber,
-  /** Of stored responses. */
-  bytes: field.optionalNumber,
+  bytes: field.optionalNumber, // of stored responses
   maxBytes: field.optionalNumber,
   inProgress: field.optionalNumber,
   unknown: field.optionalNumber,
-  /** Null: no outcome is unknown. */
   oldestUnknown: field.optionalTime,
-  /** Responses dropped for lack of room. Their keys stay stored. */
-  dropped: field.count,
-  /** Keys rejected for lack of room. */
-  refused: field.count,
+  dropped: field.count, // responses, for lack of room; their keys stay
+  refused: field.count, // keys, for lack of room
 })
 
 /** Null: no operation has idempotency, or another process remembers: the primary's memory serves all workers. */
@@ -36,7 +30,7 @@ export const idempotencyField = field.nullable({
   mapCounters: (value, name, change) => remembered.mapCounters?.(value, `${name}.${value.store}`, change) ?? value,
 })
 
-export type IdempotencyReport = Reported<typeof remembered>
+export type IdempotencyReport = field.Reported<typeof remembered>
 
 const collectIdempotency = ({ parts: { idempotency } }: Snapshot): IdempotencyReport | null => {
   const state = idempotency.lease?.state() ?? null

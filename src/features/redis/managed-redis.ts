@@ -69,10 +69,7 @@ export class ManagedRedis {
     return this.#call((connection) => connection.consume(key, perMs, burst), waitMs, waitMs)
   }
 
-  /**
-   * Null: no reply within `waitMs`, by default {@link timeoutMs}, or too few replicas. With a longer `waitMs`, a reply
-   * after {@link timeoutMs} does not end a row of failures.
-   */
+  /** Null: no reply within `waitMs`, or too few replicas. Only a reply within `timeoutMs` ends a row of failures. */
   run(
     script: RedisScript,
     args: ScriptArgs,

@@ -5,17 +5,6 @@ import { weakMemo } from '../../core/lib/memo.ts'
 import { trustAnchors, verifiedTls } from '../../core/lib/net/tls.ts'
 import type { RedisServerOptions, RedisTls } from './redis-settings.ts'
 
-export interface RedisServer {
-  /** `isAsking`: the server is just taking over the slot of the keys (`ASKING`). */
-  run(
-    script: RedisScript,
-    invocation: ScriptArgs,
-    options?: ScriptOptions & { readonly isAsking?: boolean },
-  ): Promise<unknown>
-  /** Closes at once, without a call of `onLost`. */
-  destroy(): void
-}
-
 type Command = readonly string[]
 
 /** A Sentinel or a cluster node, asked for the addresses of others. */
@@ -34,11 +23,10 @@ export const connectDirectory = async (options: RedisServerOptions, commands: re
   }
 }
 
+export type RedisServer = Awaited<ReturnType<typeof connectServer>>
+
 /** Never reconnects and queues nothing (managed-redis.ts does). `onLost` may be called more than once. */
-export const connectServer = async (
-  options: RedisServerOptions,
-  onLost: (reason: unknown) => void,
-): Promise<RedisServer> => {
+export const connectServer = async (options: RedisServerOptions, onLost: (reason: unknown) => void) => {
   const { client, blobType } = await openClient(options, [['SCRIPT', 'LOAD', consumeScript.text]])
   let isUsed = true
   const lose = (reason: unknown): void => {
@@ -49,11 +37,11 @@ export const connectServer = async (
   if (!client.isReady) throw new Error('the connection ended')
   const asBytes = client.withTypeMapping({ [blobType]: Buffer })
   const { replicas, replicaTimeoutMs } = options
-  const confirm = replicaConfirmation(replicas, () =>
-    client.sendCommand(['WAIT', `${replicas}`, `${replicaTimeoutMs}`]),
-  )
+  const sendWait = () => client.sendCommand(['WAIT', `${replicas}`, `${replicaTimeoutMs}`])
+  const confirm = replicaConfirmation(replicas, sendWait)
   return {
-    run({ text, sha }, { keys, args }, { isReplicated = false, isAsking = false } = {}) {
+    run({ text, sha }: RedisScript, { keys, args }: ScriptArgs, options: ScriptOptions = {}): Promise<unknown> {
+      const { isReplicated = false, isAsking = false } = options
       const send = (command: 'EVALSHA' | 'EVAL', named: string): Promise<unknown> => {
         // Applies to the next command on the connection.
         if (isAsking) client.sendCommand(['ASKING']).catch(ignore)
@@ -66,7 +54,8 @@ export const connectServer = async (
         return send('EVAL', text)
       })
     },
-    destroy() {
+    /** Closes at once, without a call of `onLost`. */
+    destroy(): void {
       isUsed = false
       if (client.isOpen) client.destroy()
     },
@@ -130,10 +119,7 @@ const ignore = (): void => {}
 
 const isUnknownScript = (error: unknown): boolean => error instanceof Error && error.message.startsWith('NOSCRIPT')
 
-/**
- * Rejects when fewer than `replicas` replicas have the writes sent before. While `WAIT` (`sendWait`) runs, Redis runs
- * no other command of the connection, so the next one covers all writes sent since.
- */
+/** While `WAIT` runs, Redis runs no other command of the connection: the next covers all writes sent since. */
 const replicaConfirmation = (replicas: number, sendWait: () => Promise<unknown>): (() => Promise<void>) => {
   let last: Promise<unknown> = Promise.resolve()
   let next: Promise<void> | null = null
@@ -155,7 +141,6 @@ const replicaConfirmation = (replicas: number, sendWait: () => Promise<unknown>)
 /** Redis runs a script atomically. */
 export interface RedisScript {
   readonly text: string
-  /** For EVALSHA. */
   readonly sha: string
 }
 
@@ -168,12 +153,11 @@ export interface ScriptArgs {
 export interface ScriptOptions {
   /** Rejects unless the configured number of replicas has the write. */
   readonly isReplicated?: boolean
+  /** The server is just taking over the slot of the keys (`ASKING`). */
+  readonly isAsking?: boolean
 }
 
-export const createScript = (text: string): RedisScript => ({
-  text,
-  sha: hash('sha1', text, 'hex'),
-})
+export const createScript = (text: string): RedisScript => ({ text, sha: hash('sha1', text, 'hex') })
 
 /** KEYS: entries. Returns how many there were. */
 export const removeScript = createScript(`return redis.call('DEL', unpack(KEYS))`)

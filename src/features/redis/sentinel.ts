@@ -6,16 +6,13 @@ import { formatAddress, nameServer, type RedisAddress, type RedisServerOptions }
 // this often. They also publish the change, but whether they are alive would need polling anyway.
 const watchMs = 500
 
-/**
- * Finds the master of the latest election that any Sentinel knows, and watches for a later one (`onReplaced`, once or
- * more often). Rejects when no Sentinel knows the master. A server that is a replica after all rejects the first write.
- */
+/** Of the latest election that any Sentinel knows. `onReplaced`, once or more often: there is a later one. */
 export const watchMaster = async (
   sentinels: readonly RedisServerOptions[],
   name: string,
   onReplaced: (reason: Error) => void,
 ) => {
-  const watches = sentinels.map((sentinel) => new SentinelWatch(sentinel, name))
+  const watches = sentinels.map((sentinel) => watchSentinel(sentinel, name))
   const destroy = (): void => {
     for (const watch of watches) watch.destroy()
   }
@@ -43,70 +40,58 @@ const leavingError = (master: RedisAddress): Error =>
 type NamedMaster = ReturnType<typeof parseMaster>
 
 /** Polls one Sentinel, on one connection as long as that lasts. */
-class SentinelWatch {
-  readonly #options: RedisServerOptions
-  readonly #commands: readonly (readonly string[])[]
-  #sentinel: DirectoryServer | null = null
-  #isEnded = false
-  #stop = (): void => {}
+const watchSentinel = (options: RedisServerOptions, name: string) => {
+  const commands = ['MASTER', 'GET-MASTER-ADDR-BY-NAME'].map((what) => ['SENTINEL', what, name])
+  let sentinel: DirectoryServer | null = null
+  let isEnded = false
+  let stop = (): void => {}
 
-  constructor(options: RedisServerOptions, name: string) {
-    this.#options = options
-    this.#commands = ['MASTER', 'GET-MASTER-ADDR-BY-NAME'].map((what) => ['SENTINEL', what, name])
+  const close = (): void => {
+    sentinel?.destroy()
+    sentinel = null
+  }
+
+  const fetchReplies = async (): Promise<readonly unknown[] | null> => {
+    if (sentinel !== null) return withTimeout(sentinel.ask(commands), options.connectTimeoutMs)
+    const connected = await connectDirectory(options, commands)
+    if (isEnded) connected.destroy()
+    else sentinel = connected
+    return connected.replies
   }
 
   /** The error names the Sentinel. */
-  async ask(): Promise<NamedMaster> {
+  const ask = async (): Promise<NamedMaster> => {
     try {
-      const replies = this.#sentinel === null ? await this.#connect() : await this.#askAgain(this.#sentinel)
+      const replies = await fetchReplies()
+      if (replies === null) throw new Error(`no answer within ${options.connectTimeoutMs}ms`)
       return parseMaster(replies[0], replies[1])
     } catch (error) {
-      this.#close()
-      throw nameServer(this.#options, error)
+      close()
+      throw nameServer(options, error)
     }
   }
 
-  /** Goes on if the Sentinel does not know the master. */
-  start(onReply: (master: NamedMaster) => void): void {
-    this.#stop = repeatWithJitter(async () => {
-      const master = await this.ask().catch(() => null)
-      return () => {
-        if (master !== null) onReply(master)
-        return watchMs
-      }
-    }, watchMs)
-  }
-
-  destroy(): void {
-    this.#isEnded = true
-    this.#stop()
-    this.#close()
-  }
-
-  async #connect(): Promise<readonly unknown[]> {
-    const sentinel = await connectDirectory(this.#options, this.#commands)
-    if (this.#isEnded) sentinel.destroy()
-    else this.#sentinel = sentinel
-    return sentinel.replies
-  }
-
-  async #askAgain(sentinel: DirectoryServer): Promise<readonly unknown[]> {
-    const { connectTimeoutMs } = this.#options
-    const replies = await withTimeout(sentinel.ask(this.#commands), connectTimeoutMs)
-    if (replies === null) throw new Error(`no answer within ${connectTimeoutMs}ms`)
-    return replies
-  }
-
-  #close(): void {
-    this.#sentinel?.destroy()
-    this.#sentinel = null
+  return {
+    ask,
+    /** Goes on if the Sentinel does not know the master. */
+    start(onReply: (master: NamedMaster) => void): void {
+      stop = repeatWithJitter(async () => {
+        const master = await ask().catch(() => null)
+        return () => {
+          if (master !== null) onReply(master)
+          return watchMs
+        }
+      }, watchMs)
+    },
+    destroy(): void {
+      isEnded = true
+      stop()
+      close()
+    },
   }
 }
 
-/**
- * Parses the replies to `SENTINEL MASTER` and `GET-MASTER-ADDR-BY-NAME`. While a Sentinel leads a failover, the second
- * already names the elected replica, but the first still has the old election number.
- */
+/** While a Sentinel leads a failover, `address` is the elected replica, but `state` has the old election number. */
 const parseMaster = (state: unknown, address: unknown) => {
   const list = Array.isArray(state) ? state.map(String) : []
   const read = (name: string): string => list[list.findIndex((each, i) => i % 2 === 0 && each === name) + 1] ?? ''

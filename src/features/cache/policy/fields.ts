@@ -77,10 +77,7 @@ export const restricts = (directives: readonly CacheDirective[], name: string): 
 export const allows = (directives: readonly CacheDirective[], name: string): boolean =>
   directives.some((directive) => directive.name === name && directive.sound && directive.argument === null)
 
-/**
- * Milliseconds; null: absent; NaN: invalid, or several that differ. RFC 9111 §4.2.1 lets a cache then use the first or
- * take the response for stale, which is safer.
- */
+/** Milliseconds; null: absent; NaN: invalid, or several that differ (RFC 9111 §4.2.1: then stale). */
 export const parseDeltaMs = (directives: readonly CacheDirective[], name: string): number | null => {
   let found: number | null = null
   for (const directive of directives) {

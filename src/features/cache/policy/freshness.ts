@@ -31,10 +31,7 @@ export const readDate = (fields: HeaderFields, now: number): number | null => {
   return date === undefined ? null : parseHttpDate(date, now)
 }
 
-/**
- * Milliseconds (RFC 9111 §4.2.3): by Date or Age, whichever is greater. The time since the request counts. `date`: the
- * time of arrival if the response has none (RFC 9110 §6.6.1).
- */
+/** Milliseconds (RFC 9111 §4.2.3). `date`: the time of arrival if the response has none (RFC 9110 §6.6.1). */
 export const initialAge = (fields: HeaderFields, date: number, times: ResponseTimes): number => {
   // §5.1: the first value counts, and an invalid value is ignored.
   const [first = ''] = parseListMembers(joinFieldLines(fields, 'age') ?? '').members

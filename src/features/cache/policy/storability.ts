@@ -41,10 +41,7 @@ export const isReasonOfRequest = (why: NotStoredReason): boolean => why === 'aut
 
 const notStorable = (why: NotStoredReason): Storability => ({ head: null, notStored: why })
 
-/**
- * RFC 9111 §3. The request's credentials are the reason only if there is no other. CDN-Cache-Control (RFC 9213) and
- * Pragma in responses are not read.
- */
+/** RFC 9111 §3. CDN-Cache-Control (RFC 9213) and Pragma in responses are not read. */
 export const assessStorability = (
   request: CacheRequest,
   response: ReceivedHead,

@@ -48,10 +48,7 @@ export interface FoundRecord {
   readonly now: number
 }
 
-/**
- * The head that this request would have stored; null: none, or another. Times are shifted to this gateway's monotonic
- * clock: the writer's clock may be wrong, and no response gets younger.
- */
+/** As this request would have stored it; null: not at all. A writer's wrong clock makes no response younger. */
 export const toStoredHead = (
   { record, body, now, ageMs }: FoundRecord,
   request: CacheRequest,

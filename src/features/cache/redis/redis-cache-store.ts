@@ -1,17 +1,7 @@
 import type { ManagedRedis } from '../../redis/managed-redis.ts'
 import { keySlot } from '../../redis/redis-cluster.ts'
 import { removeScript, type ScriptArgs } from '../../redis/redis-server.ts'
-import {
-  type CacheKeySpace,
-  findScript,
-  generationMs,
-  newGeneration,
-  parseEntry,
-  purgedGenerationKeys,
-  type RedisEntry,
-  renewScript,
-  storeScript,
-} from './redis-entry.ts'
+import * as redisEntry from './redis-entry.ts'
 
 interface PendingWrite {
   readonly base: string
@@ -40,35 +30,31 @@ type Link = Pick<ManagedRedis, 'isShared' | 'timeoutMs' | 'run'>
 
 /** Nothing here rejects, and no request waits for a write. */
 export class RedisCacheStore {
-  readonly space: CacheKeySpace
+  readonly space: redisEntry.CacheKeySpace
   readonly counts = { ...zeroRedisCacheCounts }
   readonly link: Link
-  readonly #pendingPurges: PendingPurges
+  readonly purges: PendingPurges
   readonly #queue: PendingWrite[] = []
   #queuedBytes = 0
   #isWriting = false
 
   /** `pendingKeys`: generations that have ended without Redis knowing. */
-  constructor(link: Link, space: CacheKeySpace, pendingKeys: readonly string[] = []) {
+  constructor(link: Link, space: redisEntry.CacheKeySpace, pendingKeys: readonly string[] = []) {
     this.link = link
     this.space = space
-    this.#pendingPurges = new PendingPurges(
-      purgedGenerationKeys(space, { operation: null, client: null }),
+    this.purges = new PendingPurges(
+      redisEntry.purgedGenerationKeys(space, { operation: null, client: null }),
       (keys, waitMs) => this.#sendRenewal(keys, waitMs),
       pendingKeys,
     )
   }
 
-  get pendingKeys(): readonly string[] {
-    return this.#pendingPurges.keys
-  }
-
   /** Null: no reply, an invalid one, or a pending purge. */
-  async find(key: string, generationKeys: readonly string[]): Promise<RedisEntry | null> {
-    if (this.#pendingPurges.has(generationKeys)) return null
-    const reply = await this.link.run(findScript, { keys: [key, ...generationKeys], args: [maxFoundBytes] })
+  async find(key: string, generationKeys: readonly string[]): Promise<redisEntry.RedisEntry | null> {
+    if (this.purges.has(generationKeys)) return null
+    const reply = await this.link.run(redisEntry.findScript, { keys: [key, ...generationKeys], args: [maxFoundBytes] })
     if (reply === null) return null
-    const entry = parseEntry(reply)
+    const entry = redisEntry.parseEntry(reply)
     if (entry === null) this.counts.refused++
     return entry
   }
@@ -92,20 +78,11 @@ export class RedisCacheStore {
     return (await this.link.run(removeScript, { keys, args: [] }, { waitMs: backgroundTimeoutMs })) !== null
   }
 
-  /** Resolves with whether Redis acknowledged. Until then these are not looked up, and the command is repeated. */
-  renewGenerations(keys: readonly string[]): Promise<boolean> {
-    return this.#pendingPurges.add(keys)
-  }
-
-  /** As {@link renewGenerations}, but waits no longer than a lookup. Null: Redis is not available. */
+  /** Waits no longer than a lookup. Null: Redis is not available. */
   renewGenerationsInTime(keys: readonly string[]): Promise<boolean> | null {
     const { isShared, timeoutMs } = this.link
-    const renewed = this.#pendingPurges.add(keys, timeoutMs)
+    const renewed = this.purges.add(keys, timeoutMs)
     return isShared ? renewed : null
-  }
-
-  resendRenewals(): void {
-    void this.#pendingPurges.resend()
   }
 
   async #writeAll(): Promise<void> {
@@ -113,7 +90,7 @@ export class RedisCacheStore {
     for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
       const isStored =
         this.link.isShared &&
-        (await this.link.run(storeScript, next.toScriptArgs(), { waitMs: backgroundTimeoutMs })) !== null
+        (await this.link.run(redisEntry.storeScript, next.toScriptArgs(), { waitMs: backgroundTimeoutMs })) !== null
       if (!isStored) this.counts.dropped++
       this.#queuedBytes -= next.bytes
     }
@@ -122,10 +99,10 @@ export class RedisCacheStore {
 
   async #sendRenewal(keys: readonly string[], waitMs = backgroundTimeoutMs): Promise<boolean> {
     if (!this.link.isShared) return false
-    const args = [newGeneration(), generationMs]
+    const args = [redisEntry.newGeneration(), redisEntry.generationMs]
     const keysOfSlots = this.space.isCluster ? [...Map.groupBy(keys, keySlot).values()] : [keys]
     const replies = await Promise.all(
-      keysOfSlots.map((keysOfSlot) => this.link.run(renewScript, { keys: keysOfSlot, args }, { waitMs })),
+      keysOfSlots.map((keysOfSlot) => this.link.run(redisEntry.renewScript, { keys: keysOfSlot, args }, { waitMs })),
     )
     return replies.every((reply) => reply !== null)
   }
@@ -172,6 +149,7 @@ export class PendingPurges {
       if (!(await this.#sendAll(keys.slice(at, at + batchSize)))) return
   }
 
+  /** Resolves with whether Redis acknowledged. Until then these are not looked up, and the command is repeated. */
   add(keys: readonly string[], waitMs?: number): Promise<boolean> {
     for (const key of keys) this.#keys.set(key, ++this.#last)
     if (this.#keys.size > maxPending) this.#widenLargest()

@@ -132,12 +132,10 @@ export interface RedisEntry {
   readonly foundAt: number
   /** Empty text: no generation. */
   readonly generations: readonly string[]
-  readonly content: RedisEntryContent | null
+  /** Names of Vary fields; null: there are no variants. */
+  readonly names: readonly string[] | null
+  readonly stored: { readonly head: Buffer; readonly body: Buffer; readonly ageMs: number } | null
 }
-
-type RedisEntryContent =
-  | { readonly kind: 'varies'; readonly names: string }
-  | { readonly kind: 'response'; readonly head: Buffer; readonly body: Buffer; readonly ageMs: number }
 
 // Of the names of Vary fields.
 const maxNamesLength = 4096
@@ -150,14 +148,13 @@ export const parseEntry = (reply: unknown): RedisEntry | null => {
   const generations = rest.slice(0, generationCount).map((each) => (each === null ? '' : parseText(each)))
   if (Number.isNaN(foundAt) || generations.length < generationCount) return null
   if (!generations.every((each) => /^([0-9a-f]{32})?$/.test(each))) return null
-  return { foundAt, generations, content: parseContent(rest.slice(generationCount), foundAt) }
-}
-
-const parseContent = ([names, time, head, body]: readonly unknown[], now: number): RedisEntryContent | null => {
-  if (names instanceof Buffer) return names.length > maxNamesLength ? null : { kind: 'varies', names: parseText(names) }
-  const writtenAt = parseNumber(time)
-  if (Number.isNaN(writtenAt) || !(head instanceof Buffer) || !(body instanceof Buffer)) return null
-  return { kind: 'response', head, body, ageMs: Math.max(0, now - writtenAt) }
+  const [varies, writtenTime, head, body] = rest.slice(generationCount)
+  const entry = { foundAt, generations, names: null, stored: null }
+  if (varies instanceof Buffer)
+    return varies.length > maxNamesLength ? entry : { ...entry, names: parseText(varies).split(',') }
+  const writtenAt = parseNumber(writtenTime)
+  if (Number.isNaN(writtenAt) || !(head instanceof Buffer) || !(body instanceof Buffer)) return entry
+  return { ...entry, stored: { head, body, ageMs: Math.max(0, foundAt - writtenAt) } }
 }
 
 /** Returns a text that matches no pattern if the reply is no text. */

@@ -10,15 +10,7 @@ import type { Reservation } from '../store/cache-store.ts'
 import { type CacheKey, ownCopy, StoredBody, type StoredResponse } from '../store/stored-response.ts'
 import { decodeRecord, encodeRecord, type FoundRecord, type RecordKey, toStoredHead } from './cache-record.ts'
 import { maxSharedBytes, type RedisCacheStore } from './redis-cache-store.ts'
-import {
-  baseKey,
-  generationKeys,
-  generationMs,
-  maxLifetimeMs,
-  newGeneration,
-  queryGenerationKey,
-  variantKey,
-} from './redis-entry.ts'
+import * as redisEntry from './redis-entry.ts'
 
 export interface RedisTierOptions {
   readonly store: RedisCacheStore
@@ -29,13 +21,9 @@ export interface RedisTierOptions {
   readonly shape: string
 }
 
-interface TierRead {
-  /** By Redis's clock, in milliseconds since the epoch; 0: unknown. */
-  readonly foundAt: number
-  /** Null: unknown. */
+/** `foundAt` 0, `generations` null: unknown. */
+interface TierRead extends Pick<redisEntry.RedisEntry, 'foundAt' | 'names'> {
   readonly generations: readonly string[] | null
-  /** Names of Vary fields; null: there are no variants. */
-  readonly names: readonly string[] | null
   readonly response: FoundRecord | null
 }
 
@@ -73,7 +61,7 @@ class RedisLookup implements TierLookup {
     this.#tier = tier
     this.#cacheKey = cacheKey
     this.#request = request
-    this.#base = baseKey(store.space, shape, partition.operation, cacheKey)
+    this.#base = redisEntry.baseKey(store.space, shape, partition.operation, cacheKey)
     this.#first = key === null ? notRead : this.#read(this.#base)
     this.loaded = key === null ? null : withTimeout(this.#load(key), store.link.timeoutMs).then(ignore)
   }
@@ -99,7 +87,7 @@ class RedisLookup implements TierLookup {
     for (const key of keys) this.#cancel(key)
     const removed = store.remove(this.#base, keys)
     if (generations === null || !(await removed))
-      await store.renewGenerations([queryGenerationKey(store.space, partition.operation, this.#cacheKey.query)])
+      await store.purges.add([redisEntry.queryGenerationKey(store.space, partition.operation, this.#cacheKey.query)])
   }
 
   #cancel(key: string): void {
@@ -156,14 +144,12 @@ class RedisLookup implements TierLookup {
     const askedAt = now()
     const found = await store.find(key, this.#generationKeys)
     if (found === null) return emptyRead
-    const { content, ...read } = found
-    if (content === null) return { ...emptyRead, ...read }
-    if (content.kind === 'varies') return { ...emptyRead, ...read, names: content.names.split(',') }
-    const { head, body, ageMs } = content
+    const { stored, ...read } = found
+    if (stored === null) return { ...read, response: null }
+    const { head, body, ageMs } = stored
     const record = decodeRecord(this.#recordKey, head, body)
     if (record === null) store.counts.refused++
-    const response = record && { record, body: new StoredBody(ownCopy(body)), ageMs, now: askedAt }
-    return { ...read, names: null, response }
+    return { ...read, response: record && { record, body: new StoredBody(ownCopy(body)), ageMs, now: askedAt } }
   }
 
   #write({ head, body }: StoredResponse, found: TierRead): void {
@@ -171,7 +157,7 @@ class RedisLookup implements TierLookup {
     const bytes = head.bytes + body.bytes.length
     const forMs = usefulMs(head)
     const isError = isServerError(head.status)
-    const key = head.varies.length === 0 ? this.#base : variantKey(this.#base, head.selecting)
+    const key = head.varies.length === 0 ? this.#base : redisEntry.variantKey(this.#base, head.selecting)
     // Redis would go on serving its older entry. An entry that may stand in for an error stays.
     if (bytes > maxSharedBytes || forMs <= 0) {
       if (!isError) void this.#remove(found, [key])
@@ -185,7 +171,7 @@ class RedisLookup implements TierLookup {
         keys: [this.#base, key, ...this.#generationKeys],
         args: [
           ...generations,
-          ...[newGeneration(), generationMs, String(Math.ceil(forMs)), head.varies.join(',')],
+          ...[redisEntry.newGeneration(), redisEntry.generationMs, String(Math.ceil(forMs)), head.varies.join(',')],
           ...[encodeRecord(this.#recordKey, head, body.bytes, now()), body.bytes],
           ...[isError ? '1' : '', String(head.date), String(foundAt)],
         ],
@@ -194,12 +180,12 @@ class RedisLookup implements TierLookup {
   }
 
   #selectedKey(names: readonly string[] | null): string {
-    return names === null ? this.#base : variantKey(this.#base, selectingKey(names, this.#request))
+    return names === null ? this.#base : redisEntry.variantKey(this.#base, selectingKey(names, this.#request))
   }
 
   get #generationKeys(): readonly string[] {
     const { store, partition } = this.#tier
-    return generationKeys(store.space, partition.operation, this.#cacheKey)
+    return redisEntry.generationKeys(store.space, partition.operation, this.#cacheKey)
   }
 
   get #recordKey(): RecordKey {
@@ -216,7 +202,7 @@ const keepsPresent = (present: StoredHead, found: StoredHead, request: CacheRequ
 /** An error counts only while fresh, so that it keeps no other response out. */
 const usefulMs = (head: StoredHead): number => {
   const isValidatedLater = hasValidator(head) && !isServerError(head.status)
-  return Math.min(maxLifetimeMs, servableUntil(head) - now() + (isValidatedLater ? revalidatableMs : 0))
+  return Math.min(redisEntry.maxLifetimeMs, servableUntil(head) - now() + (isValidatedLater ? revalidatableMs : 0))
 }
 
 const ignore = (): void => {}

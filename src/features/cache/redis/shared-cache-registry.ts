@@ -21,7 +21,7 @@ export class SharedCacheRegistry {
       logChange(isShared, reason)
       if (!isShared) return
       // Not at the next lookup: other gateways look up too.
-      for (const store of this.#stores) store.resendRenewals()
+      for (const store of this.#stores) void store.purges.resend()
     })
   }
 
@@ -41,7 +41,7 @@ export class SharedCacheRegistry {
           const other = [...this.#stores].find((each) => isSameSpace(each.space, space))
           if (other === undefined) this.#closedStore = store
           // The other store may have opened before these purges.
-          else if (store.pendingKeys.length > 0) void other.renewGenerations(store.pendingKeys)
+          else if (store.purges.keys.length > 0) void other.purges.add(store.purges.keys)
         }
         release()
       },
@@ -51,12 +51,12 @@ export class SharedCacheRegistry {
   /** A new password or timeout makes a new store for the same Redis. Another Redis loses a few responses. */
   #pendingKeysOf(space: CacheKeySpace): readonly string[] {
     const same = [...this.#stores, this.#closedStore ?? []].flat().filter((store) => isSameSpace(store.space, space))
-    return [...new Set(same.flatMap(({ pendingKeys }) => pendingKeys))]
+    return [...new Set(same.flatMap(({ purges }) => purges.keys))]
   }
 
   /** Resolves with whether every Redis acknowledged. */
   async purge(scope: PurgeScope): Promise<boolean> {
-    const purgeIn = (store: RedisCacheStore) => store.renewGenerations(purgedGenerationKeys(store.space, scope))
+    const purgeIn = (store: RedisCacheStore) => store.purges.add(purgedGenerationKeys(store.space, scope))
     if (this.#closedStore !== null) void purgeIn(this.#closedStore)
     const purged = await Promise.all([...this.#stores].map(purgeIn))
     return purged.every((isPurged) => isPurged)
@@ -66,7 +66,7 @@ export class SharedCacheRegistry {
   invalidate(targets: readonly InvalidationTarget[]): Promise<void> | null {
     const keysIn = ({ space }: RedisCacheStore): readonly string[] =>
       targets.map(({ operation, query }) => queryGenerationKey(space, operation, query))
-    if (this.#closedStore !== null) void this.#closedStore.renewGenerations(keysIn(this.#closedStore))
+    if (this.#closedStore !== null) void this.#closedStore.purges.add(keysIn(this.#closedStore))
     const renewals = [...this.#stores].flatMap((store) => store.renewGenerationsInTime(keysIn(store)) ?? [])
     return renewals.length === 0 ? null : Promise.all(renewals).then(() => {})
   }

@@ -8,8 +8,8 @@ interface BodyTeeOptions {
   readonly body: ResponseBody
   /** Content-Length, which is reserved; null: absent. */
   readonly declared: number | null
-  /** The most to store. */
-  readonly maxBytes: number
+  readonly maxBytes: number // the most to store
+  readonly reservation: Reservation
   /** `readers`: which still read the body. */
   onComplete(body: Buffer, readers: readonly TeeReader[]): void
   /** The body is longer than may be stored, or there is no room: only its present readers get the rest. */
@@ -50,9 +50,9 @@ export class BodyTee implements BodySink {
   #isWindow = false
   #paused = false
 
-  constructor(options: BodyTeeOptions, reservation: Reservation) {
+  constructor(options: BodyTeeOptions) {
     this.#options = options
-    this.#reservation = reservation
+    this.#reservation = options.reservation
   }
 
   /** A reader must open before the body becomes a window. */

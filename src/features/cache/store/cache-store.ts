@@ -90,13 +90,19 @@ const variantBytes = 512
 // Of one key: a client may vary the Vary fields at will.
 const maxVariants = 32
 
-/**
- * One store for each process, across reloads. Counts bodies, fields and keys, also of responses on their way, and
- * bodies that clients still read. Evicts the least recently used entry.
- */
+/** Counts bodies, fields and keys, also of responses on their way, and bodies that clients still read. */
 export class CacheStore {
   maxBytes: number
-  readonly #resources: LRUCache<string, Resource>
+  readonly #resources = new LRUCache<string, Resource>({
+    // The library's limit ignores responses on their way and cannot be changed.
+    maxSize: Number.MAX_SAFE_INTEGER,
+    sizeCalculation: sizeOf,
+    dispose: ({ partition, query, variants }, key, reason) => {
+      partition.onChanged(-1, key, query, sizeOf({ variants }, key), variants.length)
+      for (const { body } of variants) this.pinned.onRemoved(body)
+      if (reason === 'evict') this.evictions++
+    },
+  })
   readonly #reservations = new Set<Reservation>()
   #reservedBytes = 0
   readonly pinned = new PinnedBytes()
@@ -107,16 +113,6 @@ export class CacheStore {
 
   constructor(maxBytes: number) {
     this.maxBytes = maxBytes
-    this.#resources = new LRUCache<string, Resource>({
-      // The library's limit ignores responses on their way and cannot be changed.
-      maxSize: Number.MAX_SAFE_INTEGER,
-      sizeCalculation: sizeOf,
-      dispose: ({ partition, query, variants }, key, reason) => {
-        partition.onChanged(-1, key, query, sizeOf({ variants }, key), variants.length)
-        for (const { body } of variants) this.pinned.onRemoved(body)
-        if (reason === 'evict') this.evictions++
-      },
-    })
   }
 
   /** The id is unique in this store. */

@@ -37,13 +37,37 @@ export const storeResponse = (fetch: StoringFetch, response: ProxyResponse): Fet
   if (fetch.exchange.attempts.last?.mayBeCut === true) return rejectResponse(fetch, response, 'may-be-cut')
   const { head } = verdict
   const whole = body.takeBuffered()
-  if (whole !== null) return storeBuffered(fetch, response, head, whole)
+  if (whole !== null) {
+    const stored = new StoredBody(ownCopy(whole))
+    const complete = storeComplete(fetch, head, stored)
+    // Its own body has been taken.
+    return complete === null
+      ? unsharedResult({ ...response, body: stored }, 'too-large')
+      : { ...newShared, ...complete, fields, body: stored }
+  }
   const declared = declaredLength(response)
-  const maxBodyBytes = rules.maxEntry - head.bytes
+  const maxBytes = rules.maxEntry - head.bytes
   if (declared === undefined) return rejectResponse(fetch, response, 'bad-length')
-  if ((declared ?? 0) > maxBodyBytes) return rejectResponse(fetch, response, 'too-large')
+  if ((declared ?? 0) > maxBytes) return rejectResponse(fetch, response, 'too-large')
   if (!reservation.grow((declared ?? 0) + head.bytes)) return unsharedResult(response, 'no-room')
-  const tee = teeIntoStore(fetch, response, head, declared, maxBodyBytes)
+  const tee = new BodyTee({
+    body,
+    declared,
+    maxBytes,
+    reservation,
+    onComplete: (bytes, readers) => {
+      const stored = new StoredBody(bytes)
+      storeComplete(fetch, head, stored)
+      for (const { exchange } of readers) partition.pin(exchange, stored)
+      fetch.finish()
+    },
+    onOverflow: () => {
+      discardStored(fetch, status, 'too-large')
+      fetch.onOverflow()
+    },
+    onFailed: () => fetch.finish(),
+    onReadersGone: () => fetch.onReadersGone(),
+  })
   return { ...newShared, head, fields, body: tee, isStored: !reservation.isCancelled }
 }
 
@@ -93,41 +117,6 @@ const withoutPerExchangeFields = (response: ProxyResponse): ProxyResponse => ({
   ...response,
   fields: omitFields(response.fields, perExchangeFields),
 })
-
-const storeBuffered = (fetch: StoringFetch, response: ProxyResponse, head: StoredHead, whole: Buffer): FetchResult => {
-  const body = new StoredBody(ownCopy(whole))
-  const complete = storeComplete(fetch, head, body)
-  if (complete === null) return unsharedResult({ ...response, body }, 'too-large') // its own body has been taken
-  return { ...newShared, ...complete, fields: response.fields, body }
-}
-
-const teeIntoStore = (
-  fetch: StoringFetch,
-  response: ProxyResponse,
-  head: StoredHead,
-  declared: number | null,
-  maxBytes: number,
-): BodyTee =>
-  new BodyTee(
-    {
-      body: response.body,
-      declared,
-      maxBytes,
-      onComplete: (bytes, readers) => {
-        const body = new StoredBody(bytes)
-        storeComplete(fetch, head, body)
-        for (const { exchange } of readers) fetch.context.partition.pin(exchange, body)
-        fetch.finish()
-      },
-      onOverflow: () => {
-        discardStored(fetch, head.status, 'too-large')
-        fetch.onOverflow()
-      },
-      onFailed: () => fetch.finish(),
-      onReadersGone: () => fetch.onReadersGone(),
-    },
-    fetch.reservation,
-  )
 
 /** Null: must not be stored. Never throws: the body is on its way to clients. */
 const storeComplete = (

@@ -49,10 +49,7 @@ local held = redis.call('HMGET', KEYS[1], 's', 't', 'l')
 if held[1] ~= 'p' or held[2] ~= ARGV[1] or tonumber(held[3]) <= now then return 0 end
 `
 
-/**
- * KEYS: as for {@link claimKeyScript}. ARGV: token, `f` (free), `d` or `u`, fingerprint, TTL, sealed response (empty:
- * none). Returns 1, or 0 if the caller no longer holds the claim.
- */
+/** KEYS: as above. ARGV: token, `f` (free), `d` or `u`, fingerprint, TTL, sealed response. 0: no longer held. */
 export const settleKeyScript = createScript(`${clock}${heldByToken}
 local state = ARGV[2]
 if state == 'f' and redis.call('HMGET', KEYS[1], 'w')[1] then state = 'u' end

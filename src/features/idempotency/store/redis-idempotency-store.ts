@@ -2,13 +2,7 @@ import { epochMs, now, sleep } from '../../../core/lib/clock.ts'
 import type { LogEvent } from '../../../core/log/log.ts'
 import type { ManagedRedis } from '../../redis/managed-redis.ts'
 import type { ScriptArgs, ScriptOptions } from '../../redis/redis-server.ts'
-import {
-  claimKeyScript,
-  findKeyScript,
-  forgetKeyScript,
-  renewKeyScript,
-  settleKeyScript,
-} from './idempotency-scripts.ts'
+import * as scripts from './idempotency-scripts.ts'
 import type {
   CallOf,
   Claim,
@@ -81,7 +75,7 @@ export class RedisIdempotencyStore implements IdempotencyStore {
     const flags = [takesOver ? '1' : '0', `${maxKeys}`, mayClaim ? '1' : '0']
     const args = [token, fingerprint ?? '', requestId, `${ttlMs}`, `${leaseMs}`, ...flags]
     this.#hold(claim)
-    const reply = await link.run(claimKeyScript, { keys: this.#keys(claim), args })
+    const reply = await link.run(scripts.claimKeyScript, { keys: this.#keys(claim), args })
     let result = this.#parseClaimReply(claim.name, reply)
     let isToGiveBack = reply === null && wasAsked
     if (result === null) this.#failing = reply === null || replicated === null ? link : replicated
@@ -130,7 +124,7 @@ export class RedisIdempotencyStore implements IdempotencyStore {
     const response = settlement.state === 'done' ? settlement.response : null
     const sealed = response === null ? '' : sealer.seal(response, contextOf(name, token, fingerprint))
     const args = [token, settledStates[settlement.state], fingerprint ?? '', `${ttlMs}`, sealed]
-    const isSettled = toBoolean(await link.run(settleKeyScript, { keys: this.#keys(claim), args }))
+    const isSettled = toBoolean(await link.run(scripts.settleKeyScript, { keys: this.#keys(claim), args }))
     if (isSettled !== null) this.#heldUntil.delete(token)
     return isSettled
   }
@@ -142,7 +136,7 @@ export class RedisIdempotencyStore implements IdempotencyStore {
 
   #runRenewal(claim: Claim, link: Link, options?: ScriptOptions): Promise<unknown> {
     const args = [claim.token, `${claim.ttlMs}`, `${claim.leaseMs}`]
-    return link.run(renewKeyScript, { keys: [this.#recordKey(claim)], args }, options)
+    return link.run(scripts.renewKeyScript, { keys: [this.#recordKey(claim)], args }, options)
   }
 
   #hold({ token, leaseMs }: Claim): void {
@@ -150,7 +144,7 @@ export class RedisIdempotencyStore implements IdempotencyStore {
   }
 
   async find({ key }: CallOf<'find'>): Promise<RecordSummary | false | null> {
-    const reply = await this.#options.link.run(findKeyScript, { keys: [this.#recordKey(key)], args: [] })
+    const reply = await this.#options.link.run(scripts.findKeyScript, { keys: [this.#recordKey(key)], args: [] })
     if (!Array.isArray(reply)) return null
     if (reply.length === 0) return false
     const [state, requestId, claimedAt] = [toText(reply[0]), toText(reply[1]), Number(toText(reply[2]))]
@@ -165,14 +159,11 @@ export class RedisIdempotencyStore implements IdempotencyStore {
   }
 
   async forget({ key }: CallOf<'forget'>): Promise<IdempotencyReplies['forget'] | null> {
-    const reply = await this.#options.link.run(forgetKeyScript, { keys: [this.#recordKey(key)], args: [] })
+    const reply = await this.#options.link.run(scripts.forgetKeyScript, { keys: [this.#recordKey(key)], args: [] })
     return toText(reply) === 'p' ? 'in-progress' : toBoolean(reply)
   }
 
-  /**
-   * Redis may have written the claim without a reply. Its request is rejected, so a repetition must not find it in
-   * progress. Repeated while the lease would hold.
-   */
+  /** Redis may have written the claim of a rejected request: a repetition must not find it in progress. */
   async #giveBack(claim: Claim): Promise<void> {
     if (this.#unanswered < maxUnanswered) {
       this.#unanswered++

@@ -48,7 +48,7 @@ test.each([
   const store = new RedisCacheStore({ isShared: true, timeoutMs: 20, run }, space)
   const purged = purgedGenerationKeys(space, { operation: null, client: null })
 
-  expect(await store.renewGenerations(purged)).toBe(true)
+  expect(await store.purges.add(purged)).toBe(true)
 
   expect(ran).toHaveLength(scripts)
   expect(ran.flat().sort()).toEqual([...purged].sort())
@@ -61,9 +61,9 @@ test.each([cluster, server])('too many purges become one of their operation: %j'
   const operation = 'market.insights'
   const queries = Array.from({ length: 10_000 }, (_, n) => queryGenerationKey(space, operation, `?${n}`))
 
-  await store.renewGenerations([...purgedGenerationKeys(space, { operation, client: 'bank-a' }), ...queries])
+  await store.purges.add([...purgedGenerationKeys(space, { operation, client: 'bank-a' }), ...queries])
 
-  expect(store.pendingKeys).toEqual(purgedGenerationKeys(space, { operation, client: null }))
+  expect(store.purges.keys).toEqual(purgedGenerationKeys(space, { operation, client: null }))
 })
 
 test('a purge of which Redis takes one part and not another is not acknowledged', async () => {
@@ -71,5 +71,5 @@ test('a purge of which Redis takes one part and not another is not acknowledged'
   const run = (): Promise<unknown> => Promise.resolve(nth++ === 2 ? null : 1)
   const store = new RedisCacheStore({ isShared: true, timeoutMs: 20, run }, cluster)
 
-  expect(await store.renewGenerations(purgedGenerationKeys(cluster, { operation: null, client: null }))).toBe(false)
+  expect(await store.purges.add(purgedGenerationKeys(cluster, { operation: null, client: null }))).toBe(false)
 })

@@ -63,7 +63,7 @@ describe.skipIf(program.missing)('a variant that the upstream has taken back', (
     /** Ends the trouble, and tells the gateways, as their connections do. */
     const recover = async (): Promise<void> => {
       Object.assign(trouble, noTrouble)
-      for (const store of stores) store.resendRenewals()
+      for (const store of stores) void store.purges.resend()
       await idle()
     }
 

@@ -1,6 +1,18 @@
 import { ByteLog, LogMemory, positionOf } from './byte-log.ts'
 import { NameIndex } from './name-index.ts'
-import { at, hasName, isUnknown, readRecord, recordLength, type SettledRecord, writeRecord } from './record-bytes.ts'
+
+/** Times are monotonic. */
+interface SettledRecord {
+  readonly name: string
+  readonly client: string
+  readonly share: string
+  readonly requestId: string
+  readonly fingerprint: string | null
+  readonly state: 'unknown' | 'done'
+  readonly claimedAt: number
+  readonly since: number // the TTL begins then
+  readonly ttlMs: number
+}
 
 /** Of one TTL: the first settled expires first. */
 interface Generation {
@@ -48,8 +60,7 @@ export class SettledRecords {
   find(name: string, time: number): number | null {
     const place = this.#index.find(name)
     if (place === null) return null
-    const { since, ttlMs } = this.read(place)
-    if (since + ttlMs > time) return place
+    if (this.#sinceOf(place) + this.#memory.readNumber(place, at.ttlMs) > time) return place
     this.remove(place)
     return null
   }
@@ -97,26 +108,18 @@ export class SettledRecords {
     this.#onRemoved(record)
   }
 
-  removeExpired(at: number): void {
-    if (at < this.#nothingExpiresBefore) return
+  removeExpired(time: number): void {
+    if (time < this.#nothingExpiresBefore) return
     this.#nothingExpiresBefore = Number.POSITIVE_INFINITY
-    for (const generation of this.#generations.values()) {
-      const expiresAt = this.#removeExpiredOf(generation, at)
-      this.#nothingExpiresBefore = Math.min(this.#nothingExpiresBefore, expiresAt)
+    for (const { ttlMs, records, responses } of this.#generations.values()) {
+      let first = records.first()
+      for (; first !== null && this.#sinceOf(first) + ttlMs <= time; first = records.first()) this.remove(first)
+      if (first === null) {
+        records.close()
+        responses.close()
+        this.#generations.delete(ttlMs)
+      } else this.#nothingExpiresBefore = Math.min(this.#nothingExpiresBefore, this.#sinceOf(first) + ttlMs)
     }
-  }
-
-  /** Returns the next expiry. */
-  #removeExpiredOf({ ttlMs, records, responses }: Generation, at: number): number {
-    for (let place = records.first(); place !== null; place = records.first()) {
-      const expiresAt = this.#sinceOf(place) + ttlMs
-      if (expiresAt > at) return expiresAt
-      this.remove(place)
-    }
-    records.close()
-    responses.close()
-    this.#generations.delete(ttlMs)
-    return Number.POSITIVE_INFINITY
   }
 
   #sinceOf(place: number): number {
@@ -181,4 +184,79 @@ export class SettledRecords {
   #onResponseMoved(to: number): void {
     this.#memory.writeNumber(this.#memory.readNumber(to, 0), at.responsePlace, to)
   }
+}
+
+/** Offsets: numbers, then texts of one byte a character. `responsePlace` 0: no response. */
+const at = {
+  state: 0,
+  nameLength: 4,
+  clientLength: 8,
+  requestIdLength: 12,
+  fingerprintLength: 16,
+  shareLength: 20,
+  claimedAt: 24,
+  since: 32,
+  ttlMs: 40,
+  responsePlace: 48,
+  texts: 56,
+} as const
+
+const [done, unknown] = [1, 2]
+
+const recordLength = (record: SettledRecord): number => {
+  const { name, client, requestId, fingerprint } = record
+  const ofDigests = name.length + client.length + (fingerprint?.length ?? 0) + ownShare(record).length
+  return at.texts + ofDigests + requestId.length
+}
+
+/** Empty when it equals the client. */
+const ownShare = ({ client, share }: SettledRecord): string => (share === client ? '' : share)
+
+/** Texts must be Latin-1. `responsePlace` 0: no response. */
+const writeRecord = (memory: Buffer, from: number, record: SettledRecord, responsePlace: number): void => {
+  const { name, client, requestId, fingerprint, state, claimedAt, since, ttlMs } = record
+  memory[from + at.state] = state === 'done' ? done : unknown
+  memory.writeDoubleLE(claimedAt, from + at.claimedAt)
+  memory.writeDoubleLE(since, from + at.since)
+  memory.writeDoubleLE(ttlMs, from + at.ttlMs)
+  memory.writeDoubleLE(responsePlace, from + at.responsePlace)
+  let end = from + at.texts
+  end = writeText(memory, from + at.nameLength, name, end)
+  end = writeText(memory, from + at.clientLength, client, end)
+  end = writeText(memory, from + at.requestIdLength, requestId, end)
+  end = writeText(memory, from + at.fingerprintLength, fingerprint ?? '', end)
+  writeText(memory, from + at.shareLength, ownShare(record), end)
+}
+
+const writeText = (memory: Buffer, lengthAt: number, text: string, textAt: number): number => {
+  memory.writeUInt32LE(text.length, lengthAt)
+  return textAt + memory.write(text, textAt, 'latin1')
+}
+
+const readRecord = (memory: Buffer, from: number): SettledRecord => {
+  const nameEnd = from + at.texts + memory.readUInt32LE(from + at.nameLength)
+  const clientEnd = nameEnd + memory.readUInt32LE(from + at.clientLength)
+  const requestIdEnd = clientEnd + memory.readUInt32LE(from + at.requestIdLength)
+  const fingerprintEnd = requestIdEnd + memory.readUInt32LE(from + at.fingerprintLength)
+  const shareEnd = fingerprintEnd + memory.readUInt32LE(from + at.shareLength)
+  const client = memory.toString('latin1', nameEnd, clientEnd)
+  return {
+    name: memory.toString('latin1', from + at.texts, nameEnd),
+    client,
+    share: shareEnd === fingerprintEnd ? client : memory.toString('latin1', fingerprintEnd, shareEnd),
+    requestId: memory.toString('latin1', clientEnd, requestIdEnd),
+    fingerprint: requestIdEnd === fingerprintEnd ? null : memory.toString('latin1', requestIdEnd, fingerprintEnd),
+    state: isUnknown(memory, from) ? 'unknown' : 'done',
+    claimedAt: memory.readDoubleLE(from + at.claimedAt),
+    since: memory.readDoubleLE(from + at.since),
+    ttlMs: memory.readDoubleLE(from + at.ttlMs),
+  }
+}
+
+const isUnknown = (memory: Buffer, from: number): boolean => memory[from + at.state] === unknown
+
+const hasName = (memory: Buffer, from: number, name: string): boolean => {
+  if (memory.readUInt32LE(from + at.nameLength) !== name.length) return false
+  for (let i = 0; i < name.length; i++) if (memory[from + at.texts + i] !== name.charCodeAt(i)) return false
+  return true
 }
