@@ -74,11 +74,8 @@ const copyBody = (body: RequestBody, copy: BodyCopy, onEnd: () => void): void =>
   )
 }
 
-const learnResponse = (
-  exchange: Exchange,
-  response: ProxyResponse,
-  { learner, checks, maxBytes }: ContractLearningOptions,
-): ProxyResponse => {
+const learnResponse = (exchange: Exchange, response: ProxyResponse, options: ContractLearningOptions) => {
+  const { learner, checks, maxBytes } = options
   const { status, reason, fields, body } = response
   // RFC 9110 §15.3.7: a part of a body says nothing of the whole.
   if (exchange.attempts.last?.mayBeCut === true) return response

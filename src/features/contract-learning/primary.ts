@@ -33,10 +33,7 @@ export interface LearningMode {
 }
 
 /** An operator's command goes before the file. */
-export const getLearningMode = (
-  { contract }: Pick<Config, 'contract'>,
-  overrides: LearningOverrides | undefined,
-): LearningMode | null => {
+export const getLearningMode = ({ contract }: Pick<Config, 'contract'>, overrides: LearningOverrides | undefined) => {
   const override = overrides?.get('contract') ?? null
   if (override !== null) return { ...override.state, until: override.until }
   return contract?.learn === true ? { enums: contract.enums, orderedAt: null, until: null } : null

@@ -19,10 +19,7 @@ export const learningShape = asObject({
 
 export type LearningStatus = Decoded<typeof learningShape>
 
-export const learningStatus = (
-  config: Config,
-  { learning }: Pick<OverridesView, 'learning'>,
-): LearningStatus | null => {
+export const learningStatus = (config: Config, { learning }: Pick<OverridesView, 'learning'>) => {
   const mode = getLearningMode(config, learning)
   if (mode === null) return null
   const { orderedAt, enums, until } = mode
@@ -47,10 +44,9 @@ export const getContractDraft = async ({
   const learned = mergeLearned(results.filter((each) => each !== null))
   if (learned.operations.size > 0) return renderDraft(learned)
   const isOn = getLearningMode(reloader.config, overrides.learning) !== null
-  return { ...nothingLearnt, detail: isOn ? nothingSeen : neverOn }
+  return { status: 409, code: 'nothing-learnt', detail: isOn ? nothingSeen : neverOn }
 }
 
-const nothingLearnt = { status: 409, code: 'nothing-learnt' }
 const nothingSeen = 'nothing was learnt yet: no request has passed since learning began'
 const neverOn =
   'nothing was learnt: have it learn from what passes by "lender-gateway contract learn --for 1h", or by contract.learn in the file'

@@ -95,10 +95,7 @@ const severityOf = ({ direction, broken, checked }: RecentDrift, isEnforced: boo
   return isEnforced && areMostFailing(broken, checked) ? 'warning' : 'notice'
 }
 
-const shownRows = (
-  { rows }: DriftReport,
-  { operation, direction, endpoint, brokenSince }: RecentDrift,
-): readonly DriftRow[] => {
+const shownRows = ({ rows }: DriftReport, { operation, direction, endpoint, brokenSince }: RecentDrift) => {
   const own = rows.filter(
     (row) => row.operation === operation && row.direction === direction && row.lastAt >= (brokenSince ?? 0),
   )

@@ -69,12 +69,7 @@ export const createCounter = (direction: MessageDirection, options: ContractLaye
 
   return {
     /** Counts an enforced message, and returns why it is rejected. `found` null: its body is unchecked. */
-    settle(
-      exchange: Exchange,
-      toCheck: BodyCheck,
-      found: readonly Violation[] | null,
-      why: UncheckedReason | null,
-    ): readonly Violation[] {
+    settle(exchange: Exchange, toCheck: BodyCheck, found: readonly Violation[] | null, why: UncheckedReason | null) {
       const violations = found ?? refuseUnchecked(toCheck, why, options)
       count(exchange, violations, why, true)
       return violations

@@ -42,25 +42,20 @@ export const showContractReport = async ({ format, ...targetOptions }: ClientCom
   ]
   const { body, decoded, at } = await getDecoded(target, '/contract', shape)
   const [report, more] = decoded
-  const moreLines = texts.flatMap(({ key, render }) => render(more[key], at) ?? [])
+  const notes = texts.flatMap(({ key, render }) => render(more[key], at) ?? [])
   warnAboutTarget(target)
   if (format === 'json') printJson(body)
-  else process.stdout.write(renderContractReport(target, report, moreLines, at))
+  else process.stdout.write(renderContractReport(target, report, notes, at))
   return 0
 }
 
-const renderContractReport = (
-  target: AdminTarget,
-  report: ContractReport,
-  moreLines: readonly string[],
-  at: number,
-): string => {
+const renderContractReport = (target: AdminTarget, report: ContractReport, notes: readonly string[], at: number) => {
   const { contract, differingFiles, rows, others } = report
   const asked = `asked ${targetUrl(target)}`
   const edited = differingFiles ?? []
   const differs = edited.length === 0 ? '' : `\nan edit of ${edited.join(', ')} DOES NOT RUN: status says why`
-  if (contract === null) return `${[asked + differs, ...moreLines, 'no contract is configured'].join('\n\n')}\n`
-  const sections = [`${asked}, which holds messages to ${contract.file} (${contract.digest})${differs}`, ...moreLines]
+  if (contract === null) return `${[asked + differs, ...notes, 'no contract is configured'].join('\n\n')}\n`
+  const sections = [`${asked}, which holds messages to ${contract.file} (${contract.digest})${differs}`, ...notes]
   sections.push(renderContractCounts(contract, at) ?? 'every operation says off, or is not in the contract')
   const missing = Object.entries(contract.operations).filter(
     ([, { line, request, response }]) => line === null && (request.mode !== 'off' || response.mode !== 'off'),

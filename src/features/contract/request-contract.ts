@@ -128,9 +128,7 @@ const toError = (violations: readonly Violation[]): GatewayError => {
   return new GatewayError(kind, { reason, cause, violations })
 }
 
-export const rejectionKindOf = (
-  violations: readonly Violation[],
-): 'invalid-request' | 'unsupported-media-type' | 'content-too-large' => {
+export const rejectionKindOf = (violations: readonly Violation[]) => {
   if (violations.includes(uncheckedViolations['too-large'])) return 'content-too-large'
   return violations.every((each) => each.in === 'content-type' || each === uncheckedViolations.coded)
     ? 'unsupported-media-type'

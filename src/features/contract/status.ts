@@ -114,11 +114,8 @@ export const getContractReport = async ({ report, reloader, parts }: AdminContex
   }
 }
 
-export const contractStatus = (
-  { contract, compiledContract, operations }: Config,
-  file: string,
-  drift: DriftReport | null,
-): ContractStatus | null => {
+export const contractStatus = (config: Config, file: string, drift: DriftReport | null): ContractStatus | null => {
+  const { contract, compiledContract, operations } = config
   const contractFile = contract?.file ?? null
   if (contractFile === null || compiledContract === null) return null
   const counts = (operation: OperationId, direction: MessageDirection) => {

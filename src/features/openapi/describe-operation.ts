@@ -94,10 +94,7 @@ const hasBody = (status: string, { content }: PlainObject): boolean => {
 }
 
 /** Adds the security schemes; undefined: the gateway does not look at credentials. */
-const describeSecurity = (
-  notes: readonly OperationNotes[],
-  { components }: DescriptionOptions,
-): readonly PlainObject[] | undefined => {
+const describeSecurity = (notes: readonly OperationNotes[], { components }: DescriptionOptions) => {
   const [security] = notes.flatMap((each) => each.security ?? [])
   return security?.alternatives.map((alternative) =>
     Object.fromEntries(

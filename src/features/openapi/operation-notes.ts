@@ -76,11 +76,7 @@ const via = fieldOf('Via', 'Via', 'The hops of the response (RFC 9110 §7.6.3), 
 const seconds = { type: 'integer', minimum: 0 }
 const retryAfter = fieldOf('Retry-After', 'RetryAfter', 'The seconds to wait for (RFC 9110 §10.2.3).', seconds)
 
-export const relayedFields = (
-  { group }: Operation,
-  config: Config,
-  notes: readonly OperationNotes[],
-): readonly ResponseField[] => {
+export const relayedFields = ({ group }: Operation, config: Config, notes: readonly OperationNotes[]) => {
   const names = listSides(config.upstreams[group]).flatMap(({ upstream: { response } }) =>
     response.set.map(({ name }) => [name.toLowerCase(), name] as const),
   )
@@ -89,11 +85,7 @@ export const relayedFields = (
   return [...baseFields(config), via, ...byLayer(added), ...set]
 }
 
-const problemFields = (
-  kinds: readonly FailureKind[],
-  config: Config,
-  notes: readonly OperationNotes[],
-): readonly ResponseField[] => {
+const problemFields = (kinds: readonly FailureKind[], config: Config, notes: readonly OperationNotes[]) => {
   const isOutermost = kinds.every((kind) => outermost.includes(kind))
   const maySayWhen = kinds.some(
     (kind) => kind === 'request-in-progress' || [429, 503].includes(failureTable[kind].status),
@@ -120,10 +112,7 @@ const baseFields = ({ requestId: { header } }: Config): readonly ResponseField[]
 }
 
 /** Other than credentials. */
-export const describeParameters = (
-  { requestId: { header } }: Config,
-  notes: readonly OperationNotes[],
-): NonNullable<OperationNotes['parameters']> => {
+export const describeParameters = ({ requestId: { header } }: Config, notes: readonly OperationNotes[]) => {
   const parameter = (component: string, name: string, description: string) => ({
     component,
     value: { name, in: 'header', description, schema: text } as PlainObject,

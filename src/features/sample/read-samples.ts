@@ -30,11 +30,7 @@ export const readSamples = (file: string, config: Config) => {
   return { samples, problems: problems.list, unreadable: false }
 }
 
-const broken = (problem: ConfigProblem, unreadable = false) => ({
-  samples: [],
-  problems: [problem],
-  unreadable,
-})
+const broken = (problem: ConfigProblem, unreadable = false) => ({ samples: [], problems: [problem], unreadable })
 
 const listNodes = (root: JsonNode, problems: SampleProblems): readonly SampleNode[] => {
   const whole = { path: [], node: root, nameStart: root.start }

@@ -15,11 +15,7 @@ interface SampleRow extends CheckedSample, FilePosition {
 
 type SampleReport = ReturnType<typeof toReport>
 
-export const checkSampleFiles = async (
-  files: readonly string[],
-  config: Config,
-  configFile: string,
-): Promise<SampleReport> => {
+export const checkSampleFiles = async (files: readonly string[], config: Config, configFile: string) => {
   const { compiledContract, contract } = config
   if (compiledContract === null || contract === null)
     return toReport([{ file: configFile, line: 1, column: 1, path: 'contract', ...noContract }])

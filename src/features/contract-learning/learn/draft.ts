@@ -102,10 +102,7 @@ const draftResponses = (responses: LearnedOperation['responses']): DraftPart => 
   }
 }
 
-const draftContent = (
-  { count, empty, untyped, mediaTypes }: LearnedContent,
-  direction: MessageDirection,
-): DraftPart => {
+const draftContent = ({ count, empty, untyped, mediaTypes }: LearnedContent, direction: MessageDirection) => {
   const types = [...mediaTypes.named].sort(([a], [b]) => (a < b ? -1 : 1))
   const other = count - empty - sum(types.map(([, { learned }]) => learned.count))
   const content = types.map(([type, { learned }]) => {

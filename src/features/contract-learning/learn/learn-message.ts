@@ -1,18 +1,17 @@
 import { foldUnderscores, type HeaderFields, namesCredential } from '../../../core/exchange/header-fields.ts'
+import { splitMediaType } from '../../contract/check/media-type.ts'
 import { decodeForm, parseQuery } from '../../contract/check/parameter-values.ts'
 import { looksLikeData } from '../../contract/looks-like-data.ts'
-import { learnValue } from './learn-value.ts'
 import {
   createField,
   createMediaType,
   createParameter,
   type LearnedContent,
-  type LearnedMediaType,
   type LearnedParameter,
   type LearnedRequest,
 } from './learned-contract.ts'
 import { findOrAddName, learnedInTable, type NameTable, type Sighting } from './name-table.ts'
-import type { LearningContext, Shape } from './shape.ts'
+import { type LearningContext, learnValue, type Shape } from './shape.ts'
 
 export const learnQuery = (context: LearningContext, request: LearnedRequest, query: string): void => {
   for (const [name, values] of parseQuery(query, decode) ?? []) {
@@ -100,11 +99,8 @@ export interface ObservedContent {
   readonly body: unknown
 }
 
-export const learnContent = (
-  context: LearningContext,
-  content: LearnedContent,
-  { contentType, body }: ObservedContent,
-): void => {
+export const learnContent = (context: LearningContext, content: LearnedContent, observed: ObservedContent): void => {
+  const { contentType, body } = observed
   content.count++
   if (contentType === null && body === undefined) {
     content.empty++
@@ -128,14 +124,9 @@ const knownTypes = [
   ...['csv', 'html', 'plain'].map((name) => `text/${name}`),
 ]
 
-const findMediaType = (
-  context: LearningContext,
-  content: LearnedContent,
-  contentType: string,
-): LearnedMediaType | undefined => {
+const findMediaType = (context: LearningContext, content: LearnedContent, contentType: string) => {
   // RFC 9110 §8.3.1: parameters hold boundaries and other texts of clients, so they are left out.
-  const [written = ''] = contentType.split(';', 1)
-  const essence = written.trim().toLowerCase()
+  const { type: essence } = splitMediaType(contentType)
   const table = { max: maxMediaTypes, create: createMediaType }
   const known = knownTypes.find((type) => type === essence)
   if (known !== undefined) return findOrAddName(content.mediaTypes, known, null, table)

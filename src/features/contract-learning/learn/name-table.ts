@@ -70,14 +70,14 @@ export const findOrAddName = <T>(
 ): T | undefined => {
   const found = sighting === null ? table.named.get(name)?.learned : findByName(table, name, sighting)
   if (found !== undefined) return found
-  if (tableSize(table) < max && sighting !== null) return addName(table, name, create(), sighting)
-  if (tableSize(table) < max) {
-    const learned = create()
-    table.named.set(name, { hash: name, learned })
-    return learned
+  if (tableSize(table) >= max) {
+    table.leftOut++
+    return undefined
   }
-  table.leftOut++
-  return undefined
+  const learned = create()
+  if (sighting !== null) return addName(table, name, learned, sighting)
+  table.named.set(name, { hash: name, learned })
+  return learned
 }
 
 /** One message may be in both tables: the larger number holds. A full table may have left out a name that it lacks. */

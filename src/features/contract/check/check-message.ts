@@ -98,11 +98,7 @@ const findResponse = (responses: readonly ResponseContract[], status: number): R
 }
 
 /** Null: the check took too long, and was given up. */
-export const checkBody = (
-  schema: SchemaName,
-  validators: ContractValidators,
-  bytes: Buffer,
-): readonly Violation[] | null => {
+export const checkBody = (schema: SchemaName, validators: ContractValidators, bytes: Buffer) => {
   const parsed = parseStrictJson(bytes)
   if ('fault' in parsed) return [faultViolations[parsed.fault]]
   const violations = validators.validate(schema, parsed.value, 'body', { bytes: bytes.length })
@@ -119,25 +115,23 @@ const faultViolations: Readonly<Record<JsonFault, Violation>> = {
 const checkType = (content: readonly MediaTypeContract[], fields: HeaderFields, violations: Violation[]): BodyCheck => {
   if (content.length === 0) return noBody
   const mediaType = readMediaType(fields)
-  if (mediaType === 'several') {
-    violations.push(violation('content-type', 'duplicate-field', 'Content-Type may stand there once'))
-    return noBody
-  }
+  if (mediaType === 'several') return refuse(violations, 'duplicate-field', 'Content-Type may stand there once')
   const contract = mediaType === null ? null : findMediaType(content, mediaType)
   if (mediaType === null || contract === null) {
     const types = content.map(formatMediaType).join(', ')
     const rule = mediaType === null ? 'required' : 'content-type'
-    violations.push(violation('content-type', rule, shorten(`the type of the body has to be ${types}`)))
-    return noBody
+    return refuse(violations, rule, shorten(`the type of the body has to be ${types}`))
   }
   const { type, parameters } = mediaType
   if (!isJson(type)) return { kind: 'unchecked', why: 'not-json', hasSchema: contract.schema !== null }
   if (contract.schema === null) return noBody
-  if (!isUtf8Charset(parameters)) {
-    violations.push(violation('content-type', 'charset', utf8Alone))
-    return noBody
-  }
+  if (!isUtf8Charset(parameters)) return refuse(violations, 'charset', utf8Alone)
   return isCoded(fields) ? coded : { kind: 'schema', schema: contract.schema }
+}
+
+const refuse = (violations: Violation[], rule: string, detail: string): BodyCheck => {
+  violations.push(violation('content-type', rule, detail))
+  return noBody
 }
 
 const utf8Alone = 'the charset of JSON is UTF-8 (RFC 8259 §8.1): say charset=utf-8, or none'

@@ -95,8 +95,5 @@ export interface ResponseContract {
   readonly content: readonly MediaTypeContract[] | null
 }
 
-export const enforcesContract = (
-  { operations, compiledContract }: Config,
-  id: OperationId,
-  direction: 'request' | 'response',
-): boolean => operations[id].contract[direction] === 'enforce' && compiledContract?.operations[id] !== undefined
+export const enforcesContract = (config: Config, id: OperationId, direction: 'request' | 'response'): boolean =>
+  config.operations[id].contract[direction] === 'enforce' && config.compiledContract?.operations[id] !== undefined

@@ -16,7 +16,10 @@ export const readMediaType = (fields: HeaderFields): MediaType | 'several' | nul
     if (value !== null) return 'several'
     value = fields[i + 1] as string
   }
-  if (value === null) return null
+  return value === null ? null : splitMediaType(value)
+}
+
+export const splitMediaType = (value: string): MediaType => {
   const end = value.indexOf(';')
   if (end === -1) return { type: value.trim().toLowerCase(), parameters: '' }
   return { type: value.slice(0, end).trim().toLowerCase(), parameters: value.slice(end) }
@@ -44,10 +47,7 @@ const utf8Names = ['utf-8', '"utf-8"', 'utf8', '"utf8"', 'us-ascii', '"us-ascii"
  * (OpenAPI 3.1 §4.8.14.1: the most specific key). An entry with a parameter that the type does not state is for other
  * bodies. Null: no entry, or readers differ in which.
  */
-export const findMediaType = (
-  content: readonly MediaTypeContract[],
-  mediaType: MediaType,
-): MediaTypeContract | null => {
+export const findMediaType = (content: readonly MediaTypeContract[], mediaType: MediaType) => {
   const { type } = mediaType
   if (isAmbiguous(content, mediaType)) return null
   return (
@@ -69,11 +69,7 @@ const isAmbiguous = (content: readonly MediaTypeContract[], { parameters }: Medi
   )
 }
 
-const findMostSpecific = (
-  content: readonly MediaTypeContract[],
-  range: string,
-  { parameters }: MediaType,
-): MediaTypeContract | null => {
+const findMostSpecific = (content: readonly MediaTypeContract[], range: string, { parameters }: MediaType) => {
   let found: MediaTypeContract | null = null
   let foundRank = -1
   let stated: ReturnType<typeof parseParameters> | undefined
@@ -89,10 +85,7 @@ const findMostSpecific = (
 }
 
 /** -1: a parameter is not stated. */
-const rankParameters = (
-  wanted: readonly MediaTypeParameter[],
-  stated: readonly MediaTypeParameter[] | null,
-): number => {
+const rankParameters = (wanted: readonly MediaTypeParameter[], stated: readonly MediaTypeParameter[] | null) => {
   let rank = 0
   for (const [name, value] of wanted) {
     if (stated === null) return -1

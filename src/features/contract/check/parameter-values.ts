@@ -234,11 +234,7 @@ const readDeepMember = (parameter: ParameterContract, member: string, spelled: D
   return decodeItems(itemTypes, raw)
 }
 
-const readPairs = (
-  parameter: ParameterContract,
-  parts: readonly string[],
-  toText: (raw: string) => string | null,
-): ParameterValue => {
+const readPairs = (parameter: ParameterContract, parts: readonly string[], toText: (raw: string) => string | null) => {
   const pairs = parameter.explode ? parts.flatMap(splitPair) : parts
   const members = new Map<string, unknown>()
   for (let i = 0; i < pairs.length; i += 2) {

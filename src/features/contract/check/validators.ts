@@ -43,12 +43,7 @@ export const createValidators = (
      * Lists how a value breaks a schema. A body, of `bytes` length, gets its own steps; all violations of a short body
      * are listed, of a long one the first. Other values use the steps of their head. `prefix` starts the pointers.
      */
-    validate(
-      name: SchemaName,
-      value: unknown,
-      place: ViolationPlace,
-      { bytes, prefix = '' }: ValidateOptions,
-    ): readonly Violation[] {
+    validate(name: SchemaName, value: unknown, place: ViolationPlace, { bytes, prefix = '' }: ValidateOptions) {
       if (bytes !== undefined) steps.left = Math.min(maxSteps, baseSteps + stepsPerByte * bytes)
       let errors = findErrors(first[name], value)
       if (errors === null) return [{ pointer: prefix, in: place, ...tooComplex }]

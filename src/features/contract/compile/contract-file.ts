@@ -38,7 +38,8 @@ export const readContractFile = (file: string, limit: number): ContractFile | st
   const bytes = readFileWithLimit(file, limit)
   if (isReadError(bytes)) return bytes.reason
   const read = { file, source: toSourceFile(file, bytes, maxContractBytes), length: bytes.length }
-  const broken = (problem: ConfigProblem): ContractFile => ({ ...read, ...nowhere, problems: [problem] })
+  const nowhere = (): FilePosition => ({ line: 1, column: 1 })
+  const broken = (problem: ConfigProblem) => ({ ...read, tree: undefined, locate: nowhere, problems: [problem] })
   if (!isUtf8(bytes)) return broken(notUtf8Problem(bytes, file))
   const text = new TextDecoder().decode(bytes)
   // A hundred times as fast as YAML, which finds the same faults and their places.
@@ -81,8 +82,6 @@ const findPrototypeKey = (value: unknown): KeyPath | null => {
   }
   return null
 }
-
-const nowhere = { tree: undefined, locate: (): FilePosition => ({ line: 1, column: 1 }) }
 
 const toTree = ({ document, issues, usable }: YamlSource): { tree: unknown; issues: YamlSource['issues'] } => {
   if (!usable) return { tree: undefined, issues }

@@ -1,4 +1,4 @@
-import { type ConfigProblem, fileProblem, quote } from '../../../core/config/problem.ts'
+import { fileProblem, quote } from '../../../core/config/problem.ts'
 import { createPositionFinder } from '../../../core/config/yaml/yaml-nodes.ts'
 import { parseJson } from '../../../core/lib/plain-object.ts'
 
@@ -96,12 +96,7 @@ export const parseJsonNodes = (text: string, maxDepth = 200, remedy = ''): JsonN
   return fault ?? root ?? { offset: at, expected: anyValue }
 }
 
-export const jsonProblem = (
-  file: string,
-  text: string,
-  message: string,
-  { offset, expected }: JsonSyntaxFault,
-): ConfigProblem => {
+export const jsonProblem = (file: string, text: string, message: string, { offset, expected }: JsonSyntaxFault) => {
   const found = offset < text.length ? quote(text.slice(offset, offset + 30).split('\n', 1)[0] ?? '') : 'the end'
   return { ...fileProblem(file, message, expected, found), ...createPositionFinder(text)(offset) }
 }

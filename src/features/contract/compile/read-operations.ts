@@ -8,27 +8,29 @@ import type {
   OperationContract,
   ResponseContract,
 } from '../check/compiled-contract.ts'
-import { formatMediaType, isJson, parseParameters } from '../check/media-type.ts'
+import { formatMediaType, isJson, parseParameters, splitMediaType } from '../check/media-type.ts'
 import type { OneWayKeyword } from './bundle/upgrade-schema.ts'
 import type { ContractBundle } from './contract-bundle.ts'
 import { asItems, type NodeIssue, type Tree, wrongKey } from './contract-node.ts'
 import { readParameters, readValues } from './read-parameters.ts'
 import { subSchemas } from './schema-keywords.ts'
 
-export const readOperations = (bundle: ContractBundle): Readonly<Partial<Record<OperationId, OperationContract>>> =>
-  Object.fromEntries(allOperations.flatMap((operation) => readOperation(bundle, operation)))
+export const readOperations = (bundle: ContractBundle): Readonly<Partial<Record<OperationId, OperationContract>>> => {
+  const entries = allOperations.flatMap((operation) => {
+    const contract = readOperation(bundle, operation)
+    return contract === null ? [] : [[operation.id, contract] as const]
+  })
+  return Object.fromEntries(entries)
+}
 
-const readOperation = (
-  bundle: ContractBundle,
-  { id, path, method }: Operation,
-): readonly (readonly [OperationId, OperationContract])[] => {
+const readOperation = (bundle: ContractBundle, { path, method }: Operation): OperationContract | null => {
   const item = asPlainObject(asPlainObject(bundle.document.paths)[path])
   const operation = item[method.toLowerCase()]
   const node = isPlainObject(operation) ? bundle.origins.get(operation) : undefined
-  if (!isPlainObject(operation) || node === undefined) return []
+  if (!isPlainObject(operation) || node === undefined) return null
   if (operation.responses === undefined) bundle.error(operation, [], missing('responses'))
   const responses = asPlainObject(operation.responses)
-  const contract = {
+  return {
     line: node.file.locate(node.path, true).line,
     request: {
       parameters: readParameters(bundle, [item.parameters, operation.parameters]),
@@ -38,7 +40,6 @@ const readOperation = (
       status.startsWith('x-') ? [] : [readResponse(bundle, responses, status)],
     ),
   }
-  return [[id, contract]]
 }
 
 const otherStatus = (status: string): NodeIssue => {
@@ -109,9 +110,8 @@ const readContent = (bundle: ContractBundle, stated: unknown, oneWay: OneWayKeyw
 }
 
 const parseMediaType = (key: string): Required<Omit<MediaTypeContract, 'schema'>> | null => {
-  const end = key.indexOf(';')
-  const type = (end === -1 ? key : key.slice(0, end)).trim().toLowerCase()
-  const parameters = parseParameters(end === -1 ? '' : key.slice(end))
+  const { type, parameters: stated } = splitMediaType(key)
+  const parameters = parseParameters(stated)
   return parameters === null || !typePattern.test(type) ? null : { type, parameters }
 }
 

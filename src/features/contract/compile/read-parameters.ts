@@ -1,7 +1,7 @@
 import { quote } from '../../../core/config/problem.ts'
 import { asPlainObject } from '../../../core/lib/plain-object.ts'
 import type { JsonType, ParameterContract } from '../check/compiled-contract.ts'
-import { isJson } from '../check/media-type.ts'
+import { isJson, splitMediaType } from '../check/media-type.ts'
 import type { ContractBundle } from './contract-bundle.ts'
 import { asItems, describeText, type Tree, wrongValue } from './contract-node.ts'
 
@@ -59,12 +59,7 @@ const otherPlaces: ReadonlyMap<unknown, string> = new Map([
   ['querystring', 'the gateway does not read a query as one value (OpenAPI 3.2)'],
 ])
 
-export const readValues = (
-  bundle: ContractBundle,
-  parameter: Tree,
-  place: 'query' | 'header',
-  name: string,
-): ParameterContract => {
+export const readValues = (bundle: ContractBundle, parameter: Tree, place: 'query' | 'header', name: string) => {
   const medias = Object.entries(asPlainObject(parameter.content))
   const [[type = '', media] = []] = medias
   if (medias.length > 1 || (medias.length === 1 && parameter.schema !== undefined))
@@ -74,7 +69,7 @@ export const readValues = (
       found: 'more',
       atKey: true,
     })
-  const isText = media !== undefined && !isJson(type.split(';', 1)[0]?.trim().toLowerCase() ?? '')
+  const isText = media !== undefined && !isJson(splitMediaType(type).type)
   const schema = isText ? undefined : (parameter.schema ?? asPlainObject(media).schema)
   const style = media === undefined ? readStyle(bundle, parameter, place) : 'json'
   const types = bundle.typesOf(schema)
