@@ -18,10 +18,7 @@ export type BuiltInCommand = Beside<'status' | 'operators' | 'diff' | 'check'> &
   readonly isParent?: true
 }
 
-export interface Subcommand {
-  readonly parent: string
-  readonly create: () => Command
-}
+export type Subcommand = Readonly<{ parent: string; create: () => Command }>
 
 /** Finds what a gateway with this configuration could not use from this machine, within 2 s. Never throws. */
 export type OnlineCheck = (config: Config, locate: KeyLocator) => Promise<readonly ConfigProblem[]>
@@ -45,22 +42,14 @@ export type NameKey = (key: string) => string
 export type SettingRows = readonly (readonly [key: string, value: string])[]
 
 /** `bucket`: from 0 to 9,999; null: the side does not depend on a bucket. */
-export interface ExplainedSide {
-  readonly side: Side
-  readonly why: string
-  readonly bucket: number | null
-}
+export type ExplainedSide = Readonly<{ side: Side; why: string; bucket: number | null }>
 
-export interface ExplainedClient {
-  readonly client: string
-  readonly isNamed: boolean
-}
+export type ExplainedClient = Readonly<{ client: string; isNamed: boolean }>
 
 /** The entry of an operation in a feature's own file, for one of its layers. */
 export interface LayerPlace {
   /** As the configuration has it. */
   readonly file: string
-  /** Null: the file has no such operation. */
   readonly line: number | null
   /** Why the layer does nothing, whatever its setting is. */
   readonly offBecause: string | null
@@ -71,33 +60,22 @@ export interface ExplainPart {
   readonly settings?: readonly (Beside<'tls' | 'trustedProxies' | 'requestId'> & {
     rows(config: Config, rowsUnder: (...keys: readonly string[]) => SettingRows): SettingRows
   })[]
-  /** Layers whose keys are all shown. */
   readonly wholeLayers?: readonly LayerRow['name'][]
   /** Undefined: not the feature's layer. Null: no such file is configured. */
   readonly layerPlace?: (layer: LayerRow['name'], operation: Operation, config: Config) => LayerPlace | null | undefined
   /** Why a client with valid credentials is rejected. */
   readonly refuseClient?: (
-    client: string,
-    operation: Operation,
-    config: Config,
-    nameKey: NameKey,
+    ...request: ExplainedRequest<string>
   ) => { readonly why: string; readonly hint: string } | null
   /** By the file. Null: the group has one side. */
-  readonly findSide?: (
-    client: ExplainedClient,
-    operation: Operation,
-    config: Config,
-    nameKey: NameKey,
-  ) => ExplainedSide | null
+  readonly findSide?: (...request: ExplainedRequest<ExplainedClient>) => ExplainedSide | null
   /** By the running gateway's status. `at`: the gateway's clock. Null: unknown. */
   readonly findSideNow?: (
-    client: ExplainedClient,
-    operation: Operation,
-    config: Config,
-    nameKey: NameKey,
-    now: { readonly upstream: UpstreamStatus; readonly at: number },
+    ...request: [...ExplainedRequest<ExplainedClient>, now: { readonly upstream: UpstreamStatus; readonly at: number }]
   ) => ExplainedSide | null
 }
+
+type ExplainedRequest<Client> = [client: Client, operation: Operation, config: Config, nameKey: NameKey]
 
 export interface BundlePart {
   readonly bundledReports?: readonly { readonly name: string; readonly path: string; readonly about: string }[]

@@ -25,7 +25,6 @@ export const readCertificateFacts = (certificate: string): CertificateFacts => {
   return { names: names.map((name) => withoutRootDot(name.toLowerCase())), notAfter: validToDate.getTime() }
 }
 
-/** `path` leads to the map with the certificate, or to the list of authorities. */
 interface ConfiguredCertificate extends CertificateFacts {
   readonly path: KeyPath
 }
@@ -82,7 +81,6 @@ export function validateCaBundle(path: KeyPath, text: string): readonly ConfigIs
   return isAccepted ? [] : [unreadableIssue(path, 'a certificate')]
 }
 
-/** Lists the issues of authorities (PEM) for client certificates: at least one of them must be a CA. */
 export function validateIssuers(path: KeyPath, text: string): readonly ConfigIssue[] {
   const unreadable = validateCaBundle(path, text)
   if (unreadable.length > 0 || readAll(text).some(({ ca }) => ca)) return unreadable

@@ -25,10 +25,7 @@ import type { listenSchema } from './sections/listen.ts'
 import type { defaultsSchema } from './sections/upstream-defaults.ts'
 import type { UpstreamKey } from './sections/upstreams.ts'
 
-export type PlacedKey<Own> = Beside<keyof Own & string> & {
-  readonly key: string
-  readonly schema: z.ZodType
-}
+export type PlacedKey<Own> = Beside<keyof Own & string> & { readonly key: string; readonly schema: z.ZodType }
 
 export type ConfigSection = PlacedKey<typeof coreSchema.shape> & {
   /** Replaces rendering by the schema. */

@@ -58,13 +58,11 @@ export interface HealthCheckConfig extends NonNullable<UpstreamPolicy['healthChe
 }
 
 export interface OperationConfig extends Pick<ParsedOperation, 'state'> {
-  /** Until the head of the response, attempts and waits included. */
   readonly deadline: ParsedFile['defaults']['deadline']
   readonly maxBody: ParsedFile['defaults']['maxBody']
 }
 
 export type ListenConfig = Config['listen']
-/** The texts are PEM. */
 export type ListenTlsConfig = NonNullable<ListenConfig['tls']>
 export type InstanceConfig = Config['instance']
 export type AdminConfig = Config['admin']
@@ -73,7 +71,6 @@ export type ReloadConfig = Config['reload']
 /** `remove` applies before `set`. Names compare case-insensitively. */
 export type HeaderMutationConfig = UpstreamConfig['request']
 export type EndpointConfig = UpstreamConfig['endpoints'][number]
-/** The texts are PEM. */
 export type UpstreamTlsConfig = UpstreamConfig['tls']
 export type OutlierConfig = NonNullable<UpstreamConfig['outlier']>
 export type CircuitBreakerConfig = NonNullable<UpstreamConfig['circuitBreaker']>

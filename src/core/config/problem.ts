@@ -14,10 +14,8 @@ export interface ConfigProblem extends FilePosition {
   readonly hint?: string
 }
 
-/** A problem without a line yet. */
 export interface ConfigIssue {
   readonly path: KeyPath
-  /** The key itself is wrong, not its value. */
   readonly atKey?: boolean
   readonly expected: string
   readonly found: string

@@ -1,6 +1,5 @@
 import type { UpstreamConfig } from './config.ts'
 
-/** Rounds up, so that each process has at least one. */
 export const processShare = (limit: number, processes: number): number => Math.ceil(limit / processes)
 
 export const divideConnections = (upstream: UpstreamConfig, processes: number): UpstreamConfig => ({

@@ -29,8 +29,8 @@ interface PathContext {
 type Show = (written: string) => string
 
 /**
- * Explains how an unknown path differs from a known one. It decides nothing, so it may guess: each step removes and
- * names one kind of difference. `show` renders the client's text: as it is for the client itself, or not at all.
+ * Decides nothing, so it may guess: each step removes and names one kind of difference from a known path. `show`
+ * renders the client's text: as it is for the client itself, or not at all.
  */
 export const explainPathMismatch = (path: string, { basePath, baseKey, show = String }: PathContext) => {
   const isUnder = (written: string): boolean => written.startsWith(`${basePath}/`)

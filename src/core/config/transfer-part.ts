@@ -11,7 +11,6 @@ export interface ConfigTransfer {
   unhashed?(config: Config): Partial<Config>
   refineChange?(change: ValueChange, from: ConfigReport, to: ConfigReport): ValueChange | null
   detailChange?(change: ConfigChange, from: Config, to: Config): readonly ConfigChange[]
-  /** The authorities of client certificates (PEM), and their key path. */
   authorities?(config: Config): { readonly path: KeyPath; readonly text: string }
   /** Takes out parts that must not cross to another thread or process, or are dear to send. */
   pack(config: Config, to: 'thread' | 'worker'): readonly [left: Config, packed: unknown]

@@ -36,7 +36,6 @@ export const hashConfig = (config: Omit<Config, 'hash'>): string =>
 export const withUnhashed = (config: Config, other: Config): Config =>
   Object.assign({ ...config }, ...configTransfers.map((each) => each.unhashed?.(other)))
 
-/** Ignores the order of keys. */
 export const hashValue = (settings: unknown): string =>
   hash('sha256', JSON.stringify(settings, sortKeys), 'hex').slice(0, 12)
 

@@ -5,7 +5,6 @@ import type { GatewayError } from '../exchange/failures/errors.ts'
 export interface ExchangeRecord {
   readonly requestId: string
   readonly client: string
-  /** Null: no request could be parsed. */
   readonly method: string | null
   /** The start of the target without its query, if it names no operation; else null. Never shown. */
   readonly path: string | null
@@ -20,7 +19,6 @@ export interface ExchangeRecord {
   readonly exchange: ExchangeFacts | null
 }
 
-/** Facts that layers and the upstream side note, and observers read. */
 export type ExchangeFacts = Pick<
   Exchange,
   'operation' | 'identity' | 'attemptedAuth' | 'outcome' | 'trace' | 'side' | 'attempts'

@@ -4,7 +4,6 @@ import type { Config, LogConfig } from '../config/config.ts'
 import { escapeQuotedControls } from '../lib/text/escape-controls.ts'
 
 export interface LoggingConfig extends Pick<Config, 'log' | 'instance'> {
-  /** Spans and lines have one service name. */
   readonly tracing?: { readonly serviceName: string } | null
 }
 
@@ -17,10 +16,7 @@ const ecsVersion = '8.11.0'
 
 const same = (name: string) => ({ ecs: name, otel: name })
 
-/**
- * The name of a field in each format. Other fields are called `lender_gateway.` and their name in snake case: neither
- * schema has a word that means the same in every line. Spans use the same names (`tracing/span-attributes.ts`).
- */
+/** Other fields are called `lender_gateway.` and their name in snake case. Spans use the same names. */
 export const fieldNames: Readonly<Record<string, Readonly<Partial<Record<ForeignFormat, string>>>>> = {
   time: { ecs: '@timestamp', otel: 'Timestamp' },
   level: { ecs: 'log.level', otel: 'SeverityText' },
@@ -109,7 +105,6 @@ export const createLineRewriter = ({ log: { format }, tracing, instance }: Loggi
   const origin = origins.map(([name, value]) => (value === null ? '' : keyOf(name) + toJson(value))).join('')
   const formatTime = cachingTimeFormat()
   const [timeKey, levelKey, msgKey] = [`{${keyOf('time').slice(1)}"`, `"${keyOf('level')}"`, keyOf('msg')]
-  /** `members` are those outside the head, each after a comma. */
   const renderLine = ({ level, time, msg, trace_id }: PinoLine, members: string): string => {
     const [name, severity] = levels[level] ?? [String(level), 0]
     const start = timeKey + formatTime(time) + levelKey

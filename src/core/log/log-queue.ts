@@ -132,10 +132,7 @@ export const openStdout = (fd = 1): LogDestination => {
 
 const retryDelayMs = 250
 
-/**
- * Writes bytes however long that takes: a full disk is a reader that stalls. The rest of a line follows as soon as
- * there is room. Not by a stream of Node's, which ends with its first error.
- */
+/** A full disk is a reader that stalls. Not by a stream of Node's, which ends with its first error. */
 const writeToFile = (fd: number, bytes: Buffer, done: () => void): void =>
   write(fd, bytes, (_, taken) => {
     const rest = bytes.subarray(taken) // all of them after an error

@@ -12,7 +12,6 @@ import type { ExchangeObserver, ExchangeRecord } from './exchange-record.ts'
 import { createLineRewriter, type LoggingConfig, type RewriteLine } from './log-format.ts'
 import { LogQueue, openStdout } from './log-queue.ts'
 
-/** Logs an event of a resource of the process, such as an endpoint or a circuit breaker. */
 export type LogEvent = (level: 'info' | 'warn', event: string, fields: Readonly<Record<string, unknown>>) => void
 
 export type Log = Logger
@@ -101,10 +100,7 @@ export const openTerminalLog = async (destination: 1 | NodeJS.WritableStream = 1
 // A chain of causes may be circular.
 const maxCauses = 8
 
-/**
- * Leaves out other properties: errors of Node and of libraries carry bytes, requests or options with credentials, and
- * pino's own serializer copies all of them.
- */
+/** No other properties, which pino's serializer copies: bytes, requests, or options with credentials. */
 export const serializeError = (thrown: unknown) => {
   if (!(thrown instanceof Error)) return `a ${typeof thrown} was thrown`
   const { code } = thrown as NodeJS.ErrnoException

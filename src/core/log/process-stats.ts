@@ -36,7 +36,6 @@ export class ProcessStats {
       pid: process.pid,
       startedAt: this.#startedAt,
       uptimeSeconds: process.uptime(),
-      /** Of all threads, since the start. */
       cpuSeconds: { user: user / 1e6, system: system / 1e6 },
       residentBytes: rss,
       heap: { usedBytes: heapUsed, totalBytes: heapTotal, limitBytes: getHeapStatistics().heap_size_limit },

@@ -4,7 +4,7 @@ import { knownMethods } from '../exchange/node-http.ts'
 import { copyText } from '../lib/buffers.ts'
 import { epochMs } from '../lib/clock.ts'
 import type { ExchangeObserver, ExchangeRecord } from './exchange-record.ts'
-import { BoundedMap, RollingCounter } from './rolling-counter.ts'
+import { createBoundedMap, RollingCounter } from './rolling-counter.ts'
 import { sum } from './sum-reports.ts'
 
 export type RecentErrorsReport = RecentErrors['report']
@@ -102,12 +102,10 @@ export const toRecentError = (at: number, record: ExchangeRecord, failure: Gatew
 })
 
 export const toRequestSummary = (at: number, record: ExchangeRecord) => ({
-  /** In ms since the epoch. */
   at,
   requestId: copyText(record.requestId),
   client: copyText(record.client),
   clientId: record.exchange?.identity?.client ?? null,
-  /** Null: no request could be parsed. */
   method: record.method === null || knownMethods.has(record.method) ? record.method : 'another method',
   path: record.path && copyText(record.path),
   operation: record.exchange?.operation.id ?? null,
@@ -139,8 +137,8 @@ interface CountedError {
 
 const createErrorCounts = () => {
   // Kept apart: a client that is rejected in every possible way would leave no room for a dead upstream.
-  const ofClients = new BoundedMap<CountedError>(maxErrors, isStale)
-  const others = new BoundedMap<CountedError>(maxErrors, isStale)
+  const ofClients = createBoundedMap<CountedError>(maxErrors, isStale)
+  const others = createBoundedMap<CountedError>(maxErrors, isStale)
   return {
     add(at: number, occurrence: ErrorOccurrence): void {
       const pool = failureTable[occurrence.kind].fault === 'client' ? ofClients : others
@@ -156,8 +154,8 @@ const createErrorCounts = () => {
     },
     report(at: number): readonly ErrorCount[] {
       for (const pool of [ofClients, others])
-        for (const error of pool.values) if (isStale(error, at)) pool.delete(errorKey(error.last))
-      return mostFrequentFirst([...ofClients.values, ...others.values].map((error) => toErrorCount(error, at)))
+        for (const error of pool.values()) if (isStale(error, at)) pool.delete(errorKey(error.last))
+      return mostFrequentFirst([...ofClients.values(), ...others.values()].map((error) => toErrorCount(error, at)))
     },
   }
 }

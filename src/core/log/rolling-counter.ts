@@ -49,46 +49,28 @@ export class RollingCounter {
 const isBetween = (number: number, after: number, to: number): boolean => number > after && number <= to
 
 /** A map of at most `max` values. A full one drops stale values, once in ten seconds at most. */
-export class BoundedMap<Value> {
-  readonly #max: number
-  readonly #isStale: (value: Value, at: number) => boolean
-  readonly #onDrop: (value: Value) => void
-  readonly #values = new Map<string, Value>()
+export const createBoundedMap = <Value>(
+  max: number,
+  isStale: (value: Value, at: number) => boolean,
+  onDrop: (value: Value) => void = () => {},
+) => {
+  const values = new Map<string, Value>()
   /** The slot of the last sweep: a full map must not sweep for each value without room. */
-  #lastSweptSlot: number | null = null
-
-  constructor(max: number, isStale: (value: Value, at: number) => boolean, onDrop: (value: Value) => void = () => {}) {
-    this.#max = max
-    this.#isStale = isStale
-    this.#onDrop = onDrop
+  let lastSweptSlot: number | null = null
+  const sweep = (at: number): void => {
+    lastSweptSlot = slotOf(at)
+    for (const [key, value] of values) if (isStale(value, at) && values.delete(key)) onDrop(value)
   }
-
-  get values(): readonly Value[] {
-    return [...this.#values.values()]
-  }
-
-  get(key: string): Value | undefined {
-    return this.#values.get(key)
-  }
-
-  /** Adds a value that is not there yet; false: no room. */
-  add(key: string, value: Value, at: number): boolean {
-    if (this.#values.size >= this.#max && this.#lastSweptSlot !== slotOf(at)) this.#sweep(at)
-    if (this.#values.size >= this.#max) return false
-    this.#values.set(key, value)
-    return true
-  }
-
-  delete(key: string): void {
-    this.#values.delete(key)
-  }
-
-  #sweep(at: number): void {
-    this.#lastSweptSlot = slotOf(at)
-    for (const [key, value] of this.#values)
-      if (this.#isStale(value, at)) {
-        this.#values.delete(key)
-        this.#onDrop(value)
-      }
+  return {
+    values: (): readonly Value[] => [...values.values()],
+    get: (key: string): Value | undefined => values.get(key),
+    /** Adds a value that is not there yet; false: no room. */
+    add(key: string, value: Value, at: number): boolean {
+      if (values.size >= max && lastSweptSlot !== slotOf(at)) sweep(at)
+      if (values.size >= max) return false
+      values.set(key, value)
+      return true
+    },
+    delete: (key: string): void => void values.delete(key),
   }
 }

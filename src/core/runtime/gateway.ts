@@ -5,7 +5,7 @@ import type { Environment } from '../config/environment.ts'
 import type { LoadedConfig } from '../config/load/load.ts'
 import { loadInThread } from '../config/load/load-in-thread.ts'
 import type { ProvenanceMap } from '../config/load/provenance.ts'
-import { FileWatcher, findChangedFiles, readStatStamp } from '../config/load/source-files.ts'
+import { createFileWatcher, type FileWatcher, findChangedFiles, readStatStamp } from '../config/load/source-files.ts'
 import type { ConfigProblem } from '../config/problem.ts'
 import { processShare } from '../config/process-share.ts'
 import { serveInProcess } from '../downstream/serve-in-process.ts'
@@ -84,7 +84,7 @@ class GatewayRuntime {
         this.#parts.onReload()
       },
     })
-    this.#configWatcher = new FileWatcher({
+    this.#configWatcher = createFileWatcher({
       stamp: () => readStatStamp(this.#reloader.lastReading.sources),
       changed: async () => (await findChangedFiles(this.#reloader.lastReading.sources)).length > 0,
       reading: () => this.#reloader.lastReading.isUnderWay,

@@ -4,7 +4,7 @@ import { formatTime } from '../../core/lib/text/format-time.ts'
 import type { ExchangeObserver, ExchangeRecord } from '../../core/log/exchange-record.ts'
 import { bucketBoundsMs, bucketIndex, type HistogramReport, quantile } from '../../core/log/metrics/histogram.ts'
 import { isErrorOutcome, toStatusClass } from '../../core/log/metrics/request-metrics.ts'
-import { BoundedMap } from '../../core/log/rolling-counter.ts'
+import { createBoundedMap } from '../../core/log/rolling-counter.ts'
 import { mergeBy, type NonEmpty, pluck, sumReports } from '../../core/log/sum-reports.ts'
 
 /** The requests of an authenticated client over the last 15 minutes, by outcome. */
@@ -42,7 +42,7 @@ const maxTracked = 500
 
 export class ClientActivity implements ExchangeObserver {
   readonly name = 'clients'
-  readonly #clients = new BoundedMap<ClientWindow>(maxTracked, (window, at) => window.isStale(at))
+  readonly #clients = createBoundedMap<ClientWindow>(maxTracked, (window, at) => window.isStale(at))
   /** When a client was last left out for want of room. */
   #leftOutAt = Number.NEGATIVE_INFINITY
 
@@ -57,7 +57,10 @@ export class ClientActivity implements ExchangeObserver {
 
   get report(): ClientActivityReport {
     const at = epochMs()
-    const rows = this.#clients.values.filter((window) => !window.isStale(at)).map((window) => window.report(at))
+    const rows = this.#clients
+      .values()
+      .filter((window) => !window.isStale(at))
+      .map((window) => window.report(at))
     return { rows: worstFirst(rows), isComplete: at - this.#leftOutAt >= sliceCount * sliceMs }
   }
 
@@ -66,7 +69,7 @@ export class ClientActivity implements ExchangeObserver {
     const window = new ClientWindow(client)
     if (this.#clients.add(client, window, at)) return window
     this.#leftOutAt = at
-    const other = outcome === null ? undefined : this.#clients.values.find((each) => each.faresWell(at))
+    const other = outcome === null ? undefined : this.#clients.values().find((each) => each.faresWell(at))
     if (other === undefined) return null
     this.#clients.delete(other.client)
     return this.#clients.add(client, window, at) ? window : null

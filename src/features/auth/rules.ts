@@ -1,6 +1,5 @@
 import type { ListOwnFields } from '../../core/config/config-part.ts'
 import { type ConfigIssue, formatKeyPath, type KeyPath } from '../../core/config/problem.ts'
-import { findField, listOwnFields } from '../../core/config/rules/own-field.ts'
 import {
   type ConfigRule,
   findUnmetNeeds,
@@ -10,10 +9,17 @@ import {
   type RuleResult,
   valueAt,
 } from '../../core/config/rules/rule.ts'
+import { findField, listOwnFields } from '../../core/config/rules/upstream-rules.ts'
 import { allOperations } from '../../operations.ts'
 import { clientNeeds } from './clients/config.ts'
-import type { JwtConfig } from './config.ts'
-import { authMethodLists, authMethodsSchema, authSchema, isTokenMethod, operationAuthSchema } from './config.ts'
+import {
+  authMethodLists,
+  authMethodsSchema,
+  authSchema,
+  isTokenMethod,
+  type JwtConfig,
+  operationAuthSchema,
+} from './config.ts'
 import { operatorJwtSchema } from './config-tokens.ts'
 import { parseJwkSet } from './tokens/jwk-set.ts'
 import { mtlsRule, senderConstraintRule } from './tokens/proof-of-possession-rules.ts'

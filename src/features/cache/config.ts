@@ -24,9 +24,9 @@ import { redisRule } from '../redis/rules.ts'
 import { heuristicStatuses } from './policy/status-codes.ts'
 
 const cacheSchema = map('What is stored of operations that have cache on', {
-  maxBytes: size('Most memory of what is stored, of all operations and workers together', {
-    min: mebibyte,
-  }).prefault('64MiB'),
+  maxBytes: size('Most memory of what is stored, of all operations and workers together', { min: mebibyte }).prefault(
+    '64MiB',
+  ),
   credentials: list(
     'Fields in which clients send credentials, beside Authorization and Cookie: what carries one is not answered from what is stored',
     lowerFieldName('A field name; case does not matter', 'X-Api-Key'),

@@ -1,7 +1,7 @@
 import type { OwnField } from '../../core/config/config-part.ts'
 import { formatKeyPath, type KeyPath } from '../../core/config/problem.ts'
-import { findField, listOwnFields } from '../../core/config/rules/own-field.ts'
 import { type ConfigRule, isEnabledAt, listAt, parseAt, valueAt } from '../../core/config/rules/rule.ts'
+import { findField, listOwnFields } from '../../core/config/rules/upstream-rules.ts'
 import { foldUnderscores } from '../../core/exchange/header-fields.ts'
 import { isPlainObject } from '../../core/lib/plain-object.ts'
 import { allOperations, type Group, groups } from '../../operations.ts'

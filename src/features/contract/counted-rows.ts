@@ -1,4 +1,4 @@
-import { BoundedMap, RollingCounter } from '../../core/log/rolling-counter.ts'
+import { createBoundedMap, RollingCounter } from '../../core/log/rolling-counter.ts'
 import { type NonEmpty, pluck, sum } from '../../core/log/sum-reports.ts'
 
 // A full table drops rows that old: a client could otherwise fill it forever.
@@ -16,13 +16,13 @@ interface CountedRow<Row, Example> {
 }
 
 export class CountedRows<Row extends object, Example> {
-  readonly #rows: BoundedMap<CountedRow<Row, Example>>
+  readonly #rows: ReturnType<typeof createBoundedMap<CountedRow<Row, Example>>>
   #message = 0
   #others = 0
 
   /** Messages beyond `max` rows are counted in `others`. */
   constructor(max: number) {
-    this.#rows = new BoundedMap(
+    this.#rows = createBoundedMap(
       max,
       ({ lastAt }, at) => at - lastAt >= staleMs,
       ({ count }) => {
@@ -60,7 +60,7 @@ export class CountedRows<Row extends object, Example> {
   }
 
   list(at: number): readonly (Row & RowCounts<Example>)[] {
-    return this.#rows.values.map(({ row, recent, firstAt, count, lastAt, example }) => ({
+    return this.#rows.values().map(({ row, recent, firstAt, count, lastAt, example }) => ({
       ...row,
       count,
       recent: recent.countWithin(at, recentRowMs),

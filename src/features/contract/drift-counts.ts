@@ -1,7 +1,7 @@
 import type { Violation } from '../../core/exchange/failures/errors.ts'
 import { copyText } from '../../core/lib/buffers.ts'
 import { epochMs, now, toEpochMs } from '../../core/lib/clock.ts'
-import { BoundedMap, RollingCounter } from '../../core/log/rolling-counter.ts'
+import { createBoundedMap, RollingCounter } from '../../core/log/rolling-counter.ts'
 import { sum } from '../../core/log/sum-reports.ts'
 import { byOperation, type OperationId } from '../../operations.ts'
 import type { UncheckedReason } from './check/check-message.ts'
@@ -88,7 +88,7 @@ const maxEndpoints = 32
 
 const createMessageCounts = (operation: OperationId, direction: MessageDirection) => {
   const counts = { checked: 0, broken: 0, rejected: 0, unchecked: { ...zeroUnchecked } }
-  const byEndpoint = new BoundedMap<RecentMessages>(maxEndpoints, (each, at) => each.isIdle(at))
+  const byEndpoint = createBoundedMap<RecentMessages>(maxEndpoints, (each, at) => each.isIdle(at))
   const others = createRecentMessages(null)
 
   const recentOf = (endpoint: string | null, at: number): RecentMessages => {
@@ -110,7 +110,7 @@ const createMessageCounts = (operation: OperationId, direction: MessageDirection
     },
     totals: (): DriftTotals => ({ operation, direction, ...counts, unchecked: { ...counts.unchecked } }),
     recent: (at: number): readonly RecentDrift[] =>
-      [...byEndpoint.values, others]
+      [...byEndpoint.values(), others]
         .map((each) => ({ operation, direction, ...each.report(at) }))
         .filter(({ checked }) => checked > 0),
   }

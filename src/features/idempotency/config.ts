@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import type { Config } from '../../core/config/config.ts'
 import type { ConfigSection, OperationKey, ResolveOperation } from '../../core/config/config-part.ts'
-import { annotate, optionalKey } from '../../core/config/schema/annotations.ts'
+import { optionalKey } from '../../core/config/schema/annotations.ts'
 import { lowerFieldName } from '../../core/config/schema/header-fields.ts'
 import { mergeLevels, partialShape, policySwitch } from '../../core/config/schema/inheritance.ts'
 import { freeTextParser, InvalidScalar, scalar } from '../../core/config/schema/scalar.ts'
@@ -90,10 +90,10 @@ export const idempotencySchema = map('How a POST with a key happens once, in ope
       { min: 0, max: 5 },
     ),
   ),
-  encryptionKeys: annotate(
-    list('What answers in Redis are encrypted with: the first encrypts, both decrypt', encryptionKey, { max: 2 }),
-    { sensitive: true },
-  ).prefault([]),
+  encryptionKeys: list('What answers in Redis are encrypted with: the first encrypts, both decrypt', encryptionKey, {
+    max: 2,
+    sensitive: true,
+  }).prefault([]),
 })
 
 const idempotencySwitch = policySwitch(

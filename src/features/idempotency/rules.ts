@@ -1,7 +1,7 @@
 import { askFacts } from '../../core/config/config-facts.ts'
 import { formatKeyPath, type KeyPath } from '../../core/config/problem.ts'
-import { findField, listOwnFields } from '../../core/config/rules/own-field.ts'
 import { type ConfigRule, isEnabledAt, parseAt, valueAt, type WarningRule } from '../../core/config/rules/rule.ts'
+import { findField, listOwnFields } from '../../core/config/rules/upstream-rules.ts'
 import { foldUnderscores } from '../../core/exchange/header-fields.ts'
 import { listSides, sideKey } from '../../core/exchange/sides.ts'
 import { allOperations } from '../../operations.ts'

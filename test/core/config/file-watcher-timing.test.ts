@@ -1,6 +1,6 @@
 /** When a watcher checks, and when it compares contents: with stamps that the test writes, and a clock that it sets. */
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import { FileWatcher } from '../../../src/core/config/load/source-files.ts'
+import { createFileWatcher } from '../../../src/core/config/load/source-files.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
@@ -10,7 +10,7 @@ const watchScripted = ({ pollMs = null, ...more }: { pollMs?: number | null; rea
   const now = { stamp: 'one', changed: false }
   const seen = { stamps: 0, compared: [] as number[], changes: 0 }
   const startedAt = Date.now()
-  const watch = new FileWatcher({
+  const watch = createFileWatcher({
     stamp: async () => {
       seen.stamps++
       return now.stamp
@@ -123,7 +123,7 @@ test.each(['stamp', 'changed'] as const)(
       if (++calls[what] === 1 && what === hangs) await hanging.promise
     }
     let changes = 0
-    const watch = new FileWatcher({
+    const watch = createFileWatcher({
       stamp: () => call('stamp').then(() => 'one'),
       changed: () => call('changed').then(() => true),
       reading: () => false,

@@ -14,7 +14,7 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { FileWatcher, readStatStamp } from '../../../src/core/config/load/source-files.ts'
+import { createFileWatcher, readStatStamp } from '../../../src/core/config/load/source-files.ts'
 
 const folder = (): string => {
   const made = mkdtempSync(join(tmpdir(), 'watch-'))
@@ -38,7 +38,7 @@ const watchFile = (file: string, poll: number | null = null) => {
   let read = contents(file)
   const seen: string[] = []
   const waiting: (() => void)[] = []
-  const watch = new FileWatcher({
+  const watch = createFileWatcher({
     stamp: () => stampOfFile(file),
     changed: async () => contents(file) !== read,
     reading: () => false,

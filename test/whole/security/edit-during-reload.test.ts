@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { loadInThread } from '../../../src/core/config/load/load-in-thread.ts'
-import { FileWatcher, readStatStamp } from '../../../src/core/config/load/source-files.ts'
+import { createFileWatcher, readStatStamp } from '../../../src/core/config/load/source-files.ts'
 import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
 
 // The attack: edits come faster than reloads. What is written after a file was read and before that is in effect must
@@ -35,7 +35,7 @@ const afterReading = (act: () => Promise<void> | void): void => {
 const noticed = (file: string, text: string): Promise<void> =>
   new Promise((resolve) => {
     const changed = async () => readFileSync(file, 'utf8') !== text
-    const watch = new FileWatcher({
+    const watch = createFileWatcher({
       stamp: () => readStatStamp([{ file, digest: null, limit: 0 }]),
       reading: () => false,
       changed,

@@ -14,7 +14,6 @@ export interface AdminRequest {
   readonly path: string
   readonly body?: string
   readonly timeoutMs: number
-  /** Default: 8 MiB. */
   readonly maxBytes?: number
   /** Accepts any certificate, and sends no token. */
   readonly unauthenticated?: true
@@ -54,7 +53,6 @@ export const getDecoded = async <T>(target: AdminTarget, path: string, decoder: 
   return { decoded: decodeResponse(target, body, decoder), body, at }
 }
 
-/** Throws {@link cliError} with the place of the mismatch. */
 export const decodeResponse = <T>(target: AdminTarget, body: unknown, decoder: Decoder<T>): T => {
   try {
     return decoder(body, '')

@@ -82,10 +82,7 @@ const problemDetail = (body: unknown): string => {
   return typeof detailText === 'string' ? `: ${detailText.slice(0, 300)}` : ''
 }
 
-/**
- * Creates TLS options that trust only the certificate of the configuration file, without authority or name. Nothing is
- * sent, the token least of all, before the listener has presented it.
- */
+/** Without authority or name. Nothing is sent, the token least of all, before the listener has presented it. */
 export const pinCertificate = (target: AdminTarget, certificate: string): RequestOptions => {
   const expectedFingerprint = tryOrNull(() => new X509Certificate(certificate).fingerprint256)
   if (expectedFingerprint === null)

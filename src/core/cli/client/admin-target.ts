@@ -38,7 +38,6 @@ export const targetUrl = ({ tls, host, port }: AdminAddress): string =>
 /** The Host field. A zone of an address means nothing to other machines (RFC 6874 §3). */
 export const adminHostHeader = ({ host, port }: AdminAddress): string => hostPort(host.replace(/%.*$/, ''), port)
 
-/** Finds an address that reaches a listener: loopback for a wildcard address. */
 export const reachableHost = (boundHost: string): string => {
   if (boundHost === '0.0.0.0') return '127.0.0.1'
   return /^[0:]*:(0\.0\.0\.0)?$|^[0:]+:0$/.test(boundHost) ? 'localhost' : boundHost
@@ -48,7 +47,6 @@ const hostPort = (host: string, port: number): string => `${host.includes(':') ?
 
 export const tokenEnvironmentVariable = 'LENDER_GATEWAY_ADMIN_TOKEN'
 
-/** An empty variable counts as unset. Throws {@link cliError} for a malformed token. */
 const tokenFromEnvironment = (environment: Environment): AdminToken | null => {
   const value = environment[tokenEnvironmentVariable] ?? ''
   if (value === '') return null

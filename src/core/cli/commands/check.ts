@@ -34,15 +34,19 @@ export const createCheckCommand = (fileChecks: readonly FileCheck[]): Command =>
       const file = argument ?? config ?? defaultConfigFile
       const { loadConfig } = await import('../../config/load/load-config.ts')
       const result = loadConfig(file)
+      const asked = fileChecks.filter(({ name }) => options[name] !== undefined)
       const more: MoreChecks = {
         online: online === undefined ? null : await checkOnline(file, result),
-        results: await runFileChecks(fileChecks, options, result, file),
+        results: await Promise.all(
+          asked.flatMap(({ name, run }) =>
+            result.ok ? run(options[name] as readonly string[], result.config, file) : [],
+          ),
+        ),
       }
 
       process.stdout.write(await (format === 'json' ? renderJson(file, result, more) : renderText(file, result, more)))
       if (online === true && !result.ok) process.stderr.write(notTried)
-      if (!result.ok)
-        for (const { name, notRun } of fileChecks) if (options[name] !== undefined) process.stderr.write(notRun)
+      if (!result.ok) for (const { notRun } of asked) process.stderr.write(notRun)
       process.exitCode = getExitCode(result, more)
     })
 }
@@ -92,31 +96,16 @@ async function checkOnline(file: string, result: LoadResult): Promise<OnlineChec
   return { endpoints, problems, warnings: [...ofFeatures.flat(), ...warnings] }
 }
 
-const runFileChecks = async (
-  checks: readonly FileCheck[],
-  options: CheckOptions,
-  result: LoadResult,
-  file: string,
-): Promise<readonly FileCheckResult[]> => {
-  if (!result.ok) return []
-  const asked = checks.filter(({ name }) => options[name] !== undefined)
-  return Promise.all(asked.map(({ name, run }) => run(options[name] as readonly string[], result.config, file)))
-}
-
 function renderJson(file: string, result: LoadResult, { online, results }: MoreChecks): string {
   const hash = result.ok ? result.config.hash : null
   const ofChecks = results.flatMap((each) => each.problems)
   const problems = [...(result.ok ? [] : result.problems), ...(online?.problems ?? []), ...ofChecks]
   const warnings = [...(result.ok ? result.warnings : []), ...(online?.warnings ?? [])]
-  const report = {
-    ok: problems.length === 0 && results.every(({ ok }) => ok),
-    file,
-    hash,
-    problems,
-    warnings,
-    ...(online === null ? {} : { endpoints: online.endpoints }),
-  }
-  return formatJson(Object.assign(report, ...results.map(({ json }) => json)))
+  const ok = problems.length === 0 && results.every((each) => each.ok)
+  const endpoints = online === null ? {} : { endpoints: online.endpoints }
+  return formatJson(
+    Object.assign({ ok, file, hash, problems, warnings, ...endpoints }, ...results.map(({ json }) => json)),
+  )
 }
 
 async function renderText(file: string, result: LoadResult, { online, results }: MoreChecks): Promise<string> {

@@ -24,7 +24,6 @@ export const showReady = async ({ format, ...targetOptions }: ClientCommandOptio
   return ready ? 0 : 1
 }
 
-/** `reason` null: ready, or unknown. */
 type Readiness = Readonly<{ ready: boolean; reason: string | null }>
 
 const askReady = async (targetOptions: TargetOptions): Promise<Readiness> => {

@@ -44,7 +44,6 @@ const comparedParts = ({ config, digests }: ConfigReport) =>
     ]),
   )
 
-/** A change of all groups adds none. */
 export const changedGroups = (changes: readonly ConfigChange[]): readonly Group[] =>
   groups.filter((group) => changes.some((change) => change.group === group))
 

@@ -12,7 +12,6 @@ export interface ValueChange {
   readonly to: unknown
 }
 
-/** The hash of each secret, by key path. */
 export type Digests = { readonly [path: string]: string }
 
 export type ReportTree = { readonly [key: string]: unknown }

@@ -171,11 +171,8 @@ export function notUtf8Problem(bytes: Uint8Array, file: string): ConfigProblem {
     start = end + 1
     line++
   }
-  return {
-    ...fileProblem(file, 'the file is not UTF-8', 'text in UTF-8', 'other bytes'),
-    line,
-    hint: 'save it as UTF-8',
-  }
+  const problem = fileProblem(file, 'the file is not UTF-8', 'text in UTF-8', 'other bytes')
+  return { ...problem, line, hint: 'save it as UTF-8' }
 }
 
 /** Drops later issues at the path of an earlier one: a value that is not filled in also has the wrong type. */
@@ -185,13 +182,12 @@ export const withoutRepeats = (later: readonly ConfigIssue[], earlier: readonly 
 }
 
 /**
- * Drops the follow-on issues of one wrongly indented line: the key is missing where it belongs, its parent has no
- * value, and the keys after it are unknown. The issue of the unknown key itself stays.
+ * Drops the follow-on issues of one wrongly indented line: the key is missing where it belongs, its parent is empty,
+ * and the keys after it are unknown. The issue of the unknown key itself stays.
  */
 export const dropCascadingIssues = <I extends ConfigIssue>(issues: readonly I[], tree: unknown): readonly I[] => {
-  const unknown = new Map(
-    issues.flatMap((issue) => (issue.keyFault === 'unknown' ? [[formatKeyPath(issue.path), issue]] : [])),
-  )
+  const unknownIssues = issues.filter(({ keyFault }) => keyFault === 'unknown')
+  const unknown = new Map(unknownIssues.map((issue) => [formatKeyPath(issue.path), issue]))
   if (unknown.size === 0) return issues
   const cascading = new Set<ConfigIssue>()
   const addSiblings = (path: KeyPath | null, properParent: KeyPath): void => {

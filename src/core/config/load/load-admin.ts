@@ -21,10 +21,7 @@ interface AdminLoadResult {
   readonly isUnreadable: boolean
 }
 
-/**
- * Reads `admin` of a file whose other sections may be broken: the running gateway may have an older file. Each unusable
- * key gets its built-in value, and `reason` names it. Never throws.
- */
+/** Other sections may be broken. An unusable key gets its built-in value, and `reason` names it. Never throws. */
 export function loadAdmin(file: string, environment: Environment = process.env): AdminLoadResult {
   const bytes = readFileWithLimit(file, maxConfigBytes)
   return isReadError(bytes)

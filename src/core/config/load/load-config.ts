@@ -12,7 +12,6 @@ const readers = new Map(
 export const loadConfig = (file: string, environment: Environment = process.env): LoadResult =>
   complete(openConfig(file, environment), file)
 
-/** Like {@link loadConfig}, with the bytes of `file`. Relative names start at its folder. */
 export const parseConfig = (bytes: Uint8Array, file: string, environment: Environment): LoadResult =>
   complete(parseConfigBytes(bytes, file, environment), file)
 

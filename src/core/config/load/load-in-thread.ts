@@ -8,7 +8,7 @@ import type { Config } from '../config.ts'
 import type { Environment } from '../environment.ts'
 import { fileProblem } from '../problem.ts'
 import { unpackConfig } from '../transfer-parts.ts'
-import type { LoadedConfig, LoadResult } from './load.ts'
+import type { LoadResult } from './load.ts'
 import type { LoadReply, LoadRequest } from './load-thread.ts'
 import { maxConfigBytes, readSourceFile, type SourceFile, toSourceFile } from './source-files.ts'
 
@@ -69,7 +69,11 @@ export const loadInThread = (
     }, limitMs / limitSteps)
     const onReply = ({ result, packed, shouldRetire }: LoadReply): void => {
       readingThreads.delete(thread)
-      finish(result.ok ? restore(result, packed, running) : result, !shouldRetire)
+      if (!result.ok) return finish(result, !shouldRetire)
+      // In turns that leave the serving thread time for requests.
+      const received = { config: deepFreeze(result.config), packed }
+      const restored = unpackConfig(received, running).then((config) => ({ ...result, config }))
+      finish(restored, !shouldRetire)
     }
     const onError = (error: NodeJS.ErrnoException): void => {
       // No fault of the file's, such as a lack of threads: without a digest, the watcher's next check tries again.
@@ -89,20 +93,9 @@ export const loadInThread = (
     })
   })
 
-/** Unpacks in turns that leave the serving thread time for requests. */
-const restore = async (
-  result: LoadedConfig,
-  packed: LoadReply['packed'],
-  running: Config | null,
-): Promise<LoadResult> => ({
-  ...result,
-  config: await unpackConfig({ config: deepFreeze(result.config), packed }, running),
-})
-
 /**
- * Returns the MiB of heap for a loading thread: 512, or the room that the memory limit of the service or container
- * leaves. A file that needs more is rejected; without this limit the kernel would end the process. A `limitBytes` of 0
- * is unknown, and a huge one means no limit.
+ * Returns MiB: 512, or the room that the memory limit of the service or container leaves. A file that needs more is
+ * rejected; without this limit the kernel would end the process. A `limitBytes` of 0 is unknown, a huge one no limit.
  */
 export const heapMib = (limitBytes: number, residentBytes: number): number => {
   const left = Math.floor((limitBytes - residentBytes) / 1024 ** 2) - besideHeapMib

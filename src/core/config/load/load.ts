@@ -64,7 +64,6 @@ export const openConfig = (file: string, environment: Environment): OpenedConfig
   return withoutFiles({ ok: false, problems: [problem], unreadable: !bytes.readable, sources })
 }
 
-/** Like {@link openConfig}, with the bytes of `file`. Relative names start at its folder. */
 export const parseConfigBytes = (bytes: Uint8Array, file: string, environment: Environment): OpenedConfig => {
   const ownSource = toSourceFile(file, bytes, maxConfigBytes)
   if (!isUtf8(bytes)) return withoutFiles(reject([notUtf8Problem(bytes, file)], [ownSource]))

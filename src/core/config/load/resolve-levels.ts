@@ -2,8 +2,6 @@ import type * as z from 'zod'
 import { byGroup, byOperation } from '../../../operations.ts'
 import type {
   Config,
-  HealthCheckConfig,
-  OperationConfig,
   ParsedConfig,
   ParsedDefaults,
   ParsedOperation,
@@ -39,7 +37,7 @@ const resolveOperation = (
   given: ParsedOperation | undefined,
   upstream: ParsedUpstream,
   parsed: ParsedConfig,
-): OperationConfig => {
+): Config['operations']['market.insights'] => {
   // `null` means "no limit", and wins like any other value.
   const resolve = (key: keyof typeof operationDefaults): number | null => {
     const own = given?.[key] === undefined ? upstream[key] : given[key]
@@ -56,6 +54,9 @@ const resolveUpstream = (given: ParsedUpstream, defaults: ParsedDefaults): Upstr
   return Object.assign({ ...own }, ...configParts.map((part) => part.resolveUpstream?.(given, defaults, own)))
 }
 
+type InheritedPolicies = Pick<ParsedDefaults, 'healthCheck' | 'outlier' | 'circuitBreaker'>
+type StatedPolicies = Pick<ParsedUpstream, keyof InheritedPolicies>
+
 /** A policy that only this upstream turns on has built-in values for its other keys. */
 export const resolveSide = <T extends InheritedPolicies>(stated: object & StatedPolicies, inherited: T) => ({
   ...mergeLevels<T>(stated as PartialLevel<T>, inherited),
@@ -64,10 +65,7 @@ export const resolveSide = <T extends InheritedPolicies>(stated: object & Stated
   circuitBreaker: resolvePolicy(stated.circuitBreaker, inherited.circuitBreaker, circuitBreakerSchema),
 })
 
-type InheritedPolicies = Pick<ParsedDefaults, 'healthCheck' | 'outlier' | 'circuitBreaker'>
-type StatedPolicies = Pick<ParsedUpstream, keyof InheritedPolicies>
-
-const requirePath = (given: z.output<typeof healthCheckSchema> | null): HealthCheckConfig | null => {
+const requirePath = (given: z.output<typeof healthCheckSchema> | null): UpstreamConfig['healthCheck'] => {
   if (given === null) return null
   const { path } = given
   if (path === null) throw new TypeError('a health check without a path is refused before')

@@ -48,7 +48,6 @@ export const findChangedFiles = async (sources: readonly SourceFile[]): Promise<
   return changed
 }
 
-/** Null: unreadable, or too large. */
 const digestFile = async (file: string, limit: number): Promise<string | null> => {
   try {
     await using opened = await open(file, constants.O_RDONLY | constants.O_NONBLOCK)
@@ -124,69 +123,64 @@ const checkIntervalMs = 250
 const settleMs = 50
 const maxSettleMs = 500
 
+export type FileWatcher = ReturnType<typeof createFileWatcher>
+
 /**
  * Calls `stat` four times a second, and compares contents when it differs, and every `reload.poll` for file systems
  * with coarse times. One check at a time: on a hung file system only one waits.
  */
-export class FileWatcher {
-  readonly #target: WatchTarget
-  #enabled = false
-  #isClosed = false
-  #pollMs: number | null = null
-  #timer: NodeJS.Timeout | null = null
-  #isChecking = false
-  #lastStamp = ''
+export const createFileWatcher = (target: WatchTarget) => {
+  let isEnabled = false
+  let isClosed = false
+  let pollMs: number | null = null
+  let timer: NodeJS.Timeout | null = null
+  let isChecking = false
+  let lastStamp = ''
   /** The stat data at the last comparison; empty: the files were being written. */
-  #comparedStamp = ''
-  #comparedAt = 0
-  #unsettledSince: number | null = null
+  let comparedStamp = ''
+  let comparedAt = 0
+  let unsettledSince: number | null = null
 
-  constructor(target: WatchTarget) {
-    this.#target = target
+  const scheduleCheck = (ms: number): void => {
+    if (timer !== null) clearTimeout(timer)
+    timer = isEnabled && !isChecking ? setTimeout(check, ms).unref() : null
   }
 
-  configure({ watch, poll }: Pick<ReloadConfig, 'watch' | 'poll'>): void {
-    this.#enabled = watch && !this.#isClosed
-    this.#pollMs = poll
-    this.#scheduleCheck(settleMs)
+  const check = async (): Promise<void> => {
+    isChecking = true
+    await compare()
+    isChecking = false
+    scheduleCheck(unsettledSince === null ? Math.min(checkIntervalMs, pollMs ?? checkIntervalMs) : settleMs)
   }
 
-  /** Stops for good: `configure` has no effect afterwards. */
-  close(): void {
-    this.#isClosed = true
-    this.configure({ watch: false, poll: null })
-  }
-
-  #scheduleCheck(ms: number): void {
-    if (this.#timer !== null) clearTimeout(this.#timer)
-    this.#timer = this.#enabled && !this.#isChecking ? setTimeout(this.#check, ms).unref() : null
-  }
-
-  readonly #check = async (): Promise<void> => {
-    this.#isChecking = true
-    await this.#compare()
-    this.#isChecking = false
-    this.#scheduleCheck(
-      this.#unsettledSince === null ? Math.min(checkIntervalMs, this.#pollMs ?? checkIntervalMs) : settleMs,
-    )
-  }
-
-  async #compare(): Promise<void> {
-    if (this.#target.reading()) return
-    const stamp = await this.#target.stamp()
-    const isSettled = stamp === this.#lastStamp
-    this.#lastStamp = stamp
-    const isKnown = isSettled && stamp === this.#comparedStamp
-    const isDue = this.#pollMs !== null && now() - this.#comparedAt >= this.#pollMs
+  const compare = async (): Promise<void> => {
+    if (target.reading()) return
+    const stamp = await target.stamp()
+    const isSettled = stamp === lastStamp
+    lastStamp = stamp
+    const isKnown = isSettled && stamp === comparedStamp
+    const isDue = pollMs !== null && now() - comparedAt >= pollMs
     if (isKnown && !isDue) return
-    this.#unsettledSince ??= now()
-    if (!isSettled && now() - this.#unsettledSince < maxSettleMs) return
-    const changed = await this.#target.changed()
-    this.#unsettledSince = null
-    if (!this.#enabled || this.#target.reading()) return // the next check compares again
+    unsettledSince ??= now()
+    if (!isSettled && now() - unsettledSince < maxSettleMs) return
+    const changed = await target.changed()
+    unsettledSince = null
+    if (!isEnabled || target.reading()) return // the next check compares again
     // After two equal checks, a later write has another time, however coarse the kernel's file clock.
-    this.#comparedStamp = isSettled ? stamp : ''
-    this.#comparedAt = now()
-    if (changed) this.#target.onChange()
+    comparedStamp = isSettled ? stamp : ''
+    comparedAt = now()
+    if (changed) target.onChange()
   }
+
+  const configure = ({ watch, poll }: Pick<ReloadConfig, 'watch' | 'poll'>): void => {
+    isEnabled = watch && !isClosed
+    pollMs = poll
+    scheduleCheck(settleMs)
+  }
+  /** Stops for good: `configure` has no effect afterwards. */
+  const close = (): void => {
+    isClosed = true
+    configure({ watch: false, poll: null })
+  }
+  return { configure, close }
 }

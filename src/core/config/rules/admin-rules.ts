@@ -73,7 +73,6 @@ const clientCertificates: ConfigRule = (tree) => {
 
 const listenShape = coreSchema.shape.listen.unwrap().shape
 
-/** Of the public listener, then of the admin listener. */
 export const configuredListeners = (tree: unknown) => {
   const listenerAt = <Name extends 'listen' | 'admin'>(
     name: Name,

@@ -1,16 +1,16 @@
 import type * as z from 'zod'
 import { groups } from '../../../operations.ts'
+import { foldUnderscores } from '../../exchange/header-fields.ts'
 import { isLoopbackHost, reachesListener } from '../../lib/net/addresses.ts'
 import { asPlainObject, isPlainObject } from '../../lib/plain-object.ts'
 import { validateCaBundle, validateKeyPair } from '../certificates.ts'
-import { nestedUpstreamKeys } from '../config-part.ts'
+import { configParts, nestedUpstreamKeys, type OwnField } from '../config-part.ts'
 import { coreSchema } from '../core-schema.ts'
 import { formatKeyPath, type KeyPath } from '../problem.ts'
 import { type EditDirection, foldEditedName } from '../schema/header-fields.ts'
 import { healthCheckSchema, upstreamTlsSchema } from '../sections/upstream-defaults.ts'
 import { endpointSchema } from '../sections/upstreams.ts'
 import { configuredListeners } from './admin-rules.ts'
-import { listOwnFields } from './own-field.ts'
 import { applyRules, type ConfigRule, listAt, parseAt, type RuleResult, valueAt } from './rule.ts'
 
 const { allowSandbox } = coreSchema.shape
@@ -71,6 +71,26 @@ const sandboxOnOpenAddress: ConfigRule = (tree) => {
 }
 
 export const endpointRules: readonly ConfigRule[] = [loopToGateway, sandboxOnOpenAddress]
+
+const requestIdField = coreSchema.shape.requestId.unwrap().shape.header
+
+export const listOwnFields = (tree: unknown): readonly OwnField[] => {
+  const ofFeatures = configParts.flatMap((part) => part.ownFields?.(tree) ?? [])
+  const path = ['requestId', 'header']
+  const name = parseAt(tree, requestIdField, path)
+  const says = 'carries the request id'
+  return [
+    ...ofFeatures.filter(({ isFixed }) => isFixed),
+    ...(name == null ? [] : [{ path, name, says, isInResponses: true as const }]),
+    ...ofFeatures.filter(({ isFixed }) => !isFixed),
+  ]
+}
+
+/** `_` equals `-`, as in CGI-like back ends. */
+export const findField = (fields: readonly OwnField[], name: string): OwnField | undefined => {
+  const folded = foldUnderscores(name)
+  return fields.find((field) => foldUnderscores(field.name) === folded)
+}
 
 export const headerMutationRule: ConfigRule = (tree) =>
   listOwnFields(tree).map(({ path: ownPath, name: own, says, isInResponses, isRemovable }) => {
@@ -210,7 +230,6 @@ const halfPair = (name: string, { path }: StatedKey<unknown>, other: string, mis
     : { path, ...details, found: `a ${name} alone`, hint: `add ${other}: file:PATH beside it` }
 }
 
-/** For a policy that all sides of a group share. */
 export const groupPolicyRule = (rule: PolicyRule): ConfigRule => ofEachUpstream([rule])
 
 export const upstreamPolicyRule: ConfigRule = (tree) =>

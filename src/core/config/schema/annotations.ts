@@ -29,7 +29,6 @@ export const annotate = <S extends z.core.$ZodType>(schema: S, additions: Schema
   return schema
 }
 
-/** The value is null when the key is left out. */
 export const optionalKey = <S extends z.ZodType>(schema: S) => schema.optional().transform((value) => value ?? null)
 
 export const isOptionalKey = (schema: z.core.$ZodType): schema is z.ZodPipe<z.ZodOptional> =>
@@ -47,7 +46,6 @@ export class Secret {
     return this.#value
   }
 
-  /** JSON.stringify calls this. */
   toJSON(): string {
     return '***'
   }
@@ -72,7 +70,6 @@ export const renderPlain = (value: unknown): RenderedValue => {
   throw new TypeError('a kind whose values are no plain ones says how they are written')
 }
 
-/** Undefined: the key is left out. */
 export const renderValue = (schema: z.core.$ZodType, value: unknown): RenderedValue | undefined => {
   if (value === undefined) return undefined
   const { render, secret } = getAnnotations(schema)

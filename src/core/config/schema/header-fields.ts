@@ -13,7 +13,6 @@ import { keySchema, list, map, orNone, reject } from './scalar-types.ts'
 
 // They frame a message, or the gateway sets them. Fields that end at each hop (RFC 9110 §7.6.1) are rejected as well.
 const perHopFields = ['content-length', 'expect', 'host', 'via']
-
 const forwarded = ['x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host']
 
 export type EditDirection = 'request' | 'response'
@@ -52,24 +51,13 @@ export const requestFieldKind = (example: string): ScalarKind<string> => ({
 
 export const fieldName = (description: string, example: string) => scalar(description, requestFieldKind(example))
 
-export const lowerFieldName = (description: string, example: string) =>
-  scalar(
-    description,
-    refineKind(requestFieldKind(example), (name) => name.toLowerCase()),
-  )
+export const lowerFieldName = (description: string, example: string) => {
+  const kind = refineKind(requestFieldKind(example), (name) => name.toLowerCase())
+  return scalar(description, kind)
+}
 
-/** `none` and `false` are null: no field. */
 export const optionalFieldName = (description: string, example: string) =>
   scalar(description, orNone(requestFieldKind(example)))
-
-interface ConfiguredField {
-  readonly name: string
-  readonly value: string
-  /** A credential: its value came from outside the file, or its name says so. */
-  readonly secret: boolean
-  /** Never shown: a credential, or a request field that is not known to be harmless. */
-  readonly hidden: boolean
-}
 
 const fieldValue = annotate(
   z
@@ -116,14 +104,12 @@ export const fieldValues = (
       reject(context, 'too many fields', `at most ${maxMutations}`, 'an upstream takes hardly more fields than that')
     })
     .meta({ description, maxProperties: maxMutations })
-  const render = (fields: readonly ConfiguredField[]): RenderedValue =>
+  const configured = values.transform((fields) => toConfiguredFields(fields, direction))
+  const render = (fields: z.output<typeof configured>): RenderedValue =>
     Object.fromEntries(
       fields.map(({ name, value, hidden }) => [name, hidden ? new Secret(value) : escapePlaceholders(value)]),
     )
-  return annotate(
-    values.transform((fields) => toConfiguredFields(fields, direction)),
-    { sensitive: true, render },
-  )
+  return annotate(configured, { sensitive: true, render })
 }
 
 /** A field in two spellings would stand in the message twice. */
@@ -144,10 +130,11 @@ const harmlessRequestFields: ReadonlySet<string> = new Set([
   ...['user-agent', 'x-forwarded-port', 'x-forwarded-prefix'],
 ])
 
+/** `secret`: a credential. `hidden`: never shown, as a request field that is not known to be harmless. */
 const toConfiguredFields = (
   values: Readonly<Record<string, z.output<typeof fieldValue>>>,
   direction: EditDirection,
-): readonly ConfiguredField[] =>
+): readonly { readonly name: string; readonly value: string; readonly secret: boolean; readonly hidden: boolean }[] =>
   Object.entries(values).map(([name, { value, external }]) => {
     // A credential in the file itself is secret too.
     const secret = external || namesCredential(name)
@@ -162,7 +149,7 @@ export const headerMutationSchema = (direction: EditDirection) => {
     `Changes to the fields of each ${direction}: remove first, then set`,
     {
       set: fieldValues(direction, 'Fields to set; one that is there already is replaced').prefault({}),
-      remove: annotate(list('Fields to remove', removed, { max: maxMutations }), { sensitive: true }).prefault([]),
+      remove: list('Fields to remove', removed, { max: maxMutations, sensitive: true }).prefault([]),
     },
     { sensitive: true },
   ).prefault({})

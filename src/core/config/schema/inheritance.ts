@@ -16,7 +16,6 @@ type PartialShape<S extends z.core.$ZodShape> = {
 
 /** The same keys at every depth, all optional, without defaults. */
 export const partialShape = <S extends z.core.$ZodShape>(shape: S): PartialShape<S> =>
-  // Object.fromEntries loses the types of the keys.
   Object.fromEntries(
     Object.entries(shape).map(([key, schema]) => [key, z.optional(withoutDefaults(schema))]),
   ) as PartialShape<S>
@@ -33,7 +32,6 @@ function withoutDefaults(schema: z.core.$ZodType): z.core.$ZodType {
 const copyAnnotations = <S extends z.ZodType>(schema: S, other: z.ZodType): S =>
   annotate(schema.meta(other.meta() ?? {}), getAnnotations(other))
 
-/** `none` and `false` are null: off. `example` turns the policy on. */
 export const optionalPolicy = <T extends z.ZodType>(policy: T, example: string) => {
   const off = scalar<null>('Turned off', {
     expected: `none, or a map such as ${example}`,

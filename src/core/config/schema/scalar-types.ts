@@ -8,11 +8,12 @@ export const hour = 3_600_000
 export const day = 24 * hour
 export const mebibyte = 1024 ** 2
 
-/** Both ends included. */
 interface Range {
   readonly min?: number
   readonly max?: number
 }
+
+export const upTo = (max: number) => ({ min: 1, max })
 
 /** For `none` where {@link orNone} does not apply. */
 const cannotDisable = 'this bound cannot be turned off: write a larger one, or leave the key out'
@@ -97,7 +98,6 @@ export const orNone = <T>({ name, render = renderPlain, ...kind }: ScalarKind<T>
 export const isOff = (value: unknown, fromVariable: boolean): boolean =>
   value === 'none' || value === false || (fromVariable && value === 'false')
 
-/** Undefined: no boolean. */
 export const parseBoolean = (value: unknown, fromVariable: boolean): boolean | undefined => {
   if (fromVariable && (value === 'true' || value === 'false')) return value === 'true'
   return typeof value === 'boolean' ? value : undefined
@@ -192,7 +192,6 @@ export const choice = <const W extends string>(description: string, words: reado
     json: { type: 'string', enum: words },
   })
 
-/** For a key that exists elsewhere: rejects every value, and says why. */
 export const forbiddenKey = (message: string, hint: string) =>
   scalar<never>(message, {
     expected: 'no such key here',
@@ -212,11 +211,15 @@ const suggestWord = (value: unknown, words: readonly string[]): string | undefin
 export const clientName = (description: string) =>
   scalar(description, patternKind('1 to 64 letters, digits and -_.', '^[0-9A-Za-z_.-]{1,64}$', 'not a name'))
 
-export const list = <S extends z.ZodType>(description: string, entry: S, { min, max }: Range = {}) => {
+export const list = <S extends z.ZodType>(
+  description: string,
+  entry: S,
+  { min, max, ...annotations }: Range & SchemaAnnotations = {},
+) => {
   let entries = z.array(entry)
   if (min !== undefined) entries = entries.min(min)
   if (max !== undefined) entries = entries.max(max)
-  return entries.meta({ description })
+  return annotate(entries.meta({ description }), annotations)
 }
 
 /** A map in which every other key is an error. */

@@ -30,7 +30,6 @@ export class InvalidScalar {
 type PlainScalar = string | number | boolean
 
 export interface ScalarKind<T> extends Omit<SchemaAnnotations, 'render' | 'redundantKeys'> {
-  /** The definition in the JSON Schema that many keys share. */
   readonly name?: string
   readonly expected: string
   /** `fromVariable`: from the environment, where everything is a string. */

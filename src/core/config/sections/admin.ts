@@ -40,17 +40,14 @@ const scope = choice(
 // Each request is compared with all tokens.
 const maxTokens = 100
 
-const tokens = annotate(
-  list(
-    'Tokens of operators with a name. While one is being replaced, its operator has two',
-    map('A token, as lender-gateway hash-key --operator prints it', {
-      name: operatorName,
-      hash: secretDigest('The SHA-256 of the token', 'hash-key --operator NAME'),
-      scope,
-    }),
-    { max: maxTokens },
-  ),
-  { sensitive: true },
+const tokens = list(
+  'Tokens of operators with a name. While one is being replaced, its operator has two',
+  map('A token, as lender-gateway hash-key --operator prints it', {
+    name: operatorName,
+    hash: secretDigest('The SHA-256 of the token', 'hash-key --operator NAME'),
+    scope,
+  }),
+  { max: maxTokens, sensitive: true },
 )
 
 const clientCertificate = map('Ask for certificates of operators. On or off needs a restart', {

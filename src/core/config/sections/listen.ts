@@ -14,6 +14,7 @@ import {
   optionalDuration,
   optionalInteger,
   size,
+  upTo,
 } from '../schema/scalar-types.ts'
 
 const via = scalar<string>(
@@ -25,7 +26,6 @@ const via = scalar<string>(
   },
 )
 
-/** `{base_url}` as clients write it; a trailing slash is dropped. */
 const publicUrl = scalar<string>('{base_url} as clients write it, by whatever name they know the gateway', {
   expected: 'a URL such as https://gateway.example or https://gateway.example/lender',
   parse: (value, fromVariable) => {
@@ -54,12 +54,10 @@ const certificatePair = z.strictObject({
 export const listenTlsSchema = map(
   'Serve HTTPS. What it holds is renewed live; on or off needs a restart',
   {
-    certificates: annotate(
-      list('What is shown to whom asks for one of its names; the first one to everybody else', certificatePair, {
-        min: 1,
-        max: maxPemTexts,
-      }),
-      { sensitive: true },
+    certificates: list(
+      'What is shown to whom asks for one of its names; the first one to everybody else',
+      certificatePair,
+      { min: 1, max: maxPemTexts, sensitive: true },
     ),
     minVersion: choice('The oldest version of TLS that is spoken', ['TLSv1.2', 'TLSv1.3']).prefault('TLSv1.2'),
     clientCertificates: choice('Whether clients may, or must, show a certificate', [
@@ -68,14 +66,11 @@ export const listenTlsSchema = map(
       'required',
     ]).prefault('none'),
     clientCa: optionalKey(certificate('Whom to trust to sign certificates of clients; file:PATH for a file')),
-    clientCrl: annotate(
-      list(
-        'Revoked certificates of clients; with one, every authority in clientCa needs one',
-        revocationList('A list of revoked certificates; file:PATH for a file'),
-        { max: maxPemTexts },
-      ).prefault([]),
-      { sensitive: true },
-    ),
+    clientCrl: list(
+      'Revoked certificates of clients; with one, every authority in clientCa needs one',
+      revocationList('A list of revoked certificates; file:PATH for a file'),
+      { max: maxPemTexts, sensitive: true },
+    ).prefault([]),
   },
   {
     sensitive: true,
@@ -111,24 +106,24 @@ export const listenSchema = map(
     via: annotate(optionalKey(via), { restart: true }),
     maxTarget: size('Longest request target', { min: 64, max: 64 * 1024 }).prefault('8KiB'),
     maxHeaders: size('Most bytes of request header fields', { min: 1024, max: 1024 ** 2 }).prefault('32KiB'),
-    maxHeaderFields: integer('Most request header fields', { min: 1, max: 10_000 }).prefault(100),
+    maxHeaderFields: integer('Most request header fields', upTo(10_000)).prefault(100),
     getContent: choice('What becomes of a GET with content; forward: no request follows it on its connection', [
       'reject',
       'forward',
     ]).prefault('reject'),
-    maxConnections: optionalInteger('Most client connections at once', { min: 1, max: 1_000_000 }).prefault(10_000),
-    maxConnectionsPerAddress: optionalInteger('Most client connections at once from one address', {
-      min: 1,
-      max: 1_000_000,
-    }).prefault('none'),
-    maxRequestsPerConnection: optionalInteger('Most requests on a client connection; the last answer ends it', {
-      min: 1,
-      max: 1_000_000_000,
-    }).prefault('none'),
-    minRate: optionalByteRate('Slowest rate at which a client sends a body or takes an answer', {
-      min: 1,
-      max: 1024 ** 3,
-    }).prefault('none'),
+    maxConnections: optionalInteger('Most client connections at once', upTo(1_000_000)).prefault(10_000),
+    maxConnectionsPerAddress: optionalInteger(
+      'Most client connections at once from one address',
+      upTo(1_000_000),
+    ).prefault('none'),
+    maxRequestsPerConnection: optionalInteger(
+      'Most requests on a client connection; the last answer ends it',
+      upTo(1_000_000_000),
+    ).prefault('none'),
+    minRate: optionalByteRate(
+      'Slowest rate at which a client sends a body or takes an answer',
+      upTo(1024 ** 3),
+    ).prefault('none'),
     timeouts: timeouts.prefault({}),
     interim: choice("What becomes of an upstream's 102 and 103 on HTTP/1.1; HTTP/2 clients get them always", [
       'drop',

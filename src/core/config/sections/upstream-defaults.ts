@@ -17,6 +17,7 @@ import {
   optionalSize,
   orNone,
   percent,
+  upTo,
 } from '../schema/scalar-types.ts'
 
 const statusRange = (description: string) =>
@@ -76,7 +77,7 @@ const path = scalar<string>(
   },
 )
 
-const probeStreak = (description: string) => integer(description, { min: 1, max: 100 })
+const probeStreak = (description: string) => integer(description, upTo(100))
 
 /** With built-in values, except for `path`. */
 export const healthCheckSchema = map('Probes each endpoint on a timer; path is required', {
@@ -89,10 +90,7 @@ export const healthCheckSchema = map('Probes each endpoint on a timer; path is r
 })
 
 export const outlierSchema = map('When real traffic takes one endpoint out for a while', {
-  consecutiveFailures: optionalInteger('So many failures in a row take an endpoint out', {
-    min: 1,
-    max: 1000,
-  }).prefault(5),
+  consecutiveFailures: optionalInteger('So many failures in a row take an endpoint out', upTo(1000)).prefault(5),
   failureRate: optionalPercent('How much larger its share of failed requests may be than that of its siblings', {
     min: 0.01,
   }).prefault('50%'),
@@ -105,16 +103,10 @@ export const outlierSchema = map('When real traffic takes one endpoint out for a
 
 export const circuitBreakerSchema = map('Stops traffic to the whole upstream while most of it fails', {
   failureRate: percent('The share of failed requests at which it opens', { min: 0.01 }).prefault('50%'),
-  minRequests: integer('It opens only after so many requests within the window', {
-    min: 1,
-    max: 10_000,
-  }).prefault(20),
+  minRequests: integer('It opens only after so many requests within the window', upTo(10_000)).prefault(20),
   window: duration('How far back requests are counted', { min: 1000, max: hour }).prefault('10s'),
   openFor: duration('How long nothing is sent', { min: 100, max: hour }).prefault('5s'),
-  probes: integer('How many requests are let through then, and must go well, before it closes', {
-    min: 1,
-    max: 100,
-  }).prefault(3),
+  probes: integer('How many requests are let through then, and must go well, before it closes', upTo(100)).prefault(3),
 })
 
 /** With built-in values. A key without one may be `none`, to override a level below. */
@@ -151,7 +143,7 @@ export const defaultsSchema = map('What applies to every group; a group states o
   keepAlive: durationOrZero('How long an idle upstream connection is kept, less a margin; none or 0s: not at all', {
     min: 0,
   }).prefault('1500ms'),
-  maxConnections: integer('Most connections to one endpoint', { min: 1, max: 10_000 }).prefault(256),
+  maxConnections: integer('Most connections to one endpoint', upTo(10_000)).prefault(256),
   maxPending: integer('Most requests that wait for one of them', { min: 0, max: 100_000 }).prefault(1024),
   resolve: duration('How often the names of endpoints are resolved again', { min: 1000, max: hour }).prefault('30s'),
   tls: upstreamTlsSchema.prefault({}),

@@ -54,7 +54,6 @@ export const targetShape = {
 export interface UpstreamKey {
   readonly key: string
   readonly schema: z.ZodType
-  /** For editors; `schema` by default. */
   readonly described?: z.ZodType
   readonly isUpstream?: true
   /** `group` has the rendered keys of the group. */
@@ -63,7 +62,6 @@ export interface UpstreamKey {
 
 const longForm = z.strictObject(targetShape)
 
-/** For editors, it shows the built-in values. */
 export const upstreamsSchema = (defaults: z.ZodObject, keys: readonly UpstreamKey[], isForEditors = false) => {
   const ownShape = Object.fromEntries(
     keys.map(({ key, schema, described = schema }) => [key, isForEditors ? described : schema]),

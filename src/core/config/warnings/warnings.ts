@@ -48,7 +48,6 @@ const hasTokens = (admin: Config['admin']): boolean =>
 
 const scopesOfFeatures = (admin: Config['admin']) => operatorKeys().flatMap(({ scopes }) => scopes(admin))
 
-/** `cores`: this machine's. */
 export const collectWarnings = (
   parsed: ParsedConfig,
   config: Config,
@@ -59,10 +58,7 @@ export const collectWarnings = (
   return applyRules(rules, { parsed, config, cores, processes })
 }
 
-/**
- * TLS rejects the clients of an expired authority. For Client-Cert the proxy in front decides: RFC 5280 §6.1.1 gives a
- * trust anchor no time.
- */
+/** For Client-Cert the proxy in front decides: RFC 5280 §6.1.1 gives a trust anchor no time. */
 const expiringAuthorities: WarningRule = ({ config }) =>
   clientAuthorities(config).map(
     ({ path, names, notAfter }) =>

@@ -27,7 +27,6 @@ export function findSyntaxIssues(document: Document, text: string, at: (offset: 
     const isLost =
       lostAt !== null && !hasResynchronized(text, lostAt, start) && isIndentationError(error.code, text, start)
     if (derailingErrors.has(error.code)) lostAt = start
-    // The parser reports a key over several lines twice.
     if (isLost && error.code === 'MULTILINE_IMPLICIT_KEY') lines.add(at(start).line)
     const isFollowOn = isLost || lines.has(at(start).line) || (!usable && error.code === 'UNEXPECTED_TOKEN')
     if (!isFollowOn && issues.length < forbiddenCount + maxSyntaxErrors) {
@@ -138,7 +137,9 @@ function describeSyntaxError(
 ): LocatableIssue & { readonly offset: number } {
   const scalar = scalarAt(document, start)
   const isUnclosedQuote = code === 'MISSING_CHAR' && scalar?.type?.startsWith('QUOTE') === true
-  const bracketAt = code === 'BAD_INDENT' ? openBracketAt(document, start) : undefined
+  // The parser gave up an unclosed bracket where its content ends.
+  const isOpenBracket = (node: Node) => isCollection(node) && node.flow === true && node.range?.[1] === start && node
+  const bracketAt = code === 'BAD_INDENT' ? findNode(document, isOpenBracket)?.range?.[0] : undefined
   // The parser reports a missing end further down; the opening is the better place.
   const offset = bracketAt ?? (isUnclosedQuote ? (scalar.range?.[0] ?? start) : start)
   const isMultiline = scalar?.range != null && at(scalar.range[0]).line !== at(scalar.range[1]).line
@@ -174,23 +175,20 @@ const messages: Readonly<Record<string, readonly [message: string, hint: string]
   RESOURCE_EXHAUSTION: ['nested too deeply', 'write fewer levels'],
 }
 
-/** Finds the innermost bracket whose content ends at an offset: there the parser gave up an unclosed bracket. */
-function openBracketAt(document: Document, offset: number): number | undefined {
-  let found: number | undefined
+/** Of several nodes, the innermost and last. */
+const findNode = <N extends Node>(document: Document, find: (node: Node) => N | false): N | undefined => {
+  let found: N | undefined
   forEachNode(document, (node) => {
-    if (isCollection(node) && node.flow === true && node.range?.[1] === offset) found = node.range[0]
+    found = find(node) || found
   })
   return found
 }
 
-function scalarAt(document: Document, offset: number): Scalar | undefined {
-  let found: Scalar | undefined
-  forEachNode(document, (node) => {
+const scalarAt = (document: Document, offset: number): Scalar | undefined =>
+  findNode(document, (node) => {
     const [start = 0, end = 0] = node.range ?? []
-    if (isScalar(node) && start <= offset && offset <= end && end > start) found = node
+    return isScalar(node) && start <= offset && offset <= end && end > start && node
   })
-  return found
-}
 
 /** Goes as far as the parser understood the file. A key belongs to the map around it. */
 function pathAt(node: unknown, offset: number, path: KeyPath = []): KeyPath {

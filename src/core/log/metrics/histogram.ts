@@ -16,7 +16,6 @@ export const exportedBounds = bucketBoundsMs.flatMap((ms, at) =>
   exportedBoundsMs.includes(ms) ? [{ at, le: ms / 1000 }] : [],
 )
 
-/** An array and a sum, no object for each duration. */
 export class Histogram {
   /** The last one counts durations above all bounds. */
   readonly #counts: number[] = new Array(bucketBoundsMs.length + 1).fill(0)

@@ -131,7 +131,6 @@ class OperationMetrics {
           count === 0 ? [] : [{ side, statusClass, count }],
         ),
       ),
-      /** Requests that went over from the candidate to the primary. */
       fallbacks: this.#fallbacks,
       retries: this.#retries,
       bytesIn: this.#bytesIn,
@@ -182,14 +181,12 @@ export const keyExchangeGroups: readonly string[] = [...groupNames.values(), 'ot
 
 export const tlsVersions: readonly string[] = ['TLSv1.3', 'TLSv1.2']
 
-/** Counts what one process serves, across all its snapshots. */
 export class RequestMetrics {
   readonly operations = byLabel(() => new OperationMetrics())
   readonly #handshakes = new Tally<{ version: string; group: string }>()
   /** By client id of the configuration, then by status class. */
   readonly #clients = new Map<string, number[]>()
 
-  /** `clients`: counts by client too. */
   observer(clients: boolean): ExchangeObserver {
     return {
       name: 'metrics',

@@ -94,14 +94,11 @@ export const clientSchema = z
   .strictObject({
     id: clientName('Its name, in the log and for upstreams'),
     disabled: boolean('Whether it is kept out, whatever it shows').prefault(false),
-    apiKeys: annotate(
-      list(
-        'Its keys: while one is being replaced, two',
-        map('A key, as lender-gateway hash-key prints it', { id: keyId, sha256 }),
-        { max: 8 },
-      ).prefault([]),
-      { sensitive: true },
-    ),
+    apiKeys: list(
+      'Its keys: while one is being replaced, two',
+      map('A key, as lender-gateway hash-key prints it', { id: keyId, sha256 }),
+      { max: 8, sensitive: true },
+    ).prefault([]),
     claims: claimsSchema.prefault({}),
     certificates: list(
       'What its certificates are known by',
