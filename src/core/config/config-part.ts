@@ -28,7 +28,6 @@ import type { UpstreamKey } from './sections/upstreams.ts'
 export type PlacedKey<Own> = Beside<keyof Own & string> & { readonly key: string; readonly schema: z.ZodType }
 
 export type ConfigSection = PlacedKey<typeof coreSchema.shape> & {
-  /** Replaces rendering by the schema. */
   render?(config: Config): RenderedValue
   /** Keys of entries whose provenance is that of the section. */
   readonly entryKeys?: readonly string[]
@@ -43,10 +42,8 @@ export interface IncludedFile extends PositionLookup {
 
 export interface IncludedSection {
   readonly key: string
-  /** Invalid entries too. */
   readonly value: readonly unknown[]
   readonly files: readonly IncludedFile[]
-  /** Unreadable files too. */
   readonly sources: readonly SourceFile[]
   /** Issues of references and of the entries' syntax; paths start at the section. */
   readonly issues: readonly LocatableIssue[]
@@ -75,13 +72,11 @@ export type ReadNamedFile = (
   readonly issues: readonly ConfigIssue[]
   readonly problems: readonly ConfigProblem[]
   readonly warnings: readonly ConfigProblem[]
-  /** Unreadable files too. */
   readonly sources: readonly SourceFile[]
 }
 
 export type ListenKey = PlacedKey<typeof listenSchema.shape>
 
-/** A key of `admin` by which operators authenticate. */
 export type OperatorKey = PlacedKey<typeof adminSchema.shape> & {
   scopes(admin: AdminConfig): readonly { readonly path: KeyPath; readonly scope: OperatorScope }[]
 }
@@ -90,7 +85,6 @@ export type OperatorKey = PlacedKey<typeof adminSchema.shape> & {
 export interface OwnField {
   readonly path: KeyPath
   readonly name: string
-  /** No key sets the name. */
   readonly isFixed?: true
   /** The meaning of the gateway's value. No edit may set the field or, unless `isRemovable`, remove it. */
   readonly says?: string
@@ -103,7 +97,6 @@ export type ListOwnFields = (tree: unknown) => readonly OwnField[]
 /** A key of operations, after core's. It is unknown for a method without a schema. */
 export interface OperationKey {
   readonly key: string
-  /** Place among the keys of all features. */
   readonly order: number
   readonly get?: z.ZodType
   readonly post?: z.ZodType
@@ -121,7 +114,6 @@ export type ResolveUpstream = (
   own: UpstreamConfig,
 ) => Partial<UpstreamConfig>
 
-/** `parsed` has the defaults. */
 export type ResolveOperation = (stated: ParsedOperation | undefined, parsed: ParsedConfig) => Partial<OperationConfig>
 
 export interface ConfigPart {
@@ -130,7 +122,6 @@ export interface ConfigPart {
   loadInclude?(): Promise<IncludeFiles>
   /** Members of a configuration that names no other file. */
   readonly withoutFiles?: Partial<Config>
-  /** Digests of the contents of other files, by key path. */
   digests?(config: Config): Digests | null
   /** Recognizes another kind of file in place of a configuration. */
   findMistaken?(tree: unknown): ConfigIssue | null

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import type { OperationId } from '../../operations.ts'
+import { byOperation } from '../../operations.ts'
 import { annotate, optionalKey } from './schema/annotations.ts'
 import { optionalFieldName } from './schema/header-fields.ts'
 import { InvalidScalar, patternKind, scalar } from './schema/scalar.ts'
@@ -21,17 +21,8 @@ export const operationsSchema = (getShape: OperationShape, postShape: OperationS
   const shapeOf = (shape: OperationShape) => z.strictObject({ ...coreOperationShape, ...shape })
   const getOperation = shapeOf(getShape).meta({ id: 'GetOperation' })
   const postOperation = shapeOf(postShape).meta({ id: 'PostOperation' })
-  return map('What differs for single operations', {
-    'valuation.score': postOperation.optional(),
-    'financing.pre-approval': postOperation.optional(),
-    'analysis.esg-grant': getOperation.optional(),
-    'risk.asset-valuation': postOperation.optional(),
-    'valuation.forecast': postOperation.optional(),
-    'inventory.sync': postOperation.optional(),
-    'leads.pipeline': getOperation.optional(),
-    'compliance.audit-trail': getOperation.optional(),
-    'market.insights': getOperation.optional(),
-  } satisfies Record<OperationId, unknown>)
+  const operations = byOperation(({ method }) => (method === 'GET' ? getOperation : postOperation).optional())
+  return map('What differs for single operations', operations)
 }
 
 const maxLength = 40

@@ -5,7 +5,7 @@ import { copyText } from '../lib/buffers.ts'
 import { epochMs } from '../lib/clock.ts'
 import type { ExchangeObserver, ExchangeRecord } from './exchange-record.ts'
 import { createBoundedMap, RollingCounter } from './rolling-counter.ts'
-import { sum } from './sum-reports.ts'
+import { groupByKey, sum } from './sum-reports.ts'
 
 export type RecentErrorsReport = RecentErrors['report']
 
@@ -173,7 +173,7 @@ const toErrorCount = ({ last, counter, metAt, lastAt }: CountedError, at: number
 }
 
 const mergeErrorCounts = (each: readonly ErrorCount[]): readonly ErrorCount[] =>
-  mostFrequentFirst([...Map.groupBy(each, errorKey).values()].map((same) => same.reduce(combine)))
+  mostFrequentFirst(groupByKey(each, errorKey).map((same) => same.reduce(combine)))
 
 const combine = (one: ErrorCount, other: ErrorCount): ErrorCount => ({
   ...(one.lastAt >= other.lastAt ? one : other),

@@ -28,16 +28,14 @@ const sumEntries = (all: readonly CountEntry[]): readonly CountEntry[] =>
     count: sum(pluck(same, 'count')),
   }))
 
-interface CountEntry {
-  readonly count: number
-}
-
 export const pluck = <T, K extends keyof T>(each: readonly T[], key: K): readonly NonNullable<T[K]>[] =>
   each.map((one) => one[key]).filter((value) => value != null)
 
 export const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
 
 const isNumber = (value: unknown): value is number => typeof value === 'number'
+
+type CountEntry = Readonly<{ count: number }>
 
 const isCountEntry = (value: unknown): value is CountEntry => isPlainObject(value) && isNumber(value.count)
 

@@ -67,7 +67,8 @@ export const rejectedError = (target: AdminTarget, path: string, status: number,
       : ': it has no such token, or has it no more; its log says why, as "operator token refused"'
     return cliError(`${url} refuses the token of ${token.from}${hint}`)
   }
-  const detailText = problemDetail(body)
+  const detail = getMember(body, 'detail')
+  const detailText = typeof detail === 'string' ? `: ${detail.slice(0, 300)}` : ''
   if (status === 403 && getMember(body, 'code') === 'insufficient-scope')
     return cliError(`${url} knows the token of ${token?.from ?? 'this command'}, which is not for ${path}${detailText}`)
   if (status === 421) return cliError(`${url} does not answer to that name (421)${detailText}`)
@@ -75,11 +76,6 @@ export const rejectedError = (target: AdminTarget, path: string, status: number,
     return cliError(`${url} has no ${path} (404): is that the admin listener, and not the public one?`)
   if (status >= 300 && status < 400) return cliError(`${url} sends elsewhere (${status}), and is not followed`)
   return cliError(`${url} ${status < 500 ? 'refuses' : 'fails at'} ${path} (${status})${detailText}`)
-}
-
-const problemDetail = (body: unknown): string => {
-  const detailText = getMember(body, 'detail')
-  return typeof detailText === 'string' ? `: ${detailText.slice(0, 300)}` : ''
 }
 
 /** Without authority or name. Nothing is sent, the token least of all, before the listener has presented it. */

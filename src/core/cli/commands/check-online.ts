@@ -8,7 +8,7 @@ import { firstToExpire, getEndpointCertificates } from '../../upstream/endpoints
 import { checkAll, toPreflightTarget } from '../../upstream/health/preflight.ts'
 import type { KeyLocator } from '../built-in-command.ts'
 
-export type CheckedEndpoint = Awaited<ReturnType<typeof checkEndpoints>>[number]
+type CheckedEndpoint = Awaited<ReturnType<typeof checkEndpoints>>[number]
 
 /**
  * Checks every endpoint, candidates included, as `reload.preflight` does (`none`: as `connect`), in parallel for at

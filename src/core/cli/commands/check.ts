@@ -1,17 +1,9 @@
 import { Command } from 'commander'
 import type { LoadResult } from '../../config/load/load.ts'
-import type { ConfigProblem } from '../../config/problem.ts'
 import { escapeControls } from '../../lib/text/escape-controls.ts'
 import { commandPartLoaders, type FileCheck, type FileCheckResult } from '../built-in-command.ts'
 import { createFormatOption, defaultConfigFile, type OutputFormat } from '../options.ts'
 import { formatJson } from '../render/output.ts'
-import type { CheckedEndpoint } from './check-online.ts'
-
-interface OnlineCheck {
-  readonly endpoints: readonly CheckedEndpoint[]
-  readonly problems: readonly ConfigProblem[]
-  readonly warnings: readonly ConfigProblem[]
-}
 
 export const createCheckCommand = (fileChecks: readonly FileCheck[]): Command => {
   const check = new Command('check')
@@ -71,7 +63,7 @@ interface CheckOptions {
 }
 
 interface MoreChecks {
-  readonly online: OnlineCheck | null
+  readonly online: Awaited<ReturnType<typeof checkOnline>> | null
   readonly results: readonly FileCheckResult[]
 }
 
@@ -81,7 +73,7 @@ const getExitCode = (result: LoadResult, { online, results }: MoreChecks): 0 | 1
   return (online?.problems ?? []).length > 0 || results.some(({ ok }) => !ok) ? 1 : 0
 }
 
-async function checkOnline(file: string, result: LoadResult): Promise<OnlineCheck> {
+async function checkOnline(file: string, result: LoadResult) {
   if (!result.ok) return { endpoints: [], problems: [], warnings: [] }
   const { collectOnlineIssues, checkEndpoints } = await import('./check-online.ts')
   const { locateKey } = await import('../../config/problem.ts')
@@ -116,7 +108,7 @@ async function renderText(file: string, result: LoadResult, { online, results }:
     (warning) => `warning: ${formatPlace(warning)}: ${escapeControls(warning.message)}\n`,
   )
   const problems = (online?.problems ?? []).map((problem) => ({ ...problem, found: escapeControls(problem.found) }))
-  const good = `${file}: good (hash ${result.config.hash})${online === null ? '' : describeReached(online)}\n`
+  const good = `${file}: good (hash ${result.config.hash})${online === null ? '' : describeReached(online.endpoints)}\n`
   const count = problems.length + results.flatMap((each) => each.problems).length
   return [
     ...configWarnings,
@@ -128,7 +120,7 @@ async function renderText(file: string, result: LoadResult, { online, results }:
   ].join('')
 }
 
-const describeReached = ({ endpoints }: OnlineCheck): string =>
+const describeReached = (endpoints: readonly { readonly reached: boolean }[]): string =>
   endpoints.length === 0
     ? ', no endpoint to try'
     : `, ${endpoints.filter(({ reached }) => reached).length} of ${endpoints.length} endpoints reached`

@@ -17,15 +17,9 @@ Exit code: ${exitCodes}.
 ${examples.length === 1 ? 'Example' : 'Examples'}:
 ${examples.map((example) => `  lender-gateway ${example}`).join('\n')}`
 
+/** For a {@link CliError}, `runCommandLine` sets the exit code. */
 export const runClientCommand = async (run: () => Promise<number>): Promise<void> => {
-  const { CliError } = await import('../client/admin-target.ts')
-  try {
-    process.exitCode = await run()
-  } catch (error) {
-    if (!(error instanceof CliError)) throw error
-    process.stderr.write(`lender-gateway: ${error.message}\n`)
-    process.exitCode = 2
-  }
+  process.exitCode = await run()
 }
 
 const statusHelp = clientCommandHelp(

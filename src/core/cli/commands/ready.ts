@@ -7,7 +7,6 @@ import {
   type ClientCommandOptions,
   cliError,
   locateProbeTarget,
-  type TargetOptions,
   targetUrl,
 } from '../client/admin-target.ts'
 import { printJson, warnAboutTarget } from '../render/output.ts'
@@ -18,7 +17,7 @@ import { printJson, warnAboutTarget } from '../render/output.ts'
  * take down a serving gateway.
  */
 export const showReady = async ({ format, ...targetOptions }: ClientCommandOptions): Promise<number> => {
-  const { ready, reason } = await askReady(targetOptions)
+  const { ready, reason } = await locateProbeTarget(targetOptions).then(probe).catch(tellFailure)
   if (format === 'json') printJson({ ready, reason })
   else process.stdout.write(ready ? 'ready\n' : `not ready${reason === null ? '' : `: ${reason}`}\n`)
   return ready ? 0 : 1
@@ -26,14 +25,10 @@ export const showReady = async ({ format, ...targetOptions }: ClientCommandOptio
 
 type Readiness = Readonly<{ ready: boolean; reason: string | null }>
 
-const askReady = async (targetOptions: TargetOptions): Promise<Readiness> => {
-  try {
-    return await probe(await locateProbeTarget(targetOptions))
-  } catch (error) {
-    if (!(error instanceof CliError)) throw error
-    process.stderr.write(`lender-gateway: ${error.message}\n`)
-    return { ready: false, reason: null }
-  }
+const tellFailure = (error: unknown): Readiness => {
+  if (!(error instanceof CliError)) throw error
+  process.stderr.write(`lender-gateway: ${error.message}\n`)
+  return { ready: false, reason: null }
 }
 
 // For all tries: the health check of a container has its own time limit.

@@ -52,18 +52,18 @@ const renderFacts = (status: Status, at: number): string => {
   const readiness = ready ? 'ready' : `NOT READY${notReady === null ? '' : `: ${notReady}`}`
   const instanceWords = formatInstance(instance)
   const loadedBy = loadCauses[config.loadedBy] ?? `by ${config.loadedBy}`
+  const { file, path, differingFiles, previous } = config
+  const differing = (differingFiles ?? []).map((each) => (each === path ? file : each))
+  const { dropped } = log
   const rows: (readonly [string, string])[] = [
     ['gateway', `${state === 'not serving' ? 'NOT SERVING' : state}, ${readiness}`],
     ...(instanceWords === null ? [] : [['instance', instanceWords] as const]),
     ['version', `${version}, Node ${node}, process ${pid}`],
     ['up', `${humanizeSeconds(uptimeSeconds)}, started ${formatInstant(at - uptimeSeconds * 1000)}`],
     ['config', `${config.hash}, loaded ${formatAgo(config.loadedAt, at)}, ${loadedBy}`],
-    ['before', config.previous === null ? 'none' : `${config.previous}, which rollback brings back`],
-    ['file', `${renderFiles(config)}: ${renderFileState(config, at)}`],
-    [
-      'log',
-      log.dropped === 0 ? 'no lines dropped' : `${log.dropped} LINES DROPPED ${sinceStart}: its reader is too slow`,
-    ],
+    ['before', previous === null ? 'none' : `${previous}, which rollback brings back`],
+    ['file', `${differing.length === 0 ? file : differing.join(', ')}: ${renderFileState(config, at)}`],
+    ['log', dropped === 0 ? 'no lines dropped' : `${dropped} LINES DROPPED ${sinceStart}: its reader is too slow`],
   ]
   for (const { label, render } of statusFacts) {
     const text = render(status, at)
@@ -80,11 +80,6 @@ const loadCauses: Readonly<Record<string, string>> = {
   request: 'by a reload',
   rollback: 'by a rollback',
   preflight: 'by an edit of the file that was held back at first',
-}
-
-const renderFiles = ({ file, path, differingFiles }: Status['config']): string => {
-  const names = (differingFiles ?? []).map((each) => (each === path ? file : each))
-  return names.length === 0 ? file : names.join(', ')
 }
 
 const renderFileState = ({ fileDiffers, lastRefusal, loadedBy, nextTry }: Status['config'], at: number): string => {

@@ -36,11 +36,9 @@ export const renderChanges = (changes: ReloadResponse['changes']): string => {
 
 const renderSection = (title: string, changes: readonly ReloadResponse['changes'][number][]): string => {
   const rows = changes.map((change) => [escapeControls(changeLabel(change)), renderChange(change)])
-  const widths = columnWidths(rows, maxLabelWidth)
+  const widths = columnWidths(rows, 40)
   return [title, ...rows.map((row) => `  ${alignRow(row, widths)}`)].join('\n')
 }
-
-const maxLabelWidth = 40
 
 const changeLabel = ({ group, path }: ReloadResponse['changes'][number]): string => {
   if (group === null) return path
@@ -61,14 +59,9 @@ const renderValue = (value: unknown): string => {
 
 const renderEntry = (value: unknown): string => {
   if (typeof value === 'string' && /^[^\s,]+$/.test(value)) return escapeControls(value)
-  if (isEndpoint(value)) return escapeControls(`${value.url} (weight ${value.weight})`)
-  if (isUpstream(value)) return value.endpoints.map(renderEntry).join(', ')
-  return escapeControls(JSON.stringify(value) ?? '(not set)')
+  const [url, weight] = [getMember(value, 'url'), getMember(value, 'weight')]
+  if (typeof url === 'string' && typeof weight === 'number') return escapeControls(`${url} (weight ${weight})`)
+  // A candidate that was added or removed whole is shown by its endpoints.
+  const endpoints = getMember(value, 'endpoints')
+  return Array.isArray(endpoints) ? endpoints.map(renderEntry).join(', ') : escapeControls(JSON.stringify(value))
 }
-
-/** A candidate that was added or removed whole is shown by its endpoints. */
-const isUpstream = (value: unknown): value is { readonly endpoints: readonly unknown[] } =>
-  Array.isArray(getMember(value, 'endpoints'))
-
-const isEndpoint = (value: unknown): value is { readonly url: string; readonly weight: number } =>
-  typeof getMember(value, 'url') === 'string' && typeof getMember(value, 'weight') === 'number'

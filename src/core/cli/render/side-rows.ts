@@ -34,12 +34,11 @@ const describeEndpoint = (endpoint: EndpointStatus, at: number): string => {
   if (state === 'ejected')
     return `EJECTED${why}${ejectedForSeconds === null ? '' : `; tried again in ${humanizeSeconds(Math.ceil(ejectedForSeconds))}`}`
   const ready = readyUntil === null ? '' : ` ${by} until ${formatTimeLeft(readyUntil, at)}${orderedWhy}`
-  return `${state}${why}${ready}${isTried(endpoint) ? '' : ', not tried yet'}${describeWarnings(endpoint, at)}`
+  // An endpoint is `up` before any request or probe was sent to it.
+  const { sandbox, requests, lastSuccess, lastProbe } = endpoint
+  const isTried = sandbox || requests > 0 || lastSuccess !== null || lastProbe !== null
+  return `${state}${why}${ready}${isTried ? '' : ', not tried yet'}${describeWarnings(endpoint, at)}`
 }
-
-/** An endpoint is `up` before any request or probe was sent to it. */
-const isTried = ({ sandbox, requests, lastSuccess, lastProbe }: EndpointStatus): boolean =>
-  sandbox || requests > 0 || lastSuccess !== null || lastProbe !== null
 
 const describeWarnings = (endpoint: EndpointStatus, at: number): string => {
   const { lastProbe, requests, failures, countedSince, certificate } = endpoint
@@ -49,7 +48,6 @@ const describeWarnings = (endpoint: EndpointStatus, at: number): string => {
   return `${failures === 0 ? '' : `, ${failures} of ${requests} requests failed${since}`}${probe}${renderCertificate(certificate)}`
 }
 
-/** Renders an expiry that needs an operator. */
 const renderCertificate = (certificate: EndpointStatus['certificate']): string => {
   if (certificate === null || !certificate.endsSoon) return ''
   const { notAfter, daysLeft } = certificate

@@ -77,17 +77,15 @@ const identityOf = (members: ReadonlyMap<string, ComparedValue>): unknown =>
   [...members].map(([key, { identity }]) => [key, identity])
 
 const groupByName = (entries: readonly ComparedValue[]): ComparedValue['members'] => {
-  const named = Map.groupBy(entries, nameOf)
+  const named = Map.groupBy(entries, ({ members }) => {
+    const name = nameKeys.map((key) => members?.get(key)?.shown).find((value) => value !== undefined)
+    return typeof name === 'string' ? name : null
+  })
   if (named.has(null)) return null
   return new Map([...named].map(([name, same]) => [name as string, joinEntries(same.map(withoutName))]))
 }
 
 const nameKeys = ['id', 'name'] as const
-
-const nameOf = ({ members }: ComparedValue): string | null => {
-  const name = nameKeys.map((key) => members?.get(key)?.shown).find((value) => value !== undefined)
-  return typeof name === 'string' ? name : null
-}
 
 /** Drops the name, which the path has, and secrets. A single member is shown by its value alone. */
 const withoutName = ({ members }: ComparedValue): ComparedValue => {

@@ -1,15 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type * as z from 'zod'
-import {
-  type ConfigIssue,
-  type ConfigProblem,
-  fileProblem,
-  formatKeyPath,
-  type KeyPath,
-  type LocatableIssue,
-  type PositionLookup,
-  quote,
-} from '../problem.ts'
+import type { ConfigIssue, ConfigProblem, KeyPath, LocatableIssue, PositionLookup } from '../problem.ts'
+import { fileProblem, formatKeyPath, quote } from '../problem.ts'
 import { rawAt, valueAt } from '../rules/rule.ts'
 import { ExternalValue } from '../schema/scalar.ts'
 import { holdsSecrets, knownKeys, redactKey } from '../schema/schema-keys.ts'

@@ -1,13 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { dirname } from 'node:path'
 import type { Config } from '../config.ts'
-import {
-  configParts,
-  type IncludedFile,
-  type IncludedSection,
-  type NamedFile,
-  type ReadNamedFile,
-} from '../config-part.ts'
+import { configParts, type IncludedSection, type NamedFile, type ReadNamedFile } from '../config-part.ts'
 import { configSchema } from '../config-schema.ts'
 import type { ConfigReport } from '../diff/diff-values.ts'
 import { getRestartOnlySettings, type RestartOnlySettings, reportConfig } from '../diff/report.ts'
@@ -89,9 +83,9 @@ export const parseConfigBytes = (bytes: Uint8Array, file: string, environment: E
   const completeTree = withSections(secrets.tree, included, ({ value }) => value)
   issues.push(...withoutRepeats(validateCrossKeyRules(completeTree), issues))
   // Despite other issues: an operator mends all of them at once.
-  const named = configParts.flatMap(({ namedFile }) => {
-    const name = namedFile?.find(secrets.tree)
-    return namedFile === undefined || name === undefined ? [] : [{ name, file: namedFile }]
+  const named = configParts.flatMap(({ namedFile: file }) => {
+    const name = file?.find(secrets.tree)
+    return file === undefined || name === undefined ? [] : [{ name, file }]
   })
   const complete: OpenedConfig['complete'] = (read) => {
     const allSources = [...sources, ...read.flatMap((each) => each.sources)]
@@ -130,7 +124,7 @@ const locateInFiles = (
     const { file: of, path } = section?.toFilePath(issue.path) ?? { file: null, path: issue.path }
     return { of, issue: { ...issue, path } }
   })
-  const issuesIn = (wanted: IncludedFile | null): readonly LocatableIssue[] =>
+  const issuesIn = (wanted: IncludedSection['files'][number] | null): readonly LocatableIssue[] =>
     inFiles.flatMap(({ of, issue }) => (of === wanted ? issue : []))
   return [
     ...locateIssues(issuesIn(null), source, file),

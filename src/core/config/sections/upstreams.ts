@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import type { groups } from '../../../operations.ts'
+import { byGroup } from '../../../operations.ts'
 import { endpointUrl, type ParsedEndpoint, upstreamHost } from '../schema/address.ts'
 import { annotate, getAnnotations, type RenderedValue, renderMap, renderValue } from '../schema/annotations.ts'
 import { headerMutationSchema } from '../schema/header-fields.ts'
@@ -89,14 +89,8 @@ export const upstreamsSchema = (defaults: z.ZodObject, keys: readonly UpstreamKe
       },
     },
   )
-  return map('What stands behind each purpose group; all eight are required', {
-    valuation: upstream,
-    financing: upstream,
-    analysis: upstream,
-    risk: upstream,
-    inventory: upstream,
-    leads: upstream,
-    compliance: upstream,
-    market: upstream,
-  } satisfies Record<(typeof groups)[number], typeof upstream>)
+  return map(
+    'What stands behind each purpose group; all eight are required',
+    byGroup(() => upstream),
+  )
 }

@@ -47,9 +47,6 @@ const ofBothSides = (upstream: ParsedUpstream): Endpoints => ({
 const ofInheritingSides = (upstream: ParsedUpstream): Endpoints =>
   nestedIn(upstream).some(({ tls }) => tls?.verify !== undefined) ? upstream : ofBothSides(upstream)
 
-const duplicateEndpoints: WarningRule = ({ parsed: { upstreams } }) =>
-  groups.map((group) => findDuplicates(['upstreams', group], upstreams[group]))
-
 export const findDuplicates = (path: KeyPath, { endpoints }: Endpoints): RuleResult => {
   const urls = endpoints.map(({ origin, pathPrefix }) => `${origin}${pathPrefix}`)
   return urls.map(
@@ -138,7 +135,7 @@ const hasTls = ({ endpoints }: Endpoints): boolean => endpoints.some(({ origin }
 
 export const upstreamWarnings: readonly WarningRule[] = [
   exposedSandbox,
-  duplicateEndpoints,
+  ({ parsed: { upstreams } }) => groups.map((group) => findDuplicates(['upstreams', group], upstreams[group])),
   unverifiedTls,
   unusedInsecure,
   unusedTls,
