@@ -139,15 +139,6 @@ export const createLineRewriter = ({ log: { format }, tracing, instance }: Loggi
   }
 }
 
-/** Parses a line of any format; members have pino's names. Throws if the line is no JSON object. */
-export const parseLogLine = (line: string): ((name: string) => unknown) => {
-  const members: Readonly<Record<string, unknown>> = JSON.parse(line)
-  if ('msg' in members) return (name) => members[name]
-  if ('message' in members) return (name) => members[fieldNameIn('ecs', name)]
-  const all = { ...members, ...Object(members.Attributes) }
-  return (name) => all[fieldNameIn('otel', name)]
-}
-
 const toJson = (value: unknown): string => (typeof value === 'number' ? String(value) : JSON.stringify(value))
 
 const renderError = (err: unknown, keyOf: RenderKey): string => {

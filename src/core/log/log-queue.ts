@@ -1,6 +1,6 @@
 import { fstatSync, write } from 'node:fs'
 import { Socket } from 'node:net'
-import { type Readable, Writable } from 'node:stream'
+import { Writable } from 'node:stream'
 import { unrefTimeout } from '../lib/clock.ts'
 
 // A write of 200 lines costs hardly more than a write of one, so lines wait for each other, though not for long.
@@ -140,30 +140,3 @@ const writeToFile = (fd: number, bytes: Buffer, done: () => void): void =>
     else if (rest.length < bytes.length) writeToFile(fd, rest, done)
     else unrefTimeout(retryDelayMs, () => writeToFile(fd, bytes, done))
   })
-
-// No line is nearly as long. A line without an end must not grow for ever.
-const maxLineBytes = 1024 ** 2
-
-/** Forwards whole lines only: a process that died may have left a part of a line. */
-export const forwardWholeLines = (from: Readable, forward: (lines: Buffer) => void): void => {
-  let rest: Buffer[] = []
-  let restBytes = 0
-  let skipping = false
-  from.on('data', (read: Buffer) => {
-    const chunk = skipping ? read.subarray(read.indexOf(newline) + 1 || read.length) : read
-    skipping &&= !read.includes(newline)
-    const end = chunk.lastIndexOf(newline) + 1
-    if (end > 0) {
-      forward(restBytes === 0 ? chunk.subarray(0, end) : Buffer.concat([...rest, chunk.subarray(0, end)]))
-      rest = []
-      restBytes = 0
-    }
-    if (end < chunk.length) rest.push(chunk.subarray(end))
-    restBytes += chunk.length - end
-    if (restBytes <= maxLineBytes) return
-    rest = []
-    restBytes = 0
-    skipping = true
-  })
-  from.on('error', () => {}) // the end of the stream follows
-}

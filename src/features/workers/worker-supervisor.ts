@@ -1,7 +1,7 @@
+import type { Readable } from 'node:stream'
 import { settlesWithin } from '../../core/lib/clock.ts'
 import { formatDuration } from '../../core/lib/text/units.ts'
 import type { Log } from '../../core/log/log.ts'
-import { forwardWholeLines } from '../../core/log/log-queue.ts'
 import type { ConnectionTracker } from './acceptor.ts'
 import type { ConnectionDistributor } from './connection-distributor.ts'
 import type { WorkerInit } from './messages.ts'
@@ -190,4 +190,32 @@ export class WorkerSupervisor {
       this.#recheck()
     })
   }
+}
+
+// No line is nearly as long. A line without an end must not grow for ever.
+const maxLineBytes = 1024 ** 2
+const newline = 10
+
+/** Forwards whole lines only: a process that died may have left a part of a line. */
+export const forwardWholeLines = (from: Readable, forward: (lines: Buffer) => void): void => {
+  let rest: Buffer[] = []
+  let restBytes = 0
+  let skipping = false
+  from.on('data', (read: Buffer) => {
+    const chunk = skipping ? read.subarray(read.indexOf(newline) + 1 || read.length) : read
+    skipping &&= !read.includes(newline)
+    const end = chunk.lastIndexOf(newline) + 1
+    if (end > 0) {
+      forward(restBytes === 0 ? chunk.subarray(0, end) : Buffer.concat([...rest, chunk.subarray(0, end)]))
+      rest = []
+      restBytes = 0
+    }
+    if (end < chunk.length) rest.push(chunk.subarray(end))
+    restBytes += chunk.length - end
+    if (restBytes <= maxLineBytes) return
+    rest = []
+    restBytes = 0
+    skipping = true
+  })
+  from.on('error', () => {}) // the end of the stream follows
 }

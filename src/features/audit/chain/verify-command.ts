@@ -4,7 +4,7 @@ import { pluralize } from '../../../core/admin/commands/phrases.ts'
 import { isReadError, maxReferencedBytes, readFileWithLimit } from '../../../core/config/load/source-files.ts'
 import { escapeControls } from '../../../core/lib/text/escape-controls.ts'
 import { errorMessage } from '../../../core/lib/try.ts'
-import { parseLogLine } from '../../../core/log/log-format.ts'
+import { fieldNameIn } from '../../../core/log/log-format.ts'
 import { type AuditKey, type ParsedAuditLine, parseAuditLine, toAuditKey } from './chain.ts'
 import { type AuditFinding, ChainVerifier, type Checkpoint } from './chain-verifier.ts'
 
@@ -154,4 +154,13 @@ async function* splitLines(
     rest = Buffer.alloc(0)
   }
   if (rest.length > 0) yield { bytes: rest, isEnded: false }
+}
+
+/** Parses a line of any format; members have pino's names. Throws if the line is no JSON object. */
+const parseLogLine = (line: string): ((name: string) => unknown) => {
+  const members: Readonly<Record<string, unknown>> = JSON.parse(line)
+  if ('msg' in members) return (name) => members[name]
+  if ('message' in members) return (name) => members[fieldNameIn('ecs', name)]
+  const all = { ...members, ...Object(members.Attributes) }
+  return (name) => all[fieldNameIn('otel', name)]
 }
