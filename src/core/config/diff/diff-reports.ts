@@ -11,7 +11,6 @@ export interface ReportedConfig {
   readonly report: ConfigReport
 }
 
-/** In the order of the file, with the changes that reports leave out. */
 export const diffConfigs = (from: ReportedConfig, to: ReportedConfig): readonly ConfigChange[] =>
   diffReports(from.report, to.report).flatMap((change) => [
     change,

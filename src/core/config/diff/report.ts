@@ -43,7 +43,6 @@ export const getRestartOnlySettings = ({ config }: ConfigReport): RestartOnlySet
     }),
   )
 
-/** Lists the hash of each secret by its key path. */
 function hashSecrets(value: RenderedValue, path: KeyPath = []): readonly (readonly [path: string, hash: string])[] {
   if (value instanceof Secret) return [[formatKeyPath(path), hashValue(value.reveal())]]
   if (typeof value !== 'object') return []

@@ -7,7 +7,6 @@ import { type LoadResult, type OpenedConfig, openConfig, parseConfigBytes } from
 const namedFiles = configParts.flatMap(({ namedFile }) => namedFile ?? [])
 const readers = new Map(await Promise.all(namedFiles.map(async (file) => [file, await file.load()] as const)))
 
-/** Loads and resolves a configuration file, and compiles the files that it names. Never throws. */
 export const loadConfig = (file: string, environment: Environment = process.env): LoadResult =>
   complete(openConfig(file, environment), file)
 

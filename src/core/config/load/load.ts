@@ -42,7 +42,6 @@ export type LoadResult =
 
 export interface OpenedConfig {
   readonly named: readonly { readonly name: string; readonly file: NamedFile }[]
-  /** The result is not frozen. */
   complete(read: readonly ReturnType<ReadNamedFile>[]): LoadResult
 }
 

@@ -57,7 +57,6 @@ const resolveUpstream = (given: ParsedUpstream, defaults: ParsedDefaults): Upstr
 type InheritedPolicies = Pick<ParsedDefaults, 'healthCheck' | 'outlier' | 'circuitBreaker'>
 type StatedPolicies = Pick<ParsedUpstream, keyof InheritedPolicies>
 
-/** A policy that only this upstream turns on has built-in values for its other keys. */
 export const resolveSide = <T extends InheritedPolicies>(stated: object & StatedPolicies, inherited: T) => ({
   ...mergeLevels<T>(stated as PartialLevel<T>, inherited),
   healthCheck: requirePath(resolvePolicy(stated.healthCheck, inherited.healthCheck, healthCheckSchema)),

@@ -30,7 +30,6 @@ const metricsToken: ConfigRule = (tree) => {
   }
 }
 
-/** A token that stands twice has no clear owner and scope. */
 const duplicateTokens: ConfigRule = (tree) => {
   const places = new Map<string, string>()
   for (const key of ['token', 'metricsToken'] as const) {

@@ -60,7 +60,6 @@ export type RenderedValue =
   | readonly RenderedValue[]
   | { readonly [key: string]: RenderedValue }
 
-/** Escapes `${` of a literal value as `$${`. */
 export const escapePlaceholders = (value: string): string => value.replaceAll('${', () => '$${')
 
 export const renderPlain = (value: unknown): RenderedValue => {

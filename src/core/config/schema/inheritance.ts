@@ -14,7 +14,6 @@ type PartialShape<S extends z.core.$ZodShape> = {
   readonly [K in keyof S]: z.ZodOptional<z.ZodType<PartialLevel<z.output<S[K]>>>>
 }
 
-/** The same keys at every depth, all optional, without defaults. */
 export const partialShape = <S extends z.core.$ZodShape>(shape: S): PartialShape<S> =>
   Object.fromEntries(
     Object.entries(shape).map(([key, schema]) => [key, z.optional(withoutDefaults(schema))]),

@@ -68,7 +68,6 @@ const withinRange = <N extends number>(value: N, min: number, max: number, forma
   return value > max ? new InvalidScalar('too large', `write at most ${format(max as N)}`) : value
 }
 
-/** `none` and `false` are 0, which is rendered as `none`. */
 const orZero = (kind: ScalarKind<number>): ScalarKind<number> => {
   const { parse, render = renderPlain, ...rest } = orNone(kind)
   return {

@@ -55,7 +55,6 @@ const offeredKeys = ({ shape }: z.ZodObject): readonly string[] =>
 
 export const isForbidden = (schema: Schema): boolean => mergeAnnotations(unwrapSchema(schema)).forbidden === true
 
-/** A value at such a path is never shown. */
 export const holdsSecrets = (path: KeyPath): boolean => schemaAt(path).isHidden
 
 /** Where a secret may stand, a key that is not a plain word may be a secret in the wrong column: it is hidden. */
@@ -64,10 +63,7 @@ export const redactKey = (key: string, parent: KeyPath): string => {
   return formatted !== key && holdsSecrets(parent) ? '"…"' : formatted
 }
 
-/**
- * An entry of a list or a record is as secret as the whole, unless its schema differs. `isKnown` false: the layers are
- * those of the deepest known key.
- */
+/** An entry is as secret as its list. `isKnown` false: the layers are those of the deepest known key. */
 const schemaAt = (path: KeyPath) => {
   let layers = unwrapSchema(configSchema)
   let isHidden = false

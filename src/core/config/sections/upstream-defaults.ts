@@ -126,7 +126,6 @@ export const upstreamTlsSchema = map(
   { sensitive: true, redundantKeys: ({ verify }: { verify: boolean }) => (verify ? ['insecure'] : []) },
 )
 
-/** Allowed in defaults, groups and operations. */
 export const deadlineSchema = optionalDuration(
   "Longest time until the answer's head, or its end where the gateway reads it first; attempts and waits included",
 )

@@ -56,7 +56,6 @@ export interface UpstreamKey {
   readonly schema: z.ZodType
   readonly described?: z.ZodType
   readonly isUpstream?: true
-  /** `group` has the rendered keys of the group. */
   render?(schema: z.ZodType, value: unknown, group: Readonly<Record<string, RenderedValue>>): RenderedValue | undefined
 }
 

@@ -61,7 +61,6 @@ export const findDuplicates = (path: KeyPath, { endpoints }: Endpoints): RuleRes
   )
 }
 
-/** Lists the levels that state a key of `tls`, each with the groups that it holds for. */
 const statingLevels = (
   parsed: ParsedConfig,
   key: 'verify' | 'insecure',
