@@ -24,6 +24,8 @@ export interface ConfigFacts {
   repeats?(upstream: UpstreamConfig, cause: string | number | null): boolean
   /** Whether clients may be on another side of the group than its primary. */
   dividesClients?(upstream: UpstreamConfig): boolean
+  /** Whether requests may arrive without a field that their clients sent. */
+  mayLackFields?(listen: ListenConfig): boolean
   /** The clients' scheme by what terminates TLS in front; empty: unknown; null: nothing is in front. */
   clientScheme?(listen: ListenConfig): 'https:' | '' | null
 }

@@ -2,6 +2,7 @@ import type { Feature } from '../../core/feature.ts'
 
 export const http2: Feature = {
   name: 'http2',
+  facts: { mayLackFields: (listen) => listen.http2 },
   loadCommands: async () => ({
     loadExplain: async () => ({
       settings: [

@@ -1,4 +1,5 @@
 import type { DescribedField, DescribeOperation } from '../../core/admin/admin-part.ts'
+import { askFacts } from '../../core/config/config-facts.ts'
 import type { FailureKind } from '../../core/exchange/failures/kinds.ts'
 
 const replayed: DescribedField = {
@@ -31,7 +32,9 @@ export const describe: DescribeOperation = ({ id }, { operations, listen }) => {
     failures: [
       ...failures,
       // Over HTTP/2 each request needs a key.
-      ...(required || listen.http2 ? (['idempotency-key-missing'] as const) : []),
+      ...(required || askFacts((facts) => facts.mayLackFields?.(listen)).includes(true)
+        ? (['idempotency-key-missing'] as const)
+        : []),
       ...(onStoreFailure === 'refuse' ? (['idempotency-unavailable'] as const) : []),
     ],
     relayedFields: [replayed],
