@@ -20,14 +20,6 @@ test('the connections of clients, the places of all endpoints and 512 others are
   expect(neededFiles(config, 2)).toBe(500 + 8 * 50 + 512)
 })
 
-test('a candidate has places of its own, and so has each endpoint', () => {
-  const candidate = { endpoints: ['http://192.0.2.3'], maxConnections: 7, shadow: { sample: '1%', concurrency: 3 } }
-  const upstreams = { risk: { endpoints: ['http://192.0.2.1', 'http://192.0.2.2'], candidate } }
-  const config = testConfig({ upstreams, listen: { maxConnections: 1 }, defaults: { maxConnections: 10 } })
-
-  expect(neededFiles(config, 1)).toBe(1 + 9 * 10 + 7 + 3 + 512)
-})
-
 test('without a bound on connections clients get what is left', () => {
   expect(neededFiles(testConfig({ listen: { maxConnections: 'none' } }), 1)).toBe(8 * 256 + 512)
 })

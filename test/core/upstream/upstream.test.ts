@@ -24,7 +24,7 @@ const member = (upstream: Upstream, i: number): GroupEndpoint => {
 
 describe('the send of an upstream', () => {
   test('is the send of its endpoint, where it has one and no breaker', () => {
-    const upstream = openTestUpstream(a, { outlier, balance: 'least-requests', retry: null })
+    const upstream = openTestUpstream(a, { outlier, balance: 'least-requests' })
 
     expect(upstream.send).toBe(member(upstream, 0).send)
   })

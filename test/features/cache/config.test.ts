@@ -136,3 +136,13 @@ describe('a lifetime that the gateway writes into every response of a cached ope
     ).toEqual([])
   })
 })
+
+test('the cache on a POST is a problem', () => {
+  expect(findProblems(`${sandbox}\noperations: { inventory.sync: { cache: true } }`)).toMatchObject([
+    {
+      path: 'operations.inventory.sync.cache',
+      message: 'only GET operations can be cached',
+      hint: 'remove this line',
+    },
+  ])
+})

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { parseConfig } from '../../../src/core/config/load/load-config.ts'
 import { parse, sandbox } from '../../core/config/helper.ts'
 import { contractFile } from '../../helpers/contract.ts'
 
@@ -110,4 +111,14 @@ describe('a header field that the gateway takes out before the check', () => {
   test('gets none where it may be left out', () => {
     expect(warningsWith('X-Api-Key', 'auth: { methods: [apiKey] }', false)).toEqual([])
   })
+})
+
+test('a file that is the contract itself has one problem, which says so', () => {
+  const result = parseConfig(Buffer.from('openapi: 3.1.0\ninfo: { title: t, version: v }\npaths: {}\n'), 'c.yaml', {})
+
+  expect(result).toMatchObject({
+    ok: false,
+    problems: [{ line: 1, message: 'this is an OpenAPI document, and no configuration' }],
+  })
+  expect(result.ok || result.problems).toHaveLength(1)
 })

@@ -18,7 +18,7 @@ test.each([
   'endpoint drain market http://market.internal:8080',
   'rollback',
   'reload --force',
-  'cache clear',
+  'operation serve market.insights',
 ])('%s is not sent where there is no file, and names the options', async (command) => {
   expect(await runCommand(command.split(' '), {}, { cwd: emptyFolder() })).toEqual({
     code: 2,

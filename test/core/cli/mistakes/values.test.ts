@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the placeholders of the configuration file look like these
 /** Mistakes of operators in values. */
 import { describe, expect, test } from 'vitest'
-import { type Mistake, operations, risk, tryMistakes, upstreams, withTopLines } from './mistakes.ts'
+import { type Mistake, operations, risk, riskUpstream, tryMistakes, upstreams, withTopLines } from './mistakes.ts'
 
 const values: Readonly<Record<string, Mistake>> = {
   'a unit left out': {
@@ -54,9 +54,9 @@ const values: Readonly<Record<string, Mistake>> = {
     remedy: 'write true, without quotes',
   },
   'on for true': {
-    text: operations('  inventory.sync:', '    idempotency:', '      required: on'),
-    line: 13,
-    key: 'operations.inventory.sync.idempotency.required',
+    text: riskUpstream('tls:', '  verify: on'),
+    line: 8,
+    key: 'upstreams.risk.tls.verify',
     message: 'not a boolean',
     remedy: 'write true, without quotes',
   },
@@ -181,13 +181,6 @@ const addresses: Readonly<Record<string, Mistake>> = {
     key: 'upstreams.risk.request.set.Host',
     message: 'Host is set by the gateway',
     remedy: 'use the host key of this group',
-  },
-  'the cache on a POST': {
-    text: operations('  inventory.sync:', '    cache: true'),
-    line: 12,
-    key: 'operations.inventory.sync.cache',
-    message: 'only GET operations can be cached',
-    remedy: 'remove this line',
   },
   'the sandbox where other machines reach it': {
     text: withTopLines('listen:', '  host: 0.0.0.0'),

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { operatorKeys } from '../../../../src/core/config/config-part.ts'
 import type { Environment } from '../../../../src/core/config/environment.ts'
 import { loadAdmin } from '../../../../src/core/config/load/load-admin.ts'
 import { loadConfig } from '../../../../src/core/config/load/load-config.ts'
@@ -15,7 +16,7 @@ const builtIn = {
   token: null,
   metricsToken: null,
   tokens: [],
-  jwt: null,
+  ...Object.fromEntries(operatorKeys().map(({ key }) => [key, null])),
   tls: null,
   insecure: false,
 }

@@ -55,16 +55,6 @@ describeTests('a file', () => {
     expect(loadConfig(join(folder, 'large.yaml'), {})).toMatchObject({ ok: false, unreadable: false })
   })
 
-  test('that is the contract itself has one problem, which says so', () => {
-    const result = parseConfig(Buffer.from('openapi: 3.1.0\ninfo: { title: t, version: v }\npaths: {}\n'), 'c.yaml', {})
-
-    expect(result).toMatchObject({
-      ok: false,
-      problems: [{ line: 1, message: 'this is an OpenAPI document, and no configuration' }],
-    })
-    expect(result.ok || result.problems).toHaveLength(1)
-  })
-
   test('that is not UTF-8 is rejected at the line of the first wrong byte', () => {
     const result = parseConfig(Buffer.from(`version: 1\nlisten: {}\n# caf\xe9\n${sandbox}`, 'latin1'), 'f', {})
 

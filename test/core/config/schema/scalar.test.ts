@@ -7,7 +7,7 @@ test.each([
   ['instance: { name: 7 }', 'put it in quotes'],
   ['admin: { host: 10 }', undefined],
   ['listen: { hosts: [8080] }', undefined],
-  ['tracing: { otlp: 4318 }', undefined],
+  ['listen: { publicUrl: 4318 }', undefined],
 ])('%s, no text, has a hint where it would be right in quotes: %s', (line, hint) => {
   const problems = findProblems(`version: 1\n${sandbox}\n${line}`)
 

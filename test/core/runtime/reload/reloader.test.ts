@@ -1,10 +1,9 @@
-import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Config } from '../../../../src/core/config/config.ts'
 import type { LoadedConfig, LoadResult } from '../../../../src/core/config/load/load.ts'
 import type { ReloadTrigger } from '../../../../src/core/runtime/reload/reload-history.ts'
 import { Reloader } from '../../../../src/core/runtime/reload/reloader.ts'
-import { folderWith, parse, sandbox, validConfig, withRisk } from '../../config/helper.ts'
+import { parse, sandbox, validConfig, withRisk } from '../../config/helper.ts'
 
 const loaded = (text: string): LoadedConfig => {
   const result = parse(text)
@@ -14,6 +13,7 @@ const loaded = (text: string): LoadedConfig => {
 
 const at = (url: string): LoadedConfig => loaded(withRisk(` ${url}`))
 const broken = parse('listen: 7')
+const unverified = loaded(withRisk(' { endpoints: [https://a.internal], tls: { verify: false, insecure: true } }'))
 
 /** Creates a reloader whose file is the next of `reads` each time, and which records what came of it. */
 const createReloader = (...reads: readonly (LoadResult | Promise<LoadResult>)[]) => {
@@ -218,38 +218,17 @@ describe('all or nothing', () => {
     expect([applied, reloader.previous]).toEqual([[], null])
     expect(reloader.state.loadedBy).toBe('start')
   })
-
-  test('clients that move to a file of their own are shown there, and no later edit is said to move them', async () => {
-    const client = { id: 'bank-a', operations: 'all' }
-    const file = join(folderWith({ 'clients.json': JSON.stringify([client]) }), 'gateway.yaml')
-    const withClients = (clients: unknown, more = ''): LoadResult =>
-      parse(`auth: { methods: [apiKey] }\nclients: ${JSON.stringify(clients)}\n${more}${sandbox}`, {}, file)
-    const { reloader } = createReloader(
-      withClients([client]),
-      withClients('file:clients.json'),
-      withClients('file:clients.json', 'log: { level: warn }\n'),
-    )
-    await reloader.reload('file')
-
-    const moved = await reloader.reload('file')
-    const shown = reloader.running.report.config
-    const edited = await reloader.reload('file')
-
-    expect(moved.result).toBe('unchanged')
-    expect(shown).toMatchObject({ clients: 'file:clients.json' })
-    expect(edited).toMatchObject({ result: 'applied', changes: [{ path: 'log.level' }] })
-  })
 })
 
 test('an edit that switches a protection off is applied, and the outcome names it', async () => {
-  const { reloader } = createReloader(loaded(`auth: { methods: [apiKey] }\n${sandbox}`), loaded(sandbox))
+  const { reloader } = createReloader(at('https://a.internal'), unverified)
 
   const on = await reloader.reload('file')
   const off = await reloader.reload('file')
 
   expect([on, off]).toMatchObject([
     { result: 'applied', switchedOff: [] },
-    { result: 'applied', switchedOff: ['auth'] },
+    { result: 'applied', switchedOff: ['upstreams.risk.tls.verify'] },
   ])
 })
 
@@ -372,16 +351,17 @@ describe('a rollback', () => {
   })
 
   test('that would switch a protection off changes nothing, unless by force', async () => {
-    const { reloader, applied, outcomes } = createReloader(loaded(`auth: { methods: [apiKey] }\n${sandbox}`))
+    const { reloader, applied, outcomes } = createReloader(unverified, at('https://a.internal'))
+    await reloader.reload('file')
     await reloader.reload('file')
 
     const unforced = await reloader.rollback()
     const counts = [applied.length, outcomes.length]
     const forced = await reloader.rollback(true)
 
-    expect(unforced).toEqual({ result: 'unforced', switchesOff: ['auth'] })
-    expect(counts).toEqual([1, 1])
-    expect(forced).toMatchObject({ result: 'applied', forced: true, switchedOff: ['auth'] })
-    expect(reloader.config.auth).toBeNull()
+    expect(unforced).toEqual({ result: 'unforced', switchesOff: ['upstreams.risk.tls.verify'] })
+    expect(counts).toEqual([2, 2])
+    expect(forced).toMatchObject({ result: 'applied', forced: true, switchedOff: ['upstreams.risk.tls.verify'] })
+    expect(reloader.config.upstreams.risk.tls.verify).toBe(false)
   })
 })
