@@ -1,5 +1,5 @@
 import { onlyOne } from '../lib/part-loaders.ts'
-import { noProofs } from './access/operator-proofs.ts'
+import { noProofs } from './access/operator-tokens.ts'
 import { adminPartLoaders, type FindClients, type OpenPages, type OpenProofs } from './admin-part.ts'
 
 export const adminParts = await adminPartLoaders.load()

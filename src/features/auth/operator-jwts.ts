@@ -1,7 +1,6 @@
 import type { Socket } from 'node:net'
 import { tooManyAttempts } from '../../core/admin/access/attempt-throttle.ts'
-import type { OperatorProofs, TokenRefusals } from '../../core/admin/access/operator-proofs.ts'
-import type { Operator, OperatorToken } from '../../core/admin/access/operator-tokens.ts'
+import type { Operator, OperatorProofs, OperatorToken, TokenRefusals } from '../../core/admin/access/operator-tokens.ts'
 import type { AdminError } from '../../core/admin/admin-error.ts'
 import type { AdminConfig } from '../../core/config/config.ts'
 import { type OperatorScope, operatorScopes, takenNameMistake } from '../../core/lib/operators.ts'

@@ -27,7 +27,7 @@ export const createBundle = async ({
   const target = await locateGateway(targetOptions)
   const parts = await collectParts(target, targetOptions.config, addresses === true)
   warnAboutTarget(target)
-  const manifestText = renderManifest(parts, { at, url: targetUrl(target), addresses: addresses === true })
+  const manifestText = renderManifest(parts, at, targetUrl(target), addresses === true)
   const bytes = packZip([...parts, { name: 'MANIFEST.txt', text: manifestText }], at)
   await archiveOutput.write(bytes)
 
@@ -37,32 +37,19 @@ export const createBundle = async ({
     process.stderr.write(`lender-gateway: ${names} ${same.length === 1 ? 'is' : 'are'} missing: ${error}\n`)
   }
   if (archiveOutput.isFile)
-    process.stdout.write(
-      format === 'json'
-        ? renderSummaryJson(archiveOutput.name, bytes, parts)
-        : renderSummary(archiveOutput.name, bytes, parts),
-    )
+    process.stdout.write(renderSummary(archiveOutput.name, bytes.length, parts, format === 'json'))
   return missing.length === 0 ? 0 : 1
 }
 
 const defaultFileName = (at: Date): string =>
   `lender-gateway-bundle-${at.toISOString().replaceAll(/[-:]|\.\d+/g, '')}.zip`
 
-const renderSummary = (name: string, { length }: Uint8Array, parts: readonly BundleFile[]): string =>
-  `${name}: ${parts.filter((part) => part.text !== null).length} parts, ${Math.ceil(length / 1024)} KiB\n`
+const renderSummary = (file: string, bytes: number, parts: readonly BundleFile[], asJson: boolean): string =>
+  asJson
+    ? formatJson({ file, bytes, parts: parts.map(({ name, error, absent }) => ({ name, error, absent })) })
+    : `${file}: ${parts.filter(({ text }) => text !== null).length} parts, ${Math.ceil(bytes / 1024)} KiB\n`
 
-const renderSummaryJson = (file: string, { length }: Uint8Array, parts: readonly BundleFile[]): string => {
-  const partList = parts.map((part) => ({ name: part.name, error: part.error, absent: part.absent }))
-  return formatJson({ file, bytes: length, parts: partList })
-}
-
-interface ManifestInfo {
-  readonly at: Date
-  readonly url: string
-  readonly addresses: boolean
-}
-
-const renderManifest = (parts: readonly BundleFile[], { at, url, addresses }: ManifestInfo): string => {
+const renderManifest = (parts: readonly BundleFile[], at: Date, url: string, addresses: boolean): string => {
   const facts = [
     ['made', `${at.toISOString()} by lender-gateway ${version()}`],
     ['of', url],
@@ -87,21 +74,13 @@ const packZip = (
   return zipSync(Object.fromEntries(packed), { mtime: at })
 }
 
-interface ArchiveOutput {
-  readonly name: string
-  readonly isFile: boolean
-  /** Writes all bytes, or leaves nothing. Throws {@link cliError}. */
-  write(bytes: Uint8Array): Promise<void>
-}
-
-/** Opens a file for its owner alone, or stdout (`-`). Throws {@link cliError} when stdout is a terminal. */
-const openArchiveOutput = (output: string, force: boolean): ArchiveOutput => {
-  if (output !== '-')
-    return {
-      name: output,
-      isFile: true,
-      write: (bytes) => writeOutputFile(output, bytes, { force, mode: 0o600 }),
-    }
+/**
+ * Opens a file for its owner alone, or stdout (`-`). Throws {@link cliError} when stdout is a terminal. `write` writes
+ * all bytes, or leaves nothing.
+ */
+const openArchiveOutput = (output: string, force: boolean) => {
+  const write = (bytes: Uint8Array) => writeOutputFile(output, bytes, { force, mode: 0o600 })
+  if (output !== '-') return { name: output, isFile: true, write }
   if (isatty(1)) throw cliError('stdout is a terminal, and an archive is not to be read there: --output FILE')
   return { name: 'stdout', isFile: false, write: writeToStdout }
 }

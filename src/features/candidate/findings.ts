@@ -1,4 +1,3 @@
-import { upstreamCertificateFindings } from '../../core/admin/findings/credentials.ts'
 import { clientErrorFindings, endpointFindings } from '../../core/admin/findings/endpoint-findings.ts'
 import { ownerDetails } from '../../core/admin/findings/failure-phrases.ts'
 import {
@@ -11,6 +10,7 @@ import {
   wherePhrase,
 } from '../../core/admin/findings/finding.ts'
 import type { FindingInputs } from '../../core/admin/findings/finding-inputs.ts'
+import { upstreamCertificateFindings } from '../../core/admin/findings/gateway-findings.ts'
 import { groupOutage, nextTryDetails } from '../../core/admin/findings/outage.ts'
 import { getUpstreamErrors } from '../../core/admin/findings/upstreams.ts'
 import { askFacts } from '../../core/config/config-facts.ts'

@@ -20,11 +20,7 @@ import { allOperations, type Operation } from '../../operations.ts'
 
 type SimulatedRequest =
   | { readonly admitted: true; readonly operation: Operation; readonly query: string; readonly authority: string }
-  | {
-      readonly admitted: false
-      readonly kind: FailureKind
-      readonly allow: string | null
-    }
+  | { readonly admitted: false; readonly kind: FailureKind; readonly allow: string | null }
 
 /** The gateway's own parser and admission, without a socket: another parser could decide otherwise. */
 export const simulateRequest = (method: string, target: string, listen: ListenConfig): SimulatedRequest => {
@@ -78,17 +74,19 @@ export interface RejectionExplanation {
   readonly hint: string
 }
 
-type RejectedRequest = Extract<SimulatedRequest, { admitted: false }>
-
 /** `locateKey` names a key and its line. */
 export const explainRejection = (
-  { kind }: RejectedRequest,
+  { kind }: Extract<SimulatedRequest, { admitted: false }>,
   method: string,
   target: string,
   listen: ListenConfig,
   locateKey: (key: string) => string,
 ): RejectionExplanation => {
-  if (kind === 'uri-too-long') return explainTooLong(target, listen, locateKey)
+  if (kind === 'uri-too-long') {
+    const size = `it has ${toLatin1(target).length} bytes, and at most ${formatSize(listen.maxTarget)} are read`
+    const hint = 'send a shorter one, or raise listen.maxTarget (at most 64KiB)'
+    return { differs: [`${size}: ${locateKey('listen.maxTarget')}`], meant: null, hint }
+  }
   const path = extractPath(target)
   const known = operationsByPath.get(toRoutablePath(path, listen.basePath))
   const guess =
@@ -109,18 +107,6 @@ export const explainRejection = (
 
 export const listOperations = (basePath: string): readonly string[] =>
   allOperations.map(({ method, path }) => `${method.padEnd(4)} ${basePath}${path}`)
-
-const explainTooLong = (
-  target: string,
-  { maxTarget }: ListenConfig,
-  locateKey: (key: string) => string,
-): RejectionExplanation => ({
-  differs: [
-    `it has ${toLatin1(target).length} bytes, and at most ${formatSize(maxTarget)} are read: ${locateKey('listen.maxTarget')}`,
-  ],
-  meant: null,
-  hint: 'send a shorter one, or raise listen.maxTarget (at most 64KiB)',
-})
 
 const explainMethod = (method: string, meant: Operation | null): readonly string[] => {
   if (knownMethods.has(method)) {

@@ -107,12 +107,6 @@ interface TailReply {
   readonly total: number
 }
 
-interface NewRequests {
-  /** The oldest first. */
-  readonly fresh: readonly TailEntry[]
-  readonly missed: boolean
-}
-
 // Far more than the 200 rejections of a gateway: entries of a worker that was silent for a while come again.
 const minRemembered = 2000
 
@@ -121,8 +115,8 @@ export class RequestFollower {
   readonly #seen = new Set<string>()
   #total: number | null = null
 
-  /** All of the first list is new. */
-  next({ entries, total }: Pick<TailReply, 'entries' | 'total'>): NewRequests {
+  /** The oldest first. All of the first list is new. */
+  next({ entries, total }: Pick<TailReply, 'entries' | 'total'>) {
     const fresh = entries.filter((entry) => !this.#seen.has(entryKey(entry))).toReversed()
     // Another process has an unrelated total: `missed` then reports a gap.
     const before = this.#total

@@ -96,13 +96,6 @@ const findingLines = (
   return [...kept.flat(), line(`${count - room + 1} lines more of what is wrong: status shows all`, 'title')]
 }
 
-/** Without room for all, columns of the lowest rank are left out first. */
-interface Column {
-  readonly title: string
-  readonly rank: number
-  readonly cell: (operation: OperationView) => string
-}
-
 type Rates = NonNullable<OperationView['pace']>
 
 const rateCell =
@@ -113,7 +106,10 @@ const rateCell =
 const nameCell = ({ id, state, failing }: OperationView): string =>
   state === 'refuse' ? `${id} REFUSED` : failing ? `${id} FAILING` : id
 
-const columns: readonly Column[] = [
+type Column = (typeof columns)[number]
+
+/** Without room for all, columns of the lowest rank are left out first. */
+const columns = [
   { title: 'operation', rank: 9, cell: nameCell },
   { title: 'req/s', rank: 8, cell: rateCell(({ perSecond }) => formatPerSecond(perSecond)) },
   { title: 'err/s', rank: 7, cell: rateCell(({ errorsPerSecond }) => formatPerSecond(errorsPerSecond)) },
@@ -153,7 +149,7 @@ const steps = (stepSeconds: number): number =>
   Math.min(chartSeconds, Math.max(1, Math.round(chartSeconds / stepSeconds)))
 
 const fitColumns = (operations: readonly OperationView[], room: number): readonly Column[] => {
-  let shown = columns
+  let shown: readonly Column[] = columns
   const columnWidth = ({ title, cell }: Column): number => 2 + maxLength([title, ...operations.map(cell)])
   while (shown.length > 2 && shown.reduce((sum, column) => sum + columnWidth(column), -2) > room) {
     const lowestRank = Math.min(...shown.map(({ rank }) => rank))

@@ -80,17 +80,12 @@ export const detectTerminalCaps = (
   }
 }
 
-interface Screen {
-  draw(lines: readonly ScreenLine[], caps: TerminalCaps): void
-  close(): void
-}
-
 /** Restored when the process exits, also after an uncaught error, but not after a signal such as SIGKILL. */
 export const openScreen = (
   { stdin, stdout }: { readonly stdin: ReadStream; readonly stdout: WriteStream },
   onKey: (key: string) => void,
   onResize: () => void,
-): Screen => {
+) => {
   const onData = (keys: Buffer): void => {
     for (const key of keys.toString('latin1')) onKey(key)
   }
@@ -121,7 +116,7 @@ export const openScreen = (
   if (stdin.isTTY) stdin.on('data', onData)
   takeTerminal()
   return {
-    draw(lines, caps) {
+    draw(lines: readonly ScreenLine[], caps: TerminalCaps): void {
       // Clearing afterwards would cost a line as wide as the window its last character.
       const text = lines.map((row) => `\u001b[2K${drawLine(row, caps)}`).join('\r\n')
       stdout.write(`\u001b[H${text}${lines.length < caps.rows ? '\r\n\u001b[J' : ''}`)

@@ -6,7 +6,7 @@ import { digestSecret } from '../../lib/secrets.ts'
 import { type AdminError, isAdminError } from '../admin-error.ts'
 import { guardRequest } from '../guard.ts'
 import { targetPath } from '../url.ts'
-import type { OperatorProofs, TokenRefusals } from './operator-proofs.ts'
+import type { OperatorProofs, TokenRefusals } from './operator-tokens.ts'
 import { findOperatorToken, listOperatorTokens, type Operator, unnamedOperator } from './operator-tokens.ts'
 import { type Principal, setPrincipal } from './principal.ts'
 

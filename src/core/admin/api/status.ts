@@ -25,15 +25,17 @@ import type { StatusReport } from '../../runtime/status/report.ts'
 import { upstreamsField } from '../../runtime/status/upstreams.ts'
 import { type AdminContext, getNotReadyReason, type NotReadyReason } from '../admin-context.ts'
 import { adminParts } from '../admin-parts.ts'
-import { certificateFindings, listCertificates, upstreamCertificateFindings } from '../findings/credentials.ts'
 import { type Finding, type FindingSource, findingShape, renderFinding, worstFirst } from '../findings/finding.ts'
 import { collectFindingInputs, type FindingInputs } from '../findings/finding-inputs.ts'
 import {
+  certificateFindings,
   configFindings,
   eventLoopFindings,
   heapFindings,
+  listCertificates,
   logFindings,
   servingFindings,
+  upstreamCertificateFindings,
 } from '../findings/gateway-findings.ts'
 import { clientFindings, drainedFindings, gatewayErrorFindings, rejectedFindings } from '../findings/operations.ts'
 import { upstreamFindings } from '../findings/upstreams.ts'

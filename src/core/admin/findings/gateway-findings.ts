@@ -1,10 +1,16 @@
-import { formatPlace } from '../../config/problem.ts'
+import { type Group, groups } from '../../../operations.ts'
+import { clientAuthorities, listenerCertificates } from '../../config/certificates.ts'
+import type { Config } from '../../config/config.ts'
+import { formatKeyPath, formatPlace } from '../../config/problem.ts'
 import { type CommandLine, commandLine } from '../../lib/program.ts'
+import { expiryWarningMs, formatTime } from '../../lib/text/format-time.ts'
 import { formatDuration } from '../../lib/text/units.ts'
 import type { NotServingReason } from '../../runtime/proxy-server.ts'
 import { applyFailedMessage } from '../../runtime/reload/reload-problems.ts'
+import type { EndpointReport } from '../../runtime/status/endpoint.ts'
+import { firstToExpire } from '../../upstream/endpoints/endpoint-certificates.ts'
 import { sinceStart } from '../commands/phrases.ts'
-import { checkCommandLine, type FindingSource, finding, joinWithAnd } from './finding.ts'
+import { checkCommandLine, type Finding, type FindingSource, finding, joinWithAnd, mergeByGroup } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 
 // Clients notice: far longer than pauses of the garbage collector or of a shared machine.
@@ -96,3 +102,61 @@ const refusalPhrase = (
   const isOlderThanRollback = rolledBack && refusal !== null && refusal.at < loadedAt
   return `${edit} was refused, and ${isOlderThanRollback ? 'never ran' : 'what ran before runs on'}`
 }
+
+/** Of the authorities for client certificates, the first to expire. */
+export const listCertificates = (config: Config) =>
+  [...listenerCertificates(config), ...clientAuthorities(config)].map(({ path, ...facts }) => ({
+    key: formatKeyPath(path),
+    ...facts,
+  }))
+
+export const certificateFindings: FindingSource = ({ at, config }) =>
+  listCertificates(config).flatMap(({ key, notAfter }) => {
+    if (notAfter - at > expiryWarningMs) return []
+    if (notAfter >= at)
+      return finding('certificate-expires', 'warning', key, { key, notAfter }, ({ key, notAfter }) => [
+        `the certificate of ${key} expires at ${formatTime(notAfter)}`,
+      ])
+    return finding('certificate-expired', 'critical', key, { key, since: notAfter }, ({ key, since }) => [
+      `the certificate of ${key} has expired, at ${formatTime(since)}`,
+    ])
+  })
+
+/** By the endpoints' last handshakes. */
+export const upstreamCertificateFindings = (
+  inputs: FindingInputs,
+  ofGroups: readonly Group[] = groups,
+): readonly Finding[] =>
+  mergeByGroup(
+    ofGroups.flatMap((group) =>
+      inputs.report.upstreams[group].endpoints.flatMap((each) => endpointCertificateFinding(group, each, inputs) ?? []),
+    ),
+    inputs.at,
+  )
+
+const endpointCertificateFinding = (group: Group, report: EndpointReport, inputs: FindingInputs): Finding | null => {
+  const about = `upstreams.${group}`
+  const { url, certificates } = report
+  const { at, file } = inputs
+  const certificate = firstToExpire(certificates)
+  if (certificate === null || at < certificate.warnFrom) return null
+  const { notAfter } = certificate
+  const address = certificates.length === 1 ? null : certificate.address
+  const command = checkCommandLine(file.name, '--online')
+  const facts = { ...certificate, url, address, endpoints: [url], command }
+  const shownBy = ({ url, address }: typeof facts) => (address === null ? url : `${url}, as ${address} shows it,`)
+  if (notAfter > at)
+    return finding('endpoint-certificate-expires', 'warning', about, facts, (facts) => [
+      `the certificate of ${shownBy(facts)} expires at ${formatTime(facts.notAfter)}`,
+    ])
+  // Failed requests report the expiry themselves.
+  if (failsByExpiry(report, inputs)) return null
+  const severity = inputs.config.upstreams[group].tls.verify ? 'critical' : 'warning'
+  return finding('endpoint-certificate-expired', severity, about, { ...facts, since: notAfter }, (facts) => [
+    `the certificate of ${shownBy(facts)} has expired, at ${formatTime(facts.notAfter)}; it was last seen at ${formatTime(facts.seenAt)}`,
+  ])
+}
+
+const failsByExpiry = ({ url, failingSince, lastFailure }: EndpointReport, { report }: FindingInputs): boolean =>
+  (failingSince !== null && lastFailure?.reason === 'certificate-expired') ||
+  report.recentErrors.causes.some(({ endpoint, reason }) => endpoint === url && reason === 'certificate-expired')

@@ -2,8 +2,8 @@ import type { RequestMetricsReport } from '../../log/metrics/request-metrics.ts'
 import { findDriftedFiles } from '../../runtime/reload/config-drift.ts'
 import type { ReloadCount } from '../../runtime/reload/reload-history.ts'
 import { type AdminContext, getNotReadyReason } from '../admin-context.ts'
-import { listCertificates } from '../findings/credentials.ts'
 import { collectFindingInputs, type FindingInputs } from '../findings/finding-inputs.ts'
+import { listCertificates } from '../findings/gateway-findings.ts'
 
 export interface MetricInputs extends FindingInputs {
   readonly requestMetrics: RequestMetricsReport

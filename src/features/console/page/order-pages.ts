@@ -18,49 +18,47 @@ import { targetQuery } from '../../../core/admin/url.ts'
 import type { InstanceConfig } from '../../../core/config/config.ts'
 import { formatDuration } from '../../../core/lib/text/units.ts'
 import type { Log } from '../../../core/log/log.ts'
-import { csrfTokenField, logoutForm, parseForm } from '../session/csrf.ts'
-import { instanceParagraph, renderLayout, sendAdminError, sendPage } from './page-response.ts'
+import {
+  csrfTokenField,
+  instanceParagraph,
+  logoutForm,
+  parseForm,
+  renderLayout,
+  sendAdminError,
+  sendPage,
+} from './page-response.ts'
 
 export const registerOrderPages = (app: FastifyInstance, context: AdminContext, log: Log, recheck: Recheck): void => {
   for (const { args, commands } of commandGroups)
-    for (const command of commands) if (hasPage(command)) registerOrderPage(app, context, log, command, args, recheck)
+    for (const command of commands.filter(hasPage)) {
+      const target = `/actions/${command.page}`
+      const names = Object.keys(args).filter((name) => args[name]?.only === undefined)
+      const formNames = Object.keys(args).filter((name) => args[name]?.only !== 'script')
+      const takes = names.length === 0 ? 'takes nothing' : `takes ${names.join(', ')}, each once at most`
+      const expected = `: ${command.page} ${takes}`
+
+      app.get(target, async (request, reply) => {
+        const fields = new URLSearchParams(targetQuery(request.url))
+        const confirmation = await confirm(context, command, args, parseFields(names, fields, expected))
+        const { instance } = context.reloader.config
+        if (isAdminError(confirmation)) return sendAdminError(request, reply, confirmation, instance)
+        const query = Object.fromEntries(fields)
+        return sendPage(reply, 200, confirmPage(command.page, query, confirmation, getPrincipal(request), instance))
+      })
+
+      app.post(target, async (request, reply) => {
+        const form = parseForm(request)
+        const raw = isAdminError(form) ? form : parseFields(formNames, form, expected)
+        const result = await runCommand(context, log, command, args, raw, toOrderGiver(request, recheck))
+        if (isAdminError(result)) return sendAdminError(request, reply, result, context.reloader.config.instance)
+        getPrincipal(request).setFlash(command.successText(result))
+        return reply.redirect('/', 303)
+      })
+    }
 }
 
 const hasPage = (command: Command): command is CommandWithPage =>
   command.page !== null && command.confirmation !== undefined
-
-const registerOrderPage = (
-  app: FastifyInstance,
-  context: AdminContext,
-  log: Log,
-  command: CommandWithPage,
-  args: Arguments,
-  recheck: Recheck,
-): void => {
-  const target = `/actions/${command.page}`
-  const names = Object.keys(args).filter((name) => args[name]?.only === undefined)
-  const formNames = Object.keys(args).filter((name) => args[name]?.only !== 'script')
-  const takes = names.length === 0 ? 'takes nothing' : `takes ${names.join(', ')}, each once at most`
-  const expected = `: ${command.page} ${takes}`
-
-  app.get(target, async (request, reply) => {
-    const fields = new URLSearchParams(targetQuery(request.url))
-    const confirmation = await confirm(context, command, args, parseFields(names, fields, expected))
-    const { instance } = context.reloader.config
-    if (isAdminError(confirmation)) return sendAdminError(request, reply, confirmation, instance)
-    const query = Object.fromEntries(fields)
-    return sendPage(reply, 200, confirmPage(command.page, query, confirmation, getPrincipal(request), instance))
-  })
-
-  app.post(target, async (request, reply) => {
-    const form = parseForm(request)
-    const raw = isAdminError(form) ? form : parseFields(formNames, form, expected)
-    const result = await runCommand(context, log, command, args, raw, toOrderGiver(request, recheck))
-    if (isAdminError(result)) return sendAdminError(request, reply, result, context.reloader.config.instance)
-    getPrincipal(request).setFlash(command.successText(result))
-    return reply.redirect('/', 303)
-  })
-}
 
 const confirm = async (
   context: AdminContext,
@@ -77,15 +75,21 @@ const confirm = async (
 const minute = 60_000
 const ttlChoices: readonly number[] = [5 * minute, 15 * minute, 60 * minute, 4 * 60 * minute, 24 * 60 * minute]
 
+type Query = Readonly<Record<string, string>>
+
 /** The form sends exactly what is shown. */
 const confirmPage = (
   page: string,
-  query: Readonly<Record<string, string>>,
+  query: Query,
   { title, what, ttlMs, ttlName = 'ttl', args, choices, asksReason, button }: CommandConfirmation,
   principal: Principal,
   instance: InstanceConfig,
 ): Html => {
   const { reason: _, ...given } = query // the form has a field for it
+  const others = choices?.values.map((value) => [value, { ...query, [choices.name]: value }] as const)
+  const otherTimes = ttlChoices
+    .filter((ms) => ms !== ttlMs)
+    .map((ms) => [spellDuration(ms), { ...query, [ttlName]: formatDuration(ms) }] as const)
   const fields = {
     ...(asksReason ? given : query),
     ...args,
@@ -96,31 +100,17 @@ const confirmPage = (
     instance,
     beside: logoutForm(principal),
     body: html`<h1>${title}</h1>
-${instanceParagraph(instance)}${what}${choices && otherValues(page, query, choices)}${ttlMs === null ? null : otherTimes(page, query, ttlName, ttlMs)}<form method="post" action="${actionHref(page)}">
+${instanceParagraph(instance)}${what}${choices && others && otherLinks(page, choices.words, others)}${ttlMs !== null && otherLinks(page, 'For another time', otherTimes)}<form method="post" action="${actionHref(page)}">
 ${csrfTokenField(principal)}
 ${Object.entries(fields).map(([key, value]) => html`<input type="hidden" name="${key}" value="${value}">\n`)}${asksReason && html`<p><label>Why, for the log <input name="reason" value="${query.reason}" maxlength="${maxReasonLength}" autocomplete="off"></label></p>\n`}<p><button type="submit">${button}</button> <a href="/">Leave it as it is</a></p>
 </form>`,
   })
 }
 
-const otherValues = (
+const otherLinks = (
   page: string,
-  query: Readonly<Record<string, string>>,
-  { name, words, values }: NonNullable<CommandConfirmation['choices']>,
+  words: string,
+  links: readonly (readonly [string, Query])[],
 ): Html => html`<p>${words}:
-${values.map((value, i) => html`${i === 0 ? null : ' · '}<a href="${actionHref(page, { ...query, [name]: value })}">${value}</a>`)}</p>
-`
-
-const otherTimes = (
-  page: string,
-  query: Readonly<Record<string, string>>,
-  ttlName: string,
-  ttlMs: number,
-): Html => html`<p>For another time:
-${ttlChoices
-  .filter((ms) => ms !== ttlMs)
-  .map(
-    (ms, i) =>
-      html`${i === 0 ? null : ' · '}<a href="${actionHref(page, { ...query, [ttlName]: formatDuration(ms) })}">${spellDuration(ms)}</a>`,
-  )}</p>
+${links.map(([word, query], i) => html`${i === 0 ? null : ' · '}<a href="${actionHref(page, query)}">${word}</a>`)}</p>
 `

@@ -1,10 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { getPrincipal, type Principal } from '../../../core/admin/access/principal.ts'
 import { type AdminError, sendProblem } from '../../../core/admin/admin-error.ts'
 import { formatInstance } from '../../../core/admin/api/status.ts'
 import { type Html, type HtmlValue, html } from '../../../core/admin/html.ts'
 import type { InstanceConfig } from '../../../core/config/config.ts'
 import { formatProblem } from '../../../core/config/problem.ts'
+import { constantTimeEqual } from '../../../core/lib/secrets.ts'
 import { assetPath } from './assets.ts'
 
 /** Allows the listener's own stylesheet and forms, and `more`. No site may frame the page: clickjacking. */
@@ -113,4 +115,35 @@ export const instanceHtml = (instance: ShownInstance | null): Html =>
 export const instanceParagraph = (instance: ShownInstance | null): Html | null => {
   const words = formatInstance(instance)
   return words === null ? null : html`<p>On <strong class="instance ${instance?.colour}">${words}</strong>:</p>\n`
+}
+
+const csrfFieldName = 'formToken'
+
+export const csrfTokenField = ({ csrfToken }: Principal): Html =>
+  html`<input type="hidden" name="${csrfFieldName}" value="${csrfToken}">`
+
+/** Rejects a form that was not made for this principal: another page may have had the browser send it (CSRF). */
+export const parseForm = (request: FastifyRequest): URLSearchParams | AdminError => {
+  const fields = new URLSearchParams(typeof request.body === 'string' ? request.body : '')
+  const [given, another] = fields.getAll(csrfFieldName)
+  const isOurs = constantTimeEqual(given ?? '', getPrincipal(request).csrfToken) && another === undefined
+  fields.delete(csrfFieldName)
+  return isOurs ? fields : forgedForm
+}
+
+const forgedForm: AdminError = {
+  status: 403,
+  code: 'form-not-from-here',
+  detail: 'this form was not made for your session, or its session is over: nothing was done; open the page again',
+}
+
+/** Null: the listener knows no operator. */
+export const logoutForm = (principal: Principal): Html | null => {
+  const { operator, session } = principal
+  if (operator === null || operator.name === null) return null
+  const rights = operator.scope === 'operate' ? null : html`, may read and give no orders`
+  return html`<p class="who" data-scope="${operator.scope}"><b>${operator.name}</b>${rights}</p>${
+    session !== null &&
+    html`<form method="post" action="/logout">${csrfTokenField(principal)}<button type="submit">Log out</button></form>`
+  }`
 }

@@ -1,6 +1,5 @@
 import type { Overview } from '../../../core/admin/admin-part.ts'
 import { now, unrefTimeout } from '../../../core/lib/clock.ts'
-import type { OperationId } from '../../../operations.ts'
 import type { OperationView, PageView } from '../../overview/overview.ts'
 import { stepSeconds } from '../../overview/rate-history.ts'
 import { assetsVersion } from './assets.ts'
@@ -145,16 +144,12 @@ export class SseHub {
   }
 }
 
-interface PageState {
-  readonly at: string
-  readonly title: string
-  readonly parts: ReadonlyMap<PartName, string>
-}
+type PageState = ReturnType<typeof renderPageState>
 
 /** The `id` of an element (HTML: a section or the gateway's name), or the charts' data (JSON). */
 type PartName = string
 
-const renderPageState = (overview: PageView): PageState => ({
+const renderPageState = (overview: PageView) => ({
   at: overview.at,
   title: pageTitle(overview),
   parts: new Map<PartName, string>([
@@ -174,22 +169,11 @@ const renderTick = ({ at, title, parts }: PageState, names: Iterable<PartName>):
   return `event: tick\ndata: ${charts === undefined ? json : `${json.slice(0, -1)},"charts":${charts}}`}\n\n`
 }
 
-/** Times are seconds since the epoch. */
-interface ChartsData {
-  /** The end of the newest step. */
-  readonly until: number
-  readonly operations: Readonly<Partial<Record<OperationId, OperationHistory>>>
-  readonly reloads: readonly number[]
-}
-
 type OperationHistory = NonNullable<OperationView['history']>
 
 /** The same object until there is another step. */
-export const chartsData = ({
-  at,
-  operations,
-  reloads,
-}: Pick<Overview, 'at' | 'operations' | 'reloads'>): ChartsData => ({
+export const chartsData = ({ at, operations, reloads }: Pick<Overview, 'at' | 'operations' | 'reloads'>) => ({
+  /** The end of the newest step, in seconds since the epoch. */
   until: Math.trunc(Date.parse(at) / 1000 / stepSeconds) * stepSeconds,
   operations: Object.fromEntries(
     operations.flatMap(({ id, history }) => (history === null ? [] : [[id, roundHistory(history)]])),
@@ -198,16 +182,11 @@ export const chartsData = ({
 })
 
 /** Removes digits that no chart shows, and that would be most of the traffic. */
-const roundHistory = ({
-  stepSeconds: step,
-  perSecond,
-  errorsPerSecond,
-  p99Ms,
-}: OperationHistory): OperationHistory => ({
-  stepSeconds: step,
-  perSecond: perSecond.map(roundDigits),
-  errorsPerSecond: errorsPerSecond.map(roundDigits),
-  p99Ms: p99Ms.map((ms) => ms && roundDigits(ms)),
+const roundHistory = (history: OperationHistory): OperationHistory => ({
+  ...history,
+  perSecond: history.perSecond.map(roundDigits),
+  errorsPerSecond: history.errorsPerSecond.map(roundDigits),
+  p99Ms: history.p99Ms.map((ms) => ms && roundDigits(ms)),
 })
 
 const roundDigits = (value: number): number => Number(value.toPrecision(3))

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { AttemptThrottle, tooManyAttempts } from '../../../core/admin/access/attempt-throttle.ts'
-import type { OperatorProofs } from '../../../core/admin/access/operator-proofs.ts'
+import type { OperatorProofs } from '../../../core/admin/access/operator-tokens.ts'
 import { findOperatorToken, listOperatorTokens } from '../../../core/admin/access/operator-tokens.ts'
 import { getPrincipal, type Principal } from '../../../core/admin/access/principal.ts'
 import type { AdminContext } from '../../../core/admin/admin-context.ts'
@@ -11,8 +11,15 @@ import type { AdminConfig } from '../../../core/config/config.ts'
 import { isLoopbackHost } from '../../../core/lib/net/addresses.ts'
 import { includesScope } from '../../../core/lib/operators.ts'
 import type { Log } from '../../../core/log/log.ts'
-import { acceptsHtml, renderLayout, sendAdminError, sendPage, toSentence } from '../page/page-response.ts'
-import { csrfTokenField, parseForm } from './csrf.ts'
+import {
+  acceptsHtml,
+  csrfTokenField,
+  parseForm,
+  renderLayout,
+  sendAdminError,
+  sendPage,
+  toSentence,
+} from '../page/page-response.ts'
 import { clearSessionCookie, formatSessionCookie, type SessionStore } from './session-store.ts'
 
 export const registerLogin = (

@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import type { OperatorProofs } from '../../../core/admin/access/operator-proofs.ts'
+import type { OperatorProofs } from '../../../core/admin/access/operator-tokens.ts'
 import { isSameOperator, listOperatorTokens, type OperatorToken } from '../../../core/admin/access/operator-tokens.ts'
 import { Principal } from '../../../core/admin/access/principal.ts'
 import type { AdminConfig } from '../../../core/config/config.ts'
@@ -12,15 +12,10 @@ const sessionTtlMs = 30 * 60_000
 // As in `principal.ts`: a client that knows a token must not fill the memory.
 const maxSessions = 64
 
-interface Session {
-  readonly principal: Principal
-  readonly token: OperatorToken
-}
-
 /** Stores only the digest of a cookie's content. */
 export class SessionStore {
   /** By the digest of the id; the oldest first. */
-  readonly #sessions = new Map<string, Session>()
+  readonly #sessions = new Map<string, { readonly principal: Principal; readonly token: OperatorToken }>()
   readonly #proofs: Pick<OperatorProofs, 'recall'>
   /** The configuration that the sessions were last compared with. */
   #admin: AdminConfig | null = null

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { AttemptThrottle, throttlesByAddress } from '../../../../src/core/admin/access/attempt-throttle.ts'
-import { TokenRefusals } from '../../../../src/core/admin/access/operator-proofs.ts'
+import { TokenRefusals } from '../../../../src/core/admin/access/operator-tokens.ts'
 import { logInMemory } from '../../../helpers/gateway.ts'
 
 const limit = { policy: 'test', perMs: 2 / 1000, burst: 5 }

@@ -40,22 +40,15 @@ const countText: Readonly<Record<Severity, (count: number) => string>> = {
   notice: (count) => `${count} worth knowing`,
 }
 
-interface FindingSubject {
-  readonly id: string
-  readonly kind: string
-  /** Null: the findings have several names. */
-  readonly name: string | null
-}
-
-const toSubject = (about: string): FindingSubject => {
+/** `name` null: the findings have several names. */
+const toSubject = (about: string): { readonly id: string; readonly kind: string; readonly name: string | null } => {
   const [, part, name] = /^(upstreams|operations)\.([\w-]+(?:\.[\w-]+)?)/.exec(about) ?? []
   if (part === 'operations' && name !== undefined) return { id: `operations-${name}`, kind: 'Operation', name }
   const [group] = name?.split('.') ?? []
   if (part === 'upstreams' && group !== undefined) return { id: `upstreams-${group}`, kind: 'Upstream', name: group }
-  return about === 'clients' ? { id: about, kind: 'Clients', name: null } : gateway
+  if (about === 'clients') return { id: about, kind: 'Clients', name: null }
+  return { id: 'gateway', kind: 'The gateway itself', name: null }
 }
-
-const gateway: FindingSubject = { id: 'gateway', kind: 'The gateway itself', name: null }
 
 const subjectPart = (at: string, same: NonEmpty<FindingView>): Html => {
   const [{ severity, about }] = same // the worst stands first

@@ -1,6 +1,6 @@
 /** What happens to tokens of the issuer while its keys are on their way. */
 import { expect, onTestFinished, test } from 'vitest'
-import { TokenRefusals } from '../../../../../src/core/admin/access/operator-proofs.ts'
+import { TokenRefusals } from '../../../../../src/core/admin/access/operator-tokens.ts'
 import { OperatorJwts } from '../../../../../src/features/auth/operator-jwts.ts'
 import { logInMemory, testConfig } from '../../../../helpers/gateway.ts'
 import { adminJwt, operatorJwt, operatorKey } from '../../../../helpers/operator-jwts.ts'
