@@ -17,7 +17,7 @@ import {
 } from '../../lib/text/decode.ts'
 import { formatOptionalTime, formatTime } from '../../lib/text/format-time.ts'
 import { roundToTenths } from '../../lib/text/units.ts'
-import { groupByKey, pluck, sum } from '../../log/sum-reports.ts'
+import { groupByKey, sum } from '../../log/sum-reports.ts'
 import type { OverridesView } from '../overrides.ts'
 
 export interface StatusContext {
@@ -131,8 +131,8 @@ export const record = <M extends Members>(members: M): Field<ReportedMembers<M>,
   const shown = membersWith<Field<unknown> | DerivedField<unknown>>(members, 'decode')
   const whole: Field<Values> = {
     merge: (from, workers) => {
-      const merged = mapMembers(reported, ({ merge }, name) => merge(from[name], pluck(workers, name)))
-      return { ...from, ...merged }
+      const ofWorkers = (name: string) => workers.map((worker) => worker[name])
+      return { ...from, ...mapMembers(reported, ({ merge }, name) => merge(from[name], ofWorkers(name))) }
     },
     show: (value, context) =>
       mapMembers(shown, (member, name) =>

@@ -1,7 +1,7 @@
 import { byGroup, type Group, groups } from '../../../operations.ts'
 import { reportedSides } from '../../exchange/sides.ts'
 import { asMap } from '../../lib/text/decode.ts'
-import { pluck, sum } from '../../log/sum-reports.ts'
+import { sum } from '../../log/sum-reports.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import * as field from './field.ts'
 import { type Field, mapCountersOf, type Reported, type Shown } from './field.ts'
@@ -23,7 +23,11 @@ const upstream = field.record({
 type Upstreams = Readonly<Record<Group, UpstreamReport>>
 
 export const upstreamsField: Field<Upstreams, Readonly<Record<string, UpstreamStatus>>> = {
-  merge: (from, workers) => byGroup((group) => upstream.merge(from[group], pluck(workers, group))),
+  merge: (from, workers) =>
+    byGroup((group) => {
+      const ofGroup = workers.map((worker) => worker[group])
+      return upstream.merge(from[group], ofGroup)
+    }),
   show: (all, context) => byGroup((group) => upstream.show(all[group], { ...context, group })),
   decode: asMap(upstream.decode),
   mapCounters: (all, name, change) =>
