@@ -42,7 +42,7 @@ test('a colour that nothing is shown in is warned of', () => {
 test('white is legible on every colour that the head may have', () => {
   const css = readFileSync(new URL('../../../../../src/features/console/page/assets/page.css', import.meta.url), 'utf8')
   const contrasts = instanceColours.map((colour) => {
-    const [, value = ''] = new RegExp(`\\.instance\\.${colour} {\\s+--instance: (#[0-9a-f]{6});`).exec(css) ?? []
+    const [, value = ''] = new RegExp(`&\\.${colour} {\\s+--instance: (#[0-9a-f]{6});`).exec(css) ?? []
     return [colour, contrastWithWhite(value)] as const
   })
 
