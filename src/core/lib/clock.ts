@@ -156,7 +156,17 @@ export const withTimeout = <T>(promise: Promise<T>, ms: number): Promise<T | nul
   new Promise((resolve, reject) => {
     const timer = new CoalescedTimer(() => setImmediate(resolve, null))
     timer.set(ms)
-    promise.finally(() => timer.clear()).then(resolve, reject)
+    // Not by `finally`, which costs each command of Redis two more promises and its reply three more microtasks.
+    promise.then(
+      (value) => {
+        timer.clear()
+        resolve(value)
+      },
+      (error) => {
+        timer.clear()
+        reject(error)
+      },
+    )
   })
 
 // Many endpoints and gateways must not ask, or be asked, all at once.
