@@ -25,7 +25,14 @@ import type { StatusReport } from '../../runtime/status/report.ts'
 import { upstreamsField } from '../../runtime/status/upstreams.ts'
 import { type AdminContext, getNotReadyReason, type NotReadyReason } from '../admin-context.ts'
 import { adminParts } from '../admin-parts.ts'
-import { type Finding, type FindingSource, findingShape, renderFinding, worstFirst } from '../findings/finding.ts'
+import {
+  type Finding,
+  type FindingSource,
+  findingShape,
+  flattenFound,
+  renderFinding,
+  worstFirst,
+} from '../findings/finding.ts'
 import { collectFindingInputs, type FindingInputs } from '../findings/finding-inputs.ts'
 import {
   certificateFindings,
@@ -195,7 +202,7 @@ const maxFindings = 50
 
 /** The worst first, without those that another finding explains. */
 export const collectFindings = (inputs: FindingInputs): readonly Finding[] => {
-  const found = findingSources.flatMap((find) => find(inputs))
+  const found = findingSources.flatMap((find) => flattenFound(find(inputs)))
   const explained = new Set(found.map(({ explains }) => explains))
   return worstFirst(found.filter(({ code }) => !explained.has(code))).slice(0, maxFindings)
 }

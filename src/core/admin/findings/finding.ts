@@ -58,9 +58,16 @@ export interface Finding extends FindingSubject {
 
 type FindingOptions = Partial<Pick<Finding, 'alsoAbout' | 'endpoints' | 'explains' | 'since' | 'command'>>
 
-export type FindingSource = (inputs: FindingInputs) => Found
+export type FindingSource = (inputs: FindingInputs) => FoundOrNot
 
 export type Found = Finding | readonly Finding[]
+
+type FoundOrNot = Finding | readonly FoundOrNot[] | false | null | undefined
+
+export const flattenFound = (found: FoundOrNot): readonly Finding[] => {
+  if (!found) return []
+  return 'code' in found ? [found] : found.flatMap(flattenFound)
+}
 
 export const finding = <Facts extends object>(
   code: string,
