@@ -8,13 +8,7 @@ import type {
   PlacedStatus,
 } from '../../core/admin/admin-part.ts'
 import type { StatusInputs } from '../../core/admin/api/status.ts'
-import {
-  checkCommandLine,
-  type Finding,
-  type FindingSource,
-  finding,
-  wherePhrase,
-} from '../../core/admin/findings/finding.ts'
+import { checkCommandLine, type FindingSource, finding, wherePhrase } from '../../core/admin/findings/finding.ts'
 import { className } from '../../core/admin/metrics/families/traffic.ts'
 import { addUp, gauge, type MetricDefinitions, metricsOf, seriesFor } from '../../core/admin/metrics/metric.ts'
 import type { MetricInputs } from '../../core/admin/metrics/metric-inputs.ts'
@@ -35,53 +29,41 @@ declare module '../../core/admin/findings/finding-inputs.ts' {
   }
 }
 
-const fullShare = 0.9
-
 const tokenFindings: FindingSource = ({ report: { tokens }, operatorKeys, file }) => {
   const { jwt, introspection, proofs } = tokens
-  const found: Finding[] = []
   const command = checkCommandLine(file.name, '--online') // fetches both issuers' keys
-  if (jwt?.error != null) {
-    const severity = jwt.keys === 0 ? 'critical' : 'warning'
-    found.push(
+  const severity = jwt?.keys === 0 ? 'critical' : 'warning'
+  return [
+    jwt?.error != null &&
       finding('issuer-keys-missing', severity, 'auth.jwt', { ...jwt, command }, (jwt) => [
         `the keys of the issuer (auth.jwt.jwks) cannot be had${wherePhrase(jwt)}: ${describeKeys(jwt)}`,
       ]),
-    )
-  }
-  if (operatorKeys?.error != null)
-    found.push(
+    operatorKeys?.error != null &&
       finding('operator-keys-missing', 'warning', 'admin.jwt', { ...operatorKeys, command }, (keys) => [
         `the keys of the issuer of operators (admin.jwt.jwks) cannot be had: ${describeKeys(keys)}`,
       ]),
-    )
-  if (introspection?.error != null)
-    found.push(
+    introspection?.error != null &&
       finding('introspection-fails', 'critical', 'auth.introspection', introspection, ({ where, error }) => [
         `the authorization server cannot be asked about tokens${wherePhrase({ where })}: ${error}`,
       ]),
-    )
-  if (proofs !== null && proofs.remembered >= fullShare * proofs.room)
-    found.push(
+    proofs !== null &&
+      proofs.remembered >= 0.9 * proofs.room &&
       finding('proofs-full', 'warning', 'auth.dpop', proofs, ({ remembered, room }) => [
         `the memory of proofs is nearly full: ${remembered} of ${room}`,
       ]),
-    )
-  return found
+  ]
 }
 
 const describeKeys = ({ keys, error }: Pick<IssuerKeysState, 'keys' | 'error'>): string =>
   `${error}: ${keys === 0 ? 'no token can be checked' : `the keys that are known (${keys}) are used on`}`
 
-type Result = 'accepted' | 'refused' | 'unavailable'
-
-const results: ReadonlyMap<FailureKind, Result> = new Map([
+const results: ReadonlyMap<FailureKind, 'refused' | 'unavailable'> = new Map([
   ['unauthenticated', 'refused'],
   ['forbidden', 'refused'],
   ['identity-unavailable', 'unavailable'],
 ])
 
-type Authentications = readonly (readonly [method: string, result: Result, reason: string, count: number])[]
+type Authentications = readonly (readonly [method: string, result: string, reason: string, count: number])[]
 
 const authentications = ({ config, requestMetrics }: MetricInputs): Authentications => {
   if (config.auth === null) return []
@@ -136,7 +118,6 @@ const sources = seriesFor(['source'], ({ report: { tokens } }) =>
 
 const proofs = metricsOf(({ report }) => report.tokens.proofs)
 
-/** Empty while clients need no credential. */
 const authMetrics: MetricDefinitions = {
   authentications_total: seriesFor(['method', 'result', 'reason'], authentications).counter(
     'Credentials that were checked, by the way to prove who calls (none: nothing was shown), by what came of it and why.',
@@ -156,9 +137,7 @@ const authMetrics: MetricDefinitions = {
 
 export const findings: readonly PlacedFindings[] = [{ after: 'certificates', value: tokenFindings }]
 
-export const findingInputs = ({ operatorKeys }: AdminContext) => ({
-  operatorKeys: operatorKeys() as IssuerKeysState | null,
-})
+export const findingInputs = (admin: AdminContext) => ({ operatorKeys: admin.operatorKeys() as IssuerKeysState | null })
 
 export const openProofs: OpenProofs = async (log, refusals) =>
   new (await import('./operator-jwts.ts')).OperatorJwts(log, refusals)
@@ -171,17 +150,11 @@ export const metrics: readonly PlacedMetrics[] = [
 const clientsShape = asObject({ methods: asList(asText), count: asNumber, disabled: asNumber })
 
 /** Operations that differ are in /config. */
-export const clientsStatus = ({
-  auth,
-  clients,
-}: Pick<Config, 'auth' | 'clients'>): Decoded<typeof clientsShape> | null =>
-  auth === null && clients.length === 0
-    ? null
-    : {
-        methods: auth?.methods ?? [],
-        count: clients.length,
-        disabled: clients.filter(({ disabled }) => disabled).length,
-      }
+export const clientsStatus = ({ auth, clients }: Pick<Config, 'auth' | 'clients'>) => {
+  if (auth === null && clients.length === 0) return null
+  const disabled = clients.filter((client) => client.disabled).length
+  return { methods: auth?.methods ?? [], count: clients.length, disabled }
+}
 
 declare module '../../core/admin/api/status.ts' {
   interface Status {
@@ -209,15 +182,10 @@ declare module '../../core/admin/admin-part.ts' {
   }
 }
 
+const activityOf = ({ report: { clients } }: OverviewInputs) => clients && toClientActivityView(clients)
+
 export const overview: readonly PlacedOverview[] = [
-  {
-    after: 'refusals',
-    key: 'clients',
-    field: derived(
-      asNullable(clientActivityShape),
-      ({ report: { clients } }: OverviewInputs) => clients && toClientActivityView(clients),
-    ),
-  },
+  { after: 'refusals', key: 'clients', field: derived(asNullable(clientActivityShape), activityOf) },
 ]
 
 export const loadPage = () => import('./page.ts')

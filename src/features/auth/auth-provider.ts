@@ -4,7 +4,6 @@ import type { Config } from '../../core/config/config.ts'
 import type { AuthMethod } from '../../core/exchange/failures/reason-rows.ts'
 import { getFirstFieldValue } from '../../core/exchange/header-fields.ts'
 import { digestSecret } from '../../core/lib/secrets.ts'
-import type { RedisState } from '../redis/managed-redis.ts'
 import { findRedis } from '../redis/redis-settings.ts'
 import type { Authenticator, AuthOptions } from './auth.ts'
 import {
@@ -17,53 +16,22 @@ import {
 import { type ClientRegistry, getClientRegistry } from './client-registry.ts'
 import type { AuthConfig, OperationAuthConfig } from './config.ts'
 import { singleFieldValue, unauthenticated } from './errors.ts'
-import type { DependencyHealthState } from './tokens/dependency-health.ts'
 import { dpopProofChecker, replayWindowMs } from './tokens/dpop.ts'
-import type { IssuerKeysState } from './tokens/jwt/jwks-cache.ts'
 import { isJwt } from './tokens/jwt/jwt-verifier.ts'
-import type { ReplayCacheRegistry, ReplayWindowState } from './tokens/replay-cache.ts'
+import type { ReplayCaches } from './tokens/replay-cache.ts'
 import type { GetClaims } from './tokens/token.ts'
 import { senderConstraint, tokenAuthenticator } from './tokens/token-authenticator.ts'
 import type { TokenVerifiers } from './tokens/token-verifiers.ts'
 
-export type AuthProvider = Omit<typeof nullAuthProvider, 'sharedProofs'> & {
-  /** Null: Redis is not configured for proofs, or other processes ask it. */
-  readonly sharedProofs: RedisState | null
-}
+export type AuthProvider = NonNullable<ReturnType<typeof createAuthProvider>>
 
-interface AuthProviderState {
-  readonly jwt: IssuerKeysState | null
-  readonly introspection: DependencyHealthState | null
-  /** How full the replay window of DPoP proofs is. Null also where another process keeps it. */
-  readonly proofs: ReplayWindowState | null
-}
-
-/** For processes that serve no traffic. */
-export const nullAuthProvider = {
-  authOptions: (_: OperationAuthConfig): AuthOptions => ({
-    authenticators: [],
-    forwardsCredentials: true,
-    identityField: null,
-    required: { scopes: [], claims: {} },
-    algorithms: null,
-  }),
-  state: (): AuthProviderState => ({ jwt: null, introspection: null, proofs: null }),
-  sharedProofs: null,
-  release: (): void => {},
-}
-
-/** One for all operations: methods and clients are the same. */
+/** One for all operations: methods and clients are the same. Null: no client authenticates. */
 export const createAuthProvider = (
-  {
-    auth: config,
-    clients: clientConfigs,
-    listen: { publicUrl },
-    ...others
-  }: Pick<Config, 'auth' | 'clients' | 'listen'>,
+  { auth: config, clients: clientConfigs, listen, ...others }: Pick<Config, 'auth' | 'clients' | 'listen'>,
   tokenVerifiers: TokenVerifiers,
-  replayCaches: ReplayCacheRegistry,
-): AuthProvider => {
-  if (config === null) return nullAuthProvider
+  replayCaches: ReplayCaches,
+) => {
+  if (config === null) return null
   const { dpop, mtls } = config
   const clients = getClientRegistry(clientConfigs)
   const jwt = config.jwt && tokenVerifiers.acquireJwt(config.jwt)
@@ -78,15 +46,11 @@ export const createAuthProvider = (
   const algorithms = dpop?.algorithms ?? null
   const getCertificate = withValidityCheck(certificateSource(mtls))
   const fieldsOfCertificate = certificateFields(mtls)
-  const checkSenderConstraint = senderConstraint({
-    required: config.bound === 'required',
-    getCertificate,
-    checkProof:
-      dpop && replayLease && publicUrl !== null
-        ? dpopProofChecker({ ...dpop, publicUrl }, replayLease.replayCache)
-        : null,
-    algorithms,
-  })
+  const checkProof =
+    dpop && replayLease && listen.publicUrl !== null
+      ? dpopProofChecker({ ...dpop, publicUrl: listen.publicUrl }, replayLease.replayCache)
+      : null
+  const checkSenderConstraint = senderConstraint(config.bound === 'required', getCertificate, checkProof, algorithms)
 
   const createAuthenticator = (name: AuthMethod, configured: readonly AuthMethod[]): Authenticator => {
     if (name === 'apiKey') return apiKeyAuthenticator(config.apiKey.field, clients)
@@ -104,18 +68,20 @@ export const createAuthProvider = (
   }
 
   return {
-    authOptions: ({ methods, ...required }) => ({
+    authOptions: ({ methods, ...required }: OperationAuthConfig): AuthOptions => ({
       authenticators: methods.map((name) => createAuthenticator(name, methods)),
       forwardsCredentials: config.credentials === 'forward',
       identityField: config.identityField,
       required,
       algorithms,
     }),
+    /** `proofs`: how full the replay window of DPoP proofs is. Null also where another process keeps it. */
     state: () => ({
       jwt: jwt?.state() ?? null,
       introspection: introspection?.state() ?? null,
       proofs: replayLease?.state() ?? null,
     }),
+    /** Null: Redis is not configured for proofs, or other processes ask it. */
     sharedProofs: replayLease?.shared ?? null,
     release: () => {
       for (const lease of [jwt, introspection, replayLease]) lease?.release()

@@ -1,24 +1,20 @@
-import type { Exchange, Handler, Layer, ProxyResponse } from '../../core/exchange/exchange.ts'
+import type { Exchange, Layer } from '../../core/exchange/exchange.ts'
 import { GatewayError, type ReasonFor } from '../../core/exchange/failures/errors.ts'
 import type { AuthMethod } from '../../core/exchange/failures/reason-rows.ts'
 import { foldUnderscores, type HeaderFields } from '../../core/exchange/header-fields.ts'
 import type { RegisteredClient } from './client-registry.ts'
 import type { OperationAuthConfig } from './config.ts'
-import { type AuthScheme, createAuthChallenge } from './errors.ts'
+import { type AuthScheme, createAuthChallenge, type ProofAlgorithms } from './errors.ts'
 import { type Claims, parseScopes, parseTokenCredential, rejectTokenInQuery } from './tokens/token.ts'
 
 export interface Authenticator {
   readonly name: AuthMethod
   /** The fields that hold its credentials, in lower case. */
   readonly fields: readonly string[]
-  /** The `WWW-Authenticate` challenge for a request without a credential (RFC 9110 §11.6.1). */
+  /** For a request without a credential (RFC 9110 §11.6.1). */
   readonly challenge: string
-  /** Whether the request carries its credential. If so, no other authenticator is tried. */
   applies(exchange: Exchange): boolean
-  /**
-   * Throws or rejects with a GatewayError: `unauthenticated` for a credential that proves nothing, `bad-request` for an
-   * ambiguous or malformed one, `identity-unavailable` when the verifier cannot tell at present.
-   */
+  /** Throws or rejects: `unauthenticated`, `bad-request` (ambiguous or malformed), `identity-unavailable`. */
   authenticate(exchange: Exchange): AuthResult | Promise<AuthResult>
 }
 
@@ -27,12 +23,10 @@ export interface AuthResult {
   readonly client: RegisteredClient | null
   /** Null: the credential is not a token, and has no scopes. */
   readonly token: VerifiedToken | null
-  /** The id of the API key. Left out: the method has none. */
   readonly keyId?: string
 }
 
 export interface VerifiedToken {
-  /** The scheme of the request, repeated in a challenge about a missing scope. */
   readonly scheme: AuthScheme
   readonly claims: Claims
 }
@@ -41,12 +35,10 @@ export interface AuthOptions {
   /** The first whose credential a request carries decides. */
   readonly authenticators: readonly Authenticator[]
   readonly forwardsCredentials: boolean
-  /** The field that names the client to the upstream; null: none. */
   readonly identityField: string | null
   /** A token needs all of these scopes (RFC 6749 §3.3), and all of these claims with exactly these values. */
   readonly required: Pick<OperationAuthConfig, 'scopes' | 'claims'>
-  /** The algorithms allowed for proofs of possession; null: the gateway takes no proofs. */
-  readonly algorithms: readonly string[] | null
+  readonly algorithms: ProofAlgorithms
 }
 
 /**
@@ -61,34 +53,24 @@ export const authLayer = (options: AuthOptions): Layer => {
   const authorizeToken = createTokenAuthorizer(required, algorithms)
   const toUpstreamFields = createCredentialFilter(options)
 
-  const missingCredential = (): GatewayError =>
-    new GatewayError('unauthenticated', { reason: 'no-credential', cause: 'no credential', fields: challenges })
-
-  const authorize = (
-    exchange: Exchange,
-    authenticator: Authenticator,
-    { client, token, keyId }: AuthResult,
-    next: Handler,
-  ): Promise<ProxyResponse> => {
+  return (next) => async (exchange) => {
+    rejectTokenInQuery(exchange.query)
+    // Two `Authorization` fields are rejected even where another credential decides: an upstream may take the other.
+    if (takesTokens) parseTokenCredential(exchange.fields)
+    const authenticator = authenticators.find((each) => each.applies(exchange))
+    if (authenticator === undefined)
+      throw new GatewayError('unauthenticated', { reason: 'no-credential', cause: 'no credential', fields: challenges })
+    const method = authenticator.name
+    exchange.attemptedAuth = method
+    const { client, token, keyId = null } = await authenticator.authenticate(exchange)
     if (client === null) throw forbidden('unknown-client', 'the credential is good, and belongs to no client')
-    exchange.identity = { client: client.id, method: authenticator.name, keyId: keyId ?? null }
+    exchange.identity = { client: client.id, method, keyId }
     if (client.disabled) throw forbidden('client-disabled', 'the client is disabled')
     if (!client.mayCallFrom(exchange.client)) throw forbidden('wrong-address', 'not from this address')
     if (!client.mayCall(exchange.operation.id)) throw forbidden('wrong-operation', 'not this operation')
     authorizeToken?.(token)
     exchange.fields = toUpstreamFields(exchange.fields, client.id)
     return next(exchange)
-  }
-
-  return (next) => async (exchange) => {
-    rejectTokenInQuery(exchange.query)
-    // Two `Authorization` fields are rejected even where another credential decides: an upstream may take the other
-    // one.
-    if (takesTokens) parseTokenCredential(exchange.fields)
-    const authenticator = authenticators.find((each) => each.applies(exchange))
-    if (authenticator === undefined) throw missingCredential()
-    exchange.attemptedAuth = authenticator.name
-    return authorize(exchange, authenticator, await authenticator.authenticate(exchange), next)
   }
 }
 
@@ -122,13 +104,10 @@ export const createCredentialFilter = ({
   }
 }
 
-/**
- * Null: there are no requirements. A credential that is not a token has no claims. `algorithms`: see {@link
- * AuthOptions}.
- */
+/** Null: there are no requirements. A credential that is not a token has no claims. */
 export const createTokenAuthorizer = (
   { scopes, claims: requiredClaims }: AuthOptions['required'],
-  algorithms: readonly string[] | null,
+  algorithms: ProofAlgorithms,
 ): ((token: VerifiedToken | null) => void) | null => {
   const claimEntries = Object.entries(requiredClaims)
   if (scopes.length === 0 && claimEntries.length === 0) return null
@@ -150,10 +129,7 @@ export const createTokenAuthorizer = (
   }
 }
 
-/**
- * Removes the field that names the client to upstreams: a client could take any identity with it. Applies to operations
- * without authentication too.
- */
+/** Removes the field that names the client to upstreams, also without `auth`: a client could take any identity. */
 export const stripIdentityHeaderLayer = (name: string): Layer => {
   const folded = foldUnderscores(name)
   return (next) => (exchange) => {

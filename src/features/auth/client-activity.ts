@@ -8,9 +8,10 @@ import { createBoundedMap } from '../../core/log/rolling-counter.ts'
 import { mergeBy, type NonEmpty, pluck, sumReports } from '../../core/log/sum-reports.ts'
 
 /** The requests of an authenticated client over the last 15 minutes, by outcome. */
-export interface ClientActivityRow {
+interface ClientActivityRow {
   readonly client: string
-  readonly counts: ClientCounts
+  /** `limited`: 429. `rejected`: another 4xx, or a 5xx by the client's fault. `failed`: another 5xx, or cut short. */
+  readonly counts: Readonly<Record<'requests' | ClientOutcome, number>>
   /** From the first byte of the request to the last byte of the response. */
   readonly latency: HistogramReport
   /** When the last request ended, in milliseconds since the epoch. */
@@ -19,20 +20,11 @@ export interface ClientActivityRow {
   readonly keyId: string | null
 }
 
-interface ClientCounts {
-  readonly requests: number
-  /** Rejected with 429. */
-  readonly limited: number
-  /** Another 4xx, or a 5xx for a fault of the client. */
-  readonly rejected: number
-  /** Another 5xx, or a response that was cut short. */
-  readonly failed: number
-}
+type ClientOutcome = 'limited' | 'rejected' | 'failed'
 
 export interface ClientActivityReport {
   /** The clients that fare worst come first. */
   readonly rows: readonly ClientActivityRow[]
-  /** Whether no client was left out. */
   readonly isComplete: boolean
 }
 
@@ -43,7 +35,6 @@ const maxTracked = 500
 export class ClientActivity implements ExchangeObserver {
   readonly name = 'clients'
   readonly #clients = createBoundedMap<ClientWindow>(maxTracked, (window, at) => window.isStale(at))
-  /** When a client was last left out for want of room. */
   #leftOutAt = Number.NEGATIVE_INFINITY
 
   record(record: ExchangeRecord): void {
@@ -76,8 +67,6 @@ export class ClientActivity implements ExchangeObserver {
   }
 }
 
-type ClientOutcome = Exclude<keyof ClientCounts, 'requests'>
-
 const classifyOutcome = ({ status, failure }: ExchangeRecord): ClientOutcome | null => {
   // A response that was cut short has the status of its head.
   if (isErrorOutcome(toStatusClass(status), failure?.kind ?? null)) return 'failed'
@@ -86,11 +75,8 @@ const classifyOutcome = ({ status, failure }: ExchangeRecord): ClientOutcome | n
 }
 
 export const mergeClientActivity = (each: readonly ClientActivityReport[]): ClientActivityReport => {
-  const rows = mergeBy(
-    each.flatMap((one) => one.rows),
-    ({ client }) => client,
-    mergeRows,
-  )
+  const all = each.flatMap(({ rows }) => rows)
+  const rows = mergeBy(all, ({ client }) => client, mergeRows)
   return { rows: worstFirst(rows), isComplete: each.every(({ isComplete }) => isComplete) }
 }
 
@@ -108,8 +94,7 @@ const worstFirst = (rows: readonly ClientActivityRow[]): readonly ClientActivity
 // What a slice counts, before the buckets of its histogram.
 const places = { requests: 0, limited: 1, rejected: 2, failed: 3, totalMs: 4 } as const
 const firstBucket = Object.keys(places).length
-const bucketCount = bucketBoundsMs.length + 1
-const sliceWidth = firstBucket + bucketCount
+const sliceWidth = firstBucket + bucketBoundsMs.length + 1
 
 /** The last fifteen minutes of one client, a minute to a slice: numbers in one array, no object for each. */
 class ClientWindow {
@@ -164,16 +149,11 @@ class ClientWindow {
       for (let place = 0; place < sliceWidth; place++)
         totals[place] = (totals[place] as number) + (numbers[from + place] as number)
     }
-    const total = (name: keyof typeof places): number => totals[places[name]] as number
+    const [requests = 0, limited = 0, rejected = 0, failed = 0, sumMs = 0, ...buckets] = totals
     return {
       client: this.client,
-      counts: {
-        requests: total('requests'),
-        limited: total('limited'),
-        rejected: total('rejected'),
-        failed: total('failed'),
-      },
-      latency: { counts: totals.slice(firstBucket), sumMs: total('totalMs') },
+      counts: { requests, limited, rejected, failed },
+      latency: { counts: buckets, sumMs },
       lastAt: this.#lastAt,
       keyId: this.#keyId,
     }
@@ -198,7 +178,6 @@ const clientActivityRowShape = asObject({
   p50: asNullable(asNumber),
   p99: asNullable(asNumber),
   lastAt: asText,
-  /** The id of the last request's key. Null: the method has none. */
   keyId: asNullable(asText),
 })
 
@@ -220,13 +199,7 @@ export const toClientActivityView = ({ rows, isComplete }: ClientActivityReport)
   complete: isComplete,
 })
 
-const toRowView = ({
-  client,
-  counts,
-  latency,
-  lastAt,
-  keyId,
-}: ClientActivityRow): ClientActivityView['rows'][number] => ({
+const toRowView = ({ client, counts, latency, lastAt, keyId }: ClientActivityRow) => ({
   client,
   ...counts,
   p50: quantile(latency, 0.5),

@@ -26,8 +26,7 @@ export const withValidityCheck =
   (find: GetClientCertificate): GetClientCertificate =>
   (exchange) => {
     const presented = find(exchange)
-    if (presented === null || presented instanceof CredentialRejected) return presented
-    return isValidNow(presented)
+    return presented === null || presented instanceof CredentialRejected || isValidNow(presented)
       ? presented
       : new CredentialRejected('certificate-not-valid-now', 'its certificate is not valid now')
   }
@@ -69,7 +68,6 @@ export const certificateFromHeader = (authorities: readonly X509Certificate[] | 
   }
 }
 
-/** A certificate without a stated purpose is allowed. */
 const isForClients = ({ keyUsage }: X509Certificate): boolean =>
   keyUsage === undefined || clientPurposes.some((purpose) => keyUsage.includes(purpose))
 
@@ -78,10 +76,7 @@ const isValidNow = ({ validFromDate, validToDate }: X509Certificate): boolean =>
   return validFromDate.getTime() <= at && at <= validToDate.getTime()
 }
 
-/**
- * Accepts only a byte sequence (RFC 9651) with a certificate in DER (RFC 9440 §2.1). Node would also read PEM with text
- * before it, and ignore text after it.
- */
+/** Accepts only DER in a byte sequence (RFC 9440 §2.1, RFC 9651); Node would also read PEM amid other text. */
 const parseClientCert = (value: string): X509Certificate => {
   try {
     const [bytes] = parseItem(value)
@@ -100,7 +95,8 @@ const hasIssued = (authority: X509Certificate, certificate: X509Certificate): bo
 // No scheme is registered for TLS certificates; RFC 9110 §11.6.1 requires some challenge.
 const challenge = 'ClientCertificate realm="lender-gateway"'
 
-/** `fields`: those in which the certificate may come. */
+const noCertificate = new CredentialRejected('no-certificate', 'there is no certificate')
+
 export const mtlsAuthenticator = (
   getCertificate: GetClientCertificate,
   clients: ClientRegistry,
@@ -113,19 +109,13 @@ export const mtlsAuthenticator = (
     challenge,
     applies: (exchange) => getCertificate(exchange) !== null,
     authenticate(exchange) {
-      const presented = getCertificate(exchange)
-      if (presented === null || presented instanceof CredentialRejected)
-        throw unauthenticated(
-          challenge,
-          presented?.reason ?? 'no-certificate',
-          presented?.message ?? 'there is no certificate',
-        )
-      return getResult(presented)
+      const presented = getCertificate(exchange) ?? noCertificate
+      if (!(presented instanceof CredentialRejected)) return getResult(presented)
+      throw unauthenticated(challenge, presented.reason, presented.message)
     },
   }
 }
 
-/** A certificate with the names of several clients is ambiguous, and rejected. */
 const findClient = (certificate: X509Certificate, clients: ClientRegistry): AuthResult => {
   const names = [`sha256:${certificateThumbprint(certificate)}`, ...subjectAltNames(certificate)]
   const [client = null, ...others] = new Set(names.flatMap((name) => clients.byCertificate(name) ?? []))
@@ -163,13 +153,10 @@ export const canonicalAltName = (kind: string, value: string): string =>
   `${kind}:${kind === 'dns' ? value.toLowerCase() : value}`
 
 const parseAltName = (kind: string | undefined, written: string): string | null => {
-  if (kind === undefined) return null
-  const value = written.startsWith('"') ? unquote(written) : written
+  const value = written.startsWith('"') ? tryOrNull(() => String(JSON.parse(written))) : written
   // A name with control characters is meant to be misread, so no client has one.
-  return value === null || !/^[\x21-\x7e]+$/.test(value) ? null : canonicalAltName(kind, value)
+  return kind !== undefined && value !== null && /^[\x21-\x7e]+$/.test(value) ? canonicalAltName(kind, value) : null
 }
-
-const unquote = (written: string): string | null => tryOrNull(() => String(JSON.parse(written)))
 
 type CertificateConfig = NonNullable<NonNullable<AdminConfig['tls']>['clientCertificate']>
 
@@ -178,20 +165,18 @@ type CertificateConfig = NonNullable<NonNullable<AdminConfig['tls']>['clientCert
  * Authorities, operators and dates are checked for each request, because a connection may be older than the file.
  */
 export const findOperatorByCertificate = (socket: Socket, { tls }: AdminConfig): Operator | null => {
-  if (tls === null || tls.clientCertificate === null || !isTls(socket)) return null
+  const config = tls?.clientCertificate ?? null
+  if (config === null || !isTls(socket)) return null
   const certificate = shownCertificate(socket)
   // For a resumed session, `authorized` alone proves nothing.
   if (certificate === undefined || !socket.authorized || !isValidNow(certificate)) return null
-  const isGood = readAuthorities(tls.clientCertificate).some((authority) => hasIssued(authority, certificate))
-  return isGood && isForClients(certificate) ? findByName(certificate, tls.clientCertificate) : null
+  const isGood = readAuthorities(config).some((authority) => hasIssued(authority, certificate))
+  return isGood && isForClients(certificate) ? findByName(certificate, config) : null
 }
 
 const shownBefore = new WeakMap<TLSSocket, X509Certificate>()
 
-/**
- * A closed socket shows no certificate, so the last one counts: a command that waits is valid even if its client has
- * left.
- */
+/** A closed socket shows no certificate, so the last one counts: a waiting command is valid if its client has left. */
 const shownCertificate = (socket: TLSSocket): X509Certificate | undefined => {
   const certificate = socket.getPeerX509Certificate()
   if (certificate === undefined) return shownBefore.get(socket)
@@ -203,8 +188,8 @@ const isTls = (socket: Socket): socket is TLSSocket => 'getPeerX509Certificate' 
 
 /** A certificate with the names of several operators is rejected. */
 const findByName = (certificate: X509Certificate, { operators }: CertificateConfig): Operator | null => {
-  const names = new Set([`sha256:${certificateThumbprint(certificate)}`, ...subjectAltNames(certificate)])
-  const [found, ...others] = operators.filter(({ san }) => names.has(san))
+  const names = [`sha256:${certificateThumbprint(certificate)}`, ...subjectAltNames(certificate)]
+  const [found, ...others] = operators.filter(({ san }) => names.includes(san))
   if (found === undefined || others.some(({ name, scope }) => name !== found.name || scope !== found.scope)) return null
   return { name: found.name, scope: found.scope, proof: 'certificate' }
 }

@@ -13,14 +13,12 @@ export interface RegisteredClient {
 
 type ApiKeyEntry = ReturnType<typeof getEntry>['keys'][number][1]
 
-export type ClientRegistry = ReturnType<typeof buildRegistry>
+export type ClientRegistry = ReturnType<typeof getClientRegistry>
 
 type ClientAccessConfig = Omit<ClientConfig, 'rate' | 'burst' | 'concurrency'>
 
 /** A reload reuses the index of an unchanged list, and the entries of unchanged clients. */
-export const getClientRegistry: (configs: readonly ClientAccessConfig[]) => ClientRegistry = frozenMemo(buildRegistry)
-
-function buildRegistry(configs: readonly ClientAccessConfig[]) {
+export const getClientRegistry = frozenMemo((configs: readonly ClientAccessConfig[]) => {
   const keys = new Map<string, ApiKeyEntry>()
   const owners = new ClaimIndex<RegisteredClient>()
   const certificates = new Map<string, RegisteredClient>()
@@ -36,50 +34,41 @@ function buildRegistry(configs: readonly ClientAccessConfig[]) {
     /** `name`: an alternative name or a fingerprint, as `clients` spells them. */
     byCertificate: (name: string): RegisteredClient | undefined => certificates.get(name),
   }
-}
-
-const getEntry = frozenMemo((config: ClientAccessConfig) => {
-  const client = createClient(config)
-  /** By id, with the SHA-256 of the secret half. */
-  const keys = config.apiKeys.map(({ id, sha256 }) => [id, { client, digest: Buffer.from(sha256, 'hex') }] as const)
-  return { client, keys }
 })
 
-const createClient = ({ id, disabled, operations, addresses }: ClientAccessConfig): RegisteredClient => {
+const getEntry = frozenMemo(({ id, disabled, operations, addresses, apiKeys }: ClientAccessConfig) => {
   // Compiled at the first call: few of thousands of clients call, and compiling all would delay a reload.
   let isInside: ReturnType<typeof cidrMatcher> | null = null
   const isIn = (address: string): boolean => {
     isInside ??= cidrMatcher(addresses)
     return isInside(address)
   }
-  return {
+  const client: RegisteredClient = {
     id,
     disabled,
     mayCall: (operation) => operations === null || operations.includes(operation),
     mayCallFrom: addresses.length === 0 ? fromAnywhere : isIn,
   }
-}
+  /** By id, with the SHA-256 of the secret half. */
+  const keys = apiKeys.map((key) => [key.id, { client, digest: Buffer.from(key.sha256, 'hex') }] as const)
+  return { client, keys }
+})
 
 const fromAnywhere = (): boolean => true
 
-/** Owners known by the same claims: by `client_id`, or by `iss` and `sub`. */
-interface ClaimGroup<T> {
-  readonly names: readonly string[]
-  readonly owners: Map<string, T>
-}
-
-/**
- * Finds owners by the claims of tokens, in a time that does not grow with their number. An owner known by more claims
- * takes precedence.
- */
+/** Finds owners by the claims of tokens, in constant time. An owner known by more claims takes precedence. */
 export class ClaimIndex<T> {
-  #groups: readonly ClaimGroup<T>[] = []
+  /** Of owners known by the same claims: by `client_id`, or by `iss` and `sub`. */
+  #groups: readonly { readonly names: readonly string[]; readonly owners: Map<string, T> }[] = []
 
-  /** An owner without claims is not added. */
   add(claims: Readonly<Record<string, string>>, owner: T): void {
     const names = Object.keys(claims).sort()
     const key = names.length === 0 ? null : claimKey(names, claims)
-    if (key !== null) this.#groupFor(names).owners.set(key, owner)
+    if (key === null) return
+    const known = this.#groups.find((group) => group.names.join() === names.join())
+    if (known !== undefined) return void known.owners.set(key, owner)
+    const added = [...this.#groups, { names, owners: new Map([[key, owner]]) }]
+    this.#groups = added.sort((a, b) => b.names.length - a.names.length)
   }
 
   /** Null: no owner, or two that are known by equally many claims. */
@@ -97,17 +86,8 @@ export class ClaimIndex<T> {
     }
     return found
   }
-
-  #groupFor(names: readonly string[]): ClaimGroup<T> {
-    const cached = this.#groups.find((group) => group.names.join() === names.join())
-    if (cached !== undefined) return cached
-    const group = { names, owners: new Map<string, T>() }
-    this.#groups = [...this.#groups, group].sort((a, b) => b.names.length - a.names.length)
-    return group
-  }
 }
 
-/** Null: a claim is missing, or is not a string. */
 const claimKey = (names: readonly string[], claims: Claims): string | null => {
   const values = names.map((name) => (Object.hasOwn(claims, name) ? claims[name] : null))
   if (!values.every((value) => typeof value === 'string')) return null

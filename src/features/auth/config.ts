@@ -132,7 +132,6 @@ export const operationKeys: readonly OperationKey[] = [
   { key: 'auth', order: 2, get: ofOperations, post: ofOperations, isInherited: true },
 ]
 
-/** An operation inherits the settings that it does not state. */
 export const resolveOperation: ResolveOperation = (stated, { auth }) => {
   const given = stated?.auth
   if (given === null || auth === null) return { auth: null }
@@ -149,10 +148,7 @@ const authMethodPaths: readonly KeyPath[] = [
 ]
 
 /** A list that the file does not state is empty. */
-export const authMethodLists = (
-  tree: unknown,
-): readonly { readonly path: KeyPath; readonly names: readonly unknown[] }[] =>
-  authMethodPaths.map((path) => ({ path, names: listAt(tree, path) }))
+export const authMethodLists = (tree: unknown) => authMethodPaths.map((path) => ({ path, names: listAt(tree, path) }))
 
 export const isTokenMethod = (name: unknown): name is 'jwt' | 'introspection' =>
   name === 'jwt' || name === 'introspection'

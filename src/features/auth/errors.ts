@@ -15,9 +15,7 @@ class ErrorWithReason<Why extends FailureReason> extends StacklessError {
   }
 }
 
-/**
- * A credential proves nothing. The message is for operators, and quotes nothing of the credential but registered names.
- */
+/** A credential proves nothing. The message is for operators, and quotes only registered names of the credential. */
 export class CredentialRejected extends ErrorWithReason<ReasonFor<'unauthenticated'>> {
   override readonly name = 'CredentialRejected'
 }
@@ -30,6 +28,9 @@ export class VerifierUnavailable extends ErrorWithReason<ReasonFor<'identity-una
 /** The schemes of a token, in lower case (RFC 6750 §2.1, RFC 9449 §7.1). */
 export type AuthScheme = 'bearer' | 'dpop'
 
+/** The algorithms allowed for proofs of possession; null: the gateway takes no proofs. */
+export type ProofAlgorithms = readonly string[] | null
+
 interface ChallengeError {
   readonly error: 'invalid_token' | 'invalid_dpop_proof' | 'insufficient_scope'
   readonly scopes?: readonly string[]
@@ -39,11 +40,7 @@ interface ChallengeError {
  * Writes a challenge for `WWW-Authenticate`: RFC 6750 §3, RFC 9449 §7.1. `algorithms` null: the gateway takes no
  * proofs, and asks for Bearer whatever the scheme. A client that presented no credential gets no error parameter.
  */
-export const createAuthChallenge = (
-  scheme: AuthScheme,
-  algorithms: readonly string[] | null,
-  failure?: ChallengeError,
-): string => {
+export const createAuthChallenge = (scheme: AuthScheme, algorithms: ProofAlgorithms, failure?: ChallengeError) => {
   const algs = scheme === 'dpop' && algorithms !== null ? `algs="${algorithms.join(' ')}"` : null
   const params = [
     'realm="lender-gateway"',
@@ -64,10 +61,7 @@ export const identityUnavailable = (reason: ReasonFor<'identity-unavailable'>, w
 export const malformedCredential = (reason: ReasonFor<'bad-request'>, why: string): GatewayError =>
   new GatewayError('bad-request', { reason, cause: why })
 
-/**
- * Null: there is none. Throws where there are several, because it is unknown which one is meant. `lower` is the name in
- * lower case.
- */
+/** Throws where there are several, because it is unknown which one is meant. `lower` is the name in lower case. */
 export const singleFieldValue = (fields: HeaderFields, lower: string): string | null => {
   let found: string | null = null
   for (let i = 0; i < fields.length; i += 2) {

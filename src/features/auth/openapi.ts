@@ -1,14 +1,7 @@
 import type { DescribedField, DescribeOperation } from '../../core/admin/admin-part.ts'
-import type { Config, ListenConfig, OperationConfig } from '../../core/config/config.ts'
+import type { ListenConfig } from '../../core/config/config.ts'
 import type { FailureKind } from '../../core/exchange/failures/kinds.ts'
-import type { PlainObject } from '../../core/lib/plain-object.ts'
-import { isTokenMethod } from './config.ts'
-
-/** The security schemes. A token of one method may come bound or not. */
-type SchemeName = 'apiKey' | 'bearerJwt' | 'bearer' | 'dpop' | 'mtls'
-
-type Auth = NonNullable<Config['auth']>
-type OperationAuth = NonNullable<OperationConfig['auth']>
+import { type AuthConfig, isTokenMethod, type OperationAuthConfig } from './config.ts'
 
 export const describe: DescribeOperation = ({ id }, { auth, operations, listen }) => {
   const own = operations[id].auth
@@ -23,7 +16,7 @@ export const describe: DescribeOperation = ({ id }, { auth, operations, listen }
 }
 
 /** `identity-unavailable`: the check depends on a server, or on the memory of proofs. */
-const listFailures = ({ methods }: OperationAuth, { jwt, dpop }: Auth): readonly FailureKind[] =>
+const listFailures = ({ methods }: OperationAuthConfig, { jwt, dpop }: AuthConfig): readonly FailureKind[] =>
   methods.includes('introspection') ||
   (methods.includes('jwt') && (dpop !== null || (jwt !== null && 'url' in jwt.jwks)))
     ? ['unauthenticated', 'forbidden', 'identity-unavailable']
@@ -43,7 +36,7 @@ const proof = {
   schema: { type: 'string' },
 }
 
-const securitySchemes = ({ apiKey, mtls }: Auth): Readonly<Record<SchemeName, PlainObject>> => ({
+const securitySchemes = ({ apiKey, mtls }: AuthConfig) => ({
   apiKey: { type: 'apiKey', in: 'header', name: apiKey.field, description: 'A key: its id, a dot and its secret.' },
   bearerJwt: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'An access token (RFC 6750).' },
   bearer: { type: 'http', scheme: 'bearer', description: 'An access token of any form (RFC 6750).' },
@@ -61,26 +54,16 @@ const securitySchemes = ({ apiKey, mtls }: Auth): Readonly<Record<SchemeName, Pl
   },
 })
 
-/**
- * Security requirements of OpenAPI: each method in the file's order, and for tokens each kind of binding. Scopes stand
- * beside the scheme of the token.
- */
-const securityAlternatives = (
-  { methods, scopes }: OperationAuth,
-  { bound, dpop, mtls }: Auth,
-  { tls }: ListenConfig,
-): readonly Readonly<Record<string, readonly string[]>>[] => {
+/** Each method in the file's order, and for tokens each kind of binding. Scopes stand beside a token's scheme. */
+const securityAlternatives = ({ methods, scopes }: OperationAuthConfig, auth: AuthConfig, { tls }: ListenConfig) => {
+  const { bound, dpop, mtls } = auth
   const takesCertificates = mtls.from === 'client-cert' || (tls !== null && tls.clientCertificates !== 'none')
-  const ofToken = (name: SchemeName) => {
+  const ofToken = (name: string): readonly Readonly<Record<string, readonly string[]>>[] => {
     if (bound !== 'required') return [{ [name]: scopes }]
     return takesCertificates ? [{ [name]: scopes, mtls: [] }] : []
   }
-  const byMethod = {
-    apiKey: [{ apiKey: [] }],
-    jwt: ofToken('bearerJwt'),
-    introspection: ofToken('bearer'),
-    mtls: [{ mtls: [] }],
-  }
+  const [jwt, introspection] = [ofToken('bearerJwt'), ofToken('bearer')]
+  const byMethod = { apiKey: [{ apiKey: [] }], jwt, introspection, mtls: [{ mtls: [] }] }
   return [
     ...methods.flatMap((name) => byMethod[name]),
     ...(methods.some(isTokenMethod) && dpop !== null ? [{ dpop: scopes }] : []),

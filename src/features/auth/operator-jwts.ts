@@ -13,16 +13,13 @@ import { CredentialRejected, VerifierUnavailable } from './errors.ts'
 import type { IssuerKeysState } from './tokens/jwt/jwks-cache.ts'
 import { isJwt } from './tokens/jwt/jwt-verifier.ts'
 import type { Claims } from './tokens/token.ts'
-import { type JwtVerifierLease, TokenVerifiers } from './tokens/token-verifiers.ts'
+import { createTokenVerifiers, type JwtVerifierLease } from './tokens/token-verifiers.ts'
 
 type VerifiedToken = OperatorToken | AdminError | null
 
-/**
- * Verifies operators' tokens (`admin.jwt`) beside the admin listener, with keys fetched only for it: a client that
- * names unknown keys delays no operator.
- */
+/** Fetches keys for operators only (`admin.jwt`): a client that names unknown keys delays no operator. */
 export class OperatorJwts implements OperatorProofs {
-  readonly #verifiers: TokenVerifiers
+  readonly #verifiers: ReturnType<typeof createTokenVerifiers>
   readonly #refusals: TokenRefusals
   /** By the digest of the token. */
   readonly #pending = new Map<string, Promise<VerifiedToken>>()
@@ -30,7 +27,7 @@ export class OperatorJwts implements OperatorProofs {
 
   constructor(log: Pick<Log, 'info' | 'warn'>, refusals: TokenRefusals) {
     this.#refusals = refusals
-    this.#verifiers = new TokenVerifiers((level, event, fields) => log[level](fields, event))
+    this.#verifiers = createTokenVerifiers((level, event, fields) => log[level](fields, event))
   }
 
   /** Verified tokens stay verified unless the settings of verification change. */
@@ -52,10 +49,7 @@ export class OperatorJwts implements OperatorProofs {
     return Object.values(jwt?.scopes ?? {})
   }
 
-  /**
-   * Verifies a token once for all concurrent requests. Null: the token is rejected, and the log says why. An error: it
-   * cannot be verified at present, or too many wrong tokens came from the address.
-   */
+  /** Verifies once for concurrent requests. Null: rejected, and logged. An error: not now, or too many attempts. */
   verify(token: string, address: string): Promise<VerifiedToken> {
     const digest = digestSecret(token)
     const name = toRecallKey(digest)
@@ -66,10 +60,7 @@ export class OperatorJwts implements OperatorProofs {
     return verifying
   }
 
-  /**
-   * Finds the operator of a verified token by its SHA-256. Null: it was not verified, has expired, its key is gone, or
-   * another configuration runs.
-   */
+  /** By SHA-256. Null: not verified, expired, the key is gone, or another configuration runs. */
   recall(digest: Buffer): Operator | null {
     const claims = this.#current?.lease.recall(toRecallKey(digest)) ?? null
     if (claims === null || this.#current === null) return null
@@ -92,18 +83,23 @@ export class OperatorJwts implements OperatorProofs {
   async #verify(token: string, digest: Buffer, address: string): Promise<VerifiedToken> {
     const current = this.#current
     if (current === null || !isJwt(token)) return null
-    const known = current.lease.recall(toRecallKey(digest))
-    if (known !== null) {
-      const operator = readOperator(known, current.config)
-      // Logged each time: an operator who tries again looks at the end of the log.
-      if (typeof operator === 'string')
-        this.#refusals.logIfAllowed(address, operator, describeRefusal(operator, known, current.config))
-      return toOperatorToken(known, digest, operator, current.config)
+    const toOperatorToken = (claims: Claims, logRefusal: TokenRefusals['log']): OperatorToken | null => {
+      const operator = readOperator(claims, current.config)
+      if (typeof operator !== 'string')
+        return { operator, digest, expiresAt: Number(claims.exp) * 1000 + current.config.clockTolerance }
+      logRefusal(address, operator, describeRefusal(operator, claims, current.config))
+      return null
     }
+    const known = current.lease.recall(toRecallKey(digest))
+    // Logged each time: an operator who tries again looks at the end of the log.
+    if (known !== null) return toOperatorToken(known, (...refusal) => this.#refusals.logIfAllowed(...refusal))
     const throttle = this.#refusals.throttleOf(address)
     const retryAfter = throttle.tryAcquire()
     if (retryAfter !== null) return tooManyAttempts(retryAfter)
-    const claims = await getOutcome(current.lease, token)
+    const claims = await Promise.try(current.lease.getClaims, token).catch((error: unknown) => {
+      if (error instanceof CredentialRejected || error instanceof VerifierUnavailable) return error
+      throw error
+    })
     if (this.#current !== current) {
       throttle.refund()
       return this.#verify(token, digest, address) // a reload changed the issuer meanwhile
@@ -116,11 +112,9 @@ export class OperatorJwts implements OperatorProofs {
       this.#refusals.log(address, claims.reason, claims.message)
       return null
     }
-    const operator = readOperator(claims, current.config)
-    if (typeof operator === 'string')
-      this.#refusals.log(address, operator, describeRefusal(operator, claims, current.config))
-    else throttle.refund()
-    return toOperatorToken(claims, digest, operator, current.config)
+    const operatorToken = toOperatorToken(claims, (...refusal) => this.#refusals.log(...refusal))
+    if (operatorToken !== null) throttle.refund()
+    return operatorToken
   }
 
   // Claims are read for each request, so an edit of their meaning keeps verified tokens.
@@ -129,28 +123,8 @@ export class OperatorJwts implements OperatorProofs {
   }
 }
 
-const getOutcome = async (
-  { getClaims }: JwtVerifierLease,
-  token: string,
-): Promise<Claims | CredentialRejected | VerifierUnavailable> => {
-  try {
-    return await getClaims(token)
-  } catch (error) {
-    if (error instanceof CredentialRejected || error instanceof VerifierUnavailable) return error
-    throw error
-  }
-}
-
 // The verifier's spelling of a token's SHA-256.
 const toRecallKey = (digest: Buffer): string => digest.toString('base64url')
-
-const toOperatorToken = (
-  { exp }: Claims,
-  digest: Buffer,
-  operator: Operator | OperatorRefusal,
-  { clockTolerance }: OperatorJwtConfig,
-): OperatorToken | null =>
-  typeof operator === 'string' ? null : { operator, digest, expiresAt: Number(exp) * 1000 + clockTolerance }
 
 const keysUnavailable: AdminError = {
   status: 503,
@@ -165,8 +139,7 @@ type OperatorRefusal = 'bound-token' | 'no-name' | 'no-scope'
 type OperatorClaimConfig = Pick<OperatorJwtConfig, 'nameClaim' | 'scopeClaim' | 'scopes'>
 
 export const readOperator = (claims: Claims, config: OperatorClaimConfig): Operator | OperatorRefusal => {
-  // Its owner has to prove possession of a key (RFC 7800), and this listener takes no proofs: the sender may be a
-  // thief.
+  // Its owner has to prove possession of a key (RFC 7800), which this listener cannot check: a thief may send it.
   if (Object.hasOwn(claims, 'cnf')) return 'bound-token'
   const scope = readScope(claims, config)
   if (scope === null) return 'no-scope'
@@ -175,11 +148,8 @@ export const readOperator = (claims: Claims, config: OperatorClaimConfig): Opera
 }
 
 /** Names the token's claims, and none of their values. */
-export const describeRefusal = (
-  refusal: OperatorRefusal,
-  claims: Claims,
-  { nameClaim, scopeClaim }: OperatorClaimConfig,
-): string => {
+export const describeRefusal = (refusal: OperatorRefusal, claims: Claims, config: OperatorClaimConfig): string => {
+  const { nameClaim, scopeClaim } = config
   if (refusal === 'bound-token') return 'it is bound to a key or a certificate, and this listener takes no proof of one'
   const [key, claim] = refusal === 'no-scope' ? ['scopeClaim', scopeClaim] : ['nameClaim', nameClaim]
   if (ownMember(claims, claim) === undefined) return `it has no claim ${claim} (admin.jwt.${key}) at its top level`

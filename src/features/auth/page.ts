@@ -27,7 +27,6 @@ const clientActivitySection = ({ at, clients }: Overview): Html => {
   return htmlSection(name, heading, html`${clientsTable(at, 'clients-affected-table', affected)}${more}`)
 }
 
-/** Says how many clients are not listed; null: all are. */
 const missingText = ({ rows, seen, complete }: NonNullable<Overview['clients']>): string | null => {
   if (complete === false)
     return `More clients came than are followed, so some are missing: ${formatCount(seen)} are, and the first ${formatCount(rows.length)} listed.`
@@ -54,18 +53,9 @@ const clientsTable = (at: string, id: string, rows: readonly ActivityRow[]): Htm
     columns: [
       { title: 'Client', cell: ({ client }) => html`<b>${client}</b>` },
       { title: 'Requests', kind: 'number', cell: ({ requests }) => formatCount(requests) },
-      ...(
-        [
-          ['Failed', 'failed'],
-          ['429', 'limited'],
-          ['Other 4xx', 'rejected'],
-        ] as const
-      ).map(([title, member]) => ({
-        title,
-        kind: 'number' as const,
-        cell: (row: ActivityRow) => formatCount(row[member]),
-        isIdle: (row: ActivityRow) => row[member] === 0,
-      })),
+      countColumn('Failed', 'failed'),
+      countColumn('429', 'limited'),
+      countColumn('Other 4xx', 'rejected'),
       { title: 'p50', kind: 'number', cell: ({ p50 }) => formatMilliseconds(p50) },
       { title: 'p99', kind: 'number', cell: ({ p99 }) => formatMilliseconds(p99) },
       { title: 'Last seen', cell: ({ lastAt }) => timeHtml(at, lastAt) },
@@ -73,22 +63,27 @@ const clientsTable = (at: string, id: string, rows: readonly ActivityRow[]): Htm
     ],
   })
 
-const clientsSection = ({ at, status: { clients, tokens } }: Overview): Html =>
-  htmlSection(
+const countColumn = (title: string, member: 'failed' | 'limited' | 'rejected') => ({
+  title,
+  kind: 'number' as const,
+  cell: (row: ActivityRow) => formatCount(row[member]),
+  isIdle: (row: ActivityRow) => row[member] === 0,
+})
+
+const clientsSection = ({ at, status: { clients, tokens } }: Overview): Html => {
+  const { jwt, operators, introspection, proofs } = tokens
+  return htmlSection(
     'clients',
     'Clients',
     htmlList([
       ['Known', clients === null ? 'nobody is asked' : clientsText(clients)],
-      ['Keys of the issuer', tokens.jwt && issuerKeysText(at, tokens.jwt)],
-      ['Keys of the issuer of operators', tokens.operators && issuerKeysText(at, tokens.operators)],
-      ['Introspection', tokens.introspection && dependencyBadge(at, tokens.introspection)],
-      [
-        'Proofs',
-        tokens.proofs &&
-          `${formatCount(tokens.proofs.remembered)} remembered, room for ${formatCount(tokens.proofs.room)}`,
-      ],
+      ['Keys of the issuer', jwt && issuerKeysText(at, jwt)],
+      ['Keys of the issuer of operators', operators && issuerKeysText(at, operators)],
+      ['Introspection', introspection && dependencyBadge(at, introspection)],
+      ['Proofs', proofs && `${formatCount(proofs.remembered)} remembered, room for ${formatCount(proofs.room)}`],
     ]),
   )
+}
 
 const clientsText = ({ methods, count, disabled }: NonNullable<Overview['status']['clients']>): string =>
   `${formatCounted(count, 'client')}, ${disabled === 0 ? 'none' : formatCount(disabled)} disabled; by ${methods.length === 0 ? 'nothing unless an operation asks' : methods.join(', ')}`

@@ -27,8 +27,8 @@ export const keepCredentials: Required<PrimaryFeature>['keepCredentials'] = (cur
 }
 
 /**
- * A file without authentication lists no clients. That revokes none: keeping its empty list would lock all clients out.
- * It names no file of clients either, so a client that was removed from a file since then comes back.
+ * A file without authentication lists no clients, and its empty list would lock all clients out. It names no file of
+ * clients either: a client that was removed from a file since then comes back.
  */
 const bringsClientsBack = (current: Config, earlier: Config): boolean => current.auth === null && earlier.auth !== null
 
@@ -51,7 +51,6 @@ const hasDifferentKeys = (current: JwtConfig, earlier: JwtConfig): boolean =>
 
 const pickSigning = ({ jwks, algorithms }: JwtConfig): Pick<JwtConfig, 'jwks' | 'algorithms'> => ({ jwks, algorithms })
 
-/** The key paths of {@link keepTrust}. */
 const trustKeyPaths = ({ auth }: Config, { auth: earlier }: Config): readonly string[] => {
   if (auth === null || earlier === null) return []
   const keysDiffer = auth.jwt !== null && earlier.jwt !== null && hasDifferentKeys(auth.jwt, earlier.jwt)

@@ -1,7 +1,8 @@
 import type { ListOwnFields } from '../../core/config/config-part.ts'
-import { type ConfigIssue, formatKeyPath, type KeyPath } from '../../core/config/problem.ts'
+import { formatKeyPath, type KeyPath } from '../../core/config/problem.ts'
 import {
   type ConfigRule,
+  findRepeats,
   findUnmetNeeds,
   isEnabledAt,
   listAt,
@@ -43,23 +44,14 @@ const unprovableAuth = (tree: unknown, id: string): RuleResult => {
   return { path, message, expected: 'auth at the top level', found: 'none', hint }
 }
 
-/**
- * Rejects two uses of one field: otherwise a client that writes its request id could name its identity. `-` and `_`
- * count as equal.
- */
+/** Rejects two uses of one field (`-` and `_` alike): a client that writes its request id could name its identity. */
 const conflictingFields = (tree: unknown): RuleResult => {
   const fields = listOwnFields(tree)
+  const expected = 'a field of its own'
   return fields.map(({ path, name }, index) => {
-    const before = findField(fields.slice(0, index), name)
-    return (
-      before && {
-        path,
-        message: 'this field is used for something else',
-        expected: 'a field of its own',
-        found: before.name,
-        hint: 'choose another name',
-      }
-    )
+    const found = findField(fields.slice(0, index), name)?.name
+    const message = 'this field is used for something else'
+    return found !== undefined && { path, message, expected, found, hint: 'choose another name' }
   })
 }
 
@@ -93,10 +85,7 @@ const methodHints = {
 }
 
 /** Of keys in a file, one must fit an allowed algorithm: without it, every token is rejected. */
-const unusableAlgorithms = (
-  path: KeyPath,
-  { jwks, algorithms }: Pick<JwtConfig, 'jwks' | 'algorithms'>,
-): RuleResult => {
+const unusableAlgorithms = (path: KeyPath, { jwks, algorithms }: Pick<JwtConfig, 'jwks' | 'algorithms'>) => {
   if (!('text' in jwks)) return null
   const keys = parseJwkSet(jwks.text, null)
   return (
@@ -129,28 +118,29 @@ const scopesWithoutToken: ConfigRule = (tree) =>
   })
 
 const duplicateClients: ConfigRule = (tree) => {
-  const ids = new Set<string>()
-  const keys = new Set<string>()
-  const claimTexts = new Set<string>()
-  const issues: ConfigIssue[] = []
-  const checkUnique = (seen: Set<string>, name: string | null, path: () => KeyPath, what: string): void => {
-    if (name === null) return
-    const details = { message: `a ${what} stands here already`, expected: 'each once', found: 'it twice' }
-    if (seen.has(name)) issues.push({ path: path(), ...details, hint: 'rename or remove one of them' })
-    seen.add(name)
-  }
-  for (const [index, client] of listAt(tree, ['clients']).entries()) {
-    checkUnique(ids, textAt(client, 'id'), () => ['clients', index, 'id'], 'client of this name')
-    checkUnique(
-      claimTexts,
-      canonicalClaims(valueAt(client, ['claims'])),
-      () => ['clients', index, 'claims'],
+  const clients = listAt(tree, ['clients'])
+  const nameAll = (key: string, nameOf: (client: unknown) => string | null): readonly NamedPath[] =>
+    clients.map((client, nth) => [nameOf(client), ['clients', nth, key]])
+  const nameKeys = (client: unknown, nth: number): readonly NamedPath[] =>
+    listAt(client, ['apiKeys']).map((key, at) => [textAt(key, 'id'), ['clients', nth, 'apiKeys', at, 'id']])
+  return [
+    findNamed(
+      'client of this name',
+      nameAll('id', (client) => textAt(client, 'id')),
+    ),
+    findNamed(
       'client of these claims',
-    )
-    for (const [at, key] of listAt(client, ['apiKeys']).entries())
-      checkUnique(keys, textAt(key, 'id'), () => ['clients', index, 'apiKeys', at, 'id'], 'key of this id')
-  }
-  return issues
+      nameAll('claims', (client) => canonicalClaims(valueAt(client, ['claims']))),
+    ),
+    findNamed('key of this id', clients.flatMap(nameKeys)),
+  ]
+}
+
+type NamedPath = readonly [name: string | null, path: KeyPath]
+
+const findNamed = (what: string, entries: readonly NamedPath[]): RuleResult => {
+  const named = entries.flatMap(([name, path]) => (name === null ? [] : [{ name, path: () => path }]))
+  return findRepeats(named, `a ${what} stands here already`, 'rename or remove one of them')
 }
 
 function textAt(tree: unknown, key: string): string | null {
@@ -158,7 +148,6 @@ function textAt(tree: unknown, key: string): string | null {
   return typeof text === 'string' ? text : null
 }
 
-/** Null: there are no claims, or they are malformed. */
 function canonicalClaims(claims: unknown): string | null {
   if (typeof claims !== 'object' || claims === null) return null
   const names = Object.keys(claims).sort()

@@ -1,16 +1,18 @@
 import type { Config } from '../../core/config/config.ts'
-import { type LayerRow, layerRow } from '../../core/runtime/pipeline/layer-stack.ts'
+import type { Layer } from '../../core/exchange/exchange.ts'
+import { layerRow } from '../../core/runtime/pipeline/layer-stack.ts'
 import type { RuntimePart, SnapshotPart } from '../../core/runtime/runtime-part.ts'
 import type { Operation } from '../../operations.ts'
 import { authLayer, stripIdentityHeaderLayer } from './auth.ts'
-import { type AuthProvider, createAuthProvider, nullAuthProvider } from './auth-provider.ts'
+import { type AuthProvider, createAuthProvider } from './auth-provider.ts'
 import { ClientActivity } from './client-activity.ts'
 import type { OperationAuthConfig } from './config.ts'
-import { ReplayCacheRegistry } from './tokens/replay-cache.ts'
-import { type KeysHandover, TokenVerifiers } from './tokens/token-verifiers.ts'
+import { createReplayCaches, type FirstUseQuery } from './tokens/replay-cache.ts'
+import { createTokenVerifiers, type KeysHandover } from './tokens/token-verifiers.ts'
 
-interface AuthPart extends SnapshotPart, Pick<AuthProvider, 'state' | 'sharedProofs'> {
-  /** Recent activity of authenticated clients, shared by all snapshots of a process. */
+interface AuthPart extends SnapshotPart {
+  /** Null: no client authenticates. */
+  readonly provider: AuthProvider | null
   readonly clientActivity: ClientActivity
 }
 
@@ -20,14 +22,15 @@ declare module '../../core/runtime/runtime-part.ts' {
   }
 }
 
-const layerRows = (
-  { id }: Operation,
-  { auth, operations }: Config,
-  { authOptions }: AuthProvider,
-): readonly LayerRow[] => [
+/** `provider` null: no traffic is served. */
+const layerRows = ({ id }: Operation, { auth, operations }: Config, provider: AuthProvider | null) => [
   layerRow('identity-field', 'auth.identityField', auth?.identityField ?? null, String, stripIdentityHeaderLayer),
-  layerRow('auth', `operations.${id}.auth`, operations[id].auth, formatAuth, (rules) => authLayer(authOptions(rules))),
+  layerRow('auth', `operations.${id}.auth`, operations[id].auth, formatAuth, (rules) =>
+    provider === null ? rejectAll : authLayer(provider.authOptions(rules)),
+  ),
 ]
+
+const rejectAll: Layer = () => () => Promise.reject(new Error('this process serves no traffic'))
 
 const formatAuth = ({ methods, scopes, claims }: OperationAuthConfig): string => {
   const claimTexts = Object.entries(claims).map(([name, value]) => `${name}: ${value}`)
@@ -36,14 +39,14 @@ const formatAuth = ({ methods, scopes, claims }: OperationAuthConfig): string =>
 }
 
 export const describe: RuntimePart['describe'] = (config) => ({
-  layers: (operation) => layerRows(operation, config, nullAuthProvider),
+  layers: (operation) => layerRows(operation, config, null),
 })
 
 export const open: RuntimePart['open'] = ({ place, channel, logEvent, parts: { redis } }) => {
-  const verifiers = new TokenVerifiers(logEvent, (keys) => channel.notify(keys))
+  const verifiers = createTokenVerifiers(logEvent, (keys) => channel.notify(keys))
   const clientActivity = new ClientActivity()
   const { role } = place
-  const replayCaches = new ReplayCacheRegistry(
+  const replayCaches = createReplayCaches(
     role === 'worker' ? { kind: role, askPrimary: (uses) => channel.ask(uses) } : { kind: role },
     redis.counts,
   )
@@ -52,17 +55,16 @@ export const open: RuntimePart['open'] = ({ place, channel, logEvent, parts: { r
       verifiers.adoptKeys(keys as KeysHandover)
       if (role === 'primary') channel.notify(keys, { except: from })
     },
-    handOver: () => verifiers.keysToHandOver,
-    answer: (uses) => replayCaches.recordAll(uses as readonly string[]),
+    handOver: verifiers.keysToHandOver,
+    answer: (uses) => replayCaches.recordAll(uses as readonly FirstUseQuery[]),
     acquire({ config }): AuthPart {
       const provider = createAuthProvider(config, verifiers, replayCaches)
       return {
         clientActivity,
-        state: provider.state,
-        sharedProofs: provider.sharedProofs,
+        provider,
         layers: (operation) => layerRows(operation, config, provider),
         observer: config.auth && clientActivity,
-        release: provider.release,
+        release: () => provider?.release(),
       }
     },
   }

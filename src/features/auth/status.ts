@@ -15,18 +15,14 @@ const health = {
 
 const issuerKeys = field.record({ source: field.word<'url' | 'file'>(), keys: field.number, ...health })
 
-type IssuerKeys = Reported<typeof issuerKeys>
+const hasNoKeys = ({ keys }: Reported<typeof issuerKeys>): boolean => keys === 0
 
-const hasNoKeys = ({ keys }: IssuerKeys): boolean => keys === 0
+const isFailing = ({ error }: { readonly error: string | null }): boolean => error !== null
 
-const isFailing = ({ error }: Pick<IssuerKeys, 'error'>): boolean => error !== null
-
-/** Null: not used. */
 export const tokensField = field.record({
   /** Each worker fetches keys for itself. A worker without keys is worse than one that cannot refresh them. */
   jwt: field.nullable(field.worst(issuerKeys, (one, all) => (all.some(hasNoKeys) ? hasNoKeys(one) : isFailing(one)))),
   introspection: field.nullable(field.worst(field.record(health), isFailing)),
-  /** The issuer of operators' tokens. */
   operators: field.derived(asNullable(issuerKeys.decode), (_, context) => {
     const keys = context.operatorKeys() as IssuerKeysState | null
     return keys && issuerKeys.show({ ...keys, where: null }, context)
@@ -36,12 +32,9 @@ export const tokensField = field.record({
 })
 
 const collectTokens = ({ parts }: Snapshot): Reported<typeof tokensField> => {
-  const { jwt, introspection, proofs } = parts.auth.state()
-  return {
-    jwt: jwt && { ...jwt, where: null },
-    introspection: introspection && { ...introspection, where: null },
-    proofs,
-  }
+  const { jwt = null, introspection = null, proofs = null } = parts.auth.provider?.state() ?? {}
+  const where = null // one process
+  return { jwt: jwt && { ...jwt, where }, introspection: introspection && { ...introspection, where }, proofs }
 }
 
 declare module '../../core/runtime/status/report.ts' {

@@ -9,57 +9,37 @@ import { foldUnderscores } from '../../core/exchange/header-fields.ts'
 import { groups } from '../../operations.ts'
 import type { ClientConfig } from './clients/config.ts'
 
-const unusedTokens: WarningRule = ({ config }) => {
-  const used = acceptedMethods(config)
-  return (['jwt', 'introspection'] as const).map(
-    (name) =>
-      config.auth?.[name] &&
-      !used.has(name) && {
-        path: ['auth', name],
-        message: 'this does nothing: no operation takes these tokens',
-        expected: `${name} among methods, or no auth.${name}`,
-        found: [...used].join(', '),
-        hint: `add ${name} to methods, or remove it`,
-      },
-  )
-}
-
-/** Tokens may be bound to certificates, also without mtls among the methods. */
-const unusedCertificates: WarningRule = ({ config }) => {
-  const used = acceptedMethods(config)
-  return (
-    config.auth?.mtls.from === 'client-cert' &&
-    !(['mtls', 'jwt', 'introspection'] as const).some((name) => used.has(name)) && {
-      path: ['auth', 'mtls'],
-      message: 'this does nothing: nobody looks at certificates of clients',
-      expected: 'mtls among methods, or no auth.mtls',
-      found: [...used].join(', '),
-      hint: 'add mtls to methods, or remove it',
-    }
-  )
-}
-
 const credentials = [
   { key: 'apiKeys', by: ['apiKey'], has: ({ apiKeys }: ClientConfig) => apiKeys.length > 0 },
   { key: 'certificates', by: ['mtls'], has: ({ certificates }: ClientConfig) => certificates.length > 0 },
   { key: 'claims', by: ['jwt', 'introspection'], has: ({ claims }: ClientConfig) => Object.keys(claims).length > 0 },
 ] as const
 
-const unusedCredentials: WarningRule = ({ config }) => {
-  if (config.auth === null) return null
+const unusedSettings: WarningRule = ({ config }) => {
+  const { auth, clients } = config
+  if (auth === null) return null
   const used = acceptedMethods(config)
-  return credentials.map(({ key, by, has }) => {
-    const index = by.some((name) => used.has(name)) ? -1 : config.clients.findIndex(has)
-    return (
-      index !== -1 && {
-        path: ['clients', index, key],
-        message: 'this does nothing: no operation asks for it, here or of any other client',
-        expected: `${by.join(' or ')} among methods, or no ${key}`,
-        found: [...used].join(', '),
-        hint: `add ${by[0]} to methods, or remove it`,
-      }
-    )
-  })
+  const unused = (by: readonly AuthMethod[], path: KeyPath, why: string, key = path.join('.')): RuleResult =>
+    !by.some((name) => used.has(name)) && {
+      path,
+      message: `this does nothing: ${why}`,
+      expected: `${by.join(' or ')} among methods, or no ${key}`,
+      found: [...used].join(', '),
+      hint: `add ${by[0]} to methods, or remove it`,
+    }
+  // Tokens may be bound to certificates, also without mtls among the methods.
+  const readsCertificates = auth.mtls.from === 'connection' || used.has('jwt') || used.has('introspection')
+  return [
+    ...(['jwt', 'introspection'] as const).map(
+      (name) => auth[name] && unused([name], ['auth', name], 'no operation takes these tokens'),
+    ),
+    readsCertificates ? null : unused(['mtls'], ['auth', 'mtls'], 'nobody looks at certificates of clients'),
+    ...credentials.map(({ key, by, has }) => {
+      const index = clients.findIndex(has)
+      const why = 'no operation asks for it, here or of any other client'
+      return index !== -1 && unused(by, ['clients', index, key], why, key)
+    }),
+  ]
 }
 
 /** An empty list, of a truncated file say, locks all clients out. */
@@ -94,9 +74,7 @@ const untoldUpstreams: WarningRule = ({ parsed: { auth, upstreams } }) => {
 }
 
 const acceptedMethods = ({ auth, operations }: Config): ReadonlySet<AuthMethod> =>
-  new Set(
-    [auth, ...Object.values(operations).map((operation) => operation.auth)].flatMap((each) => each?.methods ?? []),
-  )
+  new Set([auth, ...Object.values(operations).map((each) => each.auth)].flatMap((each) => each?.methods ?? []))
 
 export const usesRedis: Required<ConfigPart>['usesRedis'] = ({ auth }, purpose) =>
   purpose === 'counts' && Boolean(auth?.dpop)
@@ -115,10 +93,4 @@ export const removedFields: Required<ConfigPart>['removedFields'] = ({ auth, ope
       )
 }
 
-export const warnings: readonly WarningRule[] = [
-  lockedOut,
-  unusedTokens,
-  unusedCertificates,
-  unusedCredentials,
-  untoldUpstreams,
-]
+export const warnings: readonly WarningRule[] = [lockedOut, unusedSettings, untoldUpstreams]

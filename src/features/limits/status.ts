@@ -16,7 +16,6 @@ const rate = field.record({
   /** Null: counts are shared, or no Redis is set. */
   reason: field.optionalText,
   where: field.optionalText,
-  /** Keys removed for want of room before they expired. */
   evictions: field.count,
 })
 
@@ -43,7 +42,6 @@ export const limitsField = field.record({
   rate: field.nullable(field.worst(rate, ({ state }) => state === 'local')),
   /** In the order in which an exchange meets them. */
   concurrency: field.listOf('key', concurrency),
-  /** Null: no limit. */
   eventLoop: field.nullable(field.worst(eventLoop, ({ sheds }) => sheds)),
 })
 
@@ -69,7 +67,7 @@ const collectLimits = (snapshot: Snapshot): Reported<typeof limitsField> => {
 }
 
 const collectRate = ({ config: { limits }, parts }: Snapshot): RateLimitReport | null => {
-  const state = parts.limits.state() ?? parts.auth.sharedProofs
+  const state = parts.limits.state() ?? parts.auth.provider?.sharedProofs ?? null
   if (state === null) return null
   const { isShared, since, reason } = state
   return {

@@ -15,8 +15,8 @@ import { compileHeaderMutation, type HeaderMutation } from '../../core/upstream/
 import { byOperation, type OperationId } from '../../operations.ts'
 import { createCredentialFilter } from '../auth/auth.ts'
 import { createAuthProvider } from '../auth/auth-provider.ts'
-import { ReplayCacheRegistry } from '../auth/tokens/replay-cache.ts'
-import { TokenVerifiers } from '../auth/tokens/token-verifiers.ts'
+import { createReplayCaches } from '../auth/tokens/replay-cache.ts'
+import { createTokenVerifiers } from '../auth/tokens/token-verifiers.ts'
 import {
   checkBody,
   checkRequestHead,
@@ -130,15 +130,19 @@ const toResponseFields = (fields: HeaderFields): HeaderFields =>
 const fieldChanges = weakMemo((config: Config) => {
   const { auth, clients, operations, upstreams } = config
   const unverified = auth && { ...auth, jwt: null, introspection: null, dpop: null }
-  const replayCaches = new ReplayCacheRegistry({ kind: 'primary' }, new RedisRegistry(() => {}))
-  const provider = createAuthProvider({ ...config, auth: unverified }, new TokenVerifiers(() => {}), replayCaches)
+  const replayCaches = createReplayCaches({ kind: 'primary' }, new RedisRegistry(() => {}))
+  const provider = createAuthProvider(
+    { ...config, auth: unverified },
+    createTokenVerifiers(() => {}),
+    replayCaches,
+  )
   const forged = auth?.identityField ? [auth.identityField] : []
   const removeForged = compileHeaderMutation({ set: [], remove: forged }, foldUnderscores) ?? keepAll
   const described = [...runtimeParts.values()].map((part) => part.describe(config))
   return byOperation((operation) => {
     const { id, group } = operation
     const own = operations[id].auth
-    const toUpstreamFields = own && createCredentialFilter(provider.authOptions(own))
+    const toUpstreamFields = own && provider && createCredentialFilter(provider.authOptions(own))
     // A sample names no client: any client of the file stands for it.
     const identify: HeaderMutation = (fields) => toUpstreamFields?.(fields, clients[0]?.id ?? '') ?? fields
     return {

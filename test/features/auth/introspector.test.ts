@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { CredentialRejected, VerifierUnavailable } from '../../../src/features/auth/errors.ts'
-import { Introspector, type IntrospectorOptions } from '../../../src/features/auth/tokens/introspection.ts'
+import { createIntrospector, type IntrospectorOptions } from '../../../src/features/auth/tokens/introspection.ts'
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['Date', 'performance', 'setTimeout', 'clearTimeout'] })
@@ -16,7 +16,7 @@ type ScriptedReply = Readonly<Record<string, unknown>> | null | Error
 const introspecting = (reply: ScriptedReply, other: Partial<IntrospectorOptions> = {}) => {
   const server = { reply, requests: 0 }
   const changes: (string | null)[] = []
-  const introspector = new Introspector({
+  const introspector = createIntrospector({
     introspect: async () => {
       server.requests++
       if (server.reply instanceof Error) throw server.reply

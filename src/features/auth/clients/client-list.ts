@@ -29,11 +29,9 @@ import { clientsDigest } from './serialize-clients.ts'
 // The serving thread compares the contents of all files every `reload.poll`.
 const maxFiles = 16
 
-/** Clients that follow each other in one file. */
+/** Clients that follow each other in one file. `file` and `shown`, the written reference, null: the configuration. */
 interface ClientRun {
-  /** Null: the configuration file. */
   readonly file: ClientFile | null
-  /** The reference as the configuration writes it. */
   readonly shown: string | null
   /** The index of the first client in the whole list, and in its file. */
   readonly start: number
@@ -41,9 +39,7 @@ interface ClientRun {
   count: number
 }
 
-/**
- * Replaces each file reference in `clients` by that file's clients. Null: `clients` is neither a list nor a reference.
- */
+/** Replaces each file reference in `clients` by the clients of that file. Null: `clients` has another type. */
 export const includeFiles: IncludeFiles = (tree, folder, environment) => {
   const stated = rawAt(tree, ['clients'])
   const soleReference = parseReference(stated)
@@ -55,9 +51,9 @@ export const includeFiles: IncludeFiles = (tree, folder, environment) => {
   const files: ClientFile[] = []
   const sources: SourceFile[] = []
   const addOwnEntry = (entry: unknown, index: number): KeyPath => {
-    if (parts.at(-1)?.file !== null)
-      parts.push({ file: null, shown: null, start: list.length, startInFile: index, count: 0 })
-    for (const part of parts.slice(-1)) part.count++
+    const last = parts.at(-1)
+    if (last?.file === null) last.count++
+    else parts.push({ file: null, shown: null, start: list.length, startInFile: index, count: 1 })
     return ['clients', list.push(entry) - 1]
   }
   for (const [index, entry] of entries.entries()) {
@@ -123,7 +119,7 @@ export const validateClients = (
   const zodIssues: z.core.$ZodIssue[] = []
   for (const [index, entry] of list.entries()) {
     const { data, error } = clientSchema.safeParse(entry)
-    if (data !== undefined) clients.push(withBurst(data))
+    if (data !== undefined) clients.push({ ...data, burst: data.burst ?? data.rate?.count ?? null })
     for (const zodIssue of error?.issues ?? [])
       zodIssues.push({ ...zodIssue, path: ['clients', index, ...zodIssue.path] })
   }
@@ -133,11 +129,6 @@ export const validateClients = (
   const tooMany = { path: ['clients'], message: 'too many entries', expected, found: String(list.length) }
   return { clients, issues: [tooMany, ...issues] }
 }
-
-const withBurst = (client: z.output<typeof clientSchema>): ClientConfig => ({
-  ...client,
-  burst: client.burst ?? client.rate?.count ?? null,
-})
 
 // Room for more than 100,000 clients.
 const maxBytes = 32 * 1024 ** 2
@@ -150,16 +141,9 @@ interface ClientFile extends IncludedFile {
 }
 
 /** An unreadable file is watched for its return, like any other source. */
-interface UnreadClientFile extends Pick<ClientFile, 'source'> {
-  readonly reason: string
-}
+type UnreadClientFile = Pick<ClientFile, 'source'> & { readonly reason: string }
 
-/** The file holds a list in YAML or JSON. */
-export const readClientFile = (
-  folder: string,
-  name: string,
-  environment: Environment,
-): ClientFile | UnreadClientFile => {
+export const readClientFile = (folder: string, name: string, variables: Environment): ClientFile | UnreadClientFile => {
   const file = resolve(folder, name)
   const bytes = readFileWithLimit(file, maxBytes)
   if (isReadError(bytes)) return { reason: bytes.reason, source: toSourceFile(file, null, maxBytes) }
@@ -176,7 +160,7 @@ export const readClientFile = (
   }
   const document = parseYamlSource(text)
   if (document.usable && document.document.contents === null) return { ...emptyFile, file, source }
-  const { tree, issues } = toPlainTree(document, environment)
+  const { tree, issues } = toPlainTree(document, variables)
   const { at, locate } = document
   return { ...emptyFile, ...(tree === undefined ? {} : requireList(file, tree)), issues, at, locate, file, source }
 }
@@ -201,8 +185,7 @@ const parsePlainJson = (text: string): { readonly tree: unknown } | undefined =>
   if (!/^\s*[[{]/.test(text) || text.includes('${')) return undefined
   const tree = parseJson(text)
   if (tree === undefined) return undefined
-  // Each key of the text ends in a quote and a colon. A string value with both only costs time: the YAML parser reads
-  // the file.
+  // Each key ends in a quote and a colon. A string value with both only costs time: YAML reads the file.
   const keys = text.match(/"[ \t\r\n]*:/g)?.length ?? 0
   return countKeys(tree, maxDepth) === keys ? { tree } : undefined
 }

@@ -21,7 +21,6 @@ import { allOperations, type OperationId } from '../../../operations.ts'
 import { claimsSchema } from '../config-tokens.ts'
 import { maxShownClients } from './serialize-clients.ts'
 
-/** Includes the clients of included files. */
 export const maxClients = 100_000
 
 const maxRate = 1_000_000
@@ -120,11 +119,10 @@ export const clientSchema = z
   })
   .meta({ id: 'Client', description: "A lender's system" })
 
+const burstHint = 'add rate: 100/s, or remove burst'
+
 export const clientNeeds: readonly KeyNeed[] = [
-  {
-    ...{ key: 'burst', needs: 'rate', message: 'a burst of no rate', found: 'none' },
-    hint: 'add rate: 100/s, or remove burst',
-  },
+  { key: 'burst', needs: 'rate', message: 'a burst of no rate', found: 'none', hint: burstHint },
 ]
 
 const clientsSchema = z
@@ -134,19 +132,14 @@ const clientsSchema = z
 /** With a rate, `burst` is always set. */
 export type ClientConfig = DeepReadonly<z.output<typeof clientSchema>>
 
-export interface ClientsSource {
-  /**
-   * In order: a file, as the configuration refers to it, or the configuration itself (null); and its number of clients.
-   */
-  readonly parts: readonly { readonly file: string | null; readonly count: number }[]
-  /** The SHA-256 of all clients as resolved, in hex; empty without clients. */
-  readonly digest: string
-}
+/** In order: a file as the configuration refers to it, or null for the configuration itself. */
+type ClientParts = readonly { readonly file: string | null; readonly count: number }[]
 
 declare module '../../../core/config/config.ts' {
   interface Config {
     readonly clients: readonly ClientConfig[]
-    readonly clientsSource: ClientsSource
+    /** `digest`: the SHA-256 of all clients as resolved, in hex; empty without clients. */
+    readonly clientsSource: { readonly parts: ClientParts; readonly digest: string }
   }
 }
 
@@ -160,7 +153,7 @@ export const clientsKey: ConfigSection = {
     parts.length === 1 && parts[0]?.file ? parts[0].file : renderParts(clients, parts),
 }
 
-const renderParts = (clients: readonly ClientConfig[], parts: ClientsSource['parts']): RenderedValue => {
+const renderParts = (clients: readonly ClientConfig[], parts: ClientParts): RenderedValue => {
   let start = 0
   return parts.flatMap(({ file, count }): readonly RenderedValue[] => {
     const ownClients = clients.slice(start, start + count)

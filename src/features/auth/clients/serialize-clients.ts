@@ -20,10 +20,7 @@ export const serializeClients = (clients: Clients): readonly string[] => {
   return texts
 }
 
-/**
- * Parses clients over several turns of the event loop, and freezes them. A client that `running` also holds stays the
- * same object, as does an unchanged list.
- */
+/** Parses and freezes clients over several turns. Clients, or a list, that `running` also holds are the same object. */
 export const deserializeClients = async (texts: readonly string[], running: Clients): Promise<Clients> => {
   const before = new Map(serializeClients(running).map((text, nth) => [text, running[nth]]))
   const clients: ClientConfig[] = []
@@ -39,14 +36,12 @@ export const deserializeClients = async (texts: readonly string[], running: Clie
   return clients
 }
 
-/** The SHA-256 in hex; empty without clients. */
 export const clientsDigest = (clients: Clients): string =>
   clients.length === 0 ? '' : hash('sha256', serializeClients(clients).join('\n'))
 
 /** Operators read no more, and each reload compares and writes the clients of a report. */
 export const maxShownClients = 100
 
-/** True when there are few clients and all are in the configuration file itself. */
 export const showsClients = ({ clients, clientsSource: { parts } }: Config): boolean =>
   clients.length <= maxShownClients && parts.every((part) => part.file === null)
 

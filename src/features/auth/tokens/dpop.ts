@@ -4,19 +4,15 @@ import { LRUCache } from 'lru-cache'
 import type { GatewayError, ReasonFor } from '../../../core/exchange/failures/errors.ts'
 import { getFieldValues } from '../../../core/exchange/header-fields.ts'
 import { epochMs } from '../../../core/lib/clock.ts'
+import type { AuthConfig } from '../config.ts'
 import { CredentialRejected, createAuthChallenge, identityUnavailable, unauthenticated } from '../errors.ts'
 import { loadJose, privateJwkMembers } from './jwk-set.ts'
 import { firstUseUnknown, isFirstUse, type ReplayCache } from './replay-cache.ts'
 import { type CheckDpopProof, isSameDigest } from './token-authenticator.ts'
 
-interface DpopOptions {
-  /** Asymmetric algorithms only. */
+/** Times in milliseconds. `publicUrl`: `{base_url}` as clients write it, without a trailing slash. */
+type DpopOptions = Pick<NonNullable<AuthConfig['dpop']>, 'maxAge' | 'clockTolerance'> & {
   readonly algorithms: readonly string[]
-  /** In milliseconds. */
-  readonly maxAge: number
-  /** Between client and gateway, either way, in milliseconds. */
-  readonly clockTolerance: number
-  /** `{base_url}` as clients write it, without a trailing slash. */
   readonly publicUrl: string
 }
 
@@ -41,18 +37,14 @@ export const dpopProofChecker = (options: DpopOptions, replayCache: ReplayCache)
   const importKey = createKeyCache()
   const isThisTarget = targetMatcher(options.publicUrl)
 
-  /** Verifies the signature, by the key in the proof itself, and the times. */
   const verifyProof = async (proof: string, jkt: string): Promise<JWTPayload> => {
     const { decodeProtectedHeader, jwtVerify } = await loadJose()
     try {
       const { jwk, alg = '' } = decodeProtectedHeader(proof)
       const proofJwk = publicJwk(jwk)
-      if (proofJwk === null)
-        throw new CredentialRejected('bad-proof', 'there is no public key in the proof, or a private one')
-      if (!options.algorithms.includes(alg))
-        throw new CredentialRejected('bad-proof', 'the algorithm of the proof is not allowed')
-      if (!isSameDigest(jwkThumbprint(proofJwk), jkt))
-        throw new CredentialRejected('bad-proof', 'the proof is of another key')
+      if (proofJwk === null) throw flaw('there is no public key in the proof, or a private one')
+      if (!options.algorithms.includes(alg)) throw flaw('the algorithm of the proof is not allowed')
+      if (!isSameDigest(jwkThumbprint(proofJwk), jkt)) throw flaw('the proof is of another key')
       const { payload } = await jwtVerify(proof, await importKey(jkt, proofJwk, alg), {
         typ: 'dpop+jwt',
         algorithms: [alg],
@@ -86,6 +78,8 @@ export const dpopProofChecker = (options: DpopOptions, replayCache: ReplayCache)
       throw rejected('the proof is too old by now')
   }
 }
+
+const flaw = (why: string): CredentialRejected => new CredentialRejected('bad-proof', why)
 
 /** 128 bits, whatever the client has written. Includes the key, so that no client uses up another's `jti`. */
 const replayKey = (jkt: string, jti: string): string =>
@@ -138,7 +132,6 @@ const isText = (value: unknown): value is string => typeof value === 'string' &&
 export const jwkThumbprint = ({ crv, e, kty, n, x, y }: JWK): string =>
   hash('sha256', JSON.stringify({ crv, e, kty, n, x, y }), 'base64url')
 
-/** Imports keys by their thumbprint `jkt`; evicts the least recently used. */
 const createKeyCache = () => {
   const cached = new LRUCache<string, CryptoKey>({ max: maxCachedKeys })
   return async (jkt: string, jwk: JWK, algorithm: string): Promise<CryptoKey> => {

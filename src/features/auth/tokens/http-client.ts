@@ -4,10 +4,6 @@ import { verifiedTls } from '../../../core/lib/net/tls.ts'
 import { formatSize } from '../../../core/lib/text/units.ts'
 import { NoAnswerError } from '../../../core/lib/try.ts'
 
-/**
- * Calls a server for an issuer's keys, or to introspect a token. Not an upstream: nothing of a client's request goes
- * there.
- */
 export type HttpClient = ReturnType<typeof createHttpClient>
 
 export interface HttpRequest {
@@ -16,23 +12,16 @@ export interface HttpRequest {
   readonly body?: string
 }
 
-/** A redirect is not followed. */
-interface HttpResult {
-  readonly status: number
-  readonly text: string
-}
-
-interface HttpClientLimits {
-  /** Includes connecting and reading. */
-  readonly timeoutMs: number
-  readonly maxBytes: number
-  readonly connections: number
-}
+/** `timeoutMs` includes connecting and reading. */
+type HttpClientLimits = Readonly<Record<'timeoutMs' | 'maxBytes' | 'connections', number>>
 
 /** Shorter than most servers' idle timeout, so that a reused connection is rarely one just closed. */
 const keepAliveMs = 3000
 
-/** The server's certificate is always verified; `NODE_EXTRA_CA_CERTS` adds authorities. */
+/**
+ * Calls a server for an issuer's keys, or to introspect a token; no redirect is followed. Nothing of a client's request
+ * goes there. The server's certificate is always verified; `NODE_EXTRA_CA_CERTS` adds authorities.
+ */
 export const createHttpClient = (url: URL, { timeoutMs, maxBytes, connections }: HttpClientLimits) => {
   // Loads the library with the first request, so that a gateway without requests does without it.
   const open = async (): Promise<Pool> =>
@@ -51,7 +40,7 @@ export const createHttpClient = (url: URL, { timeoutMs, maxBytes, connections }:
   let pool: Promise<Pool> | null = null
   let closed = false
   const path = url.pathname + url.search
-  const send = async ({ method, headers, body }: HttpRequest, signal: AbortSignal): Promise<HttpResult> => {
+  const send = async ({ method, headers, body }: HttpRequest, signal: AbortSignal) => {
     if (closed) throw new Error('closed')
     pool ??= open().catch((error: unknown) => {
       pool = null // without a file descriptor, say: the next request tries again
@@ -76,7 +65,7 @@ export const createHttpClient = (url: URL, { timeoutMs, maxBytes, connections }:
   }
   return {
     /** Rejects with an Error whose message is for operators, and holds nothing of what was sent. */
-    async request(request: HttpRequest): Promise<HttpResult> {
+    async request(request: HttpRequest) {
       const controller = new AbortController()
       const timer = new CoalescedTimer(() => controller.abort(new NoAnswerError(timeoutMs)))
       timer.set(timeoutMs)

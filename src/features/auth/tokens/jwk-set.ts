@@ -1,37 +1,38 @@
-import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
-import { isPlainObject } from '../../../core/lib/plain-object.ts'
+import { type AsymmetricKeyDetails, createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
+import { isPlainObject, parseJson } from '../../../core/lib/plain-object.ts'
+import { tryOrNull } from '../../../core/lib/try.ts'
 
 // Asymmetric algorithms only: no `none`, and no HMAC, for which a public key could be taken as the secret.
-const keyChecks = {
-  PS256: (key) => isRsa(key),
-  PS384: (key) => isRsa(key),
-  PS512: (key) => isRsa(key),
-  ES256: (key) => isCurve(key, 'prime256v1'),
-  ES384: (key) => isCurve(key, 'secp384r1'),
-  ES512: (key) => isCurve(key, 'secp521r1'),
-  EdDSA: (key) => key.asymmetricKeyType === 'ed25519',
-  Ed25519: (key) => key.asymmetricKeyType === 'ed25519',
-  RS256: (key) => isRsa(key),
-  RS384: (key) => isRsa(key),
-  RS512: (key) => isRsa(key),
-} as const satisfies Readonly<Record<string, (key: KeyObject) => boolean>>
+const keyKinds = {
+  PS256: 'rsa',
+  PS384: 'rsa',
+  PS512: 'rsa',
+  ES256: 'prime256v1',
+  ES384: 'secp384r1',
+  ES512: 'secp521r1',
+  EdDSA: 'ed25519',
+  Ed25519: 'ed25519',
+  RS256: 'rsa',
+  RS384: 'rsa',
+  RS512: 'rsa',
+} as const
 
-export type JwsAlgorithm = keyof typeof keyChecks
+export type JwsAlgorithm = keyof typeof keyKinds
 
 /** PKCS #1 v1.5 (RS…) is off by default: FAPI 2.0 §5.4 does not allow it. */
-export const jwsAlgorithms = Object.keys(keyChecks) as readonly JwsAlgorithm[]
+export const jwsAlgorithms = Object.keys(keyKinds) as readonly JwsAlgorithm[]
 
 // RFC 7518 §3.3, §3.5: shorter keys must not be used. With an exponent of 1, a signature equals the signed text, so
 // anyone could forge one. An even exponent fits no key (RFC 8017 §3.1). An exponent as long as the modulus makes a
 // check as dear as signing. Common exponents are 3 and 65537.
-const isRsa = ({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): boolean => {
-  if (asymmetricKeyType !== 'rsa' || asymmetricKeyDetails === undefined) return false
-  const { modulusLength = 0, publicExponent = 1n } = asymmetricKeyDetails
-  return modulusLength >= 2048 && publicExponent >= 3n && publicExponent < 2n ** 32n && publicExponent % 2n === 1n
-}
+const isSoundRsa = ({ modulusLength = 0, publicExponent = 1n }: AsymmetricKeyDetails): boolean =>
+  modulusLength >= 2048 && publicExponent >= 3n && publicExponent < 2n ** 32n && publicExponent % 2n === 1n
 
-const isCurve = ({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject, name: string): boolean =>
-  asymmetricKeyType === 'ec' && asymmetricKeyDetails?.namedCurve === name
+/** RFC 8725 §3.1. */
+const fitsAlgorithm = ({ asymmetricKeyType: type, asymmetricKeyDetails: details = {} }: KeyObject, by: JwsAlgorithm) =>
+  type === 'rsa'
+    ? keyKinds[by] === 'rsa' && isSoundRsa(details)
+    : keyKinds[by] === (type === 'ec' ? details.namedCurve : type)
 
 /** The same key in a later set is the same object. */
 export interface VerificationKey {
@@ -45,6 +46,7 @@ export interface VerificationKey {
 export interface JwkSet {
   /** Counts usable keys: of a kind that an algorithm signs with, for signatures, and well formed (RFC 7517 §5). */
   readonly size: number
+  readonly byFingerprint: ReadonlyMap<string, VerificationKey>
   has(key: VerificationKey): boolean
   find(algorithm: JwsAlgorithm, kid: string | null): readonly VerificationKey[]
 }
@@ -56,40 +58,32 @@ const maxKeys = 100
 export const parseJwkSet = (text: string, before: JwkSet | null): JwkSet => {
   const entries = parseKeyList(text)
   if (entries.length > maxKeys) throw new Error(`it holds more than ${maxKeys} keys`)
-  const previousKeys = before === null ? undefined : keysBySet.get(before)
-  const all = new Map<string, VerificationKey>()
+  const byFingerprint = new Map<string, VerificationKey>()
   for (const entry of entries) {
     const fingerprint = keyFingerprint(entry)
-    const key = fingerprint === null ? null : (previousKeys?.get(fingerprint) ?? parseJwk(entry as JsonWebKey))
-    if (fingerprint !== null && key !== null) all.set(fingerprint, key)
+    if (fingerprint === null) continue
+    const key = before?.byFingerprint.get(fingerprint) ?? parseJwk(entry as JsonWebKey)
+    if (key !== null) byFingerprint.set(fingerprint, key)
   }
-  const keys = [...all.values()]
-  const keySet = new Set(keys)
-  const set: JwkSet = {
-    size: keys.length,
-    has: (key) => keySet.has(key),
-    find: (algorithm, kid) => keys.filter((key) => (kid === null || key.kid === kid) && isUsableFor(key, algorithm)),
+  const keys = new Set(byFingerprint.values())
+  return {
+    size: keys.size,
+    byFingerprint,
+    has: (key) => keys.has(key),
+    find: (algorithm, kid) =>
+      [...keys].filter((key) => (kid === null || key.kid === kid) && isUsableFor(key, algorithm)),
   }
-  keysBySet.set(set, all)
-  return set
 }
 
-const keysBySet = new WeakMap<JwkSet, ReadonlyMap<string, VerificationKey>>()
-
 const parseKeyList = (text: string): readonly unknown[] => {
-  let parsed: unknown
-  try {
-    parsed = JSON.parse(text)
-  } catch {
-    throw new Error('it is not JSON') // the parser's message quotes the text
-  }
+  const parsed = parseJson(text)
+  if (parsed === undefined) throw new Error('it is not JSON') // the parser's message quotes the text
   const keys = isPlainObject(parsed) ? parsed.keys : undefined
   if (!Array.isArray(keys)) throw new Error('it is not a JWK Set: an object with a list of keys')
   return keys
 }
 
-// The members of a public key and its purpose. A private member (`d`, `k`) makes a key unusable: any reader of the set
-// could sign.
+// A private member (`d`, `k`) makes a key unusable: any reader of the set could sign.
 const publicMembers = ['kty', 'kid', 'alg', 'use', 'key_ops', 'crv', 'x', 'y', 'n', 'e'] as const
 
 /** RFC 7518 §6.2.2, §6.3.2, §6.4.1. */
@@ -106,21 +100,13 @@ const keyFingerprint = (entry: unknown): string | null => {
 }
 
 const parseJwk = (jwk: JsonWebKey): VerificationKey | null => {
-  try {
-    const key = {
-      kid: stringOrNull(jwk.kid),
-      algorithm: stringOrNull(jwk.alg),
-      key: createPublicKey({ key: jwk, format: 'jwk' }),
-    }
-    return jwsAlgorithms.some((algorithm) => isUsableFor(key, algorithm)) ? key : null
-  } catch {
-    return null
-  }
+  const key = tryOrNull(() => createPublicKey({ key: jwk, format: 'jwk' }))
+  const parsed = key && { kid: stringOrNull(jwk.kid), algorithm: stringOrNull(jwk.alg), key }
+  return parsed && jwsAlgorithms.some((algorithm) => isUsableFor(parsed, algorithm)) ? parsed : null
 }
 
-/** True if the key fits the algorithm (RFC 8725 §3.1), and states no other. */
 const isUsableFor = ({ algorithm, key }: VerificationKey, expected: JwsAlgorithm): boolean =>
-  (algorithm === null || algorithm === expected) && keyChecks[expected](key)
+  (algorithm === null || algorithm === expected) && fitsAlgorithm(key, expected)
 
 const stringOrNull = (value: unknown): string | null => (typeof value === 'string' ? value : null)
 
@@ -128,10 +114,7 @@ type Jose = typeof import('jose')
 
 let loading: Promise<Jose> | null = null
 
-/**
- * Loading the signature library takes tens of milliseconds, so the first verification loads it. A gateway without
- * tokens, and a command that only describes, never do.
- */
+/** Takes tens of milliseconds, so the first verification loads it. */
 export const loadJose = (): Promise<Jose> => {
   loading ??= import('jose').catch((error: unknown) => {
     loading = null // without a file descriptor, say: the next token tries again

@@ -15,15 +15,15 @@ import { listenTlsSchema } from '../../../core/config/sections/listen.ts'
 import { authMethodLists, authSchema, isTokenMethod, mtlsSchema } from '../config.ts'
 
 const base: KeyPath = ['auth', 'mtls']
-const mtls = mtlsSchema.prefault({})
 
 export const mtlsRule: ConfigRule = (tree) => {
   const names = certificateNames(tree)
-  const stated = parseAt(tree, mtls, base)
-  if (stated === undefined) return duplicateCertificates(names)
+  const repeats = findRepeats(names, 'this certificate stands here already', 'remove one of them')
+  const stated = parseAt(tree, mtlsSchema.prefault({}), base)
+  if (stated === undefined) return repeats
   const { ca, from } = stated
   return [
-    duplicateCertificates(names),
+    repeats,
     ca !== null && validateIssuers([...base, 'ca'], ca),
     from === 'client-cert' && untrustedClientCert(tree),
     from === 'client-cert' && ca === null && namesWithoutCa(names),
@@ -85,9 +85,6 @@ const namesWithoutCa = (names: readonly UniqueEntry[]): RuleResult =>
         hint: 'add ca: file:PATH under auth.mtls, the authorities that issue certificates of clients',
       },
   )
-
-const duplicateCertificates = (names: readonly UniqueEntry[]): RuleResult =>
-  findRepeats(names, 'this certificate stands here already', 'remove one of them')
 
 /** Checks that clients can prove possession where tokens must be bound, and that settings of proofs have an effect. */
 export const senderConstraintRule: ConfigRule = (tree) => {

@@ -8,117 +8,79 @@ import type { RedisSettings } from '../../redis/redis-settings.ts'
 /** Of several processes, only the primary remembers; its workers ask it. */
 type ReplayRole =
   | { readonly kind: 'alone' | 'primary' }
-  | { readonly kind: 'worker'; readonly askPrimary: BatchCall<string, FirstUseResult> }
+  | { readonly kind: 'worker'; readonly askPrimary: BatchCall<FirstUseQuery, FirstUseResult> }
+
+export type ReplayCaches = ReturnType<typeof createReplayCaches>
 
 // Part of the Redis key.
 const name = 'dpop'
 
-/**
- * Keeps a process's replay cache open as long as any snapshot needs it. A reload that changes the window keeps the
- * cache: a proof must not be accepted again after an edit.
- */
-export class ReplayCacheRegistry {
-  readonly #role: ReplayRole
-  readonly #redis: RedisRegistry
-  readonly #caches = new RefCountedMap<ReplayCache>()
+/** For a reply that has no fallback. */
+export const replayReplyTimeoutMs = 1000
 
-  constructor(role: ReplayRole, redis: RedisRegistry) {
-    this.#role = role
-    this.#redis = redis
-  }
-
-  acquire(
-    { windowMs, whenUnavailable }: Pick<SharedReplayOptions, 'windowMs' | 'whenUnavailable'>,
-    redis: RedisSettings | null,
-  ) {
-    const replayCache = this.#caches.acquire(name, () => this.#create(windowMs))
-    const replayWindow = replayCache instanceof ReplayWindow ? replayCache : null
-    replayWindow?.widen(windowMs)
-    // The primary of several workers serves no client.
-    const shared = redis === null || this.#role.kind === 'primary' ? null : this.#redis.acquire(redis, 'counts')
-    return {
-      replayCache:
-        redis && shared
-          ? redisReplayCache(
-              { link: shared.link, prefix: `${redis.prefix}:${name}:`, windowMs, whenUnavailable },
-              replayCache,
-            )
-          : replayCache,
-      /** Null: another process keeps the memory. */
-      state: (): ReplayWindowState | null => replayWindow?.state() ?? null,
-      /** Null: Redis is not configured for proofs, or other processes ask it. */
-      shared: shared?.link ?? null,
-      release: (): void => {
-        this.#caches.release(name)
-        shared?.release()
-      },
-    }
-  }
-
-  /** Records for another process. Null: nothing is remembered here. */
-  recordAll(uses: readonly string[]): readonly FirstUseResult[] | null {
-    const replayCache = this.#caches.get(name)
-    return replayCache instanceof ReplayWindow ? uses.map((use) => replayCache.record(...decodeUse(use))) : null
-  }
-
-  #create(windowMs: number): ReplayCache {
-    const role = this.#role
-    return role.kind === 'worker'
-      ? remoteReplayCache(role.askPrimary, replayReplyTimeoutMs)
-      : new ReplayWindow(windowMs)
+/** A reload that changes the window keeps the cache: a proof must not be accepted again after an edit. */
+export const createReplayCaches = (role: ReplayRole, redisRegistry: RedisRegistry) => {
+  const caches = new RefCountedMap<ReplayCache>()
+  return {
+    acquire(options: Pick<SharedReplayOptions, 'windowMs' | 'whenUnavailable'>, redis: RedisSettings | null) {
+      const { windowMs } = options
+      const local = caches.acquire(name, () =>
+        role.kind === 'worker' ? remoteReplayCache(role.askPrimary, replayReplyTimeoutMs) : new ReplayWindow(windowMs),
+      )
+      const replayWindow = local instanceof ReplayWindow ? local : null
+      replayWindow?.widen(windowMs)
+      // The primary of several workers serves no client.
+      const shared = redis === null || role.kind === 'primary' ? null : redisRegistry.acquire(redis, 'counts')
+      return {
+        replayCache:
+          redis && shared
+            ? redisReplayCache({ ...options, link: shared.link, prefix: `${redis.prefix}:${name}:` }, local)
+            : local,
+        /** Null: another process keeps the memory. */
+        state: (): ReplayWindowState | null => replayWindow?.state() ?? null,
+        /** Null: Redis is not configured for proofs, or other processes ask it. */
+        shared: shared?.link ?? null,
+        release: (): void => {
+          caches.release(name)
+          shared?.release()
+        },
+      }
+    },
+    /** Records for another process. Null: nothing is remembered here. */
+    recordAll(uses: readonly FirstUseQuery[]): readonly FirstUseResult[] | null {
+      const replayCache = caches.get(name)
+      return replayCache instanceof ReplayWindow ? uses.map((use) => replayCache.record(...use)) : null
+    },
   }
 }
 
-/**
- * Positive: first use. Negative: used before. 0: unknown. A number, because other processes and Redis reply with it.
- */
+/** Positive: first use. Negative: used before. 0: unknown. A number, because Redis replies with it. */
 type FirstUseResult = number
+
+/** `owner`: whose room the key takes. `madeAt`: the time that the sender claims, in ms since the epoch; null: none. */
+export type FirstUseQuery = readonly [key: string, owner: string, madeAt?: number | null]
 
 /** Tells whether a key comes for the first time within a window (RFC 9449 §11.1). */
 export interface ReplayCache {
-  /**
-   * Records a key in the room of `owner`. Never rejects, and never reports an uncertain first use. A key has no blanks.
-   * `madeAt`: the time that the sender claims, in milliseconds since the epoch; null: none.
-   */
-  record(key: string, owner: string, madeAt?: number | null): FirstUseResult | Promise<FirstUseResult>
+  /** Never rejects, and never reports an uncertain first use. */
+  record(...use: FirstUseQuery): FirstUseResult | Promise<FirstUseResult>
 }
 
 export const firstUseUnknown: FirstUseResult = 0
 
 export const isFirstUse = (result: FirstUseResult): boolean => result > 0
 
-/** Encodes the arguments of {@link ReplayCache.record} for another process. */
-const encodeUse = (key: string, owner: string, madeAt: number | null): string => `${key} ${madeAt ?? ''} ${owner}`
-
-/** The key is copied: a slice would keep the whole text in memory. */
-export const decodeUse = (encoded: string): readonly [key: string, owner: string, madeAt: number | null] => {
-  const keyEnd = encoded.indexOf(' ')
-  const timeEnd = encoded.indexOf(' ', keyEnd + 1)
-  const key = Buffer.from(encoded.slice(0, keyEnd), 'latin1').toString('latin1')
-  const madeAt = encoded.slice(keyEnd + 1, timeEnd)
-  return [key, encoded.slice(timeEnd + 1), madeAt === '' ? null : Number(madeAt)]
-}
-
-/** For a reply that has no fallback. */
-export const replayReplyTimeoutMs = 1000
-
 /** The primary remembers for all workers. Without its reply in time, the result is {@link firstUseUnknown}. */
-export const remoteReplayCache = (callAll: BatchCall<string, FirstUseResult>, timeoutMs: number): ReplayCache => {
+export const remoteReplayCache = (callAll: BatchCall<FirstUseQuery, FirstUseResult>, timeoutMs: number) => {
   const call = batchCalls(callAll, timeoutMs)
-  return {
-    record: (key, owner, madeAt = null) =>
-      call(encodeUse(key, owner, madeAt)).then((result) => result ?? firstUseUnknown),
-  }
+  return { record: (...use: FirstUseQuery) => call(use).then((result) => result ?? firstUseUnknown) }
 }
 
 interface SharedReplayOptions {
   readonly link: Pick<ManagedRedis, 'isShared' | 'consume'>
   readonly prefix: string
   readonly windowMs: number
-  /**
-   * The result of a key that is new here while Redis is unavailable. `refuse`: {@link firstUseUnknown}; `serve`: a
-   * first use.
-   */
+  /** The result of a key that is new here while Redis is unavailable. `refuse`: {@link firstUseUnknown}. */
   readonly whenUnavailable: 'refuse' | 'serve'
 }
 
@@ -217,10 +179,7 @@ type WindowKeys = ReturnType<typeof createWindowKeys>
 
 const createWindowKeys = (windowMs: number) => ({ keys: new Set<string>(), times: new TimeRanges(windowMs) })
 
-interface TimeRange {
-  readonly from: number
-  readonly to: number
-}
+type TimeRange = Readonly<Record<'from' | 'to', number>>
 
 // Each time that a clock is set may begin one more range.
 const maxRanges = 8

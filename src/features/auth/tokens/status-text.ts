@@ -26,10 +26,9 @@ const renderKeys = (jwt: NonNullable<Status['tokens']['jwt']>, at: number): stri
   return `${keys}, ${fetched}; ${failure}`
 }
 
-const renderFailure = (
-  { error, since, where }: NonNullable<Status['tokens']['introspection']>,
-  at: number,
-): string | null =>
+type Health = NonNullable<Status['tokens']['introspection']>
+
+const renderFailure = ({ error, since, where }: Health, at: number): string | null =>
   error === null ? null : `CANNOT BE ASKED${where === null ? '' : ` ${where}`} since ${formatAgo(since, at)}: ${error}`
 
 export const texts: readonly StatusText[] = [

@@ -9,6 +9,7 @@ import {
   CredentialRejected,
   createAuthChallenge,
   identityUnavailable,
+  type ProofAlgorithms,
   unauthenticated,
   VerifierUnavailable,
 } from '../errors.ts'
@@ -22,24 +23,16 @@ export interface TokenAuthenticatorOptions {
   readonly checkSenderConstraint: CheckSenderConstraint
   /** The fields of a certificate that a token may be bound to, in lower case. */
   readonly certificateFields: readonly string[]
-  /** The algorithms allowed for proofs of possession; null: the gateway takes no proofs. */
-  readonly algorithms: readonly string[] | null
+  readonly algorithms: ProofAlgorithms
 }
 
 /** By an access token (RFC 6750), and what it is bound to (RFC 8705 §3, RFC 9449 §7). */
-export const tokenAuthenticator = ({
-  name,
-  getClaims,
-  accepts,
-  clients,
-  checkSenderConstraint,
-  certificateFields,
-  algorithms,
-}: TokenAuthenticatorOptions): Authenticator => {
+export const tokenAuthenticator = (options: TokenAuthenticatorOptions): Authenticator => {
+  const { name, getClaims, accepts, clients, checkSenderConstraint, algorithms } = options
   const schemes: readonly AuthScheme[] = algorithms === null ? ['bearer'] : ['bearer', 'dpop']
   return {
     name,
-    fields: ['authorization', 'dpop', ...certificateFields],
+    fields: ['authorization', 'dpop', ...options.certificateFields],
     challenge: schemes.map((scheme) => createAuthChallenge(scheme, algorithms)).join(', '),
     applies({ fields }) {
       const credential = parseTokenCredential(fields)
@@ -95,23 +88,16 @@ type CheckSenderConstraint = (
 /** `key` is the thumbprint of the required key. The proof is remembered in the share of `client`. */
 export type CheckDpopProof = (exchange: Exchange, token: string, key: string, client: string) => Promise<void>
 
-interface SenderConstraintOptions {
-  /** Whether unbound tokens are rejected. */
-  readonly required: boolean
-  readonly getCertificate: GetClientCertificate
-  /** Null: the gateway takes no proofs, so a token that is bound to a key is rejected. */
-  readonly checkProof: CheckDpopProof | null
-  /** Null: the gateway takes no proofs. */
-  readonly algorithms: readonly string[] | null
-}
-
-/** An unknown kind of binding is rejected: it could not be checked. */
-export const senderConstraint = ({
-  required,
-  getCertificate,
-  checkProof,
-  algorithms,
-}: SenderConstraintOptions): CheckSenderConstraint => {
+/**
+ * Rejects an unknown kind of binding, which could not be checked, and, where it is `required`, an unbound token.
+ * `checkProof` and `algorithms` null: the gateway takes no proofs, and rejects a token that is bound to a key.
+ */
+export const senderConstraint = (
+  required: boolean,
+  getCertificate: GetClientCertificate,
+  checkProof: CheckDpopProof | null,
+  algorithms: ProofAlgorithms,
+): CheckSenderConstraint => {
   const rejected = (scheme: AuthScheme, reason: ReasonFor<'unauthenticated'>, why: string): GatewayError =>
     unauthenticated(createAuthChallenge(scheme, algorithms, { error: 'invalid_token' }), reason, why)
 

@@ -20,10 +20,7 @@ interface TokenEntry<T> extends CachedToken<T> {
 // Only valid tokens are cached, so only an issuer can fill it.
 const limits = { entries: 10_000, bytes: 32 * 1024 * 1024 } as const
 
-/**
- * Caches the results of verified tokens. The key is a digest, so that a memory dump shows no token. Sender and
- * operation are checked for each request.
- */
+/** By a digest, so that a memory dump shows no token. Sender and operation are checked for each request. */
 export class TokenCache<T extends object> {
   readonly #isStillValid: (value: T) => boolean
   readonly #tokens: LRUCache<string, TokenEntry<T>>
@@ -67,10 +64,7 @@ export class TokenCache<T extends object> {
 const isBelieved = ({ believedUntil, expiresAt }: TokenEntry<unknown>): boolean =>
   believedUntil > now() && expiresAt > epochMs()
 
-/**
- * A longer token is neither verified nor introspected: all fields together have 32 KiB by default, and each byte is
- * hashed and decoded, or sent to a server.
- */
+/** A longer token is neither verified nor introspected: each byte is hashed and decoded, or sent to a server. */
 export const maxTokenLength = 8192
 
 export const tokenDigest = (token: string): string => hash('sha256', token, 'base64url')

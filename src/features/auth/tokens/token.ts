@@ -17,10 +17,7 @@ export interface ClaimExpectations {
   readonly clockTolerance: number
 }
 
-/**
- * Checks issuer, audience and times. Throws {@link CredentialRejected}. Returns the expiry in milliseconds since the
- * epoch; null: none.
- */
+/** Throws {@link CredentialRejected}. Returns the expiry in milliseconds since the epoch; null: none. */
 export const checkClaims = (claims: Claims, { issuer, audience, clockTolerance }: ClaimExpectations): number | null => {
   if (issuer !== null && claims.iss !== issuer) throw new CredentialRejected('wrong-issuer', 'it is of another issuer')
   if (audience !== null && !isForAudience(claims.aud, audience))
@@ -41,9 +38,7 @@ export const checkClaims = (claims: Claims, { issuer, audience, clockTolerance }
 const isForAudience = (aud: unknown, audience: readonly string[]): boolean =>
   (Array.isArray(aud) ? aud : [aud]).some((each) => typeof each === 'string' && audience.includes(each))
 
-/**
- * Converts seconds since the epoch to milliseconds; null: absent. JSON can hold a number too large for a time: 1e999.
- */
+/** In milliseconds since the epoch. JSON can hold a number too large for a time: 1e999. */
 const readNumericDate = (claims: Claims, name: string): number | null => {
   if (!Object.hasOwn(claims, name)) return null
   const value = claims[name]
@@ -52,10 +47,7 @@ const readNumericDate = (claims: Claims, name: string): number | null => {
   return value * 1000
 }
 
-/**
- * Reads `scope` (RFC 8693 §4.2), or `scp`, which Entra ID and Okta write instead: a text with blanks between the
- * scopes, or a list.
- */
+/** Reads `scope` (RFC 8693 §4.2), or the `scp` of Entra ID and Okta: a text with blanks, or a list. */
 export const parseScopes = ({ scope, scp }: Claims): readonly unknown[] => {
   const granted = scope === undefined ? scp : scope
   if (typeof granted === 'string') return granted.split(' ')

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import {
-  decodeUse,
   ReplayWindow,
   redisReplayCache,
   remoteReplayCache,
@@ -18,7 +17,7 @@ const link = (isShared: boolean, outcome: number | null) => ({ isShared, consume
 test('a key that the primary has seen is used for all workers', async () => {
   const replayWindow = new ReplayWindow(1000)
   const workers = [1, 2].map(() =>
-    remoteReplayCache(async (keys) => keys.map((key) => replayWindow.record(...decodeUse(key))), 20),
+    remoteReplayCache(async (uses) => uses.map((use) => replayWindow.record(...use)), 20),
   )
 
   const results = Promise.all(workers.map((worker) => worker.record('a', 'bank-a')))
@@ -69,7 +68,7 @@ test.each([
 
 test('the primary gets the owner beside a key, and it is the same key whichever owner it has', async () => {
   const replayWindow = new ReplayWindow(1000, 4)
-  const worker = remoteReplayCache(async (keys) => keys.map((key) => replayWindow.record(...decodeUse(key))), 20)
+  const worker = remoteReplayCache(async (uses) => uses.map((use) => replayWindow.record(...use)), 20)
 
   const results = Promise.all([
     ...['a', 'b', 'c'].map((key) => worker.record(key, 'bank-a')),

@@ -3,7 +3,11 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
 import { certificateThumbprint } from '../../../../src/features/auth/client-certificate.ts'
 import { CredentialRejected } from '../../../../src/features/auth/errors.ts'
-import { parseTokenConfirmation, senderConstraint } from '../../../../src/features/auth/tokens/token-authenticator.ts'
+import {
+  type CheckDpopProof,
+  parseTokenConfirmation,
+  senderConstraint,
+} from '../../../../src/features/auth/tokens/token-authenticator.ts'
 import { type Certificates, makeCertificates } from '../../../helpers/certificates.ts'
 import { fakeExchange } from '../../../helpers/exchange.ts'
 import { needProgram } from '../../../helpers/program.ts'
@@ -18,12 +22,8 @@ const outcomeOrError = async (
   { required = false, presented = null as X509Certificate | CredentialRejected | null, proofs = true } = {},
 ): Promise<unknown> => {
   const checked: unknown[] = []
-  const check = senderConstraint({
-    required,
-    getCertificate: () => presented,
-    checkProof: proofs ? async (_, token, jkt) => void checked.push(token, jkt) : null,
-    algorithms: proofs ? ['ES256'] : null,
-  })
+  const checkProof: CheckDpopProof | null = proofs ? async (_, token, jkt) => void checked.push(token, jkt) : null
+  const check = senderConstraint(required, () => presented, checkProof, proofs ? ['ES256'] : null)
   try {
     await check(fakeExchange(), cnf === undefined ? {} : { cnf }, { scheme, token: 'token' }, 'bank-a')
     return checked.length === 0 ? 'good' : checked

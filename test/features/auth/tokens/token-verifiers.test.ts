@@ -3,7 +3,7 @@ import { systemMs } from '../../../../src/core/lib/clock.ts'
 import type { Reported } from '../../../../src/core/runtime/status/field.ts'
 import type { JwtConfig } from '../../../../src/features/auth/config.ts'
 import { tokensField } from '../../../../src/features/auth/status.ts'
-import { type KeysHandover, TokenVerifiers } from '../../../../src/features/auth/tokens/token-verifiers.ts'
+import { createTokenVerifiers, type KeysHandover } from '../../../../src/features/auth/tokens/token-verifiers.ts'
 import { audience, issuer, jwks, signingKey, signToken } from '../../../helpers/tokens.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
 
@@ -21,7 +21,7 @@ const jwtConfig = (url: string, other: Partial<JwtConfig> = {}): JwtConfig => ({
 
 test('keys and verified tokens go on from snapshot to snapshot, as long as any uses them', async () => {
   const server = await httpUpstream((_, response) => void response.end(jwks(key)))
-  const verifiers = new TokenVerifiers(() => {})
+  const verifiers = createTokenVerifiers(() => {})
   const token = signToken(key)
   const before = verifiers.acquireJwt(jwtConfig(server.url))
   await before.getClaims(token)
@@ -42,7 +42,7 @@ test('keys and verified tokens go on from snapshot to snapshot, as long as any u
 test('an outage of the issuer is logged, with its origin', async () => {
   const server = await httpUpstream((_, response) => void response.writeHead(302, { location: '/elsewhere' }).end())
   const events: unknown[] = []
-  const verifiers = new TokenVerifiers((...line) => events.push(line))
+  const verifiers = createTokenVerifiers((...line) => events.push(line))
   const lease = verifiers.acquireJwt(jwtConfig(`${server.url}/keys?secret`))
 
   await expect(lease.getClaims(signToken(key))).rejects.toThrow('it answered 302')
@@ -57,7 +57,7 @@ test('an outage of the issuer is logged, with its origin', async () => {
 test('an introspection that an edit ends is no outage', async () => {
   const server = await httpUpstream(() => {})
   const events: unknown[] = []
-  const verifiers = new TokenVerifiers((...line) => events.push(line))
+  const verifiers = createTokenVerifiers((...line) => events.push(line))
   const lease = verifiers.acquireIntrospection({
     ...{ url: `${server.url}/introspect`, clientId: 'gateway', clientSecret: 'secret', timeout: 30_000, cache: 30_000 },
     ...{ issuer: null, audience: null, clockTolerance: 0 },
@@ -100,26 +100,26 @@ test('of several workers one without keys is reported before all that fail, and 
 test('the keys of a URL are handed over as they were fetched, and adopted only where that URL is in use', async () => {
   const server = await httpUpstream((_, response) => void response.end(jwks(key)))
   const handedOver: KeysHandover[] = []
-  const fetching = new TokenVerifiers(
+  const fetching = createTokenVerifiers(
     () => {},
     (keys) => handedOver.push(keys),
   )
   const lease = fetching.acquireJwt(jwtConfig(server.url))
   await lease.getClaims(signToken(key))
   await server.close()
-  const verifiers = new TokenVerifiers(() => {})
+  const verifiers = createTokenVerifiers(() => {})
   const other = verifiers.acquireJwt(jwtConfig(`${server.url}/other`))
   const same = verifiers.acquireJwt(jwtConfig(server.url))
 
-  for (const keys of fetching.keysToHandOver) verifiers.adoptKeys(keys)
+  for (const keys of fetching.keysToHandOver()) verifiers.adoptKeys(keys)
 
   expect(await same.getClaims(signToken(key))).toMatchObject({ client_id: 'bank-a' })
   await expect(other.getClaims(signToken(key))).rejects.toThrow('cannot be had')
   expect(handedOver).toEqual([{ url: server.url, text: jwks(key), fetchedAt: expect.any(Number) }])
   expect(handedOver[0]?.fetchedAt).toBeLessThanOrEqual(systemMs())
-  expect(fetching.keysToHandOver).toEqual(handedOver)
+  expect(fetching.keysToHandOver()).toEqual(handedOver)
   for (const each of [lease, other, same]) each.release()
-  expect(fetching.keysToHandOver).toEqual([])
+  expect(fetching.keysToHandOver()).toEqual([])
 })
 
 test('the replay window of several workers is the one of the primary', () => {

@@ -1,7 +1,7 @@
 import { epochMs, now, systemMs, systemToEpochMs, unrefTimeout } from '../../../../core/lib/clock.ts'
 import { errorMessage } from '../../../../core/lib/try.ts'
 import { VerifierUnavailable } from '../../errors.ts'
-import { DependencyHealth, type DependencyHealthState } from '../dependency-health.ts'
+import { type DependencyHealthState, trackHealth } from '../dependency-health.ts'
 import { type JwkSet, parseJwkSet } from '../jwk-set.ts'
 
 // Issuers renew keys rarely, and a token that names a new key causes a fetch at once.
@@ -11,11 +11,11 @@ const retryMs = { first: 1000, max: 15_000 } as const
 // Any client can name an unknown key: at most 3 fetches at once, and 1 per second.
 const refetchRate = { burst: 3, perMs: 1 / 1000 } as const
 
+/** The promises reject with {@link VerifierUnavailable}. */
 export interface IssuerKeys {
   readonly current: JwkSet | null
-  /** Rejects with {@link VerifierUnavailable}. */
   firstSet(): Promise<JwkSet>
-  /** Fetches newer keys, because `isFound` misses one. Rejects with {@link VerifierUnavailable}. */
+  /** Fetches newer keys, because `isFound` misses one. */
   refetch(isFound: () => boolean): Promise<void>
   state(): IssuerKeysState
   close(): void
@@ -34,24 +34,21 @@ export interface FetchedJwks {
 }
 
 interface JwksCacheOptions {
-  readonly fetch: () => Promise<string>
-  /** Called with the error when fetches begin to fail, and with null when they succeed again. */
-  readonly onChange: (error: string | null) => void
-  /** Called with each set that this cache has fetched, also an empty one. */
-  readonly onFetched?: (set: FetchedJwks) => void
-  readonly onClose?: () => void
-  readonly random?: () => number
+  fetch(): Promise<string>
+  /** `error`: fetches begin to fail. Null: they succeed again. */
+  onChange(error: string | null): void
+  /** Gets each set that this cache has fetched, also an empty one. */
+  onFetched?(set: FetchedJwks): void
+  onClose?(): void
+  random?(): number
 }
 
-/**
- * Refreshes an issuer's keys in the background, one fetch at a time. The last set stays valid while the issuer is
- * unreachable: the issuer's outage is not the gateway's.
- */
+/** Refreshes keys in the background, one fetch at a time. The last set stays valid while the issuer is unreachable. */
 export class JwksCache implements IssuerKeys {
   current: JwkSet | null = null
   fetched: FetchedJwks | null = null
   readonly #options: JwksCacheOptions
-  readonly #health: DependencyHealth
+  readonly #health: ReturnType<typeof trackHealth>
   #running: Promise<void> | null = null
   #isClosed = false
   #failures = 0
@@ -62,38 +59,36 @@ export class JwksCache implements IssuerKeys {
 
   constructor(options: JwksCacheOptions) {
     this.#options = options
-    this.#health = new DependencyHealth(options.onChange, 0)
+    this.#health = trackHealth(options.onChange, 0)
     void this.#fetch()
   }
 
   async firstSet(): Promise<JwkSet> {
-    if (this.current === null && this.#health.error === null) await this.#running
+    if (this.current === null && this.#health.state.error === null) await this.#running
     if (this.current === null) throw new VerifierUnavailable('issuer-keys', this.#reason())
     return this.current
   }
 
   async refetch(isFound: () => boolean): Promise<void> {
+    const { state } = this.#health
     // While the issuer is unavailable, requests are rejected without a further wait.
-    if (this.#health.error === null && this.#running !== null) {
+    if (state.error === null && this.#running !== null) {
       await this.#running
       if (isFound()) return
     }
     // A running fetch may have begun before the key was published, so a new one is made.
-    if (this.#health.error === null && (this.#running !== null || this.#takeRefetchToken())) await this.#fetch()
-    if (this.#health.error !== null) throw new VerifierUnavailable('issuer-keys', this.#reason())
+    if (state.error === null && (this.#running !== null || this.#takeRefetchToken())) await this.#fetch()
+    if (state.error !== null) throw new VerifierUnavailable('issuer-keys', this.#reason())
   }
 
-  /**
-   * Adopts a set that another process has fetched, unless the own set is newer: a withdrawn key must not come back. The
-   * set keeps its age, and this cache keeps its schedule.
-   */
+  /** Adopts the set of another process unless the own is newer: a withdrawn key must not come back. */
   adopt(set: FetchedJwks): void {
     if (this.fetched !== null && this.fetched.fetchedAt >= set.fetchedAt) return
     if (this.#accept(set) === null) this.#health.recordPeerSuccess(systemToEpochMs(set.fetchedAt))
   }
 
   state(): IssuerKeysState {
-    return { source: 'url', keys: this.current?.size ?? 0, ...this.#health.state() }
+    return { source: 'url', keys: this.current?.size ?? 0, ...this.#health.state }
   }
 
   close(): void {
@@ -112,16 +107,13 @@ export class JwksCache implements IssuerKeys {
   async #run(): Promise<void> {
     this.#stop()
     const [before, fetchedAt] = [this.fetched, systemMs()]
-    const error = await this.#options.fetch().then(
-      (text) => {
-        const set = { text, fetchedAt }
-        const adopted = this.fetched === before ? null : this.fetched
-        const unusable = this.#accept(adopted !== null && adopted.fetchedAt > fetchedAt ? adopted : set)
-        if (this.fetched === set) this.#options.onFetched?.(set)
-        return unusable
-      },
-      (thrown: unknown) => errorMessage(thrown),
-    )
+    const error = await this.#options.fetch().then((text) => {
+      const set = { text, fetchedAt }
+      const adopted = this.fetched === before ? null : this.fetched
+      const unusable = this.#accept(adopted !== null && adopted.fetchedAt > fetchedAt ? adopted : set)
+      if (this.fetched === set) this.#options.onFetched?.(set)
+      return unusable
+    }, errorMessage)
     if (this.#isClosed) return
     this.#failures = error === null ? 0 : this.#failures + 1
     if (error === null) this.#health.recordSuccess()
@@ -156,7 +148,7 @@ export class JwksCache implements IssuerKeys {
   }
 
   #reason(): string {
-    return `the keys of the issuer cannot be had: ${this.#health.error ?? 'closed'}`
+    return `the keys of the issuer cannot be had: ${this.#health.state.error ?? 'closed'}`
   }
 }
 

@@ -1,6 +1,6 @@
 import { isPlainObject, parseJson } from '../../../../core/lib/plain-object.ts'
 import { CredentialRejected, VerifierUnavailable } from '../../errors.ts'
-import { type JwkSet, type JwsAlgorithm, jwsAlgorithms, loadJose, type VerificationKey } from '../jwk-set.ts'
+import { type JwsAlgorithm, jwsAlgorithms, loadJose, type VerificationKey } from '../jwk-set.ts'
 import { type ClaimExpectations, type Claims, checkClaims } from '../token.ts'
 import { maxTokenLength, TokenCache, tokenDigest } from '../token-cache.ts'
 import type { IssuerKeys } from './jwks-cache.ts'
@@ -21,14 +21,12 @@ const compact = /^[\w-]+\.[\w-]+\.[\w-]+$/
 const forbiddenParameters = ['jwk', 'jku', 'x5u', 'x5c', 'crit', 'b64', 'zip', 'enc'] as const
 
 /**
- * Verifies an access token (RFC 9068, RFC 8725). Rejects with `VerifierUnavailable`, or with {@link
- * CredentialRejected}, whose message is only for the log. `expiresAt` is in milliseconds since the epoch, tolerance
- * included.
+ * RFC 9068, RFC 8725. Rejects with `VerifierUnavailable`, or with {@link CredentialRejected}, whose message is only for
+ * the log. `expiresAt` is in milliseconds since the epoch, tolerance included.
  */
 export const verifyToken = async (token: string, settings: JwtVerifierOptions, keys: IssuerKeys) => {
-  if (!isJwt(token)) throw new CredentialRejected('other-token-flaw', 'it is not a signed JWT, or too long')
-  if (!isCanonical(token.slice(token.lastIndexOf('.') + 1)))
-    throw new CredentialRejected('other-token-flaw', 'its signature is not spelled as it should be')
+  if (!isJwt(token)) throw flaw('it is not a signed JWT, or too long')
+  if (!isCanonical(token.slice(token.lastIndexOf('.') + 1))) throw flaw('its signature is not spelled as it should be')
   const { algorithm, kid } = readHeader(token, settings)
   if (keys.current === null) await keys.firstSet()
   const known = await lookUpKey(keys, algorithm, kid)
@@ -42,29 +40,28 @@ export const verifyToken = async (token: string, settings: JwtVerifierOptions, k
   )
   const claims = parseObject(payload, 'its payload')
   const expiresAt = checkClaims(claims, settings)
-  if (expiresAt === null) throw new CredentialRejected('other-token-flaw', 'it does not say when it expires')
+  if (expiresAt === null) throw flaw('it does not say when it expires')
   return { claims, expiresAt: expiresAt + settings.clockTolerance, key }
 }
+
+const flaw = (why: string): CredentialRejected => new CredentialRejected('other-token-flaw', why)
 
 // In a signature, base64url leaves bits unused that no signature covers: one token would have 16 spellings, each
 // verified and cached separately (RFC 4648 §3.5).
 const isCanonical = (part: string): boolean => Buffer.from(part, 'base64url').toString('base64url') === part
 
 const readHeader = (token: string, settings: JwtVerifierOptions) => {
-  const header = parseObject(
-    Buffer.from(token.slice(0, token.indexOf('.')), 'base64url').toString('utf8'),
-    'its header',
-  )
+  const text = Buffer.from(token.slice(0, token.indexOf('.')), 'base64url').toString('utf8')
+  const header = parseObject(text, 'its header')
   const { alg, typ, kid } = header
   const algorithm = jwsAlgorithms.find((each) => each === alg)
   if (algorithm === undefined || !settings.algorithms.includes(algorithm))
     throw new CredentialRejected('token-type', `its algorithm is not allowed: ${describeMismatch(header, settings)}`)
   const forbidden = forbiddenParameters.find((name) => Object.hasOwn(header, name))
-  if (forbidden !== undefined) throw new CredentialRejected('other-token-flaw', `its header has ${forbidden}`)
+  if (forbidden !== undefined) throw flaw(`its header has ${forbidden}`)
   if (typeof typ !== 'string' || !settings.types.includes(canonicalType(typ)))
     throw new CredentialRejected('token-type', `its type is not allowed: ${describeMismatch(header, settings)}`)
-  if (kid !== undefined && typeof kid !== 'string')
-    throw new CredentialRejected('other-token-flaw', 'its kid is not a string')
+  if (kid !== undefined && typeof kid !== 'string') throw flaw('its kid is not a string')
   return { algorithm, kid: kid ?? null }
 }
 
@@ -97,15 +94,9 @@ const registeredTypes = [
 /** Media types ignore case, and may leave out `application/` (RFC 7515 §4.1.9). */
 const canonicalType = (typ: string): string => typ.toLowerCase().replace(/^application\//, '')
 
-/** Null: no key, or several that differ. A key that is listed twice, with and without `use`, counts once. */
-const findKey = (set: JwkSet, algorithm: JwsAlgorithm, kid: string | null): VerificationKey | null => {
-  const [key, ...others] = set.find(algorithm, kid)
-  return key !== undefined && others.every((other) => other.key.equals(key.key)) ? key : null
-}
-
 /**
- * Fetches the set again if no key but `replaced` fits: the issuer may just have begun to use a new one. Null: there is
- * none. Rejects with {@link VerifierUnavailable}.
+ * Fetches the set again if no key but `replaced` fits: the issuer may just have begun to use a new one. Null: no key,
+ * or several that differ. Rejects with {@link VerifierUnavailable}.
  */
 const lookUpKey = async (
   keys: IssuerKeys,
@@ -114,8 +105,10 @@ const lookUpKey = async (
   replaced: VerificationKey | null = null,
 ): Promise<VerificationKey | null> => {
   const find = (): VerificationKey | null => {
-    const key = keys.current && findKey(keys.current, algorithm, kid)
-    return key !== null && replaced?.key.equals(key.key) !== true ? key : null
+    // A key that is listed twice, with and without `use`, counts once.
+    const [found = null, ...others] = keys.current?.find(algorithm, kid) ?? []
+    if (found === null || !others.every(({ key }) => key.equals(found.key))) return null
+    return replaced?.key.equals(found.key) === true ? null : found
   }
   const known = find()
   if (known !== null) return known
@@ -129,7 +122,7 @@ const verifySignature = async (
   token: string,
   algorithm: JwsAlgorithm,
   fetchReplacement: () => Promise<VerificationKey | null>,
-): Promise<{ readonly key: VerificationKey; readonly payload: string }> => {
+) => {
   const { compactVerify } = await loadJose()
   // Null: the signature is wrong. The library's errors may quote the token.
   const verifyWith = (key: VerificationKey) =>
@@ -148,7 +141,7 @@ const verifySignature = async (
 const parseObject = (text: string, what: string): Claims => {
   const parsed = parseJson(text)
   if (isPlainObject(parsed)) return parsed
-  throw new CredentialRejected('other-token-flaw', `${what} is not ${parsed === undefined ? 'JSON' : 'a JSON object'}`)
+  throw flaw(`${what} is not ${parsed === undefined ? 'JSON' : 'a JSON object'}`)
 }
 
 export type JwtVerifier = ReturnType<typeof jwtVerifier>
