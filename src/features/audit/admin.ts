@@ -10,6 +10,7 @@ import { asWord } from '../../core/lib/text/decode.ts'
 import { formatAge, formatRoundedSize } from '../../core/lib/text/units.ts'
 import type { Shown } from '../../core/runtime/status/field.ts'
 import * as field from '../../core/runtime/status/field.ts'
+import type { DiskSpaceState } from './writer-health.ts'
 
 const audit = metricsOf(({ parts }) => parts.audit.state)
 
@@ -49,9 +50,7 @@ const auditField = field.nullable(
       field.record({
         freeBytes: field.number,
         sizeBytes: field.number,
-        /** At the last hour's pace; null: not filling, or not known yet. */
         fullInSeconds: field.optionalNumber,
-        /** An operator must act before the disk is full. */
         low: field.flag,
       }),
     ),
@@ -82,7 +81,6 @@ export const loadOpenApi = async (): Promise<OpenApiPart> => ({
   describe: (_, { audit }) => (audit?.onFailure === 'refuse' ? { failures: ['audit-unavailable'] } : {}),
 })
 
-/** Gaps of the audit log, present or coming. */
 const auditFindings: FindingSource = ({ parts, config, report }) => {
   const audit = parts.audit.state
   const refused = tallyRejected(report, 'audit-unavailable')
@@ -98,42 +96,35 @@ const auditFindings: FindingSource = ({ parts, config, report }) => {
       return [`the audit log cannot be written to ${file}: ${reason}, ${then}${lostPhrase}`]
     })
   }
-  const found: Finding[] = []
-  if (audit?.disk?.low === true) {
-    const { file, disk } = audit
-    const facts = { file, ...disk, refuses, command: `df -h ${shellQuote(dirname(file))}` }
-    found.push(
-      finding('audit-disk-low', 'warning', 'audit', facts, ({ file, freeBytes, sizeBytes, fullInSeconds, refuses }) => {
-        const full = fullInSeconds === null ? null : formatAge(fullInSeconds * 1000)
-        const pace = full === null ? '' : `, and at the pace of the last hour it is full in ${full}`
-        const then = refuses
-          ? 'requests are refused when it is full (audit.onFailure: refuse)'
-          : 'lines wait in memory when it is full, up to 16 MiB, and are then lost (audit.onFailure: continue)'
-        return [
-          `the disk of the audit log ${file} has ${formatRoundedSize(freeBytes)} free of ${formatRoundedSize(sizeBytes)}${pace}: ${then}`,
-        ]
-      }),
-    )
-  }
-  if (refused.last15Min > 0) {
-    const severity = refused.lastMinute > 0 ? 'warning' : 'notice'
-    const facts = { refused, since: refused.firstAt }
-    found.push(
-      finding('audit-was-unwritable', severity, 'audit', facts, ({ refused }) => [
+  const severity = refused.lastMinute > 0 ? 'warning' : 'notice'
+  return [
+    audit?.disk?.low === true && lowDiskFinding(audit.file, audit.disk, refuses),
+    refused.last15Min > 0 &&
+      finding('audit-was-unwritable', severity, 'audit', { refused, since: refused.firstAt }, ({ refused }) => [
         `the audit log could not be written for a while${rejectedPhrase(refused)}`,
       ]),
-    )
-  }
-  if (audit !== null && audit.lost > 0)
-    found.push(
+    audit !== null &&
+      audit.lost > 0 &&
       finding('audit-lines-lost', 'notice', 'audit', { lost: audit.lost }, ({ lost }) => [
         `the audit log lacks ${pluralize(lost, 'line')}, and says where`,
       ]),
-    )
-  return found
+  ]
 }
 
-/** Shows free bytes and inodes, or the folder's permissions. */
+const lowDiskFinding = (file: string, disk: DiskSpaceState, refuses: boolean): Finding => {
+  const facts = { file, ...disk, refuses, command: `df -h ${shellQuote(dirname(file))}` }
+  return finding('audit-disk-low', 'warning', 'audit', facts, ({ freeBytes, sizeBytes, fullInSeconds, ...facts }) => {
+    const full = fullInSeconds === null ? null : formatAge(fullInSeconds * 1000)
+    const pace = full === null ? '' : `, and at the pace of the last hour it is full in ${full}`
+    const then = facts.refuses
+      ? 'requests are refused when it is full (audit.onFailure: refuse)'
+      : 'lines wait in memory when it is full, up to 16 MiB, and are then lost (audit.onFailure: continue)'
+    return [
+      `the disk of the audit log ${facts.file} has ${formatRoundedSize(freeBytes)} free of ${formatRoundedSize(sizeBytes)}${pace}: ${then}`,
+    ]
+  })
+}
+
 const diskCommand = (file: string, reason: string): string | null => {
   if (!isAbsolute(file)) return null
   const folder = shellQuote(dirname(file))

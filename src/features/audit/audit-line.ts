@@ -2,7 +2,6 @@ import { sideJson } from '../../core/exchange/exchange.ts'
 import type { RecordedOutcome } from '../../core/exchange/exchange-outcomes.ts'
 import { escapeQuotedControls } from '../../core/lib/text/escape-controls.ts'
 import type { ExchangeFacts, ExchangeRecord } from '../../core/log/exchange-record.ts'
-import type { RecordAdminEvent } from '../../core/runtime/overrides.ts'
 import type { AuditKey, ChainPosition, TornLine } from './chain/chain.ts'
 
 export interface AuditedExchange
@@ -14,10 +13,7 @@ export interface AuditedExchange
 export type BodyDigests = Record<'request' | 'response', string | null>
 export const digestsOf = new WeakMap<object, BodyDigests>()
 
-/**
- * An allow-list: never a query, a field value or a body. Ids are valid tokens; the rest are addresses, the gateway's
- * names and numbers. Only the client's identity comes from outside, and is escaped.
- */
+/** An allow-list: never a query, a field value or a body. Only the client's identity comes from outside: escaped. */
 export const exchangeLine = (time: number, record: AuditedExchange): string => {
   const { exchange } = record
   const digests = exchange === null ? undefined : digestsOf.get(exchange)
@@ -37,7 +33,8 @@ const outcomeMembers = (record: RecordedOutcome | null): string =>
     ? jsonMembers({ [record.source]: record.outcome, firstRequestId: record.firstRequestId ?? undefined })
     : ''
 
-export const adminLine = (time: number, ...[event, fields]: Parameters<RecordAdminEvent>): string =>
+/** Also `key`, the last line with a key, `end`, of a process or of a file that an edit replaces, and `lost`. */
+export const eventLine = (time: number, event: string, fields: object): string =>
   `${timeAndEvent(time, event)}${jsonMembers(fields)}`
 
 /** The first line of a process or a file: what it follows, and its key. */
@@ -51,23 +48,12 @@ export const headLine = (
 ): string =>
   `${timeAndEvent(time, event)}${jsonMembers(fields)},"previous":"${before.mac}","key":"${key.id}"${torn === null ? '' : jsonMembers({ torn })}`
 
-/** The last line with a key. */
-export const keyLine = (time: number, next: AuditKey): string => `${timeAndEvent(time, 'key')},"next":"${next.id}"`
-
-/** The last line of a process, or of a file that an edit replaces. */
-export const endLine = (time: number, reason: AuditEndReason): string =>
-  `${timeAndEvent(time, 'end')}${jsonMembers({ reason })}`
-
 export type AuditEndReason = 'stopped' | 'reconfigured'
-
-/** How many lines were lost at this place. */
-export const lostLine = (time: number, lines: number): string =>
-  `${timeAndEvent(time, 'lost')}${jsonMembers({ lines })}`
 
 const timeAndEvent = (time: number, event: string): string =>
   `"time":"${new Date(time).toISOString()}","event":"${event}"`
 
-const jsonMembers = (fields: Readonly<Record<string, unknown>>): string => {
+const jsonMembers = (fields: object): string => {
   const text = escapeQuotedControls(JSON.stringify(fields))
   return text === '{}' ? '' : `,${text.slice(1, -1)}`
 }

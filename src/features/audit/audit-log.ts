@@ -2,14 +2,14 @@ import { epochMs, now, settlesWithin } from '../../core/lib/clock.ts'
 import { errorMessage } from '../../core/lib/try.ts'
 import type { Log } from '../../core/log/log.ts'
 import type { RecordAdminEvent } from '../../core/runtime/overrides.ts'
-import { type AuditEndReason, adminLine } from './audit-line.ts'
+import { type AuditEndReason, eventLine } from './audit-line.ts'
 import { createStdoutOutput, type OpenedAuditOutput, openAuditFile, type StdoutQueue } from './audit-output.ts'
 import type { AuditSink } from './audit-sink.ts'
 import { AuditWriter, type AuditWriterState, type UnwrittenLines } from './audit-writer.ts'
 import { genesis, toAuditKey } from './chain/chain.ts'
 import type { AuditConfig } from './config.ts'
 
-/** `log`: events about the audit log. `stdout`: its lines with `audit.file: stdout`. */
+/** `stdout`: its lines with `audit.file: stdout`. */
 export interface AuditLogOptions {
   readonly log: Log
   readonly stdout: StdoutQueue
@@ -58,7 +58,7 @@ export class AuditLog implements AuditSink {
   }
 
   readonly recordAdminEvent: RecordAdminEvent = (event, fields) => {
-    if (this.#config !== null || this.#early !== null) this.record(adminLine(epochMs(), event, fields))
+    if (this.#config !== null || this.#early !== null) this.record(eventLine(epochMs(), event, fields))
   }
 
   recordFromWorker(lines: readonly string[], lost: number): void {
@@ -71,12 +71,10 @@ export class AuditLog implements AuditSink {
     else if (this.#early !== null) this.#earlyLost += lines
   }
 
-  /**
-   * Everything that can fail before a configuration takes effect. Rejects if it cannot be enforced. The caller calls
-   * `commit` or `discard`.
-   */
+  /** Does everything that can fail. Rejects if `next` cannot be enforced. The caller calls `commit` or `discard`. */
   async prepare(next: AuditConfig | null) {
-    if (next === null || (await this.#writesTo(next.file)))
+    // A second writer, by any path, would break the chain.
+    if (next === null || next.file === this.#config?.file || (await this.#writer?.isAt(next.file)) === true)
       return { commit: () => this.#update(next), discard: async () => {} }
     await this.#waitUntilClosed(next.file)
     const opened = await this.#open(next)
@@ -149,11 +147,6 @@ export class AuditLog implements AuditSink {
     return openAuditFile(file, toAuditKey(key), rotate).catch(openFailed(file))
   }
 
-  /** A second writer, by any path, would break the chain. */
-  async #writesTo(file: string): Promise<boolean> {
-    return file === this.#config?.file || (await this.#writer?.isAt(file)) === true
-  }
-
   /** After an edit back to an earlier file, the chain continues behind its last line. */
   async #waitUntilClosed(file: string): Promise<void> {
     for (const [writer, closed] of this.#closing)
@@ -167,10 +160,8 @@ export class AuditLog implements AuditSink {
     if (writer === null) return handOn({ lines: [], lost: 0 })
     this.#writer = null
     this.#lostBefore += writer.state.lost
-    const closed = writer
-      .close(reason)
-      .then(handOn)
-      .finally(() => this.#closing.delete(writer))
+    const closing = writer.close(reason).then(handOn)
+    const closed = closing.finally(() => this.#closing.delete(writer))
     this.#closing.set(writer, closed)
     return closed
   }

@@ -14,7 +14,6 @@ export interface FileSystemSize {
 export interface AuditOutput {
   /** As configured. */
   name: string
-  /** Null: no rotation. */
   rotateBytes: number | null
   /** {@link openNext} is due. */
   readonly isFull: boolean
@@ -43,7 +42,6 @@ export interface OpenedAuditOutput {
 /** The queue of the main log. Never waits. */
 export interface StdoutQueue {
   write(line: string): void
-  /** The number of dropped lines. */
   dropped(): number
 }
 
@@ -53,9 +51,7 @@ export const createStdoutOutput = ({ write, dropped }: StdoutQueue): AuditOutput
   rotateBytes: null,
   isFull: false,
   isUnlinked: false,
-  async isAt() {
-    return false
-  },
+  isAt: async () => false,
   async append(bytes) {
     let at = 0
     while (at < bytes.length) {
@@ -70,30 +66,28 @@ export const createStdoutOutput = ({ write, dropped }: StdoutQueue): AuditOutput
     }
     return at
   },
-  async sync() {},
-  async measureDisk() {
-    return null
-  },
-  async openNext() {
-    return null
-  },
-  async close() {},
+  sync: async () => {},
+  measureDisk: async () => null,
+  openNext: async () => null,
+  close: async () => {},
 })
 
 const { O_APPEND, O_CREAT, O_EXCL, O_NONBLOCK, O_RDWR } = constants
 const newline = Buffer.from('\n')
 
 /** Finds the end of the chain; a new file continues the last rotated one's. Throws if unusable. */
-export const openAuditFile = async (
-  path: string,
-  key: AuditKey,
-  rotateBytes: number | null,
-): Promise<OpenedAuditOutput> => {
-  const handle = await openRegularFile(path, O_APPEND | O_CREAT | O_RDWR)
-  try {
-    const real = await realpath(path)
+export const openAuditFile = async (name: string, key: AuditKey, rotateBytes: number | null) => {
+  const handle = await openRegularFile(name, O_APPEND | O_CREAT | O_RDWR)
+  return closeOnError(handle, async (): Promise<OpenedAuditOutput> => {
+    const real = await realpath(name)
     const { size, link, torn, isEnded } = await findEnd(real, handle, key)
-    return { output: new AuditFile({ name: path, real }, handle, size, rotateBytes, isEnded), link, torn }
+    return { output: auditFile({ name, real, handle, size, rotateBytes, isEnded }), link, torn }
+  })
+}
+
+const closeOnError = async <T>(handle: FileHandle, use: () => Promise<T>): Promise<T> => {
+  try {
+    return await use()
   } catch (error) {
     await handle.close()
     throw error
@@ -115,112 +109,81 @@ const findEnd = async (path: string, handle: FileHandle, key: AuditKey) => {
   }
 }
 
-interface FileLocation {
+interface OpenedFile {
   /** As configured, perhaps a symbolic link. */
   readonly name: string
   /** Resolved: rotated files stay on the disk that was made for them. */
   readonly real: string
+  readonly handle: FileHandle
+  readonly size: number
+  readonly rotateBytes: number | null
+  /** Whether the file ends with a line feed. */
+  readonly isEnded: boolean
 }
 
 /** For one process at a time. */
-class AuditFile implements AuditOutput {
-  name: string
-  readonly #real: string
-  readonly #handle: FileHandle
-  rotateBytes: number | null
-  #size: number
-  isUnlinked = false
-  /** Whether the file ends with a line feed. */
-  #isEnded: boolean
+const auditFile = ({ name, real, handle, rotateBytes, ...opened }: OpenedFile): AuditOutput => {
+  let { size: written, isEnded } = opened
 
-  constructor(
-    { name, real }: FileLocation,
-    handle: FileHandle,
-    size: number,
-    rotateBytes: number | null,
-    isEnded = true,
-  ) {
-    this.#isEnded = isEnded
-    this.name = name
-    this.#real = real
-    this.#handle = handle
-    this.#size = size
-    this.rotateBytes = rotateBytes
+  const openEmpty = async (path: string, flags: number): Promise<AuditOutput> => {
+    const { name, rotateBytes } = output
+    const next = await openRegularFile(path, flags)
+    return closeOnError(next, async () => {
+      const { size } = await next.stat()
+      if (size > 0) throw new Error(`${name} is another file by now, and not an empty one`)
+      return auditFile({ name, real: await realpath(path), handle: next, size, rotateBytes, isEnded: true })
+    })
   }
 
-  get isFull(): boolean {
-    return this.rotateBytes !== null && this.#size >= this.rotateBytes
+  const output: AuditOutput & { isUnlinked: boolean } = {
+    name,
+    rotateBytes,
+    isUnlinked: false,
+    get isFull() {
+      return output.rotateBytes !== null && written >= output.rotateBytes
+    },
+    isAt: async (path) => (await realpath(path).catch(() => null)) === real,
+    async append(bytes) {
+      const { size, nlink } = await handle.stat()
+      output.isUnlinked = nlink === 0
+      if (output.isUnlinked) throw new Error('it was removed')
+      // A second writer or a truncation breaks the chain.
+      if (size !== written)
+        throw new Error(`it has ${size} bytes where this process left ${written}: who else writes to it?`)
+      if (!isEnded) {
+        await handle.write(newline, 0, 1, null)
+        written++
+        isEnded = true
+      }
+      const { bytesWritten } = await handle.write(bytes, 0, bytes.length, null)
+      written += bytesWritten
+      if (bytesWritten === 0) throw new Error('nothing could be written')
+      return bytesWritten
+    },
+    sync: () => handle.datasync(),
+    async measureDisk() {
+      const { frsize, blocks, bavail } = await statfs(real)
+      // A tmpfs without a size has no blocks.
+      return blocks === 0 ? null : { freeBytes: bavail * frsize, sizeBytes: blocks * frsize }
+    },
+    async openNext(lastNumber) {
+      const [own, there] = await Promise.all([handle.stat(), stat(output.name).catch(ignoreMissing)])
+      // The name now leads to another file, or to none.
+      if (there === null || there.ino !== own.ino || there.dev !== own.dev)
+        return openEmpty(output.name, O_APPEND | O_CREAT | O_RDWR)
+      if (!output.isFull) return null
+      const rotated = rotatedName(real, lastNumber)
+      await rename(real, rotated)
+      try {
+        return await openEmpty(real, O_APPEND | O_CREAT | O_EXCL | O_RDWR)
+      } catch (error) {
+        await rename(rotated, real)
+        throw error
+      }
+    },
+    close: () => handle.close(),
   }
-
-  isAt(path: string): Promise<boolean> {
-    return realpath(path).then(
-      (real) => real === this.#real,
-      () => false,
-    )
-  }
-
-  async append(bytes: Buffer): Promise<number> {
-    const { size, nlink } = await this.#handle.stat()
-    this.isUnlinked = nlink === 0
-    if (this.isUnlinked) throw new Error('it was removed')
-    // A second writer or a truncation breaks the chain.
-    if (size !== this.#size)
-      throw new Error(`it has ${size} bytes where this process left ${this.#size}: who else writes to it?`)
-    if (!this.#isEnded) {
-      await this.#handle.write(newline, 0, 1, null)
-      this.#size++
-      this.#isEnded = true
-    }
-    const { bytesWritten } = await this.#handle.write(bytes, 0, bytes.length, null)
-    this.#size += bytesWritten
-    if (bytesWritten === 0) throw new Error('nothing could be written')
-    return bytesWritten
-  }
-
-  sync(): Promise<void> {
-    return this.#handle.datasync()
-  }
-
-  async measureDisk(): Promise<FileSystemSize | null> {
-    const { frsize, blocks, bavail } = await statfs(this.#real)
-    // A tmpfs without a size has no blocks.
-    return blocks === 0 ? null : { freeBytes: bavail * frsize, sizeBytes: blocks * frsize }
-  }
-
-  async openNext(lastNumber: number): Promise<AuditOutput | null> {
-    if (await this.#wasMoved()) return this.#openEmpty(this.name, O_APPEND | O_CREAT | O_RDWR)
-    if (!this.isFull) return null
-    const rotated = rotatedName(this.#real, lastNumber)
-    await rename(this.#real, rotated)
-    try {
-      return await this.#openEmpty(this.#real, O_APPEND | O_CREAT | O_EXCL | O_RDWR)
-    } catch (error) {
-      await rename(rotated, this.#real)
-      throw error
-    }
-  }
-
-  close(): Promise<void> {
-    return this.#handle.close()
-  }
-
-  /** The name now leads to another file, or to none. */
-  async #wasMoved(): Promise<boolean> {
-    const [own, there] = await Promise.all([this.#handle.stat(), stat(this.name).catch(ignoreMissing)])
-    return there === null || there.ino !== own.ino || there.dev !== own.dev
-  }
-
-  async #openEmpty(path: string, flags: number): Promise<AuditOutput> {
-    const handle = await openRegularFile(path, flags)
-    try {
-      const { size } = await handle.stat()
-      if (size > 0) throw new Error(`${this.name} is another file by now, and not an empty one`)
-      return new AuditFile({ name: this.name, real: await realpath(path) }, handle, 0, this.rotateBytes)
-    } catch (error) {
-      await handle.close()
-      throw error
-    }
-  }
+  return output
 }
 
 const openRegularFile = async (path: string, flags: number): Promise<FileHandle> => {
@@ -236,17 +199,13 @@ const ignoreMissing = (error: NodeJS.ErrnoException): null => {
 }
 
 /** Named after its last line, so that names sort by time. */
-const rotatedName = (path: string, lastNumber: number): string => `${path}.${String(lastNumber).padStart(digits, '0')}`
-const digits = 12
+const rotatedName = (path: string, lastNumber: number): string => `${path}.${String(lastNumber).padStart(12, '0')}`
+const rotatedSuffix = /^\.\d{12}$/
 
-/** Null: no rotated file. */
 const readLastRotated = async (path: string, key: AuditKey) => {
-  const isRotated = new RegExp(`^\\.\\d{${digits}}$`)
   const own = basename(path)
-  const names = (await readdir(dirname(path))).filter(
-    (name) => name.startsWith(own) && isRotated.test(name.slice(own.length)),
-  )
-  const last = names.sort().at(-1)
+  const isRotated = (name: string): boolean => name.startsWith(own) && rotatedSuffix.test(name.slice(own.length))
+  const last = (await readdir(dirname(path))).filter(isRotated).sort().at(-1)
   if (last === undefined) return null
   const handle = await openRegularFile(join(dirname(path), last), constants.O_RDONLY)
   try {

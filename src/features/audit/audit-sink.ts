@@ -24,17 +24,13 @@ type SendLines = (lines: readonly string[], lost: number, done: () => void) => v
 // More unsent bytes mean that the primary hangs.
 const maxUnsentBytes = 4 * 1024 * 1024
 
-/**
- * A worker's sink: batches lines per turn of the event loop for the primary. Sent lines survive this process, since the
- * primary reads the pipe to its end.
- */
+/** Batches lines per turn of the event loop. Sent lines survive this worker: the primary reads the pipe to its end. */
 export class RemoteAuditSink implements ProcessAuditSink {
   readonly #send: SendLines
   #primaryFailing = false
   #lines: string[] = []
   #bytes = 0
   #unsentBytes = 0
-  /** Messages not yet in the pipe. */
   #unsent = 0
   #lost = 0
   #isScheduled = false
@@ -61,10 +57,6 @@ export class RemoteAuditSink implements ProcessAuditSink {
     if (this.#isFull) return void this.#lost++
     this.#lines.push(line)
     this.#bytes += line.length
-    this.#scheduleFlush()
-  }
-
-  #scheduleFlush(): void {
     if (this.#isScheduled) return
     this.#isScheduled = true
     setImmediate(() => this.#flush())
@@ -82,10 +74,9 @@ export class RemoteAuditSink implements ProcessAuditSink {
   #flush(): void {
     this.#isScheduled = false
     if (this.#lines.length === 0 && this.#lost === 0) return
-    const bytes = this.#bytes
+    const [lines, bytes, lost] = [this.#lines, this.#bytes, this.#lost]
     this.#unsentBytes += bytes
     this.#unsent++
-    const [lines, lost] = [this.#lines, this.#lost]
     this.#lines = []
     this.#bytes = 0
     this.#lost = 0
@@ -104,7 +95,6 @@ export class RemoteAuditSink implements ProcessAuditSink {
 }
 
 interface ProcessAuditSink extends AuditSink, Pick<ChannelEnd, 'receive'> {
-  /** Resolves when all lines are in the pipe. */
   flushed?(): Promise<void>
 }
 

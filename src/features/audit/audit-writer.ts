@@ -1,14 +1,13 @@
 import { CoalescedTimer, epochMs } from '../../core/lib/clock.ts'
 import { SerialQueue } from '../../core/lib/serial-queue.ts'
 import type { Log } from '../../core/log/log.ts'
-import { type AuditEndReason, endLine, keyLine } from './audit-line.ts'
+import { type AuditEndReason, eventLine } from './audit-line.ts'
 import type { AuditOutput, OpenedAuditOutput } from './audit-output.ts'
 import { Backlog, type PendingLine, pendingHeadLine, SealedBatch, TornTail } from './backlog.ts'
 import type { AuditKey, ChainPosition } from './chain/chain.ts'
 import type { AuditConfig } from './config.ts'
-import { DiskSpace, errorReason, WriterHealth } from './writer-health.ts'
+import { errorReason, trackDiskSpace, trackWriterHealth } from './writer-health.ts'
 
-/** Tests set others. */
 export const defaultWriterOptions = {
   /** How long a line waits for its batch. */
   batchDelayMs: 5,
@@ -31,8 +30,8 @@ export interface UnwrittenLines {
 export class AuditWriter {
   readonly #log: Log
   readonly #options: typeof defaultWriterOptions
-  readonly #health: WriterHealth
-  readonly #disk: DiskSpace
+  readonly #health: ReturnType<typeof trackWriterHealth>
+  readonly #disk: ReturnType<typeof trackDiskSpace>
   #output: AuditOutput
   /** The end of the written chain; the current batch follows. */
   #position: ChainPosition
@@ -44,19 +43,12 @@ export class AuditWriter {
   #isUnsynced = false
   readonly #queue = new SerialQueue()
   #isClosed = false
-  /** Waiting for the batch, or for a retry. */
   readonly #writeTimer = new CoalescedTimer(() => this.#writeSoon())
   #isScheduled = false
-  readonly #checkpointTimer = new CoalescedTimer(
-    () =>
-      void this.checkpoint().then(() =>
-        this.#checkpointTimer.set(this.#isClosed ? null : this.#options.checkpointIntervalMs),
-      ),
-  )
+  readonly #checkpointTimer = new CoalescedTimer(() => void this.checkpoint().then(() => this.#setCheckpoint()))
   /** After a failure, the next checkpoint retries, not each batch. */
   #mayRollOver = true
 
-  /** Begins with a head line. */
   constructor(
     { output, link, torn }: OpenedAuditOutput,
     key: AuditKey,
@@ -71,22 +63,21 @@ export class AuditWriter {
     this.#log = log
     this.#options = options
     this.#backlog = new Backlog(options.maxPendingBytes)
-    this.#health = new WriterHealth(log, onHealth)
-    this.#disk = new DiskSpace(log, output)
+    this.#health = trackWriterHealth(log, onHealth)
+    this.#disk = trackDiskSpace(log, output)
     this.#add(pendingHeadLine('start', () => this.#tornTail, { pid: process.pid }))
     if (torn !== null) log.warn({ file: output.name, bytes: torn.length }, 'audit file ended in a torn line')
-    this.#checkpointTimer.set(options.checkpointIntervalMs)
+    this.#setCheckpoint()
   }
 
   get failing(): boolean {
-    return this.#health.reason !== null
+    return this.#health.state.reason !== null
   }
 
-  /** For /status. */
   get state() {
     const { chain, count, mac: hash } = this.#position
-    const [file, waitingBytes] = [this.#output.name, this.#backlog.bytes]
-    const [{ reason, since, lost }, { state: disk }] = [this.#health, this.#disk]
+    const { reason, since, lost } = this.#health.state
+    const [file, waitingBytes, disk] = [this.#output.name, this.#backlog.bytes, this.#disk.state]
     return { file, chain, count, hash, reason, since, waitingBytes, lost, disk }
   }
 
@@ -98,8 +89,9 @@ export class AuditWriter {
 
   /** A line reports the loss at its place. */
   countLost(lines: number): void {
-    this.#health.lost += lines
-    this.#health.update(this.#health.reason ?? 'lines come faster than they are written')
+    const { state, update } = this.#health
+    state.lost += lines
+    update(state.reason ?? 'lines come faster than they are written')
     this.reportLost(lines)
   }
 
@@ -111,7 +103,7 @@ export class AuditWriter {
 
   /** The old key's last line announces the new one. */
   rekey(key: AuditKey): void {
-    this.#add({ content: () => keyLine(epochMs(), key), bytes: 0, nextKey: key })
+    this.#add({ content: () => eventLine(epochMs(), 'key', { next: key.id }), bytes: 0, nextKey: key })
   }
 
   isAt(path: string): Promise<boolean> {
@@ -136,10 +128,9 @@ export class AuditWriter {
     })
   }
 
-  /** Resolves with what could not be written. */
   async close(reason: AuditEndReason): Promise<UnwrittenLines> {
     this.#backlog.addLostLine()
-    this.#add({ content: () => endLine(epochMs(), reason), bytes: 0 })
+    this.#add({ content: () => eventLine(epochMs(), 'end', { reason }), bytes: 0 })
     return this.#queue.run(async () => {
       await this.#write()
       await this.#checkpoint()
@@ -153,6 +144,10 @@ export class AuditWriter {
         lost: left.reduce((sum, { lost = 0 }) => sum + lost, 0),
       }
     })
+  }
+
+  #setCheckpoint(): void {
+    this.#checkpointTimer.set(this.#isClosed ? null : this.#options.checkpointIntervalMs)
   }
 
   #add(line: PendingLine): void {
@@ -178,10 +173,7 @@ export class AuditWriter {
     void this.#queue.run(() => this.#write())
   }
 
-  /**
-   * Later lines take the next turn: under load there are always some, and a checkpoint or the recovery would wait
-   * forever.
-   */
+  /** Later lines take the next turn: under load a checkpoint or the recovery would otherwise wait forever. */
   async #write(): Promise<void> {
     if (this.#isClosed) return
     this.#isScheduled = false
@@ -204,7 +196,7 @@ export class AuditWriter {
   }
 
   #onWritten(batch: SealedBatch): void {
-    this.#backlog.release(batch.waitingBytes)
+    this.#backlog.bytes -= batch.waitingBytes
     this.#position = batch.link
     this.#key = batch.key
     this.#batch = null

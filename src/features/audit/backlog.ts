@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { epochMs } from '../../core/lib/clock.ts'
-import { headLine, lostLine } from './audit-line.ts'
+import { pluck } from '../../core/log/sum-reports.ts'
+import { eventLine, headLine } from './audit-line.ts'
 import { type AuditKey, type ChainPosition, joinPieces, seal, type TornLine } from './chain/chain.ts'
 
 /** `content` may depend on the line before; `nextKey`: a line that announces a key. */
@@ -37,10 +38,8 @@ export class SealedBatch {
     const [entries, lines]: [BatchEntry[], Buffer[]] = [[], []]
     let end = 0
     let [before, current] = [link, key]
-    let count = 0
     for (const each of waiting) {
       if (end >= maxBatchBytes) break
-      count++
       const content = typeof each.content === 'string' ? each.content : each.content(before, current)
       const sealed = seal(current, before, content)
       const line = Buffer.from(sealed.line)
@@ -50,7 +49,7 @@ export class SealedBatch {
       before = sealed.link
       current = each.nextKey ?? current
     }
-    waiting.splice(0, count)
+    waiting.splice(0, entries.length)
     this.bytes = Buffer.concat(lines)
     this.link = before
     this.key = current
@@ -65,7 +64,6 @@ export class SealedBatch {
     return this.writtenBytes === this.bytes.length
   }
 
-  /** Counts against `maxPendingBytes`. */
   get waitingBytes(): number {
     return this.#entries.reduce((sum, { waiting }) => sum + waiting.bytes, 0)
   }
@@ -76,21 +74,15 @@ export class SealedBatch {
     if (first === undefined) return { link: this.link, key: this.key, waiting: [], torn: null }
     const at = this.#entries.indexOf(first)
     const from = this.#entries[at - 1]?.end ?? 0
-    const { before: link, key } = first
-    const waiting = this.#entries.slice(at).map((entry) => entry.waiting)
-    return {
-      link,
-      key,
-      waiting,
-      torn: from === this.writtenBytes ? null : this.bytes.subarray(from, this.writtenBytes),
-    }
+    const torn = from === this.writtenBytes ? null : this.bytes.subarray(from, this.writtenBytes)
+    return { link: first.before, key: first.key, waiting: pluck(this.#entries.slice(at), 'waiting'), torn }
   }
 }
 
 export class Backlog {
   readonly lines: PendingLine[] = []
   readonly #maxBytes: number
-  #bytes = 0
+  bytes = 0
   /** Not yet reported by a line. */
   #unreportedLost = 0
 
@@ -98,27 +90,19 @@ export class Backlog {
     this.#maxBytes = maxBytes
   }
 
-  get bytes(): number {
-    return this.#bytes
-  }
-
   hasRoomFor(content: string): boolean {
-    return this.#bytes + content.length <= this.#maxBytes
+    return this.bytes + content.length <= this.#maxBytes
   }
 
   add(waiting: PendingLine): void {
-    this.#bytes += waiting.bytes
+    this.bytes += waiting.bytes
     this.lines.push(waiting)
   }
 
   /** At the front. `counted`: bytes of these lines that still count. */
   requeue(lines: readonly PendingLine[], counted = 0): void {
     this.lines.unshift(...lines)
-    this.#bytes += lines.reduce((sum, { bytes }) => sum + bytes, -counted)
-  }
-
-  release(bytes: number): void {
-    this.#bytes -= bytes
+    this.bytes += lines.reduce((sum, { bytes }) => sum + bytes, -counted)
   }
 
   countLost(lines: number): void {
@@ -130,7 +114,7 @@ export class Backlog {
     const lines = this.#unreportedLost
     if (lines === 0) return false
     this.#unreportedLost = 0
-    this.add({ content: () => lostLine(epochMs(), lines), lost: lines, bytes: 0 })
+    this.add({ content: () => eventLine(epochMs(), 'lost', { lines }), lost: lines, bytes: 0 })
     return true
   }
 }
@@ -150,17 +134,12 @@ export class TornTail {
     return new TornTail(link, piece, link.count === this.#afterCount ? this.#pieces : [])
   }
 
-  /** Null: nothing stands after that line. */
   describeAfter({ count }: ChainPosition): TornLine | null {
-    if (count !== this.#afterCount || this.#pieces.length === 0) return null
-    return toTornLine(joinPieces(this.#pieces))
+    return count === this.#afterCount && this.#pieces.length > 0 ? toTornLine(joinPieces(this.#pieces)) : null
   }
 }
 
-export const toTornLine = (bytes: Buffer): TornLine => ({
-  bytes: bytes.length,
-  sha256: hash('sha256', bytes, 'hex'),
-})
+export const toTornLine = (bytes: Buffer): TornLine => ({ bytes: bytes.length, sha256: hash('sha256', bytes, 'hex') })
 
 /** Reports the torn tail as known when the line is sealed. */
 export const pendingHeadLine = (event: 'start' | 'file', tornTail: () => TornTail, more = {}): PendingLine => ({

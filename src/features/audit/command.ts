@@ -27,7 +27,6 @@ const createAuditCommand = (): Command =>
     .addHelpText('after', auditHelp)
     .addCommand(createVerifyCommand())
 
-/** Exit codes: 0 intact, 1 not intact, 2 unreadable. */
 const createVerifyCommand = (): Command =>
   new Command('verify')
     .description('Tell whether an audit log is as it was written: no line edited, dropped, inserted or moved.')
@@ -47,48 +46,30 @@ export const builtInCommands: readonly BuiltInCommand[] = [{ before: 'check', cr
 
 export const loadStatusTexts = () => import('./status-text.ts')
 
-/**
- * As this user, without creating or opening the file. The last line's key is not checked: the gateway may be writing.
- */
+/** As this user, without opening the file. The last line's key is not checked: the gateway may be writing. */
 const checkAuditFile: OnlineCheck = async ({ audit }, locate) => {
   if (audit === null || audit.file === 'stdout') return []
-  const reason = await findReason(audit.file)
-  if (reason === null) return []
-  return [
-    {
-      ...locate('audit.file'),
-      message: `${audit.file} cannot be opened by the user of this command: ${reason}`,
-      expected: 'a file that can be written, or a folder in which it can be made',
-      found: reason,
-    },
-  ]
+  const found = await findReason(audit.file)
+  if (found === null) return []
+  const message = `${audit.file} cannot be opened by the user of this command: ${found}`
+  const expected = 'a file that can be written, or a folder in which it can be made'
+  return [{ ...locate('audit.file'), message, expected, found }]
 }
 
 /** Null: the file can be appended to, or created. */
 const findReason = async (path: string): Promise<string | null> => {
+  const findAccessReason = (at: string, mode: number) => access(at, mode).then(() => null, errorMessage)
   try {
     if (!(await stat(path)).isFile()) return 'not a regular file'
-    await access(path, constants.R_OK | constants.W_OK)
-    return null
+    return await findAccessReason(path, constants.R_OK | constants.W_OK)
   } catch (error) {
-    return isMissing(error) ? findFolderReason(dirname(path)) : errorMessage(error)
+    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT'
+    return isMissing ? findAccessReason(dirname(path), constants.W_OK | constants.X_OK) : errorMessage(error)
   }
 }
-
-const findFolderReason = async (folder: string): Promise<string | null> => {
-  try {
-    await access(folder, constants.W_OK | constants.X_OK)
-    return null
-  } catch (error) {
-    return errorMessage(error)
-  }
-}
-
-const isMissing = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'ENOENT'
 
 export const onlineChecks: readonly OnlineCheck[] = [checkAuditFile]
 
-/** Its settings that are not among the layers. */
 export const loadExplain = async (): Promise<ExplainPart> => ({
   settings: [
     {

@@ -27,25 +27,22 @@ const key = annotate(
   z
     .unknown()
     .transform((input, context): string => {
-      const wrong = rejectKey(input)
-      if (wrong === null && input instanceof ExternalValue) return input.text
-      context.addIssue({
-        code: 'custom',
-        message: wrong?.message ?? '',
-        params: { expected: keyExpected, hint: wrong?.hint },
-      })
+      const key = parseKey(input)
+      if (typeof key === 'string') return key
+      const { message, hint } = key
+      context.addIssue({ code: 'custom', message, params: { expected: keyExpected, hint } })
       return z.NEVER
     })
     .meta({ description: 'The key that lines are sealed with', type: 'string', pattern: '^(file:.+|.*\\$\\{.*)$' }),
   { secret: true, file: 'line' },
 )
 
-const rejectKey = (input: unknown): InvalidScalar | null => {
-  if (input === undefined) return new InvalidScalar('missing', 'make one with: openssl rand -hex 32')
+const parseKey = (input: unknown): string | InvalidScalar => {
+  const hint = 'make one with: openssl rand -hex 32'
+  if (input === undefined) return new InvalidScalar('missing', hint)
   if (!(input instanceof ExternalValue))
     return new InvalidScalar('a key that is not in a file of its own', 'write file:PATH')
-  const { length } = Buffer.from(input.text, 'utf8')
-  return length >= minKeyBytes ? null : new InvalidScalar('too short', 'make one with: openssl rand -hex 32')
+  return Buffer.byteLength(input.text) >= minKeyBytes ? input.text : new InvalidScalar('too short', hint)
 }
 
 const auditSchema = annotate(

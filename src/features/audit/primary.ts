@@ -10,7 +10,6 @@ declare module '../../core/runtime/primary-part.ts' {
 }
 
 interface AuditPart extends PrimaryPart {
-  /** Null: no audit log, or another process writes it. */
   readonly state: AuditWriterState | null
 }
 

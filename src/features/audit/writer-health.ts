@@ -5,59 +5,48 @@ import type { AuditOutput, FileSystemSize } from './audit-output.ts'
 const minLogIntervalMs = 10_000
 
 /** Logs changes at most every 10 s: a full disk may be full again in a moment. */
-export class WriterHealth {
-  readonly #log: Log
-  readonly #onChange: (failing: boolean) => void
-  readonly #logTimer = new CoalescedTimer(() => this.#logChange())
-  /** Null: lines are written. */
-  reason: string | null = null
-  since = epochMs()
-  lost = 0
-  #loggedFailing = false
-  #loggedLost = 0
-  #loggedAt = Number.NEGATIVE_INFINITY
+export const trackWriterHealth = (log: Log, onChange: (failing: boolean) => void) => {
+  /** `reason` null: lines are written. */
+  const state = { reason: null as string | null, since: epochMs(), lost: 0 }
+  const logged = { failing: false, lost: 0, at: Number.NEGATIVE_INFINITY }
+  const logTimer = new CoalescedTimer(() => logChange())
 
-  constructor(log: Log, onChange: (failing: boolean) => void) {
-    this.#log = log
-    this.#onChange = onChange
-  }
-
-  /** Null: success. */
-  update(reason: string | null): void {
-    const changed = (reason === null) !== (this.reason === null)
-    this.reason = reason
-    if (!changed) return
-    this.since = epochMs()
-    this.#onChange(reason !== null)
-    this.#logChange()
-  }
-
-  /** Reports a failure while a write takes longer than `ms`. */
-  async timed(ms: number, write: Promise<number>): Promise<number> {
-    const slow = new CoalescedTimer(() => this.update('a write takes too long'))
-    slow.set(ms)
-    try {
-      return await write
-    } finally {
-      slow.clear()
-    }
-  }
-
-  close(): void {
-    this.#logTimer.clear()
-  }
-
-  #logChange(): void {
-    const failing = this.reason !== null
-    if (this.#loggedFailing === failing) return
-    const quiet = this.#loggedAt + minLogIntervalMs - now()
+  const logChange = (): void => {
+    const { reason, lost } = state
+    const failing = reason !== null
+    if (logged.failing === failing) return
+    const quiet = logged.at + minLogIntervalMs - now()
     // A change undone meanwhile is not logged; the log ends with the last state.
-    if (quiet > 0) return this.#logTimer.set(quiet)
-    this.#loggedFailing = failing
-    this.#loggedAt = now()
-    if (failing) return this.#log.error({ reason: this.reason }, 'audit cannot be written')
-    this.#log.info({ lost: this.lost - this.#loggedLost }, 'audit is written again')
-    this.#loggedLost = this.lost
+    if (quiet > 0) return logTimer.set(quiet)
+    Object.assign(logged, { failing, at: now() })
+    if (failing) return log.error({ reason }, 'audit cannot be written')
+    log.info({ lost: lost - logged.lost }, 'audit is written again')
+    logged.lost = lost
+  }
+
+  const update = (reason: string | null): void => {
+    const changed = (reason === null) !== (state.reason === null)
+    state.reason = reason
+    if (!changed) return
+    state.since = epochMs()
+    onChange(reason !== null)
+    logChange()
+  }
+
+  return {
+    state,
+    update,
+    /** Reports a failure while a write takes longer than `ms`. */
+    async timed(ms: number, write: Promise<number>): Promise<number> {
+      const slow = new CoalescedTimer(() => update('a write takes too long'))
+      slow.set(ms)
+      try {
+        return await write
+      } finally {
+        slow.clear()
+      }
+    },
+    close: () => logTimer.clear(),
   }
 }
 
@@ -65,7 +54,7 @@ export class WriterHealth {
 export const errorReason = (error: unknown): string =>
   error instanceof Error ? error.message.replace(/^(E[A-Z]+: [^,]+), write$/, '$1') : String(error)
 
-interface DiskSpaceState extends FileSystemSize {
+export interface DiskSpaceState extends FileSystemSize {
   /** At the last hour's pace; null: not filling, or not known yet. */
   readonly fullInSeconds: number | null
   /** An operator must act before the disk is full. */
@@ -81,53 +70,38 @@ const leastPaceWindowMs = 1_800_000
 
 type MeasuredOutput = Pick<AuditOutput, 'name' | 'measureDisk'>
 
-/** Logs when the disk gets low. */
-export class DiskSpace {
-  readonly #log: Log
-  readonly #samples: { readonly at: number; readonly size: FileSystemSize }[] = []
-  #isMeasuring = false
-  state: DiskSpaceState | null = null
+export const trackDiskSpace = (log: Log, output: MeasuredOutput) => {
+  const samples: { readonly at: number; readonly size: FileSystemSize }[] = []
+  let isMeasuring = false
 
-  constructor(log: Log, output: MeasuredOutput) {
-    this.#log = log
-    this.measure(output)
-  }
-
-  /** A hanging disk holds one of Node's threads, not one per call. */
-  measure(output: MeasuredOutput): void {
-    if (this.#isMeasuring) return
-    this.#isMeasuring = true
-    void output
-      .measureDisk()
-      .catch(() => null)
-      .then((size) => {
-        this.#isMeasuring = false
-        this.#update(output.name, size)
-      })
-  }
-
-  #update(file: string, size: FileSystemSize | null): void {
-    const wasLow = this.state?.low === true
-    this.state = size === null ? null : this.#assess(size)
-    if (this.state?.low === true && !wasLow) this.#log.warn({ file, ...size }, 'audit disk is nearly full')
-  }
-
-  #assess(size: FileSystemSize): DiskSpaceState {
+  const assess = (size: FileSystemSize): DiskSpaceState => {
     const at = now()
     // Another file system, or a resized one.
-    if (this.#samples[0]?.size.sizeBytes !== size.sizeBytes) this.#samples.length = 0
-    this.#samples.push({ at, size })
-    while (at - (this.#samples[0]?.at ?? at) > paceWindowMs) this.#samples.shift()
-    const fullInSeconds = this.#secondsToFull()
+    if (samples[0]?.size.sizeBytes !== size.sizeBytes) samples.length = 0
+    samples.push({ at, size })
+    while (at - (samples[0]?.at ?? at) > paceWindowMs) samples.shift()
+    const first = samples[0] ?? { at, size }
+    const filledBytes = at - first.at < leastPaceWindowMs ? 0 : first.size.freeBytes - size.freeBytes
+    const fullInSeconds = filledBytes > 0 ? Math.round(((size.freeBytes / filledBytes) * (at - first.at)) / 1000) : null
     const isShort = size.freeBytes < Math.min(size.sizeBytes * lowDisk.share, lowDisk.bytes)
     return { ...size, fullInSeconds, low: isShort || (fullInSeconds !== null && fullInSeconds < lowDisk.seconds) }
   }
 
-  #secondsToFull(): number | null {
-    const [first, last] = [this.#samples[0], this.#samples.at(-1)]
-    if (first === undefined || last === undefined || last.at - first.at < leastPaceWindowMs) return null
-    const filledBytes = first.size.freeBytes - last.size.freeBytes
-    if (filledBytes <= 0) return null
-    return Math.round(((last.size.freeBytes / filledBytes) * (last.at - first.at)) / 1000)
+  const space = {
+    state: null as DiskSpaceState | null,
+    /** A hanging disk holds one of Node's threads, not one per call. */
+    measure(output: MeasuredOutput): void {
+      if (isMeasuring) return
+      isMeasuring = true
+      const measured = output.measureDisk().catch(() => null)
+      void measured.then((size) => {
+        isMeasuring = false
+        const wasLow = space.state?.low === true
+        space.state = size && assess(size)
+        if (space.state?.low && !wasLow) log.warn({ file: output.name, ...size }, 'audit disk is nearly full')
+      })
+    },
   }
+  space.measure(output)
+  return space
 }

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { DiskSpace } from '../../../src/features/audit/writer-health.ts'
+import { trackDiskSpace } from '../../../src/features/audit/writer-health.ts'
 import { logInMemory } from '../../helpers/gateway.ts'
 import { FakeAuditOutput } from './fake-audit-output.ts'
 
@@ -13,7 +13,7 @@ const onDisk = async (freeBytes: number, sizeBytes = 20 * GiB) => {
   const output = new FakeAuditOutput()
   output.disk = { freeBytes, sizeBytes }
   const { log, lines } = logInMemory()
-  const space = new DiskSpace(log, output)
+  const space = trackDiskSpace(log, output)
   await vi.advanceTimersByTimeAsync(0)
   const later = async (minutes: number, free: number, size = sizeBytes) => {
     output.disk = { freeBytes: free, sizeBytes: size }

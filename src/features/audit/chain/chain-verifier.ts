@@ -131,11 +131,8 @@ export class ChainVerifier {
     this.#torn = null
     if (torn === null) {
       // Not kept in a mixed stream: the number shows whether a line is missing.
-      if (announced !== null && !isFirst && !this.#isMixed)
-        this.#addFinding(
-          { file, line },
-          `the torn line of ${announced.bytes} bytes is missing that stood before this one`,
-        )
+      const message = `the torn line of ${announced?.bytes} bytes is missing that stood before this one`
+      if (announced !== null && !isFirst && !this.#isMixed) this.#addFinding({ file, line }, message)
       return
     }
     if (this.#acceptReported(torn.joined, announced, line)) return
@@ -145,7 +142,6 @@ export class ChainVerifier {
     if (isInFile && !this.#acceptReported(torn.own, announced, line)) this.#reportTorn(torn.own.place)
   }
 
-  /** Returns whether the line reports these pieces. */
   #acceptReported(pieces: PieceDigest, announced: TornLine | null, line: number): boolean {
     const { bytes, sha256 } = pieces.toTornLine()
     if (announced?.bytes !== bytes || announced.sha256 !== sha256) return false
@@ -177,11 +173,8 @@ export class ChainVerifier {
     return begun
   }
 
-  #checkLine(
-    chain: ChainProgress,
-    { chain: name, number, mac, sealed }: ParsedAuditLine,
-    place: AuditLinePosition,
-  ): void {
+  #checkLine(chain: ChainProgress, line: ParsedAuditLine, place: AuditLinePosition): void {
+    const { chain: name, number, mac, sealed } = line
     const { link, keyId } = chain
     const key = this.#keys.find(({ id }) => id === keyId)
     const expected = link.count + 1

@@ -24,11 +24,7 @@ const beforeMac = ',"mac":"'
 const afterMac = '"}'
 const tailLength = beforeMac.length + macLength + afterMac.length
 
-export const genesis = (): ChainPosition => ({
-  chain: randomBytes(8).toString('hex'),
-  count: 0,
-  mac: '0'.repeat(macLength),
-})
+export const genesis = () => ({ chain: randomBytes(8).toString('hex'), count: 0, mac: '0'.repeat(macLength) })
 
 export const toAuditKey = (text: string): AuditKey => {
   const secret = createSecretKey(Buffer.from(text, 'utf8'))
@@ -36,11 +32,7 @@ export const toAuditKey = (text: string): AuditKey => {
 }
 
 /** The HMAC covers the previous HMAC and the line up to its own. */
-export const seal = (
-  key: AuditKey,
-  before: ChainPosition,
-  content: string,
-): { readonly line: string; readonly link: ChainPosition } => {
+export const seal = (key: AuditKey, before: ChainPosition, content: string) => {
   const count = before.count + 1
   const sealed = nextLinePrefix(before) + content
   const mac = computeMac(key, before.mac, sealed)
@@ -83,14 +75,12 @@ export interface TornLine {
 /** Null: not JSON, so not sealed by a gateway. */
 export const parseChainFields = ({ sealed }: ParsedAuditLine) => {
   try {
-    const members: unknown = JSON.parse(`${sealed.toString('utf8')}}`)
-    const { event, previous, key, next, torn } = Object(members)
+    const { event, previous, key, next, torn } = Object(JSON.parse(`${sealed.toString('utf8')}}`))
     const text = (value: unknown): string | null => (typeof value === 'string' ? value : null)
     return {
       event: text(event) ?? '',
       /** The HMAC before the first line of a file. */
       previous: text(previous),
-      /** The line's own key. */
       key: text(key),
       /** The key of the following lines. */
       next: text(next),
@@ -112,42 +102,43 @@ export const readTail = async (file: FileHandle, size: number, key: AuditKey) =>
   const from = Math.max(0, size - windowBytes)
   const window = Buffer.alloc(size - from)
   const { bytesRead } = await file.read(window, 0, window.length, from)
-  const lines = splitLines(window.subarray(0, bytesRead))
-  const last = lines.findLastIndex(({ read }) => read !== null)
-  const found = lines[last]
-  if (found?.read == null) {
+  const lines = await Array.fromAsync(splitLines([window.subarray(0, bytesRead)]))
+  const parsed = lines.map(({ bytes }) => parseAuditLine(bytes))
+  const last = parsed.findLastIndex((line) => line !== null)
+  const found = parsed[last] ?? null
+  if (found === null) {
     if (from > 0 || !lines.every(({ bytes }) => couldStartWith(bytes, linePrefix)))
       throw new Error('it holds something else than an audit log')
     return { link: null, torn: joinPieces(lines.map(({ bytes }) => bytes)), isEnded: lines.at(-1)?.isEnded ?? true }
   }
-  checkSeal(found.read, lines[last - 1]?.read ?? null, key)
+  checkSeal(found, parsed[last - 1] ?? null, key)
   const behind = lines.slice(last + 1)
-  const isEnded = (behind.at(-1) ?? found).isEnded
-  const { chain, number: count, mac } = found.read
-  return {
-    link: { chain, count, mac },
-    torn: behind.length === 0 ? null : joinPieces(behind.map(({ bytes }) => bytes)),
-    isEnded,
-  }
-}
-
-interface Line {
-  readonly bytes: Buffer
-  readonly read: ParsedAuditLine | null
-  readonly isEnded: boolean
+  const torn = behind.length === 0 ? null : joinPieces(behind.map(({ bytes }) => bytes))
+  const { chain, number: count, mac } = found
+  return { link: { chain, count, mac }, torn, isEnded: lines.at(-1)?.isEnded ?? true }
 }
 
 const newline = Buffer.from('\n')
 
-const splitLines = (bytes: Buffer): readonly Line[] => {
-  const lines: Line[] = []
-  for (let at = 0; at < bytes.length; ) {
-    const end = bytes.indexOf(newline, at)
-    const line = bytes.subarray(at, end === -1 ? bytes.length : end)
-    lines.push({ bytes: line, read: parseAuditLine(line), isEnded: end !== -1 })
-    at = end === -1 ? bytes.length : end + 1
+// Far longer than any line; longer ones are verified in pieces, to bound memory.
+const maxLineBytes = 1024 * 1024
+
+/** Without line feeds. `isEnded`: there was one. */
+export async function* splitLines(chunks: AsyncIterable<Buffer> | Iterable<Buffer>) {
+  let rest: Buffer = Buffer.alloc(0)
+  for await (const chunk of chunks) {
+    const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
+    let start = 0
+    for (let end = bytes.indexOf(newline); end !== -1; end = bytes.indexOf(newline, start)) {
+      yield { bytes: bytes.subarray(start, end), isEnded: true }
+      start = end + 1
+    }
+    rest = bytes.subarray(start)
+    if (rest.length <= maxLineBytes) continue
+    yield { bytes: rest, isEnded: false }
+    rest = Buffer.alloc(0)
   }
-  return lines
+  if (rest.length > 0) yield { bytes: rest, isEnded: false }
 }
 
 /** As in a file: a line feed ends each piece before the next write. */
@@ -183,7 +174,6 @@ export class PieceDigest {
     this.#bytes = bytes
   }
 
-  /** A line feed ends each piece before the next write. */
   add(bytes: Buffer): void {
     if (this.#bytes >= 0) this.#hash.update('\n')
     this.#hash.update(bytes)
@@ -205,7 +195,6 @@ export class TornPieces {
   /** At the end of the earlier files. */
   readonly earlier: TornPieces | null
   readonly own: PieceDigest
-  /** Own and earlier. */
   readonly joined: PieceDigest
   readonly #first: Buffer
   #count = 0
@@ -218,7 +207,6 @@ export class TornPieces {
     this.#first = first
   }
 
-  /** `bytes`: without line feed; `isEnded`: there was one. */
   add(bytes: Buffer, isEnded: boolean): void {
     this.own.add(bytes)
     this.joined.add(bytes)

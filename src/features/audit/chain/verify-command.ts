@@ -1,11 +1,10 @@
 import { createReadStream } from 'node:fs'
-import type { Readable } from 'node:stream'
 import { pluralize } from '../../../core/admin/commands/phrases.ts'
 import { isReadError, maxReferencedBytes, readFileWithLimit } from '../../../core/config/load/source-files.ts'
 import { escapeControls } from '../../../core/lib/text/escape-controls.ts'
 import { errorMessage } from '../../../core/lib/try.ts'
 import { fieldNameIn } from '../../../core/log/log-format.ts'
-import { type AuditKey, type ParsedAuditLine, parseAuditLine, toAuditKey } from './chain.ts'
+import { type AuditKey, parseAuditLine, splitLines, toAuditKey } from './chain.ts'
 import { type AuditFinding, ChainVerifier, type Checkpoint } from './chain-verifier.ts'
 
 interface AuditVerifyInputs {
@@ -17,20 +16,15 @@ interface AuditVerifyInputs {
 // The first findings show where the damage begins.
 const maxFindings = 50
 
-interface VerifyOutput {
-  out(text: string): void
-  error(text: string): void
+const processOutput = {
+  out: (text: string): void => void process.stdout.write(text),
+  error: (text: string): void => void process.stderr.write(text),
 }
-
-const processOutput = ({ stdout, stderr }: NodeJS.Process): VerifyOutput => ({
-  out: (text) => void stdout.write(text),
-  error: (text) => void stderr.write(text),
-})
 
 export const verifyAuditLog = async (
   files: readonly string[],
   { keys, checkpoints, mixed }: AuditVerifyInputs,
-  output: VerifyOutput = processOutput(process),
+  output = processOutput,
 ): Promise<number> => {
   try {
     const known = (await Promise.all(checkpoints.map(readCheckpoints))).flat()
@@ -50,26 +44,24 @@ export const verifyAuditLog = async (
 
 /** By first number, grouped by chain: by name, audit.log would be the first file, but it is the last. */
 const sortByFirstRecord = async (files: readonly string[]): Promise<readonly string[]> => {
-  const firsts = await Promise.all(files.map(async (file) => ({ file, first: await readFirstRecord(file) })))
-  const firstNumber = ({ first }: { readonly first: ParsedAuditLine | null }): number =>
-    first?.number ?? Number.MAX_SAFE_INTEGER
-  firsts.sort((a, b) => firstNumber(a) - firstNumber(b))
-  return [...Map.groupBy(firsts, ({ first }) => first?.chain).values()].flat().map(({ file }) => file)
+  const firsts = await Promise.all(files.map(readFirstRecord))
+  firsts.sort((a, b) => a.number - b.number)
+  return [...Map.groupBy(firsts, ({ chain }) => chain).values()].flat().map(({ file }) => file)
 }
 
-/** Null: no whole line. A torn piece may come first. */
-const readFirstRecord = async (file: string): Promise<ParsedAuditLine | null> => {
+/** A torn piece may come first. */
+const readFirstRecord = async (file: string) => {
   for await (const { bytes } of splitLines(createReadStream(file))) {
     const record = parseAuditLine(bytes)
-    if (record !== null) return record
+    if (record !== null) return { file, chain: record.chain, number: record.number }
   }
-  return null
+  return { file, chain: null, number: Number.MAX_SAFE_INTEGER } // no whole line
 }
 
 const printResult = (
   { findings, omittedFindings, notes, chains }: ChainVerifier,
   checkpoints: number,
-  output: VerifyOutput,
+  output: typeof processOutput,
 ): number => {
   for (const note of notes.slice(0, maxFindings)) output.error(`note: ${formatFinding(note)}\n`)
   for (const finding of findings.slice(0, maxFindings)) output.error(`${formatFinding(finding)}\n`)
@@ -129,31 +121,6 @@ const parseCheckpoint = (line: string): Checkpoint | null => {
   } catch {
     return null
   }
-}
-
-const newline = 10
-
-// Far longer than any line; longer ones are verified in pieces, to bound memory.
-const maxLineBytes = 1024 * 1024
-
-/** Without line feeds. `isEnded`: there was one. */
-async function* splitLines(
-  stream: Readable,
-): AsyncGenerator<{ readonly bytes: Buffer; readonly isEnded: boolean }, void> {
-  let rest: Buffer = Buffer.alloc(0)
-  for await (const chunk of stream) {
-    const bytes = rest.length === 0 ? (chunk as Buffer) : Buffer.concat([rest, chunk as Buffer])
-    let start = 0
-    for (let end = bytes.indexOf(newline); end !== -1; end = bytes.indexOf(newline, start)) {
-      yield { bytes: bytes.subarray(start, end), isEnded: true }
-      start = end + 1
-    }
-    rest = bytes.subarray(start)
-    if (rest.length <= maxLineBytes) continue
-    yield { bytes: rest, isEnded: false }
-    rest = Buffer.alloc(0)
-  }
-  if (rest.length > 0) yield { bytes: rest, isEnded: false }
 }
 
 /** Parses a line of any format; members have pino's names. Throws if the line is no JSON object. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { headLine, keyLine } from '../../../../src/features/audit/audit-line.ts'
+import { eventLine, headLine } from '../../../../src/features/audit/audit-line.ts'
 import { toTornLine } from '../../../../src/features/audit/backlog.ts'
 import {
   genesis,
@@ -313,7 +313,7 @@ test('of what is wrong line after line the first is kept, and of the rest how mu
 
 test('a key is followed by the next one that the line before names', () => {
   const next = toAuditKey('n'.repeat(32))
-  const changed = seal(key, whole.link, keyLine(0, next))
+  const changed = seal(key, whole.link, eventLine(0, 'key', { next: next.id }))
   const behind = seal(next, changed.link, '"event":"more"')
   const both = whole.text + changed.line + behind.line
 
