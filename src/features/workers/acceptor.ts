@@ -10,10 +10,7 @@ import type { RejectedConnectionLog } from '../../core/log/rejected-connections.
 import { ConnectionDistributor } from './connection-distributor.ts'
 import type { WorkerProcess } from './worker-process.ts'
 
-interface RejectCounters {
-  readonly overLimit: Pick<RejectedConnectionLog, 'record'>
-  readonly overAddressLimit: Pick<RejectedConnectionLog, 'record'>
-}
+type RejectCounters = Readonly<Record<'overLimit' | 'overAddressLimit', Pick<RejectedConnectionLog, 'record'>>>
 
 export class Acceptor {
   readonly distributor: ConnectionDistributor
@@ -40,12 +37,10 @@ export class Acceptor {
    * descriptors are left in any case: without one no worker can be started, and every connection would wait for ever.
    */
   applyConfig(listen: ListenConfig): void {
-    const { maxConnections } = listen
     this.tracker.applyConfig(listen)
-    this.#server.maxConnections = Math.min(maxConnections ?? Number.POSITIVE_INFINITY, this.#maxWaiting)
+    this.#server.maxConnections = Math.min(listen.maxConnections ?? Number.POSITIVE_INFINITY, this.#maxWaiting)
   }
 
-  /** Rejects when it cannot listen. */
   async listen(bindTarget: BindTarget): Promise<AddressInfo> {
     await listenAt(this.#server, bindTarget)
     return this.#server.address() as AddressInfo
@@ -55,21 +50,16 @@ export class Acceptor {
     return this.#server.listening
   }
 
-  /** Connections that were accepted are still distributed. */
   stopAccepting(): void {
     if (this.#server.listening) this.#server.close()
   }
 
-  /** Resolves at the latest after `timeoutMs`. */
   async drained(timeoutMs: number): Promise<void> {
     for (let left = timeoutMs; left > 0 && !this.distributor.isIdle; left -= 10) await sleep(10)
   }
 }
 
-/**
- * Records the address of each connection before the connection arrives, and blocks none. Reading `remoteAddress` would
- * cache it, and {@link isReset} needs to know whether the system still has an address.
- */
+/** Records each address, and blocks none. Reading `remoteAddress` would cache it, which blinds {@link isReset}. */
 class PeerAddressRecorder extends BlockList {
   #last: string | undefined
 
@@ -86,9 +76,8 @@ class PeerAddressRecorder extends BlockList {
 }
 
 /**
- * A connection that the client has reset has no address. The primary does not read from connections, so nothing else
- * shows a reset. A flood of such connections, each handed over, would starve the others. A half-closed connection goes
- * to a worker.
+ * A connection that the client has reset has no address. The primary reads nothing, so nothing else shows a reset; a
+ * flood of such connections, each handed over, would starve the others.
  */
 const isReset = ({ remoteAddress }: Socket): boolean => remoteAddress === undefined
 
@@ -119,9 +108,7 @@ export class ConnectionTracker<Worker extends object> {
     return true
   }
 
-  /**
-   * Returns the key that the connection is counted by. Null: not counted. False: the address has too many connections.
-   */
+  /** Returns the key of the count. Null: not counted. False: the address has too many connections. */
   acquireFor(worker: Worker, address: string): string | null | false {
     const addressKey = this.#perAddress.acquire(address)
     if (typeof addressKey === 'string') this.#increment(worker, addressKey)

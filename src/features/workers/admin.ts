@@ -10,14 +10,12 @@ import * as field from '../../core/runtime/status/field.ts'
 const workerField = field.record({
   /** A replacement keeps the number. */
   worker: field.number,
-  /** Null: there is no process. */
   pid: field.optionalNumber,
   /** `waiting`: it ended, and its next start is delayed. `ended`: the gateway stops, so no start follows. */
   state: field.word<'starting' | 'serving' | 'draining' | 'not answering' | 'waiting' | 'ended'>(),
   startedAt: field.optionalTime,
   /** When it last replied, in ms since the epoch. Null: not yet. */
   heardAt: field.hidden<number | null>(),
-  /** How often a process with this number ended and was replaced. */
   restarts: field.number,
   /** Requests to upstreams. Null: the worker did not reply. */
   inFlight: field.optionalNumber,

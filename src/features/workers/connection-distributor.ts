@@ -56,7 +56,6 @@ export class ConnectionDistributor {
     this.#distributeBacklog()
   }
 
-  /** The receiver's queue goes to the others. */
   remove(receiver: ConnectionReceiver): void {
     const target = this.#queues.get(receiver)
     if (target === undefined) return

@@ -13,57 +13,39 @@ export class PeerGoneError extends Error {}
 /** The called process has not replied in time. It may still run the call later. */
 export class ReplyTimeoutError extends Error {}
 
-interface PendingCall {
-  readonly resolve: (result: unknown) => void
-  readonly reject: (error: Error) => void
-}
-
-export class PendingCalls {
-  readonly #onTimeout: () => void
-  readonly #pending = new Map<number, PendingCall>()
-  #lastId = 0
-
-  constructor(onTimeout = () => {}) {
-    this.#onTimeout = onTimeout
-  }
-
-  /**
-   * Rejects with the error of the reply, {@link ReplyTimeoutError} or {@link PeerGoneError}. `timeoutMs` null: the
-   * caller sets the timeout.
-   */
-  call(send: (id: number) => void, timeoutMs: number | null): Promise<unknown> {
-    const id = ++this.#lastId
-    const { promise, resolve, reject } = Promise.withResolvers<unknown>()
-    const timer =
-      timeoutMs === null
-        ? undefined
-        : setTimeout(() => {
-            reject(new ReplyTimeoutError(`did not answer within ${formatDuration(timeoutMs)}`))
-            this.#onTimeout()
-          }, timeoutMs)
-    this.#pending.set(id, { resolve, reject })
-    send(id)
-    return promise.finally(() => {
-      clearTimeout(timer)
-      this.#pending.delete(id)
-    })
-  }
-
-  /** A late reply settles nothing. */
-  settle(id: number, error: string | null, result: unknown): void {
-    const call = this.#pending.get(id)
-    if (error === null) call?.resolve(result)
-    else call?.reject(new Error(error))
-  }
-
-  rejectAll(): void {
-    for (const { reject } of this.#pending.values()) reject(new PeerGoneError('is gone'))
+export const createPendingCalls = (onTimeout = () => {}) => {
+  const pending = new Map<number, Pick<PromiseWithResolvers<unknown>, 'resolve' | 'reject'>>()
+  let lastId = 0
+  return {
+    /** Rejects with the reply's error, {@link ReplyTimeoutError} or {@link PeerGoneError}. `timeoutMs` null: none. */
+    call(send: (id: number) => void, timeoutMs: number | null): Promise<unknown> {
+      const id = ++lastId
+      const { promise, resolve, reject } = Promise.withResolvers<unknown>()
+      const fail = (): void => {
+        reject(new ReplyTimeoutError(`did not answer within ${formatDuration(timeoutMs ?? 0)}`))
+        onTimeout()
+      }
+      const timer = timeoutMs === null ? undefined : setTimeout(fail, timeoutMs)
+      pending.set(id, { resolve, reject })
+      send(id)
+      return promise.finally(() => {
+        clearTimeout(timer)
+        pending.delete(id)
+      })
+    },
+    /** A late reply settles nothing. */
+    settle(id: number, error: string | null, result: unknown): void {
+      if (error === null) pending.get(id)?.resolve(result)
+      else pending.get(id)?.reject(new Error(error))
+    },
+    rejectAll(): void {
+      for (const { reject } of pending.values()) reject(new PeerGoneError('is gone'))
+    },
   }
 }
 
 export interface WorkerInit {
   readonly type: 'start'
-  /** The successor has the same number. */
   readonly worker: number
   readonly place: Pick<ProcessPlace, 'workers' | 'answerMs' | 'saveEveryMs'>
   readonly state: SerializedSnapshotInput
@@ -81,43 +63,44 @@ export interface WorkerInit {
   readonly logsToTerminal: boolean
 }
 
+interface Call<Params, Result> {
+  readonly params: Params
+  readonly result: Result
+}
+
+type CallMessage<Calls extends { readonly [Type in keyof Calls]: Call<unknown, unknown> }> = {
+  readonly [Type in keyof Calls]: { readonly type: Type; readonly id: number } & Calls[Type]['params']
+}[keyof Calls]
+
 /**
  * The calls of the primary. A worker replies to each with `done` and the same `id`. Messages arrive in the order of
  * sending, so a worker runs the last state sent.
  */
-export type WorkerCallParams = {
+export type WorkerCalls = {
   /** Does every step that can fail before the state takes effect. */
-  readonly prepare: { readonly prepared: number; readonly state: SerializedSnapshotInput }
+  readonly prepare: Call<{ readonly prepared: number; readonly state: SerializedSnapshotInput }, undefined>
   /** `verdicts` is complete. */
-  readonly commit: { readonly prepared: number; readonly verdicts: readonly HealthVerdict[] }
-  readonly command: {
-    readonly name: keyof DataPlaneCommands
-    readonly params: DataPlaneCommands[keyof DataPlaneCommands]['params']
-  }
-  readonly report: object
+  readonly commit: Call<{ readonly prepared: number; readonly verdicts: readonly HealthVerdict[] }, undefined>
+  readonly command: Call<
+    { readonly name: keyof DataPlaneCommands; readonly params: DataPlaneCommands[keyof DataPlaneCommands]['params'] },
+    DataPlaneCommands[keyof DataPlaneCommands]['result']
+  >
+  readonly report: Call<object, WorkerReport>
 }
 
-export type WorkerCallResults = {
-  readonly prepare: undefined
-  readonly commit: undefined
-  readonly command: DataPlaneCommands[keyof DataPlaneCommands]['result']
-  readonly report: {
-    readonly report: StatusReport
-    readonly droppedLines: number
-    readonly config: string
-  }
+export interface WorkerReport {
+  readonly report: StatusReport
+  readonly droppedLines: number
+  readonly config: string
 }
 
-export type WorkerCall = {
-  readonly [Type in keyof WorkerCallParams]: { readonly type: Type; readonly id: number } & WorkerCallParams[Type]
-}[keyof WorkerCallParams]
+export type WorkerCall = CallMessage<WorkerCalls>
 
 export type WorkerNotification =
   | { readonly type: 'discard'; readonly prepared: number }
   | { readonly type: 'verdict'; readonly verdict: HealthVerdict }
   | { readonly type: 'drain' }
   | { readonly type: 'told'; readonly message: FeatureMessage }
-  /** `to`: the id of the worker's {@link PrimaryCall}. */
   | { readonly type: 'reply'; readonly to: number; readonly result: PrimaryCallResult }
   /**
    * A client's connection comes with the message, to be served in the state committed before. The worker sends
@@ -130,18 +113,12 @@ export type MessageToWorker = WorkerInit | WorkerCall | WorkerNotification
 
 /** The calls of a worker, which the primary answers with `reply`. */
 export type PrimaryCalls = {
-  readonly ask: { readonly params: { readonly message: FeatureMessage }; readonly result: unknown }
-  /**
-   * Counts a connection by its client's address. Results in the key that it is counted by. Null: not counted. False:
-   * the address has too many connections.
-   */
-  readonly countConnection: { readonly params: { readonly address: string }; readonly result: string | null | false }
+  readonly ask: Call<{ readonly message: FeatureMessage }, unknown>
+  /** Results in the key of the count. Null: not counted. False: the address has too many connections. */
+  readonly countConnection: Call<{ readonly address: string }, string | null | false>
 }
 
-export type PrimaryCall = {
-  readonly [Type in keyof PrimaryCalls]: { readonly type: Type; readonly id: number } & PrimaryCalls[Type]['params']
-}[keyof PrimaryCalls]
-
+export type PrimaryCall = CallMessage<PrimaryCalls>
 export type PrimaryCallResult = PrimaryCalls[keyof PrimaryCalls]['result']
 
 export type PrimaryNotification = { readonly type: 'told'; readonly message: FeatureMessage }
@@ -158,24 +135,17 @@ export type MessageToPrimary =
   | { readonly type: 'done'; readonly id: number; readonly error: string | null; readonly result: unknown }
 
 export interface SerializedSnapshotInput extends PackedConfig {
-  /** By kind. */
   readonly overrides: Readonly<Record<string, readonly (readonly [string, unknown])[]>>
   readonly sandboxOrigin: string | null
 }
 
+// Credentials of the admin listener: only the primary talks to operators.
+const noCredentials = { token: null, metricsToken: null, tokens: [], tls: null }
+
 export const serializeInput = ({ config, overrides, sandboxOrigin }: SnapshotInput): SerializedSnapshotInput => ({
-  ...packConfig({ ...config, admin: withoutCredentials(config.admin) }, 'worker'),
+  ...packConfig({ ...config, admin: { ...config.admin, ...noCredentials } }, 'worker'),
   overrides: Object.fromEntries(Object.entries(overrides).map(([kind, { all }]) => [kind, all])),
   sandboxOrigin,
-})
-
-/** Removes the credentials of the admin listener: only the primary talks to operators. */
-const withoutCredentials = (admin: Config['admin']): Config['admin'] => ({
-  ...admin,
-  token: null,
-  metricsToken: null,
-  tokens: [],
-  tls: null,
 })
 
 export const deserializeInput = async (

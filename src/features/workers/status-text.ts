@@ -4,15 +4,14 @@ import type { StatusText } from '../../core/cli/built-in-command.ts'
 import { humanizeSeconds } from '../../core/cli/render/format-time.ts'
 import { formatTable, type TableRow } from '../../core/cli/render/output.ts'
 
-/** `hash`: the configuration that all workers should run. */
 const workerRows = (workers: Status['workers'], hash: string, at: number): readonly TableRow[] => [
   ['worker', 'process', 'up', 'in flight', `restarts ${sinceStart}`, 'state'],
   ...workers.map(
     (worker): TableRow => [
       `${worker.worker}`,
-      worker.pid === null ? 'none' : `${worker.pid}`,
+      `${worker.pid ?? 'none'}`,
       worker.startedAt === null ? '' : renderUptime(worker.startedAt, at),
-      worker.inFlight === null ? '?' : `${worker.inFlight}`,
+      `${worker.inFlight ?? '?'}`,
       `${worker.restarts}`,
       describeWorker(worker, hash),
     ],

@@ -7,31 +7,22 @@ import { PeerGoneError, ReplyTimeoutError } from './messages.ts'
 import type { WorkerProcess } from './worker-process.ts'
 import type { WorkerSlot } from './worker-supervisor.ts'
 
-export interface WorkerTimeouts {
-  /** Until a worker serves. */
-  readonly startMs: number
-  /** Until a worker has replied to `prepare` or `commit`. */
-  readonly replyMs: number
-  /** The same for urgent changes: a slower worker follows later. */
-  readonly urgentReplyMs: number
-  readonly reportMs: number
-  readonly connectionAckMs: number
-  /** How long a worker waits for the primary while a client waits. */
-  readonly answerMs: number
-  /** How long a worker that missed another timeout may stay silent. */
-  readonly hangMs: number
-  /** How often a worker sends the primary the state that would be lost with it. */
-  readonly saveEveryMs: number
-}
+export type WorkerTimeouts = Readonly<typeof defaultWorkerTimeouts>
 
-export const defaultWorkerTimeouts: WorkerTimeouts = {
+export const defaultWorkerTimeouts = {
+  /** Until a worker serves. */
   startMs: 30_000,
+  /** Until a worker has replied to `prepare` or `commit`. */
   replyMs: 10_000,
+  /** The same for urgent changes: a slower worker follows later. */
   urgentReplyMs: 250,
   reportMs: 1000,
   connectionAckMs: 1000,
+  /** How long a worker waits for the primary while a client waits. */
   answerMs: 20,
+  /** How long a worker that missed another timeout may stay silent. */
   hangMs: 30_000,
+  /** How often a worker sends the primary the state that would be lost with it. */
   saveEveryMs: 60_000,
 }
 
@@ -43,15 +34,6 @@ export const waitUntilLate = async (
   await (urgent ?? new Promise<never>(() => {}))
   await sleep(urgentReplyMs)
   return 'late'
-}
-
-interface PreparedChange {
-  /**
-   * Makes all workers apply the change, also those started since. A worker that does not confirm is killed: the
-   * successor begins with the new state. Silent workers are waited for until `urgentReplyMs` after `urgent`.
-   */
-  commit(verdicts: readonly HealthVerdict[]): Promise<void>
-  discard(): void
 }
 
 let lastId = 0
@@ -67,7 +49,7 @@ export const prepareAll = async (
   state: SerializedSnapshotInput,
   timeouts: Pick<WorkerTimeouts, 'replyMs' | 'urgentReplyMs' | 'startMs'>,
   urgent?: Promise<void>,
-): Promise<PreparedChange> => {
+) => {
   const { replyMs, startMs } = timeouts
   const id = ++lastId
   const participants = new Set(slots.filter(({ isServing }) => isServing).flatMap(({ worker }) => worker ?? []))
@@ -79,10 +61,8 @@ export const prepareAll = async (
   const replies = await Promise.all(
     slots.map(async ({ number, worker }) => {
       if (worker === null || !participants.has(worker)) return null
-      const failure = await Promise.race([
-        getFailure(worker.call('prepare', { prepared: id, state }, replyMs)),
-        prepareLate,
-      ])
+      const prepared = getFailure(worker.call('prepare', { prepared: id, state }, replyMs))
+      const failure = await Promise.race([prepared, prepareLate])
       if (failure === 'late') {
         late.add(worker)
         return null
@@ -98,28 +78,26 @@ export const prepareAll = async (
     throw new WorkersNotAnsweringError(failures.map(({ reason }) => reason).join(', '))
   }
 
-  const commitOn = async (
-    worker: WorkerProcess,
-    verdicts: readonly HealthVerdict[],
-    timeoutMs: number,
-  ): Promise<void> => {
+  const commitOn = async (worker: WorkerProcess, verdicts: readonly HealthVerdict[], timeoutMs: number) => {
     // A worker that was starting has not prepared it, and began with a state that is replaced by now.
-    const prepared = participants.has(worker)
-      ? null
-      : getFailure(worker.call('prepare', { prepared: id, state }, timeoutMs))
+    const hasPrepared = participants.has(worker)
+    const prepared = hasPrepared ? null : getFailure(worker.call('prepare', { prepared: id, state }, timeoutMs))
     const committed = getFailure(worker.call('commit', { prepared: id, verdicts }, timeoutMs))
     const failure = (await prepared) ?? (await committed)
     if (failure !== null) worker.kill(`could not put a change into effect: ${failure.reason}`)
   }
   return {
-    async commit(verdicts) {
+    /**
+     * Makes all workers apply the change, also those started since. A worker that does not confirm is killed: the
+     * successor begins with the new state. Silent workers are waited for until `urgentReplyMs` after `urgent`.
+     */
+    async commit(verdicts: readonly HealthVerdict[]): Promise<void> {
       const commitLate = waitUntilLate(urgent, timeouts)
       const commits = slots.map(({ worker, isServing }) => {
         if (worker === null) return null
-        if (isServing && !late.has(worker)) return Promise.race([commitOn(worker, verdicts, replyMs), commitLate])
-        // Not waited for: a starting worker gets this before its first connection.
-        void commitOn(worker, verdicts, late.has(worker) ? replyMs : startMs)
-        return null
+        const committed = commitOn(worker, verdicts, isServing || late.has(worker) ? replyMs : startMs)
+        // Others are not waited for: a starting worker gets this before its first connection.
+        return isServing && !late.has(worker) ? Promise.race([committed, commitLate]) : null
       })
       await Promise.all(commits)
     },
@@ -127,19 +105,12 @@ export const prepareAll = async (
   }
 }
 
-interface CallFailure {
-  readonly reason: string
-  readonly isLate: boolean
-}
-
 /** Null: there is a reply, or the worker has ended. */
-const getFailure = async (reply: Promise<unknown>): Promise<CallFailure | null> => {
-  try {
-    await reply
-    return null
-  } catch (error) {
-    if (error instanceof PeerGoneError) return null
-    const reason = errorMessage(error)
-    return { reason, isLate: error instanceof ReplyTimeoutError }
-  }
-}
+const getFailure = (reply: Promise<unknown>) =>
+  reply.then(
+    () => null,
+    (error: unknown) => {
+      if (error instanceof PeerGoneError) return null
+      return { reason: errorMessage(error), isLate: error instanceof ReplyTimeoutError }
+    },
+  )

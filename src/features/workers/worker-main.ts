@@ -14,10 +14,10 @@ import { receiveAt } from '../../core/runtime/channel.ts'
 import type { PreparedSnapshot } from '../../core/runtime/proxy-server.ts'
 import { createDataPlane, type DataPlane, findCommand } from '../../core/runtime/snapshot/data-plane.ts'
 import {
+  createPendingCalls,
   deserializeInput,
   type MessageToPrimary,
   type MessageToWorker,
-  PendingCalls,
   type PrimaryCall,
   type PrimaryCalls,
   type WorkerCall,
@@ -28,8 +28,7 @@ import {
 tuneHeap()
 collectStartupGarbage()
 
-// A terminal and some supervisors signal every process of a group. The primary handles the signal and tells the
-// workers.
+// A terminal and some supervisors signal every process of a group. The primary tells the workers.
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
 
 // No new client and no operator could reach a worker without its primary.
@@ -40,45 +39,37 @@ const sendToPrimary = (message: MessageToPrimary, done = () => {}): void => {
   if (process.connected) process.send?.(message, undefined, undefined, done)
 }
 
-const startRuntime = (start: WorkerInit): Promise<WorkerRuntime> =>
-  new Promise((resolve) => {
-    startWorkerRuntime(start, sendToPrimary).then(
-      (started) => {
-        sendToPrimary({ type: 'serving' })
-        resolve(started)
-      },
-      (error) => {
-        const message = errorMessage(error)
-        sendToPrimary({ type: 'failed', message }, () => exitProcess(1))
-      },
-    )
-  })
+type Receive = (message: WorkerCall | WorkerNotification, socket: Socket | undefined) => void
 
-let runtime: Promise<WorkerRuntime> | null = null
+let started: Promise<Receive> | null = null
 process.on('message', (message: MessageToWorker, socket?: Socket) => {
-  if (message.type === 'start') runtime = startRuntime(message)
-  else void runtime?.then((started) => started.receive(message, socket))
+  if (message.type === 'start') started = start(message)
+  else void started?.then((receive) => receive(message, socket))
 })
 
-type OpenedLog = Awaited<ReturnType<typeof openLog>>
+const start = async (init: WorkerInit): Promise<Receive> => {
+  try {
+    const receive = await startServing(init)
+    sendToPrimary({ type: 'serving' })
+    return receive
+  } catch (error) {
+    sendToPrimary({ type: 'failed', message: errorMessage(error) }, () => exitProcess(1))
+    return new Promise(() => {})
+  }
+}
 
-type WorkerServer = Awaited<ReturnType<typeof serveInProcess>>
-
-type SendToPrimary = (message: MessageToPrimary, done?: () => void) => void
-
-const startWorkerRuntime = async (init: WorkerInit, send: SendToPrimary): Promise<WorkerRuntime> => {
+const startServing = async (init: WorkerInit): Promise<Receive> => {
   const { worker, verdicts, pseudonym, ticketSecret } = init
   const state = await deserializeInput(init.state, null)
   const openedLog = await openLog(withLogFormatOf(init, state.config))
   const { log } = openedLog
   exitOnUncaughtException(log, openedLog.close, { worker })
-  const calls = new PendingCalls()
+  const calls = createPendingCalls()
   /** Calls the primary, which counts and stores for all workers. The caller sets the timeout. */
-  const callPrimary = async <Type extends keyof PrimaryCalls>(
-    type: Type,
-    params: PrimaryCalls[Type]['params'],
-  ): Promise<PrimaryCalls[Type]['result']> =>
-    (await calls.call((id) => send({ type, id, ...params } as PrimaryCall), null)) as PrimaryCalls[Type]['result']
+  const callPrimary = async <Type extends keyof PrimaryCalls>(type: Type, params: PrimaryCalls[Type]['params']) => {
+    const reply = calls.call((id) => sendToPrimary({ type, id, ...params } as PrimaryCall), null)
+    return (await reply) as PrimaryCalls[Type]['result']
+  }
   const dataPlane = await createDataPlane(state, {
     logEvent: (level, event, fields) => log[level]({ worker, ...fields }, event),
     onVerdict: null, // the primary probes
@@ -87,18 +78,17 @@ const startWorkerRuntime = async (init: WorkerInit, send: SendToPrimary): Promis
       ...init.place,
       role: 'worker',
       name: `worker-${worker}`,
-      notify: (message, options) => send({ type: 'told', message }, options?.onSent),
+      notify: (message, options) => sendToPrimary({ type: 'told', message }, options?.onSent),
       ask: (message) => callPrimary('ask', { message }),
     },
     log,
     digestKey: init.digestKey,
   })
   for (const message of init.handedOver) receiveAt(dataPlane.parts, message, 'primary')
-  const closed = new ClosedConnections(send)
   const countElsewhere = async (socket: Socket, address: string): Promise<boolean> => {
     const addressKey = await callPrimary('countConnection', { address })
     // The socket may have closed meanwhile.
-    if (typeof addressKey === 'string') closed.reportWhenClosed(socket.destroyed ? undefined : socket, addressKey)
+    if (typeof addressKey === 'string') reportWhenClosed(socket.destroyed ? undefined : socket, addressKey)
     return addressKey !== false
   }
   const server = await serveInProcess(dataPlane, log, {
@@ -109,168 +99,151 @@ const startWorkerRuntime = async (init: WorkerInit, send: SendToPrimary): Promis
     countElsewhere,
   })
   if (init.draining) server.drain()
-  return new WorkerRuntime(send, openedLog, dataPlane, server, calls, closed)
+  return createReceiver(openedLog, dataPlane, server, calls.settle)
 }
 
-class WorkerRuntime {
-  readonly #send: SendToPrimary
-  readonly #log: OpenedLog
-  readonly #dataPlane: DataPlane
-  readonly #server: WorkerServer
-  readonly #calls: PendingCalls
-  readonly #closed: ClosedConnections
-  readonly #prepared = new Map<number, Promise<PreparedSnapshot>>()
-  // Changes of the state take effect in the order of the messages.
-  readonly #changes = new SerialQueue()
-  #lastCommit: Promise<unknown> = Promise.resolve()
+type OpenedLog = Awaited<ReturnType<typeof openLog>>
+type WorkerServer = Awaited<ReturnType<typeof serveInProcess>>
 
-  constructor(
-    send: SendToPrimary,
-    log: OpenedLog,
-    dataPlane: DataPlane,
-    server: WorkerServer,
-    calls: PendingCalls,
-    closed: ClosedConnections,
-  ) {
-    this.#send = send
-    this.#log = log
-    this.#dataPlane = dataPlane
-    this.#server = server
-    this.#calls = calls
-    this.#closed = closed
-  }
+const createReceiver = (
+  { log, close, dropped }: OpenedLog,
+  dataPlane: DataPlane,
+  server: WorkerServer,
+  settle: ReturnType<typeof createPendingCalls>['settle'],
+): Receive => {
+  const { currentSnapshot } = dataPlane
+  const changes = createChanges(log, dataPlane, server)
 
-  receive(message: WorkerCall | WorkerNotification, socket: Socket | undefined): void {
-    if (!('id' in message)) return this.#handleNotification(message, socket)
-    const { id } = message
-    this.#handleCall(message).then(
-      (value) => this.#send({ type: 'done', id, error: null, result: value }),
-      (error) => this.#send({ type: 'done', id, error: errorMessage(error), result: null }),
-    )
-  }
-
-  async #handleCall(call: WorkerCall): Promise<unknown> {
-    const { currentSnapshot } = this.#dataPlane
+  const handleCall = async (call: WorkerCall): Promise<unknown> => {
     switch (call.type) {
-      case 'prepare': {
-        const preparing = this.#changes.run(async () =>
-          this.#server.prepare(await deserializeInput(call.state, currentSnapshot.value.config)),
-        )
-        this.#prepared.set(call.prepared, preparing)
-        await preparing
-        return
-      }
-      case 'commit': {
-        const committed = this.#changes.run(async () => {
-          await (await this.#takePrepared(call.prepared)).commit()
-          applyLogConfig(this.#log.log, currentSnapshot.value.config)
-          syncVerdicts(this.#dataPlane, call.verdicts)
-        })
-        this.#lastCommit = committed
-        await committed
-        return
-      }
+      case 'prepare':
+        return changes.prepare(call.prepared, call.state)
+      case 'commit':
+        return changes.commit(call.prepared, call.verdicts)
       case 'command':
         // Runs in the state committed before it, also when both messages come in one read. Waits for no `prepare`.
-        await this.#lastCommit
-        return findCommand(this.#dataPlane, call.name).run(call.params as never)
+        await changes.lastCommit()
+        return findCommand(dataPlane, call.name).run(call.params as never)
       case 'report':
-        return {
-          report: await this.#server.report(),
-          droppedLines: this.#log.dropped(),
-          config: currentSnapshot.value.config.hash,
-        }
+        return { report: await server.report(), droppedLines: dropped(), config: currentSnapshot.value.config.hash }
     }
-  }
-
-  #handleNotification(notification: WorkerNotification, socket: Socket | undefined): void {
-    switch (notification.type) {
-      case 'connection':
-        if (notification.addressKey !== null) this.#closed.reportWhenClosed(socket, notification.addressKey)
-        return void this.#adoptAfterCommit(socket)
-      case 'discard':
-        return void this.#takePrepared(notification.prepared).then(
-          (next) => next.discard(),
-          () => {},
-        )
-      case 'verdict':
-        return void this.#changes.run(async () => this.#dataPlane.endpoints.applyVerdict(notification.verdict))
-      case 'told':
-        return receiveAt(this.#dataPlane.parts, notification.message, 'primary')
-      case 'drain':
-        return this.#server.drain()
-      case 'reply':
-        return this.#calls.settle(notification.to, null, notification.result)
-      case 'close':
-        return void this.#close(notification.deadlineMs)
-          .finally(() => Promise.all(Object.values(this.#dataPlane.parts).map((part) => part.flushed?.())))
-          .finally(this.#log.close)
-          .finally(() => exitProcess(0))
-    }
-  }
-
-  async #takePrepared(id: number): Promise<PreparedSnapshot> {
-    const found = this.#prepared.get(id)
-    this.#prepared.delete(id)
-    if (found === undefined) throw new Error('was told to take what it was never given')
-    return found
   }
 
   /** Serves a connection in the state that was committed before it came. */
-  async #adoptAfterCommit(socket: Socket | undefined): Promise<void> {
+  const adoptAfterCommit = async (socket: Socket | undefined): Promise<void> => {
     socket?.on('error', () => {}) // it may break while it waits
     try {
-      await this.#lastCommit
+      await changes.lastCommit()
     } catch {
       return void socket?.destroy() // the primary is about to kill this worker
     }
     // If the end has been read already, the server would wait for it.
     if (socket?.readableEnded) socket.destroy()
-    if (socket?.destroyed === false) this.#server.adoptConnection(socket)
-    this.#send({ type: 'adopted' })
+    if (socket?.destroyed === false) server.adoptConnection(socket)
+    sendToPrimary({ type: 'adopted' })
   }
 
   /** Connections that wait for a commit are served first. */
-  async #close(deadlineMs: number): Promise<void> {
+  const stop = async (deadlineMs: number): Promise<void> => {
     const startedAt = now()
-    const adopted = this.#lastCommit.then(nextTurn, () => {}) // their first bytes are read in that turn
+    const adopted = changes.lastCommit().then(nextTurn, () => {}) // their first bytes are read in that turn
     await settlesWithin(deadlineMs, adopted)
-    await this.#server.close(Math.max(0, deadlineMs - (now() - startedAt)))
+    await server.close(Math.max(0, deadlineMs - (now() - startedAt)))
+  }
+
+  const handleNotification = (notification: WorkerNotification, socket: Socket | undefined): unknown => {
+    switch (notification.type) {
+      case 'connection':
+        if (notification.addressKey !== null) reportWhenClosed(socket, notification.addressKey)
+        return adoptAfterCommit(socket)
+      case 'discard':
+        return changes.discard(notification.prepared)
+      case 'verdict':
+        return changes.run(async () => dataPlane.endpoints.applyVerdict(notification.verdict))
+      case 'told':
+        return receiveAt(dataPlane.parts, notification.message, 'primary')
+      case 'drain':
+        return server.drain()
+      case 'reply':
+        return settle(notification.to, null, notification.result)
+      case 'close':
+        return stop(notification.deadlineMs)
+          .finally(() => Promise.all(Object.values(dataPlane.parts).map((part) => part.flushed?.())))
+          .finally(close)
+          .finally(() => exitProcess(0))
+    }
+  }
+
+  return (message, socket) => {
+    if (!('id' in message)) return void handleNotification(message, socket)
+    const { id } = message
+    handleCall(message).then(
+      (result) => sendToPrimary({ type: 'done', id, error: null, result }),
+      (error) => sendToPrimary({ type: 'done', id, error: errorMessage(error), result: null }),
+    )
   }
 }
 
-/** Reports the end of connections that the primary counts. */
-class ClosedConnections {
-  readonly #send: SendToPrimary
-  #addressKeys: string[] = []
-
-  constructor(send: SendToPrimary) {
-    this.#send = send
+/** Changes of the state take effect in the order of the messages. */
+const createChanges = (log: OpenedLog['log'], dataPlane: DataPlane, server: WorkerServer) => {
+  const { currentSnapshot } = dataPlane
+  const prepared = new Map<number, Promise<PreparedSnapshot>>()
+  const queue = new SerialQueue()
+  let lastCommit: Promise<void> = Promise.resolve()
+  const takePrepared = async (id: number): Promise<PreparedSnapshot> => {
+    const found = prepared.get(id)
+    prepared.delete(id)
+    if (found === undefined) throw new Error('was told to take what it was never given')
+    return found
   }
-
-  /** `socket` undefined: the connection was lost on its way. */
-  reportWhenClosed(socket: Socket | undefined, addressKey: string): void {
-    if (socket === undefined) this.#report(addressKey)
-    else socket.once('close', () => this.#report(addressKey))
+  return {
+    lastCommit: () => lastCommit,
+    run: (change: () => Promise<void>) => queue.run(change),
+    async prepare(id: number, state: WorkerInit['state']): Promise<void> {
+      const preparing = queue.run(async () =>
+        server.prepare(await deserializeInput(state, currentSnapshot.value.config)),
+      )
+      prepared.set(id, preparing)
+      await preparing
+    },
+    commit(id: number, verdicts: WorkerInit['verdicts']): Promise<void> {
+      lastCommit = queue.run(async () => {
+        await (await takePrepared(id)).commit()
+        applyLogConfig(log, currentSnapshot.value.config)
+        syncVerdicts(dataPlane, verdicts)
+      })
+      return lastCommit
+    },
+    discard: (id: number) =>
+      takePrepared(id).then(
+        (next) => next.discard(),
+        () => {},
+      ),
   }
+}
 
-  #report(addressKey: string): void {
-    // When many connections close at once, one message reports them all.
-    if (this.#addressKeys.push(addressKey) > 1) return
+let closedKeys: string[] = []
+
+/**
+ * Reports the end of a connection that the primary counts. `socket` undefined: the connection was lost on its way. When
+ * many connections close at once, one message reports them all.
+ */
+const reportWhenClosed = (socket: Socket | undefined, addressKey: string): void => {
+  const report = (): void => {
+    if (closedKeys.push(addressKey) > 1) return
     setImmediate(() => {
-      this.#send({ type: 'closed', addressKeys: this.#addressKeys })
-      this.#addressKeys = []
+      sendToPrimary({ type: 'closed', addressKeys: closedKeys })
+      closedKeys = []
     })
   }
+  if (socket === undefined) report()
+  else socket.once('close', report)
 }
 
 const withLogFormatOf = ({ logsToTerminal }: WorkerInit, config: LoggingConfig): LoggingConfig =>
   logsToTerminal ? { ...config, log: { ...config.log, format: 'pino' } } : config
 
-/**
- * Copies the primary's verdicts. An endpoint that the primary closed and opened again is new to its probes, and counts
- * as up.
- */
+/** An endpoint that the primary closed and opened again is new to its probes, and counts as up. */
 const syncVerdicts = ({ endpoints }: DataPlane, verdicts: WorkerInit['verdicts']): void => {
   const down = new Set(verdicts.map(([key]) => key))
   for (const [key] of endpoints.verdicts) if (!down.has(key)) endpoints.applyVerdict([key, null])

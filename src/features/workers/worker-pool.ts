@@ -61,23 +61,17 @@ export class WorkerPool implements ProxyServer {
   readonly #timeouts: WorkerTimeouts
   readonly #dataPlane: DataPlane
   readonly #acceptor: Acceptor
-  readonly #overLimit: RejectedConnectionLog
-  readonly #overAddressLimit: RejectedConnectionLog
+  readonly #rejected: Readonly<Record<'overLimit' | 'overAddressLimit', RejectedConnectionLog>>
   readonly #supervisor: WorkerSupervisor
   readonly #stats: WorkerStats
-  /**
-   * The state in effect, divided among the workers. A copy, because overrides take effect only when all workers have
-   * agreed.
-   */
+  /** In effect, divided among the workers. A copy: overrides take effect only when all workers have agreed. */
   #state: SerializedSnapshotInput
   #address: AddressInfo | null = null
   #draining = false
 
   constructor({ size, initial, log, primary, forwardLines, timeouts = defaultWorkerTimeouts }: WorkerPoolOptions) {
-    // Shared by all workers, so that a loop through two of them is detected.
-    const pseudonym = createPseudonym()
-    const ticketSecret = generateSecret()
-    const digestKey = generateSecret()
+    // Shared by all workers. By the pseudonym, a loop through two of them is detected.
+    const [pseudonym, ticketSecret, digestKey] = [createPseudonym(), generateSecret(), generateSecret()]
     this.processes = size
     this.#timeouts = timeouts
     const state = this.#divide(initial)
@@ -94,12 +88,11 @@ export class WorkerPool implements ProxyServer {
       },
     })
     const { rejectedConnections: counts } = this.#dataPlane.currentSnapshot.value.telemetry
-    this.#overLimit = createRejectedConnectionLog(log, 'maxConnections', counts)
-    this.#overAddressLimit = createRejectedConnectionLog(log, 'maxConnectionsPerAddress', counts)
-    this.#acceptor = new Acceptor(
-      { overLimit: this.#overLimit, overAddressLimit: this.#overAddressLimit },
-      timeouts.connectionAckMs,
-    )
+    this.#rejected = {
+      overLimit: createRejectedConnectionLog(log, 'maxConnections', counts),
+      overAddressLimit: createRejectedConnectionLog(log, 'maxConnectionsPerAddress', counts),
+    }
+    this.#acceptor = new Acceptor(this.#rejected, timeouts.connectionAckMs)
     this.#acceptor.applyConfig(initial.config.listen)
     this.#supervisor = new WorkerSupervisor({
       size,
@@ -156,12 +149,11 @@ export class WorkerPool implements ProxyServer {
     const divided = this.#divide(next)
     const state = serializeInput(divided)
     const primarySnapshot = this.#dataPlane.buildNext(divided)
-    const workersChange = await prepareAll(this.#supervisor.slots, state, this.#timeouts, urgent).catch(
-      async (error) => {
-        await primarySnapshot.retire()
-        throw error
-      },
-    )
+    const preparing = prepareAll(this.#supervisor.slots, state, this.#timeouts, urgent)
+    const workersChange = await preparing.catch(async (error) => {
+      await primarySnapshot.retire()
+      throw error
+    })
     return {
       commit: async () => {
         this.#state = state
@@ -181,7 +173,6 @@ export class WorkerPool implements ProxyServer {
     return this.#stats.collect(() => collectReport(this.#dataPlane.currentSnapshot), urgent)
   }
 
-  /** As of the last report. */
   get states(): readonly WorkerStatus[] {
     return this.#stats.workers(this.#draining)
   }
@@ -201,11 +192,9 @@ export class WorkerPool implements ProxyServer {
       participants.map((worker) => Promise.race([worker.command(name, params, this.#timeouts.replyMs), failLate()])),
     )
     const own = command.runsInPrimary === true ? [await command.run(params)] : []
-    return {
-      results: [...own, ...replies.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))],
-      unanswered: replies.filter((each) => each.status === 'rejected' && !(each.reason instanceof PeerGoneError))
-        .length,
-    }
+    const unanswered = replies.filter((each) => each.status === 'rejected' && !(each.reason instanceof PeerGoneError))
+    const results = replies.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
+    return { results: [...own, ...results], unanswered: unanswered.length }
   }
 
   notify(message: FeatureMessage): void {
@@ -228,14 +217,13 @@ export class WorkerPool implements ProxyServer {
     await this.#acceptor.drained(Math.min(handOverTimeoutMs, deadlineMs))
     await this.#supervisor.stop(Math.max(0, deadlineMs - (now() - startedAt)), exitGraceMs)
     await this.#dataPlane.close(0)
-    this.#overLimit.close()
-    this.#overAddressLimit.close()
+    for (const log of Object.values(this.#rejected)) log.close()
   }
 
   #replyTo(call: PrimaryCall, worker: WorkerProcess): PrimaryCallResult {
     if (call.type === 'ask') return this.#dataPlane.parts[call.message.feature]?.answer?.(call.message.payload)
     const addressKey = this.#acceptor.tracker.acquireFor(worker, call.address)
-    if (addressKey === false) this.#overAddressLimit.record()
+    if (addressKey === false) this.#rejected.overAddressLimit.record()
     return addressKey
   }
 

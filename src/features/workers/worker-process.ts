@@ -6,16 +6,15 @@ import { epochMs, now } from '../../core/lib/clock.ts'
 import { errorMessage } from '../../core/lib/try.ts'
 import type { DataPlaneCommands } from '../../core/runtime/runtime-part.ts'
 import {
+  createPendingCalls,
   type MessageToPrimary,
   type MessageToWorker,
   PeerGoneError,
-  PendingCalls,
   type PrimaryCall,
   type PrimaryCallResult,
   type PrimaryNotification,
   type ReplyTimeoutError,
-  type WorkerCallParams,
-  type WorkerCallResults,
+  type WorkerCalls,
   type WorkerInit,
   type WorkerNotification,
 } from './messages.ts'
@@ -54,12 +53,9 @@ export class WorkerProcess {
   /** Connections that wait to be sent, and the key that each is counted by. */
   readonly #inHandOff = new Map<Socket, string | null>()
   readonly #child: ChildProcess | null
-  readonly #calls = new PendingCalls(() => this.onTimeout())
+  readonly #calls = createPendingCalls(() => this.onTimeout())
 
-  /**
-   * Starts the worker. Messages arrive in the order of sending. A worker that misses a timeout and then stays silent
-   * for `hangMs` is killed.
-   */
+  /** Starts the worker. A worker that misses a timeout and then stays silent for `hangMs` is killed. */
   constructor(start: WorkerInit, events: WorkerEvents, hangMs: number) {
     this.#events = events
     this.#hangMs = hangMs
@@ -94,28 +90,21 @@ export class WorkerProcess {
   }
 
   /** Rejects with the error of the reply, {@link PeerGoneError} or {@link ReplyTimeoutError}. */
-  async call<Type extends keyof WorkerCallParams>(
-    type: Type,
-    params: WorkerCallParams[Type],
-    timeoutMs: number,
-  ): Promise<WorkerCallResults[Type]> {
+  async call<Type extends keyof WorkerCalls>(type: Type, params: WorkerCalls[Type]['params'], timeoutMs: number) {
     if (this.#child?.connected !== true) throw new PeerGoneError('is gone')
     const reply = this.#calls.call((id) => this.send({ type, id, ...params } as MessageToWorker), timeoutMs)
-    return (await reply) as WorkerCallResults[Type]
+    return (await reply) as WorkerCalls[Type]['result']
   }
 
-  /** Rejects as {@link call} does. */
   async command<Name extends keyof DataPlaneCommands>(
     name: Name,
     params: DataPlaneCommands[Name]['params'],
     timeoutMs: number,
-  ): Promise<DataPlaneCommands[Name]['result']> {
+  ) {
     return (await this.call('command', { name, params }, timeoutMs)) as DataPlaneCommands[Name]['result']
   }
 
-  /**
-   * The worker owns the connection from now on. False: the worker is about to end, and the caller keeps the connection.
-   */
+  /** The worker owns the connection from now on. False: it is about to end, and the caller keeps the connection. */
   handOff(socket: Socket): boolean {
     if (this.#child?.connected !== true) return false
     const addressKey = this.#events.onHandOff(socket, this)

@@ -5,7 +5,7 @@ import {
   withoutGauges,
 } from '../../core/log/metrics/request-metrics.ts'
 import { mergeLastErrors, type RecentErrorsReport } from '../../core/log/recent-errors.ts'
-import { mergeBy, pluck } from '../../core/log/sum-reports.ts'
+import { groupByKey, pluck } from '../../core/log/sum-reports.ts'
 import {
   collectCounters,
   mergeReports,
@@ -18,7 +18,7 @@ import {
 import type { TableWithDigest, TotalReport } from '../../core/runtime/status/status-part.ts'
 import { countInFlight, isEndpointCounter } from '../../core/runtime/status/upstreams.ts'
 import type { WorkerStatus } from './admin.ts'
-import type { WorkerCallResults } from './messages.ts'
+import type { WorkerReport } from './messages.ts'
 import { type WorkerTimeouts, waitUntilLate } from './two-phase-commit.ts'
 import type { WorkerProcess } from './worker-process.ts'
 import type { WorkerSlot } from './worker-supervisor.ts'
@@ -28,10 +28,9 @@ export class WorkerStats {
   readonly #slots: readonly WorkerSlot[]
   readonly #timeouts: Pick<WorkerTimeouts, 'reportMs' | 'urgentReplyMs'>
   /** Null: no reply. A worker that was never asked is missing. */
-  readonly #lastReplies = new WeakMap<WorkerProcess, WorkerCallResults['report'] | null>()
-  /** In ms since the epoch. */
+  readonly #lastReplies = new WeakMap<WorkerProcess, WorkerReport | null>()
   readonly #heardAt = new WeakMap<WorkerProcess, number>()
-  #pending: Promise<readonly WorkerCallResults['report'][]> | null = null
+  #pending: Promise<readonly WorkerReport[]> | null = null
   readonly #counters = new CumulativeCounters<WorkerProcess>()
 
   constructor(slots: readonly WorkerSlot[], timeouts: Pick<WorkerTimeouts, 'reportMs' | 'urgentReplyMs'>) {
@@ -39,10 +38,7 @@ export class WorkerStats {
     this.#timeouts = timeouts
   }
 
-  /**
-   * Merges the reports of all workers. `primary` is this process's own report. A worker that is silent until
-   * `urgentReplyMs` after `urgent` is shown as of its last reply.
-   */
+  /** Merges all reports. A worker that is silent until `urgentReplyMs` after `urgent` is shown as of its last reply. */
   async collect(primary: () => StatusReport, urgent?: Promise<void>): Promise<StatusReport> {
     this.#pending ??= this.#poll()
     const late = waitUntilLate(urgent, this.#timeouts)
@@ -82,21 +78,21 @@ export class WorkerStats {
     this.#counters.retire(worker)
   }
 
-  get #knownReplies(): readonly WorkerCallResults['report'][] {
+  get #knownReplies(): readonly WorkerReport[] {
     return this.#slots.flatMap(({ worker, isServing }) =>
       worker === null || !isServing ? [] : (this.#lastReplies.get(worker) ?? []),
     )
   }
 
   /** Reports that are collected meanwhile share the poll. */
-  #poll(): Promise<readonly WorkerCallResults['report'][]> {
+  #poll(): Promise<readonly WorkerReport[]> {
     const polled = this.#askAll().finally(() => {
       if (this.#pending === polled) this.#pending = null
     })
     return polled
   }
 
-  async #askAll(): Promise<readonly WorkerCallResults['report'][]> {
+  async #askAll(): Promise<readonly WorkerReport[]> {
     const replies = await Promise.all(
       this.#slots.map(async ({ worker, isServing }) => {
         if (worker === null || !isServing) return null
@@ -114,7 +110,6 @@ export class WorkerStats {
 }
 
 interface CounterTotals {
-  /** Null: metrics are off. */
   readonly requestMetrics: RequestMetricsReport | null
   readonly tables: Tables
   readonly counts: ReportCounters
@@ -123,7 +118,7 @@ interface CounterTotals {
 }
 
 /** The tables that features count, by name. A name has several digests while one follows another. */
-type Tables = ReadonlyMap<string, readonly TableWithDigest[]>
+type Tables = ReadonlyMap<string, { readonly total: TotalReport; readonly tables: readonly TableWithDigest[] }>
 
 /** The last counters of all workers, also ended and silent ones, so that no counter goes back. */
 export class CumulativeCounters<Worker extends object> {
@@ -136,7 +131,7 @@ export class CumulativeCounters<Worker extends object> {
     droppedLines: 0,
   }
 
-  update(worker: Worker, { report, droppedLines }: Pick<WorkerCallResults['report'], 'report' | 'droppedLines'>): void {
+  update(worker: Worker, { report, droppedLines }: Omit<WorkerReport, 'config'>): void {
     const last = this.#latest.get(worker)
     // Metrics may be off, or not yet back on after an edit.
     const requestMetrics = report.requestMetrics ?? last?.requestMetrics ?? null
@@ -144,8 +139,7 @@ export class CumulativeCounters<Worker extends object> {
     const counts = new Map(collectCounters(report))
     const ended = new Map<string, number>()
     for (const [name, count] of last?.counts ?? []) {
-      // A feature that was turned off is in no report, and its count goes on if it is turned on again. A removed
-      // endpoint's count ends.
+      // A count of a feature that was turned off goes on if it is turned on again. A removed endpoint's count ends.
       if (!counts.has(name) && !isEndpointCounter(name)) counts.set(name, count)
       // An endpoint whose connection settings were edited begins at 0 under the same name.
       else if ((counts.get(name) ?? 0) < count) ended.set(name, count)
@@ -160,15 +154,14 @@ export class CumulativeCounters<Worker extends object> {
     if (last === undefined) return
     this.#retireCounts(last.counts)
     this.#latest.delete(worker)
-    const metrics = [this.#retired.requestMetrics, last.requestMetrics && withoutGauges(last.requestMetrics)].filter(
-      (each) => each !== null,
-    )
+    const { requestMetrics, tables, counts, lastErrors, droppedLines } = this.#retired
+    const metrics = [requestMetrics, last.requestMetrics && withoutGauges(last.requestMetrics)]
     this.#retired = {
-      ...this.#retired,
-      requestMetrics: mergeRequestMetrics(metrics),
-      tables: retireTables(this.#retired.tables, last.tables),
-      lastErrors: mergeLastErrors([this.#retired.lastErrors, last.lastErrors]),
-      droppedLines: this.#retired.droppedLines + last.droppedLines,
+      requestMetrics: mergeRequestMetrics(metrics.filter((each) => each !== null)),
+      tables: retireTables(tables, last.tables),
+      counts,
+      lastErrors: mergeLastErrors([lastErrors, last.lastErrors]),
+      droppedLines: droppedLines + last.droppedLines,
     }
   }
 
@@ -207,19 +200,17 @@ export class CumulativeCounters<Worker extends object> {
     this.#retired = { ...this.#retired, counts }
   }
 
-  /**
-   * Forgets counts of another contract or comparison than the primary's: counts begin at 0 with every change, also a
-   * change back.
-   */
+  /** Forgets counts of another contract or comparison than the primary's: every change begins at 0, also one back. */
   #forgetOthers(primary: StatusReport): void {
     const current = collectTables(primary)
+    const isCurrent = (name: string, { digest }: TableWithDigest): boolean =>
+      current.get(name)?.tables.some((one) => one.digest === digest) === true
     const forget = (totals: CounterTotals): CounterTotals => ({
       ...totals,
       tables: new Map(
-        [...totals.tables].map(([name, tables]) => [
-          name,
-          tables.filter((one) => current.get(name)?.some(({ digest }) => one.digest === digest)),
-        ]),
+        totals.tables.entries().map(([name, { total, tables }]) => {
+          return [name, { total, tables: tables.filter((one) => isCurrent(name, one)) }]
+        }),
       ),
     })
     this.#retired = forget(this.#retired)
@@ -230,30 +221,27 @@ export class CumulativeCounters<Worker extends object> {
 const nameOf = ({ name }: TotalReport, of: string): string => `${name} ${of}`
 
 const collectTables = (report: StatusReport): Tables =>
-  new Map(totalReports.flatMap((total) => total.list(report).map(([of, table]) => [nameOf(total, of), [table]])))
-
-const retireTables = (retired: Tables, last: Tables): Tables =>
   new Map(
-    totalReports.flatMap(({ name, merge, settle }) =>
-      [...new Set([...retired.keys(), ...last.keys()])]
-        .filter((key) => key.startsWith(`${name} `))
-        .map((key) => {
-          const known = [...(retired.get(key) ?? []), ...(last.get(key) ?? []).map(settle)]
-          const merged = mergeBy(
-            known,
-            ({ digest }) => digest,
-            (same) => merge(same[0].digest, same),
-          )
-          return [key, merged] as const
-        }),
+    totalReports.flatMap((total) =>
+      total.list(report).map(([of, table]) => [nameOf(total, of), { total, tables: [table] }] as const),
     ),
   )
+
+const retireTables = (retired: Tables, last: Tables): Tables => {
+  const all = new Map(retired)
+  for (const [name, { total, tables }] of last) {
+    const known = [...(retired.get(name)?.tables ?? []), ...tables.map(total.settle)]
+    const byDigest = groupByKey(known, ({ digest }) => digest)
+    all.set(name, { total, tables: byDigest.map((same) => total.merge(same[0].digest, same)) })
+  }
+  return all
+}
 
 const mergeTables = (merged: StatusReport, each: readonly Tables[]): StatusReport =>
   totalReports.reduce(
     (report, total) =>
       total.list(merged).reduce((next, [of, { digest }]) => {
-        const known = each.flatMap((tables) => tables.get(nameOf(total, of)) ?? [])
+        const known = each.flatMap((tables) => tables.get(nameOf(total, of))?.tables ?? [])
         return total.replace(next, of, total.merge(digest, known))
       }, report),
     merged,

@@ -9,9 +9,8 @@ import { type ExitStatus, type WorkerEvents, WorkerProcess } from './worker-proc
 
 interface SlotCallbacks extends Omit<WorkerEvents, 'onExit'> {
   createInit(): Omit<WorkerInit, 'worker'>
-  /** How long a worker may take to serve before it is killed. */
+  /** How long a worker may take to serve, and may stay silent after a timeout, before it is killed. */
   readonly startMs: number
-  /** How long a worker that missed a timeout may stay silent before it is killed. */
   readonly hangMs: number
   onStart(slot: WorkerSlot, worker: WorkerProcess): void
   onExit(slot: WorkerSlot, worker: WorkerProcess, exitStatus: ExitStatus, nextStartMs: number): void
@@ -27,7 +26,6 @@ export class WorkerSlot {
   readonly #callbacks: SlotCallbacks
   readonly #backoff = new RestartBackoff()
   #restartTimer: NodeJS.Timeout | null = null
-  /** Whether no worker follows the current one. */
   isRetired = false
 
   constructor(number: number, callbacks: SlotCallbacks) {
@@ -38,10 +36,8 @@ export class WorkerSlot {
   spawn(): void {
     this.#restartTimer = null
     const callbacks = this.#callbacks
-    const startTimer = setTimeout(
-      () => worker.kill(`did not serve within ${formatDuration(callbacks.startMs)}`),
-      callbacks.startMs,
-    )
+    const { startMs } = callbacks
+    const startTimer = setTimeout(() => worker.kill(`did not serve within ${formatDuration(startMs)}`), startMs)
     const events: WorkerEvents = {
       ...callbacks,
       onReady: (worker) => {
@@ -146,7 +142,6 @@ export class WorkerSupervisor {
     this.slots = Array.from({ length: size }, (_, nth) => new WorkerSlot(nth + 1, callbacks))
   }
 
-  /** Rejects when a worker cannot serve. */
   async start(): Promise<void> {
     for (const slot of this.slots) slot.spawn()
     await this.#waitUntil(() => this.#failure !== null || this.slots.every(({ isServing }) => isServing))
@@ -168,12 +163,8 @@ export class WorkerSupervisor {
     await gone
   }
 
-  #onExit(
-    { number }: WorkerSlot,
-    { pid, failure }: WorkerProcess,
-    { code, signal }: ExitStatus,
-    nextStartMs: number,
-  ): void {
+  #onExit({ number }: WorkerSlot, worker: WorkerProcess, { code, signal }: ExitStatus, nextStartMs: number): void {
+    const { pid, failure } = worker
     if (this.#phase === 'stopping') return
     if (this.#phase === 'serving') {
       const exit = { code, signal, ...(failure === null ? {} : { reason: failure }) }
