@@ -80,16 +80,6 @@ const limitMetrics: MetricDefinitions = {
   ),
 }
 
-const limitFindings: FindingSource = (inputs) =>
-  [
-    rejectingLimitFindings,
-    fullLimitFindings,
-    fullEndpointFindings,
-    fullBodyRoomFindings,
-    connectionFindings,
-    redisFindings,
-  ].flatMap((find) => find(inputs))
-
 type LimitError = ErrorCount & { readonly operation: NonNullable<ErrorCount['operation']> }
 
 const hasReason =
@@ -165,7 +155,7 @@ const fullEndpointFindings: FindingSource = (inputs) =>
 /** The room is for each process. */
 const fullBodyRoomFindings: FindingSource = (inputs) => {
   const same = inputs.report.recentErrors.causes.filter(hasReason('buffered-bodies'))
-  if (same.length === 0) return []
+  if (same.length === 0) return null
   const operations = [...new Set(same.map(({ operation }) => operation))]
   const tally = tallyFailures(same)
   const facts = { operations, tally, since: tally.firstAt, command: tailCommand }
@@ -204,7 +194,7 @@ const loadFindings: FindingSource = ({ report: { limits, recentErrors } }) => {
 
 const redisFindings: FindingSource = ({ config, file, report: { limits } }) => {
   const { rate } = limits
-  if (rate?.store !== 'redis' || rate.state !== 'local') return []
+  if (rate?.store !== 'redis' || rate.state !== 'local') return null
   const severity = config.auth?.dpop?.withoutRedis === 'refuse' ? 'critical' : 'warning'
   const facts = { ...rate, command: checkCommandLine(file.name, '--online') }
   return finding('limits-not-shared', severity, 'redis', facts, (rate) => [
@@ -225,7 +215,14 @@ const unsharedPhrases = ({ auth, limits, clients }: FindingInputs['config']): re
 
 export const findings: readonly PlacedFindings[] = [
   { after: 'eventLoop', value: loadFindings },
-  { after: 'gatewayErrors', value: limitFindings },
+  ...[
+    rejectingLimitFindings,
+    fullLimitFindings,
+    fullEndpointFindings,
+    fullBodyRoomFindings,
+    connectionFindings,
+    redisFindings,
+  ].map((value) => ({ after: 'gatewayErrors', value }) as const),
 ]
 
 export const metrics: readonly PlacedMetrics[] = [{ before: 'configuration', value: limitMetrics }]

@@ -1,4 +1,3 @@
-import { serializeList } from 'structured-headers'
 import type { Exchange, Handler, Layer, ProxyResponse } from '../../core/exchange/exchange.ts'
 import { GatewayError, overloadedError, type ReasonFor } from '../../core/exchange/failures/errors.ts'
 import { weakMemo } from '../../core/lib/memo.ts'
@@ -13,11 +12,9 @@ import {
 } from '../../core/lib/token-bucket.ts'
 import { byGroup, byOperation } from '../../operations.ts'
 
-interface InFlightCounter {
-  inFlight: number
-}
+type InFlightCounter = ReturnType<typeof createCounter>
 
-const createCounter = (): InFlightCounter => ({ inFlight: 0 })
+const createCounter = () => ({ inFlight: 0 })
 
 /** The counters of one process. New snapshots take them over: exchanges of an earlier snapshot still count. */
 export const createInFlightCounters = () => ({
@@ -45,10 +42,7 @@ export const concurrencyLimitLayer = (max: number, count: InFlightCounter, reaso
   }
 }
 
-/**
- * `limitOf` null: no limit. The status is 429, not 503: the client can do something about it, the gateway has room, and
- * a 5xx would wake operators because of one client.
- */
+/** 429, not 503: the client can act, the gateway has room, and a 5xx would wake operators because of one client. */
 export const clientConcurrencyLimitLayer = (
   limitOf: (client: string) => number | null,
   inFlight: Map<string, number>,
@@ -78,19 +72,14 @@ const tooManyInFlight = (): GatewayError =>
     fields: ['Retry-After', '1'],
   })
 
-/** Adds the remaining quota to each response. */
-const rateLimitEnforcer = (
-  limiter: RateLimiter,
-  reason: ReasonFor<'rate-limited'>,
-  cause?: string,
-): ((key: string, exchange: Exchange, next: Handler) => Promise<ProxyResponse>) => {
+const rateLimitEnforcer = (limiter: RateLimiter, reason: ReasonFor<'rate-limited'>, cause?: string) => {
   const fields = rateLimitFields(limiter.limit)
   const admitOrReject = (outcome: ConsumeResult, exchange: Exchange, next: Handler): Promise<ProxyResponse> => {
     exchange.addedResponseFields = [...(exchange.addedResponseFields ?? []), ...fields.render(outcome)]
     if (isAllowed(outcome)) return next(exchange)
     return Promise.reject(new GatewayError('rate-limited', { reason, cause, fields: fields.retryAfter(outcome) }))
   }
-  return (key, exchange, next) => {
+  return (key: string, exchange: Exchange, next: Handler): Promise<ProxyResponse> => {
     const outcome = limiter.consume(key)
     return typeof outcome === 'number'
       ? admitOrReject(outcome, exchange, next)
@@ -98,10 +87,7 @@ const rateLimitEnforcer = (
   }
 }
 
-/**
- * Stands behind `auth`: no client uses up the quota of another, and forbidden requests do not count. `getLimiter`
- * undefined: no limit.
- */
+/** Behind `auth`: no client uses up the quota of another, and forbidden requests do not count. */
 export const clientRateLimitLayer = (getLimiter: (client: string) => RateLimiter | undefined): Layer => {
   const getEnforcer = weakMemo((limiter: RateLimiter) =>
     rateLimitEnforcer(limiter, 'client-rate', 'the client asks too often'),
@@ -114,10 +100,7 @@ export const clientRateLimitLayer = (getLimiter: (client: string) => RateLimiter
   }
 }
 
-/**
- * Counts an address, or a network in IPv6. Stands before all work that costs more than counting, so that it bounds how
- * fast a client can guess keys or have signatures checked.
- */
+/** Counts an address, or a network in IPv6. Before dearer work: bounds how fast a client can guess keys. */
 export const addressRateLimitLayer = (limiter: RateLimiter, ipv6Prefix: number): Layer => {
   const enforce = rateLimitEnforcer(limiter, 'address-rate')
   return (next) => (exchange) => enforce(toNetworkKey(exchange.client, ipv6Prefix), exchange, next)
@@ -131,25 +114,16 @@ export const addressRateLimitLayer = (limiter: RateLimiter, ipv6Prefix: number):
  */
 export const rateLimitFields = (limit: RateLimit) => {
   const { policy, burst, perMs } = limit
-  const item = (parameters: readonly (readonly [string, number])[]): string =>
-    serializeList([[policy, new Map(parameters)]])
-  const policyItem = item([
-    ['q', burst],
-    ['w', seconds(burst / perMs)],
-  ])
-  const start = item([])
+  const start = `"${policy}"` // the names of policies need no escaping
+  const policyItem = `${start};q=${burst};w=${seconds(burst / perMs)}`
   return {
-    /** Names and values in turn. */
     render: (outcome: ConsumeResult): readonly string[] => [
       'RateLimit-Policy',
       policyItem,
       'RateLimit',
       `${start};r=${remainingTokens(outcome, limit)};t=${seconds(msUntilNextToken(outcome, limit))}`,
     ],
-    retryAfter: (outcome: ConsumeResult): readonly string[] => [
-      'Retry-After',
-      String(seconds(msUntilNextToken(outcome, limit))),
-    ],
+    retryAfter: (outcome: ConsumeResult) => ['Retry-After', String(seconds(msUntilNextToken(outcome, limit)))],
   }
 }
 

@@ -28,61 +28,47 @@ const logIntervalMs = 10_000
  * is a limit. Not `monitorEventLoopDelay`: it averages over samples, so half a second without a sample weighs as much
  * as 10 ms between two, and tests cannot set its time.
  */
-export class EventLoopLag {
-  delayMs = 0
-  sheds = false
-  since = epochMs()
-  readonly #logEvent: LogEvent
+export const measureLoopLag = (logEvent: LogEvent = () => {}) => {
+  const loop = { delayMs: 0, sheds: false, since: epochMs() }
   /** Node's timer: those of core/lib/clock.ts, when late, let the loop turn once more. */
-  #timer: NodeJS.Timeout | undefined
-  #limitMs: number | null = null
-  #lastAt = 0
-  /** The last logged state, and its monotonic time. */
-  #logged = false
-  #loggedAt = Number.NEGATIVE_INFINITY
+  let timer: NodeJS.Timeout | undefined
+  let limit: number | null = null
+  let lastAt = 0
+  const logged = { sheds: false, at: Number.NEGATIVE_INFINITY }
 
-  /** `log` is called when shedding begins or ends, at most every 10 s. */
-  constructor(log: LogEvent = () => {}) {
-    this.#logEvent = log
+  const setShedding = (sheds: boolean, boundMs: number | null): void => {
+    if (sheds !== loop.sheds) Object.assign(loop, { sheds, since: epochMs() })
+    // A change that has reverted is not logged, and a change at most every 10 s.
+    if (logged.sheds === sheds || (boundMs !== null && now() - logged.at < logIntervalMs)) return
+    Object.assign(logged, { sheds, at: now() })
+    const fields = { delayMs: Math.round(loop.delayMs), boundMs }
+    if (sheds) logEvent('warn', 'load is shed', fields)
+    else logEvent('info', 'load is no longer shed', fields)
+  }
+
+  const tick = (): void => {
+    if (limit === null) return
+    const at = now()
+    const passed = at - lastAt
+    lastAt = at
+    const late = Math.min(passed - tickMs, maxOvershoot * limit)
+    loop.delayMs += (late - loop.delayMs) * (1 - Math.exp(-passed / smoothedMs))
+    setShedding(loop.delayMs > limit * (loop.sheds ? recoveryShare : 1), limit)
+    timer = setTimeout(tick, tickMs)
   }
 
   /** Null stops the measurement. */
-  setLimit(limitMs: number | null): void {
-    const started = this.#limitMs === null && limitMs !== null
-    this.#limitMs = limitMs
+  const setLimit = (limitMs: number | null): void => {
+    const started = limit === null && limitMs !== null
+    limit = limitMs
     if (limitMs === null) {
-      clearTimeout(this.#timer)
-      this.delayMs = 0
-      this.#setShedding(false, null)
+      clearTimeout(timer)
+      loop.delayMs = 0
+      setShedding(false, null)
     } else if (started) {
-      this.#lastAt = now()
-      this.#timer = setTimeout(() => this.#tick(), tickMs)
+      lastAt = now()
+      timer = setTimeout(tick, tickMs)
     }
   }
-
-  #tick(): void {
-    const limitMs = this.#limitMs
-    if (limitMs === null) return
-    const at = now()
-    const passed = at - this.#lastAt
-    this.#lastAt = at
-    const late = Math.min(passed - tickMs, maxOvershoot * limitMs)
-    this.delayMs += (late - this.delayMs) * (1 - Math.exp(-passed / smoothedMs))
-    this.#setShedding(this.delayMs > limitMs * (this.sheds ? recoveryShare : 1), limitMs)
-    this.#timer = setTimeout(() => this.#tick(), tickMs)
-  }
-
-  #setShedding(sheds: boolean, limitMs: number | null): void {
-    if (sheds !== this.sheds) {
-      this.sheds = sheds
-      this.since = epochMs()
-    }
-    // A change that has reverted is not logged.
-    if (this.#logged === sheds || (limitMs !== null && now() - this.#loggedAt < logIntervalMs)) return
-    this.#logged = sheds
-    this.#loggedAt = now()
-    const fields = { delayMs: Math.round(this.delayMs), boundMs: limitMs }
-    if (sheds) this.#logEvent('warn', 'load is shed', fields)
-    else this.#logEvent('info', 'load is no longer shed', fields)
-  }
+  return Object.assign(loop, { setLimit })
 }

@@ -8,13 +8,10 @@ const limitsSection = ({ at, status: { limits } }: Overview): Html => {
     'limits',
     'Limits',
     htmlList([
-      ...concurrency.map(
-        ({ key, inFlight, limit }) =>
-          [
-            key,
-            html`${inFlight >= limit ? badge('bad', 'full') : null} ${formatCount(inFlight)} of ${formatCount(limit)}`,
-          ] as const,
-      ),
+      ...concurrency.map(({ key, inFlight, limit }) => {
+        const full = inFlight >= limit ? badge('bad', 'full') : null
+        return [key, html`${full} ${formatCount(inFlight)} of ${formatCount(limit)}`] as const
+      }),
       [
         'Counted',
         rate &&

@@ -15,7 +15,7 @@ import type { ManagedRedis, RedisState } from '../redis/managed-redis.ts'
 import type { RedisRegistry } from '../redis/redis-registry.ts'
 import type { RedisSettings } from '../redis/redis-settings.ts'
 
-export type LimiterRole =
+type LimiterRole =
   | { readonly kind: 'alone' | 'primary' }
   | {
       readonly kind: 'worker'
@@ -25,57 +25,48 @@ export type LimiterRole =
       askPrimary(limit: string, keys: readonly string[]): ReturnType<BatchCall<string, ConsumeResult>>
     }
 
-export type RateLimiterLease = ReturnType<RateLimiterRegistry['acquire']>
+export type RateLimiters = ReturnType<typeof createRateLimiters>
+export type RateLimiterLease = ReturnType<RateLimiters['acquire']>
 
 /** A reload keeps the counts of unchanged limits. */
-export class RateLimiterRegistry {
-  /** Keys evicted for want of room, in present and former limiters. */
-  readonly counts = { evictions: 0 }
-  readonly #since = epochMs()
-  readonly #role: LimiterRole
-  readonly #limiters = new RefCountedMap<RateLimiter>()
-  readonly #redis: RedisRegistry
+export const createRateLimiters = (role: LimiterRole, redisRegistry: RedisRegistry) => {
+  const counts = { evictions: 0 }
+  const openedAt = epochMs()
+  const limiters = new RefCountedMap<RateLimiter>()
 
-  constructor(role: LimiterRole, redis: RedisRegistry) {
-    this.#role = role
-    this.#redis = redis
-  }
-
-  acquire(limit: RateLimit, redis: RedisSettings | null) {
-    const name = limitKey(limit)
-    const limiter = this.#limiters.acquire(name, () => this.#createLimiter(name, limit))
-    // The primary of several workers serves no client; its workers use the connection.
-    const shared = redis === null || this.#role.kind === 'primary' ? null : this.#redis.acquire(redis, 'counts')
-    return {
-      limiter:
-        redis && shared ? redisLimiter(limit, shared.link, `${redis.prefix}:${limit.policy}:`, limiter) : limiter,
-      state: (): RedisState => {
-        const { isShared, since, reason } = shared?.link ?? { isShared: false, since: this.#since, reason: null }
-        return { isShared, since, reason }
-      },
-      release: (): void => {
-        this.#limiters.release(name)
-        shared?.release()
-      },
-    }
-  }
-
-  /** This process's share of a limit, rounded up: at least 1. */
-  localShare(limit: number): number {
-    return this.#role.kind === 'worker' ? Math.ceil(limit / this.#role.workerCount) : limit
-  }
-
-  /** Counts for another process. Null: no such limit here (any more). */
-  consumeAll(name: string, keys: readonly string[]): readonly ConsumeResult[] | null {
-    const limiter = this.#limiters.get(name)
-    return limiter instanceof MemoryRateLimiter ? keys.map((key) => limiter.consume(key)) : null
-  }
-
-  #createLimiter(name: string, limit: RateLimit): RateLimiter {
-    const role = this.#role
-    if (role.kind !== 'worker') return new MemoryRateLimiter(limit, maxRateLimitKeys, this.counts)
+  const createLimiter = (name: string, limit: RateLimit): RateLimiter => {
+    if (role.kind !== 'worker') return new MemoryRateLimiter(limit, maxRateLimitKeys, counts)
     const share = localShareLimiter(role.workerCount, limit)
     return remoteLimiter(limit, (keys) => role.askPrimary(name, keys), role.timeoutMs, share)
+  }
+
+  return {
+    /** Keys evicted for want of room, in present and former limiters. */
+    counts,
+    acquire(limit: RateLimit, redis: RedisSettings | null) {
+      const name = limitKey(limit)
+      const local = limiters.acquire(name, () => createLimiter(name, limit))
+      // The primary of several workers serves no client; its workers use the connection.
+      const shared = redis === null || role.kind === 'primary' ? null : redisRegistry.acquire(redis, 'counts')
+      return {
+        limiter: redis && shared ? redisLimiter(limit, shared.link, `${redis.prefix}:${limit.policy}:`, local) : local,
+        state: (): RedisState => {
+          const { isShared, since, reason } = shared?.link ?? { isShared: false, since: openedAt, reason: null }
+          return { isShared, since, reason }
+        },
+        release: (): void => {
+          limiters.release(name)
+          shared?.release()
+        },
+      }
+    },
+    /** This process's share of a limit, rounded up: at least 1. */
+    localShare: (limit: number): number => (role.kind === 'worker' ? Math.ceil(limit / role.workerCount) : limit),
+    /** Counts for another process. Null: no such limit here (any more). */
+    consumeAll(name: string, keys: readonly string[]): readonly ConsumeResult[] | null {
+      const limiter = limiters.get(name)
+      return limiter instanceof MemoryRateLimiter ? keys.map((key) => limiter.consume(key)) : null
+    },
   }
 }
 

@@ -3,9 +3,8 @@ import { frozenMemo } from '../../core/lib/memo.ts'
 import { formatDuration, requestRates } from '../../core/lib/text/units.ts'
 import type { RateLimit, RateLimiter } from '../../core/lib/token-bucket.ts'
 import { type LayerRow, layerRow } from '../../core/runtime/pipeline/layer-stack.ts'
-import type { ProcessPart, RuntimePart, SnapshotPart } from '../../core/runtime/runtime-part.ts'
+import type { ProcessPart, RuntimePart, SnapshotInput, SnapshotPart } from '../../core/runtime/runtime-part.ts'
 import type { Operation } from '../../operations.ts'
-import type { ClientConfig } from '../auth/clients/config.ts'
 import type { RedisState } from '../redis/managed-redis.ts'
 import { RedisRegistry } from '../redis/redis-registry.ts'
 import type { AddressLimitConfig, LimitsConfig } from './config.ts'
@@ -16,14 +15,14 @@ import {
   concurrencyLimitLayer,
   createInFlightCounters,
 } from './limits.ts'
-import { EventLoopLag, loadSheddingLayer } from './load-shedding.ts'
-import { type RateLimiterLease, RateLimiterRegistry } from './rate-limiters.ts'
+import { loadSheddingLayer, measureLoopLag } from './load-shedding.ts'
+import { createRateLimiters, type RateLimiterLease, type RateLimiters } from './rate-limiters.ts'
 
 /** Outlives snapshots. */
 interface LimitsResources {
-  readonly limiters: RateLimiterRegistry
+  readonly limiters: RateLimiters
   readonly counts: ReturnType<typeof createInFlightCounters>
-  readonly loop: EventLoopLag
+  readonly loop: ReturnType<typeof measureLoopLag>
 }
 
 type LimitsProcess = LimitsResources & ProcessPart
@@ -42,42 +41,31 @@ declare module '../../core/runtime/runtime-part.ts' {
   }
 }
 
-export const open = ({
-  place,
-  channel,
-  logEvent,
-  parts: { redis },
-}: Parameters<RuntimePart['open']>[0]): LimitsProcess => {
+export const open = ({ place, channel, logEvent, parts: { redis } }: Parameters<RuntimePart['open']>[0]) => {
   const { role, workers: workerCount, answerMs: timeoutMs } = place
   const resources: LimitsResources = {
-    limiters: new RateLimiterRegistry(
+    limiters: createRateLimiters(
       role === 'worker'
         ? { kind: role, workerCount, timeoutMs, askPrimary: (limit, keys) => channel.ask([limit, keys]) }
         : { kind: role },
       redis.counts,
     ),
     counts: createInFlightCounters(),
-    loop: new EventLoopLag(logEvent),
+    loop: measureLoopLag(logEvent),
   }
   const { limiters, loop } = resources
   return {
     ...resources,
-    answer: (asked) => limiters.consumeAll(...(asked as Parameters<typeof limiters.consumeAll>)),
-    acquire: ({ config }) => acquireLimits(config, resources, role !== 'primary'),
+    answer: (asked: unknown) => limiters.consumeAll(...(asked as Parameters<typeof limiters.consumeAll>)),
+    acquire: ({ config }: SnapshotInput) => acquireLimits(config, resources, role !== 'primary'),
     close: () => loop.setLimit(null),
   }
 }
 
-export const describe: RuntimePart['describe'] = (config) =>
-  acquireLimits(
-    config,
-    {
-      limiters: new RateLimiterRegistry({ kind: 'primary' }, new RedisRegistry(() => {})),
-      counts: createInFlightCounters(),
-      loop: new EventLoopLag(),
-    },
-    false,
-  )
+export const describe: RuntimePart['describe'] = (config) => {
+  const limiters = createRateLimiters({ kind: 'primary' }, new RedisRegistry(() => {}))
+  return acquireLimits(config, { limiters, counts: createInFlightCounters(), loop: measureLoopLag() }, false)
+}
 
 const acquireLimits = (config: Config, resources: LimitsResources, serves: boolean): LimitsPart => {
   const { limiters, loop } = resources
@@ -146,17 +134,12 @@ const formatClientCount = (clients: number): string => (clients === 1 ? 'of 1 cl
 type ClientLimits = ReturnType<typeof acquireClientLimits>
 
 /** One rate limiter counts all clients of the same rate and burst, by client id. */
-export const acquireClientLimits = (
-  clients: readonly ClientConfig[],
-  { redis }: LimitsConfig,
-  limiters: RateLimiterRegistry,
-) => {
+export const acquireClientLimits = (clients: Config['clients'], { redis }: LimitsConfig, limiters: RateLimiters) => {
   const { limits, limitIndexes, concurrencyLimits } = parseClientLimits(clients)
   const leases = limits.map((limit) => limiters.acquire(limit, redis))
   return {
     rateLimitedCount: limitIndexes.size,
     concurrencyLimitedCount: concurrencyLimits.size,
-    /** Undefined: no limit. */
     getRateLimiter(client: string): RateLimiter | undefined {
       const index = limitIndexes.get(client)
       return index === undefined ? undefined : leases[index]?.limiter
@@ -174,10 +157,9 @@ export const acquireClientLimits = (
 }
 
 // Most reloads leave the clients, possibly thousands, unchanged.
-const parseClientLimits = frozenMemo((clients: readonly ClientConfig[]) => {
+const parseClientLimits = frozenMemo((clients: Config['clients']) => {
   const indexes = new Map<string, number>()
   const limits: RateLimit[] = []
-  /** By client id. */
   const limitIndexes = new Map<string, number>()
   const concurrencyLimits = new Map<string, number>()
   for (const { id, rate, burst, concurrency } of clients) {

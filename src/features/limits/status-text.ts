@@ -14,10 +14,10 @@ export const limitRows = ({ rate, concurrency, eventLoop }: Status['limits'], at
   ...(eventLoop === null ? [] : [eventLoopRow(eventLoop, at)]),
 ]
 
-const rateRow = (
-  { store, server, state, since, where, evictions }: NonNullable<Status['limits']['rate']>,
-  at: number,
-): TableRow => {
+type Limits = Status['limits']
+
+const rateRow = (rate: NonNullable<Limits['rate']>, at: number): TableRow => {
+  const { store, server, state, since, where, evictions } = rate
   const here = where === null ? '' : ` ${where}`
   const redisText =
     state === 'shared'
@@ -27,19 +27,14 @@ const rateRow = (
   return ['counts', `${store === 'redis' ? redisText : 'counted in memory'}${forgotten}`]
 }
 
-const eventLoopRow = (
-  { delayMs, limitMs, sheds, since, where }: NonNullable<Status['limits']['eventLoop']>,
-  at: number,
-): TableRow => {
+const eventLoopRow = (eventLoop: NonNullable<Limits['eventLoop']>, at: number): TableRow => {
+  const { delayMs, limitMs, sheds, since, where } = eventLoop
   const late = `${delayMs} of ${limitMs} ms late`
   const shed = sheds ? `: SHEDS LOAD${where === null ? '' : ` ${where}`} since ${formatAgo(since, at)}` : ''
   return ['limits.eventLoopDelay', `${late}${shed}`]
 }
 
-const applicableLimits = (
-  { concurrency, eventLoop }: Status['limits'],
-  owners: readonly string[],
-): Status['limits'] => ({
+const applicableLimits = ({ concurrency, eventLoop }: Status['limits'], owners: readonly string[]) => ({
   rate: null,
   concurrency: concurrency.filter(({ key }) => owners.some((owner) => key === `${owner}.concurrency`)),
   eventLoop: eventLoop?.sheds ? eventLoop : null,

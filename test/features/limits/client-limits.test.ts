@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { deepFreeze } from '../../../src/core/lib/plain-object.ts'
 import type { ClientConfig } from '../../../src/features/auth/clients/config.ts'
-import { RateLimiterRegistry } from '../../../src/features/limits/rate-limiters.ts'
+import { createRateLimiters } from '../../../src/features/limits/rate-limiters.ts'
 import { acquireClientLimits } from '../../../src/features/limits/runtime.ts'
 import { RedisRegistry } from '../../../src/features/redis/redis-registry.ts'
 import { testConfig } from '../../helpers/gateway.ts'
@@ -21,7 +21,7 @@ const client = (id: string, count: number | null, concurrency: number | null = n
   concurrency,
 })
 
-const createRegistry = () => new RateLimiterRegistry({ kind: 'alone' }, new RedisRegistry(() => {}))
+const createRegistry = () => createRateLimiters({ kind: 'alone' }, new RedisRegistry(() => {}))
 
 test('a reload goes on with the counts of clients that are the very same, also when the previous snapshot has ended', () => {
   const limiters = createRegistry()
@@ -56,7 +56,7 @@ test('of an edited list, each has the rate and the concurrency limit of its entr
 })
 
 test('each of several workers has its share of what a client may have in flight, rounded up', () => {
-  const worker = new RateLimiterRegistry(
+  const worker = createRateLimiters(
     { kind: 'worker', workerCount: 3, timeoutMs: 1, askPrimary: async () => null },
     new RedisRegistry(() => {}),
   )

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { EventLoopLag } from '../../../src/features/limits/load-shedding.ts'
+import { measureLoopLag } from '../../../src/features/limits/load-shedding.ts'
 
 /** How far the clock is ahead of the timers: the time that the loop stood still. */
 let stoodStillMs = 0
-let loop: EventLoopLag
+let loop: ReturnType<typeof measureLoopLag>
 const logged: string[] = []
 
 beforeEach(() => {
@@ -12,7 +12,7 @@ beforeEach(() => {
   stoodStillMs = 0
   vi.spyOn(performance, 'now').mockImplementation(() => read() + stoodStillMs)
   logged.length = 0
-  loop = new EventLoopLag((level, event) => void logged.push(`${level} ${event}`))
+  loop = measureLoopLag((level, event) => void logged.push(`${level} ${event}`))
 })
 
 afterEach(() => {
