@@ -17,11 +17,9 @@ const tracesUrlKind: ScalarKind<string> = {
   parse: textParser((value) => {
     const parsed = URL.parse(value)
     if (parsed === null || !/^https?:\/\/[^/]/i.test(value)) return new InvalidScalar('not a URL', `write ${example}`)
+    const instead = 'send credentials with tracing.headers and file: instead'
     if (parsed.username !== '' || parsed.password !== '')
-      return new InvalidScalar(
-        'a URL with a user name or a password',
-        'send credentials with tracing.headers and file: instead',
-      )
+      return new InvalidScalar('a URL with a user name or a password', instead)
     if (parsed.search !== '' || parsed.hash !== '')
       return new InvalidScalar('a URL with a query or a fragment', 'remove it; keys go under tracing.headers')
     if (parsed.pathname === '/') return new InvalidScalar('a URL without a path', `write ${parsed.origin}/v1/traces`)
@@ -88,23 +86,19 @@ export const sections: readonly ConfigSection[] = [
 
 const unusedTracing: WarningRule = ({ config: { tracing } }) => {
   if (tracing === null || tracing.otlp !== null) return null
-  if (tracing.serverTiming)
-    return (
-      tracing.headers.length > 0 && {
-        path: ['tracing', 'headers'],
-        message: 'this does nothing: no spans are sent',
-        expected: 'tracing.otlp, or no headers',
-        found: 'headers, and no otlp',
-        hint: 'add otlp: http://localhost:4318/v1/traces, or remove headers',
-      }
-    )
-  return {
-    path: ['tracing'],
-    message: 'this does nothing: nothing is sent, and no answer says how long it took',
-    expected: 'otlp, serverTiming: true, or no tracing',
-    found: 'neither',
-    hint: 'add otlp: http://localhost:4318/v1/traces, or remove tracing',
-  }
+  const hint = `add otlp: ${example}, or remove`
+  if (!tracing.serverTiming)
+    return {
+      path: ['tracing'],
+      message: 'this does nothing: nothing is sent, and no answer says how long it took',
+      expected: 'otlp, serverTiming: true, or no tracing',
+      found: 'neither',
+      hint: `${hint} tracing`,
+    }
+  if (tracing.headers.length === 0) return null
+  const message = 'this does nothing: no spans are sent'
+  const expected = 'tracing.otlp, or no headers'
+  return { path: ['tracing', 'headers'], message, expected, found: 'headers, and no otlp', hint: `${hint} headers` }
 }
 
 const plaintextHeaders: WarningRule = ({ config: { tracing } }) => {

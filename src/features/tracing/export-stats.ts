@@ -21,59 +21,57 @@ export interface SpanCounts {
 
 export const emptySpanCounts = (): SpanCounts => ({ exported: 0, dropped: 0, failed: 0, exportFailure: null })
 
-/**
- * Collectors share `counts`. Lost spans are logged at most once a minute, and after each such line when spans arrive
- * again.
- */
-export class SpanExportStats {
-  readonly #counts: SpanCounts
-  readonly #logEvent: LogEvent
-  #pending = { dropped: 0, failed: 0 }
-  #loggedAt = Number.NEGATIVE_INFINITY
+export type SpanExportStats = ReturnType<typeof trackSpanExports>
+
+/** Collectors share `counts`. Logs lost spans at most once a minute, and after such a line that spans arrive again. */
+export const trackSpanExports = (counts: SpanCounts, logEvent: LogEvent) => {
+  let pending = { dropped: 0, failed: 0 }
+  let loggedAt = Number.NEGATIVE_INFINITY
   /** Whether a loss was logged whose end was not. */
-  #isEndDue = false
+  let isEndDue = false
   /** The failure of its own collector. */
-  #reported: SpanCounts['exportFailure'] = null
-  #isRetired = false
+  let reported: SpanCounts['exportFailure'] = null
+  let isRetired = false
 
-  constructor(counts: SpanCounts, log: LogEvent) {
-    this.#counts = counts
-    this.#logEvent = log
-  }
-
-  /** `rejected`: spans of the batch that the collector did not take. */
-  onExported(spans: number, rejected = 0): void {
-    this.#counts.exported += spans - rejected
-    if (rejected > 0) return this.onLost('failed', rejected, 'partial success')
-    if (!this.#isRetired) this.#counts.exportFailure = null
-    if (!this.#isEndDue) return
-    this.#isEndDue = false
-    this.#logEvent('info', 'spans arrive again', { ...this.#pending })
-    this.#pending = { dropped: 0, failed: 0 }
+  const takePending = () => {
+    const taken = pending
+    pending = { dropped: 0, failed: 0 }
+    return taken
   }
 
   /** `reason` is a word of the gateway or of Node, never of the collector. */
-  onLost(how: 'dropped' | 'failed', spans: number, reason: string): void {
-    this.#counts[how] += spans
-    this.#pending[how] += spans
-    const { exportFailure } = this.#counts
+  const onLost = (how: 'dropped' | 'failed', spans: number, reason: string): void => {
+    counts[how] += spans
+    pending[how] += spans
+    const { exportFailure } = counts
     // The reason of a failure says more than a lack of room.
-    if (!this.#isRetired && (exportFailure === null || how === 'failed')) {
-      this.#reported = { since: exportFailure?.since ?? epochMs(), reason }
-      this.#counts.exportFailure = this.#reported
+    if (!isRetired && (exportFailure === null || how === 'failed')) {
+      reported = { since: exportFailure?.since ?? epochMs(), reason }
+      counts.exportFailure = reported
     }
     const at = now()
-    if (at - this.#loggedAt < logIntervalMs) return
-    this.#loggedAt = at
-    this.#isEndDue = true
-    this.#logEvent('warn', 'spans are lost', { ...this.#pending, reason })
-    this.#pending = { dropped: 0, failed: 0 }
+    if (at - loggedAt < logIntervalMs) return
+    loggedAt = at
+    isEndDue = true
+    logEvent('warn', 'spans are lost', { ...takePending(), reason })
   }
 
-  /** Losses still count afterwards, but are no failure of the collector in use. */
-  retire(): void {
-    this.#isRetired = true
-    if (this.#counts.exportFailure === this.#reported) this.#counts.exportFailure = null
+  return {
+    onLost,
+    /** `rejected`: spans of the batch that the collector did not take. */
+    onExported(spans: number, rejected = 0): void {
+      counts.exported += spans - rejected
+      if (rejected > 0) return onLost('failed', rejected, 'partial success')
+      if (!isRetired) counts.exportFailure = null
+      if (!isEndDue) return
+      isEndDue = false
+      logEvent('info', 'spans arrive again', takePending())
+    },
+    /** Losses still count afterwards, but are no failure of the collector in use. */
+    retire(): void {
+      isRetired = true
+      if (counts.exportFailure === reported) counts.exportFailure = null
+    },
   }
 }
 
@@ -82,15 +80,12 @@ const spansField = field.nullable(
     exported: field.count,
     dropped: field.count,
     failed: field.count,
-    exportFailure: field.hidden<SpanCounts['exportFailure']>(
-      (_, workers) => workers.find((one) => one !== null) ?? null,
-    ),
+    exportFailure: field.hidden<SpanCounts['exportFailure']>((_, workers) => workers.find(Boolean) ?? null),
   }),
 )
 
 declare module '../../core/runtime/status/report.ts' {
   interface StatusReport {
-    /** Null: metrics are off. */
     readonly spans: Reported<typeof spansField>
   }
 }

@@ -7,11 +7,11 @@ import { RefCountedMap } from '../../core/lib/memo.ts'
 import { formatPercent, roundToTenths } from '../../core/lib/text/units.ts'
 import { type LayerRow, layerRow } from '../../core/runtime/pipeline/layer-stack.ts'
 import type { ProcessPart, RuntimePart, SnapshotPart } from '../../core/runtime/runtime-part.ts'
-import { emptySpanCounts, type SpanCounts, SpanExportStats } from './export-stats.ts'
+import type { TracingConfig } from './config.ts'
+import { emptySpanCounts, type SpanCounts, trackSpanExports } from './export-stats.ts'
 import { loadSdk } from './sdk.ts'
 import { OtlpSpanExporter } from './span-exporter.ts'
-import type { ServerAddress } from './tracing.ts'
-import { createTracing, noopTracing, spanObserver, type Tracing } from './tracing.ts'
+import { createTracing, noopTracing, type ServerAddress, spanObserver, type Tracing } from './tracing.ts'
 
 interface TracingPart extends SnapshotPart {
   /** Of the process, across its snapshots. */
@@ -24,23 +24,14 @@ declare module '../../core/runtime/runtime-part.ts' {
   }
 }
 
-const layerRows = ({ tracing: settings }: Config, tracing: Tracing): readonly LayerRow[] => [
-  layerRow(
-    'tracing',
-    'tracing.otlp',
-    settings?.otlp ? settings : null,
-    ({ otlp, sample }) => `${otlp}, sample: ${formatPercent(sample)}`,
-    () => tracingLayer(tracing),
-  ),
-  layerRow(
-    'server-timing',
-    'tracing.serverTiming',
-    settings?.serverTiming || null,
-    String,
-    () => serverTimingLayer,
-    'false',
-  ),
-]
+const layerRows = ({ tracing: settings }: Config, tracing: Tracing): readonly LayerRow[] => {
+  const hasTiming = settings?.serverTiming || null
+  const formatOtlp = ({ otlp, sample }: TracingConfig): string => `${otlp}, sample: ${formatPercent(sample)}`
+  return [
+    layerRow('tracing', 'tracing.otlp', settings?.otlp ? settings : null, formatOtlp, () => tracingLayer(tracing)),
+    layerRow('server-timing', 'tracing.serverTiming', hasTiming, String, () => serverTimingLayer, 'false'),
+  ]
+}
 
 export const describe: RuntimePart['describe'] = (config) => ({
   layers: () => layerRows(config, noopTracing),
@@ -65,10 +56,8 @@ export const open: RuntimePart['open'] = ({ place, logEvent }): ProcessPart => {
       const { otlp: url, sample, headers, serviceName } = settings
       const receiver = { url, headers, serviceName }
       const name = JSON.stringify(receiver)
-      const exporter = exporters.acquire(
-        name,
-        () => new OtlpSpanExporter(receiver, instanceId, new SpanExportStats(spans, logEvent)),
-      )
+      const open = () => new OtlpSpanExporter(receiver, instanceId, trackSpanExports(spans, logEvent))
+      const exporter = exporters.acquire(name, open)
       const tracing = createTracing(exporter, sample, toServerAddress(listen))
       return {
         ...describe(config),
@@ -119,10 +108,7 @@ const addServerTiming = (exchange: Exchange, startedAt: number): void => {
 
 const tenths = (ms: number): string => `${roundToTenths(Math.max(0, ms))}`
 
-/**
- * Outermost: the trace covers requests that other layers reject, and those layers see the trace fields that the
- * upstream will see. {@link spanObserver} ends the span after the response's body.
- */
+/** Outermost: also traces rejected requests. {@link spanObserver} ends the span after the response's body. */
 const tracingLayer =
   (traces: Tracing): Layer =>
   (next) =>

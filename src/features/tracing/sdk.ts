@@ -1,22 +1,12 @@
 /** Without globals, context that follows asynchronous calls, or instrumentation. */
 type Sdk = Awaited<ReturnType<typeof load>>
 
-let loading: Promise<Sdk> | null = null
 let loaded: Sdk | null = null
 
 /** Nine packages, 18 MB of memory and 100 ms: only where spans are sent. */
-export const loadSdk = (): Promise<Sdk> => {
-  loading ??= load().then(
-    (all) => {
-      loaded = all
-      return all
-    },
-    (error) => {
-      loading = null
-      throw error
-    },
-  )
-  return loading
+export const loadSdk = async (): Promise<Sdk> => {
+  loaded ??= await load()
+  return loaded
 }
 
 /** A snapshot is built without waiting. Throws before {@link loadSdk} has ended. */

@@ -33,10 +33,7 @@ export interface FinishedSpan {
   readonly isError: boolean
 }
 
-/**
- * Sends spans to one collector, in batches. No request waits: a span without room is dropped before anything is
- * allocated for it.
- */
+/** Sends spans to one collector, in batches. No request waits: a span without room is dropped before any allocation. */
 export class OtlpSpanExporter {
   readonly #limits: typeof defaultLimits
   readonly #stats: SpanExportStats
@@ -117,10 +114,7 @@ export class OtlpSpanExporter {
     if (--this.#openAttempts === 0) this.#onIdle()
   }
 
-  /**
-   * Waits for open attempts, which may outlive their clients and the snapshots. Then sends the waiting spans within
-   * `flushMs`, and takes no more.
-   */
+  /** Waits for open attempts, which may outlive snapshots; sends the waiting spans within `flushMs`; takes no more. */
   close(): Promise<void> {
     this.#closed ??= this.#close()
     return this.#closed
@@ -134,10 +128,8 @@ export class OtlpSpanExporter {
       })
     }
     this.#isClosed = true
-    await settlesWithin(
-      this.#limits.flushMs,
-      this.#provider.shutdown().catch(() => {}),
-    )
+    const sent = this.#provider.shutdown().catch(() => {})
+    await settlesWithin(this.#limits.flushMs, sent)
     this.#transport.destroy()
   }
 }
@@ -150,26 +142,21 @@ interface OtlpTransportOptions extends Pick<TracingConfig, 'headers' | 'serviceN
   readonly url: string
 }
 
-interface OtlpTransportHooks {
-  onSend(spans: number): void
-  /** Whether batches are sent side by side. */
-  isClosing(): boolean
-}
-
 interface OtlpTransport extends SpanExporter {
   /** Cuts the exports under way, and connects no more. */
   destroy(): void
 }
 
 /**
- * `exportMs` bounds a batch with its retries. No redirect is followed. Only the configuration counts: the SDK's
- * `OTLPTraceExporter` would read variables (`OTEL_EXPORTER_OTLP_HEADERS` …) that no operator sees in `effective`.
+ * `exportMs` bounds a batch with its retries. `isClosing`: whether batches are sent side by side. No redirect is
+ * followed. Only the configuration counts: the SDK's `OTLPTraceExporter` would read variables
+ * (`OTEL_EXPORTER_OTLP_HEADERS` …) that no operator sees in `effective`.
  */
 export const openOtlpTransport = (
   { url, headers }: OtlpTransportOptions,
   exportMs: number,
   stats: SpanExportStats,
-  { onSend, isClosing }: OtlpTransportHooks,
+  { onSend, isClosing }: { onSend(spans: number): void; isClosing(): boolean },
 ): OtlpTransport => {
   const { otlp, transformer, core } = sdk()
   const { ProtobufTraceSerializer, TraceExporterMetricsHelper } = transformer

@@ -1,5 +1,5 @@
 import type { Attributes, SpanContext } from '@opentelemetry/api'
-import type { IdGenerator, Sampler } from '@opentelemetry/sdk-trace'
+import type { IdGenerator } from '@opentelemetry/sdk-trace'
 import type { AttemptRecord, AttemptTrace, Exchange, ExchangeTrace } from '../../core/exchange/exchange.ts'
 import type { GatewayError } from '../../core/exchange/failures/errors.ts'
 import { fieldNameEquals, type HeaderFields, omitFields } from '../../core/exchange/header-fields.ts'
@@ -17,6 +17,7 @@ export type Tracing = ReturnType<typeof createTracing>
  */
 export const createTracing = (exporter: OtlpSpanExporter, sample: number, server: ServerAddress) => {
   const { trace, api, core } = sdk()
+  const { RECORD_AND_SAMPLED } = trace.SamplingDecision
   const ids = new trace.RandomIdGenerator()
   const sampler = new trace.ParentBasedSampler({ root: new trace.TraceIdRatioBasedSampler(sample) })
   return {
@@ -26,7 +27,8 @@ export const createTracing = (exporter: OtlpSpanExporter, sample: number, server
       const parent = incoming === 'broken' ? null : incoming
       const traceId = parent?.traceId ?? ids.generateTraceId()
       const context = parent === null ? api.ROOT_CONTEXT : api.trace.setSpanContext(api.ROOT_CONTEXT, parent)
-      if (isSampled(sampler, context, traceId, operation)) {
+      const { decision } = sampler.shouldSample(context, traceId, operation.id, api.SpanKind.SERVER, {}, [])
+      if (decision === RECORD_AND_SAMPLED) {
         exchange.fields =
           incoming === null ? fields : omitFields(fields, parent === null ? traceContextFields : traceparentField)
         return new SampledTrace({ exporter, ids, server, operation, traceId, parent })
@@ -45,17 +47,6 @@ export const createTracing = (exporter: OtlpSpanExporter, sample: number, server
 export const noopTracing: Tracing = { startTrace: () => unsampledTrace('') }
 
 const unsampledTrace = (traceId: string): ExchangeTrace => ({ traceId, attempt: () => null })
-
-const isSampled = (
-  sampler: Sampler,
-  context: Parameters<Sampler['shouldSample']>[0],
-  traceId: string,
-  { id }: Operation,
-): boolean => {
-  const { trace, api } = sdk()
-  const { decision } = sampler.shouldSample(context, traceId, id, api.SpanKind.SERVER, {}, [])
-  return decision === trace.SamplingDecision.RECORD_AND_SAMPLED
-}
 
 interface SampledTraceInit {
   readonly exporter: OtlpSpanExporter
@@ -137,14 +128,8 @@ const traceContextFields: ReadonlySet<string> = new Set(['traceparent', 'tracest
 
 const traceparentField: ReadonlySet<string> = new Set(['traceparent'])
 
-/**
- * `broken`: the fields are invalid, or come twice; a new trace begins without them (W3C Trace Context §3.2, §4.3).
- * Null: there are none.
- */
-const parseTraceContext = (
-  fields: HeaderFields,
-  parse: (value: string) => SpanContext | null,
-): SpanContext | 'broken' | null => {
+/** `broken`: invalid, or twice; a new trace begins without the fields (W3C Trace Context §3.2, §4.3). */
+const parseTraceContext = (fields: HeaderFields, parse: (value: string) => SpanContext | null) => {
   let parent: string | null = null
   let hasTracestate = false
   for (let i = 0; i < fields.length; i += 2) {
@@ -214,7 +199,6 @@ const exchangeAttributes = (
   }
 }
 
-/** `endpoint` is as configured. */
 const attemptAttributes = (
   { method, path, group }: Operation,
   { endpoint, side }: Pick<AttemptRecord, 'endpoint' | 'side'>,

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { emptySpanCounts, SpanExportStats } from '../../../src/features/tracing/export-stats.ts'
+import { emptySpanCounts, trackSpanExports } from '../../../src/features/tracing/export-stats.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
@@ -7,7 +7,7 @@ afterEach(() => void vi.useRealTimers())
 test('lost spans are logged at once, then once a minute with all since, and when spans arrive again', () => {
   const counts = emptySpanCounts()
   const logged: unknown[] = []
-  const stats = new SpanExportStats(counts, (level, event, fields) => logged.push([level, event, fields]))
+  const stats = trackSpanExports(counts, (level, event, fields) => logged.push([level, event, fields]))
 
   stats.onExported(1)
   stats.onLost('failed', 3, 'status 400')
@@ -30,7 +30,7 @@ test('lost spans are logged at once, then once a minute with all since, and when
 
 test('a collector that rejects every second batch is logged once a minute, and so is the end', () => {
   const logged: unknown[] = []
-  const stats = new SpanExportStats(emptySpanCounts(), (_, event, fields) => logged.push([event, fields]))
+  const stats = trackSpanExports(emptySpanCounts(), (_, event, fields) => logged.push([event, fields]))
 
   for (let batches = 0; batches < 61; batches++) {
     stats.onLost('failed', 1, 'status 400')
@@ -50,7 +50,7 @@ test('a collector that rejects some spans of each batch fails until it takes one
   vi.setSystemTime(1_800_000_000_000)
   const counts = emptySpanCounts()
   const logged: unknown[] = []
-  const stats = new SpanExportStats(counts, (_, event) => logged.push(event))
+  const stats = trackSpanExports(counts, (_, event) => logged.push(event))
 
   stats.onExported(4, 1)
   vi.advanceTimersByTime(1000)
@@ -67,7 +67,7 @@ test('a collector that rejects some spans of each batch fails until it takes one
 test('since when and why is known as long as it lasts; that there is no room says less than why', () => {
   vi.setSystemTime(1_800_000_000_000)
   const counts = emptySpanCounts()
-  const stats = new SpanExportStats(counts, () => {})
+  const stats = trackSpanExports(counts, () => {})
 
   stats.onLost('dropped', 1, 'too many spans wait')
   expect(counts.exportFailure).toEqual({ since: 1_800_000_000_000, reason: 'too many spans wait' })
@@ -81,7 +81,7 @@ test('since when and why is known as long as it lasts; that there is no room say
 
 test('a collector that is no longer used has no part in the failure of the next one', () => {
   const counts = emptySpanCounts()
-  const [before, after] = [new SpanExportStats(counts, () => {}), new SpanExportStats(counts, () => {})]
+  const [before, after] = [trackSpanExports(counts, () => {}), trackSpanExports(counts, () => {})]
 
   before.onLost('failed', 1, 'ECONNREFUSED')
   before.retire()

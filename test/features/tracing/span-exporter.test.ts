@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { emptySpanCounts, type SpanCounts, SpanExportStats } from '../../../src/features/tracing/export-stats.ts'
+import { emptySpanCounts, type SpanCounts, trackSpanExports } from '../../../src/features/tracing/export-stats.ts'
 import { loadSdk, sdk } from '../../../src/features/tracing/sdk.ts'
 import { type FinishedSpan, OtlpSpanExporter } from '../../../src/features/tracing/span-exporter.ts'
 import { makeCertificates } from '../../helpers/certificates.ts'
@@ -23,7 +23,7 @@ const soon = 200
 const exporterTo = (url: string, more: Partial<typeof limits> = {}) => {
   const counts = emptySpanCounts()
   const logged: (readonly [event: string, fields: object])[] = []
-  const stats = new SpanExportStats(counts, (_, event, fields) => logged.push([event, fields]))
+  const stats = trackSpanExports(counts, (_, event, fields) => logged.push([event, fields]))
   const config = {
     url,
     headers: [{ name: 'X-Tenant', value: 'lender', secret: false, hidden: true }],

@@ -8,7 +8,7 @@ import { checkReachable } from '../../../src/core/upstream/health/preflight.ts'
 import { createHttpClient } from '../../../src/features/auth/tokens/http-client.ts'
 import { connectRedis } from '../../../src/features/redis/redis-connection.ts'
 import type { RedisSettings } from '../../../src/features/redis/redis-settings.ts'
-import { emptySpanCounts, SpanExportStats } from '../../../src/features/tracing/export-stats.ts'
+import { emptySpanCounts, trackSpanExports } from '../../../src/features/tracing/export-stats.ts'
 import { loadSdk } from '../../../src/features/tracing/sdk.ts'
 import { openOtlpTransport } from '../../../src/features/tracing/span-exporter.ts'
 import { adminTarget } from '../../core/cli/scripted-admin.ts'
@@ -96,7 +96,7 @@ const clients: readonly (readonly [name: string, client: Client])[] = [
     'a collector',
     (port, requests) =>
       new Promise((resolve) => {
-        const stats = new SpanExportStats(emptySpanCounts(), () => {})
+        const stats = trackSpanExports(emptySpanCounts(), () => {})
         const options = { url: `https://localhost.:${port}/v1/traces`, headers: [], serviceName: 'gateway' }
         const transport = openOtlpTransport(options, 20_000, stats, { onSend() {}, isClosing: () => false })
         onTestFinished(() => transport.destroy())
