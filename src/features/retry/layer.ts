@@ -14,15 +14,12 @@ const maxRetryAfterMs = 30_000
 export interface Idempotency {
   /** RFC 9110 §9.2.1 */
   readonly safe: boolean
-  /** The field, in lower case, of the key by which the upstream recognizes a repeated request. Null: there is none. */
+  /** The field, in lower case, of the key by which the upstream recognizes a repeated request. */
   readonly keyField: string | null
   /** Null or undefined: the group uses no candidate. */
   readonly candidate?: {
     readonly keyField: string | null
-    /**
-     * The next attempt goes to the primary, unless it relies on a key: the primary may not recognize the candidate's
-     * requests.
-     */
+    /** The next attempt goes to the primary, unless it relies on a key, which the primary may not know. */
     readonly fallback: boolean
   } | null
 }
@@ -31,11 +28,6 @@ export interface Idempotency {
 export interface RetryAllowance {
   requested(): void
   take(side: Side | null): boolean
-}
-
-interface NextAttempt {
-  readonly delayMs: number
-  readonly fallsBack: boolean
 }
 
 /**
@@ -50,19 +42,14 @@ export const retryLayer = (
   random: () => number = Math.random,
 ): Layer => {
   const causes: ReadonlySet<string | number> = new Set(on)
-  /** `error` null: the attempt had a response. The budget comes last: its token is spent at once. */
-  const planNext = (
-    exchange: Exchange,
-    nth: number,
-    error: GatewayError | null,
-    fields: HeaderFields,
-  ): NextAttempt | null => {
+  /** The budget comes last: its token is spent at once. */
+  const planNext = (exchange: Exchange, nth: number, outcome: ProxyResponse | GatewayError) => {
     if (nth >= attempts || exchange.responseStarted || exchange.aborted !== null) return null
-    const rule = error === null ? 'replayable' : failureTable[error.kind].retry
+    const rule = outcome instanceof GatewayError ? failureTable[outcome.kind].retry : 'replayable'
     if (rule === 'never') return null
     if (!(rule === 'replayable' ? canRepeat(exchange, idempotency) : isBodySendable(exchange))) return null
     const fallsBack = mayFallBack(exchange, idempotency)
-    const retryAfter = fallsBack ? null : retryAfterMs(fields) // the primary has not asked for it
+    const retryAfter = fallsBack ? null : retryAfterMs(outcome.fields) // the primary has not asked for it
     const delayMs = Math.max(retryAfter ?? 0, jitteredBackoff(backoff, nth, random))
     if (!fitsDeadline(exchange, delayMs, retryAfter)) return null
     return budget.take(fallsBack ? 'primary' : exchange.servingSide) ? { delayMs, fallsBack } : null
@@ -73,43 +60,25 @@ export const retryLayer = (
     const attempt = (exchange: Exchange, nth: number, previousError: GatewayError | null): Promise<ProxyResponse> => {
       const attemptsBefore = exchange.attempts.count
       return next(exchange).then(
-        (response) => (causes.has(response.status) ? onResponse(exchange, nth, response) : response),
-        (error) => {
+        (response) => (causes.has(response.status) ? attemptAgain(exchange, nth, response) : response),
+        (error: unknown) => {
           // No endpoint was reached, for example because a breaker has opened: the previous error tells more.
           if (previousError !== null && exchange.attempts.count === attemptsBefore && exchange.aborted === null)
             throw previousError
-          return onError(exchange, nth, error)
+          if (!(error instanceof GatewayError) || !causes.has(error.kind)) throw error
+          return attemptAgain(exchange, nth, error)
         },
       )
     }
 
-    const onResponse = (
-      exchange: Exchange,
-      nth: number,
-      response: ProxyResponse,
-    ): ProxyResponse | Promise<ProxyResponse> => {
-      const planned = planNext(exchange, nth, null, response.fields)
-      if (planned === null) return response
-      response.body.discard() // before the wait: others can use the connection
-      return attemptAgain(exchange, nth, planned, null)
-    }
-
-    const onError = async (exchange: Exchange, nth: number, error: unknown): Promise<ProxyResponse> => {
-      if (!(error instanceof GatewayError) || !causes.has(error.kind)) throw error
-      const planned = planNext(exchange, nth, error, error.fields)
-      if (planned === null) throw error
-      return attemptAgain(exchange, nth, planned, error)
-    }
-
-    const attemptAgain = async (
-      exchange: Exchange,
-      nth: number,
-      { delayMs, fallsBack }: NextAttempt,
-      previousError: GatewayError | null,
-    ): Promise<ProxyResponse> => {
-      await sleepUnlessAborted(exchange, delayMs)
-      if (fallsBack) exchange.attempts.fellBack = true
-      return attempt(exchange, nth + 1, previousError)
+    const attemptAgain = async (exchange: Exchange, nth: number, outcome: ProxyResponse | GatewayError) => {
+      const [error, response] = outcome instanceof GatewayError ? [outcome, null] : [null, outcome]
+      const planned = planNext(exchange, nth, outcome)
+      if (planned === null) return response ?? Promise.reject(error)
+      response?.body.discard() // before the wait: others can use the connection
+      await sleepUnlessAborted(exchange, planned.delayMs)
+      if (planned.fallsBack) exchange.attempts.fellBack = true
+      return attempt(exchange, nth + 1, error)
     }
 
     return (exchange) => {
@@ -156,10 +125,7 @@ const fitsDeadline = ({ deadlineAt }: Exchange, ms: number, retryAfter: number |
 // The longest delay of a Node timer, in whole seconds.
 const maxSeconds = 2_147_483
 
-/**
- * RFC 9110 §10.2.3, in milliseconds. A date is compared with the response's own `Date`, as clocks differ. Null: none,
- * invalid, or several.
- */
+/** RFC 9110 §10.2.3, in ms. Compares a date with the response's `Date`, as clocks differ. Null: none, or unusable. */
 export const retryAfterMs = (fields: HeaderFields): number | null => {
   const [found = '', ...others] = getFieldValues(fields, 'retry-after')
   if (others.length > 0) return null

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Config } from '../../core/config/config.ts'
+import type { Config, UpstreamConfig } from '../../core/config/config.ts'
 import { now } from '../../core/lib/clock.ts'
-import { type LayerRow, layerRow } from '../../core/runtime/pipeline/layer-stack.ts'
+import { layerRow } from '../../core/runtime/pipeline/layer-stack.ts'
 import type { RuntimePart, SnapshotContext, SnapshotPart } from '../../core/runtime/runtime-part.ts'
-import { byGroup, type Group, type Operation } from '../../operations.ts'
+import { byGroup, type Group, type Operation, type Side } from '../../operations.ts'
 import type { RetryConfig } from './config.ts'
 import { type Idempotency, type RetryAllowance, retryLayer } from './layer.ts'
 
@@ -49,7 +49,6 @@ export class RetryBudget {
     this.#requests++
   }
 
-  /** False: there is no token. */
   take(): boolean {
     this.#refill()
     if (this.#tokens < 1) return false
@@ -86,23 +85,17 @@ declare module '../../core/runtime/runtime-part.ts' {
   }
 }
 
-const layerRows = (
-  { group }: Operation,
-  { upstreams }: Config,
-  budget: RetryAllowance | null,
-  idempotency: Idempotency,
-): readonly LayerRow[] => [
+const retryRow = ({ group }: Operation, config: Config, budget: RetryAllowance | null, idempotency: Idempotency) =>
   layerRow(
     'retry',
     `upstreams.${group}.retry`,
-    upstreams[group].retry,
+    config.upstreams[group].retry,
     ({ attempts }) => `attempts: ${attempts}`,
     (rules) => retryLayer(rules, budget ?? new RetryBudget(rules.budget), idempotency),
-  ),
-]
+  )
 
 export const describe: RuntimePart['describe'] = (config) => ({
-  layers: (operation) => layerRows(operation, config, null, { safe: operation.method === 'GET', keyField: null }),
+  layers: (operation) => [retryRow(operation, config, null, { safe: operation.method === 'GET', keyField: null })],
 })
 
 export const open: RuntimePart['open'] = () => ({
@@ -113,14 +106,13 @@ export const open: RuntimePart['open'] = () => ({
       layers(operation) {
         const { group } = operation
         const other = context.otherSide(group)
-        return layerRows(operation, config, limitByBreakers(budgets[group], group, context), {
+        const keyFieldOf = (upstream: UpstreamConfig) => context.repeatKeyField(operation, upstream)
+        const idempotency = {
           safe: operation.method === 'GET',
-          keyField: context.repeatKeyField(operation, config.upstreams[group]),
-          candidate: other && {
-            keyField: context.repeatKeyField(operation, other.upstream),
-            fallback: other.fallback,
-          },
-        })
+          keyField: keyFieldOf(config.upstreams[group]),
+          candidate: other && { keyField: keyFieldOf(other.upstream), fallback: other.fallback },
+        }
+        return [retryRow(operation, config, limitByBreakers(budgets[group], group, context), idempotency)]
       },
     }
   },
@@ -136,15 +128,12 @@ const carryBudgets = ({ upstreams }: Config, before: RetryPart['budgets'] | null
   })
 
 /** No retry, and no token spent, while the circuit breaker of its side would reject it. */
-const limitByBreakers = (
-  budget: RetryBudget | null,
-  group: Group,
-  { findUpstream }: SnapshotContext,
-): RetryAllowance | null => {
+const limitByBreakers = (budget: RetryBudget | null, group: Group, { findUpstream }: SnapshotContext) => {
   const [primary, candidate] = [findUpstream(group, 'primary'), findUpstream(group, 'candidate')]
   if (budget === null || (primary?.breaker ?? candidate?.breaker ?? null) === null) return budget
   return {
     requested: () => budget.requested(),
-    take: (side) => ((side === 'candidate' && candidate) || primary)?.breaker?.state !== 'open' && budget.take(),
+    take: (side: Side | null) =>
+      ((side === 'candidate' && candidate) || primary)?.breaker?.state !== 'open' && budget.take(),
   }
 }

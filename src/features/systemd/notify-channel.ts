@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import type { Environment } from '../../core/config/environment.ts'
 import { withTimeout } from '../../core/lib/clock.ts'
+import { tryOrNull } from '../../core/lib/try.ts'
 
 interface NotifySettings {
   /** A path; with `@` in front an abstract socket. */
@@ -38,22 +39,14 @@ const replyTimeoutMs = 7000
  * ms of the event loop at 300 MB. So one shell, started while this process is small, runs the program for each line and
  * ends with this process. After `timeoutMs`, program and shell are killed.
  */
-export const openNotifyChannel = (
-  socket: string,
-  path = process.env.PATH,
-  timeoutMs = replyTimeoutMs,
-): SendNotification => {
-  const start = () => startShell(socket, path)
-  let shell = start()
-  return async (assignments) => {
-    if (shell.hasEnded()) shell = start()
-    const { ask, kill } = shell
-    const status = await withTimeout(
-      ask(assignments.map((each) => each.replaceAll(/[\t\n]/g, ' ')).join('\t')),
-      timeoutMs,
-    )
+export const openNotifyChannel = (socket: string, path = process.env.PATH, timeoutMs = replyTimeoutMs) => {
+  let shell = startShell(socket, path)
+  return async (assignments: Parameters<SendNotification>[0]): Promise<void> => {
+    if (shell.hasEnded()) shell = startShell(socket, path)
+    const line = assignments.map((each) => each.replaceAll(/[\t\n]/g, ' ')).join('\t')
+    const status = await withTimeout(shell.ask(line), timeoutMs)
     if (status === null) {
-      kill()
+      shell.kill()
       throw new Error(`systemd-notify hung for ${timeoutMs} ms`)
     }
     if (status !== '0') throw new Error(`systemd-notify ended with ${status}`)
@@ -63,15 +56,7 @@ export const openNotifyChannel = (
 // The program waits until systemd has read the message: systemd cannot identify a sender that has gone.
 const script = `while IFS='\t' read -r a b c; do systemd-notify "$a" \${b:+"$b"} \${c:+"$c"}; echo $?; done`
 
-interface Shell {
-  hasEnded(): boolean
-  /** Resolves to the reply line. One call at a time. */
-  ask(line: string): Promise<string>
-  /** Kills the shell and the program that it runs. */
-  kill(): void
-}
-
-const startShell = (socket: string, path: string | undefined): Shell => {
+const startShell = (socket: string, path: string | undefined) => {
   // No other variable of this process is passed on: it may be a secret.
   const child = spawn('/bin/sh', ['-c', script], {
     env: { PATH: path, NOTIFY_SOCKET: socket },
@@ -94,16 +79,17 @@ const startShell = (socket: string, path: string | undefined): Shell => {
   child.stdout.setEncoding('utf8').on('data', (text: string) => asked?.resolve(text.trim()))
   return {
     hasEnded: () => hasEnded,
-    ask(line) {
+    /** Resolves to the reply line. One call at a time. */
+    ask(line: string): Promise<string> {
       asked = Promise.withResolvers()
       child.stdin.write(`${line}\n`)
       return asked.promise
     },
-    kill() {
+    /** Kills the shell and the program that it runs. */
+    kill(): void {
       hasEnded = true
-      try {
-        if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
-      } catch {} // it has ended meanwhile
+      // It may have ended meanwhile.
+      tryOrNull(() => child.pid !== undefined && process.kill(-child.pid, 'SIGKILL'))
     },
   }
 }

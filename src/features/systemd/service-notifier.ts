@@ -1,6 +1,7 @@
 import { formatPlace } from '../../core/config/problem.ts'
 import { monotonicMicroseconds } from '../../core/lib/clock.ts'
 import { SerialQueue } from '../../core/lib/serial-queue.ts'
+import { errorMessage } from '../../core/lib/try.ts'
 import type { Log } from '../../core/log/log.ts'
 import type { Gateway } from '../../core/runtime/gateway.ts'
 import type { ServiceNotifier } from '../../core/runtime/supervisor.ts'
@@ -16,23 +17,20 @@ export const describeService = ({ address, config, rejection, notServing }: Desc
   const host = address.family === 'IPv6' ? `[${address.address}]` : address.address
   const serving =
     reason === null ? `Serves clients on ${host}:${address.port}` : `No client is served just now (${reason})`
-  return [`${serving}; configuration ${config.hash}`, ...describeRejection(rejection)].join('; ')
+  return `${serving}; configuration ${config.hash}${describeRejection(rejection)}`
 }
 
-const describeRejection = (rejection: Gateway['rejection']): readonly string[] => {
+const describeRejection = (rejection: Gateway['rejection']): string => {
   const [problem, ...more] = rejection?.problems ?? []
-  if (problem === undefined) return []
-  const others = more.length === 0 ? '' : `, and ${more.length} more`
+  if (problem === undefined) return ''
   const what = rejection?.trigger === 'rollback' ? 'a rollback' : 'an edit'
-  return [`${what} was refused: ${formatPlace(problem)}${others}`]
+  return `; ${what} was refused: ${formatPlace(problem)}${more.length === 0 ? '' : `, and ${more.length} more`}`
 }
 
 interface ServiceNotifierOptions {
   readonly send: SendNotification
-  /** systemd's watchdog time. Null: no watchdog. */
   readonly watchdogMs: number | null
   readonly log: Log
-  /** One line for `systemctl status`. */
   describe(): string
 }
 
@@ -40,11 +38,8 @@ interface ServiceNotifierOptions {
 const maxStatusLength = 1000
 const maxTimerMs = 2 ** 31 - 1
 
-/**
- * A lost `READY=1` ends the service, so each message has two tries. A failure is logged, once until a message arrives.
- */
-export const createServiceNotifier = (options: ServiceNotifierOptions): ServiceNotifier => {
-  const { send, watchdogMs, log, describe } = options
+/** A lost `READY=1` ends the service, so each message has two tries. Logs a failure, once until a message arrives. */
+export const createServiceNotifier = ({ send, watchdogMs, log, describe }: ServiceNotifierOptions): ServiceNotifier => {
   const queue = new SerialQueue()
   let isLost = false
   let isBeating = false
@@ -56,19 +51,15 @@ export const createServiceNotifier = (options: ServiceNotifierOptions): ServiceN
       const status = isStopping ? 'Stops; requests in flight end' : describe()
       await send([...assignments, `STATUS=${status.slice(0, maxStatusLength)}`])
     }
-    return queue.run(() =>
-      sendNow()
-        .catch(sendNow)
-        .then(
-          () => {
-            isLost = false
-          },
-          (error) => {
-            if (!isLost) log.warn({ reason: error.message }, 'systemd was not notified')
-            isLost = true
-          },
-        ),
-    )
+    return queue.run(async () => {
+      try {
+        await sendNow().catch(sendNow)
+        isLost = false
+      } catch (error) {
+        if (!isLost) log.warn({ reason: errorMessage(error) }, 'systemd was not notified')
+        isLost = true
+      }
+    })
   }
 
   // systemd recommends half of the watchdog time. Beats do not overlap.
