@@ -1,3 +1,5 @@
+import type { Group } from '../../operations.ts'
+import type { Config } from '../config/config.ts'
 import type { FailureKind } from '../exchange/failures/kinds.ts'
 import type { CommandLine } from '../lib/program.ts'
 import type { Overrides, OverridesView, RecordAdminEvent } from '../runtime/overrides.ts'
@@ -5,8 +7,15 @@ import type { PrimaryParts } from '../runtime/primary-part.ts'
 import type { NotServingReason } from '../runtime/proxy-server.ts'
 import type { Reloader } from '../runtime/reload/reloader.ts'
 import type { RunInAllProcesses } from '../runtime/snapshot/data-plane.ts'
-import type { StatusReport } from '../runtime/status/report.ts'
-import type { FindClients } from './admin-part.ts'
+import type { StatusReport } from '../runtime/status/status-part.ts'
+
+/** Which clients of a group use its primary, and whether the others fall back when their side fails. */
+export interface GroupClients {
+  readonly primary: 'all' | 'some' | 'none'
+  readonly others: 'none' | 'covered' | 'exposed'
+}
+
+export type FindClients = (group: Group, config: Config, overrides: OverridesView) => GroupClients
 
 export interface AdminContextInit {
   readonly reloader: Reloader

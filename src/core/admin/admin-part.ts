@@ -1,27 +1,23 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Group, Operation, Side } from '../../operations.ts'
+import type { Operation, Side } from '../../operations.ts'
 import type { AdminConfig, Config } from '../config/config.ts'
-import type { FailureReason } from '../exchange/failures/errors.ts'
 import type { FailureKind } from '../exchange/failures/kinds.ts'
 import type { Beside } from '../lib/beside.ts'
 import type { OperatorScope } from '../lib/operators.ts'
 import { PartLoaders } from '../lib/part-loaders.ts'
 import type { PlainObject } from '../lib/plain-object.ts'
 import type { Log } from '../log/log.ts'
-import type { OverridesView } from '../runtime/overrides.ts'
 import type { LayerRow } from '../runtime/pipeline/layer-stack.ts'
 import type { DerivedField } from '../runtime/status/field.ts'
-import type { StatusReport } from '../runtime/status/report.ts'
+import type { Status, StatusReport } from '../runtime/status/status-part.ts'
 import type { UpstreamStatus } from '../runtime/status/upstreams.ts'
 import type { OperatorProofs, TokenRefusals } from './access/operator-tokens.ts'
 import type { Principal } from './access/principal.ts'
-import type { AdminContext, AdminContextInit } from './admin-context.ts'
+import type { AdminContext, AdminContextInit, FindClients } from './admin-context.ts'
 import type { AdminError } from './admin-error.ts'
-import type { Status } from './api/status.ts'
 import type { CommandGroup } from './commands/command.ts'
-import type { FindingSource, Found } from './findings/finding.ts'
-import type { FindingInputs } from './findings/finding-inputs.ts'
+import type { FindingPart, FindingSource } from './findings/finding-inputs.ts'
 import type { Html, HtmlValue } from './html.ts'
 import type { MetricDefinitions } from './metrics/metric.ts'
 
@@ -30,14 +26,6 @@ export type AdminReport = Beside<'status' | 'refused' | 'config'> & {
   readonly path: string
   respond(context: AdminContext): Promise<object | AdminError>
 }
-
-/** Which clients of a group use its primary, and whether the others fall back when their side fails. */
-export interface GroupClients {
-  readonly primary: 'all' | 'some' | 'none'
-  readonly others: 'none' | 'covered' | 'exposed'
-}
-
-export type FindClients = (group: Group, config: Config, overrides: OverridesView) => GroupClients
 
 export type OpenProofs = (log: Log, refusals: TokenRefusals) => Promise<OperatorProofs>
 
@@ -137,7 +125,7 @@ export interface PagePart {
   readonly recordRow?: { readonly word: string; readonly title: string; cell(view: Overview): HtmlValue }
 }
 
-export interface AdminPart {
+export interface AdminPart extends FindingPart {
   readonly reports?: readonly AdminReport[]
   readonly findings?: readonly PlacedFindings[]
   readonly metrics?: readonly PlacedMetrics[]
@@ -146,9 +134,6 @@ export interface AdminPart {
   openState?(context: AdminContextInit): AdminState
   /** Declared in `FindingInputs` (`declare module`). */
   findingInputs?(context: AdminContext, report: StatusReport): object
-  /** Finds problems of a group that has a serving endpoint. */
-  findOfGroup?(group: Group, inputs: FindingInputs): Found
-  describeClientErrors?(reason: FailureReason | null, config: Config): ClientErrorNote | null
   readonly findClients?: FindClients
   readonly openProofs?: OpenProofs
   readonly openPages?: OpenPages
@@ -162,12 +147,6 @@ export interface AdminState {
   readonly members: object
   start(): void
   close(): void
-}
-
-export interface ClientErrorNote {
-  /** The configuration key of the senders, where these are not clients and get no response. */
-  readonly senders?: string
-  readonly note?: string
 }
 
 /** Among findings of equal severity, the place decides the order. */

@@ -1,6 +1,7 @@
 import { onlyOne } from '../lib/part-loaders.ts'
 import { noProofs } from './access/operator-tokens.ts'
-import { adminPartLoaders, type FindClients, type OpenPages, type OpenProofs } from './admin-part.ts'
+import type { FindClients } from './admin-context.ts'
+import { adminPartLoaders, type OpenPages, type OpenProofs } from './admin-part.ts'
 
 export const adminParts = await adminPartLoaders.load()
 

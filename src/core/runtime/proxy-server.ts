@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net'
 import type { FeatureMessage } from './channel.ts'
 import type { SnapshotInput } from './runtime-part.ts'
 import type { RunInAllProcesses } from './snapshot/data-plane.ts'
-import type { StatusReport } from './status/report.ts'
+import type { StatusReport } from './status/status-part.ts'
 
 /** The server of clients: this process, or the workers. */
 export interface ProxyServer {

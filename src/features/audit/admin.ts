@@ -3,7 +3,8 @@ import type { OpenApiPart, PlacedFindings, PlacedMetrics, PlacedStatus } from '.
 import type { StatusInputs } from '../../core/admin/api/status.ts'
 import { pluralize } from '../../core/admin/commands/phrases.ts'
 import { rejectedPhrase, tallyRejected } from '../../core/admin/findings/failure-phrases.ts'
-import { type Finding, type FindingSource, finding } from '../../core/admin/findings/finding.ts'
+import { type Finding, finding } from '../../core/admin/findings/finding.ts'
+import type { FindingSource } from '../../core/admin/findings/finding-inputs.ts'
 import { type MetricDefinitions, metricsOf } from '../../core/admin/metrics/metric.ts'
 import { shellQuote } from '../../core/lib/program.ts'
 import { asWord } from '../../core/lib/text/decode.ts'
@@ -60,7 +61,7 @@ const auditField = field.nullable(
   }),
 )
 
-declare module '../../core/admin/api/status.ts' {
+declare module '../../core/runtime/status/status-part.ts' {
   interface Status {
     /** Null: no audit log, or another process writes it. */
     readonly audit: Shown<typeof auditField>

@@ -1,8 +1,8 @@
-import type { Status } from '../../core/admin/api/status.ts'
 import { pluralize, sinceStart } from '../../core/admin/commands/phrases.ts'
 import type { StatusFact } from '../../core/cli/built-in-command.ts'
 import { formatAgo } from '../../core/cli/render/format-time.ts'
 import { formatRoundedSize } from '../../core/lib/text/units.ts'
+import type { Status } from '../../core/runtime/status/status-part.ts'
 
 const renderAudit = ({ file, count, since, reason, lost, disk }: NonNullable<Status['audit']>, at: number): string => {
   const missing = lost === 0 ? '' : `, ${lost} LINES LOST ${sinceStart}`

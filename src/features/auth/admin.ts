@@ -8,10 +8,11 @@ import type {
   PlacedStatus,
 } from '../../core/admin/admin-part.ts'
 import type { StatusInputs } from '../../core/admin/api/status.ts'
-import { checkCommandLine, type FindingSource, finding, wherePhrase } from '../../core/admin/findings/finding.ts'
+import { checkCommandLine, finding, wherePhrase } from '../../core/admin/findings/finding.ts'
+import type { FindingSource } from '../../core/admin/findings/finding-inputs.ts'
 import { className } from '../../core/admin/metrics/families/traffic.ts'
+import type { MetricInputs } from '../../core/admin/metrics/metric.ts'
 import { addUp, gauge, type MetricDefinitions, metricsOf, seriesFor } from '../../core/admin/metrics/metric.ts'
-import type { MetricInputs } from '../../core/admin/metrics/metric-inputs.ts'
 import type { Config } from '../../core/config/config.ts'
 import { reasonsFor, reasonTable } from '../../core/exchange/failures/errors.ts'
 import type { FailureKind } from '../../core/exchange/failures/kinds.ts'
@@ -156,7 +157,7 @@ export const clientsStatus = ({ auth, clients }: Pick<Config, 'auth' | 'clients'
   return { methods: auth?.methods ?? [], count: clients.length, disabled }
 }
 
-declare module '../../core/admin/api/status.ts' {
+declare module '../../core/runtime/status/status-part.ts' {
   interface Status {
     /** Null: clients do not authenticate. */
     readonly clients: Decoded<typeof clientsShape> | null

@@ -37,7 +37,7 @@ const collectTokens = ({ parts }: Snapshot): Reported<typeof tokensField> => {
   return { jwt: jwt && { ...jwt, where }, introspection: introspection && { ...introspection, where }, proofs }
 }
 
-declare module '../../core/runtime/status/report.ts' {
+declare module '../../core/runtime/status/status-part.ts' {
   interface StatusReport {
     readonly tokens: Reported<typeof tokensField>
     /** Null: clients do not authenticate. */

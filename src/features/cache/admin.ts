@@ -1,7 +1,8 @@
 import type { PlacedFindings, PlacedMetrics, PlacedStatus } from '../../core/admin/admin-part.ts'
 import { pluralize } from '../../core/admin/commands/phrases.ts'
 import { areMostFailing, isQuiet } from '../../core/admin/findings/failure-phrases.ts'
-import { checkCommandLine, type FindingSource, finding } from '../../core/admin/findings/finding.ts'
+import { checkCommandLine, finding } from '../../core/admin/findings/finding.ts'
+import type { FindingSource } from '../../core/admin/findings/finding-inputs.ts'
 import { type MetricDefinitions, metricsOf, seriesFor } from '../../core/admin/metrics/metric.ts'
 import { commandLine } from '../../core/lib/program.ts'
 import { formatTimeOfDay } from '../../core/lib/text/format-time.ts'
@@ -92,7 +93,7 @@ const cacheMetrics: MetricDefinitions = {
 
 export const metrics: readonly PlacedMetrics[] = [{ before: 'configuration', value: cacheMetrics }]
 
-declare module '../../core/admin/api/status.ts' {
+declare module '../../core/runtime/status/status-part.ts' {
   interface Status {
     readonly cache: Shown<typeof cacheField>
   }

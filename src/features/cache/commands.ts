@@ -1,10 +1,10 @@
 import type { AdminError } from '../../core/admin/admin-error.ts'
-import type { Status } from '../../core/admin/api/status.ts'
 import * as argument from '../../core/admin/commands/argument.ts'
 import type { Command, CommandGroup } from '../../core/admin/commands/command.ts'
 import { noWorkerAnswered, paragraphs, pluralize, workersNotAnswering } from '../../core/admin/commands/phrases.ts'
 import { html } from '../../core/admin/html.ts'
 import { asNumber, asObject } from '../../core/lib/text/decode.ts'
+import type { Status } from '../../core/runtime/status/status-part.ts'
 import { allOperations } from '../../operations.ts'
 import type { PurgeScope } from './store/cache-store.ts'
 

@@ -68,7 +68,7 @@ const collectCache = ({ parts: { cache }, config }: Snapshot): field.Reported<ty
   return { bytes, maxBytes, evictions, redis, operations }
 }
 
-declare module '../../core/runtime/status/report.ts' {
+declare module '../../core/runtime/status/status-part.ts' {
   interface StatusReport {
     readonly cache: field.Reported<typeof cacheField>
   }

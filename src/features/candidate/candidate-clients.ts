@@ -1,4 +1,4 @@
-import type { GroupClients } from '../../core/admin/admin-part.ts'
+import type { GroupClients } from '../../core/admin/admin-context.ts'
 import { bucketCount, bucketsOfShare } from '../../core/exchange/sides.ts'
 import { formatPercent } from '../../core/lib/text/units.ts'
 import type { CandidateConfig } from './config/candidate.ts'

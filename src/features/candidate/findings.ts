@@ -2,14 +2,13 @@ import { clientErrorFindings, endpointFindings } from '../../core/admin/findings
 import { ownerDetails } from '../../core/admin/findings/failure-phrases.ts'
 import {
   type Finding,
-  type FindingSource,
   type Found,
   faultCommandLine,
   finding,
   unknownPlaces,
   wherePhrase,
 } from '../../core/admin/findings/finding.ts'
-import type { FindingInputs } from '../../core/admin/findings/finding-inputs.ts'
+import type { FindingInputs, FindingSource } from '../../core/admin/findings/finding-inputs.ts'
 import { upstreamCertificateFindings } from '../../core/admin/findings/gateway-findings.ts'
 import { groupOutage, nextTryDetails } from '../../core/admin/findings/outage.ts'
 import { getUpstreamErrors } from '../../core/admin/findings/upstreams.ts'

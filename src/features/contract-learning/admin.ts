@@ -8,7 +8,7 @@ export const reports: readonly AdminReport[] = [
   { before: 'config', path: '/contract/draft', respond: getContractDraft },
 ]
 
-declare module '../../core/admin/api/status.ts' {
+declare module '../../core/runtime/status/status-part.ts' {
   interface Status {
     readonly learning: LearningStatus | null
   }

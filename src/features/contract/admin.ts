@@ -8,9 +8,10 @@ import type {
 } from '../../core/admin/admin-part.ts'
 import type { StatusInputs } from '../../core/admin/api/status.ts'
 import { areMostFailing } from '../../core/admin/findings/failure-phrases.ts'
-import { type FindingSource, finding, type Severity, unknownPlaces } from '../../core/admin/findings/finding.ts'
+import { finding, type Severity, unknownPlaces } from '../../core/admin/findings/finding.ts'
+import type { FindingSource } from '../../core/admin/findings/finding-inputs.ts'
+import type { MetricInputs } from '../../core/admin/metrics/metric.ts'
 import { type MetricDefinitions, seriesFor } from '../../core/admin/metrics/metric.ts'
-import type { MetricInputs } from '../../core/admin/metrics/metric-inputs.ts'
 import { commandLine } from '../../core/lib/program.ts'
 import { asList, asNullable } from '../../core/lib/text/decode.ts'
 import { formatTimeOfDay } from '../../core/lib/text/format-time.ts'
@@ -122,7 +123,7 @@ export const findings: readonly PlacedFindings[] = [{ after: 'gatewayErrors', va
 
 export const metrics: readonly PlacedMetrics[] = [{ before: 'configuration', value: contractMetrics }]
 
-declare module '../../core/admin/api/status.ts' {
+declare module '../../core/runtime/status/status-part.ts' {
   interface Status {
     readonly contract: ContractStatus | null
   }

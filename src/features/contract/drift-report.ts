@@ -120,7 +120,7 @@ const mergeRecent = (same: NonEmpty<RecentDrift>): RecentDrift => ({
 const extreme = (pick: (...times: readonly number[]) => number, times: readonly number[]): number | null =>
   times.length === 0 ? null : pick(...times)
 
-declare module '../../core/runtime/status/report.ts' {
+declare module '../../core/runtime/status/status-part.ts' {
   interface StatusReport {
     readonly drift: DriftReport | null
   }

@@ -1,5 +1,5 @@
 import { type RecentErrorView, recentErrorsShape } from '../../core/admin/api/recent-errors.ts'
-import { type Status, statusShape } from '../../core/admin/api/status.ts'
+import { statusShape } from '../../core/admin/api/status.ts'
 import { getDecoded } from '../../core/cli/client/admin-client.ts'
 import {
   type AdminTarget,
@@ -12,6 +12,7 @@ import { formatAgo } from '../../core/cli/render/format-time.ts'
 import { formatTable, type TableRow, warnAboutTarget } from '../../core/cli/render/output.ts'
 import { operationRows, renderFindings, statusTexts, upstreamRows } from '../../core/cli/render/status-rows.ts'
 import { groupByKey } from '../../core/log/sum-reports.ts'
+import type { Status } from '../../core/runtime/status/status-part.ts'
 import type { UpstreamStatus } from '../../core/runtime/status/upstreams.ts'
 import { allOperations, type Operation } from '../../operations.ts'
 

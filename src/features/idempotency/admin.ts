@@ -1,14 +1,8 @@
 import type { PlacedFindings, PlacedMetrics, PlacedStatus } from '../../core/admin/admin-part.ts'
 import { pluralize } from '../../core/admin/commands/phrases.ts'
 import { countPhrase, rejectedPhrase, tallyRejected } from '../../core/admin/findings/failure-phrases.ts'
-import {
-  checkCommandLine,
-  explainCommandLine,
-  type FindingSource,
-  finding,
-  wherePhrase,
-} from '../../core/admin/findings/finding.ts'
-import type { FindingInputs } from '../../core/admin/findings/finding-inputs.ts'
+import { checkCommandLine, explainCommandLine, finding, wherePhrase } from '../../core/admin/findings/finding.ts'
+import type { FindingInputs, FindingSource } from '../../core/admin/findings/finding-inputs.ts'
 import { addUp, type MetricDefinitions, metricsOf, seriesFor } from '../../core/admin/metrics/metric.ts'
 import { formatTimeOfDay } from '../../core/lib/text/format-time.ts'
 import { fromReport, type Shown } from '../../core/runtime/status/field.ts'
@@ -120,7 +114,7 @@ const idempotencyMetrics: MetricDefinitions = {
 
 export const metrics: readonly PlacedMetrics[] = [{ before: 'configuration', value: idempotencyMetrics }]
 
-declare module '../../core/admin/api/status.ts' {
+declare module '../../core/runtime/status/status-part.ts' {
   interface Status {
     readonly idempotency: Shown<typeof idempotencyField>
   }

@@ -1,9 +1,9 @@
-import type { Status } from '../../core/admin/api/status.ts'
 import { sinceStart } from '../../core/admin/commands/phrases.ts'
 import type { StatusText } from '../../core/cli/built-in-command.ts'
 import { formatAgo } from '../../core/cli/render/format-time.ts'
 import { formatTable, type TableRow } from '../../core/cli/render/output.ts'
 import { formatRoundedSize } from '../../core/lib/text/units.ts'
+import type { Status } from '../../core/runtime/status/status-part.ts'
 
 export const idempotencyRows = (status: NonNullable<Status['idempotency']>, at: number): readonly TableRow[] => {
   const { entries, maxEntries, bytes, maxBytes, inProgress, dropped, refused } = status

@@ -37,7 +37,7 @@ const collectIdempotency = ({ parts: { idempotency } }: Snapshot): IdempotencyRe
   return state && { ...state, where: null }
 }
 
-declare module '../../core/runtime/status/report.ts' {
+declare module '../../core/runtime/status/status-part.ts' {
   interface StatusReport {
     readonly idempotency: IdempotencyReport | null
   }

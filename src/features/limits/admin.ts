@@ -11,16 +11,15 @@ import {
 import {
   checkCommandLine,
   explainCommandLine,
-  type FindingSource,
   finding,
   joinWithAnd,
   type Severity,
   tailCommand,
   wherePhrase,
 } from '../../core/admin/findings/finding.ts'
-import type { FindingInputs } from '../../core/admin/findings/finding-inputs.ts'
+import type { FindingInputs, FindingSource } from '../../core/admin/findings/finding-inputs.ts'
+import type { MetricInputs } from '../../core/admin/metrics/metric.ts'
 import { addUp, counter, gauge, type MetricDefinitions, seriesFor } from '../../core/admin/metrics/metric.ts'
-import type { MetricInputs } from '../../core/admin/metrics/metric-inputs.ts'
 import { type FailureReason, reasonsFor } from '../../core/exchange/failures/errors.ts'
 import type { FailureKind } from '../../core/exchange/failures/kinds.ts'
 import { commandLine } from '../../core/lib/program.ts'
@@ -227,7 +226,7 @@ export const findings: readonly PlacedFindings[] = [
 
 export const metrics: readonly PlacedMetrics[] = [{ before: 'configuration', value: limitMetrics }]
 
-declare module '../../core/admin/api/status.ts' {
+declare module '../../core/runtime/status/status-part.ts' {
   interface Status {
     readonly limits: Shown<typeof limitsField>
   }

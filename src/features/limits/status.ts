@@ -81,7 +81,7 @@ const collectRate = ({ config: { limits }, parts }: Snapshot): RateLimitReport |
   }
 }
 
-declare module '../../core/runtime/status/report.ts' {
+declare module '../../core/runtime/status/status-part.ts' {
   interface StatusReport {
     readonly limits: Reported<typeof limitsField>
   }

@@ -11,8 +11,8 @@ import {
 } from '../../core/log/metrics/request-metrics.ts'
 import { pluck, sum } from '../../core/log/sum-reports.ts'
 import type { EndpointReport } from '../../core/runtime/status/endpoint.ts'
-import type { StatusReport } from '../../core/runtime/status/report.ts'
 import type { SideReport } from '../../core/runtime/status/side.ts'
+import type { StatusReport } from '../../core/runtime/status/status-part.ts'
 import { byOperation, type Group, groups, type OperationId, type Side } from '../../operations.ts'
 
 /** Null: there was no request. */

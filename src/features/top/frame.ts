@@ -1,8 +1,8 @@
 import type { Overview } from '../../core/admin/admin-part.ts'
-import type { Status } from '../../core/admin/api/status.ts'
 import { humanizeSeconds } from '../../core/cli/render/format-time.ts'
 import { formatTable, maxLength } from '../../core/cli/render/output.ts'
 import { renderFindings, statusTexts, upstreamRows } from '../../core/cli/render/status-rows.ts'
+import type { Status } from '../../core/runtime/status/status-part.ts'
 import type { OperationView } from '../overview/overview.ts'
 import { line, type ScreenLine, type TerminalCaps, type Tone, wrapLine } from './screen.ts'
 

@@ -1,5 +1,6 @@
 import type { PlacedFindings, PlacedMetrics } from '../../core/admin/admin-part.ts'
-import { type FindingSource, finding } from '../../core/admin/findings/finding.ts'
+import { finding } from '../../core/admin/findings/finding.ts'
+import type { FindingSource } from '../../core/admin/findings/finding-inputs.ts'
 import { type MetricDefinitions, seriesFor } from '../../core/admin/metrics/metric.ts'
 
 const tracingFindings: FindingSource = ({ config: { tracing }, report: { spans } }) => {

@@ -84,7 +84,7 @@ const spansField = field.nullable(
   }),
 )
 
-declare module '../../core/runtime/status/report.ts' {
+declare module '../../core/runtime/status/status-part.ts' {
   interface StatusReport {
     readonly spans: Reported<typeof spansField>
   }

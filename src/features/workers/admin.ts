@@ -1,7 +1,8 @@
 import type { PlacedFindings, PlacedMetrics, PlacedStatus } from '../../core/admin/admin-part.ts'
 import type { StatusInputs } from '../../core/admin/api/status.ts'
 import { sinceStart } from '../../core/admin/commands/phrases.ts'
-import { type FindingSource, finding } from '../../core/admin/findings/finding.ts'
+import { finding } from '../../core/admin/findings/finding.ts'
+import type { FindingSource } from '../../core/admin/findings/finding-inputs.ts'
 import { type MetricDefinitions, seriesFor } from '../../core/admin/metrics/metric.ts'
 import { asList } from '../../core/lib/text/decode.ts'
 import type { Reported, Shown } from '../../core/runtime/status/field.ts'
@@ -25,7 +26,7 @@ const workerField = field.record({
 
 export type WorkerStatus = Reported<typeof workerField>
 
-declare module '../../core/admin/api/status.ts' {
+declare module '../../core/runtime/status/status-part.ts' {
   interface Status {
     /** Empty: one process serves. */
     readonly workers: readonly Shown<typeof workerField>[]

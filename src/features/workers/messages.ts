@@ -4,7 +4,7 @@ import { formatDuration } from '../../core/lib/text/units.ts'
 import type { FeatureMessage, ProcessPlace } from '../../core/runtime/channel.ts'
 import type { OverridesView } from '../../core/runtime/overrides.ts'
 import type { DataPlaneCommands, SnapshotInput } from '../../core/runtime/runtime-part.ts'
-import type { StatusReport } from '../../core/runtime/status/report.ts'
+import type { StatusReport } from '../../core/runtime/status/status-part.ts'
 import type { HealthVerdict } from '../../core/upstream/endpoints/endpoint-registry.ts'
 
 /** The called process has ended or is about to. No reason to reject a change: the successor starts with it. */

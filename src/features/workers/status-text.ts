@@ -1,8 +1,8 @@
-import type { Status } from '../../core/admin/api/status.ts'
 import { sinceStart } from '../../core/admin/commands/phrases.ts'
 import type { StatusText } from '../../core/cli/built-in-command.ts'
 import { humanizeSeconds } from '../../core/cli/render/format-time.ts'
 import { formatTable, type TableRow } from '../../core/cli/render/output.ts'
+import type { Status } from '../../core/runtime/status/status-part.ts'
 
 const workerRows = (workers: Status['workers'], hash: string, at: number): readonly TableRow[] => [
   ['worker', 'process', 'up', 'in flight', `restarts ${sinceStart}`, 'state'],

@@ -10,12 +10,11 @@ import {
   collectCounters,
   mergeReports,
   type ReportCounters,
-  type StatusReport,
   sumCounters,
   totalReports,
   withCounters,
 } from '../../core/runtime/status/report.ts'
-import type { TableWithDigest, TotalReport } from '../../core/runtime/status/status-part.ts'
+import type { StatusReport, TableWithDigest, TotalReport } from '../../core/runtime/status/status-part.ts'
 import { countInFlight, isEndpointCounter } from '../../core/runtime/status/upstreams.ts'
 import type { WorkerStatus } from './admin.ts'
 import type { WorkerReport } from './messages.ts'

@@ -1,7 +1,8 @@
 /** Statuses as a gateway sends them, and their text by the command. */
-import type { Status } from '../../../src/core/admin/api/status.ts'
+
 import type { ConfigProblem } from '../../../src/core/config/problem.ts'
 import type { EndpointStatus } from '../../../src/core/runtime/status/endpoint.ts'
+import type { Status } from '../../../src/core/runtime/status/status-part.ts'
 import type { UpstreamStatus } from '../../../src/core/runtime/status/upstreams.ts'
 import { jsonResponse, runCommand, scriptedAdmin, token } from './scripted-admin.ts'
 

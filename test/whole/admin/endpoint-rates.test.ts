@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import type { StatusReport } from '../../../src/core/runtime/status/report.ts'
+import type { StatusReport } from '../../../src/core/runtime/status/status-part.ts'
 import { EndpointRates } from '../../../src/features/overview/rate-history.ts'
 import { byGroup } from '../../../src/operations.ts'
 

@@ -10,9 +10,9 @@ import {
   collectReport,
   mergeReports,
   type ReportCounters,
-  type StatusReport,
   withCounters,
 } from '../../../src/core/runtime/status/report.ts'
+import type { StatusReport } from '../../../src/core/runtime/status/status-part.ts'
 import { ComparisonCounts } from '../../../src/features/candidate/observe/comparison-counts.ts'
 import { DriftCounts } from '../../../src/features/contract/drift-counts.ts'
 import { CumulativeCounters } from '../../../src/features/workers/worker-stats.ts'

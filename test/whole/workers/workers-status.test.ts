@@ -1,4 +1,5 @@
 /** What the operator's listener reports and decides when several processes serve. */
+
 import { expect, onTestFinished, test } from 'vitest'
 import type { AdminContextInit } from '../../../src/core/admin/admin-context.ts'
 import { openAdminServer } from '../../../src/core/admin/server.ts'
@@ -7,7 +8,8 @@ import { Overrides } from '../../../src/core/runtime/overrides.ts'
 import type { PrimaryParts } from '../../../src/core/runtime/primary-part.ts'
 import { Reloader } from '../../../src/core/runtime/reload/reloader.ts'
 import { DataPlane } from '../../../src/core/runtime/snapshot/data-plane.ts'
-import { collectReport, mergeReports, type StatusReport } from '../../../src/core/runtime/status/report.ts'
+import { collectReport, mergeReports } from '../../../src/core/runtime/status/report.ts'
+import type { StatusReport } from '../../../src/core/runtime/status/status-part.ts'
 import type { WorkerStatus } from '../../../src/features/workers/admin.ts'
 import { parse } from '../../core/config/helper.ts'
 import { configText, logInMemory } from '../../helpers/gateway.ts'

@@ -15,7 +15,7 @@ import {
 } from '../../lib/text/decode.ts'
 import { formatTime } from '../../lib/text/format-time.ts'
 import type { RecentError } from '../../log/recent-errors.ts'
-import type { StatusReport } from '../../runtime/status/report.ts'
+import type { StatusReport } from '../../runtime/status/status-part.ts'
 import type { AdminContext } from '../admin-context.ts'
 import { isContractFailure, maxBodyPhrase } from '../findings/failure-phrases.ts'
 

@@ -21,19 +21,12 @@ import { findDriftedFiles } from '../../runtime/reload/config-drift.ts'
 import type { ReloadTrigger } from '../../runtime/reload/reload-history.ts'
 import type { Shown } from '../../runtime/status/field.ts'
 import * as field from '../../runtime/status/field.ts'
-import type { StatusReport } from '../../runtime/status/report.ts'
+import type { Status, StatusReport } from '../../runtime/status/status-part.ts'
 import { upstreamsField } from '../../runtime/status/upstreams.ts'
 import { type AdminContext, getNotReadyReason, type NotReadyReason } from '../admin-context.ts'
 import { adminParts } from '../admin-parts.ts'
-import {
-  type Finding,
-  type FindingSource,
-  findingShape,
-  flattenFound,
-  renderFinding,
-  worstFirst,
-} from '../findings/finding.ts'
-import { collectFindingInputs, type FindingInputs } from '../findings/finding-inputs.ts'
+import { type Finding, findingShape, flattenFound, renderFinding, worstFirst } from '../findings/finding.ts'
+import type { FindingInputs, FindingSource } from '../findings/finding-inputs.ts'
 import {
   certificateFindings,
   configFindings,
@@ -46,6 +39,7 @@ import {
 } from '../findings/gateway-findings.ts'
 import { clientFindings, drainedFindings, gatewayErrorFindings, rejectedFindings } from '../findings/operations.ts'
 import { upstreamFindings } from '../findings/upstreams.ts'
+import { collectFindingInputs } from '../metrics/metric-inputs.ts'
 import { problemShape } from './config-responses.ts'
 
 const certificateShape = asObject({
@@ -149,8 +143,9 @@ const ownSections = {
 
 const ownStatus = field.record(ownSections)
 
-/** Times are RFC 3339. */
-export interface Status extends Shown<typeof ownStatus> {}
+declare module '../../runtime/status/status-part.ts' {
+  interface Status extends Shown<typeof ownStatus> {}
+}
 
 const status = field.recordBeside<StatusInputs, Status>(
   ownSections,

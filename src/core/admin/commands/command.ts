@@ -1,9 +1,9 @@
 import type { Group, OperationId } from '../../../operations.ts'
 import type { Decoder } from '../../lib/text/decode.ts'
 import type { EndpointStatus } from '../../runtime/status/endpoint.ts'
+import type { Status } from '../../runtime/status/status-part.ts'
 import type { AdminContext } from '../admin-context.ts'
 import type { AdminError } from '../admin-error.ts'
-import type { Status } from '../api/status.ts'
 import type { HtmlValue } from '../html.ts'
 import type { Argument, Arguments, RawArguments } from './argument.ts'
 

@@ -1,11 +1,13 @@
 import { resolve } from 'node:path'
-import type { OperationId } from '../../../operations.ts'
+import type { Group, OperationId } from '../../../operations.ts'
+import type { Config } from '../../config/config.ts'
+import type { FailureReason } from '../../exchange/failures/errors.ts'
 import { epochMs } from '../../lib/clock.ts'
 import type { OverridesView } from '../../runtime/overrides.ts'
 import { listDifferingFiles } from '../../runtime/reload/config-drift.ts'
-import type { StatusReport } from '../../runtime/status/report.ts'
+import type { StatusReport } from '../../runtime/status/status-part.ts'
 import type { AdminContext } from '../admin-context.ts'
-import { adminParts, findClients } from '../admin-parts.ts'
+import type { Found, FoundOrNot } from './finding.ts'
 
 export interface RecentTraffic {
   readonly requests: number
@@ -15,7 +17,12 @@ export interface RecentTraffic {
   readonly storedErrors: number
 }
 
-const collectOwn = (context: AdminContext, report: StatusReport, drifted: readonly string[]) => {
+export const collectOwnInputs = (
+  context: AdminContext,
+  report: StatusReport,
+  drifted: readonly string[],
+  findingParts: readonly FindingPart[],
+) => {
   const { config, file, state, previous } = context.reloader
   const overrides: OverridesView = context.overrides
   const isEdit = state.loadedBy !== 'start' && state.loadedBy !== 'rollback' && previous !== null
@@ -39,8 +46,8 @@ const collectOwn = (context: AdminContext, report: StatusReport, drifted: readon
     overrides,
     parts: context.parts,
     /** Passed in: a file that features import cannot import them. */
-    adminParts,
-    findClients,
+    findingParts,
+    findClients: context.findClients,
     notServing: context.notServing(),
     draining: context.draining(),
     droppedLines: context.droppedLines(),
@@ -48,15 +55,19 @@ const collectOwn = (context: AdminContext, report: StatusReport, drifted: readon
 }
 
 /** Times are milliseconds since the epoch. */
-export interface FindingInputs extends Readonly<ReturnType<typeof collectOwn>> {}
+export interface FindingInputs extends Readonly<ReturnType<typeof collectOwnInputs>> {}
 
-/** `drifted`: files changed since they were last read. */
-export const collectFindingInputs = (
-  context: AdminContext,
-  report: StatusReport,
-  drifted: readonly string[],
-): FindingInputs =>
-  Object.assign(
-    collectOwn(context, report, drifted),
-    ...adminParts.map((part) => part.findingInputs?.(context, report)),
-  )
+export type FindingSource = (inputs: FindingInputs) => FoundOrNot
+
+/** What a feature adds to core's findings. */
+export interface FindingPart {
+  /** Finds problems of a group that has a serving endpoint. */
+  findOfGroup?(group: Group, inputs: FindingInputs): Found
+  describeClientErrors?(reason: FailureReason | null, config: Config): ClientErrorNote | null
+}
+
+export interface ClientErrorNote {
+  /** The configuration key of the senders, where these are not clients and get no response. */
+  readonly senders?: string
+  readonly note?: string
+}

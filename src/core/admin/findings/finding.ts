@@ -8,7 +8,6 @@ import { asList, asNullable, asObject, asText, asWord, type Decoded } from '../.
 import { formatOptionalTime } from '../../lib/text/format-time.ts'
 import { groupByKey } from '../../log/sum-reports.ts'
 import type { Reloader } from '../../runtime/reload/reloader.ts'
-import type { FindingInputs } from './finding-inputs.ts'
 
 /**
  * Critical: requests fail, or records are lost. Warning: something is wrong, but most requests are served. Notice:
@@ -17,6 +16,11 @@ import type { FindingInputs } from './finding-inputs.ts'
 export const severities = ['critical', 'warning', 'notice'] as const
 
 export type Severity = (typeof severities)[number]
+
+interface Named {
+  readonly config: Config
+  readonly file: { readonly name: string; readonly differing: readonly string[] }
+}
 
 export const findingShape = asObject({
   severity: asWord<Severity>(),
@@ -58,11 +62,9 @@ export interface Finding extends FindingSubject {
 
 type FindingOptions = Partial<Pick<Finding, 'alsoAbout' | 'endpoints' | 'explains' | 'since' | 'command'>>
 
-export type FindingSource = (inputs: FindingInputs) => FoundOrNot
-
 export type Found = Finding | readonly Finding[]
 
-type FoundOrNot = Finding | readonly FoundOrNot[] | false | null | undefined
+export type FoundOrNot = Finding | readonly FoundOrNot[] | false | null | undefined
 
 export const flattenFound = (found: FoundOrNot): readonly Finding[] => {
   if (!found) return []
@@ -137,15 +139,11 @@ const connectKinds: ReadonlySet<FailureKind | null> = new Set([
 ] as const)
 
 /** Where no connection was made, a trial; else the endpoints' state. A kind is null where the endpoint responded. */
-export const faultCommandLine = (
-  group: Group,
-  kinds: readonly (FailureKind | null)[],
-  inputs: Pick<FindingInputs, 'config' | 'file'>,
-): CommandLine =>
+export const faultCommandLine = (group: Group, kinds: readonly (FailureKind | null)[], inputs: Named): CommandLine =>
   kinds.some((kind) => connectKinds.has(kind)) ? tryCommandLine(group, inputs) : liveCommandLine(group, inputs.config)
 
 /** Where the file differs from the running configuration, a trial would reach other endpoints. */
-export const tryCommandLine = (group: Group, { config, file }: Pick<FindingInputs, 'config' | 'file'>): CommandLine =>
+export const tryCommandLine = (group: Group, { config, file }: Named): CommandLine =>
   file.differing.length === 0 ? checkCommandLine(file.name, '--online') : liveCommandLine(group, config)
 
 export const liveCommandLine = (group: Group, config: Pick<Config, 'listen'>): CommandLine => {

@@ -10,8 +10,8 @@ import { applyFailedMessage } from '../../runtime/reload/reload-problems.ts'
 import type { EndpointReport } from '../../runtime/status/endpoint.ts'
 import { firstToExpire } from '../../upstream/endpoints/endpoint-certificates.ts'
 import { sinceStart } from '../commands/phrases.ts'
-import { checkCommandLine, type Finding, type FindingSource, finding, joinWithAnd, mergeByGroup } from './finding.ts'
-import type { FindingInputs } from './finding-inputs.ts'
+import { checkCommandLine, type Finding, finding, joinWithAnd, mergeByGroup } from './finding.ts'
+import type { FindingInputs, FindingSource } from './finding-inputs.ts'
 
 // Clients notice: far longer than pauses of the garbage collector or of a shared machine.
 const lateMs = 500

@@ -11,8 +11,8 @@ import { toEndpointKey } from '../../runtime/overrides.ts'
 import type { SideReport } from '../../runtime/status/side.ts'
 import { orderReasonPhrase } from '../commands/apply-override.ts'
 import { countPhrase, isContractFailure, maxBodyPhrase, rejectedPhrase, tallyFailures } from './failure-phrases.ts'
-import { explainCommandLine, type FindingSource, finding, tailCommand } from './finding.ts'
-import type { FindingInputs } from './finding-inputs.ts'
+import { explainCommandLine, finding, tailCommand } from './finding.ts'
+import type { FindingInputs, FindingSource } from './finding-inputs.ts'
 
 export const rejectedFindings: FindingSource = ({ overrides, config, report }) =>
   allOperations.flatMap(({ id }) => {
@@ -98,8 +98,8 @@ export const clientFindings: FindingSource = (inputs) =>
     })
   })
 
-const describeClientErrors = (reason: ErrorCount['reason'], { adminParts, config }: FindingInputs) =>
-  adminParts.flatMap((part) => part.describeClientErrors?.(reason, config) ?? [])[0]
+const describeClientErrors = (reason: ErrorCount['reason'], { findingParts, config }: FindingInputs) =>
+  findingParts.flatMap((part) => part.describeClientErrors?.(reason, config) ?? [])[0]
 
 const isClientFault = (each: ErrorCount): boolean =>
   failureTable[each.kind].fault === 'client' && !isContractFailure(each)

@@ -4,7 +4,7 @@ import { mayBeUpstreamFault } from '../../exchange/failures/kinds.ts'
 import { sideKey } from '../../exchange/sides.ts'
 import type { ErrorCount } from '../../log/recent-errors.ts'
 import type { EndpointReport } from '../../runtime/status/endpoint.ts'
-import type { GroupClients } from '../admin-part.ts'
+import type { GroupClients } from '../admin-context.ts'
 import { clientErrorFindings, endpointFindings } from './endpoint-findings.ts'
 import {
   causePhrase,
@@ -14,16 +14,8 @@ import {
   rejectedPhrase,
   tallyRejected,
 } from './failure-phrases.ts'
-import {
-  type FindingSource,
-  type Found,
-  faultCommandLine,
-  finding,
-  liveCommandLine,
-  mergeByGroup,
-  wherePhrase,
-} from './finding.ts'
-import type { FindingInputs } from './finding-inputs.ts'
+import { type Found, faultCommandLine, finding, liveCommandLine, mergeByGroup, wherePhrase } from './finding.ts'
+import type { FindingInputs, FindingSource } from './finding-inputs.ts'
 import { groupOutage, nextTryDetails, outageFindings } from './outage.ts'
 
 /** For a group in an outage, only the outage is reported. */
@@ -39,7 +31,7 @@ export const upstreamFindings: FindingSource = (inputs) => [
           breakerFinding(group, causes, inputs),
           ...endpoints.flatMap((each) => endpointFindings(group, each, causes, inputs)),
           noEndpointFinding(group, endpoints, inputs),
-          inputs.adminParts.flatMap((part) => part.findOfGroup?.(group, inputs) ?? []),
+          inputs.findingParts.flatMap((part) => part.findOfGroup?.(group, inputs) ?? []),
           clientErrorFindings(group, inputs),
         ].flat()
       }),

@@ -1,16 +1,21 @@
-import type { RequestMetricsReport } from '../../log/metrics/request-metrics.ts'
 import { findDriftedFiles } from '../../runtime/reload/config-drift.ts'
-import type { ReloadCount } from '../../runtime/reload/reload-history.ts'
+import type { StatusReport } from '../../runtime/status/status-part.ts'
 import { type AdminContext, getNotReadyReason } from '../admin-context.ts'
-import { collectFindingInputs, type FindingInputs } from '../findings/finding-inputs.ts'
+import { adminParts } from '../admin-parts.ts'
+import { collectOwnInputs, type FindingInputs } from '../findings/finding-inputs.ts'
 import { listCertificates } from '../findings/gateway-findings.ts'
+import type { MetricInputs } from './metric.ts'
 
-export interface MetricInputs extends FindingInputs {
-  readonly requestMetrics: RequestMetricsReport
-  readonly ready: boolean
-  readonly reloads: readonly ReloadCount[]
-  readonly certificates: readonly { readonly key: string; readonly notAfter: number }[]
-}
+/** `drifted`: files changed since they were last read. */
+export const collectFindingInputs = (
+  context: AdminContext,
+  report: StatusReport,
+  drifted: readonly string[],
+): FindingInputs =>
+  Object.assign(
+    collectOwnInputs(context, report, drifted, adminParts),
+    ...adminParts.map((part) => part.findingInputs?.(context, report)),
+  )
 
 export const collectMetricInputs = async (context: AdminContext): Promise<MetricInputs | null> => {
   const { reloader } = context

@@ -1,4 +1,13 @@
-import type { MetricInputs } from './metric-inputs.ts'
+import type { RequestMetricsReport } from '../../log/metrics/request-metrics.ts'
+import type { ReloadCount } from '../../runtime/reload/reload-history.ts'
+import type { FindingInputs } from '../findings/finding-inputs.ts'
+
+export interface MetricInputs extends FindingInputs {
+  readonly requestMetrics: RequestMetricsReport
+  readonly ready: boolean
+  readonly reloads: readonly ReloadCount[]
+  readonly certificates: readonly { readonly key: string; readonly notAfter: number }[]
+}
 
 interface MetricDefinition {
   readonly help: string

@@ -1,5 +1,5 @@
-import type { Status } from '../../admin/api/status.ts'
 import { isMutatingCommand } from '../../admin/commands/command-groups.ts'
+import type { Status } from '../../runtime/status/status-part.ts'
 import { commandPartLoaders } from '../built-in-command.ts'
 import { formatAgo, formatTimeLeft } from './format-time.ts'
 import type { TableRow } from './output.ts'

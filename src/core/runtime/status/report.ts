@@ -9,7 +9,7 @@ import {
 import type { CurrentSnapshot } from '../snapshot/snapshot.ts'
 import * as field from './field.ts'
 import { type CounterMapper, type HiddenField, mapCountersOf, type Reported } from './field.ts'
-import { statusPartLoaders, type TotalReport } from './status-part.ts'
+import { type StatusReport, statusPartLoaders, type TotalReport } from './status-part.ts'
 import { collectUpstreams, upstreamsField } from './upstreams.ts'
 
 export interface ProcessReport extends ProcessStatsReport {
@@ -53,8 +53,9 @@ const ownSections = {
 
 const ownReport = field.record(ownSections)
 
-/** Plain data. Times are milliseconds since the epoch. */
-export interface StatusReport extends Reported<typeof ownReport> {}
+declare module './status-part.ts' {
+  interface StatusReport extends Reported<typeof ownReport> {}
+}
 
 const statusParts = await statusPartLoaders.load()
 const sections = statusParts.flatMap(({ reported = [] }) => reported)

@@ -2,7 +2,14 @@ import type { Group } from '../../../operations.ts'
 import { PartLoaders } from '../../lib/part-loaders.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import type { Field, HiddenField } from './field.ts'
-import type { StatusReport } from './report.ts'
+
+/** What a process reports, as plain data. Times are milliseconds since the epoch. Each owner declares its sections. */
+// biome-ignore lint/suspicious/noEmptyInterface: its owners declare the members
+export interface StatusReport {}
+
+/** What /status shows. Times are RFC 3339. Each owner declares its sections. */
+// biome-ignore lint/suspicious/noEmptyInterface: its owners declare the members
+export interface Status {}
 
 export interface ReportSection {
   readonly key: string

@@ -1,8 +1,8 @@
-import type { Status } from '../../../core/admin/api/status.ts'
 import { pluralize } from '../../../core/admin/commands/phrases.ts'
 import type { StatusText } from '../../../core/cli/built-in-command.ts'
 import { formatAgo } from '../../../core/cli/render/format-time.ts'
 import { formatTable, type TableRow } from '../../../core/cli/render/output.ts'
+import type { Status } from '../../../core/runtime/status/status-part.ts'
 
 const tokenRows = ({ jwt, introspection, operators, proofs }: Status['tokens'], at: number): readonly TableRow[] => [
   ['tokens', 'now'],

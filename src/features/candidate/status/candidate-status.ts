@@ -6,9 +6,8 @@ import { roundToTenths } from '../../../core/lib/text/units.ts'
 import { type HistogramReport, quantile } from '../../../core/log/metrics/histogram.ts'
 import { sum } from '../../../core/log/sum-reports.ts'
 import * as field from '../../../core/runtime/status/field.ts'
-import type { StatusReport } from '../../../core/runtime/status/report.ts'
 import { collectSide, sideMembers } from '../../../core/runtime/status/side.ts'
-import type { GroupSection } from '../../../core/runtime/status/status-part.ts'
+import type { GroupSection, StatusReport } from '../../../core/runtime/status/status-part.ts'
 import { type Group, groups } from '../../../operations.ts'
 import {
   type ComparisonReport,

@@ -7,7 +7,7 @@ import type { FindingInputs } from '../../../../src/core/admin/findings/finding-
 import type { ErrorCount } from '../../../../src/core/log/recent-errors.ts'
 import type { PrimaryParts } from '../../../../src/core/runtime/primary-part.ts'
 import type { EndpointReport } from '../../../../src/core/runtime/status/endpoint.ts'
-import type { StatusReport } from '../../../../src/core/runtime/status/report.ts'
+import type { StatusReport } from '../../../../src/core/runtime/status/status-part.ts'
 import type { UpstreamReport } from '../../../../src/core/runtime/status/upstreams.ts'
 import { type Group, groups } from '../../../../src/operations.ts'
 import { type Settings, testConfig } from '../../../helpers/gateway.ts'
@@ -111,7 +111,7 @@ export const findingInputs = ({
   recent: null,
   overrides: { operations: nothing, endpoints: nothing, learning: nothing, shifts: nothing },
   parts: { audit: { state: null }, workers: { states: [] } } as object as PrimaryParts,
-  adminParts,
+  findingParts: adminParts,
   findClients,
   operatorKeys: null,
   notServing: null,

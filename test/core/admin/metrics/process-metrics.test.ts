@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { processMetrics } from '../../../../src/core/admin/metrics/families/process.ts'
-import type { MetricInputs } from '../../../../src/core/admin/metrics/metric-inputs.ts'
+import type { MetricInputs } from '../../../../src/core/admin/metrics/metric.ts'
 import { ProcessStats } from '../../../../src/core/log/process-stats.ts'
 
 test('a process keeps the time when it started, however late its report is read and whatever the clock says then', () => {

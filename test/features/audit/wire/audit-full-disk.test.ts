@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { Status } from '../../../../src/core/admin/api/status.ts'
+import type { Status } from '../../../../src/core/runtime/status/status-part.ts'
 import { fileWrittenInPlace } from '../../../helpers/editable-file.ts'
 import { configText } from '../../../helpers/gateway.ts'
 import { fetchAdmin } from '../../../helpers/live-gateway.ts'

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import type { Status } from '../../../../src/core/admin/api/status.ts'
+import type { Status } from '../../../../src/core/runtime/status/status-part.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../../helpers/live-gateway.ts'
 import { hurryClock } from '../../../helpers/odd-clocks.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'

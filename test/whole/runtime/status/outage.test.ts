@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { toRecentErrorView } from '../../../../src/core/admin/api/recent-errors.ts'
 import { upstreamMetrics } from '../../../../src/core/admin/metrics/families/upstreams.ts'
-import type { MetricInputs } from '../../../../src/core/admin/metrics/metric-inputs.ts'
+import type { MetricInputs } from '../../../../src/core/admin/metrics/metric.ts'
 import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
 import { Overrides } from '../../../../src/core/runtime/overrides.ts'
 import { createProcessTelemetry } from '../../../../src/core/runtime/pipeline/observers.ts'

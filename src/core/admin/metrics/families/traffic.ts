@@ -8,8 +8,8 @@ import {
   tlsVersions,
   toStatusClass,
 } from '../../../log/metrics/request-metrics.ts'
+import type { MetricInputs } from '../metric.ts'
 import { addUp, type HistogramValue, type MetricDefinitions, seriesFor } from '../metric.ts'
-import type { MetricInputs } from '../metric-inputs.ts'
 
 /** `none`: the request matched no operation. */
 const operationLabels: readonly OperationLabel[] = [...allOperations.map(({ id }) => id), 'none']

@@ -1,9 +1,10 @@
 /** What an operator reads of an edit of the contract, or of a file that it refers to: their names. */
+
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import type { Status } from '../../../../../src/core/admin/api/status.ts'
+import type { Status } from '../../../../../src/core/runtime/status/status-part.ts'
 import { sampleContract } from '../../../../helpers/contract.ts'
 import { withoutLateness } from '../../../../helpers/findings.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../../../helpers/live-gateway.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Status } from '../../../../../src/core/admin/api/status.ts'
+import type { Status } from '../../../../../src/core/runtime/status/status-part.ts'
 import { idempotencyRows } from '../../../../../src/features/idempotency/status-text.ts'
 
 const at = Date.parse('2026-11-21T02:10:00.000Z')
