@@ -1,3 +1,4 @@
+/** Finds the client from the fields of proxies: X-Forwarded-* and `Forwarded` (RFC 7239 §4). */
 import type { ListenConfig } from '../../config/config.ts'
 import type { PeerInfo } from '../../exchange/exchange.ts'
 import { GatewayError } from '../../exchange/failures/errors.ts'

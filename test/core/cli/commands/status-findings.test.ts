@@ -31,7 +31,7 @@ test('the details of a finding stand below it', async () => {
 })
 
 test('a command that changes something is printed as what to do', async () => {
-  const command = 'lender-gateway endpoint drain risk http://risk-a:8080'
+  const command = 'lender-gateway rollback --yes'
 
   const { out } = await runStatus({ ...healthyStatus, findings: [{ ...found, command }] })
 

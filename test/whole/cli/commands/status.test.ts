@@ -290,7 +290,7 @@ describe('status --ready', () => {
   test('starts fast: with --admin it loads no parser, no schema and nothing of a server', async () => {
     const admin = await scriptedAdmin(jsonResponse({ ready: true }))
     const spy = `import { registerHooks } from 'node:module'
-      registerHooks({ resolve: (name, context, next) => { if (/^(zod|yaml|fastify|undici|pino|node:https|node:crypto|@fastify)|config\\/|downstream\\/|runtime\\/(?!supervisor|workers\\/heap)/.test(name) && !/-part\\.ts$/.test(name)) process.stderr.write(name); return next(name, context) } })`
+      registerHooks({ resolve: (name, context, next) => { if (/^(zod|yaml|fastify|undici|pino|node:https|node:crypto|@fastify)|config\\/|downstream\\/|runtime\\/(?!supervisor|workers\\/heap)/.test(name) && !/-(part|facts)\\.ts$/.test(name)) process.stderr.write(name); return next(name, context) } })`
 
     const args = ['status', '--ready', '--admin', admin.url]
     expect(
