@@ -100,6 +100,17 @@ describe('features', () => {
     expect([...new Set(imported)].sort()).toEqual(needed.sort())
   })
 
+  test('of another, each imports only the files that it names its face, and a face names no other file', () => {
+    const imported = sources.flatMap(({ path, imports }) =>
+      featureOf(path) === undefined
+        ? []
+        : imports.filter((name) => featureOf(name) !== undefined && featureOf(name) !== featureOf(path)),
+    )
+    const faces = features.flatMap(({ name, face = [] }) => face.map((file) => `features/${name}/${file}`))
+
+    expect([...new Set(imported)].sort()).toEqual(faces.sort())
+  })
+
   test('none needs itself, by however many others', () => {
     const allNeeds = (name: string): ReadonlySet<string> => {
       const found = new Set(needsOf.get(name))

@@ -17,6 +17,8 @@ export interface Feature {
   /** The features that it imports from. Without a circle. */
   readonly needs?: readonly string[]
   readonly facts?: ConfigFacts
+  /** The files that features which need it import. */
+  readonly face?: readonly string[]
   /** Commands that change nothing in a running gateway. */
   readonly loadCommands?: () => Promise<CommandPart>
   /** For operators. */
