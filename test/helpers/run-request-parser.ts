@@ -1,6 +1,6 @@
 import { getRequestLimits, type RequestEvents, RequestParser } from '../../src/core/downstream/http1/request-parser.ts'
 import { type FailureReason, GatewayError } from '../../src/core/exchange/failures/errors.ts'
-import type { FailureKind } from '../../src/core/exchange/failures/kinds.ts'
+import type { FailureKind } from '../../src/core/exchange/failures/failure-table.ts'
 
 /** What a parser makes of a request. */
 export interface ParsedRequestMessage {

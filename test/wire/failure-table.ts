@@ -1,4 +1,4 @@
-import type { FailureKind } from '../../src/core/exchange/failures/kinds.ts'
+import type { FailureKind } from '../../src/core/exchange/failures/failure-table.ts'
 import type { Settings } from '../helpers/gateway.ts'
 import {
   type FullBacklog,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type FailureKind, failureTable } from '../../src/core/exchange/failures/kinds.ts'
+import { type FailureKind, failureTable } from '../../src/core/exchange/failures/failure-table.ts'
 import { bugMessage, openBrokenGateway } from '../helpers/broken-gateway.ts'
 import { openGateway, type TestGateway } from '../helpers/gateway.ts'
 import {

@@ -1,6 +1,6 @@
 import type { Group } from '../../operations.ts'
 import type { Config } from '../config/config.ts'
-import type { FailureKind } from '../exchange/failures/kinds.ts'
+import type { FailureKind } from '../exchange/failures/failure-table.ts'
 import type { CommandLine } from '../lib/program.ts'
 import type { Overrides, OverridesView, RecordAdminEvent } from '../runtime/overrides.ts'
 import type { PrimaryParts } from '../runtime/primary-part.ts'

@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import type { ConfigProblem } from '../config/problem.ts'
-import { reasonPhrase } from '../exchange/failures/kinds.ts'
+import { reasonPhrase } from '../exchange/failures/failure-table.ts'
 import { escapeQuotedControls } from '../lib/text/escape-controls.ts'
 
 /** Its readers run the gateway, so it tells the cause. */

@@ -1,5 +1,5 @@
 import { describeCause, FailedAttempt, type GatewayError } from '../exchange/failures/errors.ts'
-import { failureTable } from '../exchange/failures/kinds.ts'
+import { failureTable } from '../exchange/failures/failure-table.ts'
 import { knownMethods } from '../exchange/node-http.ts'
 import { copyText } from '../lib/buffers.ts'
 import { epochMs } from '../lib/clock.ts'

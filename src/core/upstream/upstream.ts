@@ -1,7 +1,7 @@
 import type { CircuitBreakerConfig, EndpointConfig, UpstreamConfig } from '../config/config.ts'
 import type { AttemptRecord, Exchange, Handler, ProxyResponse } from '../exchange/exchange.ts'
 import { allDrainingError, attemptLogFields, GatewayError, overloadedError } from '../exchange/failures/errors.ts'
-import { failureTable } from '../exchange/failures/kinds.ts'
+import { failureTable } from '../exchange/failures/failure-table.ts'
 import { epochMs, now } from '../lib/clock.ts'
 import type { LogEvent } from '../log/log.ts'
 import type { OnFailedAttempt } from './attempt/attempt-outcome.ts'

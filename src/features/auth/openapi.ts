@@ -1,6 +1,6 @@
 import type { DescribedField, DescribeOperation } from '../../core/admin/admin-part.ts'
 import type { ListenConfig } from '../../core/config/config.ts'
-import type { FailureKind } from '../../core/exchange/failures/kinds.ts'
+import type { FailureKind } from '../../core/exchange/failures/failure-table.ts'
 import { type AuthConfig, isTokenMethod, type OperationAuthConfig } from './config.ts'
 
 export const describe: DescribeOperation = ({ id }, { auth, operations, listen }) => {

@@ -1,6 +1,6 @@
 import type { Exchange, ProxyResponse } from '../../core/exchange/exchange.ts'
 import { GatewayError } from '../../core/exchange/failures/errors.ts'
-import type { FailureKind } from '../../core/exchange/failures/kinds.ts'
+import type { FailureKind } from '../../core/exchange/failures/failure-table.ts'
 import type { HeaderFields } from '../../core/exchange/header-fields.ts'
 import { now } from '../../core/lib/clock.ts'
 import { CacheFetch, SingleFlight } from './cache-fetch.ts'

@@ -1,5 +1,5 @@
 import type { DescribedField, DescribeOperation } from '../../core/admin/admin-part.ts'
-import { failureTable } from '../../core/exchange/failures/kinds.ts'
+import { failureTable } from '../../core/exchange/failures/failure-table.ts'
 
 const cacheStatus: DescribedField = {
   layer: 'cache',

@@ -14,7 +14,7 @@ import { groupOutage, nextTryDetails } from '../../core/admin/findings/outage.ts
 import { getUpstreamErrors } from '../../core/admin/findings/upstreams.ts'
 import { askFacts } from '../../core/config/config-facts.ts'
 import { type AttemptReport, lastFailurePhrase } from '../../core/exchange/failures/errors.ts'
-import { failureTable } from '../../core/exchange/failures/kinds.ts'
+import { failureTable } from '../../core/exchange/failures/failure-table.ts'
 import { describeSide, sideKey } from '../../core/exchange/sides.ts'
 import { type CommandLine, commandLine } from '../../core/lib/program.ts'
 import { formatTimeOfDay } from '../../core/lib/text/format-time.ts'

@@ -1,7 +1,7 @@
 import type { DescribeOperation } from '../../core/admin/admin-part.ts'
 import type { Config } from '../../core/config/config.ts'
 import type { Violation } from '../../core/exchange/failures/errors.ts'
-import type { FailureKind } from '../../core/exchange/failures/kinds.ts'
+import type { FailureKind } from '../../core/exchange/failures/failure-table.ts'
 import type { PlainObject } from '../../core/lib/plain-object.ts'
 import { allOperations } from '../../operations.ts'
 import { enforcesContract } from './check/compiled-contract.ts'

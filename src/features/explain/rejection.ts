@@ -13,7 +13,7 @@ import {
 } from '../../core/downstream/request/match-request.ts'
 import { parseRequestHead } from '../../core/downstream/request/request-head.ts'
 import { GatewayError } from '../../core/exchange/failures/errors.ts'
-import type { FailureKind } from '../../core/exchange/failures/kinds.ts'
+import type { FailureKind } from '../../core/exchange/failures/failure-table.ts'
 import { knownMethods } from '../../core/exchange/node-http.ts'
 import { formatSize } from '../../core/lib/text/units.ts'
 import { allOperations, type Operation } from '../../operations.ts'

@@ -8,7 +8,7 @@ import {
 } from '../../core/exchange/exchange.ts'
 import type { RecordedOutcome } from '../../core/exchange/exchange-outcomes.ts'
 import { GatewayError } from '../../core/exchange/failures/errors.ts'
-import { failureTable } from '../../core/exchange/failures/kinds.ts'
+import { failureTable } from '../../core/exchange/failures/failure-table.ts'
 import { type HeaderFields, omitFields, perExchangeFields } from '../../core/exchange/header-fields.ts'
 import { findRequestOwner, formatOwner } from '../../core/exchange/request-owner.ts'
 import { CoalescedTimer, sleep } from '../../core/lib/clock.ts'

@@ -1,6 +1,6 @@
 import type { DescribedField, DescribeOperation } from '../../core/admin/admin-part.ts'
 import { askFacts } from '../../core/config/config-facts.ts'
-import type { FailureKind } from '../../core/exchange/failures/kinds.ts'
+import type { FailureKind } from '../../core/exchange/failures/failure-table.ts'
 
 const replayed: DescribedField = {
   layer: 'idempotency',

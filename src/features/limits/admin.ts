@@ -21,7 +21,7 @@ import type { FindingInputs, FindingSource } from '../../core/admin/findings/fin
 import type { MetricInputs } from '../../core/admin/metrics/metric.ts'
 import { addUp, counter, gauge, type MetricDefinitions, seriesFor } from '../../core/admin/metrics/metric.ts'
 import { type FailureReason, reasonsFor } from '../../core/exchange/failures/errors.ts'
-import type { FailureKind } from '../../core/exchange/failures/kinds.ts'
+import type { FailureKind } from '../../core/exchange/failures/failure-table.ts'
 import { commandLine } from '../../core/lib/program.ts'
 import { formatDuration } from '../../core/lib/text/units.ts'
 import type { ErrorCount } from '../../core/log/recent-errors.ts'

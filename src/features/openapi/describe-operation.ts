@@ -1,6 +1,6 @@
 import type { OperationNotes } from '../../core/admin/admin-part.ts'
 import type { Config } from '../../core/config/config.ts'
-import { reasonPhrase } from '../../core/exchange/failures/kinds.ts'
+import { reasonPhrase } from '../../core/exchange/failures/failure-table.ts'
 import { asPlainObject, isPlainObject, type PlainObject } from '../../core/lib/plain-object.ts'
 import type { Operation } from '../../operations.ts'
 import { type ComponentRegistry, memberOf, withoutMembers } from './component-registry.ts'

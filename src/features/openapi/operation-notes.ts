@@ -1,7 +1,12 @@
 import type { DescribedField, OpenApiPart, OperationNotes } from '../../core/admin/admin-part.ts'
 import { adminParts } from '../../core/admin/admin-parts.ts'
 import type { Config, UpstreamConfig } from '../../core/config/config.ts'
-import { allFailureKinds, type FailureKind, failureTable, reasonPhrase } from '../../core/exchange/failures/kinds.ts'
+import {
+  allFailureKinds,
+  type FailureKind,
+  failureTable,
+  reasonPhrase,
+} from '../../core/exchange/failures/failure-table.ts'
 import { interactionIdField } from '../../core/exchange/header-fields.ts'
 import { listSides } from '../../core/exchange/sides.ts'
 import type { PlainObject } from '../../core/lib/plain-object.ts'

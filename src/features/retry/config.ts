@@ -6,7 +6,7 @@ import { groupPolicyRule, type PolicyRule } from '../../core/config/rules/upstre
 import { optionalPolicy, type PartialLevel, resolvePolicy } from '../../core/config/schema/inheritance.ts'
 import { InvalidScalar, scalar } from '../../core/config/schema/scalar.ts'
 import { duration, integer, map, percent, reject } from '../../core/config/schema/scalar-types.ts'
-import type { FailureKind } from '../../core/exchange/failures/kinds.ts'
+import type { FailureKind } from '../../core/exchange/failures/failure-table.ts'
 import { formatDuration } from '../../core/lib/text/units.ts'
 
 const retriedFailures = [

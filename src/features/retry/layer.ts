@@ -1,7 +1,7 @@
 import type { Exchange, Layer, ProxyResponse } from '../../core/exchange/exchange.ts'
 import { sleepUnlessAborted } from '../../core/exchange/exchange.ts'
 import { GatewayError } from '../../core/exchange/failures/errors.ts'
-import { failureTable } from '../../core/exchange/failures/kinds.ts'
+import { failureTable } from '../../core/exchange/failures/failure-table.ts'
 import { foldUnderscores, getFieldValues, type HeaderFields } from '../../core/exchange/header-fields.ts'
 import { parseHttpDate } from '../../core/exchange/http1/http-date.ts'
 import { epochMs, now } from '../../core/lib/clock.ts'

@@ -2,7 +2,7 @@ import type { Config } from '../../core/config/config.ts'
 import type { FilePosition } from '../../core/config/problem.ts'
 import { createRequestId, parseRequestHead } from '../../core/downstream/request/request-head.ts'
 import type { Violation } from '../../core/exchange/failures/errors.ts'
-import { type FailureKind, failureTable } from '../../core/exchange/failures/kinds.ts'
+import { type FailureKind, failureTable } from '../../core/exchange/failures/failure-table.ts'
 import {
   type AddedResponseFields,
   foldUnderscores,

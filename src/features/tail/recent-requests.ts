@@ -1,7 +1,7 @@
 import type { AdminContext } from '../../core/admin/admin-context.ts'
 import { recentRequestMembers, toRecentErrorView } from '../../core/admin/api/recent-errors.ts'
 import type { Config } from '../../core/config/config.ts'
-import type { FailureKind } from '../../core/exchange/failures/kinds.ts'
+import type { FailureKind } from '../../core/exchange/failures/failure-table.ts'
 import { asList, asNullable, asNumber, asObject, asText, asWord, type Decoded } from '../../core/lib/text/decode.ts'
 import { formatTime } from '../../core/lib/text/format-time.ts'
 import { roundToTenths } from '../../core/lib/text/units.ts'

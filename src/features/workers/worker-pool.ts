@@ -28,10 +28,11 @@ import {
   serializeInput,
   type WorkerNotification,
 } from './messages.ts'
-import { defaultWorkerTimeouts, prepareAll, type WorkerTimeouts, waitUntilLate } from './two-phase-commit.ts'
+import { prepareAll, waitUntilLate } from './two-phase-commit.ts'
 import type { WorkerProcess } from './worker-process.ts'
 import { WorkerStats } from './worker-stats.ts'
 import { WorkerSupervisor } from './worker-supervisor.ts'
+import { defaultWorkerTimeouts, type WorkerTimeouts } from './worker-timeouts.ts'
 
 // Accepted connections are handed over within that time, unless every worker hangs.
 const handOverTimeoutMs = 1000

@@ -18,9 +18,10 @@ import type { StatusReport, TableWithDigest, TotalReport } from '../../core/runt
 import { countInFlight, isEndpointCounter } from '../../core/runtime/status/upstreams.ts'
 import type { WorkerStatus } from './admin.ts'
 import type { WorkerReport } from './messages.ts'
-import { type WorkerTimeouts, waitUntilLate } from './two-phase-commit.ts'
+import { waitUntilLate } from './two-phase-commit.ts'
 import type { WorkerProcess } from './worker-process.ts'
 import type { WorkerSlot } from './worker-supervisor.ts'
+import type { WorkerTimeouts } from './worker-timeouts.ts'
 
 /** Never waits for a hung worker. */
 export class WorkerStats {

@@ -1,7 +1,7 @@
 /** What is said of a candidate. Without a share it costs no request, so nothing of it is critical. */
 import { describe, expect, test } from 'vitest'
 import type { AttemptReport } from '../../../src/core/exchange/failures/errors.ts'
-import type { FailureKind } from '../../../src/core/exchange/failures/kinds.ts'
+import type { FailureKind } from '../../../src/core/exchange/failures/failure-table.ts'
 import type { EndpointReport } from '../../../src/core/runtime/status/endpoint.ts'
 import type { ShiftState } from '../../../src/features/candidate/shift/shift-state.ts'
 import type { CandidateReport } from '../../../src/features/candidate/status/candidate-status.ts'

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { failureTable } from '../../../src/core/exchange/failures/kinds.ts'
+import { failureTable } from '../../../src/core/exchange/failures/failure-table.ts'
 import { globalSettingRows } from '../../../src/features/explain/global-settings.ts'
 import { simulateRequest } from '../../../src/features/explain/rejection.ts'
 import { runCommand } from '../../core/cli/scripted-admin.ts'

@@ -3,7 +3,7 @@
 import type { RequestBody } from '../../../src/core/exchange/body.ts'
 import { compose, type Exchange, type Handler, type ProxyResponse } from '../../../src/core/exchange/exchange.ts'
 import { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
-import type { FailureKind } from '../../../src/core/exchange/failures/kinds.ts'
+import type { FailureKind } from '../../../src/core/exchange/failures/failure-table.ts'
 import { now, sleep } from '../../../src/core/lib/clock.ts'
 import { FairQuota, usualBodyBytes } from '../../../src/core/lib/fair-quota.ts'
 import { deadlineLayer } from '../../../src/core/runtime/pipeline/compose-layers.ts'

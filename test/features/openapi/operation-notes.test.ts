@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type FailureKind, failureTable } from '../../../src/core/exchange/failures/kinds.ts'
+import { type FailureKind, failureTable } from '../../../src/core/exchange/failures/failure-table.ts'
 import { possibleFailures } from '../../../src/features/openapi/operation-notes.ts'
 import { allOperations } from '../../../src/operations.ts'
 import { type Settings, testConfig } from '../../helpers/gateway.ts'

@@ -1,6 +1,6 @@
 import type { Exchange, Handler, ProxyResponse } from '../../../src/core/exchange/exchange.ts'
 import { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
-import { type FailureKind, failureTable } from '../../../src/core/exchange/failures/kinds.ts'
+import { type FailureKind, failureTable } from '../../../src/core/exchange/failures/failure-table.ts'
 import { now } from '../../../src/core/lib/clock.ts'
 import type { RetryConfig } from '../../../src/features/retry/config.ts'
 import { type FakeBody, fakeBody, fakeResponse } from '../../helpers/exchange.ts'

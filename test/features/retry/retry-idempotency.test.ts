@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import type { FailureKind } from '../../../src/core/exchange/failures/kinds.ts'
+import type { FailureKind } from '../../../src/core/exchange/failures/failure-table.ts'
 import type { RetryConfig } from '../../../src/features/retry/config.ts'
 import { retryLayer } from '../../../src/features/retry/layer.ts'
 import { fakeExchange } from '../../helpers/exchange.ts'

@@ -6,7 +6,7 @@ import '../../helpers/install-features.ts'
 import { loadConfig } from '../../../src/core/config/load/load-config.ts'
 import { openLog } from '../../../src/core/log/log.ts'
 import { startGateway } from '../../../src/core/runtime/gateway.ts'
-import { defaultWorkerTimeouts } from '../../../src/features/workers/two-phase-commit.ts'
+import { defaultWorkerTimeouts } from '../../../src/features/workers/worker-timeouts.ts'
 
 const file = process.argv[2] ?? ''
 const loaded = loadConfig(file)

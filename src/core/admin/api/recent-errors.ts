@@ -2,7 +2,7 @@ import { allOperations, type OperationId, type Side } from '../../../operations.
 import type { Config } from '../../config/config.ts'
 import { explainPathMismatch } from '../../config/suggest.ts'
 import { failureText, lastFailurePhrase, reasonText } from '../../exchange/failures/errors.ts'
-import type { FailureKind } from '../../exchange/failures/kinds.ts'
+import type { FailureKind } from '../../exchange/failures/failure-table.ts'
 import {
   asBoolean,
   asList,

@@ -1,7 +1,7 @@
 import { type Group, type OperationId, operationsById } from '../../../operations.ts'
 import type { Config } from '../../config/config.ts'
 import { type AttemptReport, type FailureReason, lastFailurePhrase } from '../../exchange/failures/errors.ts'
-import type { FailureKind } from '../../exchange/failures/kinds.ts'
+import type { FailureKind } from '../../exchange/failures/failure-table.ts'
 import { formatDuration, formatSize } from '../../lib/text/units.ts'
 import type { ErrorCount } from '../../log/recent-errors.ts'
 import { groupByKey, pluck, sum } from '../../log/sum-reports.ts'

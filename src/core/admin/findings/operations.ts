@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { allOperations, groups } from '../../../operations.ts'
 import { failureText } from '../../exchange/failures/errors.ts'
-import { failureTable } from '../../exchange/failures/kinds.ts'
+import { failureTable } from '../../exchange/failures/failure-table.ts'
 import { reportedSides } from '../../exchange/sides.ts'
 import { commandLine } from '../../lib/program.ts'
 import { formatTime } from '../../lib/text/format-time.ts'

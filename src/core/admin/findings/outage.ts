@@ -1,7 +1,7 @@
 import { allOperations, type Group, groups, type OperationId } from '../../../operations.ts'
 import { askFacts } from '../../config/config-facts.ts'
 import { type AttemptReport, lastFailurePhrase, reasonTable } from '../../exchange/failures/errors.ts'
-import { mayBeUpstreamFault } from '../../exchange/failures/kinds.ts'
+import { mayBeUpstreamFault } from '../../exchange/failures/failure-table.ts'
 import { sideKey } from '../../exchange/sides.ts'
 import { formatTimeOfDay } from '../../lib/text/format-time.ts'
 import { groupByKey, type NonEmpty, sum } from '../../log/sum-reports.ts'

@@ -1,6 +1,6 @@
 import { type Group, groups } from '../../../operations.ts'
 import { lastFailurePhrase } from '../../exchange/failures/errors.ts'
-import { mayBeUpstreamFault } from '../../exchange/failures/kinds.ts'
+import { mayBeUpstreamFault } from '../../exchange/failures/failure-table.ts'
 import { sideKey } from '../../exchange/sides.ts'
 import type { ErrorCount } from '../../log/recent-errors.ts'
 import type { EndpointReport } from '../../runtime/status/endpoint.ts'

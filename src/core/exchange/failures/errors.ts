@@ -1,5 +1,5 @@
 import { errorMessage } from '../../lib/try.ts'
-import { type FailureKind, type FaultOrigin, failureTable } from './kinds.ts'
+import { type FailureKind, type FaultOrigin, failureTable } from './failure-table.ts'
 import { type ReasonRow, reasonRows } from './reason-rows.ts'
 
 export type FailureReason = keyof typeof reasonRows

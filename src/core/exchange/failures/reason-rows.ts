@@ -1,4 +1,4 @@
-import type { FailureKind } from './kinds.ts'
+import type { FailureKind } from './failure-table.ts'
 
 export type AuthMethod = 'apiKey' | 'jwt' | 'introspection' | 'mtls'
 

@@ -1,7 +1,7 @@
 import { byOperation, type OperationId, type Side, sides } from '../../../operations.ts'
 import type { Layer } from '../../exchange/exchange.ts'
 import type { FailedAttempt, FailureReason } from '../../exchange/failures/errors.ts'
-import { allFailureKinds, type FailureKind, failureTable } from '../../exchange/failures/kinds.ts'
+import { allFailureKinds, type FailureKind, failureTable } from '../../exchange/failures/failure-table.ts'
 import type { AuthMethod } from '../../exchange/failures/reason-rows.ts'
 import type { ExchangeFacts, ExchangeObserver, ExchangeRecord } from '../exchange-record.ts'
 import { sumReports } from '../sum-reports.ts'

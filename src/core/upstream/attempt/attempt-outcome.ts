@@ -1,6 +1,6 @@
 import type { Exchange } from '../../exchange/exchange.ts'
 import { FailedAttempt, type FailureReason, type GatewayError } from '../../exchange/failures/errors.ts'
-import { failureTable } from '../../exchange/failures/kinds.ts'
+import { failureTable } from '../../exchange/failures/failure-table.ts'
 import { epochMs, now } from '../../lib/clock.ts'
 
 /** `nothing`: the client or the gateway ended the request. */

@@ -1,6 +1,6 @@
 import type { Exchange, Layer } from '../../../core/exchange/exchange.ts'
 import { GatewayError } from '../../../core/exchange/failures/errors.ts'
-import { failureTable } from '../../../core/exchange/failures/kinds.ts'
+import { failureTable } from '../../../core/exchange/failures/failure-table.ts'
 import { findRequestOwner } from '../../../core/exchange/request-owner.ts'
 import { now } from '../../../core/lib/clock.ts'
 import { formatDuration, multiples } from '../../../core/lib/text/units.ts'

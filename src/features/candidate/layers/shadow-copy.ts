@@ -8,7 +8,7 @@ import {
   type ProxyResponse,
 } from '../../../core/exchange/exchange.ts'
 import { GatewayError } from '../../../core/exchange/failures/errors.ts'
-import { mayBeUpstreamFault } from '../../../core/exchange/failures/kinds.ts'
+import { mayBeUpstreamFault } from '../../../core/exchange/failures/failure-table.ts'
 import { getFirstFieldValue, type HeaderFields, hasTokenInQuery } from '../../../core/exchange/header-fields.ts'
 import { CoalescedTimer, now } from '../../../core/lib/clock.ts'
 import type { OperationId } from '../../../operations.ts'

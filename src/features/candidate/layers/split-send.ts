@@ -1,6 +1,6 @@
 import type { Exchange, Handler } from '../../../core/exchange/exchange.ts'
 import { GatewayError } from '../../../core/exchange/failures/errors.ts'
-import { failureTable } from '../../../core/exchange/failures/kinds.ts'
+import { failureTable } from '../../../core/exchange/failures/failure-table.ts'
 import { now } from '../../../core/lib/clock.ts'
 import type { Upstream } from '../../../core/upstream/upstream.ts'
 import type { CandidateUse } from '../candidate-clients.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Exchange, ProxyResponse } from '../../../../src/core/exchange/exchange.ts'
 import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
-import { type FailureKind, failureTable } from '../../../../src/core/exchange/failures/kinds.ts'
+import { type FailureKind, failureTable } from '../../../../src/core/exchange/failures/failure-table.ts'
 import type { GroupEndpoint } from '../../../../src/core/upstream/endpoints/group-endpoint.ts'
 import { type EndpointSelector, failover } from '../../../../src/core/upstream/upstream.ts'
 import { attemptRecord, fakeExchange, fakeResponse } from '../../../helpers/exchange.ts'

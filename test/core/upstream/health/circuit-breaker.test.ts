@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { CircuitBreakerConfig } from '../../../../src/core/config/config.ts'
 import type { ProxyResponse } from '../../../../src/core/exchange/exchange.ts'
 import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
-import type { FailureKind } from '../../../../src/core/exchange/failures/kinds.ts'
+import type { FailureKind } from '../../../../src/core/exchange/failures/failure-table.ts'
 import { type BreakerState, CircuitBreaker } from '../../../../src/core/upstream/health/circuit-breaker.ts'
 import { attemptRecord, fakeAttempts, fakeBody, fakeExchange, fakeResponse } from '../../../helpers/exchange.ts'
 

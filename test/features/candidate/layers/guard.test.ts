@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Exchange, Handler } from '../../../../src/core/exchange/exchange.ts'
 import { GatewayError, overloadedError } from '../../../../src/core/exchange/failures/errors.ts'
-import type { FailureKind } from '../../../../src/core/exchange/failures/kinds.ts'
+import type { FailureKind } from '../../../../src/core/exchange/failures/failure-table.ts'
 import { guardLayer } from '../../../../src/features/candidate/layers/guard.ts'
 import { GuardCounts } from '../../../../src/features/candidate/observe/guard/guard-counts.ts'
 import { latencyBucketEnd, readGuardKey } from '../../../../src/features/candidate/observe/guard/guard-key.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Exchange, Handler } from '../../../../src/core/exchange/exchange.ts'
 import { GatewayError, overloadedError } from '../../../../src/core/exchange/failures/errors.ts'
-import { failureTable } from '../../../../src/core/exchange/failures/kinds.ts'
+import { failureTable } from '../../../../src/core/exchange/failures/failure-table.ts'
 import { type SplitSides, splitSend } from '../../../../src/features/candidate/layers/split-send.ts'
 import type { OperationId, Side } from '../../../../src/operations.ts'
 import { fakeExchange, fakeNext, fakeResponse } from '../../../helpers/exchange.ts'

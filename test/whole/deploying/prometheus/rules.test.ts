@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { describe, expect } from 'vitest'
-import { allFailureKinds, failureTable } from '../../../../src/core/exchange/failures/kinds.ts'
+import { allFailureKinds, failureTable } from '../../../../src/core/exchange/failures/failure-table.ts'
 import { expiryWarningDays } from '../../../../src/core/lib/text/format-time.ts'
 import { lowDisk } from '../../../../src/features/audit/writer-health.ts'
 import { fullCommandLine } from '../../../helpers/command-line.ts'

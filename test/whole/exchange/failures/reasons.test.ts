@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { reasonsFor, reasonTable, reasonText } from '../../../../src/core/exchange/failures/errors.ts'
-import { allFailureKinds } from '../../../../src/core/exchange/failures/kinds.ts'
+import { allFailureKinds } from '../../../../src/core/exchange/failures/failure-table.ts'
 
 const root = fileURLToPath(new URL('../../../..', import.meta.url))
 const all = reasonsFor(...allFailureKinds)

@@ -1,5 +1,5 @@
 import { allOperations, type OperationId } from '../../../../operations.ts'
-import { allFailureKinds, failureTable } from '../../../exchange/failures/kinds.ts'
+import { allFailureKinds, failureTable } from '../../../exchange/failures/failure-table.ts'
 import { exportedBounds, type HistogramReport } from '../../../log/metrics/histogram.ts'
 import {
   keyExchangeGroups,

@@ -1,6 +1,6 @@
 import { allOperations, type Group, groups, type Side } from '../../../../operations.ts'
 import { type FailureReason, reasonsFor } from '../../../exchange/failures/errors.ts'
-import { allFailureKinds, failureTable } from '../../../exchange/failures/kinds.ts'
+import { allFailureKinds, failureTable } from '../../../exchange/failures/failure-table.ts'
 import { reportedSides } from '../../../exchange/sides.ts'
 import type { AttemptFailureReason } from '../../../log/metrics/request-metrics.ts'
 import type { EndpointReport } from '../../../runtime/status/endpoint.ts'

@@ -1,4 +1,4 @@
-import type { FailureKind } from '../../../../core/exchange/failures/kinds.ts'
+import type { FailureKind } from '../../../../core/exchange/failures/failure-table.ts'
 import type { HeaderFields } from '../../../../core/exchange/header-fields.ts'
 import { escapeSegment } from '../../../../core/lib/plain-object.ts'
 import type { OperationId } from '../../../../operations.ts'
