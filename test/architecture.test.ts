@@ -299,7 +299,7 @@ test('the wall clock is compared only with times that others have written, or th
   expect(users.map(({ path }) => path).sort()).toEqual([
     'core/cli/commands/check-online.ts', // a certificate's end
     'core/config/warnings/warnings.ts', // certificates' ends
-    'core/downstream/tls/handshakes.ts', // a certificate's end
+    'core/downstream/tls/handshaker.ts', // a certificate's end
     'core/lib/text/format-time.ts', // a certificate's end
     'core/log/process-stats.ts', // the start of the process, to be shown
     'core/runtime/overrides.ts', // the end of an override, to be shown

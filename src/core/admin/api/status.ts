@@ -1,6 +1,7 @@
 import { allOperations } from '../../../operations.ts'
 import type { Config, InstanceConfig } from '../../config/config.ts'
 import { insertBeside } from '../../lib/beside.ts'
+import { toExpiry } from '../../lib/certificate-expiry.ts'
 import { version } from '../../lib/program.ts'
 import {
   asBoolean,
@@ -14,7 +15,7 @@ import {
   type Decoded,
   type Decoder,
 } from '../../lib/text/decode.ts'
-import { formatOptionalTime, formatTime, toExpiry } from '../../lib/text/format-time.ts'
+import { formatOptionalTime, formatTime } from '../../lib/text/format-time.ts'
 import { roundToTenths } from '../../lib/text/units.ts'
 import { orderMembers, orderStatus } from '../../runtime/overrides.ts'
 import { findDriftedFiles } from '../../runtime/reload/config-drift.ts'

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { groups } from '../../../operations.ts'
+import { expiryWarningDays, expiryWarningMs } from '../../lib/certificate-expiry.ts'
 import { epochMs } from '../../lib/clock.ts'
-import { expiryWarningDays, expiryWarningMs } from '../../lib/text/format-time.ts'
 import { clientAuthorities, listenerCertificates } from '../certificates.ts'
 import type { Config, ParsedConfig } from '../config.ts'
 import { configParts, operatorKeys } from '../config-part.ts'

@@ -4,7 +4,7 @@ import type { ListenConfig, ListenTlsConfig } from '../../config/config.ts'
 import { CoalescedTimer, now } from '../../lib/clock.ts'
 import type { Log } from '../../log/log.ts'
 import { getConnectionClaims, getRemoteAddress } from '../listener/listener-config.ts'
-import { createHandshaker } from './handshakes.ts'
+import { createHandshaker } from './handshaker.ts'
 
 interface TlsAcceptorOptions {
   readonly listen: ListenConfig

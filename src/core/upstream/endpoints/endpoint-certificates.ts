@@ -1,7 +1,7 @@
 import type { TLSSocket } from 'node:tls'
 import type { UpstreamTlsConfig } from '../../config/config.ts'
+import { expiryWarningMs } from '../../lib/certificate-expiry.ts'
 import { weakMemo } from '../../lib/memo.ts'
-import { expiryWarningMs } from '../../lib/text/format-time.ts'
 
 export interface EndpointCertificate {
   readonly address: string

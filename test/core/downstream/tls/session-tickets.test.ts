@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { ListenTlsConfig } from '../../../../src/core/config/config.ts'
-import { deriveTicketKeys } from '../../../../src/core/downstream/tls/handshakes.ts'
+import { deriveTicketKeys } from '../../../../src/core/downstream/tls/handshaker.ts'
 
 const tls: ListenTlsConfig = {
   certificates: [],

@@ -11,7 +11,7 @@ import {
   sinceHtml,
   timeHtml,
 } from '../../../../core/admin/page-components.ts'
-import { expiryWarningDays } from '../../../../core/lib/text/format-time.ts'
+import { expiryWarningDays } from '../../../../core/lib/certificate-expiry.ts'
 import { formatAge } from '../../../../core/lib/text/units.ts'
 import { stateBadge, toRowState } from '../row-state.ts'
 
