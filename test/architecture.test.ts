@@ -300,7 +300,7 @@ test('the wall clock is compared only with times that others have written, or th
     'core/cli/commands/check-online.ts', // a certificate's end
     'core/config/warnings/warnings.ts', // certificates' ends
     'core/downstream/tls/handshaker.ts', // a certificate's end
-    'core/lib/text/format-time.ts', // a certificate's end
+    'core/lib/certificate-expiry.ts', // a certificate's end
     'core/log/process-stats.ts', // the start of the process, to be shown
     'core/runtime/overrides.ts', // the end of an override, to be shown
     'core/runtime/status/endpoint.ts', // a certificate's end
