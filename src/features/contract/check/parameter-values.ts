@@ -182,8 +182,13 @@ const decodeTyped = (raw: string, types: readonly JsonType[]): ParameterValue =>
 }
 
 const decodeItems = (itemTypes: readonly JsonType[], raw: readonly string[]): ParameterValue => {
-  const items = raw.map((item) => decodeTyped(item, itemTypes))
-  return items.includes(broken) ? broken : items
+  const items: unknown[] = []
+  for (const item of raw) {
+    const read = decodeTyped(item, itemTypes)
+    if (read === broken) return broken
+    items.push(read)
+  }
+  return items
 }
 
 /** Values of one member by the second pair of brackets; undefined: there is none. */
