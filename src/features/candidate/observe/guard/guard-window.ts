@@ -24,12 +24,14 @@ export class GuardWindow {
   /** The oldest first. */
   #batches: { readonly at: number; readonly counts: Counts }[] = []
   readonly #waiting = new Map<string, readonly number[]>()
-  /** Of the batches and the waiting requests. */
-  readonly #counts: Counts = new Map()
+  /** Of the batches and the waiting requests. Kept up to date, as each second reads them. */
+  #totals = { primary: createTotals(), candidate: createTotals() }
+  /** The candidate's, in the same way, for what is asked of a suspect alone. */
+  readonly #candidateCounts: Counts = new Map()
   readonly #clients = new Set<number>()
   /** The primary's past windows by number, the oldest first. */
   readonly #earlier: { readonly number: number; readonly counts: Counts }[] = []
-  readonly #earlierCounts: Counts = new Map()
+  readonly #earlierTotals = createTotals()
   #advancedAt = 0
 
   constructor(windowMs: number) {
@@ -41,7 +43,8 @@ export class GuardWindow {
     if (era === this.#era) return
     this.#era = era
     for (const { at, counts } of this.#batches.splice(0)) this.#archive(at, counts)
-    for (const each of [this.#waiting, this.#counts, this.#clients]) each.clear()
+    this.#totals = { primary: createTotals(), candidate: createTotals() }
+    for (const each of [this.#waiting, this.#candidateCounts, this.#clients]) each.clear()
   }
 
   add(source: string, { era, counts, waiting }: GuardReport, at: number): void {
@@ -51,10 +54,8 @@ export class GuardWindow {
       const isSame = last !== undefined && at < last.at + this.#windowMs / batchesOfWindow
       const batch = isSame ? last : { at, counts: new Map<number, number>() }
       if (!isSame) this.#batches.push(batch)
-      for (const [key, count] of pairsOf(counts)) {
-        addCount(batch.counts, key, count)
-        this.#apply(key, count)
-      }
+      for (let i = 0; i < counts.length; i += 2) addCount(batch.counts, counts[i] as number, counts[i + 1] as number)
+      this.#applyAll(counts, 1)
     }
     this.#setWaiting(source, waiting)
   }
@@ -76,28 +77,31 @@ export class GuardWindow {
 
   /** `operation`: the index in `allOperations`. `clients`: cells under this share. */
   get evidence() {
-    const primaries = totalsBy(this.#counts, ({ side, operation }) => (side === 'primary' ? operation : null))
-    const candidates = totalsBy(this.#counts, ({ side, operation }) => (side === 'candidate' ? operation : null))
-    const earlier = totalsBy(this.#earlierCounts, ({ operation }) => operation)
     const operations = allOperations.flatMap((_, operation) => {
-      const candidate = candidates.get(operation)
-      if (candidate === undefined || candidate.requests + candidate.timed === 0) return []
-      const isOwn = (event: GuardEvent): boolean => event.side === 'candidate' && event.operation === operation
+      const candidate = this.#totals.candidate[operation] as GuardTotals
+      if (candidate.requests + candidate.timed === 0) return []
       return [
         {
           operation,
-          primary: primaries.get(operation) ?? emptyTotals(),
+          primary: this.#totals.primary[operation] as GuardTotals,
           /** The primary's requests of up to 30 earlier windows. */
-          earlier: earlier.get(operation) ?? emptyTotals(),
+          earlier: this.#earlierTotals[operation] as GuardTotals,
           candidate,
           /** The candidate's requests by client cell. */
-          cells: () => totalsBy(this.#counts, (event) => (isOwn(event) ? event.cell : null)),
+          cells: () => {
+            const cells = new Map<number, GuardTotals>()
+            addOwn(this.#candidateCounts, operation, ({ cell }) => totalsOf(cells, cell))
+            return cells
+          },
           /** The candidate's, by quarter of the window; fewer slices until it is full. */
-          slices: () =>
-            [...Map.groupBy(this.#batches, ({ at }) => this.#sliceAt(at)).values()].map((batches) => {
-              const counts = batches.flatMap((batch) => [...batch.counts])
-              return totalsBy(counts, (event) => (isOwn(event) ? 0 : null)).get(0) ?? emptyTotals()
-            }),
+          slices: () => {
+            const slices = new Map<number, GuardTotals>()
+            for (const { at, counts } of this.#batches) {
+              const slice = totalsOf(slices, this.#sliceAt(at))
+              addOwn(counts, operation, () => slice)
+            }
+            return [...slices.values()]
+          },
         },
       ]
     })
@@ -109,34 +113,45 @@ export class GuardWindow {
   }
 
   #setWaiting(source: string, waiting: readonly number[]): void {
-    for (const [key, count] of pairsOf(this.#waiting.get(source) ?? [])) this.#apply(key, -count)
-    for (const [key, count] of pairsOf(waiting)) this.#apply(key, count)
+    this.#applyAll(this.#waiting.get(source) ?? [], -1)
+    this.#applyAll(waiting, 1)
     if (waiting.length === 0) this.#waiting.delete(source)
     else this.#waiting.set(source, waiting)
   }
 
+  /** `list`: alternating keys and counts. */
+  #applyAll(list: readonly number[], times: 1 | -1): void {
+    for (let i = 0; i < list.length; i += 2) this.#apply(list[i] as number, times * (list[i + 1] as number))
+  }
+
   #apply(key: number, count: number): void {
-    addCount(this.#counts, key, count)
-    const { side, cell } = readGuardKey(key)
-    if (side === 'candidate') this.#clients.add(cell)
+    const event = readGuardKey(key)
+    addEvent(this.#totals[event.side][event.operation] as GuardTotals, event, count)
+    if (event.side === 'primary') return
+    this.#clients.add(event.cell)
+    addCount(this.#candidateCounts, key, count)
   }
 
   /** Only the primary's. Windows without requests are not stored. */
   #archive(at: number, counts: Counts): void {
     const number = Math.trunc(at / this.#windowMs)
     for (const [key, count] of counts) {
-      if (readGuardKey(key).side === 'candidate') continue
+      const event = readGuardKey(key)
+      if (event.side === 'candidate') continue
       if (this.#earlier.at(-1)?.number !== number) this.#earlier.push({ number, counts: new Map() })
-      for (const each of [this.#earlier.at(-1)?.counts, this.#earlierCounts]) if (each) addCount(each, key, count)
+      addCount(this.#earlier.at(-1)?.counts as Counts, key, count)
+      addEvent(this.#earlierTotals[event.operation] as GuardTotals, event, count)
     }
     if (this.#earlier.length <= maxEarlier) return
-    for (const [key, count] of this.#earlier.shift()?.counts ?? []) addCount(this.#earlierCounts, key, -count)
+    for (const [key, count] of this.#earlier.shift()?.counts ?? []) {
+      const event = readGuardKey(key)
+      addEvent(this.#earlierTotals[event.operation] as GuardTotals, event, -count)
+    }
   }
 }
 
-/** Of alternating keys and counts. */
-const pairsOf = (list: readonly number[]): readonly (readonly [key: number, count: number])[] =>
-  list.flatMap((key, i) => (i % 2 === 0 ? [[key, list[i + 1] as number] as const] : []))
+/** By operation. */
+const createTotals = (): readonly GuardTotals[] => allOperations.map(emptyTotals)
 
 const addCount = (counts: Counts, key: number, count: number): void => {
   const sum = (counts.get(key) ?? 0) + count
@@ -144,16 +159,16 @@ const addCount = (counts: Counts, key: number, count: number): void => {
   else counts.set(key, sum)
 }
 
-/** Leaves out events whose group is null. */
-const totalsBy = (counts: Iterable<readonly [number, number]>, groupOf: (event: GuardEvent) => number | null) => {
-  const totals = new Map<number, GuardTotals>()
+const totalsOf = (totals: Map<number, GuardTotals>, group: number): GuardTotals => {
+  const each = totals.get(group) ?? emptyTotals()
+  totals.set(group, each)
+  return each
+}
+
+/** Adds what the candidate has of the operation. */
+const addOwn = (counts: Counts, operation: number, totalsFor: (event: GuardEvent) => GuardTotals): void => {
   for (const [key, count] of counts) {
     const event = readGuardKey(key)
-    const group = groupOf(event)
-    if (group === null) continue
-    const each = totals.get(group) ?? emptyTotals()
-    totals.set(group, each)
-    addEvent(each, event, count)
+    if (event.side === 'candidate' && event.operation === operation) addEvent(totalsFor(event), event, count)
   }
-  return totals
 }
