@@ -80,6 +80,7 @@ const policyShape = { ...inheritedShape, ...partialShape(policies.shape) }
 
 const latencyText = 'How many times the 95th percentile of the time until the head at the primary'
 
+/** Null: the candidate is never taken back. */
 const candidateGuardSchema = optionalPolicy(
   map('When the candidate is taken back by itself', {
     errors: multiple('How many times the part of the requests that the primary fails').prefault('2x'),
@@ -100,6 +101,7 @@ const responseFieldsWithMeaning = [
   ...['www-authenticate', 'x-fapi-interaction-id'],
 ]
 
+/** Null: no field names the side. */
 export const exposeSchema = scalar(
   'The response field that names the side, or none',
   orNone(

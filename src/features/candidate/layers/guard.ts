@@ -13,7 +13,8 @@ import { getBucketMemory } from './side.ts'
 /**
  * Counts each request's outcome at its client's side, once. Below retries, first attempts only: a fault that a retry
  * mends is a fault, and a request that fails everywhere must not count against the primary because the candidate failed
- * it first. A broken response counts at the exchange that fetched it, not at its client's. `members`: the candidate's.
+ * it first. A broken response counts at the exchange that fetched it: its client may have left, or may get a stored
+ * response. `members`: the candidate's.
  */
 export const guardLayer = (
   counts: GuardCounts,

@@ -106,7 +106,8 @@ const maxPauseMs = 10_000
 
 /**
  * Holds copies back while the candidate gives no complete responses: each copy would open a connection for nothing.
- * After 5 failures in a row, one copy is tried after 1 s, then after pauses that double up to 10 s.
+ * After 5 failures in a row, one copy is tried after 1 s, then after pauses that double up to 10 s, until a complete
+ * response.
  */
 export class CopyBackoff {
   #failures = 0

@@ -15,6 +15,7 @@ interface ShadowRepeats extends CopySender, Pick<CopyDestination, 'onSend' | 'af
 }
 
 export interface ShadowDestination extends CopySender, Pick<CopyOptions, 'copies'> {
+  /** Null: no request goes to the primary twice. */
   readonly repeats: ShadowRepeats | null
 }
 

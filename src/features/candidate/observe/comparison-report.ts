@@ -27,6 +27,7 @@ export interface ComparisonTotals extends Omit<ComparisonView['operations'][numb
 export interface ComparisonReport {
   /** The digest of the compared sides and the rules. Another digest starts new counts. */
   readonly digest: string
+  /** Milliseconds since the epoch. */
   readonly since: number
   /** The operations with at least one pair. */
   readonly totals: readonly ComparisonTotals[]

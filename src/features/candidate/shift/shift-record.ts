@@ -5,7 +5,10 @@ import type { RedisPurpose } from '../../redis/config.ts'
 import { findRedis } from '../../redis/redis-settings.ts'
 import type { CandidateConfig } from '../config/candidate.ts'
 
-/** A new digest drops what operators and the guard have said. */
+/**
+ * A new digest drops what operators and the guard have said. Without `startedAt`, the first step begins when the
+ * gateway first has the plan.
+ */
 export type ShiftPlan = Pick<CandidateConfig, 'digest' | 'share' | 'steps'>
 
 export type ShiftPlans = Readonly<Partial<Record<Group, ShiftPlan>>>
@@ -176,6 +179,7 @@ export const applyOrder = (
     case 'pause':
       return { ...record, pause: { leftMs: order.ttlMs, ...note } }
     case 'resume':
+      // The file decides again. After a stop, the steps restart.
       if (record.stop === null) return { ...endOrder(record, plan, epoch), pause: null }
       return { ...beginAnew(plan, epoch), rollbacks: record.rollbacks }
     case 'abort':
