@@ -17,15 +17,12 @@ const hashedTimes = 16
 export class AnswerRecorder {
   /** When the request was last sent, on the monotonic clock. */
   sentAt = now()
-  status: number | null = null
-  /** Null: the response has not ended. */
-  answer: ShadowAnswer | null = null
-  /** The rest was not read: the body is much longer than the primary's. */
-  isCut = false
-  /** Of the body. */
-  length = 0
+  #status: number | null = null
   #fields: HeaderFields = []
   #headMs: number | null = null
+  #answer: ShadowAnswer | null = null
+  #isCut = false
+  #length = 0
   readonly #maxHashedBytes: number
   readonly #copy: BodyCopy
   /** Null: the bytes are kept, or the body is too long to hash. */
@@ -41,17 +38,37 @@ export class AnswerRecorder {
     this.#copy = new BodyCopy(maxBytes, room)
   }
 
+  /** Null: no head yet. */
+  get status(): number | null {
+    return this.#status
+  }
+
+  /** Null: the response has not ended. */
+  get answer(): ShadowAnswer | null {
+    return this.#answer
+  }
+
+  /** The rest was not read: the body is much longer than the primary's. */
+  get isCut(): boolean {
+    return this.#isCut
+  }
+
+  /** Of the body. */
+  get length(): number {
+    return this.#length
+  }
+
   head({ status, fields }: ProxyResponse): void {
-    this.status = status
+    this.#status = status
     this.#fields = fields
     this.#headMs = now() - this.sentAt
   }
 
   /** False: longer than is hashed, and given up. */
   push(chunk: Buffer): boolean {
-    this.length += chunk.length
+    this.#length += chunk.length
     if (this.#isKept && !this.#copy.push(chunk)) this.#beginHash()
-    if (this.length > this.#maxHashedBytes) {
+    if (this.#length > this.#maxHashedBytes) {
       this.#drop()
       return false
     }
@@ -61,7 +78,7 @@ export class AnswerRecorder {
 
   /** Takes the body without a copy. Its memory must never be freed by hand. */
   keep(whole: Buffer): void {
-    this.length = whole.length
+    this.#length = whole.length
     if (!this.#isRead || this.#copy.keep(whole)) return
     this.#beginHash()
     if (whole.length <= this.#maxHashedBytes) this.#hash?.update(whole)
@@ -69,17 +86,17 @@ export class AnswerRecorder {
   }
 
   cut(): void {
-    this.isCut = true
+    this.#isCut = true
     this.#drop()
   }
 
   /** `failure` null: the response is complete. */
   end(failure: FailureKind | null): ShadowAnswer {
-    if (this.answer !== null) return this.answer
+    if (this.#answer !== null) return this.#answer
     const sha256 = this.#hash?.digest('hex') ?? null
-    const body = { length: this.length, bytes: this.#isKept ? this.#copy.bytes : null, sha256 }
-    this.answer = { status: this.status, fields: this.#fields, body, headMs: this.#headMs, failure }
-    return this.answer
+    const body = { length: this.#length, bytes: this.#isKept ? this.#copy.bytes : null, sha256 }
+    this.#answer = { status: this.#status, fields: this.#fields, body, headMs: this.#headMs, failure }
+    return this.#answer
   }
 
   free(): void {

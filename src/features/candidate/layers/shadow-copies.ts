@@ -53,9 +53,8 @@ export class ShadowCopies {
   /** Compares pairs in idle time. Copies do not wait for it. */
   readonly comparing: DeferredWork
   readonly backoff = new CopyBackoff()
-  /** Repeats to the primary, in flight or waiting. */
-  repeating = 0
   readonly #underWay = new SlotList<StoppableCopy>()
+  #repeating = 0
   #concurrency = 0
   #isOff = false
   #isStopped = false
@@ -80,17 +79,22 @@ export class ShadowCopies {
     this.backoff.reset()
   }
 
+  /** Repeats to the primary, in flight or waiting. */
+  get repeating(): number {
+    return this.#repeating
+  }
+
   begin(copy: StoppableCopy): 'full' | 'stopped' | 'backoff' | null {
     if (this.#isStopped || this.#isOff) return 'stopped'
-    if (this.#underWay.size >= this.#concurrency || (copy.isRepeat && this.repeating >= maxRepeats)) return 'full'
+    if (this.#underWay.size >= this.#concurrency || (copy.isRepeat && this.#repeating >= maxRepeats)) return 'full'
     if (!copy.isRepeat && !this.backoff.take()) return 'backoff'
     this.#underWay.add(copy)
-    if (copy.isRepeat) this.repeating++
+    if (copy.isRepeat) this.#repeating++
     return null
   }
 
   end(copy: StoppableCopy): void {
-    if (this.#underWay.delete(copy) && copy.isRepeat) this.repeating--
+    if (this.#underWay.delete(copy) && copy.isRepeat) this.#repeating--
   }
 
   /** Cuts every copy and begins none: a process that stops does not wait for copies. */

@@ -135,18 +135,22 @@ const neverNoise: ReadonlySet<DifferenceKind> = new Set(['failure', 'status', 'c
 
 /** Between two responses of the primary to one request: times, ids, unordered lists. */
 export class Noise {
-  pairs = 0
   readonly #operation: OperationId
   readonly #places = new Map<string, DifferencePlace & { count: number }>()
+  #pairs = 0
   #repeats = 0
 
   constructor(operation: OperationId) {
     this.#operation = operation
   }
 
+  get pairs(): number {
+    return this.#pairs
+  }
+
   /** Before the first comparison. */
   get pairsMissing(): number {
-    return Math.max(0, firstNoisePairs - this.pairs)
+    return Math.max(0, firstNoisePairs - this.#pairs)
   }
 
   get isLearnt(): boolean {
@@ -168,7 +172,7 @@ export class Noise {
 
   learn(differences: readonly Difference[]): void {
     if (differences.some(({ kind }) => neverNoise.has(kind))) return
-    this.pairs++
+    this.#pairs++
     for (const { kind, pointer } of differences) {
       const key = differenceKey({ kind, pointer })
       const known = this.#places.get(key)
@@ -180,6 +184,6 @@ export class Noise {
 
   readonly has = (key: string): boolean => {
     const place = this.#places.get(key)
-    return place !== undefined && isNoise(place.count, this.pairs)
+    return place !== undefined && isNoise(place.count, this.#pairs)
   }
 }
