@@ -1,10 +1,9 @@
-import { timingSafeEqual, X509Certificate } from 'node:crypto'
+import { X509Certificate } from 'node:crypto'
 import { certificateFields, pemBlocks } from '../../core/config/certificates.ts'
 import type { Config } from '../../core/config/config.ts'
 import type { AuthMethod } from '../../core/exchange/failures/reason-rows.ts'
-import { getFirstFieldValue } from '../../core/exchange/header-fields.ts'
-import { digestSecret } from '../../core/lib/secrets.ts'
 import { findRedis } from '../redis/redis-settings.ts'
+import { apiKeyAuthenticator } from './api-key.ts'
 import type { Authenticator, AuthOptions } from './auth.ts'
 import {
   certificateFromConnection,
@@ -13,9 +12,8 @@ import {
   mtlsAuthenticator,
   withValidityCheck,
 } from './client-certificate.ts'
-import { type ClientRegistry, getClientRegistry } from './client-registry.ts'
+import { getClientRegistry } from './client-registry.ts'
 import type { AuthConfig, OperationAuthConfig } from './config.ts'
-import { singleFieldValue, unauthenticated } from './errors.ts'
 import { dpopProofChecker, replayWindowMs } from './tokens/dpop.ts'
 import { isJwt } from './tokens/jwt/jwt-verifier.ts'
 import type { ReplayCaches } from './tokens/replay-cache.ts'
@@ -97,36 +95,4 @@ const rejectToken: GetClaims = () => {
 const certificateSource = ({ from, ca }: AuthConfig['mtls']): GetClientCertificate => {
   if (from === 'connection') return certificateFromConnection
   return certificateFromHeader(ca === null ? null : pemBlocks(ca).map((block) => new X509Certificate(block)))
-}
-
-// The public half, a dot and the secret half.
-const keyPattern = /^([\w-]{1,64})\.(.*)$/s
-// 256 bits in base64url.
-const secretPattern = /^[\w-]{43}$/
-
-// Compared with when the key is unknown, so that the time taken does not tell. No known text hashes to it.
-const dummyDigest = Buffer.alloc(32)
-
-export const apiKeyAuthenticator = (field: string, clients: ClientRegistry): Authenticator => {
-  const lower = field.toLowerCase()
-  // No scheme is registered for a key in its own field; RFC 9110 §11.6.1 requires some challenge.
-  const challenge = `ApiKey realm="lender-gateway", field="${field}"`
-  return {
-    name: 'apiKey',
-    fields: [lower],
-    challenge,
-    applies: ({ fields }) => getFirstFieldValue(fields, lower) !== undefined,
-    authenticate({ fields }) {
-      const [, id = '', secret = ''] = keyPattern.exec(singleFieldValue(fields, lower) ?? '') ?? []
-      const known = clients.byKey(id)
-      const isWhole = secretPattern.test(secret)
-      const isRight = timingSafeEqual(digestSecret(isWhole ? secret : ''), known?.digest ?? dummyDigest)
-      if (known === undefined) throw unauthenticated(challenge, 'unknown-key', 'no such key')
-      // A key that was cut off when it was copied still has a known id.
-      if (!isWhole)
-        throw unauthenticated(challenge, 'wrong-secret', 'the secret of the key is not 43 characters of base64url')
-      if (!isRight) throw unauthenticated(challenge, 'wrong-secret', 'the secret of the key is wrong')
-      return { client: known.client, token: null, keyId: id }
-    },
-  }
 }

@@ -6,7 +6,7 @@ import { writeOutputFile } from '../../core/cli/output-file.ts'
 import { formatJson, formatTable, warnAboutTarget, writeToStdout } from '../../core/cli/render/output.ts'
 import { epochMs } from '../../core/lib/clock.ts'
 import { version } from '../../core/lib/program.ts'
-import { type BundleFile, collectParts } from './bundle-parts.ts'
+import { type BundleFile, collectParts } from './bundle-files.ts'
 
 export interface BundleOptions extends ClientCommandOptions {
   readonly output?: string

@@ -5,7 +5,7 @@ import { getClientAddress } from '../../../src/core/downstream/request/forwarded
 import { isValidRequestId } from '../../../src/core/downstream/request/request-head.ts'
 import { FailedAttempt, GatewayError } from '../../../src/core/exchange/failures/errors.ts'
 import { cidrMatcher } from '../../../src/core/lib/net/addresses.ts'
-import { logAccess } from '../../../src/core/log/log.ts'
+import { logAccess } from '../../../src/core/log/access-log.ts'
 import { exchangeRecord } from './exchange-record.ts'
 
 const peer = { address: '10.0.0.1', trusted: true, secure: false, inFlight: 1, certificate: () => null }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { redactAddresses, truncateAddress } from '../../../src/features/bundle/bundle-parts.ts'
+import { redactAddresses, truncateAddress } from '../../../src/features/bundle/bundle-files.ts'
 
 describe('an address is cut to its network', () => {
   test.each([

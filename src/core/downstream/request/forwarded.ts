@@ -35,6 +35,20 @@ const walkForwardedFor = (forwardedFor: string, isTrusted: TrustedProxyMatcher):
 const parseForwardedForEntry = (entry: string): string | null =>
   canonicalAddress(/^\[(.*)\](?::\d+)?$/.exec(entry)?.[1] ?? /^([\d.]+):\d+$/.exec(entry)?.[1] ?? entry)
 
+/** Via (RFC 9110 §7.6.3) and X-Forwarded-*, each after the values of trusted proxies. */
+export const addForwardingFields = (
+  fields: string[],
+  forwarded: ForwardedFields,
+  { address, secure }: Peer,
+  authority: string,
+  via: string,
+): void => {
+  fields.push('Via', via)
+  fields.push('X-Forwarded-For', forwarded.for === null ? address : `${forwarded.for}, ${address}`)
+  fields.push('X-Forwarded-Proto', forwarded.proto ?? (secure ? 'https' : 'http'))
+  if (authority !== '') fields.push('X-Forwarded-Host', forwarded.host ?? authority)
+}
+
 export interface ForwardedClaims {
   readonly client: string
   readonly fields: ForwardedFields

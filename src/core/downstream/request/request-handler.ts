@@ -10,9 +10,8 @@ import type { DownstreamRequest, DownstreamResponse } from '../codec.ts'
 import type { CompiledListenerConfig, GetListenerConfig } from '../listener/listener-config.ts'
 import { relayResponse, sendLocalReply } from '../response/send-response.ts'
 import { ActiveRequest, type ClientConnection, getClientConnection, type ListenerState } from './active-request.ts'
-import type { Peer } from './forwarded.ts'
+import { addForwardingFields } from './forwarded.ts'
 import { type MatchedRequest, validateRequest } from './match-request.ts'
-import type { ForwardedFields } from './request-head.ts'
 
 export interface RequestHandlerOptions {
   readonly currentSnapshot: CurrentSnapshot
@@ -150,20 +149,6 @@ const createExchange = (
   activeRequest.body = body
   activeRequest.exchange = exchange
   return exchange
-}
-
-/** Via (RFC 9110 §7.6.3) and X-Forwarded-*, each after the values of trusted proxies. */
-const addForwardingFields = (
-  fields: string[],
-  forwarded: ForwardedFields,
-  { address, secure }: Peer,
-  authority: string,
-  via: string,
-): void => {
-  fields.push('Via', via)
-  fields.push('X-Forwarded-For', forwarded.for === null ? address : `${forwarded.for}, ${address}`)
-  fields.push('X-Forwarded-Proto', forwarded.proto ?? (secure ? 'https' : 'http'))
-  if (authority !== '') fields.push('X-Forwarded-Host', forwarded.host ?? authority)
 }
 
 /**

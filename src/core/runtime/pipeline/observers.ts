@@ -1,6 +1,7 @@
 import type { Config } from '../../config/config.ts'
+import { accessLog } from '../../log/access-log.ts'
 import type { ExchangeObserver } from '../../log/exchange-record.ts'
-import { accessLog, type Log } from '../../log/log.ts'
+import type { Log } from '../../log/log.ts'
 import { RequestMetrics } from '../../log/metrics/request-metrics.ts'
 import { ProcessStats } from '../../log/process-stats.ts'
 import { RecentErrors } from '../../log/recent-errors.ts'
