@@ -15,9 +15,9 @@ const observerNames = (more: Partial<ReturnType<typeof testConfig>>): readonly s
 test('the observers of an exchange stand in one list, in this order', () => {
   expect(observerNames({ audit, metrics: { clients: false } })).toEqual([
     'audit',
+    'requests',
     'metrics',
     'refusals',
-    'requests',
     'access-log',
   ])
 })
@@ -26,7 +26,7 @@ test('an observer that is off is not in it', () => {
   const { log } = testConfig()
 
   expect(observerNames({ audit: null, metrics: null, log: { ...log, access: false } })).toEqual([
-    'refusals',
     'requests',
+    'refusals',
   ])
 })
