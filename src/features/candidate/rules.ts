@@ -39,7 +39,9 @@ const markerTwice: ConfigRule = (tree) =>
       found !== null && {
         path: valueAt(tree, path) === undefined ? shadow : path,
         message: 'the field that marks copies says something else already',
-        ...{ expected: 'a field of its own as shadow.marker', found, hint: 'rename one of the two' },
+        expected: 'a field of its own as shadow.marker',
+        found,
+        hint: 'rename one of the two',
       }
     )
   })
@@ -56,8 +58,11 @@ const exposedTwice: ConfigRule = (tree) =>
     const found = findOtherUse(tree, field, fields, edits)
     return (
       found !== null && {
-        ...{ path, message: 'this field says something else already' },
-        ...{ expected: 'a field of its own', found, hint: 'rename one of the two' },
+        path,
+        message: 'this field says something else already',
+        expected: 'a field of its own',
+        found,
+        hint: 'rename one of the two',
       }
     )
   })

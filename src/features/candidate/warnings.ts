@@ -48,14 +48,19 @@ const unusedPostWords: ShadowRule = ({ group, path, config: { posts, sideEffects
   if (posts)
     return (
       !hasPosts && {
-        ...{ path: [...path, 'posts'], message: 'this does nothing: the group has no POST' },
-        ...{ expected: 'false', found: 'true', hint: 'remove this line' },
+        path: [...path, 'posts'],
+        message: 'this does nothing: the group has no POST',
+        expected: 'false',
+        found: 'true',
+        hint: 'remove this line',
       }
     )
   return (
     sideEffects !== null && {
-      ...{ path: [...path, 'sideEffects'], message: 'this does nothing: no POST is copied' },
-      ...{ expected: hasPosts ? 'posts: true beside it' : 'no sideEffects', found: 'no posts' },
+      path: [...path, 'sideEffects'],
+      message: 'this does nothing: no POST is copied',
+      expected: hasPosts ? 'posts: true beside it' : 'no sideEffects',
+      found: 'no posts',
       hint: hasPosts ? 'add posts: true, or remove this line' : 'remove this line',
     }
   )
@@ -66,8 +71,10 @@ const nothingCopied: ShadowRule = ({ group, path, config: { sample, posts, sideE
   !posts &&
   sideEffects === null &&
   !hasOperation(group, 'GET') && {
-    ...{ path, message: 'this does nothing: the group has no GET, and its POSTs are not copied' },
-    ...{ expected: 'posts: true and sideEffects: none, or no shadow', found: 'no posts' },
+    path,
+    message: 'this does nothing: the group has no GET, and its POSTs are not copied',
+    expected: 'posts: true and sideEffects: none, or no shadow',
+    found: 'no posts',
     hint: 'add both if nothing that the candidate does with a copy lasts, or remove shadow',
   }
 
@@ -76,7 +83,8 @@ const noiseOfPosts: ShadowRule = ({ group, path, config: { compare } }) =>
   !hasOperation(group, 'GET') && {
     path: [...path, 'compare', 'noise'],
     message: 'this does nothing: the group has no GET, and a POST is never sent to the primary twice',
-    ...{ expected: 'what differs from one answer to the next under ignore', found: 'true' },
+    expected: 'what differs from one answer to the next under ignore',
+    found: 'true',
     hint: 'remove this line, and name times and ids under ignore',
   }
 
@@ -84,7 +92,8 @@ const shownValues: ShadowRule = ({ path, config: { compare } }) =>
   compare?.examples === true && {
     path: [...path, 'compare', 'examples'],
     message: 'VALUES OF ANSWERS ARE KEPT, and whoever reads the admin listener sees them',
-    ...{ expected: 'false, unless they are no data of anybody', found: 'true' },
+    expected: 'false, unless they are no data of anybody',
+    found: 'true',
     hint: 'remove this line when you have seen enough',
   }
 
@@ -94,9 +103,11 @@ const bodyWithoutRoom: ShadowRule = ({ path, config: { posts, compare, maxBody, 
   const room = processShare(maxBytes, processes)
   return (
     maxBody > room && {
-      ...{ path: [...path, 'maxBody'], message: 'the longest bodies are not kept: a worker has no room for one' },
+      path: [...path, 'maxBody'],
+      message: 'the longest bodies are not kept: a worker has no room for one',
       expected: `at most ${formatSize(room)}, what each worker has of shadow.maxBytes`,
-      ...{ found: formatSize(maxBody), hint: 'write less, or more for maxBytes' },
+      found: formatSize(maxBody),
+      hint: 'write less, or more for maxBytes',
     }
   )
 }
@@ -108,8 +119,10 @@ const sameAsPrimary: CandidateRule = ({ path, config: { upstream }, primary }) =
     JSON.stringify([upstream.host, upstream.request]) === JSON.stringify([primary.host, primary.request])
   return (
     isSame && {
-      ...{ path, message: 'this candidate is the upstream of its group: there is nothing to try' },
-      ...{ expected: 'other endpoints, or another host or request', found: 'the same' },
+      path,
+      message: 'this candidate is the upstream of its group: there is nothing to try',
+      expected: 'other endpoints, or another host or request',
+      found: 'the same',
       hint: 'write the URL of the upstream that is to be tried, or remove candidate',
     }
   )
@@ -126,7 +139,8 @@ const inheritedSecrets: CandidateRule = ({ path, config: { upstream }, primary, 
     names.length > 0 && {
       path,
       message: `this candidate gets what the gateway sets for the upstream of its group: ${names.join(', ')}`,
-      ...{ expected: 'request: { set: … } of its own', found: `none, and another host: ${stranger.origin}` },
+      expected: 'request: { set: … } of its own',
+      found: `none, and another host: ${stranger.origin}`,
       hint: 'add request: { set: {} } to the candidate, or write there what it may have; what is set is in copies too',
     }
   )
@@ -135,8 +149,10 @@ const inheritedSecrets: CandidateRule = ({ path, config: { upstream }, primary, 
 const withoutHealthCheck: CandidateRule = ({ path, config: { upstream } }) =>
   upstream.healthCheck === null &&
   upstream.endpoints.some(({ origin }) => origin !== 'sandbox') && {
-    ...{ path, message: 'the gateway does not notice that this candidate is down before it has requests' },
-    ...{ expected: 'a healthCheck, of the candidate or its group', found: 'none' },
+    path,
+    message: 'the gateway does not notice that this candidate is down before it has requests',
+    expected: 'a healthCheck, of the candidate or its group',
+    found: 'none',
     hint: 'add healthCheck: { path: … } to the group',
   }
 
@@ -155,7 +171,8 @@ const stepsTooShortToJudge: CandidateRule = ({ path, config: { steps, guard } })
   steps.every < guard.window && {
     path: [...path, 'steps', 'every'],
     message: 'the guard has not seen a whole window of a step when the next begins',
-    ...{ expected: `at least guard.window (${formatDuration(guard.window)})`, found: formatDuration(steps.every) },
+    expected: `at least guard.window (${formatDuration(guard.window)})`,
+    found: formatDuration(steps.every),
     hint: 'write a longer time, or a shorter guard.window',
   }
 
@@ -165,7 +182,8 @@ const stepsBelowShare: CandidateRule = ({ path, config: { steps, share } }) => {
     below.length > 0 && {
       path: [...path, 'steps', 'shares'],
       message: `this does nothing: ${below.map(formatPercent).join(', ')}, as the share is never below candidate.share`,
-      ...{ expected: `steps of more than ${formatPercent(share)}`, found: below.map(formatPercent).join(', ') },
+      expected: `steps of more than ${formatPercent(share)}`,
+      found: below.map(formatPercent).join(', '),
       hint: 'remove share, or the steps that are not above it',
     }
   )
@@ -176,7 +194,8 @@ const shareTooSmall: CandidateRule = ({ path, config: { share } }) =>
   share < leastShare && {
     path: [...path, 'share'],
     message: `this is less than the smallest share, and counts as ${formatPercent(leastShare)} or as nothing`,
-    ...{ expected: `0%, or at least ${formatPercent(leastShare)}`, found: formatPercent(share) },
+    expected: `0%, or at least ${formatPercent(leastShare)}`,
+    found: formatPercent(share),
     hint: `write ${formatPercent(leastShare)}`,
   }
 
@@ -198,8 +217,10 @@ const unknownClients: WarningRule = ({ config }) => {
   return unknown.map(({ name, path }, nth) => {
     const near = nth < maxSuggestions ? suggestNearest(name, ids) : undefined
     return {
-      ...{ path, message: 'this does nothing: no client has this name' },
-      ...{ expected: 'the name of one under clients', found: name },
+      path,
+      message: 'this does nothing: no client has this name',
+      expected: 'the name of one under clients',
+      found: name,
       hint: near === undefined ? 'remove it, or add the client' : `write ${near}, or remove it`,
     }
   })
@@ -212,7 +233,8 @@ const unaskedClients: WarningRule = ({ config: { operations, upstreams } }) =>
       allOperations.every((operation) => operation.group !== group || !authenticates(operations[operation.id])) && {
         path: ['upstreams', group, 'candidate', 'clients'],
         message: 'this does nothing: no operation of the group asks clients who they are',
-        ...{ expected: 'auth for an operation of the group, or no clients here', found: 'no auth' },
+        expected: 'auth for an operation of the group, or no clients here',
+        found: 'no auth',
         hint: 'add auth: { methods: [apiKey] } at the top level, or write a share, which goes by address then',
       },
   )

@@ -231,7 +231,9 @@ const confirmShift = (context: AdminContext, { group, order, before, after }: Pl
           before.isStopped && 'The order goes before that, as long as it holds.',
           afterwards !== null && html`After that time it gets ${describeAfterwards(afterwards, paused !== null)}.`,
         ),
-        ...{ ttlMs: order.ttlMs, ttlName: 'for', asksReason: true },
+        ttlMs: order.ttlMs,
+        ttlName: 'for',
+        asksReason: true,
         choices: { name: 'to', words: 'Another share', values: others.map(formatPercent) },
         button: 'Shift them',
       }

@@ -11,8 +11,14 @@ import { type SlotEntry, SlotList } from './slot-list.ts'
  * process stops, or copying was turned off.
  */
 export const zeroShadowDrops = {
-  ...{ full: 0, backoff: 0, 'no-endpoint': 0, 'no-room': 0 },
-  ...{ 'body-too-large': 0, 'body-unfinished': 0, 'credential-in-query': 0, stopped: 0 },
+  full: 0,
+  backoff: 0,
+  'no-endpoint': 0,
+  'no-room': 0,
+  'body-too-large': 0,
+  'body-unfinished': 0,
+  'credential-in-query': 0,
+  stopped: 0,
 }
 
 export type ShadowDropReason = keyof typeof zeroShadowDrops

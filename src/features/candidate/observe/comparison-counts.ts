@@ -139,10 +139,14 @@ class OperationComparison {
     const at = epochMs()
     const recent = (name: 'compared' | 'equal'): number => this.#recent[name].countWithin(at, recentRowMs)
     return {
-      ...{ operation: this.#operation, compared: this.#compared, equal: this.#equal },
+      operation: this.#operation,
+      compared: this.#compared,
+      equal: this.#equal,
       recent: { compared: recent('compared'), equal: recent('equal') },
-      ...{ byKind: { ...this.#byKind }, uncompared: { ...this.#uncompared } },
-      ...{ noisePairs: this.noise.pairs, noisePairsMissing: this.noise.pairsMissing },
+      byKind: { ...this.#byKind },
+      uncompared: { ...this.#uncompared },
+      noisePairs: this.noise.pairs,
+      noisePairsMissing: this.noise.pairsMissing,
       latency: { primary: primary.report, candidate: candidate.report },
     }
   }

@@ -139,8 +139,12 @@ const toView = (
 }
 
 const toRow = ({ firstAt, lastAt, example, pairs, ...row }: DifferenceRow, noise: number): DifferenceView => ({
-  ...{ ...row, firstAt: formatTime(firstAt), lastAt: formatTime(lastAt) },
-  ...{ ...example, noise, pairs },
+  ...row,
+  firstAt: formatTime(firstAt),
+  lastAt: formatTime(lastAt),
+  ...example,
+  noise,
+  pairs,
 })
 
 const toLatency = (histogram: HistogramReport) => {

@@ -18,7 +18,10 @@ import { isWholeShift, type ShiftStatus } from '../shift/shift-state.ts'
 
 /** `pairs`: copies of which both responses are known. `repeated`: sent to the primary again, to learn its noise. */
 export const shadowField = field.record({
-  ...{ sent: field.count, pairs: field.count, underWay: field.total, repeated: field.count },
+  sent: field.count,
+  pairs: field.count,
+  underWay: field.total,
+  repeated: field.count,
   outcomes: field.record(field.counts(zeroShadowOutcomes)),
   dropped: field.record(field.counts(zeroShadowDrops)),
 })
@@ -51,9 +54,12 @@ const differenceShape = asObject({
   /** The most frequent first. */
   pairs: asList(
     asObject({
-      ...{ digest: asText, count: asNumber, requestId: asNullable(asText) },
+      digest: asText,
+      count: asNumber,
+      requestId: asNullable(asText),
       /** Null: a value, without `compare.examples`. */
-      ...{ primary: asNullable(asText), candidate: asNullable(asText) },
+      primary: asNullable(asText),
+      candidate: asNullable(asText),
     }),
   ),
   otherPairs: asNumber,

@@ -54,8 +54,17 @@ export type ComparisonRules = Pick<CompareConfig, 'fields' | 'ignore' | 'numbers
  * JSON. `length`: of arrays. `bytes`: not compared as JSON. `unreadable`: one body, or both for different reasons.
  */
 export const zeroDifferences = {
-  ...{ failure: 0, status: 0, 'content-type': 0, field: 0, missing: 0, added: 0 },
-  ...{ type: 0, value: 0, length: 0, bytes: 0, unreadable: 0 },
+  failure: 0,
+  status: 0,
+  'content-type': 0,
+  field: 0,
+  missing: 0,
+  added: 0,
+  type: 0,
+  value: 0,
+  length: 0,
+  bytes: 0,
+  unreadable: 0,
 }
 
 export type DifferenceKind = keyof typeof zeroDifferences
@@ -71,12 +80,17 @@ export interface Difference {
 }
 
 /**
- * `learning`: the operation's noise must be learned first. `too-large`: beyond the bound, or no room. `coded`: with
- * an unknown content coding. `too-complex`: out of steps. `not-modified`: one status is 304, as validators differ.
+ * `learning`: the operation's noise must be learned first. `primary-failed`: it has not responded, or not completely.
+ * `too-large`: beyond the bound, or no room. `coded`: with an unknown content coding. `too-complex`: out of steps.
+ * `not-modified`: one status is 304, as validators differ.
  */
 export const zeroUncompared = {
-  ...{ learning: 0, 'primary-failed': 0, 'too-large': 0, coded: 0 },
-  ...{ 'too-complex': 0, 'not-modified': 0 },
+  learning: 0,
+  'primary-failed': 0,
+  'too-large': 0,
+  coded: 0,
+  'too-complex': 0,
+  'not-modified': 0,
 }
 
 export type UncomparedReason = keyof typeof zeroUncompared

@@ -71,10 +71,7 @@ export const judgeCandidate = ({ operations, clients }: GuardEvidence, rules: Gu
 
 const addUp = (strata: readonly Stratum[]): Stratum => {
   const sum = (name: keyof Stratum): number => strata.reduce((total, stratum) => total + stratum[name], 0)
-  return {
-    ...{ requests: sum('requests'), bad: sum('bad') },
-    ...{ otherRequests: sum('otherRequests'), otherBad: sum('otherBad') },
-  }
+  return { requests: sum('requests'), bad: sum('bad'), otherRequests: sum('otherRequests'), otherBad: sum('otherBad') }
 }
 
 /** Whether the bad requests exceed the rules and chance. */
