@@ -27,7 +27,7 @@ export interface ProxyResponse {
 export interface PeerInfo {
   /** A proxy whose forwarding fields are believed. */
   readonly trusted: boolean
-  inFlight: number
+  readonly inFlight: number
   /** The verified client certificate; null: not asked for, or not shown. */
   certificate(): X509Certificate | null
 }

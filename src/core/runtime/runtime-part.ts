@@ -5,7 +5,6 @@ import { PartLoaders } from '../lib/part-loaders.ts'
 import type { ExchangeObserver } from '../log/exchange-record.ts'
 import type { Log, LogEvent } from '../log/log.ts'
 import type { EndpointUse } from '../upstream/endpoints/endpoint-registry.ts'
-import type { CircuitBreaker } from '../upstream/health/circuit-breaker.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { Channel, ChannelEnd, ProcessPlace } from './channel.ts'
 import type { OverridesView } from './overrides.ts'
@@ -60,7 +59,7 @@ export interface SnapshotContext {
   /** Null: the group has no such side. Only when layers are made. */
   findUpstream(group: Group, side: Side): Upstream | null
   /** For the life of the snapshot. `breaker`: the one to carry over. */
-  openUpstream(group: Group, use: EndpointUse, config: UpstreamConfig, breaker: CircuitBreaker | null): Upstream
+  openUpstream(group: Group, use: EndpointUse, config: UpstreamConfig, breaker: Upstream['breaker']): Upstream
 }
 
 export interface OtherSide {

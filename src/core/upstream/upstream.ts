@@ -19,7 +19,7 @@ interface UpstreamDeps {
   use(endpoint: Endpoint): void
   drainedBy(endpoint: EndpointConfig): DrainedBy | null
   /** The previous breaker where the settings are equal: its state continues. */
-  readonly breaker: CircuitBreaker | null
+  readonly breaker: Readonly<CircuitBreaker> | null
   readonly logEvent: LogEvent
   readonly onFailure: OnFailedAttempt
 }
@@ -81,17 +81,17 @@ const balancedSend = (config: UpstreamConfig, members: readonly GroupEndpoint[])
   )
 }
 
-const createBreaker = (config: CircuitBreakerConfig, logEvent: LogEvent): CircuitBreaker =>
+const createBreaker = (config: CircuitBreakerConfig, logEvent: LogEvent): Readonly<CircuitBreaker> =>
   new CircuitBreaker(config, (state, lastFailure) => {
     const logFields = lastFailure === null || state === 'closed' ? {} : attemptLogFields(lastFailure)
     if (state === 'open') logEvent('warn', 'circuit breaker open', { forMs: config.openFor, ...logFields })
     else logEvent('info', 'circuit breaker lets requests through', { state, ...logFields })
   })
 
-/** A request that could not be sent goes once to each other endpoint, whatever the method (decision 038). */
+/** An unsent request goes once to each other endpoint, whatever the method: its body is whole (decision 038). */
 export const failover = (selectEndpoint: EndpointSelector, noEndpoint: () => GatewayError): Handler => {
   const tryNext = (exchange: Exchange, error: unknown): Promise<ProxyResponse> => {
-    const unsent = error instanceof GatewayError && failureTable[error.kind].retry === 'always'
+    const unsent = error instanceof GatewayError && failureTable[error.kind].retry === 'always' // nothing has arrived
     const member = unsent && exchange.aborted === null ? selectEndpoint(exchange.attemptOnSide, true) : null
     if (member === null) throw error
     return member.send(exchange).catch((nextError) => tryNext(exchange, nextError))

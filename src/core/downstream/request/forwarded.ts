@@ -10,6 +10,7 @@ export type TrustedProxyMatcher = (address: string) => boolean
 
 export interface Peer extends PeerInfo {
   readonly address: string
+  inFlight: number
   /** The client speaks TLS with the gateway or the load balancer in front. */
   readonly secure: boolean
 }
@@ -24,7 +25,7 @@ export const getClientAddress = (peer: Peer, forwardedFor: string | null, isTrus
 const walkForwardedFor = (forwardedFor: string, isTrusted: TrustedProxyMatcher): readonly string[] => {
   const addresses: string[] = []
   for (const entry of forwardedFor.split(',').reverse()) {
-    const address = parseForwardedForEntry(entry.trim())
+    const address = parseForwardedForEntry(entry.trim()) // some proxies add a port
     if (address === null) break
     addresses.push(address)
     if (!isTrusted(address)) break

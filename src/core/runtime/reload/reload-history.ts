@@ -57,12 +57,15 @@ const maxEntries = 20
 
 export class ReloadHistory {
   last: readonly ReloadEntry[] = []
-  /** Null: no operator asked for the reload under way. */
-  requestedBy: string | null = null
+  requestedBy: string | null = null // null: no operator asked for the reload under way
   readonly #counts = new Map<string, ReloadCount>()
 
   get counts(): readonly ReloadCount[] {
     return [...this.#counts.values()]
+  }
+
+  begin(by: string | null): void {
+    this.requestedBy = by
   }
 
   toCause(loadedBy: ReloadTrigger) {

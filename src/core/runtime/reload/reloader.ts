@@ -44,19 +44,19 @@ interface ReloaderOptions {
  */
 export class Reloader {
   readonly file: string
-  readonly lastReading: LastReading
+  readonly lastReading: Readonly<LastReading>
   /** The port of the admin listener in the first file, without environment or arguments. */
   readonly statedAdminPort: number | null
-  readonly history = new ReloadHistory()
+  readonly history: Readonly<ReloadHistory> = new ReloadHistory()
   readonly #options: ReloaderOptions
   readonly #queue = new SerialQueue()
   /** A reload that still reads files or tries endpoints is not in this queue. */
   readonly #applying = new ApplyQueue()
-  readonly #deferred = new DeferredReload(() => this.#retryDeferred())
-  running: AppliedConfig
+  readonly #deferred: Readonly<DeferredReload> = new DeferredReload(() => this.#retryDeferred())
+  #running: AppliedConfig
   readonly #rollbackTarget = new RollbackTarget()
   #loaded: ReturnType<ReloadHistory['toCause']> = { loadedAt: epochMs(), loadedBy: 'start', orderedBy: null }
-  readonly #lastRejection = new LastRejection()
+  readonly #lastRejection: Readonly<LastRejection> = new LastRejection()
   readonly #requests = new ReloadRequests()
 
   constructor(options: ReloaderOptions) {
@@ -65,16 +65,20 @@ export class Reloader {
     this.lastReading = new LastReading(options.file, options.initial, () => options.load())
     const { config, report, warnings, sources, provenance, statedAdminPort } = options.initial
     this.statedAdminPort = statedAdminPort
-    this.running = { config, report, warnings, sources, provenance }
+    this.#running = { config, report, warnings, sources, provenance }
   }
 
   get config(): Config {
-    return this.running.config
+    return this.#running.config
+  }
+
+  get running(): AppliedConfig {
+    return this.#running
   }
 
   /** The target of a rollback, with today's credentials. Null: there is none. */
   get previous(): AppliedConfig | null {
-    return this.#rollbackTarget.resolve(this.running)
+    return this.#rollbackTarget.resolve(this.#running)
   }
 
   get state() {
@@ -113,7 +117,7 @@ export class Reloader {
     return this.#queue.run(async () => {
       const rejection = reject()
       if (rejection !== null) return rejection
-      this.history.requestedBy = by
+      this.history.begin(by)
       this.#deferred.cancel()
       const { previous } = this
       if (previous === null) return null
@@ -147,7 +151,7 @@ export class Reloader {
   #retryDeferred(): void {
     // A configuration that took effect meanwhile has canceled the retry.
     void this.#queue.run(async () => {
-      this.history.requestedBy = null
+      this.history.begin(null)
       return this.#deferred.isDue ? this.#reload('preflight') : null
     })
   }
@@ -155,7 +159,7 @@ export class Reloader {
   async #reloadAsRequested(): Promise<void> {
     const request = this.#requests.take()
     if (request === null) return
-    this.history.requestedBy = request.by
+    this.history.begin(request.by)
     this.#deferred.cancel()
     const outcome = this.#reload(request.trigger, request.force)
     request.settle(outcome)
@@ -199,7 +203,7 @@ export class Reloader {
     forced: boolean,
     urgent: Promise<void>,
   ): Promise<ReloadOutcome> {
-    const previous = this.running
+    const previous = this.#running
     const same = config.hash === previous.config.hash
     try {
       if (!same) await this.#options.apply(config, { isRollback: trigger === 'rollback', urgent })
@@ -216,16 +220,16 @@ export class Reloader {
     this.#deferred.cancel()
     const neverRan = this.#lastRejection.settle(trigger)
     const running = same ? withUnhashed(previous.config, config) : config
-    this.running = { config: running, report, warnings, sources, provenance }
+    this.#running = { config: running, report, warnings, sources, provenance }
     if (!same) {
-      this.#rollbackTarget.record(previous, this.running)
+      this.#rollbackTarget.record(previous, this.#running)
       this.#loaded = this.history.toCause(trigger)
     }
     return this.#record(trigger, {
       result: same ? 'unchanged' : 'applied',
       from: previous.config.hash,
       to: config.hash,
-      changes: same ? [] : diffConfigs(previous, this.running),
+      changes: same ? [] : diffConfigs(previous, this.#running),
       warnings,
       forced,
       switchedOff: findLostProtections(previous.config, config),

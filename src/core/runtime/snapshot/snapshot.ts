@@ -3,7 +3,6 @@ import type { Config, UpstreamConfig } from '../../config/config.ts'
 import type { Handler } from '../../exchange/exchange.ts'
 import type { ExchangeObserver } from '../../log/exchange-record.ts'
 import type { Endpoint } from '../../upstream/endpoints/endpoint.ts'
-import type { CircuitBreaker } from '../../upstream/health/circuit-breaker.ts'
 import type { Upstream } from '../../upstream/upstream.ts'
 import type { ProcessTelemetry } from '../pipeline/observers.ts'
 import { receivesTraffic, shareEndpoint } from '../reload/new-endpoints.ts'
@@ -53,12 +52,16 @@ export const createSnapshot = (members: SnapshotMembers, releaseResources: () =>
 
 /** An exchange keeps the snapshot it began with. */
 export class CurrentSnapshot {
-  value: Snapshot
+  #current: Snapshot
   readonly #retiring = new Set<Promise<void>>()
 
   constructor(first: Snapshot) {
-    this.value = first
+    this.#current = first
     activate(first)
+  }
+
+  get value(): Snapshot {
+    return this.#current
   }
 
   get retiring(): number {
@@ -66,8 +69,8 @@ export class CurrentSnapshot {
   }
 
   swap(next: Snapshot): void {
-    const previous = this.value
-    this.value = next
+    const previous = this.#current
+    this.#current = next // the whole swap is one assignment
     activate(next)
     stopUnusedProbes(previous, next)
     this.#retire(previous)
@@ -75,8 +78,8 @@ export class CurrentSnapshot {
 
   /** Resolves when all snapshots have released their resources. */
   async close(): Promise<void> {
-    this.#retire(this.value)
-    this.value.telemetry.runtime.monitorEventLoop(false)
+    this.#retire(this.#current)
+    this.#current.telemetry.runtime.monitorEventLoop(false)
     await Promise.all(this.#retiring)
   }
 
@@ -106,7 +109,7 @@ const listEndpoints = (snapshot: Snapshot): readonly Endpoint[] =>
 export const carryBreakers = (
   config: Config,
   previous: Snapshot | null,
-): Readonly<Record<Group, CircuitBreaker | null>> =>
+): Readonly<Record<Group, Upstream['breaker']>> =>
   byGroup((group) =>
     carryBreaker(config.upstreams[group], previous?.config.upstreams[group], previous?.upstreams[group]),
   )
@@ -119,7 +122,7 @@ export const carryBreaker = (
   next: UpstreamConfig | undefined,
   before: UpstreamConfig | undefined,
   running: Upstream | null | undefined,
-): CircuitBreaker | null => {
+): Upstream['breaker'] => {
   if (next === undefined || before === undefined || running == null) return null
   const same = JSON.stringify(before.circuitBreaker) === JSON.stringify(next.circuitBreaker)
   const [used, usedBefore] = [next.endpoints.filter(receivesTraffic), before.endpoints.filter(receivesTraffic)]

@@ -62,7 +62,7 @@ const collectBreaker = ({
   outageSince,
   lastFailure,
   openForMs,
-}: CircuitBreaker): Reported<typeof breaker> => ({
+}: Readonly<CircuitBreaker>): Reported<typeof breaker> => ({
   state,
   since,
   where: null,

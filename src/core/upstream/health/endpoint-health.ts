@@ -54,7 +54,7 @@ export const emptyEndpointCounts = {
 
 /** Kept while the endpoint is open, across reloads. Times are in ms since the epoch, if no clock is named. */
 export class EndpointHealth {
-  latency = new PeakEwma()
+  latency: Readonly<PeakEwma> = new PeakEwma()
   counts = { ...emptyEndpointCounts }
   countedSince = now()
   /** Since the last success, for outlier detection, without requests that began before an ejection ended. */
