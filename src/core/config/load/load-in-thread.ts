@@ -70,9 +70,9 @@ export const loadInThread = (
     const onReply = ({ result, packed, shouldRetire }: LoadReply): void => {
       readingThreads.delete(thread)
       if (!result.ok) return finish(result, !shouldRetire)
-      // In turns that leave the serving thread time for requests.
-      const received = { config: deepFreeze(result.config), packed }
-      const restored = unpackConfig(received, running).then((config) => ({ ...result, config }))
+      // In turns that leave the serving thread time for requests. Async: what a listener throws ends the process.
+      const restore = async () => unpackConfig({ config: deepFreeze(result.config), packed }, running)
+      const restored = restore().then((config) => ({ ...result, config }))
       finish(restored, !shouldRetire)
     }
     const onError = (error: NodeJS.ErrnoException): void => {

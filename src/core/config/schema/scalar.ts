@@ -63,11 +63,11 @@ export const refineKind = <T>(kind: ScalarKind<T>, refine: (value: T) => T | Inv
 })
 
 /** The pattern is for the gateway and for editors. `fault`: the message for other text. */
-export const patternKind = (expected: string, pattern: string, fault: string, hint?: string): ScalarKind<string> => ({
-  expected,
-  parse: textParser((value) => (new RegExp(pattern).test(value) ? value : new InvalidScalar(fault, hint))),
-  json: { type: 'string', pattern },
-})
+export const patternKind = (expected: string, pattern: string, fault: string, hint?: string): ScalarKind<string> => {
+  const whole = new RegExp(pattern)
+  const parse = textParser((value) => (whole.test(value) ? value : new InvalidScalar(fault, hint)))
+  return { expected, parse, json: { type: 'string', pattern } }
+}
 
 /** An issue carries `expected` and `hint` in its `params`. */
 export const scalar = <T>(description: string, kind: ScalarKind<T>) => {

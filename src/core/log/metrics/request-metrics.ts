@@ -72,7 +72,7 @@ class OperationMetrics {
   readonly #refused = new Histogram()
   readonly #firstByte = new Histogram()
   readonly #upstream = new Histogram()
-  readonly #outcomes = new Tally<{ outcome: string }>()
+  readonly #outcomes = new Map<string, number>()
   /** By the side of the client, then by status class; null: no request had a side. */
   #sides: Record<Side, number[]> | null = null
   #storedErrors = 0
@@ -91,7 +91,7 @@ class OperationMetrics {
     if (identity !== null && failure?.kind !== 'forbidden')
       this.#accepted.set(identity.method, (this.#accepted.get(identity.method) ?? 0) + 1)
     const outcome = exchange?.outcome ?? null
-    if (outcome?.isAudited === true) this.#outcomes.count({ outcome: outcome.outcome })
+    if (outcome?.isAudited === true) this.#outcomes.set(outcome.outcome, (this.#outcomes.get(outcome.outcome) ?? 0) + 1)
     if (exchange !== null && exchange.side !== null) this.#countSide(exchange.side, exchange.attempts.fellBack, status)
     if (exchange !== null && exchange.attempts.count > 1) this.#retries += exchange.attempts.count - 1
     this.#bytesIn += record.bytesIn
@@ -123,7 +123,7 @@ class OperationMetrics {
       attemptFailures: this.#attemptFailures.report.toSorted((a, b) => sides.indexOf(a.side) - sides.indexOf(b.side)),
       accepted: [...this.#accepted].map(([method, count]) => ({ method, count })),
       /** Those that say whether a change was made. */
-      outcomes: this.#outcomes.report,
+      outcomes: [...this.#outcomes].map(([outcome, count]) => ({ outcome, count })),
       /** Responses of 500 or above that no upstream sent for their request. */
       storedErrors: this.#storedErrors,
       sides: sides.flatMap((side) =>
