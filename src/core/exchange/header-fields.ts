@@ -17,8 +17,17 @@ export const isFieldValue = (text: string): boolean => fieldValue.test(text)
 // RFC 9110 §7.6.1; Proxy-* is for the next hop alone (§11.7); the gateway sets the framing of RFC 9112 itself. Trailers
 // are dropped, and so is the field that announces them.
 const hopByHop = [
-  ...['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authentication-info', 'proxy-authorization'],
-  ...['proxy-connection', 'http2-settings', 'te', 'trailer', 'transfer-encoding', 'upgrade'],
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authentication-info',
+  'proxy-authorization',
+  'proxy-connection',
+  'http2-settings',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
 ]
 
 /** Names an interaction of clients and banks (Open Banking, FAPI). */
@@ -43,11 +52,30 @@ export const isHopByHop = (name: string): boolean => {
  * back end. Few back ends name them in Vary. CGI programs read `Proxy` as their proxy (https://httpoxy.org).
  */
 export const targetOverrides: readonly string[] = [
-  ...['front-end-https', 'proxy', 'x-envoy-original-dst-host', 'x-envoy-original-host', 'x-envoy-original-path'],
-  ...['x-host', 'x-http-host-override', 'x-http-method', 'x-http-method-override', 'x-http-path-override'],
-  ...['x-method-override', 'x-original-host', 'x-original-method', 'x-original-path', 'x-original-proto'],
-  ...['x-original-scheme', 'x-original-uri', 'x-original-url', 'x-replaced-path', 'x-rewrite-path', 'x-rewrite-uri'],
-  ...['x-rewrite-url', 'x-scheme', 'x-url-scheme'],
+  'front-end-https',
+  'proxy',
+  'x-envoy-original-dst-host',
+  'x-envoy-original-host',
+  'x-envoy-original-path',
+  'x-host',
+  'x-http-host-override',
+  'x-http-method',
+  'x-http-method-override',
+  'x-http-path-override',
+  'x-method-override',
+  'x-original-host',
+  'x-original-method',
+  'x-original-path',
+  'x-original-proto',
+  'x-original-scheme',
+  'x-original-uri',
+  'x-original-url',
+  'x-replaced-path',
+  'x-rewrite-path',
+  'x-rewrite-uri',
+  'x-rewrite-url',
+  'x-scheme',
+  'x-url-scheme',
 ]
 
 /** `lower`, here and below, is in lower case. */
@@ -133,7 +161,7 @@ export const isTwin = (name: string, lower: string): boolean =>
 const credentialWords =
   /assertion|auth|cert|cookie|credential|dpop|jwt|key|oidc|pass|principal|saml|secret|session|signature|token|userinfo/i
 
-const idempotencyKey = /(?:^|[-_])idempotency[-_]key$/i
+const idempotencyKey = /(?:^|[-_])idempotency[-_]key$/i // names a request, not its sender
 
 export const namesCredential = (name: string): boolean => credentialWords.test(name) && !idempotencyKey.test(name)
 

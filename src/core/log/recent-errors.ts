@@ -73,16 +73,15 @@ const createLastErrors = () => {
 const createFairList = () => {
   /** The oldest first. */
   const byReason = new Map<string, RecentError[]>()
-  let size = 0
+  let added = 0
   return {
     add(entry: RecentError): void {
       const reason = `${entry.kind} ${entry.reason}`
       const same = byReason.get(reason)
       if (same === undefined) byReason.set(reason, [entry])
       else same.push(entry)
-      if (size < maxKept) return void size++
-      let [most, dropped] = ['', [] as RecentError[]]
-      for (const [other, all] of byReason) if (all.length > dropped.length) [most, dropped] = [other, all]
+      if (added++ < maxKept) return
+      const [most, dropped] = [...byReason].reduce((one, other) => (other[1].length > one[1].length ? other : one))
       dropped.shift()
       if (dropped.length === 0) byReason.delete(most)
     },

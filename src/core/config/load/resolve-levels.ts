@@ -2,6 +2,7 @@ import type * as z from 'zod'
 import { byGroup, byOperation } from '../../../operations.ts'
 import type {
   Config,
+  OperationConfig,
   ParsedConfig,
   ParsedDefaults,
   ParsedOperation,
@@ -37,7 +38,7 @@ const resolveOperation = (
   given: ParsedOperation | undefined,
   upstream: ParsedUpstream,
   parsed: ParsedConfig,
-): Config['operations']['market.insights'] => {
+): OperationConfig => {
   // `null` means "no limit", and wins like any other value.
   const resolve = (key: keyof typeof operationDefaults): number | null => {
     const own = given?.[key] === undefined ? upstream[key] : given[key]

@@ -83,7 +83,12 @@ const shutdownOrder: ConfigRule = (tree) => {
 
 const rules: readonly ConfigRule[] = [
   ...adminRules,
-  ...[keyPairs, clientCaPresence, clientCaBundle, revocationLists],
+  keyPairs,
+  clientCaPresence,
+  clientCaBundle,
+  revocationLists,
   ...endpointRules,
-  ...[upstreamPolicyRule, headerMutationRule, shutdownOrder],
+  upstreamPolicyRule,
+  headerMutationRule,
+  shutdownOrder,
 ]

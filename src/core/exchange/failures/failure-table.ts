@@ -13,70 +13,72 @@ interface FailureRow {
   readonly text: string
 }
 
-const client = (status: number, text: string): FailureRow => ({ status, fault: 'client', retry: 'never', text })
-const gateway = (status: number, text: string): FailureRow => ({
-  status,
-  fault: 'gateway',
-  retry: 'never',
-  text,
-})
-const upstream = (status: number, retry: RetryRule, text: string): FailureRow => ({
-  status,
-  fault: 'upstream',
-  retry,
-  text,
-})
+type CreateRow = (fault: FaultOrigin, status: number, retry: RetryRule, text: string) => FailureRow
+const row: CreateRow = (fault, status, retry, text) => ({ status, fault, retry, text })
+const clientFailure = (status: number, text: string) => row('client', status, 'never', text)
+const gatewayFailure = (status: number, text: string) => row('gateway', status, 'never', text)
+const upstreamFailure = (status: number, retry: RetryRule, text: string) => row('upstream', status, retry, text)
 
 /** Alone decides status, fault, retry and the texts for operators. Clients get the status, and the kind as `code`. */
 export const failureTable = {
-  'bad-request': client(400, 'the request is malformed'),
-  'invalid-request': client(400, 'the request breaks the contract of the operation'),
-  'idempotency-key-missing': client(400, 'the operation asks for a key of idempotency, and there is none'),
-  'idempotency-key-invalid': client(400, 'the key of idempotency is malformed, too long, or there are several'),
-  'request-in-progress': client(409, 'a request with the same key has not ended yet'),
-  'outcome-unknown': client(409, 'a request with the same key may have been processed, and its answer is lost'),
-  'response-not-kept': client(409, 'a request with the same key was processed, and its answer is no longer there'),
-  'idempotency-key-reused': client(422, 'the key came before with another request'),
-  'not-found': client(404, 'the path is none of the nine'),
-  'method-not-allowed': client(405, 'the operation takes another method'),
-  'unsupported-coding': client(501, 'the body is coded in a way that the gateway does not read'),
-  'unsupported-version': client(505, 'the version of HTTP is none that the gateway speaks'),
-  misdirected: client(421, 'Host names none of listen.hosts'),
-  unauthenticated: client(401, 'the client did not prove who it is'),
-  forbidden: client(403, 'the client may not do this'),
-  'content-too-large': client(413, 'the body is larger than maxBody'),
-  'unsupported-media-type': client(
+  'bad-request': clientFailure(400, 'the request is malformed'),
+  'invalid-request': clientFailure(400, 'the request breaks the contract of the operation'),
+  'idempotency-key-missing': clientFailure(400, 'the operation asks for a key of idempotency, and there is none'),
+  'idempotency-key-invalid': clientFailure(400, 'the key of idempotency is malformed, too long, or there are several'),
+  'request-in-progress': clientFailure(409, 'a request with the same key has not ended yet'),
+  'outcome-unknown': clientFailure(409, 'a request with the same key may have been processed, and its answer is lost'),
+  'response-not-kept': clientFailure(
+    409,
+    'a request with the same key was processed, and its answer is no longer there',
+  ),
+  'idempotency-key-reused': clientFailure(422, 'the key came before with another request'),
+  'not-found': clientFailure(404, 'the path is none of the nine'),
+  'method-not-allowed': clientFailure(405, 'the operation takes another method'),
+  'unsupported-coding': clientFailure(501, 'the body is coded in a way that the gateway does not read'),
+  'unsupported-version': clientFailure(505, 'the version of HTTP is none that the gateway speaks'),
+  misdirected: clientFailure(421, 'Host names none of listen.hosts'),
+  unauthenticated: clientFailure(401, 'the client did not prove who it is'),
+  forbidden: clientFailure(403, 'the client may not do this'),
+  'content-too-large': clientFailure(413, 'the body is larger than maxBody'),
+  'unsupported-media-type': clientFailure(
     415,
     'the type, the charset or the coding of the body breaks the contract of the operation',
   ),
-  'header-too-large': client(431, 'the header fields are larger than listen.maxHeaders'),
-  'uri-too-long': client(414, 'the target is longer than listen.maxTarget'),
-  'request-timeout': client(408, 'the request came too slowly'),
-  'expectation-failed': client(417, 'Expect asks for something other than 100-continue'),
-  'rate-limited': client(429, 'the client asks too often'),
-  overloaded: gateway(503, 'there is no room for more'),
-  'refused-by-operator': gateway(503, 'the operation is taken out of service, by the file or by an operator'),
-  'identity-unavailable': gateway(503, 'who knows whether the credential is good cannot be asked'),
-  'audit-unavailable': gateway(503, 'the audit log cannot be written, and audit.onFailure is refuse'),
-  'idempotency-unavailable': gateway(503, 'it cannot be remembered that the request happened, so it is not forwarded'),
-  loop: gateway(508, 'the request has been through this gateway already'),
-  'no-healthy-endpoint': upstream(503, 'never', 'no endpoint of the group takes work'),
-  'circuit-open': upstream(503, 'never', 'the circuit breaker of the group is open'),
-  'connect-failed': upstream(502, 'always', 'the endpoint could not be connected to'),
-  'connect-timeout': upstream(504, 'always', 'connecting took longer than timeouts.connect'),
-  'tls-failed': upstream(502, 'always', 'no TLS connection to the endpoint came about'),
-  'reset-before-headers': upstream(502, 'replayable', 'the endpoint closed the connection before it answered'),
-  'headers-timeout': upstream(504, 'replayable', 'the endpoint did not answer within timeouts.headers'),
-  'bad-answer': upstream(502, 'replayable', 'the answer of the endpoint is malformed'),
-  'invalid-response': upstream(502, 'never', 'the response of the endpoint breaks the contract of the operation'),
-  'deadline-exceeded': gateway(504, 'there was no answer within the deadline of the operation'),
+  'header-too-large': clientFailure(431, 'the header fields are larger than listen.maxHeaders'),
+  'uri-too-long': clientFailure(414, 'the target is longer than listen.maxTarget'),
+  'request-timeout': clientFailure(408, 'the request came too slowly'),
+  'expectation-failed': clientFailure(417, 'Expect asks for something other than 100-continue'),
+  'rate-limited': clientFailure(429, 'the client asks too often'),
+  overloaded: gatewayFailure(503, 'there is no room for more'),
+  'refused-by-operator': gatewayFailure(503, 'the operation is taken out of service, by the file or by an operator'),
+  'identity-unavailable': gatewayFailure(503, 'who knows whether the credential is good cannot be asked'),
+  'audit-unavailable': gatewayFailure(503, 'the audit log cannot be written, and audit.onFailure is refuse'),
+  'idempotency-unavailable': gatewayFailure(
+    503,
+    'it cannot be remembered that the request happened, so it is not forwarded',
+  ),
+  loop: gatewayFailure(508, 'the request has been through this gateway already'),
+  'no-healthy-endpoint': upstreamFailure(503, 'never', 'no endpoint of the group takes work'),
+  'circuit-open': upstreamFailure(503, 'never', 'the circuit breaker of the group is open'),
+  'connect-failed': upstreamFailure(502, 'always', 'the endpoint could not be connected to'),
+  'connect-timeout': upstreamFailure(504, 'always', 'connecting took longer than timeouts.connect'),
+  'tls-failed': upstreamFailure(502, 'always', 'no TLS connection to the endpoint came about'),
+  'reset-before-headers': upstreamFailure(502, 'replayable', 'the endpoint closed the connection before it answered'),
+  'headers-timeout': upstreamFailure(504, 'replayable', 'the endpoint did not answer within timeouts.headers'),
+  'bad-answer': upstreamFailure(502, 'replayable', 'the answer of the endpoint is malformed'),
+  'invalid-response': upstreamFailure(
+    502,
+    'never',
+    'the response of the endpoint breaks the contract of the operation',
+  ),
+  'deadline-exceeded': gatewayFailure(504, 'there was no answer within the deadline of the operation'),
   // The client takes only stored responses (RFC 9111 §5.2.1.7).
-  'not-cached': client(504, 'the client takes only what is stored, and nothing is'),
+  'not-cached': clientFailure(504, 'the client takes only what is stored, and nothing is'),
   // After a relayed head, the client's connection is cut, and 502 is only in the log.
-  truncated: upstream(502, 'never', 'the answer of the endpoint broke off'),
+  truncated: upstreamFailure(502, 'never', 'the answer of the endpoint broke off'),
   // Only in the log.
-  'client-gone': client(499, 'the client left before its answer was complete'),
-  internal: gateway(500, 'the gateway itself failed: the log says where'),
+  'client-gone': clientFailure(499, 'the client left before its answer was complete'),
+  internal: gatewayFailure(500, 'the gateway itself failed: the log says where'),
 } as const satisfies Record<string, FailureRow>
 
 /** `code` in a response, `failure` in the log. */

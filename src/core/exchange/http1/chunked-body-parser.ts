@@ -10,9 +10,22 @@ const maxCoalescedBytes = 4 * 1024
 const [lf, cr, quote, semicolon, equals, backslash] = [0x0a, 0x0d, 0x22, 0x3b, 0x3d, 0x5c]
 
 // States: where the next byte belongs.
-const [atSize, inSize, atName, inName, atValue, inValue, inQuotes, afterBackslash] = [0, 1, 2, 3, 4, 5, 6, 7]
-const [afterQuotes, atLineFeed, inChunk, afterChunk, atNextLineFeed, inTrailers] = [8, 9, 10, 11, 12, 13]
-const [finished, stopped] = [14, 15]
+const atSize = 0
+const inSize = 1
+const atName = 2
+const inName = 3
+const atValue = 4
+const inValue = 5
+const inQuotes = 6
+const afterBackslash = 7
+const afterQuotes = 8
+const atLineFeed = 9
+const inChunk = 10
+const afterChunk = 11
+const atNextLineFeed = 12
+const inTrailers = 13
+const finished = 14
+const stopped = 15
 
 export interface BodyEvents {
   /** A piece of the body: bytes[from, to), valid until the call returns. */
