@@ -9,11 +9,11 @@ export const ignoreBrokenPipe = (): void => {
     stream.on('error', (error: NodeJS.ErrnoException) => {
       if (isBrokenPipe(error)) return
       process.stderr.write(`lender-gateway: the output cannot be written (${error.code ?? error.message})\n`)
-      process.exit(2)
+      process.exit(2) // the operator does not have the result
     })
 }
 
-const flushTimeoutMs = 1000
+const flushTimeoutMs = 1000 // for a reader that hangs
 
 /** Waits up to 1 s for stderr: a pipe takes 64 KiB at once, and the process's exit would lose the rest. */
 export const flushStderr = async (): Promise<void> => {

@@ -21,7 +21,7 @@ export interface Override<State = OperationConfig['state']> {
 
 export type EndpointOverrideState = 'drain' | 'ready'
 
-type EndpointKey = `${Group} ${string}`
+type EndpointKey = `${Group} ${string}` // a URL holds no blank, so no two endpoints have the same key
 
 /** Features add theirs by `declare module`. */
 export interface OverridesView {

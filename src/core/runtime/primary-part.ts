@@ -89,7 +89,7 @@ export interface PreparedPart {
   readonly sandboxOrigin?: string | null
   /** The overrides after the change; left out: they stay as they are. */
   readonly overrides?: Partial<OverridesView>
-  commit?(): void
+  commit?(): void // never fails
   discard?(): Promise<void> | void
 }
 

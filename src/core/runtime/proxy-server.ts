@@ -9,7 +9,8 @@ export interface ProxyServer {
   readonly address: AddressInfo
   readonly processes: number
   /**
-   * Every step that can fail. After `urgent`, silent workers are not waited for: they follow later, or are replaced.
+   * Does every step that can fail before a configuration takes effect. Rejects with nothing changed. After `urgent`,
+   * silent workers are not waited for: they follow later, or are replaced.
    */
   prepare(state: SnapshotInput, urgent?: Promise<void>): Promise<PreparedSnapshot>
   notServing(): NotServingReason | null

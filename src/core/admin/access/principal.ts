@@ -6,7 +6,7 @@ import type { Operator } from './operator-tokens.ts'
 
 /** The sender of a request: an operator, with or without a session, or an unknown client. */
 export class Principal {
-  readonly operator: Operator | null
+  readonly operator: Operator | null // null: no credential, or a wrong one
   /** The session's name in logs: no secret, unlike the cookie's value. Null: the request has its own credential. */
   readonly session: string | null
   /** Stands in every form of the operator. Other sites cannot read it (CSRF). */
@@ -35,7 +35,7 @@ export class Principal {
   }
 }
 
-const maxOperators = 64
+const maxOperators = 64 // a bound on memory
 
 /** Creates principals without a session: one for each operator, and one for all unknown clients. */
 export const principalsWithoutSession = (): ((operator: Operator | null) => Principal) => {

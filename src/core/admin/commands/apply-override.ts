@@ -24,7 +24,7 @@ export const ttlArgument = durationArgument('--ttl <DURATION>', '15m')
 
 interface OverrideOrder<Key, State> extends Pick<Override<State>, 'state' | 'by' | 'reason'> {
   readonly key: Key
-  readonly ttlMs: number | null
+  readonly ttlMs: number | null // null: the override is removed
 }
 
 /** Without `ttlMs` it removes the override, and `until` is null. A failure restores the earlier override. */

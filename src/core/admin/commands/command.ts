@@ -83,7 +83,7 @@ export type CommandEventFields = Readonly<Record<string, string | number | boole
 export interface CommandConfirmation {
   readonly title: string
   readonly what: HtmlValue
-  readonly ttlMs: number | null
+  readonly ttlMs: number | null // null: not limited in time
   readonly ttlName?: string
   readonly args?: Readonly<Record<string, string>>
   readonly choices?: { readonly name: string; readonly words: string; readonly values: readonly string[] }

@@ -105,7 +105,7 @@ export const addUp = <Counted extends readonly [...labels: string[], count: numb
 type MetricType = 'counter' | 'gauge' | 'histogram'
 
 export interface MetricFamily extends Pick<MetricDefinition, 'help' | 'type'> {
-  readonly name: string
+  readonly name: string // needs no escaping
   readonly samples: readonly MetricSample[]
 }
 

@@ -78,7 +78,7 @@ export const rejectedError = (target: AdminTarget, path: string, status: number,
   return cliError(`${url} ${status < 500 ? 'refuses' : 'fails at'} ${path} (${status})${detailText}`)
 }
 
-/** Without authority or name. Nothing is sent, the token least of all, before the listener has presented it. */
+/** Trusts only the file's certificate, without authority or name. Nothing is sent, no token, before it is shown. */
 export const pinCertificate = (target: AdminTarget, certificate: string): RequestOptions => {
   const expectedFingerprint = tryOrNull(() => new X509Certificate(certificate).fingerprint256)
   if (expectedFingerprint === null)

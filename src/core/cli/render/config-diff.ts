@@ -36,7 +36,8 @@ export const renderChanges = (changes: ReloadResponse['changes']): string => {
 
 const renderSection = (title: string, changes: readonly ReloadResponse['changes'][number][]): string => {
   const rows = changes.map((change) => [escapeControls(changeLabel(change)), renderChange(change)])
-  const widths = columnWidths(rows, 40)
+  const maxLabelWidth = 40 // a longer key shifts only its own line, not the whole table
+  const widths = columnWidths(rows, maxLabelWidth)
   return [title, ...rows.map((row) => `  ${alignRow(row, widths)}`)].join('\n')
 }
 

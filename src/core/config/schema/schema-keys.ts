@@ -63,7 +63,7 @@ export const redactKey = (key: string, parent: KeyPath): string => {
   return formatted !== key && holdsSecrets(parent) ? '"…"' : formatted
 }
 
-/** An entry is as secret as its list. `isKnown` false: the layers are those of the deepest known key. */
+/** An entry of a list or a record is as secret as the whole, unless its schema differs. */
 const schemaAt = (path: KeyPath) => {
   let layers = unwrapSchema(configSchema)
   let isHidden = false
@@ -71,7 +71,7 @@ const schemaAt = (path: KeyPath) => {
     const next = layers
       .flatMap(childSchemas)
       .filter(([name]) => name === key || name === (typeof key === 'number' ? '#' : '*'))
-    if (next.length === 0) return { layers, isKnown: false, isHidden }
+    if (next.length === 0) return { layers, isKnown: false, isHidden } // of the deepest known key
     layers = next.flatMap(([, schema]) => unwrapSchema(schema))
     const { sensitive, secret } = mergeAnnotations(layers)
     isHidden = sensitive ?? secret ?? (isHidden && next.some(([name]) => name !== key))

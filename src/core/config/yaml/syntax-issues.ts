@@ -18,7 +18,7 @@ export function findSyntaxIssues(document: Document, text: string, at: (offset: 
     issues.push({ ...issue, offset })
   }
 
-  let usable = findForbiddenConstructs(document, add)
+  let usable = findForbiddenConstructs(document, add) // with a dangling or circular alias the tree cannot be built
   const forbiddenCount = issues.length
   let lostAt: number | null = null
   for (const error of document.errors.slice(0, 1000)) {
@@ -27,7 +27,7 @@ export function findSyntaxIssues(document: Document, text: string, at: (offset: 
     const isLost =
       lostAt !== null && !hasResynchronized(text, lostAt, start) && isIndentationError(error.code, text, start)
     if (derailingErrors.has(error.code)) lostAt = start
-    if (isLost && error.code === 'MULTILINE_IMPLICIT_KEY') lines.add(at(start).line)
+    if (isLost && error.code === 'MULTILINE_IMPLICIT_KEY') lines.add(at(start).line) // the parser reports it twice
     const isFollowOn = isLost || lines.has(at(start).line) || (!usable && error.code === 'UNEXPECTED_TOKEN')
     if (!isFollowOn && issues.length < forbiddenCount + maxSyntaxErrors) {
       const issue = describeSyntaxError(error, document, at, isIndentationError(error.code, text, start))
@@ -203,7 +203,7 @@ function pathAt(node: unknown, offset: number, path: KeyPath = []): KeyPath {
   return index === -1 || endOf(node.items[index]) <= offset ? path : pathAt(node.items[index], offset, [...path, index])
 }
 
-const maxDepth = 16
+const maxDepth = 16 // more levels than any key has
 
 const startOf = (node: unknown): number => rangeOf(node)?.[0] ?? Number.POSITIVE_INFINITY
 

@@ -163,8 +163,8 @@ const createStalledError = (): GatewayError => new GatewayError('request-timeout
 const minWriteBytes = 4 * 1024
 
 /**
- * Reads on demand: without a connection upstream it sends no `100 Continue`, and after a failure the body is still
- * there.
+ * Reads on demand: without a connection upstream it sends no `100 Continue`, and after a failure to connect the
+ * body is still there.
  */
 class UploadStream implements Upload {
   readonly #request: BodySource

@@ -44,7 +44,7 @@ const [betweenRequests, inEmptyLine, inHead, bodyOfLength, bodyInChunks, stopped
 
 const [lf, cr] = [0x0a, 0x0d]
 
-/** Rejects what RFC 9112 permits only to lenient parsers. Each byte is read once: the checked bytes are forwarded. */
+/** Rejects what RFC 9112 leaves to lenient parsers. Reads a byte once: the checked bytes are the forwarded bytes. */
 export class RequestParser {
   readonly #events: RequestEvents
   readonly #getLimits: () => RequestLimits

@@ -34,7 +34,7 @@ export const getLingerMode = (failure: GatewayError | null): LingerMode =>
 export const linger = (
   mode: LingerMode,
   maxBytes: number,
-  received: () => number,
+  received: () => number, // the caller discards the bytes, and counts them here
   end: () => void,
   slots = requestSlots,
 ): (() => void) => {

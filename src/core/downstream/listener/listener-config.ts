@@ -49,7 +49,7 @@ export interface ConnectionClaims {
   readonly length: number
   /** The client's; null: not known. */
   readonly address: string | null
-  readonly isAnonymous: boolean
+  readonly isAnonymous: boolean // the load balancer knows nothing of the client
   /** The name that the client asked for, for the log. */
   readonly authority: string | null
   /** The client speaks TLS with the load balancer, judged by the current configuration. */

@@ -159,7 +159,7 @@ export interface ForwardedFields {
 export const emptyForwarded: ForwardedFields = { for: null, proto: null, host: null, forwarded: null }
 
 const forwardedName = /^(?:forwarded|x-(?:forwarded(?:-.*)?|real-ip))$/i
-const overrideName = new RegExp(`^(?:${targetOverrides.join('|')})$`, 'i')
+const overrideName = new RegExp(`^(?:${targetOverrides.join('|')})$`, 'i') // a back end may take one for target or method
 
 const isForwardedName = (name: string): boolean => {
   const first = name.charCodeAt(0) | 0x20

@@ -14,7 +14,7 @@ import type { ListenTlsConfig } from '../../config/config.ts'
 import { epochMs } from '../../lib/clock.ts'
 import { setTrustAnchors, trustAnchors, withoutRootDot } from '../../lib/net/tls.ts'
 
-/** Handshakes under way keep theirs. `protocols`: ALPN names, best first. Throws on a bad certificate. */
+/** For one configuration: handshakes under way keep theirs. `protocols`: best first. Throws on a bad certificate. */
 export const createHandshaker = (tls: ListenTlsConfig, protocols: readonly string[], ticketSecret: string) => {
   const { defaultOptions, find } = createSniContexts(tls)
   let epoch = getTicketEpoch()

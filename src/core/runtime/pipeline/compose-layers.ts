@@ -93,9 +93,9 @@ export const bodyLimitLayer =
   }
 
 /**
- * Limits the time to the response's head, over all attempts and waits (decision 004). It also runs until the upload
- * begins: nothing else ends the wait for a connection. Where an outer layer reads the body before it passes the head
- * on, it lasts until then, so that an upstream that drips does not hold the client.
+ * Limits the time to the response's head, over all attempts and waits. It starts when the request is complete (decision
+ * 004), and also runs until the upload begins: nothing else ends the wait for a connection. Where an outer layer reads
+ * the body before it passes the head on, it lasts until then, so that an upstream that drips does not hold the client.
  */
 export const deadlineLayer =
   (ms: number): Layer =>

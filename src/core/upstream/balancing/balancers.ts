@@ -70,13 +70,13 @@ const failureRatioThreshold = 1.1
 const failureExponent = 4
 
 /**
- * Draws two members by weight and tosses a coin biased by their loads (power of two choices). None is selected with
- * more than twice its share of the weight, and one that fails clearly more than its siblings with at most its share
- * (decision 037). `queue`: the requests in flight relative to the member's size, plus one.
+ * Draws two members by weight and tosses a coin biased by their loads (power of two choices): else a herd of requests
+ * would go to a member that becomes idle (decision 014). None is selected with more than twice its share of the weight,
+ * nor one that fails clearly more than its siblings with more than its share (decision 037).
  */
 const powerOfTwoChoices =
   <T extends BalancerCandidate>(
-    loadOf: (queue: number, candidate: T, now: number) => number,
+    loadOf: (queue: number, candidate: T, now: number) => number, // queue: requests in flight relative to size, plus 1
     random: () => number = Math.random,
   ): SelectEndpoint<T> =>
   (candidates, now) => {

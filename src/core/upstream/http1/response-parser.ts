@@ -29,7 +29,7 @@ const rejectResponse: RejectMessage = (flaw, message) =>
 
 const [idle, head, bodyOfLength, bodyUntilClose, bodyInChunks, stopped] = [0, 1, 2, 3, 4, 5]
 
-/** Rejects what RFC 9112 leaves to lenient parsers. Each byte is read once: the checked bytes are forwarded. */
+/** Rejects what RFC 9112 leaves to lenient parsers. Reads a byte once: the checked bytes are the forwarded bytes. */
 export class ResponseParser {
   hasStarted = false
   /** After `end`: whether another request may follow on the connection. */
