@@ -29,13 +29,12 @@ export class CacheFetch {
   /** Canceled when the key becomes invalid during the fetch: no later request may get this response (RFC 9111 §4.4). */
   readonly reservation: Reservation
   /** What becomes of each request that waits. */
-  readonly waiters = new Map<CacheRequest, (result: FetchResult) => void>()
+  readonly #waiters = new Map<CacheRequest, (result: FetchResult) => void>()
   readonly #unreadTimer = new CoalescedTimer(() => {
     const body = this.result?.body
     if (!(body instanceof BodyTee && body.isRead)) this.#abandon()
   })
-  /** The body may arrive without a reader, for later requests. */
-  isDetached: boolean
+  #isDetached: boolean
   #isFinished = false
   #validating: StoredResponse | null
 
@@ -43,15 +42,24 @@ export class CacheFetch {
     const { stored, partition, isDetached } = context
     this.request = request
     this.context = context
-    this.isDetached = isDetached
+    this.#isDetached = isDetached
     this.#validating = stored !== null && hasValidator(stored.head) ? stored : null
     this.reservation = partition.reserve(toCacheKey(cause, request))
     this.exchange = createBackgroundExchange(cause, isDetached)
   }
 
+  addWaiter(request: CacheRequest, onResult: (result: FetchResult) => void): void {
+    this.#waiters.set(request, onResult)
+  }
+
   removeWaiter(request: CacheRequest): void {
-    this.waiters.delete(request)
-    if (this.waiters.size === 0 && !this.isDetached) this.#abandon()
+    this.#waiters.delete(request)
+    if (this.#waiters.size === 0 && !this.#isDetached) this.#abandon()
+  }
+
+  /** Lets the body arrive without a reader, for later requests. */
+  detach(): void {
+    this.#isDetached = true
   }
 
   start(): void {
@@ -107,23 +115,23 @@ export class CacheFetch {
   }
 
   #deliver(result: FetchResult): void {
-    if (result.kind === 'unshared' && !this.waiters.has(this.request)) result.response.body.discard()
-    const waiters = [...this.waiters.values()]
-    this.waiters.clear()
+    if (result.kind === 'unshared' && !this.#waiters.has(this.request)) result.response.body.discard()
+    const waiters = [...this.#waiters.values()]
+    this.#waiters.clear()
     for (const onResult of waiters) onResult(result)
-    if (result.kind === 'failed' && this.isDetached) this.context.events.onRevalidationFailed(result.error)
+    if (result.kind === 'failed' && this.#isDetached) this.context.events.onRevalidationFailed(result.error)
   }
 
   onOverflow(): void {
     this.finish()
-    this.isDetached = false
+    this.#isDetached = false
     this.onReadersGone()
   }
 
   onReadersGone(): void {
     const body = this.result?.body
     if (!(body instanceof BodyTee) || body.ended || body.isRead) return
-    if (this.isDetached) this.#unreadTimer.set(unreadMs)
+    if (this.#isDetached) this.#unreadTimer.set(unreadMs)
     else this.#abandon()
   }
 

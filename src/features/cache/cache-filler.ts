@@ -89,7 +89,7 @@ export class CacheFiller {
   #wait(miss: CacheMiss, fetch: CacheFetch): Promise<ProxyResponse> {
     const { exchange, request } = miss
     return new Promise((resolve, reject) => {
-      fetch.waiters.set(request, (result) => {
+      fetch.addWaiter(request, (result) => {
         exchange.setAbortListener(null)
         try {
           resolve(this.#respond(miss, fetch, result))
@@ -151,7 +151,7 @@ export class CacheFiller {
     const isKept = !isLeft || this.#detached.size < maxDetachedLater
     if (isLeft && isKept) {
       this.#detached.add(fetch)
-      fetch.isDetached = true
+      fetch.detach()
     }
     const upstreamStatus = isValidated ? 304 : head.status
     if (isValidated) recordIfError(this.#deps.partition, head)
@@ -198,8 +198,9 @@ export class CacheFiller {
 
   #serveStale(miss: CacheMiss, trouble: UpstreamTrouble | null, status: number | null): ProxyResponse | null {
     const { exchange, request, stored } = miss
+    if (trouble === null || stored === null) return null
     const at = now()
-    if (trouble === null || stored === null || !mayServeStale(stored.head, request, trouble, at)) return null
+    if (!mayServeStale(stored.head, request, trouble, at)) return null
     const { head, body } = stored
     const response = respondFromStored(head, body, request, storedFields(head, at))
     this.#deps.partition.pin(exchange, body)

@@ -82,7 +82,7 @@ export const storedFields = (head: StoredHead, now: number): string[] => {
   return fields
 }
 
-/** RFC 9110 §13.2.2, §14.2: conditions, then Range, of a 200 only. `bodyBytes` null: not known yet, so no ranges. */
+/** RFC 9110 §13.2.2: conditions, then Range, of a 200 only (§13.2.1, §14.2). `bodyBytes` null: not known. */
 export const planResponse = (
   head: StoredHead,
   bodyBytes: number | null,
@@ -107,7 +107,8 @@ const rangeFields = (
   fields: HeaderFields,
 ) => {
   const kept = hasIfRange ? withoutDescriptive(fields) : omitFields(fields, contentFields)
-  return [...kept, 'Content-Range', `bytes ${start}-${end - 1}/${bodyBytes}`, 'Content-Length', `${end - start}`]
+  kept.push('Content-Range', `bytes ${start}-${end - 1}/${bodyBytes}`, 'Content-Length', `${end - start}`)
+  return kept
 }
 
 // RFC 9110 §8.6, RFC 9530 §2: fields of the message content, not of the representation.

@@ -10,6 +10,7 @@ import { decideReuse, forwardedStatus, hitStatus, notCachedStatus } from './poli
 import { selectVariant } from './policy/stored-head.ts'
 import type { StoredResponse } from './store/stored-response.ts'
 
+// Stands outside the deadline, so that a hit never times out.
 /** RFC 9111. When the cache itself fails, the request is forwarded. `sharedTier` null: nothing is shared. */
 export const cacheLayer =
   (rules: CacheRules, partition: CachePartition, events: CacheEvents, sharedTier: SharedTier | null = null): Layer =>

@@ -105,6 +105,9 @@ class HitForMiss {
   /** Null: the last response could be shared, or came over 5 s ago. */
   reasonFor(key: string): NotStoredReason | null {
     const entry = this.#entries.size === 0 ? undefined : this.#entries.get(key)
-    return entry !== undefined && now() < entry.until ? entry.why : null
+    if (entry === undefined) return null
+    if (now() < entry.until) return entry.why
+    this.#entries.delete(key)
+    return null
   }
 }

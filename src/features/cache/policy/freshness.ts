@@ -58,7 +58,7 @@ const explicitLifetime = (
 
 const dayMs = 24 * 3_600_000
 
-/** RFC 9111 §4.2.2: a tenth of the time since the last change, at most a day or the `ttl` of the status. */
+/** RFC 9111 §4.2.2: a tenth of the last change's age, a day, or `ttl` of the status: the shortest. Null: none. */
 const heuristicLifetime = (
   status: number,
   date: number,

@@ -57,7 +57,7 @@ export const assessStorability = (
   // Only clients that accept any staleness could use it.
   if (!hasValidator(head) && (head.noCache || head.receivedAt >= servableUntil(head)))
     return notStorable('already-stale')
-  // A request with credentials needs explicit permission (§3.5) or freshness.
+  // A request with credentials needs explicit permission (§3.5) or freshness. They are the reason if there is no other.
   if (request.hasAuthorization && !allowsAuthorized(metadata.directives)) return notStorable('authorization')
   return request.hasOtherCredentials && metadata.explicitMs === null ? notStorable('credentials') : { head }
 }

@@ -108,13 +108,15 @@ const maxVaryNames = 32
 /** Lower case, sorted, each once; `*`: no other request matches (RFC 9111 §4.1), or there are too many fields. */
 export const varyNames = (fields: HeaderFields): readonly string[] | '*' => {
   const vary = joinFieldLines(fields, 'vary')
-  if (vary === null) return []
+  if (vary === null) return noNames
   const names = parseListMembers(vary.toLowerCase()).members
   // The gateway cannot compare a member that is no field name.
   if (!names.every((name) => name !== '*' && fieldName.test(name))) return '*'
   const once = [...new Set(names)]
   return once.length > maxVaryNames ? '*' : once.sort()
 }
+
+const noNames: readonly string[] = []
 
 // RFC 9110 §5.1
 const fieldName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/

@@ -67,8 +67,9 @@ export class SharedCacheRegistry {
     const keysIn = ({ space }: RedisCacheStore): readonly string[] =>
       targets.map(({ operation, query }) => queryGenerationKey(space, operation, query))
     if (this.#closedStore !== null) void this.#closedStore.purges.add(keysIn(this.#closedStore))
-    const renewals = [...this.#stores].flatMap((store) => store.renewGenerationsInTime(keysIn(store)) ?? [])
-    return renewals.length === 0 ? null : Promise.all(renewals).then(() => {})
+    const [first, ...others] = [...this.#stores].flatMap((store) => store.renewGenerationsInTime(keysIn(store)) ?? [])
+    if (first === undefined) return null
+    return (others.length === 0 ? first : Promise.all([first, ...others])).then(() => {})
   }
 }
 

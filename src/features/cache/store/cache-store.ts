@@ -92,7 +92,7 @@ const maxVariants = 32
 
 /** Counts bodies, fields and keys, also of responses on their way, and bodies that clients still read. */
 export class CacheStore {
-  maxBytes: number
+  #maxBytes: number
   readonly #resources = new LRUCache<string, Resource>({
     // The library's limit ignores responses on their way and cannot be changed.
     maxSize: Number.MAX_SAFE_INTEGER,
@@ -112,7 +112,7 @@ export class CacheStore {
   evictions = 0
 
   constructor(maxBytes: number) {
-    this.maxBytes = maxBytes
+    this.#maxBytes = maxBytes
   }
 
   /** The id is unique in this store. */
@@ -134,8 +134,12 @@ export class CacheStore {
     return this.#reservedBytes + this.pinned.bytes
   }
 
+  get maxBytes(): number {
+    return this.#maxBytes
+  }
+
   setMaxBytes(maxBytes: number): void {
-    this.maxBytes = maxBytes
+    this.#maxBytes = maxBytes
     while (this.bytes > maxBytes && this.#resources.size > 0) this.#resources.pop()
   }
 
@@ -188,7 +192,7 @@ export class CacheStore {
   ): boolean {
     const before = this.#resources.peek(key)?.variants ?? []
     const variants = [variant, ...before.filter((each) => !replaces(each))].slice(0, maxVariants)
-    while (variants.length > 1 && sizeOf({ variants }, key) > this.maxBytes - this.#outside) variants.pop()
+    while (variants.length > 1 && sizeOf({ variants }, key) > this.#maxBytes - this.#outside) variants.pop()
     // First, so that a body that stays never counts as unstored.
     for (const { body } of variants) this.pinned.onStored(body)
     this.#resources.delete(key)
@@ -222,7 +226,7 @@ export class CacheStore {
 
   /** False: no room, even with everything evicted. */
   reserveBytes(bytes: number): boolean {
-    if (this.#outside + bytes > this.maxBytes * maxOutsideShare || !this.#makeRoom(bytes)) return false
+    if (this.#outside + bytes > this.#maxBytes * maxOutsideShare || !this.#makeRoom(bytes)) return false
     this.#reservedBytes += bytes
     return true
   }
@@ -243,8 +247,8 @@ export class CacheStore {
 
   #makeRoom(bytes: number): boolean {
     // Evicting a body that a client still reads frees no room.
-    while (bytes <= this.maxBytes - this.#outside && this.bytes + bytes > this.maxBytes) this.#resources.pop()
-    return this.bytes + bytes <= this.maxBytes
+    while (bytes <= this.#maxBytes - this.#outside && this.bytes + bytes > this.#maxBytes) this.#resources.pop()
+    return this.bytes + bytes <= this.#maxBytes
   }
 }
 
