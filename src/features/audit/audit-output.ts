@@ -126,12 +126,13 @@ const auditFile = ({ name, real, handle, rotateBytes, ...opened }: OpenedFile): 
   let { size: written, isEnded } = opened
 
   const openEmpty = async (path: string, flags: number): Promise<AuditOutput> => {
-    const { name, rotateBytes } = output
     const next = await openRegularFile(path, flags)
     return closeOnError(next, async () => {
       const { size } = await next.stat()
-      if (size > 0) throw new Error(`${name} is another file by now, and not an empty one`)
-      return auditFile({ name, real: await realpath(path), handle: next, size, rotateBytes, isEnded: true })
+      if (size > 0) throw new Error(`${output.name} is another file by now, and not an empty one`)
+      const real = await realpath(path)
+      // A reload may have changed both settings meanwhile.
+      return auditFile({ name: output.name, real, handle: next, size, rotateBytes: output.rotateBytes, isEnded: true })
     })
   }
 

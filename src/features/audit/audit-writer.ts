@@ -196,7 +196,7 @@ export class AuditWriter {
   }
 
   #onWritten(batch: SealedBatch): void {
-    this.#backlog.bytes -= batch.waitingBytes
+    this.#backlog.release(batch.waitingBytes)
     this.#position = batch.link
     this.#key = batch.key
     this.#batch = null

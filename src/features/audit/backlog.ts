@@ -82,7 +82,7 @@ export class SealedBatch {
 export class Backlog {
   readonly lines: PendingLine[] = []
   readonly #maxBytes: number
-  bytes = 0
+  #bytes = 0
   /** Not yet reported by a line. */
   #unreportedLost = 0
 
@@ -90,19 +90,27 @@ export class Backlog {
     this.#maxBytes = maxBytes
   }
 
+  get bytes(): number {
+    return this.#bytes
+  }
+
   hasRoomFor(content: string): boolean {
-    return this.bytes + content.length <= this.#maxBytes
+    return this.#bytes + content.length <= this.#maxBytes
   }
 
   add(waiting: PendingLine): void {
-    this.bytes += waiting.bytes
+    this.#bytes += waiting.bytes
     this.lines.push(waiting)
   }
 
   /** At the front. `counted`: bytes of these lines that still count. */
   requeue(lines: readonly PendingLine[], counted = 0): void {
     this.lines.unshift(...lines)
-    this.bytes += lines.reduce((sum, { bytes }) => sum + bytes, -counted)
+    this.#bytes += lines.reduce((sum, { bytes }) => sum + bytes, -counted)
+  }
+
+  release(bytes: number): void {
+    this.#bytes -= bytes
   }
 
   countLost(lines: number): void {

@@ -10,6 +10,7 @@ declare module '../../core/runtime/primary-part.ts' {
 }
 
 interface AuditPart extends PrimaryPart {
+  /** Null: no audit log, or another process writes it. */
   readonly state: AuditWriterState | null
 }
 

@@ -131,8 +131,10 @@ export class ChainVerifier {
     this.#torn = null
     if (torn === null) {
       // Not kept in a mixed stream: the number shows whether a line is missing.
-      const message = `the torn line of ${announced?.bytes} bytes is missing that stood before this one`
-      if (announced !== null && !isFirst && !this.#isMixed) this.#addFinding({ file, line }, message)
+      if (announced !== null && !isFirst && !this.#isMixed) {
+        const message = `the torn line of ${announced.bytes} bytes is missing that stood before this one`
+        this.#addFinding({ file, line }, message)
+      }
       return
     }
     if (this.#acceptReported(torn.joined, announced, line)) return

@@ -37,7 +37,7 @@ const giveBackMs = 250
 // A lost key leaves many responses undecryptable at once.
 const logPauseMs = 60_000
 
-/** Each transition is one script on keys of one slot; responses are encrypted (decision 063). */
+/** A transition is a script on one slot's keys; responses are encrypted (decision 063). Malformed replies are none. */
 export class RedisIdempotencyStore implements IdempotencyStore {
   readonly #options: RedisStoreOptions
   /** By token: until when a claim, certain or possible, may be renewed or settled. */

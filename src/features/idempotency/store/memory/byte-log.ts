@@ -6,6 +6,8 @@ interface Segment {
   used: number // bytes given to entries
   live: number // bytes of entries that were not removed
   from: number // all earlier entries were removed
+  previous: Segment | null
+  next: Segment | null
 }
 
 // Large enough to be worth giving back to the system.
@@ -36,7 +38,7 @@ export class LogMemory {
   /** `bytes`: with the header. */
   open(bytes: number): Segment {
     const memory = Buffer.allocUnsafeSlow(Math.max(bytes, this.#segmentBytes))
-    const segment: Segment = { number: ++this.#last, memory, used: 0, live: 0, from: 0 }
+    const segment: Segment = { number: ++this.#last, memory, used: 0, live: 0, from: 0, previous: null, next: null }
     this.#segments.set(segment.number, segment)
     return segment
   }
@@ -83,8 +85,9 @@ type OnMoved = (from: number, to: number) => void
 export class ByteLog {
   readonly #memory: LogMemory
   readonly #onMoved: OnMoved
-  /** Every segment except the last, which grows, has a live entry. */
-  readonly #segments: Segment[] = []
+  /** Every segment except the last has a live entry. */
+  #first: Segment | null = null
+  #last: Segment | null = null
 
   constructor(memory: LogMemory, onMoved: OnMoved) {
     this.#memory = memory
@@ -94,8 +97,8 @@ export class ByteLog {
   /** Returns the place for the caller to fill. */
   add(bytes: number): number {
     const length = headerBytes + bytes
-    const last = this.#segments.at(-1)
-    const segment = last !== undefined && last.used + length <= last.memory.length ? last : this.#open(length)
+    const last = this.#last
+    const segment = last !== null && last.used + length <= last.memory.length ? last : this.#open(length)
     const at = segment.used
     segment.used += length
     segment.live += length
@@ -110,61 +113,66 @@ export class ByteLog {
     const at = positionOf(place) - headerBytes
     segment.memory[at + isRemovedAt] = 1
     segment.live -= segment.memory.readUInt32LE(at)
-    this.#tidy(this.#segments.indexOf(segment))
+    if (segment !== this.#last) this.#tidy(segment)
   }
 
   first(): number | null {
-    const [first] = this.#segments
-    if (first === undefined || first.live === 0) return null
+    const first = this.#first
+    if (first === null || first.live === 0) return null
     while (first.memory[first.from + isRemovedAt] === 1) first.from += first.memory.readUInt32LE(first.from)
     return placeIn(first, first.from)
   }
 
   /** `place` must not have been removed. Null: it is the last. */
   next(place: number): number | null {
-    let segment: Segment | undefined = this.#memory.segmentOf(place)
+    let segment: Segment | null = this.#memory.segmentOf(place)
     let at = positionOf(place) - headerBytes
     do {
       at += segment.memory.readUInt32LE(at)
       if (at === segment.used) {
-        segment = this.#segments[this.#segments.indexOf(segment) + 1]
+        segment = segment.next
         at = 0
       }
-    } while (segment !== undefined && segment.memory[at + isRemovedAt] === 1)
-    return segment === undefined ? null : placeIn(segment, at)
+    } while (segment !== null && segment.memory[at + isRemovedAt] === 1)
+    return segment && placeIn(segment, at)
   }
 
   /** Frees the memory of all entries. */
   close(): void {
-    for (const segment of this.#segments.splice(0)) this.#memory.close(segment)
+    for (let segment = this.#first; segment !== null; segment = segment.next) this.#memory.close(segment)
+    this.#first = this.#last = null
   }
 
   #open(length: number): Segment {
     const segment = this.#memory.open(length)
-    this.#tidy(this.#segments.push(segment) - 2)
+    const before = this.#last
+    this.#last = segment
+    if (before === null) this.#first = segment
+    else {
+      segment.previous = before
+      before.next = segment
+      this.#tidy(before)
+    }
     return segment
   }
 
-  /** Frees an empty segment, or merges it with its neighbors, except the last. */
-  #tidy(at: number): void {
-    const segment = this.#segments[at]
-    if (segment === undefined || at === this.#segments.length - 1) return
-    if (segment.live === 0) this.#free(at)
-    else this.#absorb(at)
-    this.#absorb(at - 1)
+  /** Frees an empty segment, or merges it with its neighbors. Not for the last, which grows. */
+  #tidy(segment: Segment): void {
+    const { previous } = segment
+    if (segment.live === 0) this.#unlink(segment)
+    else this.#absorb(segment)
+    if (previous !== null) this.#absorb(previous)
   }
 
   /** While both fill at most half. Otherwise each segment would be moved behind the last entry of the one before. */
-  #absorb(at: number): void {
-    const into = this.#segments[at]
-    while (into !== undefined && at + 2 < this.#segments.length) {
-      const next = this.#segments[at + 1] as Segment
+  #absorb(into: Segment): void {
+    for (let next = into.next; next !== null && next !== this.#last; next = into.next) {
       if ((into.live + next.live) * 2 > into.memory.length) return
       const end = this.#move(into, into, 0)
       into.used = this.#move(next, into, end)
       into.live = into.used
       into.from = 0
-      this.#free(at + 1)
+      this.#unlink(next)
     }
   }
 
@@ -182,8 +190,12 @@ export class ByteLog {
     return end
   }
 
-  #free(at: number): void {
-    for (const segment of this.#segments.splice(at, 1)) this.#memory.close(segment)
+  #unlink(segment: Segment): void {
+    const { previous, next } = segment
+    if (previous === null) this.#first = next
+    else previous.next = next
+    if (next !== null) next.previous = previous
+    this.#memory.close(segment)
   }
 }
 

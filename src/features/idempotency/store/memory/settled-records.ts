@@ -150,15 +150,16 @@ export class SettledRecords {
   }
 
   #dropOldestResponse(): void {
-    const firsts = [...this.#generations.values()].flatMap((generation) => {
+    let oldest = { generation: null as Generation | null, place: 0, record: 0, since: Number.POSITIVE_INFINITY }
+    for (const generation of this.#generations.values()) {
       const place = generation.responses.first()
-      if (place === null) return []
+      if (place === null) continue
       const record = this.#memory.readNumber(place, 0)
-      return [{ generation, place, record, since: this.#sinceOf(record) }]
-    })
-    const [oldest] = firsts.sort((one, other) => one.since - other.since)
-    if (oldest === undefined) return
+      const since = this.#sinceOf(record)
+      if (since < oldest.since) oldest = { generation, place, record, since }
+    }
     const { generation, place, record } = oldest
+    if (generation === null) return
     this.#removeResponse(generation, place)
     this.#memory.writeNumber(record, at.responsePlace, 0)
     this.dropped++
