@@ -56,7 +56,7 @@ const getEntry = frozenMemo(({ id, disabled, operations, addresses, apiKeys }: C
 
 const fromAnywhere = (): boolean => true
 
-/** Finds owners by the claims of tokens, in constant time. An owner known by more claims takes precedence. */
+/** Finds owners by tokens' claims, in a time that does not grow with their number; those known by more come first. */
 export class ClaimIndex<T> {
   /** Of owners known by the same claims: by `client_id`, or by `iss` and `sub`. */
   #groups: readonly { readonly names: readonly string[]; readonly owners: Map<string, T> }[] = []

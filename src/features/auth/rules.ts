@@ -1,8 +1,7 @@
 import type { ListOwnFields } from '../../core/config/config-part.ts'
-import { formatKeyPath, type KeyPath } from '../../core/config/problem.ts'
+import { type ConfigIssue, formatKeyPath, type KeyPath } from '../../core/config/problem.ts'
 import {
   type ConfigRule,
-  findRepeats,
   findUnmetNeeds,
   isEnabledAt,
   listAt,
@@ -118,29 +117,28 @@ const scopesWithoutToken: ConfigRule = (tree) =>
   })
 
 const duplicateClients: ConfigRule = (tree) => {
-  const clients = listAt(tree, ['clients'])
-  const nameAll = (key: string, nameOf: (client: unknown) => string | null): readonly NamedPath[] =>
-    clients.map((client, nth) => [nameOf(client), ['clients', nth, key]])
-  const nameKeys = (client: unknown, nth: number): readonly NamedPath[] =>
-    listAt(client, ['apiKeys']).map((key, at) => [textAt(key, 'id'), ['clients', nth, 'apiKeys', at, 'id']])
-  return [
-    findNamed(
-      'client of this name',
-      nameAll('id', (client) => textAt(client, 'id')),
-    ),
-    findNamed(
+  const ids = new Set<string>()
+  const keys = new Set<string>()
+  const claimTexts = new Set<string>()
+  const issues: ConfigIssue[] = []
+  const checkUnique = (seen: Set<string>, name: string | null, path: () => KeyPath, what: string): void => {
+    if (name === null) return
+    const details = { message: `a ${what} stands here already`, expected: 'each once', found: 'it twice' }
+    if (seen.has(name)) issues.push({ path: path(), ...details, hint: 'rename or remove one of them' })
+    seen.add(name)
+  }
+  for (const [index, client] of listAt(tree, ['clients']).entries()) {
+    checkUnique(ids, textAt(client, 'id'), () => ['clients', index, 'id'], 'client of this name')
+    checkUnique(
+      claimTexts,
+      canonicalClaims(valueAt(client, ['claims'])),
+      () => ['clients', index, 'claims'],
       'client of these claims',
-      nameAll('claims', (client) => canonicalClaims(valueAt(client, ['claims']))),
-    ),
-    findNamed('key of this id', clients.flatMap(nameKeys)),
-  ]
-}
-
-type NamedPath = readonly [name: string | null, path: KeyPath]
-
-const findNamed = (what: string, entries: readonly NamedPath[]): RuleResult => {
-  const named = entries.flatMap(([name, path]) => (name === null ? [] : [{ name, path: () => path }]))
-  return findRepeats(named, `a ${what} stands here already`, 'rename or remove one of them')
+    )
+    for (const [at, key] of listAt(client, ['apiKeys']).entries())
+      checkUnique(keys, textAt(key, 'id'), () => ['clients', index, 'apiKeys', at, 'id'], 'key of this id')
+  }
+  return issues
 }
 
 function textAt(tree: unknown, key: string): string | null {

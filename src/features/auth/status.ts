@@ -19,6 +19,7 @@ const hasNoKeys = ({ keys }: Reported<typeof issuerKeys>): boolean => keys === 0
 
 const isFailing = ({ error }: { readonly error: string | null }): boolean => error !== null
 
+/** Null: not used. */
 export const tokensField = field.record({
   /** Each worker fetches keys for itself. A worker without keys is worse than one that cannot refresh them. */
   jwt: field.nullable(field.worst(issuerKeys, (one, all) => (all.some(hasNoKeys) ? hasNoKeys(one) : isFailing(one)))),

@@ -21,13 +21,15 @@ interface SectionWithRedis {
   readonly replicas?: number | null
 }
 
-/** Lists each Redis that the configuration names. */
+const purposes: readonly RedisPurpose[] = ['counts', 'responses', 'records']
+
+/** Lists each Redis that the configuration names, in the order of purposes. */
 export const listRedis = (config: object) =>
   askFacts(({ redis: use }) => {
     if (use === undefined) return null
     const { redis, replicas } = (config as Readonly<Record<string, SectionWithRedis>>)[use.section] as SectionWithRedis
     return redis && { ...use, redis, replicas }
-  })
+  }).toSorted((one, other) => purposes.indexOf(one.purpose) - purposes.indexOf(other.purpose))
 
 export const findRedis = (config: object, purpose: RedisPurpose): RedisConfig | null =>
   listRedis(config).find((each) => each.purpose === purpose)?.redis ?? null

@@ -21,6 +21,7 @@ import { allOperations, type OperationId } from '../../../operations.ts'
 import { claimsSchema } from '../config-tokens.ts'
 import { maxShownClients } from './serialize-clients.ts'
 
+/** Includes the clients of included files. */
 export const maxClients = 100_000
 
 const maxRate = 1_000_000

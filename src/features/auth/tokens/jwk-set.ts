@@ -65,13 +65,13 @@ export const parseJwkSet = (text: string, before: JwkSet | null): JwkSet => {
     const key = before?.byFingerprint.get(fingerprint) ?? parseJwk(entry as JsonWebKey)
     if (key !== null) byFingerprint.set(fingerprint, key)
   }
-  const keys = new Set(byFingerprint.values())
+  const keys = [...byFingerprint.values()]
+  const keySet = new Set(keys)
   return {
-    size: keys.size,
+    size: keys.length,
     byFingerprint,
-    has: (key) => keys.has(key),
-    find: (algorithm, kid) =>
-      [...keys].filter((key) => (kid === null || key.kid === kid) && isUsableFor(key, algorithm)),
+    has: (key) => keySet.has(key),
+    find: (algorithm, kid) => keys.filter((key) => (kid === null || key.kid === kid) && isUsableFor(key, algorithm)),
   }
 }
 

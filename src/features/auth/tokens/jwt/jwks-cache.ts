@@ -84,6 +84,7 @@ export class JwksCache implements IssuerKeys {
   /** Adopts the set of another process unless the own is newer: a withdrawn key must not come back. */
   adopt(set: FetchedJwks): void {
     if (this.fetched !== null && this.fetched.fetchedAt >= set.fetchedAt) return
+    // The set keeps its age, and this cache its schedule.
     if (this.#accept(set) === null) this.#health.recordPeerSuccess(systemToEpochMs(set.fetchedAt))
   }
 
