@@ -100,7 +100,7 @@ export const clientRateLimitLayer = (getLimiter: (client: string) => RateLimiter
   }
 }
 
-/** Counts an address, or a network in IPv6. Before dearer work: bounds how fast a client can guess keys. */
+/** Counts an address, or IPv6 network. Before dearer work: bounds guesses of keys and checks of signatures. */
 export const addressRateLimitLayer = (limiter: RateLimiter, ipv6Prefix: number): Layer => {
   const enforce = rateLimitEnforcer(limiter, 'address-rate')
   return (next) => (exchange) => enforce(toNetworkKey(exchange.client, ipv6Prefix), exchange, next)

@@ -30,6 +30,8 @@ export interface RetryAllowance {
   take(side: Side | null): boolean
 }
 
+type NextAttempt = Readonly<{ delayMs: number; fallsBack: boolean }>
+
 /**
  * Repeats failed attempts: of any method if the request was never sent, otherwise only if the method is safe or a key
  * lets the upstream recognize the request (RFC 9110 §9.2.2). Stands inside the deadline, which attempts and waits
@@ -43,7 +45,7 @@ export const retryLayer = (
 ): Layer => {
   const causes: ReadonlySet<string | number> = new Set(on)
   /** The budget comes last: its token is spent at once. */
-  const planNext = (exchange: Exchange, nth: number, outcome: ProxyResponse | GatewayError) => {
+  const planNext = (exchange: Exchange, nth: number, outcome: ProxyResponse | GatewayError): NextAttempt | null => {
     if (nth >= attempts || exchange.responseStarted || exchange.aborted !== null) return null
     const rule = outcome instanceof GatewayError ? failureTable[outcome.kind].retry : 'replayable'
     if (rule === 'never') return null
@@ -60,22 +62,25 @@ export const retryLayer = (
     const attempt = (exchange: Exchange, nth: number, previousError: GatewayError | null): Promise<ProxyResponse> => {
       const attemptsBefore = exchange.attempts.count
       return next(exchange).then(
-        (response) => (causes.has(response.status) ? attemptAgain(exchange, nth, response) : response),
+        (response) => {
+          const planned = causes.has(response.status) ? planNext(exchange, nth, response) : null
+          if (planned === null) return response
+          response.body.discard() // before the wait: others can use the connection
+          return attemptAgain(exchange, nth, planned, null)
+        },
         (error: unknown) => {
           // No endpoint was reached, for example because a breaker has opened: the previous error tells more.
           if (previousError !== null && exchange.attempts.count === attemptsBefore && exchange.aborted === null)
             throw previousError
           if (!(error instanceof GatewayError) || !causes.has(error.kind)) throw error
-          return attemptAgain(exchange, nth, error)
+          const planned = planNext(exchange, nth, error)
+          if (planned === null) throw error
+          return attemptAgain(exchange, nth, planned, error)
         },
       )
     }
 
-    const attemptAgain = async (exchange: Exchange, nth: number, outcome: ProxyResponse | GatewayError) => {
-      const [error, response] = outcome instanceof GatewayError ? [outcome, null] : [null, outcome]
-      const planned = planNext(exchange, nth, outcome)
-      if (planned === null) return response ?? Promise.reject(error)
-      response?.body.discard() // before the wait: others can use the connection
+    const attemptAgain = async (exchange: Exchange, nth: number, planned: NextAttempt, error: GatewayError | null) => {
       await sleepUnlessAborted(exchange, planned.delayMs)
       if (planned.fallsBack) exchange.attempts.fellBack = true
       return attempt(exchange, nth + 1, error)

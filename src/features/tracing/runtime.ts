@@ -108,7 +108,7 @@ const addServerTiming = (exchange: Exchange, startedAt: number): void => {
 
 const tenths = (ms: number): string => `${roundToTenths(Math.max(0, ms))}`
 
-/** Outermost: also traces rejected requests. {@link spanObserver} ends the span after the response's body. */
+/** Outermost: traces rejected requests too, and layers see the fields upstreams get. {@link spanObserver} ends it. */
 const tracingLayer =
   (traces: Tracing): Layer =>
   (next) =>

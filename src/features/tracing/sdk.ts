@@ -1,11 +1,16 @@
 /** Without globals, context that follows asynchronous calls, or instrumentation. */
 type Sdk = Awaited<ReturnType<typeof load>>
 
+let loading: Promise<Sdk> | null = null
 let loaded: Sdk | null = null
 
 /** Nine packages, 18 MB of memory and 100 ms: only where spans are sent. */
 export const loadSdk = async (): Promise<Sdk> => {
-  loaded ??= await load()
+  loading ??= load().catch((error: unknown) => {
+    loading = null
+    throw error
+  })
+  loaded = await loading
   return loaded
 }
 

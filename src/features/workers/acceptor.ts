@@ -77,7 +77,7 @@ class PeerAddressRecorder extends BlockList {
 
 /**
  * A connection that the client has reset has no address. The primary reads nothing, so nothing else shows a reset; a
- * flood of such connections, each handed over, would starve the others.
+ * flood of such connections, each handed over, would starve the others. A half-closed connection goes to a worker.
  */
 const isReset = ({ remoteAddress }: Socket): boolean => remoteAddress === undefined
 

@@ -21,11 +21,12 @@ export const createPendingCalls = (onTimeout = () => {}) => {
     call(send: (id: number) => void, timeoutMs: number | null): Promise<unknown> {
       const id = ++lastId
       const { promise, resolve, reject } = Promise.withResolvers<unknown>()
-      const fail = (): void => {
-        reject(new ReplyTimeoutError(`did not answer within ${formatDuration(timeoutMs ?? 0)}`))
-        onTimeout()
-      }
-      const timer = timeoutMs === null ? undefined : setTimeout(fail, timeoutMs)
+      const startTimer = (ms: number) =>
+        setTimeout(() => {
+          reject(new ReplyTimeoutError(`did not answer within ${formatDuration(ms)}`))
+          onTimeout()
+        }, ms)
+      const timer = timeoutMs === null ? undefined : startTimer(timeoutMs)
       pending.set(id, { resolve, reject })
       send(id)
       return promise.finally(() => {

@@ -122,9 +122,9 @@ export class WorkerPool implements ProxyServer {
         receiveAt(this.#dataPlane.parts, told.message, by.name)
       },
       onExit: (worker) => {
+        for (const end of Object.values(primary)) end.onGone?.(worker.name)
         this.#stats.onExit(worker)
-        for (const parts of [primary, this.#dataPlane.parts])
-          for (const end of Object.values(parts)) end.onGone?.(worker.name)
+        for (const end of Object.values(this.#dataPlane.parts)) end.onGone?.(worker.name)
       },
     })
     this.#stats = new WorkerStats(this.#supervisor.slots, timeouts)
