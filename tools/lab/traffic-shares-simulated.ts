@@ -34,7 +34,7 @@ export const openSimulatedCases = async (tree: string, seconds: number, seed = 1
   const { openUpstream } = await load<typeof UpstreamModule>('src/core/upstream/upstream.ts')
   const { EndpointHealth } = await load<typeof StandingModule>('src/core/upstream/health/endpoint-health.ts')
   const { retryLayer: retry } = await load<typeof RetryModule>('src/features/retry/layer.ts')
-  const { RetryBudget } = await load<typeof RetryBudgetModule>('src/features/retry/runtime.ts')
+  const { createRetryBudget } = await load<typeof RetryBudgetModule>('src/features/retry/runtime.ts')
   const { fakeExchange } = await load<typeof ExchangeHelper>('test/helpers/exchange.ts')
 
   /** Makes an endpoint that answers, and counts; with no sockets. */
@@ -78,7 +78,7 @@ export const openSimulatedCases = async (tree: string, seconds: number, seed = 1
         onFailure: () => {},
       })
       activate()
-      const layer = retry(retryConfig, new RetryBudget(retryConfig.budget), { safe: true, keyField: null })
+      const layer = retry(retryConfig, createRetryBudget(retryConfig.budget), { safe: true, keyField: null })
       const handle = policies.retry ? layer(send) : send
       const times: number[] = []
       let failed = 0

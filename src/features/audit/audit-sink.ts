@@ -25,83 +25,69 @@ type SendLines = (lines: readonly string[], lost: number, done: () => void) => v
 const maxUnsentBytes = 4 * 1024 * 1024
 
 /** Batches lines per turn of the event loop. Sent lines survive this worker: the primary reads the pipe to its end. */
-export class RemoteAuditSink implements ProcessAuditSink {
-  readonly #send: SendLines
-  #primaryFailing = false
-  #lines: string[] = []
-  #bytes = 0
-  #unsentBytes = 0
-  #unsent = 0
-  #lost = 0
-  #isScheduled = false
-  #onFlushed: (() => void)[] = []
+export const createRemoteAuditSink = (send: SendLines): Required<ProcessAuditSink> => {
+  let isPrimaryFailing = false
+  let waiting = { lines: [] as string[], bytes: 0, lost: 0 }
+  let unsentBytes = 0
+  let unsentMessages = 0
+  let isScheduled = false
+  const onFlushed: (() => void)[] = []
+  const isFull = (): boolean => unsentBytes + waiting.bytes >= maxUnsentBytes
 
-  constructor(send: SendLines) {
-    this.#send = send
+  const notifyFlushed = (): void => {
+    if (unsentMessages > 0) return
+    for (const notify of onFlushed.splice(0)) notify()
   }
 
-  receive(failing: boolean): void {
-    this.#primaryFailing = failing
-  }
-
-  get failing(): boolean {
-    return this.#primaryFailing || this.#isFull
-  }
-
-  get #isFull(): boolean {
-    return this.#unsentBytes + this.#bytes >= maxUnsentBytes
-  }
-
-  record(line: string): void {
-    // The next message reports the loss, or the next completed send.
-    if (this.#isFull) return void this.#lost++
-    this.#lines.push(line)
-    this.#bytes += line.length
-    if (this.#isScheduled) return
-    this.#isScheduled = true
-    setImmediate(() => this.#flush())
-  }
-
-  /** Resolves when all lines are in the pipe. */
-  flushed(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#onFlushed.push(resolve)
-      this.#flush()
-      this.#notifyFlushed()
+  const flush = (): void => {
+    isScheduled = false
+    const { lines, bytes, lost } = waiting
+    if (lines.length === 0 && lost === 0) return
+    waiting = { lines: [], bytes: 0, lost: 0 }
+    unsentBytes += bytes
+    unsentMessages++
+    send(lines, lost, () => {
+      unsentBytes -= bytes
+      unsentMessages--
+      if (waiting.lost > 0) flush()
+      notifyFlushed()
     })
   }
 
-  #flush(): void {
-    this.#isScheduled = false
-    if (this.#lines.length === 0 && this.#lost === 0) return
-    const [lines, bytes, lost] = [this.#lines, this.#bytes, this.#lost]
-    this.#unsentBytes += bytes
-    this.#unsent++
-    this.#lines = []
-    this.#bytes = 0
-    this.#lost = 0
-    this.#send(lines, lost, () => {
-      this.#unsentBytes -= bytes
-      this.#unsent--
-      if (this.#lost > 0) this.#flush()
-      this.#notifyFlushed()
-    })
-  }
-
-  #notifyFlushed(): void {
-    if (this.#unsent > 0) return
-    for (const notify of this.#onFlushed.splice(0)) notify()
+  return {
+    receive(failing) {
+      isPrimaryFailing = failing === true
+    },
+    get failing() {
+      return isPrimaryFailing || isFull()
+    },
+    record(line) {
+      // The next message reports the loss, or the next completed send.
+      if (isFull()) return void waiting.lost++
+      waiting.lines.push(line)
+      waiting.bytes += line.length
+      if (isScheduled) return
+      isScheduled = true
+      setImmediate(flush)
+    },
+    flushed: () =>
+      new Promise((resolve) => {
+        onFlushed.push(resolve)
+        flush()
+        notifyFlushed()
+      }),
   }
 }
 
 interface ProcessAuditSink extends AuditSink, Pick<ChannelEnd, 'receive'> {
+  /** Resolves when all lines are in the pipe. */
   flushed?(): Promise<void>
 }
 
 export const openAuditSink = (role: ProcessPlace['role'], channel: Pick<Channel, 'notify'>): ProcessAuditSink => {
   if (role === 'primary') return nullAuditSink
   if (role === 'worker')
-    return new RemoteAuditSink((lines, lost, onSent) => channel.notify({ lines, lost }, { onSent }))
+    return createRemoteAuditSink((lines, lost, onSent) => channel.notify({ lines, lost }, { onSent }))
   const sink = {
     failing: false,
     record: (line: string) => channel.notify(line),

@@ -20,59 +20,50 @@ const rememberedRequests = 100
  * advance again. So once a steady load of failing requests on a quiet upstream has lasted as long as the advance, the
  * upstream has had at most the requests' share plus `floor` × time of retries.
  */
-export class RetryBudget {
-  readonly #floorPerMs: number
-  readonly #initialTokens: number
-  readonly #maxTokens: number
-  readonly #advanceMs: number
-  #tokens: number
+export const createRetryBudget = (settings: RetryConfig['budget']) => {
+  const { share, floor } = settings
+  const floorPerMs = floor / 1000
+  // With a floor below one token a second, the first token would never be whole.
+  const initialTokens = floor === 0 ? 0 : Math.max(1, floor * advanceSeconds)
+  const maxTokens = Math.max(1, initialTokens, share * rememberedRequests)
+  const advanceMs = floor === 0 ? 0 : initialTokens / floorPerMs
+  let tokens = initialTokens
   /** `floor` adds tokens from this time; in the future while an advance is paid back. */
-  #since: number
+  let since = now()
   /** Requests whose share has not been added yet. */
-  #requests = 0
-  readonly settings: RetryConfig['budget']
+  let requests = 0
 
-  constructor(settings: RetryConfig['budget']) {
-    const { share, floor } = settings
-    this.settings = settings
-    this.#floorPerMs = floor / 1000
-    // With a floor below one token a second, the first token would never be whole.
-    this.#initialTokens = floor === 0 ? 0 : Math.max(1, floor * advanceSeconds)
-    this.#maxTokens = Math.max(1, this.#initialTokens, share * rememberedRequests)
-    this.#advanceMs = floor === 0 ? 0 : this.#initialTokens / this.#floorPerMs
-    this.#tokens = this.#initialTokens
-    this.#since = now()
-  }
-
-  /** Counts a request once, however often it is sent. */
-  requested(): void {
-    this.#requests++
-  }
-
-  take(): boolean {
-    this.#refill()
-    if (this.#tokens < 1) return false
-    this.#tokens--
-    return true
-  }
-
-  get left(): number {
-    this.#refill()
-    return Math.floor(this.#tokens)
-  }
-
-  #refill(): void {
+  const refill = (): void => {
     const at = now()
-    if (at > this.#since) {
-      const accrued = (at - this.#since) * this.#floorPerMs
-      if (this.#tokens < this.#initialTokens) this.#tokens = Math.min(this.#initialTokens, this.#tokens + accrued)
-      this.#since = at
+    if (at > since) {
+      if (tokens < initialTokens) tokens = Math.min(initialTokens, tokens + (at - since) * floorPerMs)
+      since = at
     }
-    this.#tokens = Math.min(this.#maxTokens, this.#tokens + this.#requests * this.settings.share)
-    this.#requests = 0
-    if (this.#tokens >= this.#initialTokens) this.#since = at + this.#advanceMs
+    tokens = Math.min(maxTokens, tokens + requests * share)
+    requests = 0
+    if (tokens >= initialTokens) since = at + advanceMs
+  }
+
+  return {
+    settings,
+    /** Counts a request once, however often it is sent. */
+    requested(): void {
+      requests++
+    },
+    take(): boolean {
+      refill()
+      if (tokens < 1) return false
+      tokens--
+      return true
+    },
+    get left(): number {
+      refill()
+      return Math.floor(tokens)
+    },
   }
 }
+
+type RetryBudget = ReturnType<typeof createRetryBudget>
 
 interface RetryPart extends SnapshotPart {
   /** Null: retries are off. */
@@ -91,7 +82,7 @@ const retryRow = ({ group }: Operation, config: Config, budget: RetryAllowance |
     `upstreams.${group}.retry`,
     config.upstreams[group].retry,
     ({ attempts }) => `attempts: ${attempts}`,
-    (rules) => retryLayer(rules, budget ?? new RetryBudget(rules.budget), idempotency),
+    (rules) => retryLayer(rules, budget ?? createRetryBudget(rules.budget), idempotency),
   )
 
 export const describe: RuntimePart['describe'] = (config) => ({
@@ -124,7 +115,7 @@ const carryBudgets = ({ upstreams }: Config, before: RetryPart['budgets'] | null
     const { retry } = upstreams[group]
     const carried = before?.[group] ?? null
     if (retry === null || isDeepStrictEqual(carried?.settings, retry.budget)) return retry && carried
-    return new RetryBudget(retry.budget)
+    return createRetryBudget(retry.budget)
   })
 
 /** No retry, and no token spent, while the circuit breaker of its side would reject it. */

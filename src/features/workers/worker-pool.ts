@@ -30,7 +30,7 @@ import {
 } from './messages.ts'
 import { prepareAll, waitUntilLate } from './two-phase-commit.ts'
 import type { WorkerProcess } from './worker-process.ts'
-import { WorkerStats } from './worker-stats.ts'
+import { createWorkerStats, type WorkerStats } from './worker-stats.ts'
 import { WorkerSupervisor } from './worker-supervisor.ts'
 import { defaultWorkerTimeouts, type WorkerTimeouts } from './worker-timeouts.ts'
 
@@ -127,7 +127,7 @@ export class WorkerPool implements ProxyServer {
         for (const end of Object.values(this.#dataPlane.parts)) end.onGone?.(worker.name)
       },
     })
-    this.#stats = new WorkerStats(this.#supervisor.slots, timeouts)
+    this.#stats = createWorkerStats(this.#supervisor.slots, timeouts)
   }
 
   async start(bindTarget: BindTarget): Promise<void> {
@@ -180,7 +180,7 @@ export class WorkerPool implements ProxyServer {
   }
 
   droppedLines(): number {
-    return this.#stats.droppedLines
+    return this.#stats.droppedLines()
   }
 
   readonly runCommand: RunInAllProcesses = async (name, params, urgent) => {

@@ -23,89 +23,77 @@ import type { WorkerProcess } from './worker-process.ts'
 import type { WorkerSlot } from './worker-supervisor.ts'
 import type { WorkerTimeouts } from './worker-timeouts.ts'
 
+export type WorkerStats = ReturnType<typeof createWorkerStats>
+
 /** Never waits for a hung worker. */
-export class WorkerStats {
-  readonly #slots: readonly WorkerSlot[]
-  readonly #timeouts: Pick<WorkerTimeouts, 'reportMs' | 'urgentReplyMs'>
+export const createWorkerStats = (
+  slots: readonly WorkerSlot[],
+  timeouts: Pick<WorkerTimeouts, 'reportMs' | 'urgentReplyMs'>,
+) => {
   /** Null: no reply. A worker that was never asked is missing. */
-  readonly #lastReplies = new WeakMap<WorkerProcess, WorkerReport | null>()
-  readonly #heardAt = new WeakMap<WorkerProcess, number>()
-  #pending: Promise<readonly WorkerReport[]> | null = null
-  readonly #counters = new CumulativeCounters<WorkerProcess>()
+  const lastReplies = new WeakMap<WorkerProcess, WorkerReport | null>()
+  const heardAt = new WeakMap<WorkerProcess, number>()
+  const counters = new CumulativeCounters<WorkerProcess>()
+  let pending: Promise<readonly WorkerReport[]> | null = null
 
-  constructor(slots: readonly WorkerSlot[], timeouts: Pick<WorkerTimeouts, 'reportMs' | 'urgentReplyMs'>) {
-    this.#slots = slots
-    this.#timeouts = timeouts
-  }
-
-  /** Merges all reports. A worker that is silent until `urgentReplyMs` after `urgent` is shown as of its last reply. */
-  async collect(primary: () => StatusReport, urgent?: Promise<void>): Promise<StatusReport> {
-    this.#pending ??= this.#poll()
-    const late = waitUntilLate(urgent, this.#timeouts)
-    const replies = await Promise.race([this.#pending, late.then(() => this.#knownReplies)])
-    const primaryReport = primary()
-    return this.#counters.mergeInto(mergeReports(primaryReport, pluck(replies, 'report')), primaryReport)
-  }
-
-  /** After a change, a poll that began before it must not be reused. */
-  expire(): void {
-    this.#pending = null
-  }
-
-  /** As of each worker's last reply. */
-  workers(draining: boolean): readonly WorkerStatus[] {
-    return this.#slots.map(({ number, worker, isServing, isRetired, restarts }): WorkerStatus => {
-      const lastReply = worker === null ? null : this.#lastReplies.get(worker)
-      const liveState = lastReply === null ? 'not answering' : draining ? 'draining' : 'serving'
-      return {
-        worker: number,
-        pid: worker?.pid ?? null,
-        state: worker === null ? (isRetired ? 'ended' : 'waiting') : isServing ? liveState : 'starting',
-        startedAt: worker?.startedAt ?? null,
-        heardAt: worker === null ? null : (this.#heardAt.get(worker) ?? null),
-        restarts,
-        inFlight: lastReply == null ? null : countInFlight(lastReply.report.upstreams),
-        config: lastReply?.config ?? null,
-      }
-    })
-  }
-
-  get droppedLines(): number {
-    return this.#counters.droppedLines
-  }
-
-  onExit(worker: WorkerProcess): void {
-    this.#counters.retire(worker)
-  }
-
-  get #knownReplies(): readonly WorkerReport[] {
-    return this.#slots.flatMap(({ worker, isServing }) =>
-      worker === null || !isServing ? [] : (this.#lastReplies.get(worker) ?? []),
-    )
-  }
-
-  /** Reports that are collected meanwhile share the poll. */
-  #poll(): Promise<readonly WorkerReport[]> {
-    const polled = this.#askAll().finally(() => {
-      if (this.#pending === polled) this.#pending = null
-    })
-    return polled
-  }
-
-  async #askAll(): Promise<readonly WorkerReport[]> {
+  const askAll = async (): Promise<readonly WorkerReport[]> => {
     const replies = await Promise.all(
-      this.#slots.map(async ({ worker, isServing }) => {
+      slots.map(async ({ worker, isServing }) => {
         if (worker === null || !isServing) return null
-        const reply = await worker.call('report', {}, this.#timeouts.reportMs).catch(() => null)
-        this.#lastReplies.set(worker, reply)
+        const reply = await worker.call('report', {}, timeouts.reportMs).catch(() => null)
+        lastReplies.set(worker, reply)
         if (reply !== null) {
-          this.#heardAt.set(worker, epochMs())
-          this.#counters.update(worker, reply)
+          heardAt.set(worker, epochMs())
+          counters.update(worker, reply)
         }
         return reply
       }),
     )
     return replies.filter((reply) => reply !== null)
+  }
+
+  /** Reports that are collected meanwhile share the poll. */
+  const poll = (): Promise<readonly WorkerReport[]> => {
+    const polled = askAll().finally(() => {
+      if (pending === polled) pending = null
+    })
+    return polled
+  }
+
+  const knownReplies = (): readonly WorkerReport[] =>
+    slots.flatMap(({ worker, isServing }) => (worker === null || !isServing ? [] : (lastReplies.get(worker) ?? [])))
+
+  return {
+    /** Merges all reports. A worker that is silent until `urgentReplyMs` after `urgent` is shown as of its last reply. */
+    async collect(primary: () => StatusReport, urgent?: Promise<void>): Promise<StatusReport> {
+      pending ??= poll()
+      const late = waitUntilLate(urgent, timeouts)
+      const replies = await Promise.race([pending, late.then(knownReplies)])
+      const primaryReport = primary()
+      return counters.mergeInto(mergeReports(primaryReport, pluck(replies, 'report')), primaryReport)
+    },
+    /** After a change, a poll that began before it must not be reused. */
+    expire(): void {
+      pending = null
+    },
+    /** As of each worker's last reply. */
+    workers: (draining: boolean): readonly WorkerStatus[] =>
+      slots.map(({ number, worker, isServing, isRetired, restarts }): WorkerStatus => {
+        const lastReply = worker === null ? null : lastReplies.get(worker)
+        const liveState = lastReply === null ? 'not answering' : draining ? 'draining' : 'serving'
+        return {
+          worker: number,
+          pid: worker?.pid ?? null,
+          state: worker === null ? (isRetired ? 'ended' : 'waiting') : isServing ? liveState : 'starting',
+          startedAt: worker?.startedAt ?? null,
+          heardAt: worker === null ? null : (heardAt.get(worker) ?? null),
+          restarts,
+          inFlight: lastReply == null ? null : countInFlight(lastReply.report.upstreams),
+          config: lastReply?.config ?? null,
+        }
+      }),
+    droppedLines: (): number => counters.droppedLines,
+    onExit: (worker: WorkerProcess): void => counters.retire(worker),
   }
 }
 

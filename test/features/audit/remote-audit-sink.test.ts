@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { RemoteAuditSink } from '../../../src/features/audit/audit-sink.ts'
+import { createRemoteAuditSink } from '../../../src/features/audit/audit-sink.ts'
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
@@ -7,7 +7,7 @@ const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve)
 const open = () => {
   const sent: { readonly lines: number; readonly lost: number }[] = []
   const waiting: (() => void)[] = []
-  const sink = new RemoteAuditSink((lines, lost, done) => {
+  const sink = createRemoteAuditSink((lines, lost, done) => {
     sent.push({ lines: lines.length, lost })
     waiting.push(done)
   })

@@ -12,7 +12,7 @@ import { idempotencyLayer } from '../../../src/features/idempotency/idempotency.
 import type { IdempotencyStore } from '../../../src/features/idempotency/store/idempotency-store.ts'
 import { MemoryIdempotencyStore } from '../../../src/features/idempotency/store/memory-idempotency-store.ts'
 import { retryLayer } from '../../../src/features/retry/layer.ts'
-import { RetryBudget } from '../../../src/features/retry/runtime.ts'
+import { createRetryBudget } from '../../../src/features/retry/runtime.ts'
 import type { OperationId } from '../../../src/operations.ts'
 import { fakeBody, fakeExchange } from '../../helpers/exchange.ts'
 import { retryConfig } from '../retry/helper.ts'
@@ -96,7 +96,7 @@ export class ModelGateway {
         (exchange) => nameOf(exchange.client, operation, keyOf(exchange)),
         () => this.running,
       )
-      const retries = retryLayer(retryConfig(), new RetryBudget({ share: 1, floor: 1000 }), {
+      const retries = retryLayer(retryConfig(), createRetryBudget({ share: 1, floor: 1000 }), {
         safe: false,
         keyField: null,
       })

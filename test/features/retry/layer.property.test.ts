@@ -6,7 +6,7 @@ import { type FailureKind, failureTable } from '../../../src/core/exchange/failu
 import { now } from '../../../src/core/lib/clock.ts'
 import type { RetryConfig } from '../../../src/features/retry/config.ts'
 import { retryLayer } from '../../../src/features/retry/layer.ts'
-import { RetryBudget } from '../../../src/features/retry/runtime.ts'
+import { createRetryBudget } from '../../../src/features/retry/runtime.ts'
 import { type FakeBody, fakeExchange } from '../../helpers/exchange.ts'
 import { bodies, type Step, scripted } from './helper.ts'
 
@@ -49,7 +49,7 @@ const getStatus = (step: Step): number | null => {
 }
 
 const run = async (given: Case) => {
-  const budget = new RetryBudget(given.budget)
+  const budget = createRetryBudget(given.budget)
   const taken = vi.spyOn(budget, 'take')
   const fields = given.keys.flatMap((key) => ['Idempotency-Key', key])
   const body: FakeBody = bodies[given.body]()

@@ -3,7 +3,7 @@ import type { Exchange } from '../../../src/core/exchange/exchange.ts'
 import { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
 import { now } from '../../../src/core/lib/clock.ts'
 import { retryLayer } from '../../../src/features/retry/layer.ts'
-import { RetryBudget } from '../../../src/features/retry/runtime.ts'
+import { createRetryBudget } from '../../../src/features/retry/runtime.ts'
 import { fakeExchange } from '../../helpers/exchange.ts'
 import { plenty, retryConfig, scripted } from './helper.ts'
 
@@ -132,7 +132,7 @@ describe('the budget', () => {
   })
 
   test('ends the attempts at once when it is used up', async () => {
-    const budget = new RetryBudget({ share: 0, floor: 1 })
+    const budget = createRetryBudget({ share: 0, floor: 1 })
     const layer = retryLayer(retryConfig({ attempts: 5 }), budget, safe, noWait)
     const [first, second] = [scripted(503), scripted(503)]
 

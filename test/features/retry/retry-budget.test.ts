@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { RetryBudget } from '../../../src/features/retry/runtime.ts'
+import { createRetryBudget } from '../../../src/features/retry/runtime.ts'
 
 beforeEach(() => vi.useFakeTimers())
 afterEach(() => vi.useRealTimers())
@@ -8,19 +8,19 @@ afterEach(() => vi.useRealTimers())
 const defaults = { share: 0.1, floor: 3 }
 
 /** Takes as many tokens as there are, up to so many. */
-const takeUpTo = (budget: RetryBudget, max: number): number => {
+const takeUpTo = (budget: ReturnType<typeof createRetryBudget>, max: number): number => {
   let taken = 0
   while (taken < max && budget.take()) taken++
   return taken
 }
 
-const pass = (budget: RetryBudget, requests: number): void => {
+const pass = (budget: ReturnType<typeof createRetryBudget>, requests: number): void => {
   for (let i = 0; i < requests; i++) budget.requested()
 }
 
 describe('a quiet upstream', () => {
   test('may retry a little from the start, and no more', () => {
-    const budget = new RetryBudget(defaults)
+    const budget = createRetryBudget(defaults)
 
     expect(budget.left).toBe(3)
     expect(takeUpTo(budget, 100)).toBe(3)
@@ -28,7 +28,7 @@ describe('a quiet upstream', () => {
   })
 
   test('may retry a little again a while later', () => {
-    const budget = new RetryBudget(defaults)
+    const budget = createRetryBudget(defaults)
     takeUpTo(budget, 100)
 
     vi.advanceTimersByTime(10_000)
@@ -37,7 +37,7 @@ describe('a quiet upstream', () => {
   })
 
   test('saves nothing up for an outage', () => {
-    const budget = new RetryBudget(defaults)
+    const budget = createRetryBudget(defaults)
 
     vi.advanceTimersByTime(3_600_000)
 
@@ -45,7 +45,7 @@ describe('a quiet upstream', () => {
   })
 
   test('pays its advance back before time adds more', () => {
-    const budget = new RetryBudget(defaults)
+    const budget = createRetryBudget(defaults)
     takeUpTo(budget, 100)
 
     vi.advanceTimersByTime(1000)
@@ -58,7 +58,7 @@ describe('a quiet upstream', () => {
 
 describe('requests', () => {
   test('add their share', () => {
-    const budget = new RetryBudget({ share: 0.5, floor: 0 })
+    const budget = createRetryBudget({ share: 0.5, floor: 0 })
 
     pass(budget, 5)
 
@@ -66,7 +66,7 @@ describe('requests', () => {
   })
 
   test('save up what a hundred of them add', () => {
-    const budget = new RetryBudget(defaults)
+    const budget = createRetryBudget(defaults)
 
     pass(budget, 100_000)
 
@@ -74,7 +74,7 @@ describe('requests', () => {
   })
 
   test('leave what they have saved up there, however quiet it becomes', () => {
-    const budget = new RetryBudget(defaults)
+    const budget = createRetryBudget(defaults)
     pass(budget, 1000)
     const before = budget.left
 
@@ -86,7 +86,7 @@ describe('requests', () => {
 
 describe('whole tokens', () => {
   test('come to be even of a small share', () => {
-    const budget = new RetryBudget({ share: 0.001, floor: 0 })
+    const budget = createRetryBudget({ share: 0.001, floor: 0 })
 
     pass(budget, 2000)
 
@@ -94,7 +94,7 @@ describe('whole tokens', () => {
   })
 
   test('are never there when nothing adds any', () => {
-    const budget = new RetryBudget({ share: 0, floor: 0 })
+    const budget = createRetryBudget({ share: 0, floor: 0 })
 
     pass(budget, 10_000)
     vi.advanceTimersByTime(10_000)
@@ -119,7 +119,7 @@ const configs = fc.record({ share: fc.nat(100).map((percent) => percent / 100), 
 test('however requests, retries and time are interleaved, it gives no more than its start and what they add', () => {
   fc.assert(
     fc.property(configs, events, (config, happens) => {
-      const budget = new RetryBudget(config)
+      const budget = createRetryBudget(config)
       const start = budget.left
       const seen = { requests: 0, retries: 0, ms: 0 }
       for (const event of happens) {
@@ -141,7 +141,7 @@ test('however requests, retries and time are interleaved, it gives no more than 
 test('as many are left as it gives', () => {
   fc.assert(
     fc.property(configs, events, (config, happens) => {
-      const budget = new RetryBudget(config)
+      const budget = createRetryBudget(config)
       for (const event of happens) {
         if ('ms' in event) vi.advanceTimersByTime(event.ms)
         else if ('request' in event) budget.requested()
@@ -165,7 +165,7 @@ describe('when every request of a steady load fails', () => {
     [200, 60_000],
     [1000, 0],
   ])('at %i a second, after %i ms of quiet, a fifth more is sent, at most', (perSecond, quietMs) => {
-    const budget = new RetryBudget(defaults)
+    const budget = createRetryBudget(defaults)
     const excess: string[] = []
     let [requests, retries] = [0, 0]
     vi.advanceTimersByTime(quietMs)
@@ -185,7 +185,7 @@ describe('when every request of a steady load fails', () => {
   })
 
   test('what a healthy time has saved up comes on top, once', () => {
-    const budget = new RetryBudget(defaults)
+    const budget = createRetryBudget(defaults)
     pass(budget, 10_000)
     let retries = 0
 

@@ -4,7 +4,7 @@ import { DataPlane } from '../../../src/core/runtime/snapshot/data-plane.ts'
 import { collectReport } from '../../../src/core/runtime/status/report.ts'
 import type { StatusReport } from '../../../src/core/runtime/status/status-part.ts'
 import type { WorkerProcess } from '../../../src/features/workers/worker-process.ts'
-import { WorkerStats } from '../../../src/features/workers/worker-stats.ts'
+import { createWorkerStats } from '../../../src/features/workers/worker-stats.ts'
 import type { WorkerSlot } from '../../../src/features/workers/worker-supervisor.ts'
 import { testConfig } from '../../helpers/gateway.ts'
 
@@ -30,7 +30,7 @@ test('a report that is asked for after a change shares no poll from before it', 
   const before = Promise.withResolvers<unknown>()
   const slot = slotOf(1, 3)
   const call = vi.spyOn(slot.worker as WorkerProcess, 'call').mockReturnValueOnce(before.promise as Promise<never>)
-  const stats = new WorkerStats([slot], { reportMs: 60_000, urgentReplyMs: 1 })
+  const stats = createWorkerStats([slot], { reportMs: 60_000, urgentReplyMs: 1 })
   const early = [stats.collect(() => idle), stats.collect(() => idle)]
 
   stats.expire()
@@ -42,7 +42,7 @@ test('a report that is asked for after a change shares no poll from before it', 
 })
 
 test('a report waits for no worker that hangs when something urgent has come: what that said last counts', async () => {
-  const stats = new WorkerStats([slotOf(1, 2), slotOf(2, 3, 1)], { reportMs: 60_000, urgentReplyMs: 1 })
+  const stats = createWorkerStats([slotOf(1, 2), slotOf(2, 3, 1)], { reportMs: 60_000, urgentReplyMs: 1 })
 
   const first = await stats.collect(() => idle)
   const hurried = await stats.collect(() => idle, Promise.resolve())

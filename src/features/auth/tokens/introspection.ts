@@ -7,7 +7,7 @@ import { CredentialRejected, VerifierUnavailable } from '../errors.ts'
 import { type DependencyHealthState, trackHealth } from './dependency-health.ts'
 import type { HttpClient } from './http-client.ts'
 import { type ClaimExpectations, type Claims, checkClaims } from './token.ts'
-import { type CachedToken, maxTokenLength, TokenCache, tokenDigest } from './token-cache.ts'
+import { type CachedToken, createTokenCache, maxTokenLength, tokenDigest } from './token-cache.ts'
 
 /** Null: the token is not active. `size`: the length of the response's text. */
 type IntrospectionResult = Awaited<ReturnType<typeof introspect>>
@@ -67,7 +67,7 @@ export interface IntrospectorOptions extends ClaimExpectations {
 
 export const createIntrospector = ({ introspect, cache, onChange, ...expected }: IntrospectorOptions) => {
   const health = trackHealth(onChange, recoveryMs)
-  const active = new TokenCache<Claims>(() => true)
+  const active = createTokenCache<Claims>(() => true)
   /** Separate from `active`, so that a flood of wrong tokens evicts no good one. `until`: on the monotonic clock. */
   const rejected = new LRUCache<string, { readonly why: unknown; readonly until: number }>({ max: maxRejected })
   /** The digests of tokens that were active at their last introspection, even if no longer cached. */

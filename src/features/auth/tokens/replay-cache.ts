@@ -20,15 +20,18 @@ export const replayReplyTimeoutMs = 1000
 
 /** A reload that changes the window keeps the cache: a proof must not be accepted again after an edit. */
 export const createReplayCaches = (role: ReplayRole, redisRegistry: RedisRegistry) => {
-  const caches = new RefCountedMap<ReplayCache>()
+  /** `window` null: the primary remembers. */
+  const caches = new RefCountedMap<{ readonly cache: ReplayCache; readonly window: ReplayWindow | null }>()
+  const open = (windowMs: number) => {
+    if (role.kind === 'worker') return { cache: remoteReplayCache(role.askPrimary, replayReplyTimeoutMs), window: null }
+    const window = createReplayWindow(windowMs)
+    return { cache: window, window }
+  }
   return {
     acquire(options: Pick<SharedReplayOptions, 'windowMs' | 'whenUnavailable'>, redis: RedisSettings | null) {
       const { windowMs } = options
-      const local = caches.acquire(name, () =>
-        role.kind === 'worker' ? remoteReplayCache(role.askPrimary, replayReplyTimeoutMs) : new ReplayWindow(windowMs),
-      )
-      const replayWindow = local instanceof ReplayWindow ? local : null
-      replayWindow?.widen(windowMs)
+      const { cache: local, window } = caches.acquire(name, () => open(windowMs))
+      window?.widen(windowMs)
       // The primary of several workers serves no client.
       const shared = redis === null || role.kind === 'primary' ? null : redisRegistry.acquire(redis, 'counts')
       return {
@@ -37,7 +40,7 @@ export const createReplayCaches = (role: ReplayRole, redisRegistry: RedisRegistr
             ? redisReplayCache({ ...options, link: shared.link, prefix: `${redis.prefix}:${name}:` }, local)
             : local,
         /** Null: another process keeps the memory. */
-        state: (): ReplayWindowState | null => replayWindow?.state() ?? null,
+        state: (): ReplayWindowState | null => window?.state() ?? null,
         /** Null: Redis is not configured for proofs, or other processes ask it. */
         shared: shared?.link ?? null,
         release: (): void => {
@@ -48,8 +51,8 @@ export const createReplayCaches = (role: ReplayRole, redisRegistry: RedisRegistr
     },
     /** Records for another process. Null: nothing is remembered here. */
     recordAll(uses: readonly FirstUseQuery[]): readonly FirstUseResult[] | null {
-      const replayCache = caches.get(name)
-      return replayCache instanceof ReplayWindow ? uses.map((use) => replayCache.record(...use)) : null
+      const window = caches.get(name)?.window ?? null
+      return window && uses.map((use) => window.record(...use))
     },
   }
 }
@@ -112,6 +115,8 @@ const maxReplayKeys = 1_000_000
 /** `remembered` of `room` keys have come in this window. */
 export type ReplayWindowState = ReturnType<ReplayWindow['state']>
 
+type ReplayWindow = ReturnType<typeof createReplayWindow>
+
 /**
  * A replay cache in memory. A key is kept for one to two windows. Unlike a rate limiter, the cache never forgets a key
  * for want of room: a client's flood makes no other client's proof acceptable twice. Nor does the flood reject other
@@ -119,114 +124,79 @@ export type ReplayWindowState = ReturnType<ReplayWindow['state']>
  * its proof is too old for the wall clock. If that clock is set back, the proof would be young enough again: for times
  * of forgotten proofs, the result is unknown.
  */
-export class ReplayWindow implements ReplayCache {
-  #windowMs: number
-  readonly #max: number
-  #current: WindowKeys
-  #previous: WindowKeys
-  #countByOwner = new Map<string, number>()
+export const createReplayWindow = (initialWindowMs: number, max: number = maxReplayKeys) => {
+  let windowMs = initialWindowMs
+  /** The keys of one window, and when their proofs were made. */
+  const createKeys = () => ({ keys: new Set<string>(), times: [] as readonly TimeRange[], gapMs: windowMs })
+  let [current, previous] = [createKeys(), createKeys()]
+  let countByOwner = new Map<string, number>()
   /** When the forgotten proofs were made. */
-  readonly #forgottenTimes: TimeRanges
-  #rotatedAt = now()
+  let forgottenTimes: readonly TimeRange[] = []
+  let rotatedAt = now()
 
-  constructor(windowMs: number, max: number = maxReplayKeys) {
-    this.#windowMs = windowMs
-    this.#max = max
-    this.#current = createWindowKeys(windowMs)
-    this.#previous = createWindowKeys(windowMs)
-    this.#forgottenTimes = new TimeRanges(windowMs)
+  const forget = (times: readonly TimeRange[]): void => {
+    for (const range of times) forgottenTimes = addRange(forgottenTimes, range, initialWindowMs)
   }
 
-  state() {
-    this.#rotate()
-    return { remembered: this.#current.keys.size, room: this.#max }
-  }
-
-  /** Remembers for at least this window from now on. */
-  widen(windowMs: number): void {
-    this.#windowMs = Math.max(this.#windowMs, windowMs)
-  }
-
-  record(key: string, owner: string, madeAt: number | null = null): FirstUseResult {
-    this.#rotate()
-    if (this.#current.keys.has(key) || this.#previous.keys.has(key)) return -1
-    if (madeAt !== null && this.#forgottenTimes.has(madeAt)) return firstUseUnknown
-    const owned = this.#countByOwner.get(owner) ?? 0
-    if (owned >= this.#max - this.#current.keys.size) return firstUseUnknown
-    this.#countByOwner.set(owner, owned + 1)
-    this.#current.keys.add(key)
-    if (madeAt !== null) this.#current.times.add(madeAt)
-    return 1
-  }
-
-  #rotate(): void {
+  const rotate = (): void => {
     const at = now()
-    const age = at - this.#rotatedAt
-    if (age < this.#windowMs) return
+    const age = at - rotatedAt
+    if (age < windowMs) return
     // After two windows without a key, the current keys have expired as well.
-    const isPreviousKept = age < 2 * this.#windowMs
-    this.#forgottenTimes.addAll(this.#previous.times)
-    if (!isPreviousKept) this.#forgottenTimes.addAll(this.#current.times)
-    this.#previous = isPreviousKept ? this.#current : createWindowKeys(this.#windowMs)
-    this.#current = createWindowKeys(this.#windowMs)
-    this.#countByOwner = new Map()
-    this.#rotatedAt = at
+    const isPreviousKept = age < 2 * windowMs
+    forget(previous.times)
+    if (!isPreviousKept) forget(current.times)
+    previous = isPreviousKept ? current : createKeys()
+    current = createKeys()
+    countByOwner = new Map()
+    rotatedAt = at
+  }
+
+  return {
+    state() {
+      rotate()
+      return { remembered: current.keys.size, room: max }
+    },
+    /** Remembers for at least this window from now on. */
+    widen(ms: number): void {
+      windowMs = Math.max(windowMs, ms)
+    },
+    record(key: string, owner: string, madeAt: number | null = null): FirstUseResult {
+      rotate()
+      if (current.keys.has(key) || previous.keys.has(key)) return -1
+      if (madeAt !== null && hasTime(forgottenTimes, madeAt)) return firstUseUnknown
+      const owned = countByOwner.get(owner) ?? 0
+      if (owned >= max - current.keys.size) return firstUseUnknown
+      countByOwner.set(owner, owned + 1)
+      current.keys.add(key)
+      if (madeAt !== null && !hasTime(current.times, madeAt))
+        current.times = addRange(current.times, { from: madeAt, to: madeAt }, current.gapMs)
+      return 1
+    },
   }
 }
 
-/** The keys of one window, and when their proofs were made. */
-type WindowKeys = ReturnType<typeof createWindowKeys>
-
-const createWindowKeys = (windowMs: number) => ({ keys: new Set<string>(), times: new TimeRanges(windowMs) })
-
+/** Of a set of times: all that are between two of the set, closer than a gap. */
 type TimeRange = Readonly<Record<'from' | 'to', number>>
 
-// Each time that a clock is set may begin one more range.
+// Each time that a clock is set may begin one more range. Beyond, the closest two become one.
 const maxRanges = 8
 
-/**
- * A set of times as ranges: two times closer than `gapMs` include all between them, and beyond eight ranges the closest
- * two become one.
- */
-class TimeRanges {
-  readonly #gapMs: number
-  #ranges: readonly TimeRange[] = []
+const hasTime = (ranges: readonly TimeRange[], at: number): boolean =>
+  ranges.some(({ from, to }) => from <= at && at <= to)
 
-  constructor(gapMs: number) {
-    this.#gapMs = gapMs
-  }
-
-  has(at: number): boolean {
-    return this.#ranges.some(({ from, to }) => from <= at && at <= to)
-  }
-
-  add(at: number): void {
-    if (!this.has(at)) this.#add({ from: at, to: at })
-  }
-
-  addAll(others: TimeRanges): void {
-    for (const range of others.#ranges) this.#add(range)
-  }
-
-  #add(added: TimeRange): void {
-    const isNear = ({ from, to }: TimeRange): boolean =>
-      from - this.#gapMs <= added.to && added.from <= to + this.#gapMs
-    const near = this.#ranges.filter(isNear)
-    const apart = this.#ranges.filter((range) => !near.includes(range))
-    const ranges = [...apart, near.reduce(join, added)].toSorted((one, other) => one.from - other.from)
-    this.#ranges = ranges.length > maxRanges ? joinClosest(ranges) : ranges
-  }
+const addRange = (before: readonly TimeRange[], added: TimeRange, gapMs: number): readonly TimeRange[] => {
+  const isNear = ({ from, to }: TimeRange): boolean => from - gapMs <= added.to && added.from <= to + gapMs
+  const apart = before.filter((range) => !isNear(range))
+  const ranges = [...apart, before.filter(isNear).reduce(join, added)].toSorted((one, other) => one.from - other.from)
+  if (ranges.length <= maxRanges) return ranges
+  const gaps = ranges.slice(1).map(({ from }, i) => from - (ranges[i] as TimeRange).to)
+  const at = gaps.indexOf(Math.min(...gaps))
+  const [one, other] = ranges.slice(at, at + 2) as [TimeRange, TimeRange]
+  return [...ranges.slice(0, at), join(one, other), ...ranges.slice(at + 2)]
 }
 
 const join = (one: TimeRange, other: TimeRange): TimeRange => ({
   from: Math.min(one.from, other.from),
   to: Math.max(one.to, other.to),
 })
-
-/** `ranges` is sorted. */
-const joinClosest = (ranges: readonly TimeRange[]): readonly TimeRange[] => {
-  const gaps = ranges.slice(1).map(({ from }, i) => from - (ranges[i] as TimeRange).to)
-  const at = gaps.indexOf(Math.min(...gaps))
-  const [one, other] = ranges.slice(at, at + 2) as [TimeRange, TimeRange]
-  return [...ranges.slice(0, at), join(one, other), ...ranges.slice(at + 2)]
-}

@@ -12,57 +12,53 @@ export interface CachedToken<T> {
   readonly size: number
 }
 
-interface TokenEntry<T> extends CachedToken<T> {
-  /** On the monotonic clock: with the wall clock alone, setting that clock back would prolong a revoked token. */
-  readonly believedUntil: number
-}
-
 // Only valid tokens are cached, so only an issuer can fill it.
 const limits = { entries: 10_000, bytes: 32 * 1024 * 1024 } as const
 
-/** By a digest, so that a memory dump shows no token. Sender and operation are checked for each request. */
-export class TokenCache<T extends object> {
-  readonly #isStillValid: (value: T) => boolean
-  readonly #tokens: LRUCache<string, TokenEntry<T>>
-  readonly #pending = new Map<string, Promise<T>>()
+/**
+ * By a digest, so that a memory dump shows no token. Sender and operation are checked for each request. `isStillValid`:
+ * whether the key that verified the token is still valid.
+ */
+export const createTokenCache = <T extends object>(
+  isStillValid: (value: T) => boolean,
+  entries: number = limits.entries,
+) => {
+  /** `believedUntil`: monotonic; with the wall clock alone, setting that clock back would prolong a revoked token. */
+  const tokens = new LRUCache<string, CachedToken<T> & { readonly believedUntil: number }>({
+    max: entries,
+    maxSize: limits.bytes,
+  })
+  const pending = new Map<string, Promise<T>>()
 
-  /** `isStillValid`: whether the key that verified the token is still valid. */
-  constructor(isStillValid: (value: T) => boolean, entries: number = limits.entries) {
-    this.#isStillValid = isStillValid
-    this.#tokens = new LRUCache({ max: entries, maxSize: limits.bytes })
+  const verifyAndCache = async (digest: string, verify: () => Promise<CachedToken<T>>): Promise<T> => {
+    const cached = await verify()
+    const believedMs = Math.min(cached.believedMs, cached.expiresAt - epochMs())
+    if (believedMs > 0) tokens.set(digest, { ...cached, believedUntil: now() + believedMs }, { size: cached.size })
+    return cached.value
   }
 
-  find(digest: string): T | null {
-    const cached = this.#tokens.get(digest)
-    if (cached === undefined) return null
-    if (isBelieved(cached) && this.#isStillValid(cached.value)) return cached.value
-    this.#tokens.delete(digest)
-    return null
-  }
-
-  /** Verifies a token once for all concurrent requests. */
-  load(digest: string, verify: () => Promise<CachedToken<T>>): Promise<T> {
-    const pending = this.#pending.get(digest)
-    if (pending !== undefined) return pending
-    const loading = verify()
-      .then((cached) => {
-        const believedMs = Math.min(cached.believedMs, cached.expiresAt - epochMs())
-        const entry = { ...cached, believedUntil: now() + believedMs }
-        if (isBelieved(entry)) this.#tokens.set(digest, entry, { size: cached.size })
-        return cached.value
-      })
-      .finally(() => this.#pending.delete(digest))
-    this.#pending.set(digest, loading)
-    return loading
-  }
-
-  get size(): number {
-    return this.#tokens.size
+  return {
+    find(digest: string): T | null {
+      const cached = tokens.get(digest)
+      if (cached === undefined) return null
+      const isBelieved = cached.believedUntil > now() && cached.expiresAt > epochMs()
+      if (isBelieved && isStillValid(cached.value)) return cached.value
+      tokens.delete(digest)
+      return null
+    },
+    /** Verifies a token once for all concurrent requests. */
+    load(digest: string, verify: () => Promise<CachedToken<T>>): Promise<T> {
+      const known = pending.get(digest)
+      if (known !== undefined) return known
+      const loading = verifyAndCache(digest, verify).finally(() => pending.delete(digest))
+      pending.set(digest, loading)
+      return loading
+    },
+    get size(): number {
+      return tokens.size
+    },
   }
 }
-
-const isBelieved = ({ believedUntil, expiresAt }: TokenEntry<unknown>): boolean =>
-  believedUntil > now() && expiresAt > epochMs()
 
 /** A longer token is neither verified nor introspected: each byte is hashed and decoded, or sent to a server. */
 export const maxTokenLength = 8192

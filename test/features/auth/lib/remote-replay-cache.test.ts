@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import {
-  ReplayWindow,
+  createReplayWindow,
   redisReplayCache,
   remoteReplayCache,
   replayReplyTimeoutMs,
@@ -15,7 +15,7 @@ const options = { prefix: 'test:dpop:', windowMs: 1000 }
 const link = (isShared: boolean, outcome: number | null) => ({ isShared, consume: vi.fn(async () => outcome) })
 
 test('a key that the primary has seen is used for all workers', async () => {
-  const replayWindow = new ReplayWindow(1000)
+  const replayWindow = createReplayWindow(1000)
   const workers = [1, 2].map(() =>
     remoteReplayCache(async (uses) => uses.map((use) => replayWindow.record(...use)), 20),
   )
@@ -39,7 +39,7 @@ test.each([
 
 test('a key that is new here is recorded in Redis, as a bucket of one for a window', async () => {
   const redis = link(true, 1)
-  const cache = redisReplayCache({ ...options, link: redis, whenUnavailable: 'refuse' }, new ReplayWindow(1000))
+  const cache = redisReplayCache({ ...options, link: redis, whenUnavailable: 'refuse' }, createReplayWindow(1000))
 
   expect([await cache.record('a', 'bank-a'), await cache.record('a', 'bank-a')]).toEqual([1, -1])
   expect(redis.consume.mock.calls).toEqual([['test:dpop:a', 0.001, 1, replayReplyTimeoutMs]])
@@ -48,7 +48,7 @@ test('a key that is new here is recorded in Redis, as a bucket of one for a wind
 test('a key that another gateway has seen is used', async () => {
   const cache = redisReplayCache(
     { ...options, link: link(true, -0.5), whenUnavailable: 'serve' },
-    new ReplayWindow(1000),
+    createReplayWindow(1000),
   )
 
   expect(await cache.record('a', 'bank-a')).toBe(-0.5)
@@ -61,13 +61,16 @@ test.each([
   ['serve', 'is down', link(false, null), [1, -1]],
   ['serve', 'is late', link(true, null), [1, -1]],
 ] as const)('%s, when Redis %s', async (whenUnavailable, _, redis, expected) => {
-  const cache = redisReplayCache({ ...options, link: redis, whenUnavailable: whenUnavailable }, new ReplayWindow(1000))
+  const cache = redisReplayCache(
+    { ...options, link: redis, whenUnavailable: whenUnavailable },
+    createReplayWindow(1000),
+  )
 
   expect([await cache.record('a', 'bank-a'), await cache.record('a', 'bank-a')]).toEqual(expected)
 })
 
 test('the primary gets the owner beside a key, and it is the same key whichever owner it has', async () => {
-  const replayWindow = new ReplayWindow(1000, 4)
+  const replayWindow = createReplayWindow(1000, 4)
   const worker = remoteReplayCache(async (uses) => uses.map((use) => replayWindow.record(...use)), 20)
 
   const results = Promise.all([

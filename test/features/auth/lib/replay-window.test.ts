@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { ReplayWindow } from '../../../../src/features/auth/tokens/replay-cache.ts'
+import { createReplayWindow } from '../../../../src/features/auth/tokens/replay-cache.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }))
 afterEach(() => void vi.useRealTimers())
 
 test('a key comes for the first time once', () => {
-  const replayWindow = new ReplayWindow(1000)
+  const replayWindow = createReplayWindow(1000)
 
   expect([
     replayWindow.record('a', 'bank-a'),
@@ -17,7 +17,7 @@ test('a key comes for the first time once', () => {
 
 // What else comes in between decides when the window rotates.
 test.each([0, 1, 250, 500, 999])('a key is remembered for all of a window, begun %d ms before', (before) => {
-  const replayWindow = new ReplayWindow(1000)
+  const replayWindow = createReplayWindow(1000)
   replayWindow.record('first', 'bank-a')
   vi.advanceTimersByTime(before)
 
@@ -32,7 +32,7 @@ test.each([0, 1, 250, 500, 999])('a key is remembered for all of a window, begun
 })
 
 test('after two windows a key is forgotten, and takes no room', () => {
-  const replayWindow = new ReplayWindow(1000, 1)
+  const replayWindow = createReplayWindow(1000, 1)
   expect(replayWindow.record('a', 'bank-a')).toBe(1)
 
   vi.advanceTimersByTime(2000)
@@ -41,7 +41,7 @@ test('after two windows a key is forgotten, and takes no room', () => {
 })
 
 test('where there is no room the result is unknown, and nothing is forgotten', () => {
-  const replayWindow = new ReplayWindow(1000, 2)
+  const replayWindow = createReplayWindow(1000, 2)
   replayWindow.record('a', 'bank-a')
   replayWindow.record('b', 'bank-b')
 
@@ -59,7 +59,7 @@ test.each([
     [6, 3, 0],
   ],
 ])('%j, which use all the room that they can, leave room for another owner', (greedy, expected) => {
-  const replayWindow = new ReplayWindow(1000, 12)
+  const replayWindow = createReplayWindow(1000, 12)
 
   const taken = greedy.map(
     (owner, nth) =>
@@ -72,7 +72,7 @@ test.each([
 })
 
 test('an owner that has used its room has it again in the next window', () => {
-  const replayWindow = new ReplayWindow(1000, 4)
+  const replayWindow = createReplayWindow(1000, 4)
   const recordThree = (window: number) =>
     ['a', 'b', 'c'].map((key) => replayWindow.record(`${window} ${key}`, 'bank-a'))
 
@@ -82,7 +82,7 @@ test('an owner that has used its room has it again in the next window', () => {
 })
 
 test('a longer window holds for what has come before', () => {
-  const replayWindow = new ReplayWindow(1000)
+  const replayWindow = createReplayWindow(1000)
   replayWindow.record('a', 'bank-a')
   replayWindow.widen(5000)
   replayWindow.widen(10)
@@ -96,8 +96,8 @@ describe('when the wall clock is set back, so that a proof that was forgotten is
   const [start, hour] = [1_800_000_000_000, 3_600_000]
 
   /** Uses a proof made at `start`, and lets it be forgotten. */
-  const afterForgetting = (): ReplayWindow => {
-    const replayWindow = new ReplayWindow(1000)
+  const afterForgetting = (): ReturnType<typeof createReplayWindow> => {
+    const replayWindow = createReplayWindow(1000)
     replayWindow.record('used', 'bank-a', start)
     for (let ms = 0; ms < 3000; ms += 500) {
       vi.advanceTimersByTime(500)
@@ -129,7 +129,7 @@ describe('when the wall clock is set back, so that a proof that was forgotten is
   })
 
   test('however often it is set, few times are kept, and no forgotten one is lost', () => {
-    const replayWindow = new ReplayWindow(1000)
+    const replayWindow = createReplayWindow(1000)
     const times = Array.from({ length: 50 }, (_, n) => start + ((n * 37) % 50) * hour)
     for (const time of times) {
       replayWindow.record(`key ${time}`, 'bank-a', time)

@@ -3,7 +3,7 @@ import { calculateJwkThumbprint, type JWK } from 'jose'
 import { afterEach, beforeAll, expect, test, vi } from 'vitest'
 import type { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
 import { dpopProofChecker } from '../../../../src/features/auth/tokens/dpop.ts'
-import { type ReplayCache, ReplayWindow } from '../../../../src/features/auth/tokens/replay-cache.ts'
+import { createReplayWindow, type ReplayCache } from '../../../../src/features/auth/tokens/replay-cache.ts'
 import { type DpopClient, makeDpopClient, type ProofOptions } from '../../../helpers/dpop.ts'
 import { fakeExchange } from '../../../helpers/exchange.ts'
 
@@ -26,7 +26,7 @@ afterEach(() => void vi.useRealTimers())
 /** Sends proofs, one request each, and returns the outcomes: `good`, or the error that the client gets. */
 const send = async (
   proofs: readonly (string | readonly string[])[],
-  { jkt = holder.jkt, replayCache = new ReplayWindow(100_000) as ReplayCache } = {},
+  { jkt = holder.jkt, replayCache = createReplayWindow(100_000) as ReplayCache } = {},
 ) => {
   const check = dpopProofChecker(options, replayCache)
   const outcomes: unknown[] = []
@@ -119,7 +119,7 @@ test.each([
   const proof = `${signed}.${sign('sha256', Buffer.from(signed), privateKey).toString('base64url')}`
   const jkt = await calculateJwkThumbprint(jwk as JWK)
 
-  const checked = dpopProofChecker({ ...options, algorithms: ['RS256'] }, new ReplayWindow(1000))
+  const checked = dpopProofChecker({ ...options, algorithms: ['RS256'] }, createReplayWindow(1000))
 
   const outcomes = await checked(fakeExchange({ fields: ['DPoP', proof] }), token, jkt, 'bank-a').then(
     () => 'good',
@@ -156,7 +156,7 @@ test('exactly one proof is accepted', async () => {
 test('a proof that has come before is rejected; the jti counts for its key', async () => {
   const other = await makeDpopClient()
   const jti = randomUUID()
-  const replayCache = new ReplayWindow(100_000)
+  const replayCache = createReplayWindow(100_000)
   const mine = await holder.prove({ ...right, claims: { jti } })
 
   const outcomes = [
@@ -168,7 +168,7 @@ test('a proof that has come before is rejected; the jti counts for its key', asy
 })
 
 test('a proof that is rejected for something else is not used up', async () => {
-  const replayCache = new ReplayWindow(100_000)
+  const replayCache = createReplayWindow(100_000)
   const proof = await holder.prove(right)
 
   await expect(

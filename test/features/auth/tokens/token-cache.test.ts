@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { type CachedToken, TokenCache, tokenDigest } from '../../../../src/features/auth/tokens/token-cache.ts'
+import { type CachedToken, createTokenCache, tokenDigest } from '../../../../src/features/auth/tokens/token-cache.ts'
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['Date', 'performance'] })
@@ -17,7 +17,7 @@ const known = (ms: number, name = 'a'): CachedToken<{ name: string }> => ({
 })
 
 test('a result is cached until it expires, to the millisecond', async () => {
-  const cache = new TokenCache<{ name: string }>(() => true)
+  const cache = createTokenCache<{ name: string }>(() => true)
   await cache.load('digest', async () => known(1000))
 
   vi.advanceTimersByTime(999)
@@ -30,7 +30,7 @@ test('a result is cached until it expires, to the millisecond', async () => {
 
 // A duration is measured by the monotonic clock: an operator, NTP or a restored machine sets the wall clock.
 test.each([-2, 2])('a result is believed for its time, though the wall clock is set by %d h', async (hours) => {
-  const cache = new TokenCache<{ name: string }>(() => true)
+  const cache = createTokenCache<{ name: string }>(() => true)
   const never = { expiresAt: Number.POSITIVE_INFINITY }
   await cache.load('digest', async () => ({ ...known(0), ...never, believedMs: 1000 }))
 
@@ -46,7 +46,7 @@ test.each([
   ['ahead, past the end of the token (RFC 7519 §4.1.4)', 2, 0],
   ['back, so that the token would be good for longer than when it was verified', -2, 60_000],
 ])('a result ends with its token when the wall clock is set %s', async (_, hours, afterMs) => {
-  const cache = new TokenCache<{ name: string }>(() => true)
+  const cache = createTokenCache<{ name: string }>(() => true)
   await cache.load('digest', async () => known(60_000))
 
   vi.setSystemTime(Date.now() + hours * 3_600_000)
@@ -56,7 +56,7 @@ test.each([
 })
 
 test('simultaneous requests share a verification, and a failure is not cached', async () => {
-  const cache = new TokenCache<{ name: string }>(() => true)
+  const cache = createTokenCache<{ name: string }>(() => true)
   let verifications = 0
   const fail = async (): Promise<CachedToken<{ name: string }>> => {
     verifications++
@@ -73,7 +73,7 @@ test('simultaneous requests share a verification, and a failure is not cached', 
 
 test('it ends when what it was verified with no longer holds', async () => {
   let good = true
-  const cache = new TokenCache<{ name: string }>(() => good)
+  const cache = createTokenCache<{ name: string }>(() => good)
   await cache.load('digest', async () => known(1000))
 
   good = false
@@ -82,9 +82,9 @@ test('it ends when what it was verified with no longer holds', async () => {
 })
 
 test('it is limited by entries and by bytes', async () => {
-  const few = new TokenCache<{ name: string }>(() => true, 3)
+  const few = createTokenCache<{ name: string }>(() => true, 3)
   for (let i = 0; i < 10; i++) await few.load(String(i), async () => known(1000, String(i)))
-  const large = new TokenCache<{ name: string }>(() => true)
+  const large = createTokenCache<{ name: string }>(() => true)
   for (let i = 0; i < 10; i++) await large.load(String(i), async () => ({ ...known(1000), size: 2 ** 24 }))
 
   expect(few.size).toBe(3)

@@ -15,7 +15,7 @@ import type {
 } from '../../../../src/features/candidate/observe/compare/comparison.ts'
 import { DeferredWork } from '../../../../src/features/contract/check-queue.ts'
 import { retryLayer } from '../../../../src/features/retry/layer.ts'
-import { RetryBudget } from '../../../../src/features/retry/runtime.ts'
+import { createRetryBudget } from '../../../../src/features/retry/runtime.ts'
 import { fakeBody, fakeExchange } from '../../../helpers/exchange.ts'
 
 afterEach(() => {
@@ -235,7 +235,7 @@ describe('a request that is sent again', () => {
     let attempts = 0
     const rules = { attempts: 3, on: [503, 'connect-failed'] as const, backoff: { base: 0, max: 0 } }
     const budget = { share: 1, floor: 10 }
-    const retry = retryLayer({ ...rules, budget }, new RetryBudget(budget), { safe: true, keyField: null })
+    const retry = retryLayer({ ...rules, budget }, createRetryBudget(budget), { safe: true, keyField: null })
     const handler = retry(
       sending((exchange) => {
         exchange.attempts.count++

@@ -2,7 +2,7 @@ import { isPlainObject, parseJson } from '../../../../core/lib/plain-object.ts'
 import { CredentialRejected, VerifierUnavailable } from '../../errors.ts'
 import { type JwsAlgorithm, jwsAlgorithms, loadJose, type VerificationKey } from '../jwk-set.ts'
 import { type ClaimExpectations, type Claims, checkClaims } from '../token.ts'
-import { maxTokenLength, TokenCache, tokenDigest } from '../token-cache.ts'
+import { createTokenCache, maxTokenLength, tokenDigest } from '../token-cache.ts'
 import type { IssuerKeys } from './jwks-cache.ts'
 
 export interface JwtVerifierOptions extends ClaimExpectations {
@@ -144,11 +144,13 @@ const parseObject = (text: string, what: string): Claims => {
   throw flaw(`${what} is not ${parsed === undefined ? 'JSON' : 'a JSON object'}`)
 }
 
+type VerifiedToken = Awaited<ReturnType<typeof verifyToken>>
+
 export type JwtVerifier = ReturnType<typeof jwtVerifier>
 
 /** Verifies an issuer's tokens. A result is cached until the token expires or the issuer withdraws its key. */
 export const jwtVerifier = (keys: IssuerKeys, settings: JwtVerifierOptions) => {
-  const cache = new TokenCache<Awaited<ReturnType<typeof verifyToken>>>(({ key }) => keys.current?.has(key) ?? false)
+  const cache = createTokenCache<VerifiedToken>(({ key }) => keys.current?.has(key) ?? false)
   /** Null: the token was not verified, or is no longer valid. */
   const recall = (digest: string): Claims | null => cache.find(digest)?.claims ?? null
   return {
