@@ -14,11 +14,13 @@ import { findOrAddName, learnedInTable, type NameTable, type Sighting } from './
 import { type LearningContext, learnValue, type Shape } from './shape.ts'
 
 export const learnQuery = (context: LearningContext, request: LearnedRequest, query: string): void => {
-  for (const [name, values] of parseQuery(query, decode) ?? []) {
+  for (const [name, values] of parseQuery(query) ?? parseQuery(query.replaceAll(/[^&=]+/g, keepBroken)) ?? []) {
     const parameter = findName(request, request.parameters, name, context, createParameter)
     if (parameter !== undefined) learnParameter(context, parameter, values.map(decode))
   }
 }
+
+const keepBroken = (raw: string): string => (decodeForm(raw) === null ? raw.replaceAll('%', '%25') : raw)
 
 /** WHATWG URL §5.1 (forms); a broken percent-encoding stays as it is. */
 const decode = (raw: string): string => decodeForm(raw) ?? raw.replaceAll('+', ' ')

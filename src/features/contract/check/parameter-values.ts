@@ -17,7 +17,7 @@ export const checkParameters = (
   if (contracts.length === 0) return
   validators.beginHead()
   const inQuery = parseQuery(query)
-  if (inQuery === null) violations.push({ pointer: '', in: 'query', ...broken })
+  if (inQuery === null) violations.push({ pointer: '', in: 'query', ...brokenEncoding })
   for (const contract of contracts) {
     if (contract.in === 'query') {
       if (inQuery !== null) checkParameter(contract, validators, readQueryParameter(contract, inQuery), violations)
@@ -39,10 +39,10 @@ const checkParameter = (
   violations: Violation[],
 ): void => {
   const pointer = shorten(`/${escapeSegment(name)}`)
-  if (value instanceof ParameterFault) violations.push({ pointer, in: place, ...value })
-  else if (value === absent) {
-    if (required) violations.push({ pointer, in: place, rule: 'required', detail: 'the parameter has to be there' })
-  } else if (schema !== null && value !== emptyParameter) {
+  if (typeof value === 'symbol') {
+    const fault = value === absent && !required ? undefined : faults[value]
+    if (fault !== undefined) violations.push({ pointer, in: place, ...fault })
+  } else if (schema !== null) {
     const options = { prefix: pointer }
     const found = validators.validate(schema, value, place, options)
     if (found.length === 0) return
@@ -55,42 +55,41 @@ const checkParameter = (
 
 const scalarTypes: readonly JsonType[] = ['number', 'boolean', 'null']
 
-class ParameterFault {
-  readonly rule: string
-  readonly detail: string
-
-  constructor(rule: string, detail: string) {
-    this.rule = rule
-    this.detail = detail
-  }
-}
-
-const broken = new ParameterFault('encoding', 'the percent-encoding is broken (RFC 3986 §2.1)')
-const duplicate = new ParameterFault('duplicate-parameter', 'the parameter may stand there once')
-const mixedItems = new ParameterFault(
-  'array-items',
-  'the items of an array are written in one way: a=1&a=2, a[]=1&a[]=2, or a[0]=1&a[1]=2 without a gap',
-)
-const notJson = new ParameterFault('json', 'the value has to be JSON')
+const broken: unique symbol = Symbol('encoding')
+const duplicate: unique symbol = Symbol('duplicate-parameter')
+const mixedItems: unique symbol = Symbol('array-items')
+const notJson: unique symbol = Symbol('json')
 
 export const absent: unique symbol = Symbol('absent')
 
 /** An allowed empty value, or an object whose members are unknown: it is not checked. */
 export const emptyParameter: unique symbol = Symbol('empty')
 
-/** A {@link ParameterFault}, {@link absent}, {@link emptyParameter}, or a value as of JSON. */
+const brokenEncoding = { rule: 'encoding', detail: 'the percent-encoding is broken (RFC 3986 §2.1)' }
+const faults: Readonly<Record<symbol, { readonly rule: string; readonly detail: string }>> = {
+  [broken]: brokenEncoding,
+  [duplicate]: { rule: 'duplicate-parameter', detail: 'the parameter may stand there once' },
+  [mixedItems]: {
+    rule: 'array-items',
+    detail: 'the items of an array are written in one way: a=1&a=2, a[]=1&a[]=2, or a[0]=1&a[1]=2 without a gap',
+  },
+  [notJson]: { rule: 'json', detail: 'the value has to be JSON' },
+  [absent]: { rule: 'required', detail: 'the parameter has to be there' },
+}
+
+/** A value as of JSON; else one of the symbols above: one comparison tells them apart. */
 type ParameterValue = unknown
 
 /** Raw values by decoded name. */
 type QueryParameters = ReadonlyMap<string, readonly string[]>
 
 /** Values stay raw, since their separators count first. Null: a percent-encoding is broken. */
-export const parseQuery = (query: string, decodeName = decodeForm): QueryParameters | null => {
+export const parseQuery = (query: string): QueryParameters | null => {
   const parameters = new Map<string, string[]>()
   for (const pair of query.slice(1).split('&')) {
     if (pair === '') continue
     const at = pair.indexOf('=')
-    const name = decodeName(at === -1 ? pair : pair.slice(0, at))
+    const name = decodeForm(at === -1 ? pair : pair.slice(0, at))
     if (name === null) return null
     const values = parameters.get(name)
     const value = at === -1 ? '' : pair.slice(at + 1)
@@ -122,16 +121,20 @@ export const readQueryParameter = (parameter: ParameterContract, parameters: Que
   const [value = ''] = values
   if (values.length > 1) return duplicate
   if (allowsEmpty && value === '') return emptyParameter
-  const parts = value === '' ? [] : value.split(separators[style] ?? ',')
+  const parts = value === '' ? [] : value.split(separators[style])
   if (types.includes('array')) return decodeItems(itemTypes, parts)
   if (types.includes('object') && style !== 'json') return readPairs(parameter, parts, decodeForm)
   const text = decodeForm(value)
   return text === null ? broken : readText(parameter, text)
 }
 
-const separators: Readonly<Partial<Record<ParameterContract['style'], RegExp>>> = {
+const separators: Readonly<Record<ParameterContract['style'], string | RegExp>> = {
+  form: ',',
+  simple: ',',
   spaceDelimited: /%20|\+| /,
   pipeDelimited: /\||%7C/i,
+  deepObject: ',',
+  json: ',',
 }
 
 export const readHeaderParameter = (parameter: ParameterContract, fields: HeaderFields): ParameterValue => {
@@ -263,8 +266,8 @@ const readMembers = <T>(
   const values: [string, unknown][] = []
   for (const [name, raw] of members) {
     const member = read(name, raw)
-    if (member instanceof ParameterFault) return member
-    if (member !== absent) values.push([name, member])
+    if (typeof member !== 'symbol') values.push([name, member])
+    else if (member !== absent) return member
   }
   return values.length === 0 ? absent : Object.fromEntries(values)
 }

@@ -1,7 +1,10 @@
 /** Code points from and to, in order, without overlap. */
 type Ranges = readonly (readonly [number, number])[]
 
-/** Of a valid pattern (flag `u`). Engines differ in `.`, `\s` and `\p{…}`, so sets are written out. Throws. */
+/**
+ * Translates a valid pattern of ECMA-262 (flag `u`) to RE2. Sets of characters are written out, since the engines
+ * differ in what `.`, `\s` and `\p{…}` mean. Throws for what RE2 cannot do.
+ */
 export const translatePattern = (pattern: string): string => {
   let translated = ''
   let at = 0
@@ -78,10 +81,8 @@ const one = (code: number, end: number): Character => {
 
 const readEscape = (pattern: string, at: number): Character => {
   const letter = pattern[at + 1] as string
-  if (/[dsw]/i.test(letter)) {
-    const ranges = rangesOf(`\\${letter.toLowerCase()}`, lastBasic)
-    return { ranges: /[DSW]/.test(letter) ? complement(ranges) : ranges, end: at + 2 }
-  }
+  const set = sets[letter.toLowerCase()]
+  if (set !== undefined) return { ranges: /[DSW]/.test(letter) ? complement(set) : set, end: at + 2 }
   const control = controls[letter]
   if (control !== undefined) return one(control, at + 2)
   if (letter === 'k' || /[1-9]/.test(letter)) throw new SyntaxError('it refers back to a group')
@@ -102,7 +103,7 @@ const readEscape = (pattern: string, at: number): Character => {
 
 const controls: Readonly<Record<string, number>> = { t: 9, n: 10, v: 11, f: 12, r: 13, 0: 0, b: 8 }
 
-const [lastBasic, lastCodePoint] = [0xffff, 0x10ffff]
+const lastCodePoint = 0x10ffff
 
 const complement = (ranges: Ranges): Ranges => {
   const gaps: [number, number][] = []
@@ -115,25 +116,39 @@ const complement = (ranges: Ranges): Ranges => {
   return gaps
 }
 
-/** Uses JavaScript's tables of Unicode, whose version differs from RE2's. `last`: the last code point to try. */
-const rangesOf = (written: string, last = lastCodePoint): Ranges => {
-  const known = writtenSets.get(written)
+/** Uses JavaScript's tables of Unicode, whose version differs from RE2's. */
+const rangesOf = (property: string): Ranges => {
+  const known = properties.get(property)
   if (known !== undefined) return known
-  const set = new RegExp(`^${written}$`, 'u')
+  const set = new RegExp(`^${property}$`, 'u')
   const ranges: [number, number][] = []
   let isInside = false
-  for (let code = 0; code <= last; code++) {
+  for (let code = 0; code <= lastCodePoint; code++) {
     const isNext = set.test(String.fromCodePoint(code))
     if (isNext && !isInside) ranges.push([code, code])
     const current = ranges.at(-1)
     if (isNext && current !== undefined) current[1] = code
     isInside = isNext
   }
-  writtenSets.set(written, ranges)
+  properties.set(property, ranges)
   return ranges
 }
 
-const writtenSets = new Map<string, Ranges>()
+const properties = new Map<string, Ranges>()
+
+const each = (...codes: readonly number[]): Ranges => codes.map((code) => [code, code])
+
+// ECMA-262 §22.2.2: LineTerminator, and WhiteSpace with it.
+const lineTerminators: Ranges = [...each(10, 13), [0x2028, 0x2029]]
+const spaces: Ranges = [
+  [9, 13],
+  ...each(32, 0xa0, 0x1680),
+  [0x2000, 0x200a],
+  [0x2028, 0x2029],
+  ...each(0x202f, 0x205f, 0x3000, 0xfeff),
+]
+const wordCharacters: Ranges = [[48, 57], [65, 90], ...each(95), [97, 122]]
+const sets: Readonly<Record<string, Ranges>> = { d: [[48, 57]], s: spaces, w: wordCharacters }
 
 const formatClass = (ranges: Ranges): string => {
   const [first] = ranges
@@ -143,7 +158,6 @@ const formatClass = (ranges: Ranges): string => {
   return `[${ranges.map(([from, to]) => (from === to ? format(from) : `${format(from)}-${format(to)}`)).join('')}]`
 }
 
-const lineTerminators = rangesOf('[\\n\\r\\u2028\\u2029]', lastBasic)
 const replaced: ReadonlyMap<string, string> = new Map([
   ['$', '\\z'],
   ['.', formatClass(complement(lineTerminators))],
@@ -189,7 +203,10 @@ const tokens = (pattern: string) => {
   })
 }
 
-/** ECMA-262 rejects `\-` outside of a class with the flag `u`, which JSON Schema asks for (2020-12 core §6.4). */
+/**
+ * With the flag `u`, which JSON Schema asks for (2020-12 core §6.4), ECMA-262 rejects `\-` outside of a class; without
+ * it, `\-` stands for `-` (annex B.1.2).
+ */
 export const withoutNeedlessEscapes = (pattern: string): string =>
   pattern.replaceAll(token, (each) => (each.startsWith('[') ? each.replaceAll(/\\[^-]/g, toPlain) : toPlain(each)))
 

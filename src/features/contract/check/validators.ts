@@ -175,8 +175,10 @@ const describe = ({ keyword, params, message = 'breaks the schema' }: SchemaErro
 /** Stops at the maximum text length: there may be thousands of values. */
 const listAllowed = (values: readonly unknown[]): string => {
   let list = ''
-  for (const value of values)
-    if (list.length <= maxTextLength) list += `${list === '' ? '' : ', '}${describeAllowed(value)}`
+  for (const value of values) {
+    if (list.length > maxTextLength) break
+    list += `${list === '' ? '' : ', '}${describeAllowed(value)}`
+  }
   return list
 }
 
