@@ -28,7 +28,10 @@ export class SchemaFault extends Error {
   }
 }
 
-/** Ajv converts no value. Throws {@link SchemaFault}; {@link CompileTimeout} after `limitMs` of this thread's CPU. */
+/**
+ * Ajv converts no value, fills in no default and removes no member: what is checked is what was sent. Throws {@link
+ * SchemaFault}, and {@link CompileTimeout} after `limitMs` of this thread's CPU time.
+ */
 export const compileSchemas = (
   schemas: Readonly<Record<SchemaName, object | boolean>>,
   shared: Readonly<Record<string, unknown>> = {},
@@ -93,6 +96,10 @@ export const createAjv = ({ onSchema = () => {}, ...options }: AjvOptions): Ajv2
     strictTuples: false,
     allowUnionTypes: true,
     allowMatchingProperties: true,
+    coerceTypes: false,
+    useDefaults: false,
+    removeAdditional: false,
+    $data: false,
     inlineRefs: maxKeywordsCopied,
     logger: false,
     formats,

@@ -99,7 +99,7 @@ const findOffset = (root: JsonNode, path: KeyPath, atKey = false): number => {
   let found = root.start
   for (const key of path) {
     if (node.kind === 'scalar') break
-    const entry = node.entries.find(({ name }) => `${name}` === `${key}`)
+    const entry = node.kind === 'array' ? node.entries[Number(key)] : node.entries.find(({ name }) => name === key)
     if (entry === undefined) break
     node = entry.value
     found = atKey || node.kind !== 'scalar' ? entry.nameStart : node.start

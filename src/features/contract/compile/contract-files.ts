@@ -17,9 +17,11 @@ export class ContractFiles {
   readonly #folder: string
   readonly #realFolder: string
   readonly #files = new Map<string, ContractFile | string>()
-  readonly links: ReferenceLink[] = []
+  readonly #links: ReferenceLink[] = []
+  readonly links: readonly ReferenceLink[] = this.#links
+  readonly #sources: SourceFile[] = []
   /** Includes files that could not be read. */
-  readonly sources: SourceFile[] = []
+  readonly sources: readonly SourceFile[] = this.#sources
   #bytesLeft = maxContractBytes
 
   constructor(main: string, findings: ContractFindings) {
@@ -38,9 +40,9 @@ export class ContractFiles {
     this.#files.set(file, result)
     if (typeof result === 'string')
       // The watcher reads with this limit; a larger limit would show a change at each poll.
-      this.sources.push(toSourceFile(file, null, isTooLarge ? this.#bytesLeft : maxContractBytes))
+      this.#sources.push(toSourceFile(file, null, isTooLarge ? this.#bytesLeft : maxContractBytes))
     else {
-      this.sources.push(result.source)
+      this.#sources.push(result.source)
       this.#bytesLeft -= result.length
     }
     return result
@@ -84,7 +86,7 @@ export class ContractFiles {
       }
       node = next
     }
-    this.links.push([from, node])
+    this.#links.push([from, node])
     return node
   }
 

@@ -79,7 +79,8 @@ export class ContractFindings {
 }
 
 class FirstFindings {
-  readonly #known = new Map<string, ConfigProblem>()
+  /** Null: beyond the maximum, so it only counts. */
+  readonly #known = new Map<string, ConfigProblem | null>()
 
   get count(): number {
     return this.#known.size
@@ -87,12 +88,12 @@ class FirstFindings {
 
   add(finding: ConfigProblem): void {
     const key = JSON.stringify([finding.file, finding.line, finding.column, finding.path, finding.message])
-    if (!this.#known.has(key)) this.#known.set(key, finding)
+    if (!this.#known.has(key)) this.#known.set(key, this.#known.size < maxFindings ? finding : null)
   }
 
   inOrder(first: string, kind: 'problems' | 'warnings'): readonly ConfigProblem[] {
     const kept = [...this.#known.values()]
-      .slice(0, maxFindings)
+      .filter((finding) => finding !== null)
       .sort(
         (a, b) =>
           Number(a.file !== first) - Number(b.file !== first) ||
