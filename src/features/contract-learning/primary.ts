@@ -29,6 +29,7 @@ export interface LearningMode {
   readonly enums: boolean
   /** Null: the file has learn: true. */
   readonly orderedAt: number | null
+  /** Milliseconds since the epoch; null: no end is set. */
   readonly until: number | null
 }
 

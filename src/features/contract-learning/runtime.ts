@@ -113,7 +113,10 @@ export interface ContractLearning {
   readonly isOn: boolean
 }
 
-/** Continues, unless a command, an edit of `contract.enums` or other credential fields start anew. Null: never on. */
+/**
+ * Continues, unless a command, an edit of `contract.enums` or other credential fields start anew. When a command ends
+ * and the file learns too, learning goes on, with values as the file says. Null: never on.
+ */
 export const continueLearning = (
   mode: LearningMode | null,
   config: Config,

@@ -64,7 +64,7 @@ export const toClientHead = (
   return { status, fields: toClientFields(exchange, status, kept, requestIdField, null), laterFields: later }
 }
 
-/** Checks a copy once the last byte was sent on. A fetch of the cache's own has no end of an exchange. */
+/** Checks a copy once the last byte was sent on, whenever the exchange ends: a fetch of the cache's own has no end. */
 export const reportResponseLayer = (contract: readonly ResponseContract[], options: ResponseLayerOptions): Layer => {
   const counter = createCounter('response', options)
   const report = (exchange: Exchange, { status, reason, fields, body }: ProxyResponse): ProxyResponse => {

@@ -20,6 +20,7 @@ import { byOperation, type OperationId } from '../../operations.ts'
 import type { ContractMode } from './check/compiled-contract.ts'
 import { type DriftReport, type DriftRow, type MessageDirection, totalsOf, zeroUnchecked } from './drift-report.ts'
 
+/** `rejected` is part of `broken`. */
 const directionShape = asObject({
   mode: asWord<ContractMode>(),
   checked: asNumber,
@@ -49,7 +50,10 @@ export type ContractStatus = Decoded<typeof contractShape>
 export const wasChecked = ({ operations }: ContractStatus): boolean =>
   Object.values(operations).some(({ request, response }) => request.checked + response.checked > 0)
 
-/** Nothing in a row is written by a client, but for the request id. */
+/**
+ * Nothing in a row is written by a client, but for the request id. `recent`: the last five minutes. `client`: an id, or
+ * the address of an unauthenticated client. `endpoint` null: the last request was sent to none.
+ */
 export const driftRowShape = asObject({
   operation: asWord<OperationId>(),
   direction: asWord<MessageDirection>(),
@@ -69,7 +73,7 @@ export const driftRowShape = asObject({
 
 export type DriftRowView = Decoded<typeof driftRowShape>
 
-/** The response of /contract. Times are RFC 3339. */
+/** The response of /contract. Times are RFC 3339. `recent`: the last five minutes; responses by endpoint. */
 export const contractReportShape = asObject({
   at: asText,
   contract: asNullable(contractShape),

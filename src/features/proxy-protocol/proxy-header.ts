@@ -8,6 +8,7 @@ export interface ProxyHeader {
   readonly length: number
   /** `unknown`: a client of which the load balancer says no more. `local`: the load balancer's own health check. */
   readonly origin: 'client' | 'unknown' | 'local'
+  /** Null: not known. */
   readonly address: string | null
   /** The name that the client asked the load balancer for, for the log; null: not said. */
   readonly authority: string | null

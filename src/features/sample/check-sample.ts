@@ -57,7 +57,9 @@ export interface CheckedMessage {
   /** The operation's mode. A sample is checked in every mode, even `off`. */
   readonly mode: ContractMode
   readonly violations: readonly Violation[]
+  /** Null: the body was checked, or there is none. */
   readonly unchecked: UncheckedReason | null
+  /** The client's response in place of the message; null: the message goes through. */
   readonly rejected: { readonly status: number; readonly code: FailureKind } | null
 }
 

@@ -65,20 +65,20 @@ export const findOrAddOperation = ({ operations }: LearnedContract, id: Operatio
 }
 
 export const mergeOperation = (into: LearnedOperation, { request, responses }: LearnedOperation): void => {
-  addCounts(into.request, request)
+  addCounts('dataNames')(into.request, request)
   mergeNameTable(into.request.parameters, request.parameters, createParameter, (one, other) => {
-    addCounts(one, other)
+    addCounts('count', 'repeated', 'booleans', 'integers', 'numbers')(one, other)
     mergeShape(one.values, other.values)
   })
-  mergeNameTable(into.request.fields, request.fields, createField, addCounts)
+  mergeNameTable(into.request.fields, request.fields, createField, addCounts('count', 'repeated'))
   mergeContent(into.request.content, request.content)
   mergeNameTable(into.responses, responses, createLearnedContent, mergeContent)
 }
 
 const mergeContent = (into: LearnedContent, from: LearnedContent): void => {
-  addCounts(into, from)
+  addCounts('count', 'empty', 'untyped')(into, from)
   mergeNameTable(into.mediaTypes, from.mediaTypes, createMediaType, (one, other) => {
-    addCounts(one, other)
+    addCounts('count')(one, other)
     mergeShape(one.body, other.body)
   })
 }

@@ -18,11 +18,12 @@ interface UnnamedEntry<T> {
   readonly learned: T
 }
 
-/** Adds the members that are numbers. */
-export const addCounts = <T extends object>(into: T, from: T): void => {
-  for (const [name, count] of Object.entries(from))
-    if (typeof count === 'number') Reflect.set(into, name, Number(Reflect.get(into, name)) + count)
-}
+/** Returns what adds these members. */
+export const addCounts =
+  <Name extends string>(...names: readonly Name[]) =>
+  (into: Record<Name, number>, from: Readonly<Record<Name, number>>): void => {
+    for (const name of names) into[name] += from[name]
+  }
 
 export interface Sighting {
   /** Tables that are merged have the same key. */
@@ -80,7 +81,7 @@ export const findOrAddName = <T>(
   return learned
 }
 
-/** One message may be in both tables: the larger number holds. A full table may have left out a name that it lacks. */
+/** One message may be in both tables: the larger number holds. A name that a full table lacks is dropped. */
 export const mergeNameTable = <T>(
   into: NameTable<T>,
   from: NameTable<T>,

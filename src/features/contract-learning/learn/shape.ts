@@ -70,9 +70,7 @@ const createStringFacts = ({ enums }: { readonly enums: boolean }) => ({
 const createNumberFacts = () => ({ count: 0, fractions: 0, infinite: 0, positive: 0, negative: 0 })
 
 /** `items` null: all arrays were empty, or are `forgotten`: past a bound of depth or memory, for good. */
-const createArrayFacts = () => ({ count: 0, lengths: 0, items: none<Shape>(), forgotten: false })
-
-const none = <T>(): T | null => null
+const createArrayFacts = () => ({ count: 0, lengths: 0, items: null as Shape | null, forgotten: false })
 
 const createObjectFacts = (): ObjectFacts => ({
   count: 0,
@@ -120,7 +118,7 @@ export const measureShapes = (shapes: readonly Shape[]): { readonly shapes: numb
 }
 
 export const mergeShape = (into: Shape, from: Shape): void => {
-  addCounts(into, from)
+  addCounts('count', 'nulls', 'booleans')(into, from)
   into.strings = mergeKnown(into.strings, from.strings, () => createStringFacts({ enums: true }), mergeStrings)
   into.numbers = mergeKnown(into.numbers, from.numbers, createNumberFacts, mergeNumbers)
   into.arrays = mergeKnown(into.arrays, from.arrays, createArrayFacts, mergeArrays)
@@ -145,7 +143,7 @@ const mergeStrings = (into: StringFacts, from: StringFacts): void => {
   into.lengths |= from.lengths
   into.formats &= from.formats
   if (into.values !== null && from.values !== null)
-    mergeNameTable(into.values, from.values, () => ({ count: 0 }), addCounts)
+    mergeNameTable(into.values, from.values, () => ({ count: 0 }), addCounts('count'))
   if (from.values === null || (into.values !== null && tableSize(into.values) > maxEnumValues)) into.values = null
 }
 

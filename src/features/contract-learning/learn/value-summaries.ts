@@ -1,6 +1,9 @@
 import { isDate } from '../../contract/check/formats.ts'
 
-/** Accepts a part of what a contract accepts under the same name. Every expression is linear. */
+/**
+ * Accepts a part of what a contract accepts under the same name, so that a draft accepts the learned strings. Every
+ * expression is linear: no two parts match the same characters in different ways.
+ */
 interface StringFormat {
   readonly keyword: { readonly format: string } | { readonly pattern: string }
   readonly matches: (text: string) => boolean

@@ -39,6 +39,7 @@ export type SchemaName = string
 export interface OperationContract {
   readonly request: RequestContract
   readonly responses: readonly ResponseContract[]
+  /** In the file of the contract, counted from 1. */
   readonly line: number
 }
 

@@ -125,7 +125,10 @@ const missing = (name: string): NodeIssue => ({
   atKey: true,
 })
 
-/** In OpenAPI 3.1 both keywords check nothing (JSON Schema Validation §9.4): such a member stays required. */
+/**
+ * In OpenAPI 3.1 both keywords check nothing (JSON Schema Validation §9.4): such a member stays required. A document of
+ * 3.0 has been upgraded by then.
+ */
 const warnOfOneWayMembers = (schema: unknown, keyword: OneWayKeyword, bundle: ContractBundle): void => {
   const seen = bundle.seen[keyword]
   if (!isPlainObject(schema) || seen.has(schema)) return
