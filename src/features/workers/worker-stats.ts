@@ -64,7 +64,7 @@ export const createWorkerStats = (
     slots.flatMap(({ worker, isServing }) => (worker === null || !isServing ? [] : (lastReplies.get(worker) ?? [])))
 
   return {
-    /** Merges all reports. A worker that is silent until `urgentReplyMs` after `urgent` is shown as of its last reply. */
+    /** Merges all reports. A worker that is silent until `urgentReplyMs` after `urgent` is shown as at its last. */
     async collect(primary: () => StatusReport, urgent?: Promise<void>): Promise<StatusReport> {
       pending ??= poll()
       const late = waitUntilLate(urgent, timeouts)
