@@ -9,7 +9,6 @@ import { type MetricDefinitions, metricsOf } from '../../core/admin/metrics/metr
 import { shellQuote } from '../../core/lib/program.ts'
 import { asWord } from '../../core/lib/text/decode.ts'
 import { formatAge, formatRoundedSize } from '../../core/lib/text/units.ts'
-import type { Shown } from '../../core/runtime/status/field.ts'
 import * as field from '../../core/runtime/status/field.ts'
 import type { DiskSpaceState } from './writer-health.ts'
 
@@ -64,7 +63,7 @@ const auditField = field.nullable(
 declare module '../../core/runtime/status/status-part.ts' {
   interface Status {
     /** Null: no audit log, or another process writes it. */
-    readonly audit: Shown<typeof auditField>
+    readonly audit: field.Shown<typeof auditField>
   }
 }
 

@@ -1,6 +1,5 @@
 import { asNullable } from '../../core/lib/text/decode.ts'
 import type { Snapshot } from '../../core/runtime/snapshot/snapshot.ts'
-import type { Reported } from '../../core/runtime/status/field.ts'
 import * as field from '../../core/runtime/status/field.ts'
 import type { ReportSection } from '../../core/runtime/status/status-part.ts'
 import { type ClientActivityReport, mergeClientActivity } from './client-activity.ts'
@@ -15,7 +14,7 @@ const health = {
 
 const issuerKeys = field.record({ source: field.word<'url' | 'file'>(), keys: field.number, ...health })
 
-const hasNoKeys = ({ keys }: Reported<typeof issuerKeys>): boolean => keys === 0
+const hasNoKeys = ({ keys }: field.Reported<typeof issuerKeys>): boolean => keys === 0
 
 const isFailing = ({ error }: { readonly error: string | null }): boolean => error !== null
 
@@ -32,7 +31,7 @@ export const tokensField = field.record({
   proofs: field.nullable(field.record({ remembered: field.number, room: field.number })),
 })
 
-const collectTokens = ({ parts }: Snapshot): Reported<typeof tokensField> => {
+const collectTokens = ({ parts }: Snapshot): field.Reported<typeof tokensField> => {
   const { jwt = null, introspection = null, proofs = null } = parts.auth.provider?.state() ?? {}
   const where = null // one process
   return { jwt: jwt && { ...jwt, where }, introspection: introspection && { ...introspection, where }, proofs }
@@ -40,7 +39,7 @@ const collectTokens = ({ parts }: Snapshot): Reported<typeof tokensField> => {
 
 declare module '../../core/runtime/status/status-part.ts' {
   interface StatusReport {
-    readonly tokens: Reported<typeof tokensField>
+    readonly tokens: field.Reported<typeof tokensField>
     /** Null: clients do not authenticate. */
     readonly clients: ClientActivityReport | null
   }

@@ -30,8 +30,7 @@ import {
 } from './policy/reuse.ts'
 import { selectVariant } from './policy/stored-head.ts'
 import { BodyTee } from './store/body-tee.ts'
-import type { CacheOutcome } from './store/stored-response.ts'
-import { emptyStoredBody, StoredBody, type StoredResponse } from './store/stored-response.ts'
+import { type CacheOutcome, emptyStoredBody, StoredBody, type StoredResponse } from './store/stored-response.ts'
 
 // Of each operation: no limit of exchanges in flight bounds fetches without a client.
 const maxDetached = 100

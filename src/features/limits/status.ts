@@ -1,5 +1,4 @@
 import type { Snapshot } from '../../core/runtime/snapshot/snapshot.ts'
-import type { Reported } from '../../core/runtime/status/field.ts'
 import * as field from '../../core/runtime/status/field.ts'
 import type { ReportSection } from '../../core/runtime/status/status-part.ts'
 import { allOperations, groups } from '../../operations.ts'
@@ -19,7 +18,7 @@ const rate = field.record({
   evictions: field.count,
 })
 
-export type RateLimitReport = Reported<typeof rate>
+export type RateLimitReport = field.Reported<typeof rate>
 
 const concurrency = field.record({
   /** The config key: `upstreams.risk.concurrency`. */
@@ -45,7 +44,7 @@ export const limitsField = field.record({
   eventLoop: field.nullable(field.worst(eventLoop, ({ sheds }) => sheds)),
 })
 
-const collectLimits = (snapshot: Snapshot): Reported<typeof limitsField> => {
+const collectLimits = (snapshot: Snapshot): field.Reported<typeof limitsField> => {
   const { counts, loop } = snapshot.parts.limits
   const { delayMs, sheds, since } = loop
   const { limits, upstreams, operations } = snapshot.config
@@ -83,7 +82,7 @@ const collectRate = ({ config: { limits }, parts }: Snapshot): RateLimitReport |
 
 declare module '../../core/runtime/status/status-part.ts' {
   interface StatusReport {
-    readonly limits: Reported<typeof limitsField>
+    readonly limits: field.Reported<typeof limitsField>
   }
 }
 

@@ -1,5 +1,4 @@
-import type { Exchange, Layer, ProxyResponse } from '../../core/exchange/exchange.ts'
-import { sleepUnlessAborted } from '../../core/exchange/exchange.ts'
+import { type Exchange, type Layer, type ProxyResponse, sleepUnlessAborted } from '../../core/exchange/exchange.ts'
 import { GatewayError } from '../../core/exchange/failures/errors.ts'
 import { failureTable } from '../../core/exchange/failures/failure-table.ts'
 import { foldUnderscores, getFieldValues, type HeaderFields } from '../../core/exchange/header-fields.ts'

@@ -1,4 +1,3 @@
-import type { Reported, Shown } from '../../core/runtime/status/field.ts'
 import * as field from '../../core/runtime/status/field.ts'
 import type { GroupSection } from '../../core/runtime/status/status-part.ts'
 
@@ -7,10 +6,10 @@ const budget = field.nullable(field.record({ left: field.total }))
 
 declare module '../../core/runtime/status/upstreams.ts' {
   interface UpstreamReport {
-    readonly retryBudget: Reported<typeof budget>
+    readonly retryBudget: field.Reported<typeof budget>
   }
   interface UpstreamStatus {
-    readonly retryBudget: Shown<typeof budget>
+    readonly retryBudget: field.Shown<typeof budget>
   }
 }
 

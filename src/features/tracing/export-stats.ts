@@ -1,6 +1,5 @@
 import { epochMs, now } from '../../core/lib/clock.ts'
 import type { LogEvent } from '../../core/log/log.ts'
-import type { Reported } from '../../core/runtime/status/field.ts'
 import * as field from '../../core/runtime/status/field.ts'
 import type { ReportSection } from '../../core/runtime/status/status-part.ts'
 
@@ -86,7 +85,7 @@ const spansField = field.nullable(
 
 declare module '../../core/runtime/status/status-part.ts' {
   interface StatusReport {
-    readonly spans: Reported<typeof spansField>
+    readonly spans: field.Reported<typeof spansField>
   }
 }
 

@@ -5,7 +5,6 @@ import { finding } from '../../core/admin/findings/finding.ts'
 import type { FindingSource } from '../../core/admin/findings/finding-inputs.ts'
 import { type MetricDefinitions, seriesFor } from '../../core/admin/metrics/metric.ts'
 import { asList } from '../../core/lib/text/decode.ts'
-import type { Reported, Shown } from '../../core/runtime/status/field.ts'
 import * as field from '../../core/runtime/status/field.ts'
 
 const workerField = field.record({
@@ -24,12 +23,12 @@ const workerField = field.record({
   config: field.optionalText,
 })
 
-export type WorkerStatus = Reported<typeof workerField>
+export type WorkerStatus = field.Reported<typeof workerField>
 
 declare module '../../core/runtime/status/status-part.ts' {
   interface Status {
     /** Empty: one process serves. */
-    readonly workers: readonly Shown<typeof workerField>[]
+    readonly workers: readonly field.Shown<typeof workerField>[]
   }
 }
 

@@ -20,7 +20,6 @@ import { roundToTenths } from '../../lib/text/units.ts'
 import { orderMembers, orderStatus } from '../../runtime/overrides.ts'
 import { findDriftedFiles } from '../../runtime/reload/config-drift.ts'
 import type { ReloadTrigger } from '../../runtime/reload/reload-history.ts'
-import type { Shown } from '../../runtime/status/field.ts'
 import * as field from '../../runtime/status/field.ts'
 import type { Status, StatusReport } from '../../runtime/status/status-part.ts'
 import { upstreamsField } from '../../runtime/status/upstreams.ts'
@@ -145,7 +144,7 @@ const ownSections = {
 const ownStatus = field.record(ownSections)
 
 declare module '../../runtime/status/status-part.ts' {
-  interface Status extends Shown<typeof ownStatus> {}
+  interface Status extends field.Shown<typeof ownStatus> {}
 }
 
 const status = field.recordBeside<StatusInputs, Status>(

@@ -7,7 +7,6 @@ import { sum } from '../../log/sum-reports.ts'
 import type { BreakerState, CircuitBreaker } from '../../upstream/health/circuit-breaker.ts'
 import type { Upstream } from '../../upstream/upstream.ts'
 import { collectEndpoint, type EndpointReport, earliest, endpointField, latestFailure } from './endpoint.ts'
-import type { Reported } from './field.ts'
 import * as field from './field.ts'
 
 const breaker = field.record({
@@ -48,7 +47,7 @@ export const sideMembers = {
 
 export const sideField = field.record(sideMembers)
 
-export type SideReport = Reported<typeof sideField>
+export type SideReport = field.Reported<typeof sideField>
 
 export const collectSide = ({ members, balance, breaker }: Upstream): SideReport => ({
   balance,
@@ -62,7 +61,7 @@ const collectBreaker = ({
   outageSince,
   lastFailure,
   openForMs,
-}: Readonly<CircuitBreaker>): Reported<typeof breaker> => ({
+}: Readonly<CircuitBreaker>): field.Reported<typeof breaker> => ({
   state,
   since,
   where: null,

@@ -8,8 +8,7 @@ import {
   tlsVersions,
   toStatusClass,
 } from '../../../log/metrics/request-metrics.ts'
-import type { MetricInputs } from '../metric.ts'
-import { addUp, type HistogramValue, type MetricDefinitions, seriesFor } from '../metric.ts'
+import { addUp, type HistogramValue, type MetricDefinitions, type MetricInputs, seriesFor } from '../metric.ts'
 
 /** `none`: the request matched no operation. */
 const operationLabels: readonly OperationLabel[] = [...allOperations.map(({ id }) => id), 'none']

@@ -6,8 +6,7 @@ import type { AttemptFailureReason } from '../../../log/metrics/request-metrics.
 import type { EndpointReport } from '../../../runtime/status/endpoint.ts'
 import type { SideReport } from '../../../runtime/status/side.ts'
 import { firstToExpire } from '../../../upstream/endpoints/endpoint-certificates.ts'
-import type { MetricInputs } from '../metric.ts'
-import { addUp, type MetricDefinitions, seriesFor, stateSeries } from '../metric.ts'
+import { addUp, type MetricDefinitions, type MetricInputs, seriesFor, stateSeries } from '../metric.ts'
 
 /** Of requests without a failed attempt: none was sent, or the response could not be relayed. */
 const reasonsWithoutAttempt: ReadonlySet<FailureReason> = new Set<FailureReason>([
