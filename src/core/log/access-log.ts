@@ -1,3 +1,4 @@
+import type { DestinationStream } from 'pino'
 import { type ClientIdentity, type ExchangeTrace, sideJson } from '../exchange/exchange.ts'
 import type { RecordedOutcome } from '../exchange/exchange-outcomes.ts'
 import { attemptLogFields, describeCause, type FailedAttempt } from '../exchange/failures/errors.ts'
@@ -7,15 +8,15 @@ import { roundToTenths } from '../lib/text/units.ts'
 import type { ExchangeObserver, ExchangeRecord } from './exchange-record.ts'
 import { getLogDestination, type Log } from './log.ts'
 
-export const accessLog = (log: Log): ExchangeObserver => ({
-  name: 'access-log',
-  record: (record) => logAccess(log, record),
-})
+export const accessLog = (log: Log): ExchangeObserver => {
+  const destination = getLogDestination(log)
+  return { name: 'access-log', record: (record) => logAccess(log, record, destination) }
+}
 
 /** An allow-list: never a field value, a query value or a body. */
-export const logAccess = (log: Log, record: ExchangeRecord): void => {
+export const logAccess = (log: Log, record: ExchangeRecord, destination = getLogDestination(log)): void => {
   const { failure } = record
-  if (failure === null) return logSuccess(log, record)
+  if (failure === null) return logSuccess(log, record, destination)
   const { totalMs, exchange } = record
   const upstreamMs = exchange?.attempts.upstreamMs ?? null
   const { kind, fault } = failure
@@ -50,12 +51,12 @@ export const logAccess = (log: Log, record: ExchangeRecord): void => {
 
 // Rendered here, because every successful exchange writes a line: pino takes three times as long. No value needs
 // escaping in JSON: an id is a sane token, the rest are addresses, the gateway's own names, and numbers.
-const logSuccess = (log: Log, record: ExchangeRecord): void => {
+const logSuccess = (log: Log, record: ExchangeRecord, destination: DestinationStream): void => {
   const { totalMs, exchange } = record
   if (exchange === null || !log.isLevelEnabled('info')) return // a request for no operation never succeeds
   const { operation, attempts } = exchange
   const { upstreamMs } = attempts
-  getLogDestination(log).write(
+  destination.write(
     `{"level":30,"time":${epochMs()},"requestId":"${record.requestId}","client":"${record.client}"` +
       `${identityJson(exchange.identity)},"operation":"${operation.id}","status":${record.status},"endpoint":${stringOrNull(attempts.last?.endpoint ?? null)}${sideJson(exchange)}` +
       `,"attempts":${attempts.count}${failedAttemptsJson(record)}${outcomeJson(exchange.outcome)}` +

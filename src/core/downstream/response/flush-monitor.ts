@@ -4,13 +4,6 @@ import { CoalescedTimer } from '../../lib/clock.ts'
 import { MinRateMonitor } from '../body/min-rate.ts'
 import type { ActiveRequest } from '../request/active-request.ts'
 
-/** Without this, nothing limits how long the end of a written response waits for the client. */
-export const awaitFlush = (activeRequest: ActiveRequest): void => {
-  const { response } = activeRequest
-  if (!response.isHeadOfLine) activeRequest.onHeadOfLine = () => awaitFlush(activeRequest)
-  else if (!response.isFlushed) new FlushMonitor(activeRequest).start()
-}
-
 // Linux reports room in a full send buffer when a third is free. The buffer grows to 4 MiB by default.
 const unreportedBytes = 4 * 1024 * 1024
 

@@ -7,7 +7,7 @@ import { type HeaderFields, interactionIdField, toClientFields } from '../../exc
 import { freeBuffer, sliceBytes } from '../../lib/buffers.ts'
 import { epochMs, now } from '../../lib/clock.ts'
 import type { ActiveRequest } from '../request/active-request.ts'
-import { awaitFlush, FlushMonitor } from './flush-monitor.ts'
+import { FlushMonitor } from './flush-monitor.ts'
 
 export const relayResponse = (
   activeRequest: ActiveRequest,
@@ -180,4 +180,11 @@ export const renderRawProblem = (
   let head = `HTTP/1.1 ${status} ${reasonPhrase(status)}\r\n`
   for (let i = 0; i < fields.length; i += 2) head += `${fields[i]}: ${fields[i + 1]}\r\n`
   return { head: `${head}\r\n`, body }
+}
+
+/** Without this, nothing limits how long the end of a written response waits for the client. */
+const awaitFlush = (activeRequest: ActiveRequest): void => {
+  const { response } = activeRequest
+  if (!response.isHeadOfLine) activeRequest.onHeadOfLine = () => awaitFlush(activeRequest)
+  else if (!response.isFlushed) new FlushMonitor(activeRequest).start()
 }
