@@ -7,8 +7,9 @@ import type { ClientErrorHandler } from '../listener/client-error.ts'
 import { destroyAfterLinger, type LingerMode } from '../listener/linger.ts'
 import { type GetListenerConfig, hasReceivedNothing } from '../listener/listener-config.ts'
 import { type ClientConnection, getClientConnection } from '../request/active-request.ts'
+import { probeHalfClosed } from './half-closed.ts'
 import { Http1Request } from './http1-request.ts'
-import { Http1Response, probeHalfClosed, type ResponseConnection } from './http1-response.ts'
+import { Http1Response, type ResponseConnection } from './http1-response.ts'
 import { type RequestEvents, type RequestMessage, RequestParser } from './request-parser.ts'
 
 export interface Http1ConnectionOptions {

@@ -1,13 +1,13 @@
 import type { Socket } from 'node:net'
 import type { GatewayError } from '../../exchange/failures/errors.ts'
-import type { HeaderFields } from '../../exchange/header-fields.ts'
+import { fieldNameEquals, type HeaderFields } from '../../exchange/header-fields.ts'
+import { STATUS_CODES, validateHeaderName, validateHeaderValue } from '../../exchange/node-http.ts'
 import { maxSingleWriteBytes } from '../../lib/buffers.ts'
-import { batchWrite, CoalescedTimer } from '../../lib/clock.ts'
+import { batchWrite, epochMs } from '../../lib/clock.ts'
 import type { DownstreamResponse } from '../codec.ts'
 import { getLingerMode, type LingerMode } from '../listener/linger.ts'
 import { closeAfterResponse } from '../request/active-request.ts'
 import type { Http1Request } from './http1-request.ts'
-import { renderInterimHead, renderResponseHead } from './response-head.ts'
 
 export interface ResponseConnection {
   readonly socket: Socket
@@ -219,25 +219,73 @@ export class Http1Response implements DownstreamResponse {
 const frameLastChunk = ({ length }: Buffer | string): readonly [before: string, after: string] =>
   length === 0 ? ['', '0\r\n\r\n'] : [`${length.toString(16)}\r\n`, '\r\n0\r\n\r\n']
 
-// Every response begins so, whatever the client's version. After each probe the wait doubles.
-const statusLinePrefix = 'HTTP/1.1 '
-const firstWaitMs = 125
-const maxWaitMs = 16_000
-
 /**
- * A client that has ended its side may still read. The system of one that has closed replies to a write with a reset,
- * so the next write fails and aborts the exchange: the response starts early, byte by byte. Empty writes go on testing
- * (decision 040).
+ * Decides framing (RFC 9112 §6.3) and persistence (§9.3). `phrase` empty: the standard one. `isLast`: the gateway ends
+ * the connection. Throws on a status, phrase or field that a head cannot hold.
  */
-export const probeHalfClosed = (socket: Socket, response: Http1Response): void => {
-  let waitMs = firstWaitMs
-  const probe = (): void => {
-    const isAhead = !response.headersSent && response.charsSentAhead < statusLinePrefix.length
-    socket.write(isAhead ? statusLinePrefix.charAt(response.charsSentAhead++) : '')
-    timer.set(waitMs)
-    waitMs = Math.min(2 * waitMs, maxWaitMs)
+const renderResponseHead = (
+  status: number,
+  phrase: string,
+  fields: HeaderFields,
+  { method, httpVersion, isPersistent }: Pick<Http1Request, 'method' | 'httpVersion' | 'isPersistent'>,
+  isLast: boolean,
+  keepAliveMs: number,
+) => {
+  if (status < 100 || status > 999) throw new RangeError(`a status of ${status}`)
+  let hasDate = false
+  let hasLength = false
+  for (let i = 0; i < fields.length; i += 2) {
+    if (fieldNameEquals(fields[i] as string, 'content-length')) hasLength = true
+    else if (fieldNameEquals(fields[i] as string, 'date')) hasDate = true
   }
-  const timer = new CoalescedTimer(probe)
-  response.on('close', () => timer.clear())
-  probe()
+  // RFC 9110 §9.3.2, §15.3.5, §15.4.5: no content.
+  const hasBody = method !== 'HEAD' && status !== 204 && status !== 304
+  const isChunked = hasBody && !hasLength && httpVersion === '1.1'
+  // HTTP/1.0 knows no chunks: a body without a length ends with the connection.
+  const closes = isLast || !isPersistent || (httpVersion === '1.0' && hasBody && !hasLength)
+  let text = renderStatusLine(status, phrase) + renderFields(fields)
+  if (isLast) text += closeLine
+  if (!hasDate) text += `Date: ${formatNow()}\r\n`
+  if (!closes) text += `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(keepAliveMs / 1000)}\r\n`
+  else if (!isLast) text += closeLine
+  if (isChunked) text += 'Transfer-Encoding: chunked\r\n'
+  return { text: `${text}\r\n`, hasBody, isChunked, isLast: closes }
+}
+
+const closeLine = 'Connection: close\r\n'
+
+/** RFC 9110 §15.2. Throws as {@link renderResponseHead} does. */
+const renderInterimHead = (status: number, fields: HeaderFields): string =>
+  `${renderStatusLine(status, '')}${renderFields(fields)}\r\n`
+
+const renderStatusLine = (status: number, phrase: string): string => {
+  const reason = phrase === '' ? (STATUS_CODES[status] ?? 'unknown') : phrase
+  validateHeaderValue('reason phrase', reason)
+  return `HTTP/1.1 ${status} ${reason}\r\n`
+}
+
+/** Throws on a name or value that would change the framing. */
+const renderFields = (fields: HeaderFields): string => {
+  let lines = ''
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = fields[i] as string
+    const value = fields[i + 1] as string
+    validateHeaderName(name)
+    validateHeaderValue(name, value)
+    lines += `${name}: ${value}\r\n`
+  }
+  return lines
+}
+
+let formattedSecond = 0
+let formatted = ''
+
+/** For `Date` (RFC 9110 §5.6.7), rendered once a second. */
+const formatNow = (): string => {
+  const second = Math.floor(epochMs() / 1000)
+  if (second !== formattedSecond) {
+    formattedSecond = second
+    formatted = new Date(1000 * second).toUTCString()
+  }
+  return formatted
 }
