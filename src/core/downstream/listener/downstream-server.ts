@@ -13,7 +13,7 @@ import { createRequestHandler, type RequestHandlerOptions } from '../request/req
 import { randomId } from '../request/request-head.ts'
 import { type ClientErrorHandler, createClientErrorHandler } from './client-error.ts'
 import { createListenerConfigGetter, hasReceivedNothing, inheritConnectionClaims } from './listener-config.ts'
-import type { ConnectionAcceptor, CountConnection } from './listener-part.ts'
+import type { AcceptorOptions, ConnectionAcceptor, CountConnection } from './listener-part.ts'
 import { listenerParts } from './listener-parts.ts'
 import { OpenConnections } from './open-connections.ts'
 
@@ -58,20 +58,12 @@ export const openDownstreamServer = async (
     pseudonym: listen.via ?? pseudonym,
     ticketSecret,
   })
-  const acceptors: ConnectionAcceptor[] = []
-  let { accept } = protocols
-  for (const { createAcceptor } of listenerParts) {
-    const acceptor = createAcceptor?.({
-      listen,
-      onConnection: accept,
-      onAwaited: (socket) => connections.remember(socket),
-      countElsewhere,
-      onFailure: (sender, failure) => clientErrors.reportUnparsed(sender, failure),
-    })
-    if (acceptor === undefined) continue
-    acceptors.push(acceptor)
-    accept = acceptor.accept
-  }
+  const { acceptors, accept } = chainAcceptors(protocols.accept, {
+    listen,
+    onAwaited: (socket) => connections.remember(socket),
+    countElsewhere,
+    onFailure: (sender, failure) => clientErrors.reportUnparsed(sender, failure),
+  })
   // A client that has ended its side may still read.
   const server = createServer({ allowHalfOpen: true, noDelay: true }, accept)
   server.on('drop', () => rejected.record())
@@ -115,7 +107,7 @@ export const openDownstreamServer = async (
         if (
           hasReceivedNothing(socket) ||
           protocols.isInHandshake(socket) ||
-          acceptors.some((acceptor) => acceptor.isAwaited(socket))
+          acceptors.some((each) => each.isAwaited(socket))
         )
           socket.destroy()
       if (!(await settlesWithin(deadlineMs, allClosed))) {
@@ -127,6 +119,19 @@ export const openDownstreamServer = async (
       await protocols.close()
     },
   }
+}
+
+/** The acceptor of each part that brings one hands connections to the one before it; the first to `onConnection`. */
+const chainAcceptors = (onConnection: (socket: Socket) => void, options: Omit<AcceptorOptions, 'onConnection'>) => {
+  const acceptors: ConnectionAcceptor[] = []
+  let accept = onConnection
+  for (const part of listenerParts) {
+    const acceptor = part.createAcceptor?.({ ...options, onConnection: accept })
+    if (acceptor === undefined) continue
+    acceptors.push(acceptor)
+    accept = acceptor.accept
+  }
+  return { acceptors, accept }
 }
 
 interface ProtocolsOptions extends RequestHandlerOptions {
