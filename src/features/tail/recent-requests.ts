@@ -41,7 +41,11 @@ export const watchRecentRequests = async ({
 }
 
 const toRecentRequestView = (entry: RecentRequest, config: Config): RecentRequestView => {
-  const { at, path: _, error, totalMs, ...members } = entry
+  const { at, path: _, error, totalMs, outcome, ...members } = entry
+  const cache = outcome?.source === 'cache' ? outcome.outcome : null
   const { kind, reason } = error === null ? { kind: null, reason: null } : toRecentErrorView(error, config)
-  return { at: formatTime(at), ...members, kind, reason, totalMs: roundToTenths(totalMs) }
+  return { at: formatTime(at), ...members, cache, kind, reason, totalMs: roundToTenths(totalMs) }
 }
+
+export const renderServed = ({ totalMs, cache }: RecentRequestView): string =>
+  `${totalMs}ms${cache === null ? '' : `, cache ${cache}`}`

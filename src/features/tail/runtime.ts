@@ -56,7 +56,7 @@ export class RecentRequests implements ExchangeObserver {
 const toRecentRequest = (at: number, record: ExchangeRecord) => ({
   ...toRequestSummary(at, record),
   totalMs: record.totalMs,
-  cache: record.exchange?.outcome?.source === 'cache' ? record.exchange.outcome.outcome : null,
-  /** Null: the response is an upstream's or the cache's. */
+  outcome: record.exchange?.outcome && { ...record.exchange.outcome },
+  /** Null: the response is not the gateway's own. */
   error: record.failure && toRecentError(at, record, record.failure),
 })

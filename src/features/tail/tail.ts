@@ -5,7 +5,7 @@ import { exitOnBrokenPipe, exitOnSignals } from '../../core/cli/exit.ts'
 import { warnAboutTarget, writeToStdout } from '../../core/cli/render/output.ts'
 import { sleep } from '../../core/lib/clock.ts'
 import { durations } from '../../core/lib/text/units.ts'
-import { type RecentRequestView, recentRequestsShape } from './recent-requests.ts'
+import { type RecentRequestView, recentRequestsShape, renderServed } from './recent-requests.ts'
 
 export interface TailOptions extends ClientCommandOptions {
   readonly refused?: true
@@ -85,12 +85,10 @@ const renderRequest = (entry: TailEntry): string => {
   const what = operation === null ? describeUnmatched({ method, kind }) : `${method} ${operation}`
   const where = [...(endpoint === null ? [] : [`, at ${endpoint}`]), renderSide(entry)].join('')
   const ids = [`request ${requestId}`, ...(traceId === null ? [] : [`trace ${traceId}`])].join(', ')
+  const served = 'totalMs' in entry ? renderServed(entry) : ''
   const outcome = kind === null ? status : `${status} ${kind}`
-  return `${at}  ${outcome}  ${what}  ${who}  ${reason ?? renderServed(entry)}${where}  [${ids}]`
+  return `${at}  ${outcome}  ${what}  ${who}  ${reason ?? served}${where}  [${ids}]`
 }
-
-const renderServed = (entry: TailEntry): string =>
-  'totalMs' in entry ? `${entry.totalMs}ms${entry.cache === null ? '' : `, cache ${entry.cache}`}` : ''
 
 /** Empty: the group has no candidate in use. */
 const renderSide = ({ side, fellBack }: TailEntry): string => {

@@ -66,8 +66,15 @@ test('an entry says what became of the request, and holds none of the objects th
   const { last } = requests.watch()
 
   expect(last).toMatchObject([
-    { status: 200, operation: 'market.insights', cache: 'hit', endpoint: null, totalMs: 12, error: null },
-    { status: 502, cache: null, error: { kind: 'connect-failed', reason: 'refused' } },
+    {
+      status: 200,
+      operation: 'market.insights',
+      outcome: { source: 'cache', outcome: 'hit' },
+      endpoint: null,
+      totalMs: 12,
+      error: null,
+    },
+    { status: 502, outcome: null, error: { kind: 'connect-failed', reason: 'refused' } },
   ])
   expect(JSON.parse(JSON.stringify(last))).toEqual(last)
 })
