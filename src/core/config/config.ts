@@ -1,8 +1,9 @@
 import type * as z from 'zod'
 import type { Group, OperationId } from '../../operations.ts'
-import type { coreOperationShape, coreSchema } from './core-schema.ts'
+import type { coreSchema } from './core-schema.ts'
 import type { adminSchema } from './sections/admin.ts'
 import type { listenSchema } from './sections/listen.ts'
+import type { coreOperationShape } from './sections/operations.ts'
 import type { defaultsSchema, operationDefaults, upstreamPolicyShape } from './sections/upstream-defaults.ts'
 import type { targetShape } from './sections/upstreams.ts'
 

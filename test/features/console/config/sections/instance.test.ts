@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { instanceColours } from '../../../../../src/core/config/core-schema.ts'
+import { instanceColours } from '../../../../../src/core/config/sections/instance.ts'
 import { findProblems, parse, sandbox, validConfig } from '../../../../core/config/helper.ts'
 
 const read = (instance: string) => validConfig(`instance: ${instance}\n${sandbox}`).instance

@@ -1,0 +1,22 @@
+import { optionalKey } from '../schema/annotations.ts'
+import { patternKind, scalar } from '../schema/scalar.ts'
+import { choice, map } from '../schema/scalar-types.ts'
+
+const maxLength = 40
+
+/** No invisible characters: the name stands in a title and in questions. */
+const labelKind = patternKind(
+  `1 to ${maxLength} letters, digits, spaces and ._-, such as gateway-eu-1`,
+  `^[A-Za-z0-9]([A-Za-z0-9 ._-]{0,${maxLength - 2}}[A-Za-z0-9])?$`,
+  'not a name',
+  'letters, digits, spaces and ._-, with a letter or a digit at either end',
+)
+
+/** Names, as the page's CSP allows only its own style sheet. No green: it would say that all is well. */
+export const instanceColours = ['grey', 'red', 'orange', 'brown', 'teal', 'blue', 'purple', 'pink'] as const
+
+export const instanceSchema = map('Which gateway this is, for operators of several', {
+  name: optionalKey(scalar('What this gateway is called on the page of the admin listener', labelKind)),
+  environment: optionalKey(scalar('What it belongs to: production, staging', labelKind)),
+  colour: choice('The colour of the head of that page', instanceColours).prefault('grey'),
+})
