@@ -1,3 +1,4 @@
+import { breakerPhrase, nextTryDetails } from '../../core/admin/findings/breaker-phrases.ts'
 import { clientErrorFindings, endpointFindings } from '../../core/admin/findings/endpoint-findings.ts'
 import { ownerDetails } from '../../core/admin/findings/failure-phrases.ts'
 import {
@@ -6,12 +7,11 @@ import {
   faultCommandLine,
   finding,
   unknownPlaces,
-  wherePhrase,
 } from '../../core/admin/findings/finding.ts'
 import type { FindingInputs, FindingSource } from '../../core/admin/findings/finding-inputs.ts'
 import { upstreamCertificateFindings } from '../../core/admin/findings/gateway-findings.ts'
-import { groupOutage, nextTryDetails } from '../../core/admin/findings/outage.ts'
-import { getUpstreamErrors } from '../../core/admin/findings/upstreams.ts'
+import { groupOutage } from '../../core/admin/findings/outage-findings.ts'
+import { getUpstreamErrors } from '../../core/admin/findings/upstream-findings.ts'
 import { askFacts } from '../../core/config/config-facts.ts'
 import { type AttemptReport, lastFailurePhrase } from '../../core/exchange/failures/errors.ts'
 import { failureTable } from '../../core/exchange/failures/failure-table.ts'
@@ -132,10 +132,7 @@ const outageFinding = (
   return finding('candidate-breaker-not-closed', 'critical', about, facts, ({ name, consequence, breaker }, at) => {
     const { lastFailure: last } = breaker
     const why = last === null ? '' : `, because ${lastFailurePhrase(last, last.endpoint)}`
-    return [
-      `the circuit breaker of ${name} is ${breaker.state}${wherePhrase(breaker)}${consequence}${why}`,
-      ...nextTryDetails(breaker, at),
-    ]
+    return [`${breakerPhrase(name, breaker)}${consequence}${why}`, ...nextTryDetails(breaker, at)]
   })
 }
 

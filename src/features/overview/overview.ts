@@ -5,7 +5,7 @@ import { changeShape, problemShape } from '../../core/admin/api/config-responses
 import { recentErrorShape, toRecentErrorViews } from '../../core/admin/api/recent-errors.ts'
 import { statusFromReport, statusShape } from '../../core/admin/api/status.ts'
 import type { FindingSubject } from '../../core/admin/findings/finding.ts'
-import { groupOutage } from '../../core/admin/findings/outage.ts'
+import { groupOutage } from '../../core/admin/findings/outage-findings.ts'
 import { changedGroups } from '../../core/config/diff/diff-reports.ts'
 import { epochMs } from '../../core/lib/clock.ts'
 import {

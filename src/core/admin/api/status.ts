@@ -37,8 +37,13 @@ import {
   servingFindings,
   upstreamCertificateFindings,
 } from '../findings/gateway-findings.ts'
-import { clientFindings, drainedFindings, gatewayErrorFindings, rejectedFindings } from '../findings/operations.ts'
-import { upstreamFindings } from '../findings/upstreams.ts'
+import {
+  clientFindings,
+  drainedFindings,
+  gatewayErrorFindings,
+  rejectedFindings,
+} from '../findings/operation-findings.ts'
+import { upstreamFindings } from '../findings/upstream-findings.ts'
 import { collectFindingInputs } from '../metrics/metric-inputs.ts'
 import { problemShape } from './config-responses.ts'
 

@@ -27,7 +27,7 @@ import {
   tryCommandLine,
 } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
-import { isServing, mayBeStored } from './outage.ts'
+import { isServing, mayBeStored } from './outage-findings.ts'
 
 const slowShare = 0.5 // of the requests' timeout
 

@@ -1,9 +1,9 @@
 import { isMutatingCommand } from '../../admin/commands/command-groups.ts'
 import type { Status } from '../../runtime/status/status-part.ts'
 import { commandPartLoaders } from '../built-in-command.ts'
+import { endpointHeader, labelRows, sideRows } from './endpoint-rows.ts'
 import { formatAgo, formatTimeLeft } from './format-time.ts'
 import type { TableRow } from './output.ts'
-import { labelRows, sideRows } from './side-rows.ts'
 
 const loaded = await Promise.all((await commandPartLoaders.load()).map(({ loadStatusTexts }) => loadStatusTexts?.()))
 
@@ -13,7 +13,7 @@ export const statusTexts = loaded.flatMap((each) => each?.texts ?? [])
 export const statusFacts = loaded.flatMap((each) => each?.facts ?? [])
 
 export const upstreamRows = (upstreams: Status['upstreams'], at: number): readonly TableRow[] => [
-  ['group', 'endpoint', 'weight', 'in flight', 'state'],
+  endpointHeader,
   ...Object.entries(upstreams).flatMap(([group, upstream]) => [
     ...labelRows(group, sideRows(upstream, at)),
     ...loaded.flatMap((each) => each?.groupRows?.(group, upstream, at) ?? []),

@@ -8,6 +8,8 @@ export const labelRows = (label: string, [first = ['none'], ...others]: readonly
   ...others.map((other) => ['', ...other]),
 ]
 
+export const endpointHeader = ['group', 'endpoint', 'weight', 'in flight', 'state']
+
 type SideStatus = Pick<UpstreamStatus, 'endpoints' | 'breaker'>
 
 export const sideRows = ({ endpoints, breaker }: SideStatus, at: number): readonly TableRow[] => [

@@ -8,8 +8,9 @@ import { groupByKey, type NonEmpty, sum } from '../../log/sum-reports.ts'
 import { type EndpointReport, earliest, mergeOutageWindows } from '../../runtime/status/endpoint.ts'
 import type { GroupClients } from '../admin-context.ts'
 import { joinFirst, pluralize } from '../commands/phrases.ts'
+import { breakerPhrase, nextTryDetails } from './breaker-phrases.ts'
 import { limitPhrase, ownerDetails, recentMs, rejectedPhrase, tallyRejected } from './failure-phrases.ts'
-import { type Finding, faultCommandLine, finding, joinWithAnd, wherePhrase } from './finding.ts'
+import { type Finding, faultCommandLine, finding, joinWithAnd } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 
 // What fits on one screen; the worst come first.
@@ -189,12 +190,5 @@ const breakerText = (group: Group, report: FindingInputs['report'], at: number):
   const { breaker } = report.upstreams[group]
   if (breaker === null || breaker.state === 'closed') return []
   const refused = tallyRejected(report, 'circuit-open', group)
-  return [
-    `the circuit breaker of ${group} is ${breaker.state}${wherePhrase(breaker)}${rejectedPhrase(refused)}`,
-    ...nextTryDetails(breaker, at),
-  ]
+  return [`${breakerPhrase(group, breaker)}${rejectedPhrase(refused)}`, ...nextTryDetails(breaker, at)]
 }
-
-/** Empty: the breaker is not open. */
-export const nextTryDetails = ({ openForMs }: { readonly openForMs: number | null }, at: number): readonly string[] =>
-  openForMs === null ? [] : [`the first request after ${formatTimeOfDay(at + openForMs, at)} tries whether it is well`]

@@ -5,6 +5,7 @@ import { sideKey } from '../../exchange/sides.ts'
 import type { ErrorCount } from '../../log/recent-errors.ts'
 import type { EndpointReport } from '../../runtime/status/endpoint.ts'
 import type { GroupClients } from '../admin-context.ts'
+import { breakerPhrase, nextTryDetails } from './breaker-phrases.ts'
 import { clientErrorFindings, endpointFindings } from './endpoint-findings.ts'
 import {
   causePhrase,
@@ -14,9 +15,9 @@ import {
   rejectedPhrase,
   tallyRejected,
 } from './failure-phrases.ts'
-import { type Found, faultCommandLine, finding, liveCommandLine, mergeByGroup, wherePhrase } from './finding.ts'
+import { type Found, faultCommandLine, finding, liveCommandLine, mergeByGroup } from './finding.ts'
 import type { FindingInputs, FindingSource } from './finding-inputs.ts'
-import { groupOutage, nextTryDetails, outageFindings } from './outage.ts'
+import { groupOutage, outageFindings } from './outage-findings.ts'
 
 /** For a group in an outage, only the outage is reported. */
 export const upstreamFindings: FindingSource = (inputs) => [
@@ -78,7 +79,7 @@ const breakerFinding = (group: Group, causes: readonly ErrorCount[], inputs: Fin
           : 'so only a few requests are sent, to find out whether it is well'
       const why = facts.why === undefined ? '' : `, because ${facts.why}`
       return [
-        `the circuit breaker of ${group} is ${breaker.state}${wherePhrase(breaker)}, ${does}${why}${rejectedPhrase(facts.refused)}`,
+        `${breakerPhrase(group, breaker)}, ${does}${why}${rejectedPhrase(facts.refused)}`,
         ...nextTryDetails(breaker, at),
       ]
     },
