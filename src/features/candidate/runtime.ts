@@ -16,7 +16,7 @@ import { copiesOf, formatShadow, markerLayer, openShadow, shadowLayer } from './
 import { ShadowCopies } from './layers/shadow-copies.ts'
 import { sideLayer } from './layers/side.ts'
 import { createSend } from './layers/split-send.ts'
-import { ComparisonCounts } from './observe/comparison-counts.ts'
+import { type ComparisonCounts, createComparisonCounts } from './observe/comparison-counts.ts'
 import { GuardReporter } from './observe/guard/guard-counts.ts'
 import { beginRecord, listShiftPlans } from './shift/shift-record.ts'
 import { guardEra, type ShiftState, toShiftState } from './shift/shift-state.ts'
@@ -197,7 +197,7 @@ const continueComparison = (
   const { minEqual: _, ...rules } = compare
   const options = { ...rules, maxBody: candidate.shadow.maxBody }
   const digest = hashValue([options, answeringSide(upstream), answeringSide(candidate.upstream)])
-  return before?.digest === digest ? before : new ComparisonCounts(digest, options, key)
+  return before?.digest === digest ? before : createComparisonCounts(digest, options, key)
 }
 
 /** The keys that decide a side's responses. */

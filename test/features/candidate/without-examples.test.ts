@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { withoutClientData } from '../../../src/features/candidate/bundle.ts'
 import { createShadowCounts } from '../../../src/features/candidate/layers/shadow-copies.ts'
 import { type ComparedAnswer, zeroDifferences } from '../../../src/features/candidate/observe/compare/comparison.ts'
-import { ComparisonCounts } from '../../../src/features/candidate/observe/comparison-counts.ts'
+import { createComparisonCounts } from '../../../src/features/candidate/observe/comparison-counts.ts'
 import { comparisonViews } from '../../../src/features/candidate/status/candidate-status.ts'
 import { findingInputs } from '../../core/admin/findings/finding-inputs.ts'
 import { answer, answerWith } from './observe/compare/answer.ts'
@@ -29,7 +29,7 @@ const pairs: readonly (readonly [primary: ComparedAnswer, candidate: ComparedAns
 /** Returns what /shadow says of the pairs. */
 const shadowResponse = (examples: boolean) => {
   const rules = { fields: ['ETag'], ignore: [], numbers: null, arrays: {}, maxBody: 1024, noise: false, examples }
-  const counts = new ComparisonCounts('digest', rules, 'key')
+  const counts = createComparisonCounts('digest', rules, 'key')
   for (const [primary, candidate] of pairs) {
     const more = { contentType: null, headMs: 1, totalMs: 1 }
     counts.onPair({ ...primary, ...more }, { ...candidate, ...more }, { operation: 'market.insights', requestId: 'r' })

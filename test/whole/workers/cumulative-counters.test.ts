@@ -13,7 +13,7 @@ import {
   withCounters,
 } from '../../../src/core/runtime/status/report.ts'
 import type { StatusReport } from '../../../src/core/runtime/status/status-part.ts'
-import { ComparisonCounts } from '../../../src/features/candidate/observe/comparison-counts.ts'
+import { createComparisonCounts } from '../../../src/features/candidate/observe/comparison-counts.ts'
 import { DriftCounts } from '../../../src/features/contract/drift-counts.ts'
 import { CumulativeCounters } from '../../../src/features/workers/worker-stats.ts'
 import { exchangeRecord } from '../../core/log/exchange-record.ts'
@@ -324,7 +324,7 @@ const comparison = {
   about: 'a comparison',
   report(digest: string, times: number): StatusReport {
     const rules = { fields: [], ignore: [], numbers: null, arrays: {} }
-    const counts = new ComparisonCounts(digest, { ...rules, maxBody: 1024, noise: false, examples: false }, 'key')
+    const counts = createComparisonCounts(digest, { ...rules, maxBody: 1024, noise: false, examples: false }, 'key')
     const same = { ...answer('{}'), headMs: 10 }
     for (let n = 0; n < times; n++) counts.onPair(same, same, { operation: 'market.insights', requestId: 'r-1' })
     const { market } = none.upstreams

@@ -19,6 +19,7 @@ import {
 import {
   type ComparisonReport,
   type ComparisonTotals,
+  createNoise,
   type DifferenceExample,
   type DifferencePlace,
   type DifferenceRow,
@@ -26,184 +27,152 @@ import {
   maxDifferenceRows,
   maxNoisePlaces,
   maxValuePairs,
-  Noise,
   placeKey,
 } from './comparison-report.ts'
 
 /** A larger decoded body than `maxBody` is not compared. */
 export type ComparisonOptions = Omit<CompareConfig, 'minEqual'> & Pick<CandidateShadowConfig, 'maxBody'>
 
+export type ComparisonCounts = ReturnType<typeof createComparisonCounts>
+
 /**
  * One process's differences between a candidate and its primary. Keeps names, pointers, request ids and statuses;
- * values only with `examples`.
+ * values only with `examples`. `key`: the HMAC key for digests of values.
  */
-export class ComparisonCounts {
-  readonly digest: string
-  readonly #since = epochMs()
-  readonly #compare: ReturnType<typeof createComparison>
-  readonly #options: ComparisonOptions
-  readonly #key: string
-  readonly #operations = byOperation(({ id }) => new OperationComparison(id))
-  readonly #rows = new CountedRows<DifferencePlace & { values: ValuePairs }, DifferenceExample>(maxDifferenceRows)
+export const createComparisonCounts = (digest: string, options: ComparisonOptions, key: string) => {
+  const since = epochMs()
+  const compare = createComparison(options, options.maxBody)
+  const operations = byOperation(({ id }) => createOperationComparison(id))
+  const rows = new CountedRows<DifferencePlace & { values: ValuePairs }, DifferenceExample>(maxDifferenceRows)
   /** Responses with more differences than are listed. */
-  #cut = 0
+  let cut = 0
 
-  /** `key`: the HMAC key for digests of values. */
-  constructor(digest: string, options: ComparisonOptions, key: string) {
-    this.digest = digest
-    this.#options = options
-    this.#key = key
-    this.#compare = createComparison(options, options.maxBody)
-  }
+  const learnsNoise = (operation: OperationId): boolean => options.noise && repeatable.has(operation)
 
-  readonly onPair: OnShadowPair = (primary, candidate, { operation, requestId }) => {
-    const counts = this.#operations[operation]
-    const { noise } = counts
-    counts.observeLatency(primary, candidate)
-    const comparison = this.#compare(primary, candidate, noise.has)
-    if (comparison.kind === 'uncompared') return counts.countUncompared(comparison.why)
-    if (this.#learnsNoise(operation) && !noise.isLearnt) return counts.countUncompared('learning')
-    counts.countCompared(comparison.differences)
-    if (comparison.differences.length > 0) this.#countRows(operation, comparison.differences, requestId)
-    if (comparison.isCut) this.#cut++
-  }
-
-  /** Learns from two responses of the primary to one request. */
-  readonly onRepeatedPair: OnShadowPair = (first, second, { operation }) => {
-    const comparison = this.#compare(first, second, undefined, maxNoisePlaces)
-    if (comparison.kind === 'compared') this.#operations[operation].noise.learn(comparison.differences)
-  }
-
-  /** Whether the next request goes to the primary again, instead of the candidate. */
-  wantsRepeat(operation: OperationId): boolean {
-    return this.#learnsNoise(operation) && this.#operations[operation].noise.wantsRepeat()
-  }
-
-  readonly onRepeat = (operation: OperationId): void => this.#operations[operation].noise.countRepeat()
-
-  get report(): ComparisonReport {
-    const counts = Object.values(this.#operations)
-    const rows = this.#rows.list(epochMs()).toSorted(worstRowFirst)
-    return {
-      digest: this.digest,
-      since: this.#since,
-      totals: counts.filter(({ isUsed }) => isUsed).map(({ totals }) => totals),
-      rows: rows.map(({ values, ...row }) => ({ ...row, ...values.report })),
-      others: this.#rows.others + this.#cut,
-      noise: counts.flatMap(({ noise }) => noise.rows),
-    }
-  }
-
-  #learnsNoise(operation: OperationId): boolean {
-    return this.#options.noise && repeatable.has(operation)
-  }
-
-  #countRows(operation: OperationId, differences: readonly Difference[], id: string | null): void {
+  const countRows = (operation: OperationId, differences: readonly Difference[], id: string | null): void => {
     const at = epochMs()
     const requestId = id && copyText(id)
-    this.#rows.beginMessage()
+    rows.beginMessage()
     for (const difference of differences) {
       const { kind } = difference
       const pointer = copyText(difference.pointer)
       const place = { operation, kind, pointer }
-      const create = () => ({ ...place, values: new ValuePairs(this.#key, this.#options.examples) })
-      this.#rows.count(placeKey(place), create, at, { requestId })?.values.count(difference, requestId)
+      const create = () => ({ ...place, values: createValuePairs(key, options.examples) })
+      rows.count(placeKey(place), create, at, { requestId })?.values.count(difference, requestId)
     }
+  }
+
+  const onPair: OnShadowPair = (primary, candidate, { operation, requestId }) => {
+    const counts = operations[operation]
+    const { noise } = counts
+    counts.observeLatency(primary, candidate)
+    const comparison = compare(primary, candidate, noise.has)
+    if (comparison.kind === 'uncompared') return counts.countUncompared(comparison.why)
+    if (learnsNoise(operation) && !noise.isLearnt()) return counts.countUncompared('learning')
+    counts.countCompared(comparison.differences)
+    if (comparison.differences.length > 0) countRows(operation, comparison.differences, requestId)
+    if (comparison.isCut) cut++
+  }
+  /** Learns from two responses of the primary to one request. */
+  const onRepeatedPair: OnShadowPair = (first, second, { operation }) => {
+    const comparison = compare(first, second, undefined, maxNoisePlaces)
+    if (comparison.kind === 'compared') operations[operation].noise.learn(comparison.differences)
+  }
+
+  return {
+    digest,
+    onPair,
+    onRepeatedPair,
+    /** Whether the next request goes to the primary again, instead of the candidate. */
+    wantsRepeat: (operation: OperationId) => learnsNoise(operation) && operations[operation].noise.wantsRepeat(),
+    onRepeat: (operation: OperationId) => operations[operation].noise.countRepeat(),
+    get report(): ComparisonReport {
+      const counts = Object.values(operations)
+      const sorted = rows.list(epochMs()).toSorted(worstRowFirst)
+      return {
+        ...{ digest, since },
+        totals: counts.flatMap(({ totals }) => totals() ?? []),
+        rows: sorted.map(({ values, ...row }) => ({ ...row, ...values.report() })),
+        others: rows.others + cut,
+        noise: counts.flatMap(({ noise }) => noise.rows()),
+      }
+    },
   }
 }
 
 // A POST is never sent twice.
 const repeatable = new Set(allOperations.filter(({ method }) => method === 'GET').map(({ id }) => id))
 
-class OperationComparison {
-  readonly noise: Noise
-  readonly #operation: OperationId
-  readonly #byKind = { ...zeroDifferences }
-  readonly #uncompared = { ...zeroUncompared }
-  readonly #latency = { primary: new Histogram(), candidate: new Histogram() }
-  readonly #recent = { compared: new RollingCounter(), equal: new RollingCounter() }
-  #compared = 0
-  #equal = 0
+const createOperationComparison = (operation: OperationId) => {
+  const noise = createNoise(operation)
+  const byKind = { ...zeroDifferences }
+  const uncompared = { ...zeroUncompared }
+  const latency = { primary: new Histogram(), candidate: new Histogram() }
+  const recent = { compared: new RollingCounter(), equal: new RollingCounter() }
+  let [compared, equal] = [0, 0]
+  const isUsed = (): boolean =>
+    compared > 0 || noise.pairs() > 0 || Object.values(uncompared).some((count) => count > 0)
 
-  constructor(operation: OperationId) {
-    this.#operation = operation
-    this.noise = new Noise(operation)
-  }
-
-  get isUsed(): boolean {
-    return this.#compared > 0 || this.noise.pairs > 0 || Object.values(this.#uncompared).some((count) => count > 0)
-  }
-
-  get totals(): ComparisonTotals {
-    const { primary, candidate } = this.#latency
-    const at = epochMs()
-    const recent = (name: 'compared' | 'equal'): number => this.#recent[name].countWithin(at, recentRowMs)
-    return {
-      operation: this.#operation,
-      compared: this.#compared,
-      equal: this.#equal,
-      recent: { compared: recent('compared'), equal: recent('equal') },
-      byKind: { ...this.#byKind },
-      uncompared: { ...this.#uncompared },
-      noisePairs: this.noise.pairs,
-      noisePairsMissing: this.noise.pairsMissing,
-      latency: { primary: primary.report, candidate: candidate.report },
-    }
-  }
-
-  /** Only where both sides responded, so that both have the same requests. */
-  observeLatency({ headMs: primaryMs }: ShadowAnswer, { headMs: candidateMs }: ShadowAnswer): void {
-    if (primaryMs === null || candidateMs === null) return
-    this.#latency.primary.observe(primaryMs)
-    this.#latency.candidate.observe(candidateMs)
-  }
-
-  countUncompared(why: UncomparedReason): void {
-    this.#uncompared[why]++
-  }
-
-  countCompared(differences: readonly Difference[]): void {
-    const at = epochMs()
-    this.#compared++
-    this.#recent.compared.count(at)
-    if (differences.length === 0) {
-      this.#equal++
-      this.#recent.equal.count(at)
-    }
-    for (const kind of new Set(differences.map((difference) => difference.kind))) this.#byKind[kind]++
+  return {
+    noise,
+    /** Null: nothing was counted. */
+    totals(): ComparisonTotals | null {
+      if (!isUsed()) return null
+      const at = epochMs()
+      const recently = (name: 'compared' | 'equal'): number => recent[name].countWithin(at, recentRowMs)
+      return {
+        ...{ operation, compared, equal },
+        recent: { compared: recently('compared'), equal: recently('equal') },
+        byKind: { ...byKind },
+        uncompared: { ...uncompared },
+        noisePairs: noise.pairs(),
+        noisePairsMissing: noise.pairsMissing(),
+        latency: { primary: latency.primary.report, candidate: latency.candidate.report },
+      }
+    },
+    /** Only where both sides responded, so that both have the same requests. */
+    observeLatency({ headMs: primaryMs }: ShadowAnswer, { headMs: candidateMs }: ShadowAnswer): void {
+      if (primaryMs === null || candidateMs === null) return
+      latency.primary.observe(primaryMs)
+      latency.candidate.observe(candidateMs)
+    },
+    countUncompared(why: UncomparedReason): void {
+      uncompared[why]++
+    },
+    countCompared(differences: readonly Difference[]): void {
+      const at = epochMs()
+      compared++
+      recent.compared.count(at)
+      if (differences.length === 0) {
+        equal++
+        recent.equal.count(at)
+      }
+      for (const kind of new Set(differences.map((difference) => difference.kind))) byKind[kind]++
+    },
   }
 }
 
 const maxTextLength = 100
 
-/** Keeps values only with `examples`. */
-class ValuePairs {
-  readonly #key: string
-  readonly #examples: boolean
-  readonly #pairs = new Map<string, DifferenceRow['pairs'][number] & { count: number; requestId: string | null }>()
-  #others = 0
+type ValuePairs = ReturnType<typeof createValuePairs>
 
-  /** `key`: for HMACs; one for all workers, new at each start. */
-  constructor(key: string, examples: boolean) {
-    this.#key = key
-    this.#examples = examples
-  }
-
-  count({ primary, candidate, isSafe }: Difference, requestId: string | null): void {
-    const digest = digestPair(this.#key, primary, candidate)
-    const known = this.#pairs.get(digest)
-    if (known !== undefined) {
-      known.count++
-      known.requestId = requestId
-    } else if (this.#pairs.size < maxValuePairs) {
-      const told = (text: string): string | null => (isSafe || this.#examples ? cut(text) : null)
-      this.#pairs.set(digest, { digest, count: 1, requestId, primary: told(primary), candidate: told(candidate) })
-    } else this.#others++
-  }
-
-  get report(): Pick<DifferenceRow, 'pairs' | 'otherPairs'> {
-    const pairs = [...this.#pairs.values()].map((pair) => ({ ...pair }))
-    return keepFrequentPairs({ pairs, otherPairs: this.#others })
+/** Keeps values only with `examples`. `key`: for HMACs; one for all workers, new at each start. */
+const createValuePairs = (key: string, examples: boolean) => {
+  const known = new Map<string, DifferenceRow['pairs'][number] & { count: number; requestId: string | null }>()
+  let otherPairs = 0
+  return {
+    count({ primary, candidate, isSafe }: Difference, requestId: string | null): void {
+      const digest = digestPair(key, primary, candidate)
+      const pair = known.get(digest)
+      if (pair !== undefined) {
+        pair.count++
+        pair.requestId = requestId
+      } else if (known.size < maxValuePairs) {
+        const told = (text: string): string | null => (isSafe || examples ? cutText(text) : null)
+        known.set(digest, { digest, count: 1, requestId, primary: told(primary), candidate: told(candidate) })
+      } else otherPairs++
+    },
+    report: () => keepFrequentPairs({ pairs: [...known.values()].map((pair) => ({ ...pair })), otherPairs }),
   }
 }
 
@@ -214,5 +183,5 @@ const digestPair = (key: string, primary: string, candidate: string): string =>
     .digest()
     .toString('hex', 0, 8)
 
-const cut = (text: string): string =>
+const cutText = (text: string): string =>
   copyText(text.length <= maxTextLength ? text : `${text.slice(0, maxTextLength - 1).toWellFormed()}…`)

@@ -134,56 +134,36 @@ export const maxNoisePlaces = 200
 const neverNoise: ReadonlySet<DifferenceKind> = new Set(['failure', 'status', 'content-type', 'unreadable'])
 
 /** Between two responses of the primary to one request: times, ids, unordered lists. */
-export class Noise {
-  readonly #operation: OperationId
-  readonly #places = new Map<string, DifferencePlace & { count: number }>()
-  #pairs = 0
-  #repeats = 0
-
-  constructor(operation: OperationId) {
-    this.#operation = operation
-  }
-
-  get pairs(): number {
-    return this.#pairs
-  }
-
+export const createNoise = (operation: OperationId) => {
+  const places = new Map<string, DifferencePlace & { count: number }>()
+  let [pairs, repeats] = [0, 0]
   /** Before the first comparison. */
-  get pairsMissing(): number {
-    return Math.max(0, firstNoisePairs - this.#pairs)
-  }
-
-  get isLearnt(): boolean {
-    return this.pairsMissing === 0
-  }
-
-  get rows(): readonly NoiseRow[] {
-    return [...this.#places.values()].map((row) => ({ ...row }))
-  }
-
-  wantsRepeat(): boolean {
-    return (!this.isLearnt && this.#repeats < maxFirstRepeats) || Math.random() < repeatedShare
-  }
-
-  /** When sent: a repeat dropped earlier is no attempt. */
-  countRepeat(): void {
-    this.#repeats++
-  }
-
-  learn(differences: readonly Difference[]): void {
-    if (differences.some(({ kind }) => neverNoise.has(kind))) return
-    this.#pairs++
-    for (const { kind, pointer } of differences) {
-      const key = differenceKey({ kind, pointer })
-      const known = this.#places.get(key)
-      if (known !== undefined) known.count++
-      else if (this.#places.size < maxNoisePlaces)
-        this.#places.set(key, { operation: this.#operation, kind, pointer: copyText(pointer), count: 1 })
-    }
-  }
-
-  readonly has = (key: string): boolean => {
-    const place = this.#places.get(key)
-    return place !== undefined && isNoise(place.count, this.#pairs)
+  const pairsMissing = (): number => Math.max(0, firstNoisePairs - pairs)
+  const isLearnt = (): boolean => pairsMissing() === 0
+  return {
+    pairs: () => pairs,
+    pairsMissing,
+    isLearnt,
+    rows: (): readonly NoiseRow[] => [...places.values()].map((row) => ({ ...row })),
+    wantsRepeat: () => (!isLearnt() && repeats < maxFirstRepeats) || Math.random() < repeatedShare,
+    /** When sent: a repeat dropped earlier is no attempt. */
+    countRepeat(): void {
+      repeats++
+    },
+    learn(differences: readonly Difference[]): void {
+      if (differences.some(({ kind }) => neverNoise.has(kind))) return
+      pairs++
+      for (const { kind, pointer } of differences) {
+        const key = differenceKey({ kind, pointer })
+        const known = places.get(key)
+        if (known !== undefined) known.count++
+        else if (places.size < maxNoisePlaces)
+          places.set(key, { operation, kind, pointer: copyText(pointer), count: 1 })
+      }
+    },
+    has(key: string): boolean {
+      const place = places.get(key)
+      return place !== undefined && isNoise(place.count, pairs)
+    },
   }
 }

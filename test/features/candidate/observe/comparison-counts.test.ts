@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { ShadowAnswer, ShadowedRequest } from '../../../../src/features/candidate/observe/compare/comparison.ts'
 import {
-  ComparisonCounts,
+  type ComparisonCounts,
   type ComparisonOptions,
+  createComparisonCounts,
 } from '../../../../src/features/candidate/observe/comparison-counts.ts'
 import { answer } from './compare/answer.ts'
 
@@ -10,7 +11,7 @@ beforeEach(() => vi.useFakeTimers({ now: Date.parse('2026-11-23T10:04:00Z') }))
 afterEach(() => vi.useRealTimers())
 
 const createCounts = (options: Partial<ComparisonOptions> = {}, key = 'secret'): ComparisonCounts =>
-  new ComparisonCounts(
+  createComparisonCounts(
     'digest',
     {
       fields: [],

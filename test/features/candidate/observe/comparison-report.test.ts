@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { quantile } from '../../../../src/core/log/metrics/histogram.ts'
 import {
-  ComparisonCounts,
   type ComparisonOptions,
+  createComparisonCounts,
 } from '../../../../src/features/candidate/observe/comparison-counts.ts'
 import {
   type ComparisonReport,
@@ -29,7 +29,7 @@ const compareAll = (
   digest = 'digest',
   requestId = 'r-1',
 ): ComparisonReport => {
-  const counts = new ComparisonCounts(digest, options, 'key')
+  const counts = createComparisonCounts(digest, options, 'key')
   const toAnswer = (body: unknown) => ({
     ...answer(JSON.stringify(body)),
     headMs: 10,
@@ -83,7 +83,7 @@ test('of a pair of values that several have counted, the last request is told, w
 })
 
 test('workers learn noise each by itself, and one that has ended has nothing more to learn', () => {
-  const counts = new ComparisonCounts('digest', options, 'key')
+  const counts = createComparisonCounts('digest', options, 'key')
   const request = { operation: 'market.insights', requestId: null } as const
   const toAnswer = (n: number) => ({ ...answer(`{"n":${n}}`), headMs: 10 })
   counts.onRepeatedPair(toAnswer(1), toAnswer(2), request)

@@ -3,11 +3,11 @@
  * Prints what that costs in memory, in the middle and at the end: `hostile-child.ts ROUNDS`.
  */
 import { setImmediate } from 'node:timers/promises'
-import { ComparisonCounts } from '../../../../src/features/candidate/observe/comparison-counts.ts'
+import { createComparisonCounts } from '../../../../src/features/candidate/observe/comparison-counts.ts'
 import { allOperations } from '../../../../src/operations.ts'
 import { answer } from './compare/answer.ts'
 
-const counts = new ComparisonCounts(
+const counts = createComparisonCounts(
   'digest',
   {
     ...{ fields: ['x-hostile'], ignore: [], numbers: null, arrays: { '/list': 'id' } },

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { Noise } from '../../../../src/features/candidate/observe/comparison-report.ts'
+import { createNoise } from '../../../../src/features/candidate/observe/comparison-report.ts'
 
 test('nothing is learnt from a pair in which the primary failed, whatever else differs', () => {
-  const noise = new Noise('valuation.score')
+  const noise = createNoise('valuation.score')
   const at = { pointer: '/a', primary: '1', candidate: '2', isSafe: false }
 
   noise.learn([
@@ -10,5 +10,5 @@ test('nothing is learnt from a pair in which the primary failed, whatever else d
     { ...at, kind: 'content-type', pointer: '' },
   ])
 
-  expect([noise.pairs, noise.rows]).toEqual([0, []])
+  expect([noise.pairs(), noise.rows()]).toEqual([0, []])
 })

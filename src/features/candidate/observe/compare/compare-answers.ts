@@ -5,7 +5,13 @@ import { ownMember } from '../../../../core/lib/plain-object.ts'
 import { isCoded, isJson, isUtf8Charset, readMediaType } from '../../../contract/check/media-type.ts'
 import { type JsonFault, parseStrictJson } from '../../../contract/check/strict-json.ts'
 import { compareJson, compilePointerRules, type JsonRules } from './compare-json.ts'
-import { type ComparedAnswer, type Comparison, type ComparisonRules, Differences } from './comparison.ts'
+import {
+  type ComparedAnswer,
+  type Comparison,
+  type ComparisonRules,
+  createDifferences,
+  type Differences,
+} from './comparison.ts'
 import { toExactNumber } from './exact-number.ts'
 
 // More of two unrelated documents would say nothing new.
@@ -23,7 +29,7 @@ export const createComparison = (rules: ComparisonRules, maxBytes: number) => {
     isNoise: (key: string) => boolean = () => false,
     maxDifferences = maxDifferencesTold,
   ): Comparison => {
-    const differences = new Differences(isNoise, maxDifferences)
+    const differences = createDifferences(isNoise, maxDifferences)
     if (primary.failure !== null || primary.status === null) return { kind: 'uncompared', why: 'primary-failed' }
     const hasFailed = candidate.failure !== null || candidate.status === null
     if (hasFailed || primary.status !== candidate.status) {
@@ -31,7 +37,7 @@ export const createComparison = (rules: ComparisonRules, maxBytes: number) => {
       if (!hasFailed && hasValidated) return { kind: 'uncompared', why: 'not-modified' }
       if (hasFailed) differences.add('failure', '', primary.status, candidate.failure, true)
       else differences.add('status', '', primary.status, candidate.status, true)
-      return { kind: 'compared', differences: differences.list, isCut: false }
+      return { kind: 'compared', differences: differences.list(), isCut: false }
     }
     for (const { name, lower } of fieldNames) {
       const [one, other] = [joinField(primary.fields, lower), joinField(candidate.fields, lower)]
@@ -41,8 +47,9 @@ export const createComparison = (rules: ComparisonRules, maxBytes: number) => {
     if (type.text !== otherType.text) differences.add('content-type', '', type.text, otherType.text, true)
     const end = compareBodies({ ...primary, type }, { ...candidate, type: otherType }, differences, jsonRules, maxBytes)
     // Differences found so far count, even when the rest cannot be compared.
-    if (end !== 'complete' && end !== 'cut' && differences.list.length === 0) return { kind: 'uncompared', why: end }
-    return { kind: 'compared', differences: differences.list, isCut: end !== 'complete' }
+    const found = differences.list()
+    if (end !== 'complete' && end !== 'cut' && found.length === 0) return { kind: 'uncompared', why: end }
+    return { kind: 'compared', differences: found, isCut: end !== 'complete' }
   }
 }
 

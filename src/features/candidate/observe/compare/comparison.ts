@@ -107,42 +107,31 @@ export type Segment = string | null
 
 export const differenceKey = ({ kind, pointer }: Pick<Difference, 'kind' | 'pointer'>): string => `${kind} ${pointer}`
 
-/** Collects the first difference of each kind and place. */
-export class Differences {
-  readonly #byKey = new Map<string, Difference>()
+export type Differences = ReturnType<typeof createDifferences>
+
+/** Collects the first difference of each kind and place. `isNoise` excludes differences by {@link differenceKey}. */
+export const createDifferences = (isNoise: (key: string) => boolean, maxCount: number) => {
+  const byKey = new Map<string, Difference>()
   /** Names as shown, cached: {@link looksLikeData} takes longer than comparing a value. */
-  readonly #segments = new Map<string, string>()
-  readonly #isNoise: (key: string) => boolean
-  readonly #maxCount: number
-
-  /** `isNoise` excludes differences by {@link differenceKey}. */
-  constructor(isNoise: (key: string) => boolean, maxCount: number) {
-    this.#isNoise = isNoise
-    this.#maxCount = maxCount
-  }
-
-  get list(): readonly Difference[] {
-    return [...this.#byKey.values()]
-  }
-
-  /** `isSafe`: may be shown. Throws {@link TooManyDifferencesError} beyond `maxCount`. */
-  add(kind: DifferenceKind, pointer: string, primary: unknown, candidate: unknown, isSafe = false): void {
-    const key = differenceKey({ kind, pointer })
-    if (this.#byKey.has(key) || this.#isNoise(key)) return
-    if (this.#byKey.size === this.#maxCount) throw new TooManyDifferencesError()
-    this.#byKey.set(key, { kind, pointer, primary: String(primary), candidate: String(candidate), isSafe })
-  }
-
-  toPointer(path: readonly Segment[]): string {
-    return shorten(path.map((segment) => (segment === null ? '/*' : this.#toSegment(segment))).join(''))
-  }
-
-  #toSegment(name: string): string {
-    const known = this.#segments.get(name)
+  const segments = new Map<string, string>()
+  const toSegment = (name: string): string => {
+    const known = segments.get(name)
     if (known !== undefined) return known
     // Pointers are shown, so a name made from data is hidden like a value.
     const segment = looksLikeData(name) ? '/*' : `/${escapeSegment(name)}`
-    if (this.#segments.size < 1000) this.#segments.set(name, segment)
+    if (segments.size < 1000) segments.set(name, segment)
     return segment
+  }
+  return {
+    list: (): readonly Difference[] => [...byKey.values()],
+    /** `isSafe`: may be shown. Throws {@link TooManyDifferencesError} beyond `maxCount`. */
+    add(kind: DifferenceKind, pointer: string, primary: unknown, candidate: unknown, isSafe = false): void {
+      const key = differenceKey({ kind, pointer })
+      if (byKey.has(key) || isNoise(key)) return
+      if (byKey.size === maxCount) throw new TooManyDifferencesError()
+      byKey.set(key, { kind, pointer, primary: String(primary), candidate: String(candidate), isSafe })
+    },
+    toPointer: (path: readonly Segment[]): string =>
+      shorten(path.map((segment) => (segment === null ? '/*' : toSegment(segment))).join('')),
   }
 }

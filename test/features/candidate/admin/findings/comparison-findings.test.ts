@@ -1,6 +1,9 @@
 /** The findings about candidates whose answers differ, on the counts of a process and a fake clock. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { ComparisonCounts } from '../../../../../src/features/candidate/observe/comparison-counts.ts'
+import {
+  type ComparisonCounts,
+  createComparisonCounts,
+} from '../../../../../src/features/candidate/observe/comparison-counts.ts'
 import { endpoint, findingInputs, renderFindings } from '../../../../core/admin/findings/finding-inputs.ts'
 import { answer } from '../../observe/compare/answer.ts'
 
@@ -8,7 +11,7 @@ beforeEach(() => vi.useFakeTimers({ now: Date.parse('2026-11-23T10:04:00Z') }))
 afterEach(() => vi.useRealTimers())
 
 const createCounts = (): ComparisonCounts =>
-  new ComparisonCounts(
+  createComparisonCounts(
     'digest',
     { fields: [], ignore: [], numbers: null, arrays: {}, maxBody: 1024, noise: false, examples: true },
     'key',
