@@ -8,16 +8,16 @@ import type { RuntimePart, SnapshotContext, SnapshotInput, SnapshotPart } from '
 import { carryBreaker } from '../../core/runtime/snapshot/snapshot.ts'
 import type { Upstream } from '../../core/upstream/upstream.ts'
 import { byGroup, type Group, groups, type Operation } from '../../operations.ts'
-import { DeferredWork } from '../contract/check-queue.ts'
+import { createDeferredWork } from '../contract/check-queue.ts'
 import { type CandidateUse, findCandidateUse, formatCandidateUse } from './candidate-clients.ts'
 import type { CandidateShadowConfig } from './config/candidate.ts'
 import { formatGuard, guardLayer } from './layers/guard.ts'
 import { copiesOf, formatShadow, markerLayer, openShadow, shadowLayer } from './layers/shadow.ts'
-import { ShadowCopies } from './layers/shadow-copies.ts'
+import { createShadowCopies, type ShadowCopies } from './layers/shadow-copies.ts'
 import { sideLayer } from './layers/side.ts'
 import { createSend } from './layers/split-send.ts'
 import { type ComparisonCounts, createComparisonCounts } from './observe/comparison-counts.ts'
-import { GuardReporter } from './observe/guard/guard-counts.ts'
+import { createGuardReporter, type GuardReporter } from './observe/guard/guard-counts.ts'
 import { beginRecord, listShiftPlans } from './shift/shift-record.ts'
 import { guardEra, type ShiftState, toShiftState } from './shift/shift-state.ts'
 
@@ -91,14 +91,13 @@ const findUse = ({ config, overrides }: SnapshotInput, group: Group): CandidateU
   findCandidateUse(config.upstreams[group].candidate, overrides.shifts?.get(group) ?? null)
 
 export const open: RuntimePart['open'] = ({ channel, log, digestKey }) => {
-  const deferred = (): DeferredWork =>
-    new DeferredWork((err) => {
+  const deferred = () =>
+    createDeferredWork((err) => {
       if (log !== null) log.error({ err }, 'copy for a candidate failed')
     })
   const [sending, comparing] = [deferred(), deferred()]
-  const copies = byGroup(() => new ShadowCopies(sending, comparing))
-  const guards = new GuardReporter()
-  guards.onReports = (reports) => channel.notify(reports)
+  const copies = byGroup(() => createShadowCopies(sending, comparing))
+  const guards = createGuardReporter((reports) => channel.notify(reports))
   return {
     findOtherSide: (input, group) => findUse(input, group) && input.config.upstreams[group].candidate,
     ownResponseField: ({ upstreams }, group) => upstreams[group].candidate?.expose ?? null,
@@ -169,7 +168,7 @@ const acquireCandidates = (
       createSend(primaries[group], others[group], config.upstreams[group].candidate, ofGroups[group].use),
     activate() {
       for (const group of groups)
-        copies[group].bounds = shadows[group] && (config.upstreams[group].candidate?.shadow ?? null)
+        copies[group].applyBounds(shadows[group] && (config.upstreams[group].candidate?.shadow ?? null))
     },
   }
 }

@@ -5,7 +5,7 @@ import type { Channel, ChannelEnd, ProcessPlace } from '../../core/runtime/chann
 import { type LayerRow, layerRow } from '../../core/runtime/pipeline/layer-stack.ts'
 import type { RuntimePart, SnapshotPart } from '../../core/runtime/runtime-part.ts'
 import { defaultMaxCheckedBytes } from '../contract/check/compiled-contract.ts'
-import { CheckQueue } from '../contract/check-queue.ts'
+import { type CheckQueue, createCheckQueue } from '../contract/check-queue.ts'
 import { contractLearningLayer } from './layer.ts'
 import type { LearnedContract } from './learn/learned-contract.ts'
 import { createLearner, type Learner } from './learn/learner.ts'
@@ -38,7 +38,11 @@ const learningLayer = (config: Config, learner: Learner, checks: CheckQueue): La
 
 export const describe: RuntimePart['describe'] = (config) => {
   const learner = createLearner({ enums: false, key: '', credentialFields: [] })
-  const layer = learningLayer(config, learner, new CheckQueue(() => {}))
+  const layer = learningLayer(
+    config,
+    learner,
+    createCheckQueue(() => {}),
+  )
   return { layers: () => layerRows(getLearningMode(config, undefined), () => layer) }
 }
 

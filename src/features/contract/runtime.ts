@@ -5,7 +5,7 @@ import type { ProcessParts, RuntimePart, SnapshotPart } from '../../core/runtime
 import type { Operation } from '../../operations.ts'
 import type { ContractMode } from './check/compiled-contract.ts'
 import { type ContractValidators, createValidators } from './check/validators.ts'
-import { CheckQueue } from './check-queue.ts'
+import { type CheckQueue, createCheckQueue } from './check-queue.ts'
 import { DriftCounts } from './drift-counts.ts'
 import { type MessageDirection, messageDirections } from './drift-report.ts'
 import { enforceRequestLayer, reportRequestLayer } from './request-contract.ts'
@@ -48,7 +48,7 @@ export const describe: RuntimePart['describe'] = (config) => ({
 
 export const open = ({ log }: Parameters<RuntimePart['open']>[0]): ProcessParts['contract'] => {
   const validatorsOf = keepValidators()
-  const checks = new CheckQueue((err) => {
+  const checks = createCheckQueue((err) => {
     if (log !== null) log.error({ err }, 'contract check failed')
   })
   return {

@@ -5,7 +5,7 @@ import type { RequestBody } from '../../../src/core/exchange/body.ts'
 import type { Exchange } from '../../../src/core/exchange/exchange.ts'
 import { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
 import { FairQuota, usualBodyBytes } from '../../../src/core/lib/fair-quota.ts'
-import { CheckQueue } from '../../../src/features/contract/check-queue.ts'
+import { type CheckQueue, createCheckQueue } from '../../../src/features/contract/check-queue.ts'
 import { contractLearningLayer } from '../../../src/features/contract-learning/layer.ts'
 import type {
   Learner,
@@ -53,7 +53,7 @@ const pass = async ({
   isCut,
 }: Passing) => {
   const { requests, responses, learner } = noteObserved()
-  const checks = new CheckQueue((error) => {
+  const checks = createCheckQueue((error) => {
     throw error
   })
   const body = new ResponseBodyQueue({ pause: () => {}, resume: () => {}, cancel: () => {} })
@@ -68,7 +68,7 @@ const pass = async ({
   if (isCut === true) body.fail(new GatewayError('truncated'))
   else body.end()
   const settled = Promise.withResolvers<void>()
-  checks.add(() => settled.resolve())
+  checks.addFor(null, () => settled.resolve())
   await settled.promise
   return { requests, responses, received: chunks.join(''), pendingBytes: pendingBytesOf(checks) }
 }
@@ -151,7 +151,7 @@ test('a response that breaks off is not learnt', async () => {
 
 test('a request that fails is not learnt, and its copy is gone', async () => {
   const { requests, learner } = noteObserved()
-  const checks = new CheckQueue(() => {})
+  const checks = createCheckQueue(() => {})
   const body = sentBody(JSON.stringify({ id: 'x'.repeat(900) }))
   const handler = contractLearningLayer({ learner, checks, maxBytes: 10_000 })(async () => {
     body.send()
@@ -215,8 +215,8 @@ test('what a layer further out does with the bytes goes on', async () => {
 
 test('when too much waits, nothing is learnt, and no byte waits', async () => {
   const { responses, learner } = noteObserved()
-  const checks = new CheckQueue(() => {})
-  while (checks.add(() => {}));
+  const checks = createCheckQueue(() => {})
+  while (checks.addFor(null, () => {}));
   const body = new ResponseBodyQueue({ pause: () => {}, resume: () => {}, cancel: () => {} })
   body.push(Buffer.from('{}'))
   body.end()

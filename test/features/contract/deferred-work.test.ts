@@ -1,9 +1,9 @@
 import { expect, test, vi } from 'vitest'
 import { batchWrite } from '../../../src/core/lib/clock.ts'
-import { DeferredWork } from '../../../src/features/contract/check-queue.ts'
+import { createDeferredWork } from '../../../src/features/contract/check-queue.ts'
 
 test('work runs in its order, in a later turn of the event loop', async () => {
-  const work = new DeferredWork(() => {})
+  const work = createDeferredWork(() => {})
   const order: number[] = []
   for (const i of [1, 2, 3]) work.add(() => order.push(i))
 
@@ -12,7 +12,7 @@ test('work runs in its order, in a later turn of the event loop', async () => {
 })
 
 test('what is written in a turn goes out before the work of that turn', async () => {
-  const work = new DeferredWork(() => {})
+  const work = createDeferredWork(() => {})
   const order: string[] = []
   work.add(() => order.push('work'))
   batchWrite(() => order.push('write'))
@@ -23,7 +23,7 @@ test('what is written in a turn goes out before the work of that turn', async ()
 
 test('work that throws is told of once a second, and the others run', async () => {
   const onError = vi.fn()
-  const work = new DeferredWork(onError)
+  const work = createDeferredWork(onError)
   const done = vi.fn()
   for (let i = 0; i < 100; i++)
     work.add(() => {
@@ -36,7 +36,7 @@ test('work that throws is told of once a second, and the others run', async () =
 })
 
 test('slow work leaves the event loop to others in between', async () => {
-  const work = new DeferredWork(() => {})
+  const work = createDeferredWork(() => {})
   let turns = 0
   const turnsAt: number[] = []
   const countTurns = (): void => {
@@ -55,7 +55,7 @@ test('slow work leaves the event loop to others in between', async () => {
 })
 
 test('a bounded amount of it waits', () => {
-  const work = new DeferredWork(() => {})
+  const work = createDeferredWork(() => {})
   const added = Array.from({ length: 10_001 }, () => work.add(() => {}))
 
   expect(added.filter((is) => !is)).toHaveLength(1)

@@ -5,7 +5,7 @@ import type { ProxyResponse } from '../../../src/core/exchange/exchange.ts'
 import { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
 import type { HeaderFields } from '../../../src/core/exchange/header-fields.ts'
 import type { MediaTypeContract, ParameterContract } from '../../../src/features/contract/check/compiled-contract.ts'
-import { CheckQueue } from '../../../src/features/contract/check-queue.ts'
+import { createCheckQueue } from '../../../src/features/contract/check-queue.ts'
 import { DriftCounts } from '../../../src/features/contract/drift-counts.ts'
 import { enforceRequestLayer } from '../../../src/features/contract/request-contract.ts'
 import { enforceResponseLayer, type ResponseLayerOptions } from '../../../src/features/contract/response-contract.ts'
@@ -18,7 +18,7 @@ const content = [{ type: 'application/json', schema: schemaName }]
 const options: ResponseLayerOptions = {
   validators: validatorsOf({ type: 'object' }),
   driftCounts: new DriftCounts(''),
-  checks: new CheckQueue(() => {}),
+  checks: createCheckQueue(() => {}),
   maxBytes: 10,
   refusesUnchecked: false,
   sample: 1,

@@ -4,7 +4,7 @@ import type { RequestBody } from '../../../src/core/exchange/body.ts'
 import type { Exchange, ProxyResponse } from '../../../src/core/exchange/exchange.ts'
 import { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
 import type { ResponseContract } from '../../../src/features/contract/check/compiled-contract.ts'
-import { CheckQueue } from '../../../src/features/contract/check-queue.ts'
+import { createCheckQueue } from '../../../src/features/contract/check-queue.ts'
 import { DriftCounts } from '../../../src/features/contract/drift-counts.ts'
 import { reportRequestLayer } from '../../../src/features/contract/request-contract.ts'
 import { type ResponseLayerOptions, reportResponseLayer } from '../../../src/features/contract/response-contract.ts'
@@ -19,7 +19,7 @@ const request = { parameters: [], body: { required: true, content } }
 const layerOptions = (more: Partial<ResponseLayerOptions> = {}): ResponseLayerOptions => ({
   validators: validatorsOf({ type: 'object', required: ['a'] }, {}, ['a']),
   driftCounts: new DriftCounts(''),
-  checks: new CheckQueue((error) => {
+  checks: createCheckQueue((error) => {
     throw error
   }),
   maxBytes: 1000,
@@ -171,7 +171,7 @@ test('a client that has its share of the room goes unchecked, and another one do
 
 test('a request that too many checks wait before goes unchecked, and keeps no room', async () => {
   const options = layerOptions()
-  while (options.checks.add(() => {})) {}
+  while (options.checks.addFor(null, () => {})) {}
 
   send(options, [Buffer.from('{"a"'), Buffer.from(':1}'), null]).finish()
 

@@ -32,7 +32,7 @@ type ShadowOutcome = keyof typeof zeroShadowOutcomes
 export const createShadowCounts = () =>
   structuredClone({ sent: 0, pairs: 0, outcomes: zeroShadowOutcomes, dropped: zeroShadowDrops })
 
-export type ShadowReport = ShadowCopies['report']
+export type ShadowReport = ReturnType<ShadowCopies['report']>
 
 /** Statuses outside the classes of RFC 9110 §15 count as 5xx. */
 export const toShadowOutcome = (status: number): ShadowOutcome =>
@@ -48,65 +48,53 @@ export interface StoppableCopy extends SlotEntry {
 /** Repeats in flight: one request in 100 is sent to the primary twice, which must not burden it. */
 export const maxRepeats = 4
 
-/** One group's copies in this process. Outlives reloads: copies in flight count against the next bounds too. */
-export class ShadowCopies {
-  readonly counts = createShadowCounts()
-  readonly repeats = createShadowCounts()
+export type ShadowCopies = ReturnType<typeof createShadowCopies>
+
+/**
+ * One group's copies in this process. Outlives reloads: copies in flight count against the next bounds too. `sending`
+ * sends copies, after the requests of clients; `comparing` compares pairs in idle time, and no copy waits for it.
+ */
+export const createShadowCopies = (sending: DeferredWork, comparing: DeferredWork) => {
+  const [counts, repeats] = [createShadowCounts(), createShadowCounts()]
   /** Memory for request bodies and both responses. */
-  readonly room = new FairQuota(0)
-  /** Sends copies, after the requests of clients. */
-  readonly sending: DeferredWork
-  /** Compares pairs in idle time. Copies do not wait for it. */
-  readonly comparing: DeferredWork
-  readonly backoff = new CopyBackoff()
-  readonly #underWay = new SlotList<StoppableCopy>()
-  #repeating = 0
-  #concurrency = 0
-  #isOff = false
-  #isStopped = false
+  const room = new FairQuota(0)
+  const backoff = createCopyBackoff()
+  const underWay = new SlotList<StoppableCopy>()
+  let [repeating, concurrency, isOff, isStopped] = [0, 0, false, false]
 
-  constructor(sending: DeferredWork, comparing: DeferredWork) {
-    this.sending = sending
-    this.comparing = comparing
-  }
-
-  get report() {
-    const { outcomes, dropped, ...counts } = structuredClone(this.counts)
-    return { ...counts, underWay: this.#underWay.size, repeated: this.repeats.sent, outcomes, dropped }
-  }
-
-  /** Of one group in one process. Null: no copy begins, even of an earlier request. */
-  set bounds(bounds: Pick<CandidateShadowConfig, 'concurrency' | 'maxBytes'> | null) {
-    this.#isOff = bounds === null
-    if (bounds === null) return
-    this.#concurrency = bounds.concurrency
-    this.room.max = bounds.maxBytes
-    // The new configuration may have mended the candidate.
-    this.backoff.reset()
-  }
-
-  /** Repeats to the primary, in flight or waiting. */
-  get repeating(): number {
-    return this.#repeating
-  }
-
-  begin(copy: StoppableCopy): 'full' | 'stopped' | 'backoff' | null {
-    if (this.#isStopped || this.#isOff) return 'stopped'
-    if (this.#underWay.size >= this.#concurrency || (copy.isRepeat && this.#repeating >= maxRepeats)) return 'full'
-    if (!copy.isRepeat && !this.backoff.take()) return 'backoff'
-    this.#underWay.add(copy)
-    if (copy.isRepeat) this.#repeating++
-    return null
-  }
-
-  end(copy: StoppableCopy): void {
-    if (this.#underWay.delete(copy) && copy.isRepeat) this.#repeating--
-  }
-
-  /** Cuts every copy and begins none: a process that stops does not wait for copies. */
-  stop(): void {
-    this.#isStopped = true
-    for (const copy of [...this.#underWay.entries]) copy.stop()
+  return {
+    ...{ counts, repeats, room, sending, comparing, backoff },
+    report() {
+      const { outcomes, dropped, ...own } = structuredClone(counts)
+      return { ...own, underWay: underWay.size, repeated: repeats.sent, outcomes, dropped }
+    },
+    /** `bounds`: of one group in one process. Null: no copy begins, even of an earlier request. */
+    applyBounds(bounds: Pick<CandidateShadowConfig, 'concurrency' | 'maxBytes'> | null): void {
+      isOff = bounds === null
+      if (bounds === null) return
+      concurrency = bounds.concurrency
+      room.max = bounds.maxBytes
+      // The new configuration may have mended the candidate.
+      backoff.reset()
+    },
+    /** Repeats to the primary, in flight or waiting. */
+    repeating: () => repeating,
+    begin(copy: StoppableCopy): 'full' | 'stopped' | 'backoff' | null {
+      if (isStopped || isOff) return 'stopped'
+      if (underWay.size >= concurrency || (copy.isRepeat && repeating >= maxRepeats)) return 'full'
+      if (!copy.isRepeat && !backoff.take()) return 'backoff'
+      underWay.add(copy)
+      if (copy.isRepeat) repeating++
+      return null
+    },
+    end(copy: StoppableCopy): void {
+      if (underWay.delete(copy) && copy.isRepeat) repeating--
+    },
+    /** Cuts every copy and begins none: a process that stops does not wait for copies. */
+    stop(): void {
+      isStopped = true
+      for (const copy of [...underWay.entries]) copy.stop()
+    },
   }
 }
 
@@ -119,29 +107,27 @@ const maxPauseMs = 10_000
  * After 5 failures in a row, one copy is tried after 1 s, then after pauses that double up to 10 s, until a complete
  * response.
  */
-export class CopyBackoff {
-  #failures = 0
-  #pausedUntil = Number.NEGATIVE_INFINITY
-
-  take(): boolean {
-    if (this.#failures < failuresInARow) return true
-    if (now() < this.#pausedUntil) return false
-    this.#failures++
-    this.#pause()
-    return true
+export const createCopyBackoff = () => {
+  let failures = 0
+  let pausedUntil = Number.NEGATIVE_INFINITY
+  const pause = (): void => {
+    pausedUntil = now() + Math.min(firstPauseMs * 2 ** (failures - failuresInARow), maxPauseMs)
   }
-
-  end(isWhole: boolean): void {
-    if (isWhole) this.reset()
-    else if (this.#failures < failuresInARow && ++this.#failures === failuresInARow) this.#pause()
+  const reset = (): void => {
+    failures = 0
   }
-
-  reset(): void {
-    this.#failures = 0
-    this.#pausedUntil = Number.NEGATIVE_INFINITY
-  }
-
-  #pause(): void {
-    this.#pausedUntil = now() + Math.min(firstPauseMs * 2 ** (this.#failures - failuresInARow), maxPauseMs)
+  return {
+    reset,
+    take(): boolean {
+      if (failures < failuresInARow) return true
+      if (now() < pausedUntil) return false
+      failures++
+      pause()
+      return true
+    },
+    end(isWhole: boolean): void {
+      if (isWhole) reset()
+      else if (failures < failuresInARow && ++failures === failuresInARow) pause()
+    },
   }
 }

@@ -143,7 +143,7 @@ export const openShadow = ({ upstream, shadow }: CandidateConfig, resources: Sha
   const copying = { ...sender, copies, onPair: comparison?.onPair ?? null }
   if (comparison === null || shadow.compare?.noise !== true) return { ...copying, repeats: null }
   const repeats = {
-    wants: (operation: OperationId) => copies.repeating < maxRepeats && comparison.wantsRepeat(operation),
+    wants: (operation: OperationId) => copies.repeating() < maxRepeats && comparison.wantsRepeat(operation),
     onSend: comparison.onRepeat,
     afterMs: repeatAfterMs,
     ...openBeside('repeat', primary, sides.primary, Math.min(shadow.concurrency, maxRepeats)),

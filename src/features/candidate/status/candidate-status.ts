@@ -85,7 +85,7 @@ export const ofGroup: readonly GroupSection[] = [
       return (
         running && {
           ...collectSide(running),
-          shadow: config.upstreams[group].candidate?.shadow ? candidate.copies[group].report : null,
+          shadow: config.upstreams[group].candidate?.shadow ? candidate.copies[group].report() : null,
           comparison: candidate.comparisons[group]?.report ?? null,
         }
       )

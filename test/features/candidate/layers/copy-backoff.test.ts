@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { CopyBackoff } from '../../../../src/features/candidate/layers/shadow-copies.ts'
+import { createCopyBackoff } from '../../../../src/features/candidate/layers/shadow-copies.ts'
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['performance'] })
@@ -9,8 +9,8 @@ afterEach(() => {
 })
 
 /** A back-off after so many copies that went out and failed. */
-const afterFailures = (count: number): CopyBackoff => {
-  const backoff = new CopyBackoff()
+const afterFailures = (count: number) => {
+  const backoff = createCopyBackoff()
   for (let i = 0; i < count; i++) {
     backoff.take()
     backoff.end(false)
@@ -19,7 +19,7 @@ const afterFailures = (count: number): CopyBackoff => {
 }
 
 /** Counts the copies that go out and fail, of one each 100 ms. */
-const countFailing = (backoff: CopyBackoff, ms: number): number => {
+const countFailing = (backoff: ReturnType<typeof createCopyBackoff>, ms: number): number => {
   let sent = 0
   for (let at = 0; at < ms; at += 100) {
     vi.advanceTimersByTime(100)
@@ -54,7 +54,7 @@ describe('while the candidate gives no whole answers', () => {
   })
 
   test('many that fail at once are one reason to wait', () => {
-    const backoff = new CopyBackoff()
+    const backoff = createCopyBackoff()
     for (let i = 0; i < 100; i++) backoff.take()
     for (let i = 0; i < 100; i++) backoff.end(false)
 
@@ -89,7 +89,7 @@ describe('when it does again', () => {
   })
 
   test('failures that do not follow each other hold nothing back', () => {
-    const backoff = new CopyBackoff()
+    const backoff = createCopyBackoff()
 
     for (let i = 0; i < 50; i++) backoff.end(i % 5 === 4)
 

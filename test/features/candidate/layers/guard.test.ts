@@ -3,14 +3,14 @@ import type { Exchange, Handler } from '../../../../src/core/exchange/exchange.t
 import { GatewayError, overloadedError } from '../../../../src/core/exchange/failures/errors.ts'
 import type { FailureKind } from '../../../../src/core/exchange/failures/failure-table.ts'
 import { guardLayer } from '../../../../src/features/candidate/layers/guard.ts'
-import { GuardCounts } from '../../../../src/features/candidate/observe/guard/guard-counts.ts'
+import { createGuardCounts } from '../../../../src/features/candidate/observe/guard/guard-counts.ts'
 import { latencyBucketEnd, readGuardKey } from '../../../../src/features/candidate/observe/guard/guard-key.ts'
 import type { Side } from '../../../../src/operations.ts'
 import { fakeAttempts, fakeBody, fakeExchange, fakeResponse } from '../../../helpers/exchange.ts'
 
 /** `members`: the candidate's endpoints. */
 const guarded = (next: Handler, members = [{ takesRequests: true }]) => {
-  const counts = new GuardCounts('market', 'era', () => {})
+  const counts = createGuardCounts('market', 'era', () => {})
   /** What was counted so far, each time anew. */
   const counted = () => {
     const keys = counts.take().report.counts

@@ -1,10 +1,13 @@
 import { expect, test } from 'vitest'
-import { ShadowCopies } from '../../../../src/features/candidate/layers/shadow-copies.ts'
-import { DeferredWork } from '../../../../src/features/contract/check-queue.ts'
+import { createShadowCopies } from '../../../../src/features/candidate/layers/shadow-copies.ts'
+import { createDeferredWork } from '../../../../src/features/contract/check-queue.ts'
 
 test('a repeat that never began is not counted out', () => {
-  const copies = new ShadowCopies(new DeferredWork(() => {}), new DeferredWork(() => {}))
-  copies.bounds = { concurrency: 1, maxBytes: 0 }
+  const copies = createShadowCopies(
+    createDeferredWork(() => {}),
+    createDeferredWork(() => {}),
+  )
+  copies.applyBounds({ concurrency: 1, maxBytes: 0 })
   const [begun, refused] = [0, 1].map(() => ({ slot: -1, isRepeat: true, stop: () => {} }))
   if (begun === undefined || refused === undefined) throw new Error('no copies')
 
@@ -12,5 +15,5 @@ test('a repeat that never began is not counted out', () => {
   copies.end(refused)
 
   expect(began).toEqual([null, 'full'])
-  expect(copies.repeating).toBe(1)
+  expect(copies.repeating()).toBe(1)
 })

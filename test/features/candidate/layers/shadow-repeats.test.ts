@@ -5,8 +5,8 @@ import { ResponseBodyQueue } from '../../../../src/core/exchange/bodies/response
 import type { Exchange, Handler, ProxyResponse } from '../../../../src/core/exchange/exchange.ts'
 import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
 import { shadowLayer } from '../../../../src/features/candidate/layers/shadow.ts'
-import { ShadowCopies } from '../../../../src/features/candidate/layers/shadow-copies.ts'
-import { DeferredWork } from '../../../../src/features/contract/check-queue.ts'
+import { createShadowCopies } from '../../../../src/features/candidate/layers/shadow-copies.ts'
+import { createDeferredWork } from '../../../../src/features/contract/check-queue.ts'
 import { fakeExchange } from '../../../helpers/exchange.ts'
 
 /** A response of which the whole body has come. */
@@ -34,8 +34,11 @@ afterEach(() => vi.useRealTimers())
 const repeating = (isTaken: boolean, again: Handler = sending('again'), concurrency = 10) => {
   const [copied, repeated, pairs]: readonly [Exchange[], Exchange[], string[]] = [[], [], []]
   const counted: string[] = []
-  const copies = new ShadowCopies(new DeferredWork(() => {}), new DeferredWork(() => {}))
-  copies.bounds = { concurrency, maxBytes: 1024 ** 2 }
+  const copies = createShadowCopies(
+    createDeferredWork(() => {}),
+    createDeferredWork(() => {}),
+  )
+  copies.applyBounds({ concurrency, maxBytes: 1024 ** 2 })
   const noting =
     (list: Exchange[], send: Handler): Handler =>
     (exchange) => {
@@ -95,11 +98,11 @@ test('go out when a time in seconds is another, and not before', async () => {
 
   vi.advanceTimersByTime(waitMs - 1)
   await settled()
-  const before = [repeated.length, copies.report.underWay]
+  const before = [repeated.length, copies.report().underWay]
   vi.advanceTimersByTime(1)
   await settled()
 
-  expect([...before, repeated.length, copies.report.underWay]).toEqual([0, 1, 1, 0])
+  expect([...before, repeated.length, copies.report().underWay]).toEqual([0, 1, 1, 0])
 })
 
 test('count when they go out, and not when the primary was never sent the first', async () => {
@@ -123,7 +126,7 @@ test('are four at most that are on their way or wait, however many requests come
   vi.advanceTimersByTime(waitMs)
   await settled()
 
-  expect([repeated.length, copies.repeating]).toEqual([4, 4])
+  expect([repeated.length, copies.repeating()]).toEqual([4, 4])
 })
 
 test('are counted apart from copies', async () => {
@@ -131,7 +134,7 @@ test('are counted apart from copies', async () => {
 
   await exchangeOne(layer)
 
-  expect(copies.report).toMatchObject({ sent: 0, pairs: 0, repeated: 1, underWay: 0, outcomes: { '2xx': 0 } })
+  expect(copies.report()).toMatchObject({ sent: 0, pairs: 0, repeated: 1, underWay: 0, outcomes: { '2xx': 0 } })
 })
 
 test('share the bounds of copies: there is none while as many as may are under way', async () => {
@@ -140,8 +143,8 @@ test('share the bounds of copies: there is none while as many as may are under w
   await exchangeOne(layer)
   await exchangeOne(layer)
 
-  expect([repeated.length, copies.report.repeated, copies.report.underWay]).toEqual([1, 1, 1])
-  expect(copies.report.dropped.full).toBe(0)
+  expect([repeated.length, copies.report().repeated, copies.report().underWay]).toEqual([1, 1, 1])
+  expect(copies.report().dropped.full).toBe(0)
 })
 
 test('that fail are pairs too, which teach nothing, and no client hears of it', async () => {
@@ -168,7 +171,7 @@ test('end with the process', async () => {
   copies.stop()
 
   expect(repeated[0]?.aborted?.kind).toBe('overloaded')
-  expect(copies.report.underWay).toBe(0)
+  expect(copies.report().underWay).toBe(0)
 })
 
 test('that fail say nothing of the candidate: its copies go out as before', async () => {

@@ -7,13 +7,13 @@ import type { RequestBody } from '../../../../src/core/exchange/body.ts'
 import type { Exchange, Handler, ProxyResponse } from '../../../../src/core/exchange/exchange.ts'
 import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
 import { markerLayer, type ShadowOptions, shadowLayer } from '../../../../src/features/candidate/layers/shadow.ts'
-import { ShadowCopies } from '../../../../src/features/candidate/layers/shadow-copies.ts'
+import { createShadowCopies } from '../../../../src/features/candidate/layers/shadow-copies.ts'
 import type {
   OnShadowPair,
   ShadowAnswer,
   ShadowedRequest,
 } from '../../../../src/features/candidate/observe/compare/comparison.ts'
-import { DeferredWork } from '../../../../src/features/contract/check-queue.ts'
+import { createDeferredWork } from '../../../../src/features/contract/check-queue.ts'
 import { retryLayer } from '../../../../src/features/retry/layer.ts'
 import { createRetryBudget } from '../../../../src/features/retry/runtime.ts'
 import { fakeBody, fakeExchange } from '../../../helpers/exchange.ts'
@@ -73,9 +73,9 @@ const shadowing = ({ concurrency = 10, maxBytes = 1024 * kib, onPair, send = sen
   const pairs: Pair[] = []
   const copied: Exchange[] = []
   const errors: unknown[] = []
-  const deferred = () => new DeferredWork((error) => errors.push(error))
-  const copies = new ShadowCopies(deferred(), deferred())
-  copies.bounds = { concurrency, maxBytes }
+  const deferred = () => createDeferredWork((error) => errors.push(error))
+  const copies = createShadowCopies(deferred(), deferred())
+  copies.applyBounds({ concurrency, maxBytes })
   const keep = ({ body, ...rest }: ShadowAnswer): ShadowAnswer => ({
     ...rest,
     body: { ...body, bytes: body.bytes && Buffer.from(body.bytes) },
@@ -226,7 +226,7 @@ describe('a request that the primary does not get', () => {
     await settled()
 
     expect(counts).toMatchObject({ sent: 0, pairs: 0 })
-    expect([copies.report.underWay, copies.room.used]).toEqual([0, 0])
+    expect([copies.report().underWay, copies.room.used]).toEqual([0, 0])
   })
 })
 
@@ -295,7 +295,7 @@ describe('the pair', () => {
         request: { operation: 'market.insights', requestId: 'id-7' },
       },
     ])
-    expect([copies.report.underWay, copies.room.used]).toEqual([0, 0])
+    expect([copies.report().underWay, copies.room.used]).toEqual([0, 0])
   })
 
   test.each(['primary', 'candidate'] as const)('of a longer body of the %s has its hash', async (side) => {
@@ -365,7 +365,7 @@ describe('the pair', () => {
     await settled()
 
     expect(counts).toMatchObject({ sent: 1, pairs: 0, outcomes: { '2xx': 1 } })
-    expect([copies.report.underWay, copies.room.used]).toEqual([0, 0])
+    expect([copies.report().underWay, copies.room.used]).toEqual([0, 0])
   })
 
   test('that cannot be looked at harms nothing', async () => {
@@ -435,7 +435,7 @@ describe('a body of a request', () => {
     await settled()
 
     expect(counts).toMatchObject({ sent: 0, dropped: { 'body-too-large': 1 } })
-    expect([copies.report.underWay, copies.room.used]).toEqual([0, 0])
+    expect([copies.report().underWay, copies.room.used]).toEqual([0, 0])
   })
 
   test('goes to the primary alone when the shift is stopped before it has come', async () => {
@@ -448,7 +448,7 @@ describe('a body of a request', () => {
         return answer()
       }),
     )(post(body))
-    copies.bounds = null
+    copies.applyBounds(null)
     body.onData?.(null)
     await Promise.all([take(response), settled()])
 
@@ -479,7 +479,7 @@ describe('a body of a request', () => {
     await settled()
 
     expect(counts).toMatchObject({ sent: 0, dropped: { 'body-unfinished': 1 } })
-    expect([copies.report.underWay, copies.room.used]).toEqual([0, 0])
+    expect([copies.report().underWay, copies.room.used]).toEqual([0, 0])
   })
 
   test('that is read before it is sent, and whose client leaves, is dropped once', async () => {
@@ -526,7 +526,7 @@ describe('what bounds copies', () => {
 
     await ask(8)
     const before = { sent: counts.sent, backoff: counts.dropped.backoff }
-    copies.bounds = { concurrency: 10, maxBytes: 1024 * kib }
+    copies.applyBounds({ concurrency: 10, maxBytes: 1024 * kib })
     await ask(1)
 
     expect(before).toEqual({ sent: 5, backoff: 3 })
@@ -545,7 +545,7 @@ describe('what bounds copies', () => {
     await taken
     await settled()
 
-    expect([room, copies.report.underWay]).toEqual([0, 0])
+    expect([room, copies.report().underWay]).toEqual([0, 0])
     expect(counts).toMatchObject({ sent: 1, pairs: 0, outcomes: { '2xx': 1 } })
   })
 
@@ -600,7 +600,7 @@ describe('what bounds copies', () => {
     }
 
     for (let i = 0; i < 5; i++) await ask()
-    const whenFull = { size: copies.report.underWay, sent: counts.sent, dropped: counts.dropped.full }
+    const whenFull = { size: copies.report().underWay, sent: counts.sent, dropped: counts.dropped.full }
     for (const end of ends) end()
     await settled()
     await ask()
@@ -718,7 +718,7 @@ describe('what bounds copies', () => {
     await settled()
     vi.advanceTimersByTime(4999)
     await settled()
-    const before = copies.report.underWay
+    const before = copies.report().underWay
     vi.advanceTimersByTime(1)
     await settled()
 
@@ -726,7 +726,7 @@ describe('what bounds copies', () => {
     expect(before).toBe(1)
     expect(aborted).toHaveBeenCalledExactlyOnceWith('deadline-exceeded')
     expect(pairs[0]?.candidate).toMatchObject({ status: null, failure: 'deadline-exceeded' })
-    expect(copies.report.underWay).toBe(0)
+    expect(copies.report().underWay).toBe(0)
   })
 
   test('a client that reads for hours costs a copy no more than its time', async () => {
@@ -738,9 +738,9 @@ describe('what bounds copies', () => {
     const text = take(handedOn)
     body.push(Buffer.from('slow '))
     await settled()
-    const before = [copies.report.underWay, copies.room.used > 0]
+    const before = [copies.report().underWay, copies.room.used > 0]
     vi.advanceTimersByTime(5000)
-    const after = [copies.report.underWay, copies.room.used > 0]
+    const after = [copies.report().underWay, copies.room.used > 0]
     body.push(Buffer.from('end'))
     body.end()
 
@@ -769,7 +769,7 @@ describe('what bounds copies', () => {
 
     expect(text).toBe('ok')
     expect(aborted).toHaveBeenCalledOnce()
-    expect([copies.report.underWay, copies.room.used]).toEqual([0, 0])
+    expect([copies.report().underWay, copies.room.used]).toEqual([0, 0])
     expect(counts).toMatchObject({ sent: 1, pairs: 0, dropped: { stopped: 1 } })
   })
 })

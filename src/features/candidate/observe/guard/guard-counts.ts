@@ -26,80 +26,62 @@ const reportEveryMs = 250
 // Most requests have a head before 250 ms and need no report.
 const minWaitMs = 250
 
-/** Counts the outcomes of a group's requests under one share. */
-export class GuardCounts {
-  readonly group: Group
-  readonly era: string
-  readonly #onFirst: (counts: GuardCounts) => void
-  #counts = new Map<number, number>()
-  readonly #waiting = new SlotList<GuardedRequest>()
-  #isReported = true
+export type GuardCounts = ReturnType<typeof createGuardCounts>
 
-  /** `onFirst` is called when there is something to report. */
-  constructor(group: Group, era: string, onFirst: (counts: GuardCounts) => void) {
-    this.group = group
-    this.era = era
-    this.#onFirst = onFirst
+/** Counts the outcomes of a group's requests under one share. `onFirst` is called when there is something to report. */
+export const createGuardCounts = (group: Group, era: string, onFirst: () => void) => {
+  let counts = new Map<number, number>()
+  const waiting = new SlotList<GuardedRequest>()
+  let isReported = true
+
+  const touch = (): void => {
+    if (!isReported) return
+    isReported = false
+    onFirst()
   }
-
-  /** `cell`: the client's. */
-  begin(operation: OperationId, side: Side, cell: number, isSent: boolean): GuardedRequest {
-    const request = { keyBase: guardKeyBase(operation, side, cell), startedAt: isSent ? now() : null, slot: -1 }
-    this.#waiting.add(request)
-    this.#touch()
-    return request
+  const count = (key: number): void => {
+    addOne(counts, key)
+    touch()
   }
-
-  answered(request: GuardedRequest): void {
-    this.#settle(request, answeredCode(waitedMs(request)))
+  const settle = (request: GuardedRequest, code: number): void => {
+    if (waiting.delete(request)) count(request.keyBase + code)
   }
-
-  failed(request: GuardedRequest, failure: GuardFailure): void {
-    this.#settle(request, failureCode(failure))
-  }
-
-  left(request: GuardedRequest): void {
-    if (request.startedAt === null) this.dropped(request)
-    else this.#settle(request, waitedCode(waitedMs(request)))
-  }
-
   /** The outcome is no fault of a side. */
-  dropped(request: GuardedRequest): void {
-    this.#waiting.delete(request)
-  }
+  const dropped = (request: GuardedRequest): void => void waiting.delete(request)
 
-  /** A response that had begun was cut short or broke the contract. */
-  late(operation: OperationId, side: Side, cell: number): void {
-    this.#count(guardKeyBase(operation, side, cell) + failureCode('late'))
-  }
-
-  /** `isWaiting`: there will be more to report without another request. */
-  take(): { readonly report: GuardReport; readonly isWaiting: boolean } {
-    const waiting = new Map<number, number>()
-    for (const request of this.#waiting.entries) {
-      const ms = waitedMs(request)
-      if (ms >= minWaitMs) addOne(waiting, request.keyBase + waitedCode(ms))
-    }
-    const counts = [...this.#counts].flat()
-    this.#counts = new Map()
-    const isWaiting = this.#waiting.size > 0
-    this.#isReported = !isWaiting
-    return { report: { group: this.group, era: this.era, counts, waiting: [...waiting].flat() }, isWaiting }
-  }
-
-  #settle(request: GuardedRequest, code: number): void {
-    if (this.#waiting.delete(request)) this.#count(request.keyBase + code)
-  }
-
-  #count(key: number): void {
-    addOne(this.#counts, key)
-    this.#touch()
-  }
-
-  #touch(): void {
-    if (!this.#isReported) return
-    this.#isReported = false
-    this.#onFirst(this)
+  return {
+    group,
+    era,
+    dropped,
+    /** `cell`: the client's. */
+    begin(operation: OperationId, side: Side, cell: number, isSent: boolean): GuardedRequest {
+      const request = { keyBase: guardKeyBase(operation, side, cell), startedAt: isSent ? now() : null, slot: -1 }
+      waiting.add(request)
+      touch()
+      return request
+    },
+    answered: (request: GuardedRequest) => settle(request, answeredCode(waitedMs(request))),
+    failed: (request: GuardedRequest, failure: GuardFailure) => settle(request, failureCode(failure)),
+    left(request: GuardedRequest): void {
+      if (request.startedAt === null) dropped(request)
+      else settle(request, waitedCode(waitedMs(request)))
+    },
+    /** A response that had begun was cut short or broke the contract. */
+    late: (operation: OperationId, side: Side, cell: number) =>
+      count(guardKeyBase(operation, side, cell) + failureCode('late')),
+    /** `isWaiting`: there will be more to report without another request. */
+    take(): { readonly report: GuardReport; readonly isWaiting: boolean } {
+      const late = new Map<number, number>()
+      for (const request of waiting.entries) {
+        const ms = waitedMs(request)
+        if (ms >= minWaitMs) addOne(late, request.keyBase + waitedCode(ms))
+      }
+      const report = { group, era, counts: [...counts].flat(), waiting: [...late].flat() }
+      counts = new Map()
+      const isWaiting = waiting.size > 0
+      isReported = !isWaiting
+      return { report, isWaiting }
+    },
   }
 }
 
@@ -107,39 +89,40 @@ const addOne = (counts: Map<number, number>, key: number): void => void counts.s
 
 const waitedMs = ({ startedAt }: GuardedRequest): number => (startedAt === null ? 0 : now() - startedAt)
 
+export type GuardReporter = ReturnType<typeof createGuardReporter>
+
 /** Reports to the primary process while there is something to report. */
-export class GuardReporter {
-  onReports: (reports: readonly GuardReport[]) => void = () => {}
-  readonly #latest = new Map<Group, GuardCounts>()
-  readonly #pending = new Set<GuardCounts>()
-  #stop: (() => void) | null = null
+export const createGuardReporter = (onReports: (reports: readonly GuardReport[]) => void) => {
+  const latest = new Map<Group, GuardCounts>()
+  const pending = new Set<GuardCounts>()
+  let isClosed = false
+  let stop: (() => void) | null = null
 
-  /** Survives reloads with the same share: waiting requests still wait, even if a rejected edit opened other counts. */
-  open(group: Group, era: string): GuardCounts {
-    const known = [this.#latest.get(group), ...this.#pending].find((each) => each?.group === group && each.era === era)
-    const counts = known ?? new GuardCounts(group, era, (each) => this.#reportSoon(each))
-    this.#latest.set(group, counts)
-    return counts
+  const reportSoon = (counts: GuardCounts): void => {
+    pending.add(counts)
+    stop ??= unrefTimeout(reportEveryMs, report)
   }
-
-  close(): void {
-    this.#stop?.()
-    this.onReports = () => {}
-  }
-
-  #reportSoon(counts: GuardCounts): void {
-    this.#pending.add(counts)
-    this.#stop ??= unrefTimeout(reportEveryMs, () => this.#report())
-  }
-
-  #report(): void {
-    this.#stop = null
-    const reports = [...this.#pending].map((counts) => {
+  const report = (): void => {
+    stop = null
+    const reports = [...pending].map((counts) => {
       const { report, isWaiting } = counts.take()
-      if (!isWaiting) this.#pending.delete(counts)
+      if (!isWaiting) pending.delete(counts)
       return report
     })
-    this.onReports(reports)
-    for (const counts of this.#pending) this.#reportSoon(counts)
+    if (!isClosed) onReports(reports)
+    for (const counts of pending) reportSoon(counts)
+  }
+  return {
+    /** Survives reloads with the same share: waiting requests still wait, even if a rejected edit opened other counts. */
+    open(group: Group, era: string): GuardCounts {
+      const known = [latest.get(group), ...pending].find((each) => each?.group === group && each.era === era)
+      const counts: GuardCounts = known ?? createGuardCounts(group, era, () => reportSoon(counts))
+      latest.set(group, counts)
+      return counts
+    },
+    close(): void {
+      stop?.()
+      isClosed = true
+    },
   }
 }

@@ -1,6 +1,9 @@
 /** When a process reports what it has counted, on a clock that is not real. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { type GuardReport, GuardReporter } from '../../../../../src/features/candidate/observe/guard/guard-counts.ts'
+import {
+  createGuardReporter,
+  type GuardReport,
+} from '../../../../../src/features/candidate/observe/guard/guard-counts.ts'
 import { latencyBucket, readGuardKey } from '../../../../../src/features/candidate/observe/guard/guard-key.ts'
 
 beforeEach(() => void vi.useFakeTimers())
@@ -8,8 +11,7 @@ afterEach(() => void vi.useRealTimers())
 
 const open = () => {
   const all: (readonly GuardReport[])[] = []
-  const reporter = new GuardReporter()
-  reporter.onReports = (reports) => all.push(reports)
+  const reporter = createGuardReporter((reports) => all.push(reports))
   return { reporter, all, counts: reporter.open('market', 'era') }
 }
 
