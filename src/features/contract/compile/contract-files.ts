@@ -11,53 +11,61 @@ import { type ContractFindings, type ContractNode, childOf, type NodePlace, node
 // The serving thread compares all files every `reload.poll`.
 const maxFiles = 64
 
+export type ContractFiles = ReturnType<typeof openContractFiles>
+
 /** References stay in the configured file's folder: else an author of a document chose what the gateway reads. */
-export class ContractFiles {
-  readonly findings: ContractFindings
-  readonly #folder: string
-  readonly #realFolder: string
-  readonly #files = new Map<string, ContractFile | string>()
-  readonly #links: ReferenceLink[] = []
-  readonly links: readonly ReferenceLink[] = this.#links
-  readonly #sources: SourceFile[] = []
+export const openContractFiles = (main: string, findings: ContractFindings) => {
+  const folder = dirname(main)
+  const realFolder = tryOrNull(() => realpathSync(folder)) ?? folder
+  const files = new Map<string, ContractFile | string>()
+  const links: ReferenceLink[] = []
   /** Includes files that could not be read. */
-  readonly sources: readonly SourceFile[] = this.#sources
-  #bytesLeft = maxContractBytes
+  const sources: SourceFile[] = []
+  let bytesLeft = maxContractBytes
 
-  constructor(main: string, findings: ContractFindings) {
-    this.findings = findings
-    this.#folder = dirname(main)
-    this.#realFolder = tryOrNull(() => realpathSync(this.#folder)) ?? this.#folder
-  }
-
-  read(file: string): ContractFile | string {
-    const known = this.#files.get(file)
+  const read = (file: string): ContractFile | string => {
+    const known = files.get(file)
     if (known !== undefined) return known
-    if (this.#files.size >= maxFiles) return `the contract has more than ${maxFiles} files`
-    const read = readContractFile(file, this.#bytesLeft)
-    const isTooLarge = read === 'it is too large'
-    const result = isTooLarge ? 'the files of a contract may have 8MiB together' : read
-    this.#files.set(file, result)
+    if (files.size >= maxFiles) return `the contract has more than ${maxFiles} files`
+    const given = readContractFile(file, bytesLeft)
+    const isTooLarge = given === 'it is too large'
+    const result = isTooLarge ? 'the files of a contract may have 8MiB together' : given
+    files.set(file, result)
     if (typeof result === 'string')
       // The watcher reads with this limit; a larger limit would show a change at each poll.
-      this.#sources.push(toSourceFile(file, null, isTooLarge ? this.#bytesLeft : maxContractBytes))
+      sources.push(toSourceFile(file, null, isTooLarge ? bytesLeft : maxContractBytes))
     else {
-      this.#sources.push(result.source)
-      this.#bytesLeft -= result.length
+      sources.push(result.source)
+      bytesLeft -= result.length
     }
     return result
   }
 
+  const follow = (from: ContractNode, name: string, refuse: Refuse): ContractFile | null => {
+    const decoded = decode(name)
+    if (decoded === null) return refuse('the percent-encoding of the reference is broken')
+    const file = resolve(dirname(from.file.file), decoded)
+    // Symbolic links may stay in the folder, as those of a mounted ConfigMap do.
+    const real = tryOrNull(() => realpathSync(file))
+    const isOut = real === null ? isOutside(folder, file) : isOutside(realFolder, real)
+    if (isOut) return refuse(leadsOut, 'copy the file into the folder, and not a link to it')
+    const found = read(file)
+    if (typeof found === 'string')
+      return refuse(`the file cannot be read: ${found}`, 'a path starts at the folder of the file with the reference')
+    for (const problem of found.problems) findings.add(from, problem)
+    return found.tree === undefined ? null : found
+  }
+
   /** Null: there is no target, and this was reported. */
-  resolve(from: ContractNode, reference: string): ContractNode | null {
+  const resolveReference = (from: ContractNode, reference: string): ContractNode | null => {
     const at = childOf(from, '$ref')
-    const refuse = (message: string, hint?: string, expected = inFolder): null => {
-      this.findings.error(at, { message, expected, found: quote(reference), hint })
+    const refuse: Refuse = (message, hint, expected = inFolder) => {
+      findings.error(at, { message, expected, found: quote(reference), hint })
       return null
     }
     const [name = '', ...fragments] = reference.split('#')
     if (/^[a-z][a-z0-9+.-]*:/i.test(name) || name.startsWith('//'))
-      return refuse('the reference leads out of the folder of the contract', 'copy the file into the folder')
+      return refuse(leadsOut, 'copy the file into the folder')
     if (isAbsolute(name) || name.includes('\\') || name.includes('\0'))
       return refuse('the reference is no relative path', 'write the path from the file of the reference')
     if (name !== '' && asPlainObject(from.file.tree).$self !== undefined)
@@ -66,48 +74,41 @@ export class ContractFiles {
         'remove $self: the reference then starts at the folder of its file',
         'a reference within the file, or no $self',
       )
-    const file = name === '' ? from.file : this.#follow(from, name, refuse)
+    const file = name === '' ? from.file : follow(from, name, refuse)
     if (file === null) return null
-    const segments = readPointer(fragments.join('#'))
-    if (segments === null)
-      return refuse(
-        'the part behind # is no JSON pointer',
-        'names of $anchor and $id are not followed: write the path to the schema',
-        'one such as #/components/schemas/Asset',
-      )
-    let node: ContractNode = { file, path: [], value: file.tree }
-    for (const segment of segments) {
-      const next = childOf(node, Array.isArray(node.value) ? Number(segment) : segment)
-      if (next.value === undefined) {
-        const near = suggestNearest(segment, Object.keys(asPlainObject(node.value)))
-        const place = node.path.length === 0 ? 'the file' : `#/${node.path.join('/')}`
-        const hint = near === undefined ? 'add it there, or mend the reference' : `did you mean ${near}?`
-        return refuse('the reference leads nowhere', hint, `${quote(segment)} to be in ${place}`)
-      }
-      node = next
-    }
-    this.#links.push([from, node])
+    const node = findNode(file, fragments.join('#'), refuse)
+    if (node !== null) links.push([from, node])
     return node
   }
 
-  #follow(from: ContractNode, name: string, refuse: (message: string, hint?: string) => null): ContractFile | null {
-    const decoded = decode(name)
-    if (decoded === null) return refuse('the percent-encoding of the reference is broken')
-    const file = resolve(dirname(from.file.file), decoded)
-    // Symbolic links may stay in the folder, as those of a mounted ConfigMap do.
-    const real = tryOrNull(() => realpathSync(file))
-    const isOut = real === null ? isOutside(this.#folder, file) : isOutside(this.#realFolder, real)
-    if (isOut)
-      return refuse(
-        'the reference leads out of the folder of the contract',
-        'copy the file into the folder, and not a link to it',
-      )
-    const read = this.read(file)
-    if (typeof read === 'string')
-      return refuse(`the file cannot be read: ${read}`, 'a path starts at the folder of the file with the reference')
-    for (const problem of read.problems) this.findings.add(from, problem)
-    return read.tree === undefined ? null : read
+  return { findings, links, sources, read, resolve: resolveReference }
+}
+
+/** Reports why a reference has no target. */
+type Refuse = (message: string, hint?: string, expected?: string) => null
+
+const leadsOut = 'the reference leads out of the folder of the contract'
+
+const findNode = (file: ContractFile, fragment: string, refuse: Refuse): ContractNode | null => {
+  const segments = readPointer(fragment)
+  if (segments === null)
+    return refuse(
+      'the part behind # is no JSON pointer',
+      'names of $anchor and $id are not followed: write the path to the schema',
+      'one such as #/components/schemas/Asset',
+    )
+  let node: ContractNode = { file, path: [], value: file.tree }
+  for (const segment of segments) {
+    const next = childOf(node, Array.isArray(node.value) ? Number(segment) : segment)
+    if (next.value === undefined) {
+      const near = suggestNearest(segment, Object.keys(asPlainObject(node.value)))
+      const place = node.path.length === 0 ? 'the file' : `#/${node.path.join('/')}`
+      const hint = near === undefined ? 'add it there, or mend the reference' : `did you mean ${near}?`
+      return refuse('the reference leads nowhere', hint, `${quote(segment)} to be in ${place}`)
+    }
+    node = next
   }
+  return node
 }
 
 const inFolder = 'a file in the folder of the contract, or below it'

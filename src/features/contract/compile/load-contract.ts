@@ -13,7 +13,7 @@ import { checkSchemas } from './check-schemas.ts'
 import { CompileTimeout, compileSchemas, SchemaFault } from './compile-contract.ts'
 import { copySchemas, openBundle } from './contract-bundle.ts'
 import type { ContractFile } from './contract-file.ts'
-import { ContractFiles, findUsedPlaces } from './contract-files.ts'
+import { type ContractFiles, findUsedPlaces, openContractFiles } from './contract-files.ts'
 import { ContractFindings, childOf, wrongValue } from './contract-node.ts'
 import { readOperations } from './read-operations.ts'
 import { isKnownDialect, jsonSchemaDialect } from './schema-keywords.ts'
@@ -37,7 +37,7 @@ export const readContract: ReadNamedFile = (folder, name) => {
 export const loadContract = (folder: string, name: string) => {
   const file = resolve(folder, name)
   const findings = new ContractFindings(file)
-  const files = new ContractFiles(file, findings)
+  const files = openContractFiles(file, findings)
   const main = files.read(file)
   let contract: CompiledContract | null = null
   try {

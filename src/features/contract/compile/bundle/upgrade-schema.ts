@@ -74,7 +74,7 @@ export type OneWayKeyword = (typeof oneWayKeywords)[number]
  * Object; in 3.1 both check nothing). Components that both directions use get a copy: `Asset-request`.
  */
 export const splitOneWayMembers = (open: BundledDocument, keyword: OneWayKeyword): void => {
-  const splitter = new OneWaySplitter(open, keyword)
+  const splitter = createSplitter(open, keyword)
   const owners = schemaOwners(open.document, keyword).filter(({ schema }) => isPlainObject(schema))
   for (const { schema } of owners) splitter.visit(schema)
   splitter.markUsers()
@@ -109,124 +109,114 @@ interface Use {
   component?: string
 }
 
-class OneWaySplitter {
-  readonly #open: BundledDocument
-  readonly #keyword: OneWayKeyword
-  readonly #follow: FollowReference
-  readonly #uses = new Map<Tree, Map<string, Use>>()
-  readonly #members = new Map<Tree, ReadonlyMap<string, boolean>>()
-
-  constructor(open: BundledDocument, keyword: OneWayKeyword) {
-    this.#open = open
-    this.#keyword = keyword
-    this.#follow = createFollow(open.document)
-  }
+const createSplitter = (open: BundledDocument, keyword: OneWayKeyword) => {
+  const follow = createFollow(open.document)
+  const membersOf = createMembersOf(follow, keyword)
+  const uses = new Map<Tree, Map<string, Use>>()
 
   /** `released`: names that a schema around this one no longer requires. */
-  visit(schema: unknown, released: Iterable<string> = []): Use | null {
+  const visit = (schema: unknown, released: Iterable<string> = []): Use | null => {
     if (!isPlainObject(schema)) return null
-    const marked = [...this.#membersOf(schema)].flatMap(([name, isMarked]) => (isMarked ? [name] : []))
-    const required = new Set(listParts(schema, this.#follow).flatMap((part) => namesIn(part.required)))
+    const marked = [...membersOf(schema)].flatMap(([name, isMarked]) => (isMarked ? [name] : []))
+    const required = new Set(listParts(schema, follow).flatMap((part) => namesIn(part.required)))
     const names = [...new Set([...released, ...marked])].filter((name) => required.has(name)).toSorted()
-    const known = this.#uses.get(schema) ?? new Map<string, Use>()
-    this.#uses.set(schema, known)
+    const known = uses.get(schema) ?? new Map<string, Use>()
+    uses.set(schema, known)
     const key = JSON.stringify(names)
     const found = known.get(key)
     if (found !== undefined) return found
     const use: Use = { schema, released: new Set(names), users: [], isChanged: false }
     known.set(key, use)
     use.isChanged = namesIn(schema.required).some((name) => use.released.has(name))
-    for (const { schema: inner, keyword } of subSchemas(schema)) this.#visitInner(use, keyword, inner)?.users.push(use)
-    if (typeof schema.$ref === 'string') this.visit(this.#follow(schema.$ref), names)?.users.push(use)
+    for (const inner of subSchemas(schema)) visitInner(use, inner.keyword, inner.schema)?.users.push(use)
+    if (typeof schema.$ref === 'string') visit(follow(schema.$ref), names)?.users.push(use)
     return use
   }
-
-  markUsers(): void {
-    const open = [...this.#uses.values()].flatMap((each) => [...each.values()]).filter(({ isChanged }) => isChanged)
-    for (let use = open.pop(); use !== undefined; use = open.pop())
-      for (const user of use.users)
-        if (!user.isChanged) {
-          user.isChanged = true
-          open.push(user)
-        }
+  const visitInner = ({ released }: Use, name: string, schema: unknown): Use | null => {
+    // With fewer required names, the negated schema would match more values.
+    if (name === 'not' || name === 'if') return null
+    return visit(schema, combining.includes(name) ? released : [])
   }
 
   /** An unchanged schema is returned as it is. */
-  copyOf(schema: unknown, use: Use | null = this.visit(schema)): unknown {
+  const copyOf = (schema: unknown, use: Use | null = visit(schema)): unknown => {
     if (use === null || !use.isChanged) return schema
     if (use.copy !== undefined) return use.copy
     const copy: TreeCopy = { ...use.schema }
     use.copy = copy
-    const origin = this.#open.origins.get(use.schema)
-    if (origin !== undefined) this.#open.origins.set(copy, origin)
-    if (this.#open.faulty.has(use.schema)) this.#open.faulty.add(copy)
+    const origin = open.origins.get(use.schema)
+    if (origin !== undefined) open.origins.set(copy, origin)
+    if (open.faulty.has(use.schema)) open.faulty.add(copy)
     const required = namesIn(copy.required)
     if (required.some((name) => use.released.has(name)))
       copy.required = required.filter((name) => !use.released.has(name))
-    if (typeof copy.$ref === 'string') copy.$ref = this.#placeOf(copy.$ref, use.released)
-    for (const [keyword, value] of Object.entries(use.schema))
-      if (ownMember(schemaKeywords, keyword) !== 'any')
-        copy[keyword] = mapSubSchemas(keyword, value, (inner) =>
-          this.copyOf(inner, this.#visitInner(use, keyword, inner)),
-        )
+    if (typeof copy.$ref === 'string') copy.$ref = placeOf(copy.$ref, use.released)
+    for (const [name, value] of Object.entries(use.schema))
+      if (ownMember(schemaKeywords, name) !== 'any')
+        copy[name] = mapSubSchemas(name, value, (inner) => copyOf(inner, visitInner(use, name, inner)))
     return copy
   }
-
-  #visitInner({ released }: Use, keyword: string, schema: unknown): Use | null {
-    // With fewer required names, the negated schema would match more values.
-    if (keyword === 'not' || keyword === 'if') return null
-    return this.visit(schema, combining.includes(keyword) ? released : [])
-  }
-
-  #placeOf(reference: string, released: Iterable<string>): string {
-    const use = this.visit(this.#follow(reference), released)
-    const origin = use && this.#open.origins.get(use.schema)
+  const placeOf = (reference: string, released: Iterable<string>): string => {
+    const use = visit(follow(reference), released)
+    const origin = use && open.origins.get(use.schema)
     if (!use?.isChanged || !origin) return reference
     if (use.component === undefined) {
-      const section = componentSection(this.#open.document, 'schemas')
-      const direction = this.#keyword === 'readOnly' ? 'request' : 'response'
-      use.component = chooseComponentName(origin, section, `-${direction}`)
+      const section = componentSection(open.document, 'schemas')
+      use.component = chooseComponentName(origin, section, keyword === 'readOnly' ? '-request' : '-response')
       section[use.component] = true // it may refer to itself
-      section[use.component] = this.copyOf(use.schema, use)
+      section[use.component] = copyOf(use.schema, use)
     }
     return `#/components/schemas/${use.component}`
   }
 
-  /** Each name of a member, and whether the keyword marks the member. */
-  #membersOf(schema: unknown): ReadonlyMap<string, boolean> {
+  const markUsers = (): void => {
+    const changed = [...uses.values()].flatMap((each) => [...each.values()]).filter(({ isChanged }) => isChanged)
+    for (let use = changed.pop(); use !== undefined; use = changed.pop())
+      for (const user of use.users)
+        if (!user.isChanged) {
+          user.isChanged = true
+          changed.push(user)
+        }
+  }
+  return { visit, markUsers, copyOf }
+}
+
+/** Returns each name of a member, and whether the keyword marks the member. */
+const createMembersOf = (follow: FollowReference, keyword: OneWayKeyword) => {
+  const found = new Map<Tree, ReadonlyMap<string, boolean>>()
+
+  const membersOf = (schema: unknown): ReadonlyMap<string, boolean> => {
     const members = new Map<string, boolean>()
     if (!isPlainObject(schema)) return members
-    const known = this.#members.get(schema)
+    const known = found.get(schema)
     if (known !== undefined) return known
-    this.#members.set(schema, members) // a reference may lead back
+    found.set(schema, members) // a reference may lead back
     const add = (name: string, isMarked: boolean): void => {
       members.set(name, isMarked || members.get(name) === true)
     }
-    for (const [name, member] of Object.entries(asPlainObject(schema.properties))) add(name, this.#isMarked(member))
-    const parts = [...asItems(schema.allOf), ...(typeof schema.$ref === 'string' ? [this.#follow(schema.$ref)] : [])]
-    for (const part of parts) for (const [name, isMarked] of this.#membersOf(part)) add(name, isMarked)
-    for (const keyword of ['anyOf', 'oneOf']) {
-      const branches = asItems(schema[keyword]).map((each) => this.#membersOf(each))
-      for (const name of new Set(branches.flatMap((each) => [...each.keys()])))
-        add(
-          name,
-          branches.every((each) => each.get(name) !== false),
-        )
+    for (const [name, member] of Object.entries(asPlainObject(schema.properties))) add(name, isMarked(member))
+    const parts = [...asItems(schema.allOf), ...(typeof schema.$ref === 'string' ? [follow(schema.$ref)] : [])]
+    for (const part of parts) for (const [name, isMarked] of membersOf(part)) add(name, isMarked)
+    for (const either of ['anyOf', 'oneOf']) {
+      const branches = asItems(schema[either]).map(membersOf)
+      const names = new Set(branches.flatMap((each) => [...each.keys()]))
+      const isMarkedIn = (name: string): boolean => branches.every((each) => each.get(name) !== false)
+      for (const name of names) add(name, isMarkedIn(name))
     }
     return members
   }
-
-  #isMarked(member: unknown, seen = new Set<unknown>()): boolean {
+  const isMarked = (member: unknown, seen = new Set<unknown>()): boolean => {
     if (!isPlainObject(member) || seen.has(member)) return false
     seen.add(member)
-    if (member[this.#keyword] === true) return true
-    if (typeof member.$ref === 'string' && this.#isMarked(this.#follow(member.$ref), seen)) return true
-    if (asItems(member.allOf).some((each) => this.#isMarked(each, seen))) return true
-    return ['anyOf', 'oneOf'].some((keyword) => {
-      const branches = asItems(member[keyword])
-      return branches.length > 0 && branches.every((each) => this.#isMarked(each, seen))
+    if (member[keyword] === true) return true
+    if (typeof member.$ref === 'string' && isMarked(follow(member.$ref), seen)) return true
+    if (asItems(member.allOf).some((each) => isMarked(each, seen))) return true
+    return ['anyOf', 'oneOf'].some((either) => {
+      const branches = asItems(member[either])
+      return branches.length > 0 && branches.every((each) => isMarked(each, seen))
     })
   }
+  return membersOf
 }
 
 /** The meta-schema reports a value of another form. */
