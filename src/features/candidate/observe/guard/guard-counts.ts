@@ -113,7 +113,7 @@ export const createGuardReporter = (onReports: (reports: readonly GuardReport[])
     for (const counts of pending) reportSoon(counts)
   }
   return {
-    /** Survives reloads with the same share: waiting requests still wait, even if a rejected edit opened other counts. */
+    /** Survives reloads with the same share: its requests still wait, even if a rejected edit opened other counts. */
     open(group: Group, era: string): GuardCounts {
       const known = [latest.get(group), ...pending].find((each) => each?.group === group && each.era === era)
       const counts: GuardCounts = known ?? createGuardCounts(group, era, () => reportSoon(counts))
