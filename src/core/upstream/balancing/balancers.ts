@@ -11,7 +11,7 @@ export interface BalancerCandidate {
   attemptsPerSuccessAt(now: number): number
 }
 
-/** Throws `no-healthy-endpoint` when there is no candidate. */
+/** Throws `no-healthy-endpoint` when there is no candidate; the endpoint selector passes one or more. */
 export type SelectEndpoint<T extends BalancerCandidate> = (candidates: readonly T[], now: number) => T
 
 /**

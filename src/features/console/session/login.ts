@@ -5,6 +5,7 @@ import { findOperatorToken, listOperatorTokens } from '../../../core/admin/acces
 import { getPrincipal, type Principal } from '../../../core/admin/access/principal.ts'
 import type { AdminContext } from '../../../core/admin/admin-context.ts'
 import { type AdminError, isAdminError, sendProblem } from '../../../core/admin/admin-error.ts'
+import { spellDuration } from '../../../core/admin/commands/phrases.ts'
 import { type Html, html } from '../../../core/admin/html.ts'
 import { targetQuery } from '../../../core/admin/url.ts'
 import type { AdminConfig } from '../../../core/config/config.ts'
@@ -20,7 +21,7 @@ import {
   sendPage,
   toSentence,
 } from '../page/page-response.ts'
-import { clearSessionCookie, formatSessionCookie, type SessionStore } from './session-store.ts'
+import { clearSessionCookie, formatSessionCookie, type SessionStore, sessionTtlMs } from './session-store.ts'
 
 export const registerLogin = (
   app: FastifyInstance,
@@ -144,7 +145,7 @@ ${csrfTokenField(principal)}
 <input type="password" id="token" name="token" autocomplete="current-password" required autofocus></p>
 <p><button type="submit">Log in</button></p>
 </form>
-<p>A session lasts 30 minutes, and no longer than its token. Scripts send the token as <code>Authorization: Bearer</code> instead.</p>`,
+<p>A session lasts ${spellDuration(sessionTtlMs)}, and no longer than its token. Scripts send the token as <code>Authorization: Bearer</code> instead.</p>`,
   })
 
 const loginUnavailablePage = (): Html =>

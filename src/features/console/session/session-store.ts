@@ -7,7 +7,7 @@ import type { AdminConfig } from '../../../core/config/config.ts'
 import { epochMs } from '../../../core/lib/clock.ts'
 
 /** Absolute: an open page keeps itself up to date, and would never be idle. */
-const sessionTtlMs = 30 * 60_000
+export const sessionTtlMs = 30 * 60_000
 
 // As in `principal.ts`: a client that knows a token must not fill the memory.
 const maxSessions = 64

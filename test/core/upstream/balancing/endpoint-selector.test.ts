@@ -1,8 +1,8 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { AttemptRecord } from '../../../../src/core/exchange/exchange.ts'
+import { createEndpointSelector, noEndpointError } from '../../../../src/core/upstream/balancing/endpoint-selector.ts'
 import type { GroupEndpoint } from '../../../../src/core/upstream/endpoints/group-endpoint.ts'
-import { createEndpointSelector, noEndpointError } from '../../../../src/core/upstream/upstream.ts'
 import { attemptRecord } from '../../../helpers/exchange.ts'
 
 interface Fake {

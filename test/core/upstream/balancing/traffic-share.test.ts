@@ -2,11 +2,11 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { now } from '../../../../src/core/lib/clock.ts'
 import { balancers } from '../../../../src/core/upstream/balancing/balancers.ts'
+import { createEndpointSelector } from '../../../../src/core/upstream/balancing/endpoint-selector.ts'
 import type { Endpoint } from '../../../../src/core/upstream/endpoints/endpoint.ts'
 import { GroupEndpoint } from '../../../../src/core/upstream/endpoints/group-endpoint.ts'
 import { EndpointHealth } from '../../../../src/core/upstream/health/endpoint-health.ts'
 import { createOutlierDetector } from '../../../../src/core/upstream/health/outlier-detection.ts'
-import { createEndpointSelector } from '../../../../src/core/upstream/upstream.ts'
 import { upstreamConfig } from '../../../helpers/upstream-config.ts'
 import { seeded } from './fake-candidates.ts'
 
