@@ -6,8 +6,8 @@ import {
   type ExchangeInit,
   type Handler,
   type ProxyResponse,
+  type RecordedOutcome,
 } from '../../src/core/exchange/exchange.ts'
-import type { RecordedOutcome } from '../../src/core/exchange/exchange-outcomes.ts'
 import { allOperations, type OperationId } from '../../src/operations.ts'
 
 /** Makes the record of an attempt that is under way. */

@@ -2,7 +2,6 @@ import type { X509Certificate } from 'node:crypto'
 import type { Operation, Side } from '../../operations.ts'
 import { CoalescedTimer, now } from '../lib/clock.ts'
 import type { RequestBody, ResponseBody } from './body.ts'
-import type { RecordedOutcome } from './exchange-outcomes.ts'
 import type { FailedAttempt, GatewayError } from './failures/errors.ts'
 import type { AuthMethod } from './failures/reason-rows.ts'
 import type { HeaderFields } from './header-fields.ts'
@@ -59,6 +58,18 @@ export type ExchangeInit = Pick<
   'requestId' | 'operation' | 'client' | 'peer' | 'query' | 'fields' | 'authority' | 'body' | 'onInterim'
 > &
   Partial<Pick<Exchange, 'identity' | 'trace' | 'side' | 'interactionId' | 'addedResponseFields'>>
+
+/** The outcome of a layer that stores responses, for log, audit, metrics and spans. */
+export interface RecordedOutcome {
+  readonly source: string
+  readonly outcome: string
+  /** The request that was processed in place of this one; null: none, or unknown. */
+  readonly firstRequestId: string | null
+  /** The side of the stored response; null: the client got no stored response. */
+  readonly stored: 'side-of-client' | 'unknown-side' | null
+  /** It says whether a change was made, so the audit log and the request counts have it. */
+  readonly isAudited: boolean
+}
 
 export class Exchange {
   /** As in the log, even if no field carries it. */

@@ -1,6 +1,5 @@
 import type { DestinationStream } from 'pino'
-import { type ClientIdentity, type ExchangeTrace, sideJson } from '../exchange/exchange.ts'
-import type { RecordedOutcome } from '../exchange/exchange-outcomes.ts'
+import { type ClientIdentity, type ExchangeTrace, type RecordedOutcome, sideJson } from '../exchange/exchange.ts'
 import { attemptLogFields, describeCause, type FailedAttempt } from '../exchange/failures/errors.ts'
 import { epochMs } from '../lib/clock.ts'
 import { escapeQuotedControls } from '../lib/text/escape-controls.ts'

@@ -1,5 +1,4 @@
-import { sideJson } from '../../core/exchange/exchange.ts'
-import type { RecordedOutcome } from '../../core/exchange/exchange-outcomes.ts'
+import { type RecordedOutcome, sideJson } from '../../core/exchange/exchange.ts'
 import { escapeQuotedControls } from '../../core/lib/text/escape-controls.ts'
 import type { ExchangeFacts, ExchangeRecord } from '../../core/log/exchange-record.ts'
 import type { AuditKey, ChainPosition, TornLine } from './chain/chain.ts'

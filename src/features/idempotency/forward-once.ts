@@ -5,8 +5,8 @@ import {
   type Exchange,
   type Handler,
   type ProxyResponse,
+  type RecordedOutcome,
 } from '../../core/exchange/exchange.ts'
-import type { RecordedOutcome } from '../../core/exchange/exchange-outcomes.ts'
 import { GatewayError } from '../../core/exchange/failures/errors.ts'
 import { failureTable } from '../../core/exchange/failures/failure-table.ts'
 import { type HeaderFields, omitFields, perExchangeFields } from '../../core/exchange/header-fields.ts'

@@ -1,5 +1,4 @@
-import type { Attempts } from '../../../src/core/exchange/exchange.ts'
-import type { RecordedOutcome } from '../../../src/core/exchange/exchange-outcomes.ts'
+import type { Attempts, RecordedOutcome } from '../../../src/core/exchange/exchange.ts'
 import type { ExchangeFacts, ExchangeRecord } from '../../../src/core/log/exchange-record.ts'
 import { allOperations, type OperationId } from '../../../src/operations.ts'
 import { attemptRecord, fakeOutcome } from '../../helpers/exchange.ts'
