@@ -3,7 +3,15 @@ import { SerialQueue } from '../../core/lib/serial-queue.ts'
 import type { Log } from '../../core/log/log.ts'
 import { type AuditEndReason, eventLine } from './audit-line.ts'
 import type { AuditOutput, OpenedAuditOutput } from './audit-output.ts'
-import { Backlog, type PendingLine, pendingHeadLine, SealedBatch, TornTail } from './backlog.ts'
+import {
+  createBacklog,
+  extendTornTail,
+  type PendingLine,
+  pendingHeadLine,
+  type SealedBatch,
+  sealBatch,
+  type TornTail,
+} from './backlog.ts'
 import type { AuditKey, ChainPosition } from './chain/chain.ts'
 import type { AuditConfig } from './config.ts'
 import { errorReason, trackDiskSpace, trackWriterHealth } from './writer-health.ts'
@@ -37,7 +45,7 @@ export class AuditWriter {
   #position: ChainPosition
   #key: AuditKey
   #tornTail: TornTail
-  readonly #backlog: Backlog
+  readonly #backlog: ReturnType<typeof createBacklog>
   #batch: SealedBatch | null = null
   #lastCheckpoint = ''
   #isUnsynced = false
@@ -59,10 +67,10 @@ export class AuditWriter {
     this.#output = output
     this.#position = link
     this.#key = key
-    this.#tornTail = new TornTail(link, torn)
+    this.#tornTail = { afterCount: link.count, pieces: torn === null ? [] : [torn] }
     this.#log = log
     this.#options = options
-    this.#backlog = new Backlog(options.maxPendingBytes)
+    this.#backlog = createBacklog(options.maxPendingBytes)
     this.#health = trackWriterHealth(log, onHealth)
     this.#disk = trackDiskSpace(log, output)
     this.#add(pendingHeadLine('start', () => this.#tornTail, { pid: process.pid }))
@@ -180,11 +188,12 @@ export class AuditWriter {
     this.#writeTimer.clear()
     for (let due = this.#backlog.lines.length; due > 0 || this.#batch !== null; ) {
       if (this.#batch === null) {
-        this.#batch = new SealedBatch(this.#position, this.#key, this.#backlog.lines)
+        this.#batch = sealBatch(this.#position, this.#key, this.#backlog.lines)
         due -= this.#batch.lines
       }
       if (await this.#append(this.#batch)) {
-        this.#onWritten(this.#batch)
+        this.#backlog.bytes -= this.#batch.waitingBytes
+        this.#leaveBatch(this.#batch)
         if (!this.#output.isFull || !this.#mayRollOver) continue
       } else if (!this.#output.isUnlinked) return this.#retryLater()
       if (await this.#rollOver()) due = this.#backlog.lines.length
@@ -195,17 +204,16 @@ export class AuditWriter {
     else this.#health.update(null)
   }
 
-  #onWritten(batch: SealedBatch): void {
-    this.#backlog.release(batch.waitingBytes)
-    this.#position = batch.link
-    this.#key = batch.key
+  #leaveBatch({ link, key }: Pick<SealedBatch, 'link' | 'key'>): void {
+    this.#position = link
+    this.#key = key
     this.#batch = null
   }
 
   async #append(batch: SealedBatch): Promise<boolean> {
     const { writeTimeoutMs } = this.#options
     try {
-      while (!batch.isWritten)
+      while (batch.writtenBytes < batch.bytes.length)
         batch.writtenBytes += await this.#health.timed(
           writeTimeoutMs,
           this.#output.append(batch.bytes.subarray(batch.writtenBytes)),
@@ -245,11 +253,9 @@ export class AuditWriter {
     this.#output = next
     if (this.#batch !== null) {
       const unwritten = this.#batch.unwritten()
-      this.#position = unwritten.link
-      this.#key = unwritten.key
       this.#backlog.requeue(unwritten.waiting, this.#batch.waitingBytes)
-      this.#batch = null
-      this.#tornTail = this.#tornTail.extend(unwritten.link, unwritten.torn)
+      this.#leaveBatch(unwritten)
+      this.#tornTail = extendTornTail(this.#tornTail, unwritten.link, unwritten.torn)
     }
     // An unwritten head line of the old file follows: each says what it follows.
     this.#backlog.requeue([pendingHeadLine('file', () => this.#tornTail)])

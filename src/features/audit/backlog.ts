@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { epochMs } from '../../core/lib/clock.ts'
-import { pluck } from '../../core/log/sum-reports.ts'
+import { pluck, sum } from '../../core/log/sum-reports.ts'
 import { eventLine, headLine } from './audit-line.ts'
 import { type AuditKey, type ChainPosition, joinPieces, seal, type TornLine } from './chain/chain.ts'
 
@@ -24,133 +24,102 @@ interface BatchEntry {
 
 const maxBatchBytes = 256 * 1024
 
-/** Appended in one write, unless the output takes fewer bytes. */
-export class SealedBatch {
-  readonly bytes: Buffer
-  writtenBytes = 0
-  /** The chain after the last line. */
-  readonly link: ChainPosition
-  readonly key: AuditKey
-  readonly #entries: readonly BatchEntry[]
+export type SealedBatch = ReturnType<typeof sealBatch>
 
-  /** Takes lines from the front of `waiting`, up to 256 KiB, at least one. */
-  constructor(link: ChainPosition, key: AuditKey, waiting: PendingLine[]) {
-    const [entries, lines]: [BatchEntry[], Buffer[]] = [[], []]
-    let end = 0
-    let [before, current] = [link, key]
-    for (const each of waiting) {
-      if (end >= maxBatchBytes) break
-      const content = typeof each.content === 'string' ? each.content : each.content(before, current)
-      const sealed = seal(current, before, content)
-      const line = Buffer.from(sealed.line)
-      end += line.length
-      lines.push(line)
-      entries.push({ waiting: each, before, key: current, end })
-      before = sealed.link
-      current = each.nextKey ?? current
-    }
-    waiting.splice(0, entries.length)
-    this.bytes = Buffer.concat(lines)
-    this.link = before
-    this.key = current
-    this.#entries = entries
+/**
+ * Takes lines from the front of `waiting`, up to 256 KiB, at least one. They are appended in one write, unless the
+ * output takes fewer bytes.
+ */
+export const sealBatch = (first: ChainPosition, firstKey: AuditKey, waiting: PendingLine[]) => {
+  const [entries, lines]: [BatchEntry[], Buffer[]] = [[], []]
+  let end = 0
+  let [link, key] = [first, firstKey]
+  for (const each of waiting) {
+    if (end >= maxBatchBytes) break
+    const content = typeof each.content === 'string' ? each.content : each.content(link, key)
+    const sealed = seal(key, link, content)
+    const line = Buffer.from(sealed.line)
+    end += line.length
+    lines.push(line)
+    entries.push({ waiting: each, before: link, key, end })
+    link = sealed.link
+    key = each.nextKey ?? key
   }
-
-  get lines(): number {
-    return this.#entries.length
+  waiting.splice(0, entries.length)
+  const bytes = Buffer.concat(lines)
+  const waitingBytes = sum(entries.map(({ waiting }) => waiting.bytes))
+  const batch = {
+    bytes,
+    writtenBytes: 0,
+    /** The chain after the last line, and its key. */
+    ...{ link, key },
+    ...{ lines: entries.length, waitingBytes },
+    /** For an output abandoned mid-batch: the end of its whole lines, the torn rest, and the missing lines. */
+    unwritten() {
+      const { writtenBytes } = batch
+      const at = entries.findIndex(({ end }) => end > writtenBytes)
+      const next = entries[at]
+      if (next === undefined) return { link, key, waiting: [], torn: null }
+      const from = entries[at - 1]?.end ?? 0
+      const torn = from === writtenBytes ? null : bytes.subarray(from, writtenBytes)
+      return { link: next.before, key: next.key, waiting: pluck(entries.slice(at), 'waiting'), torn }
+    },
   }
-
-  get isWritten(): boolean {
-    return this.writtenBytes === this.bytes.length
-  }
-
-  get waitingBytes(): number {
-    return this.#entries.reduce((sum, { waiting }) => sum + waiting.bytes, 0)
-  }
-
-  /** For an output abandoned mid-batch: the end of its whole lines, the torn rest, and the missing lines. */
-  unwritten() {
-    const first = this.#entries.find(({ end }) => end > this.writtenBytes)
-    if (first === undefined) return { link: this.link, key: this.key, waiting: [], torn: null }
-    const at = this.#entries.indexOf(first)
-    const from = this.#entries[at - 1]?.end ?? 0
-    const torn = from === this.writtenBytes ? null : this.bytes.subarray(from, this.writtenBytes)
-    return { link: first.before, key: first.key, waiting: pluck(this.#entries.slice(at), 'waiting'), torn }
-  }
+  return batch
 }
 
-export class Backlog {
-  readonly lines: PendingLine[] = []
-  readonly #maxBytes: number
-  #bytes = 0
+export const createBacklog = (maxBytes: number) => {
   /** Not yet reported by a line. */
-  #unreportedLost = 0
-
-  constructor(maxBytes: number) {
-    this.#maxBytes = maxBytes
+  let unreportedLost = 0
+  const backlog = {
+    lines: [] as PendingLine[],
+    bytes: 0,
+    hasRoomFor: (content: string): boolean => backlog.bytes + content.length <= maxBytes,
+    add(waiting: PendingLine): void {
+      backlog.bytes += waiting.bytes
+      backlog.lines.push(waiting)
+    },
+    /** At the front. `counted`: bytes of these lines that still count. */
+    requeue(lines: readonly PendingLine[], counted = 0): void {
+      backlog.lines.unshift(...lines)
+      backlog.bytes += lines.reduce((sum, { bytes }) => sum + bytes, -counted)
+    },
+    countLost(lines: number): void {
+      unreportedLost += lines
+    },
+    /** False: no line was lost. */
+    addLostLine(): boolean {
+      const lines = unreportedLost
+      if (lines === 0) return false
+      unreportedLost = 0
+      backlog.add({ content: () => eventLine(epochMs(), 'lost', { lines }), lost: lines, bytes: 0 })
+      return true
+    },
   }
-
-  get bytes(): number {
-    return this.#bytes
-  }
-
-  hasRoomFor(content: string): boolean {
-    return this.#bytes + content.length <= this.#maxBytes
-  }
-
-  add(waiting: PendingLine): void {
-    this.#bytes += waiting.bytes
-    this.lines.push(waiting)
-  }
-
-  /** At the front. `counted`: bytes of these lines that still count. */
-  requeue(lines: readonly PendingLine[], counted = 0): void {
-    this.lines.unshift(...lines)
-    this.#bytes += lines.reduce((sum, { bytes }) => sum + bytes, -counted)
-  }
-
-  release(bytes: number): void {
-    this.#bytes -= bytes
-  }
-
-  countLost(lines: number): void {
-    this.#unreportedLost += lines
-  }
-
-  /** False: no line was lost. */
-  addLostLine(): boolean {
-    const lines = this.#unreportedLost
-    if (lines === 0) return false
-    this.#unreportedLost = 0
-    this.add({ content: () => eventLine(epochMs(), 'lost', { lines }), lost: lines, bytes: 0 })
-    return true
-  }
+  return backlog
 }
 
 /** Pieces after a line, cut off by a crash, a full disk or a change of files. The next line reports them. */
-export class TornTail {
-  readonly #afterCount: number
-  readonly #pieces: readonly Buffer[]
-
-  constructor({ count }: ChainPosition, piece: Buffer | null, earlier: readonly Buffer[] = []) {
-    this.#afterCount = count
-    this.#pieces = piece === null ? earlier : [...earlier, piece]
-  }
-
-  /** Joins pieces after the same line, or replaces those after an earlier one. */
-  extend(link: ChainPosition, piece: Buffer | null): TornTail {
-    return new TornTail(link, piece, link.count === this.#afterCount ? this.#pieces : [])
-  }
-
-  describeAfter({ count }: ChainPosition): TornLine | null {
-    return count === this.#afterCount && this.#pieces.length > 0 ? toTornLine(joinPieces(this.#pieces)) : null
-  }
+export interface TornTail {
+  readonly afterCount: number
+  readonly pieces: readonly Buffer[]
 }
+
+/** Joins pieces after the same line, or replaces those after an earlier one. */
+export const extendTornTail = (
+  { afterCount, pieces }: TornTail,
+  { count }: ChainPosition,
+  piece: Buffer | null,
+): TornTail => ({ afterCount: count, pieces: [count === afterCount ? pieces : [], piece ?? []].flat() })
 
 export const toTornLine = (bytes: Buffer): TornLine => ({ bytes: bytes.length, sha256: hash('sha256', bytes, 'hex') })
 
 /** Reports the torn tail as known when the line is sealed. */
 export const pendingHeadLine = (event: 'start' | 'file', tornTail: () => TornTail, more = {}): PendingLine => ({
-  content: (before, key) => headLine(epochMs(), event, before, key, tornTail().describeAfter(before), more),
+  content(before, key) {
+    const { afterCount, pieces } = tornTail()
+    const torn = before.count === afterCount && pieces.length > 0 ? toTornLine(joinPieces(pieces)) : null
+    return headLine(epochMs(), event, before, key, torn, more)
+  },
   bytes: 0,
 })

@@ -1,17 +1,20 @@
 import {
   type AuditKey,
   type AuditLinePosition,
+  addTornPiece,
   type ChainFields,
   type ChainPosition,
   computeMac,
+  createTornPieces,
   linePrefix,
+  mayBegin,
   nextLinePrefix,
   type ParsedAuditLine,
   type PieceDigest,
   parseAuditLine,
   parseChainFields,
   type TornLine,
-  TornPieces,
+  type TornPieces,
 } from './chain.ts'
 
 export interface AuditFinding extends AuditLinePosition {
@@ -109,8 +112,8 @@ export class ChainVerifier {
   #onMalformedLine(bytes: Buffer, place: AuditLinePosition, isEnded: boolean): void {
     // In a stream, only the chain's next number shows whether a line is missing.
     if (this.#isMixed) return this.#addNote(place, 'this is no whole line of an audit log')
-    if (this.#torn?.own.place.file !== place.file) this.#torn = new TornPieces(place, bytes, this.#torn)
-    this.#torn.add(bytes, isEnded)
+    if (this.#torn?.own.place.file !== place.file) this.#torn = createTornPieces(place, bytes, this.#torn)
+    addTornPiece(this.#torn, bytes, isEnded)
   }
 
   /** Accepted if it may be the beginning of the chain's next line. */
@@ -118,7 +121,7 @@ export class ChainVerifier {
     if (torn === null) return
     const { place } = torn.joined
     const due = this.#last === null ? linePrefix : nextLinePrefix(this.#last.link)
-    if (!torn.mayBegin(due)) return this.#reportTorn(place)
+    if (!mayBegin(torn, due)) return this.#reportTorn(place)
     this.#addNote(place, 'the end is a torn line: a crash or a full disk cut it off, or it is just being written')
   }
 
@@ -145,8 +148,8 @@ export class ChainVerifier {
   }
 
   #acceptReported(pieces: PieceDigest, announced: TornLine | null, line: number): boolean {
-    const { bytes, sha256 } = pieces.toTornLine()
-    if (announced?.bytes !== bytes || announced.sha256 !== sha256) return false
+    const { bytes, hash } = pieces
+    if (announced?.bytes !== bytes || announced.sha256 !== hash.digest('hex')) return false
     this.#addNote(pieces.place, `a torn line of ${bytes} bytes, as line ${line} says`)
     return true
   }

@@ -163,60 +163,42 @@ export interface AuditLinePosition {
 }
 
 /** Pieces that one line may report together. */
-export class PieceDigest {
+export interface PieceDigest {
   readonly place: AuditLinePosition
-  readonly #hash: Hash
-  #bytes: number
-
-  constructor(place: AuditLinePosition, hash = createHash('sha256'), bytes = -1) {
-    this.place = place
-    this.#hash = hash
-    this.#bytes = bytes
-  }
-
-  add(bytes: Buffer): void {
-    if (this.#bytes >= 0) this.#hash.update('\n')
-    this.#hash.update(bytes)
-    this.#bytes += bytes.length + 1
-  }
-
-  copy(): PieceDigest {
-    return new PieceDigest(this.place, this.#hash.copy(), this.#bytes)
-  }
-
-  /** Only once: ends the hash. */
-  toTornLine(): TornLine {
-    return { bytes: this.#bytes, sha256: this.#hash.digest('hex') }
-  }
+  readonly hash: Hash
+  /** Without the last line feed; -1: no piece yet. */
+  bytes: number
 }
 
-/** Left in one file by a crash, or being written now. */
-export class TornPieces {
-  /** At the end of the earlier files. */
+const emptyDigest = (place: AuditLinePosition): PieceDigest => ({ place, hash: createHash('sha256'), bytes: -1 })
+
+/** Left in one file by a crash, or being written now. `earlier`: at the end of the earlier files. */
+export interface TornPieces {
   readonly earlier: TornPieces | null
   readonly own: PieceDigest
   readonly joined: PieceDigest
-  readonly #first: Buffer
-  #count = 0
-  #isEnded = false
+  readonly first: Buffer
+  count: number
+  isEnded: boolean
+}
 
-  constructor(place: AuditLinePosition, first: Buffer, earlier: TornPieces | null) {
-    this.earlier = earlier
-    this.own = new PieceDigest(place)
-    this.joined = earlier?.joined.copy() ?? new PieceDigest(place)
-    this.#first = first
-  }
+export const createTornPieces = (place: AuditLinePosition, first: Buffer, earlier: TornPieces | null): TornPieces => ({
+  ...{ earlier, first, count: 0, isEnded: false, own: emptyDigest(place) },
+  joined: earlier === null ? emptyDigest(place) : { ...earlier.joined, hash: earlier.joined.hash.copy() },
+})
 
-  add(bytes: Buffer, isEnded: boolean): void {
-    this.own.add(bytes)
-    this.joined.add(bytes)
-    this.#count++
-    this.#isEnded = isEnded
+export const addTornPiece = (torn: TornPieces, bytes: Buffer, isEnded: boolean): void => {
+  for (const digest of [torn.own, torn.joined]) {
+    if (digest.bytes >= 0) digest.hash.update('\n')
+    digest.hash.update(bytes)
+    digest.bytes += bytes.length + 1
   }
+  torn.count++
+  torn.isEnded = isEnded
+}
 
-  /** Whether the due line may begin so. A complete HMAC means a whole line, edited at its end. */
-  mayBegin(due: string): boolean {
-    if (this.earlier !== null || this.#isEnded || this.#count > 1) return false
-    return !/,"mac":"[0-9a-f]{64}"/.test(this.#first.toString('latin1')) && couldStartWith(this.#first, due)
-  }
+/** Whether the due line may begin so. A complete HMAC means a whole line, edited at its end. */
+export const mayBegin = ({ earlier, isEnded, count, first }: TornPieces, due: string): boolean => {
+  if (earlier !== null || isEnded || count > 1) return false
+  return !/,"mac":"[0-9a-f]{64}"/.test(first.toString('latin1')) && couldStartWith(first, due)
 }
