@@ -23,37 +23,27 @@ const renewalMs = claimLeaseMs / 3
 // Before a failed settlement is sent again.
 const resendMs = 1000
 
-/** Renewed until settled. */
-export class HeldClaim {
-  readonly #store: IdempotencyStore
-  readonly #claim: Claim
-  readonly #renewal = new CoalescedTimer(() => void this.#renew())
-  #isSettled = false
-
-  constructor(store: IdempotencyStore, claim: Claim) {
-    this.#store = store
-    this.#claim = claim
-    this.#renewal.set(renewalMs)
-  }
-
+/** Renews a claim until the returned function settles it. */
+export const holdClaim = (store: IdempotencyStore, claim: Claim) => {
+  let isSettled = false
+  const renewal: CoalescedTimer = new CoalescedTimer(async () => {
+    const isHeld = await store.call({ type: 'renew', claim })
+    if (!isSettled && isHeld !== false) renewal.set(renewalMs)
+  })
+  renewal.set(renewalMs)
   /** Without a reply, the settlement is sent again while the lease may hold; the caller does not wait. */
-  async settle(settlement: Settlement): Promise<void> {
-    this.#isSettled = true
-    this.#renewal.clear()
-    const call = { type: 'settle', claim: this.#claim, settlement } as const
-    if ((await this.#store.call(call)) === null) void this.#resend(call)
+  return async (settlement: Settlement): Promise<void> => {
+    isSettled = true
+    renewal.clear()
+    const call = { type: 'settle', claim, settlement } as const
+    if ((await store.call(call)) === null) void resend(store, call)
   }
+}
 
-  async #resend(call: CallOf<'settle'>): Promise<void> {
-    for (let waitedMs = 0; waitedMs < claimLeaseMs; waitedMs += resendMs) {
-      await sleep(resendMs)
-      if ((await this.#store.call(call)) !== null) return
-    }
-  }
-
-  async #renew(): Promise<void> {
-    const isHeld = await this.#store.call({ type: 'renew', claim: this.#claim })
-    if (!this.#isSettled && isHeld !== false) this.#renewal.set(renewalMs)
+const resend = async (store: IdempotencyStore, call: CallOf<'settle'>): Promise<void> => {
+  for (let waitedMs = 0; waitedMs < claimLeaseMs; waitedMs += resendMs) {
+    await sleep(resendMs)
+    if ((await store.call(call)) !== null) return
   }
 }
 
@@ -99,7 +89,7 @@ export const toRecord = (outcome: IdempotencyOutcome, firstRequestId: string | n
 }
 
 interface AttemptOptions {
-  readonly claim: HeldClaim
+  readonly settleClaim: ReturnType<typeof holdClaim>
   readonly maxResponse: number // a longer response is not stored
   readonly room: QuotaShare
   readonly abandoned: AbandonedAttempts
@@ -156,11 +146,11 @@ export const forwardAndSettle = async (
   exchange: Exchange,
   own: Exchange,
   next: Handler,
-  { claim, maxResponse, room, fingerprint }: AttemptOptions,
+  { settleClaim, maxResponse, room, fingerprint }: AttemptOptions,
 ): Promise<ProxyResponse> => {
   const settle = (state: ProcessedState, response: Buffer | null = null): Promise<void> => {
     exchange.outcome = toRecord(state === 'done' ? 'processed' : state)
-    return claim.settle({ state, fingerprint: fingerprint(), response })
+    return settleClaim({ state, fingerprint: fingerprint(), response })
   }
 
   let endDeadline = (): void => {}

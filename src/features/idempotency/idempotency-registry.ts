@@ -29,7 +29,7 @@ type IdempotencyRole =
 type IdempotencyState = Omit<IdempotencyReport, 'where'>
 
 /** For the lifetime of a snapshot. */
-export type IdempotencyLease = NonNullable<ReturnType<IdempotencyRegistry['acquire']>>
+export type IdempotencyLease = NonNullable<ReturnType<ReturnType<typeof createIdempotencyRegistry>['acquire']>>
 
 // Before a released store is checked again for open claims.
 const releasePauseMs = 1000
@@ -41,125 +41,107 @@ const nothingTold = {
 } as const
 
 /** Outlives reloads: an edit must not let a request happen twice. */
-export class IdempotencyRegistry {
-  readonly #since = epochMs()
-  readonly #memory: MemoryIdempotencyStore | null
-  readonly #store: IdempotencyStore
-  readonly #rooms = { requests: new FairQuota(usualBodyBytes), responses: new FairQuota(usualBodyBytes) }
-  readonly #abandoned = new AbandonedAttempts()
+export const createIdempotencyRegistry = (role: IdempotencyRole, logEvent: LogEvent) => {
+  const since = epochMs()
+  const ownStore: IdempotencyStore =
+    role.kind === 'worker'
+      ? remoteIdempotencyStore(role.askPrimary)
+      : new MemoryIdempotencyStore({ maxEntries: 0, maxBytes: 0 })
+  const memory = ownStore instanceof MemoryIdempotencyStore ? ownStore : null
+  const rooms = { requests: new FairQuota(usualBodyBytes), responses: new FairQuota(usualBodyBytes) }
+  const abandoned = new AbandonedAttempts()
   /** For all stores: each configuration opens another. */
-  readonly #redisCounts = { refused: 0 }
-  readonly #links: RedisRegistry
-  readonly #logEvent: LogEvent
-  readonly #role: IdempotencyRole['kind']
+  const redisCounts = { refused: 0 }
+  const links = new RedisRegistry(
+    calmChanges(logEvent, 'idempotency store is available', 'idempotency store is unavailable'),
+  )
   /** Of the last configuration. Null: memory. Undefined: no configuration yet. */
-  #redis: RedisConfig | null | undefined
+  let lastRedis: RedisConfig | null | undefined
   /** By operation: what identifies the owner of a key. */
-  readonly #owners = new Map<string, string>()
-
-  constructor(role: IdempotencyRole, logEvent: LogEvent) {
-    this.#logEvent = logEvent
-    this.#role = role.kind
-    this.#links = new RedisRegistry(
-      calmChanges(logEvent, 'idempotency store is available', 'idempotency store is unavailable'),
-    )
-    if (role.kind === 'worker') {
-      this.#memory = null
-      this.#store = remoteIdempotencyStore(role.askPrimary)
-    } else {
-      this.#memory = new MemoryIdempotencyStore({ maxEntries: 0, maxBytes: 0 })
-      this.#store = this.#memory
-    }
-  }
-
-  /** Null: no operation has idempotency. */
-  acquire(config: Config) {
-    const { idempotency, operations } = config
-    if (Object.values(operations).every((operation) => operation.idempotency === null)) return null
-    // The primary of several workers serves no client.
-    const shared = this.#role === 'primary' ? null : this.#acquireRedis(idempotency)
-    return {
-      store: shared?.store ?? this.#store,
-      rooms: this.#rooms,
-      abandoned: this.#abandoned,
-      /** Resolves when the store's availability is known. */
-      settled: shared?.settled ?? Promise.resolve(),
-      /** Null: another process remembers. */
-      state: () => (shared === null ? this.#memoryState(idempotency) : shared.state()),
-      activate: () => {
-        if (this.#memory !== null) this.#memory.bounds = idempotency
-        if (this.#role === 'worker') return
-        this.#logStoreChange(idempotency.redis)
-        this.#logOwnerChange(config)
-      },
-      release: () => shared?.release(),
-    }
-  }
+  const owners = new Map<string, string>()
 
   /** After such an edit every key is new: records stay in the old store. */
-  #logStoreChange(to: RedisConfig | null): void {
-    const from = this.#redis
-    this.#redis = to
+  const logStoreChange = (to: RedisConfig | null): void => {
+    const from = lastRedis
+    lastRedis = to
     if (from === undefined || from === to || (from !== null && to !== null && isSameKeyspace(from, to))) return
-    this.#logEvent('warn', 'idempotency store changed', { from: describeStore(from), to: describeStore(to) })
+    logEvent('warn', 'idempotency store changed', { from: describeStore(from), to: describeStore(to) })
   }
 
   /** After such an edit, a client's key has another digest. */
-  #logOwnerChange(config: Config): void {
+  const logOwnerChange = (config: Config): void => {
     const changed: string[] = []
     for (const [id, operation] of Object.entries(config.operations)) {
       if (operation.idempotency === null) continue
       const owner = authenticates(operation) ? 'id' : `fields ${partitionFields(config).toSorted()}`
-      if ((this.#owners.get(id) ?? owner) !== owner) changed.push(id)
-      this.#owners.set(id, owner)
+      if ((owners.get(id) ?? owner) !== owner) changed.push(id)
+      owners.set(id, owner)
     }
-    if (changed.length > 0) this.#logEvent('warn', 'idempotency owners changed', { operations: changed })
+    if (changed.length > 0) logEvent('warn', 'idempotency owners changed', { operations: changed })
   }
 
   /** Null: another process remembers, or workers use Redis. */
-  #memoryState({ redis, maxEntries, maxBytes }: IdempotencyConfig): IdempotencyState | null {
-    if (this.#memory === null || redis !== null) return null
-    return {
-      ...{ store: 'memory', state: 'local', since: this.#since, reason: null },
-      ...{ maxEntries, maxBytes, ...this.#memory.state() },
-    }
-  }
+  const memoryState = ({ redis, maxEntries, maxBytes }: IdempotencyConfig): IdempotencyState | null =>
+    memory === null || redis !== null
+      ? null
+      : { store: 'memory', state: 'local', since, reason: null, maxEntries, maxBytes, ...memory.state() }
 
-  /** Null: no Redis is configured. Stays open until every claim is settled. */
-  #acquireRedis({ redis, replicas, encryptionKeys }: IdempotencyConfig) {
-    if (redis === null) return null
-    const { link, replicated, release } = this.#links.acquire(withReplicas(redis, replicas), 'records')
-    const links = replicated === null ? [link] : [link, replicated]
-    const sealer = createResponseSealer(encryptionKeys.map((key) => Buffer.from(key, 'base64')))
-    const counts = this.#redisCounts
-    const options = { link, replicated, prefix: redis.prefix, sealer, counts, logEvent: this.#logEvent }
-    const store = new RedisIdempotencyStore(options)
-    const releaseWhenIdle = (): void => {
-      if (store.isIdle()) release()
-      else unrefTimeout(releasePauseMs, releaseWhenIdle)
-    }
-    const state = (): IdempotencyState => {
-      const failing = links.find((each) => !each.isShared) ?? null
-      const since = failing?.since ?? Math.max(...links.map((each) => each.since))
-      const state = failing === null ? 'shared' : 'unavailable'
+  return {
+    /** Null: no operation has idempotency. */
+    acquire(config: Config) {
+      const { idempotency, operations } = config
+      if (Object.values(operations).every((operation) => operation.idempotency === null)) return null
+      // The primary of several workers serves no client.
+      const shared = role.kind === 'primary' ? null : openRedisStore(idempotency, links, redisCounts, logEvent)
       return {
-        ...{ store: 'redis', state, since, reason: failing?.reason ?? null, refused: counts.refused },
-        ...nothingTold,
+        store: shared?.store ?? ownStore,
+        rooms,
+        abandoned,
+        /** Resolves when the store's availability is known. */
+        settled: shared?.settled ?? Promise.resolve(),
+        /** Null: another process remembers. */
+        state: () => (shared === null ? memoryState(idempotency) : shared.state()),
+        activate: () => {
+          if (memory !== null) memory.bounds = idempotency
+          if (role.kind === 'worker') return
+          logStoreChange(idempotency.redis)
+          logOwnerChange(config)
+        },
+        release: () => shared?.release(),
       }
-    }
-    const settled = Promise.all(links.map((each) => each.settled)).then(() => {})
-    return { store, state, settled, release: releaseWhenIdle }
+    },
+    cutAbandoned: () => abandoned.cut(),
+    /** Null: this process does not remember. */
+    replyAll: (calls: readonly IdempotencyCall[]): readonly IdempotencyReply[] | null =>
+      memory && calls.map((call) => memory.reply(call)),
   }
+}
 
-  cutAbandoned(): void {
-    this.#abandoned.cut()
+/** Null: no Redis is configured. Stays open until every claim is settled. */
+const openRedisStore = (
+  { redis, replicas, encryptionKeys }: IdempotencyConfig,
+  registry: RedisRegistry,
+  counts: { refused: number },
+  logEvent: LogEvent,
+) => {
+  if (redis === null) return null
+  const { link, replicated, release } = registry.acquire(withReplicas(redis, replicas), 'records')
+  const links = replicated === null ? [link] : [link, replicated]
+  const sealer = createResponseSealer(encryptionKeys.map((key) => Buffer.from(key, 'base64')))
+  const store = new RedisIdempotencyStore({ link, replicated, prefix: redis.prefix, sealer, counts, logEvent })
+  const releaseWhenIdle = (): void => {
+    if (store.isIdle()) release()
+    else unrefTimeout(releasePauseMs, releaseWhenIdle)
   }
-
-  /** Null: this process does not remember. */
-  replyAll(calls: readonly IdempotencyCall[]): readonly IdempotencyReply[] | null {
-    const memory = this.#memory
-    return memory && calls.map((call) => memory.reply(call))
+  const state = (): IdempotencyState => {
+    const failing = links.find((each) => !each.isShared) ?? null
+    const since = failing?.since ?? Math.max(...links.map((each) => each.since))
+    const state = failing === null ? 'shared' : 'unavailable'
+    const reason = failing?.reason ?? null
+    return { store: 'redis', state, since, reason, refused: counts.refused, ...nothingTold }
   }
+  const settled = Promise.all(links.map((each) => each.settled)).then(() => {})
+  return { store, state, settled, release: releaseWhenIdle }
 }
 
 const describeStore = (redis: RedisConfig | null): string => (redis === null ? 'memory' : describeKeyspace(redis))

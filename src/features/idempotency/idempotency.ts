@@ -14,7 +14,7 @@ import {
   decodeKeptResponse,
   forwardAndSettle,
   forwardDetachable,
-  HeldClaim,
+  holdClaim,
   toRecord,
 } from './forward-once.ts'
 import { findKeyOwner, parseIdempotencyKey, toKeyDigest, toShareDigest } from './idempotency-key.ts'
@@ -56,7 +56,7 @@ export const idempotencyLayer = (rules: OperationIdempotencyConfig, deps: Idempo
     const result = await claimInTime(exchange, claim)
     if (result?.state === 'claimed') {
       const options = {
-        claim: new HeldClaim(deps.store, claim),
+        settleClaim: holdClaim(deps.store, claim),
         maxResponse: rules.maxResponse,
         room: clientShare(deps.rooms.responses, exchange),
         abandoned: deps.abandoned,
@@ -95,7 +95,7 @@ export const idempotencyLayer = (rules: OperationIdempotencyConfig, deps: Idempo
       // A claim without a timely reply may have succeeded.
       if (result === null) void deps.store.call({ type: 'settle', claim, settlement: { state: 'free' } })
       if (exchange.aborted !== null) {
-        if (result?.state === 'claimed') void new HeldClaim(deps.store, claim).settle({ state: 'free' })
+        if (result?.state === 'claimed') void holdClaim(deps.store, claim)({ state: 'free' })
         throw exchange.aborted
       }
       if (result?.state !== 'in-progress' || now() >= until) return result

@@ -10,7 +10,7 @@ import type { Operation, OperationId } from '../../operations.ts'
 import type { OperationIdempotencyConfig } from './config.ts'
 import { idempotencyLayer } from './idempotency.ts'
 import { findKeyOwner, parseIdempotencyKey, toKeyDigest } from './idempotency-key.ts'
-import { type IdempotencyLease, IdempotencyRegistry } from './idempotency-registry.ts'
+import { createIdempotencyRegistry, type IdempotencyLease } from './idempotency-registry.ts'
 import type { CallOf, IdempotencyCall, IdempotencyReplies, RecordSummary } from './store/idempotency-store.ts'
 
 declare module '../../core/runtime/runtime-part.ts' {
@@ -39,12 +39,12 @@ const layerRows = (
 }
 
 export const describe: RuntimePart['describe'] = (config) => {
-  const lease = new IdempotencyRegistry({ kind: 'primary' }, () => {}).acquire(config)
+  const lease = createIdempotencyRegistry({ kind: 'primary' }, () => {}).acquire(config)
   return { layers: (operation) => layerRows(operation, config, lease) }
 }
 
 export const open: RuntimePart['open'] = ({ place: { role }, channel, logEvent }) => {
-  const registry = new IdempotencyRegistry(
+  const registry = createIdempotencyRegistry(
     role === 'worker' ? { kind: role, askPrimary: (calls) => channel.ask(calls) } : { kind: role },
     logEvent,
   )

@@ -6,7 +6,7 @@ import { FailedAttempt, GatewayError } from '../../../src/core/exchange/failures
 import { FairQuota, usualBodyBytes } from '../../../src/core/lib/fair-quota.ts'
 import { deadlineLayer } from '../../../src/core/runtime/pipeline/compose-layers.ts'
 import type { OperationIdempotencyConfig } from '../../../src/features/idempotency/config.ts'
-import { AbandonedAttempts, HeldClaim } from '../../../src/features/idempotency/forward-once.ts'
+import { AbandonedAttempts, holdClaim } from '../../../src/features/idempotency/forward-once.ts'
 import { idempotencyLayer } from '../../../src/features/idempotency/idempotency.ts'
 import type {
   ClaimResult,
@@ -270,11 +270,11 @@ test.each<[string, boolean | null, number]>([
     calls.push(type)
     return type === 'renew' ? reply : true
   }
-  const held = new HeldClaim({ call } as unknown as IdempotencyStore, createClaim())
+  const settle = holdClaim({ call } as unknown as IdempotencyStore, createClaim())
 
   await vi.advanceTimersByTimeAsync(3 * renewalMs)
   const renewed = calls.length
-  await held.settle({ state: 'free' })
+  await settle({ state: 'free' })
   await vi.advanceTimersByTimeAsync(3 * renewalMs)
 
   expect(renewed).toBe(times)

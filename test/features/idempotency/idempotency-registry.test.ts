@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import { IdempotencyRegistry } from '../../../src/features/idempotency/idempotency-registry.ts'
+import { createIdempotencyRegistry } from '../../../src/features/idempotency/idempotency-registry.ts'
 import { claimKeyScript } from '../../../src/features/idempotency/store/idempotency-scripts.ts'
 import type { Claim } from '../../../src/features/idempotency/store/idempotency-store.ts'
 import { type Settings, testConfig } from '../../helpers/gateway.ts'
@@ -13,7 +13,7 @@ const claim = (name: string): Claim => ({
   ...{ ttlMs: 60_000, leaseMs: 15_000, maxKeys: 100 },
 })
 
-const acquire = (idempotency = {}, registry = new IdempotencyRegistry({ kind: 'alone' }, () => {})) => {
+const acquire = (idempotency = {}, registry = createIdempotencyRegistry({ kind: 'alone' }, () => {})) => {
   const operations = { 'financing.pre-approval': { idempotency: true } }
   const lease = registry.acquire(testConfig({ operations, idempotency }))
   if (lease === null) throw new Error('no operation has idempotency')
@@ -58,7 +58,7 @@ test('the state of the memory is that of this gateway alone, since the process s
 
 test('an edit that is prepared changes no bound, and is not logged, before it is in effect', async () => {
   const events: string[] = []
-  const registry = new IdempotencyRegistry({ kind: 'alone' }, (_, event) => events.push(event))
+  const registry = createIdempotencyRegistry({ kind: 'alone' }, (_, event) => events.push(event))
   const running = acquire({}, registry)
   running.activate()
   const redis = { url: 'redis://127.0.0.1:1' }
@@ -82,7 +82,7 @@ test.each<[string, object, object | null]>([
   ['has another timeout', { timeout: '30ms' }, null],
 ])('an edit after which Redis %s is logged when every key is new', (_, edit, expected) => {
   const events: (readonly [string, object])[] = []
-  const registry = new IdempotencyRegistry({ kind: 'alone' }, (__, event, fields) => events.push([event, fields]))
+  const registry = createIdempotencyRegistry({ kind: 'alone' }, (__, event, fields) => events.push([event, fields]))
   const url = 'redis://127.0.0.1:1'
   const leases = [{}, edit].map((more) =>
     acquire({ redis: { url, ...more }, encryptionKeys: ['0'.repeat(64)] }, registry),
@@ -100,7 +100,7 @@ test('the keys that Redis has refused are counted on after an edit', async () =>
   vi.useRealTimers()
   const redis = await scriptedRedis((command) => (command.includes(claimKeyScript.sha) ? ['f'] : undefined))
   const shared = { redis: { url: `redis://127.0.0.1:${redis.port}` }, encryptionKeys: ['0'.repeat(64)] }
-  const registry = new IdempotencyRegistry({ kind: 'alone' }, () => {})
+  const registry = createIdempotencyRegistry({ kind: 'alone' }, () => {})
   const running = acquire(shared, registry)
   onTestFinished(() => running.release())
   await running.settled
@@ -118,7 +118,10 @@ test('a store whose replicas are missing is unavailable, with the reason, until 
   let replicas = 0
   const redis = await scriptedRedis(([name]) => (name === 'WAIT' ? replicas : undefined))
   const shared = { redis: { url: `redis://127.0.0.1:${redis.port}` }, encryptionKeys: ['0'.repeat(64)], replicas: 1 }
-  const lease = acquire(shared, new IdempotencyRegistry({ kind: 'alone' }, () => {}))
+  const lease = acquire(
+    shared,
+    createIdempotencyRegistry({ kind: 'alone' }, () => {}),
+  )
   onTestFinished(() => lease.release())
 
   await lease.settled
@@ -146,7 +149,7 @@ test.each<[string, Settings, Settings, readonly string[] | null]>([
   ['changes something else', {}, { limits: { concurrency: 10 } }, null],
 ])('an edit that %s is logged when it changes whose keys are whose', (_, before, after, operations) => {
   const events: (readonly [string, object])[] = []
-  const registry = new IdempotencyRegistry({ kind: 'alone' }, (__, event, fields) => events.push([event, fields]))
+  const registry = createIdempotencyRegistry({ kind: 'alone' }, (__, event, fields) => events.push([event, fields]))
 
   for (const settings of [before, before, after, after]) registry.acquire(withKeys(settings))?.activate()
 

@@ -11,7 +11,7 @@ import type {
   RecordSummary,
   Settlement,
 } from './idempotency-store.ts'
-import { NameIndex } from './memory/name-index.ts'
+import { createNameIndex } from './memory/name-index.ts'
 import { SettledRecords } from './memory/settled-records.ts'
 
 type MemoryStoreBounds = Pick<IdempotencyConfig, 'maxEntries' | 'maxBytes'>
@@ -21,8 +21,9 @@ const lapsePauseMs = 15_000
 
 /** Without room, the oldest responses go and new keys are rejected: no key is dropped before it expires. */
 export class MemoryIdempotencyStore implements IdempotencyStore {
-  #bounds: MemoryStoreBounds
-  readonly #attempts = new AttemptTable()
+  /** A smaller bound holds for new records. */
+  bounds: MemoryStoreBounds
+  readonly #attempts = createAttemptTable()
   readonly #settled = new SettledRecords((record) => this.#count(record, -1))
   readonly #countByClient = new Map<string, number>()
   readonly #countByShare = new Map<string, number>()
@@ -30,12 +31,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
   #refused = 0
 
   constructor(bounds: MemoryStoreBounds) {
-    this.#bounds = bounds
-  }
-
-  /** A smaller bound holds for new records. */
-  set bounds(bounds: MemoryStoreBounds) {
-    this.#bounds = bounds
+    this.bounds = bounds
   }
 
   call<Type extends IdempotencyCall['type']>(call: CallOf<Type>): Promise<IdempotencyReplies[Type]> {
@@ -54,7 +50,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     return {
       entries: this.#entries,
       bytes: this.#settled.bytes,
-      inProgress: this.#attempts.size,
+      inProgress: this.#attempts.size(),
       unknown: this.#settled.unknown,
       oldestUnknown: oldestUnknown === null ? null : toEpochMs(oldestUnknown),
       dropped: this.#settled.dropped,
@@ -63,7 +59,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
   }
 
   get #entries(): number {
-    return this.#attempts.size + this.#settled.size
+    return this.#attempts.size() + this.#settled.size
   }
 
   claim({ claim }: CallOf<'claim'>): ClaimResult {
@@ -88,7 +84,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
   #insert(claim: Claim, at: number): ClaimResult {
     if (at >= this.#nextLapseAt) this.#lapseAll(at)
     this.#settled.removeExpired(at)
-    const free = this.#bounds.maxEntries - this.#entries
+    const free = this.bounds.maxEntries - this.#entries
     const [ofClient, ofShare] = [this.#countByClient.get(claim.client) ?? 0, this.#countByShare.get(claim.share) ?? 0]
     // Each share may use at most half of the free room, so n shares leave 1/(n+1) of it.
     if (ofClient < claim.maxKeys && ofShare < free) {
@@ -125,7 +121,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     const { state, fingerprint } = settlement
     this.#attempts.delete(name)
     const record = { name, client, share, requestId, fingerprint, state, claimedAt, since: at, ttlMs }
-    this.#settled.add(record, settlement.state === 'done' ? settlement.response : null, this.#bounds.maxBytes)
+    this.#settled.add(record, settlement.state === 'done' ? settlement.response : null, this.bounds.maxBytes)
   }
 
   #endUnknown(attempt: Attempt, at: number): void {
@@ -207,37 +203,30 @@ interface Attempt {
 }
 
 /** V8 copies a Map after every few removals, and the old copy lives on: half a kilobyte a request. */
-class AttemptTable {
-  readonly #attempts: (Attempt | null)[] = []
-  readonly #free: number[] = []
+const createAttemptTable = () => {
+  const attempts: (Attempt | null)[] = []
+  const free: number[] = []
   // Places begin at 1.
-  readonly #index = new NameIndex((place, name) => this.#attempts[place - 1]?.claim.name === name)
-
-  get size(): number {
-    return this.#index.size
-  }
-
-  get(name: string): Attempt | null {
-    const place = this.#index.find(name)
-    return place === null ? null : (this.#attempts[place - 1] ?? null)
-  }
-
-  add(attempt: Attempt): void {
-    const at = this.#free.pop() ?? this.#attempts.length
-    this.#attempts[at] = attempt
-    this.#index.add(attempt.claim.name, at + 1)
-  }
-
-  delete(name: string): void {
-    const place = this.#index.find(name)
-    if (place === null) return
-    this.#index.delete(name)
-    this.#attempts[place - 1] = null
-    this.#free.push(place - 1)
-  }
-
-  /** A copy: attempts may be removed meanwhile. */
-  list(): readonly Attempt[] {
-    return this.#attempts.filter((attempt) => attempt !== null)
+  const index = createNameIndex((place, name) => attempts[place - 1]?.claim.name === name)
+  return {
+    size: (): number => index.size,
+    get(name: string): Attempt | null {
+      const place = index.find(name)
+      return place === null ? null : (attempts[place - 1] ?? null)
+    },
+    add(attempt: Attempt): void {
+      const at = free.pop() ?? attempts.length
+      attempts[at] = attempt
+      index.add(attempt.claim.name, at + 1)
+    },
+    delete(name: string): void {
+      const place = index.find(name)
+      if (place === null) return
+      index.delete(name)
+      attempts[place - 1] = null
+      free.push(place - 1)
+    },
+    /** A copy: attempts may be removed meanwhile. */
+    list: (): readonly Attempt[] => attempts.filter((attempt) => attempt !== null),
   }
 }

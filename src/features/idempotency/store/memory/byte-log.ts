@@ -20,57 +20,37 @@ const placesPerSegment = 2 ** 22
 const headerBytes = 8
 const isRemovedAt = 4
 
-/** Shared by several logs. A place is unique among all their entries. */
-export class LogMemory {
-  readonly #segments = new Map<number, Segment>()
-  readonly #segmentBytes: number
-  #last = 0
-
-  /** A longer entry gets its own segment. */
-  constructor(segmentBytes = usualSegmentBytes) {
-    this.#segmentBytes = segmentBytes
-  }
-
-  get segments(): number {
-    return this.#segments.size
-  }
-
-  /** `bytes`: with the header. */
-  open(bytes: number): Segment {
-    const memory = Buffer.allocUnsafeSlow(Math.max(bytes, this.#segmentBytes))
-    const segment: Segment = { number: ++this.#last, memory, used: 0, live: 0, from: 0, previous: null, next: null }
-    this.#segments.set(segment.number, segment)
-    return segment
-  }
-
-  close({ number, memory }: Segment): void {
-    this.#segments.delete(number)
-    freeBuffer(memory)
-  }
-
+/** Shared by several logs: a place is unique among all their entries. A longer entry gets its own segment. */
+export const createLogMemory = (segmentBytes = usualSegmentBytes) => {
+  const segments = new Map<number, Segment>()
+  let last = 0
   /** The entry must not have been removed. */
-  segmentOf(place: number): Segment {
-    return this.#segments.get(Math.floor(place / placesPerSegment)) as Segment
-  }
-
+  const segmentOf = (place: number): Segment => segments.get(Math.floor(place / placesPerSegment)) as Segment
   /** The entry begins at {@link positionOf} its place. */
-  memoryOf(place: number): Buffer {
-    return this.segmentOf(place).memory
-  }
-
-  lengthOf(place: number): number {
-    return this.memoryOf(place).readUInt32LE(positionOf(place) - headerBytes) - headerBytes
-  }
-
-  /** `offset`: in bytes from the entry's beginning. */
-  readNumber(place: number, offset: number): number {
-    return this.memoryOf(place).readDoubleLE(positionOf(place) + offset)
-  }
-
-  writeNumber(place: number, offset: number, value: number): void {
-    this.memoryOf(place).writeDoubleLE(value, positionOf(place) + offset)
+  const memoryOf = (place: number): Buffer => segmentOf(place).memory
+  return {
+    ...{ segments, segmentOf, memoryOf },
+    /** `bytes`: with the header. */
+    open(bytes: number): Segment {
+      const memory = Buffer.allocUnsafeSlow(Math.max(bytes, segmentBytes))
+      const segment: Segment = { number: ++last, memory, used: 0, live: 0, from: 0, previous: null, next: null }
+      segments.set(segment.number, segment)
+      return segment
+    },
+    close({ number, memory }: Segment): void {
+      segments.delete(number)
+      freeBuffer(memory)
+    },
+    lengthOf: (place: number): number => memoryOf(place).readUInt32LE(positionOf(place) - headerBytes) - headerBytes,
+    /** `offset`: in bytes from the entry's beginning. */
+    readNumber: (place: number, offset: number): number => memoryOf(place).readDoubleLE(positionOf(place) + offset),
+    writeNumber(place: number, offset: number, value: number): void {
+      memoryOf(place).writeDoubleLE(value, positionOf(place) + offset)
+    },
   }
 }
+
+export type LogMemory = ReturnType<typeof createLogMemory>
 
 export const positionOf = (place: number): number => place % placesPerSegment
 

@@ -1,5 +1,5 @@
-import { ByteLog, LogMemory, positionOf } from './byte-log.ts'
-import { NameIndex } from './name-index.ts'
+import { ByteLog, createLogMemory, positionOf } from './byte-log.ts'
+import { createNameIndex } from './name-index.ts'
 
 /** Times are monotonic. */
 interface SettledRecord {
@@ -29,9 +29,9 @@ const responseHeaderBytes = 8
 
 /** As objects, 100,000 records kept the collector busy. A place is valid until the next addition or removal. */
 export class SettledRecords {
-  readonly #memory = new LogMemory()
+  readonly #memory = createLogMemory()
   readonly #generations = new Map<number, Generation>()
-  readonly #index = new NameIndex((place, name) => hasName(this.#memory.memoryOf(place), positionOf(place), name))
+  readonly #index = createNameIndex((place, name) => hasName(this.#memory.memoryOf(place), positionOf(place), name))
   readonly #onRemoved: (record: SettledRecord) => void
   /** No record expires before this time. */
   #nothingExpiresBefore = Number.POSITIVE_INFINITY

@@ -1,6 +1,11 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { ByteLog, LogMemory, positionOf } from '../../../../../src/features/idempotency/store/memory/byte-log.ts'
+import {
+  ByteLog,
+  createLogMemory,
+  type LogMemory,
+  positionOf,
+} from '../../../../../src/features/idempotency/store/memory/byte-log.ts'
 
 const fill = (memory: LogMemory, place: number, byte: number): void => {
   const from = positionOf(place)
@@ -30,7 +35,7 @@ test('entries stay as they were written, in their order, whatever is added and r
   let moved = 0
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200, size: 'max' }), (steps) => {
-      const memory = new LogMemory(1024)
+      const memory = createLogMemory(1024)
       const expected: { place: number; byte: number }[][] = [[], []]
       const logs = expected.map(
         (own) =>
@@ -62,31 +67,31 @@ test('entries stay as they were written, in their order, whatever is added and r
 })
 
 test('what was removed gives its memory back', () => {
-  const memory = new LogMemory()
+  const memory = createLogMemory()
   const log = new ByteLog(memory, () => {})
   const places = Array.from({ length: 100 }, () => log.add(100_000))
 
   for (const place of places.slice(0, 90)) log.remove(place)
 
   // Two of them fill one piece.
-  expect(memory.segments).toBe(5)
+  expect(memory.segments.size).toBe(5)
   log.close()
-  expect([memory.segments, log.first()]).toEqual([0, null])
+  expect([memory.segments.size, log.first()]).toEqual([0, null])
 })
 
 test('an entry that stays keeps no other piece of memory', () => {
-  const memory = new LogMemory()
+  const memory = createLogMemory()
   const log = new ByteLog(memory, () => {})
 
   log.add(1000)
   for (let nth = 0; nth < 10_000; nth++) log.remove(log.add(1000))
 
   // Its own, and the last one.
-  expect(memory.segments).toBe(2)
+  expect(memory.segments.size).toBe(2)
 })
 
 test('entries that stay, one in each piece of memory, are moved together', () => {
-  const memory = new LogMemory()
+  const memory = createLogMemory()
   const log = new ByteLog(memory, () => {})
 
   for (let nth = 0; nth < 50_000; nth++) {
@@ -95,15 +100,15 @@ test('entries that stay, one in each piece of memory, are moved together', () =>
   }
 
   // A log of all has 192. 130 of the 167 entries are half of the first one.
-  expect(memory.segments).toBeLessThanOrEqual(4)
+  expect(memory.segments.size).toBeLessThanOrEqual(4)
   expect(listPlaces(log)).toHaveLength(167)
 })
 
 test('one place of memory serves a log with one entry at a time', () => {
-  const memory = new LogMemory()
+  const memory = createLogMemory()
   const log = new ByteLog(memory, () => {})
 
   for (let nth = 0; nth < 10_000; nth++) log.remove(log.add(1000))
 
-  expect(memory.segments).toBe(1)
+  expect(memory.segments.size).toBe(1)
 })

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { NameIndex } from '../../../../../src/features/idempotency/store/memory/name-index.ts'
+import { createNameIndex } from '../../../../../src/features/idempotency/store/memory/name-index.ts'
 
 const openIndex = () => {
   const names: string[] = ['']
-  return { index: new NameIndex((place, name) => names[place] === name), names }
+  return { index: createNameIndex((place, name) => names[place] === name), names }
 }
 
 test('a name is found where it was added, whatever else was added and removed', () => {
