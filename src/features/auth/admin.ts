@@ -141,7 +141,7 @@ export const findings: readonly PlacedFindings[] = [{ after: 'certificates', val
 export const findingInputs = (admin: AdminContext) => ({ operatorKeys: admin.operatorKeys() as IssuerKeysState | null })
 
 export const openProofs: OpenProofs = async (log, refusals) =>
-  new (await import('./operator-jwts.ts')).OperatorJwts(log, refusals)
+  (await import('./operator-jwts.ts')).createOperatorJwts(log, refusals)
 
 export const metrics: readonly PlacedMetrics[] = [
   { after: 'requests', value: clientMetrics },

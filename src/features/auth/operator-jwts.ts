@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net'
 import { tooManyAttempts } from '../../core/admin/access/attempt-throttle.ts'
 import type { Operator, OperatorProofs, OperatorToken, TokenRefusals } from '../../core/admin/access/operator-tokens.ts'
 import type { AdminError } from '../../core/admin/admin-error.ts'
@@ -8,9 +7,9 @@ import { ownMember } from '../../core/lib/plain-object.ts'
 import { digestSecret } from '../../core/lib/secrets.ts'
 import type { Log } from '../../core/log/log.ts'
 import { findOperatorByCertificate } from './client-certificate.ts'
+import type { JwtConfig } from './config.ts'
 import type { OperatorJwtConfig } from './config-tokens.ts'
 import { CredentialRejected, VerifierUnavailable } from './errors.ts'
-import type { IssuerKeysState } from './tokens/jwt/jwks-cache.ts'
 import { isJwt } from './tokens/jwt/jwt-verifier.ts'
 import type { Claims } from './tokens/token.ts'
 import { createTokenVerifiers, type JwtVerifierLease } from './tokens/token-verifiers.ts'
@@ -18,70 +17,14 @@ import { createTokenVerifiers, type JwtVerifierLease } from './tokens/token-veri
 type VerifiedToken = OperatorToken | AdminError | null
 
 /** Fetches keys for operators only (`admin.jwt`): a client that names unknown keys delays no operator. */
-export class OperatorJwts implements OperatorProofs {
-  readonly #verifiers: ReturnType<typeof createTokenVerifiers>
-  readonly #refusals: TokenRefusals
+export const createOperatorJwts = (log: Pick<Log, 'info' | 'warn'>, refusals: TokenRefusals): OperatorProofs => {
+  const verifiers = createTokenVerifiers((level, event, fields) => log[level](fields, event))
   /** By the digest of the token. */
-  readonly #pending = new Map<string, Promise<VerifiedToken>>()
-  #current: { readonly config: OperatorJwtConfig; readonly lease: JwtVerifierLease } | null = null
+  const pending = new Map<string, Promise<VerifiedToken>>()
+  let latest: { readonly config: OperatorJwtConfig; readonly lease: JwtVerifierLease } | null = null
 
-  constructor(log: Pick<Log, 'info' | 'warn'>, refusals: TokenRefusals) {
-    this.#refusals = refusals
-    this.#verifiers = createTokenVerifiers((level, event, fields) => log[level](fields, event))
-  }
-
-  /** Verified tokens stay verified unless the settings of verification change. */
-  applyConfig({ jwt }: Pick<AdminConfig, 'jwt'>): void {
-    const before = this.#current
-    this.#current = jwt && { config: jwt, lease: this.#acquire(jwt) }
-    before?.lease.release()
-  }
-
-  takesTokens({ jwt }: Pick<AdminConfig, 'jwt'>): boolean {
-    return jwt !== null
-  }
-
-  isTaken(token: string, { jwt }: Pick<AdminConfig, 'jwt'>): boolean {
-    return jwt !== null && isJwt(token)
-  }
-
-  tokenScopes({ jwt }: Pick<AdminConfig, 'jwt'>): readonly OperatorScope[] {
-    return Object.values(jwt?.scopes ?? {})
-  }
-
-  /** Verifies once for concurrent requests. Null: rejected, and logged. An error: not now, or too many attempts. */
-  verify(token: string, address: string): Promise<VerifiedToken> {
-    const digest = digestSecret(token)
-    const name = toRecallKey(digest)
-    const pending = this.#pending.get(name)
-    if (pending !== undefined) return pending
-    const verifying = this.#verify(token, digest, address).finally(() => this.#pending.delete(name))
-    this.#pending.set(name, verifying)
-    return verifying
-  }
-
-  /** By SHA-256. Null: not verified, expired, the key is gone, or another configuration runs. */
-  recall(digest: Buffer): Operator | null {
-    const claims = this.#current?.lease.recall(toRecallKey(digest)) ?? null
-    if (claims === null || this.#current === null) return null
-    const operator = readOperator(claims, this.#current.config)
-    return typeof operator === 'string' ? null : operator
-  }
-
-  ofConnection(socket: Socket, admin: AdminConfig): Operator | null {
-    return findOperatorByCertificate(socket, admin)
-  }
-
-  state(): IssuerKeysState | null {
-    return this.#current?.lease.state() ?? null
-  }
-
-  close(): void {
-    this.applyConfig({ jwt: null })
-  }
-
-  async #verify(token: string, digest: Buffer, address: string): Promise<VerifiedToken> {
-    const current = this.#current
+  const verify = async (token: string, digest: Buffer, address: string): Promise<VerifiedToken> => {
+    const current = latest
     if (current === null || !isJwt(token)) return null
     const toOperatorToken = (claims: Claims, logRefusal: TokenRefusals['log']): OperatorToken | null => {
       const operator = readOperator(claims, current.config)
@@ -92,36 +35,66 @@ export class OperatorJwts implements OperatorProofs {
     }
     const known = current.lease.recall(toRecallKey(digest))
     // Logged each time: an operator who tries again looks at the end of the log.
-    if (known !== null) return toOperatorToken(known, (...refusal) => this.#refusals.logIfAllowed(...refusal))
-    const throttle = this.#refusals.throttleOf(address)
+    if (known !== null) return toOperatorToken(known, (...refusal) => refusals.logIfAllowed(...refusal))
+    const throttle = refusals.throttleOf(address)
     const retryAfter = throttle.tryAcquire()
     if (retryAfter !== null) return tooManyAttempts(retryAfter)
     const claims = await Promise.try(current.lease.getClaims, token).catch((error: unknown) => {
       if (error instanceof CredentialRejected || error instanceof VerifierUnavailable) return error
       throw error
     })
-    if (this.#current !== current) {
+    if (latest !== current) {
       throttle.refund()
-      return this.#verify(token, digest, address) // a reload changed the issuer meanwhile
+      return verify(token, digest, address) // a reload changed the issuer meanwhile
     }
     if (claims instanceof VerifierUnavailable) {
       throttle.refund()
       return keysUnavailable // the verifier logs this itself
     }
     if (claims instanceof CredentialRejected) {
-      this.#refusals.log(address, claims.reason, claims.message)
+      refusals.log(address, claims.reason, claims.message)
       return null
     }
-    const operatorToken = toOperatorToken(claims, (...refusal) => this.#refusals.log(...refusal))
+    const operatorToken = toOperatorToken(claims, (...refusal) => refusals.log(...refusal))
     if (operatorToken !== null) throttle.refund()
     return operatorToken
   }
 
-  // Claims are read for each request, so an edit of their meaning keeps verified tokens.
-  #acquire({ nameClaim: _, scopeClaim: __, scopes: ___, ...settings }: OperatorJwtConfig): JwtVerifierLease {
-    return this.#verifiers.acquireJwt(settings)
+  /** Verified tokens stay verified unless the settings of verification change. */
+  const applyConfig = ({ jwt }: Pick<AdminConfig, 'jwt'>): void => {
+    const before = latest
+    latest = jwt && { config: jwt, lease: verifiers.acquireJwt(withoutClaims(jwt)) }
+    before?.lease.release()
+  }
+
+  return {
+    applyConfig,
+    takesTokens: ({ jwt }) => jwt !== null,
+    isTaken: (token, { jwt }) => jwt !== null && isJwt(token),
+    tokenScopes: ({ jwt }) => Object.values(jwt?.scopes ?? {}),
+    /** Verifies once for concurrent requests. Null: rejected, and logged. An error: not now, or too many attempts. */
+    verify(token, address) {
+      const digest = digestSecret(token)
+      const name = toRecallKey(digest)
+      const verifying = pending.get(name) ?? verify(token, digest, address).finally(() => pending.delete(name))
+      pending.set(name, verifying)
+      return verifying
+    },
+    /** By SHA-256. Null: not verified, expired, the key is gone, or another configuration runs. */
+    recall(digest) {
+      const claims = latest?.lease.recall(toRecallKey(digest)) ?? null
+      const operator = latest && claims && readOperator(claims, latest.config)
+      return typeof operator === 'string' ? null : operator
+    },
+    ofConnection: findOperatorByCertificate,
+    state: () => latest?.lease.state() ?? null,
+    close: () => applyConfig({ jwt: null }),
   }
 }
+
+// Claims are read for each request, so an edit of their meaning keeps verified tokens.
+const withoutClaims = ({ nameClaim: _, scopeClaim: __, scopes: ___, ...settings }: OperatorJwtConfig): JwtConfig =>
+  settings
 
 // The verifier's spelling of a token's SHA-256.
 const toRecallKey = (digest: Buffer): string => digest.toString('base64url')

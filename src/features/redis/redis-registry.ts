@@ -99,10 +99,7 @@ export const calmChanges = (logEvent: LogEvent, available: string, unavailable: 
   return (...change) => {
     last = change
     if (!hasTimer) startMinute(maxLines)
-    if (linesLeft === 0) {
-      changes++
-      return
-    }
+    if (linesLeft === 0) return void changes++
     linesLeft--
     logLast({})
   }

@@ -3,7 +3,13 @@ import type { LogEvent } from '../../../core/log/log.ts'
 import type { IntrospectionConfig, JwtConfig } from '../config.ts'
 import { createHttpClient } from './http-client.ts'
 import { createIntrospector, introspect } from './introspection.ts'
-import { type FetchedJwks, type IssuerKeys, JwksCache, staticIssuerKeys } from './jwt/jwks-cache.ts'
+import {
+  createJwksCache,
+  type FetchedJwks,
+  type IssuerKeys,
+  type JwksCache,
+  staticIssuerKeys,
+} from './jwt/jwks-cache.ts'
 import { type JwtVerifier, jwtVerifier } from './jwt/jwt-verifier.ts'
 
 export type TokenVerifiers = ReturnType<typeof createTokenVerifiers>
@@ -29,7 +35,7 @@ export const createTokenVerifiers = (logEvent: LogEvent, onKeysFetched: (keys: K
     if ('text' in jwks) return staticIssuerKeys(jwks.text)
     const url = new URL(jwks.url)
     const fetcher = createJwksFetcher(url)
-    const cache = new JwksCache({
+    const cache = createJwksCache({
       fetch: () => fetcher.fetchJwks(),
       onChange: (reason) => {
         if (reason === null) logEvent('info', 'keys of the issuer are fetched again', { from: url.origin })

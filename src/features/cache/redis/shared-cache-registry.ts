@@ -4,7 +4,7 @@ import type { RedisConfig } from '../../redis/config.ts'
 import { calmChanges, RedisRegistry } from '../../redis/redis-registry.ts'
 import type { InvalidationTarget } from '../invalidation.ts'
 import type { PurgeScope } from '../store/cache-store.ts'
-import { RedisCacheStore } from './redis-cache-store.ts'
+import { createRedisCacheStore, type RedisCacheStore } from './redis-cache-store.ts'
 import { type CacheKeySpace, purgedGenerationKeys, queryGenerationKey } from './redis-entry.ts'
 import { createRedisTier, type RedisTierOptions } from './redis-tier.ts'
 
@@ -29,7 +29,9 @@ export class SharedCacheRegistry {
     const name = JSON.stringify(redis)
     const { link, release } = this.#links.acquire(redis, 'responses')
     const space = { prefix: redis.prefix, isCluster: redis.cluster !== null }
-    const store = this.#storesByConfig.acquire(name, () => new RedisCacheStore(link, space, this.#pendingKeysOf(space)))
+    const store = this.#storesByConfig.acquire(name, () =>
+      createRedisCacheStore(link, space, this.#pendingKeysOf(space)),
+    )
     this.#stores.add(store)
     if (this.#closedStore !== null && isSameSpace(this.#closedStore.space, space)) this.#closedStore = null
     return {
@@ -41,7 +43,7 @@ export class SharedCacheRegistry {
           const other = [...this.#stores].find((each) => isSameSpace(each.space, space))
           if (other === undefined) this.#closedStore = store
           // The other store may have opened before these purges.
-          else if (store.purges.keys.length > 0) void other.purges.add(store.purges.keys)
+          else if (store.purges.keys().length > 0) void other.purges.add(store.purges.keys())
         }
         release()
       },
@@ -51,7 +53,7 @@ export class SharedCacheRegistry {
   /** A new password or timeout makes a new store for the same Redis. Another Redis loses a few responses. */
   #pendingKeysOf(space: CacheKeySpace): readonly string[] {
     const same = [...this.#stores, this.#closedStore ?? []].flat().filter((store) => isSameSpace(store.space, space))
-    return [...new Set(same.flatMap(({ purges }) => purges.keys))]
+    return [...new Set(same.flatMap(({ purges }) => purges.keys()))]
   }
 
   /** Resolves with whether every Redis acknowledged. */

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import { PendingPurges } from '../../../../src/features/cache/redis/redis-cache-store.ts'
+import { createPendingPurges } from '../../../../src/features/cache/redis/redis-cache-store.ts'
 
 /** Creates a Redis that is available or not; a test acknowledges the purges sent to it. */
 const scripted = (isAvailable: boolean) => {
   const redis = { isAvailable, sent: [] as (readonly string[])[], acknowledge: (): void => {} }
-  const purges = new PendingPurges(['one', 'other'], (keys) => {
+  const purges = createPendingPurges(['one', 'other'], (keys) => {
     redis.sent.push(keys)
     const { isAvailable } = redis
     return new Promise((resolve) => {
@@ -51,7 +51,7 @@ test('a purge that is repeated while it is sent stays pending', async () => {
 test('many pending purges are sent again in batches, as long as Redis acknowledges them', async () => {
   const keys = Array.from({ length: 1200 }, (_, n) => `key ${n}`)
   const redis = { isAvailable: false, batches: [] as number[] }
-  const purges = new PendingPurges(['one'], async (sent) => {
+  const purges = createPendingPurges(['one'], async (sent) => {
     redis.batches.push(sent.length)
     return redis.isAvailable
   })
@@ -72,5 +72,5 @@ test('more purges than can be remembered cover the operation that has the most, 
   redis.acknowledge()
   await added
 
-  expect(purges.keys).toEqual(['other:0', 'one'])
+  expect(purges.keys()).toEqual(['other:0', 'one'])
 })

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { RedisCacheStore } from '../../../../src/features/cache/redis/redis-cache-store.ts'
+import { createRedisCacheStore, type RedisCacheStore } from '../../../../src/features/cache/redis/redis-cache-store.ts'
 import { storeScript } from '../../../../src/features/cache/redis/redis-entry.ts'
 import { ManagedRedis } from '../../../../src/features/redis/managed-redis.ts'
 import type { RedisConnection } from '../../../../src/features/redis/redis-connection.ts'
@@ -34,7 +34,7 @@ const openStore = async () => {
     onChange: () => {},
   })
   await pass(0)
-  return { redis, link, store: new RedisCacheStore(link, { prefix: 'test', isCluster: false }) }
+  return { redis, link, store: createRedisCacheStore(link, { prefix: 'test', isCluster: false }) }
 }
 
 /** Ends a generation while a request waits, and notes what came of it. */
@@ -93,7 +93,7 @@ test('a response that is removed before its turn has come is not written after',
     if (script === storeScript) await new Promise<void>((resolve) => replies.push(resolve))
     return 1
   }
-  const store = new RedisCacheStore({ isShared: true, timeoutMs: 20, run }, { prefix: 'test', isCluster: false })
+  const store = createRedisCacheStore({ isShared: true, timeoutMs: 20, run }, { prefix: 'test', isCluster: false })
   const write = (base: string) => store.write({ base, bytes: 1, toScriptArgs: () => ({ keys: [base], args: [] }) })
 
   for (const base of ['first', 'removed', 'last']) write(base)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { RedisCacheStore } from '../../../../src/features/cache/redis/redis-cache-store.ts'
+import { createRedisCacheStore } from '../../../../src/features/cache/redis/redis-cache-store.ts'
 import {
   baseKey,
   type CacheKeySpace,
@@ -45,7 +45,7 @@ test.each([
     ran.push(keys)
     return Promise.resolve(1)
   }
-  const store = new RedisCacheStore({ isShared: true, timeoutMs: 20, run }, space)
+  const store = createRedisCacheStore({ isShared: true, timeoutMs: 20, run }, space)
   const purged = purgedGenerationKeys(space, { operation: null, client: null })
 
   expect(await store.purges.add(purged)).toBe(true)
@@ -57,19 +57,19 @@ test.each([
 
 test.each([cluster, server])('too many purges become one of their operation: %j', async (space) => {
   const link = { isShared: false, timeoutMs: 20, run: () => Promise.resolve(null) }
-  const store = new RedisCacheStore(link, space)
+  const store = createRedisCacheStore(link, space)
   const operation = 'market.insights'
   const queries = Array.from({ length: 10_000 }, (_, n) => queryGenerationKey(space, operation, `?${n}`))
 
   await store.purges.add([...purgedGenerationKeys(space, { operation, client: 'bank-a' }), ...queries])
 
-  expect(store.purges.keys).toEqual(purgedGenerationKeys(space, { operation, client: null }))
+  expect(store.purges.keys()).toEqual(purgedGenerationKeys(space, { operation, client: null }))
 })
 
 test('a purge of which Redis takes one part and not another is not acknowledged', async () => {
   let nth = 0
   const run = (): Promise<unknown> => Promise.resolve(nth++ === 2 ? null : 1)
-  const store = new RedisCacheStore({ isShared: true, timeoutMs: 20, run }, cluster)
+  const store = createRedisCacheStore({ isShared: true, timeoutMs: 20, run }, cluster)
 
   expect(await store.purges.add(purgedGenerationKeys(cluster, { operation: null, client: null }))).toBe(false)
 })

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { cacheLayer } from '../../../../src/features/cache/cache.ts'
 import { CachePartition } from '../../../../src/features/cache/partition.ts'
-import { RedisCacheStore } from '../../../../src/features/cache/redis/redis-cache-store.ts'
+import { createRedisCacheStore } from '../../../../src/features/cache/redis/redis-cache-store.ts'
 import { findScript, storeScript } from '../../../../src/features/cache/redis/redis-entry.ts'
 import { createRedisTier } from '../../../../src/features/cache/redis/redis-tier.ts'
 import { CacheStore } from '../../../../src/features/cache/store/cache-store.ts'
@@ -43,7 +43,7 @@ const openTier = () => {
   }
   const link = { isShared: true, timeoutMs: 20, run }
   const tier = createRedisTier({
-    store: new RedisCacheStore(link, { prefix: 'test', isCluster: false }),
+    store: createRedisCacheStore(link, { prefix: 'test', isCluster: false }),
     partition,
     rules: rules(),
     events,

@@ -2,7 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ProxyResponse } from '../../../../src/core/exchange/exchange.ts'
 import { cacheLayer } from '../../../../src/features/cache/cache.ts'
 import { CachePartition } from '../../../../src/features/cache/partition.ts'
-import { maxSharedBytes, RedisCacheStore } from '../../../../src/features/cache/redis/redis-cache-store.ts'
+import {
+  createRedisCacheStore,
+  maxSharedBytes,
+  type RedisCacheStore,
+} from '../../../../src/features/cache/redis/redis-cache-store.ts'
 import { findScript } from '../../../../src/features/cache/redis/redis-entry.ts'
 import { createRedisTier } from '../../../../src/features/cache/redis/redis-tier.ts'
 import { CacheStore } from '../../../../src/features/cache/store/cache-store.ts'
@@ -69,7 +73,7 @@ describe.skipIf(program.missing)('a variant that the upstream has taken back', (
 
     /** Opens a gateway with nothing in its memory. */
     const openGateway = () => {
-      const store = new RedisCacheStore(troubled, { prefix, isCluster: false })
+      const store = createRedisCacheStore(troubled, { prefix, isCluster: false })
       stores.push(store)
       const upstream = fakeUpstream()
       const partition = new CachePartition(new CacheStore(64 * maxSharedBytes), 'market.insights')

@@ -5,7 +5,7 @@ import { listOperatorTokens, TokenRefusals } from '../../../../src/core/admin/ac
 import { principalsWithoutSession } from '../../../../src/core/admin/access/principal.ts'
 import { guardRequest } from '../../../../src/core/admin/guard.ts'
 import type { AdminConfig } from '../../../../src/core/config/config.ts'
-import { OperatorJwts } from '../../../../src/features/auth/operator-jwts.ts'
+import { createOperatorJwts } from '../../../../src/features/auth/operator-jwts.ts'
 import { logInMemory } from '../../../helpers/gateway.ts'
 
 const open: AdminConfig = {
@@ -27,7 +27,7 @@ const access = () => {
   return {
     findInSession: () => null,
     withoutSession: principalsWithoutSession(),
-    proofs: new OperatorJwts(log, new TokenRefusals(log)),
+    proofs: createOperatorJwts(log, new TokenRefusals(log)),
   }
 }
 

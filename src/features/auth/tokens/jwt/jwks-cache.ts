@@ -1,4 +1,5 @@
 import { epochMs, now, systemMs, systemToEpochMs, unrefTimeout } from '../../../../core/lib/clock.ts'
+import { consumeToken, isAllowed } from '../../../../core/lib/token-bucket.ts'
 import { errorMessage } from '../../../../core/lib/try.ts'
 import { VerifierUnavailable } from '../../errors.ts'
 import { type DependencyHealthState, trackHealth } from '../dependency-health.ts'
@@ -9,7 +10,7 @@ const refreshMs = 5 * 60_000
 // After a failure; doubled up to the maximum, so that a recovered issuer is used again within 15 s.
 const retryMs = { first: 1000, max: 15_000 } as const
 // Any client can name an unknown key: at most 3 fetches at once, and 1 per second.
-const refetchRate = { burst: 3, perMs: 1 / 1000 } as const
+const refetchLimit = { policy: 'refetch', burst: 3, perMs: 1 / 1000 } as const
 
 /** The promises reject with {@link VerifierUnavailable}. */
 export interface IssuerKeys {
@@ -43,114 +44,94 @@ interface JwksCacheOptions {
   random?(): number
 }
 
+export type JwksCache = ReturnType<typeof createJwksCache>
+
 /** Refreshes keys in the background, one fetch at a time. The last set stays valid while the issuer is unreachable. */
-export class JwksCache implements IssuerKeys {
-  current: JwkSet | null = null
-  fetched: FetchedJwks | null = null
-  readonly #options: JwksCacheOptions
-  readonly #health: ReturnType<typeof trackHealth>
-  #running: Promise<void> | null = null
-  #isClosed = false
-  #failures = 0
-  #stop = (): void => {}
-  /** Fetches that unknown keys may still cause, as of `#refilledAt`. */
-  #refetchTokens: number = refetchRate.burst
-  #refilledAt = now()
-
-  constructor(options: JwksCacheOptions) {
-    this.#options = options
-    this.#health = trackHealth(options.onChange, 0)
-    void this.#fetch()
-  }
-
-  async firstSet(): Promise<JwkSet> {
-    if (this.current === null && this.#health.state.error === null) await this.#running
-    if (this.current === null) throw new VerifierUnavailable('issuer-keys', this.#reason())
-    return this.current
-  }
-
-  async refetch(isFound: () => boolean): Promise<void> {
-    const { state } = this.#health
-    // While the issuer is unavailable, requests are rejected without a further wait.
-    if (state.error === null && this.#running !== null) {
-      await this.#running
-      if (isFound()) return
-    }
-    // A running fetch may have begun before the key was published, so a new one is made.
-    if (state.error === null && (this.#running !== null || this.#takeRefetchToken())) await this.#fetch()
-    if (state.error !== null) throw new VerifierUnavailable('issuer-keys', this.#reason())
-  }
-
-  /** Adopts the set of another process unless the own is newer: a withdrawn key must not come back. */
-  adopt(set: FetchedJwks): void {
-    if (this.fetched !== null && this.fetched.fetchedAt >= set.fetchedAt) return
-    // The set keeps its age, and this cache its schedule.
-    if (this.#accept(set) === null) this.#health.recordPeerSuccess(systemToEpochMs(set.fetchedAt))
-  }
-
-  state(): IssuerKeysState {
-    return { source: 'url', keys: this.current?.size ?? 0, ...this.#health.state }
-  }
-
-  close(): void {
-    this.#isClosed = true
-    this.#stop()
-    this.#options.onClose?.()
-  }
-
-  #fetch(): Promise<void> {
-    this.#running ??= this.#run().finally(() => {
-      this.#running = null
-    })
-    return this.#running
-  }
-
-  async #run(): Promise<void> {
-    this.#stop()
-    const [before, fetchedAt] = [this.fetched, systemMs()]
-    const error = await this.#options.fetch().then((text) => {
-      const set = { text, fetchedAt }
-      const adopted = this.fetched === before ? null : this.fetched
-      const unusable = this.#accept(adopted !== null && adopted.fetchedAt > fetchedAt ? adopted : set)
-      if (this.fetched === set) this.#options.onFetched?.(set)
-      return unusable
-    }, errorMessage)
-    if (this.#isClosed) return
-    this.#failures = error === null ? 0 : this.#failures + 1
-    if (error === null) this.#health.recordSuccess()
-    else this.#health.recordFailure(error)
-    this.#stop = unrefTimeout(this.#pauseMs(), () => void this.#fetch())
-  }
+export const createJwksCache = (options: JwksCacheOptions) => {
+  const { random = Math.random } = options
+  const health = trackHealth(options.onChange, 0)
+  const refetches = { used: 0, at: now() }
+  let running: Promise<void> | null = null
+  let isClosed = false
+  let failures = 0
+  let stop = (): void => {}
 
   /** Returns null, or why the set is unusable. An empty set is accepted: it withdraws all keys. */
-  #accept(set: FetchedJwks): string | null {
+  const accept = (set: FetchedJwks): string | null => {
     try {
-      if (this.current === null || this.fetched?.text !== set.text) this.current = parseJwkSet(set.text, this.current)
-      this.fetched = set
-      return this.current.size === 0 ? 'it holds no key that can be used' : null
+      if (cache.current === null || cache.fetched?.text !== set.text)
+        cache.current = parseJwkSet(set.text, cache.current)
+      cache.fetched = set
+      return cache.current.size === 0 ? 'it holds no key that can be used' : null
     } catch (thrown) {
       return errorMessage(thrown)
     }
   }
 
-  #pauseMs(): number {
-    const { random = Math.random } = this.#options
-    const ms = this.#failures === 0 ? refreshMs : Math.min(retryMs.max, retryMs.first * 2 ** (this.#failures - 1))
-    return Math.round(ms * (0.9 + random() * 0.2)) // gateways that started together do not fetch together
+  const run = async (): Promise<void> => {
+    stop()
+    const [before, fetchedAt] = [cache.fetched, systemMs()]
+    const error = await options.fetch().then((text) => {
+      const set = { text, fetchedAt }
+      const adopted = cache.fetched === before ? null : cache.fetched
+      const unusable = accept(adopted !== null && adopted.fetchedAt > fetchedAt ? adopted : set)
+      if (cache.fetched === set) options.onFetched?.(set)
+      return unusable
+    }, errorMessage)
+    if (isClosed) return
+    failures = error === null ? 0 : failures + 1
+    if (error === null) health.recordSuccess()
+    else health.recordFailure(error)
+    const pauseMs = failures === 0 ? refreshMs : Math.min(retryMs.max, retryMs.first * 2 ** (failures - 1))
+    // Gateways that started together do not fetch together.
+    stop = unrefTimeout(Math.round(pauseMs * (0.9 + random() * 0.2)), () => void fetch())
   }
 
-  #takeRefetchToken(): boolean {
-    const at = now()
-    this.#refetchTokens = Math.min(refetchRate.burst, this.#refetchTokens + (at - this.#refilledAt) * refetchRate.perMs)
-    this.#refilledAt = at
-    if (this.#refetchTokens < 1) return false
-    this.#refetchTokens--
-    return true
+  const fetch = (): Promise<void> => {
+    running ??= run().finally(() => {
+      running = null
+    })
+    return running
   }
 
-  #reason(): string {
-    return `the keys of the issuer cannot be had: ${this.#health.state.error ?? 'closed'}`
+  const unavailable = (): VerifierUnavailable =>
+    new VerifierUnavailable('issuer-keys', `the keys of the issuer cannot be had: ${health.state.error ?? 'closed'}`)
+
+  const cache = {
+    current: null as JwkSet | null,
+    fetched: null as FetchedJwks | null,
+    async firstSet(): Promise<JwkSet> {
+      if (cache.current === null && health.state.error === null) await running
+      if (cache.current === null) throw unavailable()
+      return cache.current
+    },
+    async refetch(isFound: () => boolean): Promise<void> {
+      const { state } = health
+      // While the issuer is unavailable, requests are rejected without a further wait.
+      if (state.error === null && running !== null) {
+        await running
+        if (isFound()) return
+      }
+      // A running fetch may have begun before the key was published, so a new one is made.
+      const mayFetch = (): boolean => running !== null || isAllowed(consumeToken(refetches, refetchLimit, now()))
+      if (state.error === null && mayFetch()) await fetch()
+      if (state.error !== null) throw unavailable()
+    },
+    /** Adopts the set of another process unless the own is newer: a withdrawn key must not come back. */
+    adopt(set: FetchedJwks): void {
+      if (cache.fetched !== null && cache.fetched.fetchedAt >= set.fetchedAt) return
+      // The set keeps its age, and this cache its schedule.
+      if (accept(set) === null) health.recordPeerSuccess(systemToEpochMs(set.fetchedAt))
+    },
+    state: (): IssuerKeysState => ({ source: 'url', keys: cache.current?.size ?? 0, ...health.state }),
+    close(): void {
+      isClosed = true
+      stop()
+      options.onClose?.()
+    },
   }
+  void fetch()
+  return cache
 }
 
 /** Keys of a file never change: the configuration was read with them. */

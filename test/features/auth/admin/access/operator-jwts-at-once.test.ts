@@ -1,7 +1,7 @@
 /** What happens to tokens of the issuer while its keys are on their way. */
 import { expect, onTestFinished, test } from 'vitest'
 import { TokenRefusals } from '../../../../../src/core/admin/access/operator-tokens.ts'
-import { OperatorJwts } from '../../../../../src/features/auth/operator-jwts.ts'
+import { createOperatorJwts } from '../../../../../src/features/auth/operator-jwts.ts'
 import { logInMemory, testConfig } from '../../../../helpers/gateway.ts'
 import { adminJwt, operatorJwt, operatorKey } from '../../../../helpers/operator-jwts.ts'
 import { jwks } from '../../../../helpers/tokens.ts'
@@ -15,7 +15,7 @@ const openHeld = async () => {
     response.end(jwks(operatorKey))
   })
   const { log, lines } = logInMemory()
-  const jwts = new OperatorJwts(log, new TokenRefusals(log))
+  const jwts = createOperatorJwts(log, new TokenRefusals(log))
   onTestFinished(() => jwts.close())
   const configure = (jwt: object): void =>
     jwts.applyConfig(testConfig({ admin: { jwt: adminJwt({ jwks: `${server.url}/jwks`, ...jwt }) } }).admin)
@@ -71,7 +71,7 @@ test('where there is no issuer any more, no token is good', async () => {
   const { jwts, release } = await openHeld()
 
   const verifying = jwts.verify(operatorJwt(), address)
-  jwts.applyConfig({ jwt: null })
+  jwts.applyConfig(testConfig({}).admin)
   release()
 
   expect(await verifying).toBeNull()
@@ -81,7 +81,7 @@ test('where there is no issuer any more, no token is good', async () => {
 test('while the keys cannot be had, tokens that may be right do not count as wrong', async () => {
   const server = await httpUpstream((_, response) => response.writeHead(503).end())
   const { log } = logInMemory()
-  const jwts = new OperatorJwts(log, new TokenRefusals(log))
+  const jwts = createOperatorJwts(log, new TokenRefusals(log))
   onTestFinished(() => jwts.close())
   jwts.applyConfig(testConfig({ admin: { jwt: adminJwt({ jwks: `${server.url}/jwks` }) } }).admin)
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { systemMs } from '../../../../../src/core/lib/clock.ts'
 import { CredentialRejected, VerifierUnavailable } from '../../../../../src/features/auth/errors.ts'
-import { type FetchedJwks, JwksCache } from '../../../../../src/features/auth/tokens/jwt/jwks-cache.ts'
+import { createJwksCache, type FetchedJwks } from '../../../../../src/features/auth/tokens/jwt/jwks-cache.ts'
 import { jwtVerifier } from '../../../../../src/features/auth/tokens/jwt/jwt-verifier.ts'
 import { audience, claims, issuer, jwks, signingKey, signToken } from '../../../../helpers/tokens.ts'
 
@@ -22,7 +22,7 @@ const openCache = (text: string | null = jwks(first)) => {
   const server = { text, requests: 0, delay: async (): Promise<void> => {} }
   const changes: (string | null)[] = []
   const fetched: FetchedJwks[] = []
-  const keys = new JwksCache({
+  const keys = createJwksCache({
     fetch: async () => {
       server.requests++
       const response = server.text
