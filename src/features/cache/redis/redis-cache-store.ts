@@ -30,7 +30,7 @@ type Link = Pick<ManagedRedis, 'isShared' | 'timeoutMs' | 'run'>
 
 export type RedisCacheStore = ReturnType<typeof createRedisCacheStore>
 
-/** Nothing here rejects, and no request waits for a write. `pendingKeys`: generations that ended without Redis knowing. */
+/** Nothing rejects, and no request waits for a write. `pendingKeys`: generations that Redis does not know ended. */
 export const createRedisCacheStore = (
   link: Link,
   space: redisEntry.CacheKeySpace,
