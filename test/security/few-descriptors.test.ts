@@ -1,23 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { configText, type Settings } from '../helpers/gateway.ts'
 import { isWholeResponse, parseStatus, type RawClient, rawClient } from '../helpers/raw-client.ts'
-import { serve } from '../helpers/serve-process.ts'
-import { httpUpstream, rawUpstream } from '../helpers/upstream.ts'
-
-/** Serves in a process, and its workers, with 200 descriptors each. */
-const serveWithFewFiles = async (settings: Settings) => {
-  const folder = mkdtempSync(join(tmpdir(), 'gateway-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
-  const file = join(folder, 'gateway.yaml')
-  writeFileSync(file, configText({ ...settings, admin: { port: 0 } }))
-  const gateway = serve(file, {}, ['sh', '-c', 'ulimit -n 200; exec "$0" "$@"'])
-  const listening = (msg: string) => gateway.line((line) => line.msg === msg && typeof line.port === 'number')
-  const [{ port }, { port: admin }] = await Promise.all([listening('listening'), listening('admin listening')])
-  return { gateway, port: Number(port), admin: Number(admin) }
-}
+import { httpUpstream } from '../helpers/upstream.ts'
+import { serveWithFewFiles, takeAllConnections } from './few-descriptors.ts'
 
 // The attack: connections cost a client nothing, and each takes one of the descriptors of the process. Without one
 // left, no upstream is connected to, no probe gets its response, and no operator gets in.
@@ -51,25 +35,8 @@ test.skipIf(process.platform !== 'linux')(
 )
 
 // The attack: each of these connections has four requests under way, and as many connections to upstreams that do not
-// respond. Without a descriptor left, a worker could not even say how much memory it has, and was replaced.
-test.skipIf(process.platform !== 'linux').each([1, 2])(
-  'requests that take all connections to upstreams there are leave descriptors to operators: workers: %i',
-  async (workers) => {
-    const upstream = await rawUpstream(() => {})
-    const { gateway, port, admin } = await serveWithFewFiles({ upstream: upstream.url, workers })
-    const paths = ['/market/insights', '/leads/pipeline', '/compliance/audit-trail', '/market/insights']
-    const requests = paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`).join('')
-
-    for (let n = 0; n < 60 * workers; n++) {
-      const client = await rawClient(port)
-      onTestFinished(() => client.close())
-      client.send(requests)
-    }
-    await expect.poll(upstream.connections).toBe(70 * workers)
-    await gateway.line(({ reason }) => reason === 'no-descriptors')
-    const asked = async (path: string): Promise<number> => (await fetch(`http://127.0.0.1:${admin}${path}`)).status
-
-    expect([await asked('/ready'), await asked('/metrics')]).toEqual([200, 200])
-    expect(upstream.connections()).toBe(70 * workers)
-  },
+// respond.
+test.skipIf(process.platform !== 'linux')(
+  'requests that take all connections to upstreams there are leave descriptors to operators',
+  () => takeAllConnections(1),
 )

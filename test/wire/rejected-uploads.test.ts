@@ -3,7 +3,6 @@ import { connect, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { makeCertificates } from '../helpers/certificates.ts'
 import { bootGateway, openGateway, type Settings } from '../helpers/gateway.ts'
-import { bootHttp2, dialHttp2, readStreamResponse } from '../helpers/http2.ts'
 import { needProgram } from '../helpers/program.ts'
 import { slowLink } from '../helpers/slow-link.ts'
 import { tlsHandshake } from '../helpers/tls-client.ts'
@@ -96,35 +95,6 @@ describe('a client that writes all of an upload before it reads anything gets th
     socket.write('x\r\n')
 
     expect(await upload(socket, '/ignored')).toBe(404)
-  })
-})
-
-describe.skipIf(openssl.missing)('over HTTP/2', () => {
-  const asking = { ':method': 'POST', ':path': '/unknown' }
-
-  test('what a client still sends after its rejection is taken, and its stream is not reset', async () => {
-    const { port } = await bootHttp2()
-    const stream = dialHttp2(port).request(asking)
-    const heard = readStreamResponse(stream)
-    await once(stream, 'response')
-
-    for (let i = 0; i < pieces; i++) if (!stream.write(piece)) await once(stream, 'drain')
-    stream.end()
-
-    expect(await heard).toMatchObject({ status: 404, code: 0 })
-    expect(stream.writableFinished).toBe(true)
-  })
-
-  test('a rejection is on record when it is out, however long its client goes on', async () => {
-    const booted = await bootHttp2()
-    const stream = dialHttp2(booted.port).request(asking)
-    stream.on('error', () => {})
-    stream.write(piece)
-
-    const line = await booted.line(({ failure }) => failure === 'not-found')
-    stream.close(8) // CANCEL
-
-    expect(line.status).toBe(404)
   })
 })
 

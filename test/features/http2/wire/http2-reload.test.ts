@@ -1,9 +1,9 @@
 /** Connections of HTTP/2 that are open while the file is edited: what it says of them holds from their next request. */
 import { once } from 'node:events'
 import { describe, expect, test } from 'vitest'
-import { dialHttp2, listenHttp2, missing, readStreamResponse, requestHttp2 } from '../helpers/http2.ts'
-import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../helpers/live-gateway.ts'
-import { httpUpstream } from '../helpers/upstream.ts'
+import { dialHttp2, listenHttp2, missing, readStreamResponse, requestHttp2 } from '../../../helpers/http2.ts'
+import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../../helpers/live-gateway.ts'
+import { httpUpstream } from '../../../helpers/upstream.ts'
 
 const bootHttp2Live = async () => {
   const upstream = await httpUpstream()

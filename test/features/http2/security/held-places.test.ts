@@ -1,13 +1,13 @@
 import { connect as connectHttp2 } from 'node:http2'
 import { connect, type Socket } from 'node:net'
 import { expect, onTestFinished } from 'vitest'
-import { bootGateway, type Settings } from '../helpers/gateway.ts'
-import { bootGatewayProcess } from '../helpers/gateway-process.ts'
-import { bootHttp2, listenHttp2, missing } from '../helpers/http2.ts'
-import { drill, test } from '../helpers/speed.ts'
-import { tlsHandshake } from '../helpers/tls-client.ts'
-import { onRequest, rawUpstream } from '../helpers/upstream.ts'
-import { eventually } from '../helpers/wire.ts'
+import { bootGateway, type Settings } from '../../../helpers/gateway.ts'
+import { bootGatewayProcess } from '../../../helpers/gateway-process.ts'
+import { bootHttp2, listenHttp2, missing } from '../../../helpers/http2.ts'
+import { drill, test } from '../../../helpers/speed.ts'
+import { tlsHandshake } from '../../../helpers/tls-client.ts'
+import { onRequest, rawUpstream } from '../../../helpers/upstream.ts'
+import { eventually } from '../../../helpers/wire.ts'
 
 // The attack: a group has 256 places at its endpoint. Each request that a client pipelines, and each stream of HTTP/2,
 // takes one of them and keeps it as long as its response is not read. Three connections that read nothing once held a

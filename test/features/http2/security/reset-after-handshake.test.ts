@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { connect as connectTcp } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { describe, expect, test } from 'vitest'
-import { bootHttp2, frame, head, missing } from '../helpers/http2.ts'
-import { requestOverTls } from '../helpers/tls-client.ts'
-import { httpUpstream } from '../helpers/upstream.ts'
+import { bootHttp2, frame, head, missing } from '../../../helpers/http2.ts'
+import { requestOverTls } from '../../../helpers/tls-client.ts'
+import { httpUpstream } from '../../../helpers/upstream.ts'
 
 /** Sends bytes with the last ones of a handshake and resets the connection, before the gateway has read either. */
 const sendAndReset = async (port: number, protocol: string, bytes: Buffer): Promise<void> => {

@@ -2,12 +2,12 @@ import { connect, type Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
-import { frame, get, head } from '../helpers/http2.ts'
-import { needProgram } from '../helpers/program.ts'
-import { bootTlsGateway } from '../helpers/tls-gateway.ts'
-import { rawUpstream } from '../helpers/upstream.ts'
-import { eventually } from '../helpers/wire.ts'
+import { type Certificates, makeCertificates } from '../../../helpers/certificates.ts'
+import { frame, get, head } from '../../../helpers/http2.ts'
+import { needProgram } from '../../../helpers/program.ts'
+import { bootTlsGateway } from '../../../helpers/tls-gateway.ts'
+import { rawUpstream } from '../../../helpers/upstream.ts'
+import { eventually } from '../../../helpers/wire.ts'
 
 const openssl = await needProgram('openssl')
 

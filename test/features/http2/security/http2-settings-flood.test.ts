@@ -1,7 +1,7 @@
 import { constants } from 'node:http2'
 import { expect, test } from 'vitest'
-import { codeOf, frame, missing } from '../helpers/http2.ts'
-import { flood, maxGrowthBytes, repeatFrame, runAttack } from '../helpers/http2-attack.ts'
+import { codeOf, frame, missing } from '../../../helpers/http2.ts'
+import { flood, maxGrowthBytes, repeatFrame, runAttack } from '../../../helpers/http2-attack.ts'
 
 // CVE-2019-9515: each has to be acknowledged.
 test.skipIf(missing !== null).each<[string, Buffer]>([

@@ -1,7 +1,7 @@
 import { constants } from 'node:http2'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openGateway, type TestGateway } from '../helpers/gateway.ts'
-import { block, type Frame, frame, frameClient, get, head, listenHttp2, missing } from '../helpers/http2.ts'
+import { openGateway, type TestGateway } from '../../../helpers/gateway.ts'
+import { block, type Frame, frame, frameClient, get, head, listenHttp2, missing } from '../../../helpers/http2.ts'
 import {
   ack,
   bytes,
@@ -28,8 +28,8 @@ import {
   unanswered,
   whole,
   windowUpdate,
-} from '../helpers/http2-conformance.ts'
-import { onRequest, openRawUpstream, type RawUpstream } from '../helpers/upstream.ts'
+} from '../../../helpers/http2-conformance.ts'
+import { onRequest, openRawUpstream, type RawUpstream } from '../../../helpers/upstream.ts'
 
 const {
   NGHTTP2_PROTOCOL_ERROR: protocol,

@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
-import { block, frame, get, missing } from '../helpers/http2.ts'
-import { flood, maxGrowthBytes, repeatFrame, runAttack } from '../helpers/http2-attack.ts'
-import { part, testAndDrill } from '../helpers/speed.ts'
+import { block, frame, get, missing } from '../../../helpers/http2.ts'
+import { flood, maxGrowthBytes, repeatFrame, runAttack } from '../../../helpers/http2-attack.ts'
+import { part, testAndDrill } from '../../../helpers/speed.ts'
 
 // CVE-2024-27316: a head that never ends. It is no request yet, so no limit on requests holds.
 testAndDrill.skipIf(missing !== null).each<[string, Buffer]>(

@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import { bootHttp2, type Frame, frameClient, get, head, missing } from '../helpers/http2.ts'
-import { FlowControlWindows } from '../helpers/http2-flow-control.ts'
-import { httpUpstream, rawUpstream } from '../helpers/upstream.ts'
-import { eventually } from '../helpers/wire.ts'
+import { bootHttp2, type Frame, frameClient, get, head, missing } from '../../../helpers/http2.ts'
+import { FlowControlWindows } from '../../../helpers/http2-flow-control.ts'
+import { httpUpstream, rawUpstream } from '../../../helpers/upstream.ts'
+import { eventually } from '../../../helpers/wire.ts'
 
 const MiB = 1024 * 1024
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { block, bootHttp2, frame, frameClient, get, head, missing } from '../helpers/http2.ts'
-import { flood, maxGrowthBytes, runAttack } from '../helpers/http2-attack.ts'
-import { rawUpstream } from '../helpers/upstream.ts'
+import { block, bootHttp2, frame, frameClient, get, head, missing } from '../../../helpers/http2.ts'
+import { flood, maxGrowthBytes, runAttack } from '../../../helpers/http2-attack.ts'
+import { rawUpstream } from '../../../helpers/upstream.ts'
 
 const cancel = (stream: number): Buffer => frame(3, 0, stream, Buffer.from([0, 0, 0, 8]))
 

@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
-import { bootHttp2, type Frame, frame, frameClient, get, head, missing } from '../helpers/http2.ts'
-import { flood, maxGrowthBytes, repeatFrame, runAttack } from '../helpers/http2-attack.ts'
-import { part, test, testAndDrill } from '../helpers/speed.ts'
+import { bootHttp2, type Frame, frame, frameClient, get, head, missing } from '../../../helpers/http2.ts'
+import { flood, maxGrowthBytes, repeatFrame, runAttack } from '../../../helpers/http2-attack.ts'
+import { part, test, testAndDrill } from '../../../helpers/speed.ts'
 
 const upload = head(1, get('/valuation/score', 'POST'), false)
 const bytes = (...values: number[]): Buffer => Buffer.from(values)

@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { constants } from 'node:http2'
 import type { Socket } from 'node:net'
 import { afterEach, describe, expect, onTestFinished, vi } from 'vitest'
-import { linger } from '../../src/core/downstream/listener/linger.ts'
-import { total } from '../core/admin/metrics/parse-exposition.ts'
+import { linger } from '../../../../src/core/downstream/listener/linger.ts'
+import { total } from '../../../core/admin/metrics/parse-exposition.ts'
 import {
   block,
   bootHttp2,
@@ -18,12 +18,12 @@ import {
   missing,
   readStreamResponse,
   requestHttp2,
-} from '../helpers/http2.ts'
-import { FlowControlWindows } from '../helpers/http2-flow-control.ts'
-import { bootLiveGateway } from '../helpers/live-gateway.ts'
-import { describeTests, drill, test } from '../helpers/speed.ts'
-import { httpUpstream, onRequest, rawUpstream } from '../helpers/upstream.ts'
-import { eventually, fieldValues } from '../helpers/wire.ts'
+} from '../../../helpers/http2.ts'
+import { FlowControlWindows } from '../../../helpers/http2-flow-control.ts'
+import { bootLiveGateway } from '../../../helpers/live-gateway.ts'
+import { describeTests, drill, test } from '../../../helpers/speed.ts'
+import { httpUpstream, onRequest, rawUpstream } from '../../../helpers/upstream.ts'
+import { eventually, fieldValues } from '../../../helpers/wire.ts'
 
 const stopClock = (): void => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
 afterEach(() => void vi.useRealTimers())

@@ -1,11 +1,11 @@
 import { constants } from 'node:http2'
 import type { Socket } from 'node:net'
 import { afterEach, expect, vi } from 'vitest'
-import { bootHttp2, codeOf, frame, frameClient, get, head, missing } from '../helpers/http2.ts'
-import { flood, maxGrowthBytes, runAttack } from '../helpers/http2-attack.ts'
-import { drill, test } from '../helpers/speed.ts'
-import { onRequest, rawUpstream } from '../helpers/upstream.ts'
-import { eventually } from '../helpers/wire.ts'
+import { bootHttp2, codeOf, frame, frameClient, get, head, missing } from '../../../helpers/http2.ts'
+import { flood, maxGrowthBytes, runAttack } from '../../../helpers/http2-attack.ts'
+import { drill, test } from '../../../helpers/speed.ts'
+import { onRequest, rawUpstream } from '../../../helpers/upstream.ts'
+import { eventually } from '../../../helpers/wire.ts'
 
 const bytes = 4 * 1024 * 1024
 const streams = Array.from({ length: 100 }, (_, n) => 2 * n + 1)

@@ -1,9 +1,9 @@
 import { connect } from 'node:net'
 import { expect, test } from 'vitest'
-import { bootHttp2, dialHttp2, frame, get, head, missing, readStreamResponse } from '../helpers/http2.ts'
-import { flood, maxGrowthBytes, runAttack } from '../helpers/http2-attack.ts'
-import { httpUpstream, rawUpstream } from '../helpers/upstream.ts'
-import { pseudoRandomBytes, sha256 } from '../helpers/wire.ts'
+import { bootHttp2, dialHttp2, frame, get, head, missing, readStreamResponse } from '../../../helpers/http2.ts'
+import { flood, maxGrowthBytes, runAttack } from '../../../helpers/http2-attack.ts'
+import { httpUpstream, rawUpstream } from '../../../helpers/upstream.ts'
+import { pseudoRandomBytes, sha256 } from '../../../helpers/wire.ts'
 
 const streams = Array.from({ length: 100 }, (_, n) => 2 * n + 1)
 const byte = Buffer.concat(streams.map((stream) => frame(0, 0, stream, Buffer.from('a'))))

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { block, bootHttp2, type FrameClient, frame, frameClient, get, missing } from '../helpers/http2.ts'
+import { block, bootHttp2, type FrameClient, frame, frameClient, get, missing } from '../../../helpers/http2.ts'
 
 const listen = { timeouts: { headers: '600ms', keepAlive: '600ms' } }
 

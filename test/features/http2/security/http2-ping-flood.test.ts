@@ -1,7 +1,7 @@
 import { constants } from 'node:http2'
 import { expect, test } from 'vitest'
-import { codeOf, frame, missing } from '../helpers/http2.ts'
-import { flood, maxGrowthBytes, repeatFrame, runAttack } from '../helpers/http2-attack.ts'
+import { codeOf, frame, missing } from '../../../helpers/http2.ts'
+import { flood, maxGrowthBytes, repeatFrame, runAttack } from '../../../helpers/http2-attack.ts'
 
 const pings = repeatFrame(50, frame(6, 0, 0, Buffer.alloc(8)))
 

@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { allOperations } from '../../src/operations.ts'
-import { openGateway, type TestGateway } from '../helpers/gateway.ts'
-import { listenHttp2, missing } from '../helpers/http2.ts'
-import { needProgram } from '../helpers/program.ts'
-import { openHttpUpstream, type TestUpstream } from '../helpers/upstream.ts'
-import { pseudoRandomBytes, sha256 } from '../helpers/wire.ts'
+import { allOperations } from '../../../../src/operations.ts'
+import { openGateway, type TestGateway } from '../../../helpers/gateway.ts'
+import { listenHttp2, missing } from '../../../helpers/http2.ts'
+import { needProgram } from '../../../helpers/program.ts'
+import { openHttpUpstream, type TestUpstream } from '../../../helpers/upstream.ts'
+import { pseudoRandomBytes, sha256 } from '../../../helpers/wire.ts'
 
 const [curl, nghttp, h2load] = [await needProgram('curl'), await needProgram('nghttp'), await needProgram('h2load')]
 const isMissing = [missing, curl.missing, nghttp.missing, h2load.missing].some((each) => each !== null)

@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from 'vitest'
-import { bootHttp2, codeOf, frame, frameClient, get, head, missing } from '../helpers/http2.ts'
-import { httpUpstream, rawUpstream } from '../helpers/upstream.ts'
-import { eventually } from '../helpers/wire.ts'
+import { bootHttp2, codeOf, frame, frameClient, get, head, missing } from '../../../helpers/http2.ts'
+import { httpUpstream, rawUpstream } from '../../../helpers/upstream.ts'
+import { eventually } from '../../../helpers/wire.ts'
 
 // The attack: as over HTTP/1.1, an upload of a byte a second; here a hundred of them share a connection.
 afterEach(() => void vi.useRealTimers())

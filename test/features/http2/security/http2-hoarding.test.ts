@@ -1,7 +1,7 @@
 import { constants } from 'node:http2'
 import { expect, test } from 'vitest'
-import { bootHttp2, codeOf, frame, frameClient, head, missing } from '../helpers/http2.ts'
-import { rawUpstream } from '../helpers/upstream.ts'
+import { bootHttp2, codeOf, frame, frameClient, head, missing } from '../../../helpers/http2.ts'
+import { rawUpstream } from '../../../helpers/upstream.ts'
 
 test.skipIf(missing !== null)(
   'connections that are kept for nothing are closed, whatever else is said on them',

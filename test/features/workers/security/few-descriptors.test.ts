@@ -1,0 +1,8 @@
+import { test } from 'vitest'
+import { takeAllConnections } from '../../../security/few-descriptors.ts'
+
+// Without a descriptor left, a worker could not even say how much memory it has, and was replaced.
+test.skipIf(process.platform !== 'linux')(
+  'requests that take all connections of workers to upstreams leave descriptors to operators',
+  () => takeAllConnections(2, { workers: 2 }),
+)
