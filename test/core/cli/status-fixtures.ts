@@ -4,7 +4,11 @@ import type { ConfigProblem } from '../../../src/core/config/problem.ts'
 import type { EndpointStatus } from '../../../src/core/runtime/status/endpoint.ts'
 import type { Status } from '../../../src/core/runtime/status/status-part.ts'
 import type { UpstreamStatus } from '../../../src/core/runtime/status/upstreams.ts'
+import { idleStatus, idleUpstreamStatus } from '../../helpers/idle-features.ts'
+import { findingInputs } from '../admin/findings/finding-inputs.ts'
 import { jsonResponse, runCommand, scriptedAdmin, token } from './scripted-admin.ts'
+
+const inputs = findingInputs()
 
 /** The status of an endpoint that is up and never had a request. */
 export const endpointStatusWith = (url: string, more: object = {}): EndpointStatus => ({
@@ -35,17 +39,17 @@ export const endpointStatusWith = (url: string, more: object = {}): EndpointStat
 })
 
 /** The status of an upstream. */
-export const upstreamStatusWith = (...endpoints: readonly EndpointStatus[]): UpstreamStatus => ({
-  inFlight: endpoints.reduce((sum, { inFlight }) => sum + inFlight, 0),
-  balance: 'p2c',
-  breaker: null,
-  retryBudget: null,
-  candidate: null,
-  endpoints,
-})
+export const upstreamStatusWith = (...endpoints: readonly EndpointStatus[]): UpstreamStatus => {
+  const own = {
+    inFlight: endpoints.reduce((sum, { inFlight }) => sum + inFlight, 0),
+    balance: 'p2c',
+    breaker: null,
+    endpoints,
+  }
+  return { ...own, ...idleUpstreamStatus(inputs) } as object as UpstreamStatus
+}
 
-/** The status of a healthy gateway. */
-export const healthyStatus = {
+const ownStatus = {
   version: '0.1.0',
   instance: null,
   state: 'serving',
@@ -76,19 +80,13 @@ export const healthyStatus = {
   },
   warnings: [],
   certificates: [],
-  workers: [],
-  limits: { rate: null, concurrency: [{ key: 'limits.concurrency', inFlight: 2, limit: 10_000 }], eventLoop: null },
-  clients: null,
-  tokens: { jwt: null, introspection: null, operators: null, proofs: null },
-  cache: null,
-  idempotency: null,
-  contract: null,
-  learning: null,
   operations: {},
   retiring: 0,
-  audit: null,
   log: { level: 'info', dropped: 0 },
-} satisfies Status
+}
+
+/** The status of a healthy gateway. */
+export const healthyStatus = { ...ownStatus, ...idleStatus(inputs) } as object as Status
 
 /** Makes the overview of a gateway without history. */
 export const toOverview = (status: object, operations: readonly object[] = []) => ({

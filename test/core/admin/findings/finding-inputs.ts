@@ -5,12 +5,13 @@ import { collectFindings } from '../../../../src/core/admin/api/status.ts'
 import { type FindingView, renderFinding } from '../../../../src/core/admin/findings/finding.ts'
 import type { FindingInputs } from '../../../../src/core/admin/findings/finding-inputs.ts'
 import type { ErrorCount } from '../../../../src/core/log/recent-errors.ts'
-import type { PrimaryParts } from '../../../../src/core/runtime/primary-part.ts'
+import type { OverridesView } from '../../../../src/core/runtime/overrides.ts'
 import type { EndpointReport } from '../../../../src/core/runtime/status/endpoint.ts'
 import type { StatusReport } from '../../../../src/core/runtime/status/status-part.ts'
 import type { UpstreamReport } from '../../../../src/core/runtime/status/upstreams.ts'
 import { type Group, groups } from '../../../../src/operations.ts'
 import { type Settings, testConfig } from '../../../helpers/gateway.ts'
+import { idleInputs, idleOverrides, idleParts, idleReport, idleUpstreamReport } from '../../../helpers/idle-features.ts'
 
 /** The time of the inputs: 2026-11-21T02:04:00Z. */
 export const at = Date.UTC(2026, 10, 21, 2, 4)
@@ -40,13 +41,7 @@ export const endpoint = (more: Partial<EndpointReport> = {}): EndpointReport => 
   ...more,
 })
 
-const well: UpstreamReport = {
-  balance: 'p2c',
-  breaker: null,
-  retryBudget: null,
-  endpoints: [endpoint()],
-  candidate: null,
-}
+const well: UpstreamReport = { balance: 'p2c', breaker: null, endpoints: [endpoint()], ...idleUpstreamReport }
 
 /** Why requests failed: twelve in the last minute, at the endpoint of risk. */
 export const cause = (more: Partial<ErrorCount> = {}): ErrorCount => ({
@@ -84,38 +79,33 @@ export const findingInputs = ({
   causes = [],
   last = [],
   ...more
-}: InputOverrides = {}): FindingInputs => ({
-  at,
-  config: testConfig(settings),
-  loadedAt: at - 86_400_000,
-  undoableEditAt: null,
-  file: { name: 'gateway.yaml', differing: [], rolledBack: false, refusal: null, nextTryAt: null },
-  report: {
-    upstreams: Object.fromEntries(
-      groups.map((group) => [group, { ...well, ...upstreams[group] }]),
-    ) as StatusReport['upstreams'],
-    limits: { rate: null, concurrency: [], eventLoop: null },
-    tokens: { jwt: null, introspection: null, proofs: null },
-    cache: null,
-    idempotency: null,
-    drift: null,
+}: InputOverrides = {}): FindingInputs => {
+  const own = {
+    upstreams: Object.fromEntries(groups.map((group) => [group, { ...well, ...upstreams[group] }])),
     requestMetrics: null,
     recentErrors: { last, causes, total: last.length },
-    clients: null,
     runtimes: [],
     rejectedConnections: [],
-    spans: null,
     retiring: 0,
-    ...report,
-  },
-  recent: null,
-  overrides: { operations: nothing, endpoints: nothing, learning: nothing, shifts: nothing },
-  parts: { audit: { state: null }, workers: { states: [] } } as object as PrimaryParts,
-  findingParts: adminParts,
-  findClients,
-  operatorKeys: null,
-  notServing: null,
-  draining: false,
-  droppedLines: 0,
-  ...more,
-})
+  }
+  const whole = { ...own, ...idleReport, ...report } as object as StatusReport
+  const overrides: OverridesView = { operations: nothing, endpoints: nothing, ...idleOverrides }
+  return {
+    at,
+    config: testConfig(settings),
+    loadedAt: at - 86_400_000,
+    undoableEditAt: null,
+    file: { name: 'gateway.yaml', differing: [], rolledBack: false, refusal: null, nextTryAt: null },
+    report: whole,
+    recent: null,
+    overrides,
+    parts: idleParts,
+    findingParts: adminParts,
+    findClients,
+    notServing: null,
+    draining: false,
+    droppedLines: 0,
+    ...idleInputs(whole),
+    ...more,
+  } as FindingInputs
+}

@@ -80,7 +80,9 @@ const audit = {
 
 describe('status shows', () => {
   test('a healthy gateway', async () => {
-    expect(await runStatus(healthyStatus)).toEqual({
+    const limits = { ...healthyStatus.limits, concurrency: [{ key: 'limits.concurrency', inFlight: 2, limit: 10_000 }] }
+
+    expect(await runStatus({ ...healthyStatus, limits })).toEqual({
       code: 0,
       err: '',
       out: `asked http://gateway (--admin), which runs /etc/lender-gateway/gateway.yaml as process 1
