@@ -1,8 +1,9 @@
 /**
  * Shows that features can be left out: `node scripts/without.ts FEATURE… [-- TEST…]`; FEATURE `all`: every one. In a copy
  * of the work tree it takes away the folder of each in src/features and test/features and its line in the list, of those
- * too that need it, and what wants all features (test/whole; the types of tools). Then types and style are checked, the
- * tests are run (those that TEST names, else all), and the nine are asked for. Ends with 1 at the first that fails.
+ * too that need it, and what wants all features (test/whole; the types and tests of tools). Then types and style are
+ * checked, the tests are run (those that TEST names, else all), and the nine are asked for. Ends with 1 at the first that
+ * fails.
  */
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -38,7 +39,7 @@ export const withDependents = (names: readonly string[]): readonly string[] => {
 }
 
 /** What wants all features. */
-const ofAll = /^test\/whole\/|^scripts\/manifests\.ts$/
+const ofAll = /^test\/whole\/|^tools\/.*\.test\.ts$|^scripts\/manifests\.ts$/
 
 /** Makes a copy of the work tree without some features, and returns its folder. */
 export const copyWithout = (names: readonly string[]): string => {

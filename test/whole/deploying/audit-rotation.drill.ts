@@ -4,7 +4,7 @@ import { chmodSync, existsSync, symlinkSync, utimesSync, writeFileSync } from 'n
 import { basename, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type AuditLog, createAuditLog } from '../../helpers/audit-log.ts'
+import { type AuditLog, createAuditLog } from '../../features/audit/audit-log-place.ts'
 import { fileWrittenInPlace } from '../../helpers/editable-file.ts'
 import { configText } from '../../helpers/gateway.ts'
 import { needProgram } from '../../helpers/program.ts'

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { expect, onTestFinished, test } from 'vitest'
-import { createAuditLog } from '../../helpers/audit-log.ts'
+import { createAuditLog } from '../../features/audit/audit-log-place.ts'
 import { hiddenFields, submitForm, visitPage } from '../../helpers/form-browser.ts'
 import type { Settings } from '../../helpers/gateway.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../helpers/live-gateway.ts'

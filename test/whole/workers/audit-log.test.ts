@@ -3,7 +3,7 @@ import { renameSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { createAuditLog } from '../../helpers/audit-log.ts'
+import { createAuditLog } from '../../features/audit/audit-log-place.ts'
 import { identifiedLoad } from '../../helpers/identified-load.ts'
 import { kill, startWorkerGateway, type WorkerGateway } from '../../helpers/worker-gateway.ts'
 

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { appendFileSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
-import { createAuditLog } from '../../../helpers/audit-log.ts'
 import type { Settings } from '../../../helpers/gateway.ts'
 import { bootLiveGateway, fetchAdmin } from '../../../helpers/live-gateway.ts'
 import { exchangeRaw } from '../../../helpers/raw-client.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
 import { eventually } from '../../../helpers/wire.ts'
+import { createAuditLog } from '../audit-log-place.ts'
 import { verified } from '../sample-audit-log.ts'
 
 const sha256 = (bytes: string | Buffer): string => createHash('sha256').update(bytes).digest('hex')

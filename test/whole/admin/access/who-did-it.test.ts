@@ -1,7 +1,7 @@
 /** The name of an operator in the log, the audit log, /status, /overview and on the page. */
 import { expect, onTestFinished, test } from 'vitest'
+import { createAuditLog } from '../../../features/audit/audit-log-place.ts'
 import { adminTokens, bearerOf, tokenOf } from '../../../helpers/admin-tokens.ts'
-import { createAuditLog } from '../../../helpers/audit-log.ts'
 import { hiddenFields, logIn, submitForm, visitPage } from '../../../helpers/form-browser.ts'
 import { bootLiveGateway, fetchAdmin } from '../../../helpers/live-gateway.ts'
 

@@ -2,7 +2,6 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { adminTokens, bearerOf, tokenOf } from '../../../../helpers/admin-tokens.ts'
-import { createAuditLog } from '../../../../helpers/audit-log.ts'
 import { openAuthorizationServer } from '../../../../helpers/authorization-server.ts'
 import { withoutLateness } from '../../../../helpers/findings.ts'
 import { hiddenFields, logIn, submitForm, visitPage } from '../../../../helpers/form-browser.ts'
@@ -18,6 +17,7 @@ import {
 } from '../../../../helpers/operator-jwts.ts'
 import { audience, claims, encodePart, issuer, jwks, signingKey, signToken } from '../../../../helpers/tokens.ts'
 import { httpUpstream } from '../../../../helpers/upstream.ts'
+import { createAuditLog } from '../../../audit/audit-log-place.ts'
 
 const other = signingKey('ES256', 'another')
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })

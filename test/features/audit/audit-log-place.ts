@@ -2,7 +2,8 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { OnTestEnd } from './editable-file.ts'
+import { verifyAuditLog } from '../../../src/features/audit/chain/verify-command.ts'
+import type { OnTestEnd } from '../../helpers/editable-file.ts'
 
 /** A line, parsed. */
 export interface AuditLine {
@@ -58,8 +59,6 @@ export const createAuditLog = (onEnd: OnTestEnd): AuditLog => {
       const error = (said: string): void => {
         errors += said
       }
-      // Only where the feature is there: tests of others read lines alone.
-      const { verifyAuditLog } = await import('../../src/features/audit/chain/verify-command.ts')
       const code = await verifyAuditLog(files(), { keys: [key], checkpoints, mixed: false }, { out: () => {}, error })
       return { code, errors }
     },
