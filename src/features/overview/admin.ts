@@ -10,7 +10,13 @@ import { formatTimeOfDay } from '../../core/lib/text/format-time.ts'
 import type { EndpointReport } from '../../core/runtime/status/endpoint.ts'
 import type { SideReport } from '../../core/runtime/status/side.ts'
 import { allOperations, byOperation, type Group } from '../../operations.ts'
-import { EndpointRates, RateHistory, stepSeconds } from './rate-history.ts'
+import {
+  createEndpointRates,
+  createRateHistory,
+  type EndpointRates,
+  type RateHistory,
+  stepSeconds,
+} from './rate-history.ts'
 
 declare module '../../core/admin/admin-context.ts' {
   interface AdminContext {
@@ -20,8 +26,8 @@ declare module '../../core/admin/admin-context.ts' {
 }
 
 export const openState: NonNullable<AdminPart['openState']> = ({ report }) => {
-  const endpointRates = new EndpointRates()
-  const history = new RateHistory(async () => {
+  const endpointRates = createEndpointRates()
+  const history = createRateHistory(async () => {
     const { upstreams, requestMetrics } = await report()
     endpointRates.sample(upstreams)
     return requestMetrics

@@ -47,76 +47,70 @@ const maxSteps = 180
 // Rates reach back one minute.
 const maxSamples = 14
 
-export class RateHistory {
-  readonly #count: () => Promise<RequestMetricsReport | null>
-  #samples: readonly Sample[] = []
-  /** The oldest first. */
-  #steps: readonly Readonly<Record<OperationId, OperationRates>>[] = []
-  #stop: () => void = () => {}
-  #isOpen = true
+export type RateHistory = ReturnType<typeof createRateHistory>
 
-  /** Null: metrics are off. */
-  constructor(count: () => Promise<RequestMetricsReport | null>) {
-    this.#count = count
+/** `count` null: metrics are off. */
+export const createRateHistory = (count: () => Promise<RequestMetricsReport | null>) => {
+  let samples: readonly Sample[] = []
+  /** The oldest first. */
+  let steps: readonly Readonly<Record<OperationId, OperationRates>>[] = []
+  let stop = (): void => {}
+  let isOpen = true
+
+  const add = ({ operations }: RequestMetricsReport): void => {
+    const at = now()
+    const totals = { ...byOperation(({ id }) => toTotals(operations[id])), none: toTotals(operations.none) }
+    const last = samples.at(-1)
+    if (last !== undefined) {
+      const step = byOperation(({ id }) => ratesBetween(last.operations[id], totals[id], at - last.at))
+      steps = [...steps, step].slice(-maxSteps)
+    }
+    samples = [...samples, { at, operations: totals }].slice(-maxSamples)
   }
 
   /** `dueAt` is on the monotonic clock: delays must not add up, since the charts count steps. */
-  async start(dueAt: number = now()): Promise<void> {
-    const counted = await this.#count().catch(() => null)
-    if (!this.#isOpen) return
-    if (counted !== null) this.#add(counted)
+  const start = async (dueAt: number = now()): Promise<void> => {
+    const counted = await count().catch(() => null)
+    if (!isOpen) return
+    if (counted !== null) add(counted)
     else {
-      this.#samples = []
-      this.#steps = []
+      samples = []
+      steps = []
     }
     const nextAt = Math.max(dueAt + stepSeconds * 1000, now())
-    this.#stop = unrefTimeout(nextAt - now(), () => void this.start(nextAt))
+    stop = unrefTimeout(nextAt - now(), () => void start(nextAt))
   }
 
-  close(): void {
-    this.#isOpen = false
-    this.#stop()
-  }
-
-  /** Rates over 10 s, latencies over a minute. Null: unknown so far. */
-  rates(id: OperationLabel, counted: RequestMetricsReport): OperationRates | null {
-    const at = now()
-    const recent = this.#sampleBefore(at - 10_000)
-    const minute = this.#sampleBefore(at - 60_000)
-    if (recent === undefined || minute === undefined) return null
-    const present = toTotals(counted.operations[id])
-    const { p50Ms, p99Ms, outcomes } = ratesBetween(minute.operations[id], present, at - minute.at)
-    return { ...ratesBetween(recent.operations[id], present, at - recent.at), p50Ms, p99Ms, outcomes }
-  }
-
-  /** In the last minute, or since the first sample. */
-  recent(id: OperationId, counted: RequestMetricsReport): RecentTraffic {
-    const to = toTotals(counted.operations[id])
-    const from = this.#sampleBefore(now() - 60_000)?.operations[id] ?? to
-    const since = (name: keyof RecentTraffic): number => Math.max(0, to[name] - from[name])
-    return { requests: since('requests'), passedOn: since('passedOn'), storedErrors: since('storedErrors') }
-  }
-
-  steps(id: OperationId): readonly OperationRates[] {
-    return this.#steps.map((step) => step[id])
-  }
-
-  #add({ operations }: RequestMetricsReport): void {
-    const at = now()
-    const totals = { ...byOperation(({ id }) => toTotals(operations[id])), none: toTotals(operations.none) }
-    const last = this.#samples.at(-1)
-    if (last !== undefined) {
-      const step = byOperation(({ id }) => ratesBetween(last.operations[id], totals[id], at - last.at))
-      this.#steps = [...this.#steps, step].slice(-maxSteps)
-    }
-    this.#samples = [...this.#samples, { at, operations: totals }].slice(-maxSamples)
-  }
-
-  /** Finds the last sample at or before `at`, else the oldest. */
-  #sampleBefore(at: number): Sample | undefined {
-    return this.#samples.findLast((sample) => sample.at <= at) ?? this.#samples[0]
+  return {
+    start,
+    close(): void {
+      isOpen = false
+      stop()
+    },
+    /** Rates over 10 s, latencies over a minute. Null: unknown so far. */
+    rates(id: OperationLabel, counted: RequestMetricsReport): OperationRates | null {
+      const at = now()
+      const recent = sampleBefore(samples, at - 10_000)
+      const minute = sampleBefore(samples, at - 60_000)
+      if (recent === undefined || minute === undefined) return null
+      const present = toTotals(counted.operations[id])
+      const { p50Ms, p99Ms, outcomes } = ratesBetween(minute.operations[id], present, at - minute.at)
+      return { ...ratesBetween(recent.operations[id], present, at - recent.at), p50Ms, p99Ms, outcomes }
+    },
+    /** In the last minute, or since the first sample. */
+    recent(id: OperationId, counted: RequestMetricsReport): RecentTraffic {
+      const to = toTotals(counted.operations[id])
+      const from = sampleBefore(samples, now() - 60_000)?.operations[id] ?? to
+      const since = (name: keyof RecentTraffic): number => Math.max(0, to[name] - from[name])
+      return { requests: since('requests'), passedOn: since('passedOn'), storedErrors: since('storedErrors') }
+    },
+    steps: (id: OperationId): readonly OperationRates[] => steps.map((step) => step[id]),
   }
 }
+
+/** Finds the last sample at or before `at`, else the oldest. */
+const sampleBefore = <T extends { readonly at: number }>(samples: readonly T[], at: number): T | undefined =>
+  samples.findLast((sample) => sample.at <= at) ?? samples[0]
 
 const toTotals = ({ requests, storedErrors, total, failed, refused }: OperationMetricsReport) => {
   const count = (matches: (each: OperationMetricsReport['requests'][number]) => boolean): number =>
@@ -175,32 +169,34 @@ const windowMs = 10_000
 // With one sample every 5 s, the oldest is at least 10 s old.
 const keptSamples = 4
 
-export class EndpointRates {
-  #samples: readonly { readonly at: number; readonly counts: EndpointCounts }[] = []
+export type EndpointRates = ReturnType<typeof createEndpointRates>
 
-  sample(upstreams: Upstreams): void {
-    const counts = new Map(listEndpoints(upstreams).map(({ key, counts }) => [key, counts] as const))
-    this.#samples = [...this.#samples, { at: now(), counts }].slice(-keptSamples)
-  }
-
-  /** For endpoints known 10 s ago, or at the first sample. */
-  rates(upstreams: Upstreams): readonly EndpointRate[] {
-    const at = now()
-    const from = this.#samples.findLast((sample) => sample.at <= at - windowMs) ?? this.#samples[0]
-    if (from === undefined) return []
-    const seconds = Math.max(0.001, (at - from.at) / 1000)
-    const rates = listEndpoints(upstreams).flatMap(({ key, group, side, url, counts }) => {
-      const before = from.counts.get(key)
-      if (before === undefined) return []
-      // An endpoint that was closed and opened again counts from 0.
-      const rate = (name: 'requests' | 'failures') => Math.max(0, counts[name] - before[name]) / seconds
-      return [{ group, side, url, perSecond: rate('requests'), errorsPerSecond: rate('failures') }]
-    })
-    const totals = Map.groupBy(rates, ({ group, side }) => `${group} ${side}`)
-    return rates.map((each) => {
-      const all = sum(pluck(totals.get(`${each.group} ${each.side}`) ?? [], 'perSecond'))
-      return { ...each, share: all === 0 ? null : each.perSecond / all }
-    })
+export const createEndpointRates = () => {
+  let samples: readonly { readonly at: number; readonly counts: EndpointCounts }[] = []
+  return {
+    sample(upstreams: Upstreams): void {
+      const counts = new Map(listEndpoints(upstreams).map(({ key, counts }) => [key, counts] as const))
+      samples = [...samples, { at: now(), counts }].slice(-keptSamples)
+    },
+    /** For endpoints known 10 s ago, or at the first sample. */
+    rates(upstreams: Upstreams): readonly EndpointRate[] {
+      const at = now()
+      const from = sampleBefore(samples, at - windowMs)
+      if (from === undefined) return []
+      const seconds = Math.max(0.001, (at - from.at) / 1000)
+      const rates = listEndpoints(upstreams).flatMap(({ key, group, side, url, counts }) => {
+        const before = from.counts.get(key)
+        if (before === undefined) return []
+        // An endpoint that was closed and opened again counts from 0.
+        const rate = (name: 'requests' | 'failures') => Math.max(0, counts[name] - before[name]) / seconds
+        return [{ group, side, url, perSecond: rate('requests'), errorsPerSecond: rate('failures') }]
+      })
+      const totals = Map.groupBy(rates, ({ group, side }) => `${group} ${side}`)
+      return rates.map((each) => {
+        const all = sum(pluck(totals.get(`${each.group} ${each.side}`) ?? [], 'perSecond'))
+        return { ...each, share: all === 0 ? null : each.perSecond / all }
+      })
+    },
   }
 }
 

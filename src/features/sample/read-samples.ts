@@ -2,15 +2,15 @@ import { isUtf8 } from 'node:buffer'
 import type { Config } from '../../core/config/config.ts'
 import { notUtf8Problem } from '../../core/config/load/issues.ts'
 import { isReadError, readFileWithLimit } from '../../core/config/load/source-files.ts'
-import { type ConfigProblem, fileProblem, quote } from '../../core/config/problem.ts'
+import { type ConfigProblem, fileProblem, formatKeyPath, type KeyPath, quote } from '../../core/config/problem.ts'
 import { suggestNearest } from '../../core/config/suggest.ts'
+import { createPositionFinder } from '../../core/config/yaml/yaml-nodes.ts'
 import { failureTable } from '../../core/exchange/failures/failure-table.ts'
 import { getFirstFieldValue, isHttpToken } from '../../core/exchange/header-fields.ts'
 import { allOperations } from '../../operations.ts'
 import { type JsonNode, jsonProblem, parseJsonNodes } from '../contract/compile/json-nodes.ts'
 import { explainRejection, simulateRequest } from '../explain/rejection.ts'
 import type { Sample, SampleMessage, SampleResponse } from './check-sample.ts'
-import { type SampleNode, SampleProblems, stringIn, wrongKind } from './sample-problems.ts'
 
 const maxSampleBytes = 64 * 1024 ** 2
 const maxDepth = 200
@@ -25,7 +25,7 @@ export const readSamples = (file: string, config: Config) => {
   const text = new TextDecoder().decode(bytes)
   const root = parseJsonNodes(text, maxDepth, '; a deeper body can stand in bodyText')
   if ('expected' in root) return broken(jsonProblem(file, text, 'the sample is not JSON', root))
-  const problems = new SampleProblems(file, text)
+  const problems = createSampleProblems(file, text)
   const samples = listNodes(root, problems).flatMap((each) => readSample(each, config, problems) ?? [])
   return { samples, problems: problems.list, unreadable: false }
 }
@@ -211,4 +211,68 @@ const readTexts = (value: SampleNode, problems: SampleProblems): readonly string
     problems.add(item, wrongKind('a text, a number or a boolean, or a list of them', node))
     return []
   })
+}
+
+type SampleIssue = Pick<ConfigProblem, 'message' | 'expected' | 'found' | 'hint'>
+
+interface SampleNode {
+  readonly path: KeyPath
+  readonly node: JsonNode
+  /** Of the value's name, if it has one. */
+  readonly nameStart: number
+}
+
+type SampleProblems = ReturnType<typeof createSampleProblems>
+
+const createSampleProblems = (file: string, text: string) => {
+  const list: ConfigProblem[] = []
+  const at = createPositionFinder(text)
+  /** By default at the value itself. */
+  const add = ({ path, node }: Pick<SampleNode, 'path' | 'node'>, issue: SampleIssue, offset = node.start): void => {
+    list.push({ file, ...at(offset), path: formatKeyPath(path), ...issue })
+  }
+  return {
+    list,
+    at,
+    add,
+    textOf: ({ start, end }: JsonNode): string => text.slice(start, end),
+    /** `known`: the only names allowed. Null: the value is no object, which is reported. */
+    readMembers(from: SampleNode, known: readonly string[] | null): Members | null {
+      if (from.node.kind !== 'object') {
+        add(from, wrongKind('an object', from.node))
+        return null
+      }
+      const members = new Map<string, SampleNode>()
+      for (const { name: key, nameStart, value: node } of from.node.entries) {
+        const name = `${key}`
+        const member = { path: [...from.path, name], node, nameStart }
+        const found = quote(name)
+        if (known !== null && !known.includes(name)) add(member, unknownName(name, known), nameStart)
+        else if (members.has(name))
+          add(member, { message: 'it stands there twice', expected: 'each name once', found }, nameStart)
+        else members.set(name, member)
+      }
+      return members
+    },
+  }
+}
+
+const stringIn = (node: JsonNode): string | null =>
+  node.kind === 'scalar' && typeof node.value === 'string' ? node.value : null
+
+const wrongKind = (expected: string, node: JsonNode): SampleIssue => ({
+  message: 'the wrong kind of value',
+  expected,
+  found: describeNode(node),
+})
+
+const describeNode = (node: JsonNode): string => {
+  if (node.kind !== 'scalar') return node.kind === 'array' ? 'a list' : 'an object'
+  return typeof node.value === 'string' ? quote(node.value) : String(node.value).slice(0, 60)
+}
+
+const unknownName = (name: string, known: readonly string[]): SampleIssue => {
+  const meant = suggestNearest(name, known)
+  const message = meant === undefined ? 'unknown key' : `unknown key; did you mean "${meant}"?`
+  return { message, expected: `one of ${known.join(', ')}`, found: quote(name) }
 }

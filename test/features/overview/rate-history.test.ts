@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
 import { RequestMetrics } from '../../../src/core/log/metrics/request-metrics.ts'
-import { RateHistory } from '../../../src/features/overview/rate-history.ts'
+import { createRateHistory } from '../../../src/features/overview/rate-history.ts'
 import { exchangeRecord } from '../../core/log/exchange-record.ts'
 
 beforeEach(() => vi.useFakeTimers())
@@ -12,7 +12,7 @@ const id = 'market.insights'
 const openHistory = async () => {
   const metrics = new RequestMetrics()
   const observer = metrics.observer(false)
-  const history = new RateHistory(async () => metrics.report)
+  const history = createRateHistory(async () => metrics.report)
   onTestFinished(() => history.close())
   await history.start()
   const serve = (count: number, more: Parameters<typeof exchangeRecord>[0] = {}): void => {
@@ -121,7 +121,7 @@ test('it goes back fifteen minutes, in steps of five seconds, and no further', a
 test('nothing is known where nothing is counted, and what was known is forgotten', async () => {
   const metrics = new RequestMetrics()
   let isCounted = true
-  const history = new RateHistory(async () => (isCounted ? metrics.report : null))
+  const history = createRateHistory(async () => (isCounted ? metrics.report : null))
   onTestFinished(() => history.close())
   await history.start()
   isCounted = false
@@ -132,7 +132,7 @@ test('nothing is known where nothing is counted, and what was known is forgotten
 
 test('once closed, it leaves no timer behind, even when it is reading just then', async () => {
   const reading = Promise.withResolvers<null>()
-  const history = new RateHistory(() => reading.promise)
+  const history = createRateHistory(() => reading.promise)
   const started = history.start()
   history.close()
   reading.resolve(null)
@@ -151,7 +151,7 @@ test('what matched no operation has a rate of its own', async () => {
 
 test('steps are as long as they are drawn, however long it takes to count', async () => {
   const metrics = new RequestMetrics()
-  const history = new RateHistory(async () => {
+  const history = createRateHistory(async () => {
     await new Promise((resolve) => setTimeout(resolve, 900))
     return metrics.report
   })

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { StatusReport } from '../../../src/core/runtime/status/status-part.ts'
-import { EndpointRates } from '../../../src/features/overview/rate-history.ts'
+import { createEndpointRates, type EndpointRates } from '../../../src/features/overview/rate-history.ts'
 import { byGroup } from '../../../src/operations.ts'
 
 beforeEach(() => {
@@ -27,7 +27,7 @@ const summarize = (rates: ReturnType<EndpointRates['rates']>) =>
   rates.map(({ side, url, perSecond, errorsPerSecond, share }) => [side, url, perSecond, errorsPerSecond, share])
 
 test('rates are those of the last ten seconds, and shares those of a side', () => {
-  const rates = new EndpointRates()
+  const rates = createEndpointRates()
 
   for (const [at, count] of [0, 1000, 1010, 1030].entries()) {
     rates.sample(
@@ -58,7 +58,7 @@ test('rates are those of the last ten seconds, and shares those of a side', () =
 })
 
 test('nothing is known before the first sample, nor of an endpoint that was opened since', () => {
-  const rates = new EndpointRates()
+  const rates = createEndpointRates()
 
   expect(rates.rates(upstreams([['a', 5, 0]]))).toEqual([])
   rates.sample(upstreams([['a', 5, 0]]))
@@ -76,7 +76,7 @@ test('nothing is known before the first sample, nor of an endpoint that was open
 })
 
 test('an endpoint that counts from 0 again has no rate below 0', () => {
-  const rates = new EndpointRates()
+  const rates = createEndpointRates()
   rates.sample(upstreams([['a', 500, 500]]))
   vi.advanceTimersByTime(5000)
 

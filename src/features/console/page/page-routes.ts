@@ -5,18 +5,18 @@ import type { OpenPages } from '../../../core/admin/admin-part.ts'
 import { targetPath } from '../../../core/admin/url.ts'
 import { getPageView } from '../../overview/overview.ts'
 import { hasLogin, registerLogin } from '../session/login.ts'
-import { SessionStore } from '../session/session-store.ts'
+import { createSessionStore } from '../session/session-store.ts'
 import { registerAssets } from './assets.ts'
 import { renderConfigurationPage } from './configuration-page.ts'
 import { registerOrderPages } from './order-pages.ts'
 import { renderOverviewPage } from './overview-page.ts'
 import { acceptsHtml, contentSecurityPolicy, sendAdminError, sendPage } from './page-response.ts'
-import { maxStreams, SseHub, type SseStream } from './sse-hub.ts'
+import { createSseHub, maxStreams, type SseHub, type SseStream } from './sse-hub.ts'
 
 export const openOperatorPages: OpenPages = async (context, log, proofs, recheck) => {
   const { reloader } = context
-  const sessions = new SessionStore(proofs)
-  const streams = new SseHub(() => getPageView(context))
+  const sessions = createSessionStore(proofs)
+  const streams = createSseHub(() => getPageView(context))
   return {
     findInSession: (headers, admin) => sessions.find(headers, admin),
     registerOrderPages: (app) => registerOrderPages(app, context, log, recheck),

@@ -42,106 +42,96 @@ interface SseSubscriber extends SseStream {
 /** The page shows it, and reconnects or does not. */
 type StreamEndReason = 'session' | 'leaving'
 
+export type SseHub = ReturnType<typeof createSseHub>
+
 /**
  * Once a second, collects one overview for all pages. A slow page is skipped until it has read everything, then gets
  * the current state: nothing piles up.
  */
-export class SseHub {
-  readonly #getView: () => Promise<PageView>
-  readonly #subscribers = new Set<SseSubscriber>()
-  #last: PageState | null = null
-  #stop: (() => void) | null = null
-  #ticking = false
-  #ended = false
+export const createSseHub = (getView: () => Promise<PageView>) => {
+  const subscribers = new Set<SseSubscriber>()
+  let last: PageState | null = null
+  let stop: (() => void) | null = null
+  let [isTicking, hasEnded] = [false, false]
 
-  constructor(getView: () => Promise<PageView>) {
-    this.#getView = getView
-  }
-
-  get size(): number {
-    return this.#subscribers.size
-  }
-
-  /** The next tick sends the whole page. Null: there are too many streams, or the gateway is stopping. */
-  open(sink: SseSink): SseStream | null {
-    if (this.#ended || this.#subscribers.size >= maxStreams) return null
-    const subscriber: SseSubscriber = {
-      sink,
-      stale: new Set(this.#last?.parts.keys()),
-      blocked: null,
-      sent: 0,
-      onDrain: () => {
-        subscriber.blocked = null
-      },
-      onClose: () => {
-        this.#subscribers.delete(subscriber)
-        if (this.#subscribers.size === 0) this.#pause()
-      },
-    }
-    this.#subscribers.add(subscriber)
-    if (!this.#ticking && this.#stop === null) void this.#tick()
-    return subscriber
-  }
-
-  /** Each tick does so too. */
-  recheck(): void {
-    for (const subscriber of [...this.#subscribers])
-      if (!subscriber.sink.isAuthorized()) this.#end(subscriber, 'session')
-  }
-
-  /** Opens none any more. */
-  end(): void {
-    this.#ended = true
-    for (const subscriber of [...this.#subscribers]) this.#end(subscriber, 'leaving')
-  }
-
-  async #tick(): Promise<void> {
-    this.#ticking = true
-    this.#stop = null
+  const tick = async (): Promise<void> => {
+    isTicking = true
+    stop = null
     const startedAt = now()
     // A failure may be over at the next tick. A page that is sent nothing shows that it is stale.
-    const state = await this.#getView().then(renderPageState, () => null)
-    this.#ticking = false
-    this.recheck() // not before: a stream that was just opened has no head yet
-    if (state !== null) this.#send(state)
-    if (this.#subscribers.size === 0) return this.#pause()
-    this.#stop = unrefTimeout(startedAt + tickMs - now(), () => void this.#tick())
+    const state = await getView().then(renderPageState, () => null)
+    isTicking = false
+    recheck() // not before: a stream that was just opened has no head yet
+    if (state !== null) send(state)
+    if (subscribers.size === 0) return pause()
+    stop = unrefTimeout(startedAt + tickMs - now(), () => void tick())
   }
-
-  #send(state: PageState): void {
-    const changed = changedParts(this.#last, state)
-    this.#last = state
-    for (const subscriber of [...this.#subscribers]) {
+  const send = (state: PageState): void => {
+    const changed = changedParts(last, state)
+    last = state
+    for (const subscriber of [...subscribers]) {
       for (const name of changed) subscriber.stale.add(name)
-      if (subscriber.blocked === null) this.#write(subscriber, state)
-      else if (++subscriber.blocked > maxBlockedTicks) this.#drop(subscriber)
+      if (subscriber.blocked === null) write(subscriber, state)
+      else if (++subscriber.blocked > maxBlockedTicks) drop(subscriber)
     }
   }
-
-  #write(subscriber: SseSubscriber, state: PageState): void {
-    const { sink, stale } = subscriber
-    const isLongDue = subscriber.sent++ % largePartTicks === 0
-    const due = [...stale].filter((name) => isLongDue || (state.parts.get(name)?.length ?? 0) < largePartLength)
-    for (const name of due) stale.delete(name)
-    if (!sink.write(renderTick(state, due))) subscriber.blocked = 0
+  const pause = (): void => {
+    stop?.()
+    stop = null
+    last = null
   }
-
-  #end(subscriber: SseSubscriber, reason: StreamEndReason): void {
-    subscriber.onClose()
-    if (subscriber.blocked === null) subscriber.sink.write(`event: end\ndata: ${reason}\n\n`)
-    subscriber.sink.end(subscriber.blocked !== null)
+  /** Each tick does so too. */
+  const recheck = (): void => {
+    for (const subscriber of [...subscribers]) if (!subscriber.sink.isAuthorized()) end(subscriber, 'session')
   }
-
-  #drop(subscriber: SseSubscriber): void {
-    subscriber.onClose()
-    subscriber.sink.end(true)
+  return {
+    size: () => subscribers.size,
+    recheck,
+    /** The next tick sends the whole page. Null: there are too many streams, or the gateway is stopping. */
+    open(sink: SseSink): SseStream | null {
+      if (hasEnded || subscribers.size >= maxStreams) return null
+      const subscriber: SseSubscriber = {
+        sink,
+        stale: new Set(last?.parts.keys()),
+        blocked: null,
+        sent: 0,
+        onDrain: () => {
+          subscriber.blocked = null
+        },
+        onClose: () => {
+          subscribers.delete(subscriber)
+          if (subscribers.size === 0) pause()
+        },
+      }
+      subscribers.add(subscriber)
+      if (!isTicking && stop === null) void tick()
+      return subscriber
+    },
+    /** Opens none any more. */
+    end(): void {
+      hasEnded = true
+      for (const subscriber of [...subscribers]) end(subscriber, 'leaving')
+    },
   }
+}
 
-  #pause(): void {
-    this.#stop?.()
-    this.#stop = null
-    this.#last = null
-  }
+const write = (subscriber: SseSubscriber, state: PageState): void => {
+  const { sink, stale } = subscriber
+  const isLongDue = subscriber.sent++ % largePartTicks === 0
+  const due = [...stale].filter((name) => isLongDue || (state.parts.get(name)?.length ?? 0) < largePartLength)
+  for (const name of due) stale.delete(name)
+  if (!sink.write(renderTick(state, due))) subscriber.blocked = 0
+}
+
+const end = (subscriber: SseSubscriber, reason: StreamEndReason): void => {
+  subscriber.onClose()
+  if (subscriber.blocked === null) subscriber.sink.write(`event: end\ndata: ${reason}\n\n`)
+  subscriber.sink.end(subscriber.blocked !== null)
+}
+
+const drop = (subscriber: SseSubscriber): void => {
+  subscriber.onClose()
+  subscriber.sink.end(true)
 }
 
 type PageState = ReturnType<typeof renderPageState>

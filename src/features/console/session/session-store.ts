@@ -1,7 +1,11 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import type { OperatorProofs } from '../../../core/admin/access/operator-tokens.ts'
-import { isSameOperator, listOperatorTokens, type OperatorToken } from '../../../core/admin/access/operator-tokens.ts'
+import {
+  isSameOperator,
+  listOperatorTokens,
+  type OperatorProofs,
+  type OperatorToken,
+} from '../../../core/admin/access/operator-tokens.ts'
 import { Principal } from '../../../core/admin/access/principal.ts'
 import type { AdminConfig } from '../../../core/config/config.ts'
 import { epochMs } from '../../../core/lib/clock.ts'
@@ -12,70 +16,65 @@ export const sessionTtlMs = 30 * 60_000
 // As in `principal.ts`: a client that knows a token must not fill the memory.
 const maxSessions = 64
 
-/** Stores only the digest of a cookie's content. */
-export class SessionStore {
+export type SessionStore = ReturnType<typeof createSessionStore>
+
+/**
+ * Stores only the digest of a cookie's content. `proofs`: which of the issuer's tokens are still good; by default none.
+ */
+export const createSessionStore = (proofs: Pick<OperatorProofs, 'recall'> = { recall: () => null }) => {
   /** By the digest of the id; the oldest first. */
-  readonly #sessions = new Map<string, { readonly principal: Principal; readonly token: OperatorToken }>()
-  readonly #proofs: Pick<OperatorProofs, 'recall'>
+  const sessions = new Map<string, { readonly principal: Principal; readonly token: OperatorToken }>()
   /** The configuration that the sessions were last compared with. */
-  #admin: AdminConfig | null = null
+  let current: AdminConfig | null = null
 
-  /** `proofs`: which of the issuer's tokens are still good; by default none. */
-  constructor(proofs: Pick<OperatorProofs, 'recall'> = { recall: () => null }) {
-    this.#proofs = proofs
+  const isGood = ({ operator, digest }: OperatorToken, admin: AdminConfig): boolean => {
+    const listed = listOperatorTokens(admin).find((each) => each.digest.equals(digest))
+    const known = listed?.operator ?? proofs.recall(digest)
+    return known !== null && isSameOperator(known, operator)
   }
-
-  find(headers: IncomingHttpHeaders, admin: AdminConfig): Principal | null {
-    this.sync(admin)
-    const id = parseSessionCookie(headers)
-    return id === null ? null : this.#findValid(digest(id), admin)
-  }
-
-  /** The id is always new (no session fixation). The session lives no longer than its token. */
-  open(token: OperatorToken): { readonly id: string; readonly principal: Principal; readonly lifeMs: number } {
-    const id = randomBytes(32).toString('base64url')
-    const untilExpiryMs = token.expiresAt === null ? sessionTtlMs : token.expiresAt - epochMs()
-    const lifeMs = Math.max(0, Math.min(sessionTtlMs, untilExpiryMs))
-    const principal = new Principal(token.operator, randomBytes(4).toString('hex'), lifeMs)
-    this.#makeRoom()
-    this.#sessions.set(digest(id), { principal, token })
-    return { id, principal, lifeMs }
-  }
-
-  end(principal: Principal): void {
-    for (const [id, each] of this.#sessions) if (each.principal === principal) this.#sessions.delete(id)
-  }
-
-  /** Ends, for good, sessions whose token was removed or given to another operator or scope. */
-  sync(admin: AdminConfig): void {
-    if (admin === this.#admin) return
-    this.#admin = admin
-    for (const [id, { token }] of this.#sessions) if (!this.#isGood(token, admin)) this.#sessions.delete(id)
-  }
-
-  /** Evicts from the operator with the most sessions: a read-only operator must not be able to log others out. */
-  #makeRoom(): void {
-    if (this.#sessions.size < maxSessions) return
-    for (const [id, { principal }] of this.#sessions) if (principal.isExpired) this.#sessions.delete(id)
-    if (this.#sessions.size < maxSessions) return
-    const byOperator = Map.groupBy(this.#sessions, ([, { token }]) => token.operator.name).values()
-    const [most = []] = [...byOperator].sort((a, b) => b.length - a.length)
-    const [oldest] = most
-    if (oldest !== undefined) this.#sessions.delete(oldest[0])
-  }
-
-  #findValid(id: string, admin: AdminConfig): Principal | null {
-    const session = this.#sessions.get(id)
+  const findValid = (id: string, admin: AdminConfig): Principal | null => {
+    const session = sessions.get(id)
     if (session === undefined) return null
-    if (!session.principal.isExpired && this.#isGood(session.token, admin)) return session.principal
-    this.#sessions.delete(id)
+    if (!session.principal.isExpired && isGood(session.token, admin)) return session.principal
+    sessions.delete(id)
     return null
   }
-
-  #isGood({ operator, digest }: OperatorToken, admin: AdminConfig): boolean {
-    const listed = listOperatorTokens(admin).find((each) => each.digest.equals(digest))
-    const current = listed?.operator ?? this.#proofs.recall(digest)
-    return current !== null && isSameOperator(current, operator)
+  /** Evicts from the operator with the most sessions: a read-only operator must not be able to log others out. */
+  const makeRoom = (): void => {
+    if (sessions.size < maxSessions) return
+    for (const [id, { principal }] of sessions) if (principal.isExpired) sessions.delete(id)
+    if (sessions.size < maxSessions) return
+    const byOperator = Map.groupBy(sessions, ([, { token }]) => token.operator.name).values()
+    const [most = []] = [...byOperator].sort((a, b) => b.length - a.length)
+    const [oldest] = most
+    if (oldest !== undefined) sessions.delete(oldest[0])
+  }
+  /** Ends, for good, sessions whose token was removed or given to another operator or scope. */
+  const sync = (admin: AdminConfig): void => {
+    if (admin === current) return
+    current = admin
+    for (const [id, { token }] of sessions) if (!isGood(token, admin)) sessions.delete(id)
+  }
+  return {
+    sync,
+    find(headers: IncomingHttpHeaders, admin: AdminConfig): Principal | null {
+      sync(admin)
+      const id = parseSessionCookie(headers)
+      return id === null ? null : findValid(digest(id), admin)
+    },
+    /** The id is always new (no session fixation). The session lives no longer than its token. */
+    open(token: OperatorToken): { readonly id: string; readonly principal: Principal; readonly lifeMs: number } {
+      const id = randomBytes(32).toString('base64url')
+      const untilExpiryMs = token.expiresAt === null ? sessionTtlMs : token.expiresAt - epochMs()
+      const lifeMs = Math.max(0, Math.min(sessionTtlMs, untilExpiryMs))
+      const principal = new Principal(token.operator, randomBytes(4).toString('hex'), lifeMs)
+      makeRoom()
+      sessions.set(digest(id), { principal, token })
+      return { id, principal, lifeMs }
+    },
+    end(principal: Principal): void {
+      for (const [id, each] of sessions) if (each.principal === principal) sessions.delete(id)
+    },
   }
 }
 

@@ -3,7 +3,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import { fastify } from 'fastify'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { registerEventStream } from '../../../../src/features/console/page/page-routes.ts'
-import { maxStreams, SseHub } from '../../../../src/features/console/page/sse-hub.ts'
+import { createSseHub, maxStreams } from '../../../../src/features/console/page/sse-hub.ts'
 import { bootLiveGateway, fetchAdmin } from '../../../helpers/live-gateway.ts'
 import { type RawClient, rawClient } from '../../../helpers/raw-client.ts'
 import { eventually } from '../../../helpers/wire.ts'
@@ -85,7 +85,7 @@ const open = async (frameBytes: number) => {
   const sockets: Socket[] = []
   app.server.on('connection', (socket) => void sockets.push(socket))
   let reads = 0
-  const streams = new SseHub(async () => {
+  const streams = createSseHub(async () => {
     reads++
     const file = `${reads} `.padEnd(frameBytes, 'x')
     return {
@@ -121,7 +121,7 @@ test('for a page that does not read nothing piles up, and in the end it is cut o
   onTestFinished(slow.close)
   slow.socket.pause()
   slow.send('GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n')
-  await eventually(() => streams.size === 1)
+  await eventually(() => streams.size() === 1)
 
   await seconds(10)
   const waiting = sockets[0]?.writableLength ?? 0
@@ -131,7 +131,7 @@ test('for a page that does not read nothing piles up, and in the end it is cut o
   expect(readsThen).toBeGreaterThanOrEqual(10)
   expect(waiting).toBeGreaterThan(0)
   expect(waiting).toBeLessThan(1.5 * frameBytes)
-  expect(streams.size).toBe(0) // it was cut off
+  expect(streams.size()).toBe(0) // it was cut off
 })
 
 test('when the gateway stops the streams end by themselves, so that it can close', async () => {
@@ -148,7 +148,7 @@ test('when the gateway stops the streams end by themselves, so that it can close
 })
 
 test('a client that leaves while its token is verified takes no stream from another', async () => {
-  const hub = new SseHub(async () => fixture)
+  const hub = createSseHub(async () => fixture)
   const app = fastify()
   const handled = Promise.withResolvers<void>()
   app.addHook('onRequest', async (_, { raw }) => {
@@ -165,12 +165,16 @@ test('a client that leaves while its token is verified takes no stream from anot
   client.send('GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n')
   await handled.promise
 
-  expect(hub.size).toBe(0)
+  expect(hub.size()).toBe(0)
 })
 
 test('a page whose operator may no longer see it when its stream begins is told so', async () => {
   const app = fastify()
-  registerEventStream(app, new SseHub(async () => fixture), () => false)
+  registerEventStream(
+    app,
+    createSseHub(async () => fixture),
+    () => false,
+  )
   onTestFinished(() => app.close())
 
   const response = await fetch(`${await app.listen({ host: '127.0.0.1', port: 0 })}/events`)

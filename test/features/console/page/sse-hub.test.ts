@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { Principal } from '../../../../src/core/admin/access/principal.ts'
 import { assetsVersion } from '../../../../src/features/console/page/assets.ts'
 import { pageSections, renderOverviewPage } from '../../../../src/features/console/page/overview-page.ts'
-import { maxStreams, SseHub, type SseSink } from '../../../../src/features/console/page/sse-hub.ts'
+import { createSseHub, maxStreams, type SseSink } from '../../../../src/features/console/page/sse-hub.ts'
 import type { PageView } from '../../../../src/features/overview/overview.ts'
 import { fixture } from './fixture.ts'
 
@@ -19,7 +19,7 @@ interface Tick {
 /** Opens streams on an overview that a test changes as it goes, and counts how often it is read. */
 const opened = () => {
   const source = { overview: fixture, reads: 0, fails: false }
-  const streams = new SseHub(async () => {
+  const streams = createSseHub(async () => {
     source.reads++
     if (source.fails) throw new Error('the workers do not answer')
     return source.overview
@@ -169,7 +169,7 @@ test('one that reads nothing for half a minute is cut off, and its place is free
 
   expect(before).toBeNull()
   expect(stuck.state.ended).toBe('at once')
-  expect(streams.size).toBe(0)
+  expect(streams.size()).toBe(0)
   expect(stuck.received).toHaveLength(1)
 })
 
@@ -238,7 +238,7 @@ test('when the gateway stops all end, and no page is taken any more', async () =
 test('a collection of more than a second delays the next one, and two never overlap', async () => {
   let running = 0
   let max = 0
-  const streams = new SseHub(async () => {
+  const streams = createSseHub(async () => {
     max = Math.max(max, ++running)
     await new Promise((resolve) => setTimeout(resolve, 2500))
     running--

@@ -2,9 +2,9 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { listOperatorTokens, type OperatorToken } from '../../../../src/core/admin/access/operator-tokens.ts'
 import type { AdminConfig } from '../../../../src/core/config/config.ts'
 import {
+  createSessionStore,
   formatSessionCookie,
   parseSessionCookie,
-  SessionStore,
 } from '../../../../src/features/console/session/session-store.ts'
 import { tokenEntry } from '../../../helpers/admin-tokens.ts'
 
@@ -33,7 +33,7 @@ afterEach(() => void vi.useRealTimers())
 
 describe('a session', () => {
   test('lasts half an hour, whatever is done in it', () => {
-    const sessions = new SessionStore()
+    const sessions = createSessionStore()
     const { id, principal } = sessions.open(token)
 
     for (let minute = 0; minute < 30; minute++) {
@@ -45,7 +45,7 @@ describe('a session', () => {
   })
 
   test('ends when the token is another, and does not come back with the old one', () => {
-    const sessions = new SessionStore()
+    const sessions = createSessionStore()
     const { id } = sessions.open(token)
 
     sessions.sync(withToken('another-token-of-operators'))
@@ -55,7 +55,7 @@ describe('a session', () => {
   })
 
   test('is one of 64 at most: the oldest makes room', () => {
-    const sessions = new SessionStore()
+    const sessions = createSessionStore()
     const opened = Array.from({ length: 65 }, () => sessions.open(token))
 
     const alive = opened.map(({ id, principal }) => sessions.find(headersWith(id), admin) === principal)
@@ -64,7 +64,7 @@ describe('a session', () => {
   })
 
   test('makes room for none of another operator, who has fewer', () => {
-    const sessions = new SessionStore()
+    const sessions = createSessionStore()
     const both = { ...admin, tokens: [tokenEntry('auditor', 'a-token-of-an-auditor', 'read')] }
     const [onCall, auditor] = listOperatorTokens(both) as readonly [OperatorToken, OperatorToken]
     const kept = sessions.open(onCall)
@@ -77,7 +77,7 @@ describe('a session', () => {
   })
 
   test('that has expired makes room first', () => {
-    const sessions = new SessionStore()
+    const sessions = createSessionStore()
     const both = { ...admin, tokens: [tokenEntry('auditor', 'a-token-of-an-auditor', 'read')] }
     const [onCall, auditor] = listOperatorTokens(both) as readonly [OperatorToken, OperatorToken]
     Array.from({ length: 31 }, () => sessions.open(onCall))
@@ -91,7 +91,7 @@ describe('a session', () => {
   })
 
   test('that was opened with a token that a reload has just removed is none', () => {
-    const sessions = new SessionStore()
+    const sessions = createSessionStore()
     const next = withToken('another-token-of-operators')
     sessions.sync(next)
 
@@ -101,7 +101,7 @@ describe('a session', () => {
   })
 
   test('is found by its cookie alone: not by its name, nor by what is kept of it', () => {
-    const sessions = new SessionStore()
+    const sessions = createSessionStore()
     const { principal } = sessions.open(token)
 
     expect(sessions.find(headersWith(principal.session ?? ''), admin)).toBeNull()
@@ -109,7 +109,7 @@ describe('a session', () => {
   })
 
   test('has 256 bits at random in its cookie', () => {
-    const sessions = new SessionStore()
+    const sessions = createSessionStore()
     const ids = Array.from({ length: 50 }, () => sessions.open(token).id)
 
     expect(new Set(ids).size).toBe(50)
@@ -117,7 +117,7 @@ describe('a session', () => {
   })
 
   test('shows a message once', () => {
-    const { principal } = new SessionStore().open(token)
+    const { principal } = createSessionStore().open(token)
 
     principal.setFlash('done')
 
