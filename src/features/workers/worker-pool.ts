@@ -17,7 +17,7 @@ import { DataPlane, findCommand, type RunInAllProcesses } from '../../core/runti
 import { collectReport } from '../../core/runtime/status/report.ts'
 import type { StatusReport } from '../../core/runtime/status/status-part.ts'
 import { byGroup } from '../../operations.ts'
-import { Acceptor } from './acceptor.ts'
+import { type Acceptor, createAcceptor } from './acceptor.ts'
 import type { WorkerStatus } from './admin.ts'
 import {
   PeerGoneError,
@@ -31,7 +31,7 @@ import {
 import { prepareAll, waitUntilLate } from './two-phase-commit.ts'
 import type { WorkerProcess } from './worker-process.ts'
 import { createWorkerStats, type WorkerStats } from './worker-stats.ts'
-import { WorkerSupervisor } from './worker-supervisor.ts'
+import { createWorkerSupervisor, type WorkerSupervisor } from './worker-supervisor.ts'
 import { defaultWorkerTimeouts, type WorkerTimeouts } from './worker-timeouts.ts'
 
 // Accepted connections are handed over within that time, unless every worker hangs.
@@ -94,14 +94,13 @@ export class WorkerPool implements ProxyServer {
       overLimit: createRejectedConnectionLog(log, 'maxConnections', counts),
       overAddressLimit: createRejectedConnectionLog(log, 'maxConnectionsPerAddress', counts),
     }
-    this.#acceptor = new Acceptor(this.#rejected, timeouts.connectionAckMs)
+    this.#acceptor = createAcceptor(this.#rejected, timeouts.connectionAckMs)
     this.#acceptor.applyConfig(initial.config.listen)
-    this.#supervisor = new WorkerSupervisor({
+    this.#supervisor = createWorkerSupervisor({
       size,
       startMs: timeouts.startMs,
       hangMs: timeouts.hangMs,
-      distributor: this.#acceptor.distributor,
-      tracker: this.#acceptor.tracker,
+      acceptor: this.#acceptor,
       log,
       forwardLines,
       createInit: () => ({
@@ -143,8 +142,8 @@ export class WorkerPool implements ProxyServer {
   }
 
   notServing(): NotServingReason | null {
-    if (!this.#acceptor.isListening) return 'not-listening'
-    return this.#acceptor.distributor.hasReceiver ? null : 'no-worker'
+    if (!this.#acceptor.isListening()) return 'not-listening'
+    return this.#acceptor.distributor.hasReceiver() ? null : 'no-worker'
   }
 
   async prepare(next: SnapshotInput, urgent?: Promise<void>): Promise<PreparedSnapshot> {

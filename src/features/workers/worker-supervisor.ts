@@ -2,8 +2,7 @@ import type { Readable } from 'node:stream'
 import { settlesWithin } from '../../core/lib/clock.ts'
 import { formatDuration } from '../../core/lib/text/units.ts'
 import type { Log } from '../../core/log/log.ts'
-import type { ConnectionTracker } from './acceptor.ts'
-import type { ConnectionDistributor } from './connection-distributor.ts'
+import type { Acceptor } from './acceptor.ts'
 import type { WorkerInit } from './messages.ts'
 import { type ExitStatus, type WorkerEvents, WorkerProcess } from './worker-process.ts'
 
@@ -12,69 +11,61 @@ interface SlotCallbacks extends Omit<WorkerEvents, 'onExit'> {
   /** How long a worker may take to serve, and may stay silent after a timeout, before it is killed. */
   readonly startMs: number
   readonly hangMs: number
-  onStart(slot: WorkerSlot, worker: WorkerProcess): void
-  onExit(slot: WorkerSlot, worker: WorkerProcess, exitStatus: ExitStatus, nextStartMs: number): void
+  /** `number`: the slot's. */
+  onStart(number: number, worker: WorkerProcess): void
+  onExit(number: number, worker: WorkerProcess, exitStatus: ExitStatus, nextStartMs: number): void
 }
 
-/** While the pool serves, a worker that ends is replaced. */
-export class WorkerSlot {
-  /** Counted from 1. */
-  readonly number: number
-  worker: WorkerProcess | null = null
-  isServing = false
-  restarts = 0
-  readonly #callbacks: SlotCallbacks
-  readonly #backoff = new RestartBackoff()
-  #restartTimer: NodeJS.Timeout | null = null
-  isRetired = false
+export type WorkerSlot = ReturnType<typeof createWorkerSlot>
 
-  constructor(number: number, callbacks: SlotCallbacks) {
-    this.number = number
-    this.#callbacks = callbacks
-  }
+/** While the pool serves, a worker that ends is replaced. `number`: counted from 1. */
+export const createWorkerSlot = (number: number, callbacks: SlotCallbacks) => {
+  const { startMs, hangMs } = callbacks
+  const nextDelayMs = createRestartBackoff()
+  let restartTimer: NodeJS.Timeout | undefined
 
-  spawn(): void {
-    this.#restartTimer = null
-    const callbacks = this.#callbacks
-    const { startMs } = callbacks
+  const spawn = (): void => {
     const startTimer = setTimeout(() => worker.kill(`did not serve within ${formatDuration(startMs)}`), startMs)
     const events: WorkerEvents = {
       ...callbacks,
       onReady: (worker) => {
         clearTimeout(startTimer)
-        this.isServing = true
+        slot.isServing = true
         callbacks.onReady(worker)
       },
       onDisconnect: (worker) => {
-        this.isServing = false
+        slot.isServing = false
         callbacks.onDisconnect(worker)
       },
       onExit: (exitStatus, worker) => {
         clearTimeout(startTimer)
-        this.#onExit(worker, exitStatus)
+        if (slot.worker !== worker) return
+        slot.worker = null
+        const delayMs = nextDelayMs(worker.livedMs)
+        if (!slot.isRetired) {
+          slot.restarts++
+          restartTimer = setTimeout(spawn, delayMs)
+        }
+        callbacks.onExit(number, worker, exitStatus, delayMs)
       },
     }
-    const worker = new WorkerProcess({ ...callbacks.createInit(), worker: this.number }, events, callbacks.hangMs)
-    this.worker = worker
-    callbacks.onStart(this, worker)
+    const worker = new WorkerProcess({ ...callbacks.createInit(), worker: number }, events, hangMs)
+    slot.worker = worker
+    callbacks.onStart(number, worker)
   }
-
-  retire(): void {
-    this.isRetired = true
-    if (this.#restartTimer !== null) clearTimeout(this.#restartTimer)
-    this.#restartTimer = null
+  const slot = {
+    number,
+    worker: null as WorkerProcess | null,
+    isServing: false,
+    restarts: 0,
+    isRetired: false,
+    spawn,
+    retire(): void {
+      slot.isRetired = true
+      clearTimeout(restartTimer)
+    },
   }
-
-  #onExit(worker: WorkerProcess, exitStatus: ExitStatus): void {
-    if (this.worker !== worker) return
-    this.worker = null
-    const delayMs = this.#backoff.nextDelayMs(worker.livedMs)
-    if (!this.isRetired) {
-      this.restarts++
-      this.#restartTimer = setTimeout(() => this.spawn(), delayMs)
-    }
-    this.#callbacks.onExit(this, worker, exitStatus, delayMs)
-  }
+  return slot
 }
 
 const firstDelayMs = 100
@@ -82,104 +73,106 @@ const maxDelayMs = 30_000
 // A worker that lived this long did not end because of how it was started.
 const stableAfterMs = 60_000
 
-/** Delays restarts, so that a process that cannot run does not use up a core. */
-export class RestartBackoff {
-  #exits = 0
-
-  /** Returns the delay in ms: none after the first exit, then 100 ms, doubled each time up to 30 s. */
-  nextDelayMs(livedMs: number): number {
-    if (livedMs >= stableAfterMs) this.#exits = 0
-    const doubled = firstDelayMs * 2 ** (this.#exits - 1)
-    return this.#exits++ === 0 ? 0 : Math.min(doubled, maxDelayMs)
+/**
+ * Delays restarts, so that a process that cannot run does not use up a core. Returns the delay in ms: none after the
+ * first exit, then 100 ms, doubled each time up to 30 s.
+ */
+export const createRestartBackoff = () => {
+  let exits = 0
+  return (livedMs: number): number => {
+    if (livedMs >= stableAfterMs) exits = 0
+    const doubled = firstDelayMs * 2 ** (exits - 1)
+    return exits++ === 0 ? 0 : Math.min(doubled, maxDelayMs)
   }
 }
 
 interface WorkerSupervisorOptions
   extends Pick<SlotCallbacks, 'createInit' | 'startMs' | 'hangMs' | 'onCall' | 'onNotification'> {
   readonly size: number
-  readonly distributor: ConnectionDistributor
-  readonly tracker: ConnectionTracker<WorkerProcess>
+  readonly acceptor: Pick<Acceptor, 'distributor' | 'tracker'>
   readonly log: Log
   forwardLines(lines: Buffer): void
   onExit(worker: WorkerProcess): void
 }
 
-export class WorkerSupervisor {
-  readonly slots: readonly WorkerSlot[]
-  readonly #log: Log
-  #recheck = (): void => {}
+export type WorkerSupervisor = ReturnType<typeof createWorkerSupervisor>
+
+export const createWorkerSupervisor = ({
+  size,
+  acceptor: { distributor, tracker },
+  log,
+  forwardLines,
+  onExit,
+  ...slotOptions
+}: WorkerSupervisorOptions) => {
+  let recheck = (): void => {}
   /** Why a first worker could not start, and so the gateway cannot. */
-  #failure: Error | null = null
-  #phase: 'starting' | 'serving' | 'stopping' = 'starting'
+  let failure: Error | null = null
+  let phase: 'starting' | 'serving' | 'stopping' = 'starting'
 
-  constructor({ size, distributor, tracker, log, forwardLines, onExit, ...slotOptions }: WorkerSupervisorOptions) {
-    this.#log = log
-    const callbacks: SlotCallbacks = {
-      ...slotOptions,
-      onOutput: (stdout) => forwardWholeLines(stdout, forwardLines),
-      onStart: ({ number }, { pid }) => log.info({ worker: number, pid }, 'worker started'),
-      onReady: (worker) => {
-        distributor.add(worker)
-        this.#recheck()
-      },
-      onConnectionAck: (worker) => distributor.onAck(worker),
-      onHandOff: (socket, worker) => tracker.assign(worker, socket),
-      onConnectionReturned: (socket, addressKey, worker) => {
-        tracker.unassign(worker, socket, addressKey)
-        distributor.distribute(socket)
-      },
-      onConnectionsClosed: (addressKeys, worker) => tracker.release(worker, addressKeys),
-      onDisconnect: (worker) => {
-        distributor.remove(worker)
-        tracker.releaseAll(worker)
-      },
-      onExit: (slot, worker, exitStatus, nextStartMs) => {
-        onExit(worker)
-        this.#onExit(slot, worker, exitStatus, nextStartMs)
-        this.#recheck()
-      },
-    }
-    this.slots = Array.from({ length: size }, (_, nth) => new WorkerSlot(nth + 1, callbacks))
-  }
-
-  async start(): Promise<void> {
-    for (const slot of this.slots) slot.spawn()
-    await this.#waitUntil(() => this.#failure !== null || this.slots.every(({ isServing }) => isServing))
-    if (this.#failure !== null) throw this.#failure
-    this.#phase = 'serving'
-  }
-
-  /** Workers close when running requests have finished. Those left `exitMs` after the deadline are killed. */
-  async stop(deadlineMs: number, exitMs: number): Promise<void> {
-    this.#phase = 'stopping'
-    for (const slot of this.slots) {
-      slot.retire()
-      if (slot.isServing) slot.worker?.send({ type: 'close', deadlineMs })
-      else slot.worker?.kill('was still starting')
-    }
-    const gone = this.#waitUntil(() => this.slots.every(({ worker }) => worker === null))
-    if (await settlesWithin(deadlineMs + exitMs, gone)) return
-    for (const { worker } of this.slots) worker?.kill('did not exit')
-    await gone
-  }
-
-  #onExit({ number }: WorkerSlot, worker: WorkerProcess, { code, signal }: ExitStatus, nextStartMs: number): void {
-    const { pid, failure } = worker
-    if (this.#phase === 'stopping') return
-    if (this.#phase === 'serving') {
-      const exit = { code, signal, ...(failure === null ? {} : { reason: failure }) }
-      return this.#log.error({ worker: number, pid, ...exit, nextStartMs }, 'worker ended')
+  const waitUntil = (condition: () => boolean): Promise<void> =>
+    new Promise((resolve) => {
+      recheck = () => condition() && resolve()
+      recheck()
+    })
+  const noteExit: SlotCallbacks['onExit'] = (number, { pid, failure: reason }, { code, signal }, nextStartMs) => {
+    if (phase === 'stopping') return
+    if (phase === 'serving') {
+      const exit = { code, signal, ...(reason === null ? {} : { reason }) }
+      return log.error({ worker: number, pid, ...exit, nextStartMs }, 'worker ended')
     }
     const exit = signal === null ? `with ${code}` : `by ${signal}`
-    this.#failure ??= new Error(`worker ${number} cannot serve: ${failure ?? `it ended ${exit} before it did`}`)
-    for (const slot of this.slots) slot.retire()
+    failure ??= new Error(`worker ${number} cannot serve: ${reason ?? `it ended ${exit} before it did`}`)
+    for (const slot of slots) slot.retire()
   }
+  const callbacks: SlotCallbacks = {
+    ...slotOptions,
+    onOutput: (stdout) => forwardWholeLines(stdout, forwardLines),
+    onStart: (number, { pid }) => log.info({ worker: number, pid }, 'worker started'),
+    onReady: (worker) => {
+      distributor.add(worker)
+      recheck()
+    },
+    onConnectionAck: distributor.onAck,
+    onHandOff: (socket, worker) => tracker.assign(worker, socket),
+    onConnectionReturned: (socket, addressKey, worker) => {
+      tracker.unassign(worker, socket, addressKey)
+      distributor.distribute(socket)
+    },
+    onConnectionsClosed: (addressKeys, worker) => tracker.release(worker, addressKeys),
+    onDisconnect: (worker) => {
+      distributor.remove(worker)
+      tracker.releaseAll(worker)
+    },
+    onExit: (number, worker, exitStatus, nextStartMs) => {
+      onExit(worker)
+      noteExit(number, worker, exitStatus, nextStartMs)
+      recheck()
+    },
+  }
+  const slots: readonly WorkerSlot[] = Array.from({ length: size }, (_, nth) => createWorkerSlot(nth + 1, callbacks))
 
-  #waitUntil(condition: () => boolean): Promise<void> {
-    return new Promise((resolve) => {
-      this.#recheck = () => condition() && resolve()
-      this.#recheck()
-    })
+  return {
+    slots,
+    async start(): Promise<void> {
+      for (const slot of slots) slot.spawn()
+      await waitUntil(() => failure !== null || slots.every(({ isServing }) => isServing))
+      if (failure !== null) throw failure
+      phase = 'serving'
+    },
+    /** Workers close when running requests have finished. Those left `exitMs` after the deadline are killed. */
+    async stop(deadlineMs: number, exitMs: number): Promise<void> {
+      phase = 'stopping'
+      for (const slot of slots) {
+        slot.retire()
+        if (slot.isServing) slot.worker?.send({ type: 'close', deadlineMs })
+        else slot.worker?.kill('was still starting')
+      }
+      const gone = waitUntil(() => slots.every(({ worker }) => worker === null))
+      if (await settlesWithin(deadlineMs + exitMs, gone)) return
+      for (const { worker } of slots) worker?.kill('did not exit')
+      await gone
+    },
   }
 }
 

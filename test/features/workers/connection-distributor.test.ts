@@ -1,6 +1,9 @@
 import type { Socket } from 'node:net'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { ConnectionDistributor, type ConnectionReceiver } from '../../../src/features/workers/connection-distributor.ts'
+import {
+  type ConnectionReceiver,
+  createConnectionDistributor,
+} from '../../../src/features/workers/connection-distributor.ts'
 
 beforeEach(() => vi.useFakeTimers())
 afterEach(() => {
@@ -28,7 +31,7 @@ const createReceiver = (): ConnectionReceiver & {
 })
 
 const createDistributor = (count: number) => {
-  const distributor = new ConnectionDistributor(1000)
+  const distributor = createConnectionDistributor(1000)
   const receivers = Array.from({ length: count }, createReceiver)
   for (const receiver of receivers) distributor.add(receiver)
   const distribute = (from: number, to: number): void => {
@@ -73,7 +76,7 @@ test('a receiver that acknowledges nothing for a second is passed over, and what
   distributor.onAck(b)
   distribute(5, 5)
 
-  expect(distributor.hasReceiver).toBe(true)
+  expect(distributor.hasReceiver()).toBe(true)
   expect([a.timeouts, b.timeouts]).toEqual([1, 0])
   expect([a.handedOff, rescued, b.handedOff]).toEqual([[1], [2, 4, 3], [2, 4, 3, 5]])
 })
@@ -92,7 +95,7 @@ test('a receiver that acknowledges again is handed connections again', () => {
 test('connections wait while no receiver is there, in their order', () => {
   const { distributor, distribute } = createDistributor(0)
   distribute(1, 3)
-  const before = [distributor.hasReceiver, distributor.isIdle]
+  const before = [distributor.hasReceiver(), distributor.isIdle()]
 
   const late = createReceiver()
   distributor.add(late)
@@ -101,7 +104,7 @@ test('connections wait while no receiver is there, in their order', () => {
 
   expect(before).toEqual([false, false])
   expect(late.handedOff).toEqual([1, 2, 3])
-  expect([distributor.hasReceiver, distributor.isIdle]).toEqual([true, true])
+  expect([distributor.hasReceiver(), distributor.isIdle()]).toEqual([true, true])
 })
 
 test('when all hang, no receiver is left', () => {
@@ -110,7 +113,7 @@ test('when all hang, no receiver is left', () => {
   distribute(1, 5)
   vi.advanceTimersByTime(1000)
 
-  expect([distributor.hasReceiver, distributor.isIdle]).toEqual([false, false])
+  expect([distributor.hasReceiver(), distributor.isIdle()]).toEqual([false, false])
 })
 
 test('what waited for a receiver that ends goes to the others, what it could not be handed as well', () => {

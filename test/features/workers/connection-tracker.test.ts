@@ -1,14 +1,14 @@
 import { EventEmitter } from 'node:events'
 import type { Socket } from 'node:net'
 import { expect, test } from 'vitest'
-import { ConnectionTracker } from '../../../src/features/workers/acceptor.ts'
+import { type ConnectionTracker, createConnectionTracker } from '../../../src/features/workers/acceptor.ts'
 import { testConfig } from '../../helpers/gateway.ts'
 
 const worker = {}
 const other = {}
 
 const createTracker = (max: number): ConnectionTracker<object> => {
-  const tracker = new ConnectionTracker()
+  const tracker = createConnectionTracker()
   tracker.applyConfig(testConfig({ listen: { maxConnectionsPerAddress: max } }).listen)
   return tracker
 }
@@ -33,7 +33,7 @@ test('a connection counts until its worker reports its end, and not only while i
 })
 
 test('a load balancer that names its clients is not counted, and each of these is by what a worker has read', () => {
-  const tracker = new ConnectionTracker()
+  const tracker = createConnectionTracker()
   const listen = { maxConnectionsPerAddress: 1, proxyProtocol: { from: ['10.0.0.0/24'] } }
   tracker.applyConfig(testConfig({ listen }).listen)
   const balancer = ['10.0.0.1', '10.0.0.1', '::ffff:10.0.0.1'].map((each) => tracker.acquire(fakeSocket(), each))

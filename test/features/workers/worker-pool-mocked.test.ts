@@ -12,29 +12,27 @@ const replies: Promise<number>[] = []
 const handedOver = Promise.withResolvers<void>()
 
 vi.mock('../../../src/features/workers/acceptor.ts', () => ({
-  Acceptor: class {
-    applyConfig() {}
-    listen() {
-      return { address: '127.0.0.1', family: 'IPv4', port: 1 }
-    }
+  createAcceptor: () => ({
+    applyConfig() {},
+    listen: () => ({ address: '127.0.0.1', family: 'IPv4', port: 1 }),
     stopAccepting() {
       events.push('closed to clients')
-    }
+    },
     async drained() {
       await handedOver.promise
       events.push('handed over')
-    }
-  },
+    },
+  }),
 }))
 
 vi.mock('../../../src/features/workers/worker-supervisor.ts', () => ({
-  WorkerSupervisor: class {
-    readonly slots = replies.map((reply) => ({ isServing: true, worker: { command: () => reply, send() {} } }))
-    start() {}
+  createWorkerSupervisor: () => ({
+    slots: replies.map((reply) => ({ isServing: true, worker: { command: () => reply, send() {} } })),
+    start() {},
     stop() {
       events.push('workers end')
-    }
-  },
+    },
+  }),
 }))
 
 const open = () =>

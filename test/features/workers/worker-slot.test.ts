@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { WorkerEvents, WorkerProcess } from '../../../src/features/workers/worker-process.ts'
-import { WorkerSlot } from '../../../src/features/workers/worker-supervisor.ts'
+import { createWorkerSlot, type WorkerSlot } from '../../../src/features/workers/worker-supervisor.ts'
 
 const events: WorkerEvents[] = []
 const killed: string[] = []
@@ -27,7 +27,7 @@ afterEach(() => {
 const none = () => null
 
 const createSlot = (): WorkerSlot =>
-  new WorkerSlot(1, {
+  createWorkerSlot(1, {
     ...{
       startMs: 30_000,
       hangMs: 30_000,
