@@ -13,23 +13,9 @@ import { formatTable, type TableRow, warnAboutTarget } from '../../core/cli/rend
 import { operationRows, renderFindings, statusTexts, upstreamRows } from '../../core/cli/render/status-rows.ts'
 import { groupByKey } from '../../core/log/sum-reports.ts'
 import type { Status } from '../../core/runtime/status/status-part.ts'
-import type { UpstreamStatus } from '../../core/runtime/status/upstreams.ts'
 import { allOperations, type Operation } from '../../operations.ts'
 
-export interface LiveState {
-  readonly url: string
-  /** The gateway's clock, in ms since the epoch. */
-  readonly at: number
-  readonly hash: string
-  /** Why the gateway serves no new client; null: it serves. */
-  readonly notReady: Status['notReady']
-  /** Null: the status does not list the operation, which serves. */
-  readonly operation: Status['operations'][string] | null
-  readonly upstream: UpstreamStatus | null
-  readonly sections: readonly LiveSection[]
-  readonly findings: Status['findings']
-  readonly failures: readonly FailureCount[]
-}
+export type LiveState = Awaited<ReturnType<typeof collectLiveState>>
 
 interface LiveSection {
   readonly key: keyof Status
@@ -40,7 +26,7 @@ interface LiveSection {
 // What is found of these concerns no request of the operation, unless its group or the operation itself is named.
 const elsewhere = ['upstreams', 'operations', 'clients', 'admin', 'config', 'log', 'tracing']
 
-const collectLiveState = async (target: AdminTarget, operation: Operation): Promise<LiveState> => {
+const collectLiveState = async (target: AdminTarget, operation: Operation) => {
   const { id, group } = operation
   const [{ decoded: status, at }, last] = await Promise.all([
     getDecoded(target, '/status', statusShape),
@@ -53,9 +39,12 @@ const collectLiveState = async (target: AdminTarget, operation: Operation): Prom
     owners.some((one) => about === one || about.startsWith(`${one}.`))
   return {
     url: targetUrl(target),
+    /** The gateway's clock, in ms since the epoch. */
     at,
     hash: status.config.hash,
+    /** Why the gateway serves no new client; null: it serves. */
     notReady: status.notReady,
+    /** Null: the status does not list the operation, which serves. */
     operation: status.operations[id] ?? null,
     upstream: status.upstreams[group] ?? null,
     sections: statusTexts.flatMap(({ key, render, ofOperation }): readonly LiveSection[] => {
@@ -68,15 +57,10 @@ const collectLiveState = async (target: AdminTarget, operation: Operation): Prom
   }
 }
 
-interface FailureCount extends Pick<RecentErrorView, 'status' | 'kind' | 'reason' | 'endpoint'> {
-  readonly count: number
-  readonly last: string
-}
-
 const failureWindowMs = 15 * 60_000
 
 /** As far as the gateway remembers them; the most frequent first. */
-const countFailures = (refusals: readonly RecentErrorView[], id: string, at: number): readonly FailureCount[] => {
+const countFailures = (refusals: readonly RecentErrorView[], id: string, at: number) => {
   const recent = refusals.filter(
     (refusal) => refusal.operation === id && at - Date.parse(refusal.at) <= failureWindowMs,
   )

@@ -18,54 +18,12 @@ export interface ExplainedSetting {
   readonly provenance: Provenance
 }
 
-export interface EndpointShare {
-  /** The URL of the upstream request, without the query; `sandbox` for the embedded one. */
-  readonly url: string
-  readonly pathPrefix: string
-  readonly weight: number
-  /** By the file: the endpoint gets no new requests. */
-  readonly drain: boolean
-  readonly percent: number
-  /** The endpoint's largest share, which it has while it is the least loaded and every endpoint is up. */
-  readonly mostPercent: number
-  readonly sandbox: boolean
-  readonly provenance: Provenance
-}
+export type EndpointShare = ReturnType<typeof toEndpointShares>[number]
+export type ExplainedLayer = ReturnType<typeof toExplainedLayers>[number]
+export type OperationDetails = ReturnType<typeof collectOperationDetails>
+export type UpstreamDetails = Pick<OperationDetails, 'endpoints' | 'weightMeans' | 'fields' | 'upstream'>
 
-export interface ExplainedLayer extends ExplainedSetting {
-  readonly name: string
-  readonly on: boolean
-  /** Null: the layer has no file of its own. */
-  readonly place: LayerPlace | null
-}
-
-/** A secret value is masked. */
-interface HeaderFieldChange extends ExplainedSetting {
-  /** `request.set X-Api-Key`. */
-  readonly what: string
-}
-
-export interface UpstreamDetails {
-  readonly endpoints: readonly EndpointShare[]
-  /** The meaning of a weight under the balancing policy; null: there is one endpoint. */
-  readonly weightMeans: string | null
-  readonly fields: readonly HeaderFieldChange[]
-  readonly upstream: readonly ExplainedSetting[]
-}
-
-export interface OperationDetails extends UpstreamDetails {
-  /** Null: the group has one side. */
-  readonly other: (UpstreamDetails & { readonly side: Side }) | null
-  readonly operation: readonly ExplainedSetting[]
-  readonly layers: readonly ExplainedLayer[]
-  readonly globals: readonly ExplainedSetting[]
-}
-
-export const collectOperationDetails = (
-  described: Operation,
-  config: Config,
-  provenance: ProvenanceMap,
-): OperationDetails => {
+export const collectOperationDetails = (described: Operation, config: Config, provenance: ProvenanceMap) => {
   const { id, path, group } = described
   const setting = (key: string, value: string): ExplainedSetting => ({
     key,
@@ -74,11 +32,13 @@ export const collectOperationDetails = (
   })
   const operation = config.operations[id]
   const tree = renderEffectiveConfig(config)
-  const describeUpstream = (side: Side, upstream: UpstreamConfig): UpstreamDetails => {
+  const describeUpstream = (side: Side, upstream: UpstreamConfig) => {
     const key = sideKey(group, side)
     return {
       endpoints: toEndpointShares(upstream, path, setting(`${key}.endpoints`, '').provenance),
+      /** The meaning of a weight under the balancing policy; null: there is one endpoint. */
       weightMeans: upstream.endpoints.length > 1 ? weightMeans[upstream.balance] : null,
+      /** `what`: `request.set X-Api-Key`. A secret value is masked. */
       fields: [...fieldRows('request', upstream.request), ...fieldRows('response', upstream.response)].map(
         ([direction, what, value]) => ({ ...setting(`${key}.${direction}`, value), what: `${direction}.${what}` }),
       ),
@@ -90,6 +50,7 @@ export const collectOperationDetails = (
   const other = listSides(config.upstreams[group]).find(({ side }) => side !== 'primary')
   return {
     ...describeUpstream('primary', config.upstreams[group]),
+    /** Null: the group has one side. */
     other: other === undefined ? null : { side: other.side, ...describeUpstream(other.side, other.upstream) },
     operation: [setting(`operations.${id}.state`, operation.state)],
     layers: toExplainedLayers(
@@ -134,21 +95,20 @@ const weightMeans: Readonly<Record<UpstreamConfig['balance'], string>> = {
   'round-robin': 'a weight is a share of the traffic, whatever the load',
 }
 
-const toEndpointShares = (
-  { endpoints, balance }: UpstreamConfig,
-  path: string,
-  provenance: Provenance,
-): readonly EndpointShare[] => {
+const toEndpointShares = ({ endpoints, balance }: UpstreamConfig, path: string, provenance: Provenance) => {
   const activeWeight = ({ weight, drain }: EndpointConfig): number => (drain ? 0 : weight)
   const total = endpoints.reduce((sum, endpoint) => sum + activeWeight(endpoint), 0)
   const percent = (share: number): number => Math.round(share * 1000) / 10
   const maxFactor = balance === 'round-robin' ? 1 : 2
   return endpoints.map((endpoint) => ({
+    /** The URL of the upstream request, without the query; `sandbox` for the embedded one. */
     url: endpoint.origin === 'sandbox' ? endpoint.origin : `${endpoint.origin}${endpoint.pathPrefix}${path}`,
     pathPrefix: endpoint.pathPrefix,
     weight: endpoint.weight,
+    /** By the file: the endpoint gets no new requests. */
     drain: endpoint.drain,
     percent: percent(activeWeight(endpoint) / total),
+    /** The endpoint's largest share, which it has while it is the least loaded and every endpoint is up. */
     mostPercent: percent(Math.min(1, (maxFactor * activeWeight(endpoint)) / total)),
     sandbox: endpoint.origin === 'sandbox',
     provenance,
@@ -181,10 +141,11 @@ const toExplainedLayers = (
   config: Config,
   setting: (key: string, value: string) => ExplainedSetting,
   explain: (row: Pick<LayerRow, 'name' | 'key' | 'setting'>) => ExplainedSetting,
-): readonly ExplainedLayer[] => {
+) => {
   const { id } = operation
   const { state } = config.operations[id]
-  const shown = rows.map((row): ExplainedLayer => {
+  const shown = rows.map((row) => {
+    /** Null: the layer has no file of its own. */
     const place = findPlace(row.name, operation, config) ?? null
     // A layer with a file can be composed in a serving process only.
     const isOn = place === null ? row.layer !== null : row.setting !== 'off' && place.offBecause === null

@@ -1,10 +1,21 @@
 import { dirname, isAbsolute, join } from 'node:path'
 import type { BundlePart, LayerPlace } from '../../core/cli/built-in-command.ts'
-import { alignRow, columnWidths } from '../../core/cli/render/output.ts'
+import type { ClientCommandOptions } from '../../core/cli/client/admin-target.ts'
+import { alignRow, columnWidths, formatJson } from '../../core/cli/render/output.ts'
+import { loadConfig } from '../../core/config/load/load-config.ts'
 import type { Provenance } from '../../core/config/load/provenance.ts'
+import { type ConfigProblem, formatProblems } from '../../core/config/problem.ts'
 import { escapeControls } from '../../core/lib/text/escape-controls.ts'
 import { allOperations } from '../../operations.ts'
-import { type Explanation, explainRequest } from './explanation.ts'
+import {
+  type Explanation,
+  explainRequest,
+  isForwarded,
+  renderExplanationJson,
+  withLiveRefusal,
+  withLiveSide,
+} from './explanation.ts'
+import { fetchLiveState, findOperation, renderLiveState, toLiveJson } from './live-state.ts'
 import type {
   EndpointShare,
   ExplainedLayer,
@@ -13,6 +24,52 @@ import type {
   UpstreamDetails,
 } from './operation-details.ts'
 import { listOperations } from './rejection.ts'
+
+export interface ExplainOptions extends ClientCommandOptions {
+  readonly client?: string
+  readonly live?: true
+}
+
+/** Sets the exit code: 0 forwarded, 1 rejected, 2 the file is unreadable or the gateway could not be asked. */
+export const showExplanation = async (method: string, target: string, options: ExplainOptions): Promise<void> => {
+  const { config: file, format, client, live: isLive } = options
+  const loaded = loadConfig(file)
+  if (!loaded.ok) {
+    process.exitCode = loaded.unreadable ? 2 : 1
+    return showProblems(method, target, options, loaded.problems)
+  }
+  const ofFile = explainRequest(method, target, file, loaded, client)
+  const live = isLive ? await fetchLiveState(ofFile.operation, options) : null
+  const withSide = withLiveSide(ofFile, loaded, live)
+  const explanation = withLiveRefusal(withSide, loaded, live)
+  const { operation, hash } = explanation
+  // In JSON, the result is that of the file; the live state stands beside it.
+  if (format === 'json') process.stdout.write(renderExplanationJson(withSide, live))
+  else process.stdout.write(renderExplanation(explanation))
+  if (format !== 'json' && live && operation) process.stdout.write(renderLiveState(live, operation, hash))
+  if (!isForwarded(explanation) && process.exitCode !== 2) process.exitCode = 1
+}
+
+const showProblems = async (
+  method: string,
+  target: string,
+  { config: file, format, live: isLive, admin }: ExplainOptions,
+  problems: readonly ConfigProblem[],
+): Promise<void> => {
+  const operation = isLive ? findOperation(method, target) : null
+  const live = await fetchLiveState(operation, { config: file, admin })
+  const more = live && { live: toLiveJson(live) }
+  if (format === 'json')
+    return void process.stdout.write(
+      formatJson({ forwarded: null, method, target, file, hash: null, problems, ...more }),
+    )
+  process.stdout.write(formatProblems(problems))
+  if (live && operation) process.stdout.write(renderLiveState(live, operation, null))
+  else if (!isLive)
+    process.stderr.write(
+      'lender-gateway: nothing is explained while the file has problems; a gateway that runs goes on as before, and --live asks it\n',
+    )
+}
 
 export const renderExplanation = (explanation: Explanation): string => {
   const { refused, details, file } = explanation
