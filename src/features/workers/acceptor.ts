@@ -12,9 +12,9 @@ import type { WorkerProcess } from './worker-process.ts'
 
 type RejectCounters = Readonly<Record<'overLimit' | 'overAddressLimit', Pick<RejectedConnectionLog, 'record'>>>
 
-export type Acceptor = ReturnType<typeof createAcceptor>
+export type Acceptor = ReturnType<typeof openAcceptor>
 
-export const createAcceptor = (
+export const openAcceptor = (
   { overLimit, overAddressLimit }: RejectCounters,
   ackTimeoutMs?: number,
   maxWaiting = maxOpenFiles() / 2,

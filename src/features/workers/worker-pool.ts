@@ -17,7 +17,7 @@ import { DataPlane, findCommand, type RunInAllProcesses } from '../../core/runti
 import { collectReport } from '../../core/runtime/status/report.ts'
 import type { StatusReport } from '../../core/runtime/status/status-part.ts'
 import { byGroup } from '../../operations.ts'
-import { type Acceptor, createAcceptor } from './acceptor.ts'
+import { type Acceptor, openAcceptor } from './acceptor.ts'
 import type { WorkerStatus } from './admin.ts'
 import {
   PeerGoneError,
@@ -94,7 +94,7 @@ export class WorkerPool implements ProxyServer {
       overLimit: createRejectedConnectionLog(log, 'maxConnections', counts),
       overAddressLimit: createRejectedConnectionLog(log, 'maxConnectionsPerAddress', counts),
     }
-    this.#acceptor = createAcceptor(this.#rejected, timeouts.connectionAckMs)
+    this.#acceptor = openAcceptor(this.#rejected, timeouts.connectionAckMs)
     this.#acceptor.applyConfig(initial.config.listen)
     this.#supervisor = createWorkerSupervisor({
       size,

@@ -2,13 +2,13 @@
 import type { Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import type { ListenConfig } from '../../../src/core/config/config.ts'
-import { createAcceptor } from '../../../src/features/workers/acceptor.ts'
+import { openAcceptor } from '../../../src/features/workers/acceptor.ts'
 import { testConfig } from '../../helpers/gateway.ts'
 import { rawClient } from '../../helpers/raw-client.ts'
 
 const open = async (maxWaiting?: number, listen: Partial<ListenConfig> = {}) => {
   let rejected = 0
-  const acceptor = createAcceptor(
+  const acceptor = openAcceptor(
     { overLimit: { record: () => rejected++ }, overAddressLimit: { record: () => rejected++ } },
     1000,
     maxWaiting,

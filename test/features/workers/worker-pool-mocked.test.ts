@@ -12,7 +12,7 @@ const replies: Promise<number>[] = []
 const handedOver = Promise.withResolvers<void>()
 
 vi.mock('../../../src/features/workers/acceptor.ts', () => ({
-  createAcceptor: () => ({
+  openAcceptor: () => ({
     applyConfig() {},
     listen: () => ({ address: '127.0.0.1', family: 'IPv4', port: 1 }),
     stopAccepting() {
