@@ -318,7 +318,7 @@ test('the wall clock is compared only with times that others have written, or th
       'features/auth/tokens/token-cache.ts', // `exp`
       'features/console/session/session-store.ts', // `exp`
       'features/idempotency/store/redis-idempotency-store.ts', // the end of a record, to be shown
-      'features/overrides/endpoint-states.ts', // the ends of overrides, as operators are shown them
+      'features/overrides/last-endpoint.ts', // the ends of overrides, as operators are shown them
       'features/tracing/tracing.ts', // the times of spans, to be shown
     ]),
   )

@@ -29,13 +29,8 @@ import { html } from '../../core/admin/html.ts'
 import { describeSide } from '../../core/exchange/sides.ts'
 import { type EndpointOverrideState, toEndpointKey } from '../../core/runtime/overrides.ts'
 import { type Group, groups, type Side } from '../../operations.ts'
-import {
-  type EndpointState,
-  listEndpointStates,
-  otherTakers,
-  rejectEarlyEnd,
-  rejectLastEndpoint,
-} from './endpoint-states.ts'
+import { type EndpointState, listEndpointStates, otherTakers } from './endpoint-states.ts'
+import { rejectEarlyEnd, rejectLastEndpoint } from './last-endpoint.ts'
 
 const args = {
   group: choiceArgument(groups, { usage: '<GROUP>', help: 'behind which group it stands', example: 'risk' }),

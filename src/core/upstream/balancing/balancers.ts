@@ -26,6 +26,13 @@ export const balancers: Readonly<
   'round-robin': () => smoothWeightedRoundRobin(),
 }
 
+// At the first moment.
+const minSlowStartShare = 0.1
+
+/** The share of its weight that an endpoint has after a recovery. */
+export const slowStartShare = (sinceMs: number, slowStartMs: number): number =>
+  Math.min(1, Math.max(minSlowStartShare, sinceMs / slowStartMs))
+
 // Of rounding errors: the first in the list wins a tie.
 const tieTolerance = 1e-9
 

@@ -9,7 +9,7 @@ import {
 } from '../../exchange/failures/errors.ts'
 import { foldUnderscores } from '../../exchange/header-fields.ts'
 import { type SendOptions, UpstreamAttempt } from '../attempt/upstream-attempt.ts'
-import type { BalancerCandidate } from '../balancing/balancers.ts'
+import { type BalancerCandidate, slowStartShare } from '../balancing/balancers.ts'
 import type { EndpointHealth } from '../health/endpoint-health.ts'
 import { compileHeaderMutation, renderRequestHead } from '../http1/write-request.ts'
 import type { Endpoint } from './endpoint.ts'
@@ -20,9 +20,6 @@ export interface GroupEndpointState {
   readonly since: number | null
   readonly reason: string | null
 }
-
-// At the first moment.
-const minSlowStartShare = 0.1
 
 export type DrainedBy = 'order' | 'file'
 
@@ -84,7 +81,7 @@ export class GroupEndpoint implements BalancerCandidate {
     if (this.#slowStartMs === null) return this.weight
     const recoveredAt = this.health.recoveredAt(at)
     if (recoveredAt === null) return this.weight
-    return this.weight * Math.min(1, Math.max(minSlowStartShare, (at - recoveredAt) / this.#slowStartMs))
+    return this.weight * slowStartShare(at - recoveredAt, this.#slowStartMs)
   }
 
   latencyAt(at: number): number {
