@@ -1,5 +1,5 @@
 import type { FindClients } from '../../core/admin/admin-context.ts'
-import type { AdminPart, OverviewInputs } from '../../core/admin/admin-part.ts'
+import type { AdminPart, DescribeOperation, OverviewInputs } from '../../core/admin/admin-part.ts'
 import type { MetricInputs } from '../../core/admin/metrics/metric.ts'
 import { addUp, type MetricDefinitions, seriesFor, seriesOfCounts } from '../../core/admin/metrics/metric.ts'
 import { commandLine } from '../../core/lib/program.ts'
@@ -130,6 +130,14 @@ const candidateMetrics: MetricDefinitions = {
 
 export const metrics: Required<AdminPart>['metrics'] = [{ after: 'upstreams', value: candidateMetrics }]
 
-export const loadOpenApi = () => import('./openapi.ts')
+/** Responses omit the field while the group has no sides. */
+const describe: DescribeOperation = ({ group }, { upstreams }) => {
+  const field = upstreams[group].candidate?.expose ?? null
+  if (field === null) return {}
+  const header = { description: 'Which upstream has served the request.', schema: { enum: sides } }
+  return { fields: [{ layer: 'side', field, component: 'Side', header }] }
+}
+
+export const loadOpenApi = async () => ({ describe })
 
 export const loadPage = () => import('./page.ts')

@@ -11,5 +11,12 @@ export const http2: Feature = {
     }),
   }),
   loadConfigPart: () => import('./config.ts'),
-  loadListenerPart: () => import('./listener.ts'),
+  loadListenerPart: async () => ({
+    /** Off, a listener loads nothing of HTTP/2. */
+    openProtocol: (options) =>
+      options.getListenerConfig().config.listen.http2
+        ? import('./sessions.ts').then(({ createHttp2Sessions }) => createHttp2Sessions(options))
+        : null,
+    describe: ({ http2 }) => ({ http2 }),
+  }),
 }

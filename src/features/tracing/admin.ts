@@ -1,4 +1,4 @@
-import type { PlacedFindings, PlacedMetrics } from '../../core/admin/admin-part.ts'
+import type { DescribedField, DescribeOperation, PlacedFindings, PlacedMetrics } from '../../core/admin/admin-part.ts'
 import { finding } from '../../core/admin/findings/finding.ts'
 import type { FindingSource } from '../../core/admin/findings/finding-inputs.ts'
 import { type MetricDefinitions, seriesFor } from '../../core/admin/metrics/metric.ts'
@@ -32,4 +32,16 @@ export const findings: readonly PlacedFindings[] = [{ after: 'configuration', va
 
 export const metrics: readonly PlacedMetrics[] = [{ after: 'recording', value: tracingMetrics }]
 
-export const loadOpenApi = () => import('./openapi.ts')
+const serverTiming: DescribedField = {
+  layer: 'server-timing',
+  field: 'Server-Timing',
+  component: 'ServerTiming',
+  header: {
+    description: 'How long the head of the response took: in the gateway, and at the upstream.',
+    schema: { type: 'string' },
+  },
+}
+
+const describe: DescribeOperation = (_, { tracing }) => (tracing?.serverTiming ? { fields: [serverTiming] } : {})
+
+export const loadOpenApi = async () => ({ describe })

@@ -7,10 +7,22 @@ import { errorMessage } from '../../lib/try.ts'
 import type { Config } from '../config.ts'
 import type { Environment } from '../environment.ts'
 import { fileProblem } from '../problem.ts'
-import { unpackConfig } from '../transfer-parts.ts'
+import { type PackedConfig, unpackConfig } from '../transfer-parts.ts'
 import type { LoadResult } from './load.ts'
-import type { LoadReply, LoadRequest } from './load-thread.ts'
 import { maxConfigBytes, readSourceFile, type SourceFile, toSourceFile } from './source-files.ts'
+
+export interface LoadRequest {
+  readonly file: string
+  readonly environment: Environment
+}
+
+export interface LoadReply {
+  readonly result: LoadResult
+  /** Parts that features took out of the result: receiving all at once would block the other thread. */
+  readonly packed: PackedConfig['packed']
+  /** The load took over a second: the thread may still hold its memory. */
+  readonly shouldRetire: boolean
+}
 
 const script = new URL('../../../load-thread.ts', import.meta.url)
 
