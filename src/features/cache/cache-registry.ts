@@ -9,11 +9,11 @@ import { allOperations, type Group, type Operation, type OperationId, type Side 
 import { cacheLayer } from './cache.ts'
 import type { CacheEvents } from './fetch-context.ts'
 import type { Invalidate, InvalidationTarget } from './invalidation.ts'
-import { CachePartition } from './partition.ts'
+import { type CachePartition, createCachePartition } from './partition.ts'
 import type { SharedCacheRegistry } from './redis/shared-cache-registry.ts'
 import { CacheStore, type PurgeScope } from './store/cache-store.ts'
 
-export type CacheLease = ReturnType<CacheRegistry['acquire']>
+export type CacheLease = ReturnType<ReturnType<typeof createCacheRegistry>['acquire']>
 
 export interface PurgeResult {
   readonly removed: number
@@ -21,77 +21,73 @@ export interface PurgeResult {
   readonly isSharedPurged: boolean
 }
 
-/** The stored responses of one process. They survive a reload unless it changes what upstreams respond. */
-export class CacheRegistry {
-  readonly #store = new CacheStore(0)
-  readonly #partitions = new RefCountedMap<CachePartition>()
-  readonly #events: CacheEvents
-  readonly #notifyPeers: (targets: readonly InvalidationTarget[]) => void
-  readonly #sharedCaches: SharedCacheRegistry | null
-
-  /** `notifyPeers` tells other processes what is invalid. `sharedCaches`: null in a process that serves no clients. */
-  constructor(
-    logEvent: LogEvent,
-    notifyPeers: (targets: readonly InvalidationTarget[]) => void = () => {},
-    sharedCaches: SharedCacheRegistry | null = null,
-  ) {
-    this.#notifyPeers = notifyPeers
-    this.#sharedCaches = sharedCaches
-    this.#events = {
-      onError: (error) => logEvent('warn', 'cache failed', { err: error }),
-      onRevalidationFailed: ({ kind }) => logEvent('info', 'not refreshed', { failure: kind }),
-    }
-  }
-
-  acquire(config: Config, otherSide: (group: Group) => Pick<OtherSide, 'upstream'> | null = () => null) {
-    const { maxBytes, credentials, redis } = config.cache
-    const cached = allOperations.filter(({ id }) => config.operations[id].cache !== null)
-    const stores = new Map(
-      cached.flatMap((operation) =>
-        [...sideFingerprints(config, operation, otherSide(operation.group))].map(([side, fingerprint]) => {
-          const partition = this.#partitions.acquire(fingerprint, () => new CachePartition(this.#store, operation.id))
-          return [`${operation.id} ${side}`, { fingerprint, partition }] as const
-        }),
-      ),
-    )
-    const sharedLease = redis !== null && cached.length > 0 ? (this.#sharedCaches?.acquire(redis) ?? null) : null
-    return {
-      layer: (id: OperationId, side: Side): Layer | null => {
-        const policy = config.operations[id].cache
-        const stored = stores.get(`${id} ${side}`)
-        if (policy === null || stored === undefined) return null
-        const { partition, fingerprint } = stored
-        const [rules, events] = [{ ...policy, credentials }, this.#events]
-        const shape = hash('sha256', fingerprint, 'base64url')
-        return cacheLayer(rules, partition, events, sharedLease?.createTier({ partition, rules, events, shape }))
-      },
-      sharedState: () => sharedLease?.state() ?? null,
-      get: (id: OperationId, side: Side): CachePartition | null => stores.get(`${id} ${side}`)?.partition ?? null,
-      isUsed: cached.length > 0,
-      /** Also in the other processes, and in Redis, which alone is waited for. */
-      invalidate: (targets: readonly InvalidationTarget[]): ReturnType<Invalidate> => {
-        const shared = this.invalidate(targets)
-        this.#notifyPeers(targets)
-        return shared
-      },
-      state: (): Pick<CacheStore, 'bytes' | 'maxBytes' | 'evictions'> => this.#store,
-      activate: () => this.#store.setMaxBytes(maxBytes),
-      release: () => {
-        for (const { fingerprint } of stores.values()) this.#partitions.release(fingerprint)?.close()
-        sharedLease?.release()
-      },
-    }
-  }
-
-  async purge(scope: PurgeScope): Promise<PurgeResult> {
-    const removed = this.#store.purge(scope)
-    return { removed, isSharedPurged: (await this.#sharedCaches?.purge(scope)) ?? true }
+/**
+ * The stored responses of one process. They survive a reload unless it changes what upstreams respond. `notifyPeers`
+ * tells other processes what is invalid. `sharedCaches`: null in a process that serves no clients.
+ */
+export const createCacheRegistry = (
+  logEvent: LogEvent,
+  notifyPeers: (targets: readonly InvalidationTarget[]) => void = () => {},
+  sharedCaches: SharedCacheRegistry | null = null,
+) => {
+  const store = new CacheStore(0)
+  const partitions = new RefCountedMap<CachePartition>()
+  const events: CacheEvents = {
+    onError: (error) => logEvent('warn', 'cache failed', { err: error }),
+    onRevalidationFailed: ({ kind }) => logEvent('info', 'not refreshed', { failure: kind }),
   }
 
   /** RFC 9111 §4.4, in this process and in Redis. */
-  invalidate(targets: readonly InvalidationTarget[]): Promise<void> | null {
-    for (const { operation, query } of targets) this.#store.invalidate(operation, query)
-    return this.#sharedCaches?.invalidate(targets) ?? null
+  const invalidate: Invalidate = (targets) => {
+    for (const { operation, query } of targets) store.invalidate(operation, query)
+    return sharedCaches?.invalidate(targets) ?? null
+  }
+
+  return {
+    invalidate,
+    acquire(config: Config, otherSide: (group: Group) => Pick<OtherSide, 'upstream'> | null = () => null) {
+      const { maxBytes, credentials, redis } = config.cache
+      const cached = allOperations.filter(({ id }) => config.operations[id].cache !== null)
+      const stores = new Map(
+        cached.flatMap((operation) =>
+          [...sideFingerprints(config, operation, otherSide(operation.group))].map(([side, fingerprint]) => {
+            const partition = partitions.acquire(fingerprint, () => createCachePartition(store, operation.id))
+            return [`${operation.id} ${side}`, { fingerprint, partition }] as const
+          }),
+        ),
+      )
+      const sharedLease = redis !== null && cached.length > 0 ? (sharedCaches?.acquire(redis) ?? null) : null
+      return {
+        layer: (id: OperationId, side: Side): Layer | null => {
+          const policy = config.operations[id].cache
+          const stored = stores.get(`${id} ${side}`)
+          if (policy === null || stored === undefined) return null
+          const { partition, fingerprint } = stored
+          const rules = { ...policy, credentials }
+          const shape = hash('sha256', fingerprint, 'base64url')
+          return cacheLayer(rules, partition, events, sharedLease?.createTier({ partition, rules, events, shape }))
+        },
+        sharedState: () => sharedLease?.state() ?? null,
+        get: (id: OperationId, side: Side): CachePartition | null => stores.get(`${id} ${side}`)?.partition ?? null,
+        isUsed: cached.length > 0,
+        /** Also in the other processes, and in Redis, which alone is waited for. */
+        invalidate: (targets: readonly InvalidationTarget[]): ReturnType<Invalidate> => {
+          const shared = invalidate(targets)
+          notifyPeers(targets)
+          return shared
+        },
+        state: (): Pick<CacheStore, 'bytes' | 'maxBytes' | 'evictions'> => store,
+        activate: () => store.setMaxBytes(maxBytes),
+        release: () => {
+          for (const { fingerprint } of stores.values()) partitions.release(fingerprint)?.close()
+          sharedLease?.release()
+        },
+      }
+    },
+    async purge(scope: PurgeScope): Promise<PurgeResult> {
+      const removed = store.purge(scope)
+      return { removed, isSharedPurged: (await sharedCaches?.purge(scope)) ?? true }
+    },
   }
 }
 

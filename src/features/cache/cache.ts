@@ -1,4 +1,4 @@
-import type { Exchange, Layer, ProxyResponse } from '../../core/exchange/exchange.ts'
+import type { Exchange, Handler, Layer, ProxyResponse } from '../../core/exchange/exchange.ts'
 import { GatewayError } from '../../core/exchange/failures/errors.ts'
 import { now } from '../../core/lib/clock.ts'
 import { CacheFiller, isUnshareable } from './cache-filler.ts'
@@ -14,114 +14,104 @@ import type { StoredResponse } from './store/stored-response.ts'
 /** RFC 9111. When the cache itself fails, the request is forwarded. `sharedTier` null: nothing is shared. */
 export const cacheLayer =
   (rules: CacheRules, partition: CachePartition, events: CacheEvents, sharedTier: SharedTier | null = null): Layer =>
-  (next) => {
-    const server = new CacheServer({ next, rules, partition, events }, sharedTier)
-    return (exchange) => server.handle(exchange)
-  }
+  (next) =>
+    createCacheHandler({ next, rules, partition, events }, sharedTier)
 
 // How often a request waits for another client's fetch.
 const maxJoins = 2
 
-class CacheServer {
-  readonly #deps: CacheDeps
-  readonly #sharedTier: SharedTier | null
-  readonly #filler: CacheFiller
+const createCacheHandler = (deps: CacheDeps, sharedTier: SharedTier | null): Handler => {
+  const { next, rules, partition, events } = deps
+  const filler = new CacheFiller(deps, ({ exchange, request, key, joinsLeft, tierLookup }) =>
+    serve(exchange, request, key, joinsLeft - 1, tierLookup),
+  )
 
-  constructor(deps: CacheDeps, sharedTier: SharedTier | null) {
-    this.#deps = deps
-    this.#sharedTier = sharedTier
-    this.#filler = new CacheFiller(deps, ({ exchange, request, key, joinsLeft, tierLookup }) =>
-      this.#serve(exchange, request, key, joinsLeft - 1, tierLookup),
-    )
-  }
-
-  handle(exchange: Exchange): Promise<ProxyResponse> {
-    try {
-      const { fields, authority, body, peer, identity } = exchange
-      // No upstream sees the certificate. The id of a client that authenticated with it is in the key.
-      const hasCertificate = identity === null && peer.certificate() !== null
-      const facts = { authority, hasBody: body.length !== 0, hasCertificate }
-      const request = parseCacheRequest(fields, facts, this.#deps.rules)
-      const detail = bypassReason(request, this.#deps.rules)
-      if (detail === null) {
-        const key = this.#deps.partition.toStoreKey(toCacheKey(exchange, request))
-        return this.#serve(exchange, request, key, maxJoins, this.#sharedTier === null ? null : 'not-yet')
-      }
-      if (request.onlyIfCached) return notCached()
-      recordCacheOutcome(exchange, this.#deps.partition, 'bypass', forwardedStatus({ why: 'bypass', detail }))
-    } catch (error) {
-      this.#deps.events.onError(error)
-    }
-    return this.#deps.next(exchange)
-  }
-
-  #serve(
+  const serve = (
     exchange: Exchange,
     request: CacheRequest,
     key: string,
     joinsLeft: number,
     lookup: TierLookup | null | 'not-yet',
-  ): Promise<ProxyResponse> {
+  ): Promise<ProxyResponse> => {
     const at = now()
-    const variants = this.#deps.partition.find(key)?.variants
+    const variants = partition.find(key)?.variants
     const stored = variants === undefined ? null : selectVariant(variants, request)
     const verdict = stored === null ? null : decideReuse(stored.head, request, at)
     const isMissed = verdict === null || verdict.kind === 'fetch' || verdict.kind === 'not-cached'
-    if (lookup === 'not-yet' && isMissed) return this.#lookUpAndServe(exchange, request, key, stored)
+    if (lookup === 'not-yet' && isMissed) return lookUpAndServe(exchange, request, key, stored)
     if (stored === null || isMissed) {
       if (request.onlyIfCached) return notCached()
       const why = verdict?.kind === 'fetch' ? verdict.why : variants === undefined ? 'uri-miss' : 'vary-miss'
       const varies = (stored ?? variants?.[0])?.head.varies ?? null
       const tierLookup = lookup === 'not-yet' ? null : lookup
-      return this.#filler.fetchOrJoin({ exchange, request, key, at, stored, varies, why, joinsLeft, tierLookup })
+      return filler.fetchOrJoin({ exchange, request, key, at, stored, varies, why, joinsLeft, tierLookup })
     }
     const { head, body } = stored
     const response = respondFromStored(head, body, request, storedFields(head, at))
-    this.#deps.partition.pin(exchange, body)
-    if (verdict.kind === 'stale' && verdict.revalidate) this.#revalidate({ exchange, request, key, stored, at })
+    partition.pin(exchange, body)
+    if (verdict.kind === 'stale' && verdict.revalidate) revalidate({ exchange, request, key, stored, at })
     const outcome = verdict.kind === 'fresh' ? 'hit' : 'stale'
-    recordCacheOutcome(exchange, this.#deps.partition, outcome, hitStatus(head.freshUntil - at))
-    recordIfError(this.#deps.partition, head)
+    recordCacheOutcome(exchange, partition, outcome, hitStatus(head.freshUntil - at))
+    recordIfError(partition, head)
     return Promise.resolve(response)
   }
 
-  #lookUpAndServe(exchange: Exchange, request: CacheRequest, key: string, stored: StoredResponse | null) {
-    const tierLookup = this.#lookUpTier(exchange, request, key)
+  const lookUpTier = (exchange: Exchange, request: CacheRequest, key: string): TierLookup | null =>
+    sharedTier?.lookUp(toCacheKey(exchange, request), partition.hitForMiss.has(key) ? null : key, request) ?? null
+
+  const lookUpAndServe = (exchange: Exchange, request: CacheRequest, key: string, stored: StoredResponse | null) => {
+    const tierLookup = lookUpTier(exchange, request, key)
     // A response that must be validated anyway is not worth the wait.
     const isUseless = request.noCache || (stored !== null && isUnshareable(stored))
-    if (isUseless || !tierLookup?.loaded) return this.#serve(exchange, request, key, maxJoins, tierLookup)
+    if (isUseless || !tierLookup?.loaded) return serve(exchange, request, key, maxJoins, tierLookup)
     return tierLookup.loaded.then(() => {
       if (exchange.aborted !== null) throw exchange.aborted
       try {
-        return this.#serve(exchange, request, key, maxJoins, tierLookup)
+        return serve(exchange, request, key, maxJoins, tierLookup)
       } catch (error) {
-        this.#deps.events.onError(error)
-        return this.#deps.next(exchange)
+        events.onError(error)
+        return next(exchange)
       }
     })
   }
 
-  #revalidate(revalidation: BackgroundRevalidation): void {
-    if (this.#sharedTier === null) return this.#filler.revalidate(revalidation, null)
-    if (!this.#filler.mayRevalidate(revalidation)) return
+  const revalidate = (revalidation: BackgroundRevalidation): void => {
+    if (sharedTier === null) return filler.revalidate(revalidation, null)
+    if (!filler.mayRevalidate(revalidation)) return
     const { exchange, request, key } = revalidation
-    const tierLookup = this.#lookUpTier(exchange, request, key)
-    if (!tierLookup?.loaded) return this.#filler.revalidate(revalidation, tierLookup)
+    const tierLookup = lookUpTier(exchange, request, key)
+    if (!tierLookup?.loaded) return filler.revalidate(revalidation, tierLookup)
     const revalidateIfStale = (): void => {
       const at = now()
-      const stored = selectVariant(this.#deps.partition.find(key)?.variants ?? [], request)
+      const stored = selectVariant(partition.find(key)?.variants ?? [], request)
       // A 304 must not store a response again that was removed meanwhile.
       if (stored !== null && decideReuse(stored.head, request, at).kind !== 'fresh')
-        this.#filler.revalidate({ ...revalidation, stored, at }, tierLookup)
+        filler.revalidate({ ...revalidation, stored, at }, tierLookup)
     }
-    tierLookup.loaded.then(revalidateIfStale).catch((error) => this.#deps.events.onError(error))
+    tierLookup.loaded.then(revalidateIfStale).catch(events.onError)
   }
 
-  #lookUpTier(exchange: Exchange, request: CacheRequest, key: string): TierLookup | null {
-    if (this.#sharedTier === null) return null
-    const isAsked = !this.#deps.partition.hitForMiss.has(key)
-    return this.#sharedTier.lookUp(toCacheKey(exchange, request), isAsked ? key : null, request)
+  return (exchange) => {
+    try {
+      const request = readRequest(exchange, rules)
+      const detail = bypassReason(request, rules)
+      if (detail === null) {
+        const key = partition.toStoreKey(toCacheKey(exchange, request))
+        return serve(exchange, request, key, maxJoins, sharedTier === null ? null : 'not-yet')
+      }
+      if (request.onlyIfCached) return notCached()
+      recordCacheOutcome(exchange, partition, 'bypass', forwardedStatus({ why: 'bypass', detail }))
+    } catch (error) {
+      events.onError(error)
+    }
+    return next(exchange)
   }
+}
+
+const readRequest = ({ fields, authority, body, peer, identity }: Exchange, rules: CacheRules): CacheRequest => {
+  // No upstream sees the certificate. The id of a client that authenticated with it is in the key.
+  const hasCertificate = identity === null && peer.certificate() !== null
+  return parseCacheRequest(fields, { authority, hasBody: body.length !== 0, hasCertificate }, rules)
 }
 
 /** RFC 9111 §5.2.1.7 */

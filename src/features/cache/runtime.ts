@@ -3,9 +3,9 @@ import type { Layer } from '../../core/exchange/exchange.ts'
 import { type LayerRow, layerRow } from '../../core/runtime/pipeline/layer-stack.ts'
 import type { RuntimePart, SnapshotPart } from '../../core/runtime/runtime-part.ts'
 import type { Operation } from '../../operations.ts'
-import { type CacheLease, CacheRegistry, type PurgeResult } from './cache-registry.ts'
+import { type CacheLease, createCacheRegistry, type PurgeResult } from './cache-registry.ts'
 import { cacheInvalidationLayer, type InvalidationTarget } from './invalidation.ts'
-import { SharedCacheRegistry } from './redis/shared-cache-registry.ts'
+import { createSharedCacheRegistry } from './redis/shared-cache-registry.ts'
 import type { PurgeScope } from './store/cache-store.ts'
 
 declare module '../../core/runtime/runtime-part.ts' {
@@ -32,14 +32,14 @@ const responseFields =
     operations[id].cache === null ? [] : [{ name: 'cache-status' }]
 
 export const describe: RuntimePart['describe'] = (config) => {
-  const lease = new CacheRegistry(() => {}).acquire(config)
+  const lease = createCacheRegistry(() => {}).acquire(config)
   return { layers: (operation) => layerRows(operation, config, lease), responseFields: responseFields(config) }
 }
 
 export const open: RuntimePart['open'] = ({ place, channel, logEvent }) => {
   const isPrimary = place.role === 'primary'
-  const shared = isPrimary ? null : new SharedCacheRegistry(logEvent)
-  const caches = new CacheRegistry(logEvent, (targets) => channel.notify(targets), shared)
+  const shared = isPrimary ? null : createSharedCacheRegistry(logEvent)
+  const caches = createCacheRegistry(logEvent, (targets) => channel.notify(targets), shared)
   return {
     receive(targets, from) {
       if (isPrimary) channel.notify(targets, { except: from })

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
-import { CacheRegistry } from '../../../src/features/cache/cache-registry.ts'
-import { SharedCacheRegistry } from '../../../src/features/cache/redis/shared-cache-registry.ts'
+import { createCacheRegistry } from '../../../src/features/cache/cache-registry.ts'
+import { createSharedCacheRegistry } from '../../../src/features/cache/redis/shared-cache-registry.ts'
 import { testConfig } from '../../helpers/gateway.ts'
 
 test.each([
   ['in a process that shares nothing', null],
-  ['without cache.redis', new SharedCacheRegistry(() => {})],
+  ['without cache.redis', createSharedCacheRegistry(() => {})],
 ])('%s, there is nothing to wait for when something becomes invalid', (_, sharedCaches) => {
-  const caches = new CacheRegistry(
+  const caches = createCacheRegistry(
     () => {},
     () => {},
     sharedCaches,
@@ -21,7 +21,7 @@ test.each([
   ['in another order', ['http://127.0.0.1:2', 'http://127.0.0.1:1'], true],
   ['fewer', ['http://127.0.0.1:1'], false],
 ])('an edit with the same endpoints %s: whether what is stored stays', (_, edited, stays) => {
-  const caches = new CacheRegistry(() => {})
+  const caches = createCacheRegistry(() => {})
   const partitionWith = (endpoints: readonly string[]) => {
     const operations = { 'market.insights': { cache: true } }
     return caches

@@ -2,7 +2,7 @@ import type { BodySink, ResponseBody } from '../../../src/core/exchange/body.ts'
 import type { Exchange, Handler, Layer, ProxyResponse } from '../../../src/core/exchange/exchange.ts'
 import type { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
 import { cacheLayer } from '../../../src/features/cache/cache.ts'
-import { CachePartition } from '../../../src/features/cache/partition.ts'
+import { type CachePartition, createCachePartition } from '../../../src/features/cache/partition.ts'
 import type { CacheRules } from '../../../src/features/cache/policy/cache-request.ts'
 import { CacheStore } from '../../../src/features/cache/store/cache-store.ts'
 import { rules } from './policy/helper.ts'
@@ -114,7 +114,7 @@ export const settled = async (): Promise<void> => {
 export const openCache = (options: Partial<CacheRules> = {}, maxBytes = 1024 * 1024) => {
   const upstream = fakeUpstream()
   const store = new CacheStore(maxBytes)
-  const partition: CachePartition = new CachePartition(store, 'market.insights')
+  const partition: CachePartition = createCachePartition(store, 'market.insights')
   const errors: unknown[] = []
   const revalidationErrors: GatewayError[] = []
   const events = {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { cacheLayer } from '../../../../src/features/cache/cache.ts'
-import { CachePartition } from '../../../../src/features/cache/partition.ts'
+import { createCachePartition } from '../../../../src/features/cache/partition.ts'
 import { createRedisCacheStore } from '../../../../src/features/cache/redis/redis-cache-store.ts'
 import { findScript, storeScript } from '../../../../src/features/cache/redis/redis-entry.ts'
 import { createRedisTier } from '../../../../src/features/cache/redis/redis-tier.ts'
@@ -22,7 +22,7 @@ afterEach(() => {
 const openTier = () => {
   const upstream = fakeUpstream()
   const store = new CacheStore(1024 * 1024)
-  const partition = new CachePartition(store, 'market.insights')
+  const partition = createCachePartition(store, 'market.insights')
   const events = { onError: vi.fn(), onRevalidationFailed: vi.fn() }
   const lookups: (() => void)[] = []
   let entry: readonly unknown[] = []

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { CachePartition } from '../../../../src/features/cache/partition.ts'
+import { createCachePartition } from '../../../../src/features/cache/partition.ts'
 import { renewScript } from '../../../../src/features/cache/redis/redis-entry.ts'
-import { SharedCacheRegistry } from '../../../../src/features/cache/redis/shared-cache-registry.ts'
+import { createSharedCacheRegistry } from '../../../../src/features/cache/redis/shared-cache-registry.ts'
 import { CacheStore } from '../../../../src/features/cache/store/cache-store.ts'
 import type { RedisConfig } from '../../../../src/features/redis/config.ts'
 import { scriptedRedis } from '../../../helpers/scripted-redis.ts'
@@ -28,7 +28,7 @@ const away: RedisConfig = redisSettings({ url: 'redis://127.0.0.1:1' })
 
 test('what Redis was not told before cache.redis was taken out of the file, it is told when it is in it again', async () => {
   const { config, told } = await startTold()
-  const registry = new SharedCacheRegistry(() => {})
+  const registry = createSharedCacheRegistry(() => {})
   const first = registry.acquire(away)
   const isPurged = await registry.purge({ operation, client: null })
   first.release()
@@ -42,7 +42,7 @@ test('what Redis was not told before cache.redis was taken out of the file, it i
 
 test('so it is of what has ended in between, which nothing waits for', async () => {
   const { config, told } = await startTold()
-  const registry = new SharedCacheRegistry(() => {})
+  const registry = createSharedCacheRegistry(() => {})
   registry.acquire(away).release()
   const invalidated = registry.invalidate([{ operation, query: '?a=1' }])
   const isPurged = await registry.purge({ operation: 'leads.pipeline', client: null })
@@ -58,11 +58,11 @@ test('so it is of what has ended in between, which nothing waits for', async () 
 
 test('what the upstream takes back while an edit of cache.redis takes effect, Redis is told by its new settings', async () => {
   const { config, told } = await startTold()
-  const registry = new SharedCacheRegistry(() => {})
+  const registry = createSharedCacheRegistry(() => {})
   const first = registry.acquire(away)
   const second = registry.acquire(config)
   await expect.poll(() => second.state().isShared).toBe(true)
-  const partition = new CachePartition(new CacheStore(1024), operation)
+  const partition = createCachePartition(new CacheStore(1024), operation)
   const events = { onError: () => {}, onRevalidationFailed: () => {} }
   const tier = first.createTier({ partition, rules: rules(), events, shape: 'shape' })
   tier.lookUp({ client: '', site: '', query: '?a=1' }, 'key', createRequest()).remove()
@@ -76,7 +76,7 @@ test('what the upstream takes back while an edit of cache.redis takes effect, Re
 
 test('a Redis with other keys is told nothing of it', async () => {
   const { config, told } = await startTold()
-  const registry = new SharedCacheRegistry(() => {})
+  const registry = createSharedCacheRegistry(() => {})
   const first = registry.acquire({ ...away, prefix: 'other' })
   await registry.purge(everything)
   first.release()

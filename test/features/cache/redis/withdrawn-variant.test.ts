@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ProxyResponse } from '../../../../src/core/exchange/exchange.ts'
 import { cacheLayer } from '../../../../src/features/cache/cache.ts'
-import { CachePartition } from '../../../../src/features/cache/partition.ts'
+import { createCachePartition } from '../../../../src/features/cache/partition.ts'
 import {
   createRedisCacheStore,
   maxSharedBytes,
@@ -76,7 +76,7 @@ describe.skipIf(program.missing)('a variant that the upstream has taken back', (
       const store = createRedisCacheStore(troubled, { prefix, isCluster: false })
       stores.push(store)
       const upstream = fakeUpstream()
-      const partition = new CachePartition(new CacheStore(64 * maxSharedBytes), 'market.insights')
+      const partition = createCachePartition(new CacheStore(64 * maxSharedBytes), 'market.insights')
       const events = {
         onError: (error: unknown) => {
           throw error

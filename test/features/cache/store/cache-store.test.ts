@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { CachePartition } from '../../../../src/features/cache/partition.ts'
+import { type CachePartition, createCachePartition } from '../../../../src/features/cache/partition.ts'
 import { CacheStore } from '../../../../src/features/cache/store/cache-store.ts'
 import type { CacheKey } from '../../../../src/features/cache/store/stored-response.ts'
 import {
@@ -31,7 +31,7 @@ const found = (partition: CachePartition, query: string, client = ''): StoredRes
 describe('the limit of bytes', () => {
   test('holds whatever is put, and the least recently used goes first', () => {
     const store = new CacheStore(64 * kib)
-    const partition = new CachePartition(store, 'market.insights')
+    const partition = createCachePartition(store, 'market.insights')
     for (const query of ['?1', '?2', '?3']) put(partition, query, entry(16 * kib))
     found(partition, '?1')
 
@@ -57,7 +57,7 @@ describe('the limit of bytes', () => {
 
     const [smallest, ...others] = sizes.map(([query, response]) => {
       const store = new CacheStore(64 * kib)
-      put(new CachePartition(store, 'market.insights'), query, response)
+      put(createCachePartition(store, 'market.insights'), query, response)
       return store.bytes
     })
 
@@ -68,7 +68,7 @@ describe('the limit of bytes', () => {
 
   test('is never exceeded by an entry that does not fit, and the others stay', () => {
     const store = new CacheStore(64 * kib)
-    const partition = new CachePartition(store, 'market.insights')
+    const partition = createCachePartition(store, 'market.insights')
     put(partition, '?small', entry())
 
     put(partition, '?large', entry(65 * kib))
@@ -79,7 +79,10 @@ describe('the limit of bytes', () => {
 
   test('is the sum of its entries after any sequence of puts, hits and removals', () => {
     const store = new CacheStore(256 * kib)
-    const parts = [new CachePartition(store, 'market.insights'), new CachePartition(store, 'leads.pipeline')] as const
+    const parts = [
+      createCachePartition(store, 'market.insights'),
+      createCachePartition(store, 'leads.pipeline'),
+    ] as const
     let seed = 7
     const random = (below: number): number => {
       seed = (seed * 48271) % 2147483647
@@ -118,7 +121,7 @@ test('keeps nothing of the head that a request is cut out of', () => {
   let nth = 0
   const cutOut = (): string =>
     Buffer.alloc(bytes, 'x').toString('latin1').concat(',', `a value, the ${nth++}th`).slice(-20)
-  const partition = new CachePartition(new CacheStore(1024 * kib), 'market.insights')
+  const partition = createCachePartition(new CacheStore(1024 * kib), 'market.insights')
   collect()
   const before = process.memoryUsage().heapUsed
 
@@ -139,7 +142,7 @@ test('keeps nothing of the head that a request is cut out of', () => {
 describe('a reservation', () => {
   test('counts, makes room for itself, and takes no more than half', () => {
     const store = new CacheStore(64 * kib)
-    const partition = new CachePartition(store, 'market.insights')
+    const partition = createCachePartition(store, 'market.insights')
     for (const query of ['?1', '?2', '?3']) put(partition, query, entry(18 * kib))
     const [first, second] = [partition.reserve(named('?a')), partition.reserve(named('?b'))]
 
@@ -156,7 +159,7 @@ describe('a reservation', () => {
 
   test('gives back its room, though the limit has become smaller since', () => {
     const store = new CacheStore(64 * kib)
-    const partition = new CachePartition(store, 'market.insights')
+    const partition = createCachePartition(store, 'market.insights')
     const reservations = [partition.reserve(named('?a')), partition.reserve(named('?b'))]
     for (const each of reservations) each.grow(15 * kib)
 
@@ -170,8 +173,8 @@ describe('a reservation', () => {
 
   test('is cancelled when its operation, its client or its query is purged', () => {
     const store = new CacheStore(64 * kib)
-    const partition = new CachePartition(store, 'market.insights')
-    const stay = new CachePartition(store, 'leads.pipeline').reserve(named('?a', 'ann'))
+    const partition = createCachePartition(store, 'market.insights')
+    const stay = createCachePartition(store, 'leads.pipeline').reserve(named('?a', 'ann'))
     const before = [
       partition.reserve(named('?a', 'ann')),
       partition.reserve(named('?a', 'bob')),
@@ -191,7 +194,7 @@ describe('a reservation', () => {
 
   test('stores nothing in a partition that has been closed', () => {
     const store = new CacheStore(64 * kib)
-    const partition = new CachePartition(store, 'market.insights')
+    const partition = createCachePartition(store, 'market.insights')
     const reservation = partition.reserve(named('?a'))
     put(partition, '?b', entry())
 
@@ -206,7 +209,10 @@ describe('a reservation', () => {
 describe('a purge', () => {
   const filled = () => {
     const store = new CacheStore(256 * kib)
-    const [market, leads] = [new CachePartition(store, 'market.insights'), new CachePartition(store, 'leads.pipeline')]
+    const [market, leads] = [
+      createCachePartition(store, 'market.insights'),
+      createCachePartition(store, 'leads.pipeline'),
+    ]
     for (const partition of [market, leads])
       for (const client of ['', 'ann', 'bob']) for (const query of ['?a', '?b']) put(partition, query, entry(), client)
     return { store, market, leads }
@@ -238,14 +244,14 @@ describe('a purge', () => {
   test('a new partition of an operation finds nothing of the old one', () => {
     const { store } = filled()
 
-    const again = new CachePartition(store, 'market.insights')
+    const again = createCachePartition(store, 'market.insights')
 
     expect(found(again, '?a')).toBeUndefined()
   })
 })
 
 test('no client has the key of another, whatever its name and its query are', () => {
-  const partition = new CachePartition(new CacheStore(64 * kib), 'market.insights')
+  const partition = createCachePartition(new CacheStore(64 * kib), 'market.insights')
   const names = ['', 'a', 'a\n', 'a\nb', '\n', 'a?x', '?x']
   const queries = ['', '?x', '?', '?a?x']
 
@@ -257,7 +263,7 @@ test('no client has the key of another, whatever its name and its query are', ()
 describe('variants', () => {
   test('are limited for one key, and the oldest goes', () => {
     const store = new CacheStore(1024 * kib)
-    const partition = new CachePartition(store, 'market.insights')
+    const partition = createCachePartition(store, 'market.insights')
     const all = Array.from({ length: 40 }, () => entry())
 
     for (const each of all) put(partition, '', each, '', false)
@@ -270,7 +276,7 @@ describe('variants', () => {
 
   test('of one key never take more than there is', () => {
     const store = new CacheStore(64 * kib)
-    const partition = new CachePartition(store, 'market.insights')
+    const partition = createCachePartition(store, 'market.insights')
 
     for (let i = 0; i < 10; i++) put(partition, '', entry(20 * kib), '', false)
 
@@ -284,7 +290,7 @@ describe('keys whose responses cannot be shared', () => {
   afterEach(() => vi.useRealTimers())
 
   test('are remembered for five seconds', () => {
-    const { hitForMiss } = new CachePartition(new CacheStore(64 * kib), 'market.insights')
+    const { hitForMiss } = createCachePartition(new CacheStore(64 * kib), 'market.insights')
     hitForMiss.mark('a', 'no-store')
 
     vi.advanceTimersByTime(4999)
@@ -295,7 +301,7 @@ describe('keys whose responses cannot be shared', () => {
   })
 
   test('are forgotten when there are too many', () => {
-    const { hitForMiss } = new CachePartition(new CacheStore(64 * kib), 'market.insights')
+    const { hitForMiss } = createCachePartition(new CacheStore(64 * kib), 'market.insights')
 
     for (let i = 0; i < 1000; i++) hitForMiss.mark(`${'x'.repeat(8000)}${i}`, 'private')
 

@@ -4,7 +4,7 @@ import type { Exchange, Handler, ProxyResponse } from '../../../../../src/core/e
 import { GatewayError } from '../../../../../src/core/exchange/failures/errors.ts'
 import { cacheLayer } from '../../../../../src/features/cache/cache.ts'
 import { cacheInvalidationLayer, type InvalidationTarget } from '../../../../../src/features/cache/invalidation.ts'
-import { CachePartition } from '../../../../../src/features/cache/partition.ts'
+import { type CachePartition, createCachePartition } from '../../../../../src/features/cache/partition.ts'
 import { CacheStore } from '../../../../../src/features/cache/store/cache-store.ts'
 import type { OperationId } from '../../../../../src/operations.ts'
 import { fakeBody, fakeExchange } from '../../../../helpers/exchange.ts'
@@ -71,7 +71,7 @@ class LayerSession implements Session {
       return cacheInvalidationLayer(site, (targets) => this.#remove(targets))(this.#next)
     const existing = this.#handles.get(operation)
     if (existing !== undefined) return existing
-    const partition = new CachePartition(this.#store, operation)
+    const partition = createCachePartition(this.#store, operation)
     this.#parts.set(operation, partition)
     const handle = cacheLayer(toCacheRules(this.#row.cache), partition, cacheEvents)(this.#next)
     this.#handles.set(operation, handle)

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { vi } from 'vitest'
 import type { Handler, Layer } from '../../../../../src/core/exchange/exchange.ts'
 import { cacheLayer } from '../../../../../src/features/cache/cache.ts'
-import { CachePartition } from '../../../../../src/features/cache/partition.ts'
+import { type CachePartition, createCachePartition } from '../../../../../src/features/cache/partition.ts'
 import { CacheStore } from '../../../../../src/features/cache/store/cache-store.ts'
 import { cacheEvents, sendTo } from '../benches/layer.ts'
 import { toCacheRules } from '../benches/rules.ts'
@@ -108,7 +108,7 @@ export const playStory = async (
   const world = new World(rules)
   const store = new CacheStore(1024 ** 2)
   const parts = new Map<ClientRequest['operation'], CachePartition>(
-    operations.map((id) => [id, new CachePartition(store, id)]),
+    operations.map((id) => [id, createCachePartition(store, id)]),
   )
   const handlers = new Map<ClientRequest['operation'], Handler>()
   for (const [id, partition] of parts)
