@@ -4,6 +4,7 @@
  */
 import './install-features.ts'
 import { readdirSync, readlinkSync } from 'node:fs'
+import { findServiceName } from '../../src/core/config/config-facts.ts'
 import { loadConfig } from '../../src/core/config/load/load-config.ts'
 import { openLog } from '../../src/core/log/log.ts'
 import { startGateway } from '../../src/core/runtime/gateway.ts'
@@ -14,7 +15,7 @@ const file = process.argv[2] ?? ''
 const loaded = loadConfig(file)
 if (!loaded.ok) throw new Error(`the test's configuration is refused: ${JSON.stringify(loaded.problems, null, 2)}`)
 const { config } = loaded
-const { log, dropped, forwardLines, close } = await openLog(config)
+const { log, dropped, forwardLines, close } = await openLog(config, findServiceName(config))
 const gateway = await startGateway({
   file,
   loaded,

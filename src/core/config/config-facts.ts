@@ -28,6 +28,8 @@ export interface ConfigFacts {
   mayLackFields?(listen: ListenConfig): boolean
   /** The clients' scheme by what terminates TLS in front; empty: unknown; null: nothing is in front. */
   clientScheme?(listen: ListenConfig): 'https:' | '' | null
+  /** What the gateway is called in its telemetry. */
+  serviceName?(config: Config): string | undefined
 }
 
 /** By feature, in the order of the list. */
@@ -41,6 +43,9 @@ export const authenticates = (operation: OperationConfig): boolean =>
   askFacts((facts) => facts.authenticates?.(operation)).includes(true)
 
 export const listClientNames = (config: Config): readonly string[] => askFacts((facts) => facts.clientNames?.(config))
+
+export const findServiceName = (config: Config): string | undefined =>
+  askFacts((facts) => facts.serviceName?.(config))[0]
 
 export const clientIpv6Prefix = (config: Config): number =>
   askFacts((facts) => facts.ipv6Prefix?.(config))[0] ?? defaultIpv6Prefix

@@ -3,9 +3,7 @@ import { isIP } from 'node:net'
 import type { Config, LogConfig } from '../config/config.ts'
 import { escapeQuotedControls } from '../lib/text/escape-controls.ts'
 
-export interface LoggingConfig extends Pick<Config, 'log' | 'instance'> {
-  readonly tracing?: { readonly serviceName: string } | null
-}
+export type LoggingConfig = Pick<Config, 'log' | 'instance'>
 
 type ForeignFormat = Exclude<LogConfig['format'], 'pino'>
 
@@ -87,7 +85,10 @@ const headNames: ReadonlySet<string> = new Set(['level', 'time', 'msg', 'trace_i
 type RenderKey = (name: string) => string
 
 /** Null: lines stay as pino renders them. */
-export const createLineRewriter = ({ log: { format }, tracing, instance }: LoggingConfig): RewriteLine | null => {
+export const createLineRewriter = (
+  { log: { format }, instance }: LoggingConfig,
+  serviceName = 'lender-gateway',
+): RewriteLine | null => {
   if (format === 'pino') return null
   const keys = new Map<string, string>()
   const keyOf: RenderKey = (name) => {
@@ -98,7 +99,7 @@ export const createLineRewriter = ({ log: { format }, tracing, instance }: Loggi
     return key
   }
   const origins = [
-    ['tracing.serviceName', tracing?.serviceName ?? 'lender-gateway'],
+    ['tracing.serviceName', serviceName],
     ['instance.name', instance.name],
     ['instance.environment', instance.environment],
   ] as const

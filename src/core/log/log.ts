@@ -26,7 +26,7 @@ export const logOptions = (level: string): LoggerOptions => ({
  * keeps whatever a stalled reader does not take (63 MB became 292 in 10 s), or writes from the thread pool, where a
  * stalled reader holds one of four threads.
  */
-export const openLog = async (config: LoggingConfig) => {
+export const openLog = async (config: LoggingConfig, serviceName?: string) => {
   const { level, buffer } = config.log
   const options = logOptions(level)
   if (isatty(1)) {
@@ -41,7 +41,7 @@ export const openLog = async (config: LoggingConfig) => {
     log.warn({ dropped: queue.dropped - reported }, 'log lines dropped: the reader of stdout is too slow')
     reported = queue.dropped
   })
-  const rewrite = createLineRewriter(config)
+  const rewrite = createLineRewriter(config, serviceName)
   const log = pino(options, rewrite === null ? queue : new RewritingDestination(queue, rewrite))
   return {
     log,
@@ -67,12 +67,12 @@ class RewritingDestination {
 }
 
 /** A reload can change the level, and what each line says of the gateway. */
-export const applyLogConfig = (log: Log, config: LoggingConfig): void => {
+export const applyLogConfig = (log: Log, config: LoggingConfig, serviceName?: string): void => {
   log.level = config.log.level
   const destination = getLogDestination(log)
   // log.format needs a restart: lines are still rewritten.
   if (destination instanceof RewritingDestination)
-    destination.rewrite = createLineRewriter(config) ?? destination.rewrite
+    destination.rewrite = createLineRewriter(config, serviceName) ?? destination.rewrite
 }
 
 export const getLogDestination = (log: Log): DestinationStream =>

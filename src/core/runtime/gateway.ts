@@ -1,6 +1,7 @@
 import { groups } from '../../operations.ts'
 import { type AdminServer, openAdminServer } from '../admin/server.ts'
 import type { Config } from '../config/config.ts'
+import { findServiceName } from '../config/config-facts.ts'
 import type { Environment } from '../config/environment.ts'
 import type { LoadedConfig } from '../config/load/load.ts'
 import { loadInThread } from '../config/load/load-in-thread.ts'
@@ -210,7 +211,7 @@ class GatewayRuntime {
   }
 
   #applyLogAndWatch(config: Config, { processes }: ProxyServer): void {
-    applyLogConfig(this.#options.log, config)
+    applyLogConfig(this.#options.log, config, findServiceName(config))
     warnOfLowFileLimit(this.#options.log, config, processes)
     this.#configWatcher.configure(config.reload)
   }

@@ -35,7 +35,7 @@ export const createRateLimiters = (role: LimiterRole, redisRegistry: RedisRegist
   const limiters = new RefCountedMap<RateLimiter>()
 
   const createLimiter = (name: string, limit: RateLimit): RateLimiter => {
-    if (role.kind !== 'worker') return new MemoryRateLimiter(limit, maxRateLimitKeys, counts)
+    if (role.kind !== 'worker') return memoryLimiter(limit, maxRateLimitKeys, counts)
     const share = localShareLimiter(role.workerCount, limit)
     return remoteLimiter(limit, (keys) => role.askPrimary(name, keys), role.timeoutMs, share)
   }
@@ -65,7 +65,8 @@ export const createRateLimiters = (role: LimiterRole, redisRegistry: RedisRegist
     /** Counts for another process. Null: no such limit here (any more). */
     consumeAll(name: string, keys: readonly string[]): readonly ConsumeResult[] | null {
       const limiter = limiters.get(name)
-      return limiter instanceof MemoryRateLimiter ? keys.map((key) => limiter.consume(key)) : null
+      // The limiters of a process that is asked are in memory, and reply at once.
+      return limiter === undefined ? null : keys.map((key) => limiter.consume(key) as ConsumeResult)
     },
   }
 }
@@ -100,7 +101,7 @@ export const remoteLimiter = (
 /** Counts one process's share and reports it as the whole limit. */
 export const localShareLimiter = (processes: number, limit: RateLimit): RateLimiter => {
   const { policy, perMs, burst } = limit
-  const share = new MemoryRateLimiter({ policy, perMs: perMs / processes, burst: Math.max(1, burst / processes) })
+  const share = memoryLimiter({ policy, perMs: perMs / processes, burst: Math.max(1, burst / processes) })
   return {
     limit,
     consume(key) {
@@ -125,61 +126,53 @@ const evictionCandidates = 8
  * attacker must send several requests from as many addresses as there is room for, and gains one fresh burst. No
  * request is rejected for want of room.
  */
-export class MemoryRateLimiter implements RateLimiter {
-  readonly limit: RateLimit
-  /** Evictions of keys that had not drained; limiters may share the count. */
-  readonly counts: { evictions: number }
-  readonly #max: number
-  readonly #buckets = new Map<string, TokenBucket>()
+export const memoryLimiter = (limit: RateLimit, max: number = maxRateLimitKeys, counts = { evictions: 0 }) => {
+  const buckets = new Map<string, TokenBucket>()
   // A ring: an iteration from the front passes over all entries deleted there, which an attacker can make slow.
-  #cursor = this.#buckets.entries()
-
-  constructor(limit: RateLimit, max: number = maxRateLimitKeys, counts = { evictions: 0 }) {
-    this.limit = limit
-    this.#max = max
-    this.counts = counts
-  }
-
-  get size(): number {
-    return this.#buckets.size
-  }
-
-  consume(key: string): ConsumeResult {
-    const at = now()
-    let bucket = this.#buckets.get(key)
-    if (bucket === undefined) {
-      this.#makeRoom(at)
-      bucket = { used: 0, at }
-      this.#buckets.set(key, bucket)
-    }
-    return consumeToken(bucket, this.limit, at)
-  }
-
-  #makeRoom(at: number): void {
-    this.#sweep(sweepCount, at)
-    if (this.#buckets.size < this.#max) return
-    const emptiest = this.#sweep(evictionCandidates, at)
-    if (this.#buckets.size < this.#max || emptiest === null) return
-    this.#buckets.delete(emptiest)
-    this.counts.evictions++
-  }
+  let cursor = buckets.entries()
 
   /** Removes drained keys and returns the emptiest of the others. */
-  #sweep(count: number, at: number): string | null {
+  const sweep = (count: number, at: number): string | null => {
     let emptiest: string | null = null
     let minUsed = Number.POSITIVE_INFINITY
-    for (let left = Math.min(count, this.#buckets.size); left > 0; left--) {
-      let next = this.#cursor.next()
+    for (let left = Math.min(count, buckets.size); left > 0; left--) {
+      let next = cursor.next()
       if (next.done === true) {
-        this.#cursor = this.#buckets.entries()
-        next = this.#cursor.next()
+        cursor = buckets.entries()
+        next = cursor.next()
       }
       if (next.done === true) break
       const [key, bucket] = next.value
-      const used = bucketUsage(bucket, this.limit, at)
-      if (used === 0) this.#buckets.delete(key)
+      const used = bucketUsage(bucket, limit, at)
+      if (used === 0) buckets.delete(key)
       else if (used < minUsed) [emptiest, minUsed] = [key, used]
     }
     return emptiest
+  }
+
+  const makeRoom = (at: number): void => {
+    sweep(sweepCount, at)
+    if (buckets.size < max) return
+    const emptiest = sweep(evictionCandidates, at)
+    if (buckets.size < max || emptiest === null) return
+    buckets.delete(emptiest)
+    counts.evictions++
+  }
+
+  return {
+    limit,
+    /** Evictions of keys that had not drained; limiters may share the count. */
+    counts,
+    size: () => buckets.size,
+    consume(key: string): ConsumeResult {
+      const at = now()
+      let bucket = buckets.get(key)
+      if (bucket === undefined) {
+        makeRoom(at)
+        bucket = { used: 0, at }
+        buckets.set(key, bucket)
+      }
+      return consumeToken(bucket, limit, at)
+    },
   }
 }

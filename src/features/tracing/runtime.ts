@@ -10,7 +10,7 @@ import type { ProcessPart, RuntimePart, SnapshotPart } from '../../core/runtime/
 import type { TracingConfig } from './config.ts'
 import { emptySpanCounts, type SpanCounts, trackSpanExports } from './export-stats.ts'
 import { loadSdk } from './sdk.ts'
-import { OtlpSpanExporter } from './span-exporter.ts'
+import { createSpanExporter, type OtlpSpanExporter } from './span-exporter.ts'
 import { createTracing, noopTracing, type ServerAddress, spanObserver, type Tracing } from './tracing.ts'
 
 interface TracingPart extends SnapshotPart {
@@ -56,7 +56,7 @@ export const open: RuntimePart['open'] = ({ place, logEvent }): ProcessPart => {
       const { otlp: url, sample, headers, serviceName } = settings
       const receiver = { url, headers, serviceName }
       const name = JSON.stringify(receiver)
-      const open = () => new OtlpSpanExporter(receiver, instanceId, trackSpanExports(spans, logEvent))
+      const open = () => createSpanExporter(receiver, instanceId, trackSpanExports(spans, logEvent))
       const exporter = exporters.acquire(name, open)
       const tracing = createTracing(exporter, sample, toServerAddress(listen))
       return {

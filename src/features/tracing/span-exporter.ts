@@ -1,6 +1,6 @@
 import { Agent as TlsAgent } from 'node:https'
-import type { Attributes, Context, SpanContext, SpanKind, Tracer } from '@opentelemetry/api'
-import type { BatchSpanProcessor, ReadableSpan, SpanExporter, TracerProvider } from '@opentelemetry/sdk-trace'
+import type { Attributes, Context, SpanContext, SpanKind } from '@opentelemetry/api'
+import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace'
 import { Agent } from '../../core/exchange/node-http.ts'
 import { settlesWithin, unrefTimeout } from '../../core/lib/clock.ts'
 import { verifiedTls } from '../../core/lib/net/tls.ts'
@@ -33,104 +33,94 @@ export interface FinishedSpan {
   readonly isError: boolean
 }
 
+export type OtlpSpanExporter = ReturnType<typeof createSpanExporter>
+
 /** Sends spans to one collector, in batches. No request waits: a span without room is dropped before any allocation. */
-export class OtlpSpanExporter {
-  readonly #limits: typeof defaultLimits
-  readonly #stats: SpanExportStats
-  readonly #transport: OtlpTransport
-  readonly #batches: BatchSpanProcessor
-  readonly #provider: TracerProvider
-  readonly #tracer: Tracer
+export const createSpanExporter = (
+  otlp: OtlpTransportOptions,
+  instanceId: string,
+  stats: SpanExportStats,
+  limits = defaultLimits,
+) => {
+  const { api, trace, resources, conventions } = sdk()
   /** Of the span that is being created. */
-  #currentIds: Pick<FinishedSpan, 'traceId' | 'spanId'> = { traceId: '', spanId: '' }
-  #queued = 0
+  let currentIds: Pick<FinishedSpan, 'traceId' | 'spanId'> = { traceId: '', spanId: '' }
+  let queued = 0
   /** Attempts whose spans are still to come. */
-  #openAttempts = 0
-  #onIdle: () => void = () => {}
-  #closed: Promise<void> | null = null
-  #isClosed = false
+  let openAttempts = 0
+  let onIdle = (): void => {}
+  let closed: Promise<void> | null = null
+  let isClosed = false
 
-  constructor(otlp: OtlpTransportOptions, instanceId: string, stats: SpanExportStats, limits = defaultLimits) {
-    const { trace, resources, conventions } = sdk()
-    this.#limits = limits
-    this.#stats = stats
-    this.#transport = openOtlpTransport(otlp, limits.exportMs, stats, {
-      onSend: (spans) => {
-        this.#queued -= spans
-      },
-      isClosing: () => this.#isClosed,
-    })
-    this.#batches = new trace.BatchSpanProcessor({
-      exporter: this.#transport,
-      maxQueueSize: limits.maxQueued,
-      maxExportBatchSize: limits.batchSize,
-      scheduledDelayMillis: limits.delayMs,
-      exportTimeoutMillis: 3 * limits.exportMs, // the transport's own timeout comes first, and knows the reason
-    })
-    this.#provider = new trace.TracerProvider({
-      resource: resources.defaultResource().merge(
-        resources.resourceFromAttributes({
-          [conventions.ATTR_SERVICE_NAME]: otlp.serviceName,
-          [conventions.ATTR_SERVICE_VERSION]: version(),
-          [conventions.ATTR_SERVICE_INSTANCE_ID]: instanceId,
-        }),
-      ),
-      // Only sampled spans get here.
-      sampler: new trace.AlwaysOnSampler(),
-      idGenerator: { generateTraceId: () => this.#currentIds.traceId, generateSpanId: () => this.#currentIds.spanId },
-      spanProcessors: [this.#batches],
-    })
-    this.#tracer = this.#provider.getTracer('lender-gateway', version())
-  }
+  const transport = openOtlpTransport(otlp, limits.exportMs, stats, {
+    onSend: (spans) => {
+      queued -= spans
+    },
+    isClosing: () => isClosed,
+  })
+  const batches = new trace.BatchSpanProcessor({
+    exporter: transport,
+    maxQueueSize: limits.maxQueued,
+    maxExportBatchSize: limits.batchSize,
+    scheduledDelayMillis: limits.delayMs,
+    exportTimeoutMillis: 3 * limits.exportMs, // the transport's own timeout comes first, and knows the reason
+  })
+  const provider = new trace.TracerProvider({
+    resource: resources.defaultResource().merge(
+      resources.resourceFromAttributes({
+        [conventions.ATTR_SERVICE_NAME]: otlp.serviceName,
+        [conventions.ATTR_SERVICE_VERSION]: version(),
+        [conventions.ATTR_SERVICE_INSTANCE_ID]: instanceId,
+      }),
+    ),
+    // Only sampled spans get here.
+    sampler: new trace.AlwaysOnSampler(),
+    idGenerator: { generateTraceId: () => currentIds.traceId, generateSpanId: () => currentIds.spanId },
+    spanProcessors: [batches],
+  })
+  const tracer = provider.getTracer('lender-gateway', version())
 
-  /** Never throws. */
-  enqueue(finished: FinishedSpan): void {
-    if (this.#isClosed) return this.#stats.onLost('dropped', 1, 'the receiver is no longer used')
-    if (this.#queued >= this.#limits.maxQueued) return this.#stats.onLost('dropped', 1, 'too many spans wait')
-    try {
-      this.#createSpan(finished)
-    } catch {
-      this.#stats.onLost('dropped', 1, 'the span could not be made')
-    }
-  }
-
-  #createSpan(finished: FinishedSpan): void {
-    const { api } = sdk()
+  const createSpan = (finished: FinishedSpan): void => {
     const { name, kind, parent, startedAt, endedAt, attributes, isError } = finished
     const context: Context = parent === null ? api.ROOT_CONTEXT : api.trace.setSpanContext(api.ROOT_CONTEXT, parent)
-    this.#currentIds = finished
-    const span = this.#tracer.startSpan(name, { kind, attributes, startTime: startedAt }, context)
+    currentIds = finished
+    const span = tracer.startSpan(name, { kind, attributes, startTime: startedAt }, context)
     if (isError) span.setStatus({ code: api.SpanStatusCode.ERROR })
-    this.#queued++ // before its end: a full batch goes out at once
+    queued++ // before its end: a full batch goes out at once
     span.end(endedAt)
   }
 
-  /** Keeps the exporter open for the span of an attempt, until {@link release}. */
-  acquire(): void {
-    this.#openAttempts++
-  }
-
-  release(): void {
-    if (--this.#openAttempts === 0) this.#onIdle()
-  }
-
-  /** Waits for open attempts, which may outlive snapshots; sends the waiting spans within `flushMs`; takes no more. */
-  close(): Promise<void> {
-    this.#closed ??= this.#close()
-    return this.#closed
-  }
-
-  async #close(): Promise<void> {
-    this.#stats.retire()
-    while (this.#openAttempts > 0) {
+  const close = async (): Promise<void> => {
+    stats.retire()
+    while (openAttempts > 0) {
       await new Promise<void>((resolve) => {
-        this.#onIdle = resolve
+        onIdle = resolve
       })
     }
-    this.#isClosed = true
-    const sent = this.#provider.shutdown().catch(() => {})
-    await settlesWithin(this.#limits.flushMs, sent)
-    this.#transport.destroy()
+    isClosed = true
+    const sent = provider.shutdown().catch(() => {})
+    await settlesWithin(limits.flushMs, sent)
+    transport.destroy()
+  }
+
+  return {
+    /** Never throws. */
+    enqueue(finished: FinishedSpan): void {
+      if (isClosed) return stats.onLost('dropped', 1, 'the receiver is no longer used')
+      if (queued >= limits.maxQueued) return stats.onLost('dropped', 1, 'too many spans wait')
+      try {
+        createSpan(finished)
+      } catch {
+        stats.onLost('dropped', 1, 'the span could not be made')
+      }
+    },
+    /** Keeps the exporter open for the span of an attempt, until `release`. */
+    acquire: () => void openAttempts++,
+    release(): void {
+      if (--openAttempts === 0) onIdle()
+    },
+    /** Waits for open attempts, which may outlive snapshots; sends waiting spans within `flushMs`; takes no more. */
+    close: () => (closed ??= close()),
   }
 }
 

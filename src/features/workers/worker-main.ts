@@ -2,6 +2,7 @@
 import '../installed.ts'
 import type { Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { findServiceName } from '../../core/config/config-facts.ts'
 import { serveInProcess } from '../../core/downstream/serve-in-process.ts'
 import { now, settlesWithin } from '../../core/lib/clock.ts'
 import { collectStartupGarbage, tuneHeap } from '../../core/lib/heap.ts'
@@ -61,7 +62,7 @@ const start = async (init: WorkerInit): Promise<Receive> => {
 const startServing = async (init: WorkerInit): Promise<Receive> => {
   const { worker, verdicts, pseudonym, ticketSecret } = init
   const state = await deserializeInput(init.state, null)
-  const openedLog = await openLog(withLogFormatOf(init, state.config))
+  const openedLog = await openLog(withLogFormatOf(init, state.config), findServiceName(state.config))
   const { log } = openedLog
   exitOnUncaughtException(log, openedLog.close, { worker })
   const calls = createPendingCalls()
@@ -209,7 +210,8 @@ const createChanges = (log: OpenedLog['log'], dataPlane: DataPlane, server: Work
     commit(id: number, verdicts: WorkerInit['verdicts']): Promise<void> {
       lastCommit = queue.run(async () => {
         await (await takePrepared(id)).commit()
-        applyLogConfig(log, currentSnapshot.value.config)
+        const { config } = currentSnapshot.value
+        applyLogConfig(log, config, findServiceName(config))
         syncVerdicts(dataPlane, verdicts)
       })
       return lastCommit

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
 import type { RateLimiter } from '../../../src/core/lib/token-bucket.ts'
 import { addressRateLimitLayer } from '../../../src/features/limits/limits.ts'
-import { MemoryRateLimiter } from '../../../src/features/limits/rate-limiters.ts'
+import { memoryLimiter } from '../../../src/features/limits/rate-limiters.ts'
 import { fakeExchange, fakeNext } from '../../helpers/exchange.ts'
 
 const limit = { policy: 'address', perMs: 1 / 60_000, burst: 2 }
@@ -24,19 +24,14 @@ const sendFrom = async (limiter: RateLimiter, clients: readonly string[]) => {
 }
 
 test('a request over the limit is rejected, and never sent', async () => {
-  const { ended, calls } = await sendFrom(new MemoryRateLimiter(limit), [
-    '192.0.2.1',
-    '192.0.2.1',
-    '192.0.2.1',
-    '192.0.2.2',
-  ])
+  const { ended, calls } = await sendFrom(memoryLimiter(limit), ['192.0.2.1', '192.0.2.1', '192.0.2.1', '192.0.2.2'])
 
   expect(ended.map(({ outcome }) => outcome)).toEqual([200, 200, ['rate-limited', 'Retry-After', '60'], 200])
   expect(calls).toBe(3)
 })
 
 test('every response names the remaining quota, a rejection too', async () => {
-  const { ended } = await sendFrom(new MemoryRateLimiter(limit), ['192.0.2.1', '192.0.2.1', '192.0.2.1'])
+  const { ended } = await sendFrom(memoryLimiter(limit), ['192.0.2.1', '192.0.2.1', '192.0.2.1'])
 
   const policy = ['RateLimit-Policy', '"address";q=2;w=120', 'RateLimit']
   expect(ended.map(({ fields }) => fields)).toEqual([
@@ -47,7 +42,7 @@ test('every response names the remaining quota, a rejection too', async () => {
 })
 
 test('the addresses of one IPv6 network share a bucket', async () => {
-  const { ended } = await sendFrom(new MemoryRateLimiter(limit), [
+  const { ended } = await sendFrom(memoryLimiter(limit), [
     '2001:db8::1',
     '2001:db8::2',
     '2001:db8::3',
@@ -61,7 +56,7 @@ test('the fields that other layers add stay', async () => {
   const exchange = fakeExchange()
   exchange.addedResponseFields = ['X-Other', '1']
 
-  await addressRateLimitLayer(new MemoryRateLimiter(limit), 64)(fakeNext())(exchange)
+  await addressRateLimitLayer(memoryLimiter(limit), 64)(fakeNext())(exchange)
 
   expect(exchange.addedResponseFields.slice(0, 3)).toEqual(['X-Other', '1', 'RateLimit-Policy'])
 })

@@ -3,7 +3,7 @@ import type { Exchange } from '../../../src/core/exchange/exchange.ts'
 import { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
 import type { RateLimiter } from '../../../src/core/lib/token-bucket.ts'
 import { clientConcurrencyLimitLayer, clientRateLimitLayer } from '../../../src/features/limits/limits.ts'
-import { MemoryRateLimiter } from '../../../src/features/limits/rate-limiters.ts'
+import { memoryLimiter } from '../../../src/features/limits/rate-limiters.ts'
 import { fakeExchange, fakeNext } from '../../helpers/exchange.ts'
 
 const limit = { policy: 'client', perMs: 1 / 60_000, burst: 2 }
@@ -17,7 +17,7 @@ const createExchange = (client: string | null): Exchange => {
 const toOutcome = (error: GatewayError): readonly string[] => [error.kind, ...error.fields]
 
 test('each client is counted by itself, and one without a rate not at all', async () => {
-  const limiter = new MemoryRateLimiter(limit)
+  const limiter = memoryLimiter(limit)
   const handle = clientRateLimitLayer((client) => (client === 'free' ? undefined : limiter))(fakeNext())
   const outcomes: unknown[] = []
 

@@ -3,7 +3,11 @@ import type { AddressInfo } from 'node:net'
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { emptySpanCounts, type SpanCounts, trackSpanExports } from '../../../src/features/tracing/export-stats.ts'
 import { loadSdk, sdk } from '../../../src/features/tracing/sdk.ts'
-import { type FinishedSpan, OtlpSpanExporter } from '../../../src/features/tracing/span-exporter.ts'
+import {
+  createSpanExporter,
+  type FinishedSpan,
+  type OtlpSpanExporter,
+} from '../../../src/features/tracing/span-exporter.ts'
 import { makeCertificates } from '../../helpers/certificates.ts'
 import { freePort } from '../../helpers/free-port.ts'
 import { httpsUpstream } from '../../helpers/https-upstream.ts'
@@ -29,7 +33,7 @@ const exporterTo = (url: string, more: Partial<typeof limits> = {}) => {
     headers: [{ name: 'X-Tenant', value: 'lender', secret: false, hidden: true }],
     serviceName: 'gateway',
   }
-  const exporter = new OtlpSpanExporter(config, 'instance', stats, { ...limits, ...more })
+  const exporter = createSpanExporter(config, 'instance', stats, { ...limits, ...more })
   onTestFinished(() => exporter.close())
   return { exporter, counts, logged }
 }

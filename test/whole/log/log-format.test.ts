@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import * as conventions from '@opentelemetry/semantic-conventions/incubating'
 import pino from 'pino'
 import { describe, expect, test } from 'vitest'
+import { findServiceName } from '../../../src/core/config/config-facts.ts'
 import { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
 import { logAccess } from '../../../src/core/log/access-log.ts'
 import { serializeError } from '../../../src/core/log/log.ts'
@@ -17,7 +18,8 @@ type Line = Readonly<Record<string, unknown>>
 
 /** Opens a log of a format, and the lines that it has written. */
 const openLogIn = (format: Foreign, more = {}) => {
-  const rewrite = createLineRewriter(testConfig({ log: { format }, ...more }))
+  const config = testConfig({ log: { format }, ...more })
+  const rewrite = createLineRewriter(config, findServiceName(config))
   const texts: string[] = []
   const options = { level: 'trace', base: null, serializers: { err: serializeError } }
   const log = pino(options, { write: (line) => texts.push(rewrite?.(line) ?? line) })

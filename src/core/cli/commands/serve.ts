@@ -53,13 +53,14 @@ const serve = async (
   file: string,
   { onHangup, onStop }: Signals,
 ): Promise<void> => {
-  const [{ exitOnUncaughtException, openLog }, { collectStartupGarbage }] = await Promise.all([
+  const [{ exitOnUncaughtException, openLog }, { collectStartupGarbage }, { findServiceName }] = await Promise.all([
     import('../../log/log.ts'),
     import('../../lib/heap.ts'),
+    import('../../config/config-facts.ts'),
   ])
   const supervisor = await takeSupervisor()
   const { config } = loaded
-  const { log, dropped: droppedLines, forwardLines, close: closeLog } = await openLog(config)
+  const { log, dropped: droppedLines, forwardLines, close: closeLog } = await openLog(config, findServiceName(config))
   const exit = (code: number): void => void closeLog().finally(() => exitProcess(code))
   exitOnUncaughtException(log, closeLog)
 
