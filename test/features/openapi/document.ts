@@ -7,7 +7,9 @@ import { type Settings, testConfig } from '../../helpers/gateway.ts'
 /** Creates the document of a configuration, as a client reads it; `contract` stands in for the one of its file. */
 export const documentOf = (settings: Settings = {}, contract?: unknown): PlainObject => {
   const config = testConfig(settings)
-  const given = contract === undefined ? (config.compiledContract?.document ?? null) : contract
+  // Where the feature `contract` is.
+  const { compiledContract = null } = config as { readonly compiledContract?: { readonly document: unknown } | null }
+  const given = contract === undefined ? (compiledContract?.document ?? null) : contract
   return JSON.parse(JSON.stringify(createOpenApiDocument(config, given)))
 }
 

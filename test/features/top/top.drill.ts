@@ -1,2 +1,2 @@
 /** The drills of `top.test.ts`. */
-import './top.test.ts'
+import '../../whole/top/top.test.ts'

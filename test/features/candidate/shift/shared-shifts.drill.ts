@@ -1,2 +1,2 @@
 /** The drills of `shared-shifts.test.ts`. */
-import './shared-shifts.test.ts'
+import '../../../whole/candidate/shift/shared-shifts.test.ts'

@@ -1,13 +1,13 @@
 /** A candidate's share beside what else the gateway does for a request. */
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { clientBucket } from '../../../../src/features/candidate/layers/side.ts'
+import { createAuditLog } from '../../../features/audit/audit-log-place.ts'
 import { ask, keyedClients, keyOf, sideUpstreams, withCandidate } from '../../../helpers/candidate.ts'
 import { bootGateway } from '../../../helpers/gateway.ts'
 import { bootLiveGateway } from '../../../helpers/live-gateway.ts'
 import { spanReceiver } from '../../../helpers/span-receiver.ts'
 import { onRequest, rawUpstream } from '../../../helpers/upstream.ts'
 import { call, eventually, fieldValues } from '../../../helpers/wire.ts'
-import { createAuditLog } from '../../audit/audit-log-place.ts'
 
 const expose = 'X-Upstream-Side'
 

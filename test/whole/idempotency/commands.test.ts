@@ -3,11 +3,11 @@ import { hash } from 'node:crypto'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { AdminContext } from '../../../src/core/admin/admin-context.ts'
 import { idempotencyCommands } from '../../../src/features/idempotency/commands.ts'
+import { createAuditLog } from '../../features/audit/audit-log-place.ts'
 import type { Settings } from '../../helpers/gateway.ts'
 import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
 import { call } from '../../helpers/wire.ts'
-import { createAuditLog } from '../audit/audit-log-place.ts'
 
 const operation = 'financing.pre-approval'
 const mine = { operation, address: '127.0.0.1' }

@@ -3,13 +3,13 @@ import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { checkReachable } from '../../../../src/core/upstream/health/preflight.ts'
 import { createHttpClient } from '../../../../src/features/auth/tokens/http-client.ts'
 import { connectRedis } from '../../../../src/features/redis/redis-connection.ts'
+import { redisSettings } from '../../../features/redis/redis-settings.ts'
 import { type Certificates, makeCertificates, type Pair } from '../../../helpers/certificates.ts'
 import { httpsUpstream } from '../../../helpers/https-upstream.ts'
 import { needProgram } from '../../../helpers/program.ts'
 import { requestOverTls } from '../../../helpers/tls-client.ts'
 import { bootTlsGateway } from '../../../helpers/tls-gateway.ts'
 import { upstreamConfig } from '../../../helpers/upstream-config.ts'
-import { redisSettings } from '../redis-settings.ts'
 
 const openssl = await needProgram('openssl')
 

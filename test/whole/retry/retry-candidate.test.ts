@@ -5,8 +5,8 @@ import type { GatewayError } from '../../../src/core/exchange/failures/errors.ts
 import { splitSend } from '../../../src/features/candidate/layers/split-send.ts'
 import { type Idempotency, retryLayer } from '../../../src/features/retry/layer.ts'
 import type { Side } from '../../../src/operations.ts'
+import { plenty, retryConfig, type Step, scripted } from '../../features/retry/helper.ts'
 import { fakeBody, fakeExchange } from '../../helpers/exchange.ts'
-import { plenty, retryConfig, type Step, scripted } from './helper.ts'
 
 beforeEach(() => vi.useFakeTimers())
 afterEach(() => vi.useRealTimers())

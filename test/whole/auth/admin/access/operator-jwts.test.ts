@@ -1,6 +1,7 @@
 /** Operators with a token of an issuer, over real sockets. */
 import { createHmac } from 'node:crypto'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { createAuditLog } from '../../../../features/audit/audit-log-place.ts'
 import { adminTokens, bearerOf, tokenOf } from '../../../../helpers/admin-tokens.ts'
 import { openAuthorizationServer } from '../../../../helpers/authorization-server.ts'
 import { withoutLateness } from '../../../../helpers/findings.ts'
@@ -17,7 +18,6 @@ import {
 } from '../../../../helpers/operator-jwts.ts'
 import { audience, claims, encodePart, issuer, jwks, signingKey, signToken } from '../../../../helpers/tokens.ts'
 import { httpUpstream } from '../../../../helpers/upstream.ts'
-import { createAuditLog } from '../../../audit/audit-log-place.ts'
 
 const other = signingKey('ES256', 'another')
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })

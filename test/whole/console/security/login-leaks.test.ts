@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest'
+import { createAuditLog } from '../../../features/audit/audit-log-place.ts'
 import { hiddenFields, logIn, submitForm, token, visitPage } from '../../../helpers/form-browser.ts'
 import { bootLiveGateway } from '../../../helpers/live-gateway.ts'
 import { secretEncodings } from '../../../helpers/secret-leaks.ts'
-import { createAuditLog } from '../../audit/audit-log-place.ts'
 
 // The attack: a token, a cookie or the token of a form comes out where others read: the log, the audit log, a response.
 // An operator who has mistyped the token by a letter has written most of it.

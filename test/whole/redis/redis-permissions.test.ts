@@ -9,10 +9,10 @@ import { RedisIdempotencyStore } from '../../../src/features/idempotency/store/r
 import { createResponseSealer } from '../../../src/features/idempotency/store/response-sealer.ts'
 import { connectRedis, type RedisConnection } from '../../../src/features/redis/redis-connection.ts'
 import { removeScript } from '../../../src/features/redis/redis-server.ts'
+import { createClaim } from '../../features/idempotency/idempotency-claim.ts'
+import { redisSettings } from '../../features/redis/redis-settings.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { type Redis, startRedis } from '../../helpers/redis.ts'
-import { createClaim } from '../idempotency/idempotency-claim.ts'
-import { redisSettings } from './redis-settings.ts'
 
 const program = await needProgram('redis-server')
 

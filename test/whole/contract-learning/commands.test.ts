@@ -1,9 +1,9 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { createAuditLog } from '../../features/audit/audit-log-place.ts'
 import { contractFile } from '../../helpers/contract.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../helpers/live-gateway.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
-import { createAuditLog } from '../audit/audit-log-place.ts'
 
 const learn = ({ admin }: LiveGateway, body: object) =>
   fetchAdmin(`${admin}/contract/learn`, 'POST', { body: JSON.stringify(body) })

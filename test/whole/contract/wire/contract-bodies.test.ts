@@ -1,6 +1,7 @@
 /** How an enforced request is read first, beside the features that also have a say in its body. */
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { FairQuota } from '../../../../src/core/lib/fair-quota.ts'
+import { createAuditLog } from '../../../features/audit/audit-log-place.ts'
 import { contractFile } from '../../../helpers/contract.ts'
 import { freePort } from '../../../helpers/free-port.ts'
 import { bootGateway, type Settings, type TestGateway } from '../../../helpers/gateway.ts'
@@ -18,7 +19,6 @@ import { bootLiveGateway } from '../../../helpers/live-gateway.ts'
 import { exchangeRaw, parseStatus, rawClient } from '../../../helpers/raw-client.ts'
 import { httpUpstream, onRequest, rawUpstream, type TestUpstream } from '../../../helpers/upstream.ts'
 import { eventually, sha256 as sha256Of } from '../../../helpers/wire.ts'
-import { createAuditLog } from '../../audit/audit-log-place.ts'
 
 const head = (...fields: readonly string[]): string =>
   ['POST /valuation/score HTTP/1.1', 'Host: gateway', 'Content-Type: application/json', ...fields, '', ''].join('\r\n')

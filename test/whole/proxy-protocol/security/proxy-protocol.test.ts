@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { createAuditLog } from '../../../features/audit/audit-log-place.ts'
 import { bootApiKeyGateway, key } from '../../../helpers/api-key-gateway.ts'
 import { bootGateway, type Settings, type TestGateway } from '../../../helpers/gateway.ts'
 import { bootHttp2, dialHttp2, get as http2Get, listenHttp2, missing, requestHttp2 } from '../../../helpers/http2.ts'
@@ -9,7 +10,6 @@ import { exchangeRaw, isWholeResponse, parseStatus, type RawClient, rawClient } 
 import { receivedValues } from '../../../helpers/round-trip.ts'
 import { tlsHandshake } from '../../../helpers/tls-client.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
-import { createAuditLog } from '../../audit/audit-log-place.ts'
 
 // The attack: a client that says by a PROXY protocol header that it is another, or that has the gateway wait for one.
 const get = 'GET /market/insights HTTP/1.1\r\nHost: a\r\n\r\n'

@@ -1,13 +1,13 @@
 /** What `contract.unchecked: refuse` does with messages that cannot be checked, beside the features around it. */
 import { gzipSync } from 'node:zlib'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { createAuditLog } from '../../../features/audit/audit-log-place.ts'
 import { contractFile, sampleContract } from '../../../helpers/contract.ts'
 import { bootGateway, type Settings } from '../../../helpers/gateway.ts'
 import { bootLiveGateway } from '../../../helpers/live-gateway.ts'
 import { exchangeRaw, parseStatus, rawClient } from '../../../helpers/raw-client.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
 import { call } from '../../../helpers/wire.ts'
-import { createAuditLog } from '../../audit/audit-log-place.ts'
 
 const closing = 'Connection: close'
 const head = (type: string, ...fields: readonly string[]): string =>

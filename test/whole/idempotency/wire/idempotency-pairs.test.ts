@@ -1,6 +1,7 @@
 /** A key of idempotency, and each other feature on the way of its request. */
 import { createHash } from 'node:crypto'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { createAuditLog } from '../../../features/audit/audit-log-place.ts'
 import { contractFile } from '../../../helpers/contract.ts'
 import { bootGateway, type Settings } from '../../../helpers/gateway.ts'
 import { bootLiveGateway } from '../../../helpers/live-gateway.ts'
@@ -8,7 +9,6 @@ import { rawClient } from '../../../helpers/raw-client.ts'
 import { receivedValues } from '../../../helpers/round-trip.ts'
 import { httpUpstream, onRequest, rawUpstream } from '../../../helpers/upstream.ts'
 import { call, eventually, fieldValues, type WireRequest } from '../../../helpers/wire.ts'
-import { createAuditLog } from '../../audit/audit-log-place.ts'
 
 const once = { operations: { 'valuation.score': { idempotency: true } } }
 

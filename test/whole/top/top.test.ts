@@ -2,12 +2,12 @@ import { describe, expect } from 'vitest'
 import { allOperations } from '../../../src/operations.ts'
 import { jsonResponse, runCommand, scriptedAdmin } from '../../core/cli/scripted-admin.ts'
 import { endpointStatusWith, healthyStatus, toOverview, upstreamStatusWith } from '../../core/cli/status-fixtures.ts'
+import { restoreSequence, runInTerminal } from '../../features/top/pseudo-terminal.ts'
 import { freePort } from '../../helpers/free-port.ts'
 import { bootLiveGateway } from '../../helpers/live-gateway.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { crashOnSignal } from '../../helpers/secret-leaks.ts'
 import { drill, part, test, testAndDrill } from '../../helpers/speed.ts'
-import { restoreSequence, runInTerminal } from './pseudo-terminal.ts'
 
 const script = await needProgram('script')
 

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { expect, onTestFinished, test } from 'vitest'
+import { createAuditLog } from '../../../features/audit/audit-log-place.ts'
 import { bootLiveGateway } from '../../../helpers/live-gateway.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
 import { call, eventually, pseudoRandomBytes } from '../../../helpers/wire.ts'
-import { createAuditLog } from '../../audit/audit-log-place.ts'
 
 const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex')
 

@@ -1,11 +1,11 @@
 /** What the log, the audit log, the metrics and the status say of requests with a key of idempotency. */
 import { expect, onTestFinished, test } from 'vitest'
 import { readExposition } from '../../../core/admin/metrics/parse-exposition.ts'
+import { createAuditLog } from '../../../features/audit/audit-log-place.ts'
 import { bootLiveGateway, fetchAdmin } from '../../../helpers/live-gateway.ts'
 import { rawClient } from '../../../helpers/raw-client.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
 import { call, eventually } from '../../../helpers/wire.ts'
-import { createAuditLog } from '../../audit/audit-log-place.ts'
 
 const bootOnce = async (settings: object = {}) => {
   let status = 200
