@@ -35,6 +35,7 @@ const cacheSchema = map('What is stored of operations that have cache on', {
   redis: redisSchema(
     'Redis or Valkey, where gateways find what one of them has stored',
     'this gateway has what it has stored itself',
+    '20ms',
   ).prefault('none'),
 })
 

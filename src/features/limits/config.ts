@@ -28,7 +28,11 @@ const addressLimit = optionalPolicy(
   '{ rate: 100/s }',
 )
 
-const redis = redisSchema('Redis or Valkey, by which several gateways count together', 'this gateway counts by itself')
+const redis = redisSchema(
+  'Redis or Valkey, by which several gateways count together',
+  'this gateway counts by itself',
+  '20ms',
+)
 
 const exchangeRange = { min: 1, max: 1_000_000 }
 

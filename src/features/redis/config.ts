@@ -150,7 +150,7 @@ const requireKeys = (...keys: readonly string[]) => ({
 })
 
 /** `otherwise`: what the gateway does when Redis does not reply in time. */
-export const redisSchema = (description: string, otherwise: string, timeout: '20ms' | '500ms' = '20ms') =>
+export const redisSchema = (description: string, otherwise: string, timeout: `${number}ms`) =>
   annotate(
     optionalPolicy(
       z
