@@ -15,59 +15,45 @@ interface CountedRow<Row, Example> {
   message: number
 }
 
-export class CountedRows<Row extends object, Example> {
-  readonly #rows: ReturnType<typeof createBoundedMap<CountedRow<Row, Example>>>
-  #message = 0
-  #others = 0
-
-  /** Messages beyond `max` rows are counted in `others`. */
-  constructor(max: number) {
-    this.#rows = createBoundedMap(
-      max,
-      ({ lastAt }, at) => at - lastAt >= staleMs,
-      ({ count }) => {
-        this.#others += count
-      },
-    )
-  }
-
-  get others(): number {
-    return this.#others
-  }
-
-  beginMessage(): void {
-    this.#message++
-  }
-
-  /** Counts the current message once. Null: the table has no room for a new row. */
-  count(key: string, create: () => Row, at: number, example: Example): Row | null {
-    let counted = this.#rows.get(key)
-    if (counted === undefined) {
-      const recent = new RollingCounter()
-      counted = { row: create(), recent, firstAt: at, count: 0, lastAt: at, example, message: 0 }
-      if (!this.#rows.add(key, counted, at)) {
-        this.#others++
-        return null
+/** Messages beyond `max` rows are counted in `others`. */
+export const createCountedRows = <Row extends object, Example>(max: number) => {
+  let [message, others] = [0, 0]
+  const rows = createBoundedMap<CountedRow<Row, Example>>(
+    max,
+    ({ lastAt }, at) => at - lastAt >= staleMs,
+    ({ count }) => {
+      others += count
+    },
+  )
+  return {
+    others: () => others,
+    beginMessage(): void {
+      message++
+    },
+    /** Counts the current message once. Null: the table has no room for a new row. */
+    count(key: string, create: () => Row, at: number, example: Example): Row | null {
+      let counted = rows.get(key)
+      if (counted === undefined) {
+        const recent = new RollingCounter()
+        counted = { row: create(), recent, firstAt: at, count: 0, lastAt: at, example, message: 0 }
+        if (!rows.add(key, counted, at)) {
+          others++
+          return null
+        }
       }
-    }
-    if (counted.message === this.#message) return counted.row
-    counted.message = this.#message
-    counted.recent.count(at)
-    counted.count++
-    counted.lastAt = at
-    counted.example = example
-    return counted.row
-  }
-
-  list(at: number): readonly (Row & RowCounts<Example>)[] {
-    return this.#rows.values().map(({ row, recent, firstAt, count, lastAt, example }) => ({
-      ...row,
-      count,
-      recent: recent.countWithin(at, recentRowMs),
-      firstAt,
-      lastAt,
-      example,
-    }))
+      if (counted.message === message) return counted.row
+      counted.message = message
+      counted.recent.count(at)
+      counted.count++
+      counted.lastAt = at
+      counted.example = example
+      return counted.row
+    },
+    list: (at: number): readonly (Row & RowCounts<Example>)[] =>
+      rows.values().map(({ row, recent, firstAt, count, lastAt, example }) => ({
+        ...row,
+        ...{ count, recent: recent.countWithin(at, recentRowMs), firstAt, lastAt, example },
+      })),
   }
 }
 

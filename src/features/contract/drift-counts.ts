@@ -5,7 +5,7 @@ import { createBoundedMap, RollingCounter } from '../../core/log/rolling-counter
 import { sum } from '../../core/log/sum-reports.ts'
 import { byOperation, type OperationId } from '../../operations.ts'
 import type { UncheckedReason } from './check/check-message.ts'
-import { CountedRows, recentRowMs, worstRowFirst } from './counted-rows.ts'
+import { createCountedRows, recentRowMs, worstRowFirst } from './counted-rows.ts'
 import {
   type BrokenRule,
   type DriftExample,
@@ -15,63 +15,56 @@ import {
   type MessageDirection,
   maxDriftRows,
   messageDirections,
+  noTotals,
   type RecentDrift,
   zeroUnchecked,
 } from './drift-report.ts'
 
+export type DriftCounts = ReturnType<typeof createDriftCounts>
+
 /** Of one contract and process. Of clients it keeps addresses and request ids. A kept message allocates no object. */
-export class DriftCounts {
-  readonly digest: string
-  readonly #since = now()
-  readonly #counts = byDirection((direction) => byOperation(({ id }) => createMessageCounts(id, direction)))
+export const createDriftCounts = (digest: string) => {
+  const since = now()
+  const counts = byDirection((direction) => byOperation(({ id }) => createMessageCounts(id, direction)))
   // Separate tables: clients decide which requests come, and must not leave responses without room.
-  readonly #rows = byDirection(() => new CountedRows<BrokenRule, DriftExample>(maxDriftRows / 2))
+  const rows = byDirection(() => createCountedRows<BrokenRule, DriftExample>(maxDriftRows / 2))
 
-  constructor(digest: string) {
-    this.digest = digest
-  }
-
-  countKept(operation: OperationId, direction: MessageDirection, endpoint: string | null): void {
-    this.#counts[direction][operation].countChecked(endpoint, false, false, epochMs())
-  }
-
-  /** The head kept the contract. */
-  countUnchecked(operation: OperationId, direction: MessageDirection, why: UncheckedReason): void {
-    this.#counts[direction][operation].countUnchecked(why)
-  }
-
-  countBroken(
-    operation: OperationId,
-    direction: MessageDirection,
-    violations: readonly Violation[],
-    isRejected: boolean,
-    example: DriftExample,
-  ): void {
-    const at = epochMs()
-    const endpoint = direction === 'response' ? example.endpoint : null
-    this.#counts[direction][operation].countChecked(endpoint, true, isRejected, at)
-    const rows = this.#rows[direction]
-    rows.beginMessage()
-    const { client, requestId } = example
-    const kept = { client: copyText(client), endpoint: example.endpoint, requestId: requestId && copyText(requestId) }
-    for (const { in: place, pointer: exact, rule, detail } of violations) {
-      const pointer = exact.replaceAll(/\/\d+(?=\/|$)/g, '/*')
-      const broken = { operation, direction, pointer, in: place, rule, detail }
-      rows.count(driftRowKey(operation, direction, broken), () => broken, at, kept)
-    }
-  }
-
-  get report(): DriftReport {
-    const at = epochMs()
-    const counts = messageDirections.flatMap((direction) => Object.values(this.#counts[direction]))
-    return {
-      digest: this.digest,
-      since: toEpochMs(this.#since),
-      totals: counts.map(({ totals }) => totals()).filter(isCounted),
-      recent: counts.flatMap((each) => each.recent(at)),
-      rows: messageDirections.flatMap((direction) => this.#rows[direction].list(at)).toSorted(worstRowFirst),
-      others: sum(messageDirections.map((direction) => this.#rows[direction].others)),
-    }
+  return {
+    digest,
+    countKept: (operation: OperationId, direction: MessageDirection, endpoint: string | null) =>
+      counts[direction][operation].countChecked(endpoint, false, false, epochMs()),
+    /** The head kept the contract. */
+    countUnchecked: (operation: OperationId, direction: MessageDirection, why: UncheckedReason) =>
+      counts[direction][operation].countUnchecked(why),
+    countBroken(
+      operation: OperationId,
+      direction: MessageDirection,
+      violations: readonly Violation[],
+      isRejected: boolean,
+      { client, endpoint, requestId }: DriftExample,
+    ): void {
+      const at = epochMs()
+      counts[direction][operation].countChecked(direction === 'response' ? endpoint : null, true, isRejected, at)
+      rows[direction].beginMessage()
+      const kept = { client: copyText(client), endpoint, requestId: requestId && copyText(requestId) }
+      for (const { in: place, pointer: exact, rule, detail } of violations) {
+        const pointer = exact.replaceAll(/\/\d+(?=\/|$)/g, '/*')
+        const broken = { operation, direction, pointer, in: place, rule, detail }
+        rows[direction].count(driftRowKey(operation, direction, broken), () => broken, at, kept)
+      }
+    },
+    get report(): DriftReport {
+      const at = epochMs()
+      const all = messageDirections.flatMap((direction) => Object.values(counts[direction]))
+      return {
+        digest,
+        since: toEpochMs(since),
+        totals: all.map(({ totals }) => totals()).filter(isCounted),
+        recent: all.flatMap((each) => each.recent(at)),
+        rows: messageDirections.flatMap((direction) => rows[direction].list(at)).toSorted(worstRowFirst),
+        others: sum(messageDirections.map((direction) => rows[direction].others())),
+      }
+    },
   }
 }
 
@@ -87,7 +80,7 @@ const isCounted = ({ checked, unchecked }: DriftTotals): boolean =>
 const maxEndpoints = 32
 
 const createMessageCounts = (operation: OperationId, direction: MessageDirection) => {
-  const counts = { checked: 0, broken: 0, rejected: 0, unchecked: { ...zeroUnchecked } }
+  const counts = { ...noTotals(operation, direction), unchecked: { ...zeroUnchecked } }
   const byEndpoint = createBoundedMap<RecentMessages>(maxEndpoints, (each, at) => each.isIdle(at))
   const others = createRecentMessages(null)
 
@@ -108,7 +101,7 @@ const createMessageCounts = (operation: OperationId, direction: MessageDirection
     countUnchecked(why: UncheckedReason): void {
       counts.unchecked[why]++
     },
-    totals: (): DriftTotals => ({ operation, direction, ...counts, unchecked: { ...counts.unchecked } }),
+    totals: (): DriftTotals => ({ ...counts, unchecked: { ...counts.unchecked } }),
     recent: (at: number): readonly RecentDrift[] =>
       [...byEndpoint.values(), others]
         .map((each) => ({ operation, direction, ...each.report(at) }))

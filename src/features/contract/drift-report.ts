@@ -27,14 +27,7 @@ export type BrokenRule = Violation & MessageKind
 
 export type DriftRow = BrokenRule & RowCounts<DriftExample>
 
-export interface DriftTotals extends MessageKind {
-  readonly checked: number
-  readonly broken: number
-  /** Part of `broken`. */
-  readonly rejected: number
-  /** Messages whose head kept the contract and whose body was not read. */
-  readonly unchecked: Readonly<Record<UncheckedReason, number>>
-}
+export type DriftTotals = ReturnType<typeof noTotals>
 
 /** The last five minutes; responses by endpoint. Times are milliseconds since the epoch. */
 export interface RecentDrift extends MessageKind {
@@ -61,14 +54,14 @@ export interface DriftReport {
 export const maxDriftRows = 200
 
 export const totalsOf = (drift: DriftReport | null, operation: OperationId, direction: MessageDirection): DriftTotals =>
-  drift?.totals.find((each) => each.operation === operation && each.direction === direction) ?? {
-    operation,
-    direction,
-    checked: 0,
-    broken: 0,
-    rejected: 0,
-    unchecked: zeroUnchecked,
-  }
+  drift?.totals.find((each) => each.operation === operation && each.direction === direction) ??
+  noTotals(operation, direction)
+
+/** `rejected`: part of `broken`. `unchecked`: messages whose head kept the contract and whose body was not read. */
+export const noTotals = (operation: OperationId, direction: MessageDirection) => ({
+  ...{ operation, direction, checked: 0, broken: 0, rejected: 0 },
+  unchecked: zeroUnchecked,
+})
 
 export const zeroUnchecked: Readonly<Record<UncheckedReason, number>> = {
   'too-large': 0,

@@ -6,7 +6,7 @@ import type { Operation } from '../../operations.ts'
 import type { ContractMode } from './check/compiled-contract.ts'
 import { type ContractValidators, createValidators } from './check/validators.ts'
 import { type CheckQueue, createCheckQueue } from './check-queue.ts'
-import { DriftCounts } from './drift-counts.ts'
+import { createDriftCounts, type DriftCounts } from './drift-counts.ts'
 import { type MessageDirection, messageDirections } from './drift-report.ts'
 import { enforceRequestLayer, reportRequestLayer } from './request-contract.ts'
 import { createClientFields, enforceResponseLayer, reportResponseLayer } from './response-contract.ts'
@@ -79,7 +79,7 @@ export const open = ({ log }: Parameters<RuntimePart['open']>[0]): ProcessParts[
 const carryDriftCounts = (contract: Config['compiledContract'], before: ContractPart | null): DriftCounts | null => {
   if (contract === null) return null
   const counts = before?.driftCounts ?? null
-  return counts?.digest === contract.digest ? counts : new DriftCounts(contract.digest)
+  return counts?.digest === contract.digest ? counts : createDriftCounts(contract.digest)
 }
 
 /** Keeps the validators across edits of anything but the contract. */

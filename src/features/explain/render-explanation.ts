@@ -155,10 +155,7 @@ const toSections = (details: OperationDetails, { operation, file }: Explanation)
   const isOfOther = ({ provenance }: Pick<ExplainedSetting, 'provenance'>): boolean => provenance.source === side
   const ofOther = [...toRows(upstream.filter(isOfOther), `${otherKey}.`), ...fieldRows(fields.filter(isOfOther))]
   return [
-    {
-      title: upstreamKey,
-      rows: [...toRows(details.upstream, `${upstreamKey}.`), ...fieldRows(details.fields)],
-    },
+    { title: upstreamKey, rows: [...toRows(details.upstream, `${upstreamKey}.`), ...fieldRows(details.fields)] },
     ...(ofOther.length === 0 ? [] : [{ title: `${otherKey}, where it differs from ${upstreamKey}`, rows: ofOther }]),
     { title: operationKey, rows: toRows(details.operation, `${operationKey}.`) },
     {

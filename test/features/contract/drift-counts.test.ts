@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Violation } from '../../../src/core/exchange/failures/errors.ts'
-import { DriftCounts } from '../../../src/features/contract/drift-counts.ts'
+import { createDriftCounts, type DriftCounts } from '../../../src/features/contract/drift-counts.ts'
 import type { DriftExample } from '../../../src/features/contract/drift-report.ts'
 
 beforeEach(() => vi.useFakeTimers({ now: Date.parse('2026-11-23T10:04:00Z') }))
@@ -27,7 +27,7 @@ const countRequest = (counts: DriftCounts, ...violations: readonly Violation[]):
   counts.countBroken('valuation.score', 'request', violations, true, { ...example, endpoint: null })
 
 test('messages are counted by what became of them', () => {
-  const counts = new DriftCounts('a')
+  const counts = createDriftCounts('a')
 
   counts.countKept('valuation.score', 'request', null)
   counts.countUnchecked('valuation.score', 'request', 'coded')
@@ -48,7 +48,7 @@ test('messages are counted by what became of them', () => {
 })
 
 test('a way of breaking it is one row, with its first and its last message', () => {
-  const counts = new DriftCounts('a')
+  const counts = createDriftCounts('a')
   countResponse(counts, violation())
   vi.advanceTimersByTime(minute)
 
@@ -69,7 +69,7 @@ test('a way of breaking it is one row, with its first and its last message', () 
 })
 
 test('the items of an array share a row, and a message that breaks it in several of them counts once', () => {
-  const counts = new DriftCounts('a')
+  const counts = createDriftCounts('a')
 
   countResponse(counts, violation({ pointer: '/parts/0/id' }), violation({ pointer: '/parts/17/id' }))
   countResponse(counts, violation({ pointer: '/parts/3/id' }))
@@ -78,7 +78,7 @@ test('the items of an array share a row, and a message that breaks it in several
 })
 
 test('the worst of the last five minutes comes first, then the worst of all', () => {
-  const counts = new DriftCounts('a')
+  const counts = createDriftCounts('a')
   for (let n = 0; n < 3; n++) countResponse(counts, violation({ rule: 'once frequent' }))
   countResponse(counts, violation({ rule: 'once rare' }))
   vi.advanceTimersByTime(6 * minute)
@@ -96,7 +96,7 @@ describe('the table is bounded', () => {
     Array.from({ length: count }, (_, n) => violation({ rule: `rule ${n}` }))
 
   test('beyond its rows there is one number, and clients cannot take the place of responses', () => {
-    const counts = new DriftCounts('a')
+    const counts = createDriftCounts('a')
     for (const each of rules(500)) countRequest(counts, each)
 
     countResponse(counts, violation())
@@ -107,7 +107,7 @@ describe('the table is bounded', () => {
   })
 
   test('a row that was not seen for an hour makes room', () => {
-    const counts = new DriftCounts('a')
+    const counts = createDriftCounts('a')
     for (const each of rules(100)) countRequest(counts, each)
     vi.advanceTimersByTime(60 * minute)
 
@@ -119,7 +119,7 @@ describe('the table is bounded', () => {
   })
 
   test('the endpoints of responses are bounded, and all responses are counted', () => {
-    const counts = new DriftCounts('a')
+    const counts = createDriftCounts('a')
 
     for (let n = 0; n < 100; n++) counts.countKept('valuation.score', 'response', `http://endpoint-${n}`)
 
@@ -131,7 +131,7 @@ describe('the table is bounded', () => {
 
 describe('what is recent', () => {
   test('is told by endpoint, since the first message that broke it after five minutes without one', () => {
-    const counts = new DriftCounts('a')
+    const counts = createDriftCounts('a')
     countResponse(counts, violation())
     vi.advanceTimersByTime(6 * minute)
     countResponse(counts, violation())
@@ -164,7 +164,7 @@ describe('what is recent', () => {
   })
 
   test('ends five minutes after the last message that broke it', () => {
-    const counts = new DriftCounts('a')
+    const counts = createDriftCounts('a')
     countResponse(counts, violation())
 
     vi.advanceTimersByTime(5 * minute)
@@ -180,7 +180,7 @@ test('a request id does not keep the field in memory that it was cut out of', ()
   const [fields, bytes] = [100, 512 * 1024]
   const cutOut = (): string =>
     Buffer.alloc(bytes, 'x').toString('latin1').concat(',', 'r-1234567890-1234567890').slice(-20)
-  const counts = new DriftCounts('a')
+  const counts = createDriftCounts('a')
   collect()
   const before = process.memoryUsage().heapUsed
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { DriftCounts } from '../../../src/features/contract/drift-counts.ts'
+import { createDriftCounts, type DriftCounts } from '../../../src/features/contract/drift-counts.ts'
 import { maxDriftRows, mergeDriftReports, withoutRecentDrift } from '../../../src/features/contract/drift-report.ts'
 
 beforeEach(() => vi.useFakeTimers())
@@ -17,10 +17,10 @@ const countBroken = (counts: DriftCounts, requestId: string, rule = 'enum'): voi
 /** Counts what two workers see: the first one message a minute before the second. */
 const ofTwoWorkers = () => {
   const since = Date.now()
-  const one = new DriftCounts('a')
+  const one = createDriftCounts('a')
   countBroken(one, 'r-1')
   vi.advanceTimersByTime(60_000)
-  const two = new DriftCounts('a')
+  const two = createDriftCounts('a')
   countBroken(two, 'r-2')
   two.countKept('valuation.score', 'response', risk)
   return { reports: [one.report, two.report], since }
@@ -52,11 +52,11 @@ describe('the reports of several workers', () => {
 
   test('have at most 200 rows in all, the worst; the rest is one number', () => {
     const workers = [0, 1, 2].map((worker) => {
-      const counts = new DriftCounts('a')
+      const counts = createDriftCounts('a')
       for (let n = 0; n < 100; n++) countBroken(counts, 'r', `rule ${worker} ${n}`)
       return counts.report
     })
-    const frequent = new DriftCounts('a')
+    const frequent = createDriftCounts('a')
     for (let n = 0; n < 2; n++) countBroken(frequent, 'r', 'frequent')
 
     const { rows, others } = mergeDriftReports('a', [...workers, frequent.report])

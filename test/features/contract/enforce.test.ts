@@ -6,7 +6,7 @@ import { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
 import type { HeaderFields } from '../../../src/core/exchange/header-fields.ts'
 import type { MediaTypeContract, ParameterContract } from '../../../src/features/contract/check/compiled-contract.ts'
 import { createCheckQueue } from '../../../src/features/contract/check-queue.ts'
-import { DriftCounts } from '../../../src/features/contract/drift-counts.ts'
+import { createDriftCounts } from '../../../src/features/contract/drift-counts.ts'
 import { enforceRequestLayer } from '../../../src/features/contract/request-contract.ts'
 import { enforceResponseLayer, type ResponseLayerOptions } from '../../../src/features/contract/response-contract.ts'
 import { chunkedBody, fakeExchange, fakeNext, fakeResponse } from '../../helpers/exchange.ts'
@@ -17,7 +17,7 @@ const content = [{ type: 'application/json', schema: schemaName }]
 
 const options: ResponseLayerOptions = {
   validators: validatorsOf({ type: 'object' }),
-  driftCounts: new DriftCounts(''),
+  driftCounts: createDriftCounts(''),
   checks: createCheckQueue(() => {}),
   maxBytes: 10,
   refusesUnchecked: false,

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Violation } from '../../../src/core/exchange/failures/errors.ts'
 import { upstreamError } from '../../../src/features/contract/check/check-message.ts'
-import { DriftCounts } from '../../../src/features/contract/drift-counts.ts'
+import { createDriftCounts, type DriftCounts } from '../../../src/features/contract/drift-counts.ts'
 import { cause, findingInputs, renderFindings, endpoint as up } from '../../core/admin/findings/finding-inputs.ts'
 import { contractFile } from '../../helpers/contract.ts'
 
@@ -41,7 +41,7 @@ const findingsOf = (counts: DriftCounts, modes: object = {}) =>
   )
 
 test('responses that break the contract are named with their share, the endpoint, the place and the rule', () => {
-  const counts = new DriftCounts('a')
+  const counts = createDriftCounts('a')
   messages(counts, 'response', 97, 3)
 
   expect(findingsOf(counts)).toEqual([
@@ -59,7 +59,7 @@ test('responses that break the contract are named with their share, the endpoint
 })
 
 test('requests that break it are worth knowing, and nothing that a client wrote is said of them', () => {
-  const counts = new DriftCounts('a')
+  const counts = createDriftCounts('a')
   messages(counts, 'request', 0, 9)
 
   const [finding] = findingsOf(counts)
@@ -73,7 +73,7 @@ test('requests that break it are worth knowing, and nothing that a client wrote 
 })
 
 test('what is rejected is said so', () => {
-  const counts = new DriftCounts('a')
+  const counts = createDriftCounts('a')
   messages(counts, 'request', 5, 5)
   messages(counts, 'response', 5, 5)
 
@@ -92,14 +92,14 @@ test.each([
   ['request', 'enforce', 50, 'warning'],
   ['request', 'report', 100, 'notice'],
 ] as const)('of %ss, mode %s, a share of %i in 100 is: %s', (direction, mode, share, severity) => {
-  const counts = new DriftCounts('a')
+  const counts = createDriftCounts('a')
   messages(counts, direction, 4 * (100 - share), 4 * share)
 
   expect(findingsOf(counts, { [direction]: mode })[0]?.severity).toBe(severity)
 })
 
 test('what breaks the contract is one finding, not one more of the endpoint or of clients', () => {
-  const counts = new DriftCounts('a')
+  const counts = createDriftCounts('a')
   messages(counts, 'request', 0, 4)
   messages(counts, 'response', 0, 4)
   const failed = { operation: 'valuation.score', reason: null, firstAt: Date.now(), lastAt: Date.now() } as const
@@ -126,7 +126,7 @@ test('what breaks the contract is one finding, not one more of the endpoint or o
 })
 
 test('several places are named, the most frequent first, and the rest is a number', () => {
-  const counts = new DriftCounts('a')
+  const counts = createDriftCounts('a')
   messages(counts, 'response', 0, 2, { ...grade, pointer: '/parts/0/id', rule: 'type' })
   messages(counts, 'response', 0, 4, { ...grade, pointer: '', in: 'status', rule: 'status' })
   messages(counts, 'response', 0, 3, { ...grade, in: 'header', pointer: '/x-grade', rule: 'required' })
@@ -138,7 +138,7 @@ test('several places are named, the most frequent first, and the rest is a numbe
 })
 
 test('a failure of the upstream that the contract does not name is told as that', () => {
-  const counts = new DriftCounts('a')
+  const counts = createDriftCounts('a')
   messages(counts, 'response', 0, 4, upstreamError)
 
   expect(findingsOf(counts)[0]?.cause).toMatch(
@@ -148,7 +148,7 @@ test('a failure of the upstream that the contract does not name is told as that'
 
 describe('a finding', () => {
   test('is a notice for fewer than three, and when none has come for a minute', () => {
-    const [few, quiet] = [new DriftCounts('a'), new DriftCounts('a')]
+    const [few, quiet] = [createDriftCounts('a'), createDriftCounts('a')]
     messages(few, 'response', 0, 2)
     messages(quiet, 'response', 0, 5)
     expect([few, quiet].map((counts) => findingsOf(counts)[0]?.severity)).toEqual(['notice', 'warning'])
@@ -162,7 +162,7 @@ describe('a finding', () => {
   })
 
   test('is gone five minutes after the last message, and the rows stay', () => {
-    const counts = new DriftCounts('a')
+    const counts = createDriftCounts('a')
     messages(counts, 'response', 0, 5)
 
     vi.advanceTimersByTime(5 * minute)
@@ -173,7 +173,7 @@ describe('a finding', () => {
   })
 
   test('names what is broken now, and not what was broken before', () => {
-    const counts = new DriftCounts('a')
+    const counts = createDriftCounts('a')
     messages(counts, 'response', 0, 50)
     vi.advanceTimersByTime(6 * minute)
     messages(counts, 'response', 0, 3, { ...grade, pointer: '/score', rule: 'type' })
@@ -184,7 +184,7 @@ describe('a finding', () => {
   })
 
   test('is none of an operation that is no longer checked', () => {
-    const counts = new DriftCounts('a')
+    const counts = createDriftCounts('a')
     messages(counts, 'response', 0, 5)
 
     expect(findingsOf(counts, { response: 'off' })).toEqual([])

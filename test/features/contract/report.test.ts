@@ -5,7 +5,7 @@ import type { Exchange, ProxyResponse } from '../../../src/core/exchange/exchang
 import { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
 import type { ResponseContract } from '../../../src/features/contract/check/compiled-contract.ts'
 import { createCheckQueue } from '../../../src/features/contract/check-queue.ts'
-import { DriftCounts } from '../../../src/features/contract/drift-counts.ts'
+import { createDriftCounts } from '../../../src/features/contract/drift-counts.ts'
 import { reportRequestLayer } from '../../../src/features/contract/request-contract.ts'
 import { type ResponseLayerOptions, reportResponseLayer } from '../../../src/features/contract/response-contract.ts'
 import { fakeBody, fakeExchange, fakeNext } from '../../helpers/exchange.ts'
@@ -18,7 +18,7 @@ const request = { parameters: [], body: { required: true, content } }
 
 const layerOptions = (more: Partial<ResponseLayerOptions> = {}): ResponseLayerOptions => ({
   validators: validatorsOf({ type: 'object', required: ['a'] }, {}, ['a']),
-  driftCounts: new DriftCounts(''),
+  driftCounts: createDriftCounts(''),
   checks: createCheckQueue((error) => {
     throw error
   }),

@@ -14,7 +14,7 @@ import {
 } from '../../../src/core/runtime/status/report.ts'
 import type { StatusReport } from '../../../src/core/runtime/status/status-part.ts'
 import { createComparisonCounts } from '../../../src/features/candidate/observe/comparison-counts.ts'
-import { DriftCounts } from '../../../src/features/contract/drift-counts.ts'
+import { createDriftCounts } from '../../../src/features/contract/drift-counts.ts'
 import { CumulativeCounters } from '../../../src/features/workers/worker-stats.ts'
 import { exchangeRecord } from '../../core/log/exchange-record.ts'
 import { answer } from '../../features/candidate/observe/compare/answer.ts'
@@ -312,7 +312,7 @@ test('a counter that no report has any more is not kept for ever', () => {
 const contract = {
   about: 'the contract',
   report(digest: string, times: number): StatusReport {
-    const counts = new DriftCounts(digest)
+    const counts = createDriftCounts(digest)
     for (let n = 0; n < times; n++) counts.countKept('market.insights', 'request', null)
     return { ...none, drift: counts.report }
   },

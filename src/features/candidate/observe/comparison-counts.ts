@@ -4,7 +4,7 @@ import { epochMs } from '../../../core/lib/clock.ts'
 import { Histogram } from '../../../core/log/metrics/histogram.ts'
 import { RollingCounter } from '../../../core/log/rolling-counter.ts'
 import { allOperations, byOperation, type OperationId } from '../../../operations.ts'
-import { CountedRows, recentRowMs, worstRowFirst } from '../../contract/counted-rows.ts'
+import { createCountedRows, recentRowMs, worstRowFirst } from '../../contract/counted-rows.ts'
 import type { CandidateShadowConfig } from '../config/candidate.ts'
 import { createComparison } from './compare/compare-answers.ts'
 import {
@@ -43,7 +43,7 @@ export const createComparisonCounts = (digest: string, options: ComparisonOption
   const since = epochMs()
   const compare = createComparison(options, options.maxBody)
   const operations = byOperation(({ id }) => createOperationComparison(id))
-  const rows = new CountedRows<DifferencePlace & { values: ValuePairs }, DifferenceExample>(maxDifferenceRows)
+  const rows = createCountedRows<DifferencePlace & { values: ValuePairs }, DifferenceExample>(maxDifferenceRows)
   /** Responses with more differences than are listed. */
   let cut = 0
 
@@ -93,7 +93,7 @@ export const createComparisonCounts = (digest: string, options: ComparisonOption
         ...{ digest, since },
         totals: counts.flatMap(({ totals }) => totals() ?? []),
         rows: sorted.map(({ values, ...row }) => ({ ...row, ...values.report() })),
-        others: rows.others + cut,
+        others: rows.others() + cut,
         noise: counts.flatMap(({ noise }) => noise.rows()),
       }
     },

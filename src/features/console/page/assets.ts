@@ -21,20 +21,15 @@ const assetFiles = {
   'idiomorph.js': resolve('idiomorph/dist/idiomorph.min.js'),
 } as const
 
-interface Assets {
-  readonly version: string
-  readonly contents: ReadonlyMap<string, Buffer>
-}
-
-let loaded: Assets | null = null
+let loaded: ReturnType<typeof readAssets> | null = null
 
 /** Once: the files may be replaced by another version's. */
-const loadAssets = (): Assets => {
+const loadAssets = () => {
   loaded ??= readAssets()
   return loaded
 }
 
-const readAssets = (): Assets => {
+const readAssets = () => {
   const contents = new Map(Object.entries(assetFiles).map(([name, file]) => [name, readFileSync(file)]))
   return { version: hash('sha256', Buffer.concat([...contents.values()])).slice(0, 16), contents }
 }

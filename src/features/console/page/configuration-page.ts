@@ -7,12 +7,7 @@ import { isPlainObject } from '../../../core/lib/plain-object.ts'
 import type { Reloader } from '../../../core/runtime/reload/reloader.ts'
 import { renderLayout } from './page-response.ts'
 
-interface Setting {
-  /** `timeouts.connect`, below the heading of its part. */
-  readonly key: string
-  readonly value: string
-  readonly provenance: Provenance
-}
+type Setting = ReturnType<typeof listSettings>[number]
 
 /** Without secrets, each value with its line in the file. */
 export const renderConfigurationPage = ({ file, running }: Pick<Reloader, 'file' | 'running'>): Html => {
@@ -28,7 +23,8 @@ ${parts.map(({ part: name, value: tree }) => partHtml(name, listSettings(name, t
   })
 }
 
-const listSettings = (part: string, tree: unknown, provenance: ProvenanceMap): readonly Setting[] =>
+/** `key`: `timeouts.connect`, below the heading of its part. */
+const listSettings = (part: string, tree: unknown, provenance: ProvenanceMap) =>
   flatten(tree).map(([path, value]) => ({
     key: path.join('.') || part,
     value,

@@ -72,12 +72,7 @@ const createNumberFacts = () => ({ count: 0, fractions: 0, infinite: 0, positive
 /** `items` null: all arrays were empty, or are `forgotten`: past a bound of depth or memory, for good. */
 const createArrayFacts = () => ({ count: 0, lengths: 0, items: null as Shape | null, forgotten: false })
 
-const createObjectFacts = (): ObjectFacts => ({
-  count: 0,
-  members: createNameTable(),
-  others: null,
-  kind: 'record',
-})
+const createObjectFacts = (): ObjectFacts => ({ count: 0, members: createNameTable(), others: null, kind: 'record' })
 
 /** Forgets for good: missed values could contradict what is learned later. */
 export const forgetMembers = (facts: ObjectFacts): void => {
@@ -148,9 +143,7 @@ const mergeStrings = (into: StringFacts, from: StringFacts): void => {
 }
 
 const mergeNumbers = (into: NumberFacts, from: NumberFacts): void => {
-  into.count += from.count
-  into.fractions += from.fractions
-  into.infinite += from.infinite
+  addCounts('count', 'fractions', 'infinite')(into, from)
   into.positive |= from.positive
   into.negative |= from.negative
 }

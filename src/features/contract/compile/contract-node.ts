@@ -44,68 +44,56 @@ export const nodeKey = ({ file, path }: NodePlace): string =>
 // A file in a foreign format would give thousands.
 const maxFindings = 100
 
-export class ContractFindings {
-  readonly problems = new FirstFindings()
-  readonly warnings = new FirstFindings()
-  readonly #main: string
+export type ContractFindings = ReturnType<typeof createFindings>
+
+/** `main`: the file of the contract. */
+export const createFindings = (main: string) => {
+  const [problems, warnings] = [createFirstFindings(), createFirstFindings()]
   /** Problems of components and other files, until it is known which of them are used. */
-  #open: (readonly [node: NodePlace, problem: ConfigProblem])[] = []
-
-  constructor(main: string) {
-    this.#main = main
-  }
-
-  error(node: NodePlace, issue: NodeIssue): void {
-    this.add(node, problemAt(node, issue))
-  }
-
-  add({ file, path }: NodePlace, problem: ConfigProblem): void {
+  const open: (readonly [node: NodePlace, problem: ConfigProblem])[] = []
+  const add = ({ file, path }: NodePlace, problem: ConfigProblem): void => {
     const isComponent = path[0] === 'components' && path.length >= 3
-    if (isComponent || file.file !== this.#main) this.#open.push([{ file, path }, problem])
-    else this.problems.add(problem)
+    if (isComponent || file.file !== main) open.push([{ file, path }, problem])
+    else problems.add(problem)
   }
-
-  /** A problem where none of the nine refers to is a warning. */
-  settle(isUsed: (node: NodePlace) => boolean): void {
-    for (const [node, problem] of this.#open)
-      if (isUsed(node)) this.problems.add(problem)
-      else this.warnings.add({ ...problem, message: `${problem.message} (none of the nine refers to this)` })
-    this.#open = []
-  }
-
-  warn(node: NodePlace, issue: NodeIssue): void {
-    this.warnings.add(problemAt(node, issue))
+  return {
+    ...{ problems, warnings, add },
+    error: (node: NodePlace, issue: NodeIssue) => add(node, problemAt(node, issue)),
+    warn: (node: NodePlace, issue: NodeIssue) => warnings.add(problemAt(node, issue)),
+    /** A problem where none of the nine refers to is a warning. */
+    settle(isUsed: (node: NodePlace) => boolean): void {
+      for (const [node, problem] of open.splice(0))
+        if (isUsed(node)) problems.add(problem)
+        else warnings.add({ ...problem, message: `${problem.message} (none of the nine refers to this)` })
+    },
   }
 }
 
-class FirstFindings {
+const createFirstFindings = () => {
   /** Null: beyond the maximum, so it only counts. */
-  readonly #known = new Map<string, ConfigProblem | null>()
-
-  get count(): number {
-    return this.#known.size
-  }
-
-  add(finding: ConfigProblem): void {
-    const key = JSON.stringify([finding.file, finding.line, finding.column, finding.path, finding.message])
-    if (!this.#known.has(key)) this.#known.set(key, this.#known.size < maxFindings ? finding : null)
-  }
-
-  inOrder(first: string, kind: 'problems' | 'warnings'): readonly ConfigProblem[] {
-    const kept = [...this.#known.values()]
-      .filter((finding) => finding !== null)
-      .sort(
-        (a, b) =>
-          Number(a.file !== first) - Number(b.file !== first) ||
-          a.file.localeCompare(b.file) ||
-          a.line - b.line ||
-          a.column - b.column,
-      )
-    const last = kept.at(-1)
-    if (last === undefined || this.count === kept.length) return kept
-    const message = `${this.count - kept.length} more ${kind} are not shown`
-    const rest = fileProblem(last.file, message, `at most ${maxFindings}`, `${this.count}`)
-    return [...kept, { ...rest, line: last.line, column: last.column }]
+  const known = new Map<string, ConfigProblem | null>()
+  return {
+    count: () => known.size,
+    add(finding: ConfigProblem): void {
+      const key = JSON.stringify([finding.file, finding.line, finding.column, finding.path, finding.message])
+      if (!known.has(key)) known.set(key, known.size < maxFindings ? finding : null)
+    },
+    inOrder(first: string, kind: 'problems' | 'warnings'): readonly ConfigProblem[] {
+      const kept = [...known.values()]
+        .filter((finding) => finding !== null)
+        .sort(
+          (a, b) =>
+            Number(a.file !== first) - Number(b.file !== first) ||
+            a.file.localeCompare(b.file) ||
+            a.line - b.line ||
+            a.column - b.column,
+        )
+      const last = kept.at(-1)
+      if (last === undefined || known.size === kept.length) return kept
+      const message = `${known.size - kept.length} more ${kind} are not shown`
+      const rest = fileProblem(last.file, message, `at most ${maxFindings}`, `${known.size}`)
+      return [...kept, { ...rest, line: last.line, column: last.column }]
+    },
   }
 }
 

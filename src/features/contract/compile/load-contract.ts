@@ -14,7 +14,7 @@ import { CompileTimeout, compileSchemas, SchemaFault } from './compile-contract.
 import { copySchemas, openBundle } from './contract-bundle.ts'
 import type { ContractFile } from './contract-file.ts'
 import { type ContractFiles, findUsedPlaces, openContractFiles } from './contract-files.ts'
-import { ContractFindings, childOf, wrongValue } from './contract-node.ts'
+import { type ContractFindings, childOf, createFindings, wrongValue } from './contract-node.ts'
 import { readOperations } from './read-operations.ts'
 import { isKnownDialect, jsonSchemaDialect } from './schema-keywords.ts'
 
@@ -36,7 +36,7 @@ export const readContract: ReadNamedFile = (folder, name) => {
 /** A relative path starts at `folder`. Never throws. */
 export const loadContract = (folder: string, name: string) => {
   const file = resolve(folder, name)
-  const findings = new ContractFindings(file)
+  const findings = createFindings(file)
   const files = openContractFiles(file, findings)
   const main = files.read(file)
   let contract: CompiledContract | null = null
@@ -46,11 +46,11 @@ export const loadContract = (folder: string, name: string) => {
   } catch (error) {
     const message = `the contract cannot be compiled: ${errorMessage(error)}`
     findings.settle(() => true)
-    if (findings.problems.count === 0)
+    if (findings.problems.count() === 0)
       findings.problems.add(fileProblem(file, message, 'a valid contract', 'another one'))
   }
   return {
-    contract: findings.problems.count > 0 ? null : contract,
+    contract: findings.problems.count() > 0 ? null : contract,
     unreadable: typeof main === 'string' ? main : null,
     problems: findings.problems.inOrder(file, 'problems'),
     warnings: findings.warnings.inOrder(file, 'warnings'),
@@ -66,7 +66,7 @@ const compile = (main: ContractFile, files: ContractFiles): CompiledContract | n
   const operations = readOperations(bundle)
   checkSchemas(bundle)
   findings.settle(findUsedPlaces({ file: main, path: ['paths'] }, files.links))
-  if (findings.problems.count > 0) return null
+  if (findings.problems.count() > 0) return null
   warnOfMissing(main, operations, findings)
   const { schemas, shared, memberNames } = copySchemas(bundle)
   const digest = hash('sha256', files.sources.map((each) => each.digest).join(), 'hex')

@@ -82,10 +82,7 @@ const reloadsTable = (at: string, reloads: readonly ReloadView[]): Html =>
             title: 'By',
             cell: ({ trigger, by }) => (by === null ? trigger : html`${by} <span class="age">${trigger}</span>`),
           },
-          {
-            title: 'Result',
-            cell: ({ result, held }) => badge(badgeTones[result], held ? 'held back' : result),
-          },
+          { title: 'Result', cell: ({ result, held }) => badge(badgeTones[result], held ? 'held back' : result) },
           { title: 'Runs', cell: ({ hash }) => html`<code>${hash}</code>` },
           { title: 'What', kind: 'wide', cell: reloadDetails },
         ],
