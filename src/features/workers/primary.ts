@@ -22,7 +22,7 @@ export const open: Required<PrimaryFeature>['open'] = ({ log }): WorkersPart => 
   let pool: WorkerPool | null = null
   return {
     get states() {
-      return pool?.states ?? []
+      return pool?.states() ?? []
     },
     async openServer(options) {
       const size = workerCount(options.initial.config)
