@@ -10,42 +10,29 @@ import { type FailureKind, failureTable } from '../../core/exchange/failures/fai
 import type { Operation } from '../../operations.ts'
 import { explainParts } from './global-settings.ts'
 import { type LiveState, toLiveJson } from './live-state.ts'
-import {
-  collectOperationDetails,
-  type ExplainedSetting,
-  type OperationDetails,
-  type UpstreamDetails,
-} from './operation-details.ts'
+import { collectOperationDetails, type ExplainedSetting, type UpstreamDetails } from './operation-details.ts'
 import { explainRejection, type RejectionExplanation, simulateRequest } from './rejection.ts'
 
 export interface ClientSide extends ExplainedSide {
   readonly client: string
 }
 
-export interface Explanation {
-  readonly method: string
-  readonly target: string
-  readonly file: string
-  readonly hash: string
-  readonly basePath: string
-  readonly operation: Operation | null
-  /** With its `?`, or empty. */
-  readonly query: string
-  /** The host of an absolute-form target, which precedes the Host field. */
-  readonly authority: string | null
-  readonly refused:
-    | (RejectionExplanation & { readonly kind: FailureKind; readonly status: number; readonly allow: string | null })
-    | null
-  readonly details: OperationDetails | null
-  /** By the file, or live; null: no client was given, or there is no operation. */
-  readonly side: ClientSide | null
+interface Refusal extends RejectionExplanation {
+  readonly kind: FailureKind
+  readonly status: number
+  readonly allow: string | null
+}
+
+interface LiveFacts {
   /** Why the gateway serves no new client; null: it serves, or was not asked. */
   readonly notReady: LiveState['notReady']
   /** The line of the file that rejects an operation which the gateway serves; null: there is none. */
   readonly overruled: string | null
 }
 
-type Refusal = NonNullable<Explanation['refused']>
+const notAsked: LiveFacts = { notReady: null, overruled: null }
+
+export type Explanation = ReturnType<typeof explainRequest>
 
 /** `client`: a name or an address. Throws a `CliError` for a client that the file does not have. */
 export const explainRequest = (
@@ -54,35 +41,26 @@ export const explainRequest = (
   file: string,
   { config, provenance }: LoadedConfig,
   client: string | null = null,
-): Explanation => {
-  const { listen } = config
+) => {
+  const { listen, hash } = config
   if (client !== null) requireClient(client, config)
-  const live = { notReady: null, overruled: null }
-  const common = { method, target, file, hash: config.hash, basePath: listen.basePath, ...live }
-  const locateKey = createKeyLocator(file, provenance)
+  const nameKey = createKeyLocator(file, provenance)
   const simulated = simulateRequest(method, target, listen)
-  if (!simulated.admitted) {
-    const { kind, allow } = simulated
-    const refused = {
-      kind,
-      status: failureTable[kind].status,
-      allow,
-      ...explainRejection(simulated, method, target, listen, locateKey),
-    }
-    return { ...common, operation: null, query: '', authority: null, refused, details: null, side: null }
-  }
-  const { operation, query, authority } = simulated
+  const { operation, query, authority } = simulated.admitted
+    ? simulated
+    : { operation: null, query: '', authority: null }
   return {
-    ...common,
-    operation,
+    ...{ method, target, file, hash, basePath: listen.basePath, operation, ...notAsked },
+    /** With its `?`, or empty. */
     query,
+    /** The host of an absolute-form target, which precedes the Host field. */
     authority: target.startsWith('/') ? null : authority,
-    refused:
-      config.operations[operation.id].state === 'refuse'
-        ? refusedByOperator(locateKey(`operations.${operation.id}.state`))
-        : refusedToClient(client, operation, config, locateKey),
-    details: collectOperationDetails(operation, config, provenance),
-    side: client === null ? null : explainSide(client, operation, config, locateKey),
+    refused: simulated.admitted
+      ? refusedByFile(client, simulated.operation, config, nameKey)
+      : toRefusal(simulated, explainRejection(simulated, method, target, listen, nameKey)),
+    details: operation && collectOperationDetails(operation, config, provenance),
+    /** By the file, or live; null: no client was given, or there is no operation. */
+    side: operation && client !== null ? explainSide(client, operation, config, nameKey) : null,
   }
 }
 
@@ -167,17 +145,20 @@ const refusedNow = ({ notReady, operation }: LiveState, { id }: Operation): Refu
       )
 }
 
-const refusal = (kind: FailureKind, why: string, hint: string): Refusal => ({
-  ...{ kind, status: failureTable[kind].status, allow: null, meant: null },
-  ...{ differs: [why], hint },
-})
+const toRefusal = (
+  { kind, allow }: Pick<Refusal, 'kind' | 'allow'>,
+  { differs, meant, hint }: RejectionExplanation,
+): Refusal => ({ kind, status: failureTable[kind].status, allow, differs, meant, hint })
 
-const refusedByOperator = (key: string): Refusal =>
-  refusal(
-    'refused-by-operator',
-    `the operator has taken it out of service: ${key}`,
-    'write "state: serve" there, or remove the line',
-  )
+const refusal = (kind: FailureKind, why: string, hint: string): Refusal =>
+  toRefusal({ kind, allow: null }, { differs: [why], meant: null, hint })
+
+const refusedByFile = (client: string | null, operation: Operation, config: Config, nameKey: NameKey) => {
+  const { id } = operation
+  if (config.operations[id].state !== 'refuse') return refusedToClient(client, operation, config, nameKey)
+  const why = `the operator has taken it out of service: ${nameKey(`operations.${id}.state`)}`
+  return refusal('refused-by-operator', why, 'write "state: serve" there, or remove the line')
+}
 
 /** Null: the client may call, or none was given. */
 const refusedToClient = (
@@ -185,7 +166,7 @@ const refusedToClient = (
   operation: Operation,
   config: Config,
   nameKey: NameKey,
-): Explanation['refused'] => {
+): Refusal | null => {
   if (client === null) return null
   const [refused] = explainParts.flatMap((part) => part.refuseClient?.(client, operation, config, nameKey) ?? [])
   return refused === undefined ? null : refusal('forbidden', refused.why, refused.hint)

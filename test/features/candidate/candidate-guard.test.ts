@@ -1,6 +1,6 @@
 /** When the guard acts, on a clock that is not real. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { createCandidateGuard } from '../../../src/features/candidate/candidate-guard.ts'
+import { createCandidateGuard } from '../../../src/features/candidate/primary.ts'
 import { listShiftPlans } from '../../../src/features/candidate/shift/shift-record.ts'
 import { guardEra } from '../../../src/features/candidate/shift/shift-state.ts'
 import { Shifts } from '../../../src/features/candidate/shift/shifts.ts'
