@@ -19,6 +19,18 @@ export const frozenMemo = <Key extends object, Value extends object>(
   return (key) => (Object.isFrozen(key) ? memo(key) : compute(key))
 }
 
+/** Loads at the first call. A failure, for want of a file descriptor say, is not kept: the next call tries again. */
+export const loadOnce = <T>(load: () => Promise<T>): (() => Promise<T>) => {
+  let loading: Promise<T> | null = null
+  return () => {
+    loading ??= load().catch((error: unknown) => {
+      loading = null
+      throw error
+    })
+    return loading
+  }
+}
+
 /** Shared values by name: created for the first user, and returned for closing after the last. */
 export class RefCountedMap<T> {
   readonly #all = new Map<string, { readonly value: T; users: number }>()

@@ -51,10 +51,7 @@ export const auditLayer = ({ onFailure, digests }: AuditConfig, auditor: AuditSi
       digestsOf.set(exchange, bodyDigests)
       if (digestsRequest) digestRequest(exchange.body, bodyDigests)
       if (!digestsResponse) return next(exchange)
-      return next(exchange).then((response) => ({
-        ...response,
-        body: digestingBody(response.body, bodyDigests),
-      }))
+      return next(exchange).then((response) => ({ ...response, body: digestingBody(response.body, bodyDigests) }))
     }
 }
 

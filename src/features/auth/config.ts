@@ -135,9 +135,7 @@ export const operationKeys: readonly OperationKey[] = [
 export const resolveOperation: ResolveOperation = (stated, { auth }) => {
   const given = stated?.auth
   if (given === null || auth === null) return { auth: null }
-  return {
-    auth: { methods: given?.methods ?? auth.methods, scopes: given?.scopes ?? [], claims: given?.claims ?? {} },
-  }
+  return { auth: { methods: given?.methods ?? auth.methods, scopes: given?.scopes ?? [], claims: given?.claims ?? {} } }
 }
 
 export { operatorKeys } from './config-tokens.ts'

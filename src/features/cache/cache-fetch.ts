@@ -161,15 +161,13 @@ export class SingleFlight {
   readonly #byKey = new Map<string, CacheFetch[]>()
 
   add(key: string, fetch: CacheFetch): void {
-    const fetches = this.#byKey.get(key)
-    if (fetches === undefined) this.#byKey.set(key, [fetch])
-    else fetches.push(fetch)
+    if (!this.#byKey.get(key)?.push(fetch)) this.#byKey.set(key, [fetch])
   }
 
   remove(key: string, fetch: CacheFetch): void {
-    const fetches = this.#byKey.get(key)?.filter((each) => each !== fetch)
-    if (fetches === undefined || fetches.length === 0) this.#byKey.delete(key)
-    else this.#byKey.set(key, fetches)
+    const others = this.#byKey.get(key)?.filter((each) => each !== fetch) ?? []
+    if (others.length === 0) this.#byKey.delete(key)
+    else this.#byKey.set(key, others)
   }
 
   isFull(key: string): boolean {

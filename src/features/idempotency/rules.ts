@@ -12,13 +12,9 @@ const encryptedInRedis: ConfigRule = (tree) => {
   const path = ['idempotency', 'redis']
   const keys = valueAt(tree, ['idempotency', 'encryptionKeys']) ?? []
   if (!isEnabledAt(tree, path) || !Array.isArray(keys) || keys.length > 0) return null
-  return {
-    path,
-    message: 'answers would lie in Redis for all to read',
-    expected: 'idempotency.encryptionKeys',
-    found: 'no key',
-    hint: 'make one: openssl rand -base64 32 > KEY; then add encryptionKeys: [file:KEY]',
-  }
+  const message = 'answers would lie in Redis for all to read'
+  const hint = 'make one: openssl rand -base64 32 > KEY; then add encryptionKeys: [file:KEY]'
+  return { path, message, expected: 'idempotency.encryptionKeys', found: 'no key', hint }
 }
 
 /** An invalid request id is replaced each time; a client's name would be the one key of all its requests. */

@@ -4,10 +4,7 @@ const field = (name: string, component: string, description: string): DescribedF
   layer: 'address-limit',
   field: name,
   component,
-  header: {
-    description: `${description} (draft-ietf-httpapi-ratelimit-headers).`,
-    schema: { type: 'string' },
-  },
+  header: { description: `${description} (draft-ietf-httpapi-ratelimit-headers).`, schema: { type: 'string' } },
 })
 
 const rateFields = [

@@ -82,10 +82,7 @@ export const redisTopology = (settings: RedisSettings, connectTimeoutMs: Millise
   return { kind: 'cluster' as const, seeds, toServer: (address: RedisAddress) => ({ ...first, ...address }) }
 }
 
-const parseServer = (
-  url: string,
-  { tls, username, password }: RedisSettings,
-): Omit<RedisServerOptions, 'connectTimeoutMs' | 'replicas' | 'replicaTimeoutMs'> => {
+const parseServer = (url: string, { tls, username, password }: RedisSettings) => {
   const parsed = new URL(url)
   return {
     ...parseAddress(parsed.host, redisPort),
@@ -105,10 +102,7 @@ const parseAddress = (text: string, defaultPort: number): RedisAddress => {
 export const withReplicas = <Settings extends RedisSettings>(
   settings: Settings,
   replicas: number | null,
-): Settings & { readonly replicas: number } => ({
-  ...settings,
-  replicas: replicas ?? (settings.url === null ? 1 : 0),
-})
+): Settings & { readonly replicas: number } => ({ ...settings, replicas: replicas ?? (settings.url === null ? 1 : 0) })
 
 /** Without secrets. Two are the same if `label` and `database` are equal and `addresses` overlap. */
 const identify = (settings: RedisSettings) => {

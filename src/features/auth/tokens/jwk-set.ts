@@ -1,4 +1,5 @@
 import { type AsymmetricKeyDetails, createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
+import { loadOnce } from '../../../core/lib/memo.ts'
 import { isPlainObject, parseJson } from '../../../core/lib/plain-object.ts'
 import { tryOrNull } from '../../../core/lib/try.ts'
 
@@ -110,15 +111,5 @@ const isUsableFor = ({ algorithm, key }: VerificationKey, expected: JwsAlgorithm
 
 const stringOrNull = (value: unknown): string | null => (typeof value === 'string' ? value : null)
 
-type Jose = typeof import('jose')
-
-let loading: Promise<Jose> | null = null
-
 /** Takes tens of milliseconds, so the first verification loads it. */
-export const loadJose = (): Promise<Jose> => {
-  loading ??= import('jose').catch((error: unknown) => {
-    loading = null // without a file descriptor, say: the next token tries again
-    throw error
-  })
-  return loading
-}
+export const loadJose = loadOnce(() => import('jose'))

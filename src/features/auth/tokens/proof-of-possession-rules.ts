@@ -55,13 +55,10 @@ const unusableMtls: ConfigRule = (tree) =>
 const untrustedClientCert: ConfigRule = (tree) => {
   const proxies = valueAt(tree, ['listen', 'trustedProxies'])
   if (proxies !== undefined && !(Array.isArray(proxies) && proxies.length === 0)) return null
-  return {
-    path: [...base, 'from'],
-    message: 'nobody is believed what stands in Client-Cert',
-    expected: 'the addresses of the proxies in listen.trustedProxies',
-    found: 'no trustedProxies',
-    hint: 'add trustedProxies under listen, or write from: connection',
-  }
+  const message = 'nobody is believed what stands in Client-Cert'
+  const expected = 'the addresses of the proxies in listen.trustedProxies'
+  const hint = 'add trustedProxies under listen, or write from: connection'
+  return { path: [...base, 'from'], message, expected, found: 'no trustedProxies', hint }
 }
 
 /** Reads names without the schema: there may be thousands of clients. */

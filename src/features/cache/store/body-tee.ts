@@ -209,7 +209,7 @@ class TeeReader implements ResponseBody {
 
   takeBuffered(): Buffer | null {
     const { whole } = this.#source
-    if (whole !== null) this.#close()
+    if (whole !== null) this.discard()
     return whole
   }
 
@@ -225,10 +225,6 @@ class TeeReader implements ResponseBody {
     this.onData()
   }
 
-  discard(): void {
-    this.#close()
-  }
-
   onData(): void {
     const [source, sink] = [this.#source, this.#sink]
     if (sink === null || this.#isClosed) return
@@ -240,7 +236,7 @@ class TeeReader implements ResponseBody {
       this.#flowing = sink.data(chunk)
     }
     if (source.ended && this.offset === source.length) {
-      this.#close()
+      this.discard()
       return sink.end()
     }
     if (this.offset > before) source.onReaderAdvanced()
@@ -252,7 +248,7 @@ class TeeReader implements ResponseBody {
     this.#sink.fail(error)
   }
 
-  #close(): void {
+  discard(): void {
     this.#isClosed = true
     this.#source.onReaderClosed(this)
   }

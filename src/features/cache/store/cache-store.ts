@@ -58,9 +58,9 @@ export class Reservation {
   }
 
   grow(bytes: number): boolean {
-    if (!this.#store.reserveBytes(bytes)) return false
-    this.#bytes += bytes
-    return true
+    const hasRoom = this.#store.reserveBytes(bytes)
+    if (hasRoom) this.#bytes += bytes
+    return hasRoom
   }
 
   /** A response that is not stored may still be held in memory. */
@@ -73,13 +73,13 @@ export class Reservation {
 
   shrinkTo(bytes: number): void {
     if (bytes >= this.#bytes) return
-    this.#store.releaseBytes(this.#bytes - bytes)
+    this.#store.reservedBytes -= this.#bytes - bytes
     this.#bytes = bytes
   }
 
   release(): void {
     this.shrinkTo(0)
-    this.#store.removeReservation(this)
+    this.#store.reservations.delete(this)
   }
 }
 
@@ -92,7 +92,7 @@ const maxVariants = 32
 
 /** Counts bodies, fields and keys, also of responses on their way, and bodies that clients still read. */
 export class CacheStore {
-  #maxBytes: number
+  maxBytes: number
   readonly #resources = new LRUCache<string, Resource>({
     // The library's limit ignores responses on their way and cannot be changed.
     maxSize: Number.MAX_SAFE_INTEGER,
@@ -103,8 +103,8 @@ export class CacheStore {
       if (reason === 'evict') this.evictions++
     },
   })
-  readonly #reservations = new Set<Reservation>()
-  #reservedBytes = 0
+  readonly reservations = new Set<Reservation>()
+  reservedBytes = 0
   readonly pinned = new PinnedBytes()
   readonly #partitions = new Set<StoredIn>()
   readonly #tallies = new Map<OperationId, CacheTally>()
@@ -112,7 +112,7 @@ export class CacheStore {
   evictions = 0
 
   constructor(maxBytes: number) {
-    this.#maxBytes = maxBytes
+    this.maxBytes = maxBytes
   }
 
   /** The id is unique in this store. */
@@ -131,15 +131,11 @@ export class CacheStore {
 
   /** Bytes that no eviction frees. */
   get #outside(): number {
-    return this.#reservedBytes + this.pinned.bytes
-  }
-
-  get maxBytes(): number {
-    return this.#maxBytes
+    return this.reservedBytes + this.pinned.bytes
   }
 
   setMaxBytes(maxBytes: number): void {
-    this.#maxBytes = maxBytes
+    this.maxBytes = maxBytes
     while (this.bytes > maxBytes && this.#resources.size > 0) this.#resources.pop()
   }
 
@@ -192,7 +188,7 @@ export class CacheStore {
   ): boolean {
     const before = this.#resources.peek(key)?.variants ?? []
     const variants = [variant, ...before.filter((each) => !replaces(each))].slice(0, maxVariants)
-    while (variants.length > 1 && sizeOf({ variants }, key) > this.#maxBytes - this.#outside) variants.pop()
+    while (variants.length > 1 && sizeOf({ variants }, key) > this.maxBytes - this.#outside) variants.pop()
     // First, so that a body that stays never counts as unstored.
     for (const { body } of variants) this.pinned.onStored(body)
     this.#resources.delete(key)
@@ -215,28 +211,20 @@ export class CacheStore {
   /** It takes no bytes until it {@link Reservation.grow}s. */
   reserve(partition: StoredIn, cacheKey: CacheKey): Reservation {
     const reservation = new Reservation(this, partition, cacheKey)
-    this.#reservations.add(reservation)
+    this.reservations.add(reservation)
     return reservation
   }
 
   /** Their responses were requested before they became invalid. */
   cancelReservations(matches: (reservation: Reservation) => boolean): void {
-    for (const reservation of this.#reservations) if (matches(reservation)) reservation.isCancelled = true
+    for (const reservation of this.reservations) if (matches(reservation)) reservation.isCancelled = true
   }
 
   /** False: no room, even with everything evicted. */
   reserveBytes(bytes: number): boolean {
-    if (this.#outside + bytes > this.#maxBytes * maxOutsideShare || !this.#makeRoom(bytes)) return false
-    this.#reservedBytes += bytes
+    if (this.#outside + bytes > this.maxBytes * maxOutsideShare || !this.#makeRoom(bytes)) return false
+    this.reservedBytes += bytes
     return true
-  }
-
-  releaseBytes(bytes: number): void {
-    this.#reservedBytes -= bytes
-  }
-
-  removeReservation(reservation: Reservation): void {
-    this.#reservations.delete(reservation)
   }
 
   #set(key: string, resource: Resource): void {
@@ -247,8 +235,8 @@ export class CacheStore {
 
   #makeRoom(bytes: number): boolean {
     // Evicting a body that a client still reads frees no room.
-    while (bytes <= this.#maxBytes - this.#outside && this.bytes + bytes > this.#maxBytes) this.#resources.pop()
-    return this.bytes + bytes <= this.#maxBytes
+    while (bytes <= this.maxBytes - this.#outside && this.bytes + bytes > this.maxBytes) this.#resources.pop()
+    return this.bytes + bytes <= this.maxBytes
   }
 }
 
