@@ -26,10 +26,7 @@ const maxBatchBytes = 256 * 1024
 
 export type SealedBatch = ReturnType<typeof sealBatch>
 
-/**
- * Takes lines from the front of `waiting`, up to 256 KiB, at least one. They are appended in one write, unless the
- * output takes fewer bytes.
- */
+/** Takes lines from the front of `waiting`, up to 256 KiB, at least one. The output may take fewer bytes at once. */
 export const sealBatch = (first: ChainPosition, firstKey: AuditKey, waiting: PendingLine[]) => {
   const [entries, lines]: [BatchEntry[], Buffer[]] = [[], []]
   let end = 0

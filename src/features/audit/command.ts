@@ -4,6 +4,7 @@ import { dirname } from 'node:path'
 import { Command } from 'commander'
 import type { BuiltInCommand, ExplainPart, OnlineCheck } from '../../core/cli/built-in-command.ts'
 import { errorMessage } from '../../core/lib/try.ts'
+import type { VerifyOptions } from './chain/verify-command.ts'
 
 const auditHelp = `
 FILE... are the files of one audit log, in any order. Each may be verified alone, from where it says that it begins.
@@ -14,12 +15,6 @@ Exit code: 0 all is as it was written, 1 something is not, 2 wrong usage, or a f
 
 Example:
   lender-gateway audit verify /var/log/lender-gateway/audit.log* --key file:/run/secrets/audit-key --checkpoint gateway.log`
-
-interface VerifyOptions {
-  readonly key: readonly string[]
-  readonly checkpoint: readonly string[]
-  readonly mixed: boolean
-}
 
 const createAuditCommand = (): Command =>
   new Command('audit')
@@ -35,9 +30,9 @@ const createVerifyCommand = (): Command =>
     .option('--checkpoint <COUNT:HASH|FILE>', 'where the chain stood once; again for further ones', collect, [])
     .option('--mixed', 'the lines stand among others, as with audit.file: stdout', false)
     .addHelpText('after', auditHelp)
-    .action(async (files: readonly string[], { key, checkpoint, mixed }: VerifyOptions) => {
+    .action(async (files: readonly string[], options: VerifyOptions) => {
       const { verifyAuditLog } = await import('./chain/verify-command.ts')
-      process.exitCode = await verifyAuditLog(files, { keys: key, checkpoints: checkpoint, mixed })
+      process.exitCode = await verifyAuditLog(files, options)
     })
 
 const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value]

@@ -11,8 +11,14 @@ import type { StatusInputs } from '../../core/admin/api/status.ts'
 import { checkCommandLine, finding, wherePhrase } from '../../core/admin/findings/finding.ts'
 import type { FindingSource } from '../../core/admin/findings/finding-inputs.ts'
 import { className } from '../../core/admin/metrics/families/traffic.ts'
-import type { MetricInputs } from '../../core/admin/metrics/metric.ts'
-import { addUp, gauge, type MetricDefinitions, metricsOf, seriesFor } from '../../core/admin/metrics/metric.ts'
+import {
+  addUp,
+  gauge,
+  type MetricDefinitions,
+  type MetricInputs,
+  metricsOf,
+  seriesFor,
+} from '../../core/admin/metrics/metric.ts'
 import type { Config } from '../../core/config/config.ts'
 import { reasonsFor, reasonTable } from '../../core/exchange/failures/errors.ts'
 import type { FailureKind } from '../../core/exchange/failures/failure-table.ts'

@@ -41,10 +41,7 @@ export interface AuthOptions {
   readonly algorithms: ProofAlgorithms
 }
 
-/**
- * Admits authenticated clients that may call the operation; any other request costs only the check. The response says
- * whether the client is known (401) and whether it may call (403), never why not: the reason is in the log.
- */
+/** The response says whether the client is known (401) and may call (403), never why not: the log has the reason. */
 export const authLayer = (options: AuthOptions): Layer => {
   const { authenticators, required, algorithms } = options
   const distinctChallenges = new Set(authenticators.map(({ challenge }) => challenge))

@@ -40,10 +40,9 @@ const maxCached = 1000
 const clientPurposes = ['1.3.6.1.5.5.7.3.2', '2.5.29.37.0']
 
 /**
- * Reads the client's certificate from a trusted proxy's `Client-Cert` (RFC 9440). The proxy has verified that the
- * client holds the key, but does not say which authority it trusted: one of `authorities` must have issued the
- * certificate itself. Null: any authority, because clients are known by the whole certificate. Revocation is the
- * proxy's task.
+ * From a trusted proxy's `Client-Cert` (RFC 9440). The proxy has verified that the client holds the key, and checks
+ * revocation, but does not say which authority it trusted: one of `authorities` must have issued the certificate.
+ * Null: any authority, because clients are known by the whole certificate.
  */
 export const certificateFromHeader = (authorities: readonly X509Certificate[] | null): GetClientCertificate => {
   const validate = (value: string): X509Certificate | CredentialRejected => {

@@ -26,16 +26,12 @@ export const keepCredentials: Required<PrimaryFeature>['keepCredentials'] = (cur
   }
 }
 
-/**
- * A file without authentication lists no clients, and its empty list would lock all clients out. It names no file of
- * clients either: a client that was removed from a file since then comes back.
- */
+/** Without authentication a file lists no clients, and an empty list would lock all out: removed ones come back. */
 const bringsClientsBack = (current: Config, earlier: Config): boolean => current.auth === null && earlier.auth !== null
 
 /**
- * Keeps the current keys and algorithms of the same issuer, if they stand in a file, and all settings of certificates,
- * because the current clients were checked with them. Keys at a URL are current anyway, and the URL may be the mistake
- * to undo.
+ * Keeps the settings of certificates, and the keys and algorithms of the same issuer if they stand in a file: the
+ * current clients were checked with them. Keys at a URL are current anyway, and the URL may be the mistake to undo.
  */
 const keepTrust = ({ jwt, mtls }: AuthConfig, earlier: AuthConfig): AuthConfig => ({
   ...earlier,

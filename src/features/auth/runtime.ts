@@ -3,6 +3,7 @@ import type { Layer } from '../../core/exchange/exchange.ts'
 import { layerRow } from '../../core/runtime/pipeline/layer-stack.ts'
 import type { RuntimePart, SnapshotPart } from '../../core/runtime/runtime-part.ts'
 import type { Operation } from '../../operations.ts'
+import { sharingRole } from '../redis/batched-calls.ts'
 import { authLayer, stripIdentityHeaderLayer } from './auth.ts'
 import { type AuthProvider, createAuthProvider } from './auth-provider.ts'
 import { ClientActivity } from './client-activity.ts'
@@ -46,10 +47,7 @@ export const open: RuntimePart['open'] = ({ place, channel, logEvent, parts: { r
   const verifiers = createTokenVerifiers(logEvent, (keys) => channel.notify(keys))
   const clientActivity = new ClientActivity()
   const { role } = place
-  const replayCaches = createReplayCaches(
-    role === 'worker' ? { kind: role, askPrimary: (uses) => channel.ask(uses) } : { kind: role },
-    redis.counts,
-  )
+  const replayCaches = createReplayCaches(sharingRole(role, channel), redis.counts)
   return {
     receive(keys, from) {
       verifiers.adoptKeys(keys as KeysHandover)

@@ -21,10 +21,7 @@ export interface PurgeResult {
   readonly isSharedPurged: boolean
 }
 
-/**
- * The stored responses of one process. They survive a reload unless it changes what upstreams respond. `notifyPeers`
- * tells other processes what is invalid. `sharedCaches`: null in a process that serves no clients.
- */
+/** Survives a reload unless it changes what upstreams respond. `sharedCaches` null: the process serves no clients. */
 export const createCacheRegistry = (
   logEvent: LogEvent,
   notifyPeers: (targets: readonly InvalidationTarget[]) => void = () => {},

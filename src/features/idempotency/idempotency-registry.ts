@@ -3,7 +3,7 @@ import { authenticates, partitionFields } from '../../core/config/config-facts.t
 import { epochMs, unrefTimeout } from '../../core/lib/clock.ts'
 import { FairQuota, usualBodyBytes } from '../../core/lib/fair-quota.ts'
 import type { LogEvent } from '../../core/log/log.ts'
-import { type BatchCall, batchCalls } from '../redis/batched-calls.ts'
+import { type BatchCall, batchCalls, type SharingRole } from '../redis/batched-calls.ts'
 import type { RedisConfig } from '../redis/config.ts'
 import { calmChanges, RedisRegistry } from '../redis/redis-registry.ts'
 import { describeKeyspace, isSameKeyspace, withReplicas } from '../redis/redis-settings.ts'
@@ -21,11 +21,6 @@ import { MemoryIdempotencyStore } from './store/memory-idempotency-store.ts'
 import { RedisIdempotencyStore } from './store/redis-idempotency-store.ts'
 import { createResponseSealer } from './store/response-sealer.ts'
 
-/** The primary remembers for its workers. */
-type IdempotencyRole =
-  | { readonly kind: 'alone' | 'primary' }
-  | { readonly kind: 'worker'; readonly askPrimary: BatchCall<IdempotencyCall, IdempotencyReply> }
-
 type IdempotencyState = Omit<IdempotencyReport, 'where'>
 
 /** For the lifetime of a snapshot. */
@@ -41,7 +36,7 @@ const nothingTold = {
 } as const
 
 /** Outlives reloads: an edit must not let a request happen twice. */
-export const createIdempotencyRegistry = (role: IdempotencyRole, logEvent: LogEvent) => {
+export const createIdempotencyRegistry = (role: SharingRole<IdempotencyCall, IdempotencyReply>, logEvent: LogEvent) => {
   const since = epochMs()
   const ownStore: IdempotencyStore =
     role.kind === 'worker'

@@ -1,8 +1,13 @@
 import { createHash, hash, randomUUID } from 'node:crypto'
 import { bufferRequestBody, WholeBody } from '../../core/exchange/bodies/buffered-bodies.ts'
 import { addDataListener, type RequestBody } from '../../core/exchange/body.ts'
-import type { Exchange, Handler, Layer, ProxyResponse } from '../../core/exchange/exchange.ts'
-import { sleepUnlessAborted } from '../../core/exchange/exchange.ts'
+import {
+  type Exchange,
+  type Handler,
+  type Layer,
+  type ProxyResponse,
+  sleepUnlessAborted,
+} from '../../core/exchange/exchange.ts'
 import { GatewayError, StacklessError } from '../../core/exchange/failures/errors.ts'
 import { clientShare } from '../../core/exchange/request-owner.ts'
 import { now, settlesWithin } from '../../core/lib/clock.ts'

@@ -7,6 +7,7 @@ import { tryOrNull } from '../../core/lib/try.ts'
 import { type LayerRow, layerRow } from '../../core/runtime/pipeline/layer-stack.ts'
 import type { RuntimePart } from '../../core/runtime/runtime-part.ts'
 import type { Operation, OperationId } from '../../operations.ts'
+import { sharingRole } from '../redis/batched-calls.ts'
 import type { OperationIdempotencyConfig } from './config.ts'
 import { idempotencyLayer } from './idempotency.ts'
 import { findKeyOwner, parseIdempotencyKey, toKeyDigest } from './idempotency-key.ts'
@@ -44,10 +45,7 @@ export const describe: RuntimePart['describe'] = (config) => {
 }
 
 export const open: RuntimePart['open'] = ({ place: { role }, channel, logEvent }) => {
-  const registry = createIdempotencyRegistry(
-    role === 'worker' ? { kind: role, askPrimary: (calls) => channel.ask(calls) } : { kind: role },
-    logEvent,
-  )
+  const registry = createIdempotencyRegistry(sharingRole(role, channel), logEvent)
   return {
     answer: (calls) => registry.replyAll(calls as readonly IdempotencyCall[]),
     cut: () => registry.cutAbandoned(),

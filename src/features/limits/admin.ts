@@ -18,8 +18,14 @@ import {
   wherePhrase,
 } from '../../core/admin/findings/finding.ts'
 import type { FindingInputs, FindingSource } from '../../core/admin/findings/finding-inputs.ts'
-import type { MetricInputs } from '../../core/admin/metrics/metric.ts'
-import { addUp, counter, gauge, type MetricDefinitions, seriesFor } from '../../core/admin/metrics/metric.ts'
+import {
+  addUp,
+  counter,
+  gauge,
+  type MetricDefinitions,
+  type MetricInputs,
+  seriesFor,
+} from '../../core/admin/metrics/metric.ts'
 import { type FailureReason, reasonsFor } from '../../core/exchange/failures/errors.ts'
 import type { FailureKind } from '../../core/exchange/failures/failure-table.ts'
 import { commandLine } from '../../core/lib/program.ts'

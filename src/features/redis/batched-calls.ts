@@ -1,7 +1,16 @@
 import { withTimeout } from '../../core/lib/clock.ts'
+import type { Channel, ProcessPlace } from '../../core/runtime/channel.ts'
 
 /** Null, or a rejection: no query has a result. */
 export type BatchCall<Query, Result> = (queries: readonly Query[]) => Promise<readonly Result[] | null>
+
+/** Of several processes, only the primary remembers or counts; its workers ask it. */
+export type SharingRole<Query, Result> =
+  | { readonly kind: 'alone' | 'primary' }
+  | { readonly kind: 'worker'; readonly askPrimary: BatchCall<Query, Result> }
+
+export const sharingRole = <Query, Result>(role: ProcessPlace['role'], channel: Channel): SharingRole<Query, Result> =>
+  role === 'worker' ? { kind: role, askPrimary: (queries) => channel.ask(queries) } : { kind: role }
 
 interface QueuedCall<Query, Result> {
   readonly query: Query

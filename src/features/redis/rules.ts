@@ -14,14 +14,10 @@ const isStated = (tree: unknown, path: KeyPath, key: RedisKey): boolean => value
 
 const onePlace: RedisRule = (tree, path) => {
   const [first, ...more] = redisPlaces.filter((key) => isStated(tree, path, key))
-  if (first === undefined)
-    return {
-      path,
-      message: 'it does not say where Redis is',
-      expected: 'url, sentinels and name, or cluster',
-      found: 'none of them',
-      hint: 'add url: file:/run/secrets/redis',
-    }
+  if (first === undefined) {
+    const [message, hint] = ['it does not say where Redis is', 'add url: file:/run/secrets/redis']
+    return { path, message, expected: 'url, sentinels and name, or cluster', found: 'none of them', hint }
+  }
   return more.map((key) => ({
     path: [...path, key],
     message: 'Redis is in one place',
@@ -88,13 +84,10 @@ const certificates: RedisRule = (tree, path) => {
   ]
 }
 
-const halfPair = (base: KeyPath, name: string, other: string): RuleResult => ({
-  path: [...base, name],
-  message: `a ${name} without its ${other}`,
-  expected: 'both or neither',
-  found: `a ${name} alone`,
-  hint: `add ${other}: file:PATH beside it`,
-})
+const halfPair = (base: KeyPath, name: string, other: string): RuleResult => {
+  const [message, hint] = [`a ${name} without its ${other}`, `add ${other}: file:PATH beside it`]
+  return { path: [...base, name], message, expected: 'both or neither', found: `a ${name} alone`, hint }
+}
 
 export const redisRule =
   (path: KeyPath): ConfigRule =>

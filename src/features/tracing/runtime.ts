@@ -88,8 +88,7 @@ const toServerAddress = (listen: ListenConfig): ServerAddress => {
 
 /**
  * Server Timing §2: the time to the response's head, in the gateway and at the upstream from the start of the last
- * attempt. The field names nothing behind the gateway. Outermost, to count all that the client waits for, and to cover
- * the gateway's own responses.
+ * attempt. Names nothing behind the gateway. Outermost: covers all that the client waits for, own responses too.
  */
 const serverTimingLayer: Layer = (next) => (exchange) => {
   const startedAt = now()

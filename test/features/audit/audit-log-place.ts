@@ -59,7 +59,11 @@ export const createAuditLog = (onEnd: OnTestEnd): AuditLog => {
       const error = (said: string): void => {
         errors += said
       }
-      const code = await verifyAuditLog(files(), { keys: [key], checkpoints, mixed: false }, { out: () => {}, error })
+      const code = await verifyAuditLog(
+        files(),
+        { key: [key], checkpoint: checkpoints, mixed: false },
+        { out: () => {}, error },
+      )
       return { code, errors }
     },
   }

@@ -23,7 +23,7 @@ const verifies = async (contents: Readonly<Record<string, string | Buffer>>, che
   let [out, errors] = ['', '']
   const code = await verifyAuditLog(
     files,
-    { keys: [`file:${key}`], checkpoints, mixed: false },
+    { key: [`file:${key}`], checkpoint: checkpoints, mixed: false },
     {
       out: (text) => {
         out += text

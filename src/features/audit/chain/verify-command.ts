@@ -7,9 +7,9 @@ import { fieldNameIn } from '../../../core/log/log-format.ts'
 import { type AuditKey, parseAuditLine, splitLines, toAuditKey } from './chain.ts'
 import { type AuditFinding, ChainVerifier, type Checkpoint } from './chain-verifier.ts'
 
-interface AuditVerifyInputs {
-  readonly keys: readonly string[]
-  readonly checkpoints: readonly string[]
+export interface VerifyOptions {
+  readonly key: readonly string[]
+  readonly checkpoint: readonly string[]
   readonly mixed: boolean
 }
 
@@ -23,7 +23,7 @@ const processOutput = {
 
 export const verifyAuditLog = async (
   files: readonly string[],
-  { keys, checkpoints, mixed }: AuditVerifyInputs,
+  { key: keys, checkpoint: checkpoints, mixed }: VerifyOptions,
   output = processOutput,
 ): Promise<number> => {
   try {

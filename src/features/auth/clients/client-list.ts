@@ -177,10 +177,7 @@ const requireList = (file: string, tree: unknown): Pick<ClientFile, 'list' | 'pr
   return { list: [], problems: [{ ...fileProblem(file, 'no list', 'a list of clients', found), hint }] }
 }
 
-/**
- * Parses JSON without duplicate keys; undefined: the YAML parser has to read it and report. JSON.parse is 100 times as
- * fast, but takes the last of two equal keys, and treats `__proto__` specially.
- */
+/** Undefined: YAML has to read it. JSON.parse is 100 times as fast, but takes the last of equal keys. */
 const parsePlainJson = (text: string): { readonly tree: unknown } | undefined => {
   if (!/^\s*[[{]/.test(text) || text.includes('${')) return undefined
   const tree = parseJson(text)

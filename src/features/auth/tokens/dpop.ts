@@ -25,17 +25,15 @@ export const replayWindowMs = ({ maxAge, clockTolerance }: Pick<DpopOptions, 'ma
   maxAge + 2 * clockTolerance + 1000
 
 /**
- * Checks that the sender of a token holds the key that the token is bound to, and does not replay the holder's proof
- * (RFC 9449 §4.3). The gateway requires no server nonce (§9): it would cost each client one more request, and `jti` is
- * remembered anyway. Cheap checks come first; a signature is checked only for the right key; only an otherwise valid
- * proof is remembered.
+ * The sender of a token must hold the key that the token is bound to, and not replay a proof (RFC 9449 §4.3). There is
+ * no server nonce (§9): it would cost each client one more request, and `jti` is remembered anyway. Cheap checks come
+ * first; a signature is checked only for the right key; only an otherwise valid proof is remembered.
  */
 export const dpopProofChecker = (options: DpopOptions, replayCache: ReplayCache): CheckDpopProof => {
   const challenge = createAuthChallenge('dpop', options.algorithms, { error: 'invalid_dpop_proof' })
   const rejected = (why: string, reason: ReasonFor<'unauthenticated'> = 'bad-proof'): GatewayError =>
     unauthenticated(challenge, reason, why)
   const importKey = createKeyCache()
-  const isThisTarget = targetMatcher(options.publicUrl)
 
   const verifyProof = async (proof: string, jkt: string): Promise<JWTPayload> => {
     const { decodeProtectedHeader, jwtVerify } = await loadJose()
@@ -64,7 +62,8 @@ export const dpopProofChecker = (options: DpopOptions, replayCache: ReplayCache)
       throw rejected('there is not exactly one proof')
     const { htm, htu, ath, jti, iat = 0 } = await verifyProof(proof, jkt)
     if (htm !== exchange.operation.method) throw rejected('the proof is for another method')
-    if (!isThisTarget(htu, exchange.operation.path)) throw rejected('the proof is for another target')
+    if (!isSameTarget(htu, options.publicUrl + exchange.operation.path))
+      throw rejected('the proof is for another target')
     if (typeof ath !== 'string' || !isSameDigest(ath, hash('sha256', token, 'base64url')))
       throw rejected('the proof is for another token')
     if (typeof jti !== 'string' || jti === '' || jti.length > maxJtiLength)
@@ -97,16 +96,13 @@ const describeProofError = (error: unknown): string => {
  * query and fragment (RFC 9449 §4.3). Normalizes scheme, host, port and dot segments (RFC 3986 §6.2.2, §6.2.3), but not
  * percent-encoding: none of the nine paths needs it.
  */
-const targetMatcher =
-  (publicUrl: string) =>
-  (htu: unknown, path: string): boolean => {
-    const wanted = publicUrl + path
-    if (htu === wanted) return true
-    const claimed = typeof htu === 'string' ? URL.parse(htu) : null
-    const ours = URL.parse(wanted)
-    if (claimed === null || ours === null || claimed.username !== '' || claimed.password !== '') return false
-    return claimed.origin === ours.origin && claimed.pathname === ours.pathname
-  }
+const isSameTarget = (htu: unknown, wanted: string): boolean => {
+  if (htu === wanted) return true
+  const claimed = typeof htu === 'string' ? URL.parse(htu) : null
+  const ours = URL.parse(wanted)
+  if (claimed === null || ours === null || claimed.username !== '' || claimed.password !== '') return false
+  return claimed.origin === ours.origin && claimed.pathname === ours.pathname
+}
 
 // A member of a 4096-bit key in base64url; a larger key costs the gateway more time than the client.
 const maxMemberLength = 690

@@ -17,10 +17,7 @@ const formEncoded = (text: string): string => new URLSearchParams({ '': text }).
 
 const failed = (why: string): VerifierUnavailable => new VerifierUnavailable('introspection-server', why)
 
-/**
- * Asks an authorization server (RFC 7662), which serves no unknown caller (§2.1). Null: the token is not active.
- * Rejects with {@link VerifierUnavailable}, whose message holds neither token nor secret.
- */
+/** RFC 7662. Null: not active. Rejects with {@link VerifierUnavailable}; its message holds neither token nor secret. */
 export const introspect = async (
   server: HttpClient,
   { clientId, clientSecret }: Pick<IntrospectionConfig, 'clientId' | 'clientSecret'>,

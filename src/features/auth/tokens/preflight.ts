@@ -17,10 +17,7 @@ const issuers = [
 
 type KeySource = Pick<JwtConfig, 'jwks' | 'algorithms'>
 
-/**
- * Lists new URLs whose keys cannot be fetched: without keys every token would get 503. A URL that runs already is not
- * tried, so an issuer's outage holds back no other edit.
- */
+/** Without keys every token would get 503. A URL that runs is not tried: its outage holds back no other edit. */
 export const preflight: Required<PrimaryFeature>['preflight'] = async (running, next, provenance, file) => {
   const tried = issuers.map(({ key, of }) => {
     const jwt = of(next)

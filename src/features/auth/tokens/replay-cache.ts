@@ -1,14 +1,9 @@
 import { now } from '../../../core/lib/clock.ts'
 import { RefCountedMap } from '../../../core/lib/memo.ts'
-import { type BatchCall, batchCalls } from '../../redis/batched-calls.ts'
+import { type BatchCall, batchCalls, type SharingRole } from '../../redis/batched-calls.ts'
 import type { ManagedRedis } from '../../redis/managed-redis.ts'
 import type { RedisRegistry } from '../../redis/redis-registry.ts'
 import type { RedisSettings } from '../../redis/redis-settings.ts'
-
-/** Of several processes, only the primary remembers; its workers ask it. */
-type ReplayRole =
-  | { readonly kind: 'alone' | 'primary' }
-  | { readonly kind: 'worker'; readonly askPrimary: BatchCall<FirstUseQuery, FirstUseResult> }
 
 export type ReplayCaches = ReturnType<typeof createReplayCaches>
 
@@ -19,7 +14,7 @@ const name = 'dpop'
 export const replayReplyTimeoutMs = 1000
 
 /** A reload that changes the window keeps the cache: a proof must not be accepted again after an edit. */
-export const createReplayCaches = (role: ReplayRole, redisRegistry: RedisRegistry) => {
+export const createReplayCaches = (role: SharingRole<FirstUseQuery, FirstUseResult>, redisRegistry: RedisRegistry) => {
   /** `window` null: the primary remembers. */
   const caches = new RefCountedMap<{ readonly cache: ReplayCache; readonly window: ReplayWindow | null }>()
   const open = (windowMs: number) => {
@@ -87,10 +82,7 @@ interface SharedReplayOptions {
   readonly whenUnavailable: 'refuse' | 'serve'
 }
 
-/**
- * Asks the own memory first and always, so that a proof used here is rejected whatever happens to Redis. In Redis a key
- * is a bucket with room for one, which drains in a window.
- */
+/** Asks the own memory first and always: a proof used here is rejected whatever happens to Redis. */
 export const redisReplayCache = (
   { link, prefix, windowMs, whenUnavailable }: SharedReplayOptions,
   localCache: ReplayCache,

@@ -74,10 +74,7 @@ interface TokenConfirmation {
   readonly key: string | null
 }
 
-/**
- * Checks that a token's sender is its owner. Throws or rejects with a GatewayError. Runs for each request: a valid
- * token may be cached, but not its sender.
- */
+/** Throws or rejects with a GatewayError. Runs for each request: a valid token may be cached, but not its sender. */
 type CheckSenderConstraint = (
   exchange: Exchange,
   claims: Claims,

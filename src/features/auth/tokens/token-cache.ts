@@ -15,10 +15,7 @@ export interface CachedToken<T> {
 // Only valid tokens are cached, so only an issuer can fill it.
 const limits = { entries: 10_000, bytes: 32 * 1024 * 1024 } as const
 
-/**
- * By a digest, so that a memory dump shows no token. Sender and operation are checked for each request. `isStillValid`:
- * whether the key that verified the token is still valid.
- */
+/** By a digest: a memory dump shows no token. `isStillValid`: whether the key that verified it is still valid. */
 export const createTokenCache = <T extends object>(
   isStillValid: (value: T) => boolean,
   entries: number = limits.entries,

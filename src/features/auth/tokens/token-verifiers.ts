@@ -20,10 +20,7 @@ export interface KeysHandover extends FetchedJwks {
   readonly url: string
 }
 
-/**
- * The sources of claims, each open as long as any snapshot needs it. Keys and verified tokens outlive an edit of other
- * settings. `onKeysFetched` gets the keys that this process has fetched.
- */
+/** Keys and verified tokens outlive an edit of other settings. `onKeysFetched` gets what this process has fetched. */
 export const createTokenVerifiers = (logEvent: LogEvent, onKeysFetched: (keys: KeysHandover) => void = () => {}) => {
   /** Those of `allKeys` that are fetched, by URL. */
   const jwksCaches = new Map<string, JwksCache>()

@@ -106,10 +106,7 @@ const batchSize = 500
 /** Resolves with whether Redis acknowledged within `waitMs` (default 1 s). */
 type SendPurges = (keys: readonly string[], waitMs?: number) => Promise<boolean>
 
-/**
- * Purges that Redis has not acknowledged: entries stay while Redis is down, and must not be used before. Every other
- * key starts with one of `operations` and a colon.
- */
+/** Until Redis acknowledges a purge, its entries are not used. Other keys begin with one of `operations` and `:`. */
 export const createPendingPurges = (operations: readonly string[], send: SendPurges, first: readonly string[] = []) => {
   /** By key, the number of its last purge: a purge that is repeated while being sent stays pending. */
   const pending = new Map<string, number>()

@@ -94,10 +94,7 @@ const registeredTypes = [
 /** Media types ignore case, and may leave out `application/` (RFC 7515 §4.1.9). */
 const canonicalType = (typ: string): string => typ.toLowerCase().replace(/^application\//, '')
 
-/**
- * Fetches the set again if no key but `replaced` fits: the issuer may just have begun to use a new one. Null: no key,
- * or several that differ. Rejects with {@link VerifierUnavailable}.
- */
+/** Fetches again if only `replaced` fits: the issuer may use a new key. Null: no key, or several that differ. */
 const lookUpKey = async (
   keys: IssuerKeys,
   algorithm: JwsAlgorithm,

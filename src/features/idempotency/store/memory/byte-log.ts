@@ -58,9 +58,8 @@ export const positionOf = (place: number): number => place % placesPerSegment
 type OnMoved = (from: number, to: number) => void
 
 /**
- * Entries in order, in few large segments: to the collector, 100,000 entries are a handful of objects. An empty segment
- * is freed, and a segment absorbs the next while both fill at most half of it, so entries fill at least a quarter of
- * the memory, except in the last two segments.
+ * Entries in order, in few large segments: to the collector, 100,000 entries are a handful of objects. A segment
+ * absorbs the next while both fill at most half of it: entries fill at least a quarter of all but the last two.
  */
 export class ByteLog {
   readonly #memory: LogMemory
