@@ -61,6 +61,8 @@ export interface ExplainPart {
     rows(config: Config, rowsUnder: (...keys: readonly string[]) => SettingRows): SettingRows
   })[]
   readonly wholeLayers?: readonly LayerRow['name'][]
+  /** Sections whose findings concern no request. */
+  readonly aside?: readonly string[]
   /** Undefined: not the feature's layer. Null: no such file is configured. */
   readonly layerPlace?: (layer: LayerRow['name'], operation: Operation, config: Config) => LayerPlace | null | undefined
   /** Why a client with valid credentials is rejected. */

@@ -14,6 +14,7 @@ import { operationRows, renderFindings, statusTexts, upstreamRows } from '../../
 import { groupByKey } from '../../core/log/sum-reports.ts'
 import type { Status } from '../../core/runtime/status/status-part.ts'
 import { allOperations, type Operation } from '../../operations.ts'
+import { explainParts } from './global-settings.ts'
 
 export type LiveState = Awaited<ReturnType<typeof collectLiveState>>
 
@@ -24,7 +25,10 @@ interface LiveSection {
 }
 
 // What is found of these concerns no request of the operation, unless its group or the operation itself is named.
-const elsewhere = ['upstreams', 'operations', 'clients', 'admin', 'config', 'log', 'tracing']
+const aside: readonly string[] = [
+  ...['upstreams', 'operations', 'clients', 'admin', 'config', 'log'],
+  ...explainParts.flatMap((part) => part.aside ?? []),
+]
 
 const collectLiveState = async (target: AdminTarget, operation: Operation) => {
   const { id, group } = operation
@@ -35,8 +39,7 @@ const collectLiveState = async (target: AdminTarget, operation: Operation) => {
   warnAboutTarget(target, status.version)
   const owners = [`upstreams.${group}`, `operations.${id}`]
   const concerns = (about: string): boolean =>
-    !elsewhere.includes(about.split('.')[0] as string) ||
-    owners.some((one) => about === one || about.startsWith(`${one}.`))
+    !aside.includes(about.split('.')[0] as string) || owners.some((one) => about === one || about.startsWith(`${one}.`))
   return {
     url: targetUrl(target),
     /** The gateway's clock, in ms since the epoch. */

@@ -174,7 +174,7 @@ describe('explain --live', () => {
       ...{ details: [], since: null, command: null },
     })
     const findings = [
-      ...['audit', 'listen.proxyProtocol', 'upstreams.leads', 'config'].map((about) => finding(about)),
+      ...['audit', 'listen.proxyProtocol', 'upstreams.leads', 'config', 'tracing'].map((about) => finding(about)),
       finding('upstreams.risk', ['upstreams.market']),
     ]
     const market = upstreamStatusWith(endpointStatusWith('http://a'))
