@@ -2,7 +2,7 @@ import { now } from '../../../core/lib/clock.ts'
 import { FairQuota } from '../../../core/lib/fair-quota.ts'
 import type { DeferredWork } from '../../contract/check-queue.ts'
 import type { CandidateShadowConfig } from '../config/candidate.ts'
-import { type SlotEntry, SlotList } from './slot-list.ts'
+import { createSlotList, type SlotEntry } from './slot-list.ts'
 
 /**
  * Why copies were not sent. `full`: `concurrency` is reached. `backoff`: earlier copies got no complete response.
@@ -59,14 +59,14 @@ export const createShadowCopies = (sending: DeferredWork, comparing: DeferredWor
   /** Memory for request bodies and both responses. */
   const room = new FairQuota(0)
   const backoff = createCopyBackoff()
-  const underWay = new SlotList<StoppableCopy>()
+  const underWay = createSlotList<StoppableCopy>()
   let [repeating, concurrency, isOff, isStopped] = [0, 0, false, false]
 
   return {
     ...{ counts, repeats, room, sending, comparing, backoff },
     report() {
       const { outcomes, dropped, ...own } = structuredClone(counts)
-      return { ...own, underWay: underWay.size, repeated: repeats.sent, outcomes, dropped }
+      return { ...own, underWay: underWay.size(), repeated: repeats.sent, outcomes, dropped }
     },
     /** `bounds`: of one group in one process. Null: no copy begins, even of an earlier request. */
     applyBounds(bounds: Pick<CandidateShadowConfig, 'concurrency' | 'maxBytes'> | null): void {
@@ -81,7 +81,7 @@ export const createShadowCopies = (sending: DeferredWork, comparing: DeferredWor
     repeating: () => repeating,
     begin(copy: StoppableCopy): 'full' | 'stopped' | 'backoff' | null {
       if (isStopped || isOff) return 'stopped'
-      if (underWay.size >= concurrency || (copy.isRepeat && repeating >= maxRepeats)) return 'full'
+      if (underWay.size() >= concurrency || (copy.isRepeat && repeating >= maxRepeats)) return 'full'
       if (!copy.isRepeat && !backoff.take()) return 'backoff'
       underWay.add(copy)
       if (copy.isRepeat) repeating++
@@ -93,7 +93,7 @@ export const createShadowCopies = (sending: DeferredWork, comparing: DeferredWor
     /** Cuts every copy and begins none: a process that stops does not wait for copies. */
     stop(): void {
       isStopped = true
-      for (const copy of [...underWay.entries]) copy.stop()
+      for (const copy of [...underWay.all()]) copy.stop()
     },
   }
 }

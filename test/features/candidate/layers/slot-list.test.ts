@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type SlotEntry, SlotList } from '../../../../src/features/candidate/layers/slot-list.ts'
+import { createSlotList, type SlotEntry } from '../../../../src/features/candidate/layers/slot-list.ts'
 
 interface Numbered extends SlotEntry {
   readonly id: number
@@ -10,7 +10,7 @@ test('holds what a Set would, whatever comes and goes', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.nat(9), fc.boolean())), (turns) => {
       const all = Array.from({ length: 10 }, (_, id): Numbered => ({ id, slot: -1 }))
-      const [list, model] = [new SlotList<Numbered>(), new Set<number>()]
+      const [list, model] = [createSlotList<Numbered>(), new Set<number>()]
 
       for (const [id, isAdded] of turns) {
         const entry = all[id] as Numbered
@@ -21,9 +21,14 @@ test('holds what a Set would, whatever comes and goes', () => {
         }
       }
 
-      expect(list.size).toBe(model.size)
-      expect(list.entries.map(({ id }) => id).toSorted()).toEqual([...model].toSorted())
-      expect(list.entries.map(({ slot }) => slot)).toEqual([...list.entries.keys()])
+      expect(list.size()).toBe(model.size)
+      expect(
+        list
+          .all()
+          .map(({ id }) => id)
+          .toSorted(),
+      ).toEqual([...model].toSorted())
+      expect(list.all().map(({ slot }) => slot)).toEqual([...list.all().keys()])
     }),
   )
 })

@@ -37,7 +37,7 @@ export const compareJson = (
   differences: Differences,
   bytes: number,
 ): 'complete' | 'cut' | 'too-complex' => {
-  const walk = new DocumentWalk(rules.numbers, differences)
+  const walk = createWalk(rules.numbers, differences)
   walk.steps.left = Math.min(maxSteps, baseSteps + stepsPerByte * bytes)
   try {
     walk.compare(primary, candidate, rules.places)
@@ -52,98 +52,91 @@ export const compareJson = (
 type JsonObject = Readonly<Record<string, unknown>>
 
 /** Recursive: documents are at most 100 levels deep. */
-class DocumentWalk {
-  readonly steps = new StepBudget()
-  readonly #numbers: NumberTolerance | null
-  readonly #differences: Differences
-  readonly #path: Segment[] = []
+const createWalk = (numbers: NumberTolerance | null, differences: Differences) => {
+  const steps = new StepBudget()
+  const path: Segment[] = []
 
-  constructor(numbers: NumberTolerance | null, differences: Differences) {
-    this.#numbers = numbers
-    this.#differences = differences
+  const add = (kind: DifferenceKind, primary: unknown, candidate: unknown, isSafe = false): void => {
+    steps.takeCall(undefined, stepsPerDifference)
+    differences.add(kind, differences.toPointer(path), primary, candidate, isSafe)
+  }
+  const addOneSided = (kind: 'missing' | 'added', value: unknown, { isIgnored, size }: PlaceRules): void => {
+    steps.takeCall(undefined, size * stepsPerRule)
+    if (isIgnored) return
+    const [primary, candidate] = kind === 'missing' ? [jsonType(value), 'nothing'] : ['nothing', jsonType(value)]
+    add(kind, primary, candidate, true)
   }
 
-  compare(primary: unknown, candidate: unknown, places: PlaceRules): void {
+  const compare = (primary: unknown, candidate: unknown, places: PlaceRules): void => {
     if (places.isIgnored) return
-    this.steps.takeCall(primary, places.size * stepsPerRule)
+    steps.takeCall(primary, places.size * stepsPerRule)
     if (primary === candidate) return
     const [type, other] = [jsonType(primary), jsonType(candidate)]
-    if (type !== other) this.#add('type', type, other, true)
-    else if (Array.isArray(primary) && Array.isArray(candidate)) this.#compareArrays(primary, candidate, places)
-    else if (isObject(primary) && isObject(candidate)) this.#compareMembers(primary, candidate, places)
+    if (type !== other) add('type', type, other, true)
+    else if (Array.isArray(primary) && Array.isArray(candidate)) compareArrays(primary, candidate, places)
+    else if (isObject(primary) && isObject(candidate)) compareMembers(primary, candidate, places)
     else if (isNumber(primary) && isNumber(candidate)) {
-      if (!isSameNumber(primary, candidate, this.#numbers, this.steps))
-        this.#add('value', numberText(primary), numberText(candidate))
-    } else this.#add('value', primary, candidate)
+      if (!isSameNumber(primary, candidate, numbers, steps)) add('value', numberText(primary), numberText(candidate))
+    } else add('value', primary, candidate)
   }
-
-  #compareMembers(primary: JsonObject, candidate: JsonObject, places: PlaceRules): void {
+  const compareMembers = (primary: JsonObject, candidate: JsonObject, places: PlaceRules): void => {
     for (const name in primary) {
       const below = places.below(name)
-      this.#path.push(name)
-      if (Object.hasOwn(candidate, name)) this.compare(primary[name], candidate[name], below)
-      else this.#addOneSided('missing', primary[name], below)
-      this.#path.pop()
+      path.push(name)
+      if (Object.hasOwn(candidate, name)) compare(primary[name], candidate[name], below)
+      else addOneSided('missing', primary[name], below)
+      path.pop()
     }
     for (const name in candidate) {
-      this.steps.takeCall()
+      steps.takeCall()
       if (Object.hasOwn(primary, name)) continue
-      this.#path.push(name)
-      this.#addOneSided('added', candidate[name], places.below(name))
-      this.#path.pop()
+      path.push(name)
+      addOneSided('added', candidate[name], places.below(name))
+      path.pop()
     }
   }
-
-  #compareArrays(primary: readonly unknown[], candidate: readonly unknown[], places: PlaceRules): void {
-    if (places.keyMember !== null) return this.#compareByKey(primary, candidate, places.keyMember, places)
-    if (primary.length !== candidate.length) this.#add('length', primary.length, candidate.length)
+  const compareArrays = (primary: readonly unknown[], candidate: readonly unknown[], places: PlaceRules): void => {
+    if (places.keyMember !== null) return compareByKey(primary, candidate, places.keyMember, places)
+    if (primary.length !== candidate.length) add('length', primary.length, candidate.length)
     // `length` covers the rest of the longer array.
     const length = Math.min(primary.length, candidate.length)
-    this.#path.push(null)
+    path.push(null)
     for (let i = 0; i < length; i++)
-      this.compare(primary[i], candidate[i], places.size === 0 ? places : places.below(String(i)))
-    this.#path.pop()
+      compare(primary[i], candidate[i], places.size === 0 ? places : places.below(String(i)))
+    path.pop()
   }
 
   /** Pairs items by key in any order; items with one key in their order. */
-  #compareByKey(primary: readonly unknown[], candidate: readonly unknown[], member: string, places: PlaceRules): void {
+  const compareByKey = (
+    primary: readonly unknown[],
+    candidate: readonly unknown[],
+    member: string,
+    places: PlaceRules,
+  ): void => {
     // An index has no meaning here: only `*` matches.
     const below = places.below('*')
-    const found = this.#groupByKey(candidate, member)
-    this.#path.push(null)
-    for (const [key, items] of this.#groupByKey(primary, member)) {
+    const found = groupByKey(candidate, member)
+    path.push(null)
+    for (const [key, items] of groupByKey(primary, member)) {
       const others = found.get(key) ?? []
       found.delete(key)
       const length = Math.max(items.length, others.length)
       for (let i = 0; i < length; i++) {
-        if (i >= others.length) this.#addOneSided('missing', items[i], below)
-        else if (i >= items.length) this.#addOneSided('added', others[i], below)
-        else this.compare(items[i], others[i], below)
+        if (i >= others.length) addOneSided('missing', items[i], below)
+        else if (i >= items.length) addOneSided('added', others[i], below)
+        else compare(items[i], others[i], below)
       }
     }
-    for (const items of found.values()) for (const item of items) this.#addOneSided('added', item, below)
-    this.#path.pop()
+    for (const items of found.values()) for (const item of items) addOneSided('added', item, below)
+    path.pop()
   }
-
-  #groupByKey(items: readonly unknown[], member: string): Map<string, unknown[]> {
-    return Map.groupBy(items, (item) => {
+  const groupByKey = (items: readonly unknown[], member: string): Map<string, unknown[]> =>
+    Map.groupBy(items, (item) => {
       const key = keyOf(isObject(item) && Object.hasOwn(item, member) ? item[member] : item)
-      this.steps.takeCall(key)
+      steps.takeCall(key)
       return key
     })
-  }
-
-  #addOneSided(kind: 'missing' | 'added', value: unknown, { isIgnored, size }: PlaceRules): void {
-    this.steps.takeCall(undefined, size * stepsPerRule)
-    if (isIgnored) return
-    const [primary, candidate] = kind === 'missing' ? [jsonType(value), 'nothing'] : ['nothing', jsonType(value)]
-    this.#add(kind, primary, candidate, true)
-  }
-
-  #add(kind: DifferenceKind, primary: unknown, candidate: unknown, isSafe = false): void {
-    this.steps.takeCall(undefined, stepsPerDifference)
-    this.#differences.add(kind, this.#differences.toPointer(this.#path), primary, candidate, isSafe)
-  }
+  return { steps, compare }
 }
 
 const isNumber = (value: unknown): value is number | ExactNumber =>

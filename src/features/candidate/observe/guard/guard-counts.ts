@@ -1,6 +1,6 @@
 import { now, unrefTimeout } from '../../../../core/lib/clock.ts'
 import type { Group, OperationId, Side } from '../../../../operations.ts'
-import { type SlotEntry, SlotList } from '../../layers/slot-list.ts'
+import { createSlotList, type SlotEntry } from '../../layers/slot-list.ts'
 import { answeredCode, failureCode, type GuardFailure, guardKeyBase, waitedCode } from './guard-key.ts'
 
 /** One process's counts of a group since its last report. */
@@ -31,7 +31,7 @@ export type GuardCounts = ReturnType<typeof createGuardCounts>
 /** Counts the outcomes of a group's requests under one share. `onFirst` is called when there is something to report. */
 export const createGuardCounts = (group: Group, era: string, onFirst: () => void) => {
   let counts = new Map<number, number>()
-  const waiting = new SlotList<GuardedRequest>()
+  const waiting = createSlotList<GuardedRequest>()
   let isReported = true
 
   const touch = (): void => {
@@ -72,13 +72,13 @@ export const createGuardCounts = (group: Group, era: string, onFirst: () => void
     /** `isWaiting`: there will be more to report without another request. */
     take(): { readonly report: GuardReport; readonly isWaiting: boolean } {
       const late = new Map<number, number>()
-      for (const request of waiting.entries) {
+      for (const request of waiting.all()) {
         const ms = waitedMs(request)
         if (ms >= minWaitMs) addOne(late, request.keyBase + waitedCode(ms))
       }
       const report = { group, era, counts: [...counts].flat(), waiting: [...late].flat() }
       counts = new Map()
-      const isWaiting = waiting.size > 0
+      const isWaiting = waiting.size() > 0
       isReported = !isWaiting
       return { report, isWaiting }
     },
