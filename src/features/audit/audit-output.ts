@@ -12,7 +12,7 @@ export interface FileSystemSize {
 
 /** Appends are sequential. */
 export interface AuditOutput {
-  /** As configured. */
+  /** As configured, perhaps a symbolic link. */
   name: string
   rotateBytes: number | null
   /** {@link openNext} is due. */
@@ -109,14 +109,11 @@ const findEnd = async (path: string, handle: FileHandle, key: AuditKey) => {
   }
 }
 
-interface OpenedFile {
-  /** As configured, perhaps a symbolic link. */
-  readonly name: string
+interface OpenedFile extends Pick<AuditOutput, 'name' | 'rotateBytes'> {
   /** Resolved: rotated files stay on the disk that was made for them. */
   readonly real: string
   readonly handle: FileHandle
   readonly size: number
-  readonly rotateBytes: number | null
   /** Whether the file ends with a line feed. */
   readonly isEnded: boolean
 }

@@ -34,10 +34,7 @@ export const open: RuntimePart['open'] = ({ place, channel }) => {
   }
 }
 
-/**
- * Rejects an exchange that would leave no record, and digests bodies. Outermost: a rejected exchange costs nothing
- * else, and digests cover the client's bytes. Null: neither is configured.
- */
+/** Outermost: a rejected exchange costs nothing else, and digests cover the client's bytes. Null: neither is on. */
 export const auditLayer = ({ onFailure, digests }: AuditConfig, auditor: AuditSink): Layer | null => {
   const digestsRequest = digests === 'request' || digests === 'both'
   const digestsResponse = digests === 'answer' || digests === 'both'

@@ -159,10 +159,7 @@ const parseAltName = (kind: string | undefined, written: string): string | null 
 
 type CertificateConfig = NonNullable<NonNullable<AdminConfig['tls']>['clientCertificate']>
 
-/**
- * Null: the connection has shown no valid certificate. The handshake has proved that the client holds the key.
- * Authorities, operators and dates are checked for each request, because a connection may be older than the file.
- */
+/** Null: no valid certificate. Authorities, operators and dates are checked each time: connections outlive the file. */
 export const findOperatorByCertificate = (socket: Socket, { tls }: AdminConfig): Operator | null => {
   const config = tls?.clientCertificate ?? null
   if (config === null || !isTls(socket)) return null

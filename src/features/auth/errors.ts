@@ -36,10 +36,7 @@ interface ChallengeError {
   readonly scopes?: readonly string[]
 }
 
-/**
- * Writes a challenge for `WWW-Authenticate`: RFC 6750 §3, RFC 9449 §7.1. `algorithms` null: the gateway takes no
- * proofs, and asks for Bearer whatever the scheme. A client that presented no credential gets no error parameter.
- */
+/** RFC 6750 §3, RFC 9449 §7.1. `algorithms` null: asks for Bearer. No credential was shown: no error parameter. */
 export const createAuthChallenge = (scheme: AuthScheme, algorithms: ProofAlgorithms, failure?: ChallengeError) => {
   const algs = scheme === 'dpop' && algorithms !== null ? `algs="${algorithms.join(' ')}"` : null
   const params = [

@@ -54,10 +54,7 @@ interface TargetUri {
   readonly query: string
 }
 
-/**
- * The GET operations that Location and Content-Location name (RFC 9111 §4.4), of this origin only: an upstream could
- * empty the cache of others. For an unsafe request's own target, nothing is stored.
- */
+/** RFC 9111 §4.4; of this origin only: an upstream could empty others' caches. A POST's own target is not stored. */
 export const invalidationTargets = (
   { status, fields }: Pick<ProxyResponse, 'status' | 'fields'>,
   uri: TargetUri,

@@ -11,10 +11,7 @@ import type { OtlpSpanExporter } from './span-exporter.ts'
 
 export type Tracing = ReturnType<typeof createTracing>
 
-/**
- * The caller that began a trace decides whether it is sampled. New traces are sampled by their id alone, so that
- * several gateways decide alike. An unsampled exchange gets ids and nothing else.
- */
+/** Who began a trace decides on sampling. New traces go by their id alone, so that several gateways decide alike. */
 export const createTracing = (exporter: OtlpSpanExporter, sample: number, server: ServerAddress) => {
   const { trace, api, core } = sdk()
   const { RECORD_AND_SAMPLED } = trace.SamplingDecision

@@ -121,10 +121,7 @@ const noNames: readonly string[] = []
 // RFC 9110 §5.1
 const fieldName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/
 
-/**
- * The request's values of these fields, normalized: equal for requests that match (RFC 9111 §4.1). A line a name; no
- * name or value holds a line break, so an absent field is distinct.
- */
+/** Equal for requests that match (RFC 9111 §4.1). No value holds a line break, so an absent field is distinct. */
 export const selectingKey = (names: readonly string[], { fields, authority }: CacheRequest): string => {
   let key = ''
   for (const name of names) {

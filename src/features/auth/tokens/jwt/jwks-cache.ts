@@ -13,14 +13,7 @@ const retryMs = { first: 1000, max: 15_000 } as const
 const refetchLimit = { policy: 'refetch', burst: 3, perMs: 1 / 1000 } as const
 
 /** The promises reject with {@link VerifierUnavailable}. */
-export interface IssuerKeys {
-  readonly current: JwkSet | null
-  firstSet(): Promise<JwkSet>
-  /** Fetches newer keys, because `isFound` misses one. */
-  refetch(isFound: () => boolean): Promise<void>
-  state(): IssuerKeysState
-  close(): void
-}
+export type IssuerKeys = Readonly<Pick<JwksCache, 'current' | 'firstSet' | 'refetch' | 'state' | 'close'>>
 
 export interface IssuerKeysState extends DependencyHealthState {
   readonly source: 'url' | 'file'
@@ -105,6 +98,7 @@ export const createJwksCache = (options: JwksCacheOptions) => {
       if (cache.current === null) throw unavailable()
       return cache.current
     },
+    /** Fetches newer keys, because `isFound` misses one. */
     async refetch(isFound: () => boolean): Promise<void> {
       const { state } = health
       // While the issuer is unavailable, requests are rejected without a further wait.
