@@ -10,7 +10,7 @@ import { shellQuote } from '../../core/lib/program.ts'
 import { asWord } from '../../core/lib/text/decode.ts'
 import { formatAge, formatRoundedSize } from '../../core/lib/text/units.ts'
 import * as field from '../../core/runtime/status/field.ts'
-import type { DiskSpaceState } from './writer-health.ts'
+import type { DiskSpaceState } from './disk-space.ts'
 
 const audit = metricsOf(({ parts }) => parts.audit.state)
 

@@ -14,7 +14,8 @@ import {
 } from './backlog.ts'
 import type { AuditKey, ChainPosition } from './chain/chain.ts'
 import type { AuditConfig } from './config.ts'
-import { errorReason, trackDiskSpace, trackWriterHealth } from './writer-health.ts'
+import { trackDiskSpace } from './disk-space.ts'
+import { errorReason, trackWriterHealth } from './writer-health.ts'
 
 export const defaultWriterOptions = {
   /** How long a line waits for its batch. */

@@ -6,9 +6,7 @@ import type { FetchContext, FetchResult, SharedResult } from './fetch-context.ts
 import { type CacheRequest, withoutConditions } from './policy/cache-request.ts'
 import { hasValidator } from './policy/fields.ts'
 import type { ResponseTimes } from './policy/freshness.ts'
-import { decideReuse } from './policy/reuse.ts'
 import { conditionFields } from './policy/storability.ts'
-import { selectingKey, selectVariant } from './policy/stored-head.ts'
 import { BodyTee } from './store/body-tee.ts'
 import type { Reservation } from './store/cache-store.ts'
 import { storeNotModified, storeResponse } from './store/store-response.ts'
@@ -148,47 +146,5 @@ export class CacheFetch {
     if (this.#isFinished) return
     this.#isFinished = true
     this.context.onClosed()
-  }
-}
-
-// Fetches for one key at the same time: its most variants. Further requests are forwarded.
-const maxPerKey = 32
-
-// The longest wait for another client's fetch: that client's fields may be why the upstream does not respond.
-const maxJoinWaitMs = 5_000
-
-export class SingleFlight {
-  readonly #byKey = new Map<string, CacheFetch[]>()
-
-  add(key: string, fetch: CacheFetch): void {
-    if (!this.#byKey.get(key)?.push(fetch)) this.#byKey.set(key, [fetch])
-  }
-
-  remove(key: string, fetch: CacheFetch): void {
-    const others = this.#byKey.get(key)?.filter((each) => each !== fetch) ?? []
-    if (others.length === 0) this.#byKey.delete(key)
-    else this.#byKey.set(key, others)
-  }
-
-  isFull(key: string): boolean {
-    return (this.#byKey.get(key)?.length ?? 0) >= maxPerKey
-  }
-
-  /** Until a fetch has a response, `varies` of the last one stored (null: none) tells which requests may share it. */
-  find(key: string, request: CacheRequest, varies: readonly string[] | null, now: number): CacheFetch | null {
-    const fetches = this.#byKey.get(key)
-    if (fetches === undefined) return null
-    const known = varies ?? fetches.find(({ result }) => result !== null)?.result?.head.varies ?? []
-    const wanted = selectingKey(known, request)
-    for (const fetch of fetches) {
-      if (fetch.reservation.isCancelled || (fetch.context.isExclusive && fetch.result === null)) continue
-      const { result, startedAt } = fetch
-      const isFor =
-        result === null
-          ? now - startedAt < maxJoinWaitMs && selectingKey(known, fetch.request) === wanted
-          : selectVariant([result], request) !== null && decideReuse(result.head, request, now).kind === 'fresh'
-      if (isFor) return fetch
-    }
-    return null
   }
 }

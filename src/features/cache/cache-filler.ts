@@ -3,7 +3,7 @@ import { GatewayError } from '../../core/exchange/failures/errors.ts'
 import type { FailureKind } from '../../core/exchange/failures/failure-table.ts'
 import type { HeaderFields } from '../../core/exchange/header-fields.ts'
 import { now } from '../../core/lib/clock.ts'
-import { CacheFetch, SingleFlight } from './cache-fetch.ts'
+import { CacheFetch } from './cache-fetch.ts'
 import {
   recordCacheOutcome,
   recordIfError,
@@ -11,6 +11,7 @@ import {
   respondFromStored,
   storedFields,
 } from './cache-response.ts'
+import { SingleFlight } from './collapsing.ts'
 import type {
   BackgroundRevalidation,
   CacheDeps,
@@ -44,7 +45,7 @@ type LookUpAgain = (miss: CacheMiss) => Promise<ProxyResponse>
 export class CacheFiller {
   readonly #deps: CacheDeps
   readonly #lookUpAgain: LookUpAgain
-  readonly #singleFlight = new SingleFlight()
+  readonly #singleFlight = new SingleFlight<CacheFetch>()
   readonly #detached = new Set<CacheFetch>()
 
   /** `lookUpAgain` serves a request that waited for another variant: its own may be stored by now. */

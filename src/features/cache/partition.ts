@@ -1,9 +1,7 @@
-import { LRUCache } from 'lru-cache'
 import type { Exchange } from '../../core/exchange/exchange.ts'
 import { copyText } from '../../core/lib/buffers.ts'
-import { now } from '../../core/lib/clock.ts'
 import type { OperationId } from '../../operations.ts'
-import { isReasonOfRequest, type NotStoredReason } from './policy/storability.ts'
+import { createHitForMiss } from './collapsing.ts'
 import type { CacheStore, Reservation, Resource } from './store/cache-store.ts'
 import type { CacheKey, StoredBody, StoredResponse } from './store/stored-response.ts'
 
@@ -59,32 +57,4 @@ export const createCachePartition = (store: CacheStore, operation: OperationId) 
   }
   const { id, tally } = store.add(partition)
   return Object.assign(partition, { tally })
-}
-
-// Short, because the next response may be storable; small, because a client may invent keys.
-const hitForMissMs = 5_000
-const maxHitForMissBytes = 256 * 1024
-
-/** Keys whose responses could not be shared: nobody waits for another's. Varnish calls this hit-for-miss. */
-const createHitForMiss = () => {
-  const entries = new LRUCache<string, { readonly why: NotStoredReason; readonly until: number }>({
-    maxSize: maxHitForMissBytes,
-    sizeCalculation: (_, key) => key.length + 128,
-  })
-  /** Null: the last response could be shared, or came over 5 s ago. */
-  const reasonFor = (key: string): NotStoredReason | null => {
-    const entry = entries.size === 0 ? undefined : entries.get(key)
-    if (entry === undefined) return null
-    if (now() < entry.until) return entry.why
-    entries.delete(key)
-    return null
-  }
-  return {
-    reasonFor,
-    has: (key: string): boolean => reasonFor(key) !== null,
-    /** A reason in this client's credentials does not count: the next client may be another. */
-    mark(key: string, why: NotStoredReason): void {
-      if (!isReasonOfRequest(why)) entries.set(copyText(key), { why, until: now() + hitForMissMs })
-    },
-  }
 }

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { trackDiskSpace } from '../../../src/features/audit/writer-health.ts'
+import { trackDiskSpace } from '../../../src/features/audit/disk-space.ts'
 import { logInMemory } from '../../helpers/gateway.ts'
 import { FakeAuditOutput } from './fake-audit-output.ts'
 
