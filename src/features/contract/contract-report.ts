@@ -6,9 +6,9 @@ import {
   locateGateway,
   targetUrl,
 } from '../../core/cli/client/admin-target.ts'
-import { formatAgo } from '../../core/cli/render/format-time.ts'
 import { formatTable, printJson, renderCounts, type TableRow, warnAboutTarget } from '../../core/cli/render/output.ts'
 import { asObject, type Decoder } from '../../core/lib/text/decode.ts'
+import { formatAgo } from '../../core/lib/text/format-time.ts'
 import { formatShare } from '../../core/lib/text/units.ts'
 import { formatViolationPlace } from './check/validators.ts'
 import {

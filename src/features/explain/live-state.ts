@@ -8,9 +8,9 @@ import {
   type TargetOptions,
   targetUrl,
 } from '../../core/cli/client/admin-target.ts'
-import { formatAgo } from '../../core/cli/render/format-time.ts'
 import { formatTable, type TableRow, warnAboutTarget } from '../../core/cli/render/output.ts'
 import { operationRows, renderFindings, statusTexts, upstreamRows } from '../../core/cli/render/status-rows.ts'
+import { formatAgo } from '../../core/lib/text/format-time.ts'
 import { groupByKey } from '../../core/log/sum-reports.ts'
 import type { Status } from '../../core/runtime/status/status-part.ts'
 import { allOperations, type Operation } from '../../operations.ts'

@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { BuiltInCommand } from '../../core/cli/built-in-command.ts'
 import { createFormatOption, type DocumentFormat, defaultConfigFile } from '../../core/cli/options.ts'
-import { printMadeDocument } from '../../core/cli/render/print-made-document.ts'
+import { printMadeDocument } from '../../core/cli/render/output.ts'
 import { allOperations } from '../../operations.ts'
 
 const help = `

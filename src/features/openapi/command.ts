@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import type { BuiltInCommand } from '../../core/cli/built-in-command.ts'
 import { createFormatOption, type DocumentFormat, defaultConfigFile } from '../../core/cli/options.ts'
-import { printMadeDocument } from '../../core/cli/render/print-made-document.ts'
+import { printMadeDocument } from '../../core/cli/render/output.ts'
 
 const openApiHelp = `
 It tells what the file says, as start-up or a reload would read it, and asks no gateway. A running gateway has the document at

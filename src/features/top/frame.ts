@@ -1,7 +1,7 @@
 import type { Overview } from '../../core/admin/admin-part.ts'
-import { humanizeSeconds } from '../../core/cli/render/format-time.ts'
 import { formatTable, maxLength } from '../../core/cli/render/output.ts'
 import { renderFindings, statusTexts, upstreamRows } from '../../core/cli/render/status-rows.ts'
+import { humanizeSeconds } from '../../core/lib/text/format-time.ts'
 import type { Status } from '../../core/runtime/status/status-part.ts'
 import type { OperationView } from '../overview/overview.ts'
 import { line, type ScreenLine, type TerminalCaps, type Tone, wrapLine } from './screen.ts'

@@ -1,6 +1,8 @@
+import type { Config } from '../../config/config.ts'
 import { version } from '../../lib/program.ts'
 import { escapeQuotedControls } from '../../lib/text/escape-controls.ts'
 import { type AdminTarget, targetUrl } from '../client/admin-target.ts'
+import type { DocumentFormat } from '../options.ts'
 
 export const printJson = (value: unknown): void => void process.stdout.write(formatJson(value))
 
@@ -48,4 +50,25 @@ export const maxLength = (texts: readonly string[]): number =>
 export const renderCounts = (counts: Readonly<Record<string, number>>): string => {
   const counted = Object.entries(counts).filter(([, count]) => count > 0)
   return counted.length === 0 ? '0' : counted.map(([reason, count]) => `${count} ${reason}`).join(', ')
+}
+
+/** Sets the exit code: 1 for a file with problems, which go to stderr, 2 for an unreadable file. */
+export const printMadeDocument = async (
+  file: string,
+  format: DocumentFormat,
+  make: (config: Config) => unknown,
+): Promise<void> => {
+  const { loadConfig } = await import('../../config/load/load-config.ts')
+  const loaded = loadConfig(file)
+  if (!loaded.ok) {
+    const { formatProblems } = await import('../../config/problem.ts')
+    process.stderr.write(formatProblems(loaded.problems))
+    process.exitCode = loaded.unreadable ? 2 : 1
+    return
+  }
+
+  const document = await make(loaded.config)
+  if (format === 'json') return printJson(document)
+  const { formatYaml } = await import('../../config/yaml/yaml-document.ts')
+  process.stdout.write(formatYaml(document))
 }

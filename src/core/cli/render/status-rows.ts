@@ -1,8 +1,8 @@
 import { isMutatingCommand } from '../../admin/commands/command-groups.ts'
+import { formatAgo, formatTimeLeft } from '../../lib/text/format-time.ts'
 import type { Status } from '../../runtime/status/status-part.ts'
 import { commandPartLoaders } from '../built-in-command.ts'
 import { endpointHeader, labelRows, sideRows } from './endpoint-rows.ts'
-import { formatAgo, formatTimeLeft } from './format-time.ts'
 import type { TableRow } from './output.ts'
 
 const loaded = await Promise.all((await commandPartLoaders.load()).map(({ loadStatusTexts }) => loadStatusTexts?.()))

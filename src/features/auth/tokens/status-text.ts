@@ -1,7 +1,7 @@
 import { pluralize } from '../../../core/admin/commands/phrases.ts'
 import type { StatusText } from '../../../core/cli/built-in-command.ts'
-import { formatAgo } from '../../../core/cli/render/format-time.ts'
 import { formatTable, type TableRow } from '../../../core/cli/render/output.ts'
+import { formatAgo } from '../../../core/lib/text/format-time.ts'
 import type { Status } from '../../../core/runtime/status/status-part.ts'
 
 const tokenRows = ({ jwt, introspection, operators, proofs }: Status['tokens'], at: number): readonly TableRow[] => [

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { humanizeSeconds } from '../../../../src/core/cli/render/format-time.ts'
+import { humanizeSeconds } from '../../../../src/core/lib/text/format-time.ts'
 
 test.each([
   [0, '0s'],
