@@ -13,7 +13,7 @@ import { type LiveState, toLiveJson } from './live-state.ts'
 import { collectOperationDetails, type ExplainedSetting, type UpstreamDetails } from './operation-details.ts'
 import { explainRejection, type RejectionExplanation, simulateRequest } from './rejection.ts'
 
-export interface ClientSide extends ExplainedSide {
+interface ClientSide extends ExplainedSide {
   readonly client: string
 }
 

@@ -71,7 +71,7 @@ const showProblems = async (
     )
 }
 
-export const renderExplanation = (explanation: Explanation): string => {
+const renderExplanation = (explanation: Explanation): string => {
   const { refused, details, file } = explanation
   const facts = refused === null ? renderForwarded(explanation) : renderRejection(explanation)
   const sections = details === null ? [] : toSections(details, explanation)

@@ -19,8 +19,6 @@ interface ReceiverQueue {
 // Connections that wait for one receiver while others have room: a burst goes round evenly, whoever acknowledges first.
 const maxQueued = 64
 
-export type ConnectionDistributor = ReturnType<typeof createConnectionDistributor>
-
 /**
  * Distributes connections in turn. A receiver that acknowledges late is passed over until it does, and its queue goes
  * to the others: a hung worker costs only the one connection that it was handed. `isGone`: the client has reset the

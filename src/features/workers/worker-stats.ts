@@ -23,8 +23,6 @@ import type { WorkerProcess } from './worker-process.ts'
 import type { WorkerSlot } from './worker-supervisor.ts'
 import type { WorkerTimeouts } from './worker-timeouts.ts'
 
-export type WorkerStats = ReturnType<typeof createWorkerStats>
-
 /** Never waits for a hung worker. */
 export const createWorkerStats = (
   slots: readonly WorkerSlot[],

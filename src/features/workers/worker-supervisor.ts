@@ -95,8 +95,6 @@ interface WorkerSupervisorOptions
   onExit(worker: WorkerProcess): void
 }
 
-export type WorkerSupervisor = ReturnType<typeof createWorkerSupervisor>
-
 export const createWorkerSupervisor = ({
   size,
   acceptor: { distributor, tracker },

@@ -14,7 +14,7 @@ interface ShadowRepeats extends CopySender, Pick<CopyDestination, 'onSend' | 'af
   wants(operation: OperationId): boolean
 }
 
-export interface ShadowDestination extends CopySender, Pick<CopyOptions, 'copies'> {
+interface ShadowDestination extends CopySender, Pick<CopyOptions, 'copies'> {
   /** Null: no request goes to the primary twice. */
   readonly repeats: ShadowRepeats | null
 }

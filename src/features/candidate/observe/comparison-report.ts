@@ -7,7 +7,7 @@ import { keepWorstRows, mergeRowCounts, type RowCounts } from '../../contract/co
 import type { ComparisonView, DifferenceView } from '../status/describe-comparison.ts'
 import { type Difference, type DifferenceKind, differenceKey } from './compare/comparison.ts'
 
-export type NoiseRow = Omit<ComparisonView['noise'][number], 'of'>
+type NoiseRow = Omit<ComparisonView['noise'][number], 'of'>
 
 export type DifferencePlace = Omit<NoiseRow, 'count'>
 

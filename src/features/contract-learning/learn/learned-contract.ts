@@ -10,7 +10,7 @@ export interface LearnedContract {
 export type LearnedOperation = ReturnType<typeof createOperation>
 export type LearnedRequest = LearnedOperation['request']
 export type LearnedContent = ReturnType<typeof createLearnedContent>
-export type LearnedMediaType = ReturnType<typeof createMediaType>
+type LearnedMediaType = ReturnType<typeof createMediaType>
 type LearnedName = ReturnType<typeof createField>
 export type LearnedParameter = ReturnType<typeof createParameter>
 
