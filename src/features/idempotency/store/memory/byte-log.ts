@@ -57,125 +57,116 @@ export const positionOf = (place: number): number => place % placesPerSegment
 /** An entry's bytes were moved. Must not add or remove entries. */
 type OnMoved = (from: number, to: number) => void
 
+export type ByteLog = ReturnType<typeof createByteLog>
+
 /**
  * Entries in order, in few large segments: to the collector, 100,000 entries are a handful of objects. A segment
  * absorbs the next while both fill at most half of it: entries fill at least a quarter of all but the last two.
  */
-export class ByteLog {
-  readonly #memory: LogMemory
-  readonly #onMoved: OnMoved
+export const createByteLog = (memory: LogMemory, onMoved: OnMoved) => {
   /** Every segment except the last has a live entry. */
-  #first: Segment | null = null
-  #last: Segment | null = null
+  let first: Segment | null = null
+  let last: Segment | null = null
 
-  constructor(memory: LogMemory, onMoved: OnMoved) {
-    this.#memory = memory
-    this.#onMoved = onMoved
+  const unlink = (segment: Segment): void => {
+    const { previous, next } = segment
+    if (previous === null) first = next
+    else previous.next = next
+    if (next !== null) next.previous = previous
+    memory.close(segment)
   }
 
-  /** Returns the place for the caller to fill. */
-  add(bytes: number): number {
-    const length = headerBytes + bytes
-    const last = this.#last
-    const segment = last !== null && last.used + length <= last.memory.length ? last : this.#open(length)
-    const at = segment.used
-    segment.used += length
-    segment.live += length
-    segment.memory.writeUInt32LE(length, at)
-    segment.memory[at + isRemovedAt] = 0
-    return placeIn(segment, at)
+  /** While both fill at most half. Otherwise each segment would be moved behind the last entry of the one before. */
+  const absorb = (into: Segment): void => {
+    for (let next = into.next; next !== null && next !== last; next = into.next) {
+      if ((into.live + next.live) * 2 > into.memory.length) return
+      const end = moveEntries(into, into, 0, onMoved)
+      into.used = moveEntries(next, into, end, onMoved)
+      into.live = into.used
+      into.from = 0
+      unlink(next)
+    }
   }
 
-  /** The entry must not have been removed. Other entries may move. */
-  remove(place: number): void {
-    const segment = this.#memory.segmentOf(place)
-    const at = positionOf(place) - headerBytes
-    segment.memory[at + isRemovedAt] = 1
-    segment.live -= segment.memory.readUInt32LE(at)
-    if (segment !== this.#last) this.#tidy(segment)
+  /** Frees an empty segment, or merges it with its neighbors. Not for the last, which grows. */
+  const tidy = (segment: Segment): void => {
+    const { previous } = segment
+    if (segment.live === 0) unlink(segment)
+    else absorb(segment)
+    if (previous !== null) absorb(previous)
   }
 
-  first(): number | null {
-    const first = this.#first
-    if (first === null || first.live === 0) return null
-    while (first.memory[first.from + isRemovedAt] === 1) first.from += first.memory.readUInt32LE(first.from)
-    return placeIn(first, first.from)
-  }
-
-  /** `place` must not have been removed. Null: it is the last. */
-  next(place: number): number | null {
-    let segment: Segment | null = this.#memory.segmentOf(place)
-    let at = positionOf(place) - headerBytes
-    do {
-      at += segment.memory.readUInt32LE(at)
-      if (at === segment.used) {
-        segment = segment.next
-        at = 0
-      }
-    } while (segment !== null && segment.memory[at + isRemovedAt] === 1)
-    return segment && placeIn(segment, at)
-  }
-
-  /** Frees the memory of all entries. */
-  close(): void {
-    for (let segment = this.#first; segment !== null; segment = segment.next) this.#memory.close(segment)
-    this.#first = this.#last = null
-  }
-
-  #open(length: number): Segment {
-    const segment = this.#memory.open(length)
-    const before = this.#last
-    this.#last = segment
-    if (before === null) this.#first = segment
+  const open = (length: number): Segment => {
+    const segment = memory.open(length)
+    const before = last
+    last = segment
+    if (before === null) first = segment
     else {
       segment.previous = before
       before.next = segment
-      this.#tidy(before)
+      tidy(before)
     }
     return segment
   }
 
-  /** Frees an empty segment, or merges it with its neighbors. Not for the last, which grows. */
-  #tidy(segment: Segment): void {
-    const { previous } = segment
-    if (segment.live === 0) this.#unlink(segment)
-    else this.#absorb(segment)
-    if (previous !== null) this.#absorb(previous)
+  return {
+    /** Returns the place for the caller to fill. */
+    add(bytes: number): number {
+      const length = headerBytes + bytes
+      const segment = last !== null && last.used + length <= last.memory.length ? last : open(length)
+      const at = segment.used
+      segment.used += length
+      segment.live += length
+      segment.memory.writeUInt32LE(length, at)
+      segment.memory[at + isRemovedAt] = 0
+      return placeIn(segment, at)
+    },
+    /** The entry must not have been removed. Other entries may move. */
+    remove(place: number): void {
+      const segment = memory.segmentOf(place)
+      const at = positionOf(place) - headerBytes
+      segment.memory[at + isRemovedAt] = 1
+      segment.live -= segment.memory.readUInt32LE(at)
+      if (segment !== last) tidy(segment)
+    },
+    first(): number | null {
+      if (first === null || first.live === 0) return null
+      while (first.memory[first.from + isRemovedAt] === 1) first.from += first.memory.readUInt32LE(first.from)
+      return placeIn(first, first.from)
+    },
+    /** `place` must not have been removed. Null: it is the last. */
+    next(place: number): number | null {
+      let segment: Segment | null = memory.segmentOf(place)
+      let at = positionOf(place) - headerBytes
+      do {
+        at += segment.memory.readUInt32LE(at)
+        if (at === segment.used) {
+          segment = segment.next
+          at = 0
+        }
+      } while (segment !== null && segment.memory[at + isRemovedAt] === 1)
+      return segment && placeIn(segment, at)
+    },
+    /** Frees the memory of all entries. */
+    close(): void {
+      for (let segment = first; segment !== null; segment = segment.next) memory.close(segment)
+      first = last = null
+    },
   }
+}
 
-  /** While both fill at most half. Otherwise each segment would be moved behind the last entry of the one before. */
-  #absorb(into: Segment): void {
-    for (let next = into.next; next !== null && next !== this.#last; next = into.next) {
-      if ((into.live + next.live) * 2 > into.memory.length) return
-      const end = this.#move(into, into, 0)
-      into.used = this.#move(next, into, end)
-      into.live = into.used
-      into.from = 0
-      this.#unlink(next)
-    }
+/** Live entries, into another segment or down in the same. Returns their end. */
+const moveEntries = (source: Segment, target: Segment, to: number, onMoved: OnMoved): number => {
+  let end = to
+  for (let at = 0, length = 0; at < source.used; at += length) {
+    length = source.memory.readUInt32LE(at)
+    if (source.memory[at + isRemovedAt] === 1) continue
+    const [before, after] = [placeIn(source, at), placeIn(target, end)]
+    source.memory.copy(target.memory, end, at, at + length)
+    if (before !== after) onMoved(before, after)
+    end += length
   }
-
-  /** Live entries, into another segment or down in the same. Returns their end. */
-  #move(source: Segment, target: Segment, to: number): number {
-    let end = to
-    for (let at = 0, length = 0; at < source.used; at += length) {
-      length = source.memory.readUInt32LE(at)
-      if (source.memory[at + isRemovedAt] === 1) continue
-      const [before, after] = [placeIn(source, at), placeIn(target, end)]
-      source.memory.copy(target.memory, end, at, at + length)
-      if (before !== after) this.#onMoved(before, after)
-      end += length
-    }
-    return end
-  }
-
-  #unlink(segment: Segment): void {
-    const { previous, next } = segment
-    if (previous === null) this.#first = next
-    else previous.next = next
-    if (next !== null) next.previous = previous
-    this.#memory.close(segment)
-  }
+  return end
 }
 
 /** `at`: of the header. */

@@ -1,4 +1,4 @@
-import { ByteLog, createLogMemory, positionOf } from './byte-log.ts'
+import { type ByteLog, createByteLog, createLogMemory, positionOf } from './byte-log.ts'
 import { createNameIndex } from './name-index.ts'
 
 /** Times are monotonic. */
@@ -168,8 +168,8 @@ export class SettledRecords {
   #generationOf(ttlMs: number): Generation {
     const known = this.#generations.get(ttlMs)
     if (known !== undefined) return known
-    const records = new ByteLog(this.#memory, (from, to) => this.#onRecordMoved(generation, from, to))
-    const responses = new ByteLog(this.#memory, (_, to) => this.#onResponseMoved(to))
+    const records = createByteLog(this.#memory, (from, to) => this.#onRecordMoved(generation, from, to))
+    const responses = createByteLog(this.#memory, (_, to) => this.#onResponseMoved(to))
     const generation: Generation = { ttlMs, records, responses, unknown: 0, oldestUnknown: 0 }
     this.#generations.set(ttlMs, generation)
     return generation

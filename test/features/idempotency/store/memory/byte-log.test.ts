@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import {
-  ByteLog,
+  type ByteLog,
+  createByteLog,
   createLogMemory,
   type LogMemory,
   positionOf,
@@ -37,12 +38,11 @@ test('entries stay as they were written, in their order, whatever is added and r
     fc.property(fc.array(step, { maxLength: 200, size: 'max' }), (steps) => {
       const memory = createLogMemory(1024)
       const expected: { place: number; byte: number }[][] = [[], []]
-      const logs = expected.map(
-        (own) =>
-          new ByteLog(memory, (from, to) => {
-            moved++
-            for (const entry of own.filter(({ place }) => place === from)) entry.place = to
-          }),
+      const logs = expected.map((own) =>
+        createByteLog(memory, (from, to) => {
+          moved++
+          for (const entry of own.filter(({ place }) => place === from)) entry.place = to
+        }),
       )
       for (const [nth, each] of steps.entries()) {
         const log = logs[each.log] as ByteLog
@@ -68,7 +68,7 @@ test('entries stay as they were written, in their order, whatever is added and r
 
 test('what was removed gives its memory back', () => {
   const memory = createLogMemory()
-  const log = new ByteLog(memory, () => {})
+  const log = createByteLog(memory, () => {})
   const places = Array.from({ length: 100 }, () => log.add(100_000))
 
   for (const place of places.slice(0, 90)) log.remove(place)
@@ -81,7 +81,7 @@ test('what was removed gives its memory back', () => {
 
 test('an entry that stays keeps no other piece of memory', () => {
   const memory = createLogMemory()
-  const log = new ByteLog(memory, () => {})
+  const log = createByteLog(memory, () => {})
 
   log.add(1000)
   for (let nth = 0; nth < 10_000; nth++) log.remove(log.add(1000))
@@ -92,7 +92,7 @@ test('an entry that stays keeps no other piece of memory', () => {
 
 test('entries that stay, one in each piece of memory, are moved together', () => {
   const memory = createLogMemory()
-  const log = new ByteLog(memory, () => {})
+  const log = createByteLog(memory, () => {})
 
   for (let nth = 0; nth < 50_000; nth++) {
     const place = log.add(1000)
@@ -106,7 +106,7 @@ test('entries that stay, one in each piece of memory, are moved together', () =>
 
 test('one place of memory serves a log with one entry at a time', () => {
   const memory = createLogMemory()
-  const log = new ByteLog(memory, () => {})
+  const log = createByteLog(memory, () => {})
 
   for (let nth = 0; nth < 10_000; nth++) log.remove(log.add(1000))
 
