@@ -10,7 +10,7 @@ import { createEndpointSelector, failover, noEndpointError } from './balancing/e
 import type { Endpoint } from './endpoints/endpoint.ts'
 import { type DrainedBy, GroupEndpoint } from './endpoints/group-endpoint.ts'
 import { CircuitBreaker } from './health/circuit-breaker.ts'
-import { createOutlierDetector, type EjectionEvent } from './health/outlier-detection.ts'
+import { createOutlierDetector } from './health/outlier-detection.ts'
 
 export type Upstream = Readonly<ReturnType<typeof openUpstream>>
 
@@ -41,9 +41,8 @@ export const openUpstream = (
       onFailure,
     })
   })
-  const onEjected = (ejected: EjectionEvent): void => logEvent('warn', 'endpoint ejected', { ...ejected })
   const detectOutlier =
-    hasSiblings && config.outlier !== null ? createOutlierDetector(config.outlier, members, onEjected) : null
+    hasSiblings && config.outlier !== null ? createOutlierDetector(config.outlier, members, logEvent) : null
   const balanced = balancedSend(config, members)
   const breaker =
     config.circuitBreaker === null ? null : (previousBreaker ?? createBreaker(config.circuitBreaker, logEvent))

@@ -3,6 +3,7 @@ import {
   dropConnectionNominated,
   fieldNameEquals,
   foldUnderscores,
+  interactionIdField,
   isHopByHop,
   isTwin,
   joinValues,
@@ -83,7 +84,7 @@ export const parseRequestHead = (
         else if (!trusted && fieldNameEquals(name, 'client-cert-chain')) continue
         break
       case 21:
-        if (fieldNameEquals(name, 'x-fapi-interaction-id') && requestIdField !== 'x-fapi-interaction-id')
+        if (fieldNameEquals(name, interactionIdField) && requestIdField !== interactionIdField)
           head.interactionId = value
         break
     }

@@ -4,12 +4,13 @@ import { WholeBody } from '../../exchange/bodies/buffered-bodies.ts'
 import { compose, type Exchange, type Handler, type Layer } from '../../exchange/exchange.ts'
 import { GatewayError } from '../../exchange/failures/errors.ts'
 import { noBytes } from '../../lib/buffers.ts'
-import { CoalescedTimer, now, systemMs } from '../../lib/clock.ts'
+import { CoalescedTimer, now } from '../../lib/clock.ts'
 import { formatDuration, formatSize } from '../../lib/text/units.ts'
 import { inFlightGaugeLayer, type RequestMetrics } from '../../log/metrics/request-metrics.ts'
 import type { Override } from '../overrides.ts'
 import type { SnapshotPart } from '../runtime-part.ts'
 import { inOrder, type LayerRow, layerRow } from './layer-stack.ts'
+import { outOfServiceHandler } from './out-of-service.ts'
 
 export interface LayerStackOptions {
   readonly operation: Operation
@@ -45,17 +46,6 @@ export const composeLayers = (options: LayerStackOptions, send: Handler, overrid
   if (state === 'refuse') return outOfServiceHandler(override?.endsAt ?? null)
   const layers = layerTable(options).map(({ layer }) => layer)
   return compose(layers, send)
-}
-
-const retryAfterSeconds = 60
-
-/** `endsAt`: of an override, on the system's monotonic clock; null: `state: refuse`. */
-export const outOfServiceHandler = (endsAt: number | null): Handler => {
-  const retryAfter = (): number =>
-    endsAt === null ? retryAfterSeconds : Math.max(1, Math.ceil((endsAt - systemMs()) / 1000))
-  const reason = endsAt === null ? 'state-refuse' : 'kill-switch'
-  return () =>
-    Promise.reject(new GatewayError('refused-by-operator', { reason, fields: ['Retry-After', String(retryAfter())] }))
 }
 
 /**

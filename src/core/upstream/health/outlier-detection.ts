@@ -1,19 +1,12 @@
 import type { OutlierConfig } from '../../config/config.ts'
 import { epochMs, now } from '../../lib/clock.ts'
 import { formatDuration } from '../../lib/text/units.ts'
+import type { LogEvent } from '../../log/log.ts'
 import type { AttemptOutcome } from '../attempt/attempt-outcome.ts'
 import type { GroupEndpoint } from '../endpoints/group-endpoint.ts'
 import { failureWindowMs } from './endpoint-health.ts'
 
 type OutlierMember = Pick<GroupEndpoint, 'name' | 'health' | 'receivesTraffic'>
-
-/** `until` is in ms since the epoch. */
-export interface EjectionEvent {
-  readonly endpoint: string
-  readonly reason: string
-  readonly forMs: number
-  readonly until: number
-}
 
 // A share of fewer requests says little.
 const minRequests = 20
@@ -33,7 +26,7 @@ const jitter = 0.1
 export const createOutlierDetector = (
   { consecutiveFailures, failureRate, maxEjected, ejectionTime }: OutlierConfig,
   members: readonly OutlierMember[],
-  onEjected: (ejected: EjectionEvent) => void,
+  logEvent: LogEvent,
   random: () => number = Math.random,
 ) => {
   const reasonFor = (member: OutlierMember, at: number): string | null => {
@@ -86,7 +79,7 @@ export const createOutlierDetector = (
     health.consecutiveFailures = 0
     health.onProbation = true
     health.recent.clear()
-    onEjected({ endpoint, reason, forMs, until: since + forMs })
+    logEvent('warn', 'endpoint ejected', { endpoint, reason, forMs, until: since + forMs })
   }
 
   /** Call it after the member's health has counted the outcome. */

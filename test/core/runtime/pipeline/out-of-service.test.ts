@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { systemMs } from '../../../../src/core/lib/clock.ts'
-import { outOfServiceHandler } from '../../../../src/core/runtime/pipeline/compose-layers.ts'
+import { outOfServiceHandler } from '../../../../src/core/runtime/pipeline/out-of-service.ts'
 import { fakeExchange } from '../../../helpers/exchange.ts'
 
 beforeEach(() => void vi.useFakeTimers({ now: 1_000_000 }))

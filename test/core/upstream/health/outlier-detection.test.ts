@@ -4,7 +4,7 @@ import type { OutlierConfig } from '../../../../src/core/config/config.ts'
 import { now } from '../../../../src/core/lib/clock.ts'
 import type { AttemptOutcome } from '../../../../src/core/upstream/attempt/attempt-outcome.ts'
 import { EndpointHealth } from '../../../../src/core/upstream/health/endpoint-health.ts'
-import { createOutlierDetector, type EjectionEvent } from '../../../../src/core/upstream/health/outlier-detection.ts'
+import { createOutlierDetector } from '../../../../src/core/upstream/health/outlier-detection.ts'
 
 beforeEach(() => vi.useFakeTimers())
 afterEach(() => vi.useRealTimers())
@@ -14,7 +14,12 @@ const config: OutlierConfig = { consecutiveFailures: 5, failureRate: 0.5, ejecti
 /** An upstream whose requests end as the test says. */
 class Rig {
   readonly members: readonly { readonly name: string; readonly health: EndpointHealth; receivesTraffic: boolean }[]
-  readonly events: EjectionEvent[] = []
+  readonly events: {
+    readonly endpoint: string
+    readonly reason: string
+    readonly forMs: number
+    readonly until: number
+  }[] = []
 
   constructor(count: number, more: Partial<OutlierConfig> = {}, random: () => number = () => 0) {
     this.members = Array.from({ length: count }, (_, i) => ({
@@ -22,7 +27,8 @@ class Rig {
       health: new EndpointHealth(),
       receivesTraffic: true,
     }))
-    const onEjected = (ejected: EjectionEvent) => this.events.push(ejected)
+    const onEjected = (_: string, __: string, ejected: object) =>
+      this.events.push(ejected as (typeof this.events)[number])
     const detectOutlier = createOutlierDetector({ ...config, ...more }, this.members, onEjected, random)
     for (const member of this.members) member.health.judge = (outcome) => detectOutlier(member, outcome)
   }

@@ -1,0 +1,14 @@
+import type { Handler } from '../../exchange/exchange.ts'
+import { GatewayError } from '../../exchange/failures/errors.ts'
+import { systemMs } from '../../lib/clock.ts'
+
+const retryAfterSeconds = 60
+
+/** `endsAt`: of an override, on the system's monotonic clock; null: `state: refuse`. */
+export const outOfServiceHandler = (endsAt: number | null): Handler => {
+  const retryAfter = (): number =>
+    endsAt === null ? retryAfterSeconds : Math.max(1, Math.ceil((endsAt - systemMs()) / 1000))
+  const reason = endsAt === null ? 'state-refuse' : 'kill-switch'
+  return () =>
+    Promise.reject(new GatewayError('refused-by-operator', { reason, fields: ['Retry-After', String(retryAfter())] }))
+}
