@@ -19,7 +19,7 @@ export type ConsumeResult = number
 export const bucketUsage = ({ used, at }: TokenBucket, { perMs }: RateLimit, now: number): number =>
   Math.max(0, used - Math.max(0, now - at) * perMs)
 
-/** The script for Redis does the same, step by step (redis/redis-script.ts). */
+/** The script of the feature redis does the same, step by step. */
 export const consumeToken = (bucket: TokenBucket, limit: RateLimit, now: number): ConsumeResult => {
   const used = bucketUsage(bucket, limit, now)
   if (used + 1 > limit.burst) return -used
