@@ -1,2 +1,2 @@
 /** The drills of `bundle.test.ts`. */
-import './bundle.test.ts'
+import '../../whole/bundle/bundle.test.ts'

@@ -2,16 +2,12 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { failureTable } from '../../../src/core/exchange/failures/failure-table.ts'
-import { globalSettingRows } from '../../../src/features/explain/global-settings.ts'
 import { simulateRequest } from '../../../src/features/explain/rejection.ts'
 import { runCommand } from '../../core/cli/scripted-admin.ts'
 import { folderWith } from '../../core/config/helper.ts'
-import { bootGateway, configText, testConfig } from '../../helpers/gateway.ts'
+import { bootGateway, testConfig } from '../../helpers/gateway.ts'
 import { parseStatus, rawClient } from '../../helpers/raw-client.ts'
-
-const explain = (...args: readonly string[]) => runCommand(['explain', ...args])
-
-const settings = { listen: { basePath: '/lender', maxTarget: '128B', maxHeaders: '1KiB' } }
+import { explain, methods, settings } from './explaining.ts'
 
 const targets = [
   '/lender/market/insights',
@@ -46,8 +42,6 @@ const targets = [
   '?',
   '',
 ]
-
-const methods = ['GET', 'POST', 'HEAD', 'OPTIONS', 'CONNECT', 'M-SEARCH', 'PRI', 'get', 'BREW', 'ŇET', '']
 
 describe('explain predicts what a gateway does', () => {
   const { listen } = testConfig(settings)
@@ -116,65 +110,4 @@ test('--help shows examples and the exit codes', async () => {
   expect(code).toBe(0)
   expect(out).toContain("Examples:\n  lender-gateway explain GET '/market/insights?region=eu'")
   expect(out).toContain('Exit code: 0 it would be forwarded, 1 it would be refused')
-})
-
-test('settings of tokens are shown with their lines, and no secret', async () => {
-  const text = configText({
-    auth: {
-      methods: ['introspection'],
-      introspection: { url: 'https://login.example/', clientId: 'gateway', clientSecret: 'planted-secret' },
-    },
-    operations: { 'market.insights': { auth: { scopes: ['insights.read'], claims: { acr: 'high' } } } },
-  })
-  const folder = folderWith({ 'gateway.yaml': text })
-  onTestFinished(() => rmSync(folder, { recursive: true }))
-
-  const { out } = await explain('GET', '/market/insights', '--config', join(folder, 'gateway.yaml'))
-
-  expect(out).toMatch(/ auth {2,}auth: introspection with scope insights.read, acr: high .*gateway.yaml:1\n/)
-  expect(out).toMatch(/auth\.introspection\.clientSecret +\*\*\* +file/)
-  expect(out).not.toContain('planted')
-})
-
-test('edits of fields are in the JSON, of the candidate too, with their places and no secret', async () => {
-  const market = {
-    ...{ endpoints: ['http://127.0.0.1:1'], request: { set: { 'X-Api-Key': 'planted-secret' } } },
-    candidate: { endpoints: ['http://127.0.0.1:2'], response: { set: { 'X-Side': 'next' } } },
-  }
-  const folder = folderWith({ 'gateway.yaml': configText({ upstreams: { market } }) })
-  onTestFinished(() => rmSync(folder, { recursive: true }))
-  const file = join(folder, 'gateway.yaml')
-
-  const { out } = await explain('GET', '/market/insights', '--config', file, '--format', 'json')
-
-  const { fields, candidate } = JSON.parse(out) as { fields: unknown; candidate: { fields: unknown } }
-  const key = { what: 'request.set X-Api-Key', value: '***', level: 'upstream', line: 1 }
-  expect(fields).toMatchObject([key])
-  expect(candidate.fields).toMatchObject([
-    key,
-    { what: 'response.set X-Side', key: 'upstreams.market.candidate.response', value: 'next', level: 'candidate' },
-  ])
-  expect(out).not.toContain('planted')
-})
-
-test('a layer that all operations have is explained by its own key and line', async () => {
-  const folder = folderWith({ 'gateway.yaml': configText({ metrics: { clients: true } }) })
-  onTestFinished(() => rmSync(folder, { recursive: true }))
-  const file = join(folder, 'gateway.yaml')
-
-  const { out } = await explain('POST', '/valuation/score', '--config', file, '--format', 'json')
-
-  const { layers } = JSON.parse(out) as { readonly layers: readonly object[] }
-  const place = { level: 'file', line: 1 }
-  expect(layers).toContainEqual(expect.objectContaining({ key: 'metrics', value: 'clients: true', ...place }))
-  expect(layers).toContainEqual(expect.objectContaining({ name: 'cache-invalidation', key: 'cache' }))
-})
-
-test('a new key of the listener, or of the audit log, has a row', () => {
-  const config = testConfig()
-
-  const rows = globalSettingRows(config, { listen: { host: '::1', fresh: 5 }, audit: { key: '***', fresh: '1s' } })
-
-  expect(rows.map(([key]) => key)).toEqual(expect.arrayContaining(['listen.fresh', 'audit.fresh']))
-  expect(rows.map(([key]) => key)).not.toContain('listen.host')
 })

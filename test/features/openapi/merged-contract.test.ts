@@ -1,14 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import type { PlainObject } from '../../../src/core/lib/plain-object.ts'
 import { allOperations } from '../../../src/operations.ts'
 import { at, documentOf, operationsOf, problemsOf } from './document.ts'
-
-const ok = {
-  description: 'The score.',
-  content: { 'application/json': { schema: { $ref: '#/components/schemas/Score' } } },
-}
-const gapsOf = (document: object, pointer = '/paths/~1valuation~1score/post'): unknown =>
-  at({ ...document }, `${pointer}/x-gap`)
+import { contract, gapsOf } from './given-contract.ts'
 
 test('clients are not told how much traffic a draft was drawn up from', () => {
   const range = { from: 10, below: 100 }
@@ -23,62 +16,6 @@ test('clients are not told how much traffic a draft was drawn up from', () => {
     properties: named,
   })
 })
-
-/** A contract with names of its own for what the gateway calls the same. */
-const contract = {
-  openapi: '3.1.0',
-  info: { title: 'Scores', version: '2026-11', description: 'Made by the valuation team.' },
-  tags: [{ name: 'valuation', description: 'What an asset is worth.' }, { name: 'elsewhere' }],
-  paths: {
-    '/valuation/score': {
-      summary: 'Scores',
-      parameters: [{ $ref: '#/components/parameters/Region' }],
-      post: {
-        operationId: 'postScore',
-        tags: ['elsewhere'],
-        summary: 'Scores an asset.',
-        description: 'Slow on Mondays.',
-        parameters: [{ name: 'x-request-ID', in: 'header', schema: { type: 'string' } }],
-        requestBody: { content: { 'application/json': { schema: { $ref: '#/components/schemas/Asset' } } } },
-        responses: {
-          200: {
-            ...ok,
-            headers: { ETag: { schema: { type: 'string' } } },
-          },
-          400: { $ref: '#/components/responses/BadRequest' },
-          503: { description: 'Closed.', content: { 'application/problem+json': { schema: { type: 'object' } } } },
-          '4XX': { description: 'Refused.', content: { 'text/plain': {} } },
-          default: {
-            description: 'Broken.',
-            content: { 'text/html': {} },
-            headers: { Via: {}, 'X-Shard': { required: true, schema: {} } },
-          },
-        },
-      },
-      delete: { responses: { 204: { description: 'Gone.' } } },
-    },
-    '/valuation/scores': { get: { responses: { 200: ok } } },
-    '/market/insights': { get: { parameters: [], responses: { 204: { description: 'None.' } } } },
-    '/analysis/esg-grant': {
-      parameters: [{ $ref: '#/components/parameters/Region' }],
-      get: { responses: { 200: { description: 'Some text.' } } },
-    },
-    '/leads/pipeline': { get: { responses: { 200: { $ref: '#/paths/~1valuation~1score/post/responses/200' } } } },
-  },
-  components: {
-    schemas: {
-      Asset: {
-        type: 'object',
-        properties: { id: { $ref: '#/components/schemas/Problem' }, links: { type: 'string' } },
-      },
-      Score: { type: 'number' },
-      Problem: { type: 'string', description: 'What is wrong with the roof.' },
-    },
-    parameters: { Region: { name: 'region', in: 'query', schema: { type: 'string' } } },
-    responses: { BadRequest: { description: 'The roof is wrong.', content: { 'application/json': {} } } },
-    pathItems: { Insights: { get: { parameters: [], responses: { 204: { description: 'None.' } } } } },
-  },
-}
 
 describe('a contract that is merged', () => {
   const document = documentOf({}, contract)
@@ -186,23 +123,4 @@ test.each([
   const { components: _plain, ...plain } = documentOf()
 
   expect(said).toEqual(plain)
-})
-
-test('a key that the gateway requires is required, though the contract leaves it open', async () => {
-  const key = { name: 'idempotency-KEY', in: 'header', description: 'A UUID.', schema: { type: 'string' } }
-  const post = { parameters: [key], responses: { 200: ok } }
-  const settings = { operations: { 'valuation.score': { idempotency: { required: true } } } }
-  const named = (document: PlainObject) =>
-    (at(document, '/paths/~1valuation~1score/post/parameters') as readonly PlainObject[]).filter(
-      ({ name }) => name === key.name,
-    )
-  const own = documentOf(settings, { ...contract, paths: { '/valuation/score': { post } } })
-  const { parameters: _, ...bare } = post
-  const ofPath = documentOf(settings, { ...contract, paths: { '/valuation/score': { parameters: [key], post: bare } } })
-
-  const ofBoth = documentOf(settings, { ...contract, paths: { '/valuation/score': { parameters: [key], post } } })
-
-  const documents = [own, ofPath, ofBoth]
-  expect(documents.map(named)).toEqual(documents.map(() => [{ ...key, required: true }]))
-  expect((await Promise.all(documents.map(problemsOf))).flat()).toEqual([])
 })

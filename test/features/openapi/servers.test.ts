@@ -25,8 +25,6 @@ test.each([
   ['http:', {}, null],
   ['https:', {}, tls],
   ['', { trustedProxies: ['10.0.0.0/8'] }, null],
-  ['', { proxyProtocol: { from: ['10.0.0.1'] } }, null],
-  ['https:', { proxyProtocol: { from: ['10.0.0.1'], scheme: 'https' } }, null],
 ])('each host is a server, by %j', (scheme, listen, given) => {
   expect(serversOf({ hosts, ...listen }, given)).toEqual({
     servers: [{ url: `${scheme}//gateway.example` }, { url: `${scheme}//[::1]:8080` }],

@@ -74,7 +74,7 @@ testAndDrill.each(part([1, 2]))(
   async (workers) => {
     const socket = await openSocket()
     const file = fileWith({
-      workers,
+      ...(workers > 1 && { workers }),
       upstream: await openServer(0, onTestFinished),
       listen: { port: socket.port },
       shutdown: { wait: '500ms' },

@@ -1,54 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { runCommand, scriptedAdmin, jsonResponse as sends } from '../../core/cli/scripted-admin.ts'
 import { freePort } from '../../helpers/free-port.ts'
 import { bootLiveGateway, type LiveGateway } from '../../helpers/live-gateway.ts'
-
-const root = fileURLToPath(new URL('../../..', import.meta.url))
-
-const secret = 'A'.repeat(43)
-
-interface Tail {
-  readonly child: ChildProcess
-  readonly out: () => string
-  readonly err: () => string
-  /** Waits until the command has printed this. */
-  printed(wanted: RegExp): Promise<void>
-  noted(wanted: RegExp): Promise<void>
-  /** Ends it as Ctrl-C does; resolves to the exit code. */
-  interrupt(): Promise<number | null>
-}
-
-const tail = (admin: string, ...args: readonly string[]): Tail => tailAll(admin, '--refused', ...args)
-
-const tailAll = (admin: string, ...args: readonly string[]): Tail => {
-  const child = spawn(process.execPath, ['src/main.ts', 'tail', '--admin', admin, ...args], { cwd: root })
-  onTestFinished(() => void child.kill('SIGKILL'))
-  const closed = once(child, 'close').then(([code]): number | null => code)
-  let [out, err] = ['', '']
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    out += text
-  })
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    err += text
-  })
-  const comes = (text: () => string, wanted: RegExp): Promise<void> =>
-    expect.poll(text, { timeout: 30_000, interval: 20 }).toMatch(wanted)
-  return {
-    child,
-    out: () => out,
-    err: () => err,
-    printed: (wanted) => comes(() => out, wanted),
-    noted: (wanted) => comes(() => err, wanted),
-    interrupt() {
-      child.kill('SIGINT')
-      return closed
-    },
-  }
-}
+import { tail } from './tailing.ts'
 
 const refuse = async ({ url }: LiveGateway, id: string, path = '/market/insights', method = 'POST'): Promise<void> => {
   await (await fetch(url + path, { method, headers: { 'X-Request-Id': id } })).text()
@@ -156,96 +111,5 @@ describe('tail --refused', () => {
     expect(followed.out()).toContain(String.raw`\x1b]0;owned\x07`)
     // biome-ignore lint/suspicious/noControlCharactersInRegex: those are meant
     expect(followed.out() + followed.err()).not.toMatch(/[\u001b\u0007]/)
-  })
-})
-
-describe('tail without an option', () => {
-  const get = async ({ url }: LiveGateway, id: string, path = '/market/insights', key = 'a'): Promise<void> => {
-    await (await fetch(url + path, { headers: { 'X-Request-Id': id, 'X-Api-Key': `k-${key}.${secret}` } })).text()
-  }
-  const clients = ['a', 'b'].map((name) => ({
-    id: `bank-${name}`,
-    operations: 'all',
-    apiKeys: [{ id: `k-${name}`, sha256: createHash('sha256').update(secret).digest('hex') }],
-  }))
-  const keyed = { auth: { methods: ['apiKey'] }, clients }
-
-  /** Asks until the command has printed a first request: from then on it watches. */
-  const watched = async (live: LiveGateway, ...args: readonly string[]): Promise<Tail> => {
-    const followed = tailAll(live.admin, ...args)
-    let n = 0
-    const printed = async (): Promise<string> => {
-      await get(live, `first-${n++}`)
-      return followed.out()
-    }
-    await expect.poll(printed, { timeout: 30_000, interval: 200 }).toContain('first-')
-    return followed
-  }
-
-  test.each([1, 2])('prints what is served and what is rejected, as it ends: workers %i', async (workers) => {
-    const live = await bootLiveGateway({ ...keyed, workers })
-    await get(live, 'before')
-    const followed = await watched(live)
-
-    await get(live, 'served')
-    await get(live, 'rejected', '/market/insights/')
-    await followed.printed(/served/)
-    await followed.printed(/rejected/)
-
-    expect(await followed.interrupt()).toBe(0)
-    expect(followed.out()).not.toContain('before')
-    expect(followed.out()).toMatch(
-      /^2\S+Z {2}200 {2}GET market\.insights {2}127\.0\.0\.1 \(bank-a\) {2}[\d.]+ms, at sandbox {2}\[request served/m,
-    )
-    expect(followed.out()).toMatch(/^2\S+Z {2}404 not-found {2}GET to none of the nine .* \[request rejected\]$/m)
-    expect(followed.out().match(/request served/g)).toHaveLength(1)
-  })
-
-  test('prints those of one client, and of one operation', async () => {
-    const live = await bootLiveGateway(keyed)
-    const followed = await watched(live, '--client', 'bank-a', '--operation', 'market.insights')
-
-    await get(live, 'other-client', '/market/insights', 'b')
-    await get(live, 'other-operation', '/leads/pipeline')
-    await get(live, 'wanted')
-    await followed.printed(/wanted/)
-
-    expect(await followed.interrupt()).toBe(0)
-    expect(followed.out()).not.toContain('other')
-  })
-
-  test('prints JSON, a line each, with what the cache did', async () => {
-    const live = await bootLiveGateway({ ...keyed, operations: { 'market.insights': { cache: { ttl: '1h' } } } })
-    const followed = await watched(live, '--format', 'json')
-
-    await get(live, 'stored')
-    await followed.printed(/stored/)
-
-    expect(await followed.interrupt()).toBe(0)
-    const line = followed
-      .out()
-      .split('\n')
-      .find((each) => each.includes('"stored"'))
-    expect(JSON.parse(line ?? '')).toMatchObject({ requestId: 'stored', status: 200, kind: null, clientId: 'bank-a' })
-  })
-
-  test('prints with --since those that were rejected before', async () => {
-    const live = await bootLiveGateway(keyed)
-    await get(live, 'rejected', '/market/insights/')
-    await get(live, 'served')
-    const followed = tailAll(live.admin, '--since', '10m')
-    await followed.printed(/rejected/)
-
-    expect(await followed.interrupt()).toBe(0)
-    expect(followed.out()).not.toContain('served')
-  })
-
-  test('a gateway of an earlier version, which cannot be watched, is an error', async () => {
-    const admin = await scriptedAdmin(sends({ title: 'Not Found', status: 404, code: 'not-found' }, 404))
-
-    const { code, err } = await runCommand(['tail', '--admin', admin.url])
-
-    expect(code).toBe(2)
-    expect(err).toContain('404')
   })
 })

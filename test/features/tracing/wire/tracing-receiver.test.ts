@@ -9,13 +9,11 @@ import { describe, expect, onTestFinished } from 'vitest'
 import { freePort } from '../../../helpers/free-port.ts'
 import { configText } from '../../../helpers/gateway.ts'
 import { bootLiveGateway } from '../../../helpers/live-gateway.ts'
-import { rawClient } from '../../../helpers/raw-client.ts'
 import { serve, waitForListening } from '../../../helpers/serve-process.ts'
 import { type Behaviour, spanReceiver } from '../../../helpers/span-receiver.ts'
 import { part, test, testAndDrill } from '../../../helpers/speed.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
 import { call } from '../../../helpers/wire.ts'
-import { startWorkerGateway } from '../../../helpers/worker-gateway.ts'
 
 describe('a gateway whose receiver', () => {
   testAndDrill.each<[string, Behaviour | 'gone']>(
@@ -85,27 +83,6 @@ test('an edit of the receiver sends what waits to the old one, and what is new t
   ])
 })
 
-test('an attempt that outlives its client, and then an edit of the receiver, has its span at the old one', async () => {
-  const [first, second] = [await spanReceiver(), await spanReceiver()]
-  const { promise: released, resolve: release } = Promise.withResolvers<void>()
-  const upstream = await httpUpstream((_, response) => void released.then(() => response.end('done')))
-  const operations = { 'valuation.score': { idempotency: true } }
-  const settings = (otlp: string) => ({ upstream: upstream.url, operations, tracing: { otlp, sample: '100%' } })
-  const live = await bootLiveGateway(settings(first.url))
-  const client = await rawClient(live.gateway.address.port)
-  client.send('POST /valuation/score HTTP/1.1\r\nHost: a\r\nIdempotency-Key: a\r\nContent-Length: 3\r\n\r\nabc')
-  await expect.poll(() => upstream.requests.length).toBe(1)
-  client.close()
-  await live.line(({ failure }) => failure === 'client-gone')
-
-  live.edit(settings(second.url))
-  const { result } = await live.gateway.reload('request')
-  release()
-
-  const spans = await first.come(2)
-  expect([result, ...spans.map(({ kind }) => kind)]).toEqual(['applied', 'server', 'client'])
-})
-
 test('a gateway that begins to trace when it already runs loses no request meanwhile', async () => {
   const [receiver, upstream] = [await spanReceiver(), await httpUpstream()]
   const live = await bootLiveGateway({ upstream: upstream.url })
@@ -122,20 +99,4 @@ test('a gateway that begins to trace when it already runs loses no request meanw
   expect(outcome.result).toBe('applied')
   expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 200))
   expect(receiver.spans.length).toBeGreaterThanOrEqual(2)
-})
-
-test('of two workers each exports its own spans, and can be distinguished from the other', async () => {
-  const [receiver, upstream] = [await spanReceiver(), await httpUpstream()]
-  const gateway = await startWorkerGateway({
-    upstream: upstream.url,
-    tracing: { otlp: receiver.url, sample: '100%' },
-    shutdown: { wait: '0ms', deadline: '20s' },
-  })
-  onTestFinished(() => gateway.stop())
-
-  await Promise.all(Array.from({ length: 20 }, () => call(gateway.port)))
-
-  // At the end it would have a second, which is little on a slow machine.
-  expect(await receiver.come(40)).toHaveLength(40)
-  expect(new Set(receiver.spans.map(({ resource }) => resource['service.instance.id'])).size).toBe(2)
 })

@@ -8,11 +8,11 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished } from 'vitest'
 import { allOperations } from '../../../src/operations.ts'
 import { configFileWith, jsonResponse, runCommand, scriptedAdmin, token } from '../../core/cli/scripted-admin.ts'
+import { unzip } from '../../features/bundle/unzip.ts'
 import { freePort } from '../../helpers/free-port.ts'
 import { bootLiveGateway } from '../../helpers/live-gateway.ts'
 import { describeTests, drill, test } from '../../helpers/speed.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
-import { unzip } from './unzip.ts'
 
 const folder = (): string => {
   const made = mkdtempSync(join(tmpdir(), 'bundle-'))

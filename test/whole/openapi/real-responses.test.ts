@@ -7,11 +7,11 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { expect, onTestFinished, test } from 'vitest'
 import type { PlainObject } from '../../../src/core/lib/plain-object.ts'
 import { allOperations, type Operation } from '../../../src/operations.ts'
+import { at, documentOf } from '../../features/openapi/document.ts'
 import { bootGateway, type Settings } from '../../helpers/gateway.ts'
 import { exchangeRaw } from '../../helpers/raw-client.ts'
 import { headerValues, parseResponse, type RawResponse } from '../../helpers/raw-response.ts'
 import { httpUpstream, onRequest, rawUpstream } from '../../helpers/upstream.ts'
-import { at, documentOf } from './document.ts'
 
 const secret = 'A'.repeat(43)
 const authorized = `X-Api-Key: key.${secret}\r\n`

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
+import { at, documentOf } from '../../features/openapi/document.ts'
 import type { Settings } from '../../helpers/gateway.ts'
 import { jwks, signingKey } from '../../helpers/tokens.ts'
-import { at, documentOf } from './document.ts'
 
 const jwt = { issuer: 'https://issuer.example', audience: ['gateway'], jwks: jwks(signingKey('ES256', 'one')) }
 const introspection = {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { allOperations } from '../../../src/operations.ts'
+import { at, documentOf, operationsOf, problemsOf } from '../../features/openapi/document.ts'
 import type { Settings } from '../../helpers/gateway.ts'
 import { jwks, signingKey } from '../../helpers/tokens.ts'
-import { at, documentOf, operationsOf, problemsOf } from './document.ts'
 
 const keys = jwks(signingKey('ES256', 'one'))
 const jwt = { issuer: 'https://issuer.example', audience: ['gateway'], jwks: keys }

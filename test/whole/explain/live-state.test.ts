@@ -1,0 +1,68 @@
+import { describe, expect, test } from 'vitest'
+import { runCommand } from '../../core/cli/scripted-admin.ts'
+import { below, explain } from '../../features/explain/live.ts'
+import { freePort } from '../../helpers/free-port.ts'
+import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
+
+describe('explain --live', () => {
+  test('shows which endpoint is out and why, the commands of an operator, and the recent failures', async () => {
+    const [drained, dead] = [await freePort(), await freePort()].map((port) => `http://127.0.0.1:${port}`)
+    const live = await bootLiveGateway({ upstreams: { market: { endpoints: [drained, dead], concurrency: 7 } } })
+    const drainResponse = await fetchAdmin(`${live.admin}/endpoints/drain`, 'POST', {
+      body: JSON.stringify({ group: 'market', url: drained, ttl: '30m' }),
+    })
+    for (let n = 0; n < 3; n++) await (await fetch(`${live.url}/market/insights`)).text()
+    await (await fetch(`${live.url}/leads/pipeline`, { method: 'DELETE' })).text()
+
+    const { code, out, err } = await explain(live.admin, live.file)
+
+    expect({ code, err, drainResponse: drainResponse.status }).toEqual({ code: 0, err: '', drainResponse: 200 })
+    expect(out).toMatch(/^GET \/market\/insights: forwarded\n/)
+    expect(below(out)).toContain(`it runs ${live.gateway.config.hash}\n`)
+    expect(below(out)).toMatch(new RegExp(`^market +${drained} +100 +0 +drained by 127.0.0.1 until .* left$`, 'm'))
+    expect(below(out)).toMatch(
+      new RegExp(`^ +${dead} +100 +0 +up, 3 of 3 requests failed since \\S+Z, \\d+s ago$`, 'm'),
+    )
+    expect(below(out)).toMatch(/^upstreams\.market\.concurrency +0 of 7 in flight$/m)
+    expect(below(out)).toMatch(
+      new RegExp(
+        `^3 +\\S+Z, \\d+s ago +502 connect-failed: the endpoint refuses connections \\(ECONNREFUSED\\), at ${dead}$`,
+        'm',
+      ),
+    )
+    expect(below(out)).not.toMatch(/leads|valuation/)
+  })
+
+  test('an operation that an operator refuses is refused, one that the operator lets serve is not', async () => {
+    const live = await bootLiveGateway({ operations: { 'leads.pipeline': { state: 'refuse' } } })
+    const setState = (state: string, operation: string) =>
+      fetchAdmin(`${live.admin}/operations/${state}`, 'POST', { body: JSON.stringify({ operation }) })
+    await setState('refuse', 'market.insights')
+    await setState('serve', 'leads.pipeline')
+
+    const refused = await explain(live.admin, live.file)
+    const served = await runCommand([
+      'explain',
+      'GET',
+      '/leads/pipeline',
+      '--config',
+      live.file,
+      '--live',
+      '--admin',
+      live.admin,
+    ])
+    const offline = await runCommand(['explain', 'GET', '/market/insights', '--config', live.file])
+
+    expect([refused.code, served.code, offline.code]).toEqual([1, 0, 0])
+    expect(refused.out).toMatch(
+      /^GET \/market\/insights: refused with 503 refused-by-operator\n\nwhy {3}127\.0\.0\.1 refuses it until \S+Z\nhint {2}operation serve market\.insights ends that\n/,
+    )
+    expect(served.out).toMatch(/^GET \/leads\/pipeline: forwarded\n/)
+    expect(served.out).toMatch(
+      /^state {6}served just now, though the file refuses it: operations\.leads\.pipeline\.state \(.*:\d+\)$/m,
+    )
+    expect(refused.out).toMatch(/^market\.insights +REFUSED by 127.0.0.1 until /m)
+    expect(served.out).toMatch(/^leads\.pipeline +served by 127.0.0.1 until /m)
+    expect(offline.out).not.toContain('just now')
+  })
+})

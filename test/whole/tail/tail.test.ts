@@ -1,0 +1,98 @@
+import { createHash } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { runCommand, scriptedAdmin, jsonResponse as sends } from '../../core/cli/scripted-admin.ts'
+import { type Tail, tailAll } from '../../features/tail/tailing.ts'
+import { bootLiveGateway, type LiveGateway } from '../../helpers/live-gateway.ts'
+
+const secret = 'A'.repeat(43)
+
+describe('tail without an option', () => {
+  const get = async ({ url }: LiveGateway, id: string, path = '/market/insights', key = 'a'): Promise<void> => {
+    await (await fetch(url + path, { headers: { 'X-Request-Id': id, 'X-Api-Key': `k-${key}.${secret}` } })).text()
+  }
+  const clients = ['a', 'b'].map((name) => ({
+    id: `bank-${name}`,
+    operations: 'all',
+    apiKeys: [{ id: `k-${name}`, sha256: createHash('sha256').update(secret).digest('hex') }],
+  }))
+  const keyed = { auth: { methods: ['apiKey'] }, clients }
+
+  /** Asks until the command has printed a first request: from then on it watches. */
+  const watched = async (live: LiveGateway, ...args: readonly string[]): Promise<Tail> => {
+    const followed = tailAll(live.admin, ...args)
+    let n = 0
+    const printed = async (): Promise<string> => {
+      await get(live, `first-${n++}`)
+      return followed.out()
+    }
+    await expect.poll(printed, { timeout: 30_000, interval: 200 }).toContain('first-')
+    return followed
+  }
+
+  test.each([1, 2])('prints what is served and what is rejected, as it ends: workers %i', async (workers) => {
+    const live = await bootLiveGateway({ ...keyed, workers })
+    await get(live, 'before')
+    const followed = await watched(live)
+
+    await get(live, 'served')
+    await get(live, 'rejected', '/market/insights/')
+    await followed.printed(/served/)
+    await followed.printed(/rejected/)
+
+    expect(await followed.interrupt()).toBe(0)
+    expect(followed.out()).not.toContain('before')
+    expect(followed.out()).toMatch(
+      /^2\S+Z {2}200 {2}GET market\.insights {2}127\.0\.0\.1 \(bank-a\) {2}[\d.]+ms, at sandbox {2}\[request served/m,
+    )
+    expect(followed.out()).toMatch(/^2\S+Z {2}404 not-found {2}GET to none of the nine .* \[request rejected\]$/m)
+    expect(followed.out().match(/request served/g)).toHaveLength(1)
+  })
+
+  test('prints those of one client, and of one operation', async () => {
+    const live = await bootLiveGateway(keyed)
+    const followed = await watched(live, '--client', 'bank-a', '--operation', 'market.insights')
+
+    await get(live, 'other-client', '/market/insights', 'b')
+    await get(live, 'other-operation', '/leads/pipeline')
+    await get(live, 'wanted')
+    await followed.printed(/wanted/)
+
+    expect(await followed.interrupt()).toBe(0)
+    expect(followed.out()).not.toContain('other')
+  })
+
+  test('prints JSON, a line each, with what the cache did', async () => {
+    const live = await bootLiveGateway({ ...keyed, operations: { 'market.insights': { cache: { ttl: '1h' } } } })
+    const followed = await watched(live, '--format', 'json')
+
+    await get(live, 'stored')
+    await followed.printed(/stored/)
+
+    expect(await followed.interrupt()).toBe(0)
+    const line = followed
+      .out()
+      .split('\n')
+      .find((each) => each.includes('"stored"'))
+    expect(JSON.parse(line ?? '')).toMatchObject({ requestId: 'stored', status: 200, kind: null, clientId: 'bank-a' })
+  })
+
+  test('prints with --since those that were rejected before', async () => {
+    const live = await bootLiveGateway(keyed)
+    await get(live, 'rejected', '/market/insights/')
+    await get(live, 'served')
+    const followed = tailAll(live.admin, '--since', '10m')
+    await followed.printed(/rejected/)
+
+    expect(await followed.interrupt()).toBe(0)
+    expect(followed.out()).not.toContain('served')
+  })
+
+  test('a gateway of an earlier version, which cannot be watched, is an error', async () => {
+    const admin = await scriptedAdmin(sends({ title: 'Not Found', status: 404, code: 'not-found' }, 404))
+
+    const { code, err } = await runCommand(['tail', '--admin', admin.url])
+
+    expect(code).toBe(2)
+    expect(err).toContain('404')
+  })
+})
