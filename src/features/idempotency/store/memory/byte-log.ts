@@ -80,8 +80,7 @@ export const createByteLog = (memory: LogMemory, onMoved: OnMoved) => {
   const absorb = (into: Segment): void => {
     for (let next = into.next; next !== null && next !== last; next = into.next) {
       if ((into.live + next.live) * 2 > into.memory.length) return
-      const end = moveEntries(into, into, 0, onMoved)
-      into.used = moveEntries(next, into, end, onMoved)
+      into.used = moveEntries(next, into, moveEntries(into, into, 0, onMoved), onMoved)
       into.live = into.used
       into.from = 0
       unlink(next)
