@@ -335,7 +335,7 @@ test('each undocumented part of Node is used in one file, and listed', () => {
   })
 
   expect(used.sort()).toEqual([
-    '_handle: core/lib/file-descriptor.ts',
+    '_handle: core/lib/file-descriptors.ts',
     '_sharedCreds: core/lib/net/tls.ts',
     '_write: core/upstream/http1/write-request.ts',
     '_writev: core/upstream/http1/write-request.ts',

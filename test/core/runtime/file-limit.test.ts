@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { maxClientFiles, maxOpenFiles, maxUpstreamFiles } from '../../../src/core/lib/file-descriptor.ts'
+import { maxClientFiles, maxOpenFiles, maxUpstreamFiles } from '../../../src/core/lib/file-descriptors.ts'
 import { neededFiles } from '../../../src/core/runtime/gateway.ts'
 import { testConfig } from '../../helpers/gateway.ts'
 

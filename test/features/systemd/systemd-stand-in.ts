@@ -8,7 +8,7 @@ import { copyFileSync, mkdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
-import { getFileDescriptor } from '../../../src/core/lib/file-descriptor.ts'
+import { getFileDescriptor } from '../../../src/core/lib/file-descriptors.ts'
 import { openNotifySocket } from './notify-socket.ts'
 import { settingOf, settingsOf } from './unit.ts'
 

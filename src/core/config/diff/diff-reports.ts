@@ -1,10 +1,7 @@
 import { allOperations, type Group, groups } from '../../../operations.ts'
 import type { Config } from '../config.ts'
-import type { LoadedConfig } from '../load/load.ts'
-import { type ConfigProblem, locateKey } from '../problem.ts'
 import { configTransfers } from '../transfer-parts.ts'
 import { type ConfigChange, type ConfigReport, diffValues, toComparedValue, type ValueChange } from './diff-values.ts'
-import type { RestartOnlySettings } from './report.ts'
 
 export interface ReportedConfig {
   readonly config: Config
@@ -54,26 +51,4 @@ export const splitIntoParts = (tree: { readonly [key: string]: unknown }) =>
       const group = groups.find((each) => each === named) ?? null
       return { part: `${key}.${name}`, path: [key, name], group, value: part }
     })
-  })
-
-export const findRestartRequired = (
-  running: RestartOnlySettings,
-  { restartOnly, provenance }: Pick<LoadedConfig, 'restartOnly' | 'provenance'>,
-  file: string,
-): readonly ConfigProblem[] =>
-  Object.keys(restartOnly).flatMap((path): readonly ConfigProblem[] => {
-    const [current, wanted] = [running[path] ?? null, restartOnly[path] ?? null]
-    if (current === wanted) return []
-    const keys = [path, `${path}.certificate`, `${path}.certificates`, `${path}.ca`]
-    const key = keys.find((each) => provenance.has(each)) ?? path
-    return [
-      {
-        ...locateKey(key, provenance, file),
-        path,
-        expected: `${current ?? `no ${path}`}, which the gateway was started with`,
-        found: wanted ?? 'nothing',
-        message: 'this cannot change while the gateway runs: it needs a restart',
-        hint: `restart the gateway, or ${current === null ? `remove ${path}` : `put ${current} back`}`,
-      },
-    ]
   })

@@ -2,7 +2,7 @@ import { type AddressInfo, createServer, type Server as NetServer, type Socket }
 import type { ListenConfig } from '../../config/config.ts'
 import { knownMethods } from '../../exchange/node-http.ts'
 import { settlesWithin } from '../../lib/clock.ts'
-import { maxClientFiles, maxOpenFiles } from '../../lib/file-descriptor.ts'
+import { maxClientFiles, maxOpenFiles } from '../../lib/file-descriptors.ts'
 import { type BindTarget, listenAt } from '../../lib/net/bind-target.ts'
 import { generateSecret } from '../../lib/secrets.ts'
 import type { Log } from '../../log/log.ts'

@@ -1,3 +1,5 @@
+import type { RestartOnlySettings } from '../../config/diff/report.ts'
+import type { LoadedConfig } from '../../config/load/load.ts'
 import type { ProvenanceMap } from '../../config/load/provenance.ts'
 import { type ConfigProblem, fileProblem, locateKey } from '../../config/problem.ts'
 import { describeSide, sideKey } from '../../exchange/sides.ts'
@@ -43,3 +45,25 @@ export const applyFailedProblem = (file: string, error: unknown, tip?: string): 
   ...fileProblem(file, applyFailedMessage, 'a configuration that can be put into effect', errorMessage(error)),
   ...(tip === undefined ? {} : { hint: tip }),
 })
+
+export const findRestartRequired = (
+  running: RestartOnlySettings,
+  { restartOnly, provenance }: Pick<LoadedConfig, 'restartOnly' | 'provenance'>,
+  file: string,
+): readonly ConfigProblem[] =>
+  Object.keys(restartOnly).flatMap((path): readonly ConfigProblem[] => {
+    const [current, wanted] = [running[path] ?? null, restartOnly[path] ?? null]
+    if (current === wanted) return []
+    const keys = [path, `${path}.certificate`, `${path}.certificates`, `${path}.ca`]
+    const key = keys.find((each) => provenance.has(each)) ?? path
+    return [
+      {
+        ...locateKey(key, provenance, file),
+        path,
+        expected: `${current ?? `no ${path}`}, which the gateway was started with`,
+        found: wanted ?? 'nothing',
+        message: 'this cannot change while the gateway runs: it needs a restart',
+        hint: `restart the gateway, or ${current === null ? `remove ${path}` : `put ${current} back`}`,
+      },
+    ]
+  })

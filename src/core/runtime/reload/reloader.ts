@@ -1,5 +1,5 @@
 import type { Config } from '../../config/config.ts'
-import { diffConfigs, findRestartRequired } from '../../config/diff/diff-reports.ts'
+import { diffConfigs } from '../../config/diff/diff-reports.ts'
 import type { LoadedConfig, LoadResult } from '../../config/load/load.ts'
 import type { ProvenanceMap } from '../../config/load/provenance.ts'
 import type { ConfigProblem } from '../../config/problem.ts'
@@ -16,7 +16,7 @@ import {
   type ReloadTrigger,
   type UnforcedRollback,
 } from './reload-history.ts'
-import { applyFailedProblem, unannouncedChangeProblem } from './reload-problems.ts'
+import { applyFailedProblem, findRestartRequired, unannouncedChangeProblem } from './reload-problems.ts'
 import { ApplyQueue, ReloadRequests } from './reload-requests.ts'
 import { findLostProtections, RollbackTarget } from './rollback-target.ts'
 

@@ -2,7 +2,7 @@ import type { LookupAddress } from 'node:dns'
 import type { LookupFunction } from 'node:net'
 import { overloadedError, type ReasonFor, StacklessError } from '../../exchange/failures/errors.ts'
 import { now } from '../../lib/clock.ts'
-import { mayConnectUpstream, upstreamFiles } from '../../lib/file-descriptor.ts'
+import { mayConnectUpstream, upstreamFiles } from '../../lib/file-descriptors.ts'
 import { connectFailedError } from '../classify-error.ts'
 import { lookupHostname, preferredLookup } from '../endpoints/dns.ts'
 import {

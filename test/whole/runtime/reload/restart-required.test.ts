@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Config } from '../../../../src/core/config/config.ts'
-import { findRestartRequired } from '../../../../src/core/config/diff/diff-reports.ts'
 import { getRestartOnlySettings, reportConfig } from '../../../../src/core/config/diff/report.ts'
 import { loadConfig } from '../../../../src/core/config/load/load-config.ts'
+import { findRestartRequired } from '../../../../src/core/runtime/reload/reload-problems.ts'
 import { folderWith, sandbox, validConfig } from '../../../core/config/helper.ts'
 
 /** Loads a file, and lists what a gateway on `running` could not change without a restart. */
