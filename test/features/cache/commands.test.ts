@@ -3,7 +3,6 @@ import { expect, test } from 'vitest'
 import type { AdminContext } from '../../../src/core/admin/admin-context.ts'
 import type { PurgeResult } from '../../../src/features/cache/cache-registry.ts'
 import { cacheCommands } from '../../../src/features/cache/commands.ts'
-import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
 
 /** Runs the command where so many workers did not reply, and the others replied with these results. */
 const purge = async (results: readonly PurgeResult[], unanswered: number) => {
@@ -39,22 +38,6 @@ test('where one worker did not reply, the others have removed what they had', as
   const result = await purge([{ removed: 3, isSharedPurged: true }], 1)
 
   expect(result).toMatchObject({ status: 503, code: 'workers-not-answering', done: { removed: 3 } })
-})
-
-test('what was removed in part stands among the orders, with what and why not all', async () => {
-  const live = await bootLiveGateway({
-    operations: { 'market.insights': { cache: true } },
-    cache: { redis: { url: 'redis://127.0.0.1:1' } },
-  })
-
-  const { status } = await fetchAdmin(`${live.admin}/cache?operation=market.insights`, 'DELETE')
-  const { orders } = (await fetchAdmin(`${live.admin}/overview`)).body
-
-  const text = expect.stringMatching(
-    /^In part: cache cleared \(operation market\.insights, removed 0\): 0 were removed here, but Redis did not answer: /,
-  )
-  expect(status).toBe(503)
-  expect(orders).toEqual([{ at: expect.any(String), by: '127.0.0.1', text }])
 })
 
 test.each([

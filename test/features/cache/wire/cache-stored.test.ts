@@ -3,34 +3,7 @@ import { bootGateway } from '../../../helpers/gateway.ts'
 import { bootLiveGateway, fetchAdmin } from '../../../helpers/live-gateway.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
 import { call, dial, eventually, renderHead } from '../../../helpers/wire.ts'
-
-/** Boots a gateway with two cached operations; the upstream counts, and POSTs say what they have changed. */
-const boot = async (more = {}) => {
-  let asked = 0
-  const upstream = await httpUpstream(({ method, url }, response) => {
-    asked++
-    if (method === 'POST')
-      response.writeHead(201, { Location: new URL(url ?? '/', 'http://x').searchParams.get('made') ?? '' })
-    else response.setHeader('Cache-Control', 'max-age=60')
-    response.end(`answer ${asked}`)
-  })
-  const settings = {
-    upstream: upstream.url,
-    operations: { 'market.insights': { cache: true }, 'leads.pipeline': { cache: true } },
-    ...more,
-  }
-  const live = await bootLiveGateway(settings)
-  const get = async (target: string): Promise<string> => {
-    const response = await fetch(live.url + target)
-    expect(response.status).toBe(200)
-    return response.text()
-  }
-  const post = (made: string) =>
-    fetch(`${live.url}/valuation/score?made=${encodeURIComponent(made)}`, { method: 'POST', body: '{}' }).then(
-      (response) => response.text(),
-    )
-  return { ...live, upstream, settings, get, post, asked: () => asked }
-}
+import { boot } from './stored.ts'
 
 describe('what is stored', () => {
   test('stays over a reload that leaves the operation and its upstream alone', async () => {
@@ -243,25 +216,4 @@ test('the access log says where a client that left without a response had waited
   expect(await line(({ msg }) => msg === 'exchange')).toMatchObject({
     ...{ status: 499, endpoint: upstream.url, attempts: 1, upstreamMs: expect.any(Number) },
   })
-})
-
-test('with several workers, one drops what another has made invalid, and all are purged', async () => {
-  const { get, post, admin, url, asked } = await boot({ workers: 2 })
-  // Each connection goes to the next worker, and fetch keeps its own open: so each asks by one of its own.
-  const fresh = async (): Promise<void> => {
-    const response = await fetch(`${url}/market/insights?a=1`, { headers: { connection: 'close' } })
-    await response.text()
-  }
-  for (let nth = 0; nth < 4; nth++) await fresh()
-  const stored = asked()
-
-  await post('/market/insights?a=1')
-  for (let nth = 0; nth < 4; nth++) await fresh()
-  const again = asked()
-  const { body } = await fetchAdmin(`${admin}/cache`, 'DELETE')
-
-  expect(stored).toBe(2)
-  expect(again).toBe(5)
-  expect(body.removed).toBe(2)
-  await get('/market/insights?a=1')
 })

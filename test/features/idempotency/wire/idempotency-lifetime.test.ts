@@ -1,39 +1,9 @@
 /** A key of idempotency over the life of a gateway: edits, commands, and its end. */
-import { expect, test, vi } from 'vitest'
-import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../../helpers/live-gateway.ts'
+import { expect, test } from 'vitest'
+import { bootLiveGateway, fetchAdmin } from '../../../helpers/live-gateway.ts'
 import { rawClient } from '../../../helpers/raw-client.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
-import { call, fieldValues } from '../../../helpers/wire.ts'
-
-const operations = { 'valuation.score': { idempotency: true } }
-
-const post = async ({ gateway }: LiveGateway, key: string) => {
-  const { status, fields, body } = await call(gateway.address.port, {
-    method: 'POST',
-    target: '/valuation/score',
-    fields: ['Idempotency-Key', key],
-    body: Buffer.from('abc'),
-  })
-  const isReplayed = fieldValues(fields, 'idempotency-replayed').length > 0
-  return `${status} ${status >= 400 ? JSON.parse(body.toString()).code : body}${isReplayed ? ' replayed' : ''}`
-}
-
-/** Sends a request whose client leaves once the upstream has it. */
-const abandon = async ({ gateway }: LiveGateway, key: string, isThere: () => boolean): Promise<void> => {
-  const client = await rawClient(gateway.address.port)
-  client.send(`POST /valuation/score HTTP/1.1\r\nHost: a\r\nIdempotency-Key: ${key}\r\nContent-Length: 3\r\n\r\nabc`)
-  await vi.waitFor(() => expect(isThere()).toBe(true), 30_000)
-  client.close()
-}
-
-/** Opens an upstream that answers when it is told to. */
-const openHeldUpstream = async () => {
-  const { promise: released, resolve: release } = Promise.withResolvers<void>()
-  const upstream = await httpUpstream((_, response) => void released.then(() => response.end('done')))
-  return { upstream, release }
-}
-
-const left = (live: LiveGateway) => live.line(({ msg, failure }) => msg === 'exchange' && failure === 'client-gone')
+import { abandon, left, openHeldUpstream, operations, post } from './lifetime.ts'
 
 test('an edit that takes the endpoint away lets an abandoned attempt end, and its outcome is known afterwards', async () => {
   const { upstream, release } = await openHeldUpstream()
@@ -70,61 +40,6 @@ test('an edit keeps what is remembered, and an operation that loses its idempote
   const last = await post(live, 'a')
 
   expect([first, unprotected, last]).toEqual(['200 done', '200 done', '200 done replayed'])
-})
-
-test('an operation that is taken out of service replays nothing, and replays again when it is back', async () => {
-  const upstream = await httpUpstream((_, response) => response.end('done'))
-  const live = await bootLiveGateway({ upstream: upstream.url, operations })
-  const body = JSON.stringify({ operation: 'valuation.score' })
-
-  const got = [await post(live, 'a')]
-  await fetchAdmin(`${live.admin}/operations/refuse`, 'POST', { body })
-  got.push(await post(live, 'a'))
-  await fetchAdmin(`${live.admin}/operations/serve`, 'POST', { body })
-  got.push(await post(live, 'a'))
-
-  expect(got).toEqual(['200 done', '503 refused-by-operator', '200 done replayed'])
-})
-
-test('a gateway that stops waits for an abandoned attempt, as for every request', async () => {
-  const { upstream, release } = await openHeldUpstream()
-  const live = await bootLiveGateway({ upstream: upstream.url, operations, shutdown: { deadline: '30s' } })
-  let isClosed = false
-
-  await abandon(live, 'a', () => upstream.requests.length === 1)
-  await left(live)
-  const closed = live.gateway.close().then(() => {
-    isClosed = true
-  })
-  await expect.poll(() => fetch(live.url).catch(() => 'closed')).toBe('closed')
-  const wasClosed = isClosed
-  const connections = upstream.connections()
-  release()
-  await closed
-
-  expect([wasClosed, connections]).toEqual([false, 1])
-})
-
-test('a gateway that stops waits for an abandoned attempt that is to be repeated', async () => {
-  const { promise: released, resolve: release } = Promise.withResolvers<void>()
-  const upstream = await httpUpstream(async (_, response) => {
-    await released
-    response.writeHead(upstream.requests.length === 1 ? 503 : 200, { 'Retry-After': '1' }).end('done')
-  })
-  const live = await bootLiveGateway({
-    upstream: upstream.url,
-    defaults: { retry: {} },
-    operations: { 'valuation.score': { idempotency: { onUnknown: 'forward' } } },
-    shutdown: { wait: '1ms', deadline: '30s' },
-  })
-
-  await abandon(live, 'a', () => upstream.requests.length === 1)
-  await left(live)
-  const closed = live.gateway.close()
-  release()
-  await closed
-
-  expect(upstream.requests).toHaveLength(2)
 })
 
 test('a request that the gateway cuts at its end has the gateway’s reason, with a key and without', async () => {

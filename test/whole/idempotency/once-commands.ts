@@ -1,7 +1,7 @@
 /** What may happen to two gateways with one store, in any order, and what has to hold after it. */
 import fc from 'fast-check'
 import { expect, vi } from 'vitest'
-import { type Outcome, outcomes, type SentResponse } from './scripted-upstream.ts'
+import { type Outcome, outcomes, type SentResponse } from '../../features/idempotency/scripted-upstream.ts'
 import { type Got, nameOf, type Sent, type StoreFault, ttlMs, type Wanted, World } from './two-gateways.ts'
 
 /** What is known to be done, and has to be replayed. */

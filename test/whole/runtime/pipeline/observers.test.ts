@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { createProcessTelemetry, listObservers } from '../../../../../src/core/runtime/pipeline/observers.ts'
-import { logInMemory, testConfig } from '../../../../helpers/gateway.ts'
-import { acquireTestParts } from '../../../../helpers/parts.ts'
+import { createProcessTelemetry, listObservers } from '../../../../src/core/runtime/pipeline/observers.ts'
+import { logInMemory, testConfig } from '../../../helpers/gateway.ts'
+import { acquireTestParts } from '../../../helpers/parts.ts'
 
 const audit = { file: 'stdout', key: 'k'.repeat(32), digests: 'none', onFailure: 'refuse', rotate: null } as const
 

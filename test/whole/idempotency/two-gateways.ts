@@ -14,9 +14,9 @@ import { MemoryIdempotencyStore } from '../../../src/features/idempotency/store/
 import { retryLayer } from '../../../src/features/retry/layer.ts'
 import { createRetryBudget } from '../../../src/features/retry/runtime.ts'
 import type { OperationId } from '../../../src/operations.ts'
+import { ScriptedUpstream } from '../../features/idempotency/scripted-upstream.ts'
+import { retryConfig } from '../../features/retry/helper.ts'
 import { fakeBody, fakeExchange } from '../../helpers/exchange.ts'
-import { retryConfig } from '../retry/helper.ts'
-import { ScriptedUpstream } from './scripted-upstream.ts'
 
 export const ttlMs = 120_000
 

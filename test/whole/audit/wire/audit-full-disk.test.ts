@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Status } from '../../../../src/core/runtime/status/status-part.ts'
+import { key, verified } from '../../../features/audit/sample-audit-log.ts'
 import { fileWrittenInPlace } from '../../../helpers/editable-file.ts'
 import { configText } from '../../../helpers/gateway.ts'
 import { fetchAdmin } from '../../../helpers/live-gateway.ts'
 import { mountsPermitted, onSmallDisk } from '../../../helpers/mount-namespace.ts'
 import { serve, waitForListening } from '../../../helpers/serve-process.ts'
-import { key, verified } from '../sample-audit-log.ts'
 
 describe.skipIf(!mountsPermitted)('on a disk that gets full', () => {
   test('status, the log and a metric say so while all lines are written yet, once for all workers', async () => {
