@@ -40,9 +40,9 @@ const maxCached = 1000
 const clientPurposes = ['1.3.6.1.5.5.7.3.2', '2.5.29.37.0']
 
 /**
- * From a trusted proxy's `Client-Cert` (RFC 9440). The proxy has verified that the client holds the key, and checks
- * revocation, but does not say which authority it trusted: one of `authorities` must have issued the certificate.
- * Null: any authority, because clients are known by the whole certificate.
+ * From a trusted proxy's `Client-Cert` (RFC 9440). The proxy has verified that the client holds the key, and
+ * revocation is its task, but it does not say which authority it trusted: one of `authorities` must have issued the
+ * certificate itself. Null: any authority, because clients are known by the whole certificate.
  */
 export const certificateFromHeader = (authorities: readonly X509Certificate[] | null): GetClientCertificate => {
   const validate = (value: string): X509Certificate | CredentialRejected => {
@@ -159,7 +159,10 @@ const parseAltName = (kind: string | undefined, written: string): string | null 
 
 type CertificateConfig = NonNullable<NonNullable<AdminConfig['tls']>['clientCertificate']>
 
-/** Null: no valid certificate. Authorities, operators and dates are checked each time: connections outlive the file. */
+/**
+ * Null: no valid certificate. The handshake has proved that the client holds the key. Authorities, operators and dates
+ * are checked each time: connections outlive the file.
+ */
 export const findOperatorByCertificate = (socket: Socket, { tls }: AdminConfig): Operator | null => {
   const config = tls?.clientCertificate ?? null
   if (config === null || !isTls(socket)) return null

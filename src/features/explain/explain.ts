@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import type { BuiltInCommand } from '../../core/cli/built-in-command.ts'
 import { createFormatOption, defaultConfigFile } from '../../core/cli/options.ts'
-import type { ExplainOptions } from './render-explanation.ts'
+import type { ExplainOptions } from './show-explanation.ts'
 
 const help = `
 It tells what the file says, as start-up or a reload would read it. Only the method, the target and --client are looked at; header fields
@@ -36,9 +36,9 @@ const createExplainCommand = (): Command =>
     .addOption(createFormatOption())
     .addHelpText('after', help)
     .action(async (method: string, target: string, options: ExplainOptions) =>
-      (await import('./render-explanation.ts')).showExplanation(method, target, options),
+      (await import('./show-explanation.ts')).showExplanation(method, target, options),
     )
 
 export const builtInCommands: readonly BuiltInCommand[] = [{ after: 'check', create: createExplainCommand }]
 
-export const loadBundle = () => import('./render-explanation.ts')
+export const loadBundle = () => import('./show-explanation.ts')

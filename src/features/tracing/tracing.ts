@@ -11,7 +11,10 @@ import type { OtlpSpanExporter } from './span-exporter.ts'
 
 export type Tracing = ReturnType<typeof createTracing>
 
-/** Who began a trace decides on sampling. New traces go by their id alone, so that several gateways decide alike. */
+/**
+ * Who began a trace decides on sampling. New traces go by their id alone, so that several gateways decide alike. An
+ * unsampled exchange gets ids and nothing else.
+ */
 export const createTracing = (exporter: OtlpSpanExporter, sample: number, server: ServerAddress) => {
   const { trace, api, core } = sdk()
   const { RECORD_AND_SAMPLED } = trace.SamplingDecision

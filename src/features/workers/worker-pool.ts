@@ -51,7 +51,7 @@ export const startWorkerPool = async (options: WorkerPoolOptions): Promise<Worke
 
 const createWorkerPool = (options: WorkerPoolOptions) => {
   const { timeouts, running, dataPlane, rejected, acceptor, supervisor, stats, divide, notifyWorkers } =
-    openParts(options)
+    assemblePool(options)
   let address: AddressInfo | null = null
 
   const drain = (): void => {
@@ -131,7 +131,7 @@ const createWorkerPool = (options: WorkerPoolOptions) => {
   }
 }
 
-const openParts = ({
+const assemblePool = ({
   size,
   initial,
   log,

@@ -18,7 +18,10 @@ type HttpClientLimits = Readonly<Record<'timeoutMs' | 'maxBytes' | 'connections'
 /** Shorter than most servers' idle timeout, so that a reused connection is rarely one just closed. */
 const keepAliveMs = 3000
 
-/** No redirect is followed, nothing of a client's request is sent, and the server's certificate is always verified. */
+/**
+ * No redirect is followed, nothing of a client's request is sent, and the server's certificate is always verified;
+ * `NODE_EXTRA_CA_CERTS` adds authorities.
+ */
 export const createHttpClient = (url: URL, { timeoutMs, maxBytes, connections }: HttpClientLimits) => {
   // Loads the library with the first request, so that a gateway without requests does without it.
   const open = async (): Promise<Pool> =>

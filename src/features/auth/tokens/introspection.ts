@@ -17,7 +17,10 @@ const formEncoded = (text: string): string => new URLSearchParams({ '': text }).
 
 const failed = (why: string): VerifierUnavailable => new VerifierUnavailable('introspection-server', why)
 
-/** RFC 7662. Null: not active. Rejects with {@link VerifierUnavailable}; its message holds neither token nor secret. */
+/**
+ * RFC 7662; the server serves no unknown caller (§2.1). Null: not active. Rejects with {@link VerifierUnavailable}; its
+ * message holds neither token nor secret.
+ */
 export const introspect = async (
   server: HttpClient,
   { clientId, clientSecret }: Pick<IntrospectionConfig, 'clientId' | 'clientSecret'>,

@@ -82,7 +82,10 @@ interface SharedReplayOptions {
   readonly whenUnavailable: 'refuse' | 'serve'
 }
 
-/** Asks the own memory first and always: a proof used here is rejected whatever happens to Redis. */
+/**
+ * Asks the own memory first and always: a proof used here is rejected whatever happens to Redis. There, a key is a
+ * bucket with room for one, which drains in a window.
+ */
 export const redisReplayCache = (
   { link, prefix, windowMs, whenUnavailable }: SharedReplayOptions,
   localCache: ReplayCache,

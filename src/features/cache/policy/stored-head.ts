@@ -121,7 +121,7 @@ const noNames: readonly string[] = []
 // RFC 9110 §5.1
 const fieldName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/
 
-/** Equal for requests that match (RFC 9111 §4.1). No value holds a line break, so an absent field is distinct. */
+/** Equal for requests that match (RFC 9111 §4.1). No name or value has a line break, so an absent field is distinct. */
 export const selectingKey = (names: readonly string[], { fields, authority }: CacheRequest): string => {
   let key = ''
   for (const name of names) {

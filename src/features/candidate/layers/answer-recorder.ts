@@ -17,16 +17,12 @@ const hashedTimes = 16
 export class AnswerRecorder {
   /** When the request was last sent, on the monotonic clock. */
   sentAt = now()
-  /** Null: no head yet. */
-  status: number | null = null
-  /** Null: the response has not ended. */
-  answer: ShadowAnswer | null = null
-  /** The rest was not read: the body is much longer than the primary's. */
-  isCut = false
-  /** Of the body. */
-  length = 0
+  #status: number | null = null
   #fields: HeaderFields = []
   #headMs: number | null = null
+  #answer: ShadowAnswer | null = null
+  #isCut = false
+  #length = 0
   readonly #maxHashedBytes: number
   readonly #copy: BodyCopy
   /** Null: the bytes are kept, or the body is too long to hash. */
@@ -42,17 +38,37 @@ export class AnswerRecorder {
     this.#copy = new BodyCopy(maxBytes, room)
   }
 
+  /** Null: no head yet. */
+  get status(): number | null {
+    return this.#status
+  }
+
+  /** Null: the response has not ended. */
+  get answer(): ShadowAnswer | null {
+    return this.#answer
+  }
+
+  /** The rest was not read: the body is much longer than the primary's. */
+  get isCut(): boolean {
+    return this.#isCut
+  }
+
+  /** Of the body. */
+  get length(): number {
+    return this.#length
+  }
+
   head({ status, fields }: ProxyResponse): void {
-    this.status = status
+    this.#status = status
     this.#fields = fields
     this.#headMs = now() - this.sentAt
   }
 
   /** False: longer than is hashed, and given up. */
   push(chunk: Buffer): boolean {
-    this.length += chunk.length
+    this.#length += chunk.length
     if (this.#isKept && !this.#copy.push(chunk)) this.#beginHash()
-    if (this.length > this.#maxHashedBytes) {
+    if (this.#length > this.#maxHashedBytes) {
       this.#drop()
       return false
     }
@@ -62,7 +78,7 @@ export class AnswerRecorder {
 
   /** Takes the body without a copy. Its memory must never be freed by hand. */
   keep(whole: Buffer): void {
-    this.length = whole.length
+    this.#length = whole.length
     if (!this.#isRead || this.#copy.keep(whole)) return
     this.#beginHash()
     if (whole.length <= this.#maxHashedBytes) this.#hash?.update(whole)
@@ -70,17 +86,17 @@ export class AnswerRecorder {
   }
 
   cut(): void {
-    this.isCut = true
+    this.#isCut = true
     this.#drop()
   }
 
   /** `failure` null: the response is complete. */
   end(failure: FailureKind | null): ShadowAnswer {
-    if (this.answer !== null) return this.answer
+    if (this.#answer !== null) return this.#answer
     const sha256 = this.#hash?.digest('hex') ?? null
-    const body = { length: this.length, bytes: this.#isKept ? this.#copy.bytes : null, sha256 }
-    this.answer = { status: this.status, fields: this.#fields, body, headMs: this.#headMs, failure }
-    return this.answer
+    const body = { length: this.#length, bytes: this.#isKept ? this.#copy.bytes : null, sha256 }
+    this.#answer = { status: this.#status, fields: this.#fields, body, headMs: this.#headMs, failure }
+    return this.#answer
   }
 
   free(): void {
@@ -104,67 +120,74 @@ export class AnswerRecorder {
 const readAnyway = 64 * 1024
 const readTimes = 4
 
-export type CandidateReader = ReturnType<typeof createCandidateReader>
-
 /**
  * Reads the candidate's response. A body much longer than the primary's waits for the primary's end, and is cut then:
- * more bytes would not change the result, and would slow clients' requests. `onEnd` is called once; null: complete, or
- * cut.
+ * more bytes would not change the result, and would slow clients' requests.
  */
-export const createCandidateReader = (
-  candidate: AnswerRecorder,
-  primary: AnswerRecorder,
-  onEnd: (error: GatewayError | null) => void,
-) => {
+export class CandidateReader {
+  readonly #candidate: AnswerRecorder
+  readonly #primary: AnswerRecorder
+  readonly #onEnd: (error: GatewayError | null) => void
   /** Null: the body does not stream, or no head has arrived. */
-  let streaming: ResponseBody | null = null
-  const hasEnded = (): boolean => candidate.answer !== null
+  #body: ResponseBody | null = null
 
-  const end = (error: GatewayError | null): void => {
-    if (hasEnded()) return
-    candidate.end(error?.kind ?? null)
-    onEnd(error)
+  /** `onEnd` is called once; null: complete, or cut. */
+  constructor(candidate: AnswerRecorder, primary: AnswerRecorder, onEnd: (error: GatewayError | null) => void) {
+    this.#candidate = candidate
+    this.#primary = primary
+    this.#onEnd = onEnd
   }
-  const stop = (body: ResponseBody): void => {
-    body.discard()
-    end(null)
+
+  take(response: ProxyResponse): void {
+    const { body } = response
+    if (this.#hasEnded) return body.discard()
+    this.#candidate.head(response)
+    const whole = body.takeBuffered()
+    if (whole !== null) {
+      this.#candidate.keep(whole)
+      return this.end(null)
+    }
+    this.#body = body
+    body.consume({
+      data: (chunk) => {
+        if (this.#hasEnded) return true
+        const isRead = this.#candidate.push(chunk)
+        if (!body.isShared) freeBuffer(chunk)
+        if (isRead) return this.#readsOn()
+        this.#stop(body)
+        return false
+      },
+      end: () => this.end(null),
+      fail: (error) => this.end(error),
+    })
   }
-  const readsOn = (): boolean => {
-    if (candidate.length <= Math.max(readAnyway, primary.length * readTimes)) return true
-    if (primary.answer !== null && streaming !== null) {
-      candidate.cut()
-      stop(streaming)
+
+  /** Continues when the primary's body has grown enough. */
+  readOn(): void {
+    if (this.#body !== null && !this.#hasEnded && this.#readsOn()) this.#body.resume()
+  }
+
+  end(error: GatewayError | null): void {
+    if (this.#hasEnded) return
+    this.#candidate.end(error?.kind ?? null)
+    this.#onEnd(error)
+  }
+
+  get #hasEnded(): boolean {
+    return this.#candidate.answer !== null
+  }
+
+  #readsOn(): boolean {
+    if (this.#candidate.length <= Math.max(readAnyway, this.#primary.length * readTimes)) return true
+    if (this.#primary.answer !== null && this.#body !== null) {
+      this.#candidate.cut()
+      this.#stop(this.#body)
     }
     return false
   }
-  return {
-    end,
-    take(response: ProxyResponse): void {
-      const { body } = response
-      if (hasEnded()) return body.discard()
-      candidate.head(response)
-      const whole = body.takeBuffered()
-      if (whole !== null) {
-        candidate.keep(whole)
-        return end(null)
-      }
-      streaming = body
-      body.consume({
-        data: (chunk) => {
-          if (hasEnded()) return true
-          const isRead = candidate.push(chunk)
-          if (!body.isShared) freeBuffer(chunk)
-          if (isRead) return readsOn()
-          stop(body)
-          return false
-        },
-        end: () => end(null),
-        fail: end,
-      })
-    },
-    /** Continues when the primary's body has grown enough. */
-    readOn(): void {
-      if (streaming !== null && !hasEnded() && readsOn()) streaming.resume()
-    },
+
+  #stop(body: ResponseBody): void {
+    body.discard()
+    this.end(null)
   }
 }

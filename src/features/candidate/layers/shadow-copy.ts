@@ -14,7 +14,7 @@ import { CoalescedTimer, now } from '../../../core/lib/clock.ts'
 import type { OperationId } from '../../../operations.ts'
 import type { CandidateShadowConfig } from '../config/candidate.ts'
 import type { OnShadowPair } from '../observe/compare/comparison.ts'
-import { AnswerRecorder, type CandidateReader, createCandidateReader } from './answer-recorder.ts'
+import { AnswerRecorder, CandidateReader } from './answer-recorder.ts'
 import { type ShadowCopies, type ShadowDropReason, type StoppableCopy, toShadowOutcome } from './shadow-copies.ts'
 
 /** Sends requests again, on connections that carry nothing else. */
@@ -73,7 +73,7 @@ export class ShadowCopy implements StoppableCopy {
     const isCompared = destination.onPair !== null
     this.#primary = new AnswerRecorder(maxBody, copies.room, isCompared)
     this.#candidate = new AnswerRecorder(maxBody, copies.room, isCompared)
-    this.#reader = createCandidateReader(this.#candidate, this.#primary, (error) => this.#onCandidateEnd(error))
+    this.#reader = new CandidateReader(this.#candidate, this.#primary, (error) => this.#onCandidateEnd(error))
     this.#body = new BodyCopy(maxBody, copies.room, body.length)
     this.#isWhole = body.length === 0
     exchange.onSent = () => this.#onSent()

@@ -143,7 +143,9 @@ const mergeStrings = (into: StringFacts, from: StringFacts): void => {
 }
 
 const mergeNumbers = (into: NumberFacts, from: NumberFacts): void => {
-  addCounts('count', 'fractions', 'infinite')(into, from)
+  into.count += from.count
+  into.fractions += from.fractions
+  into.infinite += from.infinite
   into.positive |= from.positive
   into.negative |= from.negative
 }
