@@ -41,7 +41,10 @@ export interface AuthOptions {
   readonly algorithms: ProofAlgorithms
 }
 
-/** The response says whether the client is known (401) and may call (403), never why not: the log has the reason. */
+/**
+ * The response says whether the client is known (401) and may call (403), never why not: the log has the reason. A
+ * request that is rejected costs only the check.
+ */
 export const authLayer = (options: AuthOptions): Layer => {
   const { authenticators, required, algorithms } = options
   const distinctChallenges = new Set(authenticators.map(({ challenge }) => challenge))

@@ -57,7 +57,7 @@ export class ClientActivity implements ExchangeObserver {
 
   /** Null: there is no room. A client that fares badly takes the room of a client that fares well. */
   #follow(client: string, outcome: ClientOutcome | null, at: number): ClientWindow | null {
-    const window = createWindow(client)
+    const window = new ClientWindow(client)
     if (this.#clients.add(client, window, at)) return window
     this.#leftOutAt = at
     const other = outcome === null ? undefined : this.#clients.values().find((each) => each.faresWell(at))
@@ -96,54 +96,71 @@ const places = { requests: 0, limited: 1, rejected: 2, failed: 3, totalMs: 4 } a
 const firstBucket = Object.keys(places).length
 const sliceWidth = firstBucket + bucketBoundsMs.length + 1
 
-type ClientWindow = ReturnType<typeof createWindow>
-
 /** The last fifteen minutes of one client, a minute to a slice: numbers in one array, no object for each. */
-const createWindow = (client: string) => {
-  const numbers = new Float64Array(sliceCount * sliceWidth)
+class ClientWindow {
+  readonly client: string
+  readonly #numbers = new Float64Array(sliceCount * sliceWidth)
   /** Which minute since the epoch each slice counts. */
-  const minutes: number[] = new Array(sliceCount).fill(-sliceCount)
-  const last = { at: 0, badAt: 0, keyId: null as string | null }
-  const add = (place: number, amount: number): void => {
-    numbers[place] = (numbers[place] as number) + amount
+  readonly #minutes: number[] = new Array(sliceCount).fill(-sliceCount)
+  #lastAt = 0
+  #lastBadAt = 0
+  #keyId: string | null = null
+
+  constructor(client: string) {
+    this.client = client
   }
-  return {
-    client,
-    isStale: (at: number): boolean => isOver(last.at, at),
-    faresWell: (at: number): boolean => isOver(last.badAt, at),
-    count({ totalMs }: ExchangeRecord, outcome: ClientOutcome | null, keyId: string | null, at: number): void {
-      const minute = Math.trunc(at / sliceMs)
-      const slice = minute % sliceCount
+
+  isStale(at: number): boolean {
+    return isOver(this.#lastAt, at)
+  }
+
+  faresWell(at: number): boolean {
+    return isOver(this.#lastBadAt, at)
+  }
+
+  count({ totalMs }: ExchangeRecord, outcome: ClientOutcome | null, keyId: string | null, at: number): void {
+    const minute = Math.trunc(at / sliceMs)
+    const slice = minute % sliceCount
+    const from = slice * sliceWidth
+    if (this.#minutes[slice] !== minute) {
+      this.#minutes[slice] = minute
+      this.#numbers.fill(0, from, from + sliceWidth)
+    }
+    this.#add(from + places.requests, 1)
+    this.#add(from + places.totalMs, totalMs)
+    this.#add(from + firstBucket + bucketIndex(totalMs), 1)
+    if (outcome !== null) {
+      this.#add(from + places[outcome], 1)
+      this.#lastBadAt = at
+    }
+    this.#lastAt = at
+    this.#keyId = keyId
+  }
+
+  report(at: number): ClientActivityRow {
+    const minute = Math.trunc(at / sliceMs)
+    // Loops over one array, because a serving process does this for hundreds of clients.
+    const totals: number[] = new Array(sliceWidth).fill(0)
+    const numbers = this.#numbers
+    for (let slice = 0; slice < sliceCount; slice++) {
+      const counted = this.#minutes[slice] as number
+      if (counted <= minute - sliceCount || counted > minute) continue
       const from = slice * sliceWidth
-      if (minutes[slice] !== minute) {
-        minutes[slice] = minute
-        numbers.fill(0, from, from + sliceWidth)
-      }
-      add(from + places.requests, 1)
-      add(from + places.totalMs, totalMs)
-      add(from + firstBucket + bucketIndex(totalMs), 1)
-      if (outcome !== null) {
-        add(from + places[outcome], 1)
-        last.badAt = at
-      }
-      last.at = at
-      last.keyId = keyId
-    },
-    report(at: number): ClientActivityRow {
-      const minute = Math.trunc(at / sliceMs)
-      // Loops over one array, because a serving process does this for hundreds of clients.
-      const totals: number[] = new Array(sliceWidth).fill(0)
-      for (let slice = 0; slice < sliceCount; slice++) {
-        const counted = minutes[slice] as number
-        if (counted <= minute - sliceCount || counted > minute) continue
-        const from = slice * sliceWidth
-        for (let place = 0; place < sliceWidth; place++)
-          totals[place] = (totals[place] as number) + (numbers[from + place] as number)
-      }
-      const [requests = 0, limited = 0, rejected = 0, failed = 0, sumMs = 0, ...buckets] = totals
-      const counts = { requests, limited, rejected, failed }
-      return { client, counts, latency: { counts: buckets, sumMs }, lastAt: last.at, keyId: last.keyId }
-    },
+      for (let place = 0; place < sliceWidth; place++)
+        totals[place] = (totals[place] as number) + (numbers[from + place] as number)
+    }
+    const [requests = 0, limited = 0, rejected = 0, failed = 0, sumMs = 0, ...buckets] = totals
+    return {
+      client: this.client,
+      counts: { requests, limited, rejected, failed },
+      latency: { counts: buckets, sumMs },
+      lastAt: this.#lastAt,
+      keyId: this.#keyId,
+    }
+  }
+
+  #add(place: number, amount: number): void {
+    this.#numbers[place] = (this.#numbers[place] as number) + amount
   }
 }
 

@@ -26,7 +26,10 @@ export const keepCredentials: Required<PrimaryFeature>['keepCredentials'] = (cur
   }
 }
 
-/** Without authentication a file lists no clients, and an empty list would lock all out: removed ones come back. */
+/**
+ * A file without authentication lists no clients, and its empty list would lock all clients out. It names no file of
+ * clients either: a client that was removed from a file since then comes back.
+ */
 const bringsClientsBack = (current: Config, earlier: Config): boolean => current.auth === null && earlier.auth !== null
 
 /**

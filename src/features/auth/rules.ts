@@ -1,14 +1,12 @@
 import type { ListOwnFields } from '../../core/config/config-part.ts'
-import { formatKeyPath, type KeyPath } from '../../core/config/problem.ts'
+import { type ConfigIssue, formatKeyPath, type KeyPath } from '../../core/config/problem.ts'
 import {
   type ConfigRule,
-  findRepeats,
   findUnmetNeeds,
   isEnabledAt,
   listAt,
   parseAt,
   type RuleResult,
-  type UniqueEntry,
   valueAt,
 } from '../../core/config/rules/rule.ts'
 import { findField, listOwnFields } from '../../core/config/rules/upstream-rules.ts'
@@ -119,20 +117,28 @@ const scopesWithoutToken: ConfigRule = (tree) =>
   })
 
 const duplicateClients: ConfigRule = (tree) => {
-  const clients = listAt(tree, ['clients'])
-  const entry = (name: string | null, ...path: KeyPath): readonly UniqueEntry[] =>
-    name === null ? [] : [{ name, path: () => ['clients', ...path] }]
-  const find = (what: string, list: (client: unknown, index: number) => readonly UniqueEntry[]): RuleResult =>
-    findRepeats(clients.flatMap(list), `a ${what} stands here already`, 'rename or remove one of them')
-  return [
-    find('client of this name', (client, index) => entry(textAt(client, 'id'), index, 'id')),
-    find('client of these claims', (client, index) =>
-      entry(canonicalClaims(valueAt(client, ['claims'])), index, 'claims'),
-    ),
-    find('key of this id', (client, index) =>
-      listAt(client, ['apiKeys']).flatMap((key, at) => entry(textAt(key, 'id'), index, 'apiKeys', at, 'id')),
-    ),
-  ]
+  const ids = new Set<string>()
+  const keys = new Set<string>()
+  const claimTexts = new Set<string>()
+  const issues: ConfigIssue[] = []
+  const checkUnique = (seen: Set<string>, name: string | null, path: () => KeyPath, what: string): void => {
+    if (name === null) return
+    const details = { message: `a ${what} stands here already`, expected: 'each once', found: 'it twice' }
+    if (seen.has(name)) issues.push({ path: path(), ...details, hint: 'rename or remove one of them' })
+    seen.add(name)
+  }
+  for (const [index, client] of listAt(tree, ['clients']).entries()) {
+    checkUnique(ids, textAt(client, 'id'), () => ['clients', index, 'id'], 'client of this name')
+    checkUnique(
+      claimTexts,
+      canonicalClaims(valueAt(client, ['claims'])),
+      () => ['clients', index, 'claims'],
+      'client of these claims',
+    )
+    for (const [at, key] of listAt(client, ['apiKeys']).entries())
+      checkUnique(keys, textAt(key, 'id'), () => ['clients', index, 'apiKeys', at, 'id'], 'key of this id')
+  }
+  return issues
 }
 
 function textAt(tree: unknown, key: string): string | null {

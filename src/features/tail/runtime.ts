@@ -56,7 +56,7 @@ export class RecentRequests implements ExchangeObserver {
 const toRecentRequest = (at: number, record: ExchangeRecord) => ({
   ...toRequestSummary(at, record),
   totalMs: record.totalMs,
-  outcome: record.exchange?.outcome && { ...record.exchange.outcome },
+  outcome: record.exchange?.outcome ?? null,
   /** Null: the response is not the gateway's own. */
   error: record.failure && toRecentError(at, record, record.failure),
 })

@@ -40,7 +40,10 @@ interface ChainProgress {
   place: AuditLinePosition
 }
 
-/** Finds edited, dropped, inserted and moved lines, and with checkpoints a cut-off end. Old files may be archived. */
+/**
+ * Finds edited, dropped, inserted and moved lines, and with checkpoints a cut-off end. A file continues a chain, or
+ * begins one where its first line says: older files may be archived.
+ */
 export class ChainVerifier {
   readonly findings: AuditFinding[] = []
   /** Not faults. */

@@ -165,6 +165,7 @@ export interface AuditLinePosition {
 /** Pieces that one line may report together. */
 export interface PieceDigest {
   readonly place: AuditLinePosition
+  /** Digested once. */
   readonly hash: Hash
   /** Without the last line feed; -1: no piece yet. */
   bytes: number

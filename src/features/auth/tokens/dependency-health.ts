@@ -3,7 +3,10 @@ import { epochMs, now, unrefTimeout } from '../../../core/lib/clock.ts'
 /** Times are milliseconds since the epoch. `error` null: the server is available. */
 export type DependencyHealthState = ReturnType<typeof trackHealth>['state']
 
-/** `onChange` gets the error, or null after `recoveryMs` without a failure: a flapping server does not fill the log. */
+/**
+ * `onChange` gets the error, or null after a good reply and `recoveryMs` without a failure: a flapping server does not
+ * fill the log.
+ */
 export const trackHealth = (onChange: (error: string | null) => void, recoveryMs: number) => {
   const state = { error: null as string | null, since: epochMs(), lastSuccess: null as number | null }
   let failedAt = 0
