@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { type OperatorScope, operatorScopes } from '../../lib/operators.ts'
+import { type OperatorScope, operatorNameForm, operatorNameMistake, operatorScopes } from '../../lib/operators.ts'
 
 const hashKeyHelp = `
 The key, or the token, is printed once and kept nowhere.
@@ -26,7 +26,6 @@ export const createHashKeyCommand = (): Command =>
       const secret = generateSecret()
       const digest = digestSecret(secret).toString('hex')
       if (operator !== undefined) {
-        const { operatorNameForm, operatorNameMistake } = await import('../../lib/operators.ts')
         const mistake = operatorNameMistake(operator)
         if (mistake !== null)
           command.error(`error: option '--operator <NAME>': it is ${mistake}; ${operatorNameForm} are expected`)
