@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished } from 'vitest'
 
-export const root = fileURLToPath(new URL('../../..', import.meta.url))
+const root = fileURLToPath(new URL('../../..', import.meta.url))
 
 export interface Tail {
   readonly child: ChildProcess

@@ -42,4 +42,7 @@ test('of two workers each exports its own spans, and can be distinguished from t
   // At the end it would have a second, which is little on a slow machine.
   expect(await receiver.come(40)).toHaveLength(40)
   expect(new Set(receiver.spans.map(({ resource }) => resource['service.instance.id'])).size).toBe(2)
+  gateway.signal('SIGTERM')
+  expect(await gateway.ended).toBe(0)
+  expect(receiver.spans).toHaveLength(40)
 })
