@@ -21,5 +21,6 @@ export default ({ provide, vitest }: TestProject): (() => void) => {
   const seed = areDrills ? Number(process.env.PROPERTY_SEED ?? randomInt(2 ** 31)) : 1
   provide('propertySeed', seed)
   if (areDrills) process.stdout.write(`Property tests: PROPERTY_SEED=${seed}\n`)
-  return () => rmSync(folder, { recursive: true, force: true })
+  // A worker of the tests may still write while it ends.
+  return () => rmSync(folder, { recursive: true, force: true, maxRetries: 10 })
 }

@@ -1,7 +1,7 @@
 /** Checks what docs/admin.md shows of refused edits: each block is what the gateway prints. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import type { Config } from '../../src/core/config/config.ts'
 import { getRestartOnlySettings, reportConfig } from '../../src/core/config/diff/report.ts'
 import { loadConfig } from '../../src/core/config/load/load-config.ts'
@@ -97,6 +97,8 @@ test.each([
     apply: () => Promise.reject(error),
     onOutcome: () => {},
   })
+
+  onTestFinished(() => reloader.close())
 
   const outcome = await reloader.reload('request')
 
