@@ -24,6 +24,7 @@ export const auth: Feature = {
     loadStatusTexts: () => import('./tokens/status-text.ts'),
     loadExplain: () => import('./explain.ts'),
   }),
+  loadOperatorCommands: () => import('./rollback-note.ts'),
   loadPrimaryPart: () => import('./primary.ts'),
   loadRuntimePart: () => import('./runtime.ts'),
   loadStatusPart: () => import('./status.ts'),

@@ -10,13 +10,13 @@ const ofFeatures = await operatorCommandLoaders.load()
 export const commandGroups: readonly CommandGroup[] = [
   reloadCommands,
   rollbackCommands,
-  ...ofFeatures.flatMap(({ operatorCommands }) => operatorCommands),
+  ...ofFeatures.flatMap(({ operatorCommands = [] }) => operatorCommands),
 ]
 
 export const commandGroupsInHelp: readonly CommandGroup[] = [
   reloadCommands,
   rollbackCommands,
-  ...ofFeatures.flatMap(({ operatorCommands, commandsInHelp = operatorCommands }) => commandsInHelp),
+  ...ofFeatures.flatMap(({ operatorCommands = [], commandsInHelp = operatorCommands }) => commandsInHelp),
 ]
 
 /** Tells whether a shell line holds a command that changes the running gateway. */

@@ -7,6 +7,7 @@ import { type AdminError, isAdminError } from '../admin-error.ts'
 import { html } from '../html.ts'
 import { optionalArgument, textArgument, type ValuesOf } from './argument.ts'
 import type { CommandGroup } from './command.ts'
+import { operatorCommandLoaders } from './command-part.ts'
 import { paragraphs, truncate } from './phrases.ts'
 import {
   changesText,
@@ -30,6 +31,8 @@ const rollbackArgs = {
 }
 
 const maxShownChanges = 20
+
+const notes = (await operatorCommandLoaders.load()).flatMap(({ rollbackNote }) => rollbackNote ?? [])
 
 const rollbackCommand: ReloadCommand<typeof rollbackArgs> = {
   ...reloadDefaults('rollback'),
@@ -88,20 +91,20 @@ export const rollbackCommands: CommandGroup = {
   description: 'Have a running gateway go back to the configuration that it ran before.',
   choice: null,
   args: rollbackArgs,
-  help: `Clients, certificates, keys and tokens stay as they are now.
-Where auth was taken out, only admin and listen.tls stay; auth and clients come back as they were.
-The file is left alone. It is taken again when its content changes, on SIGHUP and by reload.`,
+  help: [
+    'Clients, certificates, keys and tokens stay as they are now.',
+    ...notes.map(({ help }) => help),
+    'The file is left alone. It is taken again when its content changes, on SIGHUP and by reload.',
+  ].join('\n'),
   exitCodes:
     '0 the configuration before runs again, 1 there is none, it would switch a protection off, or it cannot be put into effect, 2 it could not be asked',
   examples: ['rollback', 'rollback --force', 'rollback --format json'],
   commands: [rollbackCommand],
 }
 
-/** Authentication that an edit removed comes back as it was. */
 const keptText = (changes: readonly ConfigChange[]): string =>
-  changes.some(({ path, from }) => path === 'auth' && from === 'none')
-    ? 'admin and listen.tls as they are now, auth and clients as they were'
-    : 'clients, certificates, keys and tokens as they are now'
+  notes.map(({ kept }) => kept(changes)).find((each) => each !== null) ??
+  'clients, certificates, keys and tokens as they are now'
 
 const changeItem = ({ path, from, to }: ConfigChange) =>
   html`<li><code>${path}</code>: ${formatValue(from)} → ${formatValue(to)}</li>`

@@ -171,14 +171,6 @@ market
     })
   })
 
-  test('says that clients and keys are those of then where authentication comes back', async () => {
-    const { out } = await run('rollback', { ...applied, changes: [change('auth', null, 'auth', 'none', {})] })
-
-    expect(out).toContain(
-      '9b02c7d11e55 → 3f1c0a9be2d4, with admin and listen.tls as they are now, auth and clients as they were; ',
-    )
-  })
-
   test('says that an edit that was refused is not what was undone', async () => {
     const { out } = await run('rollback', { ...applied, neverRan: '2026-11-21T02:04:10.000Z', changes: [] })
 
