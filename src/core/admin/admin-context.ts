@@ -1,6 +1,5 @@
 import type { Group } from '../../operations.ts'
 import type { Config } from '../config/config.ts'
-import type { FailureKind } from '../exchange/failures/failure-table.ts'
 import type { CommandLine } from '../lib/program.ts'
 import type { Overrides, OverridesView, RecordAdminEvent } from '../runtime/overrides.ts'
 import type { PrimaryParts } from '../runtime/primary-part.ts'
@@ -36,23 +35,6 @@ export interface AdminContext extends AdminContextInit {
   readonly findClients: FindClients
   formatCommand(command: CommandLine): string
   readonly orders: OrderHistory
-}
-
-/** Why this gateway takes no new clients, apart from its upstreams' state. */
-export type NotReadyReason = 'draining' | NotServingReason | FailureKind
-
-/**
- * Upstreams do not count: a gateway whose upstream is down still explains the failure best.
- * A gateway that rejects every exchange counts, e.g. a full disk stops recording: another gateway may have room.
- */
-export const getNotReadyReason = ({
-  draining,
-  notServing,
-  parts,
-}: Pick<AdminContext, 'draining' | 'notServing' | 'parts'>): NotReadyReason | null => {
-  if (draining()) return 'draining'
-  const rejecting = Object.values(parts).map((part) => part.rejectsAll?.() ?? null)
-  return notServing() ?? rejecting.find((reason) => reason !== null) ?? null
 }
 
 /** A command that was executed at least in part. */

@@ -14,10 +14,10 @@ import {
 } from './client-certificate.ts'
 import { getClientRegistry } from './client-registry.ts'
 import type { AuthConfig, OperationAuthConfig } from './config.ts'
+import type { GetClaims } from './tokens/claims.ts'
 import { dpopProofChecker, replayWindowMs } from './tokens/dpop.ts'
 import { isJwt } from './tokens/jwt/jwt-verifier.ts'
 import type { ReplayCaches } from './tokens/replay-cache.ts'
-import type { GetClaims } from './tokens/token.ts'
 import { senderConstraint, tokenAuthenticator } from './tokens/token-authenticator.ts'
 import type { TokenVerifiers } from './tokens/token-verifiers.ts'
 

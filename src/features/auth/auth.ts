@@ -5,7 +5,8 @@ import { foldUnderscores, type HeaderFields } from '../../core/exchange/header-f
 import type { RegisteredClient } from './client-registry.ts'
 import type { OperationAuthConfig } from './config.ts'
 import { type AuthScheme, createAuthChallenge, type ProofAlgorithms } from './errors.ts'
-import { type Claims, parseScopes, parseTokenCredential, rejectTokenInQuery } from './tokens/token.ts'
+import { type Claims, parseScopes } from './tokens/claims.ts'
+import { parseTokenCredential, rejectTokenInQuery } from './tokens/token-credential.ts'
 
 export interface Authenticator {
   readonly name: AuthMethod

@@ -2,7 +2,7 @@ import { frozenMemo } from '../../core/lib/memo.ts'
 import { cidrMatcher } from '../../core/lib/net/addresses.ts'
 import type { OperationId } from '../../operations.ts'
 import type { ClientConfig } from './clients/config.ts'
-import type { Claims } from './tokens/token.ts'
+import type { Claims } from './tokens/claims.ts'
 
 export interface RegisteredClient {
   readonly id: string

@@ -24,7 +24,15 @@ export const auth: Feature = {
     loadStatusTexts: () => import('./tokens/status-text.ts'),
     loadExplain: () => import('./explain.ts'),
   }),
-  loadOperatorCommands: () => import('./rollback-note.ts'),
+  loadOperatorCommands: async () => ({
+    rollbackNote: {
+      help: 'Where auth was taken out, only admin and listen.tls stay; auth and clients come back as they were.',
+      kept: (changes) =>
+        changes.some(({ path, from }) => path === 'auth' && from === 'none')
+          ? 'admin and listen.tls as they are now, auth and clients as they were'
+          : null,
+    },
+  }),
   loadPrimaryPart: () => import('./primary.ts'),
   loadRuntimePart: () => import('./runtime.ts'),
   loadStatusPart: () => import('./status.ts'),

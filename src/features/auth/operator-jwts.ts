@@ -10,8 +10,8 @@ import { findOperatorByCertificate } from './client-certificate.ts'
 import type { JwtConfig } from './config.ts'
 import type { OperatorJwtConfig } from './config-tokens.ts'
 import { CredentialRejected, VerifierUnavailable } from './errors.ts'
+import type { Claims } from './tokens/claims.ts'
 import { isJwt } from './tokens/jwt/jwt-verifier.ts'
-import type { Claims } from './tokens/token.ts'
 import { createTokenVerifiers, type JwtVerifierLease } from './tokens/token-verifiers.ts'
 
 type VerifiedToken = OperatorToken | AdminError | null

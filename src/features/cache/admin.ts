@@ -1,9 +1,16 @@
-import type { PlacedFindings, PlacedMetrics, PlacedStatus } from '../../core/admin/admin-part.ts'
+import type {
+  DescribedField,
+  DescribeOperation,
+  PlacedFindings,
+  PlacedMetrics,
+  PlacedStatus,
+} from '../../core/admin/admin-part.ts'
 import { pluralize } from '../../core/admin/commands/phrases.ts'
 import { areMostFailing, isQuiet } from '../../core/admin/findings/failure-phrases.ts'
 import { checkCommandLine, finding } from '../../core/admin/findings/finding.ts'
 import type { FindingSource } from '../../core/admin/findings/finding-inputs.ts'
 import { type MetricDefinitions, metricsOf, seriesFor } from '../../core/admin/metrics/metric.ts'
+import { failureTable } from '../../core/exchange/failures/failure-table.ts'
 import { commandLine } from '../../core/lib/program.ts'
 import { formatTimeOfDay } from '../../core/lib/text/format-time.ts'
 import { fromReport, type Shown } from '../../core/runtime/status/field.ts'
@@ -103,6 +110,41 @@ export const status: readonly PlacedStatus[] = [
   { before: 'operations', key: 'cache', field: fromReport('cache', cacheField) },
 ]
 
-export const loadOpenApi = () => import('./openapi.ts')
-
 export const loadPage = () => import('./page.ts')
+
+const cacheStatus: DescribedField = {
+  layer: 'cache',
+  field: 'Cache-Status',
+  component: 'CacheStatus',
+  header: { description: 'What the cache of the gateway did (RFC 9211).', schema: { type: 'string' } },
+}
+
+const age: DescribedField = {
+  layer: 'cache',
+  field: 'Age',
+  component: 'Age',
+  header: {
+    description: 'The age of a stored response, in seconds (RFC 9111 §5.1).',
+    schema: { type: 'integer', minimum: 0 },
+  },
+}
+
+/** The cache's own responses (RFC 9110 §13.2.2, §14.2). */
+const responses = {
+  206: { description: 'The part of a response that the request asks for.', content: { '*/*': {} } },
+  304: { description: 'The client has the response already.' },
+  416: { description: 'The response has no such part.' },
+}
+
+const describe: DescribeOperation = ({ id }, { operations }) =>
+  operations[id].cache === null
+    ? {}
+    : {
+        failures: ['not-cached'],
+        relayedFields: [age, cacheStatus],
+        problemFields: (kinds) =>
+          kinds.some((kind) => kind === 'not-cached' || failureTable[kind].fault === 'upstream') ? [cacheStatus] : [],
+        responses,
+      }
+
+export const loadOpenApi = async () => ({ describe })

@@ -2,6 +2,7 @@ import type { ListenConfig } from '../../core/config/config.ts'
 import { explainPathMismatch } from '../../core/config/suggest.ts'
 import { rejectTunnel } from '../../core/downstream/http1/request-line.ts'
 import { getRequestLimits, type RequestMessage, RequestParser } from '../../core/downstream/http1/request-parser.ts'
+import { parseRequestHead } from '../../core/downstream/request/request-head.ts'
 import {
   compileAuthorityMatcher,
   isValidHost,
@@ -10,8 +11,7 @@ import {
   parseRequestTarget,
   toRoutablePath,
   validateRequest,
-} from '../../core/downstream/request/match-request.ts'
-import { parseRequestHead } from '../../core/downstream/request/request-head.ts'
+} from '../../core/downstream/request/validate-request.ts'
 import { GatewayError } from '../../core/exchange/failures/errors.ts'
 import type { FailureKind } from '../../core/exchange/failures/failure-table.ts'
 import { knownMethods } from '../../core/exchange/node-http.ts'

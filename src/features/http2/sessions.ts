@@ -132,7 +132,7 @@ const maxStreams = 100
 
 type SessionLimits = Pick<ListenConfig, 'maxTarget' | 'maxHeaders' | 'maxHeaderFields'>
 
-/** Of nghttp2 and Node. This file limits the floods that they leave open; match-request.ts the request. */
+/** Of nghttp2 and Node. This file limits the floods that they leave open; validate-request.ts the request. */
 const createSessionOptions = (listen: SessionLimits) => {
   // Above the limits of 431 and 414, so that the gateway can respond; a larger list ends its stream.
   const pairs = 2 * listen.maxHeaderFields + 16

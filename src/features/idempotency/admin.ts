@@ -1,9 +1,17 @@
-import type { PlacedFindings, PlacedMetrics, PlacedStatus } from '../../core/admin/admin-part.ts'
+import type {
+  DescribedField,
+  DescribeOperation,
+  PlacedFindings,
+  PlacedMetrics,
+  PlacedStatus,
+} from '../../core/admin/admin-part.ts'
 import { pluralize } from '../../core/admin/commands/phrases.ts'
 import { countPhrase, rejectedPhrase, tallyRejected } from '../../core/admin/findings/failure-phrases.ts'
 import { checkCommandLine, explainCommandLine, finding, wherePhrase } from '../../core/admin/findings/finding.ts'
 import type { FindingInputs, FindingSource } from '../../core/admin/findings/finding-inputs.ts'
 import { addUp, type MetricDefinitions, metricsOf, seriesFor } from '../../core/admin/metrics/metric.ts'
+import { askFacts } from '../../core/config/config-facts.ts'
+import type { FailureKind } from '../../core/exchange/failures/failure-table.ts'
 import { formatTimeOfDay } from '../../core/lib/text/format-time.ts'
 import { fromReport, type Shown } from '../../core/runtime/status/field.ts'
 import { allOperations, type OperationId } from '../../operations.ts'
@@ -124,6 +132,46 @@ export const status: readonly PlacedStatus[] = [
   { before: 'operations', key: 'idempotency', field: fromReport('idempotency', idempotencyField) },
 ]
 
-export const loadOpenApi = () => import('./openapi.ts')
-
 export const loadPage = () => import('./page.ts')
+
+const replayed: DescribedField = {
+  layer: 'idempotency',
+  field: 'Idempotency-Replayed',
+  component: 'IdempotencyReplayed',
+  header: {
+    description: 'true: the response to an earlier request with the same key, which was not sent again.',
+    schema: { type: 'string' },
+  },
+}
+
+const failures: readonly FailureKind[] = [
+  'idempotency-key-invalid',
+  'request-in-progress',
+  'outcome-unknown',
+  'response-not-kept',
+  'idempotency-key-reused',
+  'rate-limited',
+  'truncated', // responses are read whole, to be stored
+]
+
+const describe: DescribeOperation = ({ id }, { operations, listen }) => {
+  const { idempotency } = operations[id]
+  if (idempotency === null) return {}
+  const { header: name, required, onStoreFailure } = idempotency
+  const description = 'A key of its own for each thing to be done. A repetition with the same key is done once.'
+  const parameter = { name, in: 'header', description, ...(required && { required }), schema: { type: 'string' } }
+  return {
+    failures: [
+      ...failures,
+      // Over HTTP/2 each request needs a key.
+      ...(required || askFacts((facts) => facts.mayLackFields?.(listen)).includes(true)
+        ? (['idempotency-key-missing'] as const)
+        : []),
+      ...(onStoreFailure === 'refuse' ? (['idempotency-unavailable'] as const) : []),
+    ],
+    relayedFields: [replayed],
+    parameters: [{ component: 'IdempotencyKey', value: parameter }],
+  }
+}
+
+export const loadOpenApi = async () => ({ describe })

@@ -7,8 +7,8 @@ import { type BatchCall, batchCalls, type SharingRole } from '../redis/batched-c
 import type { RedisConfig } from '../redis/config.ts'
 import { calmChanges, RedisRegistry } from '../redis/redis-registry.ts'
 import { describeKeyspace, isSameKeyspace, withReplicas } from '../redis/redis-settings.ts'
+import { AbandonedAttempts } from './claimed-attempt.ts'
 import type { IdempotencyConfig } from './config.ts'
-import { AbandonedAttempts } from './forward-once.ts'
 import type { IdempotencyReport } from './status.ts'
 import type {
   CallOf,

@@ -12,7 +12,6 @@ import { GatewayError, StacklessError } from '../../core/exchange/failures/error
 import { clientShare } from '../../core/exchange/request-owner.ts'
 import { now, settlesWithin } from '../../core/lib/clock.ts'
 import type { FairQuota, QuotaShare } from '../../core/lib/fair-quota.ts'
-import type { OperationIdempotencyConfig } from './config.ts'
 import {
   type AbandonedAttempts,
   claimLeaseMs,
@@ -21,7 +20,8 @@ import {
   forwardDetachable,
   holdClaim,
   toRecord,
-} from './forward-once.ts'
+} from './claimed-attempt.ts'
+import type { OperationIdempotencyConfig } from './config.ts'
 import { findKeyOwner, parseIdempotencyKey, toKeyDigest, toShareDigest } from './idempotency-key.ts'
 import type { Claim, ClaimResult, IdempotencyOutcome, IdempotencyStore } from './store/idempotency-store.ts'
 

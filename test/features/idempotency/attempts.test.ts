@@ -5,8 +5,8 @@ import type { Exchange, Handler } from '../../../src/core/exchange/exchange.ts'
 import { FailedAttempt, GatewayError } from '../../../src/core/exchange/failures/errors.ts'
 import { FairQuota, usualBodyBytes } from '../../../src/core/lib/fair-quota.ts'
 import { deadlineLayer } from '../../../src/core/runtime/pipeline/compose-layers.ts'
+import { AbandonedAttempts, holdClaim } from '../../../src/features/idempotency/claimed-attempt.ts'
 import type { OperationIdempotencyConfig } from '../../../src/features/idempotency/config.ts'
-import { AbandonedAttempts, holdClaim } from '../../../src/features/idempotency/forward-once.ts'
 import { idempotencyLayer } from '../../../src/features/idempotency/idempotency.ts'
 import type {
   ClaimResult,

@@ -7,7 +7,7 @@ import type { FailureKind } from '../../../src/core/exchange/failures/failure-ta
 import { now, sleep } from '../../../src/core/lib/clock.ts'
 import { FairQuota, usualBodyBytes } from '../../../src/core/lib/fair-quota.ts'
 import { deadlineLayer } from '../../../src/core/runtime/pipeline/compose-layers.ts'
-import { AbandonedAttempts } from '../../../src/features/idempotency/forward-once.ts'
+import { AbandonedAttempts } from '../../../src/features/idempotency/claimed-attempt.ts'
 import { idempotencyLayer } from '../../../src/features/idempotency/idempotency.ts'
 import type { IdempotencyStore } from '../../../src/features/idempotency/store/idempotency-store.ts'
 import { MemoryIdempotencyStore } from '../../../src/features/idempotency/store/memory-idempotency-store.ts'

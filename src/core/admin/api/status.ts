@@ -23,7 +23,7 @@ import type { ReloadTrigger } from '../../runtime/reload/reload-history.ts'
 import * as field from '../../runtime/status/field.ts'
 import type { Status, StatusReport } from '../../runtime/status/status-part.ts'
 import { upstreamsField } from '../../runtime/status/upstreams.ts'
-import { type AdminContext, getNotReadyReason, type NotReadyReason } from '../admin-context.ts'
+import type { AdminContext } from '../admin-context.ts'
 import { adminParts } from '../admin-parts.ts'
 import { type Finding, findingShape, flattenFound, renderFinding, worstFirst } from '../findings/finding.ts'
 import type { FindingInputs, FindingSource } from '../findings/finding-inputs.ts'
@@ -46,6 +46,7 @@ import {
 import { upstreamFindings } from '../findings/upstream-findings.ts'
 import { collectFindingInputs } from '../metrics/metric-inputs.ts'
 import { problemShape } from './config-responses.ts'
+import { getNotReadyReason, type NotReadyReason } from './readiness.ts'
 
 const certificateShape = asObject({
   key: asText,

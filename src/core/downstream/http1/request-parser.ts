@@ -3,7 +3,7 @@ import { GatewayError, type ReasonFor, StacklessError } from '../../exchange/fai
 import { fieldNameEquals, isPersistent, joinValues } from '../../exchange/header-fields.ts'
 import { type BodyEvents, ChunkedBodyParser } from '../../exchange/http1/chunked-body-parser.ts'
 import { type HeadLimits, HeadScanner, type RejectMessage } from '../../exchange/http1/head-scanner.ts'
-import { validateFraming } from '../request/match-request.ts'
+import { validateFraming } from '../request/validate-request.ts'
 import { RequestLine } from './request-line.ts'
 
 export interface RequestMessage {

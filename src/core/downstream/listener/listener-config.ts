@@ -6,8 +6,8 @@ import { cidrMatcher, normalizeAddress } from '../../lib/net/addresses.ts'
 import type { CurrentSnapshot } from '../../runtime/snapshot/snapshot.ts'
 import { getRequestLimits } from '../http1/request-parser.ts'
 import { compileForwarded, type Peer, type TrustedProxyMatcher } from '../request/forwarded.ts'
-import { compileAuthorityMatcher } from '../request/match-request.ts'
 import { createRequestId } from '../request/request-head.ts'
+import { compileAuthorityMatcher } from '../request/validate-request.ts'
 
 export type CompiledListenerConfig = Readonly<ReturnType<typeof compileListenerConfig>>
 

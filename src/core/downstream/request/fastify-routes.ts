@@ -5,8 +5,8 @@ import { allOperations, type Operation } from '../../../operations.ts'
 import { noSchemaCompilers } from '../../lib/no-schema-compilers.ts'
 import type { DownstreamRequest, DownstreamResponse } from '../codec.ts'
 import type { GetListenerConfig } from '../listener/listener-config.ts'
-import { operationsByPath, parseRequestTarget, toRoutablePath } from './match-request.ts'
 import type { RequestHandler } from './request-handler.ts'
+import { operationsByPath, parseRequestTarget, toRoutablePath } from './validate-request.ts'
 
 // Fastify reads `url`, `method` and `headers`, and leaves a response alone once its reply is hijacked.
 type RawRequest = IncomingMessage & DownstreamRequest

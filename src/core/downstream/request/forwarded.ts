@@ -3,8 +3,8 @@ import type { ListenConfig } from '../../config/config.ts'
 import type { PeerInfo } from '../../exchange/exchange.ts'
 import { GatewayError } from '../../exchange/failures/errors.ts'
 import { canonicalAddress } from '../../lib/net/addresses.ts'
-import { isValidHost } from './match-request.ts'
 import type { ForwardedFields } from './request-head.ts'
+import { isValidHost } from './validate-request.ts'
 
 export type TrustedProxyMatcher = (address: string) => boolean
 

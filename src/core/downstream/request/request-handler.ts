@@ -11,7 +11,7 @@ import type { CompiledListenerConfig, GetListenerConfig } from '../listener/list
 import { relayResponse, sendLocalReply } from '../response/send-response.ts'
 import { ActiveRequest, type ClientConnection, getClientConnection, type ListenerState } from './active-request.ts'
 import { addForwardingFields } from './forwarded.ts'
-import { type MatchedRequest, validateRequest } from './match-request.ts'
+import { type MatchedRequest, validateRequest } from './validate-request.ts'
 
 export interface RequestHandlerOptions {
   readonly currentSnapshot: CurrentSnapshot

@@ -1,13 +1,14 @@
 import { BytesBody } from '../../exchange/bodies/response-bodies.ts'
 import type { BodySink, ResponseBody } from '../../exchange/body.ts'
 import type { Exchange, ProxyResponse } from '../../exchange/exchange.ts'
-import { GatewayError, type Violation } from '../../exchange/failures/errors.ts'
-import { type FailureKind, failureTable, reasonPhrase } from '../../exchange/failures/failure-table.ts'
+import { GatewayError } from '../../exchange/failures/errors.ts'
+import { reasonPhrase } from '../../exchange/failures/failure-table.ts'
 import { type HeaderFields, interactionIdField, toClientFields } from '../../exchange/header-fields.ts'
 import { freeBuffer, sliceBytes } from '../../lib/buffers.ts'
-import { epochMs, now } from '../../lib/clock.ts'
+import { now } from '../../lib/clock.ts'
 import type { ActiveRequest } from '../request/active-request.ts'
 import { FlushMonitor } from './flush-monitor.ts'
+import { problemFields, renderProblem } from './problem.ts'
 
 export const relayResponse = (
   activeRequest: ActiveRequest,
@@ -115,22 +116,6 @@ export class ClientSink implements BodySink {
 // Discarding a larger unread body costs more than a new connection.
 const maxDiscardBytes = 64 * 1024
 
-// RFC 9110 §15.1: caches may store 404, 405, 414 and 501 unasked; a local reply is for this request only.
-const problemFields = ['Content-Type', 'application/problem+json', 'Cache-Control', 'no-store'] as const
-
-/** RFC 9457, in ASCII; never the cause. `requestId` null: ids are off. */
-const renderProblem = (kind: FailureKind, requestId: string | null, violations: readonly Violation[] = []): string => {
-  const { status } = failureTable[kind]
-  const body = { type: 'about:blank', title: reasonPhrase(status), status, code: kind }
-  const known = { ...body, ...(requestId === null ? {} : { requestId }) }
-  if (violations.length === 0) return JSON.stringify(known)
-  // The client finds the place by its own names, which are escaped: no terminal acts on a control character in them.
-  const errors = violations.map(({ ownPointer, ...each }) => ({ ...each, pointer: ownPointer ?? each.pointer }))
-  return JSON.stringify({ ...known, errors }).replaceAll(/[\x7f-\uffff]/g, toEscape)
-}
-
-const toEscape = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
-
 /** A response that has begun is cut off instead. */
 export const sendLocalReply = (activeRequest: ActiveRequest, error: GatewayError): void => {
   const { response, snapshot, head } = activeRequest
@@ -163,23 +148,6 @@ const closesConnection = ({ request, head, body, isDraining, expectation, failur
   // RFC 9110 §10.1.1: without `100 Continue` the client may send the body or not, so the start of the next request is
   // unknown.
   return length > maxDiscardBytes || !(body?.clientMaySend ?? expectation !== 'continue')
-}
-
-export const renderRawProblem = (
-  kind: FailureKind,
-  requestId: string,
-  requestIdField: string | null,
-  extraFields: HeaderFields,
-): { readonly head: string; readonly body: string } => {
-  const { status } = failureTable[kind]
-  const body = renderProblem(kind, requestIdField === null ? null : requestId)
-  const fields = [...problemFields, 'Content-Length', String(body.length), 'Date', new Date(epochMs()).toUTCString()]
-  fields.push(...extraFields)
-  if (requestIdField !== null) fields.push(requestIdField, requestId)
-  fields.push('Connection', 'close')
-  let head = `HTTP/1.1 ${status} ${reasonPhrase(status)}\r\n`
-  for (let i = 0; i < fields.length; i += 2) head += `${fields[i]}: ${fields[i + 1]}\r\n`
-  return { head: `${head}\r\n`, body }
 }
 
 /** Without this, nothing limits how long the end of a written response waits for the client. */

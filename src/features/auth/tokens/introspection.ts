@@ -4,9 +4,9 @@ import { parseJsonObject } from '../../../core/lib/plain-object.ts'
 import { errorMessage } from '../../../core/lib/try.ts'
 import type { IntrospectionConfig } from '../config.ts'
 import { CredentialRejected, VerifierUnavailable } from '../errors.ts'
+import { type ClaimExpectations, type Claims, checkClaims } from './claims.ts'
 import { type DependencyHealthState, trackHealth } from './dependency-health.ts'
 import type { HttpClient } from './http-client.ts'
-import { type ClaimExpectations, type Claims, checkClaims } from './token.ts'
 import { type CachedToken, createTokenCache, maxTokenLength, tokenDigest } from './token-cache.ts'
 
 /** Null: the token is not active. `size`: the length of the response's text. */

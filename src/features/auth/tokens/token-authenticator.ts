@@ -13,7 +13,8 @@ import {
   unauthenticated,
   VerifierUnavailable,
 } from '../errors.ts'
-import { type Claims, type GetClaims, parseTokenCredential, type TokenCredential } from './token.ts'
+import type { Claims, GetClaims } from './claims.ts'
+import { parseTokenCredential, type TokenCredential } from './token-credential.ts'
 
 export interface TokenAuthenticatorOptions {
   readonly name: 'jwt' | 'introspection'

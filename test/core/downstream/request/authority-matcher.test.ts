@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { compileAuthorityMatcher } from '../../../../src/core/downstream/request/match-request.ts'
+import { compileAuthorityMatcher } from '../../../../src/core/downstream/request/validate-request.ts'
 
 const matches = compileAuthorityMatcher({
   hosts: ['gateway.example', 'other.example:8443', 'plain.example:80', '[::1]', 'dotted.example.'],

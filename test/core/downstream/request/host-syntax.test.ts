@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { isValidHost } from '../../../../src/core/downstream/request/match-request.ts'
+import { isValidHost } from '../../../../src/core/downstream/request/validate-request.ts'
 
 describe('a valid host', () => {
   test.each([

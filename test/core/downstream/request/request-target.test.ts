@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { parseRequestTarget } from '../../../../src/core/downstream/request/match-request.ts'
+import { parseRequestTarget } from '../../../../src/core/downstream/request/validate-request.ts'
 
 describe('a target in origin-form', () => {
   test.each([

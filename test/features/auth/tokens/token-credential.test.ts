@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseTokenCredential, rejectTokenInQuery } from '../../../../src/features/auth/tokens/token.ts'
+import { parseTokenCredential, rejectTokenInQuery } from '../../../../src/features/auth/tokens/token-credential.ts'
 
 test.each([
   ['Bearer abc', { scheme: 'bearer', token: 'abc' }],

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import { type FailureReason, reasonTable } from '../../../../src/core/exchange/failures/errors.ts'
-import { AbandonedAttempts } from '../../../../src/features/idempotency/forward-once.ts'
+import { AbandonedAttempts } from '../../../../src/features/idempotency/claimed-attempt.ts'
 import { MemoryIdempotencyStore } from '../../../../src/features/idempotency/store/memory-idempotency-store.ts'
 import { fakeBody, fakeExchange } from '../../../helpers/exchange.ts'
 import { bootGateway } from '../../../helpers/gateway.ts'

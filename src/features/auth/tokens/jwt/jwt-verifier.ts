@@ -1,7 +1,7 @@
 import { isPlainObject, parseJson } from '../../../../core/lib/plain-object.ts'
 import { CredentialRejected, VerifierUnavailable } from '../../errors.ts'
+import { type ClaimExpectations, type Claims, checkClaims } from '../claims.ts'
 import { type JwsAlgorithm, jwsAlgorithms, loadJose, type VerificationKey } from '../jwk-set.ts'
-import { type ClaimExpectations, type Claims, checkClaims } from '../token.ts'
 import { createTokenCache, maxTokenLength, tokenDigest } from '../token-cache.ts'
 import type { IssuerKeys } from './jwks-cache.ts'
 

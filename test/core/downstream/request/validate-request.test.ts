@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
+import { parseExpectation, parseRequestHead } from '../../../../src/core/downstream/request/request-head.ts'
 import {
   compileAuthorityMatcher,
   operationsByPath,
   parseRequestTarget,
   validateFraming,
   validateRequest,
-} from '../../../../src/core/downstream/request/match-request.ts'
-import { parseExpectation, parseRequestHead } from '../../../../src/core/downstream/request/request-head.ts'
+} from '../../../../src/core/downstream/request/validate-request.ts'
 import { allOperations } from '../../../../src/operations.ts'
 
 interface TestRequest {

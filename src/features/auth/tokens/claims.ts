@@ -1,6 +1,5 @@
-import { type HeaderFields, hasTokenInQuery, isBearerToken } from '../../../core/exchange/header-fields.ts'
 import { epochMs } from '../../../core/lib/clock.ts'
-import { type AuthScheme, CredentialRejected, malformedCredential, singleFieldValue } from '../errors.ts'
+import { CredentialRejected } from '../errors.ts'
 
 /** A token's own claims (RFC 7519 §4), or those of an introspection response (RFC 7662 §2.2). */
 export type Claims = Readonly<Record<string, unknown>>
@@ -52,33 +51,4 @@ export const parseScopes = ({ scope, scp }: Claims): readonly unknown[] => {
   const granted = scope === undefined ? scp : scope
   if (typeof granted === 'string') return granted.split(' ')
   return Array.isArray(granted) ? granted : []
-}
-
-/** RFC 9110 §11.4. */
-export interface TokenCredential {
-  readonly scheme: AuthScheme
-  readonly token: string
-}
-
-/**
- * Null: no `Authorization`, or a scheme without tokens. Two fields, a field without a scheme, and a malformed token are
- * `bad-request`: it is unknown which one an upstream would take (RFC 6750 §2.1, §3.1).
- */
-export const parseTokenCredential = (fields: HeaderFields): TokenCredential | null => {
-  const value = singleFieldValue(fields, 'authorization')
-  if (value === null || value === '') return null
-  const [, name, rest = ''] = credentialPattern.exec(value) ?? []
-  if (name === undefined) throw malformedCredential('bad-credential', 'there is no scheme in Authorization')
-  const scheme = name.toLowerCase()
-  if (scheme !== 'bearer' && scheme !== 'dpop') return null
-  if (!isBearerToken(rest)) throw malformedCredential('bad-credential', 'what follows the scheme is no token')
-  return { scheme, token: rest }
-}
-
-// RFC 9110 §11.4: a token of §5.6.2, then spaces only, no tabs or Unicode blanks.
-const credentialPattern = /^([!#$%&'*+.^_`|~\w-]+)(?: +([^ ].*))?$/
-
-/** Logs and histories keep a query: RFC 6750 §2.3, RFC 9700 §4.3.2. */
-export const rejectTokenInQuery = (query: string): void => {
-  if (hasTokenInQuery(query)) throw malformedCredential('token-in-query', 'there is a token in the query')
 }
