@@ -1,6 +1,6 @@
 /** Logging in to the pages of the operator's listener, over real sockets. */
 import { describe, expect, test } from 'vitest'
-import { routeScopes } from '../../../../src/core/admin/guard.ts'
+import { routeScopes } from '../../../../src/core/admin/access/authorize.ts'
 import { isConfidential } from '../../../../src/features/console/session/login.ts'
 import { adminTokens, tokenEntry, tokenOf } from '../../../helpers/admin-tokens.ts'
 import { hiddenFields, logIn, submitForm, token, visitPage } from '../../../helpers/form-browser.ts'

@@ -1,6 +1,6 @@
 /** Every scope at every request of the admin listener, over real sockets, from the one table. */
 import { describe, expect, test } from 'vitest'
-import { routeScopes } from '../../../../src/core/admin/guard.ts'
+import { routeScopes } from '../../../../src/core/admin/access/authorize.ts'
 import { includesScope, type OperatorScope, operatorScopes } from '../../../../src/core/lib/operators.ts'
 import { adminTokens, bearerOf, tokenOf } from '../../../helpers/admin-tokens.ts'
 import { logIn } from '../../../helpers/form-browser.ts'

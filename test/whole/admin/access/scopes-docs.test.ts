@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { routeScopes } from '../../../../src/core/admin/guard.ts'
+import { routeScopes } from '../../../../src/core/admin/access/authorize.ts'
 import { operatorScopes } from '../../../../src/core/lib/operators.ts'
 
 const page = readFileSync(new URL('../../../../docs/admin.md', import.meta.url), 'utf8')
