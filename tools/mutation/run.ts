@@ -1,0 +1,221 @@
+/**
+ * Mutation testing of the parts that matter: `node tools/mutation/run.ts [--mutants N] [--seed N] [--sources GLOB]
+ * [--file FILE] [TESTS…]`. Draws mutants by a fixed seed, runs the tests once to learn which file meets which mutant,
+ * and then, for each mutant, those files until one fails: the fastest first, at most 30 of them. Prints the survivors
+ * and how many were killed. `--sources`: instead of the parts that matter. TESTS: folders or files, default all.
+ */
+import { execFileSync, spawn } from 'node:child_process'
+import {
+  cpSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { findMutants, type Mutant, writeMutants } from './mutants.ts'
+
+const root = join(import.meta.dirname, '../..')
+
+const partsThatMatter: Readonly<Record<string, string>> = {
+  'validate-request': 'src/core/downstream/request/validate-request.ts',
+  'requests of HTTP/1': 'src/core/{downstream/http1/request-*,exchange/http1/*}.ts',
+  'responses of HTTP/1': 'src/core/upstream/http1/response-*.ts',
+  'cache policy': 'src/features/cache/policy/*.ts',
+  'jwt-verifier': 'src/features/auth/tokens/jwt/*.ts',
+  dpop: 'src/features/auth/tokens/{dpop,replay-cache}*.ts',
+  idempotency: 'src/features/idempotency/**/*.ts',
+  retry: 'src/features/retry/*.ts',
+  'config load': 'src/core/config/load/*.ts',
+}
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    sources: { type: 'string' },
+    mutants: { type: 'string', default: '400' },
+    seed: { type: 'string', default: '1' },
+    file: { type: 'string' },
+  },
+})
+
+const parts = values.sources === undefined ? partsThatMatter : { [values.sources]: values.sources }
+
+interface Drawn extends Mutant {
+  readonly id: number
+  readonly part: string
+  readonly file: string
+  readonly line: number
+}
+
+const generator = (seed: number) => (): number => {
+  seed = (seed + 0x6d2b79f5) | 0
+  let mixed = Math.imul(seed ^ (seed >>> 15), 1 | seed)
+  mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+  return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+}
+
+/** Draws as many of each part; the ids are in the order of parts, files and places. */
+const draw = (count: number, seed: number): readonly Drawn[] => {
+  const random = generator(seed)
+  const drawn = Object.entries(parts).flatMap(([part, pattern], index, { length }) => {
+    const all = globSync(pattern, { cwd: root })
+      .sort()
+      .flatMap((file) => {
+        const source = readFileSync(join(root, file), 'utf8')
+        return findMutants(source).map((mutant) => {
+          const line = source.slice(0, mutant.start).split('\n').length
+          return { ...mutant, part, file, line }
+        })
+      })
+    const share = Math.floor(((index + 1) * count) / length) - Math.floor((index * count) / length)
+    const picked = all
+      .map((mutant, order) => ({ mutant, order, by: random() }))
+      .sort((a, b) => a.by - b.by)
+      .slice(0, share)
+    return picked.sort((a, b) => a.order - b.order).map(({ mutant }) => mutant)
+  })
+  return drawn.map((mutant, id) => ({ ...mutant, id }))
+}
+
+/** Copies the work tree, with all mutants in it, each asleep. */
+const copyWith = (mutants: readonly Drawn[]): string => {
+  const folder = mkdtempSync(join(tmpdir(), 'mutation-'))
+  const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
+    cwd: root,
+    encoding: 'utf8',
+  })
+  for (const file of listed.trim().split('\n')) cpSync(join(root, file), join(folder, file))
+  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
+  for (const [file, within] of Map.groupBy(mutants, ({ file }) => file)) {
+    const text = writeMutants(readFileSync(join(root, file), 'utf8'), within ?? [])
+    writeFileSync(join(folder, file), text)
+  }
+  writeFileSync(
+    join(folder, 'mutation-preload.mjs'),
+    `import { appendFileSync } from 'node:fs'
+const active = Number(process.env.MUTANT ?? -1)
+const seen = new Set()
+const folder = process.env.MUTATION_SEEN
+globalThis.mutant = folder === undefined ? (id) => id === active : (id) => {
+  const key = (globalThis.mutationTest ?? process.env.MUTATION_TEST ?? '') + '\\t' + id
+  if (!seen.has(key)) {
+    seen.add(key)
+    appendFileSync(folder + '/' + process.pid, key + '\\n')
+  }
+  return false
+}
+`,
+  )
+  writeFileSync(
+    join(folder, 'mutation-setup.ts'),
+    `import { expect } from 'vitest'
+const file = expect.getState().testPath ?? ''
+Object.assign(globalThis, { mutationTest: file })
+process.env.MUTATION_TEST = file
+`,
+  )
+  const config = join(folder, 'vitest.config.ts')
+  writeFileSync(
+    config,
+    readFileSync(config, 'utf8').replaceAll(
+      "'test/helpers/install-features.ts'",
+      "'mutation-setup.ts', 'test/helpers/install-features.ts'",
+    ),
+  )
+  return folder
+}
+
+/** Tells whether every test passed. */
+const runTests = (
+  folder: string,
+  files: readonly string[],
+  env: object,
+  ...options: readonly string[]
+): Promise<boolean> =>
+  new Promise((resolve) => {
+    const projects = ['shared', 'anew', 'alone'].flatMap((name) => ['--project', name])
+    const words = [join(root, 'node_modules/vitest/vitest.mjs'), 'run', ...projects, ...options, ...files]
+    const child = spawn(process.execPath, words, {
+      cwd: folder,
+      detached: true,
+      stdio: 'ignore',
+      env: { ...process.env, ...env, NODE_OPTIONS: `--import ${join(folder, 'mutation-preload.mjs')}` },
+    })
+    // A mutant that loops forever is found out by the time.
+    const timer = setTimeout(() => process.kill(-(child.pid ?? 0), 'SIGKILL'), patienceMs)
+    child.on('close', (code) => {
+      clearTimeout(timer)
+      resolve(code === 0)
+    })
+  })
+
+const patienceMs = 3_600_000
+
+const maxFiles = 30
+
+const main = async (): Promise<void> => {
+  const mutants = draw(Number(values.mutants), Number(values.seed))
+  const folder = copyWith(mutants)
+  try {
+    const seenFolder = join(folder, 'mutation-seen')
+    mkdirSync(seenFolder)
+    console.error('every test once …')
+    const report = join(folder, 'mutation-report.json')
+    await runTests(folder, positionals, { MUTATION_SEEN: seenFolder }, '--reporter=json', `--outputFile=${report}`)
+    const results: readonly {
+      readonly name: string
+      readonly status: string
+      readonly startTime: number
+      readonly endTime: number
+    }[] = JSON.parse(readFileSync(report, 'utf8')).testResults
+    const green = new Map(
+      results.filter(({ status }) => status === 'passed').map((each) => [each.name, each.endTime - each.startTime]),
+    )
+    console.error(`${green.size} of ${results.length} files of tests are green without a mutant`)
+    const meets = new Map<number, Set<string>>()
+    for (const process of readdirSync(seenFolder))
+      for (const line of readFileSync(join(seenFolder, process), 'utf8').split('\n')) {
+        const [file = '', id] = line.split('\t')
+        if (id === undefined || !green.has(file)) continue
+        meets.set(Number(id), (meets.get(Number(id)) ?? new Set()).add(file))
+      }
+    const outcomes: { readonly mutant: Drawn; readonly outcome: 'killed' | 'survived' | 'met by no test' }[] = []
+    const waiting = [...mutants]
+    const work = async (): Promise<void> => {
+      for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift()) {
+        const files = [...(meets.get(mutant.id) ?? [])]
+          .sort((a, b) => (green.get(a) ?? 0) - (green.get(b) ?? 0))
+          .slice(0, maxFiles)
+        const isGreen =
+          files.length === 0 ? null : await runTests(folder, files, { MUTANT: `${mutant.id}` }, '--bail', '1')
+        const outcome = isGreen === null ? 'met by no test' : isGreen ? 'survived' : 'killed'
+        outcomes.push({ mutant, outcome })
+        if (outcomes.length % 20 === 0) console.error(`${outcomes.length} of ${mutants.length}`)
+      }
+    }
+    await Promise.all([work(), work()])
+    const lines = outcomes
+      .filter(({ outcome }) => outcome !== 'killed')
+      .sort((a, b) => a.mutant.id - b.mutant.id)
+      .map(({ mutant: { file, line, what }, outcome }) => `${file}:${line} ${what}: ${outcome}`)
+    const summary = Object.keys(parts).map((part) => {
+      const of = outcomes.filter(({ mutant }) => mutant.part === part)
+      return `${part}: ${of.filter(({ outcome }) => outcome === 'killed').length} of ${of.length}`
+    })
+    const killed = outcomes.length - lines.length
+    const text = [...lines, '', ...summary, `killed ${killed} of ${outcomes.length}`].join('\n')
+    console.log(text)
+    if (values.file !== undefined) writeFileSync(values.file, `${text}\n`)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+await main()
