@@ -2,7 +2,8 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { loadInThread } from '../../../src/core/config/load/load-in-thread.ts'
-import { createFileWatcher, readStatStamp } from '../../../src/core/config/load/source-files.ts'
+import { readStatStamp } from '../../../src/core/config/load/source-files.ts'
+import { createFileWatcher } from '../../../src/core/runtime/reload/file-watcher.ts'
 import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
 
 // The attack: edits come faster than reloads. What is written after a file was read and before that is in effect must

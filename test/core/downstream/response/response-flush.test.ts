@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { ActiveRequest } from '../../../../src/core/downstream/request/active-request.ts'
-import { FlushMonitor } from '../../../../src/core/downstream/response/flush-monitor.ts'
+import { FlushMonitor } from '../../../../src/core/downstream/response/send-response.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())

@@ -14,7 +14,8 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { createFileWatcher, readStatStamp } from '../../../src/core/config/load/source-files.ts'
+import { readStatStamp } from '../../../../src/core/config/load/source-files.ts'
+import { createFileWatcher } from '../../../../src/core/runtime/reload/file-watcher.ts'
 
 const folder = (): string => {
   const made = mkdtempSync(join(tmpdir(), 'watch-'))

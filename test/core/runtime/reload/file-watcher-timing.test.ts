@@ -1,6 +1,6 @@
 /** When a watcher checks, and when it compares contents: with stamps that the test writes, and a clock that it sets. */
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import { createFileWatcher } from '../../../src/core/config/load/source-files.ts'
+import { createFileWatcher } from '../../../../src/core/runtime/reload/file-watcher.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
