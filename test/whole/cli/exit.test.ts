@@ -20,37 +20,26 @@ const unread = async (args: readonly string[], which: 'stdout' | 'stderr') => {
 }
 
 test.each([
-  ['explain GET /market/insights', 0],
-  ['explain HEAD /market/insights', 1],
-  ['check package.json', 1],
   ['schema', 0],
-  ['hash-key', 0],
-  ['--help', 0],
-  ['tail --help', 0],
+  ['check package.json', 1],
 ])('%s ends quietly when its reader has gone, with its own exit code: %i', async (command, code) => {
   expect(await unread(command.split(' '), 'stdout')).toEqual({ code, other: '' })
 })
 
-test.each(['rollback', 'serve'])('an error of %s may go unread as well', async (command) => {
-  expect(await unread([command, '--config', '/nowhere'], 'stderr')).toEqual({ code: 2, other: '' })
+test('an error may go unread as well', async () => {
+  expect(await unread(['serve', '--config', '/nowhere'], 'stderr')).toEqual({ code: 2, other: '' })
 })
 
-test.each(['schema', 'check package.json'])(
-  '%s ends with 2 and one line when its output cannot be written',
-  async (command) => {
-    const full = openSync('/dev/full', 'w')
-    const child = spawn(process.execPath, ['src/main.ts', ...command.split(' ')], {
-      cwd: root,
-      stdio: ['ignore', full, 'pipe'],
-    })
-    closeSync(full)
-    let err = ''
-    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      err += text
-    })
+test('a command whose output cannot be written ends with 2 and one line', async () => {
+  const full = openSync('/dev/full', 'w')
+  const child = spawn(process.execPath, ['src/main.ts', 'schema'], { cwd: root, stdio: ['ignore', full, 'pipe'] })
+  closeSync(full)
+  let err = ''
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    err += text
+  })
 
-    const [code] = await once(child, 'close')
+  const [code] = await once(child, 'close')
 
-    expect({ code, err }).toEqual({ code: 2, err: 'lender-gateway: the output cannot be written (ENOSPC)\n' })
-  },
-)
+  expect({ code, err }).toEqual({ code: 2, err: 'lender-gateway: the output cannot be written (ENOSPC)\n' })
+})

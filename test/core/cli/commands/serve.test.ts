@@ -1,22 +1,47 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+/** How the process of `serve` starts, drains and ends, with the real command. */
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { Agent, get, type IncomingMessage } from 'node:http'
 import { createServer } from 'node:net'
-import { dirname, join } from 'node:path'
-import { expect, onTestFinished } from 'vitest'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, vi } from 'vitest'
 import { allOperations } from '../../../../src/operations.ts'
 import { configText, type Settings } from '../../../helpers/gateway.ts'
-import { parseStatus, rawClient } from '../../../helpers/raw-client.ts'
+import { exchangeRaw, parseStatus, rawClient } from '../../../helpers/raw-client.ts'
 import { serve, waitForListening } from '../../../helpers/serve-process.ts'
 import { drill, part, test, testAndDrill } from '../../../helpers/speed.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
 import { folderWith } from '../../config/helper.ts'
 
+const folder = (): string => {
+  const made = folderWith({})
+  onTestFinished(() => rmSync(made, { recursive: true }))
+  return made
+}
+
 const configFile = (settings: Settings): string => {
-  const file = join(folderWith({ 'gateway.yaml': configText(settings) }), 'gateway.yaml')
-  onTestFinished(() => rmSync(dirname(file), { recursive: true }))
+  const file = join(folder(), 'gateway.yaml')
+  writeFileSync(file, configText(settings))
   return file
 }
 
+/** Starts the command on a new file, and waits until it listens. */
+const start = async (settings: Settings, env: Readonly<Record<string, string>> = {}) => {
+  const file = configFile(settings)
+  const served = serve(file, env)
+  const port = await waitForListening(served)
+  return { served, port, file }
+}
+
 const marketInsights = 'GET /market/insights HTTP/1.1\r\nHost: gateway\r\n\r\n'
+
+const ask = (port: number, path: string, agent?: Agent): Promise<IncomingMessage> =>
+  new Promise((resolve, reject) => {
+    get({ host: '127.0.0.1', port, path, agent }, (response) => {
+      response.resume()
+      response.on('end', () => resolve(response))
+    }).on('error', reject)
+  })
 
 /** Opens an upstream that responds only when the test lets it. */
 const heldUpstream = async () => {
@@ -29,22 +54,21 @@ const heldUpstream = async () => {
   return { url: upstream.url, received: received.promise, release: released.resolve }
 }
 
-test('start-up prints the nine with their upstreams, and how to reroute one', async () => {
-  const file = configFile({
-    upstreams: {
-      market: { endpoints: ['http://market-a:8080/v2', { url: 'https://market-b', weight: 10 }] },
-      risk: 'http://risk.internal:8080',
-    },
+test('it prints the nine, reloads at SIGHUP, opens no inspector, and serves for shutdown.wait after SIGTERM', async () => {
+  const { url } = await httpUpstream((_, response) => void response.end('rerouted'))
+  const settings: Settings = {
+    upstreams: { risk: 'http://risk.internal:8080' },
     listen: { basePath: '/lender' },
     operations: { 'inventory.sync': { state: 'refuse' } },
-  })
-  const served = serve(file)
-
+    reload: { watch: false },
+    shutdown: { wait: '2s' },
+  }
+  const { served, port, file } = await start(settings)
+  const admin = Number((await served.line(({ msg }) => msg === 'admin listening')).port)
   const last = await served.line(({ msg }) => msg.includes('reroute'))
 
   const upstreams: Readonly<Record<string, string>> = {
     'risk.asset-valuation': 'http://risk.internal:8080',
-    'market.insights': 'http://market-a:8080/v2, https://market-b',
     'inventory.sync': 'refused by configuration',
   }
   expect(served.lines.filter(({ msg }) => msg === 'serving')).toMatchObject(
@@ -56,130 +80,70 @@ test('start-up prints the nine with their upstreams, and how to reroute one', as
     })),
   )
   expect(last.msg).toBe(`to reroute a group, edit its line under "upstreams" in ${file} and save it`)
-})
 
-// Of a name, the error of the system has the address alone.
-testAndDrill.each(
-  part([
-    ['admin', 'localhost'],
-    ['listen', '127.0.0.1'],
-  ] as const),
-)('a port of %s in use at %s is one clear line and exit code 1', async (key, host) => {
-  const blocker = createServer()
-  const port = await new Promise<number>((resolve) => {
-    blocker.listen(0, host, () => {
-      const address = blocker.address()
-      resolve(typeof address === 'object' ? (address?.port ?? 0) : 0)
-    })
-  })
-  onTestFinished(() => void blocker.close())
+  served.signal('SIGUSR1')
+  writeFileSync(file, configText({ ...settings, upstreams: { market: url } }))
+  served.signal('SIGHUP')
+  await served.line(({ msg, trigger }) => msg === 'configuration applied' && trigger === 'signal')
+  served.signal('SIGUSR1')
+  const insights = marketInsights.replace('/market', '/lender/market')
+  expect(await exchangeRaw(port, insights)).toMatch(/rerouted$/)
+  expect(served.errors()).not.toMatch(/Debugger/i)
 
-  const served = serve(configFile({ [key]: { host, port } }))
-
-  expect(await served.ended).toEqual({ code: 1, signal: null })
-  expect(served.errors()).toBe(
-    `lender-gateway: cannot listen on ${host}:${port}: another process does; stop it, or change ${key}.port\n`,
-  )
-  expect(served.lines).toEqual([])
-})
-
-drill('an address that this machine does not have is one clear line and exit code 1', async () => {
-  // RFC 5737: for documentation, so no machine has it.
-  const served = serve(configFile({ upstream: 'http://upstream', listen: { host: '192.0.2.1' } }))
-
-  expect(await served.ended).toEqual({ code: 1, signal: null })
-  expect(served.errors()).toBe(
-    'lender-gateway: cannot listen on 192.0.2.1:0: this machine has no such address; change listen.host\n',
-  )
-})
-
-test('the sandbox behind an address that is not loopback stops start-up', async () => {
-  const file = configFile({ listen: { host: '0.0.0.0' } })
-  const served = serve(file)
-
-  expect(await served.ended).toEqual({ code: 1, signal: null })
-  expect(served.errors()).toMatch(/listen\.host: the sandbox would stand behind an address that other machines reach\n/)
-  expect(served.errors()).toContain('or set allowSandbox: true')
-  expect(served.lines).toEqual([])
-})
-
-test('however many problems stop start-up, all of them are printed', async () => {
-  const unknown = Array.from({ length: 1000 }, (_, n) => `${'k'.repeat(50)}${n}: 1\n`).join('')
-  const folder = join(folderWith({}), 'd'.repeat(200), 'd'.repeat(200)) // each problem names it
-  mkdirSync(folder, { recursive: true })
-  const file = join(folder, 'gateway.yaml')
-  writeFileSync(file, unknown)
-
-  const served = serve(file)
-
-  expect(await served.ended).toEqual({ code: 1, signal: null })
-  expect(served.errors()).toMatch(/\n1\d{3} problems\n$/)
-})
-
-drill('unless allowSandbox permits it', async () => {
-  const served = serve(configFile({ listen: { host: '0.0.0.0' }, allowSandbox: true }))
-
-  const response = await fetch(`http://127.0.0.1:${await waitForListening(served)}/market/insights`)
-
-  expect(response.status).toBe(200)
-  expect(response.headers.get('x-sandbox')).toBe('1')
-  expect(served.lines).toContainEqual(expect.objectContaining({ msg: 'listening', scheme: 'http', http2: false }))
-  expect(served.lines).toContainEqual(
-    expect.objectContaining({ level: 40, path: 'allowSandbox', message: expect.stringContaining('SANDBOX') }),
-  )
-})
-
-testAndDrill.each(part(['SIGTERM', 'SIGINT'] as const))(
-  '%s finishes the running exchange, accepts no other, and ends with 0',
-  async (signal) => {
-    const upstream = await heldUpstream()
-    const served = serve(configFile({ upstream: upstream.url, shutdown: { wait: '0ms' } }))
-    const port = await waitForListening(served)
-    const client = await rawClient(port)
-    client.send(marketInsights)
-    await upstream.received
-
-    served.signal(signal)
-    await served.line(({ msg }) => msg === 'stopping')
-    const refused = await rawClient(port).catch((error: NodeJS.ErrnoException) => error.code)
-    upstream.release()
-    const { received, how } = await client.ended()
-
-    expect(refused).toBe('ECONNREFUSED')
-    expect(parseStatus(received)).toBe(200)
-    expect(received).toMatch(/\r\nConnection: close\r\n/i)
-    expect(received).toMatch(/late/)
-    expect(how).toBe('end')
-    expect(await served.ended).toEqual({ code: 0, signal: null })
-    expect(served.lines.slice(-2)).toMatchObject([
-      { msg: 'exchange', operation: 'market.insights', status: 200 },
-      { msg: 'stopped' },
-    ])
-  },
-)
-
-test('an idle connection does not keep the process from ending', async () => {
-  const served = serve(configFile({ shutdown: { wait: '0ms' } }))
-  const client = await rawClient(await waitForListening(served))
-  client.send(marketInsights)
-  await client.until((text) => text.endsWith('}'))
-
+  const path = '/lender/market/insights'
+  const agent = new Agent({ keepAlive: true })
+  const before = [(await ask(admin, '/ready')).statusCode, (await ask(port, path, agent)).headers.connection]
   served.signal('SIGTERM')
+  await served.line(({ msg }) => msg === 'stopping')
+  const after = await Promise.all([ask(admin, '/ready'), ask(admin, '/live'), ask(port, path, agent), ask(port, path)])
 
+  expect(before).toEqual([200, 'keep-alive'])
+  expect(after.map(({ statusCode }) => statusCode)).toEqual([503, 200, 200, 200])
+  expect(after.slice(2).map(({ headers }) => headers.connection)).toEqual(['close', 'close'])
   expect(await served.ended).toEqual({ code: 0, signal: null })
-  expect((await client.ended()).how).toBe('end')
+  const stopped = served.lines.at(-1)
+  expect(stopped).toMatchObject({ level: 30, msg: 'stopped' })
+  expect(stopped?.afterMs).toBeGreaterThanOrEqual(2000)
+})
+
+// npm passes signals on, and a terminal signals the whole process group: one press of Ctrl-C comes twice.
+test('SIGINT, even twice within a second, finishes the running exchange, accepts no other, and ends with 0', async () => {
+  const upstream = await heldUpstream()
+  const { served, port } = await start({ upstream: upstream.url, shutdown: { wait: '0ms' } })
+  const [idle, client] = [await rawClient(port), await rawClient(port)]
+  client.send(marketInsights)
+  await upstream.received
+
+  served.signal('SIGINT')
+  await served.line(({ msg }) => msg === 'stopping')
+  served.signal('SIGINT')
+  await served.line(({ again }) => again === true)
+  const refused = await rawClient(port).catch((error: NodeJS.ErrnoException) => error.code)
+  upstream.release()
+  const { received, how } = await client.ended()
+
+  expect(refused).toBe('ECONNREFUSED')
+  expect(parseStatus(received)).toBe(200)
+  expect(received).toMatch(/\r\nConnection: close\r\n.*late/is)
+  expect(how).toBe('end')
+  expect((await idle.ended()).how).toBe('end')
+  expect(await served.ended).toEqual({ code: 0, signal: null })
+  expect(served.lines.slice(-2)).toMatchObject([
+    { msg: 'exchange', operation: 'market.insights', status: 200 },
+    { msg: 'stopped' },
+  ])
 })
 
 // Node gives up the connection at CONNECT: its own list no longer has it.
 testAndDrill.each(
   part([
-    ['', ''],
     [' with CONNECT behind it', 'CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n'],
+    ['', ''],
   ]),
 )('an exchange%s that outlasts shutdown.deadline is cut', async (_, behind) => {
   const upstream = await heldUpstream()
-  const served = serve(configFile({ upstream: upstream.url, shutdown: { wait: '0ms', deadline: '250ms' } }))
-  const client = await rawClient(await waitForListening(served))
+  const { served, port } = await start({ upstream: upstream.url, shutdown: { wait: '0ms', deadline: '250ms' } })
+  const client = await rawClient(port)
   client.send(marketInsights + behind)
   await upstream.received
 
@@ -189,16 +153,168 @@ testAndDrill.each(
   expect((await client.ended()).received).toBe('')
 })
 
-drill('another signal ends the process at once, with 1', async () => {
-  const upstream = await heldUpstream()
-  const served = serve(configFile({ upstream: upstream.url }))
-  const client = await rawClient(await waitForListening(served))
-  client.send(marketInsights)
-  await upstream.received
+test('another signal ends it at once, with 1', async () => {
+  const { served } = await start({ shutdown: { wait: '20s' } })
+
   served.signal('SIGTERM')
   await served.line(({ msg }) => msg === 'stopping')
-
   served.signal('SIGINT')
 
   expect(await served.ended).toEqual({ code: 1, signal: null })
+})
+
+drill('the same signal a second later ends it at once', async () => {
+  const { served } = await start({ shutdown: { wait: '20s' } })
+
+  const again = setInterval(() => served.signal('SIGTERM'), 100)
+  const { code } = await served.ended
+  clearInterval(again)
+
+  expect(code).toBe(1)
+})
+
+describe('what stops start-up', () => {
+  // Of a name, the error of the system has the address alone.
+  testAndDrill.each(
+    part([
+      ['admin', 'localhost'],
+      ['listen', '127.0.0.1'],
+    ] as const),
+  )('a port of %s in use at %s is one clear line and exit code 1', async (key, host) => {
+    const blocker = createServer()
+    const port = await new Promise<number>((resolve) => {
+      blocker.listen(0, host, () => {
+        const address = blocker.address()
+        resolve(typeof address === 'object' ? (address?.port ?? 0) : 0)
+      })
+    })
+    onTestFinished(() => void blocker.close())
+
+    const served = serve(configFile({ [key]: { host, port } }))
+
+    expect(await served.ended).toEqual({ code: 1, signal: null })
+    expect(served.errors()).toBe(
+      `lender-gateway: cannot listen on ${host}:${port}: another process does; stop it, or change ${key}.port\n`,
+    )
+    expect(served.lines).toEqual([])
+  })
+
+  drill('an address that this machine does not have is one clear line and exit code 1', async () => {
+    // RFC 5737: for documentation, so no machine has it.
+    const served = serve(configFile({ upstream: 'http://upstream', listen: { host: '192.0.2.1' } }))
+
+    expect(await served.ended).toEqual({ code: 1, signal: null })
+    expect(served.errors()).toBe(
+      'lender-gateway: cannot listen on 192.0.2.1:0: this machine has no such address; change listen.host\n',
+    )
+  })
+
+  test('however many problems there are, all of them are printed', async () => {
+    const unknown = Array.from({ length: 1000 }, (_, n) => `${'k'.repeat(50)}${n}: 1\n`).join('')
+    const deep = join(folder(), 'd'.repeat(200), 'd'.repeat(200)) // each problem names it
+    mkdirSync(deep, { recursive: true })
+    const file = join(deep, 'gateway.yaml')
+    writeFileSync(file, unknown)
+
+    const served = serve(file)
+
+    expect(await served.ended).toEqual({ code: 1, signal: null })
+    expect(served.errors()).toMatch(/\n1\d{3} problems\n$/)
+    expect(served.lines).toEqual([])
+  })
+})
+
+drill('allowSandbox lets other machines reach the sandbox, with a warning', async () => {
+  const { served, port } = await start({ listen: { host: '0.0.0.0' }, allowSandbox: true })
+
+  const response = await fetch(`http://127.0.0.1:${port}/market/insights`)
+
+  expect(response.status).toBe(200)
+  expect(response.headers.get('x-sandbox')).toBe('1')
+  expect(served.lines).toContainEqual(expect.objectContaining({ msg: 'listening', scheme: 'http', http2: false }))
+  expect(served.lines).toContainEqual(
+    expect.objectContaining({ level: 40, path: 'allowSandbox', message: expect.stringContaining('SANDBOX') }),
+  )
+})
+
+/** Makes a pipe that has no other end: a thread that opens it hangs. */
+const makePipe = (): string => {
+  const pipe = join(folder(), 'pipe')
+  execFileSync('mkfifo', [pipe])
+  return pipe
+}
+
+/** Makes an environment in which each thread of a process runs a script first. */
+const importing = (script: string): Readonly<Record<string, string>> => ({
+  NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(script)}`,
+})
+
+/** Opens the pipe at SIGUSR2, and then does something. */
+const hanging = (then: string): Readonly<Record<string, string>> => {
+  const hang = `open(${JSON.stringify(makePipe())}, "r", () => {})`
+  return importing(`import { open } from "node:fs"; process.on("SIGUSR2", () => { ${hang}; ${then} })`)
+}
+
+testAndDrill.each(
+  part([
+    ['an uncaught error', 'throw new Error("planted")'],
+    ['an unhandled rejection', 'Promise.reject(new Error("planted"))'],
+  ]),
+)('%s is logged with its stack, and ends the process with 1, even while a disk hangs', async (_, then) => {
+  const { served } = await start({ shutdown: { wait: '20s' } }, hanging(then))
+
+  served.signal('SIGUSR2')
+
+  expect(await served.ended).toEqual({ code: 1, signal: null })
+  expect(served.lines.at(-1)).toMatchObject({ level: 60, msg: 'uncaught error', err: { message: 'planted' } })
+  expect(served.lines.at(-1)).toHaveProperty('err.stack', expect.stringContaining('planted'))
+})
+
+drill.each([
+  ['SIGTERM', '0s', 'process.kill(process.pid, "SIGTERM")', 0],
+  ['a second signal', '20s', 'process.kill(process.pid, "SIGTERM"); process.kill(process.pid, "SIGINT")', 1],
+])('a disk that hangs does not keep the process: %s', async (_, wait, then, code) => {
+  const { served } = await start({ shutdown: { wait } }, hanging(then))
+
+  served.signal('SIGUSR2')
+
+  expect(await served.ended).toEqual({ code, signal: null })
+})
+
+test('a disk that hangs under the thread that reads the file does not keep the process', async () => {
+  const pipe = makePipe()
+  const [hangs, hung] = [`${pipe}.hangs`, `${pipe}.hung`]
+  const { served } = await start(
+    { shutdown: { wait: '0s' } },
+    importing(`
+      import fs from 'node:fs'
+      import { syncBuiltinESMExports } from 'node:module'
+      import { isMainThread } from 'node:worker_threads'
+      const open = fs.openSync
+      const openPipe = () => {
+        fs.mkdirSync(${JSON.stringify(hung)})
+        return open(${JSON.stringify(pipe)}, 'r')
+      }
+      if (!isMainThread) fs.openSync = (...file) => (fs.existsSync(${JSON.stringify(hangs)}) ? openPipe() : open(...file))
+      syncBuiltinESMExports()`),
+  )
+
+  mkdirSync(hangs)
+  served.signal('SIGHUP')
+  await vi.waitFor(() => expect(existsSync(hung)).toBe(true), 10_000)
+  served.signal('SIGTERM')
+
+  expect(await served.ended).toEqual({ code: 0, signal: null })
+})
+
+test('a disk that hangs does not keep a process that cannot start', async () => {
+  const hang = `open(${JSON.stringify(makePipe())}, 'r', () => {})`
+  const env = importing(`
+    import { open } from 'node:fs'
+    import { isMainThread } from 'node:worker_threads'
+    if (isMainThread) ${hang}`)
+  const served = serve(configFile({ admin: { port: -1 } }), env)
+
+  expect(await served.ended).toEqual({ code: 1, signal: null })
+  expect(served.errors()).toContain('admin.port')
 })

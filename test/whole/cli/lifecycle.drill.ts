@@ -1,2 +1,0 @@
-/** The drills of `lifecycle.test.ts`. */
-import './lifecycle.test.ts'
