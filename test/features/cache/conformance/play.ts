@@ -1,8 +1,7 @@
 import { parseList, Token } from 'structured-headers'
 import { getFirstFieldValue } from '../../../../src/core/exchange/header-fields.ts'
-import { spell, spellFields } from './dates.ts'
-import { type Clock, Origin } from './origin.ts'
-import type { BenchName, Expectation, ExpectedValue, Row, Step } from './row.ts'
+import { type Clock, Origin, spell, spellFields } from './origin.ts'
+import type { Expectation, ExpectedValue, Row, Step } from './script.ts'
 
 /** A request as a client sends it. */
 export interface ClientRequest {
@@ -28,40 +27,25 @@ export interface Session {
   settle(): Promise<void>
 }
 
-/** One kind of cache that rows are played on. */
+/** The cache that rows are played on. */
 export interface Bench {
-  readonly name: BenchName
   readonly clock: Clock
-  /** Whether background work may end later than a test can see: the next step is then repeated until it passes. */
-  readonly eventual: boolean
-  open(row: Row, origin: Origin): Promise<Session>
+  open(row: Row, origin: Origin): Session
 }
 
-// Much more than a background fetch takes on loopback.
-const maxRepeats = 300
-
-/** How many rows have been played on a bench. */
-const played = new WeakMap<Bench, number>()
+const t0 = Date.UTC(2026, 0, 1)
+const query = 'row'
 
 /** Plays a row, and lists its faults; empty: the cache meets the requirement. */
-export const play = async (row: Row, bench: Bench): Promise<string[]> => {
-  // Rows that share a cache are a month apart, and request different things.
-  const nth = (played.get(bench) ?? 0) + 1
-  played.set(bench, nth)
-  const t0 = Date.UTC(2026, 0, 1) + nth * 30 * 86_400_000
-  const query = `row=${nth}`
-  bench.clock.set(t0)
-  const origin = new Origin(bench.clock, { t0, query })
-  const session = await bench.open(row, origin)
+export const play = async (row: Row, { clock, open }: Bench): Promise<string[]> => {
+  clock.set(t0)
+  const origin = new Origin(clock, { t0, query })
+  const session = open(row, origin)
   const faults: string[] = []
-  let mayRepeat = false
   for (const [i, step] of row.steps.entries()) {
-    if (step.at !== undefined) bench.clock.set(t0 + step.at * 1000)
+    if (step.at !== undefined) clock.set(t0 + step.at * 1000)
     if (step.reply !== undefined) origin.setReply(step.reply)
-    let found = await take(step, { session, origin, clock: bench.clock, t0, query })
-    for (let n = 0; mayRepeat && found.length > 0 && n < maxRepeats; n++)
-      found = await take(step, { session, origin, clock: bench.clock, t0, query })
-    mayRepeat = bench.eventual && step.expect.background === true
+    const found = await take(step, { session, origin, clock })
     faults.push(...found.map((fault) => `request ${i + 1}: ${fault}`))
   }
   return faults
@@ -71,12 +55,10 @@ interface Scene {
   readonly session: Session
   readonly origin: Origin
   readonly clock: Clock
-  readonly t0: number
-  readonly query: string
 }
 
 const take = async (step: Step, scene: Scene): Promise<string[]> => {
-  const { session, origin, clock, t0, query } = scene
+  const { session, origin, clock } = scene
   const before = origin.requests.length
   const moment = { t0, query, now: clock.now() }
   const got = await session.send({
@@ -87,13 +69,8 @@ const take = async (step: Step, scene: Scene): Promise<string[]> => {
     body: step.body ?? null,
   })
   const asked = origin.requests.length - before
-  if (step.expect.background === true) await waitFor(session, () => origin.requests.length > before)
   await session.settle()
   return faultsOf(step.expect, got, { ...scene, asked, behind: origin.requests.length - before - asked })
-}
-
-const waitFor = async (session: Session, done: () => boolean): Promise<void> => {
-  for (let n = 0; n < maxRepeats && !done(); n++) await session.settle()
 }
 
 interface Observation extends Scene {
@@ -136,7 +113,7 @@ const expectedBody = ({ body }: Expectation, { bodies }: Origin): string | null 
 }
 
 /** Joins a field's values as RFC 9110 §5.3 says; null: there is none. */
-export const joined = (fields: readonly string[], lower: string): string | null => {
+const joined = (fields: readonly string[], lower: string): string | null => {
   if (getFirstFieldValue(fields, lower) === undefined) return null
   return fields.filter((_, i) => i % 2 === 1 && fields[i - 1]?.toLowerCase() === lower).join(', ')
 }
@@ -145,7 +122,7 @@ const faultsOfFields = (
   what: string,
   fields: readonly string[],
   wanted: Readonly<Record<string, ExpectedValue>>,
-  { t0, query, clock }: Scene,
+  { clock }: Scene,
 ): string[] =>
   Object.entries(wanted).flatMap(([name, want]) => {
     const value = joined(fields, name)

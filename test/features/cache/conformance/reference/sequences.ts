@@ -1,15 +1,15 @@
 import fc from 'fast-check'
 import { vi } from 'vitest'
-import type { Handler, Layer } from '../../../../../src/core/exchange/exchange.ts'
+import type { Handler } from '../../../../../src/core/exchange/exchange.ts'
+import { getFirstFieldValue } from '../../../../../src/core/exchange/header-fields.ts'
 import { cacheLayer } from '../../../../../src/features/cache/cache.ts'
 import { type CachePartition, createCachePartition } from '../../../../../src/features/cache/partition.ts'
 import { CacheStore } from '../../../../../src/features/cache/store/cache-store.ts'
-import { cacheEvents, sendTo } from '../benches/layer.ts'
-import { toCacheRules } from '../benches/rules.ts'
-import type { ClientRequest } from '../play.ts'
-import { findFault } from './judge.ts'
-import type { Request, Rules } from './model.ts'
-import { type Say, World } from './world.ts'
+import { rules as cacheRules } from '../../policy/helper.ts'
+import { cacheEvents, sendTo } from '../layer.ts'
+import type { ClientRequest, ClientResponse } from '../play.ts'
+import { ageOf, type Circumstances, confirms, type Past, type Request, type Rules, unusable } from './model.ts'
+import { type Call, type Say, World } from './world.ts'
 
 const operations = ['market.insights', 'leads.pipeline'] as const
 
@@ -88,21 +88,13 @@ export const story = fc.record({
 
 type Story = typeof story extends fc.Arbitrary<infer T> ? T : never
 
-/** The counts of requests and of reused responses, over all stories. */
+/** The count of reused responses, over all stories. */
 export interface Tally {
-  requests: number
   reused: number
 }
 
-/** A defect put into a cache: it wraps the layer. */
-export type Mutation = (layer: Layer) => Layer
-
 /** Plays a story, and throws at the first response that the model would not have given. */
-export const playStory = async (
-  { shared, known, acts }: Story,
-  tally: Tally,
-  mutation: Mutation = (layer) => layer,
-): Promise<void> => {
+export const playStory = async ({ shared, known, acts }: Story, tally: Tally): Promise<void> => {
   vi.setSystemTime(Date.UTC(2026, 0, 1))
   const rules: Rules = { shared, disconnected: 60 }
   const world = new World(rules)
@@ -112,7 +104,7 @@ export const playStory = async (
   )
   const handlers = new Map<ClientRequest['operation'], Handler>()
   for (const [id, partition] of parts)
-    handlers.set(id, mutation(cacheLayer(toCacheRules({ shared }), partition, cacheEvents))(world.send))
+    handlers.set(id, cacheLayer(cacheRules({ shared }), partition, cacheEvents)(world.send))
   let requests = 0
 
   const ask = async ({
@@ -131,7 +123,6 @@ export const playStory = async (
     const calls = [...world.calls]
     const to = world.now
     return () => {
-      tally.requests++
       if (response.body !== '' && !calls.some((call) => call.request.id === request.id)) tally.reused++
       // A response that came during other requests may have come before this one was served, or after.
       const event = { request, response, calls, from, to }
@@ -160,4 +151,67 @@ export const playStory = async (
 /** Waits for the background work to end. */
 const settle = async (): Promise<void> => {
   for (let n = 0; n < 3; n++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+/** What happened during a request; others may have been under way at the same time. */
+interface Event {
+  readonly request: Request
+  readonly response: ClientResponse
+  readonly calls: readonly Call[]
+  /** When it was sent, and when the response came. */
+  readonly from: number
+  readonly to: number
+  readonly pasts: readonly Past[]
+}
+
+/** Returns what is wrong with a response; null: nothing. */
+const findFault = (event: Event, rules: Rules): string | null => {
+  const { request, response, calls, pasts } = event
+  const own = calls.filter((call) => call.request.id === request.id)
+  const directives = request.fields['cache-control'] ?? ''
+  const responses = calls.flatMap(({ response }) => response ?? [])
+  const isDisconnected = calls.some(({ response }) => response === null)
+  const isFailing = responses.some(({ status }) => [500, 502, 503, 504].includes(status))
+  const named = getFirstFieldValue(response.fields, 'x-answer')
+  if (named === undefined) {
+    if (response.status === 304) return own.some(({ response }) => response?.status === 304) ? null : 'a 304 of nothing'
+    if (response.status === 504 && directives.includes('only-if-cached')) return null
+    return isDisconnected || response.status < 500 ? null : `a ${response.status} out of nothing`
+  }
+  const id = Number(named)
+  const versions = pasts.filter(({ body }) => body === id)
+  if (versions.length === 0) return `the upstream never sent answer ${id}`
+  const isOwn = own.some(({ response }) => response?.id === id)
+  if (isOwn && directives.includes('only-if-cached')) return 'the upstream was asked'
+  const trouble: Circumstances['trouble'] = isDisconnected ? 'disconnected' : isFailing ? 'error' : 'none'
+  const whys = versions.map(
+    (past) => wrongBody(past, response) ?? (isOwn ? null : wrongUse(past, event, trouble, rules)),
+  )
+  return whys.includes(null) ? null : `answer ${id}: ${whys.join('; or ')}`
+}
+
+const wrongBody = ({ isCut, body }: Past, response: ClientResponse): string | null =>
+  response.status === 304 || (isCut ? 'cut'.startsWith(response.body) : response.body === `answer ${body}`)
+    ? null
+    : `body ${response.body}`
+
+/** Returns why a request may not be served what came for another. */
+const wrongUse = (
+  past: Past,
+  { request, response, calls, from, to }: Event,
+  trouble: Circumstances['trouble'],
+  rules: Rules,
+): string | null => {
+  // A request that waits for the same fetch is cut with the one that began it.
+  if (past.isCut && !calls.some(({ response }) => response?.id === past.body)) return 'it was cut'
+  const confirming = calls.filter(
+    (call) => call.response?.status === 304 && confirms(past, call.request, call.response.fields, rules),
+  )
+  const isForThis = confirming.some((call) => call.request.id === request.id)
+  const validated = isForThis ? 'this' : confirming.length > 0 ? 'another' : 'none'
+  const why = unusable(past, request, { now: from, validated, trouble }, rules)
+  if (why !== null || validated !== 'none') return why
+  const age = Number(getFirstFieldValue(response.fields, 'age'))
+  const [min, max] = [ageOf(past.current, from), ageOf(past.current, to)]
+  return age >= min - 1 && age <= max ? null : `Age ${age}, not ${min} to ${max}`
 }

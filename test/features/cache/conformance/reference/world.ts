@@ -2,8 +2,8 @@ import { vi } from 'vitest'
 import type { Handler } from '../../../../../src/core/exchange/exchange.ts'
 import { GatewayError } from '../../../../../src/core/exchange/failures/errors.ts'
 import { getFirstFieldValue } from '../../../../../src/core/exchange/header-fields.ts'
-import { completeBody, truncatedBody } from '../benches/bodies.ts'
-import { httpDate } from '../dates.ts'
+import { completeBody, truncatedBody } from '../layer.ts'
+import { httpDate } from '../origin.ts'
 import {
   belongsTo,
   confirms,

@@ -1,30 +1,37 @@
-import type { Reply, Trouble } from '../row.ts'
-import { again, and, asking, cache, cc, forwarded, get, requirements, reused, status, validating } from '../script.ts'
+import {
+  again,
+  and,
+  asking,
+  cache,
+  cc,
+  forwarded,
+  get,
+  type Reply,
+  type Row,
+  requirements,
+  reused,
+  status,
+  type Trouble,
+  validating,
+} from '../script.ts'
 
-/** RFC 9111 §4.2.4 and §5.2.2: when a stale response may be sent. */
-export const staleness = requirements(9111)
-/** RFC 5861: stale-while-revalidate and stale-if-error. */
-export const extensions = requirements(5861)
+/** RFC 9111 §4.2.4 and RFC 5861: when a stale response may be sent. */
+export const stale: Row[] = []
+const { must, mustNot, may } = requirements(stale, 9111)
+const extensions = requirements(stale, 5861)
 /** What docs/caching.md says beyond them. */
-export const promises = requirements('own')
-const { must, mustNot, should, may } = staleness
+const promises = requirements(stale, 'own')
 
 const error = status(503)
 const notStale = { body: 'latest' as const, asked: true }
 const failing = { status: [500, 502, 503, 504] }
-
 // Without any permission.
 mustNot('4.2.4', 'a stale response is sent without permission', [get(cc('max-age=10')), again(forwarded, { at: 20 })])
-mustNot('4.2.4', 'a stale response is sent without permission, a moment too late', [
-  get(cc('max-age=10')),
-  again(forwarded, { at: 10 }),
-])
-for (const code of [500, 502, 503, 504])
+for (const code of [500, 503])
   mustNot('4.2.4', `a stale response takes the place of a ${code} without permission`, [
     get(cc('max-age=10')),
     get(status(code), and(notStale, { status: code }), { at: 20 }),
   ])
-
 // When disconnected.
 const unreachable: readonly Trouble[] = ['refused', 'reset']
 for (const trouble of unreachable)
@@ -36,76 +43,11 @@ must('4', 'a stale response has its Age', [
   get(cc('max-age=10')),
   get('refused', and(reused, { fields: { age: 20 } }), { at: 20 }),
 ])
-const forbidding = {
-  'must-revalidate': 'max-age=10, must-revalidate',
-  'proxy-revalidate': 'max-age=10, proxy-revalidate',
-  's-maxage': 's-maxage=10',
-  's-maxage beside a longer max-age': 's-maxage=10, max-age=1000',
-  'no-cache': 'no-cache, max-age=10',
-  'Must-Revalidate in capitals': 'max-age=10, MUST-REVALIDATE',
-} as const
-const sections: Readonly<Record<string, string>> = {
-  'must-revalidate': '5.2.2.2',
-  'proxy-revalidate': '5.2.2.8',
-  's-maxage': '5.2.2.10',
-  'no-cache': '5.2.2.4',
-}
-for (const [what, value] of Object.entries(forbidding)) {
-  const section = sections[what] ?? '4.2.4'
-  const first: Reply = cc(value, 'ETag', '"a"')
-  mustNot(section, `when disconnected what says ${what} is sent stale`, [
-    get(first),
-    get('refused', failing, { at: 20 }),
-  ])
-  mustNot(section, `when the connection breaks what says ${what} is sent stale`, [
-    get(first),
-    get('reset', failing, { at: 20 }),
-  ])
-  mustNot(
-    section,
-    `what says ${what} takes the place of a 503 by configuration`,
-    [get(first), get(error, and(notStale, { status: 503 }), { at: 20 })],
-    cache({ staleIfError: '1h' }),
-  )
-  mustNot(section, `what says ${what} is sent stale while it is revalidated`, [
-    get(cc(`${value}, stale-while-revalidate=100`, 'ETag', '"a"')),
-    get(cc('max-age=10', 'ETag', '"b"'), forwarded, { at: 20 }),
-  ])
-  mustNot(section, `what says ${what} takes the place of a 503 by stale-if-error`, [
-    get(cc(`${value}, stale-if-error=100`, 'ETag', '"a"')),
-    get(error, and(notStale, { status: 503 }), { at: 20 }),
-  ])
-  must(section, `what says ${what} is sent again once it is validated`, [
-    get(validating(first)),
-    again({ asked: true, status: 200, body: 1 }, { at: 20 }),
-  ])
-}
-should('5.2.2.2', 'what must be revalidated and cannot is 504, or another error that says it better', [
-  get(cc('max-age=10, must-revalidate')),
-  get('refused', { status: [502, 503, 504] }, { at: 20 }),
-])
-mustNot('5.2.2.2', 'a stored error that must be revalidated is sent stale', [
-  get(status(404, 'Cache-Control', 'max-age=10, must-revalidate')),
-  get('refused', failing, { at: 20 }),
-])
 promises.may('caching', 'disconnected: sixty seconds, and no longer', [
   get(cc('max-age=10')),
   get('refused', reused, { at: 69 }),
   again(failing, { at: 71 }),
 ])
-promises.may(
-  'caching',
-  'disconnected: as long as staleWhenDisconnected says',
-  [get(cc('max-age=10')), get('refused', reused, { at: 300 }), again(failing, { at: 311 })],
-  cache({ staleWhenDisconnected: '5m' }),
-)
-promises.may(
-  'caching',
-  'disconnected: never, where staleWhenDisconnected is none',
-  [get(cc('max-age=10')), get('refused', failing, { at: 20 })],
-  cache({ staleWhenDisconnected: 'none' }),
-)
-
 // RFC 5861 §3
 const swr = cc('max-age=10, stale-while-revalidate=20')
 extensions.may('3', 'stale-while-revalidate: the stale response is sent, and the upstream is asked in the background', [
@@ -119,10 +61,6 @@ extensions.should('3', 'stale-while-revalidate: the background response is the n
 ])
 extensions.should('3', 'stale-while-revalidate: beyond its time the upstream is waited for', [
   get(swr),
-  again(forwarded, { at: 31 }),
-])
-extensions.should('3', 'stale-while-revalidate: its time begins when the freshness ends, the age that came included', [
-  get(cc('max-age=30, stale-while-revalidate=20', 'Age', '20')),
   again(forwarded, { at: 31 }),
 ])
 extensions.may('3', 'stale-while-revalidate: the background asks with the stored tag', [
@@ -148,27 +86,6 @@ extensions.may('3', 'stale-while-revalidate: a condition is evaluated on the sta
   get(cc('max-age=10, stale-while-revalidate=20', 'ETag', '"a"')),
   again({ background: true, status: 304 }, { at: 15, ...asking('If-None-Match', '"a"') }),
 ])
-extensions.may('3', 'stale-while-revalidate that is no number gives nothing', [
-  get(cc('max-age=10, stale-while-revalidate=x')),
-  again(forwarded, { at: 15 }),
-])
-extensions.may('3', 'stale-while-revalidate in capitals and in quotes counts', [
-  get(cc('max-age=10, Stale-While-Revalidate="20"')),
-  again({ background: true, body: 1 }, { at: 15 }),
-])
-extensions.mustNot('3', 'stale-while-revalidate is stronger than a client’s no-cache', [
-  get(swr),
-  again(forwarded, { at: 15, ...asking('Cache-Control', 'no-cache') }),
-])
-extensions.mustNot('3', 'stale-while-revalidate is stronger than a client’s max-age', [
-  get(swr),
-  again(forwarded, { at: 15, ...asking('Cache-Control', 'max-age=5') }),
-])
-extensions.mustNot('3', 'stale-while-revalidate is stronger than a client’s min-fresh', [
-  get(swr),
-  again(forwarded, { at: 15, ...asking('Cache-Control', 'min-fresh=1') }),
-])
-
 // RFC 5861 §4
 const sie = cc('max-age=10, stale-if-error=20')
 for (const code of [500, 502, 503, 504])
@@ -176,7 +93,7 @@ for (const code of [500, 502, 503, 504])
     get(sie),
     get(status(code), and({ asked: true, status: 200, body: 1 }, { fields: { age: 15 } }), { at: 15 }),
   ])
-for (const code of [400, 403, 404, 410, 501, 505, 429])
+for (const code of [404, 429, 501, 505])
   extensions.mustNot('4', `stale-if-error: in the place of a ${code}, which is no error of this kind`, [
     get(sie),
     get(status(code), and(notStale, { status: code }), { at: 15 }),
@@ -186,38 +103,12 @@ for (const trouble of unreachable)
     '4',
     `stale-if-error: when the connection is ${trouble}`,
     [get(sie), get(trouble, { status: 200, body: 1 }, { at: 15 })],
-    cache({ staleWhenDisconnected: 'none' }),
+    cache({ staleWhenDisconnected: 0 }),
   )
-extensions.shouldNot('4', 'stale-if-error: beyond its time', [
-  get(sie),
-  get(error, and(notStale, { status: 503 }), { at: 31 }),
-])
-extensions.shouldNot(
-  '4',
-  'stale-if-error: beyond its time, when disconnected and nothing else permits it',
-  [get(sie), get('refused', failing, { at: 31 })],
-  cache({ staleWhenDisconnected: 'none' }),
-)
 extensions.may('4', 'stale-if-error: the upstream is asked each time all the same', [
   get(sie),
   get(error, { asked: true, status: 200, body: 1 }, { at: 15 }),
   get(cc('max-age=10'), forwarded, { at: 16 }),
-])
-extensions.may(
-  '4',
-  'stale-if-error by configuration',
-  [get(cc('max-age=10')), get(error, { asked: true, status: 200, body: 1 }, { at: 15 })],
-  cache({ staleIfError: '20s' }),
-)
-extensions.shouldNot(
-  '4',
-  'stale-if-error by configuration: beyond its time',
-  [get(cc('max-age=10')), get(error, and(notStale, { status: 503 }), { at: 31 })],
-  cache({ staleIfError: '20s' }),
-)
-extensions.may('4', 'stale-if-error that is no number gives nothing', [
-  get(cc('max-age=10, stale-if-error=x')),
-  get(error, { status: 503 }, { at: 15 }),
 ])
 extensions.may('4', 'a condition is evaluated on what is sent in the place of an error', [
   get(cc('max-age=10, stale-if-error=20', 'ETag', '"a"')),
@@ -227,16 +118,11 @@ extensions.mustNot('4', 'stale-if-error gives another variant', [
   get(cc('max-age=10, stale-if-error=20', 'Vary', 'X-A'), forwarded, asking('X-A', '1')),
   get(error, and(notStale, { status: 503 }), { at: 15, ...asking('X-A', '2') }),
 ])
-extensions.mustNot('4', 'stale-if-error gives what no-store kept out', [
-  get(cc('no-store, stale-if-error=20')),
-  get(error, and(notStale, { status: 503 }), { at: 5 }),
-])
 promises.may('caching', 'an error that could be stored does not take the place of what stale-if-error keeps', [
   get(cc('max-age=10, stale-if-error=1000')),
   get(status(503, 'Cache-Control', 'max-age=5'), { asked: true, status: 200, body: 1 }, { at: 15 }),
   get(status(503), { status: 200, body: 1 }, { at: 60 }),
 ])
-
 const lastingError = (code: number): Reply => status(code, 'Cache-Control', 'max-age=60')
 const unwilling = asking('Cache-Control', 'no-cache')
 for (const code of [500, 501, 503, 507])
@@ -253,7 +139,7 @@ promises.may(
     get(lastingError(503), and(notStale, { status: 503 }), { at: 15, ...unwilling }),
     get(error, { asked: true, status: 200, body: 1 }, { at: 20 }),
   ],
-  cache({ staleIfError: '10m' }),
+  cache({ staleIfError: 600_000 }),
 )
 promises.may('caching', 'a 503 with a lifetime leaves what is fresh', [
   get(cc('max-age=60')),
@@ -281,17 +167,15 @@ promises.may('caching', 'what is good takes the place of a stored 503', [
   again({ asked: false, status: 200, body: 2 }, { at: 10 }),
 ])
 for (const trouble of unreachable)
-  promises.may(
-    'caching',
-    `a stored 503 is not sent stale when the connection is ${trouble}`,
-    [get(lastingError(503)), get(trouble, { status: 502, body: { text: '' } }, { at: 70 })],
-    { notOn: { sockets: 'the error has a body of its own' } },
-  )
+  promises.may('caching', `a stored 503 is not sent stale when the connection is ${trouble}`, [
+    get(lastingError(503)),
+    get(trouble, { status: 502, body: { text: '' } }, { at: 70 }),
+  ])
 promises.may(
   'caching',
   'a stored 503 is not sent stale in the place of another error',
   [get(lastingError(503)), get(status(500), and(notStale, { status: 500 }), { at: 70 })],
-  cache({ staleIfError: '10m' }),
+  cache({ staleIfError: 600_000 }),
 )
 promises.may('caching', 'a stored 503 is not sent stale while it is revalidated, whatever it says', [
   get(status(503, 'Cache-Control', 'max-age=10, stale-while-revalidate=100')),

@@ -1,12 +1,13 @@
-import type { Expectation, Reply } from '../row.ts'
 import {
   again,
   and,
   asking,
   cc,
+  type Expectation,
   forwarded,
   get,
-  onlyTheWire,
+  type Reply,
+  type Row,
   requirements,
   reused,
   status,
@@ -14,12 +15,11 @@ import {
 } from '../script.ts'
 
 /** RFC 9211: how a cache reports what it did. */
-export const cacheStatus = requirements(9211)
-const { must, mustNot, should, may } = cacheStatus
+export const cacheStatus: Row[] = []
+const { must, mustNot, should, may } = requirements(cacheStatus, 9211)
 
 const says = (cacheStatus: NonNullable<Expectation['cacheStatus']>): Expectation => ({ cacheStatus })
 const hit = says({ hit: true, fwd: null })
-
 may('2', 'a miss says so', [get(cc('max-age=60'), and(forwarded, says({ fwd: 'uri-miss', hit: null })))])
 must('2.1', 'a hit says hit, and no fwd', [get(cc('max-age=60')), again(and(reused, hit))])
 must('2.1', 'a 304 that the cache made is a hit', [
@@ -57,28 +57,13 @@ must('2.4', 'ttl is what is left of the freshness', [
   get(cc('max-age=60')),
   again(and(reused, says({ ttl: { near: 35 } })), { at: 25 }),
 ])
-must('2.4', 'ttl counts the age that came', [
-  get(cc('max-age=60', 'Age', '20')),
-  again(and(reused, says({ ttl: { near: 35 } })), { at: 5 }),
-])
 must('2.4', 'ttl is negative where what is sent is stale', [
   get(cc('max-age=10')),
   again(and(reused, says({ ttl: { near: -5 } })), { at: 15, ...asking('Cache-Control', 'max-stale') }),
 ])
-must('2.4', 'ttl is an integer, however long', [
-  get(cc(`max-age=${'9'.repeat(30)}`)),
-  again(and(reused, hit, says({ hit: true }))),
-])
 must('2.5', 'stored says that the response was stored', [get(cc('max-age=60'), and(forwarded, says({ stored: true })))])
 mustNot('2.5', 'stored is said of what was not stored', [
   get(cc('no-store'), and(forwarded, { either: [says({ stored: null }), says({ stored: false })] })),
-])
-mustNot('2.5', 'stored is said of what was bypassed', [
-  get(
-    cc('max-age=60'),
-    and(forwarded, { either: [says({ stored: null }), says({ stored: false })] }),
-    asking('Authorization', 'Bearer x'),
-  ),
 ])
 mustNot('2.6', 'collapsed is said of a request of its own', [
   get(cc('max-age=60'), and(forwarded, { either: [says({ collapsed: null }), says({ collapsed: false })] })),
@@ -118,9 +103,6 @@ for (const [word, fields] of Object.entries({
   may('2.8', `detail says why the cache was not asked: ${word}`, [
     get(cc('max-age=60'), and({ asked: true }, detail(word)), asking(...fields)),
   ])
-mustNot('2.8', 'a detail stands beside stored', [
-  get(cc('max-age=60'), and(forwarded, says({ stored: true, detail: null }))),
-])
 should('2', 'what other caches said stays before it', [
   get(cc('max-age=60', 'Cache-Status', 'Origin; hit; ttl=5'), {
     fields: { 'cache-status': /^Origin; ?hit; ?ttl=5, [^,]+fwd/ },
@@ -134,21 +116,10 @@ must('2', 'a miss that was stored does not make its own member part of what is s
   get(cc('max-age=60')),
   again({ asked: false, fields: { 'cache-status': /^[^,]+$/ } }),
 ])
-should(
-  '2',
-  'a 504 that the cache made for only-if-cached is no hit',
-  [
-    get(
-      cc('max-age=60'),
-      { status: 504, fields: { 'cache-status': /^(?!.*hit).*$/ } },
-      asking('Cache-Control', 'only-if-cached'),
-    ),
-  ],
-  { notOn: { policy: 'an error has no fields of the policy’s' } },
-)
-may(
-  '2',
-  'operations that are not cached say nothing',
-  [get(status(200), { fields: { 'cache-status': null } }, { operation: 'inventory.sync', body: '{}' })],
-  onlyTheWire,
-)
+should('2', 'a 504 that the cache made for only-if-cached is no hit', [
+  get(
+    cc('max-age=60'),
+    { status: 504, fields: { 'cache-status': /^(?!.*hit).*$/ } },
+    asking('Cache-Control', 'only-if-cached'),
+  ),
+])

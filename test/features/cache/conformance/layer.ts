@@ -1,19 +1,47 @@
 import { vi } from 'vitest'
-import type { ResponseBody } from '../../../../../src/core/exchange/body.ts'
-import type { Exchange, Handler, ProxyResponse } from '../../../../../src/core/exchange/exchange.ts'
-import { GatewayError } from '../../../../../src/core/exchange/failures/errors.ts'
-import { cacheLayer } from '../../../../../src/features/cache/cache.ts'
-import { cacheInvalidationLayer, type InvalidationTarget } from '../../../../../src/features/cache/invalidation.ts'
-import { type CachePartition, createCachePartition } from '../../../../../src/features/cache/partition.ts'
-import { CacheStore } from '../../../../../src/features/cache/store/cache-store.ts'
-import type { OperationId } from '../../../../../src/operations.ts'
-import { fakeBody, fakeExchange } from '../../../../helpers/exchange.ts'
-import { fakeClock } from '../fake-clock.ts'
-import type { Origin } from '../origin.ts'
-import type { Bench, ClientRequest, ClientResponse, Session } from '../play.ts'
-import type { Row } from '../row.ts'
-import { completeBody, truncatedBody } from './bodies.ts'
-import { toCacheRules } from './rules.ts'
+import type { ResponseBody } from '../../../../src/core/exchange/body.ts'
+import type { Exchange, Handler, ProxyResponse } from '../../../../src/core/exchange/exchange.ts'
+import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
+import { cacheLayer } from '../../../../src/features/cache/cache.ts'
+import { cacheInvalidationLayer, type InvalidationTarget } from '../../../../src/features/cache/invalidation.ts'
+import { type CachePartition, createCachePartition } from '../../../../src/features/cache/partition.ts'
+import { CacheStore } from '../../../../src/features/cache/store/cache-store.ts'
+import type { OperationId } from '../../../../src/operations.ts'
+import { fakeBody, fakeExchange } from '../../../helpers/exchange.ts'
+import { rules } from '../policy/helper.ts'
+import type { Clock, Origin } from './origin.ts'
+import type { Bench, ClientRequest, ClientResponse, Session } from './play.ts'
+import type { Row } from './script.ts'
+
+/** Moves the faked time of day and the monotonic clock together, but for the way back to the begin of a row. */
+const clock: Clock = {
+  now: () => Date.now(),
+  set: (ms) => void (ms > Date.now() ? vi.advanceTimersByTime(ms - Date.now()) : vi.setSystemTime(ms)),
+}
+
+/** Creates a body that is whole. */
+export const completeBody = (bytes: Buffer): ResponseBody => ({
+  isShared: false,
+  takeBuffered: () => bytes,
+  consume: (sink) => {
+    sink.data(bytes)
+    sink.end()
+  },
+  resume: () => {},
+  discard: () => {},
+})
+
+/** Creates a body that ends in the middle. */
+export const truncatedBody = (): ResponseBody => ({
+  isShared: false,
+  takeBuffered: () => null,
+  consume: (sink) => {
+    sink.data(Buffer.from('cut'))
+    sink.fail(new GatewayError('truncated'))
+  },
+  resume: () => {},
+  discard: () => {},
+})
 
 /**
  * Creates a handler that sends to the upstream of a row, as the innermost one does: values come without surrounding
@@ -40,10 +68,8 @@ const originHandler =
 export const layerBench = (): Bench & { close(): void } => {
   vi.useFakeTimers({ toFake: ['Date', 'performance'] })
   return {
-    name: 'layer',
-    clock: fakeClock,
-    eventual: false,
-    open: async (row, origin) => new LayerSession(row, origin),
+    clock,
+    open: (row, origin) => new LayerSession(row, origin),
     close: () => void vi.useRealTimers(),
   }
 }
@@ -73,7 +99,7 @@ class LayerSession implements Session {
     if (existing !== undefined) return existing
     const partition = createCachePartition(this.#store, operation)
     this.#parts.set(operation, partition)
-    const handle = cacheLayer(toCacheRules(this.#row.cache), partition, cacheEvents)(this.#next)
+    const handle = cacheLayer(rules(this.#row.cache), partition, cacheEvents)(this.#next)
     this.#handles.set(operation, handle)
     return handle
   }
