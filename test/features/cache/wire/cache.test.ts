@@ -1,7 +1,10 @@
+/** What only the wire can show of the cache: framing, fields, clients that leave, reloads and the admin listener. */
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { bootGateway } from '../../../helpers/gateway.ts'
+import { bootLiveGateway, fetchAdmin } from '../../../helpers/live-gateway.ts'
+import { receivedValues } from '../../../helpers/round-trip.ts'
 import { httpUpstream, onRequest, rawUpstream } from '../../../helpers/upstream.ts'
 import {
   call,
@@ -15,14 +18,12 @@ import {
   type WireResponse,
 } from '../../../helpers/wire.ts'
 
-const mebibyte = 1024 * 1024
-
 const cached = (upstream: string, cache: unknown = true) =>
   bootGateway({ upstream, operations: { 'market.insights': { cache } } })
 
 const fresh = ['Cache-Control', 'max-age=60', 'ETag', '"a"']
 
-/** Answers with a response that was fresh until a second ago: no test has to wait for it to become stale. */
+/** Those of a response that was fresh until a second ago: no test has to wait for it to become stale. */
 const stale = ['Cache-Control', 'max-age=60', 'Age', '61', 'ETag', '"a"']
 
 const statusOf = ({ fields }: WireResponse): string => fieldValues(fields, 'cache-status').join()
@@ -39,238 +40,272 @@ const passed = async (port: number): Promise<void> => {
   for (let i = 0; i < 3; i++) await call(port, { target: '/nowhere' })
 }
 
-describe('what is stored', () => {
-  test('answers, validates and is cut into ranges without the upstream', async () => {
-    const body = pseudoRandomBytes(300_000)
-    const upstream = await httpUpstream((_, response) => {
-      response.writeHead(200, [...fresh, 'Content-Length', String(body.length)])
-      response.end(body)
-    })
-    const { port } = await cached(upstream.url)
-
-    const [first, hit] = [await call(port), await call(port)]
-    const same = await call(port, { fields: ['If-None-Match', '"a"'] })
-    const part = await call(port, { fields: ['Range', 'bytes=100000-100009'] })
-
-    expect([first.sha256, hit.sha256]).toEqual([sha256(body), sha256(body)])
-    expect([statusOf(first), statusOf(hit)]).toEqual([
-      expect.stringMatching(/^lender-gateway;fwd=uri-miss;stored;ttl=\d+$/),
-      expect.stringMatching(/^lender-gateway;hit;ttl=\d+$/),
-    ])
-    expect([fieldValues(first.fields, 'age'), fieldValues(hit.fields, 'age')]).toEqual([[], [expect.any(String)]])
-    expect([same.status, same.body.length]).toEqual([304, 0])
-    expect([part.status, part.body.equals(body.subarray(100_000, 100_010))]).toEqual([206, true])
-    expect(upstream.requests).toHaveLength(1)
+test('what is stored answers, validates and is cut into ranges without the upstream', async () => {
+  const body = pseudoRandomBytes(300_000)
+  const hop = ['Connection', 'X-Hop', 'X-Hop', '1', 'Proxy-Authenticate', 'x', 'Keep-Alive', 'timeout=9']
+  const proxy = ['Proxy-Authentication-Info', 'x', 'Proxy-Authorization', 'x']
+  const upstream = await httpUpstream((request, response) => {
+    const [id = 'none'] = receivedValues(request, 'x-fapi-interaction-id')
+    const own = ['X-Name', 'Z\xfcrich', 'x-fapi-interaction-id', id, 'Trailer', 'X-Sum']
+    response.writeHead(200, [...fresh, ...hop, ...proxy, ...own])
+    response.write(body.subarray(0, 1000))
+    response.addTrailers([['X-Sum', '1']])
+    setImmediate(() => response.end(body.subarray(1000)))
   })
+  const { port } = await cached(upstream.url)
+  const ask = (...fields: string[]) => call(port, { fields })
 
-  test('is not what was broken off, which the client can see', async () => {
-    let requests = 0
-    const upstream = await rawUpstream((socket) =>
-      onRequest(socket, () => {
-        requests++
-        socket.end('HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 100000\r\n\r\nbegun')
-      }),
-    )
-    const { port } = await cached(upstream.url)
+  const [first, hit] = [await ask('x-fapi-interaction-id', 'first'), await ask('x-fapi-interaction-id', 'second')]
+  const same = await ask('If-None-Match', '"a"')
+  const part = await ask('Range', 'bytes=100000-100009')
 
-    const responses = [await call(port), await call(port)]
+  expect([first.framing, first.sha256, hit.framing, hit.sha256]).toEqual([
+    ...['chunked', sha256(body)],
+    ...['length', sha256(body)],
+  ])
+  expect([statusOf(first), statusOf(hit)]).toEqual([
+    expect.stringMatching(/^lender-gateway;fwd=uri-miss;stored;ttl=\d+$/),
+    expect.stringMatching(/^lender-gateway;hit;ttl=\d+$/),
+  ])
+  const named = (name: string) => [first, hit].map(({ fields }) => fieldValues(fields, name))
+  expect([named('age'), named('x-name')]).toEqual([
+    [[], [expect.any(String)]],
+    [['Z\xfcrich'], ['Z\xfcrich']],
+  ])
+  // No client is sent the interaction id of another, nor what was for one connection alone.
+  expect(named('x-fapi-interaction-id')).toEqual([['first'], ['second']])
+  expect(hit.fields.join()).not.toMatch(/x-hop|proxy-|keep-alive|x-sum/i)
+  expect([same.status, same.body.length]).toEqual([304, 0])
+  expect([part.status, part.body.equals(body.subarray(100_000, 100_010))]).toEqual([206, true])
+  expect(fieldValues((await call(port, { target: '/leads/pipeline' })).fields, 'cache-status')).toEqual([])
+  expect(upstream.requests).toHaveLength(2)
+})
 
-    expect(responses.map(({ whole }) => whole)).toEqual([false, false])
-    expect(requests).toBe(2)
-  })
+test('what was broken off is not stored, and the client can see it', async () => {
+  let requests = 0
+  const upstream = await rawUpstream((socket) =>
+    onRequest(socket, () => {
+      requests++
+      socket.end('HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 100000\r\n\r\nbegun')
+    }),
+  )
+  const { port } = await cached(upstream.url)
 
-  test('comes out of a chunked response with its length', async () => {
-    const upstream = await httpUpstream((_, response) => {
-      response.writeHead(200, fresh)
-      response.write('one ')
-      setImmediate(() => response.end('two'))
-    })
-    const { port } = await cached(upstream.url)
+  const responses = [await call(port), await call(port)]
 
-    const [first, hit] = [await call(port), await call(port)]
+  expect(responses.map(({ whole }) => whole)).toEqual([false, false])
+  expect(requests).toBe(2)
+})
 
-    expect([first.body.toString(), hit.body.toString()]).toEqual(['one two', 'one two'])
-    expect([first.framing, hit.framing]).toEqual(['chunked', 'length'])
-    expect(upstream.requests).toHaveLength(1)
+test('one request of several clients goes on for those who stay, and ends when all have left', async () => {
+  const { upstream, held } = await holding()
+  const { port, lines, line } = await cached(upstream.url)
+  const clients = [await dial(port), await dial(port)]
+  for (const socket of clients) socket.write(renderHead({}))
+  await eventually(() => held.length > 0)
+  await passed(port)
+  const closed = once(held[0] as ServerResponse, 'close')
+
+  clients[0]?.resetAndDestroy()
+  await eventually(() => lines.some(({ failure }) => failure === 'client-gone'))
+  const wasOpen = held[0]?.destroyed === false
+  clients[1]?.resetAndDestroy()
+  await closed
+
+  expect([wasOpen, upstream.begun()]).toEqual([true, 1])
+  // The first of them began the request, and had waited for the upstream.
+  expect(await line(({ attempts }) => attempts === 1)).toMatchObject({
+    ...{ status: 499, endpoint: upstream.url, upstreamMs: expect.any(Number) },
   })
 })
 
-describe('requests for the same at the same time', () => {
-  test('make one request of a thousand', async () => {
-    const { upstream, held } = await holding()
-    const { port } = await cached(upstream.url)
-    const asked = Array.from({ length: 1000 }, () => call(port))
-    await eventually(() => held.length > 0)
-    await passed(port)
+test('while it streams, a client has the beginning before the upstream has sent the end', async () => {
+  const body = pseudoRandomBytes(200_000)
+  const { upstream, held } = await holding()
+  const { port } = await cached(upstream.url)
+  const sockets = [await dial(port), await dial(port)]
+  const responses = sockets.map(readToEnd)
+  for (const socket of sockets) socket.write(renderHead({}))
+  await eventually(() => held.length > 0)
+  await passed(port)
 
-    held[0]?.writeHead(200, fresh)
-    held[0]?.end('for all')
-    const responses = await Promise.all(asked)
+  const begun = Promise.all(sockets.map((socket) => once(socket, 'data')))
+  held[0]?.writeHead(200, [...fresh, 'Content-Length', String(body.length)])
+  held[0]?.write(body.subarray(0, 1000))
+  await begun
+  held[0]?.end(body.subarray(1000))
+  const hashes = (await Promise.all(responses)).map(({ sha256 }) => sha256)
 
-    expect(new Set(responses.map(({ status, body }) => `${status} ${body}`))).toEqual(new Set(['200 for all']))
-    expect(upstream.begun()).toBe(1)
-  })
-
-  test('are unharmed by clients that leave', async () => {
-    const { upstream, held } = await holding()
-    const booted = await cached(upstream.url)
-    const { port } = booted
-    const leavers = [await dial(port), await dial(port)]
-    for (const socket of leavers) socket.write(renderHead({}))
-    await eventually(() => held.length > 0)
-    const staying = call(port)
-    await passed(port)
-
-    for (const socket of leavers) socket.resetAndDestroy()
-    await eventually(() => booted.lines.filter(({ failure }) => failure === 'client-gone').length === 2)
-    held[0]?.writeHead(200, fresh)
-    held[0]?.end('for those that stay')
-
-    expect((await staying).body.toString()).toBe('for those that stay')
-    expect(upstream.begun()).toBe(1)
-  })
-
-  test('end the request when all of them have left', async () => {
-    const { upstream, held } = await holding()
-    const { port } = await cached(upstream.url)
-    const leavers = [await dial(port), await dial(port)]
-    for (const socket of leavers) socket.write(renderHead({}))
-    await eventually(() => held.length > 0)
-    const closed = once(held[0] as ServerResponse, 'close')
-
-    for (const socket of leavers) socket.resetAndDestroy()
-
-    await closed
-    expect(held[0]?.writableFinished).toBe(false)
-  })
-
-  test('reach the upstream side by side when the response cannot be shared', async () => {
-    const { upstream, held } = await holding()
-    const { port } = await cached(upstream.url)
-    const asked = Array.from({ length: 20 }, () => call(port))
-    await eventually(() => held.length > 0)
-    await passed(port)
-
-    held[0]?.writeHead(200, ['Cache-Control', 'no-store'])
-    held[0]?.end('0')
-    await eventually(() => held.length === 20) // all at once, and none is answered before
-    for (const [i, response] of held.entries()) if (i > 0) response.end(String(i))
-
-    const bodies = (await Promise.all(asked)).map(({ body }) => Number(body))
-    expect(bodies.sort((a, b) => a - b)).toEqual(Array.from({ length: 20 }, (_, i) => i))
-  })
+  expect([...hashes, (await call(port)).sha256]).toEqual(Array(3).fill(sha256(body)))
+  expect(upstream.begun()).toBe(1)
 })
 
-describe('while it streams', () => {
-  test('a client has the beginning before the upstream has sent the end', async () => {
-    const body = pseudoRandomBytes(mebibyte - 4096)
-    const { upstream, held } = await holding()
-    const { port } = await cached(upstream.url)
-    const sockets = [await dial(port), await dial(port)]
-    const responses = sockets.map(readToEnd)
-    for (const socket of sockets) socket.write(renderHead({}))
-    await eventually(() => held.length > 0)
-    await passed(port)
+test('a client that does not read holds up neither the others nor the store', async () => {
+  const body = pseudoRandomBytes(16 * 1024 ** 2)
+  const { upstream, held } = await holding()
+  const { port } = await cached(upstream.url, { maxEntry: '32MiB' })
+  const slow = await dial(port)
+  slow.pause()
+  slow.write(renderHead({}))
+  await eventually(() => held.length > 0)
+  const fast = call(port)
+  await passed(port)
 
-    const begun = Promise.all(sockets.map((socket) => once(socket, 'data')))
-    held[0]?.writeHead(200, [...fresh, 'Content-Length', String(body.length)])
-    held[0]?.write(body.subarray(0, 1000))
-    await begun
-    held[0]?.end(body.subarray(1000))
-    const hashes = (await Promise.all(responses)).map(({ sha256 }) => sha256)
+  held[0]?.writeHead(200, [...fresh, 'Content-Length', String(body.length)])
+  held[0]?.end(body)
+  const [first, hit] = [await fast, await call(port)]
+  const late = readToEnd(slow)
+  slow.resume()
 
-    expect([...hashes, (await call(port)).sha256]).toEqual(Array(3).fill(sha256(body)))
-    expect(upstream.begun()).toBe(1)
-  })
-
-  test('a client that does not read holds up neither the others nor the store', async () => {
-    const body = pseudoRandomBytes(16 * mebibyte)
-    const { upstream, held } = await holding()
-    const { port } = await cached(upstream.url, { maxEntry: '32MiB' })
-    const slow = await dial(port)
-    slow.pause()
-    slow.write(renderHead({}))
-    await eventually(() => held.length > 0)
-    const fast = call(port)
-    await passed(port)
-
-    held[0]?.writeHead(200, [...fresh, 'Content-Length', String(body.length)])
-    held[0]?.end(body)
-    const [first, hit] = [await fast, await call(port)]
-    const late = readToEnd(slow)
-    slow.resume()
-
-    expect([first, hit, await late].map(({ sha256 }) => sha256)).toEqual(Array(3).fill(sha256(body)))
-    expect(upstream.begun()).toBe(1)
-  })
-
-  test.each([
-    ['in chunks', []],
-    ['by length', ['Content-Length', String(3 * mebibyte)]],
-  ])('what is longer than an entry may be is passed on whole, %s, and not stored', async (_, framing) => {
-    const body = pseudoRandomBytes(3 * mebibyte)
-    const upstream = await httpUpstream((_, response) => {
-      response.writeHead(200, [...fresh, ...framing])
-      response.end(body)
-    })
-    const { port } = await cached(upstream.url)
-
-    const together = await Promise.all([call(port), call(port), call(port)])
-    const after = await call(port)
-
-    expect([...together, after].map(({ sha256 }) => sha256)).toEqual(Array(4).fill(sha256(body)))
-    expect(upstream.begun()).toBeGreaterThan(1)
-    expect(statusOf(after)).toBe('lender-gateway;fwd=uri-miss;detail=too-large')
-  })
+  expect([first, hit, await late].map(({ sha256 }) => sha256)).toEqual(Array(3).fill(sha256(body)))
+  expect(upstream.begun()).toBe(1)
 })
 
-describe('what is stale', () => {
-  test('is served while the upstream is gone, and no request fails', async () => {
-    const upstream = await httpUpstream((_, response) => {
-      response.writeHead(200, stale)
-      response.end('still good')
-    })
-    const { port } = await cached(upstream.url, { staleWhenDisconnected: '10m' })
-    await call(port)
-    await upstream.close()
+test('what is longer than an entry may be is passed on whole, and not stored', async () => {
+  const body = pseudoRandomBytes(100_000)
+  const upstream = await httpUpstream((_, response) => response.writeHead(200, fresh).end(body))
+  const { port } = await cached(upstream.url, { maxEntry: '50KiB' })
 
-    const rounds: WireResponse[] = []
-    for (let i = 0; i < 5; i++) rounds.push(...(await Promise.all(Array.from({ length: 40 }, () => call(port)))))
+  const together = await Promise.all([call(port), call(port)])
+  const after = await call(port)
 
-    expect(new Set(rounds.map(({ status, body }) => `${status} ${body}`))).toEqual(new Set(['200 still good']))
-    expect(rounds.every((each) => /;fwd=stale;.*ttl=-\d+$/.test(statusOf(each)))).toBe(true)
+  expect([...together, after].map(({ sha256 }) => sha256)).toEqual(Array(3).fill(sha256(body)))
+  expect(statusOf(after)).toBe('lender-gateway;fwd=uri-miss;detail=too-large')
+})
+
+test.each([
+  ['fails no client: what is stale is served', ['Cache-Control', 'max-age=60', 'Age', '61'], 200],
+  ['stands alone where what is stored says must-revalidate', ['Cache-Control', 'must-revalidate, max-age=0'], 502],
+])('an upstream that is killed during a request %s', async (_, fields, status) => {
+  const held: ServerResponse[] = []
+  const upstream = await httpUpstream((request, response) => {
+    if (receivedValues(request, 'if-none-match').length > 0) return void held.push(response)
+    response.writeHead(200, ['ETag', '"a"', ...fields]).end(request.url)
   })
+  const { port, lines } = await cached(upstream.url)
+  const targets = ['/market/insights?0', '/market/insights?1']
+  for (const target of targets) await call(port, { target })
+  const askAll = () => Promise.all([...targets, ...targets].map((target) => call(port, { target })))
+  const waiting = askAll()
+  await eventually(() => held.length >= targets.length)
 
-  test('is replaced behind the clients’ backs, once, and not kept when the new one is for one client alone', async () => {
-    const { upstream, held } = await holding()
-    const { port } = await cached(upstream.url, { staleWhileRevalidate: '10m' })
-    const answer = (nth: number, fields: readonly string[], body: string): void => {
-      held[nth]?.writeHead(200, [...fields])
-      held[nth]?.end(body)
-    }
-    const first = call(port)
-    await eventually(() => held.length === 1)
-    answer(0, stale, 'first')
-    await first
+  await upstream.close()
+  const responses = [...(await waiting), ...(await askAll())]
 
-    const meanwhile = await Promise.all([call(port), call(port), call(port)])
-    await eventually(() => held.length === 2)
-    answer(1, stale, 'second')
-    let next = await call(port)
-    while (next.body.toString() === 'first') next = await call(port)
-    await eventually(() => held.length === 3)
-    answer(2, ['Cache-Control', 'private'], 'third')
-    let last = call(port)
-    for (;;) {
-      await Promise.race([last, eventually(() => held.length === 4)])
-      if (held.length === 4) break
-      last = call(port)
-    }
-    answer(3, ['Cache-Control', 'private'], 'fourth')
+  expect(responses.map((each) => each.status)).toEqual(Array(8).fill(status))
+  if (status !== 200) return
+  expect(responses.map(({ body }) => body.toString())).toEqual(Array(4).fill(targets).flat())
+  for (const each of responses) expect(statusOf(each)).toMatch(/;fwd=stale;.*ttl=-\d+$/)
+  expect(lines.filter(({ failure }) => failure !== undefined)).toEqual([])
+})
 
-    expect(meanwhile.map(({ body }) => body.toString())).toEqual(['first', 'first', 'first'])
-    expect(next.body.toString()).toBe('second')
-    expect((await last).body.toString()).toBe('fourth')
-    expect(upstream.begun()).toBe(4)
+test('what is stale is replaced behind the clients’ backs, once', async () => {
+  const { upstream, held } = await holding()
+  const { port } = await cached(upstream.url, { staleWhileRevalidate: '10m' })
+  const first = call(port)
+  await eventually(() => held.length === 1)
+  held[0]?.writeHead(200, stale).end('first')
+  await first
+
+  const meanwhile = await Promise.all([call(port), call(port), call(port)])
+  await eventually(() => held.length === 2)
+  held[1]?.writeHead(200, fresh).end('second')
+  let next = await call(port)
+  while (next.body.toString() === 'first') next = await call(port)
+
+  expect(meanwhile.map(({ body }) => body.toString())).toEqual(['first', 'first', 'first'])
+  expect(next.body.toString()).toBe('second')
+  expect(upstream.begun()).toBe(2)
+})
+
+/** Boots a gateway with two cached operations; the upstream counts, and POSTs say what they have changed. */
+const bootLive = async () => {
+  const upstream = await httpUpstream(({ method, url }, response) => {
+    if (method === 'POST')
+      response.writeHead(201, { Location: new URL(url ?? '/', 'http://x').searchParams.get('made') ?? '' })
+    else response.setHeader('Cache-Control', 'max-age=60')
+    response.end(`answer ${upstream.requests.length}`)
   })
+  const operations = { 'market.insights': { cache: true }, 'leads.pipeline': { cache: true } }
+  const settings = { upstream: upstream.url, operations }
+  const live = await bootLiveGateway(settings)
+  const get = async (target: string) => (await fetch(live.url + target)).text()
+  const reload = async (edited: object) => {
+    live.edit({ ...settings, ...edited })
+    expect(await live.gateway.reload('request')).toMatchObject({ result: 'applied' })
+  }
+  return { ...live, operations, get, reload, asked: () => upstream.requests.length }
+}
+
+test('what is stored stays over a reload, is not served while its operation is out of service, and goes with an edit of it', async () => {
+  const { get, reload, url, operations, asked } = await bootLive()
+  const before = await get('/market/insights')
+
+  await reload({
+    defaults: { deadline: '7s' },
+    operations: { ...operations, 'market.insights': { cache: true, state: 'refuse' } },
+  })
+  const refused = await fetch(`${url}/market/insights`)
+  await reload({ cache: { maxBytes: '32MiB' } })
+  const after = await get('/market/insights')
+  await reload({ operations: { ...operations, 'market.insights': { cache: { staleIfError: '1m' } } } })
+  const fetched = await get('/market/insights')
+
+  expect([refused.status, after, fetched, asked()]).toEqual([503, before, 'answer 2', 2])
+})
+
+test('a POST that succeeds removes what its Location names', async () => {
+  const { get, url, asked } = await bootLive()
+  const post = (made: string) =>
+    fetch(`${url}/valuation/score?made=${encodeURIComponent(made)}`, { method: 'POST', body: '{}' })
+  await get('/market/insights?a=1')
+
+  await post('/market/insights?a=2')
+  await post('http://other.example/market/insights?a=1')
+  await get('/market/insights?a=1')
+  const others = asked()
+  await post(`${url}/market/insights?a=1`)
+  await get('/market/insights?a=1')
+
+  expect([others, asked()]).toEqual([3, 5])
+})
+
+test('DELETE /cache removes what it says and reports how much, and a query that it does not know removes nothing', async () => {
+  const { admin, get, asked, lines } = await bootLive()
+  const purge = async (query: string) => {
+    const { status, body } = await fetchAdmin(`${admin}/cache${query}`, 'DELETE')
+    return status === 200 ? body.removed : status
+  }
+  const fill = async (): Promise<void> => {
+    await get('/market/insights')
+    await get('/leads/pipeline')
+  }
+  await fill()
+  const wrong = ['?operation=valuation.score', '?operation=market', '?operations=market.insights']
+  const wrongClients = ['?client=a&client=b', '?client=bank-a']
+
+  for (const query of [...wrong, ...wrongClients]) expect(await purge(query)).toBe(400)
+  const removed = []
+  for (const query of ['', '?operation=market.insights', '?operation=leads.pipeline&client=']) {
+    removed.push(await purge(query))
+    await fill()
+  }
+
+  expect([removed, asked()]).toEqual([[2, 1, 1], 6])
+  expect(lines).toContainEqual(expect.objectContaining({ msg: 'cache cleared', removed: 2 }))
+})
+
+test('the status and the access log say what the cache did', async () => {
+  const { admin, get, line, url } = await bootLive()
+  await get('/market/insights')
+  await get('/market/insights')
+  await fetch(`${url}/market/insights`, { headers: { authorization: 'Bearer x' } })
+
+  const { cache } = (await fetchAdmin(`${admin}/status`)).body as unknown as { cache: { operations: unknown } }
+
+  expect(cache.operations).toMatchObject({
+    'market.insights': { entries: 1, hit: 1, miss: 1, bypass: 1, hitRatio: 0.5 },
+    'leads.pipeline': { entries: 0, hitRatio: null },
+  })
+  expect(await line(({ cache: did }) => did === 'hit')).toMatchObject({ endpoint: null, attempts: 0, upstreamMs: null })
 })

@@ -1,24 +1,30 @@
 import { expect, test } from 'vitest'
-import { boot } from '../../../features/cache/wire/stored.ts'
-import { fetchAdmin } from '../../../helpers/live-gateway.ts'
+import { bootLiveGateway, fetchAdmin } from '../../../helpers/live-gateway.ts'
+import { httpUpstream } from '../../../helpers/upstream.ts'
 
 test('with several workers, one drops what another has made invalid, and all are purged', async () => {
-  const { get, post, admin, url, asked } = await boot({ workers: 2 })
+  const target = '/market/insights?a=1'
+  const upstream = await httpUpstream(({ method }, response) => {
+    if (method === 'POST') response.writeHead(201, { Location: target })
+    else response.setHeader('Cache-Control', 'max-age=60')
+    response.end()
+  })
+  const { url, admin } = await bootLiveGateway({
+    upstream: upstream.url,
+    operations: { 'market.insights': { cache: true } },
+    workers: 2,
+  })
   // Each connection goes to the next worker, and fetch keeps its own open: so each asks by one of its own.
-  const fresh = async (): Promise<void> => {
-    const response = await fetch(`${url}/market/insights?a=1`, { headers: { connection: 'close' } })
-    await response.text()
+  const askAll = async (): Promise<void> => {
+    for (let nth = 0; nth < 4; nth++) await (await fetch(url + target, { headers: { connection: 'close' } })).text()
   }
-  for (let nth = 0; nth < 4; nth++) await fresh()
-  const stored = asked()
+  await askAll()
+  const stored = upstream.requests.length
 
-  await post('/market/insights?a=1')
-  for (let nth = 0; nth < 4; nth++) await fresh()
-  const again = asked()
+  await (await fetch(`${url}/valuation/score`, { method: 'POST', body: '{}' })).text()
+  await askAll()
+  const again = upstream.requests.length
   const { body } = await fetchAdmin(`${admin}/cache`, 'DELETE')
 
-  expect(stored).toBe(2)
-  expect(again).toBe(5)
-  expect(body.removed).toBe(2)
-  await get('/market/insights?a=1')
+  expect([stored, again, body.removed]).toEqual([2, 5, 2])
 })
