@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { type CachePartition, createCachePartition } from '../../../../src/features/cache/partition.ts'
 import { CacheStore } from '../../../../src/features/cache/store/cache-store.ts'
 import type { CacheKey } from '../../../../src/features/cache/store/stored-response.ts'
@@ -300,11 +300,12 @@ describe('keys whose responses cannot be shared', () => {
 
   test('are remembered for five seconds', () => {
     const { hitForMiss } = createCachePartition(new CacheStore(64 * kib), 'market.insights')
+    const clock = vi.spyOn(performance, 'now').mockReturnValue(1000)
     hitForMiss.mark('a', 'no-store')
 
-    vi.advanceTimersByTime(4999)
+    clock.mockReturnValue(5999)
     const [before, other] = [hitForMiss.has('a'), hitForMiss.has('b')]
-    vi.advanceTimersByTime(1)
+    clock.mockReturnValue(6000)
 
     expect([before, other, hitForMiss.has('a')]).toEqual([true, false, false])
   })
