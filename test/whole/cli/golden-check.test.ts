@@ -1,31 +1,31 @@
 import { expect, test } from 'vitest'
 import { expectGolden, runInProcess, transcript } from '../../golden/golden.ts'
 
-const files: readonly (readonly [file: string, code: number])[] = [
-  ['gateway.yaml', 0],
-  ['plain.yaml', 0],
-  ['candidate.yaml', 0],
+test.each<[file: string, code: number]>([
   ['twice.yaml', 0],
   ['broken-keys.yaml', 1],
-  ['broken-tab.yaml', 1],
-  ['broken-yaml.yaml', 1],
-  ['empty.yaml', 1],
   ['missing.yaml', 2],
-]
-
-test.each(files)('check of %s prints its golden file', async (file, code) => {
+])('check of %s prints its golden file, and the same as JSON', async (file, code) => {
   const args = ['check', file]
 
-  const ran = await runInProcess(...args)
+  const text = await runInProcess(...args)
+  const json = await runInProcess(...args, '--format', 'json')
 
-  expect(ran.code).toBe(code)
-  expectGolden(`check-${file.replace('.yaml', '.txt')}`, transcript(args, ran))
+  expect([text.code, json.code]).toEqual([code, code])
+  expectGolden(`check-${file.replace('.yaml', '.txt')}`, transcript(args, text))
+  const { problems, warnings, ...rest } = JSON.parse(json.out)
+  expect(rest).toEqual({ ok: code === 0, file, hash: code === 0 ? expect.stringMatching(/^[0-9a-f]{12}$/) : null })
+  const places = [...text.out.matchAll(/^(?:warning: )?(\S+:\d+:\d+)/gm)].map(([, place]) => place)
+  expect([...warnings, ...problems].map((each) => `${each.file}:${each.line}:${each.column}`)).toEqual(places)
 })
 
-test.each(files)('and as JSON', async (file, code) => {
-  const ran = await runInProcess('check', file, '--format', 'json')
+test.each([
+  ['broken-tab.yaml', 'a tab in the indentation', { path: 'upstreams', line: 3, hint: 'indent with spaces' }],
+  ['empty.yaml', 'the file is empty', { path: '', line: 1, expected: 'a map with the key upstreams' }],
+])('a problem has each of its parts as JSON: %s', async (file, message, parts) => {
+  const { out } = await runInProcess('check', file, '--format', 'json')
 
-  expect(ran.code).toBe(code)
-  expect(JSON.parse(ran.out)).toMatchObject({ ok: code === 0, file })
-  expectGolden(`check-${file.replace('.yaml', '.json')}`, ran.out)
+  expect(JSON.parse(out).problems).toEqual([
+    expect.objectContaining({ ...parts, file, message, column: 1, found: expect.any(String) }),
+  ])
 })
