@@ -1,13 +1,13 @@
 /** A worker as the primary sees it. SIGSTOP keeps it from taking what it is sent. */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
-import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { WorkerInit } from '../../../src/features/workers/messages.ts'
 import { serializeInput } from '../../../src/features/workers/messages.ts'
 import { type WorkerEvents, WorkerProcess } from '../../../src/features/workers/worker-process.ts'
 import { type Settings, testConfig } from '../../helpers/gateway.ts'
-import { isWholeResponse, parseStatus, rawClient } from '../../helpers/raw-client.ts'
-import { httpUpstream } from '../../helpers/upstream.ts'
+import { isWholeResponse, parseStatus, type RawClient, rawClient } from '../../helpers/raw-client.ts'
+import { openHttpUpstream, type TestUpstream } from '../../helpers/upstream.ts'
 
 let server: Server
 const accepted: Socket[] = []
@@ -43,9 +43,10 @@ const events: WorkerEvents = {
   onOutput: (stdout) => void stdout.resume(),
 }
 
-test('connections that it was about to be sent are returned when it ends, before it is counted as gone', async () => {
+test('one that gives no sign of life is killed, and the connections that it was about to be sent are returned before it is counted as gone', async () => {
   const returned: (Socket | 'gone')[] = []
   const ended = Promise.withResolvers<void>()
+  await accept(3)
   const worker = new WorkerProcess(
     { type: 'start' } as WorkerInit,
     {
@@ -54,15 +55,15 @@ test('connections that it was about to be sent are returned when it ends, before
       onDisconnect: () => void returned.push('gone'),
       onExit: () => ended.resolve(),
     },
-    60_000,
+    200,
   )
   process.kill(worker.pid ?? Number.NaN, 'SIGSTOP')
-  await accept(3)
 
   for (const socket of accepted) worker.handOff(socket)
-  worker.kill('enough')
+  worker.onTimeout()
   await ended.promise
 
+  expect(worker.failure).toBe('hung: did not answer within 200ms')
   expect(accepted.map(({ destroyed }) => destroyed)).toEqual([true, false, false])
   expect(returned.slice(0, 3)).toEqual([...accepted.slice(1), 'gone'])
 })
@@ -76,84 +77,97 @@ const stateOf = (settings: Settings) => {
   })
 }
 
-/** Starts a worker, and waits until it serves. */
-const startWorker = async (state: WorkerInit['state'], more: Partial<WorkerEvents> = {}): Promise<WorkerProcess> => {
-  const ready = Promise.withResolvers<void>()
-  const init: WorkerInit = {
-    type: 'start',
-    worker: 1,
-    place: { workers: 1, answerMs: 1000, saveEveryMs: 60_000 },
-    state,
-    verdicts: [],
-    handedOver: [],
-    pseudonym: 'gateway',
-    ticketSecret: 'secret',
-    digestKey: 'key',
-    draining: false,
-    logsToTerminal: false,
-  }
-  const worker = new WorkerProcess(init, { ...events, ...more, onReady: () => ready.resolve() }, 60_000)
-  onTestFinished(() => worker.kill('the test is over'))
-  await ready.promise
-  return worker
-}
+describe('a worker that serves', () => {
+  const silent: Socket[] = []
+  let redis: Server
+  let upstream: TestUpstream
+  let worker: WorkerProcess
+  let acknowledged = 0
+  let prepared = 0
 
-test('a command that reaches it together with a commit runs in the state that is committed', async () => {
-  const worker = await startWorker(stateOf({}))
-  await worker.call('prepare', { prepared: 1, state: stateOf({ contract: { learn: true } }) }, 60_000)
-  const before = await worker.command('learned', {}, 60_000)
-  process.kill(worker.pid ?? Number.NaN, 'SIGSTOP')
-
-  const committed = worker.call('commit', { prepared: 1, verdicts: [] }, 60_000)
-  const after = worker.command('learned', {}, 60_000)
-  process.kill(worker.pid ?? Number.NaN, 'SIGCONT')
-
-  await committed
-  expect(before).toBeNull()
-  expect(await after).toEqual({ operations: new Map() })
-})
-
-describe('a connection that comes behind a commit', () => {
-  /** Opens a server that says nothing. A worker waits a second for such a Redis before it has prepared a state. */
-  const silentRedis = async (): Promise<string> => {
-    const sockets: Socket[] = []
-    const redis = createServer((socket) => void sockets.push(socket.on('error', () => {}))).listen(0, '127.0.0.1')
+  beforeAll(async () => {
+    // It says nothing. A worker waits a second for such a Redis before it has prepared a state.
+    redis = createServer((socket) => void silent.push(socket.on('error', () => {}))).listen(0, '127.0.0.1')
     await once(redis, 'listening')
-    onTestFinished(() => {
-      redis.close()
-      for (const socket of sockets) socket.destroy()
-    })
-    return `redis://127.0.0.1:${(redis.address() as AddressInfo).port}`
+    upstream = await openHttpUpstream()
+    const ready = Promise.withResolvers<void>()
+    const init: WorkerInit = {
+      type: 'start',
+      worker: 1,
+      place: { workers: 1, answerMs: 1000, saveEveryMs: 60_000 },
+      state: stateOf({}),
+      verdicts: [],
+      handedOver: [],
+      pseudonym: 'gateway',
+      ticketSecret: 'secret',
+      digestKey: 'key',
+      draining: false,
+      logsToTerminal: false,
+    }
+    worker = new WorkerProcess(
+      init,
+      { ...events, onConnectionAck: () => void acknowledged++, onReady: () => ready.resolve() },
+      60_000,
+    )
+    await ready.promise
+  })
+
+  afterAll(async () => {
+    worker.kill('the tests are over')
+    redis.close()
+    for (const socket of silent) socket.destroy()
+    await upstream.close()
+  })
+
+  const prepare = (settings: Settings) =>
+    worker.call('prepare', { prepared: ++prepared, state: stateOf(settings) }, 60_000)
+
+  const commit = () => worker.call('commit', { prepared, verdicts: [] }, 60_000)
+
+  const connectClient = async () => {
+    const before = accepted.length
+    const client = await rawClient((server.address() as AddressInfo).port)
+    await expect.poll(() => accepted.length).toBe(before + 1)
+    return { client, socket: accepted.at(-1) as Socket }
   }
 
-  /** Makes a worker prepare and commit a state that takes it a second, and hands it a connection meanwhile. */
-  const handOffDuringCommit = async (worker: WorkerProcess, upstream: string) => {
+  /** Makes the worker prepare and commit a state that takes it a second, and hands it connections meanwhile. */
+  const handOffDuringCommit = async (count: number) => {
     const idempotency = {
-      redis: { url: await silentRedis() },
+      redis: { url: `redis://127.0.0.1:${(redis.address() as AddressInfo).port}` },
       encryptionKeys: [Buffer.alloc(32, 7).toString('base64')],
     }
     const operations = { 'financing.pre-approval': { idempotency: {} } }
-    const client = await rawClient((server.address() as AddressInfo).port)
-    await expect.poll(() => accepted.length).toBe(1)
-    const [socket] = accepted as [Socket]
-    const handedOver = once(socket, 'close')
-    const prepared = worker.call(
-      'prepare',
-      { prepared: 1, state: stateOf({ upstream, operations, idempotency }) },
-      60_000,
-    )
-    const committed = worker.call('commit', { prepared: 1, verdicts: [] }, 60_000)
-    worker.handOff(socket)
-    await handedOver
-    return { client, committed: Promise.all([prepared, committed]) }
+    const clients = []
+    for (let n = 0; n < count; n++) clients.push(await connectClient())
+    const handedOver = clients.map(({ socket }) => once(socket, 'close'))
+    const committed = Promise.all([prepare({ upstream: upstream.url, operations, idempotency }), commit()])
+    for (const { socket } of clients) worker.handOff(socket)
+    await Promise.all(handedOver)
+    return { clients: clients.map(({ client }) => client), committed }
   }
 
-  test('is served in the state that is committed, and none of its bytes is lost', async () => {
-    const upstream = await httpUpstream()
-    const worker = await startWorker(stateOf({}))
-    const body = 'x'.repeat(300_000)
+  test('runs a command that reaches it together with a commit in the state that is committed', async () => {
+    await prepare({ contract: { learn: true } })
+    const before = await worker.command('learned', {}, 60_000)
+    process.kill(worker.pid ?? Number.NaN, 'SIGSTOP')
 
-    const { client, committed } = await handOffDuringCommit(worker, upstream.url)
+    const committed = commit()
+    const after = worker.command('learned', {}, 60_000)
+    process.kill(worker.pid ?? Number.NaN, 'SIGCONT')
+
+    await committed
+    expect(before).toBeNull()
+    expect(await after).toEqual({ operations: new Map() })
+  })
+
+  test('serves a connection behind a commit in the state that is committed, and loses none of its bytes, also when a client resets another', async () => {
+    const body = 'x'.repeat(300_000)
+    const before = acknowledged
+
+    const { clients, committed } = await handOffDuringCommit(2)
+    const [client, reset] = clients as [RawClient, RawClient]
+    reset.socket.resetAndDestroy()
     client.send(`POST /valuation/score HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
     const response = await client.until(isWholeResponse)
 
@@ -161,45 +175,30 @@ describe('a connection that comes behind a commit', () => {
     await committed
     expect(parseStatus(response)).toBe(200)
     expect(upstream.requests.map((request) => request.body.toString())).toEqual([body])
+    await expect.poll(() => acknowledged - before).toBe(2)
   })
 
-  test('is served also when the worker is to end meanwhile', async () => {
-    const upstream = await httpUpstream()
-    const worker = await startWorker(stateOf({}))
+  test('does not serve a connection behind a commit that fails in the state before', async () => {
+    const { client, socket } = await connectClient()
+    client.send('GET /market/insights HTTP/1.1\r\nHost: a\r\n\r\n')
+    process.kill(worker.pid ?? Number.NaN, 'SIGSTOP')
 
-    const { client, committed } = await handOffDuringCommit(worker, upstream.url)
+    const committed = worker.call('commit', { prepared: ++prepared, verdicts: [] }, 60_000)
+    worker.handOff(socket)
+    process.kill(worker.pid ?? Number.NaN, 'SIGCONT')
+
+    await expect(committed).rejects.toThrow('was told to take what it was never given')
+    expect((await client.ended()).received).toBe('')
+  })
+
+  test('serves a connection behind a commit also when it is to end meanwhile', async () => {
+    const { clients, committed } = await handOffDuringCommit(1)
+    const [client] = clients as [RawClient]
     client.send('GET /market/insights HTTP/1.1\r\nHost: a\r\n\r\n')
     worker.send({ type: 'close', deadlineMs: 60_000 })
     const { received } = await client.ended()
 
     await committed
     expect(parseStatus(received)).toBe(200)
-  })
-
-  test('and that the client resets meanwhile is acknowledged, and ends nothing else', async () => {
-    const acknowledged = Promise.withResolvers<void>()
-    const worker = await startWorker(stateOf({}), { onConnectionAck: () => acknowledged.resolve() })
-
-    const { client, committed } = await handOffDuringCommit(worker, 'http://a.invalid')
-    client.socket.resetAndDestroy()
-
-    await committed
-    await acknowledged.promise
-    expect(await worker.command('learned', {}, 60_000)).toBeNull()
-  })
-
-  test('that fails is not served in the state before', async () => {
-    const worker = await startWorker(stateOf({}))
-    const client = await rawClient((server.address() as AddressInfo).port)
-    client.send('GET /market/insights HTTP/1.1\r\nHost: a\r\n\r\n')
-    await expect.poll(() => accepted.length).toBe(1)
-    process.kill(worker.pid ?? Number.NaN, 'SIGSTOP')
-
-    const committed = worker.call('commit', { prepared: 1, verdicts: [] }, 60_000)
-    worker.handOff(accepted[0] as Socket)
-    process.kill(worker.pid ?? Number.NaN, 'SIGCONT')
-
-    await expect(committed).rejects.toThrow('was told to take what it was never given')
-    expect((await client.ended()).received).toBe('')
   })
 })

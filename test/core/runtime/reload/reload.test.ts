@@ -172,6 +172,21 @@ test('limits of the public listener are those of the file now', async () => {
   ])
 })
 
+test('the level of the log is that of the file now, and /status says so', async () => {
+  const live = await bootLiveGateway({ log: { level: 'warn' } })
+  await upstreamName(live)
+  const before = (await status(live)).log // after a line of the request, had there been one
+  const quiet = live.lines.filter(({ msg }) => msg === 'exchange')
+
+  live.edit({ log: { level: 'info' } })
+  await fetchAdmin(`${live.admin}/reload`, 'POST')
+  await upstreamName(live)
+  await live.line(({ msg }) => msg === 'exchange')
+
+  expect([before, quiet]).toEqual([{ level: 'warn', dropped: 0 }, []])
+  expect((await status(live)).log).toEqual({ level: 'info', dropped: 0 })
+})
+
 describe('POST /rollback', () => {
   test('restores the previous configuration, until the file changes', async () => {
     const [one, two, three] = [await namedUpstream('one'), await namedUpstream('two'), await namedUpstream('three')]

@@ -1,2 +1,0 @@
-/** The drills of `hanging-workers.test.ts`. */
-import './hanging-workers.test.ts'
