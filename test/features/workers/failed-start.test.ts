@@ -1,39 +1,43 @@
-/** A gateway of several processes that cannot start behaves as one of a single process does, in the same words. */
-import { rmSync } from 'node:fs'
+/** A gateway of several processes that cannot start says why, and leaves none of them. */
 import { type AddressInfo, createServer } from 'node:net'
-import { dirname, join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
-import { folderWith } from '../../core/config/helper.ts'
-import { configText } from '../../helpers/gateway.ts'
-import { serve } from '../../helpers/serve-process.ts'
+import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
+import { Overrides } from '../../../src/core/runtime/overrides.ts'
+import { startWorkerPool } from '../../../src/features/workers/worker-pool.ts'
+import { logInMemory, testConfig } from '../../helpers/gateway.ts'
 
-test('a port in use is one line, exit 1, and no worker is started', async () => {
+afterEach(() => vi.unstubAllEnvs())
+
+const start = async (port: number) => {
+  const { log, lines } = logInMemory()
+  const starting = startWorkerPool({
+    size: 2,
+    initial: { config: testConfig(), overrides: new Overrides(), sandboxOrigin: 'http://127.0.0.1:9' },
+    bindTarget: { host: '127.0.0.1', port },
+    log,
+    primary: {} as never,
+    forwardLines: () => {},
+  })
+  const error = await starting.catch((reason: unknown) => reason)
+  return { error, lines }
+}
+
+test('a port in use is found before a worker is started', async () => {
   const occupied = createServer()
   await new Promise<void>((resolve) => occupied.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => void occupied.close())
-  const { port } = occupied.address() as AddressInfo
-  const file = join(folderWith({ 'gateway.yaml': configText({ workers: 2, listen: { port } }) }), 'gateway.yaml')
-  onTestFinished(() => rmSync(dirname(file), { recursive: true }))
 
-  const gateway = serve(file)
-  const { code } = await gateway.ended
+  const { error, lines } = await start((occupied.address() as AddressInfo).port)
 
-  expect(code).toBe(1)
-  expect(gateway.lines).toEqual([])
-  expect(gateway.errors()).toBe(
-    `lender-gateway: cannot listen on 127.0.0.1:${port}: another process does; stop it, or change listen.port\n`,
-  )
+  expect(error).toMatchObject({ code: 'EADDRINUSE' })
+  expect(lines).toEqual([])
 })
 
 test('a worker that cannot start is a start that failed: it is not tried again and again', async () => {
-  const file = join(folderWith({ 'gateway.yaml': configText({ workers: 2 }) }), 'gateway.yaml')
-  onTestFinished(() => rmSync(dirname(file), { recursive: true }))
   const script = 'if (process.argv[1].endsWith("/src/features/workers/worker-main.ts")) process.exit(7)'
+  vi.stubEnv('NODE_OPTIONS', `--import=data:text/javascript,${encodeURIComponent(script)}`)
 
-  const gateway = serve(file, { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(script)}` })
-  const { code } = await gateway.ended
+  const { error, lines } = await start(0)
 
-  expect(code).toBe(1)
-  expect(gateway.errors()).toMatch(/^lender-gateway: worker [12] cannot serve: it ended with 7 before it did\n$/)
-  expect(gateway.lines.map(({ msg }) => msg)).toEqual(['worker started', 'worker started'])
+  expect(String(error)).toMatch(/worker [12] cannot serve: it ended with 7 before it did/)
+  expect(lines.map(({ msg }) => msg)).toEqual(['worker started', 'worker started'])
 })

@@ -1,13 +1,13 @@
-/** Two gateways of two workers each, which remember in one Redis what keys led to. */
+/** Two gateways of two workers each, which share a Redis: what keys led to, and how much goes to a candidate. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { needProgram } from '../../../helpers/program.ts'
-import { type Redis, startRedis } from '../../../helpers/redis.ts'
-import { httpUpstream } from '../../../helpers/upstream.ts'
-import { call, fieldValues } from '../../../helpers/wire.ts'
-import { startWorkerGateway } from '../../../helpers/worker-gateway.ts'
+import { needProgram } from '../../helpers/program.ts'
+import { type Redis, startRedis } from '../../helpers/redis.ts'
+import { httpUpstream } from '../../helpers/upstream.ts'
+import { call, fieldValues } from '../../helpers/wire.ts'
+import { startWorkerGateway } from '../../helpers/worker-gateway.ts'
 
 const program = await needProgram('redis-server')
 
@@ -126,6 +126,41 @@ describe.skipIf(program.missing)('two gateways of two workers', () => {
     expect([...processed].filter(([, times]) => times > 1)).toEqual([])
     expect(new Set(ends.values())).toEqual(new Set(['200']))
     expect(processed.size).toBe(ends.size)
+  })
+
+  test('have one shift: what one is told holds in all workers of the other, and when that is started again', async () => {
+    const redis = await startRedis(program.path ?? '')
+    onTestFinished(() => redis.kill())
+    const [primary, candidate] = [
+      await httpUpstream((_, response) => void response.end('primary')),
+      await httpUpstream((_, response) => void response.end('candidate')),
+    ]
+    const settings = {
+      workers: 2,
+      upstreams: { market: { endpoints: [primary.url], candidate: { endpoints: [candidate.url], share: '100%' } } },
+      limits: { redis: { url: redis.url, timeout: '1s' } },
+    }
+    const start = async () => {
+      const gateway = await startWorkerGateway(settings)
+      onTestFinished(() => gateway.stop())
+      return gateway
+    }
+    const [told, other] = [await start(), await start()]
+    const askMany = async ({ port }: { readonly port: number }) => {
+      const answers = Array.from({ length: 10 }, async () => {
+        const response = await fetch(`http://127.0.0.1:${port}/market/insights`, { headers: { Connection: 'close' } })
+        return response.text()
+      })
+      return [...new Set(await Promise.all(answers))]
+    }
+    // Until Redis has replied, a gateway that starts holds its candidate.
+    for (const each of [told, other]) await expect.poll(() => askMany(each), { timeout: 30_000 }).toEqual(['candidate'])
+
+    await told.ask('POST', '/shift', JSON.stringify({ group: 'market', abort: true, reason: 'CHG-4711' }))
+    await expect.poll(() => askMany(other), { timeout: 30_000 }).toEqual(['primary'])
+    const again = await start()
+
+    expect([await askMany(told), await askMany(again)]).toEqual([['primary'], ['primary']])
   })
 })
 

@@ -1,2 +1,0 @@
-/** The drills of `issuer-outage.test.ts`. */
-import './issuer-outage.test.ts'

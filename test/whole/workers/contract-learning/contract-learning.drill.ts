@@ -1,2 +1,0 @@
-/** The drills of `contract-learning.test.ts`. */
-import './contract-learning.test.ts'

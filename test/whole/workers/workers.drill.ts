@@ -1,0 +1,2 @@
+/** The drills of `workers.test.ts`. */
+import './workers.test.ts'
