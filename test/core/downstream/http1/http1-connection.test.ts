@@ -1,94 +1,195 @@
 import { Duplex } from 'node:stream'
-import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { Http1Connection } from '../../../../src/core/downstream/http1/http1-connection.ts'
+import { Http1Request } from '../../../../src/core/downstream/http1/http1-request.ts'
 import type { Http1Response } from '../../../../src/core/downstream/http1/http1-response.ts'
 import { createListenerConfigGetter } from '../../../../src/core/downstream/listener/listener-config.ts'
 import type { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
 import { testConfig } from '../../../helpers/gateway.ts'
 
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
-  onTestFinished(() => void vi.useRealTimers())
-})
-
-const respond = (response: Http1Response): void => {
-  response.writeFields(200, '', ['Content-Length', '1000'])
-  response.end(Buffer.alloc(1000))
-}
-
-/** Opens a connection whose client takes nothing before `take` is called. */
-const openConnection = (onRequest = respond) => {
-  const untaken: (() => void)[] = []
-  const write = (_chunk: unknown, _encoding: unknown, callback: () => void): void => void untaken.push(callback)
-  const duplex = new Duplex({ read: () => {}, write, writableHighWaterMark: 1000 })
-  const socket = Object.assign(duplex, {
-    remoteAddress: '127.0.0.1',
-    bytesRead: 1,
-    destroySoon: () => duplex.destroy(),
+describe('connections', () => {
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+    onTestFinished(() => void vi.useRealTimers())
   })
-  const failures: (string | null)[] = []
-  const responses: Http1Response[] = []
-  const config = testConfig({ listen: { timeouts: { headers: '1s' } } })
-  new Http1Connection(socket as never, {
-    getListenerConfig: createListenerConfigGetter({ value: { config } } as never),
-    clientErrors: {
-      onMalformed: (_connection: unknown, _socket: unknown, { reason }: GatewayError) => void failures.push(reason),
-    } as never,
-    onRequest: (_, response) => {
-      responses.push(response)
-      onRequest(response)
-    },
-    isClosing: false,
-  })
-  const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
-  return {
-    failures,
-    socket,
-    responses,
-    async receive(text: string) {
-      socket.push(text)
-      await settled()
-    },
-    async take() {
-      for (let next = untaken.shift(); next !== undefined; next = untaken.shift()) {
-        next()
-        await settled()
-      }
-    },
+
+  const respond = (response: Http1Response): void => {
+    response.writeFields(200, '', ['Content-Length', '1000'])
+    response.end(Buffer.alloc(1000))
   }
-}
 
-const get = 'GET /market/insights HTTP/1.1\r\nHost: a\r\n\r\n'
+  /** Opens a connection whose client takes nothing before `take` is called. */
+  const openConnection = (onRequest = respond) => {
+    const untaken: (() => void)[] = []
+    const write = (_chunk: unknown, _encoding: unknown, callback: () => void): void => void untaken.push(callback)
+    const duplex = new Duplex({ read: () => {}, write, writableHighWaterMark: 1000 })
+    const socket = Object.assign(duplex, {
+      remoteAddress: '127.0.0.1',
+      bytesRead: 1,
+      destroySoon: () => duplex.destroy(),
+    })
+    const failures: (string | null)[] = []
+    const responses: Http1Response[] = []
+    const config = testConfig({ listen: { timeouts: { headers: '1s' } } })
+    new Http1Connection(socket as never, {
+      getListenerConfig: createListenerConfigGetter({ value: { config } } as never),
+      clientErrors: {
+        onMalformed: (_connection: unknown, _socket: unknown, { reason }: GatewayError) => void failures.push(reason),
+      } as never,
+      onRequest: (_, response) => {
+        responses.push(response)
+        onRequest(response)
+      },
+      isClosing: false,
+    })
+    const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+    return {
+      failures,
+      socket,
+      responses,
+      async receive(text: string) {
+        socket.push(text)
+        await settled()
+      },
+      async take() {
+        for (let next = untaken.shift(); next !== undefined; next = untaken.shift()) {
+          next()
+          await settled()
+        }
+      },
+    }
+  }
 
-test('a client has its time for a head while it is read from, and not while its responses wait for it', async () => {
-  const { receive, take, failures } = openConnection()
+  const get = 'GET /market/insights HTTP/1.1\r\nHost: a\r\n\r\n'
 
-  await receive(`${get}GET /mar`)
-  vi.advanceTimersByTime(5000)
-  expect(failures).toEqual([])
+  test('a client has its time for a head while it is read from, and not while its responses wait for it', async () => {
+    const { receive, take, failures } = openConnection()
 
-  await take()
-  vi.advanceTimersByTime(990)
-  expect(failures).toEqual([])
-  vi.advanceTimersByTime(20)
-  expect(failures).toEqual(['head-too-slow'])
+    await receive(`${get}GET /mar`)
+    vi.advanceTimersByTime(5000)
+    expect(failures).toEqual([])
+
+    await take()
+    vi.advanceTimersByTime(990)
+    expect(failures).toEqual([])
+    vi.advanceTimersByTime(20)
+    expect(failures).toEqual(['head-too-slow'])
+  })
+
+  test('a client is read from again once a response is cut that has waited for it, so that its end is noticed', async () => {
+    const { receive, take, socket, responses } = openConnection(() => {})
+    await receive(get)
+    const [first] = responses
+    await receive(`${get}GET /mar`)
+    const [, second] = responses
+    second?.writeFields(200, '', ['Content-Length', '2000'])
+    second?.write(Buffer.alloc(1000))
+    await receive(`ket/insights HTTP/1.1\r\nHost: a\r\n\r\n`)
+    const before = socket.isPaused()
+
+    second?.reset()
+    first?.writeFields(204, '', [])
+    first?.end()
+    await take()
+
+    expect([before, socket.isPaused(), socket.writableEnded]).toEqual([true, false, true])
+  })
 })
 
-test('a client is read from again once a response is cut that has waited for it, so that its end is noticed', async () => {
-  const { receive, take, socket, responses } = openConnection(() => {})
-  await receive(get)
-  const [first] = responses
-  await receive(`${get}GET /mar`)
-  const [, second] = responses
-  second?.writeFields(200, '', ['Content-Length', '2000'])
-  second?.write(Buffer.alloc(1000))
-  await receive(`ket/insights HTTP/1.1\r\nHost: a\r\n\r\n`)
-  const before = socket.isPaused()
+describe('bodies of requests', () => {
+  const KiB = 1024
 
-  second?.reset()
-  first?.writeFields(204, '', [])
-  first?.end()
-  await take()
+  /** Creates a POST whose connection notes when it is held back. */
+  const createRequest = (length: number | null = null) => {
+    const flow = { isPaused: false }
+    const message = { method: 'POST', target: '/', version: '1.1', fields: [], length, isPersistent: true }
+    const request = new Http1Request(message, null as never, {
+      pause: () => {
+        flow.isPaused = true
+      },
+      resume: () => {
+        flow.isPaused = false
+      },
+    })
+    return { request, flow }
+  }
 
-  expect([before, socket.isPaused(), socket.writableEnded]).toEqual([true, false, true])
+  /** Collects what is handed on; `null` is the end. */
+  const collect = (request: Http1Request): (string | null)[] => {
+    const chunks: (string | null)[] = []
+    request.consume((chunk) => void chunks.push(chunk === null ? null : String(chunk)))
+    return chunks
+  }
+
+  test('what comes before it is asked for is held, and handed on first', () => {
+    const { request } = createRequest()
+
+    request.receive(Buffer.from('a'))
+    const chunks = collect(request)
+    request.receive(Buffer.from('b'))
+    request.receive(null)
+
+    expect(chunks).toEqual(['a', 'b', null])
+  })
+
+  test('of a body that is not asked for, the client is held back at 64 KiB', () => {
+    const { request, flow } = createRequest()
+
+    request.receive(Buffer.alloc(63 * KiB))
+    const before = flow.isPaused
+    request.receive(Buffer.alloc(KiB))
+
+    expect([before, flow.isPaused]).toEqual([false, true])
+  })
+
+  test('a consumer that pauses gets nothing more, and the rest in order when it goes on', () => {
+    const { request, flow } = createRequest()
+    const chunks = collect(request)
+
+    request.pause()
+    request.receive(Buffer.from('a'))
+    request.receive(null)
+    const during = [...chunks]
+    request.resume()
+
+    expect([during, chunks]).toEqual([[], ['a', null]])
+    expect(flow.isPaused).toBe(false)
+  })
+
+  test('a consumer can pause between two pieces of what was held', () => {
+    const { request } = createRequest()
+    request.receive(Buffer.alloc(16 * KiB))
+    request.receive(Buffer.alloc(16 * KiB))
+    const lengths: number[] = []
+
+    request.consume((chunk) => {
+      lengths.push(chunk?.length ?? 0)
+      request.pause()
+    })
+
+    expect(lengths).toEqual([16 * KiB])
+  })
+
+  test('the connection reads on when a body is complete, though its consumer pauses', () => {
+    const { request, flow } = createRequest()
+    collect(request)
+    request.pause()
+
+    request.receive(null)
+
+    expect(flow.isPaused).toBe(false)
+  })
+
+  test('a body that was discarded is never handed on: a part of it would pass for the whole', () => {
+    const { request } = createRequest()
+
+    request.receive(Buffer.from('a'))
+    request.discardUnasked()
+    const chunks = collect(request)
+    request.receive(Buffer.from('b'))
+    request.receive(null)
+
+    expect(chunks).toEqual([])
+    expect(request.complete).toBe(true)
+  })
 })

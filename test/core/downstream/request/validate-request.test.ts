@@ -1,7 +1,10 @@
+import { isIPv6 } from 'node:net'
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseExpectation, parseRequestHead } from '../../../../src/core/downstream/request/request-head.ts'
 import {
   compileAuthorityMatcher,
+  isValidHost,
   operationsByPath,
   parseRequestTarget,
   validateFraming,
@@ -150,5 +153,231 @@ test('a coding with a million blanks in it is rejected as fast as it is read', (
 
   expect(validateFraming({ transferEncoding: coding, contentLength: null }, '1.1')).toMatchObject({
     reason: 'bad-transfer-coding',
+  })
+})
+
+describe('authorities', () => {
+  const matches = compileAuthorityMatcher({
+    hosts: ['gateway.example', 'other.example:8443', 'plain.example:80', '[::1]', 'dotted.example.'],
+  })
+
+  test.each([
+    ['gateway.example', true],
+    ['GATEWAY.example', true],
+    ['gateway.example.', true],
+    ['gateway.example:1', true],
+    ['gateway.example:', true],
+    ['gateway.example.:8080', true],
+    ['dotted.example', true],
+    ['other.example:8443', true],
+    ['other.example:08443', true],
+    ['other.example:844', false],
+    ['other.example', false],
+    ['plain.example', true],
+    ['[::1]:8080', true],
+    ['evil.gateway.example', false],
+    ['gateway.example.evil', false],
+    ['gateway.example..', false],
+    ['gateway%2eexample', false],
+    ['', false],
+  ])('that clients may ask for %j is %s', (authority, expected) => {
+    expect(matches(authority, false)).toBe(expected)
+  })
+
+  test('a port that is left out is the one of the scheme', () => {
+    const secure = compileAuthorityMatcher({ hosts: ['a:443'] })
+
+    expect([secure('a', true), secure('a', false), matches('plain.example', true)]).toEqual([true, false, false])
+  })
+
+  test('without names every authority matches, an empty one too', () => {
+    expect(compileAuthorityMatcher({ hosts: [] })('', false)).toBe(true)
+  })
+})
+
+describe('a valid host', () => {
+  test.each([
+    'a',
+    'A.b-c',
+    'a_b',
+    '127.0.0.1',
+    '1.2.3.4.5',
+    'a:',
+    'a:0',
+    'a:80',
+    'a:65535',
+    '[::1]',
+    '[::1]:8080',
+    '[::ffff:1.2.3.4]',
+    'a%20b',
+    "!$&'()*+;=",
+    'xn--bcher-kva.example',
+  ])('is %j', (value) => expect(isValidHost(value)).toBe(true))
+
+  test.each([
+    '',
+    ' ',
+    'a ',
+    ' a',
+    'a b',
+    ':',
+    ':80',
+    'a:b',
+    'a:-1',
+    'a:+1',
+    'a:65536',
+    'a:100000',
+    'a:1:2',
+    'a,b',
+    'a, a',
+    'u@a',
+    'a/b',
+    'a?b',
+    'a#b',
+    'a\\b',
+    'a%',
+    'a%2',
+    'a%zz',
+    '::1',
+    '[]',
+    '[::1',
+    '::1]',
+    '[::1]a',
+    '[::1]:x',
+    '[1.2.3.4]',
+    '[::1%25lo]',
+    '[v1.a]',
+    'é',
+    'a\x00',
+    'a\r\n',
+    'a\n',
+    '"a"',
+    '<a>',
+    'http://a',
+  ])('is not %j', (value) => expect(isValidHost(value)).toBe(false))
+
+  test('may have any port up to 65535', () => {
+    fc.assert(
+      fc.property(fc.nat(99_999), (port) => {
+        expect(isValidHost(`a:${port}`)).toBe(port <= 65_535)
+      }),
+    )
+  })
+
+  test('is any IPv6 address in brackets, and never without them', () => {
+    fc.assert(
+      fc.property(fc.ipV6(), (address) => {
+        expect(isValidHost(`[${address}]`)).toBe(isIPv6(address))
+        expect(isValidHost(address)).toBe(false)
+      }),
+    )
+  })
+
+  test('is any domain name, and none with userinfo', () => {
+    fc.assert(
+      fc.property(fc.domain(), (name) => {
+        expect(isValidHost(name)).toBe(true)
+        expect(isValidHost(`user@${name}`)).toBe(false)
+      }),
+    )
+  })
+
+  test('never holds what could end the field, the authority or a log line', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (value) => {
+        if (/[^!-~]|[@/\\?#,"<>^`{|}]/.test(value)) expect(isValidHost(value)).toBe(false)
+      }),
+    )
+  })
+})
+
+describe('a target in origin-form', () => {
+  test.each([
+    ['/', '/', ''],
+    ['/a/b', '/a/b', ''],
+    ['/a?', '/a', '?'],
+    ['/a?b?c', '/a', '?b?c'],
+    ['//a/b', '//a/b', ''],
+    ['/%2f%00', '/%2f%00', ''],
+    ['/http://a/b', '/http://a/b', ''],
+    ['/a@b:80', '/a@b:80', ''],
+  ])('%s is split at the first question mark and nowhere else', (raw, path, query) => {
+    expect(parseRequestTarget(raw)).toEqual({ path, query, authority: null })
+  })
+
+  test('keeps every byte of the client', () => {
+    const text = fc.string({ unit: 'binary-ascii' }).filter((each) => !each.includes('#'))
+    fc.assert(
+      fc.property(text, (rest) => {
+        const target = parseRequestTarget(`/${rest}`)
+
+        expect(target && target.path + target.query).toBe(`/${rest}`)
+        expect(target?.path).not.toContain('?')
+        expect(target?.authority).toBeNull()
+      }),
+    )
+  })
+})
+
+describe('a target in absolute-form', () => {
+  test.each([
+    ['http://a/b?c', '/b', '?c', 'a'],
+    ['https://a:443/b', '/b', '', 'a:443'],
+    ['HTTP://A/B', '/B', '', 'A'],
+    ['http://a', '', '', 'a'],
+    ['http://a?b', '', '?b', 'a'],
+    ['http://a?b/c', '', '?b/c', 'a'],
+    ['http://[::1]:80/b', '/b', '', '[::1]:80'],
+    ['http://a//b', '//b', '', 'a'],
+    ['http://a/@/b', '/@/b', '', 'a'],
+  ])('%s names its authority', (raw, path, query, authority) => {
+    expect(parseRequestTarget(raw)).toEqual({ path, query, authority })
+  })
+
+  test.each([
+    'http://',
+    'http:///b',
+    'http://:80/b',
+    'http://u@a/b',
+    'http://u:p@a/b',
+    'http://a:99999/b',
+    'http://a:x/b',
+    'http://[::1/b',
+    'http://a,b/c',
+    'http://a b/c',
+    'http://a\\b/c',
+    'http://a\\@b/c',
+  ])('%s has no valid authority and is none', (raw) => {
+    expect(parseRequestTarget(raw)).toBeNull()
+  })
+})
+
+describe('no target of http', () => {
+  test.each([
+    '',
+    '*',
+    'a',
+    'a:80',
+    '?a',
+    '.',
+    'ftp://a/b',
+    'ws://a/b',
+    'http:/a',
+    'http:a',
+    'xhttp://a/b',
+    ' /a',
+    '\\a',
+    '%2fa',
+  ])('is %j', (raw) => {
+    expect(parseRequestTarget(raw)).toBeNull()
+  })
+
+  test('has a fragment, wherever it stands', () => {
+    const around = fc.string({ unit: 'binary-ascii' })
+    fc.assert(
+      fc.property(fc.constantFrom('/', 'http://a/'), around, around, (start, a, b) => {
+        expect(parseRequestTarget(`${start}${a}#${b}`)).toBeNull()
+      }),
+    )
   })
 })

@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { MalformedResponseError } from '../../../../src/core/upstream/classify-error.ts'
 import { type ResponseEvents, ResponseParser } from '../../../../src/core/upstream/http1/response-parser.ts'
-import { malformedChunkLines, malformedExtensions } from '../../../helpers/malformed-chunks.ts'
 import { type ParsedResponse, runResponseParser } from '../../../helpers/run-response-parser.ts'
 
 const read = (text: string, cuts?: readonly number[], options?: { ends: boolean }): ParsedResponse =>
@@ -185,78 +184,39 @@ const rejected: readonly (readonly [what: string, bytes: string, reason: string]
   ['a bare LF behind the status', 'HTTP/1.1 200\n', 'not-http'],
   ['a bare CR behind the status line', 'HTTP/1.1 200 OK\rA', 'not-http'],
   ['NUL in the reason phrase', 'HTTP/1.1 200 O\0', 'not-http'],
-  ['a folded line', 'HTTP/1.1 200 OK\r\nA: b\r\n ', 'not-http'],
-  ['a folded line with a tab', 'HTTP/1.1 200 OK\r\nA: b\r\n\t', 'not-http'],
-  ['a blank behind the status line', 'HTTP/1.1 200 OK\r\n ', 'not-http'],
-  ['a blank before the colon', 'HTTP/1.1 200 OK\r\nA ', 'not-http'],
-  ['no name', 'HTTP/1.1 200 OK\r\n:', 'not-http'],
-  ['no colon', 'HTTP/1.1 200 OK\r\nA\r', 'not-http'],
-  ['a name that is no token', 'HTTP/1.1 200 OK\r\nA(', 'not-http'],
-  ['a name with a byte above 0x7f', 'HTTP/1.1 200 OK\r\nA\xe9', 'not-http'],
-  ['a control character in a value', 'HTTP/1.1 200 OK\r\nA: b\x01', 'not-http'],
-  ['DEL in a value', 'HTTP/1.1 200 OK\r\nA: b\x7f', 'not-http'],
-  ['NUL in a value', 'HTTP/1.1 200 OK\r\nA: \0', 'not-http'],
-  ['a bare LF behind a value', 'HTTP/1.1 200 OK\r\nA: b\n', 'not-http'],
-  ['a bare CR behind a value', 'HTTP/1.1 200 OK\r\nA: b\rc', 'not-http'],
-  ['two CRs behind a value', 'HTTP/1.1 200 OK\r\nA: b\r\r', 'not-http'],
-  ['a bare LF behind the head', 'HTTP/1.1 200 OK\r\nA: b\r\n\n', 'not-http'],
-  ['a bare CR behind the head', 'HTTP/1.1 200 OK\r\nA: b\r\n\ro', 'not-http'],
   ['a line without an end', `HTTP/1.1 200 OK\r\nA: ${'a'.repeat(64 * 1024 - 20)}`, 'answer-fields-too-large'],
   ['more than 10,100 fields', `HTTP/1.1 200 OK\r\n${'A: b\r\n'.repeat(10_100)}A`, 'answer-fields-too-large'],
-  ...[
-    '',
-    '-2',
-    '+2',
-    '0x2',
-    '2.0',
-    '2e0',
-    '2 2',
-    '2,2',
-    '2, 2',
-    'two',
-    '9007199254740992',
-    '1'.repeat(400),
-    '\xb2',
-  ].map(
+  ['a trailer without an end', chunks(`0\r\n${'a'.repeat(64 * 1024)}`), 'answer-fields-too-large'],
+  ['more than 10,100 trailers', chunks(`0\r\n${'A: b\r\n'.repeat(10_100)}A`), 'answer-fields-too-large'],
+  // Fields, lengths and chunks are scanned as those of requests are: request-parser.test.ts has the rest of them.
+  ['a folded line', 'HTTP/1.1 200 OK\r\nA: b\r\n ', 'not-http'],
+  ['a blank before the colon', 'HTTP/1.1 200 OK\r\nA ', 'not-http'],
+  ['a control character in a value', 'HTTP/1.1 200 OK\r\nA: b\x01', 'not-http'],
+  ['a bare LF behind a value', 'HTTP/1.1 200 OK\r\nA: b\n', 'not-http'],
+  ['a bare CR behind the head', 'HTTP/1.1 200 OK\r\nA: b\r\n\ro', 'not-http'],
+  ...['', '-2', '2, 2', '9007199254740992', '1'.repeat(400)].map(
     (length) => [`a length of ${length.slice(0, 20)}`, head(`Content-Length: ${length}\r\n`), 'answer-length'] as const,
   ),
   ['the same length twice', head('Content-Length: 2\r\ncontent-length: 2\r\n'), 'answer-length'],
   ['a length twice', head('Content-Length: 2\r\nContent-Length: 3\r\n'), 'answer-length'],
   ['a length and chunks', head('Content-Length: 2\r\nTransfer-Encoding: chunked\r\n'), 'answer-length'],
   ['chunks and a length', head('Transfer-Encoding: chunked\r\nContent-Length: 2\r\n'), 'answer-length'],
-  ...['', 'gzip', 'gzip, chunked', 'chunked, gzip', 'chunked, chunked', 'chunked;a=b', 'xchunked', 'chunked,'].map(
+  ...['', 'gzip', 'gzip, chunked', 'chunked, gzip', 'chunked;a=b', 'xchunked'].map(
     (coding) => [`a coding of ${coding}`, head(`Transfer-Encoding: ${coding}\r\n`), 'answer-coding'] as const,
   ),
   ['chunked twice', head('Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n'), 'answer-coding'],
   ['a coding in HTTP/1.0', 'HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n', 'answer-coding'],
-  ...malformedChunkLines.map(
-    (line) => [`a chunk's line of ${JSON.stringify(line)}`, chunks(line), 'not-http'] as const,
-  ),
-  ...malformedExtensions.map(
-    (extension) => [`an extension of ${JSON.stringify(extension)}`, chunks(`1${extension}`), 'not-http'] as const,
-  ),
-  ['an extension without an end', chunks(`1;${'a'.repeat(16 * 1024 - 1)}`), 'not-http'],
-  ['zeros without an end', chunks('0'.repeat(16 * 1024 + 1)), 'not-http'],
+  ['a chunk without a size', chunks('\r'), 'not-http'],
+  ['an extension without a name', chunks('1;;'), 'not-http'],
   ['a chunk that is longer than its size', chunks('1\r\nok'), 'not-http'],
-  ['a bare LF behind a chunk', chunks('1\r\no\n'), 'not-http'],
-  ['a bare CR behind a chunk', chunks('1\r\no\r1'), 'not-http'],
-  ['a bare LF behind the chunks', chunks('0\r\n\n'), 'not-http'],
-  ['a folded trailer', chunks('0\r\nA: b\r\n '), 'not-http'],
-  ['a trailer with a control character', chunks('0\r\nA: \x01'), 'not-http'],
   ['a length among the trailers', chunks('0\r\ncontent-length: 2\r\n\r\n'), 'answer-length'],
   ['a coding among the trailers', chunks('0\r\nA: b\r\nTransfer-Encoding: chunked\r\n\r\n'), 'answer-length'],
-  ['a trailer without an end', chunks(`0\r\n${'a'.repeat(64 * 1024)}`), 'answer-fields-too-large'],
-  ['more than 10,100 trailers', chunks(`0\r\n${'A: b\r\n'.repeat(10_100)}A`), 'answer-fields-too-large'],
 ]
 
 describe('rejected is', () => {
   test.each(rejected)('%s, at once', (_, bytes, reason) => {
     expect(read(bytes.slice(0, -1), [], { ends: false }).rejected).toBeNull()
     expect(read(bytes, [], { ends: false }).rejected).toBe(reason)
-  })
-
-  test.each(rejected)('%s, when its last byte comes alone', (_, bytes, reason) => {
-    expect(read(bytes, [bytes.length - 1], { ends: false }).rejected).toBe(reason)
   })
 
   test('what no request has asked for', () => {
@@ -323,19 +283,19 @@ describe('a response that comes in two parts', () => {
     'HTTP/1.0 404 Not Found\r\nConnection: keep-alive\r\nKeep-Alive: timeout=5\r\nContent-Length: 0\r\n\r\n',
     'HTTP/1.1 205 A\r\nContent-Length: 0\r\n\r\n',
     'HTTP/1.1 200 OK\r\nServer: x\r\n\r\nto the end',
-    ...rejected.map(([, bytes]) => bytes).filter((bytes) => bytes.length < 200),
+    ...rejected.map(([, bytes]) => bytes).filter((bytes) => bytes.length < 60),
   ]
 
   test('is the same wherever it is cut', () => {
     for (const text of whole) {
-      const { body, ...rest } = read(text)
-      for (let cut = 0; cut <= text.length; cut++) expect(read(text, [cut])).toEqual({ body, ...rest })
+      const expected = read(text)
+      for (let cut = 0; cut <= text.length; cut++) expect(read(text, [cut])).toEqual(expected)
       expect(
         read(
           text,
-          [...text].map((_, at) => at),
+          Array.from(text, (_, at) => at),
         ),
-      ).toEqual({ body, ...rest })
+      ).toEqual(expected)
     }
   })
 })

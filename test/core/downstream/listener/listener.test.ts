@@ -1,0 +1,158 @@
+import { Socket } from 'node:net'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { getLingerMode, type LingerMode, linger } from '../../../../src/core/downstream/listener/linger.ts'
+import {
+  hasReceivedNothing,
+  inheritConnectionClaims,
+  setConnectionClaims,
+} from '../../../../src/core/downstream/listener/listener-config.ts'
+import { PerAddressConnectionLimit } from '../../../../src/core/downstream/listener/open-connections.ts'
+import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
+import { testConfig } from '../../../helpers/gateway.ts'
+
+describe('lingering', () => {
+  beforeEach(() => vi.useFakeTimers())
+  afterEach(() => {
+    vi.restoreAllMocks()
+    vi.useRealTimers()
+  })
+
+  /** Starts to wait for a client; `sends` is the number of bytes that it sends every second. */
+  const startLinger = (sends: number, maxBytes = Number.POSITIVE_INFINITY, mode: LingerMode = 'long') => {
+    const startedAt = performance.now()
+    const bytes = () => sends * Math.floor((performance.now() - startedAt) / 1000)
+    const client = { endedAfterMs: null as number | null, stop: () => {} }
+    client.stop = linger(mode, maxBytes, bytes, () => {
+      client.endedAfterMs = performance.now() - startedAt
+      client.stop()
+    })
+    return client
+  }
+
+  describe('a client that is still sending after its response', () => {
+    test('is waited for as long as it sends, for 30 s in all', () => {
+      const client = startLinger(1)
+
+      vi.advanceTimersByTime(60_000)
+
+      expect(client.endedAfterMs).toBe(30_000)
+    })
+
+    test('is waited for 5 s when it sends nothing', () => {
+      const client = startLinger(0)
+
+      vi.advanceTimersByTime(60_000)
+
+      expect(client.endedAfterMs).toBe(5_000)
+    })
+
+    test('is waited for until it has sent more than a request may have', () => {
+      const client = startLinger(1000, 3500)
+
+      vi.advanceTimersByTime(60_000)
+
+      expect(client.endedAfterMs).toBe(4_000)
+    })
+
+    test('has 300 ms when its request was rejected for coming too slowly', () => {
+      const mode = getLingerMode(new GatewayError('request-timeout'))
+      const client = startLinger(1, Number.POSITIVE_INFINITY, mode)
+
+      vi.advanceTimersByTime(60_000)
+
+      expect(client.endedAfterMs).toBe(300)
+      expect(getLingerMode(new GatewayError('not-found'))).toBe('long')
+    })
+
+    test('is not taken to be quiet while it is the gateway that stands still', () => {
+      const { now } = performance
+      let stoodStillMs = 0
+      vi.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + stoodStillMs)
+      let bytes = 0
+      let ended = false
+      const stop = linger(
+        'long',
+        100,
+        () => bytes,
+        () => {
+          ended = true
+        },
+      )
+
+      vi.advanceTimersByTime(1_000)
+      stoodStillMs = 10_000
+      vi.advanceTimersByTime(1_000) // timers come before what has arrived meanwhile
+      bytes = 10
+      vi.advanceTimersByTime(4_000)
+
+      expect(ended).toBe(false)
+      stop()
+    })
+
+    test('leaves no timer behind when it ends by itself', () => {
+      const client = startLinger(1)
+
+      client.stop()
+
+      expect(vi.getTimerCount()).toBe(0)
+    })
+  })
+
+  test('of the clients that are waited for at once, those beyond the thousandth have 300 ms', () => {
+    const clients = Array.from({ length: 1000 }, () => startLinger(1))
+    const excess = startLinger(1)
+    clients[0]?.stop()
+    const successor = startLinger(1)
+
+    vi.advanceTimersByTime(60_000)
+
+    expect(clients.slice(1).every(({ endedAfterMs }) => endedAfterMs === 30_000)).toBe(true)
+    expect([excess.endedAfterMs, successor.endedAfterMs]).toEqual([300, 30_000])
+  })
+})
+
+test('what was said of a connection was received by the connection below TLS alone', () => {
+  const [raw, secured] = [new Socket(), new Socket()]
+  setConnectionClaims(raw, {
+    length: 28,
+    address: '192.0.2.1',
+    isAnonymous: false,
+    authority: null,
+    isSecure: () => false,
+  })
+
+  inheritConnectionClaims(secured, raw)
+
+  expect([hasReceivedNothing(raw), hasReceivedNothing(secured)]).toEqual([false, true])
+})
+
+const createLimit = (max: number | 'none', trustedProxies: readonly string[] = []): PerAddressConnectionLimit => {
+  const limit = new PerAddressConnectionLimit()
+  limit.applyConfig(testConfig({ listen: { maxConnectionsPerAddress: max, trustedProxies } }).listen)
+  return limit
+}
+
+test('as many of one address are accepted as the limit says, and another when one has closed', () => {
+  const limit = createLimit(2)
+
+  const keys = ['10.0.0.1', '::ffff:10.0.0.1', '10.0.0.1', '10.0.0.2'].map((address) => limit.acquire(address))
+  limit.release('10.0.0.1')
+
+  expect(keys).toEqual(['10.0.0.1', '10.0.0.1', false, '10.0.0.2'])
+  expect([limit.acquire('10.0.0.1'), limit.acquire('10.0.0.1')]).toEqual(['10.0.0.1', false])
+})
+
+test('of IPv6 a network of 64 bits counts as one', () => {
+  const limit = createLimit(1)
+
+  expect(limit.acquire('2001:db8:0:1::1')).not.toBe(false)
+  expect(limit.acquire('2001:db8:0:1:ffff::2')).toBe(false)
+  expect(limit.acquire('2001:db8:0:2::1')).not.toBe(false)
+})
+
+test('trusted proxies are not counted, and without a limit no address is', () => {
+  const [proxied, free] = [createLimit(1, ['10.0.0.0/8']), createLimit('none')]
+
+  expect([1, 2, 3].map(() => proxied.acquire('10.9.9.9'))).toEqual([null, null, null])
+  expect([1, 2, 3].map(() => free.acquire('10.9.9.9'))).toEqual([null, null, null])
+})

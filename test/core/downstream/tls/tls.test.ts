@@ -1,0 +1,320 @@
+import { X509Certificate } from 'node:crypto'
+import type { ConnectionOptions } from 'node:tls'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { readNegotiatedGroup } from '../../../../src/core/downstream/tls/tls-acceptor.ts'
+import { type Certificates, makeCertificates, type Pair } from '../../../helpers/certificates.ts'
+import { fetchAdmin } from '../../../helpers/live-gateway.ts'
+import { needProgram } from '../../../helpers/program.ts'
+import { rawClient } from '../../../helpers/raw-client.ts'
+import { requestOverTls, tlsHandshake } from '../../../helpers/tls-client.ts'
+import { bootTlsGateway, certificateEntry } from '../../../helpers/tls-gateway.ts'
+import { httpUpstream } from '../../../helpers/upstream.ts'
+
+const openssl = await needProgram('openssl')
+
+/** Makes a handshake, and returns who was shown, or the failure. */
+const handshake = async (port: number, options: ConnectionOptions): Promise<string> => {
+  const { socket, failure } = await tlsHandshake(port, options)
+  const shown = failure ?? String(socket.getPeerCertificate().subject.CN)
+  socket.destroy()
+  return shown
+}
+
+const readUntilEnd = async (port: number, bytes: string): Promise<string> => {
+  const client = await rawClient(port)
+  if (bytes !== '') client.send(bytes)
+  return (await client.ended()).received
+}
+
+describe.skipIf(openssl.missing)('TLS on the public listener', () => {
+  let made: Certificates
+  beforeAll(() => {
+    made = makeCertificates(openssl.path ?? '')
+  })
+
+  test('serves a client that verifies the certificate, sends the upstream X-Forwarded-Proto, and resumes sessions', async () => {
+    const upstream = await httpUpstream(({ rawHeaders }, response) =>
+      response.end(rawHeaders[rawHeaders.indexOf('X-Forwarded-Proto') + 1]),
+    )
+    const { port } = await bootTlsGateway(made.right, {}, { upstream: upstream.url })
+
+    const first = await requestOverTls(port, { ca: made.authority.cert, rejectUnauthorized: true })
+    const again = await requestOverTls(port, { session: first.session })
+
+    expect(first.status).toBe(200)
+    expect(first.text).toMatch(/\r\n\r\nhttps$/)
+    expect(first.text).not.toMatch(/strict-transport-security/i)
+    expect([first.resumed, again.resumed, again.status]).toEqual([false, true, 200])
+  })
+
+  test('speaks TLS 1.2 and 1.3 with forward secrecy and AEAD alone, from the version that is configured', async () => {
+    const { port } = await bootTlsGateway(made.right)
+    const strict = await bootTlsGateway(made.right, { minVersion: 'TLSv1.3' })
+    const only = (version: 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3') => ({
+      minVersion: version,
+      maxVersion: version,
+      ciphers: 'DEFAULT@SECLEVEL=0',
+    })
+    const tooOld = 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION'
+
+    expect(await handshake(port, only('TLSv1.1'))).toBe(tooOld)
+    expect(await handshake(port, only('TLSv1.2'))).toBe('right')
+    expect(await handshake(port, only('TLSv1.3'))).toBe('right')
+    expect(await handshake(strict.port, only('TLSv1.2'))).toBe(tooOld)
+    for (const ciphers of ['AES128-GCM-SHA256', 'ECDHE-ECDSA-AES128-SHA256'])
+      expect(await handshake(port, { ciphers, maxVersion: 'TLSv1.2' })).toMatch(/HANDSHAKE_FAILURE/)
+  })
+
+  test('shows the certificate of the name that is asked for, else the first, and forgets one that is taken out', async () => {
+    const { port, admin, edit, reload } = await bootTlsGateway(made.right)
+    const before = await handshake(port, { servername: 'other.test' })
+    const apply = async (...pairs: readonly Pair[]) => {
+      edit({ listen: { tls: { certificates: pairs.map(certificateEntry) } } })
+      await reload()
+    }
+
+    await apply(made.right, made.wrongName, made.wild)
+    const shown: Record<string, string> = {}
+    // RFC 6066 §3 has no dot at the end, and some clients send it.
+    for (const servername of [
+      'localhost',
+      'OTHER.test',
+      'Other.Test.',
+      'a.wild.test.',
+      'a.b.wild.test',
+      'wild.test',
+      '',
+    ])
+      shown[servername] = await handshake(port, { servername })
+    const { body } = await fetchAdmin(`${admin}/status`)
+    await apply(made.right)
+
+    expect(before).toBe('right')
+    expect(shown).toEqual({
+      localhost: 'right',
+      'OTHER.test': 'wrong',
+      'Other.Test.': 'wrong',
+      'a.wild.test.': 'wild',
+      'a.b.wild.test': 'right',
+      'wild.test': 'right',
+      '': 'right',
+    })
+    expect(body).toMatchObject({
+      certificates: [
+        { key: 'listen.tls.certificates[0]', names: ['localhost'], notAfter: '2120-01-01T00:00:00.000Z' },
+        { key: 'listen.tls.certificates[1]' },
+        { key: 'listen.tls.certificates[2]', names: ['*.wild.test'] },
+      ],
+      warnings: [],
+    })
+    expect(await handshake(port, { servername: 'other.test' })).toBe('right')
+  })
+
+  test('an expired certificate is shown all the same, and warned of in capitals', async () => {
+    const { admin, port, line } = await bootTlsGateway(made.expired)
+
+    const { body } = await fetchAdmin(`${admin}/status`)
+
+    expect((await requestOverTls(port)).status).toBe(200)
+    expect(body.certificates).toEqual([expect.objectContaining({ notAfter: '2021-01-01T00:00:00.000Z' })])
+    expect(await line(({ msg }) => msg === 'configuration warning')).toMatchObject({
+      path: 'listen.tls.certificates[0].certificate',
+      message: expect.stringContaining('HAS EXPIRED'),
+      found: 'one until 2021-01-01T00:00:00.000Z',
+    })
+  })
+
+  test('a renewed pair is for new connections; those that are open keep theirs, and no handshake fails meanwhile', async () => {
+    const { port, write, reload } = await bootTlsGateway(made.right)
+    const open = await tlsHandshake(port)
+    const serials = new Set<string>()
+    const failures: number[] = []
+    let done = false
+    const load = Array.from({ length: 4 }, async () => {
+      while (!done) {
+        const { status, serial } = await requestOverTls(port)
+        if (status !== 200) failures.push(status)
+        serials.add(serial)
+      }
+    })
+
+    const results = []
+    for (const pair of [made.renewed, made.right, made.renewed]) {
+      write(pair)
+      results.push((await reload()).result)
+      await requestOverTls(port)
+    }
+    done = true
+    await Promise.all(load)
+    const after = await requestOverTls(port)
+    open.socket.write('GET /market/insights HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    const response = await new Promise((resolve) => open.socket.once('data', (chunk) => resolve(String(chunk))))
+    const kept = open.socket.getPeerCertificate().serialNumber
+    open.socket.destroy()
+
+    expect(results).toEqual(['applied', 'applied', 'applied'])
+    expect(failures).toEqual([])
+    expect(serials.size).toBe(2)
+    expect(after.serial).not.toBe(kept)
+    expect(response).toMatch(/^HTTP\/1\.1 200/)
+  })
+
+  test('a rollback goes past a renewal to the edit before it, and keeps the renewed certificate', async () => {
+    const { port, admin, edit, write, reload } = await bootTlsGateway(made.right)
+    const tls = { certificates: [{ certificate: 'file:tls.crt', key: 'file:tls.key' }] }
+    edit({ listen: { tls, maxHeaderFields: 50 } })
+    await reload()
+    write(made.renewed)
+    await reload()
+
+    const { status, body } = await fetchAdmin(`${admin}/rollback`, 'POST')
+
+    const { socket } = await tlsHandshake(port, {})
+    const shown = socket.getPeerX509Certificate()?.fingerprint256
+    socket.destroy()
+    expect([status, body.changes]).toMatchObject([200, [{ path: 'listen.maxHeaderFields', from: 50, to: 100 }]])
+    expect(shown).toBe(new X509Certificate(made.renewed.cert).fingerprint256)
+  })
+
+  test('what cannot be applied is refused as a whole, with its place, and the previous pair is still shown', async () => {
+    const { port, edit, write, reload } = await bootTlsGateway(made.right)
+    const before = await requestOverTls(port)
+
+    write({ cert: made.renewed.cert, key: made.right.key })
+    const ofAnother = await reload()
+    edit({})
+    const off = await reload()
+    edit({ listen: { via: 'other', tls: { certificates: [certificateEntry(made.renewed)] } } })
+    const needsRestart = await reload()
+
+    expect(ofAnother).toMatchObject({
+      result: 'refused',
+      problems: [
+        {
+          path: 'listen.tls.certificates[0].key',
+          message: 'the key does not belong to the certificate',
+          line: 1,
+          column: expect.any(Number),
+        },
+      ],
+    })
+    expect(off).toMatchObject({ result: 'refused', problems: [{ path: 'listen.tls' }] })
+    expect(needsRestart).toMatchObject({ result: 'refused', problems: [{ path: 'listen.via', found: 'other' }] })
+    expect(await requestOverTls(port)).toMatchObject({ status: 200, serial: before.serial })
+  })
+
+  test('a handshake that is not finished in time is cut, and so is silence', async () => {
+    const { port, line } = await bootTlsGateway(made.right, {}, { listen: { timeouts: { headers: '100ms' } } })
+    const silent = await readUntilEnd(port, '')
+    const begun = await readUntilEnd(port, '\x16\x03\x01')
+
+    expect([silent, begun]).toEqual(['', ''])
+    await line(({ msg, reason }) => msg === 'handshake failed' && reason === 'timeout')
+  })
+
+  test('a stop waits neither for an idle client nor for half a handshake', async () => {
+    const { port, gateway } = await bootTlsGateway(made.right)
+    const idle = await tlsHandshake(port)
+    const half = await rawClient(port)
+    half.send('\x16\x03\x01')
+    const closed = new Promise((resolve) => idle.socket.once('close', resolve))
+
+    await Promise.all([gateway.close(), closed, half.ended()])
+
+    expect(idle.failure).toBeNull()
+  })
+
+  describe('with certificates of clients', () => {
+    /** Sends a request as each kind of client, and returns the statuses; 0: the handshake fails. */
+    const statuses = async (port: number, version: 'TLSv1.2' | 'TLSv1.3'): Promise<object> => {
+      const request = async (shown?: Pair): Promise<number> =>
+        (await requestOverTls(port, { minVersion: version, maxVersion: version, ...shown })).status
+      return {
+        none: await request(),
+        right: await request(made.client),
+        selfSigned: await request(made.selfSigned),
+        expired: await request(made.expired),
+      }
+    }
+
+    test('where they are required, no client comes in without a valid one', async () => {
+      const client = { clientCertificates: 'required', clientCa: made.authority.cert, clientCrl: [made.noneRevoked] }
+      const { port } = await bootTlsGateway(made.right, client)
+
+      for (const version of ['TLSv1.2', 'TLSv1.3'] as const)
+        expect(await statuses(port, version)).toEqual({ none: 0, right: 200, selfSigned: 0, expired: 0 })
+    })
+
+    test('where they are optional, none is as good as a valid one, and a revoked one is rejected', async () => {
+      const client = { clientCertificates: 'optional', clientCa: made.authority.cert }
+      const { port, line } = await bootTlsGateway(made.right, client)
+      const revoking = await bootTlsGateway(made.right, { ...client, clientCrl: [made.clientRevoked] })
+
+      expect(await statuses(port, 'TLSv1.2')).toEqual({ none: 200, right: 200, selfSigned: 0, expired: 0 })
+      await line(({ msg, reason }) => msg === 'handshake failed' && reason === 'DEPTH_ZERO_SELF_SIGNED_CERT')
+      expect((await requestOverTls(revoking.port, made.client)).status).toBe(0)
+      expect(await revoking.line(({ msg }) => msg === 'handshake failed')).toMatchObject({
+        client: '127.0.0.1',
+        reason: 'CERT_REVOKED',
+      })
+    })
+  })
+
+  const countsOf = async (admin: string): Promise<Readonly<Record<string, number>>> => {
+    const text = await (await fetch(`${admin}/metrics`)).text()
+    const series = text.matchAll(/^lender_gateway_tls_handshakes_total\{version="(.+?)",group="(.+?)"\} (\d+)$/gm)
+    return Object.fromEntries([...series].map(([, version, group, count]) => [`${version} ${group}`, Number(count)]))
+  }
+
+  test('counts handshakes by version and group, as the client sees both; resumed ones too, and none that fails', async () => {
+    const { port, admin } = await bootTlsGateway(made.right, {
+      clientCertificates: 'optional',
+      clientCa: made.authority.cert,
+    })
+    await handshake(port, { ciphers: 'AES128-GCM-SHA256', maxVersion: 'TLSv1.2' })
+    const first = await requestOverTls(port, { ecdhCurve: 'P-256' })
+    const options: readonly ConnectionOptions[] = [
+      {}, // the hybrid group by default, draft-ietf-tls-ecdhe-mlkem: what is recorded today stays closed later
+      { ecdhCurve: 'X25519' },
+      { ecdhCurve: 'P-384', ...made.client },
+      // RFC 8422 §5.1.1: the curve of the certificate has to be there too.
+      { maxVersion: 'TLSv1.2', ecdhCurve: 'X25519:P-256' },
+    ]
+    for (const each of options) expect((await requestOverTls(port, each)).status).toBe(200)
+    const again = await requestOverTls(port, { ecdhCurve: 'P-521', session: first.session })
+
+    const counts = await countsOf(admin)
+
+    expect(again.resumed).toBe(true)
+    expect(counts).toEqual({
+      'TLSv1.3 X25519MLKEM768': 1,
+      'TLSv1.3 x25519': 1,
+      'TLSv1.3 secp256r1': 1,
+      'TLSv1.3 x448': 0,
+      'TLSv1.3 secp384r1': 1,
+      'TLSv1.3 secp521r1': 1,
+      'TLSv1.3 other': 0,
+      'TLSv1.2 X25519MLKEM768': 0,
+      'TLSv1.2 x25519': 1,
+      'TLSv1.2 secp256r1': 0,
+      'TLSv1.2 x448': 0,
+      'TLSv1.2 secp384r1': 0,
+      'TLSv1.2 secp521r1': 0,
+      'TLSv1.2 other': 0,
+    })
+  })
+})
+
+// X.690: SEQUENCE { INTEGER 1, [19] { INTEGER group } }, and what may stand around it.
+test.each([
+  ['in one byte', '300a020101b305' + '020300001d', 29],
+  ['in two bytes', '3009020101b304' + '020211ec', 4588],
+  ['behind a member of 200 bytes', `3081d204${'81c8'}${'00'.repeat(200)}b303020117`, 23],
+  ['that is not there', '3003020101', 0],
+  ['that is cut short', '3009020101b304020211', 0],
+  ['in a member that says more than there is', '300904ff', 0],
+  ['of no bytes', '3005b302' + '0200', 0],
+  ['in nothing', '', 0],
+])('a group %s', (_, der, group) => {
+  expect(readNegotiatedGroup(Buffer.from(der, 'hex'))).toBe(group)
+})
