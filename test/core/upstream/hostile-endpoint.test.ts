@@ -114,18 +114,6 @@ describe.each(framings)('a response %s that breaks off', (_, bytes, endsAt) => {
   )
 })
 
-test('a response that breaks off is told to its exchange, before its body is taken', async () => {
-  const { url } = await rawUpstream((socket) => {
-    onRequest(socket, () => void socket.end('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\na part'))
-  })
-  const onBrokenAnswer = vi.fn()
-
-  const { status } = await openTestUpstream(url).send(Object.assign(fakeExchange(), { onBrokenAnswer }))
-
-  expect(status).toBe(200)
-  await vi.waitFor(() => expect(onBrokenAnswer).toHaveBeenCalledTimes(1), 20_000)
-})
-
 test.each([
   ['the only attempt', 0, 1],
   ['the second attempt, which may have had too little of it', 1, 0],
@@ -190,9 +178,9 @@ test.each<[string, readonly number[], (socket: Socket) => void, number]>([
   expect(exchange.attempts.failed).toHaveLength(1)
 })
 
-test('a head that comes byte by byte, of 60,000 bytes, is read, and so are chunks of a byte with long extensions', async () => {
-  const head = `HTTP/1.1 200 OK\r\nX-Long: ${'x'.repeat(60_000)}\r\nTransfer-Encoding: chunked\r\n\r\n`
-  const body = `1;${'a'.repeat(10_000)}=b\r\nx\r\n`.repeat(3)
+test('a head that comes byte by byte, is read, and so are chunks of a byte with long extensions', async () => {
+  const head = `HTTP/1.1 200 OK\r\nX-Long: ${'x'.repeat(3000)}\r\nTransfer-Encoding: chunked\r\n\r\n`
+  const body = `1;${'a'.repeat(500)}=b\r\nx\r\n`.repeat(3)
   const { url } = await rawUpstream((socket) => {
     socket.setNoDelay()
     onRequest(socket, async () => {
@@ -236,7 +224,7 @@ describe('the part that has no reader', () => {
       fail: () => {},
     })
 
-    await turns(500)
+    await turns(200)
 
     expect(taken).toBeLessThan(MiB)
     expect(written).toBeLessThan(64 * MiB) // what the system and the upstream itself keep
@@ -250,7 +238,7 @@ describe('the part that has no reader', () => {
     const { exchange, taken } = createUpload(1024, MiB)
     const running = readBody(upstream, exchange)
 
-    await turns(2000)
+    await turns(500)
 
     expect(taken.chunks).toBeGreaterThan(0)
     expect(taken.chunks).toBeLessThan(32)
@@ -262,7 +250,7 @@ describe('the part that has no reader', () => {
 
 describe('exchanges that are aborted at every phase', () => {
   // `ABORTS=10000 npx vitest run test/core/upstream/hostile-endpoint.test.ts` takes longer.
-  const aborts = Number(process.env.ABORTS ?? 2000)
+  const aborts = Number(process.env.ABORTS ?? 200)
   const maxConnections = 4
   const large = pseudoRandomBytes(300_000)
 

@@ -2,7 +2,6 @@ import type { Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import type { CircuitBreakerConfig, OutlierConfig } from '../../../src/core/config/config.ts'
 import { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
-import { now } from '../../../src/core/lib/clock.ts'
 import type { GroupEndpoint } from '../../../src/core/upstream/endpoints/group-endpoint.ts'
 import type { Upstream } from '../../../src/core/upstream/upstream.ts'
 import { chunkedBody, fakeBody, fakeExchange } from '../../helpers/exchange.ts'
@@ -37,21 +36,6 @@ describe('the send of an upstream', () => {
 
     expect(upstream.send).not.toBe(member(upstream, 0).send)
   })
-})
-
-test('a request that cannot be sent to one endpoint goes to another, its body included', async () => {
-  const { url, requests } = await httpUpstream()
-  const closed = `http://127.0.0.1:${await freePort()}`
-  const upstream = openTestUpstream([closed, url])
-  const body = { ...fakeBody(5), read: () => Promise.resolve([Buffer.from('12345')]) }
-
-  const statuses = await Promise.all(
-    Array.from({ length: 20 }, () => sendOutcome(upstream, fakeExchange({ operation: 'valuation.score', body }))),
-  )
-
-  expect([...new Set(statuses)]).toEqual([200])
-  expect(requests.length).toBe(20)
-  expect(requests.every(({ body: received }) => received.toString() === '12345')).toBe(true)
 })
 
 test('the only endpoint of a group is timed as one of several is, but not by an upload', async () => {
@@ -193,21 +177,6 @@ test('a deadline that ends while an endpoint is connected to counts against it, 
   expect([early, health.counts.failures]).toEqual([0, 1])
 })
 
-test('with the breaker open nothing is attempted', async () => {
-  const { url, accepted } = await rawUpstream((socket) => onRequest(socket, () => socket.resetAndDestroy()))
-  const upstream = openTestUpstream(url, { circuitBreaker: breaker })
-  for (let i = 0; i < 2; i++) await sendOutcome(upstream, fakeExchange())
-  const before = accepted()
-
-  await expect(upstream.send(fakeExchange())).rejects.toMatchObject({
-    kind: 'circuit-open',
-    fields: ['Retry-After', '5'],
-  })
-
-  expect(accepted()).toBe(before)
-  expect(upstream.breaker?.state).toBe('open')
-})
-
 describe('an endpoint that drains', () => {
   test('gets nothing, even as the only one that is up', async () => {
     const { url, accepted } = await httpUpstream()
@@ -259,28 +228,6 @@ describe('an endpoint that drains', () => {
     const begun = opened.reduce((sum, each) => sum + each.begun(), 0)
     expect(begun).toBe(outcome === 200 ? 2 : 0)
   })
-
-  test('alone is no-healthy-endpoint', async () => {
-    const upstream = openTestUpstream([], { endpoints: [{ origin: a, pathPrefix: '', weight: 100, drain: true }] })
-
-    await expect(upstream.send(fakeExchange())).rejects.toMatchObject({
-      kind: 'no-healthy-endpoint',
-      fields: ['Retry-After', '1'],
-    })
-  })
-})
-
-test('an endpoint that came back begins with a tenth of its share, and has all of it when slowStart is over', () => {
-  const upstream = openTestUpstream([a, b], { slowStart: 10_000 })
-  const back = member(upstream, 0)
-
-  const before = back.weightAt(now())
-  back.health.markHealthy()
-  const at = now()
-  const shares = [0, 500, 5000, 10_000, 60_000].map((ms) => Math.round(back.weightAt(at + ms)))
-
-  expect(before).toBe(100)
-  expect(shares).toEqual([10, 10, 50, 100, 100])
 })
 
 test('a health check that fails takes an endpoint out until changed probes contradict it, or end', async () => {

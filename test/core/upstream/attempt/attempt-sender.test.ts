@@ -21,38 +21,36 @@ const responsive = (bytes = ok) =>
     onRequest(socket, () => void socket.write(bytes))
   })
 
-const rounds = 1000
+const rounds = 20
 
 /** Sends many at once and returns the distinct outcomes. */
 const outcomes = async (upstream: Upstream, make: (n: number) => Exchange): Promise<(number | string)[]> => {
   const all = Array.from({ length: rounds }, (_, n) => sendOutcome(upstream, make(n)))
-  return [...new Set(await Promise.all(all))]
+  return [...new Set(await Promise.all(all))].sort()
 }
 
 describe('a request that cannot be sent as one', () => {
-  const rejected: readonly (readonly [string, readonly string[]])[] = [
-    ['an invalid value', ['X-Bad', 'a\nb']],
-    ['an invalid name', ['X Bad', 'a']],
-    ['Expect', ['Expect', '100-continue']],
-    ['Keep-Alive', ['Keep-Alive', '5']],
-    ['Upgrade', ['Upgrade', 'x']],
-    ['a Host beside the one that is sent', ['Host', 'a']],
-    ['a length beside that of the body', ['Content-Length', '5']],
-    ['a coding', ['Transfer-Encoding', 'chunked']],
-    ['Connection', ['Connection', 'close']],
+  const rejected: readonly (readonly string[])[] = [
+    ['X-Bad', 'a\nb'],
+    ['X Bad', 'a'],
+    ['Expect', '100-continue'],
+    ['Keep-Alive', '5'],
+    ['Upgrade', 'x'],
+    ['Host', 'a'],
+    ['Content-Length', '5'],
+    ['Transfer-Encoding', 'chunked'],
+    ['Connection', 'close'],
   ]
 
-  test.each(rejected)('(%s) is internal, and a thousand wedge nothing in a pool of eight', async (_, fields) => {
+  test('is internal, whatever field it has, and wedges nothing in a pool of eight', async () => {
     const { url, connections } = await responsive()
     const upstream = open(url)
 
-    const bad = await outcomes(upstream, () => fakeExchange({ fields }))
-    const mixed = await outcomes(upstream, (n) => fakeExchange(n % 2 === 0 ? { fields } : {}))
-    const good = await outcomes(upstream, () => fakeExchange())
-
-    expect(bad).toEqual(['internal'])
-    expect(mixed.toSorted()).toEqual([200, 'internal'])
-    expect(good).toEqual([200])
+    for (const fields of rejected) {
+      expect(await outcomes(upstream, () => fakeExchange({ fields }))).toEqual(['internal'])
+      expect(await outcomes(upstream, (n) => fakeExchange(n % 2 === 0 ? { fields } : {}))).toEqual([200, 'internal'])
+    }
+    expect(await outcomes(upstream, () => fakeExchange())).toEqual([200])
     expect(connections()).toBeLessThanOrEqual(8)
   })
 
@@ -194,27 +192,13 @@ describe('an exchange that is aborted', () => {
 })
 
 describe('a response', () => {
-  const malformed: readonly (readonly [string, string])[] = [
-    ['a length and a coding', 'Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n'],
-    ['a coding and a length', 'Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n3\r\nabc\r\n0\r\n\r\n'],
-    ['two lengths', 'Content-Length: 3\r\nContent-Length: 3\r\n\r\nabc'],
-    ['a list of lengths', 'Content-Length: 3, 3\r\n\r\nabc'],
-    ['a negative length', 'Content-Length: -3\r\n\r\nabc'],
-    ['a length of more than 64 bits', 'Content-Length: 99999999999999999999999\r\n\r\nabc'],
-    ['a coding of its own', 'Transfer-Encoding: identity\r\n\r\nabc'],
-    ['a coding before chunked', 'Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'],
-    ['chunked not last', 'Transfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n'],
-    ['chunked twice', 'Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'],
-    ['a folded field', 'X: a\r\n b\r\nContent-Length: 0\r\n\r\n'],
-    ['a blank in a name', 'X Y: a\r\nContent-Length: 0\r\n\r\n'],
-    ['a bare CR in a value', 'X: a\rb\r\nContent-Length: 0\r\n\r\n'],
-  ]
+  // response-parser.test.ts has all that is malformed.
+  test('that is malformed is bad-answer', async () => {
+    const { url, connections } = await responsive(
+      'HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\nabc',
+    )
 
-  test.each(malformed)('with %s is bad-answer', async (_, rest) => {
-    const { url, connections } = await responsive(`HTTP/1.1 200 OK\r\n${rest}`)
-    const upstream = open(url)
-
-    expect(await sendOutcome(upstream, fakeExchange())).toBe('bad-answer')
+    expect(await sendOutcome(open(url), fakeExchange())).toBe('bad-answer')
     await expect.poll(connections).toBe(0)
   })
 

@@ -158,26 +158,6 @@ test('a name that does not resolve is down, with the reason, until it does', asy
   expect(events).toEqual(['endpoint not resolved', 'endpoint resolved'])
 })
 
-test('when a name that was known no longer resolves, the addresses known last go on', async () => {
-  const { port, counts } = await servers(one)
-  const events: unknown[] = []
-  resolveTo(one)
-  const upstream = await openNamed(port, 10, (_, event) => events.push(event))
-
-  resolveTo()
-  const { lookups } = names
-  await eventually(() => names.lookups > lookups + 1)
-
-  expect(await sendOutcome(upstream, fakeExchange())).toBe(204)
-  expect(upstream.members[0]?.state.name).toBe('up')
-  expect(counts()).toEqual([1])
-
-  resolveTo(one)
-  await eventually(() => events.length === 2)
-
-  expect(events).toEqual(['endpoint not resolved', 'endpoint resolved'])
-})
-
 test('probes go to the known addresses in turns, and ask no name server', async () => {
   const { port, counts } = await servers(one, two)
   resolveTo(one, two)

@@ -104,14 +104,6 @@ describe('failures in a row', () => {
 
     expect(rig.out).toEqual([1])
   })
-
-  test('however many, eject nothing when that is not configured', () => {
-    const rig = new Rig(3, { consecutiveFailures: null })
-
-    rig.end(1, 'failure', 1_000)
-
-    expect(rig.out).toEqual([])
-  })
 })
 
 describe('the share of failures', () => {
@@ -166,15 +158,6 @@ describe('the share of failures', () => {
     mixed(rig, 0, 10, 10)
 
     expect(rig.out).toEqual([0])
-  })
-
-  test('changes nothing when that is not configured', () => {
-    const rig = new Rig(3, { ...relative, failureRate: null })
-    rig.end(1, 'success', 20)
-
-    mixed(rig, 0, 100, 100)
-
-    expect(rig.out).toEqual([])
   })
 })
 
@@ -333,16 +316,6 @@ describe('how many are out', () => {
 
     expect(rig.out).toEqual([0, 1])
   })
-
-  test('those that drain make no room for another', () => {
-    const rig = new Rig(3)
-    rig.member(0).receivesTraffic = false
-    rig.member(1).receivesTraffic = false
-
-    rig.end(2, 'failure', 10)
-
-    expect(rig.out).toEqual([])
-  })
 })
 
 test('whatever happens, no more than the limit are out; and once all goes well, all are in after the longest ejection', () => {
@@ -383,7 +356,7 @@ test('whatever happens, no more than the limit are out; and once all goes well, 
         expect(rig.out).toEqual([])
       },
     ),
-    { numRuns: 200 },
+    { numRuns: 50 },
   )
 })
 

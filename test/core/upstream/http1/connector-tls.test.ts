@@ -5,7 +5,6 @@ import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { UpstreamTlsConfig } from '../../../../src/core/config/config.ts'
 import { getNegotiatedGroup } from '../../../../src/core/downstream/tls/tls-acceptor.ts'
 import type { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
-import { preferredLookup } from '../../../../src/core/upstream/endpoints/dns.ts'
 import {
   EndpointCertificates,
   getEndpointCertificates,
@@ -79,16 +78,6 @@ describe.skipIf(openssl.missing !== null)('a TLS connection', () => {
 
     expect(error).toBeNull()
     expect(socket?.authorized).toBe(true)
-  })
-
-  test('believes every one of several authorities', async () => {
-    const ca = `${made.selfSigned.cert}\n${made.authority.cert}`
-    const [one, other] = [await serveTls(made.right), await serveTls(made.selfSigned)]
-
-    const first = await connect(connectingBy({ ca }), one.port)
-    const second = await connect(connectingBy({ ca }), other.port)
-
-    expect([first.error, second.error]).toEqual([null, null])
   })
 
   test.each<[string, (made: Certificates) => Pair, (made: Certificates) => Partial<UpstreamTlsConfig>, string]>([
@@ -182,18 +171,6 @@ describe.skipIf(openssl.missing !== null)('a TLS connection', () => {
       ])
     },
   )
-
-  test('without the certificate that is demanded is tls-failed while the handshake can tell (TLS 1.2)', async () => {
-    const { port } = await serveTls(made.right, {
-      ca: made.authority.cert,
-      requestCert: true,
-      maxVersion: 'TLSv1.2',
-    })
-
-    const { error } = await connect(connectingBy({ ca: made.authority.cert }), port)
-
-    expect(error).toMatchObject({ kind: 'tls-failed' })
-  })
 
   test('to an endpoint that speaks an older version only is tls-failed', async () => {
     const { port } = await serveTls(made.right, { maxVersion: 'TLSv1.2' })
@@ -338,31 +315,5 @@ describe.skipIf(openssl.missing !== null)('a TLS connection', () => {
 
       expect(certificates.isExpiringSoon(after * day)).toBe(expected)
     })
-  })
-
-  test('falls back to another address of the name when the first refuses', async () => {
-    const { port } = await serveTls(made.right)
-    const [absent, present] = [
-      { address: '127.0.0.2', family: 4 },
-      { address: '127.0.0.1', family: 4 },
-    ]
-    const tls = { ...ordinary, ca: made.authority.cert }
-    const connecting = createConnecting(tls, preferredLookup(absent, [absent, present]))
-
-    const { error, socket } = await connect(connecting, port)
-
-    expect(error).toBeNull()
-    expect([socket?.remoteAddress, socket?.authorized]).toEqual(['127.0.0.1', true])
-  })
-
-  test('that is no longer waited for is closed with its socket, and calls nothing back', async () => {
-    const { port } = await serveTls(made.right)
-    const results: unknown[] = []
-
-    const socket = connectingBy({ verify: false })(`https://localhost:${port}`)((...result) => results.push(result))
-    socket.destroy()
-    await once(socket, 'close')
-
-    expect(results).toEqual([])
   })
 })

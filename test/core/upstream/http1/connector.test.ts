@@ -1,8 +1,9 @@
 import type { LookupFunction, Socket } from 'node:net'
+import fc from 'fast-check'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
 import { preferredLookup } from '../../../../src/core/upstream/endpoints/dns.ts'
-import { createConnector } from '../../../../src/core/upstream/http1/connector.ts'
+import { createConnector, maxReuseMarginMs, reusableMs } from '../../../../src/core/upstream/http1/connector.ts'
 import { expectExact } from '../../../helpers/exact-wait.ts'
 import { freePort } from '../../../helpers/free-port.ts'
 import { openFullBacklog } from '../../../helpers/misbehaving-upstream.ts'
@@ -139,4 +140,25 @@ describe('the connect timeout', () => {
 
     expect(error).toMatchObject({ kind: 'tls-failed', reason: 'reset' })
   })
+})
+
+test.each([
+  [400, 300],
+  [1500, 1125],
+  [2000, 1500],
+  [5000, 4500],
+  [75_000, 74_500],
+  [0, 0],
+])('of %i ms a connection is used for %i', (closedAfter, used) => {
+  expect(reusableMs(closedAfter)).toBe(used)
+})
+
+test('a connection is used for three quarters of its time at least, always ends before its time, and by half a second at most', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 86_400_000 }), (closedAfter) => {
+      const used = reusableMs(closedAfter)
+      expect(used).toBeLessThan(closedAfter)
+      expect(used).toBeGreaterThanOrEqual(Math.max(closedAfter * 0.75, closedAfter - maxReuseMarginMs))
+    }),
+  )
 })

@@ -1,2 +1,0 @@
-/** The drills of `balancer-contract.test.ts`. */
-import './balancer-contract.test.ts'

@@ -1,0 +1,2 @@
+/** The drills of `balancers.test.ts`. */
+import './balancers.test.ts'

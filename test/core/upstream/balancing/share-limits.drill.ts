@@ -1,2 +1,0 @@
-/** The drills of `share-limits.test.ts`. */
-import './share-limits.test.ts'

@@ -1,2 +1,0 @@
-/** The drills of `check-reachable.test.ts`. */
-import './check-reachable.test.ts'
