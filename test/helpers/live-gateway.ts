@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { onTestFinished } from 'vitest'
+import { afterAll, onTestFinished } from 'vitest'
 import type { Environment } from '../../src/core/config/environment.ts'
 import { loadConfig } from '../../src/core/config/load/load-config.ts'
 import { type Gateway, startGateway } from '../../src/core/runtime/gateway.ts'
@@ -31,9 +31,19 @@ export interface AdminJsonResponse {
 }
 
 /** Boots a gateway from a file that stays; what it watches is up to `settings.reload` (nothing unless said). */
-export const bootLiveGateway = async (settings: Settings = {}, environment: Environment = {}): Promise<LiveGateway> => {
+export const bootLiveGateway = (settings: Settings = {}, environment: Environment = {}): Promise<LiveGateway> =>
+  openLiveGateway(settings, environment, onTestFinished)
+
+/** Boots one for all tests of a file or a suite; called at the top of the file, or in a `beforeAll`. */
+export const shareLiveGateway = (settings: Settings = {}): Promise<LiveGateway> =>
+  openLiveGateway(settings, {}, (end) => afterAll(end))
+
+const openLiveGateway = async (
+  settings: Settings,
+  environment: Environment,
+  atTheEnd: (end: () => Promise<void>) => void,
+): Promise<LiveGateway> => {
   const folder = mkdtempSync(join(tmpdir(), 'gateway-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
   const file = join(folder, 'gateway.yaml')
   const edit = (next: Settings | string): void =>
     writeFileSync(
@@ -47,7 +57,10 @@ export const bootLiveGateway = async (settings: Settings = {}, environment: Envi
   if (!loaded.ok) throw new Error(`the test's configuration is refused: ${JSON.stringify(loaded.problems, null, 2)}`)
   const { log, lines, line } = logInMemory()
   const gateway = await startGateway({ file, loaded, environment, log, droppedLines: () => 0, forwardLines: () => {} })
-  onTestFinished(() => gateway.close())
+  atTheEnd(async () => {
+    await gateway.close()
+    rmSync(folder, { recursive: true })
+  })
   return {
     gateway,
     file,

@@ -68,6 +68,8 @@ interface InputOverrides extends Partial<Omit<FindingInputs, 'report' | 'config'
 
 const nothing = { get: () => null, all: [] }
 
+const wellConfig = testConfig()
+
 /** Renders what is found, as /status has it. */
 export const renderFindings = (inputs: FindingInputs): readonly FindingView[] =>
   collectFindings(inputs).map((each) => renderFinding(each, inputs.at))
@@ -92,7 +94,7 @@ export const findingInputs = ({
   const overrides: OverridesView = { operations: nothing, endpoints: nothing, ...idleOverrides }
   return {
     at,
-    config: testConfig(settings),
+    config: settings === undefined ? wellConfig : testConfig(settings),
     loadedAt: at - 86_400_000,
     undoableEditAt: null,
     file: { name: 'gateway.yaml', differing: [], rolledBack: false, refusal: null, nextTryAt: null },

@@ -1,28 +1,21 @@
-/** Every scope at every request of the admin listener, over real sockets, from the one table. */
+/** Every scope at every request of the admin listener, over real sockets, from the one table; and the page of docs. */
+import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { routeScopes } from '../../../../src/core/admin/access/authorize.ts'
 import { includesScope, type OperatorScope, operatorScopes } from '../../../../src/core/lib/operators.ts'
 import { adminTokens, bearerOf, tokenOf } from '../../../helpers/admin-tokens.ts'
 import { logIn } from '../../../helpers/form-browser.ts'
-import { bootLiveGateway, fetchAdmin } from '../../../helpers/live-gateway.ts'
+import { fetchAdmin, shareLiveGateway } from '../../../helpers/live-gateway.ts'
 import { adminJwt, jwtOf, operatorJwt } from '../../../helpers/operator-jwts.ts'
 import { exchangeRaw, parseStatus } from '../../../helpers/raw-client.ts'
 
-const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
-
-const boot = () => bootLiveGateway({ admin: { tokens: adminTokens, jwt: adminJwt() } })
-
-const proofs: Readonly<Record<string, (scope: OperatorScope) => { readonly authorization: string }>> = {
-  'a token of the file': bearerOf,
-  'a token of the issuer': (scope) => ({ authorization: `Bearer ${jwtOf(scope)}` }),
-}
-const cases = Object.entries(proofs).flatMap(([proof, headersOf]) =>
-  operatorScopes.map((scope) => [scope, proof, headersOf(scope)] as const),
-)
+const live = await shareLiveGateway({ admin: { tokens: adminTokens, jwt: adminJwt() } })
+const { admin } = live
 
 /** Sends a request and returns its status and, of a problem, its code. A stream is left as soon as it begins. */
-const ask = async (url: string, method: string, headers: Record<string, string>): Promise<string> => {
+const ask = async (path: string, method: string, headers: Record<string, string>): Promise<string> => {
   const leave = new AbortController()
+  const url = admin + path.replace('*', 'x/page.css')
   const response = await fetch(url, { method, headers, redirect: 'manual', signal: leave.signal })
   const isProblem = response.headers.get('content-type') === 'application/problem+json'
   const code = isProblem && method !== 'HEAD' ? JSON.parse(await response.text()).code : ''
@@ -30,37 +23,41 @@ const ask = async (url: string, method: string, headers: Record<string, string>)
   return `${response.status} ${code}`.trim()
 }
 
-const pathOf = (path: string): string => path.replace('*', 'x/page.css')
-
-const known = new Set(routeScopes.map(({ method, path }) => `${method} ${path}`))
-const paths = [...new Set(routeScopes.map(({ path }) => path)), '/nowhere']
-const isKnown = (method: string, path: string): boolean => known.has(`${method === 'HEAD' ? 'GET' : method} ${path}`)
-
-test.each(cases)('the scope %s of %s opens what the table says, and nothing else', async (held, _, headers) => {
-  const { admin } = await boot()
+test.each(operatorScopes)('the scope %s opens what the table says, and nothing else', async (held) => {
   const wrong: string[] = []
-  let asked = 0
 
-  for (const { method, path, scope } of routeScopes)
-    for (const each of method === 'GET' ? ['GET', 'HEAD'] : [method]) {
-      const got = await ask(admin + pathOf(path), each, headers)
-      const isOpen = scope === 'none' || includesScope(held, scope)
-      const isRight = isOpen ? !/^401|insufficient-scope|^403$/.test(got) : got.startsWith('403')
-      if (!isRight) wrong.push(`${each} ${path}: ${got}`)
-      asked++
-    }
+  for (const { method, path, scope } of routeScopes) {
+    const got = await ask(path, method, bearerOf(held))
+    const isOpen = scope === 'none' || includesScope(held, scope)
+    const isRight = isOpen ? !/^401|insufficient-scope|^403$/.test(got) : got === '403 insufficient-scope'
+    if (!isRight) wrong.push(`${method} ${path}: ${got}`)
+  }
 
   expect(wrong).toEqual([])
-  expect(asked).toBeGreaterThan(routeScopes.length)
+})
+
+test.each<[OperatorScope, metrics: string, status: string, cache: string]>([
+  ['metrics', '200', '403 insufficient-scope', '403 insufficient-scope'],
+  ['read', '200', '200', '403 insufficient-scope'],
+  ['operate', '200', '200', '200'],
+])('the scope %s of a token of the issuer opens the same', async (scope, ...expected) => {
+  const headers = { authorization: `Bearer ${jwtOf(scope)}` }
+
+  const got = [
+    await ask('/metrics', 'HEAD', headers),
+    await ask('/status', 'GET', headers),
+    await ask('/cache', 'DELETE', headers),
+  ]
+
+  expect(got).toEqual(expected)
 })
 
 test.each(['read', 'operate'] as const)('a session of the scope %s opens what the table says', async (held) => {
-  const { admin } = await boot()
   const session = await logIn(admin, tokenOf[held])
   const wrong: string[] = []
 
   for (const { method, path, scope, bySession } of routeScopes) {
-    const got = await ask(admin + pathOf(path), method, session)
+    const got = await ask(path, method, session)
     const isKnownTo = scope === 'none' || includesScope(held, scope)
     const expected = !isKnownTo ? /^403 insufficient-scope$/ : bySession ? /^(?!401|403 insufficient)/ : /^401 /
     if (!expected.test(got)) wrong.push(`${method} ${path}: ${got}`)
@@ -69,50 +66,22 @@ test.each(['read', 'operate'] as const)('a session of the scope %s opens what th
   expect(wrong).toEqual([])
 })
 
-test.each(['metrics', 'read'] as const)('the scope %s opens nothing by another spelling of a path', async (held) => {
-  const { gateway } = await boot()
-  const { port } = gateway.adminAddress
-  const { authorization } = bearerOf(held)
-  const spellings = [
-    '//P',
-    '/%P',
-    '/P/',
-    '/./P',
-    '/live/../P',
-    '/assets/../P',
-    '/metrics#/P',
-    '/metrics;/P',
-    'http://a/P',
-  ]
-  const targets = ['status', 'reload', 'actions/reload'].flatMap((path) =>
-    spellings.map((spelling) =>
-      spelling.replace('%P', `%${path.charCodeAt(0).toString(16)}${path.slice(1)}`).replace('P', path),
-    ),
-  )
+test.each([
+  ['metrics', 'GET', 'status'],
+  ['read', 'POST', 'reload'],
+  ['read', 'GET', 'actions/reload'],
+] as const)('the scope %s opens nothing by another spelling of %s /%s', async (held, method, path) => {
+  const { port } = live.gateway.adminAddress
+  const escaped = `%${path.charCodeAt(0).toString(16)}${path.slice(1)}`
+  const spellings = ['//P', '/P/', '/./P', '/live/../P', '/assets/../P', '/metrics#/P', '/metrics;/P', 'http://a/P']
+  const targets = [`/${escaped}`, ...spellings.map((spelling) => spelling.replace('P', path))]
   const wrong: string[] = []
 
-  for (const target of targets)
-    for (const method of ['GET', 'POST']) {
-      const head = `${method} ${target} HTTP/1.1\r\nHost: localhost:${port}\r\nAuthorization: ${authorization}\r\n`
-      const got = await exchangeRaw(port, `${head}Content-Length: 0\r\nConnection: close\r\n\r\n`)
-      if (![403, 404].includes(parseStatus(got))) wrong.push(`${method} ${target}: ${parseStatus(got)}`)
-    }
-
-  expect(wrong).toEqual([])
-})
-
-const withoutOrders = cases.filter(([scope]) => scope !== 'operate')
-test.each(withoutOrders)('the scope %s of %s is refused any other method of any path', async (_, __, headers) => {
-  const { admin } = await boot()
-  const wrong: string[] = []
-
-  for (const path of paths)
-    for (const method of methods) {
-      if (isKnown(method, path)) continue
-      const got = await ask(admin + pathOf(path), method, headers)
-      if (got !== '403 insufficient-scope' && !(method === 'HEAD' && got === '403'))
-        wrong.push(`${method} ${path}: ${got}`)
-    }
+  for (const target of targets) {
+    const head = `${method} ${target} HTTP/1.1\r\nHost: localhost:${port}\r\nAuthorization: ${bearerOf(held).authorization}`
+    const got = await exchangeRaw(port, `${head}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`)
+    if (![403, 404].includes(parseStatus(got))) wrong.push(`${target}: ${parseStatus(got)}`)
+  }
 
   expect(wrong).toEqual([])
 })
@@ -121,79 +90,91 @@ test.each([
   ['no credential', {}],
   ['a wrong token', { authorization: `Bearer ${'x'.repeat(43)}` }],
   ['a hash in place of its token', { authorization: `Bearer ${adminTokens[0]?.hash}` }],
-  ['a good token of the issuer that opens nothing', { authorization: `Bearer ${operatorJwt({ groups: ['x'] })}` }],
 ])('%s opens only what needs none', async (_, headers) => {
-  const { admin } = await boot()
   const wrong: string[] = []
 
-  for (const path of paths)
-    for (const method of methods) {
-      const isPublic = routeScopes.some(
-        (route) =>
-          route.scope === 'none' &&
-          route.path === path &&
-          isKnown(method, path) &&
-          (method === route.method || method === 'HEAD'),
-      )
-      const got = await ask(admin + pathOf(path), method, headers)
-      if (isPublic === got.startsWith('401')) wrong.push(`${method} ${path}: ${got}`)
-    }
+  for (const { method, path, scope } of [...routeScopes, { method: 'GET', path: '/nowhere', scope: 'read' }]) {
+    const got = await ask(path, method, headers)
+    if ((scope === 'none') === got.startsWith('401')) wrong.push(`${method} ${path}: ${got}`)
+  }
 
   expect(wrong).toEqual([])
 })
 
-test('the table has every route that is registered, and no other', async () => {
-  const { admin } = await boot()
+test('a good token of the issuer that opens nothing is no operator', async () => {
+  const headers = { authorization: `Bearer ${operatorJwt({ groups: ['x'] })}` }
 
+  expect([await ask('/status', 'GET', headers), await ask('/live', 'GET', headers)]).toEqual([
+    expect.stringMatching(/^401 /),
+    '200',
+  ])
+})
+
+test('the table has every route that is registered, and no other', async () => {
   const { body } = await fetchAdmin(`${admin}/nowhere`, 'GET', { headers: bearerOf('operate') })
   const registered = new Set([...String(body.detail).matchAll(/\/[^, ]*/g)].map(([path]) => path))
 
   expect([...registered].sort()).toEqual([...new Set(routeScopes.map(({ path }) => path))].sort())
 })
 
-describe('a token that Prometheus holds', () => {
-  test('scrapes', async () => {
-    const { admin } = await boot()
+test('a token that Prometheus holds is refused every order, which says the scope it takes, and nothing is done', async () => {
+  const orders = routeScopes.filter(({ scope, bySession }) => scope === 'operate' && !bySession)
+  const before = live.lines.length
 
-    const response = await fetch(`${admin}/metrics`, { headers: bearerOf('metrics') })
+  for (const { method, path } of orders) {
+    const { status, headers, body } = await fetchAdmin(admin + path, method, { headers: bearerOf('metrics') })
+    expect([path, status, body.code]).toEqual([path, 403, 'insufficient-scope'])
+    expect(body.detail).toBe(
+      'prometheus has the scope metrics: that is for /metrics and /whoami alone; this takes the scope operate',
+    )
+    expect(headers.get('www-authenticate')).toBe('Bearer error="insufficient_scope", scope="operate"')
+  }
 
-    expect(response.status).toBe(200)
-    expect(await response.text()).toContain('lender_gateway_')
-  })
-
-  test('is refused every order, which says which scope it takes, and nothing is done', async () => {
-    const live = await boot()
-    const orders = routeScopes.filter(({ scope, bySession }) => scope === 'operate' && !bySession)
-
-    for (const { method, path } of orders) {
-      const { status, headers, body } = await fetchAdmin(live.admin + path, method, { headers: bearerOf('metrics') })
-      expect([path, status, body.code]).toEqual([path, 403, 'insufficient-scope'])
-      expect(body.detail).toBe(
-        'prometheus has the scope metrics: that is for /metrics and /whoami alone; this takes the scope operate',
-      )
-      expect(headers.get('www-authenticate')).toBe('Bearer error="insufficient_scope", scope="operate"')
-    }
-
-    expect(orders.length).toBeGreaterThan(8)
-    const lines = live.lines.filter(({ msg }) => msg === 'admin request')
-    expect(lines).toHaveLength(orders.length)
-    expect(lines.every(({ operator, status }) => operator === 'prometheus' && status === 403)).toBe(true)
-    expect(live.lines.filter(({ msg }) => /override|order|reload|configuration/.test(String(msg)))).toEqual([])
-  })
+  expect(orders.length).toBeGreaterThan(8)
+  const lines = live.lines.slice(before)
+  const requests = lines.filter(({ msg }) => msg === 'admin request')
+  expect(requests).toHaveLength(orders.length)
+  expect(requests.every(({ operator, status }) => operator === 'prometheus' && status === 403)).toBe(true)
+  expect(lines.filter(({ msg }) => /override|order|reload|configuration/.test(String(msg)))).toEqual([])
 })
 
 test('/whoami says who asks', async () => {
-  const { admin } = await boot()
+  const ask = async (scope: OperatorScope) =>
+    (await fetchAdmin(`${admin}/whoami`, 'GET', { headers: bearerOf(scope) })).body
 
-  const all = await Promise.all(
-    operatorScopes.map(
-      async (scope) => (await fetchAdmin(`${admin}/whoami`, 'GET', { headers: bearerOf(scope) })).body,
-    ),
-  )
-
-  expect(all).toEqual([
+  expect(await Promise.all(operatorScopes.map(ask))).toEqual([
     { name: 'prometheus', scope: 'metrics', proof: 'token', session: null },
     { name: 'auditor', scope: 'read', proof: 'token', session: null },
     { name: 'oncall-anna', scope: 'operate', proof: 'token', session: null },
   ])
+})
+
+describe('docs/admin.md', () => {
+  const page = readFileSync(new URL('../../../../docs/admin.md', import.meta.url), 'utf8')
+  const [, section = ''] = page.split(/^## Operators$/m)
+
+  test('has the scope of every request, and no other', () => {
+    const [, table = ''] = section.split('| request | scope |')
+    const rows = (table.split('\n\n')[0] ?? '').split('\n').slice(2)
+    const documented = rows.flatMap((row) => {
+      const [, requests = '', scope = ''] = row.split('|')
+      const word = scope.replaceAll('`', '').trim()
+      return [...requests.matchAll(/`((?:GET|POST|DELETE) [^`]*)`/g)].map(([, request]) => `${request}: ${word}`)
+    })
+
+    const isPage = ({ path }: (typeof routeScopes)[number]): boolean => path.startsWith('/actions/')
+    const built = routeScopes
+      .filter((route) => !isPage(route))
+      .map(({ method, path, scope }) => `${method} ${path}: ${scope}`)
+    expect(documented.toSorted()).toEqual(built.toSorted())
+    expect(rows.at(-1)).toContain('| `GET` and `POST` of [`/actions/…`](#actions) | `operate` |')
+    expect(routeScopes.filter(isPage).every(({ scope }) => scope === 'operate')).toBe(true)
+  })
+
+  test('has the scopes, the least first', () => {
+    const [, table = ''] = section.split('| scope | opens |')
+    const scopes = [...(table.split('\n\n')[0] ?? '').matchAll(/^\| `(\w+)`/gm)].map(([, scope]) => scope)
+
+    expect(scopes).toEqual(operatorScopes)
+  })
 })

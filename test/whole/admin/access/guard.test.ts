@@ -1,11 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import { findPrincipal } from '../../../../src/core/admin/access/authenticate.ts'
-import { guardRequest } from '../../../../src/core/admin/access/authorize.ts'
+import { guardRequest, routeScopes } from '../../../../src/core/admin/access/authorize.ts'
 import { listOperatorTokens, TokenRefusals } from '../../../../src/core/admin/access/operator-tokens.ts'
 import { principalsWithoutSession } from '../../../../src/core/admin/access/principal.ts'
 import type { AdminConfig } from '../../../../src/core/config/config.ts'
 import { createOperatorJwts } from '../../../../src/features/auth/operator-jwts.ts'
+import { tokenEntry } from '../../../helpers/admin-tokens.ts'
 import { logInMemory } from '../../../helpers/gateway.ts'
 
 const open: AdminConfig = {
@@ -160,3 +161,22 @@ describe('a web page', () => {
     expect(statusOf({ ...local, ...headers })).toBeNull()
   })
 })
+
+test.each(['metrics', 'read'] as const)(
+  'the scope %s is refused any method of any path that the table has not',
+  (scope) => {
+    const admin: AdminConfig = { ...open, tokens: [tokenEntry('anna', 'a-token-of-anna', scope)] }
+    const headers = { ...local, authorization: 'Bearer a-token-of-anna' }
+    const known = new Set(routeScopes.map(({ method, path }) => `${method} ${path}`))
+    const paths = [...new Set(routeScopes.map(({ path }) => path)), '/nowhere']
+    const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
+    const others = paths.flatMap((path) =>
+      methods.filter((method) => !known.has(`${method} ${path}`)).map((method) => ({ method, path })),
+    )
+
+    const opened = others.filter(({ method, path }) => statusOf(headers, admin, path, method) !== 403)
+
+    expect(opened).toEqual([])
+    expect(others.length).toBeGreaterThan(100)
+  },
+)
