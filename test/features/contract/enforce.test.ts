@@ -4,13 +4,13 @@ import { ResponseBodyQueue } from '../../../src/core/exchange/bodies/response-bo
 import type { ProxyResponse } from '../../../src/core/exchange/exchange.ts'
 import { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
 import type { HeaderFields } from '../../../src/core/exchange/header-fields.ts'
-import type { MediaTypeContract, ParameterContract } from '../../../src/features/contract/check/compiled-contract.ts'
+import type { MediaTypeContract } from '../../../src/features/contract/check/compiled-contract.ts'
 import { createCheckQueue } from '../../../src/features/contract/check-queue.ts'
 import { createDriftCounts } from '../../../src/features/contract/drift-counts.ts'
 import { enforceRequestLayer } from '../../../src/features/contract/request-contract.ts'
 import { enforceResponseLayer, type ResponseLayerOptions } from '../../../src/features/contract/response-contract.ts'
 import { chunkedBody, fakeExchange, fakeNext, fakeResponse } from '../../helpers/exchange.ts'
-import { schemaName, validatorsOf } from './validators.ts'
+import { parameterOf, schemaName, validatorsOf } from './validators.ts'
 
 const json = ['Content-Type', 'application/json']
 const content = [{ type: 'application/json', schema: schemaName }]
@@ -23,20 +23,6 @@ const options: ResponseLayerOptions = {
   refusesUnchecked: false,
   sample: 1,
   clientFields: { requestIdField: null, replaced: new Set(), later: new Set() },
-}
-
-const missingParameter: ParameterContract = {
-  in: 'header',
-  name: '',
-  required: true,
-  style: 'simple',
-  explode: false,
-  allowsEmpty: false,
-  types: [],
-  itemTypes: [],
-  memberTypes: {},
-  otherMemberTypes: [],
-  schema: null,
 }
 
 test('an upload that is too long to be checked stops when it cannot be forwarded', async () => {
@@ -91,7 +77,7 @@ describe('a chunked request that turns out to be empty', () => {
   })
 
   test('is not waited for where a parameter breaks the contract', async () => {
-    const parameters = [{ ...missingParameter, name: 'x-mode' }]
+    const parameters = [parameterOf({ in: 'header', name: 'x-mode', required: true, style: 'simple' })]
     const body = { ...chunkedBody(), stream: vi.fn() }
     const layer = enforceRequestLayer({ parameters, body: { required: true, content } }, options)
 

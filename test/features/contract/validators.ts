@@ -1,3 +1,4 @@
+import type { ParameterContract } from '../../../src/features/contract/check/compiled-contract.ts'
 import { type ContractValidators, createValidators } from '../../../src/features/contract/check/validators.ts'
 import { compileSchemas } from '../../../src/features/contract/compile/compile-contract.ts'
 
@@ -20,3 +21,19 @@ export const validatorsOf = (
     memberNames,
     ...compileSchemas({ [schemaName]: schema }, shared),
   })
+
+/** Describes a parameter that says nothing, beside what is given. */
+export const parameterOf = (more: Partial<ParameterContract>): ParameterContract => ({
+  in: 'query',
+  name: 'p',
+  required: false,
+  style: 'form',
+  explode: true,
+  allowsEmpty: false,
+  types: [],
+  itemTypes: [],
+  memberTypes: {},
+  otherMemberTypes: [],
+  schema: null,
+  ...more,
+})

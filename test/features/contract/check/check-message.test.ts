@@ -11,7 +11,7 @@ import type {
   RequestContract,
   ResponseContract,
 } from '../../../../src/features/contract/check/compiled-contract.ts'
-import { schemaName, validatorsOf } from '../validators.ts'
+import { parameterOf, schemaName, validatorsOf } from '../validators.ts'
 
 const validators = validatorsOf({ type: 'object' })
 const json: MediaTypeContract = { type: 'application/json', schema: schemaName }
@@ -87,19 +87,7 @@ describe('the type of a body', () => {
 })
 
 describe('a request', () => {
-  const parameter: ParameterContract = {
-    in: 'query',
-    name: 'p',
-    required: true,
-    style: 'form',
-    explode: true,
-    allowsEmpty: false,
-    types: [],
-    itemTypes: [],
-    memberTypes: {},
-    otherMemberTypes: [],
-    schema: null,
-  }
+  const parameter = parameterOf({ required: true })
   const head = (contract: RequestContract, hasBody: boolean, query = '') =>
     checkRequestHead(contract, validators, { query, fields: type('application/json'), hasBody })
 

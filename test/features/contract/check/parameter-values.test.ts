@@ -7,26 +7,12 @@ import {
   readHeaderParameter,
   readQueryParameter,
 } from '../../../../src/features/contract/check/parameter-values.ts'
-
-const parameter = (more: Partial<ParameterContract>): ParameterContract => ({
-  in: 'query',
-  name: 'p',
-  required: false,
-  style: 'form',
-  explode: true,
-  allowsEmpty: false,
-  types: [],
-  itemTypes: [],
-  memberTypes: {},
-  otherMemberTypes: [],
-  schema: null,
-  ...more,
-})
+import { parameterOf } from '../validators.ts'
 
 const read = (query: string, more: Partial<ParameterContract>) => {
   const parameters = parseQuery(query)
   if (parameters === null) throw new Error('the query is broken')
-  return readQueryParameter(parameter(more), parameters)
+  return readQueryParameter(parameterOf(more), parameters)
 }
 const value = (it: unknown): unknown => it
 const fault = (rule: string) =>
@@ -225,7 +211,7 @@ test('an exploded object without a member that has a name is not compared: any p
 // RFC 9110 §5.6.1.2: a recipient ignores empty elements. §5.6.3: blanks are spaces and tabs alone.
 describe('a list in a header field', () => {
   const readField = (value: string, more: Partial<ParameterContract>) =>
-    readHeaderParameter(parameter({ in: 'header', name: 'x-p', style: 'simple', explode: false, ...more }), [
+    readHeaderParameter(parameterOf({ in: 'header', name: 'x-p', style: 'simple', explode: false, ...more }), [
       'X-P',
       value,
     ])
@@ -256,14 +242,14 @@ test.each<[string, object]>([
   ['via', value('1.1 a, 1.1 b')],
   ['x-p', fault('duplicate-parameter')],
 ])('two lines of %s', (name, expected) => {
-  const field = parameter({ in: 'header', name, style: 'simple', explode: false, types: ['string'] })
+  const field = parameterOf({ in: 'header', name, style: 'simple', explode: false, types: ['string'] })
 
   expect(readHeaderParameter(field, [name, '1.1 a', 'Other', 'x', name, '1.1 b'])).toEqual(expected)
 })
 
 describe('a header field', () => {
   const readField = (fields: readonly string[], more: Partial<ParameterContract>) =>
-    readHeaderParameter(parameter({ in: 'header', name: 'x-p', style: 'simple', explode: false, ...more }), fields)
+    readHeaderParameter(parameterOf({ in: 'header', name: 'x-p', style: 'simple', explode: false, ...more }), fields)
 
   test.each<[string, readonly string[], Partial<ParameterContract>, unknown]>([
     ['in any case', ['X-P', '5'], { types: ['integer'] }, 5],

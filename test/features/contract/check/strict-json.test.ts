@@ -54,6 +54,6 @@ test('what JSON.stringify writes is parsed, and with a member twice it is not', 
         expect(parse(doubled)).toEqual({ fault: 'duplicate-member' })
       }
     }),
-    { numRuns: 300 },
+    { numRuns: 100 },
   )
 })

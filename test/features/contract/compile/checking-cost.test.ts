@@ -26,25 +26,16 @@ test('a circle without a member between is found', () => {
   expect(findCirclesInPlace([tree], createFollow({ A: tree }))).toEqual(new Set())
 })
 
-const loadBody = (schema: object) => {
-  const folder = folderWith({
-    'contract.json': JSON.stringify({
-      openapi: '3.1.1',
-      info: { title: 'test', version: '1' },
-      paths: {
-        '/valuation/score': {
-          post: {
-            requestBody: { content: { 'application/json': { schema } } },
-            responses: { 200: { description: 'scored' } },
-          },
-        },
-      },
-    }),
-  })
-  const { contract } = loadContract(folder, 'contract.json')
+/** Loads a contract whose request has a schema, and returns a check of values against it. */
+const loadBody = (schema: object, schemas: object = {}) => {
+  const requestBody = { content: { 'application/json': { schema } } }
+  const paths = { '/valuation/score': { post: { requestBody, responses: { 200: { description: 'scored' } } } } }
+  const document = JSON.stringify({ openapi: '3.1.1', paths, components: { schemas } })
+  const { contract } = loadContract(folderWith({ 'contract.json': document }), 'contract.json')
+  const name = contract?.operations['valuation.score']?.request.body?.content[0]?.schema ?? ''
   const validators = contract && createValidators(contract)
   return (value: unknown, bytes: number) =>
-    validators?.validate('s0', value, 'body', { bytes })?.map(({ rule }) => rule)
+    validators?.validate(name, value, 'body', { bytes })?.map(({ rule }) => rule)
 }
 
 test('items that fifty branches are tried for are counted, also where no branch leads to another schema', () => {
@@ -60,13 +51,10 @@ test('items that fifty branches are tried for are counted, also where no branch 
   const honest = (length: number) =>
     Array.from({ length }, () => ({ kind: 'k49', a: 'x'.repeat(30), b: 'x'.repeat(30) }))
 
-  // 1 MiB of digits would take 25 million branches.
-  expect(
-    rules(
-      Array.from({ length: 524_000 }, () => 0),
-      1024 ** 2,
-    ),
-  ).toEqual(['complexity'])
+  const digits = Array.from({ length: 60_000 }, () => 0)
+
+  // 120 KB of digits would take 3 million branches.
+  expect(rules(digits, 120_000)).toEqual(['complexity'])
   expect(rules(honest(10_000), 1024 ** 2)).toEqual([])
 })
 
@@ -77,20 +65,12 @@ test('patterns that JavaScript runs and members that a schema names are counted 
   const byPattern = loadBody({ type: 'object', patternProperties: Object.fromEntries(patterns) })
   const byName = loadBody({ type: 'array', items: { type: 'object', properties: Object.fromEntries(names) } })
 
-  expect(byPattern(members(80_000), 800_000)).toEqual(['complexity'])
+  const objects = (length: number) => Array.from({ length }, () => ({}))
+
+  expect(byPattern(members(10_000), 100_000)).toEqual(['complexity'])
   expect(byPattern(members(100), 1_000)).toEqual([])
-  expect(
-    byName(
-      Array.from({ length: 350_000 }, () => ({})),
-      1024 ** 2,
-    ),
-  ).toEqual(['complexity'])
-  expect(
-    byName(
-      Array.from({ length: 1_000 }, () => ({})),
-      100_000,
-    ),
-  ).toEqual([])
+  expect(byName(objects(40_000), 120_000)).toEqual(['complexity'])
+  expect(byName(objects(1_000), 100_000)).toEqual([])
 })
 
 test('items that none of many `contains` finds are counted: each keeps an error', () => {
@@ -100,7 +80,7 @@ test('items that none of many `contains` finds are counted: each keeps an error'
   })
   const items = (length: number) => Array.from({ length }, () => 1)
 
-  expect(rules(items(100_000), 200_000)).toEqual(['complexity'])
+  expect(rules(items(20_000), 40_000)).toEqual(['complexity'])
   expect(rules([...items(300), 'x39'], 700)).toEqual([])
 })
 
@@ -110,30 +90,13 @@ test('a deep body with a large end breaks the contract instead of holding the pr
   const branch = (last: string): object => ({
     properties: { a: { $ref: '#/components/schemas/A' }, ...leaf, last: { type: last } },
   })
-  const folder = folderWith({
-    'contract.json': JSON.stringify({
-      openapi: '3.1.1',
-      info: { title: 'test', version: '1' },
-      paths: {
-        '/valuation/score': {
-          post: {
-            requestBody: { content: { 'application/json': { schema: { $ref: '#/components/schemas/A' } } } },
-            responses: { 200: { description: 'scored' } },
-          },
-        },
-      },
-      components: { schemas: { A: { type: 'object', anyOf: [branch('null'), branch('string')] } } },
-    }),
-  })
-  const { contract } = loadContract(folder, 'contract.json')
-  let value: object = { last: 1, list: Array.from({ length: 100_000 }, () => 'ab') }
+  const rules = loadBody(
+    { $ref: '#/components/schemas/A' },
+    { A: { type: 'object', anyOf: [branch('null'), branch('string')] } },
+  )
+  let value: object = { last: 1, list: Array.from({ length: 10_000 }, () => 'ab') }
   for (let depth = 0; depth < 20; depth++) value = { a: value, last: 1 }
-  const start = performance.now()
 
-  const schema = contract?.operations['valuation.score']?.request.body?.content[0]?.schema ?? ''
-  const violations = contract && createValidators(contract).validate(schema, value, 'body', { bytes: 900_000 })
-
-  expect(violations).toMatchObject([{ rule: 'complexity' }])
-  // It would be 2^20 times the 100,000 texts.
-  expect(performance.now() - start).toBeLessThan(30_000)
+  // It would be 2^20 times the 10,000 texts.
+  expect(rules(value, 90_000)).toEqual(['complexity'])
 })

@@ -9,7 +9,6 @@ import { folderWith } from '../../../core/config/helper.ts'
 const referringTo = (reference: string, more: object = {}): string =>
   JSON.stringify({
     openapi: '3.1.1',
-    info: { title: 'test', version: '1' },
     paths: {
       '/valuation/score': {
         post: {
@@ -166,7 +165,7 @@ describe('the files are one document', () => {
   })
 
   test('more than 64 files are refused', () => {
-    const files = Array.from({ length: 70 }, (_, index) => [`${index}.yaml`, `{ $ref: ${index + 1}.yaml }`])
+    const files = Array.from({ length: 65 }, (_, index) => [`${index}.yaml`, `{ $ref: ${index + 1}.yaml }`])
     const folder = folderWith({ 'contract.json': referringTo('0.yaml'), ...Object.fromEntries(files) })
 
     const { problems } = loadContract(folder, 'contract.json')
@@ -188,38 +187,27 @@ describe('sizes', () => {
     expect(performance.now() - start).toBeLessThan(5_000)
   })
 
-  test('the files are counted together', () => {
+  test('the files are counted together; one that is too large beside the others is unchanged until it would fit', async () => {
     const folder = folderWith({
       'contract.json': referringTo('a.json', { 'x-long': ' '.repeat(5_000_000) }),
       'a.json': JSON.stringify({ title: ' '.repeat(5_000_000) }),
     })
 
-    const { problems } = loadContract(folder, 'contract.json')
+    const { problems, sources } = loadContract(folder, 'contract.json')
 
     expect(problems.map(({ message }) => message)).toEqual([
       'the file cannot be read: the files of a contract may have 8MiB together',
     ])
-  })
-
-  test('a file that is too large beside the others is unchanged until it would fit', async () => {
-    const folder = folderWith({
-      'contract.json': referringTo('a.json', { 'x-long': ' '.repeat(5_000_000) }),
-      'a.json': JSON.stringify({ title: ' '.repeat(5_000_000) }),
-    })
-    const { sources } = loadContract(folder, 'contract.json')
-
-    const unchanged = await findChangedFiles(sources)
+    expect(await findChangedFiles(sources)).toEqual([])
     writeFileSync(join(folder, 'a.json'), '{}')
-
-    expect(unchanged).toEqual([])
     expect(await findChangedFiles(sources)).toEqual([join(folder, 'a.json')])
   })
 
   test('YAML over 2 MiB is refused, JSON is not', () => {
     const folder = folderWith({
-      'contract.yaml': `# ${' '.repeat(3_000_000)}\n${referringTo('#/components/schemas/A')}`,
+      'contract.yaml': `# ${' '.repeat(2_200_000)}\n${referringTo('#/components/schemas/A')}`,
       'contract.json': referringTo('#/components/schemas/A', {
-        components: { schemas: { A: { description: ' '.repeat(3_000_000) } } },
+        components: { schemas: { A: { description: ' '.repeat(2_200_000) } } },
       }),
     })
 
@@ -228,21 +216,16 @@ describe('sizes', () => {
   })
 
   test.each([
-    ['"tags": [1, 2', ',\n"x": 1}', 'a comma, or ]'],
-    ['"x": 1,\n  "x": 2', '}', 'each name once in an object'],
-    [`"x": ${'['.repeat(101)}`, `${']'.repeat(101)}}`, 'at most 100 levels'],
-  ])('JSON over 2 MiB with a fault is told that fault: %s', (start, end, expected) => {
-    const folder = folderWith({ 'contract.json': `{"x-long": "${' '.repeat(3_000_000)}",\n${start}${end}` })
+    ['"tags": [1, 2', ',\n"x": 1}', 'a comma, or ]', [3, 4]],
+    ['"y": 1, "x": 2', '}', 'each name once in an object', [2, 9]],
+    [`"y": ${'['.repeat(101)}`, `${']'.repeat(101)}}`, 'at most 100 levels', expect.any(Array)],
+  ])('JSON over 2 MiB with a fault is told that fault: %s', (start, end, expected, place) => {
+    const folder = folderWith({ 'contract.json': `{"x": "${' '.repeat(2_200_000)}",\n${start}${end}` })
 
     const { problems } = loadContract(folder, 'contract.json')
 
     expect(problems).toMatchObject([{ message: 'the file is not JSON, and too large for YAML', expected }])
-  })
-
-  test('a name that stands twice in JSON over 2 MiB is told with its place', () => {
-    const folder = folderWith({ 'contract.json': `{"x": "${' '.repeat(3_000_000)}",\n  "y": 1, "x": 2}` })
-
-    expect(loadContract(folder, 'contract.json').problems).toMatchObject([{ line: 2, column: 11 }])
+    expect(problems.map(({ line, column }) => [line, column])).toEqual([place])
   })
 
   test('aliases that unfold into gigabytes are refused', () => {
@@ -259,7 +242,6 @@ test('a mistake in a component that none of the nine refers to is a warning', ()
   const load = (schema: object) => {
     const contract = {
       openapi: '3.1.1',
-      info: { title: 'test', version: '1' },
       paths: {
         '/valuation/score': {
           post: {
@@ -314,7 +296,6 @@ describe('a mistake in another file', () => {
   test.each([
     ['a schema', 'parts.yaml#/Bad', 'parts.yaml', 'Bad.type'],
     ['a file of a file that cannot be parsed', 'parts.yaml#/Deep', 'broken.yaml', 'X'],
-    ['a file that cannot be parsed', 'broken.yaml#/X', 'broken.yaml', 'X'],
     ['a name that stands twice', 'twice.yaml#/X', 'twice.yaml', 'X'],
     ['a file that is no schema', 'text.yaml', 'text.yaml', ''],
     ['a pointer that leads nowhere', 'parts.yaml#/None', 'contract.json', 'components.schemas.Unused."$ref"'],
@@ -322,13 +303,11 @@ describe('a mistake in another file', () => {
   ])('is a warning where none of the nine leads to it: %s', (_, reference, file, path) => {
     const unused = load(reference)
     const used = load(reference, { $ref: '#/components/schemas/Unused' })
-    const direct = load(reference, { items: { $ref: reference } })
 
     expect([unused.problems, unused.contract === null]).toEqual([[], false])
     const [warning, ...others] = unused.warnings.filter(isAside)
     expect([warning?.file.split('/').at(-1), warning?.path, others]).toEqual([file, path, []])
     expect([used.contract, used.problems.length, used.warnings.filter(isAside)]).toEqual([null, 1, []])
-    expect([direct.contract, direct.problems.length > 0]).toEqual([null, true])
   })
 
   test('is an error where a path item leads to it by another file', () => {
