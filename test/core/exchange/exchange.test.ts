@@ -44,14 +44,6 @@ describe('compose', () => {
 
     expect(wrapped).toBe(1)
   })
-
-  test('an error of a layer reaches the outer layers', async () => {
-    const failing: Layer = () => () => Promise.reject(new GatewayError('overloaded'))
-    const next = fakeNext()
-
-    await expect(compose([failing], next)(fakeExchange())).rejects.toMatchObject({ kind: 'overloaded' })
-    expect(next.calls).toBe(0)
-  })
 })
 
 describe('an abort', () => {
@@ -114,10 +106,6 @@ test('a callback for the end of an exchange runs once', () => {
 })
 
 describe('the time of the upstream', () => {
-  test('is unknown of an exchange of which nothing was sent', () => {
-    expect(fakeExchange().attempts.upstreamMs).toBeNull()
-  })
-
   test('is the time from the start of the last attempt to its end', () => {
     const exchange = fakeExchange()
     exchange.attempts.last = attemptRecord({ startedAt: 3, endedAt: 10 })

@@ -1,246 +1,282 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import { CoalescedTimer, epochMs, now, settlesWithin, unrefTimeout } from '../../../src/core/lib/clock.ts'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { batchWrite, CoalescedTimer, epochMs, now, settlesWithin, unrefTimeout } from '../../../src/core/lib/clock.ts'
 
-beforeEach(() => vi.useFakeTimers())
-afterEach(() => {
-  vi.restoreAllMocks()
-  if (vi.isFakeTimers()) vi.runAllTimers() // they share Node's timers: none may be left to a clock that is restored
-  vi.useRealTimers()
-})
+describe('a clock that the test moves', () => {
+  beforeEach(() => vi.useFakeTimers())
+  afterEach(() => {
+    vi.restoreAllMocks()
+    if (vi.isFakeTimers()) vi.runAllTimers() // they share Node's timers: none may be left to a clock that is restored
+    vi.useRealTimers()
+  })
 
-/** Creates a timer that records when it fires. */
-const createTimer = () => {
-  const firedAt: number[] = []
-  const start = now()
-  return { firedAt, timer: new CoalescedTimer(() => firedAt.push(now() - start)) }
-}
+  /** Creates a timer that records when it fires. */
+  const createTimer = () => {
+    const firedAt: number[] = []
+    const start = now()
+    return { firedAt, timer: new CoalescedTimer(() => firedAt.push(now() - start)) }
+  }
 
-test('it fires once, when its time has come', () => {
-  const { timer: a, firedAt } = createTimer()
+  test('it fires once, when its time has come', () => {
+    const { timer: a, firedAt } = createTimer()
 
-  a.set(100)
-  vi.advanceTimersByTime(1000)
-
-  expect(firedAt).toEqual([100])
-  expect(vi.getTimerCount()).toBe(0)
-})
-
-test('a timer that fires early does not make it fire early', () => {
-  const { timer: a, firedAt } = createTimer()
-  a.set(100)
-
-  // Node's timers count from the time of the loop, which may lag behind the clock.
-  const lag = vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 99.2)
-  vi.advanceTimersByTime(100)
-  const early = [...firedAt]
-  lag.mockRestore()
-  vi.advanceTimersByTime(1)
-
-  expect(early).toEqual([])
-  expect(firedAt.length).toBe(1)
-})
-
-test('set again, it waits from then on', () => {
-  const { timer: a, firedAt } = createTimer()
-
-  a.set(100)
-  vi.advanceTimersByTime(60)
-  a.set(100)
-  vi.advanceTimersByTime(1000)
-
-  expect(firedAt).toEqual([160])
-})
-
-test('set again for an earlier time, it fires then', () => {
-  const { timer: a, firedAt } = createTimer()
-
-  a.set(100)
-  a.set(10)
-  vi.advanceTimersByTime(1000)
-
-  expect(firedAt).toEqual([10])
-})
-
-test('set a thousand times in a row, it has one timer', () => {
-  const { timer: a } = createTimer()
-  const timers = vi.spyOn(globalThis, 'setTimeout')
-
-  for (let i = 0; i < 1000; i++) {
     a.set(100)
-    vi.advanceTimersByTime(0.01)
-  }
+    vi.advanceTimersByTime(1000)
 
-  expect(timers.mock.calls.length).toBe(1)
-})
+    expect(firedAt).toEqual([100])
+    expect(vi.getTimerCount()).toBe(0)
+  })
 
-test('cleared, it does not fire; set again, it does', () => {
-  const { timer: a, firedAt } = createTimer()
+  test('a timer that fires early does not make it fire early', () => {
+    const { timer: a, firedAt } = createTimer()
+    a.set(100)
 
-  a.set(100)
-  a.clear()
-  vi.advanceTimersByTime(1000)
-  const cleared = [...firedAt]
-  a.set(50)
-  vi.advanceTimersByTime(1000)
+    // Node's timers count from the time of the loop, which may lag behind the clock.
+    const lag = vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 99.2)
+    vi.advanceTimersByTime(100)
+    const early = [...firedAt]
+    lag.mockRestore()
+    vi.advanceTimersByTime(1)
 
-  expect(cleared).toEqual([])
-  expect(firedAt).toEqual([1050])
-})
+    expect(early).toEqual([])
+    expect(firedAt.length).toBe(1)
+  })
 
-test('many of one duration share a timer, and each fires in its turn', () => {
-  const firedAt: number[] = []
-  const timers = [0, 1, 2, 3, 4].map((each) => new CoalescedTimer(() => firedAt.push(each)))
+  test('set again, it waits from then on', () => {
+    const { timer: a, firedAt } = createTimer()
 
-  for (const each of timers) {
-    each.set(100)
+    a.set(100)
+    vi.advanceTimersByTime(60)
+    a.set(100)
+    vi.advanceTimersByTime(1000)
+
+    expect(firedAt).toEqual([160])
+  })
+
+  test('set again for an earlier time, it fires then', () => {
+    const { timer: a, firedAt } = createTimer()
+
+    a.set(100)
+    a.set(10)
+    vi.advanceTimersByTime(1000)
+
+    expect(firedAt).toEqual([10])
+  })
+
+  test('set a thousand times in a row, it has one timer', () => {
+    const { timer: a } = createTimer()
+    const timers = vi.spyOn(globalThis, 'setTimeout')
+
+    for (let i = 0; i < 1000; i++) {
+      a.set(100)
+      vi.advanceTimersByTime(0.01)
+    }
+
+    expect(timers.mock.calls.length).toBe(1)
+  })
+
+  test('cleared, it does not fire; set again, it does', () => {
+    const { timer: a, firedAt } = createTimer()
+
+    a.set(100)
+    a.clear()
+    vi.advanceTimersByTime(1000)
+    const cleared = [...firedAt]
+    a.set(50)
+    vi.advanceTimersByTime(1000)
+
+    expect(cleared).toEqual([])
+    expect(firedAt).toEqual([1050])
+  })
+
+  test('many of one duration share a timer, and each fires in its turn', () => {
+    const firedAt: number[] = []
+    const timers = [0, 1, 2, 3, 4].map((each) => new CoalescedTimer(() => firedAt.push(each)))
+
+    for (const each of timers) {
+      each.set(100)
+      vi.advanceTimersByTime(10)
+    }
+    const nodeTimers = vi.getTimerCount()
+    timers[2]?.clear()
+    timers[0]?.set(100)
+    vi.advanceTimersByTime(1000)
+
+    expect(nodeTimers).toBe(1)
+    expect(firedAt).toEqual([1, 3, 4, 0])
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  test('one that throws keeps no other from its turn', () => {
+    const { timer: a, firedAt } = createTimer()
+    const bad = new CoalescedTimer(() => {
+      throw new Error('from the timer')
+    })
+
+    bad.set(100)
+    a.set(100)
+
+    expect(() => vi.advanceTimersByTime(100)).toThrow('from the timer')
+    vi.advanceTimersByTime(100)
+    expect(firedAt.length).toBe(1)
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  test('set again for another time, it leaves no timer of the first', () => {
+    const { timer: a } = createTimer()
+
+    a.set(3_600_000)
+    a.set(10)
+    const meanwhile = vi.getTimerCount()
+    a.clear()
+
+    expect([meanwhile, vi.getTimerCount()]).toEqual([1, 0])
+  })
+
+  test('zero fires at the next turn', () => {
+    const { timer: a, firedAt } = createTimer()
+
+    a.set(0)
+    const atOnce = firedAt.length
+    vi.advanceTimersByTime(1)
+
+    expect([atOnce, firedAt.length]).toEqual([0, 1])
+  })
+
+  test('it may be set anew when it fires', () => {
+    const start = now()
+    const firedAt: number[] = []
+    const again = new CoalescedTimer(() => {
+      firedAt.push(now() - start)
+      if (firedAt.length < 3) again.set(100)
+    })
+
+    again.set(100)
+    vi.advanceTimersByTime(1000)
+
+    expect(firedAt).toEqual([100, 200, 300])
+  })
+
+  test('one that is set anew when it fires delays no other', () => {
+    const { timer: other, firedAt } = createTimer()
+    const again = new CoalescedTimer(() => again.set(100))
+
+    again.set(100)
     vi.advanceTimersByTime(10)
-  }
-  const nodeTimers = vi.getTimerCount()
-  timers[2]?.clear()
-  timers[0]?.set(100)
-  vi.advanceTimersByTime(1000)
+    other.set(100)
+    vi.advanceTimersByTime(1000)
+    again.clear()
 
-  expect(nodeTimers).toBe(1)
-  expect(firedAt).toEqual([1, 3, 4, 0])
-  expect(vi.getTimerCount()).toBe(0)
-})
-
-test('one that throws keeps no other from its turn', () => {
-  const { timer: a, firedAt } = createTimer()
-  const bad = new CoalescedTimer(() => {
-    throw new Error('from the timer')
+    expect(firedAt).toEqual([110])
   })
 
-  bad.set(100)
-  a.set(100)
+  test('what has arrived while the process stood still is read before a timer that is due fires', async () => {
+    vi.useRealTimers()
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const sender = connect((server.address() as AddressInfo).port, '127.0.0.1')
+    const [receiver]: Socket[] = await once(server, 'connection')
+    onTestFinished(() => {
+      sender.destroy()
+      server.close()
+    })
+    const seen: string[] = []
+    const timer = new CoalescedTimer(() => void seen.push('late'))
+    receiver?.once('data', () => void seen.push('read'))
 
-  expect(() => vi.advanceTimersByTime(100)).toThrow('from the timer')
-  vi.advanceTimersByTime(100)
-  expect(firedAt.length).toBe(1)
-  expect(vi.getTimerCount()).toBe(0)
-})
+    timer.set(50)
+    sender.write('a')
+    const from = now()
+    while (now() < from + 100);
+    await expect.poll(() => seen.length).toBe(2)
 
-test('cleared, it leaves no timer behind', () => {
-  const { timer: a, firedAt } = createTimer()
-
-  a.set(100)
-  a.clear()
-
-  expect(vi.getTimerCount()).toBe(0)
-  vi.advanceTimersByTime(1000)
-  expect(firedAt).toEqual([])
-})
-
-test('set again for another time, it leaves no timer of the first', () => {
-  const { timer: a } = createTimer()
-
-  a.set(3_600_000)
-  a.set(10)
-  const meanwhile = vi.getTimerCount()
-  a.clear()
-
-  expect([meanwhile, vi.getTimerCount()]).toEqual([1, 0])
-})
-
-test('null waits for ever', () => {
-  const { timer: a, firedAt } = createTimer()
-
-  a.set(100)
-  a.set(null)
-  vi.advanceTimersByTime(1_000_000)
-
-  expect(firedAt).toEqual([])
-})
-
-test('zero fires at the next turn', () => {
-  const { timer: a, firedAt } = createTimer()
-
-  a.set(0)
-  const atOnce = firedAt.length
-  vi.advanceTimersByTime(1)
-
-  expect([atOnce, firedAt.length]).toEqual([0, 1])
-})
-
-test('it may be set anew when it fires', () => {
-  const start = now()
-  const firedAt: number[] = []
-  const again = new CoalescedTimer(() => {
-    firedAt.push(now() - start)
-    if (firedAt.length < 3) again.set(100)
+    expect(seen).toEqual(['read', 'late'])
   })
 
-  again.set(100)
-  vi.advanceTimersByTime(1000)
+  test('durations come from the monotonic clock, records from the wall clock', () => {
+    const [before, wallBefore] = [now(), epochMs()]
 
-  expect(firedAt).toEqual([100, 200, 300])
-})
+    vi.setSystemTime(wallBefore + 3_600_000)
 
-test('one that is set anew when it fires delays no other', () => {
-  const { timer: other, firedAt } = createTimer()
-  const again = new CoalescedTimer(() => again.set(100))
-
-  again.set(100)
-  vi.advanceTimersByTime(10)
-  other.set(100)
-  vi.advanceTimersByTime(1000)
-  again.clear()
-
-  expect(firedAt).toEqual([110])
-})
-
-test('what has arrived while the process stood still is read before a timer that is due fires', async () => {
-  vi.useRealTimers()
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const sender = connect((server.address() as AddressInfo).port, '127.0.0.1')
-  const [receiver]: Socket[] = await once(server, 'connection')
-  onTestFinished(() => {
-    sender.destroy()
-    server.close()
+    expect(now()).toBe(before)
+    expect(epochMs()).toBe(wallBefore + 3_600_000)
   })
-  const seen: string[] = []
-  const timer = new CoalescedTimer(() => void seen.push('late'))
-  receiver?.once('data', () => void seen.push('read'))
 
-  timer.set(50)
-  sender.write('a')
-  const from = now()
-  while (now() < from + 100);
-  await expect.poll(() => seen.length).toBe(2)
+  test('a wait with a limit resolves to whether the promise was in time, and leaves no timer', async () => {
+    const inTime = settlesWithin(100, Promise.resolve())
+    const early = await inTime
+    const never = settlesWithin(100, new Promise(() => {}))
+    await vi.advanceTimersByTimeAsync(100)
 
-  expect(seen).toEqual(['read', 'late'])
+    expect([early, await never]).toEqual([true, false])
+    await expect(settlesWithin(100, Promise.reject(new Error('of its own')))).rejects.toThrow('of its own')
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  test('background work whose time has passed comes at once, and Node has nothing to warn of', () => {
+    const set = vi.spyOn(globalThis, 'setTimeout')
+    const call = vi.fn()
+
+    unrefTimeout(-0.5, call)
+    vi.advanceTimersByTime(1)
+
+    expect(set.mock.calls.map(([, ms]) => ms)).toEqual([0])
+    expect(call).toHaveBeenCalledTimes(1)
+  })
 })
 
-test('durations come from the monotonic clock, records from the wall clock', () => {
-  const [before, wallBefore] = [now(), epochMs()]
+describe('writes of one turn', () => {
+  /** Waits for the end of the turn of the event loop that runs. */
+  const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-  vi.setSystemTime(wallBefore + 3_600_000)
+  test('what is written in one turn leaves at its end, in the order in which it came', async () => {
+    const written: number[] = []
 
-  expect(now()).toBe(before)
-  expect(epochMs()).toBe(wallBefore + 3_600_000)
-})
+    for (const n of [1, 2, 3]) batchWrite(() => written.push(n))
+    await Promise.resolve()
+    const before = [...written]
+    await turn()
 
-test('a wait with a limit resolves to whether the promise was in time, and leaves no timer', async () => {
-  const inTime = settlesWithin(100, Promise.resolve())
-  const early = await inTime
-  const never = settlesWithin(100, new Promise(() => {}))
-  await vi.advanceTimersByTimeAsync(100)
+    expect(before).toEqual([])
+    expect(written).toEqual([1, 2, 3])
+  })
 
-  expect([early, await never]).toEqual([true, false])
-  await expect(settlesWithin(100, Promise.reject(new Error('of its own')))).rejects.toThrow('of its own')
-  expect(vi.getTimerCount()).toBe(0)
-})
+  test('what a write causes to be written is written too', async () => {
+    const written: string[] = []
 
-test('background work whose time has passed comes at once, and Node has nothing to warn of', () => {
-  const set = vi.spyOn(globalThis, 'setTimeout')
-  const call = vi.fn()
+    batchWrite(() => {
+      written.push('first')
+      batchWrite(() => written.push('second'))
+    })
+    await turn()
+    await turn()
 
-  unrefTimeout(-0.5, call)
-  vi.advanceTimersByTime(1)
+    expect(written).toEqual(['first', 'second'])
+  })
 
-  expect(set.mock.calls.map(([, ms]) => ms)).toEqual([0])
-  expect(call).toHaveBeenCalledTimes(1)
+  test('a write that throws keeps none of the others back, and its error is thrown by itself', async () => {
+    const written: string[] = []
+    const thrown: unknown[] = []
+    vi.spyOn(globalThis, 'setImmediate').mockImplementation(((call: () => void) => {
+      queueMicrotask(() => {
+        try {
+          call()
+        } catch (error) {
+          thrown.push(error)
+        }
+      })
+    }) as never)
+    const defect = new Error('a defect')
+
+    batchWrite(() => {
+      throw defect
+    })
+    batchWrite(() => written.push('other'))
+    for (let n = 0; n < 5; n++) await Promise.resolve()
+    vi.restoreAllMocks()
+
+    expect(written).toEqual(['other'])
+    expect(thrown).toEqual([defect])
+  })
 })

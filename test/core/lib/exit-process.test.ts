@@ -38,12 +38,7 @@ const [unshare = '', ...unshareOptions] = asFirstProcess
 const isPermitted = spawnSync(unshare, [...unshareOptions, 'true']).status === 0
 if (!isPermitted) console.warn('skipped: no process namespace is permitted here')
 
-const hangingOpen = 'void open(pipe, "r")'
 const hangingWrite = 'void (await open(pipe, "r+")).write(Buffer.alloc(2 ** 20))' // more than a pipe takes
-
-test('a process that waits for nothing exits as always', async () => {
-  expect(await run('')).toEqual({ code: 3, signal: null, out: 'listeners ran\n' })
-})
 
 test('a write that has begun is not cut short', async () => {
   const script = `
@@ -64,11 +59,8 @@ test('where no Node can take its place, it waits for the pool', async () => {
   expect(await run(script)).toEqual({ code: 3, signal: null, out: 'listeners ran\n' })
 })
 
-test.each([
-  ['open', hangingOpen],
-  ['write', hangingWrite],
-])('a call to the disk that hangs does not keep the process: %s', async (_, script) => {
-  expect(await run(script)).toMatchObject({ code: 3, signal: null })
+test('a call to the disk that hangs does not keep the process', async () => {
+  expect(await run(hangingWrite)).toMatchObject({ code: 3, signal: null })
 })
 
 test.skipIf(!isPermitted)('nor does it keep the first process of a container', async () => {

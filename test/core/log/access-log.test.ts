@@ -1,9 +1,17 @@
 import type { ServerResponse } from 'node:http'
+import fc from 'fast-check'
+import pino from 'pino'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { getClientAddress } from '../../../src/core/downstream/request/forwarded.ts'
+import { isValidRequestId } from '../../../src/core/downstream/request/request-head.ts'
+import { FailedAttempt, GatewayError } from '../../../src/core/exchange/failures/errors.ts'
+import { cidrMatcher } from '../../../src/core/lib/net/addresses.ts'
+import { logAccess } from '../../../src/core/log/access-log.ts'
 import { openBrokenGateway } from '../../helpers/broken-gateway.ts'
 import { bootGateway, type LogLine, openGateway, type TestGateway, testConfig } from '../../helpers/gateway.ts'
 import { exchangeRaw, isWholeResponse, rawClient } from '../../helpers/raw-client.ts'
 import { httpUpstream, onRequest, rawUpstream } from '../../helpers/upstream.ts'
+import { exchangeRecord } from './exchange-record.ts'
 
 const always = [
   'level',
@@ -68,30 +76,16 @@ test('the line is written when the body has ended, not before', async () => {
   expect((await line(isExchange)).bytesOut).toBe('firstlast'.length)
 })
 
-test('requests one after another on one connection leave a line each', async () => {
-  const { port, lines, line } = await bootGateway()
-  const client = await rawClient(port)
-
-  client.send(get.repeat(5) + get.replace('\r\n\r\n', '\r\nX-Request-Id: the-last\r\nConnection: close\r\n\r\n'))
-  await client.ended()
-  await line(({ requestId }) => requestId === 'the-last')
-
-  const ids = lines.filter(isExchange).map(({ requestId }) => requestId)
-  expect(ids.length).toBe(6)
-  expect(new Set(ids).size).toBe(6)
-})
-
-test.each([
-  ['a body read first', 1000],
-  ['a body that streams', 100_000],
-])('bytes are counted both ways: %s', async (_, size) => {
-  const upstream = await httpUpstream((_, response) => void response.end('y'.repeat(size * 2)))
+test('bytes are counted both ways, of a body that is read first and of one that streams', async () => {
+  const upstream = await httpUpstream(({ body }, response) => void response.end('y'.repeat(2 * body.length)))
   const { port, line } = await bootGateway({ upstream: upstream.url })
 
-  const head = `POST /risk/asset-valuation HTTP/1.1\r\nHost: gateway\r\nContent-Length: ${size}\r\n\r\n`
-  await exchangeRaw(port, head + 'x'.repeat(size))
+  for (const size of [1000, 100_000]) {
+    const head = `POST /risk/asset-valuation HTTP/1.1\r\nHost: gateway\r\nContent-Length: ${size}\r\n\r\n`
+    await exchangeRaw(port, head + 'x'.repeat(size))
 
-  expect(await line(isExchange)).toMatchObject({ bytesIn: size, bytesOut: size * 2 })
+    expect(await line((each) => isExchange(each) && each.bytesIn === size)).toMatchObject({ bytesOut: size * 2 })
+  }
 })
 
 test('what the upstream took is kept apart from what the gateway took', async () => {
@@ -120,31 +114,32 @@ test('with access: false nothing is written', async () => {
 })
 
 describe('a failure', () => {
-  test.each([
-    ['not-found', 404, 'GET /nowhere HTTP/1.1\r\nHost: gateway\r\n\r\n'],
-    ['method-not-allowed', 405, 'CONNECT gateway:443 HTTP/1.1\r\nHost: gateway:443\r\n\r\n'],
-    ['bad-request', 400, 'nonsense\r\n\r\n'],
-  ])('of the client is logged with its kind, at the level of information: %s', async (failure, status, bytes) => {
+  test('of the client is logged with its kind, at the level of information', async () => {
     const { port, line } = await bootGateway()
 
-    const response = await exchangeRaw(port, bytes)
+    for (const [failure, status, bytes] of [
+      ['not-found', 404, 'GET /nowhere HTTP/1.1\r\nHost: gateway\r\n\r\n'],
+      ['method-not-allowed', 405, 'CONNECT gateway:443 HTTP/1.1\r\nHost: gateway:443\r\n\r\n'],
+      ['bad-request', 400, 'nonsense\r\n\r\n'],
+    ] as const) {
+      const response = await exchangeRaw(port, bytes)
 
-    const { cause, reason, ...logged } = await line(isExchange)
-    expect(Object.keys(logged).sort()).toEqual([...always, 'failure', 'fault'].sort())
-    expect(logged).toMatchObject({
-      level: 30,
-      operation: null,
-      status,
-      endpoint: null,
-      attempts: 0,
-      upstreamMs: null,
-      bytesIn: 0,
-      bytesOut: response.split('\r\n\r\n')[1]?.length,
-      failure,
-      fault: 'client',
-    })
-    expect(cause).toBe(failure === 'bad-request' ? 'no method of HTTP in the request line' : undefined)
-    expect(reason).toBe(failure === 'bad-request' ? 'bad-method' : undefined)
+      const { cause, reason, ...logged } = await line((each) => isExchange(each) && each.failure === failure)
+      expect(Object.keys(logged).sort()).toEqual([...always, 'failure', 'fault'].sort())
+      expect(logged).toMatchObject({
+        level: 30,
+        operation: null,
+        status,
+        endpoint: null,
+        attempts: 0,
+        upstreamMs: null,
+        bytesIn: 0,
+        bytesOut: response.split('\r\n\r\n')[1]?.length,
+        fault: 'client',
+      })
+      expect(cause).toBe(failure === 'bad-request' ? 'no method of HTTP in the request line' : undefined)
+      expect(reason).toBe(failure === 'bad-request' ? 'bad-method' : undefined)
+    }
   })
 
   test('of the upstream is a warning, with the cause in one line', async () => {
@@ -196,11 +191,12 @@ describe('no line holds a field value, a query value or a body', () => {
 
   /** Sends bytes and returns all log lines once the exchange has ended. */
   const linesAfter = async ({ port, line, lines }: TestGateway, bytes: string): Promise<string> => {
+    const before = lines.filter(isExchange).length
     const client = await rawClient(port)
     client.send(bytes)
     await client.until(isWholeResponse).catch(() => {})
     client.close()
-    await line(isExchange)
+    await line((each) => isExchange(each) && lines.filter(isExchange).indexOf(each) >= before)
     return JSON.stringify(lines)
   }
 
@@ -214,30 +210,120 @@ describe('no line holds a field value, a query value or a body', () => {
     expect(upstream.requests[0]?.body.toString()).toBe(secret)
   })
 
-  test.each([
-    ['for no operation', request(`GET /${secret}?key=${secret} HTTP/1.1`)],
-    ['whose method is another', request(`PUT /market/insights?key=${secret} HTTP/1.1`)],
-    ['that is malformed', request(`GET /market/insights?key=${secret} HTTP/1.1`, `${secret} : ${secret}\r\n`)],
-    ['that is no HTTP', `${secret}\r\n\r\n`],
-    ['that is too large', request(`GET /market/insights HTTP/1.1`, `X: ${secret.repeat(10_000)}\r\n`)],
-    ['whose chunks are malformed', request(post, 'Transfer-Encoding: chunked\r\n') + secret],
-  ])('of a request %s', async (_, bytes) => {
-    expect(await linesAfter(await bootGateway(), bytes)).not.toContain(secret)
+  test('of a request that is rejected', async () => {
+    const gateway = await bootGateway()
+
+    for (const bytes of [
+      request(`GET /${secret}?key=${secret} HTTP/1.1`),
+      request(`PUT /market/insights?key=${secret} HTTP/1.1`),
+      request(`GET /market/insights?key=${secret} HTTP/1.1`, `${secret} : ${secret}\r\n`),
+      `${secret}\r\n\r\n`,
+      request('GET /market/insights HTTP/1.1', `X: ${secret.repeat(10_000)}\r\n`),
+      request(post, 'Transfer-Encoding: chunked\r\n') + secret,
+    ])
+      expect(await linesAfter(gateway, bytes)).not.toContain(secret)
   })
 
-  test.each([
-    ['that is no HTTP', `${secret}\r\n\r\n`],
-    ['with a malformed field', `HTTP/1.1 200 OK\r\n${secret} : ${secret}\r\n\r\n`],
-    ['with a malformed value', `HTTP/1.1 200 OK\r\nX: ${secret}\x01\r\n\r\n`],
-    ['with another coding', `HTTP/1.1 200 OK\r\nTransfer-Encoding: ${secret}\r\n\r\n`],
-    ['with a malformed length', `HTTP/1.1 200 OK\r\nContent-Length: ${secret}\r\n\r\n`],
-    ['with a malformed chunk', `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${secret}\r\n`],
-    ['with a reason phrase of control characters', `HTTP/1.1 200 ${secret}\x01\r\nContent-Length: 0\r\n\r\n`],
-  ])('of a response %s', async (_, bytes) => {
-    const upstream = await rawUpstream((socket) => onRequest(socket, () => socket.end(bytes)))
+  test('of a response that is malformed', async () => {
+    let answer = ''
+    const upstream = await rawUpstream((socket) => onRequest(socket, () => socket.end(answer)))
+    const gateway = await bootGateway({ upstream: upstream.url })
 
-    const lines = await linesAfter(await bootGateway({ upstream: upstream.url }), withBody)
+    for (answer of [
+      `${secret}\r\n\r\n`,
+      `HTTP/1.1 200 OK\r\n${secret} : ${secret}\r\n\r\n`,
+      `HTTP/1.1 200 OK\r\nX: ${secret}\x01\r\n\r\n`,
+      `HTTP/1.1 200 OK\r\nTransfer-Encoding: ${secret}\r\n\r\n`,
+      `HTTP/1.1 200 OK\r\nContent-Length: ${secret}\r\n\r\n`,
+      `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${secret}\r\n`,
+      `HTTP/1.1 200 ${secret}\x01\r\nContent-Length: 0\r\n\r\n`,
+    ])
+      expect(await linesAfter(gateway, withBody)).not.toContain(secret)
+  })
+})
 
-    expect(lines).not.toContain(secret)
+describe('the line of an exchange', () => {
+  const peer = { address: '10.0.0.1', trusted: true, secure: false, inFlight: 1, certificate: () => null }
+  const isTrusted = cidrMatcher(['10.0.0.0/8'])
+
+  // What a client can put into a line: an id that is kept, and an address behind a trusted proxy. Quotes and backslashes
+  // above all.
+  const hostile = fc.string({
+    unit: fc.constantFrom('"', '\\', '\n', '%', ':', '.', 'f', 'e', '8', '0', '1', '[', ']', ' ', '}'),
+  })
+  const id = fc.oneof(hostile, fc.string()).filter(isValidRequestId)
+  const forwardedFor = fc.oneof(
+    hostile,
+    fc.ipV4(),
+    fc.ipV6(),
+    fc.tuple(fc.ipV6(), hostile).map(([ip, zone]) => `${ip}%${zone}`),
+  )
+
+  test('the line of an exchange is JSON, whatever a client sends', () => {
+    fc.assert(
+      fc.property(id, forwardedFor, fc.float({ noNaN: true, min: 0, max: 1e6 }), (requestId, forwarded, totalMs) => {
+        const lines: string[] = []
+        const client = getClientAddress(peer, forwarded, isTrusted)
+
+        const record = exchangeRecord({ requestId, client, totalMs, upstreamMs: totalMs / 2 })
+        logAccess(pino({ base: null }, { write: (line: string) => lines.push(line) }), record)
+
+        expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+          { requestId, client, upstreamMs: expect.any(Number) },
+        ])
+        expect(Math.abs(JSON.parse(lines[0] ?? '').gatewayMs - totalMs / 2)).toBeLessThanOrEqual(0.0501)
+      }),
+      { numRuns: 200 },
+    )
+  })
+
+  describe('attempts that failed', () => {
+    const connectFailed = new GatewayError('connect-failed', {
+      reason: 'refused',
+      cause: new Error('connect ECONNREFUSED "127.0.0.1:1"'),
+    })
+    const attempt = (errorOrStatus: GatewayError | number, endpoint = 'http://market-a:8080') =>
+      new FailedAttempt(endpoint, errorOrStatus, 0)
+    const lineOf = (more: Parameters<typeof exchangeRecord>[0]): { readonly failedAttempts?: unknown } => {
+      const lines: string[] = []
+      logAccess(pino({ base: null }, { write: (line: string) => lines.push(line) }), exchangeRecord(more))
+      return JSON.parse(lines[0] ?? '')
+    }
+    const loggedAttempt = {
+      endpoint: 'http://market-a:8080',
+      failure: 'connect-failed',
+      reason: 'refused',
+      cause: 'connect ECONNREFUSED "127.0.0.1:1"',
+    }
+
+    test('before the response stand in its line, each as it was', () => {
+      const failedAttempts = [attempt(connectFailed), attempt(503, 'http://market-b:8080')]
+
+      expect(lineOf({ attempts: 3, failedAttempts })).toMatchObject({
+        status: 200,
+        failedAttempts: [loggedAttempt, { endpoint: 'http://market-b:8080', status: 503 }],
+      })
+    })
+
+    test('before the failure of the exchange stand beside it, which is not logged twice', () => {
+      const failure = new GatewayError('headers-timeout')
+
+      expect(
+        lineOf({ attempts: 2, status: 504, failure, failedAttempts: [attempt(connectFailed), attempt(failure)] }),
+      ).toMatchObject({ failure: 'headers-timeout', failedAttempts: [loggedAttempt] })
+    })
+
+    test('are not there when there is but the one whose result the client got', () => {
+      expect(
+        lineOf({ status: 502, failure: connectFailed, failedAttempts: [attempt(connectFailed)] }),
+      ).not.toHaveProperty('failedAttempts')
+      expect(lineOf({ status: 503, failedAttempts: [attempt(503)] })).not.toHaveProperty('failedAttempts')
+    })
+
+    test('are eight at most', () => {
+      const failedAttempts = Array.from({ length: 300 }, () => attempt(connectFailed))
+
+      expect(lineOf({ attempts: 301, failedAttempts }).failedAttempts).toHaveLength(8)
+    })
   })
 })

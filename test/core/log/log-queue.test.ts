@@ -58,14 +58,6 @@ test('a line is written within 100 ms, together with those that came meanwhile',
   expect(reader.batches).toEqual(['one\ntwo\n'])
 })
 
-test('a batch that is large enough is written at once', () => {
-  const { out, reader } = openQueue()
-
-  out.write('x'.repeat(64 * 1024))
-
-  expect(reader.batches.length).toBe(1)
-})
-
 test('batches are written one after another, in order', () => {
   const { out, reader } = openQueue()
   const line = (letter: string) => letter.repeat(64 * 1024)

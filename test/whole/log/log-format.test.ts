@@ -28,9 +28,23 @@ const openLogIn = (format: Foreign, more = {}) => {
 
 const at = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
-// Of the package @elastic/ecs 8.11.5, which has ECS 8.11.0: the fields of the sets that are used, with their types.
-const ecsFields: Readonly<Record<string, string>> = JSON.parse(
-  readFileSync(new URL('ecs-fields.json', import.meta.url), 'utf8'),
+// Of the package @elastic/ecs 8.11.5, which has ECS 8.11.0: the fields that are used, by their types.
+const ecsTypes = {
+  date: ['@timestamp'],
+  keyword: [
+    ...['client.address', 'client.user.id', 'ecs.version', 'error.code', 'error.type', 'event.dataset', 'event.reason'],
+    ...['file.path', 'http.request.id', 'http.request.method', 'log.level', 'service.environment', 'service.name'],
+    ...['service.node.name', 'trace.id', 'user.name'],
+  ],
+  match_only_text: ['error.message', 'message'],
+  wildcard: ['error.stack_trace', 'url.path'],
+  long: [
+    ...['event.duration', 'http.request.body.bytes', 'http.response.body.bytes', 'http.response.status_code'],
+    ...['process.exit_code', 'process.pid'],
+  ],
+}
+const ecsFields: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries(ecsTypes).flatMap(([type, names]) => names.map((name) => [name, type])),
 )
 
 describe('names', () => {
@@ -161,7 +175,7 @@ describe('a line of ECS', () => {
 })
 
 describe.each(['ecs', 'otel'] as const)('lines of %s', (format) => {
-  test.each(['step', 'order ended', 'pause ended', 'taken up', 'taken back'] as const)(
+  test.each(['step', 'taken back'] as const)(
     'of a shift (%s) are no errors: `cause` is what the share comes from',
     (news) => {
       const { log, texts } = openLogIn(format)

@@ -61,7 +61,7 @@ test('while the reader stalls, exchanges go on, a bounded number of lines waits,
   const gateway = await bootGatewayProcess({ log: { buffer: '64KiB' } }, writeEnd)
   closeSync(writeEnd)
 
-  const rounds = await Promise.all(Array.from({ length: 10 }, () => exchanges(gateway.port, 200)))
+  const rounds = await Promise.all(Array.from({ length: 10 }, () => exchanges(gateway.port, 60)))
 
   const { dropped } = await gateway.census()
   const answered = rounds.reduce((sum, each) => sum + each, 0)
@@ -73,15 +73,15 @@ test('while the reader stalls, exchanges go on, a bounded number of lines waits,
     .split('\n')
     .map((line) => JSON.parse(line) as { msg: string; dropped?: number })
   const written = lines.filter(({ msg }) => msg === 'exchange')
-  expect(answered).toBe(2000)
-  expect(written.length + dropped).toBe(2000)
-  expect(dropped).toBeGreaterThan(1000)
+  expect(answered).toBe(600)
+  expect(written.length + dropped).toBe(answered)
+  expect(dropped).toBeGreaterThan(0)
   expect(Buffer.byteLength(text())).toBeLessThan(pipeBytes + bufferBytes + 4096)
   const reported = lines.filter(({ msg }) => msg.startsWith('log lines dropped'))
   expect(reported.reduce((sum, line) => sum + (line.dropped ?? 0), 0)).toBe(dropped)
 })
 
-test('a process whose reader has stalled ends on SIGTERM all the same', async () => {
+drill('a process whose reader has stalled ends on SIGTERM all the same', async () => {
   const { writeEnd, read, text } = openPipe()
   const file = join(folder(), 'gateway.yaml')
   writeFileSync(file, configText({ log: { buffer: '64KiB' }, shutdown: { wait: '0s' } }))
@@ -112,54 +112,35 @@ drill('a process whose reader has gone goes on, and ends on SIGTERM', async () =
   expect(await gateway.close()).toBe(0)
 })
 
-test('in another format every line is in it, those of workers as well, and none of the audit log is', async () => {
-  const { settings } = createAuditLog(onTestFinished)
-  const audit = { ...settings, file: 'stdout' }
-  const gateway = await bootGatewayProcess({ workers: 2, log: { format: 'ecs' }, audit })
-  let text = ''
-  gateway.stdout().on('data', (chunk: Buffer) => {
-    text += chunk.toString()
-  })
-
-  const answered = await exchanges(gateway.port, 20)
-
-  const ended = once(gateway.stdout(), 'end')
-  expect(await gateway.close()).toBe(0)
-  await ended
-  const lines = text
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>)
-  const [formatted, others] = [
-    lines.filter((line) => '@timestamp' in line),
-    lines.filter((line) => !('@timestamp' in line)),
-  ]
-  expect(formatted.filter(({ message }) => message === 'exchange')).toHaveLength(answered)
-  expect(formatted.filter((line) => 'level' in line || 'msg' in line)).toEqual([])
-  expect(others.length).toBeGreaterThan(answered)
-  expect(others.filter((line) => !('seq' in line))).toEqual([])
-})
-
-test('after a reload each line says the new name of the gateway, those of workers as well', async () => {
+test('in another format every line is in it, those of workers as well, by the name of now, and none of the audit log', async () => {
   const { file, write } = fileReplacedByRename(onTestFinished)
+  const audit = { ...createAuditLog(onTestFinished).settings, file: 'stdout' }
   const named = (name: string): string =>
-    configText({ workers: 2, log: { format: 'ecs' }, instance: { name }, shutdown: { wait: '0s' } })
+    configText({ workers: 2, log: { format: 'ecs' }, audit, instance: { name }, shutdown: { wait: '0s' } })
   write(named('blue'))
   const gateway = serve(file)
   const listening = await gateway.line(({ message }) => message === 'listening')
 
   write(named('green'))
   gateway.signal('SIGHUP')
-  const reloaded = await gateway.line(({ message }) => message === 'configuration applied')
-  await exchanges(Number(listening['lender_gateway.port']), 1)
-  const exchange = await gateway.line(({ message }) => message === 'exchange')
+  await gateway.line(({ message }) => message === 'configuration applied')
+  const answered = await exchanges(Number(listening['lender_gateway.port']), 5)
+  gateway.signal('SIGTERM')
+  await gateway.ended
 
-  expect([listening, reloaded, exchange].map((line) => line['service.node.name'])).toEqual(['blue', 'green', 'green'])
+  const formatted = gateway.lines.filter((line) => '@timestamp' in line)
+  const others = gateway.lines.filter((line) => !('@timestamp' in line))
+  const written = formatted.filter(({ message }) => message === 'exchange')
+  expect(written.map((line) => line['service.node.name'])).toEqual(new Array(answered).fill('green'))
+  expect(listening['service.node.name']).toBe('blue')
+  expect(formatted.filter((line) => 'level' in line || 'msg' in line)).toEqual([])
+  expect(others.length).toBeGreaterThan(answered)
+  expect(others.filter((line) => !('seq' in line))).toEqual([])
 })
 
 const script = await needProgram('script')
 
-test.skipIf(script.missing)('in a terminal the log is for people, those of workers and of any format', async () => {
+drill.skipIf(script.missing)('in a terminal the log is for people, those of workers and of any format', async () => {
   const file = join(folder(), 'gateway.yaml')
   writeFileSync(file, configText({ workers: 2, log: { format: 'ecs' }, shutdown: { wait: '0s' } }))
   // `exec`: a shell in between would die of Ctrl-C itself, and `script` would return the shell's status.

@@ -25,14 +25,12 @@ test('an IPv4 address, and what is no address, is counted by itself', () => {
   expect(toNetworkKey('', 64)).toBe('')
 })
 
-test.each([
-  ['IPv4', '192.168.100.100'],
-  ['IPv6', '2001:db8:1000:2000::1'],
-])('a key that is kept does not keep the field that its address was cut out of: %s', (_, address) => {
+test('a key that is kept does not keep the field that its address was cut out of', () => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
-  const [fields, bytes] = [100, 1024 * 1024]
-  const cutOut = (): string => Buffer.alloc(bytes, 'x').toString('latin1').concat(',', address).split(',')[1] ?? ''
+  const [fields, bytes] = [20, 256 * 1024]
+  const cutOut = (): string =>
+    Buffer.alloc(bytes, 'x').toString('latin1').concat(',192.168.100.100').split(',')[1] ?? ''
   collect()
   const before = process.memoryUsage().heapUsed
 

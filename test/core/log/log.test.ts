@@ -1,5 +1,6 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { serializeError } from '../../../src/core/log/log.ts'
+import { ProcessStats } from '../../../src/core/log/process-stats.ts'
 
 test('an error is serialized as its name, message, code and stack, and no other property of it', () => {
   const error = Object.assign(new TypeError('why'), { code: 'EWHY', rawPacket: Buffer.from('secret'), request: {} })
@@ -24,4 +25,15 @@ test('a ring of causes has an end', () => {
 
 test('a thrown value that is no error is not shown: it may hold anything', () => {
   expect(serializeError('secret')).toBe('a string was thrown')
+})
+
+test('memory is as last read where the system does not say: no descriptor is left to ask it with', () => {
+  const stats = new ProcessStats()
+  const before = stats.report.residentBytes
+  vi.spyOn(process, 'memoryUsage').mockImplementation(() => {
+    throw Object.assign(new Error('EMFILE: too many open files, uv_resident_set_memory'), { code: 'EMFILE' })
+  })
+  onTestFinished(() => void vi.restoreAllMocks())
+
+  expect(stats.report.residentBytes).toBe(before)
 })

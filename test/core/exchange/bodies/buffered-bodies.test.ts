@@ -1,0 +1,293 @@
+import { describe, expect, test, vi } from 'vitest'
+import { BodyCopy } from '../../../../src/core/exchange/bodies/body-copy.ts'
+import { bufferRequestBody, bufferResponseBody } from '../../../../src/core/exchange/bodies/buffered-bodies.ts'
+import { ResponseBodyQueue } from '../../../../src/core/exchange/bodies/response-bodies.ts'
+import type { BodySink, ResponseBody, Upload } from '../../../../src/core/exchange/body.ts'
+import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
+import { FairQuota, usualBodyBytes } from '../../../../src/core/lib/fair-quota.ts'
+import { chunkedBody, fakeExchange } from '../../../helpers/exchange.ts'
+
+describe('of a request', () => {
+  test('a part of it that another copy has taken without copying it is not freed with it', () => {
+    const [first, second] = [
+      new BodyCopy(100_000, new FairQuota(usualBodyBytes)),
+      new BodyCopy(100_000, new FairQuota(usualBodyBytes)),
+    ]
+    for (const bytes of [10_000, 2000]) first.push(Buffer.alloc(bytes, 'x'))
+    second.push(first.bytes)
+
+    first.free()
+
+    expect(second.bytes).toEqual(Buffer.alloc(12_000, 'x'))
+  })
+
+  test('a copy that was closed takes nothing any more', () => {
+    const room = new FairQuota(usualBodyBytes)
+    const copy = new BodyCopy(100_000, room)
+    copy.close()
+
+    expect([copy.push(Buffer.from('a')), copy.bytes.length, room.used]).toEqual([false, 0, 0])
+  })
+
+  const readAll = async (upload: Upload): Promise<string> => {
+    let text = ''
+    for await (const chunk of upload) text += chunk.toString()
+    return text
+  }
+
+  describe('a body within the bound', () => {
+    test('is read, and can be sent as often as one likes', async () => {
+      const exchange = fakeExchange({ body: chunkedBody('{"a"', ':1}') })
+
+      const { whole } = await bufferRequestBody(exchange, 100, new FairQuota(usualBodyBytes))
+
+      expect(whole?.toString()).toBe('{"a":1}')
+      const { body } = exchange
+      expect([body.replayable, body.length, body.received]).toEqual([true, 7, true])
+      for (let i = 0; i < 2; i++) expect(Buffer.concat(await body.read()).toString()).toBe('{"a":1}')
+    })
+
+    test('keeps its room until the exchange has finished', async () => {
+      const room = new FairQuota(usualBodyBytes)
+      const exchange = fakeExchange({ body: chunkedBody('{"a"', ':1}') })
+
+      await bufferRequestBody(exchange, 100, room)
+
+      expect(room.used).toBeGreaterThan(0)
+      exchange.finish()
+      expect(room.used).toBe(0)
+    })
+
+    test('finds no room where others have taken it, and the client is told to come again', async () => {
+      const room = new FairQuota(usualBodyBytes)
+      while (room.reserve(1024 ** 2)) {}
+      room.reserve(0)
+      const body = chunkedBody('x'.repeat(2 * 1024 ** 2))
+
+      const error = await bufferRequestBody(fakeExchange({ body }), 4 * 1024 ** 2, room).catch((thrown) => thrown)
+
+      expect(error).toBeInstanceOf(GatewayError)
+      expect([error.kind, error.reason, error.fields, body.isStopped]).toEqual([
+        'overloaded',
+        'buffered-bodies',
+        ['Retry-After', '1'],
+        true,
+      ])
+    })
+  })
+
+  describe('a body beyond the bound', () => {
+    test('streams on from its beginning', async () => {
+      const exchange = fakeExchange({ body: chunkedBody('abcd', 'efgh', 'ijkl', 'mn') })
+
+      const { whole } = await bufferRequestBody(exchange, 6, new FairQuota(usualBodyBytes))
+
+      expect(whole).toBeNull()
+      expect(exchange.body.replayable).toBe(false)
+      expect(await readAll(exchange.body.stream(() => {}))).toBe('abcdefghijklmn')
+    })
+
+    test('can be sent to another endpoint while none has taken of it', async () => {
+      const body = chunkedBody('abcd', 'efgh', 'ij')
+      const exchange = fakeExchange({ body })
+      await bufferRequestBody(exchange, 6, new FairQuota(usualBodyBytes))
+
+      exchange.body.stream(() => {}).stop() // the first endpoint refused the connection
+
+      expect([exchange.body.started, body.isStopped]).toEqual([false, false])
+      expect(await readAll(exchange.body.stream(() => {}))).toBe('abcdefghij')
+    })
+
+    test('says that it begins when an attempt takes of it, as the deadline has to know', async () => {
+      const exchange = fakeExchange({ body: chunkedBody('abcd', 'efgh', 'ij') })
+      await bufferRequestBody(exchange, 6, new FairQuota(usualBodyBytes))
+      const onStarted = vi.fn()
+      exchange.body.onStarted = onStarted
+
+      const chunks = exchange.body.stream(() => {})[Symbol.asyncIterator]()
+      expect(onStarted).not.toHaveBeenCalled()
+      await chunks.next()
+
+      expect([onStarted.mock.calls.length, exchange.body.started]).toEqual([1, true])
+    })
+
+    test('is given up when no attempt will send it', async () => {
+      const body = chunkedBody('abcd', 'efgh', 'ij')
+      const { stop } = await bufferRequestBody(fakeExchange({ body }), 6, new FairQuota(usualBodyBytes))
+
+      stop()
+
+      expect(body.isStopped).toBe(true)
+    })
+  })
+})
+
+describe('of a response', () => {
+  interface Source {
+    readonly body: ResponseBodyQueue
+    readonly calls: string[]
+  }
+
+  const source = (): Source => {
+    const calls: string[] = []
+    const body = new ResponseBodyQueue({
+      pause: () => calls.push('pause'),
+      resume: () => calls.push('resume'),
+      cancel: () => calls.push('cancel'),
+    })
+    return { body, calls }
+  }
+
+  /** A sink that takes `maxChunks` chunks before it asks to wait. */
+  const sinkOf = (maxChunks = Number.POSITIVE_INFINITY) => {
+    const chunks: Buffer[] = []
+    const ends: string[] = []
+    const sink: BodySink = {
+      data: (chunk) => chunks.push(Buffer.from(chunk)) < maxChunks,
+      end: () => ends.push('end'),
+      fail: ({ kind }) => ends.push(kind),
+    }
+    return { sink, ends, text: () => Buffer.concat(chunks).toString() }
+  }
+
+  const deliver = (body: ResponseBody) => {
+    const taken = sinkOf()
+    body.consume(taken.sink)
+    return taken
+  }
+
+  test('a whole body stays whole where the exchange is aborted before the body is asked for', async () => {
+    const { body } = source()
+    const exchange = fakeExchange({ operation: 'market.insights' })
+    body.push(Buffer.from('abc'))
+    body.end()
+
+    const buffered = await bufferResponseBody(body, exchange, 10, new FairQuota(usualBodyBytes).shareOf('a'))
+    exchange.abort(new GatewayError('content-too-large', { reason: 'body-too-large-streamed' }))
+
+    expect(buffered.body.takeBuffered()?.toString()).toBe('abc')
+  })
+
+  describe('a body within the bound', () => {
+    test('is read and delivered, and gives its room back', async () => {
+      const { body } = source()
+      const room = new FairQuota(usualBodyBytes)
+      const buffering = bufferResponseBody(body, fakeExchange(), 100, room)
+      for (const text of ['a', 'bc', 'def']) body.push(Buffer.from(text))
+      body.end()
+
+      const buffered = await buffering
+
+      expect(buffered.whole?.toString()).toBe('abcdef')
+      expect(room.used).toBeGreaterThan(0)
+      const taken = deliver(buffered.body)
+      expect([taken.text(), taken.ends, room.used]).toEqual(['abcdef', ['end'], 0])
+    })
+
+    test('goes to a slow client in slices', async () => {
+      const { body } = source()
+      const room = new FairQuota(usualBodyBytes)
+      const text = 'x'.repeat(200_000)
+      const buffering = bufferResponseBody(body, fakeExchange(), 1024 ** 2, room)
+      body.push(Buffer.from(text))
+      body.end()
+      const buffered = await buffering
+
+      const taken = sinkOf(1)
+      expect(buffered.body.takeBuffered()).toBeNull()
+      buffered.body.consume(taken.sink)
+
+      expect(taken.text()).toHaveLength(64 * 1024)
+      while (taken.ends.length === 0) buffered.body.resume()
+      expect([taken.text() === text, room.used]).toEqual([true, 0])
+    })
+
+    test('gives its room back when its reader is gone, and nothing takes the rest', async () => {
+      const { body } = source()
+      const [room, exchange] = [new FairQuota(usualBodyBytes), fakeExchange()]
+      const buffering = bufferResponseBody(body, exchange, 1024 ** 2, room)
+      body.push(Buffer.alloc(200_000))
+      body.end()
+      const taken = sinkOf(1)
+      ;(await buffering).body.consume(taken.sink)
+
+      exchange.abort(new GatewayError('client-gone'))
+
+      expect([room.used, taken.ends]).toEqual([0, ['client-gone']])
+    })
+
+    test('is taken at once when it is small and has come', async () => {
+      const { body } = source()
+      const room = new FairQuota(usualBodyBytes)
+      body.push(Buffer.from('{}'))
+      body.end()
+
+      const buffered = await bufferResponseBody(body, fakeExchange(), 100, room)
+
+      expect([buffered.body.takeBuffered()?.toString(), room.used]).toEqual(['{}', 0])
+    })
+
+    test('that breaks off rejects with why', async () => {
+      const { body } = source()
+      const room = new FairQuota(usualBodyBytes)
+      const buffering = bufferResponseBody(body, fakeExchange(), 100, room)
+      body.push(Buffer.from('{'))
+      body.fail(new GatewayError('truncated'))
+
+      await expect(buffering).rejects.toMatchObject({ kind: 'truncated' })
+      expect(room.used).toBe(0)
+    })
+  })
+
+  describe('a body beyond the bound', () => {
+    test('streams on from its beginning, at the pace of the client', async () => {
+      const { body, calls } = source()
+      const room = new FairQuota(usualBodyBytes)
+      const buffering = bufferResponseBody(body, fakeExchange(), 4, room)
+      for (const text of ['abc', 'def', 'ghi']) body.push(Buffer.from(text))
+      const buffered = await buffering
+
+      expect(buffered.whole).toBeNull()
+      expect([calls.at(-1), room.used]).toEqual(['pause', 0])
+      const taken = deliver(buffered.body)
+      expect(calls.at(-1)).toBe('resume')
+      body.push(Buffer.from('jkl'))
+      body.end()
+      expect([taken.text(), taken.ends]).toEqual(['abcdefghijkl', ['end']])
+    })
+
+    test('that came at once is delivered as it is', async () => {
+      const { body } = source()
+      body.push(Buffer.from('abcdef'))
+      body.end()
+
+      const buffered = await bufferResponseBody(body, fakeExchange(), 4, new FairQuota(usualBodyBytes))
+
+      expect([buffered.whole, deliver(buffered.body).text()]).toEqual([null, 'abcdef'])
+    })
+
+    test('without end is dropped when the process has no room, however small its chunks', async () => {
+      const { body, calls } = source()
+      const room = new FairQuota(usualBodyBytes)
+      while (room.reserve(1024)) {}
+      const buffering = bufferResponseBody(body, fakeExchange(), 1024 ** 2, room)
+      const taken = room.used
+      for (let i = 0; i < 2000; i++) body.push(Buffer.from('x'))
+
+      await expect(buffering).rejects.toMatchObject({ kind: 'overloaded', reason: 'buffered-bodies' })
+      expect([calls.includes('cancel'), room.used]).toEqual([true, taken])
+    })
+  })
+
+  test('a body that is discarded keeps no room', async () => {
+    const { body } = source()
+    const room = new FairQuota(usualBodyBytes)
+    body.push(Buffer.from('{}'))
+    body.end()
+    const buffered: { readonly body: ResponseBody } = await bufferResponseBody(body, fakeExchange(), 100, room)
+
+    buffered.body.discard()
+
+    expect(room.used).toBe(0)
+  })
+})

@@ -1,0 +1,230 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { FailedAttempt, GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
+import { bucketBoundsMs, Histogram, histogramDelta, quantile } from '../../../../src/core/log/metrics/histogram.ts'
+import {
+  mergeRequestMetrics,
+  type OperationLabel,
+  RequestMetrics,
+  withoutGauges,
+} from '../../../../src/core/log/metrics/request-metrics.ts'
+import { sumReports } from '../../../../src/core/log/sum-reports.ts'
+import { exchangeRecord } from '../exchange-record.ts'
+
+describe('durations', () => {
+  const counted = (durations: readonly number[]) => {
+    const histogram = new Histogram()
+    for (const ms of durations) histogram.observe(ms)
+    return histogram.report
+  }
+
+  const durations = fc.array(fc.double({ min: 0, max: 79_000, noNaN: true }), { minLength: 1, maxLength: 200 })
+
+  test('bounds rise, and every duration falls under the first that is not below it', () => {
+    expect([...bucketBoundsMs].sort((a, b) => a - b)).toEqual(bucketBoundsMs)
+    fc.assert(
+      fc.property(fc.double({ min: 0, max: 100_000, noNaN: true }), (ms) => {
+        const at = counted([ms]).counts.indexOf(1)
+
+        expect(ms <= (bucketBoundsMs[at] ?? Number.POSITIVE_INFINITY)).toBe(true)
+        expect(at === 0 || ms > (bucketBoundsMs[at - 1] as number)).toBe(true)
+      }),
+    )
+  })
+
+  test('what several have counted adds up to what one would have counted', () => {
+    fc.assert(
+      fc.property(durations, durations, (some, others) => {
+        const both = sumReports(counted([]), [counted(some), counted(others)])
+        const one = counted([...some, ...others])
+
+        expect(both.counts).toEqual(one.counts)
+        expect(both.sumMs).toBeCloseTo(one.sumMs, 3)
+      }),
+    )
+  })
+
+  test('what came since is what was counted in between', () => {
+    fc.assert(
+      fc.property(durations, durations, (before, after) => {
+        const between = histogramDelta(counted([...before, ...after]), counted(before))
+
+        expect(between.counts).toEqual(counted(after).counts)
+      }),
+    )
+  })
+
+  describe('a quantile', () => {
+    test('of nothing is not known', () => {
+      expect(quantile(counted([]), 0.5)).toBe(null)
+    })
+
+    test('lies between the same two bounds as the duration that has that rank', () => {
+      fc.assert(
+        fc.property(durations, fc.constantFrom(0.5, 0.9, 0.99), (all, share) => {
+          const sorted = all.toSorted((a, b) => a - b)
+          const exact = sorted[Math.ceil(share * all.length) - 1] as number
+          const at = bucketBoundsMs.findIndex((bound) => exact <= bound)
+
+          const read = quantile(counted(all), share) as number
+
+          expect(read).toBeLessThanOrEqual(bucketBoundsMs[at] as number)
+          expect(read).toBeGreaterThanOrEqual(at === 0 ? 0 : (bucketBoundsMs[at - 1] as number))
+        }),
+      )
+    })
+
+    test('is no more than the upper bound by a rounding of floats', () => {
+      const { counts } = counted([])
+      const above: string[] = []
+      for (const [i, bound] of bucketBoundsMs.entries())
+        for (let count = 1; count <= 30; count++)
+          for (const share of [0.5, 0.9, 0.99, 1]) {
+            const read = quantile({ counts: counts.with(i, count), sumMs: 0 }, share) as number
+            if (read > bound) above.push(`${share} of ${count} up to ${bound}: ${read}`)
+          }
+
+      expect(above).toEqual([])
+    })
+  })
+})
+
+describe('requests', () => {
+  /** Counts exchanges, given by what is particular about them. */
+  const counted = (all: readonly Parameters<typeof exchangeRecord>[0][], clients = false) => {
+    const metrics = new RequestMetrics()
+    const observer = metrics.observer(clients)
+    for (const each of all) observer.record(exchangeRecord(each))
+    return metrics.report
+  }
+
+  const of = (name: OperationLabel, all: Parameters<typeof counted>[0]) => counted(all).operations[name]
+
+  const identity = { client: 'acme', method: 'apiKey', keyId: null } as const
+
+  test('requests are counted by operation, class of status and failure', () => {
+    const failure = new GatewayError('connect-failed', { reason: 'refused' })
+
+    const { requests } = of('market.insights', [{}, {}, { status: 404 }, { status: 502, failure }])
+
+    expect(requests).toEqual([
+      { statusClass: 2, failure: null, count: 2 },
+      { statusClass: 4, failure: null, count: 1 },
+      { statusClass: 5, failure: 'connect-failed', count: 1 },
+    ])
+  })
+
+  test('a request for no operation is counted as none', () => {
+    const refused = { operation: null, status: 404, failure: new GatewayError('not-found') }
+
+    expect(of('none', [refused]).requests).toEqual([{ statusClass: 4, failure: 'not-found', count: 1 }])
+  })
+
+  test('durations, bytes and retries add up', () => {
+    const { total, firstByte, upstream, ...rest } = of('market.insights', [
+      { attempts: 3 },
+      { firstByteMs: null, upstreamMs: null, attempts: 0 },
+    ])
+
+    expect(rest).toMatchObject({ retries: 2, bytesIn: 6, bytesOut: 10 })
+    expect([total.sumMs, firstByte.sumMs, upstream.sumMs]).toEqual([24, 10, 9])
+    expect([total, firstByte, upstream].map(({ counts }) => counts.reduce((sum, count) => sum + count))).toEqual([
+      2, 1, 1,
+    ])
+  })
+
+  test('each attempt that failed is counted by its reason, its kind where there is none, or for its status', () => {
+    const metrics = new RequestMetrics()
+    const refused = new GatewayError('connect-failed', { reason: 'refused' })
+    for (const why of [refused, refused, new GatewayError('headers-timeout'), 503, 500])
+      metrics.operations['market.insights'].countFailedAttempt(
+        new FailedAttempt('http://market:8080', why, 0),
+        'primary',
+      )
+    metrics.operations['market.insights'].countFailedAttempt(new FailedAttempt('http://next:8080', 503, 0), 'candidate')
+    const attemptFailures = mergeRequestMetrics([metrics.report, metrics.report])?.operations['market.insights']
+      .attemptFailures
+
+    expect(attemptFailures).toEqual([
+      { side: 'primary', reason: 'refused', count: 4 },
+      { side: 'primary', reason: 'headers-timeout', count: 2 },
+      { side: 'primary', reason: 'status', count: 4 },
+      { side: 'candidate', reason: 'status', count: 2 },
+    ])
+  })
+
+  test('a 5xx for what the client did is no error, as its span is none', () => {
+    const { failed, refused } = of('market.insights', [
+      { status: 504, failure: new GatewayError('not-cached'), totalMs: 1 },
+      { status: 504, failure: new GatewayError('headers-timeout'), totalMs: 2 },
+      { status: 500, totalMs: 4 },
+      { status: 200, failure: new GatewayError('truncated'), totalMs: 8 },
+    ])
+
+    expect([failed.sumMs, refused.sumMs]).toEqual([14, 1])
+  })
+
+  test('what was never sent is counted on the side that was to serve it', () => {
+    const failure = new GatewayError('circuit-open', { reason: 'breaker-open' })
+    const failed = { status: 503, failure } as const
+
+    const { reasons } = of('market.insights', [
+      failed,
+      { ...failed, side: 'primary' },
+      { ...failed, side: 'candidate' },
+      { ...failed, side: 'candidate', fellBack: true },
+    ])
+
+    expect(reasons.map(({ side, count }) => [side, count])).toEqual([
+      ['primary', 3],
+      ['candidate', 1],
+    ])
+  })
+
+  describe('who calls', () => {
+    const expired = new GatewayError('unauthenticated', { reason: 'expired' })
+    const disabled = new GatewayError('forbidden', { reason: 'client-disabled' })
+
+    test('is counted by how it was proved, and why it was not', () => {
+      const { accepted, reasons } = of('market.insights', [
+        { identity, attemptedAuth: 'apiKey' },
+        { attemptedAuth: 'jwt', status: 401, failure: expired },
+        { attemptedAuth: 'jwt', status: 401, failure: expired },
+        { identity, attemptedAuth: 'apiKey', status: 403, failure: disabled },
+      ])
+
+      expect(accepted).toEqual([{ method: 'apiKey', count: 1 }])
+      expect(reasons).toEqual([
+        { failure: 'unauthenticated', reason: 'expired', method: 'jwt', side: 'primary', count: 2 },
+        { failure: 'forbidden', reason: 'client-disabled', method: 'apiKey', side: 'primary', count: 1 },
+      ])
+    })
+
+    test('is counted by its name only when that is asked for', () => {
+      const calls = [{ identity }, { identity, status: 500 }, {}]
+
+      expect(counted(calls).clients).toEqual([])
+      expect(counted(calls, true).clients).toEqual([
+        { client: 'acme', statusClass: 2, count: 1 },
+        { client: 'acme', statusClass: 5, count: 1 },
+      ])
+    })
+  })
+
+  test('several processes add up, and one that is gone has nothing in flight', () => {
+    const [one, other] = [counted([{}, { identity }], true), counted([{ status: 500 }, { identity }], true)]
+    const busy = { ...one.operations, 'market.insights': { ...one.operations['market.insights'], inFlight: 4 } }
+
+    const added = mergeRequestMetrics([withoutGauges({ ...one, operations: busy }), other])
+
+    expect(added?.operations['market.insights']).toMatchObject({
+      inFlight: 0,
+      bytesIn: 12,
+      requests: [
+        { statusClass: 2, failure: null, count: 3 },
+        { statusClass: 5, failure: null, count: 1 },
+      ],
+    })
+    expect(added?.clients).toEqual([{ client: 'acme', statusClass: 2, count: 2 }])
+  })
+})
