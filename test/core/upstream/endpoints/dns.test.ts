@@ -111,12 +111,9 @@ describe('a name', () => {
     await vi.advanceTimersByTimeAsync(10 * intervalMs)
 
     expect(reported).toEqual([
-      '192.0.2.1',
-      'the name of the endpoint does not resolve (ENOTFOUND)',
-      'the name server does not answer (EAI_AGAIN)',
-      'the name of the endpoint does not resolve (ENOTFOUND)',
-      '192.0.2.1',
-      'the name of the endpoint does not resolve (ENOTFOUND)',
+      ...['192.0.2.1', 'the name of the endpoint does not resolve (ENOTFOUND)'],
+      ...['the name server does not answer (EAI_AGAIN)', 'the name of the endpoint does not resolve (ENOTFOUND)'],
+      ...['192.0.2.1', 'the name of the endpoint does not resolve (ENOTFOUND)'],
     ])
   })
 

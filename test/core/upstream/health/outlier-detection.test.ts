@@ -66,99 +66,139 @@ const ejections = (rig: Rig, times: number): number[] => {
   return rig.events.map(({ forMs }) => forMs)
 }
 
-describe('failures in a row', () => {
-  test('eject it at the configured number, and the event is emitted', () => {
-    const rig = new Rig(3)
-    rig.end(1, 'failure', 4)
-    const before = rig.out
+type Step = readonly [member: number, outcome: AttemptOutcome, times?: number] | number
 
-    rig.end(1, 'failure')
+/** Ends requests; a number is ms that pass. */
+const play = (rig: Rig, steps: readonly Step[]): void => {
+  for (const step of steps)
+    if (typeof step === 'number') vi.advanceTimersByTime(step)
+    else rig.end(...step)
+}
 
-    expect([before, rig.out]).toEqual([[], [1]])
-    expect(rig.events).toEqual([
-      { endpoint: '1', reason: '5 failures in a row', forMs: 10_000, until: Date.now() + 10_000 },
-    ])
-    expect(rig.health(1)).toMatchObject({
-      counts: { ejections: 1 },
-      consecutiveFailures: 0,
-      ejection: { since: Date.now() },
-    })
-  })
+test('failures in a row eject an endpoint at the configured number, and the event is emitted', () => {
+  const rig = new Rig(3)
+  rig.end(1, 'failure', 4)
+  const before = rig.out
 
-  test('that a success interrupts begin anew', () => {
-    const rig = new Rig(3)
+  rig.end(1, 'failure')
 
-    rig.end(1, 'failure', 4)
-    rig.end(1, 'success')
-    rig.end(1, 'failure', 4)
-
-    expect(rig.out).toEqual([])
-  })
-
-  test('are not interrupted by outcomes that say nothing', () => {
-    const rig = new Rig(3)
-
-    rig.end(1, 'failure', 4)
-    rig.end(1, 'nothing', 10)
-    rig.end(1, 'failure')
-
-    expect(rig.out).toEqual([1])
+  expect([before, rig.out]).toEqual([[], [1]])
+  expect(rig.events).toEqual([
+    { endpoint: '1', reason: '5 failures in a row', forMs: 10_000, until: Date.now() + 10_000 },
+  ])
+  expect(rig.health(1)).toMatchObject({
+    counts: { ejections: 1 },
+    consecutiveFailures: 0,
+    ejection: { since: Date.now() },
   })
 })
 
-describe('the share of failures', () => {
-  const relative = { consecutiveFailures: null }
-  const mixed = (rig: Rig, i: number, failures: number, successes: number): void => {
-    rig.end(i, 'success', successes)
-    rig.end(i, 'failure', failures)
-  }
+const byShare = { consecutiveFailures: null }
+const [of0, of1] = [
+  [
+    [0, 'success', 10],
+    [0, 'failure', 10],
+  ] as const,
+  [[1, 'success', 20]] as const,
+]
 
-  test('ejects it when it exceeds that of its siblings', () => {
-    const rig = new Rig(3, relative)
-    rig.end(1, 'success', 20)
-    rig.end(2, 'success', 20)
+test.each<[string, number, Partial<OutlierConfig>, readonly Step[], readonly number[]]>([
+  [
+    'a success begins the row of failures anew',
+    3,
+    {},
+    [
+      [1, 'failure', 4],
+      [1, 'success'],
+      [1, 'failure', 4],
+    ],
+    [],
+  ],
+  [
+    'what says nothing does not',
+    3,
+    {},
+    [
+      [1, 'failure', 4],
+      [1, 'nothing', 10],
+      [1, 'failure'],
+    ],
+    [1],
+  ],
+  ['without limits none is out', 3, { ...byShare, failureRate: null }, [...of1, [0, 'failure', 1000]], []],
+  ['one that fails more than its siblings is out', 3, byShare, [...of1, [2, 'success', 20], ...of0], [0]],
+  [
+    'not of 19 requests',
+    3,
+    byShare,
+    [
+      [1, 'success', 40],
+      [0, 'success', 10],
+      [0, 'failure', 9],
+    ],
+    [],
+  ],
+  [
+    'not with less of an excess',
+    3,
+    byShare,
+    [
+      [1, 'success', 40],
+      [0, 'success', 13],
+      [0, 'failure', 12],
+    ],
+    [],
+  ],
+  ['not where its siblings fail as much', 3, byShare, [[1, 'failure', 10], [1, 'success', 10], ...of0], []],
+  ['not where its siblings have no traffic', 3, byShare, of0, []],
+  [
+    'not for what is more than 10 s ago',
+    3,
+    byShare,
+    [[0, 'success', 9], [0, 'failure', 9], 10_000, ...of1, [0, 'success', 9], [0, 'failure', 9]],
+    [],
+  ],
+  ['the first failure after it ejects it again', 2, {}, [[0, 'failure', 5], 10_000, [0, 'failure']], [0]],
+  ['not behind a success', 2, {}, [[0, 'failure', 5], 10_000, [0, 'success'], [0, 'failure', 4]], []],
+  [
+    'an ejection wipes out the share of failures that led to it',
+    2,
+    { ...byShare, ejectionTime: 1000 },
+    [[1, 'success', 40], [0, 'failure', 20], 1000, [0, 'success'], [0, 'failure']],
+    [],
+  ],
+  [
+    'one that had to stay is ejected by its next failure once there is room',
+    2,
+    {},
+    [[0, 'failure', 5], [1, 'failure', 7], 10_000, [1, 'failure']],
+    [1],
+  ],
+])('%s', (_, count, more, steps, expected) => {
+  const rig = new Rig(count, more)
 
-    mixed(rig, 0, 10, 10)
+  play(rig, steps)
 
-    expect(rig.out).toEqual([0])
-    expect(rig.events[0]?.reason).toBe('50 % of 20 requests failed in 10s, 0 % elsewhere')
-  })
+  expect(rig.out).toEqual(expected)
+})
 
-  test.each([
-    ['fewer requests than 20', [9, 10], [0, 40]],
-    ['a smaller excess', [12, 13], [0, 40]],
-    ['siblings that fail as much', [12, 12], [12, 12]],
-    ['siblings without traffic', [10, 10], [0, 0]],
-  ])('says nothing with %s', (_, [failures = 0, successes = 0], [theirFailures = 0, theirSuccesses = 0]) => {
-    const rig = new Rig(3, relative)
-    mixed(rig, 1, theirFailures, theirSuccesses)
+test('a share of failures is given as the reason, and so is a failure after the return', () => {
+  const [byRate, again] = [new Rig(3, byShare), new Rig(2)]
 
-    mixed(rig, 0, failures, successes)
+  play(byRate, [...of1, [2, 'success', 20], ...of0])
+  ejections(again, 2)
 
-    expect(rig.out).toEqual([])
-  })
+  expect(byRate.events[0]?.reason).toBe('50 % of 20 requests failed in 10s, 0 % elsewhere')
+  expect(again.events[1]?.reason).toBe('failed again after its return')
+})
 
-  test('is not taken from more than the last 10 s', () => {
-    const rig = new Rig(3, relative)
-    mixed(rig, 0, 9, 9)
-    vi.advanceTimersByTime(10_000)
-    rig.end(1, 'success', 20)
+test('a sibling that drains is not compared with', () => {
+  const rig = new Rig(3, byShare)
+  rig.member(1).receivesTraffic = false
 
-    mixed(rig, 0, 9, 9)
+  play(rig, [[1, 'success', 20], [1, 'failure', 20], [2, 'success', 20], ...of0])
 
-    expect(rig.out).toEqual([])
-  })
-
-  test('is not compared with a sibling that drains', () => {
-    const rig = new Rig(3, relative)
-    rig.member(1).receivesTraffic = false
-    mixed(rig, 1, 20, 20)
-    rig.end(2, 'success', 20)
-
-    mixed(rig, 0, 10, 10)
-
-    expect(rig.out).toEqual([0])
-  })
+  expect(rig.out).toEqual([0])
 })
 
 describe('an ejection', () => {
@@ -175,39 +215,6 @@ describe('an ejection', () => {
     expect([rig.out, rig.health(0).recoveredAt()]).toEqual([[], until])
   })
 
-  test('is repeated by the first failure before a success', () => {
-    const rig = new Rig(2)
-
-    ejections(rig, 2)
-
-    expect(rig.out).toEqual([0])
-    expect(rig.events[1]?.reason).toBe('failed again after its return')
-  })
-
-  test('is not repeated by a failure after a success', () => {
-    const rig = new Rig(2)
-    rig.end(0, 'failure', 5)
-    vi.advanceTimersByTime(10_000)
-
-    rig.end(0, 'success')
-    rig.end(0, 'failure', 4)
-
-    expect(rig.out).toEqual([])
-  })
-
-  test('wipes out the share of failures that led to it', () => {
-    const rig = new Rig(2, { consecutiveFailures: null, ejectionTime: 1_000 })
-    rig.end(1, 'success', 40)
-    rig.end(0, 'failure', 20)
-    vi.advanceTimersByTime(1_000)
-
-    rig.end(0, 'success')
-    rig.end(0, 'failure')
-
-    expect(rig.out).toEqual([])
-    expect(rig.events.length).toBe(1)
-  })
-
   test('is not changed by what ends meanwhile', () => {
     const rig = new Rig(2)
     rig.end(0, 'failure', 5)
@@ -220,18 +227,12 @@ describe('an ejection', () => {
     expect(rig.health(0).onProbation).toBe(true)
   })
 
-  test('doubles with each one in a row, up to 32 times the first', () => {
-    const lengths = ejections(new Rig(2), 8)
-
-    expect(lengths).toEqual([10, 20, 40, 80, 160, 320, 320, 320].map((seconds) => seconds * 1_000))
-  })
-
-  test('is at most an hour', () => {
-    expect(ejections(new Rig(2, { ejectionTime: 40 * 60_000 }), 3)).toEqual([2_400_000, 3_600_000, 3_600_000])
-  })
-
-  test('is as long as configured, though that be more than an hour', () => {
-    expect(ejections(new Rig(2, { ejectionTime: 7_200_000 }), 2)).toEqual([7_200_000, 7_200_000])
+  test.each<[string, Partial<OutlierConfig>, readonly number[]]>([
+    ['doubles with each one in a row, up to 32 times the first', {}, [10, 20, 40, 80, 160, 320, 320, 320]],
+    ['is at most an hour', { ejectionTime: 2_400_000 }, [2400, 3600, 3600]],
+    ['is as long as configured, though that be more than an hour', { ejectionTime: 7_200_000 }, [7200, 7200]],
+  ])('%s', (_, more, seconds) => {
+    expect(ejections(new Rig(2, more), seconds.length)).toEqual(seconds.map((each) => each * 1000))
   })
 
   test('is up to 10 % longer, so that not all come back at once', () => {
@@ -285,17 +286,6 @@ describe('how many are out', () => {
     for (let i = 0; i < count; i++) rig.end(i, 'failure', 10)
 
     expect(rig.out.length).toBe(expected)
-  })
-
-  test('one that had to stay is ejected by its next failure once there is room', () => {
-    const rig = new Rig(2)
-    rig.end(0, 'failure', 5)
-    rig.end(1, 'failure', 7)
-    vi.advanceTimersByTime(10_000)
-
-    rig.end(1, 'failure')
-
-    expect(rig.out).toEqual([1])
   })
 
   test('one that drains is not ejected', () => {
