@@ -41,24 +41,47 @@ export const bootGatewayProcess = async (
   settings: Settings,
   stdout: 'pipe' | number = 'pipe',
 ): Promise<GatewayProcess> => {
+  const { gateway, started, kill } = startGatewayProcess(settings, stdout)
+  onTestFinished(kill)
+  await started
+  return gateway
+}
+
+/** Boots one that the caller kills, for use in `beforeAll`. */
+export const openGatewayProcess = async (
+  settings: Settings,
+): Promise<{ readonly gateway: GatewayProcess; readonly kill: () => void }> => {
+  const { gateway, started, kill } = startGatewayProcess(settings, 'pipe')
+  await started
+  return { gateway, kill }
+}
+
+const startGatewayProcess = (settings: Settings, stdout: 'pipe' | number) => {
   const folder = mkdtempSync(join(tmpdir(), 'gateway-'))
   const file = join(folder, 'gateway.yaml')
   writeFileSync(file, configText(settings))
   const script = fileURLToPath(new URL('gateway-child.ts', import.meta.url))
   const child = fork(script, [file], { stdio: ['ignore', stdout, 'inherit', 'ipc'], execArgv: [] })
-  onTestFinished(() => {
+  const kill = (): void => {
     child.kill('SIGKILL')
     rmSync(folder, { recursive: true })
-  })
+  }
   const died = once(child, 'exit').then(() => {
     throw new Error('the gateway did not start')
   })
-  const [{ port, brokenPort }] = await Promise.race([once(child, 'message'), died])
   died.catch(() => {})
-  return {
+  let ports = { port: 0, brokenPort: 0 }
+  const started = Promise.race([once(child, 'message'), died]).then(([told]) => {
+    ports = told
+  })
+  const gateway: GatewayProcess = {
     child,
-    port,
-    brokenPort,
+    get port() {
+      return ports.port
+    },
+    get brokenPort() {
+      return ports.brokenPort
+    },
     stdout() {
       if (child.stdout === null) throw new Error('the child has no stdout of its own')
       return child.stdout
@@ -76,4 +99,5 @@ export const bootGatewayProcess = async (
       return code as number | null
     },
   }
+  return { gateway, started, kill }
 }

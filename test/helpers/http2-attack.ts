@@ -1,8 +1,8 @@
-import { onTestFinished } from 'vitest'
+import { afterAll, beforeAll, onTestFinished } from 'vitest'
 import type { Settings } from './gateway.ts'
-import { bootGatewayProcess } from './gateway-process.ts'
+import { type GatewayProcess, openGatewayProcess } from './gateway-process.ts'
 import { dialHttp2, type FrameClient, frameClient, listenHttp2, requestHttp2 } from './http2.ts'
-import { httpUpstream } from './upstream.ts'
+import { openHttpUpstream, type TestUpstream } from './upstream.ts'
 
 /** What an attack on one connection did. */
 export interface AttackResult {
@@ -14,33 +14,57 @@ export interface AttackResult {
   readonly begun: number
 }
 
-/** Lets an attacker do its worst to a gateway in a process of its own, while another client goes on asking. */
-export const runAttack = async (
-  attack: (attacker: FrameClient) => Promise<void>,
-  { listen, ...settings }: Settings = {},
-): Promise<AttackResult> => {
-  const upstream = await httpUpstream()
-  const more = { ...settings, listen: { ...listenHttp2(), ...listen } }
-  const gateway = await bootGatewayProcess({ upstream: upstream.url, ...more })
-  gateway.stdout().resume()
-  const other = dialHttp2(gateway.port)
-  const asked = async (): Promise<number> => (await requestHttp2(other, { ':path': '/leads/pipeline' })).status
-  const statuses = [await asked()]
-  const before = await gateway.census()
-  const attacker = await frameClient(gateway.port)
-  onTestFinished(() => void attacker.socket.destroy())
+export type Attack = (attacker: FrameClient) => Promise<void>
 
-  let isOver = false
-  const attacking = attack(attacker).finally(() => {
-    isOver = true
+const askedAtMost = 20
+
+/**
+ * Opens a gateway in a process of its own, for all tests of a file or of a `describe`. What is returned lets an attacker
+ * do its worst to it, while another client goes on asking.
+ */
+export const attackedGateway = (
+  makeSettings: () => Settings | Promise<Settings> = () => ({}),
+): ((attack: Attack) => Promise<AttackResult>) => {
+  let upstream: TestUpstream
+  let gateway: GatewayProcess
+  let kill: () => void
+  beforeAll(async () => {
+    upstream = await openHttpUpstream()
+    const { listen, ...settings } = await makeSettings()
+    const opened = await openGatewayProcess({
+      upstream: upstream.url,
+      ...settings,
+      listen: { ...listenHttp2(), ...listen },
+    })
+    gateway = opened.gateway
+    kill = opened.kill
+    gateway.stdout().resume()
   })
-  while (!isOver) statuses.push(await asked())
-  await attacking
-  statuses.push(await asked())
+  afterAll(async () => {
+    kill()
+    await upstream.close()
+  })
+  return async (attack) => {
+    const begunBefore = upstream.begun()
+    const other = dialHttp2(gateway.port)
+    const ask = async (): Promise<number> => (await requestHttp2(other, { ':path': '/leads/pipeline' })).status
+    const statuses = [await ask()]
+    const before = await gateway.census()
+    const attacker = await frameClient(gateway.port)
+    onTestFinished(() => void attacker.socket.destroy())
 
-  const { residentBytes } = await gateway.census()
-  const grownBytes = residentBytes - before.residentBytes
-  return { attacker, statuses, grownBytes, begun: upstream.begun() - statuses.length }
+    let isOver = false
+    const attacking = attack(attacker).finally(() => {
+      isOver = true
+    })
+    while (!isOver && statuses.length < askedAtMost) statuses.push(await ask())
+    await attacking
+    statuses.push(await ask())
+
+    const { residentBytes } = await gateway.census()
+    const grownBytes = residentBytes - before.residentBytes
+    return { attacker, statuses, grownBytes, begun: upstream.begun() - begunBefore - statuses.length }
+  }
 }
 
 /** Sends a batch again and again until the connection ends, or `most` times. */

@@ -1,14 +1,40 @@
-import type { Socket } from 'node:net'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import { bootHttp2, type Frame, frameClient, get, head, missing } from '../../../helpers/http2.ts'
+import {
+  bootHttp2,
+  dialHttp2,
+  type Frame,
+  frameClient,
+  get,
+  head,
+  missing,
+  readStreamResponse,
+} from '../../../helpers/http2.ts'
 import { FlowControlWindows } from '../../../helpers/http2-flow-control.ts'
 import { httpUpstream, rawUpstream } from '../../../helpers/upstream.ts'
-import { eventually } from '../../../helpers/wire.ts'
+import { eventually, pseudoRandomBytes, sha256 } from '../../../helpers/wire.ts'
 
 const MiB = 1024 * 1024
 
 const post = (stream: number, path: string, bytes: number): Buffer =>
   head(stream, [...get(path, 'POST'), 'content-length', String(bytes)], false)
+
+/** Opens a way to an upstream that takes little at a time. */
+const narrowTo = (behind: number) =>
+  rawUpstream((socket) => {
+    const out = connect(behind, '127.0.0.1')
+    out.on('error', () => {}).pipe(socket)
+    socket.on('data', (chunk: Buffer) => {
+      socket.pause()
+      out.write(chunk, () => setImmediate(() => socket.resume()))
+    })
+    socket.on('close', () => out.destroy())
+  })
+
+// More than the windows of a stream and the kernel's buffers take.
+const piece = pseudoRandomBytes(64 * 1024)
+const pieces = 384 // 24 MiB
 
 /** Opens an upstream that counts what comes, and reads it or does not. */
 const counting = async () => {
@@ -141,5 +167,51 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     expect(credit.sentBytes - before).toBeLessThan(10 * MiB)
     expect(client.socket.destroyed).toBe(false)
     client.socket.destroy()
+  })
+
+  // What waits is gathered: each byte is still where it was.
+  test('a body that waits for its upstream again and again arrives as it was sent', async () => {
+    const body = pseudoRandomBytes(1024 * 1024)
+    const upstream = await httpUpstream()
+    const narrow = await narrowTo(upstream.port)
+    const { port } = await bootHttp2({ upstream: narrow.url })
+    const stream = dialHttp2(port).request(
+      { ':path': '/risk/asset-valuation', ':method': 'POST' },
+      { endStream: false },
+    )
+    const response = readStreamResponse(stream)
+
+    for (let at = 0; at < body.length; at += 700) stream.write(body.subarray(at, at + 700))
+    stream.end()
+
+    expect(await response).toMatchObject({ status: 200 })
+    expect(upstream.requests.map(({ sha256 }) => sha256)).toEqual([sha256(body)])
+  })
+
+  const asking = { ':method': 'POST', ':path': '/unknown' }
+
+  test('what a client still sends after its rejection is taken, and its stream is not reset', async () => {
+    const { port } = await bootHttp2()
+    const stream = dialHttp2(port).request(asking)
+    const heard = readStreamResponse(stream)
+    await once(stream, 'response')
+
+    for (let i = 0; i < pieces; i++) if (!stream.write(piece)) await once(stream, 'drain')
+    stream.end()
+
+    expect(await heard).toMatchObject({ status: 404, code: 0 })
+    expect(stream.writableFinished).toBe(true)
+  })
+
+  test('a rejection is on record when it is out, however long its client goes on', async () => {
+    const booted = await bootHttp2()
+    const stream = dialHttp2(booted.port).request(asking)
+    stream.on('error', () => {})
+    stream.write(piece)
+
+    const line = await booted.line(({ failure }) => failure === 'not-found')
+    stream.close(8) // CANCEL
+
+    expect(line.status).toBe(404)
   })
 })

@@ -1,2 +1,0 @@
-/** The drills of `http2-continuation-flood.test.ts`. */
-import './http2-continuation-flood.test.ts'
