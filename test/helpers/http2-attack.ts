@@ -19,8 +19,8 @@ export type Attack = (attacker: FrameClient) => Promise<void>
 const askedAtMost = 20
 
 /**
- * Opens a gateway in a process of its own, for all tests of a file or of a `describe`. What is returned lets an attacker
- * do its worst to it, while another client goes on asking.
+ * Opens a gateway in a process of its own, for all tests of a file or of a `describe`. What is returned lets an
+ * attacker do its worst to it, while another client goes on asking.
  */
 export const attackedGateway = (
   makeSettings: () => Settings | Promise<Settings> = () => ({}),

@@ -1,4 +1,4 @@
-/** Connections that are kept for nothing, that break right behind their handshake, or that a third party writes into. */
+/** Connections that are kept for nothing, that break behind their handshake, or that a third party writes into. */
 import { once } from 'node:events'
 import { constants } from 'node:http2'
 import { connect, type Socket } from 'node:net'

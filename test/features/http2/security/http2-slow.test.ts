@@ -24,8 +24,8 @@ afterEach(() => void vi.useRealTimers())
 // The attack: as over HTTP/1.1, an upload of a byte a second; here a hundred of them share a connection.
 describeTests.skipIf(missing !== null)('an upload', () => {
   /**
-   * Opens a gateway that asks for 10 bytes a second, and a client whose uploads send a piece a second, each when the one
-   * before has arrived.
+   * Opens a gateway that asks for 10 bytes a second, and a client whose uploads send a piece a second, each when the
+   * one before has arrived.
    */
   const begin = async (piece: string) => {
     stopClock()
@@ -107,8 +107,8 @@ describeTests.skipIf(missing !== null)('a client that takes', () => {
   }
 
   /**
-   * Opens a gateway that asks for so much, and a client that has asked for an endless response and taken the first window
-   * of it.
+   * Opens a gateway that asks for so much, and a client that has asked for an endless response and taken the first
+   * window of it.
    */
   const reader = async (minRate: string) => {
     stopClock()

@@ -1,2 +1,0 @@
-/** The drills of `byte-identity.test.ts`. */
-import './byte-identity.test.ts'

@@ -1,2 +1,0 @@
-/** The drills of `framing.test.ts`. */
-import './framing.test.ts'

@@ -1,2 +1,0 @@
-/** The drills of `leaving.test.ts`. */
-import './leaving.test.ts'
