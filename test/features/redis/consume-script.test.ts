@@ -56,7 +56,7 @@ describe.skipIf(program.missing)('the script for Redis', () => {
         })
         for (const [here, there] of await Promise.all(results)) expect(there).toBe(here)
       }),
-      { numRuns: 60 },
+      { numRuns: 30 },
     )
   })
 

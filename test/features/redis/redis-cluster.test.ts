@@ -159,3 +159,19 @@ test.each([null, '', '?'])('a node that does not know its own host (%j) is where
 
   expect(await connection.run(consumeScript, { keys: ['key'], args: ['1', '5'] })).toEqual(Buffer.from('1'))
 })
+
+// Redis Cluster specification, "Key distribution model" and "Hash tags"; the numbers are from CLUSTER KEYSLOT.
+test.each([
+  ['123456789', 12_739],
+  ['', 0],
+  ['foo', 12_182],
+  ['{foo}bar', 12_182],
+  ['a:{foo}:{bar}', 12_182],
+  ['{user1000}.following', keySlot('user1000')],
+  ['foo{}{bar}', 8363],
+  ['foo{{bar}}zap', keySlot('{bar')],
+  ['foo{bar', 15_278],
+  ['schlüssel', 7677],
+])('the slot of %j is %i', (key, slot) => {
+  expect(keySlot(key)).toBe(slot)
+})

@@ -4,6 +4,7 @@ import {
   describeRedis,
   isSameKeyspace,
   type RedisSettings,
+  redactSecrets,
   redisTopology,
 } from '../../../src/features/redis/redis-settings.ts'
 import { redisSettings } from './redis-settings.ts'
@@ -121,4 +122,25 @@ test('the keys of a Redis are called by database and prefix too', () => {
     'm of Sentinel a:1, b:1, database 0, prefix p',
     'cluster a:1, b:1, database 0, prefix p',
   ])
+})
+
+test.each([
+  ["ERR unknown command 'AUTH', with args beginning with: 'user' 'p@ss' ", "ERR unknown command 'AUTH'"],
+  ['ERR what is "p@ss"?', 'ERR what is "***"?'],
+  ['ERR what is "p%40ss"?', 'ERR what is "***"?'],
+  ['connect ECONNREFUSED 127.0.0.1:6379', 'connect ECONNREFUSED 127.0.0.1:6379'],
+])('of %j, %j is reported', (reason, expected) => {
+  expect(redactSecrets(reason, redisSettings({ url: 'redis://user:p%40ss@redis.internal:6379' }))).toBe(expected)
+})
+
+test('without a password nothing is masked', () => {
+  expect(redactSecrets('ERR no', redisSettings({ url: 'redis://redis.internal' }))).toBe('ERR no')
+})
+
+test.each([
+  [{ sentinels: ['a:26379'], name: 'm', password: 'p@ss' }],
+  [{ sentinels: ['a:26379'], name: 'm', sentinelPassword: 'p@ss' }],
+  [{ cluster: ['redis://a:6379'], username: 'user', password: 'p@ss' }],
+])('a password beside the place is masked: %j', (settings) => {
+  expect(redactSecrets('ERR what is "p@ss"?', redisSettings(settings))).toBe('ERR what is "***"?')
 })

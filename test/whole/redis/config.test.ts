@@ -39,22 +39,31 @@ const forms = [
   ],
 ] as const
 
-describe.each(sections)('the Redis of %s', (section) => {
-  // A POST that waits is better than one that is rejected; a limit or a cache goes on without Redis.
-  const timeout = section === 'idempotency' ? 500 : 20
-
+describe('the Redis of limits', () => {
   test.each(forms)('%s', (written, redis) => {
-    expect(validConfig(withRedis(written, section))[section].redis).toEqual({ ...nothing, timeout, ...redis })
+    expect(validConfig(withRedis(written)).limits.redis).toEqual({ ...nothing, timeout: 20, ...redis })
   })
+})
 
-  test.each(forms)('%s is shown without its secrets, and as a file that is the same', (written) => {
+// A POST that waits is better than one that is rejected; a limit or a cache goes on without Redis.
+test.each([
+  ['cache', 20],
+  ['idempotency', 500],
+] as const)('that of %s is the same, and waits for %i ms', (section, timeout) => {
+  const [[written, redis]] = forms
+  expect(validConfig(withRedis(written, section))[section].redis).toEqual({ ...nothing, timeout, ...redis })
+})
+
+test.each(sections.flatMap((section, i) => [forms[i], forms[3]].map((form) => [section, form?.[0] ?? ''] as const)))(
+  'the Redis of %s is shown without its secrets, and as a file that is the same: %s',
+  (section, written) => {
     const config = validConfig(withRedis(written, section))
 
     const shown = JSON.stringify(reportConfig(config).config)
     expect(shown).not.toMatch(/"(p|s|rediss:.*)"/)
     expect(validConfig(JSON.stringify(renderEffectiveConfig(config), revealSecrets)).hash).toBe(config.hash)
-  })
-})
+  },
+)
 
 /** Writes secrets as the file has them. */
 function revealSecrets(this: unknown, key: string, value: unknown): unknown {

@@ -64,9 +64,12 @@ const originHandler =
     }
   }
 
+/** Replaces the time of day and the monotonic clock, but no timer. */
+export const fakeTime = (): void => void vi.useFakeTimers({ toFake: ['Date', 'performance'] })
+
 /** Plays rows on the layer before a scripted handler. Time is `Date`, and no timer waits by it. */
 export const layerBench = (): Bench & { close(): void } => {
-  vi.useFakeTimers({ toFake: ['Date', 'performance'] })
+  fakeTime()
   return {
     clock,
     open: (row, origin) => new LayerSession(row, origin),

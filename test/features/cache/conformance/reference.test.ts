@@ -1,9 +1,10 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, vi } from 'vitest'
 import { inDrills, testAndDrill } from '../../../helpers/speed.ts'
+import { fakeTime } from './layer.ts'
 import { playStory, story, type Tally } from './reference/sequences.ts'
 
-beforeAll(() => void vi.useFakeTimers({ toFake: ['Date', 'performance'] }))
+beforeAll(fakeTime)
 afterAll(() => void vi.useRealTimers())
 
 testAndDrill(

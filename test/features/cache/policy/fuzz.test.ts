@@ -95,7 +95,7 @@ test('for any fields, nothing throws, and the decisions are consistent', () => {
         )
       },
     ),
-    { numRuns: 2000 },
+    { numRuns: 500 },
   )
-  expect(stored).toBeGreaterThan(400)
+  expect(stored).toBeGreaterThan(100)
 })

@@ -1,108 +1,149 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { createRedisCacheStore, type RedisCacheStore } from '../../../../src/features/cache/redis/redis-cache-store.ts'
-import { storeScript } from '../../../../src/features/cache/redis/redis-entry.ts'
-import { ManagedRedis } from '../../../../src/features/redis/managed-redis.ts'
-import type { RedisConnection } from '../../../../src/features/redis/redis-connection.ts'
+import { expect, test } from 'vitest'
+import { createPendingPurges, createRedisCacheStore } from '../../../../src/features/cache/redis/redis-cache-store.ts'
+import {
+  baseKey,
+  type CacheKeySpace,
+  generationKeys,
+  purgedGenerationKeys,
+  queryGenerationKey,
+  variantKey,
+} from '../../../../src/features/cache/redis/redis-entry.ts'
+import { keySlot } from '../../../../src/features/redis/redis-cluster.ts'
+import type { ScriptArgs } from '../../../../src/features/redis/redis-server.ts'
 
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'performance'] })
-})
+const cluster: CacheKeySpace = { prefix: 'test', isCluster: true }
+const server: CacheKeySpace = { prefix: 'test', isCluster: false }
+const key = { client: 'a', site: 'b', query: 'c' }
 
-afterEach(() => {
-  vi.useRealTimers()
-})
-
-/** Lets so much time pass, and everything that happens meanwhile. */
-const pass = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms)
-
-/** Opens a store in a Redis that a test silences; its time-out is 20 ms. */
-const openStore = async () => {
-  const redis = { isSilent: false, ran: 0 }
-  const run: RedisConnection['run'] = () => {
-    redis.ran++
-    return redis.isSilent ? new Promise(() => {}) : new Promise((resolve) => setTimeout(resolve, 5, 1))
-  }
-  const link = new ManagedRedis({
-    connect: () =>
-      Promise.resolve({
-        run,
-        consume: () => Promise.resolve(1),
-        probe: () => Promise.resolve(true),
-        destroy: () => {},
-      }),
-    timeoutMs: 20,
-    onChange: () => {},
-  })
-  await pass(0)
-  return { redis, link, store: createRedisCacheStore(link, { prefix: 'test', isCluster: false }) }
+const keysOf = (space: CacheKeySpace): readonly string[] => {
+  const base = baseKey(space, 'shape', 'market.insights', key)
+  return [base, variantKey(base, 'selecting'), ...generationKeys(space, 'market.insights', key)]
 }
 
-/** Ends a generation while a request waits, and notes what came of it. */
-const endInTime = (store: RedisCacheStore) => {
-  const outcome: { isRenewed: boolean | 'pending' | null } = { isRenewed: 'pending' }
-  const renewed = store.renewGenerationsInTime(['key'])
-  if (renewed === null) outcome.isRenewed = null
-  renewed?.then((isRenewed) => {
-    outcome.isRenewed = isRenewed
+test('in a cluster, all keys of one operation are of one slot', () => {
+  const all = [
+    ...keysOf(cluster),
+    queryGenerationKey(cluster, 'market.insights', 'd'),
+    ...purgedGenerationKeys(cluster, { operation: 'market.insights', client: 'e' }),
+  ]
+
+  expect(new Set(all.map(keySlot)).size).toBe(1)
+  expect(all.every((each) => each.startsWith('test:cache:{market.insights}:'))).toBe(true)
+})
+
+test('elsewhere the keys are those of the versions before', () => {
+  expect(keysOf(server)[0]).toMatch(/^test:cache:[\w-]{43}$/)
+  expect(keysOf(server)[2]).toBe('test:cache:of:market.insights')
+})
+
+test.each([
+  [cluster, 4],
+  [server, 1],
+])('a purge of all operations runs a script for each slot: %j', async (space, scripts) => {
+  const ran: (readonly string[])[] = []
+  const run = (_: unknown, { keys }: ScriptArgs): Promise<unknown> => {
+    ran.push(keys)
+    return Promise.resolve(1)
+  }
+  const store = createRedisCacheStore({ isShared: true, timeoutMs: 20, run }, space)
+  const purged = purgedGenerationKeys(space, { operation: null, client: null })
+
+  expect(await store.purges.add(purged)).toBe(true)
+
+  expect(ran).toHaveLength(scripts)
+  expect(ran.flat().sort()).toEqual([...purged].sort())
+  if (space.isCluster) for (const keys of ran) expect(new Set(keys.map(keySlot)).size).toBe(1)
+})
+
+test.each([cluster, server])('too many purges become one of their operation: %j', async (space) => {
+  const link = { isShared: false, timeoutMs: 20, run: () => Promise.resolve(null) }
+  const store = createRedisCacheStore(link, space)
+  const operation = 'market.insights'
+  const queries = Array.from({ length: 10_000 }, (_, n) => queryGenerationKey(space, operation, `?${n}`))
+
+  await store.purges.add([...purgedGenerationKeys(space, { operation, client: 'bank-a' }), ...queries])
+
+  expect(store.purges.keys()).toEqual(purgedGenerationKeys(space, { operation, client: null }))
+})
+
+test('a purge of which Redis takes one part and not another is not acknowledged', async () => {
+  let nth = 0
+  const run = (): Promise<unknown> => Promise.resolve(nth++ === 2 ? null : 1)
+  const store = createRedisCacheStore({ isShared: true, timeoutMs: 20, run }, cluster)
+
+  expect(await store.purges.add(purgedGenerationKeys(cluster, { operation: null, client: null }))).toBe(false)
+})
+
+/** Creates a Redis that is available or not; a test acknowledges the purges sent to it. */
+const scripted = (isAvailable: boolean) => {
+  const redis = { isAvailable, sent: [] as (readonly string[])[], acknowledge: (): void => {} }
+  const purges = createPendingPurges(['one', 'other'], (keys) => {
+    redis.sent.push(keys)
+    const { isAvailable } = redis
+    return new Promise((resolve) => {
+      redis.acknowledge = () => resolve(isAvailable)
+    })
   })
-  return outcome
+  return { redis, purges }
 }
 
-test('a request waits until Redis knows that a generation has ended', async () => {
-  const { link, store } = await openStore()
-  const outcome = endInTime(store)
+test('an unacknowledged purge is pending, and sent again at the next lookup', async () => {
+  const { redis, purges } = scripted(false)
+  const added = purges.add(['a', 'b'])
+  redis.acknowledge()
+  expect(await added).toBe(false)
 
-  await pass(4)
-  expect(outcome.isRenewed).toBe('pending')
-  await pass(1)
-  expect(outcome.isRenewed).toBe(true)
-  link.close()
+  redis.isAvailable = true
+  expect(purges.has(['x'])).toBe(false) // a key that is not pending
+  expect(purges.has(['x', 'b'])).toBe(true)
+  redis.acknowledge()
+  await Promise.resolve()
+  await Promise.resolve()
+
+  expect(redis.sent).toEqual([
+    ['a', 'b'],
+    ['a', 'b'],
+  ])
+  expect(purges.has(['a', 'b'])).toBe(false)
 })
 
-test('it waits for a silent Redis as long as for a lookup, and no longer', async () => {
-  const { redis, link, store } = await openStore()
-  redis.isSilent = true
-  const outcome = endInTime(store)
+test('a purge that is repeated while it is sent stays pending', async () => {
+  const { redis, purges } = scripted(true)
+  const first = purges.add(['a'])
+  const { acknowledge } = redis
+  redis.isAvailable = false
+  const second = purges.add(['a'])
+  acknowledge()
+  expect(await first).toBe(true)
 
-  await pass(19)
-  expect(outcome.isRenewed).toBe('pending')
-  await pass(2) // a timer never fires early
-  expect(outcome.isRenewed).toBe(false)
-  link.close()
+  expect(purges.has(['a'])).toBe(true)
+  redis.acknowledge()
+  expect(await second).toBe(false)
 })
 
-test('five such waits in a row, and none waits any more', async () => {
-  const { redis, link, store } = await openStore()
-  redis.isSilent = true
-  for (let n = 0; n < 5; n++) {
-    endInTime(store)
-    await pass(21)
-  }
-  const ranBefore = redis.ran
+test('many pending purges are sent again in batches, as long as Redis acknowledges them', async () => {
+  const keys = Array.from({ length: 1200 }, (_, n) => `key ${n}`)
+  const redis = { isAvailable: false, batches: [] as number[] }
+  const purges = createPendingPurges(['one'], async (sent) => {
+    redis.batches.push(sent.length)
+    return redis.isAvailable
+  })
+  await purges.add(keys)
 
-  expect(endInTime(store).isRenewed).toBeNull()
-  expect(redis.ran).toBe(ranBefore)
-  link.close()
+  await purges.resend()
+  redis.isAvailable = true
+  await purges.resend()
+
+  expect(redis.batches).toEqual([1200, 500, 500, 500, 200])
+  expect(purges.has(keys)).toBe(false)
 })
 
-test('a response that is removed before its turn has come is not written after', async () => {
-  const replies: (() => void)[] = []
-  const ran: string[] = []
-  const run: ManagedRedis['run'] = async (script, { keys: [key = ''] }) => {
-    ran.push(`${script === storeScript ? 'store' : 'remove'} ${key}`)
-    if (script === storeScript) await new Promise<void>((resolve) => replies.push(resolve))
-    return 1
-  }
-  const store = createRedisCacheStore({ isShared: true, timeoutMs: 20, run }, { prefix: 'test', isCluster: false })
-  const write = (base: string) => store.write({ base, bytes: 1, toScriptArgs: () => ({ keys: [base], args: [] }) })
+// The attack: while Redis is down, a client asks for thousands of queries that are not found.
+test('more purges than can be remembered cover the operation that has the most, and no other', async () => {
+  const { redis, purges } = scripted(false)
+  const added = purges.add(['other:0', ...Array.from({ length: 10_000 }, (_, n) => `one:${n}`)])
+  redis.acknowledge()
+  await added
 
-  for (const base of ['first', 'removed', 'last']) write(base)
-  void store.remove('removed', ['removed'])
-  for (let n = 0; n < 3; n++) {
-    replies.shift()?.()
-    await pass(0)
-  }
-
-  expect(ran).toEqual(['store first', 'remove removed', 'store last'])
-  expect(store.counts.dropped).toBe(0)
+  expect(purges.keys()).toEqual(['other:0', 'one'])
 })

@@ -3,99 +3,49 @@ import { describe, expect, test } from 'vitest'
 import {
   allows,
   directiveFields,
+  fieldLines,
+  isEntityTag,
+  joinFieldLines,
+  listMatchesWeakly,
+  matchesStrongly,
+  matchesWeakly,
   parseDeltaMs,
   parseDirectives,
+  parseListMembers,
   restricts,
 } from '../../../../src/features/cache/policy/fields.ts'
 
-describe('directives', () => {
-  test.each([
-    ['no-store', [['no-store', null, true]]],
-    [
-      'No-Store, MAX-AGE=3',
-      [
-        ['no-store', null, true],
-        ['max-age', '3', true],
-      ],
-    ],
-    [
-      ' a ,\tb ',
-      [
-        ['a', null, true],
-        ['b', null, true],
-      ],
-    ],
-    [
-      ',, a,,b ,',
-      [
-        ['a', null, true],
-        ['b', null, true],
-      ],
-    ],
-    ['max-age="3"', [['max-age', '3', true]]],
-    [
-      'private="a, b", c',
-      [
-        ['private', 'a, b', true],
-        ['c', null, true],
-      ],
-    ],
-    [
-      'ext="x, max-age=3600", max-age=1',
-      [
-        ['ext', 'x, max-age=3600', true],
-        ['max-age', '1', true],
-      ],
-    ],
-    [
-      'ext="a\\"b, no-store", c',
-      [
-        ['ext', 'a"b, no-store', true],
-        ['c', null, true],
-      ],
-    ],
-    [
-      'ext="a\\\\", no-store',
-      [
-        ['ext', 'a\\', true],
-        ['no-store', null, true],
-      ],
-    ],
-    ['ext=""', [['ext', '', true]]],
-    ['max-age=', [['max-age', null, false]]],
-    ['max-age =3', [['max-age', null, false]]],
-    ['max-age= 3', [['max-age', null, false]]],
-    ['max-age=3;public', [['max-age', null, false]]],
-    ['max-age=3 public', [['max-age', null, false]]],
-    ['max-age=1=2', [['max-age', null, false]]],
-    ['=3', [['', null, false]]],
-    ['"no-store"', [['', null, false]]],
-    [
-      "ext='x, no-store'",
-      [
-        ['ext', "'x", true],
-        ["no-store'", null, true],
-      ],
-    ],
-    [
-      'ext="x, no-store, max-age=9',
-      [
-        ['ext', null, false],
-        ['no-store', null, false],
-        ['max-age', '9', false],
-      ],
-    ],
-    [
-      'a, b="c" "',
-      [
-        ['a', null, true],
-        ['b', null, false],
-      ],
-    ],
-    ['', []],
-  ] as const)('of %j', (value, expected) => {
-    expect(parseDirectives(value).map(({ name, argument, sound }) => [name, argument, sound])).toEqual(expected)
-  })
+/** Writes directives as they were read: those that are not sound with a `?`. */
+const render = (value: string): string =>
+  parseDirectives(value)
+    .map(({ name, argument, sound }) => `${name}${argument === null ? '' : `=<${argument}>`}${sound ? '' : '?'}`)
+    .join(' | ')
+
+test.each([
+  ['no-store', 'no-store'],
+  ['No-Store, MAX-AGE=3', 'no-store | max-age=<3>'],
+  [' a ,\tb ', 'a | b'],
+  [',, a,,b ,', 'a | b'],
+  ['max-age="3"', 'max-age=<3>'],
+  ['private="a, b", c', 'private=<a, b> | c'],
+  ['ext="x, max-age=3600", max-age=1', 'ext=<x, max-age=3600> | max-age=<1>'],
+  ['ext="a\\"b, no-store", c', 'ext=<a"b, no-store> | c'],
+  ['ext="a\\\\", no-store', 'ext=<a\\> | no-store'],
+  ['ext=""', 'ext=<>'],
+  ['max-age=', 'max-age?'],
+  ['max-age =3', 'max-age?'],
+  ['max-age= 3', 'max-age?'],
+  ['max-age=3;public', 'max-age?'],
+  ['max-age=3 public', 'max-age?'],
+  ['max-age=1=2', 'max-age?'],
+  ['=3', '?'],
+  ['"no-store"', '?'],
+  ["ext='x, no-store'", "ext=<'x> | no-store'"],
+  ['ext="x, no-store, max-age=9', 'ext? | no-store? | max-age=<9>?'],
+  ['a, b="c" "', 'a | b?'],
+  ['', ''],
+])('the directives of %j are %j', (value, expected) => {
+  expect(render(value)).toBe(expected)
 })
 
 test.each([
@@ -204,4 +154,71 @@ test('whatever else a field holds, no-store between commas is seen', () => {
 test('any text is read without an error, in a time that grows with its length alone', () => {
   fc.assert(fc.property(fc.string(), (text) => parseDirectives(text).every(({ name }) => name === name.toLowerCase())))
   expect(parseDirectives('a="\\",'.repeat(20_000)).length).toBeGreaterThan(0)
+})
+
+test.each([
+  ['"a"', true],
+  ['""', true],
+  ['W/"a"', true],
+  ['"a\\"', true],
+  ['"a,b"', true],
+  ['"\xe9"', true],
+  ['a', false],
+  ['w/"a"', false],
+  ['"a', false],
+  ['"a"b"', false],
+  ['"a b"', false],
+  ['"a", "b"', false],
+  ['*', false],
+])('%j is an entity tag: %s', (text, expected) => {
+  expect(isEntityTag(text)).toBe(expected)
+})
+
+// RFC 9110 §8.8.3.2
+test.each([
+  ['W/"1"', 'W/"1"', false, true],
+  ['W/"1"', 'W/"2"', false, false],
+  ['W/"1"', '"1"', false, true],
+  ['"1"', '"1"', true, true],
+])('%s and %s match strongly: %s, weakly: %s', (one, other, strongly, weakly) => {
+  expect(matchesStrongly(one, other)).toBe(strongly)
+  expect(matchesWeakly(one, other)).toBe(weakly)
+})
+
+test.each([
+  ['"a"', true],
+  ['W/"a"', true],
+  ['"b", "a"', true],
+  ['"b" ,\t"a"', true],
+  [', ,"a",', true],
+  ['"x,y", "a"', true],
+  ['"b\\", "a"', true],
+  ['"b"', false],
+  ['"b, \\"a\\""', false],
+  ['a', false],
+  ['"A"', false],
+  ['"ab"', false],
+  ['nonsense, "a"', false],
+  ['"b" "a"', false],
+  ['', false],
+])('the list %j has "a": %s', (list, expected) => {
+  expect(listMatchesWeakly(list, '"a"')).toBe(expected)
+})
+
+test('lines of one name are joined in order', () => {
+  expect(joinFieldLines(['A', '1', 'B', '2', 'a', '3'], 'a')).toBe('1, 3')
+  expect(joinFieldLines(['B', '2'], 'a')).toBeNull()
+  expect(fieldLines(['A', ' 1', 'B', '2', 'a', '3\t'], 'a')).toEqual(['1', '3'])
+})
+
+test.each([
+  ['a,b', ['a', 'b'], 2],
+  ['a="b,c" , d', ['a="b,c"', 'd'], 2],
+  ['a="\\",b",c', ['a="\\",b"', 'c'], 2],
+  ['a\\,b', ['a\\', 'b'], 2],
+  ['a, b="c, d', ['a', 'b="c', 'd'], 1],
+  ['"a\\', ['"a\\'], 0],
+  [' ', [], 0],
+])('%j is split into %j', (list, members, soundUntil) => {
+  expect(parseListMembers(list)).toEqual({ members, soundUntil })
 })
