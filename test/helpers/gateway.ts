@@ -120,16 +120,22 @@ export const openGateway = async (
   }
 }
 
+/** A gateway and the upstream behind it, for several tests. */
+interface Site extends Pick<TestGateway, 'port' | 'lines'> {
+  readonly upstream: TestUpstream
+}
+
 /**
  * Opens one gateway, before an upstream that answers, for all tests of a file or of a `describe`. Both are there once
  * the tests run.
  */
-export const gatewayForAll = (settings: Settings = {}): { readonly port: number; readonly upstream: TestUpstream } => {
+export const gatewayForAll = (settings: Settings | ((upstream: string) => Settings) = {}): Site => {
   let upstream: TestUpstream
   let booted: TestGateway
   beforeAll(async () => {
     upstream = await openHttpUpstream()
-    booted = await openGateway({ upstream: upstream.url, ...settings })
+    const own = typeof settings === 'function' ? settings(upstream.url) : settings
+    booted = await openGateway({ upstream: upstream.url, ...own })
   })
   afterAll(async () => {
     await booted.gateway.close()
@@ -141,6 +147,9 @@ export const gatewayForAll = (settings: Settings = {}): { readonly port: number;
     },
     get upstream() {
       return upstream
+    },
+    get lines() {
+      return booted.lines
     },
   }
 }

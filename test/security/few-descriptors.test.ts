@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { isWholeResponse, parseStatus, type RawClient, rawClient } from '../helpers/raw-client.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
-import { serveWithFewFiles, takeAllConnections } from './few-descriptors.ts'
+import { serveWithFewFiles } from './few-descriptors.ts'
 
 // The attack: connections cost a client nothing, and each takes one of the descriptors of the process. Without one
 // left, no upstream is connected to, no probe gets its response, and no operator gets in.
@@ -32,11 +32,4 @@ test.skipIf(process.platform !== 'linux')(
       setting: 'maxConnections',
     })
   },
-)
-
-// The attack: each of these connections has four requests under way, and as many connections to upstreams that do not
-// respond.
-test.skipIf(process.platform !== 'linux')(
-  'requests that take all connections to upstreams there are leave descriptors to operators',
-  () => takeAllConnections(1),
 )

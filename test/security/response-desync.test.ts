@@ -3,13 +3,9 @@ import { batchWrite } from '../../src/core/lib/clock.ts'
 import { makeCertificates } from '../helpers/certificates.ts'
 import { needProgram } from '../helpers/program.ts'
 import { part, sample, testAndDrill } from '../helpers/speed.ts'
-import { chunks } from './desync/chunks.ts'
 import { getOf, postOf, uploadOf } from './desync/client.ts'
-import { heads } from './desync/heads.ts'
 import { faultOf } from './desync/judge.ts'
-import { lengths } from './desync/lengths.ts'
-import type { Poison } from './desync/poison.ts'
-import { seconds, usual } from './desync/seconds.ts'
+import { all as allPoisons, type Poison, seconds, usual } from './desync/poisons.ts'
 import { atOnce, filled, inPieces, inTwo, settled, stage, turns } from './desync/stage.ts'
 
 // The attack: an upstream, or what an attacker makes of it, writes more, less or other bytes than its framing says.
@@ -20,7 +16,7 @@ const openssl = await needProgram('openssl')
 const pair = openssl.path === null ? null : makeCertificates(openssl.path).right
 
 const named = (poisons: readonly Poison[]) => poisons.map((poison) => [poison.name, poison] as const)
-const all = named([...lengths, ...chunks, ...heads, ...seconds])
+const all = named(allPoisons)
 
 // Nothing is wrong with the responses to the three clients that ask afterwards.
 const none = [null, null, null]

@@ -1,6 +1,127 @@
-import { expect, test } from 'vitest'
-import { loadSheddingLayer } from '../../../src/features/limits/load-shedding.ts'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { loadSheddingLayer, measureLoopLag } from '../../../src/features/limits/load-shedding.ts'
 import { fakeExchange, fakeNext } from '../../helpers/exchange.ts'
+
+describe('the lag of the event loop', () => {
+  /** How far the clock is ahead of the timers: the time that the loop stood still. */
+  let stoodStillMs = 0
+  let loop: ReturnType<typeof measureLoopLag>
+  const logged: string[] = []
+
+  beforeEach(() => {
+    vi.useFakeTimers()
+    const read = performance.now.bind(performance)
+    stoodStillMs = 0
+    vi.spyOn(performance, 'now').mockImplementation(() => read() + stoodStillMs)
+    logged.length = 0
+    loop = measureLoopLag((level, event) => void logged.push(`${level} ${event}`))
+  })
+
+  afterEach(() => {
+    loop.setLimit(null)
+    vi.restoreAllMocks()
+    vi.useRealTimers()
+  })
+
+  /** Lets the loop turn for so long, each turn late by so much. */
+  const turn = (forMs: number, lateMs = 0): void => {
+    for (let left = forMs; left > 0; left -= 20 + lateMs) {
+      stoodStillMs += lateMs
+      vi.advanceTimersByTime(20)
+    }
+  }
+
+  test('without a limit there is no timer', () => {
+    loop.setLimit(null)
+
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  test('a loop that is in time sheds nothing', () => {
+    loop.setLimit(50)
+
+    turn(10_000)
+
+    expect([loop.sheds, loop.delayMs, logged]).toEqual([false, 0, []])
+  })
+
+  test('a loop that is later than the limit sheds, until it is well below', () => {
+    loop.setLimit(50)
+
+    turn(3000, 80)
+    const late = loop.sheds
+    turn(3000, 40)
+    const between = loop.sheds
+    turn(3000, 10)
+
+    expect([late, between, loop.sheds]).toEqual([true, true, false])
+  })
+
+  test('a loop that is late but below the limit does not begin to shed', () => {
+    loop.setLimit(50)
+
+    turn(3000, 40)
+
+    expect(loop.sheds).toBe(false)
+    expect(Math.round(loop.delayMs)).toBe(40)
+  })
+
+  test('a pause of the garbage collector is forgiven, half a second of standstill is not', () => {
+    loop.setLimit(50)
+
+    turn(20, 100)
+    const paused = loop.sheds
+    turn(5000)
+    turn(20, 500)
+
+    expect([paused, loop.sheds]).toEqual([false, true])
+  })
+
+  test('however long the process was stopped, that is forgotten a second and a half later', () => {
+    loop.setLimit(50)
+    turn(20, 3_600_000)
+    const stopped = loop.sheds
+
+    turn(1500)
+
+    expect([stopped, loop.sheds]).toEqual([true, false])
+  })
+
+  test('a new limit goes on with what was measured', () => {
+    loop.setLimit(200)
+    turn(3000, 80)
+    const before = loop.sheds
+
+    loop.setLimit(50)
+    turn(20, 80)
+
+    expect([before, loop.sheds]).toEqual([false, true])
+  })
+
+  test('turned off, it sheds nothing and leaves no timer behind', () => {
+    loop.setLimit(50)
+    turn(3000, 80)
+
+    loop.setLimit(null)
+
+    expect([loop.sheds, vi.getTimerCount()]).toEqual([false, 0])
+  })
+
+  test('the log has a line at most every ten seconds, and in the end the present state', () => {
+    loop.setLimit(50)
+
+    for (let i = 0; i < 10; i++) {
+      turn(2000, 200)
+      turn(2000)
+    }
+    const flapping = logged.length
+    turn(20_000)
+
+    expect(flapping).toBeGreaterThan(1)
+    expect(flapping).toBeLessThanOrEqual(5)
+    expect(logged.at(-1)).toBe('info load is no longer shed')
+  })
+})
 
 test('exchanges are rejected while load is shed, and no longer', async () => {
   const loop = { sheds: true }

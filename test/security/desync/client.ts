@@ -1,6 +1,6 @@
 import { type RawClient, rawClient } from '../../helpers/raw-client.ts'
 import { closesConnection, parseResponse, type RawResponse } from '../../helpers/raw-response.ts'
-import { own } from './poison.ts'
+import { own } from './poisons.ts'
 
 let markers = 0
 

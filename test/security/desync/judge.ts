@@ -1,7 +1,7 @@
 import { headerValues, parseResponse } from '../../helpers/raw-response.ts'
 import { parseWireResponse } from '../../helpers/wire.ts'
 import type { Given } from './client.ts'
-import { own, type Poison, unsolicitedMark } from './poison.ts'
+import { own, type Poison, unsolicitedMark } from './poisons.ts'
 
 type Verdict = 'whole' | 'refused' | 'cut'
 

@@ -5,7 +5,7 @@ import type { Pair } from '../../helpers/certificates.ts'
 import { openGateway } from '../../helpers/gateway.ts'
 import { Client, getOf, newMarker } from './client.ts'
 import { faultOfSound } from './judge.ts'
-import { own, type Poison } from './poison.ts'
+import { own, type Poison } from './poisons.ts'
 import { type PoisonedUpstream, poisonedUpstream, type UpstreamRequest } from './upstream.ts'
 
 type Fault = string | null

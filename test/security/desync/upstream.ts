@@ -2,7 +2,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls'
 import type { Pair } from '../../helpers/certificates.ts'
 import { openRawUpstream } from '../../helpers/upstream.ts'
-import { head, own } from './poison.ts'
+import { head, own } from './poisons.ts'
 
 /** A request as it arrived, with the connection that it came on. */
 export interface UpstreamRequest {

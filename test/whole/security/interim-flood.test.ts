@@ -7,7 +7,7 @@ import { dial, renderHead } from '../../helpers/wire.ts'
 // back pressure on the upstream, so all of them waited in the gateway's memory: a gigabyte in five seconds.
 const MiB = 1024 * 1024
 const each = Buffer.from(`HTTP/1.1 103 Early Hints\r\nLink: <${'x'.repeat(16_000)}>\r\n\r\n`)
-const total = 64 * MiB
+const total = 16 * MiB
 // A hundred of them, and the response.
 const most = 2 * MiB
 
@@ -37,10 +37,7 @@ test('a client that does not read is not kept interim responses without end', as
 })
 
 test.each([
-  [100, 101, 'bad-answer'],
-  [102, 101, 'bad-answer'],
   [103, 101, 'bad-answer'],
-  [104, 101, 'bad-answer'],
   [103, 100, 'last'],
 ])('where the client takes interim responses, %i sent %i times ends in: %s', async (status, times, expected) => {
   const upstream = await rawUpstream((socket) =>

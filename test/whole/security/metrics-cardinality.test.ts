@@ -9,7 +9,7 @@ import { httpUpstream } from '../../helpers/upstream.ts'
 
 // The attack: each request has a path, a method, a Host, an id or a key that has never been there, so that a counter
 // labelled with any of them keeps a series for each, until the gateway, or Prometheus, has no memory left.
-const requests = inDrills ? 100_000 : 10_000
+const requests = inDrills ? 20_000 : 1600
 const perBatch = 50
 
 /** The marker in all that they send. */

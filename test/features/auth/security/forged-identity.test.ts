@@ -1,42 +1,61 @@
-import { request } from 'node:http'
 import { expect, test } from 'vitest'
 import { bootApiKeyGateway, key } from '../../../helpers/api-key-gateway.ts'
+import { exchangeRaw, parseStatus } from '../../../helpers/raw-client.ts'
+import { receivedValues, roundTrip } from '../../../helpers/round-trip.ts'
 
 const isIdentity = (name: string): boolean => /^x[-_]client[-_]id$/i.test(name)
 
 // The attack: a client states its own identity, in the field that upstreams believe, in each spelling that a back end
 // may read as that field, several times, through an operation that asks for no credential, and named in Connection so
 // that a hop drops the gateway's own.
-test.each([
-  [['X-Client-Id', 'bank-z']],
-  [['x-client-id', 'bank-z', 'X-CLIENT-ID', 'bank-z']],
-  [['X_Client_Id', 'bank-z']],
-  [['x-client_id', 'bank-z']],
-  [['X-Client-Id', 'bank-z', 'Connection', 'X-Client-Id']],
-  [['Connection', 'x-client-id']],
-])('%j gives the upstream no identity', async (forged) => {
+test('a client gives the upstream no identity, in whatever spelling', async () => {
   const { gateway, upstream } = await bootApiKeyGateway('all', { operations: { 'leads.pipeline': { auth: 'none' } } })
-  const fields = forged.flatMap((each, at): [string, string][] => (at % 2 === 0 ? [[each, forged[at + 1] ?? '']] : []))
-  const ask = (path: string, more: readonly [string, string][]): Promise<number> =>
-    new Promise((resolve, reject) => {
-      const headers = [...fields, ...more].flat()
-      request({ port: gateway.port, path, headers, agent: false, setHost: false }, (response) => {
-        response.resume().on('end', () => resolve(response.statusCode ?? 0))
-      })
-        .on('error', reject)
-        .end()
-    })
+  const statusOf = async (path: string, lines: readonly string[]): Promise<number> =>
+    parseStatus(await exchangeRaw(gateway.port, [`GET ${path} HTTP/1.1`, 'Host: a', ...lines, '\r\n'].join('\r\n')))
 
-  expect(
-    await ask('/market/insights', [
-      ['Host', 'gateway'],
-      ['X-Api-Key', key],
-    ]),
-  ).toBe(200)
-  expect(await ask('/leads/pipeline', [['Host', 'gateway']])).toBe(200)
+  for (const forged of [
+    ['X-Client-Id: bank-z'],
+    ['x-client-id: bank-z', 'X-CLIENT-ID: bank-z'],
+    ['X_Client_Id: bank-z'],
+    ['x-client_id: bank-z'],
+    ['X-Client-Id: bank-z', 'Connection: close, X-Client-Id'],
+    ['Connection: close, x-client-id'],
+  ]) {
+    const before = upstream.requests.length
+    const statuses = [
+      await statusOf('/market/insights', [...forged, `X-Api-Key: ${key}`]),
+      await statusOf('/leads/pipeline', forged),
+    ]
 
-  const identities = upstream.requests.map(({ rawHeaders }) =>
-    rawHeaders.flatMap((each, at) => (at % 2 === 0 && isIdentity(each) ? [rawHeaders[at + 1]] : [])),
-  )
-  expect(identities).toEqual([['bank-a'], []])
+    const identities = upstream.requests
+      .slice(before)
+      .map(({ rawHeaders }) => rawHeaders.filter((_, at) => at % 2 === 1 && isIdentity(rawHeaders[at - 1] ?? '')))
+    expect([forged, statuses, identities]).toEqual([forged, [200, 200], [['bank-a'], []]])
+  }
 })
+
+// The attack: beside a key of its own, which is checked here, a client sends another's under a name that a CGI-like
+// back end reads as the same field. It would get past the gateway unchecked: in place of the key that is stripped, or
+// before the one that is forwarded.
+test.each([
+  ['strip', []],
+  ['forward', [key]],
+] as const)(
+  'where credentials are to %s, nothing that looks like one goes on unchecked',
+  async (credentials, passed) => {
+    const { gateway, upstream } = await bootApiKeyGateway('all', { auth: { methods: ['apiKey'], credentials } })
+    const twins = ['X_Api_Key', 'x-api_key', 'X_API-KEY'].map((name) => `${name}: forged\r\n`)
+    const lines = `Host: a\r\nConnection: close\r\n${twins.join('')}X-Api-Key: ${key}\r\nX-Other_Key: kept\r\n`
+
+    const { response, arrived } = await roundTrip(
+      gateway.port,
+      upstream,
+      `GET /market/insights HTTP/1.1\r\n${lines}\r\n`,
+    )
+
+    expect(response.status).toBe(200)
+    expect(receivedValues(arrived[0], 'x-api-key')).toEqual(passed)
+    expect(JSON.stringify(arrived[0]?.rawHeaders)).not.toContain('forged')
+    expect(receivedValues(arrived[0], 'x-other_key')).toEqual(['kept'])
+  },
+)

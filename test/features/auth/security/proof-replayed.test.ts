@@ -45,11 +45,9 @@ test('and not again after an edit of how old it may be', async () => {
   const proof = await seen()
   await requestWithFields(port, proof)
 
-  for (const maxAge of ['5m', '10s']) {
-    live.edit(tokenBindingSettings(key, { dpop: { maxAge } }))
-    expect((await live.gateway.reload('request')).result).toBe('applied')
-    expect(await requestWithFields(port, proof)).toBe(401)
-  }
+  live.edit(tokenBindingSettings(key, { dpop: { maxAge: '10s' } }))
+  expect((await live.gateway.reload('request')).result).toBe('applied')
+  expect(await requestWithFields(port, proof)).toBe(401)
   const { body } = await fetchAdmin(`${live.admin}/status`)
   expect(body.tokens).toMatchObject({ proofs: { remembered: 1, room: 1_000_000 } })
 })
@@ -72,38 +70,17 @@ describe.skipIf(redisServer.missing)('by whichever of several gateways it comes 
   })
   afterAll(() => redis.kill())
 
-  const boot = async (prefix: string, dpop: object = {}): Promise<TestGateway> => {
-    const limits = { redis: { url: redis.url, prefix, timeout: '1s' } }
-    const booted = await bootGateway({ ...tokenBindingSettings(key, { dpop }), limits })
+  const boot = async (): Promise<TestGateway> => {
+    const limits = { redis: { url: redis.url, prefix: 'once', timeout: '1s' } }
+    const booted = await bootGateway({ ...tokenBindingSettings(key), limits })
     await booted.line(({ msg }) => msg === 'limits are shared')
     return booted
   }
-  const down = ({ line }: TestGateway) => line(({ msg }) => msg === 'limits are not shared')
 
   test('it is good once', async () => {
-    const [one, other] = [await boot('once'), await boot('once')]
+    const [one, other] = [await boot(), await boot()]
     const proof = await seen()
 
     expect([await requestWithFields(one.port, proof), await requestWithFields(other.port, proof)]).toEqual([200, 401])
-  })
-
-  test('without Redis none is taken, or each once at each gateway: as it is configured', async () => {
-    const [strict, lax] = [await boot('strict'), await boot('lax', { withoutRedis: 'serve' })]
-    const before = await seen()
-    expect([await requestWithFields(strict.port, before), await requestWithFields(lax.port, before)]).toEqual([
-      200, 200,
-    ])
-    await redis.kill()
-    await Promise.all([down(strict), down(lax)])
-    const after = await seen()
-
-    expect([await requestWithFields(strict.port, after), await requestWithFields(strict.port, before)]).toEqual([
-      503, 401,
-    ])
-    expect([
-      await requestWithFields(lax.port, after),
-      await requestWithFields(lax.port, after),
-      await requestWithFields(lax.port, before),
-    ]).toEqual([200, 401, 401])
   })
 })

@@ -1,11 +1,12 @@
 import { generateKeyPairSync, hash, randomUUID, sign } from 'node:crypto'
 import { calculateJwkThumbprint, type JWK } from 'jose'
-import { afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
-import { dpopProofChecker } from '../../../../src/features/auth/tokens/dpop.ts'
+import { dpopProofChecker, jwkThumbprint, publicJwk } from '../../../../src/features/auth/tokens/dpop.ts'
 import { createReplayWindow, type ReplayCache } from '../../../../src/features/auth/tokens/replay-cache.ts'
 import { type DpopClient, makeDpopClient, type ProofOptions } from '../../../helpers/dpop.ts'
 import { fakeExchange } from '../../../helpers/exchange.ts'
+import { signingKey } from '../../../helpers/tokens.ts'
 
 const options = {
   algorithms: ['ES256', 'PS256', 'EdDSA', 'Ed25519'],
@@ -199,4 +200,22 @@ test.each([
   }
 
   expect(await send([proof], { replayCache })).toEqual([wanted])
+})
+
+describe('the key of a proof', () => {
+  test('the key of RFC 8037 has the thumbprint of its appendix', () => {
+    const jwk = { kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' }
+
+    expect(jwkThumbprint(jwk)).toBe('kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k') // appendix A.3
+  })
+
+  test.each(['ES256', 'PS256', 'EdDSA'] as const)(
+    'a key for %s has the thumbprint that others make of it, whatever else it says',
+    async (alg) => {
+      const { jwk } = signingKey(alg, 'kid')
+      const publicKey = publicJwk(jwk) ?? {}
+
+      expect(jwkThumbprint(publicKey)).toBe(await calculateJwkThumbprint(jwk))
+    },
+  )
 })

@@ -1,6 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { parseJwkSet } from '../../../../src/features/auth/tokens/jwk-set.ts'
+import { runWithFailingLoad } from '../../../helpers/failing-load.ts'
 import { jwks, signingKey } from '../../../helpers/tokens.ts'
 
 const elliptic = signingKey('ES256', 'a')
@@ -65,4 +66,18 @@ test('a key that stays is the same one in the next set, and one that is replaced
 test('what is no JWK Set is rejected, and not quoted', () => {
   for (const text of ['secret', '[]', '{}', 'null', '{"keys":{"secret":1}}', set(...Array(101).fill(elliptic.jwk))])
     expect(() => parseJwkSet(text, null)).toThrow(/^it (is not|holds more)/)
+})
+
+const file = new URL('../../../../src/features/auth/tokens/jwk-set.ts', import.meta.url).href
+
+test('a library that could not be read is read again for the next token', async () => {
+  const outcomes = await runWithFailingLoad(
+    'jose',
+    5, // of its files
+    `import { loadJose } from ${JSON.stringify(file)}
+    const outcome = () => loadJose().then(({ jwtVerify }) => typeof jwtVerify, ({ message }) => message)
+    console.log(JSON.stringify([await outcome(), await outcome()]))`,
+  )
+
+  expect(outcomes).toEqual(['EMFILE: too many open files', 'function'])
 })

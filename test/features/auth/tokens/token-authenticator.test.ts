@@ -1,11 +1,21 @@
-import { expect, test, vi } from 'vitest'
+import { X509Certificate } from 'node:crypto'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
+import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
+import { certificateThumbprint } from '../../../../src/features/auth/client-certificate.ts'
 import { getClientRegistry } from '../../../../src/features/auth/client-registry.ts'
 import { CredentialRejected } from '../../../../src/features/auth/errors.ts'
 import {
+  type CheckDpopProof,
+  parseTokenConfirmation,
+  senderConstraint,
   type TokenAuthenticatorOptions,
   tokenAuthenticator,
 } from '../../../../src/features/auth/tokens/token-authenticator.ts'
+import { type Certificates, makeCertificates } from '../../../helpers/certificates.ts'
 import { fakeExchange } from '../../../helpers/exchange.ts'
+import { needProgram } from '../../../helpers/program.ts'
+
+const openssl = await needProgram('openssl')
 
 const bankA = { id: 'bank-a', disabled: false, apiKeys: [], certificates: [], operations: null, addresses: [] }
 
@@ -55,4 +65,110 @@ test.each([
   await authenticator.authenticate(exchange)
 
   expect(confirm.mock.calls).toEqual([[exchange, claims, { scheme: 'dpop', token: 'abc' }, client]])
+})
+
+describe('what a token is bound to', () => {
+  const key = 'k'.repeat(43)
+
+  /** Returns the outcome of a token: `good`, what a proof was checked for, or the error. */
+  const outcomeOrError = async (
+    cnf: unknown,
+    scheme: 'bearer' | 'dpop',
+    { required = false, presented = null as X509Certificate | CredentialRejected | null, proofs = true } = {},
+  ): Promise<unknown> => {
+    const checked: unknown[] = []
+    const checkProof: CheckDpopProof | null = proofs ? async (_, token, jkt) => void checked.push(token, jkt) : null
+    const check = senderConstraint(required, () => presented, checkProof, proofs ? ['ES256'] : null)
+    try {
+      await check(fakeExchange(), cnf === undefined ? {} : { cnf }, { scheme, token: 'token' }, 'bank-a')
+      return checked.length === 0 ? 'good' : checked
+    } catch (error) {
+      return error
+    }
+  }
+
+  /** Returns the same, and the challenge that the client gets in place of the error. */
+  const outcome = async (...token: Parameters<typeof outcomeOrError>): Promise<unknown> => {
+    const result = await outcomeOrError(...token)
+    return result instanceof GatewayError ? result.fields[1] : result
+  }
+
+  const bearer = 'Bearer realm="lender-gateway", error="invalid_token"'
+  const dpop = 'DPoP realm="lender-gateway", error="invalid_token", algs="ES256"'
+
+  test('an unbound token is good as Bearer, unless tokens must be bound', async () => {
+    expect(await outcome(undefined, 'bearer')).toBe('good')
+    expect(await outcome(undefined, 'bearer', { required: true })).toBe(bearer)
+    expect(await outcome(undefined, 'dpop')).toBe(dpop)
+  })
+
+  test('a token that is bound to a key is good with a proof, as DPoP alone', async () => {
+    expect(await outcome({ jkt: key }, 'dpop', { required: true })).toEqual(['token', key])
+    expect(await outcome({ jkt: key }, 'bearer')).toBe(dpop)
+  })
+
+  test('where no proofs are taken, no token is asked to come as DPoP, not even one that has', async () => {
+    expect(await outcome({ jkt: key }, 'bearer', { proofs: false })).toBe(bearer)
+    expect(await outcome({ jkt: key }, 'dpop', { proofs: false })).toBe(bearer)
+    expect(await outcome(undefined, 'dpop', { proofs: false })).toBe(bearer)
+  })
+
+  test.each([
+    null,
+    'text',
+    [],
+    {},
+    { jkt: 1 },
+    { jkt: 'short' },
+    { jkt: `${key}=` },
+    { 'x5t#S256': null },
+    { jwk: {} },
+    { jkt: key, kid: 'another' },
+    { 'x5t#S512': key },
+  ])('an unknown kind of binding is rejected: %j', async (cnf) => {
+    expect(parseTokenConfirmation({ cnf })).toBe('unknown')
+    expect([await outcome(cnf, 'bearer'), await outcome(cnf, 'dpop')]).toEqual([bearer, dpop])
+  })
+
+  describe.skipIf(openssl.missing)('a token that is bound to a certificate', () => {
+    let made: Certificates
+    let own: X509Certificate
+    beforeAll(() => {
+      made = makeCertificates(openssl.path ?? '')
+      own = new X509Certificate(made.client.cert)
+    })
+
+    test('is good with that certificate alone', async () => {
+      const cnf = { 'x5t#S256': certificateThumbprint(own) }
+
+      expect(await outcome(cnf, 'bearer', { presented: own, required: true })).toBe('good')
+      expect(await outcome(cnf, 'bearer', { presented: new X509Certificate(made.brief.cert) })).toBe(bearer)
+      expect(await outcome(cnf, 'bearer', { presented: new CredentialRejected('expired', 'it has expired') })).toBe(
+        bearer,
+      )
+      expect(await outcome(cnf, 'bearer')).toBe(bearer)
+    })
+
+    test('is rejected for what is wrong with the certificate', async () => {
+      const cnf = { 'x5t#S256': certificateThumbprint(own) }
+      const presented = new CredentialRejected('certificate-not-valid-now', 'its certificate is not valid now')
+
+      expect(await outcomeOrError(cnf, 'bearer', { presented })).toMatchObject({
+        reason: 'certificate-not-valid-now',
+        cause: 'its certificate is not valid now',
+      })
+      expect(await outcomeOrError(cnf, 'bearer')).toMatchObject({ reason: 'no-certificate' })
+      expect(await outcomeOrError(cnf, 'bearer', { presented: new X509Certificate(made.brief.cert) })).toMatchObject({
+        reason: 'wrong-binding',
+      })
+    })
+
+    test('and to a key requires both', async () => {
+      const cnf = { 'x5t#S256': certificateThumbprint(own), jkt: key }
+
+      expect(await outcome(cnf, 'dpop', { presented: own })).toEqual(['token', key])
+      expect(await outcome(cnf, 'dpop')).toBe(dpop)
+      expect(await outcome(cnf, 'bearer', { presented: own })).toBe(dpop)
+    })
+  })
 })

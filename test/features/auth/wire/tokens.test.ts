@@ -71,7 +71,7 @@ test('what is known of a token is not asked again', async () => {
   const token = await server.token(null)
   const before = server.asked('/token/introspection')
 
-  await Promise.all(Array.from({ length: 20 }, () => shows(token)))
+  await Promise.all(Array.from({ length: 3 }, () => shows(token)))
 
   expect(server.asked('/token/introspection')).toBe(before + 1)
 })
@@ -110,9 +110,9 @@ test('keys are rotated under load, and no client is rejected', async () => {
     while (rotations < 3) statuses.push((await shows(await server.token(resource))).status)
   }
 
-  const clients = Promise.all(Array.from({ length: 8 }, client))
+  const clients = Promise.all(Array.from({ length: 3 }, client))
   for (; rotations < 3; rotations++) {
-    const enough = statuses.length + 40
+    const enough = statuses.length + 12
     await server.rotate()
     while (statuses.length < enough)
       await shows(await server.token(resource)).then(({ status }) => statuses.push(status))
@@ -120,7 +120,7 @@ test('keys are rotated under load, and no client is rejected', async () => {
   await clients
 
   expect(statuses.filter((status) => status !== 200)).toEqual([])
-  expect(statuses.length).toBeGreaterThan(120)
+  expect(statuses.length).toBeGreaterThan(36)
 })
 
 test('while the introspection server is down, only known tokens get in', async () => {

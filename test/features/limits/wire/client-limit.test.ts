@@ -2,7 +2,6 @@ import { hash } from 'node:crypto'
 import { parseList } from 'structured-headers'
 import { expect, test } from 'vitest'
 import { bootGateway } from '../../../helpers/gateway.ts'
-import { bootLiveGateway, fetchAdmin } from '../../../helpers/live-gateway.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
 
 const secret = 'a'.repeat(43)
@@ -74,18 +73,4 @@ test('a client has no more in flight than it may', async () => {
 
   expect([second.status, second.headers.get('retry-after')]).toEqual([429, '1'])
   expect([(await first).status, (await other).status, (await ask(url, 'a')).status]).toEqual([200, 200, 200])
-})
-
-test('what a client has used stays used over a reload, and /status says which process counts', async () => {
-  const live = await bootLiveGateway({ auth, clients: [client('a', rated)] })
-  await ask(live.url, 'a')
-  await ask(live.url, 'a')
-
-  live.edit({ auth, clients: [client('a', rated), client('b')] })
-  await live.gateway.reload('request')
-
-  expect((await ask(live.url, 'a')).status).toBe(429)
-  expect((await fetchAdmin(`${live.admin}/status`)).body.limits).toMatchObject({
-    rate: { store: 'memory', evictions: 0 },
-  })
 })

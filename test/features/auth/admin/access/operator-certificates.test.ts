@@ -5,14 +5,16 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { Agent, request } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { createServer, type TLSSocket } from 'node:tls'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { routeScopes } from '../../../../../src/core/admin/access/authorize.ts'
 import { includesScope, type OperatorScope } from '../../../../../src/core/lib/operators.ts'
+import { type Gateway, startGateway } from '../../../../../src/core/runtime/gateway.ts'
 import { findOperatorByCertificate } from '../../../../../src/features/auth/client-certificate.ts'
+import { findProblems } from '../../../../core/config/helper.ts'
 import { adminTokens, bearerOf } from '../../../../helpers/admin-tokens.ts'
 import { type Certificates, makeCertificates, type Pair } from '../../../../helpers/certificates.ts'
 import { hiddenFields } from '../../../../helpers/form-browser.ts'
-import { testConfig } from '../../../../helpers/gateway.ts'
+import { configText, openGateway, type TestGateway, testConfig } from '../../../../helpers/gateway.ts'
 import { bootLiveGateway } from '../../../../helpers/live-gateway.ts'
 import { needProgram } from '../../../../helpers/program.ts'
 import { tlsHandshake } from '../../../../helpers/tls-client.ts'
@@ -25,11 +27,37 @@ interface Asked {
   readonly body?: string
 }
 
+/** Makes a client that shows a certificate, on one connection that it keeps. */
+const clientOf = (port: number, shown: Pair | null) => {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1, rejectUnauthorized: false, ...shown })
+  onTestFinished(() => agent.destroy())
+  return (path: string, { method = 'GET', headers = {}, body }: Asked = {}) =>
+    new Promise<{ status: number; text: string; headers: IncomingHttpHeaders }>((resolve, reject) => {
+      request({ host: '127.0.0.1', port, path, method, agent, headers }, (response) => {
+        let text = ''
+        response.setEncoding('utf8').on('data', (piece: string) => {
+          text += piece
+        })
+        response.on('end', () => resolve({ status: response.statusCode ?? 0, text, headers: response.headers }))
+      })
+        .on('error', reject)
+        .end(body)
+    })
+}
+
 describe.skipIf(openssl.missing)('an operator with a certificate', () => {
   let made: Certificates
-  beforeAll(() => {
+  let admin: Gateway['adminAddress']
+  let gateway: TestGateway
+  beforeAll(async () => {
     made = makeCertificates(openssl.path ?? '')
+    gateway = await openGateway(settings(), async (options) => {
+      const started = await startGateway(options)
+      admin = started.adminAddress
+      return started
+    })
   })
+  afterAll(() => gateway.gateway.close())
 
   const fingerprint = ({ cert }: Pair): string => `sha256:${new X509Certificate(cert).fingerprint256}`
 
@@ -37,6 +65,7 @@ describe.skipIf(openssl.missing)('an operator with a certificate', () => {
     { name: 'oncall-anna', san: 'dns:bank-a.example', scope: 'operate' },
     { name: 'auditor', san: fingerprint(made.client), scope: 'read' },
     { name: 'nobody-now', san: 'dns:localhost', scope: 'operate' },
+    { name: 'bert', san: 'uri:urn:other', scope: 'operate' },
   ]
 
   const settings = (more: object = {}, clientCertificate: object = {}) => ({
@@ -51,50 +80,24 @@ describe.skipIf(openssl.missing)('an operator with a certificate', () => {
     },
   })
 
-  const boot = async (more: object = {}) => {
-    const live = await bootLiveGateway(settings(more))
-    const { port } = live.gateway.adminAddress
-    /** Makes a client that shows a certificate, on one connection that it keeps. */
-    const client = (shown: Pair | null) => {
-      const agent = new Agent({ keepAlive: true, maxSockets: 1, rejectUnauthorized: false, ...shown })
-      onTestFinished(() => agent.destroy())
-      return (path: string, { method = 'GET', headers = {}, body }: Asked = {}) =>
-        new Promise<{ status: number; text: string; headers: IncomingHttpHeaders }>((resolve, reject) => {
-          request({ host: '127.0.0.1', port, path, method, agent, headers }, (response) => {
-            let text = ''
-            response.setEncoding('utf8').on('data', (piece: string) => {
-              text += piece
-            })
-            response.on('end', () => resolve({ status: response.statusCode ?? 0, text, headers: response.headers }))
-          })
-            .on('error', reject)
-            .end(body)
-        })
-    }
-    return { ...live, port, client }
-  }
+  const client = (shown: Pair | null) => clientOf(admin.port, shown)
 
   const order = { method: 'POST', body: JSON.stringify({ operation: 'inventory.sync' }) }
 
   test('reads and gives orders, by the name in the file, which the log has', async () => {
-    const { client, line } = await boot()
     const anna = client(made.bankA)
 
     const who = await anna('/whoami')
     const done = await anna('/operations/refuse', order)
 
     expect(JSON.parse(who.text)).toEqual({
-      name: 'oncall-anna',
-      scope: 'operate',
-      proof: 'certificate',
-      session: null,
+      ...{ name: 'oncall-anna', scope: 'operate', proof: 'certificate', session: null },
     })
     expect(done.status).toBe(200)
-    expect(await line(({ msg }) => msg === 'operation override')).toMatchObject({ by: 'oncall-anna' })
+    expect(await gateway.line(({ msg }) => msg === 'operation override')).toMatchObject({ by: 'oncall-anna' })
   })
 
   test('does what its scope says, and no more', async () => {
-    const { client } = await boot()
     const auditor = client(made.client)
 
     const [read, ordered] = [await auditor('/status'), await auditor('/operations/refuse', order)]
@@ -108,7 +111,6 @@ describe.skipIf(openssl.missing)('an operator with a certificate', () => {
     ['one that has expired', () => made.expired],
     ['one with the name of no operator', () => made.wrongName],
   ])('is not one who shows %s; probes are answered all the same', async (_, shown) => {
-    const { client } = await boot()
     const ask = client(shown())
 
     const [ready, status, ordered] = [await ask('/ready'), await ask('/status'), await ask('/operations/refuse', order)]
@@ -121,8 +123,6 @@ describe.skipIf(openssl.missing)('an operator with a certificate', () => {
   })
 
   test('is told to send no token where none opens the listener', async () => {
-    const { client } = await boot()
-
     const { status, text } = await client(made.bankA)('/status', { headers: bearerOf('read') })
 
     expect([status, JSON.parse(text)]).toMatchObject([
@@ -131,24 +131,12 @@ describe.skipIf(openssl.missing)('an operator with a certificate', () => {
     ])
   })
 
-  test('is not one whose certificate is under two entries of other scopes', async () => {
-    const names = [
-      { name: 'oncall-anna', san: 'dns:bank-a.example', scope: 'read' },
-      { name: 'oncall-anna', san: fingerprint(made.bankA), scope: 'operate' },
-    ]
-    const { tls } = settings({}, { operators: names }).admin
-    const { client } = await boot({ tls })
-
-    expect((await client(made.bankA)('/status')).status).toBe(401)
-  })
-
   test('is not one whose forged certificate comes in a resumed session', async () => {
-    const { port } = await boot()
-    const first = await tlsHandshake(port, { ...made.forgedA, maxVersion: 'TLSv1.2' })
+    const first = await tlsHandshake(admin.port, { ...made.forgedA, maxVersion: 'TLSv1.2' })
     const session = first.socket.getSession()
     first.socket.destroy()
 
-    const { socket } = await tlsHandshake(port, { ...made.forgedA, session, maxVersion: 'TLSv1.2' })
+    const { socket } = await tlsHandshake(admin.port, { ...made.forgedA, session, maxVersion: 'TLSv1.2' })
     const resumed = socket.isSessionReused()
     socket.write('GET /status HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
     const text = (await socket.toArray()).join('')
@@ -163,46 +151,27 @@ describe.skipIf(openssl.missing)('an operator with a certificate', () => {
     const server = createServer({ ...right, ca: authority.cert, requestCert: true }, (socket) => shown.resolve(socket))
     onTestFinished(() => void server.close())
     await once(server.listen(0, '127.0.0.1'), 'listening')
-    const { socket: client } = await tlsHandshake((server.address() as AddressInfo).port, bankA)
+    const { socket: connected } = await tlsHandshake((server.address() as AddressInfo).port, bankA)
     const socket = await shown.promise
-    const admin = testConfig(settings()).admin
+    const configOf = (named: object) => testConfig(settings({}, named)).admin
+    const twice = [
+      { name: 'oncall-anna', san: 'dns:bank-a.example', scope: 'read' },
+      { name: 'oncall-anna', san: fingerprint(made.bankA), scope: 'operate' },
+    ]
 
-    const before = findOperatorByCertificate(socket, admin)
-    client.destroy()
+    const before = findOperatorByCertificate(socket, configOf({}))
+    connected.destroy()
     socket.resume()
     await once(socket, 'close')
 
     expect(before).toMatchObject({ name: 'oncall-anna' })
-    expect(findOperatorByCertificate(socket, admin)).toEqual(before)
-  })
-
-  test('may show a token instead, which decides by itself', async () => {
-    const { client } = await boot({ tokens: adminTokens })
-    const [plain, anna] = [client(null), client(made.bankA)]
-
-    expect((await plain('/status', { headers: bearerOf('read') })).status).toBe(200)
-    expect((await anna('/status', { headers: { authorization: 'Bearer another-token-than-any' } })).status).toBe(401)
-    expect(JSON.parse((await anna('/whoami', { headers: bearerOf('read') })).text).name).toBe('auditor')
-  })
-
-  test.each<[string, () => object]>([
-    ['its entry is removed', () => ({ operators: operators().slice(1) })],
-    ['the last entry is removed', () => ({ operators: [] })],
-    ['another authority is trusted', () => ({ ca: made.selfSigned.cert })],
-  ])('is let in no longer when %s, on an open connection or a new one', async (_, change) => {
-    const live = await boot()
-    const anna = live.client(made.bankA)
-    const before = await anna('/status')
-
-    live.edit(settings({}, change()))
-    const { result } = await live.gateway.reload('signal')
-    const [open, anew] = [await anna('/status'), await live.client(made.bankA)('/status')]
-
-    expect([before.status, result, open.status, anew.status]).toEqual([200, 'applied', 401, 401])
+    expect(findOperatorByCertificate(socket, configOf({}))).toEqual(before)
+    // Not where it is under two entries of other scopes, nor where the entry is removed, or the last one.
+    for (const named of [twice, operators().slice(1), []])
+      expect(findOperatorByCertificate(socket, configOf({ operators: named }))).toBeNull()
   })
 
   test('gives no order by a page of a browser, but by its forms', async () => {
-    const { client, lines } = await boot()
     const anna = client(made.bankA)
 
     const byScript = await anna('/reload', { method: 'POST', headers: { 'sec-fetch-site': 'same-origin' } })
@@ -214,7 +183,7 @@ describe.skipIf(openssl.missing)('an operator with a certificate', () => {
 
     expect([byScript, withCookie, withoutToken, form].map(({ status }) => status)).toEqual([401, 401, 403, 303])
     expect(JSON.parse(byScript.text).detail).toContain('by the forms under /actions/ alone')
-    expect(lines.filter(({ msg }) => msg === 'configuration unchanged')).toEqual([])
+    expect(gateway.lines.filter(({ msg }) => msg === 'configuration unchanged')).toEqual([])
     expect((await anna('/')).text).toContain('<p class="who" data-scope="operate"><b>oncall-anna</b></p>')
   })
 
@@ -222,7 +191,6 @@ describe.skipIf(openssl.missing)('an operator with a certificate', () => {
     ['operate', () => made.bankA, 'operate'],
     ['read', () => made.client, 'read'],
   ])('opens to a browser what a session of the scope %s opens', async (_, shown, held) => {
-    const { client } = await boot()
     const ask = client(shown())
     const wrong: string[] = []
 
@@ -238,63 +206,41 @@ describe.skipIf(openssl.missing)('an operator with a certificate', () => {
     expect(wrong).toEqual([])
   })
 
-  test.each([[[]], [adminTokens.slice(0, 1)]])('is asked for where no token logs in (%j)', async (tokens) => {
-    const { client } = await boot({ tokens })
+  test('may show a token instead, which decides by itself', async () => {
+    const { port } = (await bootLiveGateway(settings({ tokens: adminTokens }))).gateway.adminAddress
+    const [plain, anna] = [clientOf(port, null), clientOf(port, made.bankA)]
 
-    const page = await client(null)('/', { headers: { accept: 'text/html' } })
+    expect((await plain('/status', { headers: bearerOf('read') })).status).toBe(200)
+    expect((await anna('/status', { headers: { authorization: 'Bearer another-token-than-any' } })).status).toBe(401)
+    expect(JSON.parse((await anna('/whoami', { headers: bearerOf('read') })).text).name).toBe('auditor')
+  })
+
+  test.each([[[]], [adminTokens.slice(0, 1)]])('is asked for where no token logs in (%j)', async (tokens) => {
+    const { port } = (await bootLiveGateway(settings({ tokens }))).gateway.adminAddress
+
+    const page = await clientOf(port, null)('/', { headers: { accept: 'text/html' } })
 
     expect([page.status, page.headers.location]).toEqual([401, undefined])
   })
 
-  test('is known by a name that no other operator has, in whatever case it is written', async () => {
-    const live = await boot()
-    const [anna] = operators()
+  test('is one of the authority that an edit names, on an open connection or a new one', async () => {
+    const live = await bootLiveGateway(settings())
+    const { port } = live.gateway.adminAddress
+    const [anna, issued] = [clientOf(port, made.bankA), clientOf(port, made.issued)]
+    const before = [(await anna('/status')).status, (await issued('/whoami')).status]
 
-    live.edit(settings({}, { operators: [anna, { name: 'bert', san: 'dns:BANK-A.example', scope: 'read' }] }))
-    const outcome = await live.gateway.reload('signal')
-
-    expect(outcome).toMatchObject({
-      problems: [
-        {
-          path: 'admin.tls.clientCertificate.operators[1].san',
-          message: 'a certificate of this name stands here already',
-        },
-      ],
-    })
-  })
-
-  test('has an issuing authority, whose root need not stand in the file, after an edit too', async () => {
-    const live = await boot()
-    const ask = live.client(made.issued)
-    const before = await ask('/whoami')
-
+    // An issuing authority, whose root need not stand in the file.
     live.edit(settings({}, { ca: made.issuing.cert }))
-    const outcome = await live.gateway.reload('signal')
-    const after = await live.client(made.issued)('/whoami')
-    const ofTheRoot = await live.client(made.bankA)('/whoami')
+    const { result } = await live.gateway.reload('signal')
+    const [open, anew] = [await anna('/status'), await clientOf(port, made.bankA)('/status')]
+    const after = await clientOf(port, made.issued)('/whoami')
 
-    expect([before.status, outcome.result, after.status, ofTheRoot.status]).toEqual([401, 'applied', 200, 401])
+    expect([before, result, open.status, anew.status, after.status]).toEqual([[200, 401], 'applied', 401, 401, 200])
     expect(JSON.parse(after.text)).toMatchObject({ name: 'nobody-now', proof: 'certificate' })
   })
 
-  test('has an authority: a certificate that may issue none would let nobody in', async () => {
-    const live = await boot()
-
-    live.edit(settings({}, { ca: made.bankA.cert }))
-    const outcome = await live.gateway.reload('signal')
-
-    expect(outcome).toMatchObject({
-      problems: [
-        {
-          path: 'admin.tls.clientCertificate.ca',
-          message: 'no certificate of an authority, so no client’s would be accepted',
-        },
-      ],
-    })
-  })
-
   test('cannot be asked for, or not any more, while the gateway runs', async () => {
-    const live = await boot()
+    const live = await bootLiveGateway(settings())
 
     live.edit({ reload: { watch: false }, admin: { tls: { certificate: made.right.cert, key: made.right.key } } })
     const outcome = await live.gateway.reload('signal')
@@ -303,5 +249,24 @@ describe.skipIf(openssl.missing)('an operator with a certificate', () => {
       result: 'refused',
       problems: [{ path: 'admin.tls.clientCertificate', message: expect.stringContaining('it needs a restart') }],
     })
+  })
+
+  test.each<[string, string, string, () => object]>([
+    [
+      'has a name that no other operator has, in whatever case it is written',
+      'operators[1].san',
+      'a certificate of this name stands here already',
+      () => ({ operators: [operators()[0], { name: 'bert', san: 'dns:BANK-A.example', scope: 'read' }] }),
+    ],
+    [
+      'has an authority: a certificate that may issue none would let nobody in',
+      'ca',
+      'no certificate of an authority, so no client’s would be accepted',
+      () => ({ ca: made.bankA.cert }),
+    ],
+  ])('%s', (_, path, message, change) => {
+    expect(findProblems(configText(settings({}, change())))).toMatchObject([
+      { path: `admin.tls.clientCertificate.${path}`, message },
+    ])
   })
 })

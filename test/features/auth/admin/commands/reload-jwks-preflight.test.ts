@@ -1,9 +1,8 @@
-/**
- * The preflight of the keys of an issuer that an edit adds, over real sockets. When it is retried is
- * `reloader-*.test.ts`'s.
- */
+/** The preflight of the keys of an issuer that an edit adds. When it is retried is `reloader-preflight.test.ts`'s. */
 import { describe, expect, test } from 'vitest'
-import { freePort } from '../../../../helpers/free-port.ts'
+import type { LoadedConfig } from '../../../../../src/core/config/load/load.ts'
+import { preflight } from '../../../../../src/features/auth/tokens/preflight.ts'
+import { parse, sandbox } from '../../../../core/config/helper.ts'
 import type { Settings } from '../../../../helpers/gateway.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../../../helpers/live-gateway.ts'
 import { audience, issuer, jwks, signingKey, signToken } from '../../../../helpers/tokens.ts'
@@ -11,126 +10,101 @@ import { httpUpstream } from '../../../../helpers/upstream.ts'
 
 const key = signingKey('ES256', 'one')
 
-const guarded = (url: string, more: object = {}, preflight = 'connect'): Settings => ({
-  auth: { methods: ['jwt'], jwt: { issuer, audience: [audience], jwks: url, ...more } },
-  clients: [{ id: 'bank-a', operations: 'all', claims: { client_id: 'bank-a' } }],
-  reload: { watch: false, preflight },
-})
+// Nothing listens on a port that no system gives away.
+const nowhere = 'http://127.0.0.1:1/jwks'
 
-/** Opens an issuer that responds with what `reply` holds. */
-const openIssuer = async (reply: { status: number; text: string }) =>
-  httpUpstream((_, response) => void response.writeHead(reply.status).end(reply.text))
-
-/** Boots a gateway without authentication whose file has been edited to ask for tokens with keys at `url`. */
-const edited = async (url: string, more: object = {}, preflight = 'connect') => {
-  const upstream = await httpUpstream()
-  const live = await bootLiveGateway({ upstream: upstream.url, reload: { watch: false, preflight } })
-  live.edit({ upstream: upstream.url, ...guarded(url, more, preflight) })
-  return live
+const configured = (parts: object): LoadedConfig => {
+  const loaded = parse(`${sandbox}\n${JSON.stringify(parts).slice(1, -1)}`.replace(/\n"(\w+)":/, '\n$1: '))
+  if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems))
+  return loaded
 }
-
-const reload = ({ admin }: LiveGateway, query = '') => fetchAdmin(`${admin}/reload${query}`, 'POST')
-
-const sendRequest = async ({ url }: LiveGateway): Promise<number> => {
-  const response = await fetch(`${url}/market/insights`, { headers: { authorization: `Bearer ${signToken(key)}` } })
-  await response.arrayBuffer()
-  return response.status
-}
-
-const problem = {
-  line: 1,
-  path: 'auth.jwt.jwks',
-  message: 'the keys that the edit brings cannot be had, so no token would be good',
-}
-
-describe('an edit that adds a URL without keys', () => {
-  test.each<[string, { status: number; text: string }, object, string]>([
-    ['answers 404', { status: 404, text: '' }, {}, 'it answered 404'],
-    ['is no JSON', { status: 200, text: '<html>' }, {}, 'it is not JSON'],
-    ['is empty', { status: 200, text: jwks() }, {}, 'it holds no key for PS256, ES256, EdDSA, Ed25519'],
-    ['is for others', { status: 200, text: jwks(key) }, { algorithms: ['EdDSA'] }, 'it holds no key for EdDSA'],
-  ])('is held back where what is there %s, and what ran runs on', async (_, reply, more, reason) => {
-    const { url } = await openIssuer(reply)
-    const live = await edited(`${url}/jwks?key=hidden`, more)
-    const { hash } = live.gateway.config
-
-    const { status, body } = await reload(live)
-
-    expect(status).toBe(422)
-    expect(body).toMatchObject({ code: 'endpoints-not-reached', hash, nextTry: expect.stringMatching(/Z$/) })
-    expect(body.problems).toMatchObject([{ ...problem, found: `${url}/jwks ${reason}` }])
-    expect(await sendRequest(live)).toBe(200)
+const clients = (url: string, more: object = {}) =>
+  configured({ auth: { methods: ['jwt'], jwt: { issuer, audience: [audience], jwks: url, ...more } } })
+const operators = (url: string) =>
+  configured({
+    admin: {
+      jwt: { issuer, audience: ['admin'], jwks: url, nameClaim: 'sub', scopeClaim: 'groups', scopes: { x: 'read' } },
+    },
   })
+const tryKeys = (running: LoadedConfig, next: LoadedConfig) =>
+  preflight(running.config, next.config, next.provenance, 'gateway.yaml')
 
-  test('is held back where no server listens', async () => {
-    const live = await edited(`http://127.0.0.1:${await freePort()}/jwks`)
+/** Opens an issuer that responds so. */
+const issuerOf = (status: number, text: string) =>
+  httpUpstream((_, response) => void response.writeHead(status).end(text))
 
-    expect((await reload(live)).body.problems).toMatchObject([
-      { ...problem, found: expect.stringContaining('ECONNREFUSED') },
+const message = 'the keys that the edit brings cannot be had, so no token would be good'
+const none = configured({ log: { level: 'warn' } })
+
+describe('an edit that adds a URL without keys is held back', () => {
+  test.each<[string, number, string, object, string]>([
+    ['answers 404', 404, '', {}, 'it answered 404'],
+    ['is no JSON', 200, '<html>', {}, 'it is not JSON'],
+    ['is empty', 200, jwks(), {}, 'it holds no key for PS256, ES256, EdDSA, Ed25519'],
+    ['is for others', 200, jwks(key), { algorithms: ['EdDSA'] }, 'it holds no key for EdDSA'],
+  ])('where what is there %s', async (_, status, text, more, reason) => {
+    const { url } = await issuerOf(status, text)
+
+    expect(await tryKeys(none, clients(`${url}/jwks?key=hidden`, more))).toMatchObject([
+      { path: 'auth.jwt.jwks', line: 2, message, found: `${url}/jwks ${reason}` },
     ])
   })
 
-  test('is held back as a change from keys that are there, whose tokens go on being good', async () => {
-    const { url } = await openIssuer({ status: 200, text: jwks(key) })
-    const upstream = await httpUpstream()
-    const live = await bootLiveGateway({ upstream: upstream.url, ...guarded(`${url}/jwks`) })
-    live.edit({ upstream: upstream.url, ...guarded(`http://127.0.0.1:${await freePort()}/jwks`) })
+  test('where no server listens, also as a change from keys that are there', async () => {
+    const problem = { path: 'auth.jwt.jwks', found: expect.stringContaining('ECONNREFUSED') }
 
-    const { status } = await reload(live)
-
-    expect([status, await sendRequest(live)]).toEqual([422, 200])
+    expect(await tryKeys(none, clients(nowhere))).toMatchObject([problem])
+    expect(await tryKeys(clients('https://login.example/jwks'), clients(nowhere))).toMatchObject([problem])
   })
 
-  test('takes effect by itself as soon as they are there', async () => {
-    const reply = { status: 503, text: '' }
-    const { url } = await openIssuer(reply)
-    const live = await edited(`${url}/jwks`)
-    await reload(live)
-
-    Object.assign(reply, { status: 200, text: jwks(key) })
-    const applied = await live.line(({ msg }) => msg === 'configuration applied')
-
-    expect(applied).toMatchObject({ trigger: 'preflight' })
-    expect(await sendRequest(live)).toBe(200)
-    expect((await fetch(`${live.url}/market/insights`)).status).toBe(401)
-  })
-
-  test('is taken by force, and tokens are 503', async () => {
-    const live = await edited(`http://127.0.0.1:${await freePort()}/jwks`)
-
-    const { status, body } = await reload(live, '?force')
-
-    expect([status, body.forced, await sendRequest(live)]).toEqual([200, true, 503])
-  })
-
-  test('is taken with reload.preflight: none', async () => {
-    const live = await edited(`http://127.0.0.1:${await freePort()}/jwks`, {}, 'none')
-
-    expect((await reload(live)).status).toBe(200)
+  test('of operators as well', async () => {
+    expect(await tryKeys(none, operators(nowhere))).toMatchObject([{ path: 'admin.jwt.jwks', message }])
   })
 })
 
-describe('keys are not checked', () => {
-  test('where the edit leaves their URL as it is: an outage of the issuer keeps no other edit back', async () => {
-    const reply = { status: 200, text: jwks(key) }
-    const { url } = await openIssuer(reply)
-    const upstream = await httpUpstream()
-    const live = await bootLiveGateway({ upstream: upstream.url, ...guarded(`${url}/jwks`) })
-    expect(await sendRequest(live)).toBe(200)
-    Object.assign(reply, { status: 503, text: '' })
-    live.edit({ upstream: upstream.url, ...guarded(`${url}/jwks`, { audience: [audience, 'https://other.example'] }) })
+test('keys are not asked for where they are there, or where the edit leaves their URL as it is', async () => {
+  const { url, requests } = await issuerOf(200, jwks(key))
 
-    const { status } = await reload(live)
+  expect(await tryKeys(none, clients(url))).toEqual([])
+  expect(await tryKeys(clients(nowhere), clients(nowhere, { audience: [audience, 'https://other.example'] }))).toEqual(
+    [],
+  )
+  expect(requests).toHaveLength(1)
+})
 
-    expect([status, await sendRequest(live)]).toEqual([200, 200])
+describe('on the wire', () => {
+  const guarded = (url: string): Settings => ({
+    auth: { methods: ['jwt'], jwt: { issuer, audience: [audience], jwks: url } },
+    clients: [{ id: 'bank-a', operations: 'all', claims: { client_id: 'bank-a' } }],
+    reload: { watch: false, preflight: 'connect' },
+  })
+  const sendRequest = async ({ url }: LiveGateway): Promise<number> =>
+    (await fetch(`${url}/market/insights`, { headers: { authorization: `Bearer ${signToken(key)}` } })).status
+
+  test('what ran runs on while the edit is held back, which takes effect once the keys are there', async () => {
+    const reply = { status: 503, text: '' }
+    const { url } = await httpUpstream((_, response) => void response.writeHead(reply.status).end(reply.text))
+    const live = await bootLiveGateway({ reload: { watch: false, preflight: 'connect' } })
+    const { hash } = live.gateway.config
+    live.edit(guarded(`${url}/jwks`))
+
+    const { status, body } = await fetchAdmin(`${live.admin}/reload`, 'POST')
+    const meanwhile = await sendRequest(live)
+    Object.assign(reply, { status: 200, text: jwks(key) })
+    const applied = await live.line(({ msg }) => msg === 'configuration applied')
+
+    expect(status).toBe(422)
+    expect(body).toMatchObject({ code: 'endpoints-not-reached', hash, nextTry: expect.stringMatching(/Z$/) })
+    expect(applied).toMatchObject({ trigger: 'preflight' })
+    expect([meanwhile, await sendRequest(live), (await fetch(`${live.url}/market/insights`)).status]).toEqual([
+      200, 200, 401,
+    ])
   })
 
-  test('at a start: it does not depend on the issuer, and says that there are none', async () => {
-    const live = await bootLiveGateway(guarded(`http://127.0.0.1:${await freePort()}/jwks`))
+  test('a start does not depend on the issuer, and the log says that there are no keys', async () => {
+    const live = await bootLiveGateway(guarded(nowhere))
 
-    const logged = await live.line(({ msg }) => msg === 'keys of the issuer cannot be fetched')
-
-    expect(logged).toMatchObject({ level: 40 })
+    expect(await live.line(({ msg }) => msg === 'keys of the issuer cannot be fetched')).toMatchObject({ level: 40 })
     expect(await sendRequest(live)).toBe(503)
   })
 })

@@ -25,7 +25,6 @@ const settings: JwtVerifierOptions = {
 const verify = (token: string, other: Partial<JwtVerifierOptions> = {}) =>
   verifyToken(token, { ...settings, ...other }, keys)
 const seconds = (): number => Math.floor(Date.now() / 1000)
-const without = (name: string) => claims({ [name]: undefined })
 
 test.each([elliptic, rsa, edwards, specified])(
   'a token signed with $alg is accepted, and its claims returned',
@@ -98,34 +97,17 @@ test('clocks may differ by the tolerance and no more', async () => {
   await expect(verify(signToken(elliptic, claims({ iat: seconds() + 10 })))).rejects.toThrow('in the future')
 })
 
+// The attacks that have a name are in `security/forged-tokens.test.ts`.
 describe('a flawed token is rejected, and the reason quotes nothing of it', () => {
   const [head = '', body = '', signature = ''] = signToken(elliptic).split('.')
   const flipped = signature.startsWith('A') ? `B${signature.slice(1)}` : `A${signature.slice(1)}`
   test.each<readonly [string, string]>([
-    ['another issuer', signToken(elliptic, claims({ iss: 'https://evil.example' }))],
-    ['an issuer with a slash more', signToken(elliptic, claims({ iss: `${issuer}/` }))],
-    ['no issuer', signToken(elliptic, without('iss'))],
-    ['another audience', signToken(elliptic, claims({ aud: 'https://evil.example' }))],
-    ['no audience', signToken(elliptic, without('aud'))],
-    ['an audience that is an object', signToken(elliptic, claims({ aud: { 0: audience } }))],
-    ['no expiry', signToken(elliptic, without('exp'))],
-    ['an expiry that is text', signToken(elliptic, claims({ exp: String(seconds() + 60) }))],
-    [
-      'an expiry beyond all numbers',
-      signToken(elliptic, JSON.stringify(claims({ exp: 1 })).replace('"exp":1', '"exp":1e999')),
-    ],
     ['a time of issue that is null', signToken(elliptic, claims({ iat: null }))],
-    ['no type', signToken(elliptic, claims(), { typ: undefined })],
-    ['the type of an ID token', signToken(elliptic, claims(), { typ: 'JWT' })],
     ['a key of another kind', signToken(elliptic, claims(), { kid: rsa.kid })],
     ['an algorithm of another kind of key', signToken(elliptic, claims(), { alg: 'PS256' })],
     ['an algorithm in another case', signToken(elliptic, claims(), { alg: 'es256' })],
     ['a list of algorithms', signToken(elliptic, claims(), { alg: ['ES256'] })],
-    ['crit', signToken(elliptic, claims(), { crit: ['exp'] })],
-    ['crit of a known extension', signToken(elliptic, claims(), { crit: ['b64'], b64: true })],
     ['an unencoded payload', signToken(elliptic, claims(), { b64: false })],
-    ['x5c', signToken(elliptic, claims(), { x5c: ['MII'] })],
-    ['x5u', signToken(elliptic, claims(), { x5u: 'https://evil.example' })],
     ['a changed payload', `${head}.${encodePart(claims({ client_id: 'bank-b' }))}.${signature}`],
     ['a changed signature', `${head}.${body}.${flipped}`],
     ['no signature', `${head}.${body}.`],

@@ -1,5 +1,4 @@
 /** Operators with a token of an issuer, over real sockets. */
-import { createHmac } from 'node:crypto'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createAuditLog } from '../../../../features/audit/audit-log-place.ts'
 import { adminTokens, bearerOf, tokenOf } from '../../../../helpers/admin-tokens.ts'
@@ -7,16 +6,8 @@ import { openAuthorizationServer } from '../../../../helpers/authorization-serve
 import { withoutLateness } from '../../../../helpers/findings.ts'
 import { hiddenFields, logIn, submitForm, visitPage } from '../../../../helpers/form-browser.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../../../helpers/live-gateway.ts'
-import {
-  adminAudience,
-  adminJwt,
-  groupOf,
-  jwtOf,
-  operatorClaims,
-  operatorJwt,
-  operatorKey,
-} from '../../../../helpers/operator-jwts.ts'
-import { audience, claims, encodePart, issuer, jwks, signingKey, signToken } from '../../../../helpers/tokens.ts'
+import { adminAudience, adminJwt, groupOf, jwtOf, operatorJwt, operatorKey } from '../../../../helpers/operator-jwts.ts'
+import { audience, claims, issuer, jwks, signingKey, signToken } from '../../../../helpers/tokens.ts'
 import { httpUpstream } from '../../../../helpers/upstream.ts'
 
 const other = signingKey('ES256', 'another')
@@ -72,41 +63,30 @@ describe('an operator with a token of the issuer', () => {
     ])
   })
 
-  test('stands beside tokens of the file, and each is known as its own', async () => {
-    const live = await boot({}, { tokens: adminTokens })
+  test('needs a token, which stands in Authorization and nowhere else, beside tokens of the file', async () => {
+    const { admin } = await boot({}, { tokens: adminTokens })
+    const token = operatorJwt()
+    const cookie = `__Host-lender-gateway-${new URL(admin).port}=${token}`
 
-    const [listed, issued] = [await whoami(live.admin, tokenOf.read), await whoami(live.admin, jwtOf('read'))]
+    const none = await fetchAdmin(`${admin}/status`)
+    const statuses: number[] = []
+    for (const [query, headers] of [
+      [`?access_token=${token}`, {}],
+      ['', { cookie: `access_token=${token}` }],
+      ['', { cookie }],
+      ['', { authorization: `DPoP ${token}` }],
+      ['', { authorization: `Basic ${token}` }],
+      ['', { authorization: token }],
+      ['', { 'x-api-key': token }],
+      ['', { authorization: `bearer ${token}` }],
+    ] as const)
+      statuses.push((await fetch(`${admin}/status${query}`, { headers })).status)
+    const [listed, issued] = [await whoami(admin, tokenOf.read), await whoami(admin, jwtOf('read'))]
 
+    expect([none.status, none.headers.get('www-authenticate')]).toEqual([401, 'Bearer'])
+    expect(statuses).toEqual([401, 401, 401, 401, 401, 401, 401, 200])
     expect(listed.body).toMatchObject({ name: 'auditor', proof: 'token' })
     expect(issued.body).toMatchObject({ name: 'read@lender.example', proof: 'jwt' })
-  })
-
-  test('needs a token where the file has nothing but the issuer', async () => {
-    const { admin } = await boot()
-
-    const { status, headers } = await fetchAdmin(`${admin}/status`)
-
-    expect([status, headers.get('www-authenticate')]).toEqual([401, 'Bearer'])
-  })
-
-  test('has it in Authorization, and nowhere else', async () => {
-    const { admin } = await boot()
-    const token = operatorJwt()
-    const statusOf = async (path: string, headers: Record<string, string> = {}) =>
-      (await fetch(admin + path, { headers })).status
-
-    expect(
-      await Promise.all([
-        statusOf(`/status?access_token=${token}`),
-        statusOf('/status', { cookie: `access_token=${token}` }),
-        statusOf('/status', { cookie: `__Host-lender-gateway-${new URL(admin).port}=${token}` }),
-        statusOf('/status', { authorization: `DPoP ${token}` }),
-        statusOf('/status', { authorization: `Basic ${token}` }),
-        statusOf('/status', { authorization: token }),
-        statusOf('/status', { 'x-api-key': token }),
-        statusOf('/status', { authorization: `bearer ${token}` }),
-      ]),
-    ).toEqual([401, 401, 401, 401, 401, 401, 401, 200])
   })
 
   test('is one of a real authorization server, and a client of that server is none', async () => {
@@ -137,76 +117,25 @@ describe('an operator with a token of the issuer', () => {
   })
 })
 
+// Which tokens are is `test/features/auth/admin/access/operator-jwts.test.ts`'s.
 describe('a token that is refused', () => {
-  const unsigned = (alg: string) =>
-    `${encodePart({ alg, typ: 'at+jwt', kid: operatorKey.kid })}.${encodePart(operatorClaims())}`
-  const mac = (secret: string | Buffer) =>
-    `${unsigned('HS256')}.${createHmac('sha256', secret).update(unsigned('HS256')).digest('base64url')}`
-  const now = Math.floor(Date.now() / 1000)
-  const { publicKey } = operatorKey
-
-  test.each<[string, string, string]>([
-    [
-      'a client’s, by the same key',
+  test('gets 401, and the log says why, and nothing of the token', async () => {
+    const live = await boot()
+    const refused = [
       signToken(operatorKey, claims({ groups: [groupOf.operate], email: 'a' })),
-      'wrong-audience',
-    ],
-    ['of another issuer', operatorJwt({ iss: 'https://evil.example' }), 'wrong-issuer'],
-    ['for another audience', operatorJwt({ aud: audience }), 'wrong-audience'],
-    ['for a longer audience', operatorJwt({ aud: `${adminAudience}/more` }), 'wrong-audience'],
-    ['for none', operatorJwt({ aud: undefined }), 'wrong-audience'],
-    ['expired', operatorJwt({ exp: now - 60 }), 'expired'],
-    ['without an end', operatorJwt({ exp: undefined }), 'other-token-flaw'],
-    ['not good yet', operatorJwt({ nbf: now + 60 }), 'not-yet-valid'],
-    ['made in the future', operatorJwt({ iat: now + 60 }), 'not-yet-valid'],
-    ['of a key that is not known', operatorJwt({}, other), 'unknown-kid'],
-    ['signed with another key by that name', operatorJwt({}, { ...other, kid: operatorKey.kid }), 'bad-signature'],
-    ['an ID token', operatorJwt({}, operatorKey, { typ: 'JWT' }), 'token-type'],
-    ['one that brings its key', operatorJwt({}, operatorKey, { jwk: other.jwk }), 'other-token-flaw'],
-    ['one without a signature', `${unsigned('none')}.c2ln`, 'token-type'],
-    ['one whose secret is the public key', mac(publicKey.export({ type: 'spki', format: 'pem' })), 'token-type'],
-    [
-      'one whose secret is the public key, in DER',
-      mac(publicKey.export({ type: 'spki', format: 'der' })),
-      'token-type',
-    ],
-    ['bound to a key', operatorJwt({ cnf: { jkt: 'x' } }), 'bound-token'],
-    ['of no group that opens anything', operatorJwt({ groups: ['others'] }), 'no-scope'],
-    ['of groups in one text', operatorJwt({ groups: `others ${groupOf.operate}` }), 'no-scope'],
-    ['without groups', operatorJwt({ groups: undefined }), 'no-scope'],
-    ['without a name', operatorJwt({ email: undefined }), 'no-name'],
-    ['with a name of two lines', operatorJwt({ email: 'anna\nroot' }), 'no-name'],
-  ])('is %s: 401, and the log says why', async (_, token, reason) => {
-    const live = await boot()
+      operatorJwt({}, { ...other, kid: operatorKey.kid }),
+      operatorJwt({ email: 'anna\nroot' }),
+    ]
 
-    const { status, headers, body } = await fetchAdmin(`${live.admin}/status`, 'GET', { headers: bearer(token) })
+    for (const token of refused) {
+      const { status, headers, body } = await fetchAdmin(`${live.admin}/status`, 'GET', { headers: bearer(token) })
 
-    expect([status, body.code, headers.get('www-authenticate')]).toEqual([401, 'unauthenticated', 'Bearer'])
-    expect(refusals(live)).toMatchObject([{ client: '127.0.0.1', reason, cause: expect.any(String) }])
-    for (const part of token.split('.').filter((each) => each.length > 8))
-      expect(JSON.stringify([live.lines, body])).not.toContain(part)
-    // It was that, and nothing else, that was wrong.
-    expect((await whoami(live.admin, operatorJwt())).status).toBe(200)
-  })
-
-  test('is told each time that it is of no operator, not the first time alone', async () => {
-    const live = await boot()
-    const stranger = operatorJwt({ groups: ['others'] })
-
-    for (let n = 0; n < 3; n++) expect((await whoami(live.admin, stranger)).status).toBe(401)
-
-    expect(refusals(live).map(({ reason }) => reason)).toEqual(['no-scope', 'no-scope', 'no-scope'])
-  })
-
-  test.each([
-    ['has no signature at all', `${unsigned('none')}.`],
-    ['is longer than any token', operatorJwt({ groups: Array.from({ length: 900 }, (_, i) => `group-${i}`) })],
-    ['has two parts', operatorJwt().split('.').slice(0, 2).join('.')],
-  ])('is not even looked at when it %s', async (_, token) => {
-    const live = await boot()
-
-    expect((await whoami(live.admin, token)).status).not.toBe(200)
-    expect(refusals(live).filter(({ reason }) => reason !== 'unknown-token')).toEqual([])
+      expect([status, body.code, headers.get('www-authenticate')]).toEqual([401, 'unauthenticated', 'Bearer'])
+      for (const part of token.split('.')) expect(JSON.stringify([live.lines, body])).not.toContain(part)
+    }
+    expect(refusals(live)).toMatchObject(
+      ['wrong-audience', 'bad-signature', 'no-name'].map((reason) => ({ client: '127.0.0.1', reason })),
+    )
   })
 
   test('is that of a client of the same issuer and key, which gets in at the other listener', async () => {
@@ -227,63 +156,6 @@ describe('a token that is refused', () => {
     const ofOperator = await fetch(`${live.url}/market/insights`, { headers: bearer(operatorJwt()) })
 
     expect([served.status, refused.status, ofOperator.status]).toEqual([200, 401, 401])
-  })
-})
-
-describe('wrong tokens', () => {
-  /** Stops the clock: all that follows comes at once. */
-  const stopClock = (): void => {
-    vi.useFakeTimers({ toFake: ['performance'] })
-    onTestFinished(() => void vi.useRealTimers())
-  }
-
-  test('are bounded before they are verified, and a token that is known goes on', async () => {
-    const live = await boot({}, { tokens: adminTokens })
-    stopClock()
-    const known = operatorJwt()
-    await whoami(live.admin, known)
-
-    const guesses = await Promise.all(
-      Array.from({ length: 40 }, (_, i) =>
-        whoami(live.admin, operatorJwt({ n: i }, { ...other, kid: operatorKey.kid })),
-      ),
-    )
-    const fresh = await whoami(live.admin, operatorJwt({ jti: 'fresh' }))
-
-    const limited = guesses.filter(({ status }) => status === 429)
-    expect([guesses.filter(({ status }) => status === 401).length, limited.length]).toEqual([20, 20])
-    expect(limited[0]).toMatchObject({ body: { code: 'too-many-attempts' } })
-    expect(limited.every(({ headers }) => headers.get('retry-after') === '1')).toBe(true)
-    expect(refusals(live)).toHaveLength(20)
-    expect(fresh.status).toBe(429)
-    expect((await whoami(live.admin, known)).status).toBe(200)
-    expect((await whoami(live.admin, tokenOf.read)).status).toBe(200)
-    expect((await fetch(`${live.admin}/ready`, { headers: bearer(operatorJwt({ jti: 'x' })) })).status).toBe(200)
-  })
-
-  test('do not count when they are right, however many', async () => {
-    const live = await boot()
-    stopClock()
-
-    const all: number[] = []
-    for (let i = 0; i < 30; i++) all.push((await whoami(live.admin, operatorJwt({ jti: `${i}` }))).status)
-    const same = operatorJwt({ jti: 'same' })
-    const atOnce = await Promise.all(Array.from({ length: 30 }, () => whoami(live.admin, same)))
-
-    expect(new Set([...all, ...atOnce.map(({ status }) => status)])).toEqual(new Set([200]))
-  })
-
-  test('of another page, or for another host, are not verified', async () => {
-    const live = await boot()
-    stopClock()
-    const headers = { ...bearer(operatorJwt({}, other)), 'sec-fetch-site': 'cross-site' }
-
-    const all = await Promise.all(
-      Array.from({ length: 22 }, () => fetchAdmin(`${live.admin}/status`, 'GET', { headers })),
-    )
-
-    expect(new Set(all.map(({ status }) => status))).toEqual(new Set([403]))
-    expect(refusals(live)).toEqual([])
   })
 })
 
@@ -350,45 +222,39 @@ describe('a session of such a token', () => {
     expect(response.headers.get('set-cookie')).toContain('Max-Age=1800;')
   })
 
-  test.each<[string, string, string]>([
-    ['of no operator', operatorJwt({ groups: [] }), 'This is the token of no operator.'],
-    [
-      'of a scraper',
-      jwtOf('metrics'),
-      'This token is for /metrics and /whoami alone: log in with one of the scope read or operate.',
-    ],
-  ])('is not opened by one %s', async (_, token, reason) => {
+  test('is not opened by one of no operator, nor by one of a scraper', async () => {
     const live = await boot()
     const form = hiddenFields(await visitPage(`${live.admin}/login`))
+    const scraper = 'This token is for /metrics and /whoami alone: log in with one of the scope read or operate.'
 
-    const { status, text } = await submitForm(`${live.admin}/login`, { ...form, token })
+    for (const [token, reason] of [
+      [operatorJwt({ groups: [] }), 'This is the token of no operator.'],
+      [jwtOf('metrics'), scraper],
+    ] as const) {
+      const { status, text } = await submitForm(`${live.admin}/login`, { ...form, token })
 
-    expect(status).toBe(403)
-    expect(text).toContain(`<p role="alert">${reason}</p>`)
-    expect(live.lines).toContainEqual(expect.objectContaining({ msg: 'login refused' }))
+      expect(status).toBe(403)
+      expect(text).toContain(`<p role="alert">${reason}</p>`)
+    }
+    expect(live.lines.filter(({ msg }) => msg === 'login refused')).toHaveLength(2)
   })
 })
 
 describe('at a reload', () => {
   const scopes = adminJwt().scopes
 
-  test.each<[string, number, object | null]>([
-    ['another issuer', 401, { issuer: 'https://next.example' }],
-    ['another audience', 401, { audience: ['https://gateway.example/next'] }],
+  // What a token is worth after others is `test/features/auth/admin/access/operator-jwts.test.ts`'s.
+  test.each<[string, number, object]>([
     ['other keys', 401, { jwks: jwks(other) }],
     ['another scope for its group', 401, { scopes: { ...scopes, [groupOf.operate]: 'read' } }],
-    ['nothing for its group', 401, { scopes: { x: 'operate' } }],
-    ['another name for it', 401, { nameClaim: 'sub' }],
-    ['no issuer', 401, null],
     ['one more group', 200, { scopes: { ...scopes, more: 'read' } }],
-    ['nothing else', 200, {}],
   ])('that brings %s a session gets %d', async (_, expected, change) => {
     const tokens = { tokens: adminTokens, hosts: ['gateway.internal'] }
     const live = await boot({}, { tokens: adminTokens })
     const session = await logIn(live.admin, operatorJwt())
     const ofFile = await logIn(live.admin, tokenOf.read)
     const stream = await fetch(`${live.admin}/events`, { headers: session })
-    live.edit({ admin: { ...tokens, ...(change === null ? {} : { jwt: adminJwt(change) }) } })
+    live.edit({ admin: { ...tokens, jwt: adminJwt(change) } })
 
     const { result } = await live.gateway.reload('signal')
     const after = (await visitPage(`${live.admin}/status`, session)).status
@@ -447,19 +313,6 @@ describe('the keys of the issuer', () => {
     expect(body.tokens).toMatchObject({ jwt: null, operators: { source: 'url', keys: 1, error: 'it answered 500' } })
   })
 
-  test('are fetched for a key that is new, and one that is withdrawn ends its tokens and sessions', async () => {
-    const { reply, url } = await open()
-    const live = await boot({ jwks: url })
-    const session = await logIn(live.admin, operatorJwt())
-    reply.text = jwks(other)
-
-    const next = await whoami(live.admin, operatorJwt({}, other))
-    const before = await whoami(live.admin, operatorJwt())
-
-    expect([next.status, before.status]).toEqual([200, 401])
-    expect((await visitPage(`${live.admin}/status`, session)).status).toBe(401)
-  })
-
   test('were never had: tokens of the file are good, the others get 503', async () => {
     const { reply, url } = await open()
     reply.status = 404
@@ -472,19 +325,6 @@ describe('the keys of the issuer', () => {
 
     expect([issued.status, listed.status, login.status]).toEqual([503, 200, 503])
     expect(login.text).toContain('the keys of the issuer of operators’ tokens cannot be had'.replace('the', 'The'))
-  })
-
-  test('at a new URL are tried before an edit takes effect', async () => {
-    const { reply, url } = await open()
-    reply.status = 404
-    const reload = { watch: false, preflight: 'connect' }
-    const live = await bootLiveGateway({ reload })
-    live.edit({ reload, admin: { jwt: adminJwt({ jwks: url }) } })
-
-    const { status, body } = await fetchAdmin(`${live.admin}/reload`, 'POST')
-
-    expect(status).toBe(422)
-    expect(body.problems).toMatchObject([{ path: 'admin.jwt.jwks', found: `${url} it answered 404` }])
   })
 
   test('are fetched by one process, and a client’s unknown keys have none of them fetched', async () => {

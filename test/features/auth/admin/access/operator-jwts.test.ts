@@ -1,0 +1,170 @@
+/** Tokens of operators that the issuer makes: which are taken, and what a reload and late keys make of them. */
+import { hash } from 'node:crypto'
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { TokenRefusals } from '../../../../../src/core/admin/access/operator-tokens.ts'
+import { createOperatorJwts } from '../../../../../src/features/auth/operator-jwts.ts'
+import { logInMemory, testConfig } from '../../../../helpers/gateway.ts'
+import { adminAudience, adminJwt, groupOf, operatorJwt, operatorKey } from '../../../../helpers/operator-jwts.ts'
+import { audience, claims, jwks, signingKey, signToken } from '../../../../helpers/tokens.ts'
+import { httpUpstream } from '../../../../helpers/upstream.ts'
+
+const other = signingKey('ES256', 'another')
+const address = '10.0.0.1'
+const good = { name: 'anna@lender.example', scope: 'operate', proof: 'jwt' }
+
+const open = (jwt: object = {}) => {
+  const { log, lines } = logInMemory()
+  const jwts = createOperatorJwts(log, new TokenRefusals(log))
+  onTestFinished(() => jwts.close())
+  const configure = (more: object | null): void =>
+    jwts.applyConfig(testConfig(more === null ? {} : { admin: { jwt: adminJwt({ ...jwt, ...more }) } }).admin)
+  configure({})
+  const refusals = () => lines.filter(({ msg }) => msg === 'operator token refused')
+  return { jwts, configure, refusals, verify: (token: string) => jwts.verify(token, address) }
+}
+
+const statusOf = (shown: unknown): unknown =>
+  typeof shown === 'object' && shown !== null && 'status' in shown ? shown.status : shown
+
+// Which tokens of an issuer are wrong in themselves is `security/forged-tokens.test.ts`'s.
+describe('a token is refused, and the log says why:', () => {
+  const now = Math.floor(Date.now() / 1000)
+
+  test.each<[string, string, string]>([
+    ['a client’s, by the same key', signToken(operatorKey, claims({ groups: [groupOf.operate] })), 'wrong-audience'],
+    ['for another audience', operatorJwt({ aud: audience }), 'wrong-audience'],
+    ['for a longer audience', operatorJwt({ aud: `${adminAudience}/more` }), 'wrong-audience'],
+    ['of another issuer', operatorJwt({ iss: 'https://evil.example' }), 'wrong-issuer'],
+    ['expired', operatorJwt({ exp: now - 60 }), 'expired'],
+    ['without an end', operatorJwt({ exp: undefined }), 'other-token-flaw'],
+    ['not good yet', operatorJwt({ nbf: now + 60 }), 'not-yet-valid'],
+    ['of a key that is not known', operatorJwt({}, other), 'unknown-kid'],
+    ['signed with another key by that name', operatorJwt({}, { ...other, kid: operatorKey.kid }), 'bad-signature'],
+    ['an ID token', operatorJwt({}, operatorKey, { typ: 'JWT' }), 'token-type'],
+    ['bound to a key', operatorJwt({ cnf: { jkt: 'x' } }), 'bound-token'],
+    ['of no group that opens anything', operatorJwt({ groups: ['others'] }), 'no-scope'],
+    ['without a name', operatorJwt({ email: undefined }), 'no-name'],
+  ])('%s', async (_, token, reason) => {
+    const { verify, refusals } = open()
+
+    expect(await verify(token)).toBeNull()
+    expect(refusals()).toMatchObject([{ client: address, reason, cause: expect.any(String) }])
+    expect(await verify(operatorJwt())).toMatchObject({ operator: good })
+  })
+
+  test('each time, not the first time alone', async () => {
+    const { verify, refusals } = open()
+    const stranger = operatorJwt({ groups: ['others'] })
+
+    for (let n = 0; n < 3; n++) expect(await verify(stranger)).toBeNull()
+
+    expect(refusals().map(({ reason }) => reason)).toEqual(['no-scope', 'no-scope', 'no-scope'])
+  })
+
+  test.each([
+    ['has two parts', operatorJwt().split('.').slice(0, 2).join('.')],
+    ['has no signature', `${operatorJwt().split('.').slice(0, 2).join('.')}.`],
+    ['is longer than any token', operatorJwt({ groups: Array.from({ length: 900 }, (_, i) => `group-${i}`) })],
+  ])('but one that %s is not looked at', async (_, token) => {
+    const { verify, refusals } = open()
+
+    expect([await verify(token), refusals()]).toEqual([null, []])
+  })
+})
+
+describe('attempts', () => {
+  afterEach(() => void vi.useRealTimers())
+
+  test('are bounded where they are wrong, and a token that is known is known on', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] })
+    const { jwts, verify, refusals } = open()
+    const known = operatorJwt()
+    await verify(known)
+    const guess = (n: number) => operatorJwt({ n }, { ...other, kid: operatorKey.kid })
+
+    const guesses = await Promise.all(Array.from({ length: 40 }, (_, n) => verify(guess(n))))
+
+    expect(guesses.map(statusOf)).toEqual([...new Array(20).fill(null), ...new Array(20).fill(429)])
+    expect(refusals()).toHaveLength(20)
+    expect(await verify(operatorJwt({ jti: 'fresh' }))).toMatchObject({
+      ...{ status: 429, code: 'too-many-attempts', headers: { 'Retry-After': '1' } },
+    })
+    expect(jwts.recall(hash('sha256', known, 'buffer'))).toEqual(good)
+  })
+
+  test('do not count where they are right, however many', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] })
+    const { verify } = open()
+
+    for (let n = 0; n < 30; n++) expect(await verify(operatorJwt({ jti: `${n}` }))).toMatchObject({ operator: good })
+  })
+
+  test('do not count while the keys cannot be had: tokens may be right', async () => {
+    const server = await httpUpstream((_, response) => response.writeHead(503).end())
+    const { verify } = open({ jwks: `${server.url}/jwks` })
+
+    for (let n = 0; n < 30; n++) expect(statusOf(await verify(operatorJwt()))).toBe(503)
+  })
+})
+
+test.each<[string, object | null, object | null]>([
+  ['another issuer', { issuer: 'https://next.example' }, null],
+  ['another audience', { audience: ['https://gateway.example/next'] }, null],
+  ['other keys', { jwks: jwks(other) }, null],
+  ['another scope for its group', { scopes: { [groupOf.operate]: 'read' } }, { ...good, scope: 'read' }],
+  ['nothing for its group', { scopes: { x: 'operate' } }, null],
+  ['another name for it', { nameClaim: 'sub' }, { ...good, name: 'robot' }],
+  ['no issuer', null, null],
+  ['nothing else', {}, good],
+])('a reload that brings %s: a token that was verified is recalled as it is then', async (_, change, expected) => {
+  const { jwts, configure, verify } = open()
+  const token = operatorJwt()
+  await verify(token)
+
+  configure(change)
+
+  expect(jwts.recall(hash('sha256', token, 'buffer'))).toEqual(expected)
+})
+
+describe('while the keys of the issuer are on their way', () => {
+  /** Opens the verifier of an issuer whose keys come when the test says so. */
+  const openHeld = async () => {
+    const release = Promise.withResolvers<void>()
+    const server = await httpUpstream(async (_, response) => {
+      await release.promise
+      response.end(jwks(operatorKey))
+    })
+    return { ...open({ jwks: `${server.url}/jwks` }), release: release.resolve }
+  }
+
+  test.each<[string, string, number]>([
+    ['one token that comes many times at once is verified once, and counts as one', operatorJwt(), 0],
+    ['a wrong one that does leaves one line', operatorJwt({ iss: 'https://evil.example' }), 1],
+  ])('%s', async (_, token, refused) => {
+    const { verify, refusals, release } = await openHeld()
+
+    const all = Array.from({ length: 50 }, () => verify(token))
+    release()
+
+    expect(new Set(await Promise.all(all)).size).toBe(1)
+    expect(await all[0]).toEqual(refused === 0 ? expect.objectContaining({ operator: good }) : null)
+    expect(refusals()).toHaveLength(refused)
+  })
+
+  test.each<[string, object | null, object | null]>([
+    ['takes another issuer', { issuer: 'https://next.example' }, null],
+    ['opens less', { scopes: { '/ops/gateway-oncall': 'read' } }, { operator: { ...good, scope: 'read' } }],
+    ['is the same', {}, { operator: good }],
+    ['has no issuer', null, null],
+  ])('a token is judged by the configuration that runs when it was verified: one that %s', async (...row) => {
+    const [, change, expected] = row
+    const { jwts, configure, verify, release } = await openHeld()
+
+    const verifying = verify(operatorJwt())
+    configure(change)
+    release()
+
+    expect(await verifying).toEqual(expected && expect.objectContaining(expected))
+    expect(jwts.state() === null).toBe(change === null)
+  })
+})

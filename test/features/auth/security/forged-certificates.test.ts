@@ -1,0 +1,155 @@
+import type { X509Certificate } from 'node:crypto'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { certificateThumbprint, mtlsAuthenticator } from '../../../../src/features/auth/client-certificate.ts'
+import { getClientRegistry } from '../../../../src/features/auth/client-registry.ts'
+import { type Certificates, makeCertificates } from '../../../helpers/certificates.ts'
+import { clientCertField } from '../../../helpers/client-cert.ts'
+import { fakeExchange } from '../../../helpers/exchange.ts'
+import { bootGateway } from '../../../helpers/gateway.ts'
+import { needProgram } from '../../../helpers/program.ts'
+import { receivedNames, roundTrip } from '../../../helpers/round-trip.ts'
+import { httpUpstream } from '../../../helpers/upstream.ts'
+
+const openssl = await needProgram('openssl')
+
+// The attack: the certificate of a client is no secret, so any client can write it into the field by which a proxy
+// presents it, beside that of the proxy too; or write one of his own with a client's name in it, and let a proxy that
+// trusts every client pass it on.
+describe.skipIf(openssl.missing)('Client-Cert', () => {
+  let made: Certificates
+  beforeAll(() => {
+    made = makeCertificates(openssl.path ?? '')
+  })
+
+  const boot = async (trustedProxies: readonly string[], auth: object = {}) => {
+    const upstream = await httpUpstream()
+    const gateway = await bootGateway({
+      upstream: upstream.url,
+      listen: { trustedProxies },
+      auth: {
+        methods: ['mtls'],
+        mtls: { from: 'client-cert', ca: made.authority.cert },
+        credentials: 'forward',
+        identityField: 'X-Client-Id',
+        ...auth,
+      },
+      clients: [{ id: 'bank-a', operations: 'all', certificates: ['dns:bank-a.example'] }],
+      operations: { 'leads.pipeline': { auth: 'none' } },
+    })
+    const send = async (lines: readonly string[], path = '/market/insights') => {
+      const request = [`GET ${path} HTTP/1.1`, 'Host: gateway', 'Connection: close', ...lines, '\r\n']
+      const { response, arrived } = await roundTrip(gateway.port, upstream, request.join('\r\n'))
+      return { status: response.status, names: receivedNames(arrived[0]) }
+    }
+    return { ...gateway, send }
+  }
+  const shown = (pem: string): string => `Client-Cert: ${clientCertField(pem)}`
+
+  test('is believed from a trusted proxy', async () => {
+    const { send, line } = await boot(['127.0.0.1'])
+
+    expect(await send([shown(made.bankA.cert)])).toMatchObject({
+      status: 200,
+      names: expect.arrayContaining(['client-cert', 'x-client-id']),
+    })
+    expect(await line(({ status }) => status === 200)).toMatchObject({ clientId: 'bank-a', auth: 'mtls' })
+  })
+
+  test('of any other peer proves nothing, and goes no further', async () => {
+    const { send } = await boot(['192.0.2.1'])
+    const chain = `Client-Cert-Chain: ${clientCertField(made.authority.cert)}`
+
+    expect((await send([shown(made.bankA.cert), chain])).status).toBe(401)
+    const passed = await send(
+      [shown(made.bankA.cert), chain, 'client_cert: x', 'Client-Cert_Chain: x'],
+      '/leads/pipeline',
+    )
+    expect(passed.status).toBe(200)
+    expect(passed.names.filter((name) => /^client[-_]cert/.test(name))).toEqual([])
+  })
+
+  test('is rejected from a trusted proxy too where it is no single certificate, or none that is good now', async () => {
+    const { send, line } = await boot(['127.0.0.1'])
+    const own = shown(made.bankA.cert)
+
+    for (const [what, lines, status] of [
+      ['twice', [own, own], 400],
+      ['twice in one line', [`${own}, ${own.slice('Client-Cert: '.length)}`], 400],
+      ['as text', ['Client-Cert: "certificate"'], 400],
+      ['as what is no certificate', ['Client-Cert: :AQID:'], 400],
+      ['empty', ['Client-Cert:'], 400],
+      ['by its twin', [own.replace('-', '_')], 401],
+      ['that nobody has signed', [shown(made.forgedA.cert)], 401],
+      ['that has expired', [shown(made.expired.cert)], 401],
+    ] as const)
+      expect([what, (await send(lines)).status]).toEqual([what, status])
+    await line(({ cause }) => cause === 'its certificate is of an unknown authority')
+    await line(({ cause }) => cause === 'its certificate is not valid now')
+  })
+
+  test('goes no further than the gateway unless credentials are forwarded', async () => {
+    const { send } = await boot(['127.0.0.1'], { credentials: 'strip' })
+
+    const { status, names } = await send([shown(made.bankA.cert)])
+
+    expect(status).toBe(200)
+    expect(names).not.toContain('client-cert')
+  })
+})
+
+describe('the names in a certificate', () => {
+  const client = (id: string, ...certificates: readonly string[]) => ({
+    ...{ id, disabled: false, apiKeys: [], claims: {}, operations: null, addresses: [] },
+    certificates,
+  })
+  const certificate = (subjectAltName: string, raw = 'der'): X509Certificate =>
+    ({ raw: Buffer.from(raw), subjectAltName }) as X509Certificate
+  const pinned = certificate('DNS:anybody.example', 'pinned')
+
+  const clients = getClientRegistry([
+    client('bank-a', 'dns:bank-a.example', 'uri:urn:bank:a'),
+    client('bank-b', 'dns:bank-b.example'),
+    client('bank-c', `sha256:${certificateThumbprint(pinned)}`),
+  ])
+
+  const whose = (shown: X509Certificate): unknown => {
+    const method = mtlsAuthenticator(() => shown, clients, [])
+    try {
+      const { client: found } = method.authenticate(fakeExchange()) as { client: { id: string } | null }
+      return { client: found?.id ?? null }
+    } catch (error) {
+      return (error as Error).cause
+    }
+  }
+
+  // The attack: a client with a good certificate has the authority write another client's name into it beside its own,
+  // or something like it.
+  test('a certificate with the names of two clients is of neither', () => {
+    expect(whose(certificate('DNS:bank-a.example, DNS:bank-b.example'))).toBe('its certificate is of several clients')
+    expect(whose(certificate('DNS:bank-a.example', 'pinned'))).toBe('its certificate is of several clients')
+  })
+
+  test.each([
+    'DNS:bank-a.example.evil.example',
+    'DNS:evil.bank-a.example',
+    'DNS:*.example',
+    'DNS:bank-a.example.',
+    'DNS:"bank-a.example\\u0000.evil.example"',
+    'URI:bank-a.example',
+    'email:bank-a.example',
+    'URI:urn:bank:A',
+    'URI:dns:bank-a.example',
+    'othername:UPN:bank-a.example',
+    'DirName:CN = bank-a.example',
+    '',
+  ])('a certificate with only %s belongs to no client', (names) => {
+    expect(whose(certificate(names))).toEqual({ client: null })
+  })
+
+  test('a certificate with a name of its own, in whatever case, or known as a whole, is its client’s', () => {
+    expect(whose(certificate('DNS:BANK-A.example, URI:urn:bank:a, DNS:other.example'))).toEqual({
+      client: 'bank-a',
+    })
+    expect(whose(pinned)).toEqual({ client: 'bank-c' })
+  })
+})

@@ -1,0 +1,308 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { CredentialRejected, VerifierUnavailable } from '../../../../src/features/auth/errors.ts'
+import type { HttpClient, HttpRequest } from '../../../../src/features/auth/tokens/http-client.ts'
+import {
+  createIntrospector,
+  type IntrospectorOptions,
+  introspect,
+} from '../../../../src/features/auth/tokens/introspection.ts'
+
+describe('a request to the introspection server', () => {
+  /** Creates a server that responds so, and records its requests. */
+  const respondingWith = (status: number, text: string) => {
+    const requests: HttpRequest[] = []
+    const server: HttpClient = {
+      request: async (request) => {
+        requests.push(request)
+        return { status, text }
+      },
+      close: () => {},
+    }
+    return { server, requests, send: (token = 'to/ke+n=') => introspect(server, credentials, token) }
+  }
+
+  const credentials = { clientId: 'gate:way', clientSecret: 'p%ss wörd' }
+
+  test('it sends a form, with its credentials', async () => {
+    const { send, requests } = respondingWith(200, '{"active":true,"scope":"read"}')
+
+    expect(await send()).toEqual({ claims: { active: true, scope: 'read' }, size: 30 })
+
+    expect(requests).toEqual([
+      {
+        method: 'POST',
+        headers: {
+          accept: 'application/json',
+          authorization: `Basic ${Buffer.from('gate%3Away:p%25ss+w%C3%B6rd').toString('base64')}`,
+          'content-type': 'application/x-www-form-urlencoded',
+        },
+        body: 'token=to%2Fke%2Bn%3D&token_type_hint=access_token',
+      },
+    ])
+  })
+
+  test('a token that is not active has no claims', async () => {
+    expect(await respondingWith(200, '{"active":false,"scope":"read"}').send()).toBeNull()
+  })
+
+  test.each([
+    [200, '{"active":"true"}'],
+    [200, '{"active":1}'],
+    [200, '{}'],
+    [200, '[{"active":true}]'],
+    [200, 'null'],
+    [200, 'to/ke+n='],
+    [201, '{"active":true}'],
+    [302, '{"active":true}'],
+    [401, '{"active":true}'],
+    [500, ''],
+  ])('a response %i %s lets no client in, and is not quoted', async (status, text) => {
+    const error: unknown = await respondingWith(status, text)
+      .send()
+      .catch((thrown) => thrown)
+
+    expect(error).toBeInstanceOf(VerifierUnavailable)
+    expect((error as Error).message).not.toMatch(/to\/ke|p%ss|true/)
+  })
+})
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['Date', 'performance', 'setTimeout', 'clearTimeout'] })
+})
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+type ScriptedReply = Readonly<Record<string, unknown>> | null | Error
+
+/** Creates an introspector, and its server; `reply` is what the server says of any token. */
+const introspecting = (reply: ScriptedReply, other: Partial<IntrospectorOptions> = {}) => {
+  const server = { reply, requests: 0 }
+  const changes: (string | null)[] = []
+  const introspector = createIntrospector({
+    introspect: async () => {
+      server.requests++
+      if (server.reply instanceof Error) throw server.reply
+      return server.reply && { claims: server.reply, size: 1 }
+    },
+    cache: 30_000,
+    issuer: null,
+    audience: null,
+    clockTolerance: 0,
+    onChange: (error) => changes.push(error),
+    ...other,
+  })
+  const getClaims = async (token = 'token') => introspector.getClaims(token)
+  return { server, changes, introspector, getClaims }
+}
+
+const inSeconds = (seconds: number): number => Date.now() / 1000 + seconds
+
+test('the claims of a good token are cached for as long as is configured', async () => {
+  const { server, getClaims } = introspecting({ active: true, client_id: 'bank-a' })
+
+  expect(await getClaims()).toMatchObject({ client_id: 'bank-a' })
+  vi.advanceTimersByTime(29_999)
+  await getClaims()
+  expect(server.requests).toBe(1)
+  vi.advanceTimersByTime(1)
+  await getClaims()
+
+  expect(server.requests).toBe(2)
+})
+
+test('and no longer than the token itself is good', async () => {
+  const { server, getClaims } = introspecting({ active: true, exp: inSeconds(10) })
+  await getClaims()
+
+  vi.advanceTimersByTime(10_000)
+
+  await expect(getClaims()).rejects.toThrow('it has expired')
+  expect(server.requests).toBe(2)
+})
+
+test('without a cache each request asks, and simultaneous ones share a request', async () => {
+  const { server, getClaims } = introspecting({ active: true }, { cache: 0 })
+
+  await Promise.all([getClaims(), getClaims(), getClaims()])
+  await getClaims()
+
+  expect(server.requests).toBe(2)
+})
+
+test('a wrong token is introspected once a second, however often it comes', async () => {
+  const { server, getClaims } = introspecting(null)
+  for (let i = 0; i < 20; i++) await expect(getClaims()).rejects.toThrow(CredentialRejected)
+  expect(server.requests).toBe(1)
+
+  vi.advanceTimersByTime(1000)
+  server.reply = { active: true }
+
+  expect(await getClaims()).toEqual({ active: true })
+})
+
+test('a token of more than 8 KiB is rejected, and the server is not asked', async () => {
+  const { server, getClaims } = introspecting({ active: true })
+
+  expect(await getClaims('t'.repeat(8192))).toEqual({ active: true })
+  await expect(getClaims('t'.repeat(8193))).rejects.toMatchObject({ reason: 'other-token-flaw' })
+
+  expect(server.requests).toBe(1)
+})
+
+const issuer = 'https://issuer.example'
+test.each<readonly [string, ScriptedReply, string]>([
+  ['for another audience', { active: true, iss: issuer, aud: 'https://elsewhere.example' }, 'wrong-audience'],
+  ['without an audience', { active: true, iss: issuer }, 'wrong-audience'],
+  ['of another issuer', { active: true, aud: 'gateway', iss: 'https://evil.example' }, 'wrong-issuer'],
+  ['that has expired', { active: true, aud: 'gateway', iss: issuer, exp: 1 }, 'expired'],
+  ['that is not valid yet', { active: true, aud: 'gateway', iss: issuer, nbf: 1e11 }, 'not-yet-valid'],
+])('a token %s is rejected for that, each time, though the server says that it is active', async (_, reply, reason) => {
+  const { server, getClaims } = introspecting(reply, { issuer, audience: ['gateway'] })
+
+  await expect(getClaims()).rejects.toMatchObject({ name: 'CredentialRejected', reason })
+  await expect(getClaims()).rejects.toMatchObject({ name: 'CredentialRejected', reason })
+
+  expect(server.requests).toBe(1)
+})
+
+test('no client is let in while the server is unavailable, and that is logged once', async () => {
+  const { server, changes, introspector, getClaims } = introspecting(
+    new VerifierUnavailable('introspection-server', 'connect ECONNREFUSED'),
+  )
+  for (let i = 0; i < 5; i++) await expect(getClaims(`token ${i}`)).rejects.toThrow(VerifierUnavailable)
+  expect(introspector.state()).toMatchObject({ error: 'connect ECONNREFUSED', lastSuccess: null })
+
+  vi.advanceTimersByTime(1000)
+  server.reply = { active: true }
+  await getClaims()
+
+  expect(changes).toEqual(['connect ECONNREFUSED', null])
+  expect(introspector.state()).toMatchObject({ error: null, lastSuccess: Date.now() })
+})
+
+test('one failure is over a second later, though no token comes by then', async () => {
+  const { server, changes, introspector, getClaims } = introspecting(
+    new VerifierUnavailable('introspection-server', 'connect ECONNRESET'),
+  )
+  await expect(getClaims()).rejects.toThrow(VerifierUnavailable)
+  server.reply = { active: true }
+  vi.advanceTimersByTime(300)
+  await getClaims()
+
+  vi.advanceTimersByTime(699)
+  expect(introspector.state()).toMatchObject({ error: 'connect ECONNRESET' })
+  vi.advanceTimersByTime(1)
+
+  expect(introspector.state()).toMatchObject({ error: null, since: Date.now(), lastSuccess: Date.now() - 700 })
+  expect(changes).toEqual(['connect ECONNRESET', null])
+})
+
+test('a failure after a good response begins the second anew', async () => {
+  const { server, changes, introspector, getClaims } = introspecting({ active: true }, { cache: 0 })
+  const failure = new VerifierUnavailable('introspection-server', 'connect ECONNRESET')
+  const replyWith = async (reply: ScriptedReply) => {
+    server.reply = reply
+    await getClaims().catch(() => {})
+  }
+  await replyWith(failure)
+  await replyWith({ active: true })
+  vi.advanceTimersByTime(500)
+  await replyWith(failure)
+
+  vi.advanceTimersByTime(3_600_000)
+
+  expect(introspector.state()).toMatchObject({ error: 'connect ECONNRESET' })
+  expect(changes).toEqual(['connect ECONNRESET'])
+})
+
+test('a clock that is set back keeps neither the server unavailable nor a token inactive', async () => {
+  const { server, changes, introspector, getClaims } = introspecting(
+    new VerifierUnavailable('introspection-server', 'certificate has expired'),
+  )
+  await expect(getClaims()).rejects.toThrow(VerifierUnavailable)
+  server.reply = null
+  vi.advanceTimersByTime(500)
+  await expect(getClaims('too early')).rejects.toThrow(CredentialRejected)
+
+  vi.setSystemTime(Date.now() - 6 * 3_600_000)
+  vi.advanceTimersByTime(1000)
+  server.reply = { active: true }
+  await getClaims('too early')
+
+  expect(changes).toEqual(['certificate has expired', null])
+  expect(introspector.state()).toMatchObject({ error: null })
+})
+
+test('a token that was revoked is good for no longer than `cache` after the clock was set back', async () => {
+  const { server, getClaims } = introspecting({ active: true }, { cache: 1000 })
+  await getClaims()
+  server.reply = null
+
+  vi.setSystemTime(Date.now() - 2 * 3_600_000)
+  vi.advanceTimersByTime(999)
+  await getClaims()
+  vi.advanceTimersByTime(1)
+
+  await expect(getClaims()).rejects.toThrow(CredentialRejected)
+})
+
+test('a flood of different tokens does not become one at the server', async () => {
+  let requests = 0
+  const ask = (): Promise<null> => {
+    requests++
+    return new Promise(() => {})
+  }
+  const { introspector } = introspecting(null, { introspect: ask })
+  const outcomes = Array.from({ length: 300 }, async (_, at) => introspector.getClaims(`token ${at}`))
+
+  const first = await Promise.race(outcomes).catch((error) => error)
+
+  expect(first).toBeInstanceOf(VerifierUnavailable)
+  expect(requests).toBe(128)
+  for (const outcome of outcomes) outcome.catch(() => {})
+})
+
+/** Creates an introspector whose server says what `replies` has of a token, and nothing of all others. */
+const askingSilentServer = (replies: Readonly<Record<string, ScriptedReply>>) => {
+  const asked: string[] = []
+  const ask: IntrospectorOptions['introspect'] = (token) => {
+    asked.push(token)
+    const reply = replies[token]
+    return reply === undefined
+      ? new Promise(() => {})
+      : Promise.resolve(reply === null ? null : { claims: { ...reply }, size: 1 })
+  }
+  const { getClaims } = introspecting(null, { introspect: ask })
+  const flood = (): void => {
+    for (let nth = 0; nth < 300; nth++) getClaims(`random ${nth}`).catch(() => {})
+  }
+  return { asked, getClaims, flood }
+}
+
+test('a flood of random tokens leaves room for those that were active lately, though their results have expired', async () => {
+  const { asked, getClaims, flood } = askingSilentServer({ known: { active: true } })
+  await getClaims('known')
+  vi.advanceTimersByTime(30_000)
+
+  flood()
+
+  await expect(getClaims('known')).resolves.toEqual({ active: true })
+  await expect(getClaims('another')).rejects.toThrow('too many tokens')
+  expect(asked.filter((token) => token === 'known')).toHaveLength(2)
+})
+
+test('a token that is active no more has no room of those that are', async () => {
+  const replies: Record<string, ScriptedReply> = { revoked: { active: true } }
+  const { getClaims, flood } = askingSilentServer(replies)
+  await getClaims('revoked')
+  replies.revoked = null
+  vi.advanceTimersByTime(30_000)
+  await expect(getClaims('revoked')).rejects.toThrow('not active')
+  vi.advanceTimersByTime(1000)
+
+  flood()
+
+  await expect(getClaims('revoked')).rejects.toThrow('too many tokens')
+})

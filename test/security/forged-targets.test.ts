@@ -1,0 +1,142 @@
+/** What a request asks for, of whom, and that it is asked once: in a spelling that only the next hop understands. */
+import { describe, expect, test } from 'vitest'
+import { freePort } from '../helpers/free-port.ts'
+import { bootGateway, gatewayForAll } from '../helpers/gateway.ts'
+import { exchangeRaw, parseStatus } from '../helpers/raw-client.ts'
+import { findProblemFault, headerValues } from '../helpers/raw-response.ts'
+import { receivedValues, roundTrip } from '../helpers/round-trip.ts'
+
+const site = gatewayForAll((url) => ({ upstreams: { market: { endpoints: [url], host: 'client' } } }))
+
+const get = (target: string, fields: string): string => `GET ${target} HTTP/1.1\r\n${fields}\r\n`
+const send = (bytes: string) => roundTrip(site.port, site.upstream, bytes)
+
+// The attack: a spelling that one hop's rules (an allow-list, a limit, an audit) do not know, and the next hop decodes
+// into one they do.
+test.each([
+  '/%76aluation/score',
+  '/valuation/%73core',
+  '/valuation%2fscore',
+  '/valuation%2Fscore',
+  '/valuation/score%00',
+  '/valuation/score%20',
+  '/valuation/score/',
+  '/valuation//score',
+  '//valuation/score',
+  '/./valuation/score',
+  '/x/../valuation/score',
+  '/x/%2e%2e/valuation/score',
+  '/x/..;/valuation/score',
+  '/valuation/score;a=b',
+  '/valuation;a/score',
+  '/valuation\\score',
+  '/Valuation/score',
+  '/valuation/score.json',
+  '/%2576aluation/score',
+  'http://a//valuation/score',
+  'http://a/%76aluation/score',
+])('an alias, %s, is not found, and nothing is forwarded', async (target) => {
+  const { response, arrived } = await send(`POST ${target} HTTP/1.1\r\nHost: a\r\n\r\n`)
+
+  expect(findProblemFault(response, 404)).toBeNull()
+  expect(arrived).toEqual([])
+})
+
+// The attack: two names for one request, of which the gateway believes one and the upstream the other.
+describe('the host that an upstream sees', () => {
+  const own = gatewayForAll()
+
+  test('is its own, whatever the client asks for', async () => {
+    for (const bytes of [
+      get('/market/insights', 'Host: evil\r\n'),
+      get('http://evil/market/insights', 'Host: worse\r\n'),
+    ]) {
+      const { arrived } = await roundTrip(own.port, own.upstream, bytes)
+
+      expect(receivedValues(arrived[0], 'host')).toEqual([`127.0.0.1:${own.upstream.port}`])
+    }
+  })
+
+  test('is that of the absolute-form, never the Host beside it, when it is the client’s', async () => {
+    const { arrived } = await send(get('http://one:81/market/insights', 'Host: two\r\n'))
+
+    expect(receivedValues(arrived[0], 'host')).toEqual(['one:81'])
+    expect(receivedValues(arrived[0], 'x-forwarded-host')).toEqual(['one:81'])
+    expect(arrived[0]?.url).toBe('/market/insights')
+  })
+
+  test('is one, and no field can add another', async () => {
+    const forged = 'X-Forwarded-Host: evil\r\nX_Forwarded_Host: evil\r\nForwarded: host=evil\r\nConnection: host\r\n'
+
+    const { arrived } = await send(get('/market/insights', `Host: one\r\n${forged}`))
+
+    expect(receivedValues(arrived[0], 'host')).toEqual(['one'])
+    expect(receivedValues(arrived[0], 'x-forwarded-host')).toEqual(['one'])
+    expect(JSON.stringify(arrived[0]?.rawHeaders)).not.toContain('evil')
+  })
+
+  test.each([
+    ['two Hosts', get('/market/insights', 'Host: one\r\nHost: two\r\n')],
+    ['two Hosts that are the same', get('/market/insights', 'Host: one\r\nHost: one\r\n')],
+    ['two Hosts beside an absolute-form', get('http://one/market/insights', 'Host: one\r\nHost: two\r\n')],
+    ['two Hosts joined by a comma', get('/market/insights', 'Host: one, two\r\n')],
+    ['userinfo that looks like the host', get('http://one@two/market/insights', 'Host: one\r\n')],
+    ['userinfo in Host', get('/market/insights', 'Host: one@two\r\n')],
+    ['a backslash that some take for a slash', get('http://one\\@two/market/insights', 'Host: one\r\n')],
+    ['a path in Host', get('/market/insights', 'Host: one/two\r\n')],
+    ['a space before the colon of Host', get('/market/insights', 'Host : one\r\n')],
+    ['a folded Host', get('/market/insights', 'Host: one\r\n two\r\n')],
+    ['no Host beside an absolute-form', get('http://one/market/insights', '')],
+    ['an invalid Host beside a valid absolute-form', get('http://one/market/insights', 'Host: a b\r\n')],
+  ])('is that of no request with %s: it is rejected, and not forwarded', async (_, bytes) => {
+    const { response, arrived } = await send(bytes)
+
+    expect(findProblemFault(response, 400)).toBeNull()
+    expect(arrived).toEqual([])
+  })
+})
+
+// The attack: a gateway that is led back to itself answers one request with as many as it has connections.
+describe('a loop', () => {
+  const edge = gatewayForAll({ listen: { via: 'edge-1' } })
+
+  test.each([
+    'Via: 1.1 edge-1\r\n',
+    'via: 1.0 edge-1\r\n',
+    'Via: HTTP/1.1 edge-1 (a comment)\r\n',
+    'Via: 1.1 other, 2 edge-1, 1.1 another\r\n',
+    'Via: 1.1 other\r\nVia: 1.1 edge-1\r\n',
+    'Via: 1.1 edge-1\r\nConnection: Via\r\n',
+  ])('is our own name in %j', async (fields) => {
+    const { response, arrived } = await roundTrip(
+      edge.port,
+      edge.upstream,
+      get('/market/insights', `Host: a\r\n${fields}`),
+    )
+
+    expect(findProblemFault(response, 508)).toBeNull()
+    expect(arrived).toEqual([])
+  })
+
+  test('is not another gateway’s name, and ours is added behind it', async () => {
+    const fields = 'Host: a\r\nVia: 1.1 edge-10 (edge-1)\r\n'
+
+    const { response, arrived } = await roundTrip(edge.port, edge.upstream, get('/market/insights', fields))
+
+    expect(response.status).toBe(200)
+    expect(receivedValues(arrived[0], 'via')).toEqual(['1.1 edge-10 (edge-1)', '1.1 edge-1'])
+    expect(headerValues(response, 'via')).toEqual(['1.1 edge-1'])
+  })
+
+  test('by way of a second gateway ends there, once', async () => {
+    const port = await freePort()
+    const second = await bootGateway({ upstream: `http://127.0.0.1:${port}` })
+    const first = await bootGateway({ upstream: second.url, listen: { port } })
+
+    const text = await exchangeRaw(first.port, get('/market/insights', 'Host: a\r\n'))
+
+    expect(parseStatus(text)).toBe(508)
+    await second.line(({ status }) => status === 508)
+    expect(second.lines.filter(({ operation }) => operation !== undefined)).toHaveLength(1)
+  })
+})
