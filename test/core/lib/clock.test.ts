@@ -134,30 +134,6 @@ describe('a clock that the test moves', () => {
     expect([meanwhile, vi.getTimerCount()]).toEqual([1, 0])
   })
 
-  test('zero fires at the next turn', () => {
-    const { timer: a, firedAt } = createTimer()
-
-    a.set(0)
-    const atOnce = firedAt.length
-    vi.advanceTimersByTime(1)
-
-    expect([atOnce, firedAt.length]).toEqual([0, 1])
-  })
-
-  test('it may be set anew when it fires', () => {
-    const start = now()
-    const firedAt: number[] = []
-    const again = new CoalescedTimer(() => {
-      firedAt.push(now() - start)
-      if (firedAt.length < 3) again.set(100)
-    })
-
-    again.set(100)
-    vi.advanceTimersByTime(1000)
-
-    expect(firedAt).toEqual([100, 200, 300])
-  })
-
   test('one that is set anew when it fires delays no other', () => {
     const { timer: other, firedAt } = createTimer()
     const again = new CoalescedTimer(() => again.set(100))

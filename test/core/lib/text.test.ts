@@ -15,71 +15,37 @@ import {
 
 const units = { durations, sizes, byteRates, requestRates, multiples, percentages }
 
-describe.each<[keyof typeof units, readonly [text: string, value: unknown][], readonly string[]]>([
+describe.each<[keyof typeof units, Readonly<Record<string, unknown>>, readonly string[]]>([
   [
     'durations',
-    [
-      ['250ms', 250],
-      ['2s', 2000],
-      ['1m', 60_000],
-      ['1h', 3_600_000],
-      ['0ms', 0],
-    ],
+    { '250ms': 250, '2s': 2000, '1m': 60_000, '1h': 3_600_000, '0ms': 0 },
     ['2', '', 's', '1.5s', '-1s', '1 s', '1s ', '1S', '1d', '1e3s', '1m30s', '1constructor', '99999999999999h'],
   ],
   [
     'sizes',
-    [
-      ['10B', 10],
-      ['64KiB', 65_536],
-      ['1MiB', 1_048_576],
-      ['1GiB', 1_073_741_824],
-      ['1TiB', 1_099_511_627_776],
-    ],
+    { '10B': 10, '64KiB': 65_536, '1MiB': 1_048_576, '1GiB': 1_073_741_824, '1TiB': 1_099_511_627_776 },
     ['64', '', 'KiB', '64K', '64KB', '64kib', '1.5MiB', '64 KiB', '-1B', '1toString', '9999999TiB'],
   ],
-  [
-    'byteRates',
-    [
-      ['240B/s', 240],
-      ['1KiB/s', 1024],
-    ],
-    ['240B', '1KiB/m', '/s'],
-  ],
+  ['byteRates', { '240B/s': 240, '1KiB/s': 1024 }, ['240B', '1KiB/m', '/s']],
   [
     'requestRates',
-    [
-      ['100/s', { count: 100, perMs: 1000 }],
-      ['30/min', { count: 30, perMs: 60_000 }],
-      ['0/s', { count: 0, perMs: 1000 }],
-    ],
+    { '100/s': { count: 100, perMs: 1000 }, '30/min': { count: 30, perMs: 60_000 }, '0/s': { count: 0, perMs: 1000 } },
     ['', '1', '/s', '1/h', '1.5/s', '-1/s', '1 /s', '1/sec', '1234567890/s'],
   ],
   [
     'multiples',
-    [
-      ['2x', 2],
-      ['1.5x', 1.5],
-      ['100x', 100],
-      ['0.25x', 0.25],
-    ],
+    { '2x': 2, '1.5x': 1.5, '100x': 100, '0.25x': 0.25 },
     ['2', '', 'x', '.5x', '2 x', '2X', '-2x', '1.234x', '1000x', 'x2'],
   ],
   [
     'percentages',
-    [
-      ['0%', 0],
-      ['0.5%', 0.005],
-      ['33.333%', 0.33333],
-      ['100%', 1],
-      ['250%', 2.5],
-    ],
+    { '0%': 0, '0.5%': 0.005, '33.333%': 0.33333, '100%': 1, '250%': 2.5 },
     ['10', '', '%', '.5%', '5.%', '-1%', '1 %', '1%%', '1e1%', '0.0001%', '1000%'],
   ],
 ])('%s', (name, texts, others) => {
   const unit: { parse(text: string): unknown; format(value: never): string } = units[name]
 
-  test.each(texts)('%s is %o, and is written so', (text, value) => {
+  test.each(Object.entries(texts))('%s is %o, and is written so', (text, value) => {
     expect(unit.parse(text)).toEqual(value)
     expect(unit.format(value as never)).toBe(text)
   })
@@ -96,61 +62,21 @@ test('what is written is read back', () => {
   fc.assert(fc.property(shares, (share) => percentages.parse(percentages.format(share)) === share))
 })
 
-test.each([
-  ['2', '2s'],
-  ['1.5s', '1500ms'],
-  ['10 sec', '10s'],
-  ['1m30s', '90s'],
-  ['1d', '24h'],
-  ['2S', '2s'],
-  ['soon', undefined],
-  ['5 parsecs', undefined],
-])('for a duration, %j was probably meant as %s', (text, meant) => {
-  expect(durations.suggest(text)).toBe(meant)
-})
+test.each<[keyof typeof units, Readonly<Record<string, string | undefined>>]>([
+  ['durations', { '2': '2s', '1.5s': '1500ms', '10 sec': '10s', '1m30s': '90s', '1d': '24h', '2S': '2s' }],
+  ['durations', { soon: undefined, '5 parsecs': undefined }],
+  [
+    'sizes',
+    { '1024': '1KiB', '64k': '64KiB', '10MB': '10MiB', '1.5 GiB': '1536MiB', '7 bytes': '7B', much: undefined },
+  ],
+  ['byteRates', { '240': '240B/s', '1 kB/s': '1KiB/s', '64KiBps': '64KiB/s', '1KiB': '1KiB/s', much: undefined }],
+  ['multiples', { '2': '2x', '1.5 times': '1.5x', x2: '2x', '2X': '2x', twice: undefined }],
+  ['percentages', { '10': '10%', '0.1': '10%', '1': '1%', '0': '0%', '10 percent': '10%', '.5%': '0.5%' }],
+  ['percentages', { half: undefined, '%': undefined }],
+])('what was probably meant by a mistake in %s is known', (name, meant) => {
+  const { suggest } = units[name] as Pick<typeof durations, 'suggest'>
 
-test.each([
-  ['1024', '1KiB'],
-  ['64k', '64KiB'],
-  ['10MB', '10MiB'],
-  ['1.5 GiB', '1536MiB'],
-  ['7 bytes', '7B'],
-  ['much', undefined],
-])('for a size, %j was probably meant as %s', (text, meant) => {
-  expect(sizes.suggest(text)).toBe(meant)
-})
-
-test.each([
-  ['240', '240B/s'],
-  ['1 kB/s', '1KiB/s'],
-  ['64KiBps', '64KiB/s'],
-  ['1KiB', '1KiB/s'],
-  ['much', undefined],
-])('for a rate, %j was probably meant as %s', (text, meant) => {
-  expect(byteRates.suggest(text)).toBe(meant)
-})
-
-test.each([
-  ['2', '2x'],
-  ['1.5 times', '1.5x'],
-  ['x2', '2x'],
-  ['2X', '2x'],
-  ['twice', undefined],
-])('for a multiple, %j was probably meant as %s', (text, meant) => {
-  expect(multiples.suggest(text)).toBe(meant)
-})
-
-test.each([
-  ['10', '10%'],
-  ['0.1', '10%'],
-  ['1', '1%'],
-  ['0', '0%'],
-  ['10 percent', '10%'],
-  ['.5%', '0.5%'],
-  ['half', undefined],
-  ['%', undefined],
-])('for a percentage, %j was probably meant as %s', (text, meant) => {
-  expect(percentages.suggest(text)).toBe(meant)
+  for (const [text, suggestion] of Object.entries(meant)) expect([text, suggest(text)]).toEqual([text, suggestion])
 })
 
 test.each([

@@ -244,26 +244,6 @@ describe('X-Forwarded-For', () => {
         expect(isTrusted(address)).toBe(false)
       },
     )
-
-    test('is no address when none is configured', () => {
-      const matchesNone = cidrMatcher([])
-
-      fc.assert(
-        fc.property(fc.oneof(fc.ipV4(), fc.ipV6()), (address) => {
-          expect(matchesNone(address)).toBe(false)
-        }),
-      )
-    })
-
-    test('is every address when every network is configured', () => {
-      const matchesAll = cidrMatcher(['0.0.0.0/0', '::/0'])
-
-      fc.assert(
-        fc.property(fc.oneof(fc.ipV4(), fc.ipV6()), (address) => {
-          expect(matchesAll(address)).toBe(true)
-        }),
-      )
-    })
   })
 
   describe('the other end of a connection', () => {
@@ -309,10 +289,6 @@ describe('X-Forwarded-For', () => {
 
     test('on a link-local address with a zone is not trusted', () => {
       expect(createPeer(socket('fe80::1%eth0'), isTrusted).trusted).toBe(false)
-    })
-
-    test('is secure when the socket is encrypted', () => {
-      expect(createPeer(socket('10.0.0.1', true), isTrusted).secure).toBe(true)
     })
   })
 

@@ -121,37 +121,18 @@ describe('the end-to-end fields', () => {
 })
 
 describe('the fields that Connection names', () => {
-  test.each([
-    [
-      ['Connection', 'x-a'],
-      ['B', '2'],
-    ],
-    [
-      ['Connection', 'X-A , close'],
-      ['B', '2'],
-    ],
-    [
-      ['connection', 'close', 'CONNECTION', 'x-A'],
-      ['B', '2'],
-    ],
-    [['Connection', ',, x-a,b ,'], []],
-    [
-      ['Connection', 'close'],
-      ['X-A', '1', 'B', '2', 'x-a', '3'],
-    ],
-    [
-      ['Connection', 'keep-alive, Upgrade'],
-      ['X-A', '1', 'B', '2', 'x-a', '3'],
-    ],
-    [
-      ['Connection', 'x'],
-      ['X-A', '1', 'B', '2', 'x-a', '3'],
-    ],
-  ])('%j end here, wherever they stand', (connection, left) => {
-    const fields = ['X-A', '1', 'B', '2', 'x-a', '3']
-
-    expect(parse([...fields, ...connection]).fields).toEqual(left)
-    expect(parse([...connection, ...fields]).fields).toEqual(left)
+  const all = ['X-A', '1', 'B', '2', 'x-a', '3']
+  test.each<[string, readonly string[], readonly string[]]>([
+    ['by a line', ['Connection', 'x-a'], ['B', '2']],
+    ['beside close', ['Connection', 'X-A , close'], ['B', '2']],
+    ['by another line', ['connection', 'close', 'CONNECTION', 'x-A'], ['B', '2']],
+    ['between commas', ['Connection', ',, x-a,b ,'], []],
+    ['and no others beside close', ['Connection', 'close'], all],
+    ['and no others beside other options', ['Connection', 'keep-alive, Upgrade'], all],
+    ['and none that only begins so', ['Connection', 'x'], all],
+  ])('end here, wherever they stand: %s', (_, connection, left) => {
+    expect(parse([...all, ...connection]).fields).toEqual(left)
+    expect(parse([...connection, ...all]).fields).toEqual(left)
   })
 
   test('are dropped in every spelling, and no others are', () => {

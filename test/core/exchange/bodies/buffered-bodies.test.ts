@@ -278,16 +278,4 @@ describe('of a response', () => {
       expect([calls.includes('cancel'), room.used]).toEqual([true, taken])
     })
   })
-
-  test('a body that is discarded keeps no room', async () => {
-    const { body } = source()
-    const room = new FairQuota(usualBodyBytes)
-    body.push(Buffer.from('{}'))
-    body.end()
-    const buffered: { readonly body: ResponseBody } = await bufferResponseBody(body, fakeExchange(), 100, room)
-
-    buffered.body.discard()
-
-    expect(room.used).toBe(0)
-  })
 })

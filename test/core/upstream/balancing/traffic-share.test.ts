@@ -103,33 +103,4 @@ describe.each(['p2c', 'least-requests'] as const)('%s', (name) => {
     expect(back).toBeCloseTo(0.5 / 1.5, 1)
     expect(shareOf(failing, members)).toBe(0)
   })
-
-  test('a light one that fails beside a heavy one has at most its share, and so has a heavy one that cannot be left alone', () => {
-    const [light, heavy] = [createMembers(10, 100), createMembers(100, 10)]
-    for (const members of [light, heavy]) {
-      end(members[0] as GroupEndpoint, 503, 3)
-      makeFast(members[0] as GroupEndpoint, members)
-    }
-
-    expect(shareOf(light[0], light)).toBeLessThan(10 / 110 + 0.01)
-    expect(shareOf(heavy[0], heavy)).toBeLessThan(100 / 110 + 0.01)
-  })
-
-  test('shares are of those that take traffic and are up', () => {
-    const members = createMembers(10, 100, 0, 100, 100)
-    const [fast, , , down, full] = members
-    if (down !== undefined) down.health.down = { since: 0, reason: 'x', wellAt: null }
-    if (full !== undefined) (full.endpoint.pool as unknown as { isFull: boolean }).isFull = true
-    makeFast(fast as GroupEndpoint, members)
-
-    expect(shareOf(fast, members)).toBeCloseTo(20 / 110, 1)
-    expect(members.slice(2).map((member) => shareOf(member, members))).toEqual([0, 0, 0])
-  })
-
-  test('when all fail alike, share by weight as when all are well', () => {
-    const members = createMembers(10, 30, 60)
-    for (const member of members) end(member, 503, 4)
-
-    for (const member of members) expect(shareOf(member, members)).toBeCloseTo(member.weight / 100, 1)
-  })
 })

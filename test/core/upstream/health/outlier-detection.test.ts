@@ -66,14 +66,14 @@ const ejections = (rig: Rig, times: number): number[] => {
   return rig.events.map(({ forMs }) => forMs)
 }
 
-type Step = readonly [member: number, outcome: AttemptOutcome, times?: number] | number
-
-/** Ends requests; a number is ms that pass. */
-const play = (rig: Rig, steps: readonly Step[]): void => {
-  for (const step of steps)
-    if (typeof step === 'number') vi.advanceTimersByTime(step)
-    else rig.end(...step)
+/** Ends requests: `0 fails 3` are three of the first member; `wait 1000` are ms that pass. */
+const play = (rig: Rig, steps: string): void => {
+  for (const [who = '', how = '', times = '1'] of steps.split(', ').map((step) => step.split(' ')))
+    if (who === 'wait') vi.advanceTimersByTime(Number(how))
+    else rig.end(Number(who), outcomes[how as keyof typeof outcomes], Number(times))
 }
+
+const outcomes = { fails: 'failure', succeeds: 'success', ends: 'nothing' } as const
 
 test('failures in a row eject an endpoint at the configured number, and the event is emitted', () => {
   const rig = new Rig(3)
@@ -94,84 +94,38 @@ test('failures in a row eject an endpoint at the configured number, and the even
 })
 
 const byShare = { consecutiveFailures: null }
-const [of0, of1] = [
-  [
-    [0, 'success', 10],
-    [0, 'failure', 10],
-  ] as const,
-  [[1, 'success', 20]] as const,
-]
+const half = '0 succeeds 10, 0 fails 10'
 
-test.each<[string, number, Partial<OutlierConfig>, readonly Step[], readonly number[]]>([
-  [
-    'a success begins the row of failures anew',
-    3,
-    {},
-    [
-      [1, 'failure', 4],
-      [1, 'success'],
-      [1, 'failure', 4],
-    ],
-    [],
-  ],
-  [
-    'what says nothing does not',
-    3,
-    {},
-    [
-      [1, 'failure', 4],
-      [1, 'nothing', 10],
-      [1, 'failure'],
-    ],
-    [1],
-  ],
-  ['without limits none is out', 3, { ...byShare, failureRate: null }, [...of1, [0, 'failure', 1000]], []],
-  ['one that fails more than its siblings is out', 3, byShare, [...of1, [2, 'success', 20], ...of0], [0]],
-  [
-    'not of 19 requests',
-    3,
-    byShare,
-    [
-      [1, 'success', 40],
-      [0, 'success', 10],
-      [0, 'failure', 9],
-    ],
-    [],
-  ],
-  [
-    'not with less of an excess',
-    3,
-    byShare,
-    [
-      [1, 'success', 40],
-      [0, 'success', 13],
-      [0, 'failure', 12],
-    ],
-    [],
-  ],
-  ['not where its siblings fail as much', 3, byShare, [[1, 'failure', 10], [1, 'success', 10], ...of0], []],
-  ['not where its siblings have no traffic', 3, byShare, of0, []],
+test.each<[string, number, Partial<OutlierConfig>, string, readonly number[]]>([
+  ['a success begins the row of failures anew', 3, {}, '1 fails 4, 1 succeeds, 1 fails 4', []],
+  ['what says nothing does not', 3, {}, '1 fails 4, 1 ends 10, 1 fails', [1]],
+  ['without limits none is out', 3, { ...byShare, failureRate: null }, '1 succeeds 20, 0 fails 1000', []],
+  ['one that fails more than its siblings is out', 3, byShare, `1 succeeds 20, 2 succeeds 20, ${half}`, [0]],
+  ['not of 19 requests', 3, byShare, '1 succeeds 40, 0 succeeds 10, 0 fails 9', []],
+  ['not with less of an excess', 3, byShare, '1 succeeds 40, 0 succeeds 13, 0 fails 12', []],
+  ['not where its siblings fail as much', 3, byShare, `1 fails 10, 1 succeeds 10, ${half}`, []],
+  ['not where its siblings have no traffic', 3, byShare, half, []],
   [
     'not for what is more than 10 s ago',
     3,
     byShare,
-    [[0, 'success', 9], [0, 'failure', 9], 10_000, ...of1, [0, 'success', 9], [0, 'failure', 9]],
+    '0 succeeds 9, 0 fails 9, wait 10000, 1 succeeds 20, 0 succeeds 9, 0 fails 9',
     [],
   ],
-  ['the first failure after it ejects it again', 2, {}, [[0, 'failure', 5], 10_000, [0, 'failure']], [0]],
-  ['not behind a success', 2, {}, [[0, 'failure', 5], 10_000, [0, 'success'], [0, 'failure', 4]], []],
+  ['the first failure after it ejects it again', 2, {}, '0 fails 5, wait 10000, 0 fails', [0]],
+  ['not behind a success', 2, {}, '0 fails 5, wait 10000, 0 succeeds, 0 fails 4', []],
   [
     'an ejection wipes out the share of failures that led to it',
     2,
     { ...byShare, ejectionTime: 1000 },
-    [[1, 'success', 40], [0, 'failure', 20], 1000, [0, 'success'], [0, 'failure']],
+    '1 succeeds 40, 0 fails 20, wait 1000, 0 succeeds, 0 fails',
     [],
   ],
   [
-    'one that had to stay is ejected by its next failure once there is room',
+    'one that had to stay goes by its next failure, once there is room',
     2,
     {},
-    [[0, 'failure', 5], [1, 'failure', 7], 10_000, [1, 'failure']],
+    '0 fails 5, 1 fails 7, wait 10000, 1 fails',
     [1],
   ],
 ])('%s', (_, count, more, steps, expected) => {
@@ -185,7 +139,7 @@ test.each<[string, number, Partial<OutlierConfig>, readonly Step[], readonly num
 test('a share of failures is given as the reason, and so is a failure after the return', () => {
   const [byRate, again] = [new Rig(3, byShare), new Rig(2)]
 
-  play(byRate, [...of1, [2, 'success', 20], ...of0])
+  play(byRate, `1 succeeds 20, 2 succeeds 20, ${half}`)
   ejections(again, 2)
 
   expect(byRate.events[0]?.reason).toBe('50 % of 20 requests failed in 10s, 0 % elsewhere')
@@ -196,7 +150,7 @@ test('a sibling that drains is not compared with', () => {
   const rig = new Rig(3, byShare)
   rig.member(1).receivesTraffic = false
 
-  play(rig, [[1, 'success', 20], [1, 'failure', 20], [2, 'success', 20], ...of0])
+  play(rig, `1 succeeds 20, 1 fails 20, 2 succeeds 20, ${half}`)
 
   expect(rig.out).toEqual([0])
 })

@@ -138,15 +138,6 @@ describe('which upstreams are unreachable', () => {
     ])
   })
 
-  test('one that responds in time is reachable, however the others are, and leaves no timer', async () => {
-    const result = findUnreachableUpstreams([target('market', 'a', within(1900)), target('market', 'b', unreachable())])
-
-    await vi.advanceTimersByTimeAsync(1900)
-
-    expect(await result).toEqual([])
-    expect(vi.getTimerCount()).toBe(0)
-  })
-
   test.each<[string, () => Promise<void>, number]>([
     ['reachable: no more are', reachable, 4],
     ['not reachable: all are', unreachable(), 50],
@@ -342,24 +333,6 @@ describe('one endpoint', () => {
       onTestFinished(() => void server.close())
       return `https://localhost:${(server.address() as AddressInfo).port}`
     }
-
-    test.each<[string, (certificates: Certificates) => Pair, string | null]>([
-      ['is right', ({ right }) => right, null],
-      ['has expired', ({ expired }) => expired, 'the certificate of the endpoint has expired (CERT_HAS_EXPIRED)'],
-      ['is for another name', ({ wrongName }) => wrongName, 'the certificate of the endpoint is for another name'],
-      [
-        'is signed by itself',
-        ({ selfSigned }) => selfSigned,
-        'the certificate of the endpoint is of an unknown authority',
-      ],
-    ])('a certificate that %s', async (_, pick, reason) => {
-      const { tls } = upstreamConfig('http://unused.invalid')
-      const origin = await serveTls(pick(certificates))
-
-      expect(await check(origin, 'connect', { tls: { ...tls, ca: certificates.authority.cert } })).toBe(reason)
-      const probed = await check(origin, 'health', { tls: { ...tls, ca: certificates.authority.cert }, healthCheck })
-      expect(probed).toBe(reason ?? 'the endpoint closed the connection') // it sends no response
-    })
 
     describe('an endpoint that asks for a client certificate', () => {
       const connectTo = async (options: TlsOptions, shown: Pair | null) => {
