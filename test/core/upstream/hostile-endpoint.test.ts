@@ -68,51 +68,52 @@ const framings: readonly (readonly [name: string, bytes: string, endsAt: number]
   ]
 })()
 
-describe.each(framings)('a response %s that breaks off', (_, bytes, endsAt) => {
-  test.each([
-    ['ends', (socket: Socket) => void socket.end()],
-    ['is reset', (socket: Socket) => void socket.resetAndDestroy()],
-  ])(
-    'at each possible byte, where the connection %s, is never taken for whole, and leaves nothing',
-    async (how, close) => {
-      const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nnext'
-      let cut = 0
-      let isCut = true
-      const { url } = await rawUpstream((socket) => {
-        socket.setNoDelay()
-        onRequest(socket, () => {
-          if (isCut) socket.write(bytes.slice(0, cut), 'latin1', () => close(socket))
-          else socket.write(ok)
-        })
+const endSocket = (socket: Socket): void => void socket.end()
+const reset = (socket: Socket): void => void socket.resetAndDestroy()
+
+test.each([
+  ...framings.map(([name, ...framing]) => [name, 'ends', ...framing, endSocket] as const),
+  ...framings.slice(1, 2).map(([name, ...framing]) => [name, 'is reset', ...framing, reset] as const),
+])(
+  'a response %s whose connection %s at any byte is never taken for whole, and leaves nothing',
+  async (_, how, bytes, endsAt, close) => {
+    const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nnext'
+    let cut = 0
+    let isCut = true
+    const { url } = await rawUpstream((socket) => {
+      socket.setNoDelay()
+      onRequest(socket, () => {
+        if (isCut) socket.write(bytes.slice(0, cut), 'latin1', () => close(socket))
+        else socket.write(ok)
       })
-      const upstream = openTestUpstream(url, { maxConnections: 1 })
-      const lastHeadAt = bytes.lastIndexOf('HTTP/1.')
-      const headEndsAt = bytes.indexOf('\r\n\r\n', lastHeadAt) + 4
-      const wrong: string[] = []
+    })
+    const upstream = openTestUpstream(url, { maxConnections: 1 })
+    const lastHeadAt = bytes.lastIndexOf('HTTP/1.')
+    const headEndsAt = bytes.indexOf('\r\n\r\n', lastHeadAt) + 4
+    const wrong: string[] = []
 
-      for (cut = 0; cut < bytes.length; cut++) {
-        isCut = true
-        const actual = await readBody(upstream)
-        const isWhole = cut >= endsAt && how === 'ends'
-        // A reset may overtake what was written before it.
-        const expected = isWhole
-          ? [bytes.slice(endsAt, cut)]
-          : cut < headEndsAt
-            ? ['reset-before-headers']
-            : how === 'ends'
-              ? ['truncated']
-              : ['truncated', 'reset-before-headers']
-        if (!expected.includes(actual)) wrong.push(`${cut}: ${actual}, not ${expected}`)
-        isCut = false
-        const next = await readBody(upstream)
-        if (next !== 'next') wrong.push(`after ${cut}: ${next}`)
-      }
+    for (cut = 0; cut < bytes.length; cut++) {
+      isCut = true
+      const actual = await readBody(upstream)
+      const isWhole = cut >= endsAt && how === 'ends'
+      // A reset may overtake what was written before it.
+      const expected = isWhole
+        ? [bytes.slice(endsAt, cut)]
+        : cut < headEndsAt
+          ? ['reset-before-headers']
+          : how === 'ends'
+            ? ['truncated']
+            : ['truncated', 'reset-before-headers']
+      if (!expected.includes(actual)) wrong.push(`${cut}: ${actual}, not ${expected}`)
+      isCut = false
+      const next = await readBody(upstream)
+      if (next !== 'next') wrong.push(`after ${cut}: ${next}`)
+    }
 
-      expect(wrong).toEqual([])
-      expect(upstream.members[0]?.endpoint.inFlight).toBe(0)
-    },
-  )
-})
+    expect(wrong).toEqual([])
+    expect(upstream.members[0]?.endpoint.inFlight).toBe(0)
+  },
+)
 
 test.each([
   ['the only attempt', 0, 1],
@@ -132,7 +133,6 @@ test.each([
   expect(upstream.members[0]?.health.counts.failures).toBe(failures)
 })
 
-const reset = (socket: Socket) => void socket.resetAndDestroy()
 const writeMore = (socket: Socket) => void socket.write('1\r\nb\r\n')
 
 test.each<[string, readonly number[], (socket: Socket) => void, number]>([

@@ -130,7 +130,7 @@ describe.skipIf(openssl.missing)('TLS on the public listener', () => {
     const serials = new Set<string>()
     const failures: number[] = []
     let done = false
-    const load = Array.from({ length: 4 }, async () => {
+    const load = Array.from({ length: 2 }, async () => {
       while (!done) {
         const { status, serial } = await requestOverTls(port)
         if (status !== 200) failures.push(status)

@@ -145,25 +145,6 @@ describe('an exchange that is aborted', () => {
     expect([exchange.attempts.wasSent, exchange.endedInQueue]).toEqual([false, true])
   })
 
-  test('while it waits for a connection makes no attempt to connect', async () => {
-    // Accepts, and never speaks TLS.
-    const { port, accepted } = await rawUpstream((socket) => socket.resume().on('end', () => socket.end()))
-    const upstream = open(`https://127.0.0.1:${port}`, {
-      maxConnections: 1,
-      timeouts: { connect: 100, headers: 5000, body: 5000 },
-    })
-    const first = sendOutcome(upstream, fakeExchange())
-
-    const waiting = Array.from({ length: rounds }, () => fakeExchange())
-    const pending = waiting.map((exchange) => sendOutcome(upstream, exchange))
-    for (const exchange of waiting) exchange.abort(clientGone())
-    const live = sendOutcome(upstream, fakeExchange())
-
-    expect([...new Set(await Promise.all(pending))]).toEqual(['client-gone'])
-    expect(await Promise.all([first, live])).toEqual(['connect-timeout', 'connect-timeout'])
-    expect(accepted()).toBe(2)
-  })
-
   test('while the connection of others is refused fails once, and keeps its own reason', async () => {
     const upstream = open(`http://127.0.0.1:${await freePort()}`, { maxConnections: 1 })
     const exchange = fakeExchange()

@@ -40,7 +40,7 @@ describe.each(['p2c', 'least-requests', 'round-robin'] as const)('%s', (name) =>
   test.each([[[1, 1]], [[1, 100]], [[3, 7, 11]], [[0.1, 10_000]]])('with equal load %j share by weight', (weights) => {
     const members = fakes(weights)
 
-    const counts = tally(createBalancer<FakeCandidate>(), members, 20_000)
+    const counts = tally(createBalancer<FakeCandidate>(), members, 5_000)
 
     expectShares(counts, weights)
   })
@@ -111,7 +111,7 @@ describe.each(['p2c', 'least-requests', 'round-robin'] as const)('%s', (name) =>
           if (waited > maxWait) throw new Error(`waited for ${waited} picks`)
         }
       }),
-      { numRuns: runs(15) },
+      { numRuns: runs(5) },
     )
   })
 
@@ -360,7 +360,7 @@ describe('the limits of shares', () => {
             const limit = Math.min(1, 2 * share)
             expect(picked).toBeLessThanOrEqual(picks * limit + slack(limit) + ahead(at))
           }),
-          { numRuns: runs(60) },
+          { numRuns: runs(30) },
         )
       },
     )
@@ -375,7 +375,7 @@ describe('the limits of shares', () => {
 
             expect(picked).toBeLessThanOrEqual(picks * share + slack(share) + ahead(at))
           }),
-          { numRuns: runs(60) },
+          { numRuns: runs(30) },
         )
       },
     )

@@ -107,21 +107,6 @@ test('an address that refuses is passed over, and has its share a second after i
   expect(counts()).toEqual([25, 5])
 })
 
-test('an address that stood in for another gets nothing new once it is dropped', async () => {
-  const { port, open, counts } = await servers(one)
-  resolveTo(two, one)
-  const upstream = await openNamed(port, 10)
-  for (let i = 0; i < 4; i++) await sendOutcome(upstream, fakeExchange())
-  await open(two)
-
-  resolveTo(two)
-  const { lookups } = names
-  await eventually(() => names.lookups > lookups + 1)
-  for (let i = 0; i < 4; i++) expect(await sendOutcome(upstream, fakeExchange())).toBe(204)
-
-  expect(counts()).toEqual([4, 4])
-})
-
 test('an address that is dropped finishes what runs, and gets nothing new', async () => {
   const { port, counts, held, hold, release } = await servers(one, two)
   resolveTo(one, two)

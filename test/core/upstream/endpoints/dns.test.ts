@@ -5,7 +5,6 @@ import { networkInterfaces } from 'node:os'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { preferredLookup, startDnsRefresh } from '../../../../src/core/upstream/endpoints/dns.ts'
 import { createConnector } from '../../../../src/core/upstream/http1/connector.ts'
-import { freePort } from '../../../helpers/free-port.ts'
 import { upstreamConfig } from '../../../helpers/upstream-config.ts'
 
 const at = (address: string): LookupAddress => ({ address, family: address.includes(':') ? 6 : 4 })
@@ -254,9 +253,5 @@ describe('a preferred lookup', () => {
     const port = await listening(there)
 
     expect(await connecting(port, first, known)).toBe(there)
-  })
-
-  test('is connect-failed when all refuse', async () => {
-    expect(await connecting(await freePort(), '127.0.0.2', all)).toBe('connect-failed')
   })
 })

@@ -1,10 +1,8 @@
-import { createServer, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { HealthCheckConfig } from '../../../../src/core/config/config.ts'
 import type { ProbeResult } from '../../../../src/core/upstream/health/endpoint-health.ts'
 import { probeEndpoint, startHealthCheck } from '../../../../src/core/upstream/health/health-check.ts'
 import { createConnector } from '../../../../src/core/upstream/http1/connector.ts'
-import { freePort } from '../../../helpers/free-port.ts'
 import { httpUpstream, onRequest, rawUpstream } from '../../../helpers/upstream.ts'
 import { upstreamConfig } from '../../../helpers/upstream-config.ts'
 
@@ -165,46 +163,6 @@ describe('an endpoint that is probed', () => {
   })
 })
 
-test('an endpoint that dies goes down, and comes up when it is back', async () => {
-  const port = await freePort()
-  const open = async (): Promise<() => Promise<void>> => {
-    const sockets = new Set<Socket>()
-    const server = createServer((socket) => {
-      sockets.add(socket)
-      socket.on('error', () => {}).once('data', () => socket.end('HTTP/1.1 204 Well\r\n\r\n'))
-    })
-    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
-    const close = (): Promise<void> =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        for (const socket of sockets) socket.destroy()
-      })
-    onTestFinished(close)
-    return close
-  }
-  const reported: string[] = []
-  const probes: ProbeResult[] = []
-  const close = await open()
-  const { tls } = upstreamConfig('http://unused.invalid')
-  const fast = { ...config, interval: 20, timeout: 1000 }
-  const host = `127.0.0.1:${port}`
-  const connect = createConnector(`http://${host}`, tls, null)()
-  const stop = startHealthCheck(fast, () => probeEndpoint(connect, host, fast), {
-    onProbe: (probe) => void probes.push(probe),
-    onUp: () => void reported.push('up'),
-    onDown: (reason) => void reported.push(`down: ${reason}`),
-  })
-  onTestFinished(stop)
-  await expect.poll(() => probes.some(({ reason }) => reason === null)).toBe(true)
-
-  await close()
-  await expect.poll(() => reported).toEqual([expect.stringMatching(/^down: the endpoint (refuses|reset|closed) /)])
-  await open()
-
-  await expect.poll(() => reported.at(-1)).toBe('up')
-  expect(reported).toHaveLength(2)
-})
-
 describe('probing', () => {
   const { tls } = upstreamConfig('http://unused.invalid')
 
@@ -262,10 +220,6 @@ describe('probing', () => {
       const { port } = await responding('HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n')
 
       expect(await probe(port)).toBe('answered 503, 200-299 is expected')
-    })
-
-    test('of an endpoint that refuses connections says so', async () => {
-      expect(await probe(await freePort())).toBe('the endpoint refuses connections (ECONNREFUSED)')
     })
 
     test('of an endpoint that resets or closes without a response says so', async () => {
