@@ -1,4 +1,5 @@
 /** A place for an audit log, and what is read of it. */
+import { createHash } from 'node:crypto'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -68,3 +69,8 @@ export const createAuditLog = (onEnd: OnTestEnd): AuditLog => {
     },
   }
 }
+
+/** What `verify` returns of a log that is as it was written. */
+export const whole = { code: 0, errors: '' }
+
+export const sha256 = (bytes: string | Buffer): string => createHash('sha256').update(bytes).digest('hex')

@@ -23,19 +23,15 @@ test('an audit log as it was written is whole, and says where it ends', () => {
   expect(chains).toEqual([{ first: 1, last: whole.link, lines: 5 }])
 })
 
-// `AUDIT_EDITS=all vitest run test/features/audit/chain/chain-verifier.test.ts` makes all 255 edits of every byte.
-test('every edit of a single byte is found, and so is every byte that is dropped or added', {
-  timeout: 600_000,
-}, () => {
-  const bytes = Buffer.from(whole.text)
-  const values = process.env.AUDIT_EDITS === 'all' ? Array.from({ length: 255 }, (_, n) => n + 1) : [1, 32, 128]
+test('every edit of a single byte is found, and so is every byte that is dropped or added', () => {
+  const bytes = Buffer.from(sample(1).text)
   const missed: string[] = []
   const check = (edited: Buffer, what: string): void => {
     if (verified([edited]).findings.length === 0) missed.push(what)
   }
 
   for (const [n, byte] of bytes.entries()) {
-    for (const difference of values) {
+    for (const difference of [1, 32, 128]) {
       const edited = Buffer.from(bytes)
       edited[n] = byte ^ difference
       check(edited, `byte ${n} ^ ${difference}`)

@@ -5,9 +5,8 @@ import { bootLiveGateway, fetchAdmin } from '../../../helpers/live-gateway.ts'
 import { exchangeRaw } from '../../../helpers/raw-client.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
 import { eventually } from '../../../helpers/wire.ts'
-import { createAuditLog } from '../audit-log-place.ts'
+import { createAuditLog, sha256, whole } from '../audit-log-place.ts'
 import { verified } from '../sample-audit-log.ts'
-import { sha256, whole } from './audited.ts'
 
 test('every request leaves a line, from whatever the response comes, with its target and nothing that is secret', async () => {
   const log = createAuditLog(onTestFinished)

@@ -1,25 +1,29 @@
 /** A candidate that is worse than its primary is taken back by itself, beside everything else that acts on requests. */
-import { expect } from 'vitest'
+import { expect, test } from 'vitest'
 import { keyedClients, keyOf, sideUpstreams } from '../../../helpers/candidate.ts'
 import { contractFile, sampleContract } from '../../../helpers/contract.ts'
 import { withoutLateness } from '../../../helpers/findings.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../../helpers/live-gateway.ts'
-import { drill, test } from '../../../helpers/speed.ts'
 import { answerings, askUntil, guardedSettings, openAnswering, readShift, runGuarded } from './guarded-candidates.ts'
 
 // It takes thirty requests of the candidate: a second or two, or as long as a slow machine needs for them.
 const windowMs = 20_000
 
-const openSides = async (candidate: keyof typeof answerings) => ({
-  primary: await openAnswering(answerings.well),
-  candidate: { endpoints: [await openAnswering(answerings[candidate])] },
-})
-
 const isTakenBack = ({ lines }: LiveGateway): boolean => lines.some(({ msg }) => msg === 'shift taken back')
 
-test('one that answers with 500 is taken back, and all clients are on the primary then', async () => {
-  const { primary, candidate } = await openSides('with 500')
-  const live = await bootLiveGateway(guardedSettings(primary, candidate, windowMs))
+test('one that answers with 500 is taken back, and stays so over a reload of something else and a rollback', async () => {
+  const primary = await openAnswering(answerings.well)
+  const endpoints = [await openAnswering(answerings['with 500'])]
+  const settings = (share: string, more: object = {}) => ({
+    ...guardedSettings(primary, { endpoints, share }, windowMs),
+    ...more,
+  })
+  const live = await bootLiveGateway(settings('50%'))
+  const reload = async (next: ReturnType<typeof settings>): Promise<unknown> => {
+    live.edit(next)
+    await fetchAdmin(`${live.admin}/reload`, 'POST')
+    return readShift(live)
+  }
 
   await askUntil(live, () => isTakenBack(live))
   const until = performance.now() + 200
@@ -37,68 +41,13 @@ test('one that answers with 500 is taken back, and all clients are on the primar
     about: 'upstreams.market.candidate',
     cause: expect.stringContaining('was taken back at'),
   })
+  expect(await reload(settings('50%', { log: { level: 'warn' } }))).toMatchObject({ share: 0, cause: 'guard' })
+  expect(await reload(settings('10%'))).toMatchObject({ share: 0.1, cause: 'file' })
+  await fetchAdmin(`${live.admin}/rollback`, 'POST')
+  expect(await readShift(live)).toMatchObject({ share: 0, cause: 'guard', stopped: true })
 })
 
-drill('so is one whose failures cost clients nothing, because the primary serves what a retry repeats', async () => {
-  const { primary, candidate } = await openSides('with 500')
-  const retry = { attempts: 2, on: [500], backoff: { base: '1ms', max: '1ms' }, budget: { share: '100%', floor: 1000 } }
-
-  const outcome = await runGuarded(guardedSettings(primary, candidate, windowMs, { retry }), windowMs)
-
-  expect(outcome).toMatchObject({ takenBackAfterMs: expect.any(Number), failed: 0 })
-})
-
-test('and one where nobody listens, for which the primary stands in', async () => {
-  const primary = await openAnswering(answerings.well)
-
-  const outcome = await runGuarded(guardedSettings(primary, { endpoints: ['http://127.0.0.1:9'] }, windowMs), windowMs)
-
-  expect(outcome).toMatchObject({ takenBackAfterMs: expect.any(Number), failed: 0 })
-})
-
-test('what an operator drains is none of its failures', async () => {
-  const [primary, url] = [await openAnswering(answerings.well), await openAnswering(answerings.well)]
-  const live = await bootLiveGateway(guardedSettings(primary, { endpoints: [url] }, windowMs))
-  const body = JSON.stringify({ group: 'market', url, ttl: '1h' })
-  const { status } = await fetchAdmin(`${live.admin}/endpoints/drain`, 'POST', { body })
-  const until = performance.now() + 3000
-
-  const outcome = await askUntil(live, () => isTakenBack(live) || performance.now() > until)
-
-  expect([status, outcome.failed, isTakenBack(live)]).toEqual([200, 0, false])
-  expect(outcome.requests).toBeGreaterThan(100)
-})
-
-drill('what an open breaker keeps from it are its failures, though the primary serves them', async () => {
-  const { primary, candidate } = await openSides('with a reset')
-  const circuitBreaker = { minRequests: 5, openFor: '1h' }
-  const guard = { minRequests: 100, window: `${windowMs}ms` }
-  const settings = guardedSettings(primary, { ...candidate, circuitBreaker, guard }, windowMs)
-
-  const outcome = await runGuarded(settings, windowMs)
-
-  expect(outcome.takenBackAfterMs).not.toBeNull()
-  expect(outcome.failed).toBeLessThan(60) // what was under way when it opened
-})
-
-test('one whose answers break the contract is taken back where the contract is enforced, and stays where it is not', async () => {
-  const get = { responses: { 200: { description: 'insights', content: { 'application/json': {} } } } }
-  const { openapi, info } = sampleContract
-  const file = contractFile({ openapi, info, paths: { '/market/insights': { get } } })
-  const { primary, candidate } = await openSides('with HTML')
-  const guarded = (ms: number, response: string) =>
-    runGuarded({ ...guardedSettings(primary, candidate, ms), contract: { file, response } }, ms)
-
-  const enforced = await guarded(windowMs, 'enforce')
-  const reported = await guarded(2000, 'report')
-
-  expect(enforced).toMatchObject({
-    reason: expect.stringMatching(/^(9\d|100) % of \d+ requests to market.insights failed/),
-  })
-  expect(reported).toMatchObject({ takenBackAfterMs: null, failed: 0 })
-})
-
-test('an answer that breaks the contract is its failure also where a stored one stands in', async () => {
+test('one whose answers break the contract is taken back where it is enforced, and no client has failed for a stored one', async () => {
   const get = { responses: { 200: { description: 'insights', content: { 'application/json': {} } } } }
   const { openapi, info } = sampleContract
   const file = contractFile({ openapi, info, paths: { '/market/insights': { get } } })
@@ -114,18 +63,10 @@ test('an answer that breaks the contract is its failure also where a stored one 
 
   const outcome = await runGuarded({ ...settings, operations, contract: { file, response: 'enforce' } }, windowMs)
 
-  expect(outcome).toMatchObject({ takenBackAfterMs: expect.any(Number), failed: 0 })
-})
-
-drill('one of its endpoints that is ejected gets nothing, and is no reason', async () => {
-  const { primary, candidate } = await openSides('with a reset')
-  const endpoints = [await openAnswering(answerings.well), ...candidate.endpoints]
-  const more = { outlier: { consecutiveFailures: 1, ejectionTime: '1h' }, guard: { minRequests: 1000, window: '2s' } }
-
-  const outcome = await runGuarded(guardedSettings(primary, { endpoints, ...more }, 2000), 2000)
-
-  expect(outcome).toMatchObject({ takenBackAfterMs: null })
-  expect(outcome.failed).toBeGreaterThan(0)
+  expect(outcome).toMatchObject({
+    ...{ takenBackAfterMs: expect.any(Number), failed: 0 },
+    reason: expect.stringContaining('requests to market.insights failed'),
+  })
 })
 
 test.each([
@@ -150,28 +91,8 @@ test.each([
     return (await fetch(`${live.url}/${group}/${name}`, { method, headers })).status
   }
 
-  for (let round = 0; round < 20; round++) expect(await Promise.all(banks.map(ask))).toEqual(banks.map(() => 404))
+  for (let round = 0; round < 4; round++) expect(await Promise.all(banks.map(ask))).toEqual(banks.map(() => 404))
 
   expect(candidate.begun()).toBeLessThanOrEqual(banks.length)
   expect(isTakenBack(live)).toBe(false)
-})
-
-test('it stays taken back over a reload of something else, and over a rollback to it', async () => {
-  const { primary, candidate } = await openSides('with 500')
-  const settings = (share: string, more: object = {}) => ({
-    ...guardedSettings(primary, { ...candidate, share }, windowMs),
-    ...more,
-  })
-  const live = await bootLiveGateway(settings('50%'))
-  await askUntil(live, () => isTakenBack(live))
-  const reload = async (next: ReturnType<typeof settings>): Promise<unknown> => {
-    live.edit(next)
-    await fetchAdmin(`${live.admin}/reload`, 'POST')
-    return readShift(live)
-  }
-
-  expect(await reload(settings('50%', { log: { level: 'warn' } }))).toMatchObject({ share: 0, cause: 'guard' })
-  expect(await reload(settings('10%'))).toMatchObject({ share: 0.1, cause: 'file' })
-  await fetchAdmin(`${live.admin}/rollback`, 'POST')
-  expect(await readShift(live)).toMatchObject({ share: 0, cause: 'guard', stopped: true })
 })

@@ -1,7 +1,8 @@
+/** A real disk that gets full, and has room again, below a gateway of several processes. */
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import type { Status } from '../../../../src/core/runtime/status/status-part.ts'
 import { key, verified } from '../../../features/audit/sample-audit-log.ts'
 import { fileWrittenInPlace } from '../../../helpers/editable-file.ts'
@@ -10,28 +11,41 @@ import { fetchAdmin } from '../../../helpers/live-gateway.ts'
 import { mountsPermitted, onSmallDisk } from '../../../helpers/mount-namespace.ts'
 import { serve, waitForListening } from '../../../helpers/serve-process.ts'
 
-describe.skipIf(!mountsPermitted)('on a disk that gets full', () => {
-  test('status, the log and a metric say so while all lines are written yet, once for all workers', async () => {
+test.skipIf(!mountsPermitted)(
+  'a disk that gets full is told beforehand; full, requests go as configured, and all goes on when there is room',
+  async () => {
     const disk = mkdtempSync(join(tmpdir(), 'disk-'))
     const way = fileWrittenInPlace(onTestFinished)
     writeFileSync(`${way.file}.key`, 'k'.repeat(32))
-    way.write(configText({ workers: 2, audit: { file: join(disk, 'audit.log'), key: `file:${way.file}.key` } }))
+    const write = (onFailure: string): void => {
+      const audit = { file: join(disk, 'audit.log'), key: `file:${way.file}.key`, onFailure }
+      way.write(configText({ workers: 2, shutdown: { wait: '20s' }, audit }))
+    }
+    write('refuse')
     const served = serve(way.file, {}, onSmallDisk(disk))
     onTestFinished(() => rmSync(disk, { recursive: true }))
-    await waitForListening(served)
-    const { port } = await served.line(({ msg }) => msg === 'admin listening')
+    const port = await waitForListening(served)
+    const { port: adminPort } = await served.line(({ msg }) => msg === 'admin listening')
+    const admin = `http://127.0.0.1:${adminPort}`
+    const inside = `/proc/${served.pid}/root${disk}`
+    const fill = (name: string, bytes: number) => writeFileSync(join(inside, name), Buffer.alloc(bytes))
+    const ask = async (): Promise<number> => (await fetch(`http://127.0.0.1:${port}/market/insights`)).status
+    const ready = async () => (await fetchAdmin(`${admin}/ready`)).body
     const status = async () =>
-      (await fetchAdmin(`http://127.0.0.1:${port}/status`)).body as unknown as Pick<Status, 'audit' | 'findings'>
+      (await fetchAdmin(`${admin}/status`)).body as unknown as Pick<Status, 'audit' | 'findings'>
+    const reload = async (onFailure: string): Promise<void> => {
+      write(onFailure)
+      expect((await fetchAdmin(`${admin}/reload`, 'POST')).status).toBe(200)
+    }
 
     await expect.poll(async () => (await status()).audit?.disk).toMatchObject({ sizeBytes: 98_304, low: false })
-    const before = await status()
-    writeFileSync(`/proc/${served.pid}/root${disk}/more`, Buffer.alloc(20_480))
+    expect((await status()).findings).toEqual([])
+    fill('more', 20_480)
     served.signal('SIGHUP')
     const warned = await served.line(({ msg }) => msg === 'audit disk is nearly full')
     const { audit, findings } = await status()
-    const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+    const metrics = await (await fetch(`${admin}/metrics`)).text()
 
-    expect(before.findings).toEqual([])
     expect(warned).toMatchObject({ level: 40, file: join(disk, 'audit.log'), freeBytes: 8192, sizeBytes: 98_304 })
     expect(audit).toMatchObject({ state: 'written', disk: { freeBytes: 8192, low: true } })
     expect(findings).toMatchObject([
@@ -42,69 +56,35 @@ describe.skipIf(!mountsPermitted)('on a disk that gets full', () => {
       },
     ])
     expect(metrics).toMatch(/^lender_gateway_audit_disk_free_bytes 8192$/m)
+
+    fill('last', 8192)
+    const before = new Set<number>()
+    let asked = 0
+    while (!served.lines.some(({ msg }) => msg === 'audit cannot be written') && asked++ < 500) before.add(await ask())
+    expect([...before].filter((each) => each !== 503)).toEqual([200])
+    expect((await status()).audit).toMatchObject({ state: 'failing', reason: expect.stringContaining('ENOSPC') })
+    for (const [onFailure, code, readiness] of [
+      ['refuse', 503, { ready: false, reason: 'audit-unavailable' }],
+      ['continue', 200, { ready: true }],
+      ['refuse', 503, { ready: false, reason: 'audit-unavailable' }],
+    ] as const) {
+      await reload(onFailure)
+      for (let n = 0; n < 3; n++, asked++) expect([onFailure, await ask()]).toEqual([onFailure, code])
+      expect(await ready()).toEqual(readiness)
+    }
+
+    rmSync(`${inside}/filler`)
+    await expect.poll(async () => (await status()).audit?.state).toBe('written')
+    await expect.poll(ask).toBe(200) // workers learn it a moment later
+    expect(await ready()).toEqual({ ready: true })
+    // Those that were rejected meanwhile are recorded as well.
+    await expect.poll(async () => (await status()).audit?.count).toBeGreaterThan(asked)
+    const text = readFileSync(`${inside}/audit.log`)
     served.signal('SIGTERM')
-    await served.ended
-  })
-})
-
-describe.skipIf(!mountsPermitted)('on a disk that is full', () => {
-  test.each([
-    ['refuse', 2],
-    ['continue', 1],
-  ])(
-    'requests go as configured, and all goes on by itself when there is room: %s, workers: %i',
-    async (onFailure, workers) => {
-      const disk = mkdtempSync(join(tmpdir(), 'disk-'))
-      const way = fileWrittenInPlace(onTestFinished)
-      writeFileSync(`${way.file}.key`, 'k'.repeat(32))
-      way.write(
-        configText({
-          workers,
-          shutdown: { wait: '0ms' },
-          audit: { file: join(disk, 'audit.log'), key: `file:${way.file}.key`, onFailure },
-        }),
-      )
-      const served = serve(way.file, {}, onSmallDisk(disk))
-      onTestFinished(() => rmSync(disk, { recursive: true }))
-      const port = await waitForListening(served)
-      const { port: admin } = await served.line(({ msg }) => msg === 'admin listening')
-      const inside = `/proc/${served.pid}/root${disk}`
-      const ask = async (): Promise<number> => (await fetch(`http://127.0.0.1:${port}/market/insights`)).status
-      const ready = async () => (await fetchAdmin(`http://127.0.0.1:${admin}/ready`)).body
-      const audit = async () =>
-        (await fetchAdmin(`http://127.0.0.1:${admin}/status`)).body as {
-          readonly audit?: { readonly state: string; readonly reason: string; readonly count: number }
-        }
-
-      const [before, meanwhile, afterwards] = [new Set<number>(), new Set<number>(), new Set<number>()]
-      let asked = 0
-      while (!served.lines.some(({ msg }) => msg === 'audit cannot be written') && asked++ < 2000)
-        before.add(await ask())
-      const failing = await audit()
-      const readyMeanwhile = await ready()
-      for (let n = 0; n < 20; n++) meanwhile.add(await ask())
-      rmSync(`${inside}/filler`)
-      await expect.poll(async () => (await audit()).audit?.state).toBe('written')
-      await expect.poll(ask).toBe(200) // workers learn it a moment later
-      for (let n = 0; n < 5; n++) afterwards.add(await ask())
-      const readyAfterwards = await ready()
-      await expect.poll(async () => (await audit()).audit?.count).toBeGreaterThan(asked + 25) // and the first line
-      const text = readFileSync(`${inside}/audit.log`)
-      served.signal('SIGTERM')
-      await served.ended
-
-      expect(failing.audit).toMatchObject({ state: 'failing', reason: expect.stringContaining('ENOSPC') })
-      expect([...before].filter((status) => status !== 503)).toEqual([200])
-      expect([...meanwhile]).toEqual([onFailure === 'refuse' ? 503 : 200])
-      expect([...afterwards]).toEqual([200])
-      expect(readyMeanwhile).toEqual(
-        onFailure === 'refuse' ? { ready: false, reason: 'audit-unavailable' } : { ready: true },
-      )
-      expect(readyAfterwards).toEqual({ ready: true })
-      expect(verified([text], { keys: [key] }).findings).toEqual([])
-      // Those that were rejected meanwhile stand there as well.
-      expect(String(text).split('"event":"exchange"').length - 1).toBeGreaterThanOrEqual(asked + 25)
-      expect(existsSync(join(disk, 'audit.log'))).toBe(false)
-    },
-  )
-})
+    await served.line(({ msg }) => msg === 'stopping')
+    expect(await ready()).toEqual({ ready: false, reason: 'draining' })
+    expect(verified([text], { keys: [key] }).findings).toEqual([])
+    expect(String(text).split('"event":"exchange"').length - 1).toBeGreaterThanOrEqual(asked)
+    expect(existsSync(join(disk, 'audit.log'))).toBe(false)
+  },
+)

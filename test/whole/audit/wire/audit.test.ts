@@ -1,6 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { createAuditLog } from '../../../features/audit/audit-log-place.ts'
-import { sha256, whole } from '../../../features/audit/wire/audited.ts'
+import { createAuditLog, sha256, whole } from '../../../features/audit/audit-log-place.ts'
 import { bootLiveGateway, fetchAdmin } from '../../../helpers/live-gateway.ts'
 import { eventually } from '../../../helpers/wire.ts'
 

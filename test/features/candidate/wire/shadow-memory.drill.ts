@@ -1,19 +1,19 @@
 /**
  * The memory of a gateway that copies everything, to candidates that are bad in every way, is flat: for 2 minutes, or
- * `SHADOW_MINUTES=20 npx vitest run test/features/candidate/runtime/snapshot/shadow-memory.drill.ts`.
+ * `SHADOW_MINUTES=20 npx vitest run test/features/candidate/wire/shadow-memory.drill.ts`.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { Agent, createServer, request as sendRequest } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import { allOperations, groups, type Operation } from '../../../../../src/operations.ts'
-import { candidateWays, openShadowCandidate } from '../../../../../tools/bench/shadow-candidate.ts'
-import { median } from '../../../../../tools/bench/stats.ts'
-import { fileWrittenInPlace } from '../../../../helpers/editable-file.ts'
-import { bootEditedGateway, type Heap } from '../../../../helpers/edited-gateway.ts'
-import { freePort } from '../../../../helpers/free-port.ts'
-import { configText } from '../../../../helpers/gateway.ts'
+import { allOperations, groups, type Operation } from '../../../../src/operations.ts'
+import { candidateWays, openShadowCandidate } from '../../../../tools/bench/shadow-candidate.ts'
+import { median } from '../../../../tools/bench/stats.ts'
+import { fileWrittenInPlace } from '../../../helpers/editable-file.ts'
+import { bootEditedGateway, type Heap } from '../../../helpers/edited-gateway.ts'
+import { freePort } from '../../../helpers/free-port.ts'
+import { configText } from '../../../helpers/gateway.ts'
 
 const minutes = Number(process.env.SHADOW_MINUTES ?? 0.5)
 const samples = 40

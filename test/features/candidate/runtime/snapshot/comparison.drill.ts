@@ -1,2 +1,0 @@
-/** The drills of `comparison.test.ts`. */
-import './comparison.test.ts'

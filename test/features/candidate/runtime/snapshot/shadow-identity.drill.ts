@@ -1,2 +1,0 @@
-/** The drills of `shadow-identity.test.ts`. */
-import './shadow-identity.test.ts'

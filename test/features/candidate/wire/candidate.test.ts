@@ -1,0 +1,164 @@
+/** The candidate of a group as a running upstream: its endpoints, its breaker and its probes are its own. */
+import { expect, onTestFinished, test } from 'vitest'
+import { EndpointRegistry, type HealthVerdict } from '../../../../src/core/upstream/endpoints/endpoint-registry.ts'
+import { freePort } from '../../../helpers/free-port.ts'
+import { testConfig } from '../../../helpers/gateway.ts'
+import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../../helpers/live-gateway.ts'
+import { httpUpstream } from '../../../helpers/upstream.ts'
+
+interface SideStatus {
+  readonly endpoints: readonly { readonly url: string; readonly state: string; readonly requests: number }[]
+  readonly breaker: { readonly state: string; readonly since: string } | null
+}
+
+const market = async ({ admin }: LiveGateway): Promise<SideStatus & { readonly candidate: SideStatus | null }> => {
+  const { body } = await fetchAdmin(`${admin}/status`)
+  return (body as unknown as { upstreams: { market: SideStatus & { candidate: SideStatus | null } } }).upstreams.market
+}
+
+const reload = async (live: LiveGateway, upstreams: object): Promise<void> => {
+  live.edit({ upstreams: { ...upstreams } })
+  expect((await live.gateway.reload('request')).result).toBe('applied')
+}
+
+const healthCheck = { path: '/health', interval: '100ms', unhealthyAfter: 1 }
+
+test('it gets its health checks, and no request of a client', async () => {
+  const [primary, candidate] = [await httpUpstream(), await httpUpstream()]
+  const live = await bootLiveGateway({
+    upstreams: { market: { endpoints: [primary.url], healthCheck, candidate: { endpoints: [candidate.url] } } },
+  })
+
+  for (let i = 0; i < 5; i++) expect((await fetch(`${live.url}/market/insights`)).status).toBe(200)
+  await expect.poll(candidate.begun).toBeGreaterThanOrEqual(2)
+
+  expect(new Set(candidate.requests.map(({ url }) => url))).toEqual(new Set(['/health']))
+  const status = await market(live)
+  expect(status.endpoints).toMatchObject([{ url: primary.url, requests: 5 }])
+  expect(status.candidate).toMatchObject({
+    inFlight: 0,
+    balance: 'p2c',
+    breaker: null,
+    endpoints: [{ url: candidate.url, state: 'up', requests: 0 }],
+  })
+})
+
+test('an endpoint on both sides is two: where the candidate is down, the gateway is ready and the primary serves', async () => {
+  const upstream = await httpUpstream(({ url }, response) => {
+    response.writeHead(url === '/candidate' ? 500 : 200).end()
+  })
+  const live = await bootLiveGateway({
+    upstreams: {
+      market: {
+        endpoints: [upstream.url],
+        healthCheck,
+        candidate: { endpoints: [upstream.url], healthCheck: { path: '/candidate' } },
+      },
+    },
+  })
+
+  await expect.poll(async () => (await market(live)).candidate?.endpoints[0]?.state).toBe('down')
+
+  expect((await market(live)).endpoints[0]?.state).toBe('up')
+  expect((await fetch(`${live.admin}/ready`)).status).toBe(200)
+  expect((await fetch(`${live.url}/market/insights`)).status).toBe(200)
+  expect(live.lines).toContainEqual(
+    expect.objectContaining({ msg: 'endpoint down', group: 'market', side: 'candidate', endpoint: upstream.url }),
+  )
+})
+
+test('an edit brings it, changes the sides around, and promotes it; each is probed as its side says', async () => {
+  const [one, other] = [await httpUpstream(), await httpUpstream()]
+  const sides = (first: string, second: string | null) => ({
+    market: {
+      endpoints: [first],
+      healthCheck: { ...healthCheck, path: '/primary' },
+      ...(second && { candidate: { endpoints: [second], healthCheck: { path: '/candidate' } } }),
+    },
+  })
+  const isProbed = ({ requests }: typeof one, path: string) => expect.poll(() => requests.at(-1)?.url).toBe(path)
+  const live = await bootLiveGateway({ upstreams: sides(one.url, null) })
+  expect((await market(live)).candidate).toBeNull()
+
+  await reload(live, sides(one.url, other.url))
+  await isProbed(other, '/candidate')
+  await reload(live, sides(other.url, one.url))
+  await isProbed(one, '/candidate')
+  await isProbed(other, '/primary')
+  await reload(live, sides(one.url, null))
+  await isProbed(one, '/primary')
+
+  expect((await fetch(`${live.url}/market/insights`)).status).toBe(200)
+  expect(one.requests.some(({ url }) => url === '/market/insights')).toBe(true)
+  expect(await market(live)).toMatchObject({ endpoints: [{ url: one.url, state: 'up' }], candidate: null })
+  await expect.poll(other.connections).toBe(0)
+})
+
+test('its breaker is carried over an edit of something else, and over none of its rules or endpoints', async () => {
+  const settings = (url: string, weight: number, circuitBreaker: object) => ({
+    market: { endpoints: ['sandbox'], candidate: { endpoints: [{ url, weight }], circuitBreaker } },
+  })
+  const live = await bootLiveGateway({ upstreams: settings('http://127.0.0.1:2', 100, {}) })
+  const since = async () => (await market(live)).candidate?.breaker?.since
+  const isCarriedOver = async (next: object): Promise<boolean> => {
+    const before = await since()
+    await expect.poll(() => new Date().toISOString()).not.toBe(before) // a new one would have another time
+    await reload(live, next)
+    return (await since()) === before
+  }
+
+  expect(await isCarriedOver(settings('http://127.0.0.1:2', 7, {}))).toBe(true)
+  expect(await isCarriedOver(settings('http://127.0.0.1:2', 7, { window: '20s' }))).toBe(false)
+  expect(await isCarriedOver(settings('http://127.0.0.1:1', 7, { window: '20s' }))).toBe(false)
+  expect((await market(live)).breaker).toBeNull()
+})
+
+test('what a process that probes finds of the candidate holds for the candidate of another process', async () => {
+  const url = `http://127.0.0.1:${await freePort()}`
+  const { market } = testConfig({
+    upstreams: { market: { endpoints: [url], healthCheck, candidate: { endpoints: [url] } } },
+  }).upstreams
+  const [endpoint] = market.endpoints
+  if (market.candidate === null || endpoint === undefined) throw new Error('the configuration has both sides')
+  const { upstream } = market.candidate
+  const found: HealthVerdict[] = []
+  const prober = new EndpointRegistry(undefined, (verdict) => found.push(verdict))
+  const worker = new EndpointRegistry(undefined, null)
+  onTestFinished(async () => {
+    await Promise.all([prober, worker].map((registry) => registry.destroy(new Error('the test is over'))))
+  })
+  const primary = worker.acquire('market', 'primary', endpoint, market, '')
+  const candidate = worker.acquire('market', 'candidate', endpoint, upstream, '')
+
+  prober.acquire('market', 'candidate', endpoint, upstream, '').configureHealthCheck(upstream.healthCheck, 'endpoint')
+  await expect.poll(() => found.length).toBe(1)
+  for (const verdict of found) worker.applyVerdict(verdict)
+
+  expect(candidate.health.down).not.toBeNull()
+  expect(primary.health.down).toBeNull()
+})
+
+test('behind a name that does not resolve it is down, and the primary is not', async () => {
+  const live = await bootLiveGateway({
+    upstreams: { market: { endpoints: ['sandbox'], candidate: 'http://nowhere.invalid:1' } },
+  })
+
+  await expect.poll(async () => (await market(live)).candidate?.endpoints[0]?.state).toBe('down')
+
+  expect((await fetch(`${live.url}/market/insights`)).status).toBe(200)
+  expect(live.lines).toContainEqual(
+    expect.objectContaining({ msg: 'endpoint not resolved', group: 'market', side: 'candidate' }),
+  )
+})
+
+test('the sandbox that an edit brings as a candidate takes effect', async () => {
+  const live = await bootLiveGateway({ upstream: 'http://127.0.0.1:1' })
+
+  live.edit({
+    upstream: 'http://127.0.0.1:1',
+    upstreams: { market: { endpoints: ['http://127.0.0.1:1'], candidate: 'sandbox' } },
+  })
+  expect((await live.gateway.reload('request')).result).toBe('applied')
+
+  expect((await market(live)).candidate?.endpoints).toMatchObject([{ url: 'sandbox', state: 'up' }])
+})

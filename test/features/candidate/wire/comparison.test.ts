@@ -1,0 +1,158 @@
+/** The answers of a candidate beside those of its primary, on real connections: what is told, and what never is. */
+import type { ServerResponse } from 'node:http'
+import { expect, test } from 'vitest'
+import type { getShadowReport } from '../../../../src/features/candidate/status/candidate-status.ts'
+import type { ComparisonView } from '../../../../src/features/candidate/status/describe-comparison.ts'
+import { readExposition, total } from '../../../core/admin/metrics/parse-exposition.ts'
+import type { Settings } from '../../../helpers/gateway.ts'
+import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../../helpers/live-gateway.ts'
+import { httpUpstream, type ReceivedRequest } from '../../../helpers/upstream.ts'
+import { call } from '../../../helpers/wire.ts'
+
+type Answering = (request: ReceivedRequest, response: ServerResponse) => void
+
+const json =
+  (document: unknown, fields: Readonly<Record<string, string>> = {}): Answering =>
+  (_, response) => {
+    response.writeHead(200, { 'Content-Type': 'application/json', ...fields })
+    response.end(JSON.stringify(document))
+  }
+
+/** Boots a gateway that compares all requests of a group. */
+const boot = async (
+  primaryAnswer: Answering,
+  candidateAnswer: Answering,
+  compare: object = {},
+  group: 'market' | 'risk' = 'market',
+) => {
+  const [primary, candidate] = [await httpUpstream(primaryAnswer), await httpUpstream(candidateAnswer)]
+  const posts = group === 'risk' ? { posts: true, sideEffects: 'none' } : {}
+  const settings = (shadow: object = {}, more: object = {}): Settings => ({
+    upstreams: {
+      [group]: {
+        endpoints: [primary.url],
+        candidate: { endpoints: [candidate.url], shadow: { sample: '100%', ...posts, compare, ...shadow }, ...more },
+      },
+    },
+  })
+  const live = await bootLiveGateway(settings())
+  const get = (fields: readonly string[] = []) => call(live.gateway.address.port, { fields })
+  const reload = async (next: Settings): Promise<void> => {
+    live.edit(next)
+    expect((await fetchAdmin(`${live.admin}/reload`, 'POST')).status).toBe(200)
+  }
+  return { live, primary, candidate, settings, get, reload }
+}
+
+const comparisonOf = async ({ admin }: LiveGateway): Promise<ComparisonView> => {
+  const { body } = await fetchAdmin(`${admin}/shadow`)
+  const [first] = (body as unknown as Awaited<ReturnType<typeof getShadowReport>>).comparisons
+  if (first === undefined) throw new Error('nothing is compared')
+  return first
+}
+
+/** Waits until so many pairs are compared. */
+const compared = async (live: LiveGateway, pairs: number): Promise<ComparisonView> => {
+  await expect.poll(async () => (await comparisonOf(live)).compared).toBe(pairs)
+  return comparisonOf(live)
+}
+
+test('a defect is told with its place and the request, and without values; the rules leave out what they ignore', async () => {
+  const of = (grade: string, at: number, rate: number, ids: readonly number[]) =>
+    json(
+      { grade, meta: { at }, rate, items: ids.map((id) => ({ id, name: `n${id}`, at })) },
+      { 'X-Model': `${at}`, Location: `/${at}` },
+    )
+  const rules = { ignore: ['/meta/at', '/items/*/at'], numbers: '1%', arrays: { '/items': 'id' }, fields: ['X-Model'] }
+  const { live, get } = await boot(of('AA-secret', 1, 100, [1, 2, 3]), of('BB-secret', 2, 100.9, [3, 1, 2]), rules)
+
+  await get()
+  await get(['X-Request-Id', 'r-17'])
+  const comparison = await compared(live, 2)
+
+  expect(comparison.verdict).toMatch(/^2 compared, none equal; /)
+  expect(comparison.rows).toMatchObject([
+    { operation: 'market.insights', kind: 'field', pointer: 'x-model', count: 2 },
+    { operation: 'market.insights', kind: 'value', pointer: '/grade', count: 2, recent: 2, requestId: 'r-17' },
+  ])
+  expect(comparison.rows[1]?.pairs).toMatchObject([{ count: 2, primary: null, candidate: null }])
+  expect(JSON.stringify(comparison)).not.toContain('secret')
+  const metrics = await (await fetch(`${live.admin}/metrics`)).text()
+  const count = (name: string, labels: Readonly<Record<string, string>>) =>
+    total(metrics, `lender_gateway_shadow_${name}`, { operation: 'market.insights', ...labels })
+  expect(['different', 'equal'].map((result) => count('compared_total', { result }))).toEqual([2, 0])
+  expect(['value', 'field', 'type'].map((kind) => count('differences_total', { kind }))).toEqual([2, 2, 0])
+  expect(count('uncompared_total', { reason: 'primary-failed' })).toBe(0)
+})
+
+test('a reload that leaves what is compared as it is keeps the report, and others begin anew', async () => {
+  const { live, settings, get, reload } = await boot(json({ grade: 'A' }), json({ grade: 'B' }))
+  await get()
+  const before = await compared(live, 1)
+
+  await reload(settings({ sample: '50%' }, { share: '0.01%' }))
+  const kept = await comparisonOf(live)
+  await reload(settings({ maxBody: '64KiB' }))
+  const withOtherBodies = await comparisonOf(live)
+  await get()
+  await compared(live, 1)
+  await reload(settings({ maxBody: '64KiB', compare: { examples: true } }))
+  const withExamples = await comparisonOf(live)
+  await get()
+
+  expect([kept.compared, kept.since]).toEqual([1, before.since])
+  expect([withOtherBodies.compared, withExamples.compared]).toEqual([0, 0])
+  // The file asks for examples.
+  expect((await compared(live, 1)).verdict).toBe('1 compared, none equal; /grade differs in 1 (A→B 1)')
+})
+
+test('noise is learnt with the credentials that the primary has got, which the candidate does not get', async () => {
+  const { live, primary, candidate, get } = await boot(json({}), json({}), { noise: true })
+
+  await get(['Authorization', 'Bearer secret-1'])
+  await expect.poll(() => primary.requests.length).toBe(2)
+  await expect.poll(async () => (await comparisonOf(live)).shadow).toMatchObject({ repeated: 1, underWay: 0 })
+
+  expect(primary.requests.map(({ rawHeaders }) => rawHeaders.includes('Bearer secret-1'))).toEqual([true, true])
+  expect(primary.requests.map(({ rawHeaders }) => rawHeaders.includes('X-Shadow'))).toEqual([false, true])
+  expect(candidate.requests).toEqual([])
+})
+
+test('answers to POSTs are compared as those to GETs are, and none is sent twice to learn noise', async () => {
+  const { live, primary } = await boot(
+    ({ body }, response) => json({ of: body.toString() })({} as never, response),
+    json({ of: 'another' }),
+    { noise: true },
+    'risk',
+  )
+
+  await call(live.gateway.address.port, { method: 'POST', target: '/risk/asset-valuation', body: Buffer.from('a') })
+
+  expect((await compared(live, 1)).rows).toMatchObject([
+    { operation: 'risk.asset-valuation', pointer: '/of', count: 1 },
+  ])
+  expect(primary.requests).toHaveLength(1)
+})
+
+test('what is compared has all its series from the start, and nothing else has any', async () => {
+  const candidate = (shadow: object) => ({
+    endpoints: ['http://127.0.0.1:1'],
+    candidate: { endpoints: ['http://127.0.0.1:2'], shadow },
+  })
+  const { admin } = await bootLiveGateway({
+    upstreams: {
+      market: candidate({}),
+      leads: candidate({ compare: 'none' }),
+      valuation: candidate({ posts: true, sideEffects: 'none' }),
+      risk: candidate({ sideEffects: 'none' }),
+    },
+  })
+
+  const exposition = readExposition(await (await fetch(`${admin}/metrics`)).text())
+  const operationsOf = (name: string) =>
+    new Set(exposition.get(`lender_gateway_shadow_${name}`)?.lines.map(({ labels }) => labels.operation))
+
+  const expected = new Set(['market.insights', 'valuation.score', 'valuation.forecast'])
+  for (const name of ['compared_total', 'differences_total', 'uncompared_total'])
+    expect(operationsOf(name)).toEqual(expected)
+})

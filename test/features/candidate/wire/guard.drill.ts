@@ -1,2 +1,0 @@
-/** The drills of `guard.test.ts`. */
-import './guard.test.ts'
