@@ -1,12 +1,18 @@
 /** What is said of a candidate. Without a share it costs no request, so nothing of it is critical. */
-import { describe, expect, test } from 'vitest'
+
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { AttemptReport } from '../../../src/core/exchange/failures/errors.ts'
 import type { FailureKind } from '../../../src/core/exchange/failures/failure-table.ts'
 import type { EndpointReport } from '../../../src/core/runtime/status/endpoint.ts'
+import {
+  type ComparisonCounts,
+  createComparisonCounts,
+} from '../../../src/features/candidate/observe/comparison-counts.ts'
 import type { ShiftState } from '../../../src/features/candidate/shift/shift-state.ts'
 import type { CandidateReport } from '../../../src/features/candidate/status/candidate-status.ts'
 import { byOperation, type Group } from '../../../src/operations.ts'
 import { at, cause, endpoint, findingInputs, renderFindings, risk } from '../../core/admin/findings/finding-inputs.ts'
+import { answer } from './observe/compare/answer.ts'
 
 const next = 'http://risk-next:8080'
 const since = at - 60_000
@@ -40,67 +46,45 @@ const found = (endpoints: readonly Partial<EndpointReport>[], more: Partial<Cand
 const down = { state: { name: 'down', since, reason: 'answered 503, 200-299 is expected' }, succeededAt: null } as const
 const about = 'upstreams.risk.candidate'
 
-test('one that is well has no finding', () => {
-  expect(found([{}])).toEqual([])
-})
+const halfOpen = {
+  ...({ state: 'half-open', since, where: null, outageSince: since, lastFailure: null, openForMs: null } as const),
+}
+const certificate = { address: '10.0.0.1', notAfter: since, warnFrom: since, seenAt: since }
+const refusing = (clientErrors: number) => ({ recentResponses: { requests: 100, clientErrors } })
+const draining = { state: { name: 'draining', since: null, reason: null } } as const
 
-test('one of which no endpoint serves is a warning, with since when and why', () => {
-  expect(found([down])).toEqual([
-    [
-      'warning',
-      about,
-      `no endpoint of the candidate of risk serves since 02:03:00: ${next} is down: answered 503, 200-299 is expected`,
-    ],
-  ])
-})
-
-test('so is one of several that is down', () => {
-  expect(found([down, { url: `${next}1` }])).toEqual([
-    ['warning', about, expect.stringContaining(`${next}: it is down`)],
-  ])
-})
-
-test('one that drains is a notice', () => {
-  expect(found([{ state: { name: 'draining', since: null, reason: null } }])).toEqual([
-    ['notice', about, expect.stringContaining('every endpoint of the candidate of risk drains')],
-  ])
-})
-
-test('its breaker is a warning of its own', () => {
-  const breaker = {
-    state: 'half-open',
-    since,
-    where: null,
-    outageSince: since,
-    lastFailure: null,
-    openForMs: null,
-  } as const
-
-  expect(found([{}], { breaker })).toEqual([
-    ['warning', about, 'the circuit breaker of the candidate of risk is half-open'],
-  ])
-})
-
-test('an expired certificate is a warning, though the gateway verifies it', () => {
-  const certificate = { address: '10.0.0.1', notAfter: since, warnFrom: since, seenAt: since }
-
-  expect(found([{ certificates: [certificate] }])).toEqual([
-    ['warning', about, expect.stringContaining(`the certificate of ${next} has expired`)],
-  ])
-})
-
-test('an endpoint that answers more with a 4xx is compared with the others of the candidate', () => {
-  const answering = (clientErrors: number) => ({ recentResponses: { requests: 100, clientErrors } })
-
-  expect(found([answering(96), { url: `${next}1`, ...answering(2) }])).toEqual([
-    ['warning', about, expect.stringContaining('with a 4xx, the other endpoints of the candidate of risk 2 % (')],
-  ])
-})
-
-test('it is slow by its own timeouts', () => {
-  expect(found([{ latencyMs: 600 }])).toEqual([
-    ['warning', about, expect.stringContaining('is given up after 1s (timeouts.headers)')],
-  ])
+test.each<[string, readonly Partial<EndpointReport>[], string | null, string, Partial<CandidateReport>?]>([
+  ['one that is well has no finding', [{}], null, ''],
+  [
+    'one of which no endpoint serves is a warning, with since when and why',
+    [down],
+    'warning',
+    `no endpoint of the candidate of risk serves since 02:03:00: ${next} is down: answered 503, 200-299 is expected`,
+  ],
+  ['so is one of several that is down', [down, { url: `${next}1` }], 'warning', `${next}: it is down`],
+  ['one that drains is a notice', [draining], 'notice', 'every endpoint of the candidate of risk drains'],
+  [
+    'its breaker is a warning of its own',
+    [{}],
+    'warning',
+    'the circuit breaker of the candidate of risk is half-open',
+    { breaker: halfOpen },
+  ],
+  [
+    'an expired certificate is a warning, though the gateway verifies it',
+    [{ certificates: [certificate] }],
+    'warning',
+    `the certificate of ${next} has expired`,
+  ],
+  [
+    'an endpoint that answers more with a 4xx is compared with the others of the candidate',
+    [refusing(96), { url: `${next}1`, ...refusing(2) }],
+    'warning',
+    'with a 4xx, the other endpoints of the candidate of risk 2 % (',
+  ],
+  ['it is slow by its own timeouts', [{ latencyMs: 600 }], 'warning', 'is given up after 1s (timeouts.headers)'],
+])('%s', (_, endpoints, severity, text, more) => {
+  expect(found(endpoints, more)).toEqual(severity === null ? [] : [[severity, about, expect.stringContaining(text)]])
 })
 
 describe('an endpoint on both sides', () => {
@@ -341,4 +325,116 @@ test('an error that the candidate passes on is named by its endpoint beside a pr
       cause: expect.stringContaining(`(${next} answered 500 last)`),
     }),
   )
+})
+
+describe('answers that differ', () => {
+  beforeEach(() => vi.useFakeTimers({ now: Date.parse('2026-11-23T10:04:00Z') }))
+  afterEach(() => vi.useRealTimers())
+
+  const createCounts = (): ComparisonCounts =>
+    createComparisonCounts(
+      'digest',
+      { fields: [], ignore: [], numbers: null, arrays: {}, maxBody: 1024, noise: false, examples: true },
+      'key',
+    )
+
+  const toAnswer = (body: unknown) => ({
+    ...answer(JSON.stringify(body)),
+    headMs: 1,
+  })
+
+  const compare = (counts: ComparisonCounts, equal: number, differing: number, name = 'grade'): void => {
+    const request = { operation: 'market.insights', requestId: 'what-a-client-wrote' } as const
+    for (let n = 0; n < equal; n++) counts.onPair(toAnswer({ n }), toAnswer({ n }), request)
+    for (let n = 0; n < differing; n++)
+      counts.onPair(toAnswer({ [name]: 'Jane' }), toAnswer({ [name]: 'Joe' }), request)
+  }
+
+  const findingsOf = (counts: ComparisonCounts, compareKeys: object = {}) =>
+    renderFindings(
+      findingInputs({
+        at: Date.now(),
+        settings: {
+          upstreams: {
+            market: {
+              endpoints: ['http://market-a'],
+              candidate: { endpoints: ['http://market-next'], shadow: { compare: compareKeys } },
+            },
+          },
+        },
+        upstreams: {
+          market: {
+            candidate: {
+              ...{ balance: 'p2c', breaker: null, shadow: null, comparison: counts.report },
+              endpoints: [endpoint({ url: 'http://market-next' })],
+            },
+          },
+        },
+      }),
+    )
+
+  test('too few equal answers are a warning, with what differs and without values', () => {
+    const counts = createCounts()
+    compare(counts, 19, 1)
+
+    expect(findingsOf(counts)).toEqual([
+      {
+        severity: 'warning',
+        about: 'upstreams.market.candidate',
+        cause:
+          '5 % of the answers of the candidate differ from those of the primary (1 of 20 compared in the last 5 minutes): market.insights /grade differs in 1',
+        alsoAbout: [],
+        details: [],
+        since: '2026-11-23T10:04:00.000Z',
+        command: 'lender-gateway shift report market',
+      },
+    ])
+  })
+
+  test('as many as the file asks for are none', () => {
+    const counts = createCounts()
+    compare(counts, 99, 1)
+
+    expect(findingsOf(counts)).toEqual([])
+    expect(findingsOf(counts, { minEqual: '99.5%' })).toHaveLength(1)
+    expect(findingsOf(counts, { minEqual: '100%' })).toHaveLength(1)
+    expect(findingsOf(counts, { minEqual: 'none' })).toEqual([])
+  })
+
+  test('a few answers are none', () => {
+    const counts = createCounts()
+    compare(counts, 0, 19)
+
+    expect(findingsOf(counts)).toEqual([])
+  })
+
+  test('a candidate that was mended is none any more after five minutes', () => {
+    const counts = createCounts()
+    compare(counts, 0, 100)
+    vi.advanceTimersByTime(310_000)
+    compare(counts, 30, 0)
+
+    expect(findingsOf(counts)).toEqual([])
+  })
+
+  test('when the table is full, further ways are many, and places may be unknown', () => {
+    const counts = createCounts()
+    for (let n = 0; n < 201; n++)
+      compare(counts, 0, 1, `m${String.fromCharCode(97 + (n % 26), 97 + Math.floor(n / 26))}`)
+    const full = findingsOf(counts)[0]?.cause
+    vi.advanceTimersByTime(310_000)
+    compare(counts, 0, 20, 'grade')
+
+    expect(full).toMatch(/ in 1, and there are many more ways$/)
+    expect(findingsOf(counts)[0]?.cause).toMatch(
+      / in the last 5 minutes\): where is not known, since the table is full$/,
+    )
+  })
+
+  test('three places are named', () => {
+    const counts = createCounts()
+    for (const name of ['a', 'b', 'c', 'd', 'e']) compare(counts, 0, 10, name)
+
+    expect(findingsOf(counts)[0]?.cause).toMatch(/\/c differs in 10, and there are 2 more ways$/)
+  })
 })

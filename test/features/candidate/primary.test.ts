@@ -1,12 +1,250 @@
+/** When the guard acts, and what becomes of news of shifts, on a clock that is not real. */
+
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { neededFiles } from '../../../src/core/runtime/gateway.ts'
 import { createReapply } from '../../../src/core/runtime/overrides.ts'
-import { open } from '../../../src/features/candidate/primary.ts'
+import { createCandidateGuard, open } from '../../../src/features/candidate/primary.ts'
+import { listShiftPlans } from '../../../src/features/candidate/shift/shift-record.ts'
+import { guardEra } from '../../../src/features/candidate/shift/shift-state.ts'
+import { Shifts } from '../../../src/features/candidate/shift/shifts.ts'
 import { logInMemory, testConfig } from '../../helpers/gateway.ts'
+import { reportOf, type SideEvents } from './observe/guard/side-events.ts'
 
-beforeEach(() => void vi.useFakeTimers({ now: 1_000_000 }))
-afterEach(() => vi.useRealTimers())
+beforeEach(() => void vi.useFakeTimers({ now: 1_700_000_000_000 }))
+afterEach(() => {
+  for (const close of opened.splice(0)) close()
+  vi.useRealTimers()
+})
 
-describe('a takeback', () => {
+const opened: (() => void)[] = []
+
+const bad: readonly SideEvents[] = [
+  { side: 'primary', answered: 500 },
+  ...Array.from({ length: 8 }, (_, client) => ({ client, failed: 10 })),
+]
+
+/** Opens the guard of a candidate of `market`, whose shift is real. */
+const openGuard = (candidate: object) => {
+  const settings = {
+    upstreams: { market: { endpoints: ['http://a'], candidate: { endpoints: ['http://b'], ...candidate } } },
+  }
+  let config = testConfig(settings)
+  const shifts = new Shifts(() => apply())
+  let inEffect = shifts.prepare({}).view
+  /** Puts what holds into effect, as a gateway does. */
+  const apply = (): void => {
+    if (!own.isApplied) return
+    const prepared = shifts.prepare(listShiftPlans(config))
+    prepared.commit()
+    inEffect = prepared.view
+  }
+  const own = { isApplied: true }
+  apply()
+  const shiftsInEffect = vi.fn(() => inEffect)
+  const guard = createCandidateGuard(shifts, shiftsInEffect, () => config)
+  opened.push(() => {
+    guard.close()
+    shifts.clear()
+  })
+  return {
+    shifts,
+    guard,
+    shiftsInEffect,
+    apply,
+    /** Has nothing come into effect, as while a worker hangs. */
+    hang: () => Object.assign(own, { isApplied: false }),
+    /** Reports what a worker has counted, with the share that is in effect. */
+    report: (events: readonly SideEvents[], source = 'one', era = guardEra(inEffect.get('market'))) =>
+      guard.add(source, [reportOf(events, era)]),
+    state: () => shifts.get('market'),
+    edit(more: object) {
+      config = testConfig({ ...settings, ...more })
+      apply()
+    },
+  }
+}
+
+test('what all processes report together is judged within a second', () => {
+  const { report, state } = openGuard({ share: '50%' })
+  const [primary, ...clients] = bad
+
+  report([primary as SideEvents], 'one')
+  vi.advanceTimersByTime(500)
+  for (const [nth, each] of clients.entries()) report([each], `worker ${nth}`)
+  vi.advanceTimersByTime(1000)
+
+  expect(state()).toMatchObject({ share: 0, isStopped: true, cause: 'guard', reason: expect.stringContaining('100 %') })
+})
+
+test('nothing is judged while nothing is reported, and no timer is left', () => {
+  const { report, shiftsInEffect } = openGuard({ share: '50%' })
+
+  report([{ answered: 1 }])
+  vi.advanceTimersByTime(1000)
+  shiftsInEffect.mockClear()
+  vi.advanceTimersByTime(60_000)
+
+  expect(shiftsInEffect).not.toHaveBeenCalled()
+  expect(vi.getTimerCount()).toBe(0)
+})
+
+test('off it takes nothing back', () => {
+  const { report, state } = openGuard({ share: '50%', guard: 'none' })
+
+  report(bad)
+  vi.advanceTimersByTime(1000)
+
+  expect(state()).toMatchObject({ share: 0.5 })
+})
+
+test('a step begins anew: what was counted before is no evidence, also when it comes late', () => {
+  const steps = { shares: ['10%', '50%'], every: '10s' }
+  const { report, state } = openGuard({ steps })
+  const before = guardEra(state())
+  const [primary, ...clients] = bad
+
+  report(clients.slice(0, 4))
+  vi.advanceTimersByTime(10_000)
+  report([primary as SideEvents, ...clients.slice(4)], 'one', before)
+  vi.advanceTimersByTime(1000)
+  expect(state()).toMatchObject({ share: 0.5, step: { reached: 2 } })
+
+  report(bad)
+  vi.advanceTimersByTime(1000)
+  expect(state()).toMatchObject({ share: 0, isStopped: true })
+})
+
+test('what another gateway says of the same share changes nothing for what is counted here', () => {
+  const { report, state, shifts } = openGuard({ share: '50%' })
+  const own = shifts.toKeep('market')
+  if (own === null) throw new Error('market has a candidate')
+
+  shifts.takeUp('market', own.digest, { record: { ...own.record, since: own.record.since - 300 }, ageMs: 0 })
+  report(bad)
+  vi.advanceTimersByTime(1000)
+
+  expect(state()).toMatchObject({ isStopped: true, cause: 'guard' })
+})
+
+test('nor does an edit of anything else after that', () => {
+  const { report, state, shifts, apply } = openGuard({ steps: { shares: ['10%', '50%'], every: '10s' } })
+  vi.advanceTimersByTime(10_000)
+  const own = shifts.toKeep('market')
+  if (own === null) throw new Error('market has a candidate')
+
+  report(bad)
+  shifts.takeUp('market', own.digest, { record: { ...own.record, since: own.record.since - 300 }, ageMs: 0 })
+  apply()
+  vi.advanceTimersByTime(1000)
+
+  expect(state()).toMatchObject({ isStopped: true, cause: 'guard' })
+})
+
+test('an order that another gateway was given again begins anew here at once', () => {
+  const { report, state, shifts, apply } = openGuard({ share: '10%' })
+  const [primary, ...clients] = bad
+  shifts.order('market', { kind: 'to', share: 0.5, ttlMs: 600_000 }, { by: 'operator', reason: null }).confirm()
+  apply()
+  const own = shifts.toKeep('market')
+  if (!own?.record.order) throw new Error('market has an order')
+  shifts.markKept('market', own)
+
+  report([primary as SideEvents, ...clients.slice(0, 4)])
+  const order = { ...own.record.order, since: own.record.order.since + 1 }
+  shifts.takeUp('market', own.digest, { record: { ...own.record, order }, ageMs: 0 })
+  report(clients.slice(4))
+  vi.advanceTimersByTime(1000)
+  expect(state()).toMatchObject({ share: 0.5, isStopped: false })
+
+  report(bad)
+  vi.advanceTimersByTime(1000)
+  expect(state()).toMatchObject({ isStopped: true, cause: 'guard' })
+})
+
+test('a step that is not in effect yet is not guarded yet, and the one before it is', () => {
+  const { report, state, hang } = openGuard({ steps: { shares: ['10%', '50%'], every: '10s' } })
+
+  hang()
+  vi.advanceTimersByTime(10_000)
+  report(bad)
+  vi.advanceTimersByTime(1000)
+
+  expect(state()).toMatchObject({ isStopped: true, step: { reached: 2 } })
+})
+
+test('taken back, the steps go no further; resumed, they begin at the first, and are judged by what comes then', () => {
+  const { report, state, shifts, apply } = openGuard({ steps: { shares: ['10%', '50%'], every: '10s' } })
+  report(bad)
+  vi.advanceTimersByTime(1000)
+  vi.advanceTimersByTime(60_000)
+  expect(state()).toMatchObject({ share: 0, step: { reached: 1, nextAt: null } })
+
+  shifts.order('market', { kind: 'resume' }, { by: 'operator', reason: null }).confirm()
+  apply()
+  report([{ answered: 1 }])
+  vi.advanceTimersByTime(1000)
+  expect(state()).toMatchObject({ share: 0.1, isStopped: false, step: { reached: 1 } })
+
+  report(bad)
+  vi.advanceTimersByTime(1000)
+  expect(state()).toMatchObject({ isStopped: true })
+})
+
+test('an edit of something else leaves the evidence as it is, and one of the candidate does not', () => {
+  const [primary, ...clients] = bad
+  const one = openGuard({ share: '50%' })
+  one.report([primary as SideEvents, ...clients.slice(0, 4)])
+  one.edit({ log: { level: 'warn' } })
+  one.report(clients.slice(4))
+  vi.advanceTimersByTime(1000)
+  expect(one.state()).toMatchObject({ isStopped: true })
+
+  const other = openGuard({ share: '50%' })
+  other.report([primary as SideEvents, ...clients.slice(0, 4)])
+  other.edit({
+    upstreams: { market: { endpoints: ['http://a'], candidate: { endpoints: ['http://c'], share: '50%' } } },
+  })
+  other.report(clients.slice(4))
+  vi.advanceTimersByTime(1000)
+  expect(other.state()).toMatchObject({ isStopped: false })
+})
+
+test.each([
+  ['while one of its endpoints is left', ['http://a'], ['http://a', 'http://d'], true],
+  ['no more when all were replaced, as by a candidate', ['http://b'], ['http://b'], false],
+])('what the primary did before counts %s', (_, between, endpoints, isStopped) => {
+  const clients = Array.from({ length: 8 }, (_client, client) => client)
+  const { report, edit, state } = openGuard({ share: '50%' })
+  report([{ side: 'primary', answered: 500 }, ...clients.map((client) => ({ client, answered: 10 }))])
+  vi.advanceTimersByTime(1000)
+
+  edit({ upstreams: { market: { endpoints: between } } })
+  vi.advanceTimersByTime(60_000)
+  edit({ upstreams: { market: { endpoints, candidate: { endpoints: ['http://c'], share: '100%' } } } })
+  for (let second = 0; second < 60; second++) {
+    report(clients.map((client) => ({ client, slow: [2, 200] })))
+    vi.advanceTimersByTime(1000)
+  }
+
+  expect(state()).toMatchObject({ isStopped })
+})
+
+test('what waited in a process that has ended waits no more', () => {
+  const { report, guard, state } = openGuard({ share: '50%' })
+  const waiting = Array.from({ length: 8 }, (_, client): SideEvents => ({ client, waiting: [20, 9000] }))
+  report([{ side: 'primary', answered: 500 }])
+
+  report(waiting, 'ended')
+  guard.forget('ended')
+  vi.advanceTimersByTime(1000)
+  expect(state()).toMatchObject({ isStopped: false })
+
+  report(waiting, 'another')
+  vi.advanceTimersByTime(1000)
+  expect(state()).toMatchObject({ isStopped: true, reason: expect.stringContaining(' waited longer than ') })
+})
+
+describe('news of a shift', () => {
   const boot = (reapply: (isUrgent: boolean) => Promise<void>) => {
     const { log, lines } = logInMemory()
     const recordAdminEvent = vi.fn()
@@ -22,7 +260,7 @@ describe('a takeback', () => {
     return { shifts, lines, recordAdminEvent }
   }
 
-  test('is put into effect, logged and recorded with its reason', async () => {
+  test('that it is taken back are put into effect, logged and recorded, with its reason', async () => {
     const reapply = vi.fn(async (_isUrgent: boolean) => {})
     const { shifts, lines, recordAdminEvent } = boot(reapply)
 
@@ -34,7 +272,7 @@ describe('a takeback', () => {
     expect(recordAdminEvent.mock.calls).toEqual([['shift taken back', { group: 'risk', reason: 'it fails' }]])
   })
 
-  test('that workers do not take up is tried each second until they do', async () => {
+  test('that workers do not take up are tried each second until they do', async () => {
     const reapply = vi.fn(async (_isUrgent: boolean) => {})
     reapply.mockRejectedValueOnce(new Error('worker 1 hangs'))
     const { shifts, lines } = boot(reapply)
@@ -45,4 +283,28 @@ describe('a takeback', () => {
     expect(lines.map(({ msg }) => msg)).toEqual(['a shift could not be put into effect', 'shift taken back'])
     expect(reapply).toHaveBeenCalledTimes(2)
   })
+
+  test('of a step, and of the end of an order, are put into effect and logged', async () => {
+    const { shifts, lines } = boot(async () => {})
+    const steps = { shares: [0.01, 0.05, 1], every: 1000, startedAt: null }
+    shifts.prepare({ risk: { digest: 'b', share: 0, steps } }).commit()
+
+    await vi.advanceTimersByTimeAsync(1000)
+    shifts.order('risk', { kind: 'to', share: 0.5, ttlMs: 500 }, { by: null, reason: null }).confirm()
+    await vi.advanceTimersByTimeAsync(500)
+
+    expect(lines).toMatchObject([
+      { msg: 'shift step', group: 'risk', share: '5%', cause: 'steps', step: '2 of 3' },
+      { msg: 'shift order ended', group: 'risk', share: '50%', cause: 'steps' },
+    ])
+    shifts.clear()
+  })
+})
+
+test('a candidate has places of its own, and so has each endpoint', () => {
+  const candidate = { endpoints: ['http://192.0.2.3'], maxConnections: 7, shadow: { sample: '1%', concurrency: 3 } }
+  const upstreams = { risk: { endpoints: ['http://192.0.2.1', 'http://192.0.2.2'], candidate } }
+  const config = testConfig({ upstreams, listen: { maxConnections: 1 }, defaults: { maxConnections: 10 } })
+
+  expect(neededFiles(config, 1)).toBe(1 + 9 * 10 + 7 + 3 + 512)
 })

@@ -1,4 +1,6 @@
 /** The candidate of a group: what it takes from its group's upstream, and what it states. */
+
+import { hash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import type { UpstreamConfig } from '../../../../src/core/config/config.ts'
 import { reportConfig } from '../../../../src/core/config/diff/report.ts'
@@ -214,5 +216,248 @@ describe('what is wrong with it is found at its own place', () => {
     )
 
     expect(problems).toMatchObject([{ path: 'listen.host', expected: expect.stringContaining('risk') }])
+  })
+})
+
+describe('steps', () => {
+  const text = (candidate: string): string => withRisk(` { endpoints: [https://a], candidate: ${candidate} }`)
+
+  const candidateOf = (candidate: string): CandidateConfig | null =>
+    validConfig(text(candidate)).upstreams.risk.candidate
+
+  const stepsOf = (steps: string) => candidateOf(`{ endpoints: [https://b], steps: ${steps} }`)?.steps
+
+  test('a candidate has no share and no steps unless it states them', () => {
+    expect(candidateOf('https://b')).toMatchObject({ share: 0, steps: null })
+  })
+
+  test('steps are shares, a time, and perhaps when they began', () => {
+    expect(stepsOf('{ shares: [1%, 5%, 100%], every: 15m }')).toEqual({
+      shares: [0.01, 0.05, 1],
+      every: 900_000,
+      startedAt: null,
+    })
+    expect(stepsOf('{ shares: [1%], every: 168h, startedAt: 2026-11-23T22:00:00+02:00 }')).toMatchObject({
+      startedAt: Date.UTC(2026, 10, 23, 20),
+    })
+    expect(stepsOf('{ shares: [1%], every: 168h, startedAt: 2028-02-29T00:30:00+02:00 }')).toMatchObject({
+      startedAt: Date.UTC(2028, 1, 28, 22, 30),
+    })
+  })
+
+  describe('these are rejected', () => {
+    test.each([
+      ['{ shares: [], every: 15m }', 'empty'],
+      ['{ shares: [5%, 5%], every: 15m }', 'not rising'],
+      ['{ shares: [5%, 1%], every: 15m }', 'not rising'],
+      ['{ shares: [0%], every: 15m }', 'too small'],
+      ['{ shares: [101%], every: 15m }', 'too large'],
+      ['{ shares: [1%], every: 10ms }', 'too small'],
+      ['{ shares: [1%] }', 'missing'],
+      ['{ shares: [1%], every: 15m, startedAt: tomorrow }', 'not a time'],
+      ['{ shares: [1%], every: 15m, startedAt: 2026-11-23T22:00:00 }', 'not a time'],
+      ['{ shares: [1%], every: 15m, startedAt: 2026-13-23T22:00:00Z }', 'not a time'],
+      ['{ shares: [1%], every: 15m, startedAt: 2026-02-30T22:00:00Z }', 'no such day'],
+      ['{ shares: [1%], every: 15m, startedAt: 2026-02-29T22:00:00Z }', 'no such day'],
+      ['{ shares: [1%], every: 15m, startedAt: 2026 }', 'wrong kind'],
+    ])('%s: %s', (steps, message) => {
+      const problems = findProblems(text(`{ endpoints: [https://b], steps: ${steps} }`))
+
+      expect(problems.map((each) => each.message).join()).toContain(message)
+    })
+  })
+
+  describe('the digest of a candidate', () => {
+    const digest = (candidate: string): string | undefined => candidateOf(candidate)?.digest
+
+    test('differs with what it states', () => {
+      const digests = [
+        'https://b',
+        'https://c',
+        '{ endpoints: [https://b], share: 1% }',
+        '{ endpoints: [https://b], timeouts: { headers: 5s } }',
+        '{ endpoints: [https://b], steps: { shares: [1%], every: 15m } }',
+      ].map(digest)
+
+      expect(new Set(digests).size).toBe(5)
+    })
+
+    test('is the same when its group has other policies, and however it is written', () => {
+      const withGroup = (own: string) =>
+        validConfig(withRisk(` { endpoints: [https://a], ${own}, candidate: https://b }`)).upstreams.risk.candidate
+          ?.digest
+
+      expect(withGroup('balance: round-robin')).toBe(withGroup('timeouts: { headers: 5s }'))
+      expect(digest('{ endpoints: [https://b] }')).toBe(digest('https://b'))
+    })
+
+    test.each([
+      'timeouts: { headers: 5s }',
+      'tls: { minVersion: TLSv1.2 }',
+      'healthCheck: none',
+      'request: { set: {} }',
+      'outlier: { consecutiveFailures: 5 }',
+    ])('is the same when it states what it inherits: %s', (stated) => {
+      const group = 'endpoints: [https://a], timeouts: { headers: 5s }'
+      const [inheriting, stating] = ['', `, ${stated}`].map((own) =>
+        validConfig(withRisk(` { ${group}, candidate: { endpoints: [https://b]${own} } }`)),
+      )
+
+      expect(stating?.hash).toBe(inheriting?.hash)
+      expect(stating?.upstreams.risk.candidate?.digest).toBe(inheriting?.upstreams.risk.candidate?.digest)
+    })
+
+    test('differs where the candidate turns off what its group has on, and not when the group turns retries on', () => {
+      const withGroup = (group: string, own = '') =>
+        validConfig(withRisk(` { endpoints: [https://a], ${group}, candidate: { endpoints: [https://b]${own} } }`))
+          .upstreams.risk.candidate?.digest
+
+      expect(withGroup('retry: { attempts: 2 }')).toBe(withGroup('retry: none'))
+      expect(withGroup('circuitBreaker: {}', ', circuitBreaker: none')).not.toBe(withGroup('circuitBreaker: {}'))
+    })
+  })
+})
+
+describe('the guard', () => {
+  const text = (guard: string): string =>
+    withRisk(` { endpoints: [https://a], candidate: { endpoints: [https://b], guard: ${guard} } }`)
+
+  const guardOf = (guard: string) => validConfig(text(guard)).upstreams.risk.candidate?.guard
+
+  test('a candidate has a guard unless it says none', () => {
+    const builtIn = { errors: 2, latency: 1.5, minRequests: 50, window: 60_000 }
+
+    expect(
+      validConfig(withRisk(' { endpoints: [https://a], candidate: https://b }')).upstreams.risk.candidate?.guard,
+    ).toEqual(builtIn)
+    expect(guardOf('{}')).toEqual(builtIn)
+    expect(guardOf('{ latency: 3x, window: 10s }')).toEqual({ ...builtIn, latency: 3, window: 10_000 })
+    expect(guardOf('none')).toBeNull()
+  })
+
+  test.each([
+    ['{ errors: 2 }', 'a unit is missing', 'write 2x'],
+    ['{ errors: 2 times }', 'not a multiple', 'write 2x'],
+    ['{ errors: 0.5x }', 'too small', 'write at least 1x'],
+    ['{ latency: 1x }', 'too small', 'write at least 1.1x'],
+    ['{ latency: 200x }', 'too large', 'write at most 100x'],
+    ['{ errors: none }', 'not a multiple', 'cannot be turned off'],
+    ['{ minRequests: 5 }', 'too small', 'write at least 10'],
+    ['{ window: 1h }', 'too large', 'write at most 10m'],
+    ['off', 'not a policy', 'write none to turn it off'],
+  ])('%s is rejected: %s', (guard, message, hint) => {
+    const problems = findProblems(text(guard))
+
+    expect(problems.map((each) => each.message).join()).toContain(message)
+    expect(problems.map((each) => each.hint).join()).toContain(hint)
+  })
+
+  test('the report is what the file would say', () => {
+    const { config } = reportConfig(validConfig(text('{ latency: 1.25x }')))
+
+    expect(config).toMatchObject({
+      upstreams: { risk: { candidate: { guard: { errors: '2x', latency: '1.25x', minRequests: 50, window: '1m' } } } },
+    })
+  })
+})
+
+describe('who is on it', () => {
+  const client = (id: string) =>
+    JSON.stringify({ id, operations: 'all', apiKeys: [{ id, sha256: hash('sha256', id) }] })
+  const clients = `clients: [${client('bank-a')}, ${client('bank-b')}]`
+  const auth = 'auth: { methods: [apiKey] }'
+
+  const text = (own: string, more = '', top = ''): string =>
+    `${top}\n${withRisk(` { endpoints: [https://a]${more}, candidate: { endpoints: [https://b], healthCheck: { path: /up }, ${own} } }`)}`
+
+  const candidateOf = (own: string, top = ''): CandidateConfig => {
+    const { candidate } = validConfig(text(own, '', top)).upstreams.risk
+    if (candidate === null) throw new Error('there is no candidate')
+    return candidate
+  }
+
+  const warningsOf = (own: string, top: string) => {
+    const result = parse(text(own, '', top))
+    if (!result.ok) throw new Error(JSON.stringify(result.problems))
+    return result.warnings.filter(({ path }) => path.includes('candidate'))
+  }
+
+  test('nothing is on it unless the file says so, the primary helps it, and no field names it', () => {
+    expect(candidateOf('')).toMatchObject({ share: 0, clients: [], fallback: true, expose: null })
+  })
+
+  test('share, clients, fallback and the field are what the file says', () => {
+    const own = 'share: 0.25%, clients: [bank-a], fallback: false, expose: X-Upstream-Side'
+
+    expect(candidateOf(own, `${auth}\n${clients}`)).toMatchObject({
+      share: 0.0025,
+      clients: ['bank-a'],
+      fallback: false,
+      expose: 'X-Upstream-Side',
+    })
+  })
+
+  describe('what is wrong', () => {
+    test.each<[string, string, string]>([
+      ['share: 5', 'upstreams.risk.candidate.share', 'a unit is missing'],
+      ['share: 101%', 'upstreams.risk.candidate.share', 'too large'],
+      ['share: none', 'upstreams.risk.candidate.share', 'not a percentage'],
+      ['clients: bank-a', 'upstreams.risk.candidate.clients', 'the wrong kind of value'],
+      ['clients: ["a b"]', 'upstreams.risk.candidate.clients[0]', 'not a name'],
+      ['fallback: 1', 'upstreams.risk.candidate.fallback', 'the wrong kind of value'],
+      ['expose: "X Side"', 'upstreams.risk.candidate.expose', 'not a field name'],
+      ['expose: Connection', 'upstreams.risk.candidate.expose', 'is set by the gateway'],
+      ['expose: Set-Cookie', 'upstreams.risk.candidate.expose', 'has a meaning of its own'],
+      ['expose: content-TYPE', 'upstreams.risk.candidate.expose', 'has a meaning of its own'],
+    ])('%s', (own, path, message) => {
+      expect(findProblems(text(own))).toContainEqual(
+        expect.objectContaining({ path, message: expect.stringContaining(message) }),
+      )
+    })
+
+    test.each([
+      ['the request id', 'expose: x-request-id', ''],
+      ['a field that the group sets', 'expose: X-Side', ', response: { set: { x-side: a } }'],
+      ['a field that the candidate sets', 'expose: X-Side, response: { set: { x-side: a } }', ''],
+    ])('a field that is %s already', (_, own, more) => {
+      expect(findProblems(text(own, more))).toMatchObject([
+        { path: 'upstreams.risk.candidate.expose', message: 'this field says something else already' },
+      ])
+    })
+  })
+
+  test('a field that is called none is no side, and may be set', () => {
+    expect(findProblems(text('expose: none', ', response: { set: { none: a } }'))).toEqual([])
+  })
+
+  describe('what is probably not meant', () => {
+    test('a client that the file does not know: its removal is no error, and the name that was meant is found', () => {
+      expect(warningsOf('clients: [bank-a, bank-x]', `${auth}\n${clients}`)).toMatchObject([
+        {
+          path: 'upstreams.risk.candidate.clients[1]',
+          found: 'bank-x',
+          hint: expect.stringMatching(/^write bank-[ab]/),
+        },
+      ])
+    })
+
+    test('thousands of such clients do not cost a guess each: only the first are guessed', () => {
+      const names = Array.from({ length: 30 }, (_, nth) => `bank-${nth}`)
+
+      const hints = warningsOf(`clients: [${names}]`, `${auth}\n${clients}`).map(({ hint }) => hint)
+
+      expect(hints).toHaveLength(30)
+      expect(hints.filter((hint) => hint?.startsWith('write bank-'))).toHaveLength(20)
+      expect(hints.at(-1)).toBe('remove it, or add the client')
+    })
+
+    test('clients by name where no operation of the group asks who they are', () => {
+      const open = 'operations: { risk.asset-valuation: { auth: none } }'
+
+      expect(warningsOf('clients: [bank-a]', `${auth}\n${clients}\n${open}`)).toMatchObject([
+        { path: 'upstreams.risk.candidate.clients', message: expect.stringContaining('asks clients who they are') },
+      ])
+      expect(warningsOf('clients: [bank-a]', `${auth}\n${clients}`)).toEqual([])
+    })
   })
 })

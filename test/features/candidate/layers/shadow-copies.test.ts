@@ -1,5 +1,7 @@
-import { expect, test } from 'vitest'
-import { createShadowCopies } from '../../../../src/features/candidate/layers/shadow-copies.ts'
+import fc from 'fast-check'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { createCopyBackoff, createShadowCopies } from '../../../../src/features/candidate/layers/shadow-copies.ts'
+import { createSlotList, type SlotEntry } from '../../../../src/features/candidate/layers/slot-list.ts'
 import { createDeferredWork } from '../../../../src/features/contract/check-queue.ts'
 
 test('a repeat that never began is not counted out', () => {
@@ -16,4 +18,143 @@ test('a repeat that never began is not counted out', () => {
 
   expect(began).toEqual([null, 'full'])
   expect(copies.repeating()).toBe(1)
+})
+
+describe('the back-off', () => {
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['performance'] })
+  })
+  afterEach(() => {
+    vi.useRealTimers()
+  })
+
+  /** A back-off after so many copies that went out and failed. */
+  const afterFailures = (count: number) => {
+    const backoff = createCopyBackoff()
+    for (let i = 0; i < count; i++) {
+      backoff.take()
+      backoff.end(false)
+    }
+    return backoff
+  }
+
+  /** Counts the copies that go out and fail, of one each 100 ms. */
+  const countFailing = (backoff: ReturnType<typeof createCopyBackoff>, ms: number): number => {
+    let sent = 0
+    for (let at = 0; at < ms; at += 100) {
+      vi.advanceTimersByTime(100)
+      if (!backoff.take()) continue
+      sent++
+      backoff.end(false)
+    }
+    return sent
+  }
+
+  describe('while the candidate gives no whole answers', () => {
+    test('four in a row hold nothing back', () => {
+      expect(afterFailures(4).take()).toBe(true)
+    })
+
+    test('after five, one goes out after a second', () => {
+      const backoff = afterFailures(5)
+
+      vi.advanceTimersByTime(999)
+      const early = backoff.take()
+      vi.advanceTimersByTime(1)
+
+      expect([early, backoff.take(), backoff.take()]).toEqual([false, true, false])
+    })
+
+    test('the pauses grow to ten seconds', () => {
+      const backoff = afterFailures(5)
+
+      const sent = [1000, 2000, 4000, 8000, 10_000, 10_000, 60_000].map((ms) => countFailing(backoff, ms))
+
+      expect(sent).toEqual([1, 1, 1, 1, 1, 1, 6])
+    })
+
+    test('many that fail at once are one reason to wait', () => {
+      const backoff = createCopyBackoff()
+      for (let i = 0; i < 100; i++) backoff.take()
+      for (let i = 0; i < 100; i++) backoff.end(false)
+
+      vi.advanceTimersByTime(1000)
+
+      expect(backoff.take()).toBe(true)
+    })
+
+    test('one that does not end holds up none but its own pause', () => {
+      const backoff = afterFailures(5)
+      vi.advanceTimersByTime(1000)
+      backoff.take()
+
+      vi.advanceTimersByTime(2000)
+
+      expect(backoff.take()).toBe(true)
+    })
+  })
+
+  describe('when it does again', () => {
+    test('one whole answer lets all out, and the next pause is the shortest again', () => {
+      const backoff = afterFailures(5)
+      countFailing(backoff, 7000)
+      vi.advanceTimersByTime(8000)
+      backoff.take()
+
+      backoff.end(true)
+
+      expect([backoff.take(), backoff.take()]).toEqual([true, true])
+      for (let i = 0; i < 5; i++) backoff.end(false)
+      expect(countFailing(backoff, 1000)).toBe(1)
+    })
+
+    test('failures that do not follow each other hold nothing back', () => {
+      const backoff = createCopyBackoff()
+
+      for (let i = 0; i < 50; i++) backoff.end(i % 5 === 4)
+
+      expect(backoff.take()).toBe(true)
+    })
+
+    test('another configuration begins anew', () => {
+      const backoff = afterFailures(20)
+
+      backoff.reset()
+
+      expect([backoff.take(), backoff.take()]).toEqual([true, true])
+    })
+  })
+})
+
+describe('a slot list', () => {
+  interface Numbered extends SlotEntry {
+    readonly id: number
+  }
+
+  test('holds what a Set would, whatever comes and goes', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.nat(9), fc.boolean())), (turns) => {
+        const all = Array.from({ length: 10 }, (_, id): Numbered => ({ id, slot: -1 }))
+        const [list, model] = [createSlotList<Numbered>(), new Set<number>()]
+
+        for (const [id, isAdded] of turns) {
+          const entry = all[id] as Numbered
+          if (!isAdded) expect(list.delete(entry)).toBe(model.delete(id))
+          else if (!model.has(id)) {
+            list.add(entry)
+            model.add(id)
+          }
+        }
+
+        expect(list.size()).toBe(model.size)
+        expect(
+          list
+            .all()
+            .map(({ id }) => id)
+            .toSorted(),
+        ).toEqual([...model].toSorted())
+        expect(list.all().map(({ slot }) => slot)).toEqual([...list.all().keys()])
+      }),
+    )
+  })
 })

@@ -1,13 +1,23 @@
 import { createHash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { WholeBody } from '../../../../src/core/exchange/bodies/buffered-bodies.ts'
 import { ResponseBodyQueue } from '../../../../src/core/exchange/bodies/response-bodies.ts'
 import type { RequestBody } from '../../../../src/core/exchange/body.ts'
-import type { Exchange, Handler, ProxyResponse } from '../../../../src/core/exchange/exchange.ts'
+import type { Exchange, Handler, Layer, ProxyResponse } from '../../../../src/core/exchange/exchange.ts'
 import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
-import { markerLayer, type ShadowOptions, shadowLayer } from '../../../../src/features/candidate/layers/shadow.ts'
-import { createShadowCopies } from '../../../../src/features/candidate/layers/shadow-copies.ts'
+import type { FailureKind } from '../../../../src/core/exchange/failures/failure-table.ts'
+import type { CandidateConfig } from '../../../../src/features/candidate/config/candidate.ts'
+import {
+  createMarkerRemover,
+  createShadowFields,
+  markerLayer,
+  openShadow,
+  type ShadowOptions,
+  type ShadowResources,
+  shadowLayer,
+} from '../../../../src/features/candidate/layers/shadow.ts'
+import { createShadowCopies, type ShadowCopies } from '../../../../src/features/candidate/layers/shadow-copies.ts'
 import type {
   OnShadowPair,
   ShadowAnswer,
@@ -42,6 +52,10 @@ const streamed = () => {
     pause,
     resume,
     cancel,
+    /** Has so many kibibytes come. */
+    push(count: number): void {
+      for (let i = 0; i < count; i++) body.push(Buffer.alloc(kib, 'x'))
+    },
     response: (status = 200): ProxyResponse => ({ status, reason: '', fields: [], body }),
   }
 }
@@ -53,6 +67,13 @@ const sending =
     exchange.onSent?.()
     return respond(exchange)
   }
+
+const answering = (...of: Parameters<typeof answer>): Handler => sending(() => answer(...of))
+
+const failing = (kind: FailureKind): Handler =>
+  sending(() => {
+    throw new GatewayError(kind)
+  })
 
 interface Pair {
   /** The bytes are copied: they are freed when the callback returns. */
@@ -121,6 +142,24 @@ const settled = async (): Promise<void> => {
   for (let i = 0; i < 20; i++) await setImmediate()
 }
 
+/** A handler of an upstream that never answers; `onAbort` is told why a copy is cut. */
+const hanging =
+  (onAbort: (kind: string) => void): Handler =>
+  (exchange) =>
+    new Promise((_, reject) => {
+      exchange.setAbortListener((reason) => {
+        onAbort(reason.kind)
+        reject(reason)
+      })
+    })
+
+/** Sends one request, takes the response as a client does, and waits until all is over; returns the body. */
+const serve = async (layer: Layer, primary: Handler = sending(), request = fakeExchange()): Promise<string> => {
+  const text = await take(await layer(primary)(request))
+  await settled()
+  return text
+}
+
 const post = (body: RequestBody) => fakeExchange({ operation: 'valuation.score', body })
 
 const bodyOf = async ({ body }: Exchange): Promise<string> => Buffer.concat([...(await body.read())]).toString()
@@ -129,8 +168,7 @@ describe('a request that the primary gets', () => {
   test('stays there while no endpoint of the candidate takes it', async () => {
     const { layer, counts, pairs } = shadowing({ isUp: () => false })
 
-    await take(await layer(sending())(fakeExchange()))
-    await settled()
+    await serve(layer)
 
     expect(counts).toMatchObject({ sent: 0, dropped: { 'no-endpoint': 1 } })
     expect(pairs).toEqual([])
@@ -141,7 +179,7 @@ describe('a request that the primary gets', () => {
     const exchange = fakeExchange({ query: '?a=%20b', fields: ['Authorization', 'Bearer x', 'X-A', '1'] })
     exchange.trace = { traceId: '0'.repeat(32), attempt: () => null }
 
-    const response = await layer(sending(() => answer('from the primary')))(exchange)
+    const response = await layer(answering('from the primary'))(exchange)
     const text = await take(response)
     await settled()
 
@@ -164,8 +202,7 @@ describe('a request that the primary gets', () => {
       Object.assign(fakeExchange(), { side }),
     )
 
-    for (const exchange of exchanges) await take(await layer(sending())(exchange))
-    await settled()
+    for (const exchange of exchanges) await serve(layer, sending(), exchange)
 
     expect(copied).toHaveLength(1)
   })
@@ -280,11 +317,10 @@ test('a body that is sent twice in one turn is in the copy once', async () => {
 describe('the pair', () => {
   test('says what both answered, to which request', async () => {
     const fields = ['Content-Type', 'application/json', 'X-B', '2']
-    const { layer, pairs, copies } = shadowing({ send: sending(() => answer('{"a":2}', 201, fields)) })
+    const { layer, pairs, copies } = shadowing({ send: answering('{"a":2}', 201, fields) })
     const exchange = fakeExchange({ fields: ['X-Request-Id', 'id-7'] })
 
-    await take(await layer(sending(() => answer('{"a":1}', 200, fields)))(exchange))
-    await settled()
+    await serve(layer, answering('{"a":1}', 200, fields), exchange)
 
     const common = { headMs: expect.any(Number), fields, failure: null }
     const body = (text: string) => ({ length: 7, bytes: Buffer.from(text), sha256: null })
@@ -301,10 +337,9 @@ describe('the pair', () => {
   test.each(['primary', 'candidate'] as const)('of a longer body of the %s has its hash', async (side) => {
     const large = 'x'.repeat(150 * kib)
     const [primary, candidate] = side === 'primary' ? [large, 'ok'] : ['ok', large]
-    const { layer, pairs } = shadowing({ send: sending(() => answer(candidate)) })
+    const { layer, pairs } = shadowing({ send: answering(candidate) })
 
-    const text = await take(await layer(sending(() => answer(primary)))(fakeExchange()))
-    await settled()
+    const text = await serve(layer, answering(primary))
 
     const sha256 = createHash('sha256').update(large).digest('hex')
     expect(text).toBe(primary)
@@ -314,8 +349,7 @@ describe('the pair', () => {
   test('of bodies that find no room has their hashes', async () => {
     const { layer, pairs } = shadowing({ maxBytes: 10 })
 
-    await take(await layer(sending(() => answer('more than ten bytes')))(fakeExchange()))
-    await settled()
+    await serve(layer, answering('more than ten bytes'))
 
     expect(pairs[0]?.primary.body).toMatchObject({
       length: 19,
@@ -327,13 +361,10 @@ describe('the pair', () => {
 
   test('says how the candidate failed', async () => {
     const { layer, pairs, counts } = shadowing({
-      send: sending(() => {
-        throw new GatewayError('reset-before-headers')
-      }),
+      send: failing('reset-before-headers'),
     })
 
-    await take(await layer(sending())(fakeExchange()))
-    await settled()
+    await serve(layer)
 
     expect(pairs[0]?.candidate).toMatchObject({ status: null, headMs: null, failure: 'reset-before-headers' })
     expect(counts.outcomes.failed).toBe(1)
@@ -341,11 +372,8 @@ describe('the pair', () => {
 
   test('says how the primary failed, where it is the fault of the primary', async () => {
     const { layer, pairs } = shadowing()
-    const failing = sending(() => {
-      throw new GatewayError('headers-timeout')
-    })
 
-    await expect(layer(failing)(fakeExchange())).rejects.toMatchObject({ kind: 'headers-timeout' })
+    await expect(layer(failing('headers-timeout'))(fakeExchange())).rejects.toMatchObject({ kind: 'headers-timeout' })
     await settled()
 
     expect(pairs[0]?.primary).toMatchObject({ status: null, failure: 'headers-timeout' })
@@ -375,8 +403,7 @@ describe('the pair', () => {
       },
     })
 
-    const text = await take(await layer(sending())(fakeExchange()))
-    await settled()
+    const text = await serve(layer)
 
     expect(text).toBe('ok')
     expect(errors).toEqual([new Error('a defect')])
@@ -385,15 +412,6 @@ describe('the pair', () => {
 })
 
 describe('a body of a request', () => {
-  test('that is read first is in the copy', async () => {
-    const { layer, copied } = shadowing()
-
-    await take(await layer(sending())(post(new WholeBody(Buffer.from('{"a":1}')))))
-    await settled()
-
-    expect(await bodyOf(copied[0] as Exchange)).toBe('{"a":1}')
-  })
-
   const streaming = (length: number | null) => ({ ...fakeBody(length), replayable: false })
 
   test('that streams is in the copy, which goes out when all of it has come', async () => {
@@ -417,69 +435,54 @@ describe('a body of a request', () => {
     expect(await bodyOf(copied[0] as Exchange)).toBe('one two')
   })
 
-  test.each([
-    ['declares more than is copied', 101 * kib, []],
-    ['streams more than is copied', null, ['x'.repeat(60 * kib), 'y'.repeat(60 * kib)]],
-  ])('that %s goes to the primary alone', async (_, length, chunks) => {
-    const { layer, counts, copies } = shadowing()
-    const body = streaming(length)
+  test.each<[string, string, (body: ReturnType<typeof streaming>, copies: ShadowCopies) => void, number?]>([
+    ['declares more than is copied', 'body-too-large', ({ onData }) => onData?.(null), 101 * kib],
+    [
+      'streams more than is copied',
+      'body-too-large',
+      ({ onData }) => {
+        for (const text of ['x', 'y']) onData?.(Buffer.from(text.repeat(60 * kib)))
+        onData?.(null)
+      },
+    ],
+    [
+      'has not come when the shift is stopped',
+      'stopped',
+      ({ onData }, copies) => {
+        onData?.(Buffer.from('a part'))
+        copies.applyBounds(null)
+        onData?.(null)
+      },
+    ],
+    [
+      'does not come to its end',
+      'body-unfinished',
+      ({ onData }) => {
+        onData?.(Buffer.from('a part'))
+        throw new GatewayError('client-gone')
+      },
+    ],
+  ])('that %s goes to the primary alone: %s', async (_, reason, come, length) => {
+    const { layer, counts, copies, pairs } = shadowing()
+    const body = streaming(length ?? null)
+    const primary = sending(() => {
+      come(body, copies)
+      return answer()
+    })
 
-    const served = layer(
-      sending(() => {
-        for (const chunk of chunks) body.onData?.(Buffer.from(chunk))
-        body.onData?.(null)
-        return answer()
-      }),
-    )(post(body))
-    await take(await served)
+    await serve(layer, primary, post(body)).catch(() => {})
     await settled()
 
-    expect(counts).toMatchObject({ sent: 0, dropped: { 'body-too-large': 1 } })
-    expect([copies.report().underWay, copies.room.used]).toEqual([0, 0])
-  })
-
-  test('goes to the primary alone when the shift is stopped before it has come', async () => {
-    const { layer, counts, copies, pairs } = shadowing()
-    const body = streaming(null)
-
-    const response = await layer(
-      sending(() => {
-        body.onData?.(Buffer.from('a part'))
-        return answer()
-      }),
-    )(post(body))
-    copies.applyBounds(null)
-    body.onData?.(null)
-    await Promise.all([take(response), settled()])
-
-    expect(counts).toMatchObject({ sent: 0, dropped: { stopped: 1 } })
-    expect(pairs).toEqual([])
+    expect(counts).toMatchObject({ sent: 0, dropped: { [reason]: 1 } })
+    expect([pairs, copies.report().underWay, copies.room.used]).toEqual([[], 0, 0])
   })
 
   test('that finds no room goes to the primary alone', async () => {
     const { layer, counts } = shadowing({ maxBytes: 3 })
 
-    await take(await layer(sending())(post(new WholeBody(Buffer.from('{"a":1}')))))
-    await settled()
+    await serve(layer, sending(), post(new WholeBody(Buffer.from('{"a":1}'))))
 
     expect(counts).toMatchObject({ sent: 0, dropped: { 'no-room': 1 } })
-  })
-
-  test('that does not come to its end goes to the primary alone', async () => {
-    const { layer, counts, copies } = shadowing()
-    const body = streaming(null)
-
-    const served = layer(
-      sending(() => {
-        body.onData?.(Buffer.from('a part'))
-        throw new GatewayError('client-gone')
-      }),
-    )(post(body))
-    await expect(served).rejects.toMatchObject({ kind: 'client-gone' })
-    await settled()
-
-    expect(counts).toMatchObject({ sent: 0, dropped: { 'body-unfinished': 1 } })
-    expect([copies.report().underWay, copies.room.used]).toEqual([0, 0])
   })
 
   test('that is read before it is sent, and whose client leaves, is dropped once', async () => {
@@ -508,10 +511,8 @@ describe('what bounds copies', () => {
     [
       'pours',
       () => {
-        const { body, response } = streamed()
-        queueMicrotask(() => {
-          for (let i = 0; i < 102; i++) body.push(Buffer.alloc(kib))
-        })
+        const { push, response } = streamed()
+        queueMicrotask(() => push(102))
         return response()
       },
     ],
@@ -519,8 +520,7 @@ describe('what bounds copies', () => {
     const { layer, counts, copies } = shadowing({ send: sending(respond) })
     const ask = async (times: number): Promise<void> => {
       for (let i = 0; i < times; i++) {
-        await take(await layer(sending())(fakeExchange()))
-        await settled()
+        await serve(layer)
       }
     }
 
@@ -554,8 +554,8 @@ describe('what bounds copies', () => {
     [
       'with a little more than the primary, and than is kept',
       () => {
-        const { body, response } = streamed()
-        for (let i = 0; i < 102; i++) body.push(Buffer.alloc(kib))
+        const { body, push, response } = streamed()
+        push(102)
         void setImmediate().then(() => body.end())
         return response()
       },
@@ -564,8 +564,7 @@ describe('what bounds copies', () => {
     const { layer, counts } = shadowing({ send: sending(respond) })
 
     for (let i = 0; i < 8; i++) {
-      await take(await layer(sending(() => answer('x'.repeat(99 * kib))))(fakeExchange()))
-      await settled()
+      await serve(layer, answering('x'.repeat(99 * kib)))
     }
 
     expect(counts).toMatchObject({ sent: 8, dropped: { backoff: 0 } })
@@ -573,15 +572,14 @@ describe('what bounds copies', () => {
 
   test('a candidate whose body is longer than is read gets all copies where the one of the primary is too', async () => {
     const respond = (): ProxyResponse => {
-      const { body, response } = streamed()
-      for (let i = 0; i < 70; i++) body.push(Buffer.alloc(kib))
+      const { push, response } = streamed()
+      push(70)
       return response()
     }
     const { layer, counts, pairs } = shadowing({ maxBody: 4 * kib, send: sending(respond) })
 
     for (let i = 0; i < 8; i++) {
-      await take(await layer(sending(() => answer('x'.repeat(70 * kib))))(fakeExchange()))
-      await settled()
+      await serve(layer, answering('x'.repeat(70 * kib)))
     }
 
     expect(counts).toMatchObject({ sent: 8, dropped: { backoff: 0 } })
@@ -595,8 +593,7 @@ describe('what bounds copies', () => {
     const send = sending(() => new Promise((resolve) => ends.push(() => resolve(answer()))))
     const { layer, counts, copies } = shadowing({ concurrency: 2, send })
     const ask = async (): Promise<void> => {
-      await take(await layer(sending())(fakeExchange()))
-      await settled()
+      await serve(layer)
     }
 
     for (let i = 0; i < 5; i++) await ask()
@@ -614,8 +611,7 @@ describe('what bounds copies', () => {
     const forwarding = shadowing({ credentials: 'forward' })
     const query = '?a=1&%61ccess_token=secret'
 
-    for (const { layer } of [removing, forwarding]) await take(await layer(sending())(fakeExchange({ query })))
-    await settled()
+    for (const { layer } of [removing, forwarding]) await serve(layer, sending(), fakeExchange({ query }))
 
     expect(removing.counts).toMatchObject({ sent: 0, dropped: { 'credential-in-query': 1 } })
     expect(forwarding.counts.sent).toBe(1)
@@ -629,8 +625,7 @@ describe('what bounds copies', () => {
     const endless = streamed()
     const { layer, pairs } = shadowing({ send: sending(() => endless.response()) })
 
-    await take(await layer(sending(() => answer(ofPrimary)))(fakeExchange()))
-    await settled()
+    await serve(layer, answering(ofPrimary))
     for (let i = 1; i < chunks; i++) endless.body.push(Buffer.alloc(kib))
     const early = endless.cancel.mock.calls.length
     endless.body.push(Buffer.alloc(kib))
@@ -652,9 +647,9 @@ describe('what bounds copies', () => {
 
     const text = take(await layer(sending(() => slow.response()))(fakeExchange()))
     await settled()
-    for (let i = 0; i < 65; i++) fast.body.push(Buffer.alloc(kib, 'x'))
+    fast.push(65)
     const [paused, resumed] = [fast.pause.mock.calls.length, fast.resume.mock.calls.length]
-    for (let i = 0; i < 20; i++) slow.body.push(Buffer.alloc(kib, 'x'))
+    slow.push(20)
     const resumedAfter = fast.resume.mock.calls.length
     for (let i = 20; i < 65; i++) slow.body.push(Buffer.alloc(kib, 'x'))
     slow.body.end()
@@ -673,7 +668,7 @@ describe('what bounds copies', () => {
 
     const text = take(await layer(sending(() => slow.response()))(fakeExchange()))
     await settled()
-    for (let i = 0; i < 65; i++) fast.body.push(Buffer.alloc(kib))
+    fast.push(65)
     slow.body.push(Buffer.from('short'))
     slow.body.end()
     await settled()
@@ -691,9 +686,8 @@ describe('what bounds copies', () => {
     const large = streamed()
     const { layer, pairs } = shadowing({ maxBody: kib, send: sending(() => large.response()) })
 
-    await take(await layer(sending(() => answer('x'.repeat(ofPrimary * kib))))(fakeExchange()))
-    await settled()
-    for (let i = 0; i < ofCandidate; i++) large.body.push(Buffer.alloc(kib, 'x'))
+    await serve(layer, answering('x'.repeat(ofPrimary * kib)))
+    large.push(ofCandidate)
     large.body.end()
     await settled()
 
@@ -705,17 +699,9 @@ describe('what bounds copies', () => {
   test('a candidate that takes too long is given up, and has failed', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
     const aborted = vi.fn()
-    const hanging: Handler = (exchange) =>
-      new Promise((_, reject) => {
-        exchange.setAbortListener((reason) => {
-          aborted(reason.kind)
-          reject(reason)
-        })
-      })
-    const { layer, pairs, copies } = shadowing({ timeout: 5000, send: hanging })
+    const { layer, pairs, copies } = shadowing({ timeout: 5000, send: hanging(aborted) })
 
-    const text = await take(await layer(sending())(fakeExchange()))
-    await settled()
+    const text = await serve(layer)
     vi.advanceTimersByTime(4999)
     await settled()
     const before = copies.report().underWay
@@ -752,24 +738,238 @@ describe('what bounds copies', () => {
 
   test('a process that stops cuts copies, and begins no more', async () => {
     const aborted = vi.fn()
-    const hanging: Handler = (exchange) =>
-      new Promise((_, reject) => {
-        exchange.setAbortListener((reason) => {
-          aborted()
-          reject(reason)
-        })
-      })
-    const { layer, counts, copies } = shadowing({ send: hanging })
-    await take(await layer(sending())(fakeExchange()))
-    await settled()
+    const { layer, counts, copies } = shadowing({ send: hanging(aborted) })
+    await serve(layer)
 
     copies.stop()
-    const text = await take(await layer(sending())(fakeExchange()))
-    await settled()
+    const text = await serve(layer)
 
     expect(text).toBe('ok')
     expect(aborted).toHaveBeenCalledOnce()
     expect([copies.report().underWay, copies.room.used]).toEqual([0, 0])
     expect(counts).toMatchObject({ sent: 1, pairs: 0, dropped: { stopped: 1 } })
+  })
+})
+
+describe('the fields of a copy', () => {
+  const marked = ['X-Shadow', '1']
+
+  const credentials = [
+    'Authorization authorization AUTHORIZATION Proxy-Authorization Cookie DPoP X-Api-Key X_Api_Key x-api_key',
+    'X-Auth-Token X-Amz-Security-Token Client-Cert Client-Cert-Chain client_cert X-Forwarded-Client-Cert',
+    'X-SSL-Client-Cert X-Amzn-Mtls-Clientcert-Leaf X-Forwarded-Tls-Client-Cert-Info X-Forwarded-Access-Token',
+    'X-Amzn-Oidc-Data X_Amzn_Oidc_Identity X-Goog-Iap-Jwt-Assertion X-MS-Client-Principal X-Session-Id',
+    'X-Partner-Token X-Signature X-Userinfo X-Partner X-Client-Id',
+  ].flatMap((names) => names.split(' '))
+
+  const options = {
+    ...{ marker: 'X-Shadow', credentials: 'remove' as const },
+    ...{ credentialFields: ['X-Partner', 'x-client-id'], keptFields: ['x-transaction-key'] },
+  }
+
+  test.each(credentials)('%s does not get into the copy, unless credentials are forwarded', (name) => {
+    const fields = ['Accept', 'a', name, 'secret', 'Via', '1.1 x']
+
+    expect(createShadowFields(options)(fields)).toEqual(['Accept', 'a', 'Via', '1.1 x', ...marked])
+    expect(createShadowFields({ ...options, credentials: 'forward' })(fields)).toEqual([...fields, ...marked])
+  })
+
+  test('all else is in the copy as it came, in its order and as often, with what names a request', () => {
+    const names = ['accept', 'Accept', 'X-Request-Id', 'Idempotency-Key', 'X_Idempotency_Key', 'x_transaction_key']
+    const fields = [...names, 'X-Transaction-Key'].flatMap((name, at) => [name, `${at}`])
+
+    expect(createShadowFields(options)(fields)).toEqual([...fields, ...marked])
+  })
+
+  test.each(['X-Shadow', 'x-shadow', 'X_Shadow'])(
+    'a %s of the client is neither in the copy nor in its request',
+    (name) => {
+      const fields = ['A', '1', name, '0', 'B', '2', name, '1']
+      const toCopyFields = createShadowFields({ ...options, credentials: 'forward' })
+
+      expect(toCopyFields(fields)).toEqual(['A', '1', 'B', '2', ...marked])
+      expect(createMarkerRemover('X-Shadow')(fields)).toEqual(['A', '1', 'B', '2'])
+    },
+  )
+
+  test('fields without the marker are the same list', () => {
+    const fields = ['A', 'X-Shadow', 'X-Shadows', '1']
+
+    expect(createMarkerRemover('X-Shadow')(fields)).toBe(fields)
+  })
+})
+
+test.each([true, false])('copies go to a candidate while an endpoint of it takes requests: %s', (takesRequests) => {
+  const candidate = { upstream: {}, shadow: { sample: 1, concurrency: 1, compare: null } }
+  const running = { members: [{ receivesTraffic: true, takesRequests, health: { isDown: false } }] }
+  const resources = {
+    sides: { primary: running, candidate: running },
+    open: () => running,
+    comparison: null,
+  }
+
+  const shadow = openShadow(candidate as unknown as CandidateConfig, resources as unknown as ShadowResources)
+
+  expect(shadow?.isUp()).toBe(takesRequests)
+})
+
+describe('requests that the primary gets twice, in place of a copy, so that its noise is learnt', () => {
+  // So long after the first the second one goes out.
+  const waitMs = 1100
+
+  beforeEach(() => vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }))
+
+  /** Creates the layer, and notes where requests go and what is compared; `again` sends to the primary once more. */
+  const repeating = (isTaken: boolean, again: Handler = answering('again'), concurrency = 10) => {
+    const [copied, repeated, pairs]: readonly [Exchange[], Exchange[], string[]] = [[], [], []]
+    const counted: string[] = []
+    const copies = createShadowCopies(
+      createDeferredWork(() => {}),
+      createDeferredWork(() => {}),
+    )
+    copies.applyBounds({ concurrency, maxBytes: 1024 ** 2 })
+    const noting =
+      (list: Exchange[], send: Handler): Handler =>
+      (exchange) => {
+        list.push(exchange)
+        return send(exchange)
+      }
+    const layer = shadowLayer({
+      ...{ sample: 1, timeout: 30_000, maxBody: 1024, requestIdField: null },
+      ...{ marker: 'X-Shadow', credentials: 'remove' as const, credentialFields: [], keptFields: [], copies },
+      send: noting(copied, answering('of the candidate')),
+      isUp: () => true,
+      onPair: (_, { body }) => void pairs.push(`candidate: ${body.bytes}`),
+      repeats: {
+        wants: () => isTaken,
+        onSend: (operation) => void counted.push(operation),
+        afterMs: waitMs,
+        send: noting(repeated, again),
+        isUp: () => true,
+        onPair: ({ body }, second) => void pairs.push(`${body.bytes}, ${second.failure ?? second.body.bytes}`),
+      },
+    })
+    return { layer, copies, copied, repeated, counted, pairs }
+  }
+
+  const fields = ['Authorization', 'Bearer a', 'X-A', '1', 'x_shadow', '0']
+
+  /** Sends one request and takes its response, as a client does. */
+  const exchangeOne = async (layer: ReturnType<typeof repeating>['layer'], query = ''): Promise<void> => {
+    const { body } = await layer(answering('once'))(fakeExchange({ fields, query }))
+    body.takeBuffered()
+    await settled()
+    vi.advanceTimersByTime(waitMs)
+    await settled()
+  }
+
+  test('go to the primary with all fields and the marker, and not to the candidate', async () => {
+    const { layer, copied, repeated, pairs } = repeating(true)
+
+    await exchangeOne(layer, '?access_token=a')
+
+    expect(copied).toEqual([])
+    expect(repeated.map(({ fields: own, query }) => [own, query])).toEqual([
+      [['Authorization', 'Bearer a', 'X-A', '1', 'X-Shadow', '1'], '?access_token=a'],
+    ])
+    expect(pairs).toEqual(['once, again'])
+  })
+
+  test('go out when a time in seconds is another, and not before', async () => {
+    const { layer, repeated, copies } = repeating(true)
+    const { body } = await layer(answering('once'))(fakeExchange({}))
+    body.takeBuffered()
+    await settled()
+
+    vi.advanceTimersByTime(waitMs - 1)
+    await settled()
+    const before = [repeated.length, copies.report().underWay]
+    vi.advanceTimersByTime(1)
+    await settled()
+
+    expect([...before, repeated.length, copies.report().underWay]).toEqual([0, 1, 1, 0])
+  })
+
+  test('count when they go out, and not when the primary was never sent the first', async () => {
+    const { layer, counted } = repeating(true)
+    const refuse: Handler = () => Promise.reject(new GatewayError('connect-failed'))
+
+    await layer(refuse)(fakeExchange({ fields })).catch(() => {})
+    await settled()
+    const before = [...counted]
+    await exchangeOne(layer)
+
+    expect([before, counted]).toEqual([[], ['market.insights']])
+  })
+
+  test('are four at most that are on their way or wait, however many requests come at once', async () => {
+    const { layer, copies, repeated } = repeating(true, () => new Promise(() => {}))
+
+    const responses = await Promise.all(
+      Array.from({ length: 9 }, () => layer(answering('once'))(fakeExchange({ fields }))),
+    )
+    for (const { body } of responses) body.takeBuffered()
+    await settled()
+    vi.advanceTimersByTime(waitMs)
+    await settled()
+
+    expect([repeated.length, copies.repeating()]).toEqual([4, 4])
+  })
+
+  test('are counted apart from copies', async () => {
+    const { layer, copies } = repeating(true)
+
+    await exchangeOne(layer)
+
+    expect(copies.report()).toMatchObject({ sent: 0, pairs: 0, repeated: 1, underWay: 0, outcomes: { '2xx': 0 } })
+  })
+
+  test('share the bounds of copies: there is none while as many as may are under way', async () => {
+    const { layer, copies, repeated } = repeating(true, () => new Promise(() => {}), 1)
+
+    await exchangeOne(layer)
+    await exchangeOne(layer)
+
+    expect([repeated.length, copies.report().repeated, copies.report().underWay]).toEqual([1, 1, 1])
+    expect(copies.report().dropped.full).toBe(0)
+  })
+
+  test('that fail are pairs too, which teach nothing, and no client hears of it', async () => {
+    const { layer, pairs } = repeating(true, () => Promise.reject(new GatewayError('connect-failed')))
+
+    await exchangeOne(layer)
+
+    expect(pairs).toEqual(['once, connect-failed'])
+  })
+
+  test('that are not taken are copies', async () => {
+    const { layer, copied, repeated, pairs } = repeating(false)
+
+    await exchangeOne(layer)
+
+    expect([copied.length, repeated.length]).toEqual([1, 0])
+    expect(pairs).toEqual(['candidate: of the candidate'])
+  })
+
+  test('end with the process', async () => {
+    const { layer, copies, repeated } = repeating(true, () => new Promise(() => {}))
+    await exchangeOne(layer)
+
+    copies.stop()
+
+    expect(repeated[0]?.aborted?.kind).toBe('overloaded')
+    expect(copies.report().underWay).toBe(0)
+  })
+
+  test('that fail say nothing of the candidate: its copies go out as before', async () => {
+    const { layer, copies, repeated } = repeating(true, async (exchange) => {
+      exchange.onSent?.()
+      throw new GatewayError('reset-before-headers')
+    })
+
+    for (let n = 0; n < 6; n++) await exchangeOne(layer)
+
+    expect(repeated).toHaveLength(6)
+    expect([copies.backoff.take(), copies.backoff.take()]).toEqual([true, true])
   })
 })

@@ -6,6 +6,7 @@ import {
 } from '../../../../src/features/candidate/observe/comparison-counts.ts'
 import {
   type ComparisonReport,
+  createNoise,
   mergeComparisonReports,
   withoutRecentDifferences,
 } from '../../../../src/features/candidate/observe/comparison-report.ts'
@@ -104,4 +105,16 @@ test('of a worker that has ended nothing is recent', () => {
   const report = compareAll([[{ n: 1 }, { n: 2 }]])
 
   expect(withoutRecentDifferences(report).rows.map(({ count, recent }) => [count, recent])).toEqual([[1, 0]])
+})
+
+test('nothing is learnt from a pair in which the primary failed, whatever else differs', () => {
+  const noise = createNoise('valuation.score')
+  const at = { pointer: '/a', primary: '1', candidate: '2', isSafe: false }
+
+  noise.learn([
+    { ...at, kind: 'value' },
+    { ...at, kind: 'content-type', pointer: '' },
+  ])
+
+  expect([noise.pairs(), noise.rows()]).toEqual([0, []])
 })

@@ -1,4 +1,5 @@
 /** The candidate of a group as a running upstream: its endpoints, its breaker and its probes are its own. */
+
 import { expect, onTestFinished, test } from 'vitest'
 import { EndpointRegistry, type HealthVerdict } from '../../../../src/core/upstream/endpoints/endpoint-registry.ts'
 import { freePort } from '../../../helpers/free-port.ts'
@@ -161,4 +162,36 @@ test('the sandbox that an edit brings as a candidate takes effect', async () => 
   expect((await live.gateway.reload('request')).result).toBe('applied')
 
   expect((await market(live)).candidate?.endpoints).toMatchObject([{ url: 'sandbox', state: 'up' }])
+})
+
+const connecting = { reload: { watch: false, preflight: 'connect' } }
+
+const order = ({ admin }: LiveGateway, query = '') => fetchAdmin(`${admin}/reload${query}`, 'POST')
+
+test('an edit that leads nowhere with its candidate is rejected at its key, though its primary is there', async () => {
+  const live = await bootLiveGateway(connecting)
+  const candidate = `http://127.0.0.1:${await freePort()}`
+  live.edit({ ...connecting, upstreams: { market: { endpoints: ['sandbox'], candidate } } })
+
+  const { status, body } = await order(live)
+  const forced = await order(live, '?force=true')
+
+  expect(status).toBe(422)
+  expect(body.problems).toMatchObject([
+    {
+      path: 'upstreams.market.candidate.endpoints',
+      message: 'no endpoint of the candidate of market that the edit brings can be reached',
+    },
+  ])
+  expect(forced.status).toBe(200)
+  expect((await fetch(`${live.url}/market/insights`)).status).toBe(200)
+})
+
+test('an edit that leaves a candidate as it is takes effect, though the candidate is down', async () => {
+  const candidate = `http://127.0.0.1:${await freePort()}`
+  const market = (balance: string) => ({ endpoints: ['sandbox'], candidate, balance })
+  const live = await bootLiveGateway({ ...connecting, upstreams: { market: market('p2c') } })
+  live.edit({ ...connecting, upstreams: { market: market('round-robin') } })
+
+  expect((await order(live)).status).toBe(200)
 })

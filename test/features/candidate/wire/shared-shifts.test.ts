@@ -1,10 +1,9 @@
 /** Gateways that keep their shifts in one Redis: what one is told holds at the other, and after a restart. */
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { ask as askSide, keyedClients, keyOf, sideUpstreams, withCandidate } from '../../../helpers/candidate.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../../helpers/live-gateway.ts'
 import { needProgram } from '../../../helpers/program.ts'
 import { type Redis, startRedis } from '../../../helpers/redis.ts'
-import { answerings, askUntil, guardedSettings, openAnswering, readShift } from './guarded-candidates.ts'
 
 const program = await needProgram('redis-server')
 
@@ -45,43 +44,5 @@ describe.skipIf(program.missing)('a shift in Redis', () => {
     expect([await side(a), await side(again)]).toEqual(['200 primary', '200 primary'])
     expect(await b.line(({ msg }) => msg === 'shift taken up')).toMatchObject({ group: 'market', reason: 'CHG-4711' })
     expect(await again.line(({ msg }) => msg === 'shift taken up')).toMatchObject({ cause: 'operator', share: '0%' })
-  })
-
-  test('is taken back by the guard of one gateway at both, and a gateway that is restarted meanwhile does not try it again', async () => {
-    const primary = await openAnswering(answerings.well)
-    const endpoints = [await openAnswering(answerings['with 500'])]
-    const same = {
-      ...guardedSettings(primary, { endpoints }, 5000),
-      limits: { redis: { url: redis.url, prefix: 'guard', timeout: '1s' } },
-    }
-    const [a, b] = [await bootLiveGateway(same), await bootLiveGateway(same)]
-
-    await askUntil(a, () => a.lines.some(({ msg }) => msg === 'shift taken back'))
-    await vi.waitFor(async () => expect(await readShift(b)).toMatchObject({ stopped: true }), { timeout: 20_000 })
-    await a.gateway.close()
-    const again = await bootLiveGateway(same)
-    const until = performance.now() + 300
-    const served = await askUntil(again, () => performance.now() > until)
-
-    const expected = { share: 0, cause: 'guard', stopped: true, reason: expect.stringContaining('requests to') }
-    expect(await readShift(b)).toMatchObject(expected)
-    expect(await readShift(again)).toMatchObject(expected)
-    expect(served).toMatchObject({ failed: 0 })
-  })
-
-  test('holds nothing up while Redis is away: the gateway starts, serves all by the primary, and says so', async () => {
-    const same = await settings('away')
-    redis.freeze()
-    onTestFinished(() => redis.thaw())
-
-    const live = await bootLiveGateway(same)
-    const held = await side(live)
-    const { body } = await fetchAdmin(`${live.admin}/status`)
-    redis.thaw()
-    await vi.waitFor(async () => expect(await side(live)).toBe('200 candidate'), { timeout: 20_000 })
-
-    expect(held).toBe('200 primary')
-    expect(body).toMatchObject({ upstreams: { market: { candidate: { shift: { cause: 'redis', stopped: true } } } } })
-    expect(await live.line(({ msg }) => msg === 'shift held')).toMatchObject({ group: 'market' })
   })
 })

@@ -1,6 +1,6 @@
 /** Shifts that are kept in a real Redis: over restarts, by several gateways, and while Redis is away. */
 import { createClient } from '@redis/client'
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Config } from '../../../../src/core/config/config.ts'
 import { now } from '../../../../src/core/lib/clock.ts'
 import { SharedShifts } from '../../../../src/features/candidate/shift/shared-shifts.ts'
@@ -10,7 +10,6 @@ import { sandbox, validConfig } from '../../../core/config/helper.ts'
 import { freePort } from '../../../helpers/free-port.ts'
 import { needProgram } from '../../../helpers/program.ts'
 import { type Redis, startRedis } from '../../../helpers/redis.ts'
-import { drill, test } from '../../../helpers/speed.ts'
 
 const program = await needProgram('redis-server')
 const words = { by: '10.0.0.9', reason: 'CHG-4711' }
@@ -153,25 +152,6 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
     expect(gateway.risk()).toMatchObject({ share: 0, isStopped: true, ...words })
   })
 
-  test('begin anew at the first step after a rollback, once for all gateways', async () => {
-    const config = configOf(stepped)
-    const promoted = validConfig(sandbox)
-    const a = await start(config)
-    a.order({ kind: 'to', share: 1, ttlMs: 1 })
-    await untilKept(config, { step: { reached: 4 } })
-    const b = await start(config)
-    for (const each of [a, b]) await each.apply(promoted)
-
-    await a.apply(config, true)
-    const begun = a.risk()
-    a.order({ kind: 'to', share: 0.05, ttlMs: hour })
-    await untilKept(config, { share: 0.05, step: { reached: 1 } })
-    await b.apply(config, true)
-
-    expect(begun).toMatchObject({ share: 0.01, step: { reached: 1 } })
-    expect(b.risk()).toMatchObject({ share: 0.05, cause: 'operator', step: { reached: 1 } })
-  })
-
   test('that are stopped stay so over an edit to where there is an older record, and that one learns of it', async () => {
     const [there, elsewhere] = [configOf(shared), configOf(shared, 'limits', '', `q${prefix}`)]
     const gateway = await start(there)
@@ -245,77 +225,6 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
 
       expect(now() - begun).toBeGreaterThanOrEqual(1000)
     })
-
-    drill('a candidate of which nothing is kept begins when Redis is back', async () => {
-      freeze()
-
-      const gateway = await start(configOf(shared))
-      const held = gateway.risk()
-      redis.thaw()
-      await until(gateway, { share: 0.05 })
-
-      expect(held).toMatchObject({ share: 0, cause: 'redis' })
-      expect(gateway.news).toEqual(['risk taken up 0.05 null'])
-    })
-
-    drill('a candidate that comes back is held, though it ran here before, and then is what it was', async () => {
-      const [config, other] = [configOf(shared), configOf('{ endpoints: [http://c.internal], share: 9% }')]
-      const [one, two] = [await start(config), await start(config)]
-      one.order({ kind: 'to', share: 0.5, ttlMs: hour })
-      await until(two, { share: 0.5 })
-      await one.apply(other)
-      freeze()
-
-      await one.apply(config)
-      const held = one.risk()
-      redis.thaw()
-      await until(one, { isStopped: false })
-
-      expect(held).toMatchObject({ share: 0, cause: 'redis' })
-      for (const each of [one, two]) expect(each.risk()).toMatchObject({ share: 0.5, cause: 'operator' })
-    })
-
-    drill('a candidate that nothing was said of comes back as well', async () => {
-      const config = configOf(shared)
-      const one = await start(config)
-      await untilKept(config, { share: 0.05 })
-      await one.apply(configOf('{ endpoints: [http://c.internal], share: 9% }'))
-      freeze()
-
-      await one.apply(config)
-      const held = one.risk()
-      redis.thaw()
-      await until(one, { isStopped: false })
-
-      expect([held?.cause, one.risk()?.share]).toEqual(['redis', 0.05])
-    })
-
-    drill('an operator has the last word, also when Redis is back', async () => {
-      const config = await takeBackAndFreeze()
-      const second = await start(config)
-
-      second.order({ kind: 'to', share: 0.5, ttlMs: hour })
-      const ordered = second.risk()
-      redis.thaw()
-      await until(second, { afterwards: { cause: 'guard' } })
-
-      expect(ordered).toMatchObject({ share: 0.5, isStopped: false, afterwards: { share: 0, cause: 'redis' } })
-      expect(second.risk()).toMatchObject({ share: 0.5, isStopped: false, afterwards: { share: 0, cause: 'guard' } })
-      await untilKept(config, { share: 0.5, afterwards: { cause: 'guard' } })
-    })
-
-    drill('what two gateways are told is put together: neither ends a stop that it has not seen', async () => {
-      const config = configOf(stepped)
-      const [a, b] = [await start(config), await start(config)]
-      await untilKept(config, { share: 0.01 })
-      freeze()
-
-      a.shifts.takeBack('risk', 'it fails')
-      b.order({ kind: 'pause', ttlMs: null })
-      redis.thaw()
-
-      for (const each of [a, b]) await until(each, { isStopped: true, reason: 'it fails', paused: words })
-    })
   })
 
   describe('that stand in Redis', () => {
@@ -347,20 +256,6 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
 
       expect(stepsMadeUp).toMatchObject({ share: 0.05, step: { reached: 2 } })
       expect(third.risk()).toMatchObject({ share: 0.25, step: { reached: 3 }, until: null })
-    })
-
-    drill('and are older than what it has confirmed, as after a failover, end no stop', async () => {
-      const config = configOf(shared)
-      const gateway = await start(config)
-      await untilWritten('"stop":null')
-      const old = await read()
-      gateway.shifts.takeBack('risk', 'it fails')
-      await untilKept(config, { isStopped: true })
-
-      await client.set(await key(), old)
-
-      await untilWritten('it fails')
-      expect(gateway.risk()).toMatchObject({ isStopped: true, reason: 'it fails' })
     })
 
     test('and are none are replaced', async () => {

@@ -164,15 +164,6 @@ describe('while an edit of the candidate is put into effect', () => {
     expect(inEffect?.config.upstreams.market.candidate?.share).toBe(0.5)
   })
 
-  test('a share is that of the candidate that the edit brings', async () => {
-    const gateway = open(market('5%'), market('50%'))
-
-    const { status, body, inEffect } = await during(gateway, () => gateway.shift({ to: '1%' }))
-
-    expect([status, body.shift]).toMatchObject([200, { share: 0.01, afterwards: { share: 0.5 } }])
-    expect(inEffect?.shifts.get('market')).toMatchObject({ share: 0.01 })
-  })
-
   test('an order is rejected where the edit takes the candidate away', async () => {
     const gateway = open(market('5%'), { upstreams: { market: { endpoints: [one, two] } } })
 

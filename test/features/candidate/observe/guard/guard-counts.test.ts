@@ -1,10 +1,22 @@
 /** When a process reports what it has counted, on a clock that is not real. */
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import {
   createGuardReporter,
   type GuardReport,
 } from '../../../../../src/features/candidate/observe/guard/guard-counts.ts'
-import { latencyBucket, readGuardKey } from '../../../../../src/features/candidate/observe/guard/guard-key.ts'
+import {
+  answeredCode,
+  cellCount,
+  failureCode,
+  guardKeyBase,
+  latencyBucket,
+  latencyBucketCount,
+  latencyBucketEnd,
+  readGuardKey,
+  waitedCode,
+} from '../../../../../src/features/candidate/observe/guard/guard-key.ts'
+import { allOperations, sides } from '../../../../../src/operations.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
@@ -109,4 +121,33 @@ test('closed it reports nothing, and leaves no timer', () => {
 
   expect(all).toEqual([])
   expect(vi.getTimerCount()).toBe(0)
+})
+
+describe('keys of counts', () => {
+  test('a key says what it was made of', () => {
+    for (const [operation, { id }] of allOperations.entries())
+      for (const side of sides)
+        for (const cell of [0, 1, cellCount - 1]) {
+          const base = guardKeyBase(id, side, cell)
+          const event = { operation, side, cell }
+
+          for (const outcome of ['failed', 'refused', 'late'] as const)
+            expect(readGuardKey(base + failureCode(outcome))).toMatchObject({ ...event, outcome })
+          for (const ms of [0, 1, 37, 5000, 1e9]) {
+            const outcome = latencyBucket(ms)
+            expect(readGuardKey(base + answeredCode(ms))).toEqual({ ...event, outcome, isAnswered: true })
+            expect(readGuardKey(base + waitedCode(ms))).toEqual({ ...event, outcome, isAnswered: false })
+          }
+        }
+  })
+
+  test('a bucket holds the times between the end of the one before and its own', () => {
+    for (const ms of [1.01, 2, 9.9, 45, 1000, 59_999]) {
+      const bucket = latencyBucket(ms)
+
+      expect(ms).toBeLessThanOrEqual(latencyBucketEnd(bucket) * (1 + 1e-9))
+      expect(ms).toBeGreaterThan(latencyBucketEnd(bucket - 1) * (1 - 1e-9))
+    }
+    expect([latencyBucket(0), latencyBucket(1), latencyBucket(1e12)]).toEqual([0, 0, latencyBucketCount - 1])
+  })
 })

@@ -1,0 +1,239 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { programCommand } from '../../../../src/core/lib/program.ts'
+import { jsonResponse, runCommand, scriptedAdmin } from '../../../core/cli/scripted-admin.ts'
+import { folderWith, withRisk } from '../../../core/config/helper.ts'
+import { bootLiveGateway } from '../../../helpers/live-gateway.ts'
+import { httpUpstream } from '../../../helpers/upstream.ts'
+
+const boot = async () => {
+  const [primary, candidate] = [await httpUpstream(), await httpUpstream()]
+  const risk = {
+    endpoints: [primary.url],
+    candidate: { endpoints: [candidate.url], steps: { shares: ['1%', '5%'], every: '15m' } },
+  }
+  const live = await bootLiveGateway({ upstreams: { risk } })
+  const runShift = (...args: readonly string[]) => runCommand(['shift', ...args, '--admin', live.admin])
+  return { live, candidate, runShift }
+}
+
+describe('shift', () => {
+  test('without an order says how it stands, in words, with the endpoints', async () => {
+    const { candidate, runShift } = await boot()
+
+    const { code, out, err } = await runShift('risk')
+
+    expect([code, err]).toEqual([0, ''])
+    expect(out).toMatch(/^the candidate of risk gets 1% of the clients: step 1 of 2, 5% at 2\S+Z, 1[45]m.* left\n\n/)
+    expect(out).toContain(candidate.url)
+  })
+
+  test('prints JSON for programs', async () => {
+    const { runShift } = await boot()
+
+    const shown = await runShift('risk', '--format', 'json')
+    const ordered = await runShift('risk', '--to', '3%', '--format', 'json')
+
+    expect(JSON.parse(shown.out)).toMatchObject({ group: 'risk', shift: { share: 0.01 }, endpoints: [{ state: 'up' }] })
+    expect(JSON.parse(ordered.out)).toMatchObject({ group: 'risk', order: '3%', shift: { share: 0.03 } })
+  })
+
+  test('gives an order, and says what holds, until when, and what then', async () => {
+    const { live, runShift } = await boot()
+
+    const to = await runShift('risk', '--to', '25%', '--for', '2h', '--reason', 'CHG-4711')
+    const paused = await runShift('risk', '--pause')
+    const resumed = await runShift('risk', '--resume')
+    const aborted = await runShift('risk', '--abort')
+    const shown = await runShift('risk')
+    const byFile = await runShift('risk', '--config', live.file)
+
+    expect([to, paused, resumed, aborted].map(({ code, err }) => [code, err])).toEqual(Array(4).fill([0, '']))
+    expect(to.out).toMatch(
+      /^the candidate of risk gets 25% of the clients by 127.0.0.1 until 2\S+Z \(CHG-4711\); then 25% of the clients, and the steps go on\n$/,
+    )
+    expect(paused.out).toContain('until')
+    expect(resumed.out).toContain('25% of the clients: step 2 of 2, the last')
+    expect(aborted.out).toMatch(
+      /^the candidate of risk gets nothing: aborted by 127.0.0.1 at 2\S+Z; until an operator says otherwise, or the candidate's part of the file changes\n$/,
+    )
+    const next = `\n\nto let clients go there again: ${programCommand()} shift risk --resume`
+    expect(shown.out.endsWith(`${next} --admin ${live.admin}\n`)).toBe(true)
+    expect(byFile.out.endsWith(`${next} --config ${live.file} --admin ${live.admin}\n`)).toBe(true)
+  })
+
+  test('says that the steps do not go on after an order while they are paused', async () => {
+    const { runShift } = await boot()
+    await runShift('risk', '--pause')
+
+    const { out } = await runShift('risk', '--to', '3%')
+
+    expect(out).toMatch(
+      /; then 3% of the clients; the steps are paused by 127\.0\.0\.1 since .*, until an operator resumes\n$/,
+    )
+  })
+
+  test('at 100 % says how the candidate becomes the upstream', async () => {
+    const { runShift } = await boot()
+    await runShift('risk', '--to', '100%')
+
+    const { out } = await runShift('risk')
+
+    expect(out).toMatch(
+      /\nto make it the upstream: \S+ \S+main\.ts shift risk --promote --admin http:\S+ prints the file\n$/,
+    )
+  })
+
+  test('prints why an order is rejected', async () => {
+    const { runShift } = await boot()
+
+    const none = await runShift('market')
+    const order = await runShift('market', '--to', '5%')
+
+    expect([none.code, order.code]).toEqual([1, 1])
+    expect(none.err).toContain('market has no candidate')
+    expect(order.err).toContain('does not accept it: market has no candidate')
+  })
+
+  test('of an unknown group is wrong usage, and no gateway is asked', async () => {
+    const admin = await scriptedAdmin(jsonResponse({}))
+
+    const { code } = await runCommand(['shift', 'risks', '--to', '5%', '--admin', admin.url])
+
+    expect(code).toBe(2)
+    expect(admin.received).toEqual([])
+  })
+
+  test.each([
+    [['--to', '5'], "option '--to <SHARE>' argument '5' is invalid. Expected 0%, or a percentage from 0.01% to 100%."],
+    [
+      ['--to', '5%', '--for', '25h'],
+      "option '--for <DURATION>' argument '25h' is invalid. Expected a duration from 1s to 24h",
+    ],
+    [['--pause', '--abort'], 'one of --to, --pause, --resume and --abort is expected'],
+    [['--for', '2h'], 'one of --to, --pause, --resume and --abort is expected'],
+    [['--reason', 'x'], 'one of --to, --pause, --resume and --abort is expected'],
+    [['--force'], 'one of --to, --pause, --resume and --abort is expected'],
+    [['--abort', '--for', '1h'], '--for is expected with --to or --pause: --abort has no end'],
+  ])('with %j is wrong usage, in the words of the command line, and no gateway is asked', async (options, said) => {
+    const admin = await scriptedAdmin(jsonResponse({}))
+
+    const { code, err } = await runCommand(['shift', 'risk', ...options, '--admin', admin.url])
+
+    expect(code).toBe(2)
+    expect(err).toContain(said)
+    expect(admin.received).toEqual([])
+  })
+})
+
+const text = withRisk(`
+    endpoints: [http://risk.internal]
+    timeouts: { headers: 3s }
+    candidate:
+      endpoints: [http://risk-next.internal]
+      share: 100%
+`)
+
+const write = (contents: string): string => join(folderWith({ 'gateway.yaml': contents }), 'gateway.yaml')
+
+describe('shift --promote', () => {
+  test('prints the whole file on stdout, what changes on stderr, and leaves the file alone', async () => {
+    const file = write(text)
+    const { url } = await scriptedAdmin(jsonResponse({}, 401))
+
+    const { code, out, err } = await runCommand(['shift', 'risk', '--promote', '--config', file, '--admin', url])
+
+    expect(code).toBe(0)
+    expect(out).toBe(
+      text.replace('http://risk.internal', 'http://risk-next.internal').replace(/ {4}candidate:[\s\S]*$/, ''),
+    )
+    expect(err).toMatch(
+      /^\n\S+gateway.yaml [0-9a-f]{12} → [0-9a-f]{12}\n\nrisk\n {2}endpoints +http:\/\/risk.internal → /,
+    )
+    expect(err).toContain('  candidate  http://risk-next.internal → (not set)\n')
+    expect(err).toContain('warning: it is not known how much goes to the candidate of risk: ')
+    expect(readFileSync(file, 'utf8')).toBe(text)
+  })
+
+  test('warns of a gateway where not all clients are on the candidate, or where it was taken back', async () => {
+    const [primary, candidate] = [await httpUpstream(), await httpUpstream()]
+    const live = await bootLiveGateway({
+      upstreams: { risk: { endpoints: [primary.url], candidate: { endpoints: [candidate.url], share: '100%' } } },
+    })
+    const run = (...args: readonly string[]) =>
+      runCommand(['shift', ...args, '--config', live.file, '--admin', live.admin])
+
+    const whole = await run('risk', '--promote', '--format', 'json')
+    await run('risk', '--to', '25%')
+    const part = await run('risk', '--promote')
+    await run('risk', '--abort', '--reason', 'CHG-4711')
+    const aborted = await run('risk', '--promote')
+
+    expect(JSON.parse(whole.out)).toMatchObject({
+      group: 'risk',
+      changes: [{ part: 'upstreams.risk' }, {}],
+      warnings: [],
+    })
+    expect([whole.err, whole.code, part.code, aborted.code]).toEqual(['', 0, 0, 0])
+    expect(part.err).toContain(`warning: at ${live.admin} the candidate of risk gets 25% of the clients by 127.0.0.1`)
+    expect(aborted.err).toContain('the candidate of risk gets nothing: aborted by 127.0.0.1')
+  })
+
+  test('warns of a candidate of which no endpoint is up, which `shift` does not recommend', async () => {
+    const [primary, candidate] = [
+      await httpUpstream(),
+      await httpUpstream((_, response) => response.writeHead(500).end()),
+    ]
+    const live = await bootLiveGateway({
+      upstreams: { market: { endpoints: [primary.url], candidate: { endpoints: [candidate.url], share: '100%' } } },
+    })
+    const run = (...args: readonly string[]) =>
+      runCommand(['shift', 'market', ...args, '--config', live.file, '--admin', live.admin])
+    for (let i = 0; i < 5; i++) await (await fetch(`${live.url}/market/insights`)).text()
+
+    const shown = await run()
+    const promoted = await run('--promote')
+
+    expect(shown.out).toMatch(
+      /no endpoint of it is up; to take its clients back: \S+ \S+main\.ts shift market --abort --config /,
+    )
+    expect(shown.out).not.toContain('--promote')
+    expect(promoted.code).toBe(0)
+    expect(promoted.err).toContain(
+      `warning: at ${live.admin} no endpoint of the candidate of market is up (${candidate.url} is failing)\n`,
+    )
+  })
+
+  test('ends with 1 for a group without a candidate or a file with problems, and with 2 without a file', async () => {
+    const run = (file: string, group = 'risk') => runCommand(['shift', group, '--promote', '--config', file])
+
+    const none = await run(write(text), 'market')
+    const broken = await run(write(text.replace('100%', '101%')))
+    const missing = await run('missing.yaml')
+
+    expect([none.code, broken.code, missing.code]).toEqual([1, 1, 2])
+    expect([none.out, broken.out, missing.out]).toEqual(['', '', ''])
+    expect(none.err).toContain('market has no candidate')
+    expect(broken.err).toContain('upstreams.risk.candidate.share')
+  })
+
+  test('says when the edit has to be made by hand', async () => {
+    const anchored = withRisk(' &r\n    endpoints: [http://a.internal]\n    candidate: sandbox\n').replace(
+      /^( {2}market): sandbox\n([\s\S]*)$/m,
+      '$2  market: *r\n',
+    )
+
+    const { code, out, err } = await runCommand(['shift', 'risk', '--promote', '--config', write(anchored)])
+
+    expect([code, out]).toEqual([1, ''])
+    expect(err).toContain('make it by hand')
+  })
+
+  test('beside an order is wrong usage', async () => {
+    const { code, err } = await runCommand(['shift', 'risk', '--promote', '--to', '5%'])
+
+    expect(code).toBe(2)
+    expect(err).toContain("cannot be used with option '--to <SHARE>'")
+  })
+})

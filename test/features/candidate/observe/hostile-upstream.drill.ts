@@ -1,2 +1,0 @@
-/** The drills of `hostile-upstream.test.ts`. */
-import './hostile-upstream.test.ts'

@@ -1,2 +1,0 @@
-/** The drills of `promotion.test.ts`. */
-import './promotion.test.ts'

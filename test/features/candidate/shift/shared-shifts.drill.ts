@@ -1,2 +1,0 @@
-/** The drills of `shared-shifts.test.ts`. */
-import '../../../whole/candidate/shift/shared-shifts.test.ts'
