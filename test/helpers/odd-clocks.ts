@@ -19,3 +19,13 @@ export const stopClock = (): void => {
   const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now())
   onTestFinished(() => clock.mockRestore())
 }
+
+/** Stops a clock of this process until the test has finished; no timer is. Returns what moves the clock on. */
+export const moveClock = (clock: Pick<DateConstructor, 'now'>, at: number = clock.now()) => {
+  let reading = at
+  const spy = vi.spyOn(clock, 'now').mockImplementation(() => reading)
+  onTestFinished(() => spy.mockRestore())
+  return (ms: number): void => {
+    reading += ms
+  }
+}

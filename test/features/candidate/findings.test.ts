@@ -1,6 +1,6 @@
 /** What is said of a candidate. Without a share it costs no request, so nothing of it is critical. */
 
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import type { AttemptReport } from '../../../src/core/exchange/failures/errors.ts'
 import type { FailureKind } from '../../../src/core/exchange/failures/failure-table.ts'
 import type { EndpointReport } from '../../../src/core/runtime/status/endpoint.ts'
@@ -12,6 +12,7 @@ import type { ShiftState } from '../../../src/features/candidate/shift/shift-sta
 import type { CandidateReport } from '../../../src/features/candidate/status/candidate-status.ts'
 import { byOperation, type Group } from '../../../src/operations.ts'
 import { at, cause, endpoint, findingInputs, renderFindings, risk } from '../../core/admin/findings/finding-inputs.ts'
+import { moveClock } from '../../helpers/odd-clocks.ts'
 import { answer } from './observe/compare/answer.ts'
 
 const next = 'http://risk-next:8080'
@@ -328,8 +329,10 @@ test('an error that the candidate passes on is named by its endpoint beside a pr
 })
 
 describe('answers that differ', () => {
-  beforeEach(() => vi.useFakeTimers({ now: Date.parse('2026-11-23T10:04:00Z') }))
-  afterEach(() => vi.useRealTimers())
+  let pass: (ms: number) => void
+  beforeEach(() => {
+    pass = moveClock(Date, Date.parse('2026-11-23T10:04:00Z'))
+  })
 
   const createCounts = (): ComparisonCounts =>
     createComparisonCounts(
@@ -411,7 +414,7 @@ describe('answers that differ', () => {
   test('a candidate that was mended is none any more after five minutes', () => {
     const counts = createCounts()
     compare(counts, 0, 100)
-    vi.advanceTimersByTime(310_000)
+    pass(310_000)
     compare(counts, 30, 0)
 
     expect(findingsOf(counts)).toEqual([])
@@ -422,7 +425,7 @@ describe('answers that differ', () => {
     for (let n = 0; n < 201; n++)
       compare(counts, 0, 1, `m${String.fromCharCode(97 + (n % 26), 97 + Math.floor(n / 26))}`)
     const full = findingsOf(counts)[0]?.cause
-    vi.advanceTimersByTime(310_000)
+    pass(310_000)
     compare(counts, 0, 20, 'grade')
 
     expect(full).toMatch(/ in 1, and there are many more ways$/)

@@ -1,15 +1,15 @@
 /** Which values of answers a bundle holds: those that a gateway tells without examples, of every kind of difference. */
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { withoutClientData } from '../../../src/features/candidate/bundle.ts'
 import { createShadowCounts } from '../../../src/features/candidate/layers/shadow-copies.ts'
 import { type ComparedAnswer, zeroDifferences } from '../../../src/features/candidate/observe/compare/comparison.ts'
 import { createComparisonCounts } from '../../../src/features/candidate/observe/comparison-counts.ts'
 import { comparisonViews } from '../../../src/features/candidate/status/candidate-status.ts'
 import { findingInputs } from '../../core/admin/findings/finding-inputs.ts'
+import { moveClock } from '../../helpers/odd-clocks.ts'
 import { answer, answerWith } from './observe/compare/answer.ts'
 
-beforeEach(() => vi.useFakeTimers())
-afterEach(() => vi.useRealTimers())
+beforeEach(() => void moveClock(Date))
 
 const text = (body: string): ComparedAnswer => answerWith(body, 'Content-Type', 'text/plain')
 

@@ -1,4 +1,4 @@
-/** What /ready says of this gateway, with all that it depends on, and of real gateways that have lost their listener. */
+/** What /ready says of this gateway, with all that it depends on, and when its listener is gone. */
 import { Server } from 'node:net'
 import { expect, test } from 'vitest'
 import type { AdminContext } from '../../../../src/core/admin/admin-context.ts'

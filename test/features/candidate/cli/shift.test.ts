@@ -7,93 +7,59 @@ import { folderWith, withRisk } from '../../../core/config/helper.ts'
 import { bootLiveGateway } from '../../../helpers/live-gateway.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
 
-const boot = async () => {
-  const [primary, candidate] = [await httpUpstream(), await httpUpstream()]
-  const risk = {
-    endpoints: [primary.url],
-    candidate: { endpoints: [candidate.url], steps: { shares: ['1%', '5%'], every: '15m' } },
-  }
-  const live = await bootLiveGateway({ upstreams: { risk } })
-  const runShift = (...args: readonly string[]) => runCommand(['shift', ...args, '--admin', live.admin])
-  return { live, candidate, runShift }
-}
-
 describe('shift', () => {
-  test('without an order says how it stands, in words, with the endpoints', async () => {
-    const { candidate, runShift } = await boot()
+  test('says how it stands, gives orders, and says what holds, until when, and what then', async () => {
+    const [primary, candidate] = [await httpUpstream(), await httpUpstream()]
+    const risk = {
+      endpoints: [primary.url],
+      candidate: { endpoints: [candidate.url], steps: { shares: ['1%', '5%'], every: '15m' } },
+    }
+    const live = await bootLiveGateway({ upstreams: { risk } })
+    const run = (...args: readonly string[]) => runCommand(['shift', ...args, '--admin', live.admin])
+    const said = async (...args: readonly string[]): Promise<string> => {
+      const { code, out, err } = await run('risk', ...args)
+      expect([code, err]).toEqual([0, ''])
+      return out
+    }
 
-    const { code, out, err } = await runShift('risk')
+    const first = await said()
+    expect(first).toMatch(/^the candidate of risk gets 1% of the clients: step 1 of 2, 5% at 2\S+Z, 1[45]m.* left\n\n/)
+    expect(first).toContain(candidate.url)
+    expect(JSON.parse(await said('--format', 'json'))).toMatchObject({
+      ...{ group: 'risk', shift: { share: 0.01 }, endpoints: [{ state: 'up' }] },
+    })
 
-    expect([code, err]).toEqual([0, ''])
-    expect(out).toMatch(/^the candidate of risk gets 1% of the clients: step 1 of 2, 5% at 2\S+Z, 1[45]m.* left\n\n/)
-    expect(out).toContain(candidate.url)
-  })
-
-  test('prints JSON for programs', async () => {
-    const { runShift } = await boot()
-
-    const shown = await runShift('risk', '--format', 'json')
-    const ordered = await runShift('risk', '--to', '3%', '--format', 'json')
-
-    expect(JSON.parse(shown.out)).toMatchObject({ group: 'risk', shift: { share: 0.01 }, endpoints: [{ state: 'up' }] })
-    expect(JSON.parse(ordered.out)).toMatchObject({ group: 'risk', order: '3%', shift: { share: 0.03 } })
-  })
-
-  test('gives an order, and says what holds, until when, and what then', async () => {
-    const { live, runShift } = await boot()
-
-    const to = await runShift('risk', '--to', '25%', '--for', '2h', '--reason', 'CHG-4711')
-    const paused = await runShift('risk', '--pause')
-    const resumed = await runShift('risk', '--resume')
-    const aborted = await runShift('risk', '--abort')
-    const shown = await runShift('risk')
-    const byFile = await runShift('risk', '--config', live.file)
-
-    expect([to, paused, resumed, aborted].map(({ code, err }) => [code, err])).toEqual(Array(4).fill([0, '']))
-    expect(to.out).toMatch(
+    expect(await said('--to', '25%', '--for', '2h', '--reason', 'CHG-4711')).toMatch(
       /^the candidate of risk gets 25% of the clients by 127.0.0.1 until 2\S+Z \(CHG-4711\); then 25% of the clients, and the steps go on\n$/,
     )
-    expect(paused.out).toContain('until')
-    expect(resumed.out).toContain('25% of the clients: step 2 of 2, the last')
-    expect(aborted.out).toMatch(
+    expect(await said('--pause')).toContain('until')
+    expect(await said('--resume')).toContain('25% of the clients: step 2 of 2, the last')
+    expect(await said('--abort')).toMatch(
       /^the candidate of risk gets nothing: aborted by 127.0.0.1 at 2\S+Z; until an operator says otherwise, or the candidate's part of the file changes\n$/,
     )
     const next = `\n\nto let clients go there again: ${programCommand()} shift risk --resume`
-    expect(shown.out.endsWith(`${next} --admin ${live.admin}\n`)).toBe(true)
-    expect(byFile.out.endsWith(`${next} --config ${live.file} --admin ${live.admin}\n`)).toBe(true)
-  })
+    expect((await said()).endsWith(`${next} --admin ${live.admin}\n`)).toBe(true)
+    expect((await said('--config', live.file)).endsWith(`${next} --config ${live.file} --admin ${live.admin}\n`)).toBe(
+      true,
+    )
 
-  test('says that the steps do not go on after an order while they are paused', async () => {
-    const { runShift } = await boot()
-    await runShift('risk', '--pause')
-
-    const { out } = await runShift('risk', '--to', '3%')
-
-    expect(out).toMatch(
+    await said('--resume')
+    await said('--pause')
+    const ordered = await said('--to', '3%')
+    expect(ordered).toMatch(
       /; then 3% of the clients; the steps are paused by 127\.0\.0\.1 since .*, until an operator resumes\n$/,
     )
-  })
-
-  test('at 100 % says how the candidate becomes the upstream', async () => {
-    const { runShift } = await boot()
-    await runShift('risk', '--to', '100%')
-
-    const { out } = await runShift('risk')
-
-    expect(out).toMatch(
+    expect(JSON.parse(await said('--to', '100%', '--format', 'json'))).toMatchObject({
+      ...{ group: 'risk', order: '100%', shift: { share: 1 } },
+    })
+    expect(await said()).toMatch(
       /\nto make it the upstream: \S+ \S+main\.ts shift risk --promote --admin http:\S+ prints the file\n$/,
     )
-  })
 
-  test('prints why an order is rejected', async () => {
-    const { runShift } = await boot()
-
-    const none = await runShift('market')
-    const order = await runShift('market', '--to', '5%')
-
-    expect([none.code, order.code]).toEqual([1, 1])
+    const [none, rejected] = [await run('market'), await run('market', '--to', '5%')]
+    expect([none.code, rejected.code]).toEqual([1, 1])
     expect(none.err).toContain('market has no candidate')
-    expect(order.err).toContain('does not accept it: market has no candidate')
+    expect(rejected.err).toContain('does not accept it: market has no candidate')
   })
 
   test('of an unknown group is wrong usage, and no gateway is asked', async () => {

@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { Exchange, Handler } from '../../../../src/core/exchange/exchange.ts'
 import { GatewayError, overloadedError } from '../../../../src/core/exchange/failures/errors.ts'
 import type { FailureKind } from '../../../../src/core/exchange/failures/failure-table.ts'
@@ -7,6 +7,7 @@ import { createGuardCounts } from '../../../../src/features/candidate/observe/gu
 import { latencyBucketEnd, readGuardKey } from '../../../../src/features/candidate/observe/guard/guard-key.ts'
 import type { Side } from '../../../../src/operations.ts'
 import { fakeAttempts, fakeBody, fakeExchange, fakeResponse } from '../../../helpers/exchange.ts'
+import { moveClock } from '../../../helpers/odd-clocks.ts'
 
 /** `members`: the candidate's endpoints. */
 const guarded = (next: Handler, members = [{ takesRequests: true }]) => {
@@ -68,10 +69,9 @@ describe('what becomes of a request', () => {
   )
 
   test('a client that leaves has waited for so long', async () => {
-    vi.useFakeTimers({ toFake: ['performance'] })
-    onTestFinished(() => void vi.useRealTimers())
+    const pass = moveClock(performance)
     const { handle, counted } = guarded(() => {
-      vi.advanceTimersByTime(2000)
+      pass(2000)
       return Promise.reject(new GatewayError('client-gone'))
     })
 

@@ -1,8 +1,9 @@
 import fc from 'fast-check'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { createCopyBackoff, createShadowCopies } from '../../../../src/features/candidate/layers/shadow-copies.ts'
 import { createSlotList, type SlotEntry } from '../../../../src/features/candidate/layers/slot-list.ts'
 import { createDeferredWork } from '../../../../src/features/contract/check-queue.ts'
+import { moveClock } from '../../../helpers/odd-clocks.ts'
 
 test('a repeat that never began is not counted out', () => {
   const copies = createShadowCopies(
@@ -21,11 +22,9 @@ test('a repeat that never began is not counted out', () => {
 })
 
 describe('the back-off', () => {
+  let pass: (ms: number) => void
   beforeEach(() => {
-    vi.useFakeTimers({ toFake: ['performance'] })
-  })
-  afterEach(() => {
-    vi.useRealTimers()
+    pass = moveClock(performance)
   })
 
   /** A back-off after so many copies that went out and failed. */
@@ -42,7 +41,7 @@ describe('the back-off', () => {
   const countFailing = (backoff: ReturnType<typeof createCopyBackoff>, ms: number): number => {
     let sent = 0
     for (let at = 0; at < ms; at += 100) {
-      vi.advanceTimersByTime(100)
+      pass(100)
       if (!backoff.take()) continue
       sent++
       backoff.end(false)
@@ -58,9 +57,9 @@ describe('the back-off', () => {
     test('after five, one goes out after a second', () => {
       const backoff = afterFailures(5)
 
-      vi.advanceTimersByTime(999)
+      pass(999)
       const early = backoff.take()
-      vi.advanceTimersByTime(1)
+      pass(1)
 
       expect([early, backoff.take(), backoff.take()]).toEqual([false, true, false])
     })
@@ -78,17 +77,17 @@ describe('the back-off', () => {
       for (let i = 0; i < 100; i++) backoff.take()
       for (let i = 0; i < 100; i++) backoff.end(false)
 
-      vi.advanceTimersByTime(1000)
+      pass(1000)
 
       expect(backoff.take()).toBe(true)
     })
 
     test('one that does not end holds up none but its own pause', () => {
       const backoff = afterFailures(5)
-      vi.advanceTimersByTime(1000)
+      pass(1000)
       backoff.take()
 
-      vi.advanceTimersByTime(2000)
+      pass(2000)
 
       expect(backoff.take()).toBe(true)
     })
@@ -98,7 +97,7 @@ describe('the back-off', () => {
     test('one whole answer lets all out, and the next pause is the shortest again', () => {
       const backoff = afterFailures(5)
       countFailing(backoff, 7000)
-      vi.advanceTimersByTime(8000)
+      pass(8000)
       backoff.take()
 
       backoff.end(true)

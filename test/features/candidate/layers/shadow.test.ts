@@ -24,8 +24,6 @@ import type {
   ShadowedRequest,
 } from '../../../../src/features/candidate/observe/compare/comparison.ts'
 import { createDeferredWork } from '../../../../src/features/contract/check-queue.ts'
-import { retryLayer } from '../../../../src/features/retry/layer.ts'
-import { createRetryBudget } from '../../../../src/features/retry/runtime.ts'
 import { fakeBody, fakeExchange } from '../../../helpers/exchange.ts'
 
 afterEach(() => {
@@ -164,8 +162,8 @@ const post = (body: RequestBody) => fakeExchange({ operation: 'valuation.score',
 
 const bodyOf = async ({ body }: Exchange): Promise<string> => Buffer.concat([...(await body.read())]).toString()
 
-describe('a request that the primary gets', () => {
-  test('stays there while no endpoint of the candidate takes it', async () => {
+describe('a request', () => {
+  test('goes to the primary alone while no endpoint of the candidate takes it', async () => {
     const { layer, counts, pairs } = shadowing({ isUp: () => false })
 
     await serve(layer)
@@ -179,9 +177,7 @@ describe('a request that the primary gets', () => {
     const exchange = fakeExchange({ query: '?a=%20b', fields: ['Authorization', 'Bearer x', 'X-A', '1'] })
     exchange.trace = { traceId: '0'.repeat(32), attempt: () => null }
 
-    const response = await layer(answering('from the primary'))(exchange)
-    const text = await take(response)
-    await settled()
+    const text = await serve(layer, answering('from the primary'), exchange)
 
     expect(text).toBe('from the primary')
     expect(copied).toHaveLength(1)
@@ -246,16 +242,13 @@ describe('a request that the primary gets', () => {
 
     for (const drawn of [0, 0.2499, 0.25, 0.9]) {
       random.mockReturnValueOnce(drawn)
-      await take(await layer(sending())(fakeExchange()))
+      await serve(layer)
     }
-    await settled()
 
     expect(counts.sent).toBe(2)
   })
-})
 
-describe('a request that the primary does not get', () => {
-  test('is not copied', async () => {
+  test('has no copy where the primary does not get it', async () => {
     const { layer, counts, copies } = shadowing()
     const refused: Handler = () => Promise.reject(new GatewayError('circuit-open'))
 
@@ -267,49 +260,14 @@ describe('a request that the primary does not get', () => {
   })
 })
 
-describe('a request that is sent again', () => {
-  const retrying = (outcomes: (() => ProxyResponse)[]) => {
-    let attempts = 0
-    const rules = { attempts: 3, on: [503, 'connect-failed'] as const, backoff: { base: 0, max: 0 } }
-    const budget = { share: 1, floor: 10 }
-    const retry = retryLayer({ ...rules, budget }, createRetryBudget(budget), { safe: true, keyField: null })
-    const handler = retry(
-      sending((exchange) => {
-        exchange.attempts.count++
-        return (outcomes[attempts++] as () => ProxyResponse)()
-      }),
-    )
-    return { handler, attempts: () => attempts }
-  }
-
-  test('has one copy, and its last answer is compared', async () => {
-    const { layer, counts, pairs } = shadowing()
-    const { handler, attempts } = retrying([
-      () => answer('no', 503),
-      () => {
-        throw new GatewayError('connect-failed')
-      },
-      () => answer('third'),
-    ])
-
-    const text = await take(await layer(handler)(fakeExchange()))
-    await settled()
-
-    expect([text, attempts()]).toEqual(['third', 3])
-    expect(counts).toMatchObject({ sent: 1, pairs: 1 })
-    expect(pairs[0]?.primary).toMatchObject({ status: 200, body: { bytes: Buffer.from('third') } })
-  })
-})
-
-test('a body that is sent twice in one turn is in the copy once', async () => {
+test('a request that is sent again, as by a retry, has one copy, with its body once', async () => {
   const { layer, copied } = shadowing()
   const twice = sending((exchange) => {
     exchange.onSent?.()
     return answer()
   })
 
-  await take(await layer(twice)(post(new WholeBody(Buffer.from('{"a":1}')))))
-  await settled()
+  await serve(layer, twice, post(new WholeBody(Buffer.from('{"a":1}'))))
 
   expect(await Promise.all(copied.map(bodyOf))).toEqual(['{"a":1}'])
 })
@@ -360,9 +318,7 @@ describe('the pair', () => {
   })
 
   test('says how the candidate failed', async () => {
-    const { layer, pairs, counts } = shadowing({
-      send: failing('reset-before-headers'),
-    })
+    const { layer, pairs, counts } = shadowing({ send: failing('reset-before-headers') })
 
     await serve(layer)
 
@@ -518,16 +474,11 @@ describe('what bounds copies', () => {
     ],
   ])('a candidate that %s five times in a row gets no further copies, until a reload', async (_, respond) => {
     const { layer, counts, copies } = shadowing({ send: sending(respond) })
-    const ask = async (times: number): Promise<void> => {
-      for (let i = 0; i < times; i++) {
-        await serve(layer)
-      }
-    }
 
-    await ask(8)
+    for (let i = 0; i < 8; i++) await serve(layer)
     const before = { sent: counts.sent, backoff: counts.dropped.backoff }
     copies.applyBounds({ concurrency: 10, maxBytes: 1024 * kib })
-    await ask(1)
+    await serve(layer)
 
     expect(before).toEqual({ sent: 5, backoff: 3 })
     expect(counts.sent).toBe(6)
@@ -539,7 +490,7 @@ describe('what bounds copies', () => {
 
     const taken = take(await layer(sending(() => primary.response()))(fakeExchange()))
     await settled()
-    for (const { body } of [primary, candidate]) body.push(Buffer.alloc(20 * kib, 'x'))
+    for (const { push } of [primary, candidate]) push(20)
     const room = copies.room.used
     for (const { body } of [primary, candidate]) body.end()
     await taken
@@ -563,9 +514,7 @@ describe('what bounds copies', () => {
   ])('a candidate that answers %s gets all copies: they are answers', async (_, respond) => {
     const { layer, counts } = shadowing({ send: sending(respond) })
 
-    for (let i = 0; i < 8; i++) {
-      await serve(layer, answering('x'.repeat(99 * kib)))
-    }
+    for (let i = 0; i < 8; i++) await serve(layer, answering('x'.repeat(99 * kib)))
 
     expect(counts).toMatchObject({ sent: 8, dropped: { backoff: 0 } })
   })
@@ -578,9 +527,7 @@ describe('what bounds copies', () => {
     }
     const { layer, counts, pairs } = shadowing({ maxBody: 4 * kib, send: sending(respond) })
 
-    for (let i = 0; i < 8; i++) {
-      await serve(layer, answering('x'.repeat(70 * kib)))
-    }
+    for (let i = 0; i < 8; i++) await serve(layer, answering('x'.repeat(70 * kib)))
 
     expect(counts).toMatchObject({ sent: 8, dropped: { backoff: 0 } })
     expect(pairs.map(({ candidate }) => candidate.body)).toEqual(
@@ -592,15 +539,12 @@ describe('what bounds copies', () => {
     const ends: (() => void)[] = []
     const send = sending(() => new Promise((resolve) => ends.push(() => resolve(answer()))))
     const { layer, counts, copies } = shadowing({ concurrency: 2, send })
-    const ask = async (): Promise<void> => {
-      await serve(layer)
-    }
 
-    for (let i = 0; i < 5; i++) await ask()
+    for (let i = 0; i < 5; i++) await serve(layer)
     const whenFull = { size: copies.report().underWay, sent: counts.sent, dropped: counts.dropped.full }
     for (const end of ends) end()
     await settled()
-    await ask()
+    await serve(layer)
 
     expect(whenFull).toEqual({ size: 2, sent: 2, dropped: 3 })
     expect(counts).toMatchObject({ sent: 3, pairs: 2 })
@@ -626,9 +570,9 @@ describe('what bounds copies', () => {
     const { layer, pairs } = shadowing({ send: sending(() => endless.response()) })
 
     await serve(layer, answering(ofPrimary))
-    for (let i = 1; i < chunks; i++) endless.body.push(Buffer.alloc(kib))
+    endless.push(chunks - 1)
     const early = endless.cancel.mock.calls.length
-    endless.body.push(Buffer.alloc(kib))
+    endless.push(1)
     await settled()
 
     expect([early, endless.cancel.mock.calls.length]).toEqual([0, 1])
@@ -651,7 +595,7 @@ describe('what bounds copies', () => {
     const [paused, resumed] = [fast.pause.mock.calls.length, fast.resume.mock.calls.length]
     slow.push(20)
     const resumedAfter = fast.resume.mock.calls.length
-    for (let i = 20; i < 65; i++) slow.body.push(Buffer.alloc(kib, 'x'))
+    slow.push(45)
     slow.body.end()
     fast.body.end()
     await settled()

@@ -1,14 +1,17 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import type { ShadowAnswer, ShadowedRequest } from '../../../../src/features/candidate/observe/compare/comparison.ts'
 import {
   type ComparisonCounts,
   type ComparisonOptions,
   createComparisonCounts,
 } from '../../../../src/features/candidate/observe/comparison-counts.ts'
+import { moveClock } from '../../../helpers/odd-clocks.ts'
 import { answer } from './compare/answer.ts'
 
-beforeEach(() => vi.useFakeTimers({ now: Date.parse('2026-11-23T10:04:00Z') }))
-afterEach(() => vi.useRealTimers())
+let pass: (ms: number) => void
+beforeEach(() => {
+  pass = moveClock(Date, Date.parse('2026-11-23T10:04:00Z'))
+})
 
 const createCounts = (options: Partial<ComparisonOptions> = {}, key = 'secret'): ComparisonCounts =>
   createComparisonCounts(
@@ -75,7 +78,7 @@ test('pairs are counted by operation, and by the kinds in which they differ', ()
 test('a place where answers differ is one row, with its first and its last answer', () => {
   const counts = createCounts()
   compare(counts, { items: [{ price: 1 }, { price: 2 }] }, { items: [{ price: 2 }, { price: 3 }] })
-  vi.advanceTimersByTime(60_000)
+  pass(60_000)
 
   compare(counts, { items: [{ price: 1 }] }, { items: [{ price: 5 }] }, 'r-2')
 

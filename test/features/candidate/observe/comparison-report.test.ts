@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { quantile } from '../../../../src/core/log/metrics/histogram.ts'
 import {
   type ComparisonOptions,
@@ -10,10 +10,13 @@ import {
   mergeComparisonReports,
   withoutRecentDifferences,
 } from '../../../../src/features/candidate/observe/comparison-report.ts'
+import { moveClock } from '../../../helpers/odd-clocks.ts'
 import { answer } from './compare/answer.ts'
 
-beforeEach(() => vi.useFakeTimers({ now: Date.parse('2026-11-23T10:04:00Z') }))
-afterEach(() => vi.useRealTimers())
+let pass: (ms: number) => void
+beforeEach(() => {
+  pass = moveClock(Date, Date.parse('2026-11-23T10:04:00Z'))
+})
 
 const options: ComparisonOptions = {
   fields: [],
@@ -46,7 +49,7 @@ test('what workers have counted is added up, and the same pair of values is one 
     [{ grade: 'A' }, { grade: 'B' }],
     [{ grade: 'A' }, { grade: 'A' }],
   ])
-  vi.advanceTimersByTime(1000)
+  pass(1000)
   const other = compareAll([
     [{ grade: 'A' }, { grade: 'B' }],
     [{ grade: 'A' }, { grade: 'C' }],
@@ -72,7 +75,7 @@ test('what workers have counted is added up, and the same pair of values is one 
 test('of a pair of values that several have counted, the last request is told, whoever comes first', () => {
   const pair = [[{ grade: 'A' }, { grade: 'B' }]] as const
   const before = compareAll(pair, 'digest', 'before')
-  vi.advanceTimersByTime(1000)
+  pass(1000)
   const last = compareAll(pair, 'digest', 'last')
 
   const told = [

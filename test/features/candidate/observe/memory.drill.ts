@@ -1,4 +1,4 @@
-/** What comparisons keep in memory, in a process of its own: of secrets nothing, and of an upstream that lies so much. */
+/** What comparisons keep in memory, in a process of its own: no secret, and so much of an upstream that lies. */
 import { execFile } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

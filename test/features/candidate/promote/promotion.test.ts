@@ -1,12 +1,11 @@
 /** Any file in which a group has a candidate: with the edit, that group's upstream is what the candidate was. */
 import fc from 'fast-check'
-import { expect } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { stringify } from 'yaml'
 import type { Config } from '../../../../src/core/config/config.ts'
 import { planPromotion, promotedUpstream } from '../../../../src/features/candidate/promote/promote-candidate.ts'
 import { groups } from '../../../../src/operations.ts'
 import { parse, validConfig, withRisk } from '../../../core/config/helper.ts'
-import { describeTests, runs, test, testAndDrill } from '../../../helpers/speed.ts'
 
 /** Makes the edit of a text for the group risk. */
 const promote = (text: string) => {
@@ -98,34 +97,30 @@ const spellings: readonly ((value: unknown) => string)[] = [
 
 const withoutHash = ({ hash: _, ...config }: Config) => config
 
-testAndDrill(
-  'the upstream is what the candidate was, and everything else is as it was',
-  () => {
-    let count = 0
-    const property = fc.property(file, fc.constantFrom(...spellings), (value, spell) => {
-      const text = spell(value)
-      const before = parse(text)
-      fc.pre(before.ok)
-      if (!before.ok) return
-      count++
+test('the upstream is what the candidate was, and everything else is as it was', () => {
+  let count = 0
+  const property = fc.property(file, fc.constantFrom(...spellings), (value, spell) => {
+    const text = spell(value)
+    const before = parse(text)
+    fc.pre(before.ok)
+    if (!before.ok) return
+    count++
 
-      const promotion = planPromotion(text, 'gateway.yaml', 'risk', before, {})
+    const promotion = planPromotion(text, 'gateway.yaml', 'risk', before, {})
 
-      expect(promotion).toMatchObject({ ok: true })
-      if (!promotion.ok) return
-      const after = validConfig(promotion.text)
-      expect(after.upstreams.risk).toEqual(promotedUpstream(before.config, 'risk'))
-      expect(withoutHash({ ...after, upstreams: before.config.upstreams })).toEqual(withoutHash(before.config))
-      expect({ ...after.upstreams, risk: null }).toEqual({ ...before.config.upstreams, risk: null })
-      for (const line of linesAround(text)) expect(promotion.text).toContain(line)
-    })
+    expect(promotion).toMatchObject({ ok: true })
+    if (!promotion.ok) return
+    const after = validConfig(promotion.text)
+    expect(after.upstreams.risk).toEqual(promotedUpstream(before.config, 'risk'))
+    expect(withoutHash({ ...after, upstreams: before.config.upstreams })).toEqual(withoutHash(before.config))
+    expect({ ...after.upstreams, risk: null }).toEqual({ ...before.config.upstreams, risk: null })
+    for (const line of linesAround(text)) expect(promotion.text).toContain(line)
+  })
 
-    fc.assert(property, { numRuns: runs(40) })
+  fc.assert(property, { numRuns: 12 })
 
-    expect(count).toBeGreaterThan(runs(20))
-  },
-  120_000,
-)
+  expect(count).toBeGreaterThan(5)
+}, 120_000)
 
 /** Returns what stands before and after the group, where it stands on lines of its own. */
 const linesAround = (text: string): readonly string[] => {
@@ -134,7 +129,7 @@ const linesAround = (text: string): readonly string[] => {
   return [before, after.trimEnd()]
 }
 
-describeTests('an anchor', () => {
+describe('an anchor', () => {
   test('that the candidate takes from its group stays where it is', () => {
     const promotion = promote(
       withRisk(

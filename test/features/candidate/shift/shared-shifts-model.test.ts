@@ -200,7 +200,7 @@ const settle = async (gateways: readonly FakeGateway[]): Promise<void> => {
 
 testAndDrill('in the end all gateways say the same, and Redis is asked no oftener than each second', async () => {
   await fc.assert(
-    fc.asyncProperty(fc.array(anyEvent, { maxLength: 25 }), async (events) => {
+    fc.asyncProperty(fc.array(anyEvent, { maxLength: 20 }), async (events) => {
       const gateways = await startAll()
       for (const event of events) await happen(gateways, event)
       await settle(gateways)

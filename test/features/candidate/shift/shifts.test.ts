@@ -568,7 +568,7 @@ describe('no client goes back', () => {
         }
         gateway.shifts.clear()
       }),
-      { numRuns: 300 },
+      { numRuns: 60 },
     )
   })
 
@@ -588,7 +588,7 @@ describe('no client goes back', () => {
         expect(after.get('risk')?.share).toBeGreaterThanOrEqual(before)
         after.clear()
       }),
-      { numRuns: 300 },
+      { numRuns: 60 },
     )
   })
 })
@@ -673,14 +673,4 @@ describe('an order that is not in effect yet', () => {
 
     expect([share(), shifts.toKeep('risk')?.record.floor]).toEqual([0.5, 0.1])
   })
-})
-
-test('of two orders at once the later holds, and undoing the earlier does not end it', () => {
-  const { shifts, share } = open(plan())
-  const earlier = shifts.order('risk', { kind: 'to', share: 0.2, ttlMs: 60 * minute }, words)
-  shifts.order('risk', { kind: 'to', share: 0.3, ttlMs: 60 * minute }, words).confirm()
-
-  earlier.undo()
-
-  expect(share()).toBe(0.3)
 })

@@ -1,10 +1,8 @@
-/** What the cache does for the two sides of a group: in memory, and in a Redis that two gateways share. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+/** What the cache does for the two sides of a group. */
+import { expect, test } from 'vitest'
 import { clientBucket } from '../../../../src/features/candidate/layers/side.ts'
 import { sideUpstreams, withCandidate } from '../../../helpers/candidate.ts'
 import { bootGateway, type Settings } from '../../../helpers/gateway.ts'
-import { needProgram } from '../../../helpers/program.ts'
-import { type Redis, startRedis } from '../../../helpers/redis.ts'
 import { httpUpstream, type ReceivedRequest } from '../../../helpers/upstream.ts'
 import { call, fieldValues } from '../../../helpers/wire.ts'
 
@@ -51,90 +49,57 @@ const stored = (seconds = 60) =>
 const getsOf = ({ requests }: { readonly requests: readonly ReceivedRequest[] }): number =>
   requests.filter(({ method }) => method === 'GET').length
 
-describe('in memory', () => {
-  test('each side has its own stored response', async () => {
-    const { primary, candidate } = await stored()
-    const { get } = await boot(primary.url, candidate.url)
+test('each side has its own stored response', async () => {
+  const { primary, candidate } = await stored()
+  const { get } = await boot(primary.url, candidate.url)
 
-    const answers = [await get(there), await get(here), await get(there), await get(here)]
+  const answers = [await get(there), await get(here), await get(there), await get(here)]
 
-    expect(answers).toEqual(['200 candidate candidate', '200 primary primary', ...answers.slice(0, 2)])
-    expect([getsOf(primary), getsOf(candidate)]).toEqual([1, 1])
-  })
-
-  test('what the primary has served for a client of the candidate is stored for neither', async () => {
-    const { primary } = await stored()
-    const { get } = await boot(primary.url, 'http://127.0.0.1:1')
-
-    const answers = [await get(there), await get(there), await get(here)]
-
-    expect(answers).toEqual(Array(3).fill('200 primary primary'))
-    expect(getsOf(primary)).toBe(3)
-  })
-
-  test('a POST that names a resource makes it stale on both sides', async () => {
-    const { primary, candidate } = await stored()
-    const valuation = await httpUpstream((_, response) =>
-      response.writeHead(201, { Location: '/market/insights' }).end(),
-    )
-    const { upstreams } = withCandidate(primary.url, candidate.url, { share: '50%', expose })
-    const { get, post } = await boot(
-      primary.url,
-      candidate.url,
-      {},
-      { upstreams: { ...upstreams, valuation: valuation.url } },
-    )
-    await get(there)
-    await get(here)
-
-    await post(here)
-    await get(there)
-    await get(here)
-
-    expect([getsOf(primary), getsOf(candidate)]).toEqual([2, 2])
-  })
-
-  test.each([
-    [true, '200 primary primary'],
-    [false, '200 candidate candidate'],
-  ])('a candidate that cannot be reached, with fallback: %s', async (fallback, expected) => {
-    const { primary, candidate } = await sideUpstreams((_, response, name) => {
-      response.writeHead(200, { 'Cache-Control': 'max-age=60, stale-if-error=600', Age: '61' })
-      response.end(name)
-    })
-    const { get } = await boot(primary.url, candidate.url, { fallback })
-    await get(there)
-    await candidate.close()
-
-    expect(await get(there)).toBe(expected)
-  })
+  expect(answers).toEqual(['200 candidate candidate', '200 primary primary', ...answers.slice(0, 2)])
+  expect([getsOf(primary), getsOf(candidate)]).toEqual([1, 1])
 })
 
-const program = await needProgram('redis-server')
+test('what the primary has served for a client of the candidate is stored for neither', async () => {
+  const { primary } = await stored()
+  const { get } = await boot(primary.url, 'http://127.0.0.1:1')
 
-describe.skipIf(program.missing)('in Redis', () => {
-  let redis: Redis
-  beforeAll(async () => {
-    redis = await startRedis(program.path ?? '')
+  const answers = [await get(there), await get(there), await get(here)]
+
+  expect(answers).toEqual(Array(3).fill('200 primary primary'))
+  expect(getsOf(primary)).toBe(3)
+})
+
+test('a POST that names a resource makes it stale on both sides', async () => {
+  const { primary, candidate } = await stored()
+  const valuation = await httpUpstream((_, response) => response.writeHead(201, { Location: '/market/insights' }).end())
+  const { upstreams } = withCandidate(primary.url, candidate.url, { share: '50%', expose })
+  const { get, post } = await boot(
+    primary.url,
+    candidate.url,
+    {},
+    { upstreams: { ...upstreams, valuation: valuation.url } },
+  )
+  await get(there)
+  await get(here)
+
+  await post(here)
+  await get(there)
+  await get(here)
+
+  expect([getsOf(primary), getsOf(candidate)]).toEqual([2, 2])
+})
+
+test.each([
+  [true, '200 primary primary'],
+  [false, '200 candidate candidate'],
+])('a candidate that cannot be reached, with fallback: %s', async (fallback, expected) => {
+  const { primary, candidate } = await sideUpstreams((_, response, name) => {
+    response.writeHead(200, { 'Cache-Control': 'max-age=60, stale-if-error=600', Age: '61' })
+    response.end(name)
   })
-  afterAll(() => redis.kill())
+  const { get } = await boot(primary.url, candidate.url, { fallback })
+  await get(there)
+  await candidate.close()
 
-  test('each side has its own stored response, at both of two gateways', async () => {
-    const { primary, candidate } = await stored()
-    const cache = { redis: { url: redis.url, timeout: '1s' } }
-    const [a, b] = [
-      await boot(primary.url, candidate.url, {}, { cache }),
-      await boot(primary.url, candidate.url, {}, { cache }),
-    ]
-    await expect.poll(() => a.get(there).then(() => getsOf(candidate))).toBeGreaterThan(0)
-    await a.get(here)
-
-    await expect
-      .poll(async () => {
-        const before = [getsOf(primary), getsOf(candidate)]
-        const answers = [await b.get(there), await b.get(here)]
-        return [...answers, getsOf(primary) - (before[0] ?? 0), getsOf(candidate) - (before[1] ?? 0)]
-      })
-      .toEqual(['200 candidate candidate', '200 primary primary', 0, 0])
-  })
+  expect(await get(there)).toBe(expected)
 })

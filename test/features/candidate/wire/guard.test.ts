@@ -9,6 +9,9 @@ import { answerings, askUntil, guardedSettings, openAnswering, readShift, runGua
 // It takes thirty requests of the candidate: a second or two, or as long as a slow machine needs for them.
 const windowMs = 20_000
 
+// Enough for a judgment each second, on any machine.
+const pace = { pauseMs: 300 }
+
 const isTakenBack = ({ lines }: LiveGateway): boolean => lines.some(({ msg }) => msg === 'shift taken back')
 
 test('one that answers with 500 is taken back, and stays so over a reload of something else and a rollback', async () => {
@@ -25,9 +28,9 @@ test('one that answers with 500 is taken back, and stays so over a reload of som
     return readShift(live)
   }
 
-  await askUntil(live, () => isTakenBack(live))
+  await askUntil(live, () => isTakenBack(live), pace)
   const until = performance.now() + 200
-  const after = await askUntil(live, () => performance.now() > until)
+  const after = await askUntil(live, () => performance.now() > until, pace)
 
   expect(after).toMatchObject({ failed: 0 })
   expect(await readShift(live)).toMatchObject({
@@ -61,7 +64,7 @@ test('one whose answers break the contract is taken back where it is enforced, a
   const settings = guardedSettings(primary, { endpoints: [candidate] }, windowMs)
   const operations = { 'market.insights': { cache: true } }
 
-  const outcome = await runGuarded({ ...settings, operations, contract: { file, response: 'enforce' } }, windowMs)
+  const outcome = await runGuarded({ ...settings, operations, contract: { file, response: 'enforce' } }, windowMs, pace)
 
   expect(outcome).toMatchObject({
     ...{ takenBackAfterMs: expect.any(Number), failed: 0 },

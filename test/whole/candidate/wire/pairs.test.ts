@@ -1,6 +1,5 @@
 /** A candidate's share beside what else the gateway does for a request. */
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { clientBucket } from '../../../../src/features/candidate/layers/side.ts'
+import { expect, onTestFinished, test } from 'vitest'
 import { createAuditLog } from '../../../features/audit/audit-log-place.ts'
 import { ask, keyedClients, keyOf, sideUpstreams, withCandidate } from '../../../helpers/candidate.ts'
 import { bootGateway } from '../../../helpers/gateway.ts'
@@ -11,48 +10,24 @@ import { call, eventually, fieldValues } from '../../../helpers/wire.ts'
 
 const expose = 'X-Upstream-Side'
 
-describe('the field that names the side', () => {
-  test('is the gateway’s alone: what an upstream says there, also in a 103, is removed', async () => {
-    const forging = await rawUpstream((socket) =>
-      onRequest(socket, () =>
-        socket.write(
-          'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\nx-upstream-SIDE: forged\r\n\r\n' +
-            'HTTP/1.1 200 OK\r\nX-Upstream-Side: forged\r\nX-UPSTREAM-SIDE: twice\r\nContent-Length: 2\r\n\r\nok',
-        ),
+test('the field that names the side is the gateway’s alone: what an upstream says there, also in a 103, is removed', async () => {
+  const forging = await rawUpstream((socket) =>
+    onRequest(socket, () =>
+      socket.write(
+        'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\nx-upstream-SIDE: forged\r\n\r\n' +
+          'HTTP/1.1 200 OK\r\nX-Upstream-Side: forged\r\nX-UPSTREAM-SIDE: twice\r\nContent-Length: 2\r\n\r\nok',
       ),
-    )
-    for (const share of ['0%', '100%']) {
-      const { port } = await bootGateway({
-        ...withCandidate(forging.url, forging.url, { share, clients: ['bank-a'], expose }),
-        listen: { interim: 'relay' },
-      })
-
-      const { fields, interim } = await call(port)
-
-      expect(fieldValues(fields, expose)).toEqual([share === '0%' ? 'primary' : 'candidate'])
-      expect(interim.map(({ status, fields: early }) => [status, fieldValues(early, expose)])).toEqual([[103, []]])
-    }
+    ),
+  )
+  const { port } = await bootGateway({
+    ...withCandidate(forging.url, forging.url, { share: '100%', expose }),
+    listen: { interim: 'relay' },
   })
 
-  test('is not in the response that a key of idempotency replays', async () => {
-    const { primary, candidate } = await sideUpstreams()
-    const { port } = await bootGateway({
-      ...withCandidate(primary.url, candidate.url, { share: '100%', expose }, {}, 'financing'),
-      operations: { 'financing.pre-approval': { idempotency: true } },
-    })
-    const post = () =>
-      call(port, {
-        method: 'POST',
-        target: '/financing/pre-approval',
-        fields: ['Idempotency-Key', 'k-1'],
-        body: Buffer.from('{}'),
-      })
+  const { fields, interim } = await call(port)
 
-    const [first, again] = [await post(), await post()]
-
-    expect([first, again].map(({ body }) => `${body}`)).toEqual(['candidate', 'candidate'])
-    expect([first, again].map(({ fields }) => fieldValues(fields, expose))).toEqual([['candidate'], []])
-  })
+  expect(fieldValues(fields, expose)).toEqual(['candidate'])
+  expect(interim.map(({ status, fields: early }) => [status, fieldValues(early, expose)])).toEqual([[103, []]])
 })
 
 test('a key of idempotency is the same on both sides: a client that has changed sides gets what it got', async () => {
@@ -142,37 +117,4 @@ test('a limit counts both sides together, so a client gains nothing by its side'
   const after = [await ask(port), await ask(port)]
 
   expect([...before, ...after]).toEqual(['200 primary', '200 primary', '200 candidate', '429 rate-limited'])
-})
-
-test('a client is itself from each address, and an address is one client where nobody is asked who it is', async () => {
-  const { primary, candidate } = await sideUpstreams()
-  const ids = ['bank-0', 'bank-1', 'bank-2', 'bank-3', 'bank-4', 'bank-5']
-  const { port } = await bootGateway({
-    ...withCandidate(primary.url, candidate.url, { share: '50%' }),
-    ...keyedClients(...ids),
-    listen: { trustedProxies: ['127.0.0.1'] },
-  })
-
-  for (const id of ids) {
-    const answers = await Promise.all(
-      ['192.0.2.1', '198.51.100.2', '2001:db8::3'].map((address) =>
-        ask(port, { fields: ['X-Forwarded-For', address, ...keyOf(id)] }),
-      ),
-    )
-
-    const side = clientBucket('market', { client: id }) < 5000 ? 'candidate' : 'primary'
-    expect(answers).toEqual(Array(3).fill(`200 ${side}`))
-  }
-})
-
-test('a request to upgrade the connection has the side of its client, and is no tunnel', async () => {
-  const { primary, candidate } = await sideUpstreams()
-  const { port } = await bootGateway(withCandidate(primary.url, candidate.url, { share: '100%' }))
-
-  const answer = await ask(port, {
-    fields: ['Connection', 'close, Upgrade', 'Upgrade', 'websocket', 'Sec-WebSocket-Version', '13'],
-  })
-
-  expect(answer).toBe('200 candidate')
-  expect(fieldValues(candidate.requests[0]?.rawHeaders ?? [], 'upgrade')).toEqual([])
 })

@@ -17,223 +17,205 @@ const describeDifferences = (comparison: Comparison): readonly string[] =>
       )
     : [`uncompared: ${comparison.why}`]
 
-/** Two documents, and what they differ in. */
-interface DocumentPair {
-  readonly name: string
-  readonly primary: string
-  readonly candidate: string
-  readonly rules?: Partial<ComparisonRules>
-  /** `kind pointer: primary → candidate`. */
-  readonly differences: readonly string[]
-}
+/** Two documents, what a comparison has to find (`kind pointer: primary → candidate`), and by which rules. */
+type DocumentPair = [
+  name: string,
+  primary: string,
+  candidate: string,
+  differences: readonly string[],
+  rules?: Partial<ComparisonRules>,
+]
 
-/** Pairs of documents with the differences that a comparison has to find. */
-const documentPairs: readonly DocumentPair[] = [
-  { name: 'another order of members', primary: '{"a":1,"b":[2]}', candidate: '{"b":[2],"a":1}', differences: [] },
-  { name: 'other blanks', primary: '{"a":1}', candidate: '\r\n{\t"a" : 1 }', differences: [] },
-  { name: 'a number written otherwise', primary: '[1,100,0.5,0]', candidate: '[1.0,1e2,5E-1,-0.0]', differences: [] },
-  {
-    name: 'a string escaped otherwise',
-    primary: '["Zürich/é"]',
-    candidate: '["Z\\u00fcrich\\/\\u00e9"]',
-    differences: [],
-  },
-  {
-    name: 'another string',
-    primary: '{"grade":"A"}',
-    candidate: '{"grade":"B"}',
-    differences: ['value /grade: A → B'],
-  },
-  { name: 'another boolean', primary: '[true]', candidate: '[false]', differences: ['value /*: true → false'] },
-  {
-    name: 'a number that became a string',
-    primary: '{"n":1}',
-    candidate: '{"n":"1"}',
-    differences: ['type /n: number → string'],
-  },
-  {
-    name: 'numbers beyond an amount',
-    primary: '{"a":0.3,"b":0}',
-    candidate: '{"a":0.2899999,"b":0.0100001}',
-    rules: { numbers: { absolute: 0.01 } },
-    differences: ['value /a: 0.3 → 0.2899999', 'value /b: 0 → 0.0100001'],
-  },
-  { name: 'another number', primary: '{"n":1}', candidate: '{"n":2}', differences: ['value /n: 1 → 2'] },
-  { name: 'null for a value', primary: '{"n":1}', candidate: '{"n":null}', differences: ['type /n: number → null'] },
-  {
-    name: 'an array for an object',
-    primary: '{"n":{}}',
-    candidate: '{"n":[]}',
-    differences: ['type /n: object → array'],
-  },
-  {
-    name: 'a member that is gone',
-    primary: '{"a":1,"b":2}',
-    candidate: '{"a":1}',
-    differences: ['missing /b: number → nothing'],
-  },
-  {
-    name: 'a member that is new',
-    primary: '{"a":1}',
-    candidate: '{"a":1,"b":null}',
-    differences: ['added /b: nothing → null'],
-  },
-  {
-    name: 'the same difference in each item of an array',
-    primary: '[{"p":1},{"p":2},{"p":3}]',
-    candidate: '[{"p":2},{"p":3},{"p":4}]',
-    differences: ['value /*/p: 1 → 2'],
-  },
-  {
-    name: 'a shorter array',
-    primary: '{"items":[1,2,3]}',
-    candidate: '{"items":[1,2]}',
-    differences: ['length /items: 3 → 2'],
-  },
-  { name: 'an array in another order', primary: '[1,2]', candidate: '[2,1]', differences: ['value /*: 1 → 2'] },
-  {
-    name: 'a name with characters that a pointer escapes',
-    primary: '{"a/b":1,"m~n":1}',
-    candidate: '{"a/b":2,"m~n":2}',
-    differences: ['value /*: 1 → 2'],
-  },
-  {
-    name: 'names that are data',
-    primary: '{"byVin":{"WVWZZZ1KZAW000001":{"grade":"A"}}}',
-    candidate: '{"byVin":{"WVWZZZ1KZAW000001":{"grade":"B"}}}',
-    differences: ['value /byVin/*/grade: A → B'],
-  },
-  {
-    name: 'members that every object inherits',
-    primary: '{"__proto__":{"a":1},"toString":1}',
-    candidate: '{"__proto__":{"a":2}}',
-    differences: ['value /*/a: 1 → 2', 'missing /*: number → nothing'],
-  },
-  {
-    name: 'what is ignored',
-    primary: '{"generatedAt":"10:04","meta":{"id":1,"deep":[1]},"grade":"A"}',
-    candidate: '{"generatedAt":10,"meta":{"id":2,"deep":[]},"grade":"A"}',
-    rules: { ignore: ['/generatedAt', '/meta'] },
-    differences: [],
-  },
-  {
-    name: 'what is ignored and stands on one side only',
-    primary: '{"generatedAt":"10:04"}',
-    candidate: '{"servedBy":"b"}',
-    rules: { ignore: ['/generatedAt', '/servedBy'] },
-    differences: [],
-  },
-  {
-    name: 'what is ignored under each name, by *',
-    primary: '{"north":{"at":1,"n":1},"south":{"at":1,"n":1}}',
-    candidate: '{"north":{"at":2,"n":1},"south":{"at":2,"n":2}}',
-    rules: { ignore: ['/*/at'] },
-    differences: ['value /south/n: 1 → 2'],
-  },
-  {
-    name: 'what is ignored by a name with a slash',
-    primary: '{"a/b":1,"a":{"b":1}}',
-    candidate: '{"a/b":2,"a":{"b":2}}',
-    rules: { ignore: ['/a~1b'] },
-    differences: ['value /a/b: 1 → 2'],
-  },
-  {
-    name: 'numbers within a share of the primary’s',
-    primary: '{"price":100,"rate":-200,"zero":0}',
-    candidate: '{"price":101,"rate":-198,"zero":0.0}',
-    rules: { numbers: { relative: 0.01 } },
-    differences: [],
-  },
-  {
-    name: 'numbers beyond a share of the primary’s, of which 0 has none',
-    primary: '{"price":100,"rate":-200,"zero":0}',
-    candidate: '{"price":101.0001,"rate":200,"zero":0.0001}',
-    rules: { numbers: { relative: 0.01 } },
-    differences: ['value /price: 100 → 101.0001', 'value /rate: -200 → 200', 'value /zero: 0 → 0.0001'],
-  },
-  {
-    name: 'numbers within an amount, exactly',
-    primary: '[0.3,0,10,1.005]',
-    candidate: '[0.29,-0.01,10.01,1.015]',
-    rules: { numbers: { absolute: 0.01 } },
-    differences: [],
-  },
-  {
-    name: 'ids beyond 2^53, which have no tolerance',
-    primary: '{"id":9007199254740993,"same":12345678901234567890}',
-    candidate: '{"id":9007199254740992,"same":12345678901234567890.0}',
-    rules: { numbers: { relative: 0.5 } },
-    differences: ['value /id: 9007199254740993 → 9007199254740992'],
-  },
-  {
-    name: 'numbers beyond the range of a double',
-    primary: '{"a":1e400,"b":1e-400}',
-    candidate: '{"a":1e401,"b":10e-401}',
-    differences: ['value /a: 1e400 → 1e401'],
-  },
-  {
-    name: 'an integer beyond the range of a double, which has no tolerance',
-    primary: '{"a":1e400,"b":5}',
-    candidate: '{"a":5,"b":1e400}',
-    rules: { numbers: { relative: 0.01 } },
-    differences: ['value /a: 1e400 → 5', 'value /b: 5 → 1e400'],
-  },
-  {
-    name: 'an unordered array in another order',
-    primary: '{"items":[{"id":1,"p":1},{"id":2,"p":2}]}',
-    candidate: '{"items":[{"id":2,"p":2},{"id":1.0,"p":3}]}',
-    rules: { arrays: { '/items': 'id' } },
-    differences: ['value /items/*/p: 1 → 3'],
-  },
-  {
-    name: 'an unordered array with other items',
-    primary: '{"items":[{"id":"a"},{"id":"b"}]}',
-    candidate: '{"items":[{"id":"c"},{"id":"b"}]}',
-    rules: { arrays: { '/items': 'id' } },
-    differences: ['missing /items/*: object → nothing', 'added /items/*: nothing → object'],
-  },
-  {
-    name: 'an unordered array with one key several times',
-    primary: '[{"id":1,"p":1},{"id":1,"p":2},{"id":1,"p":3}]',
-    candidate: '[{"id":1,"p":1},{"id":1,"p":2}]',
-    rules: { arrays: { '': 'id' } },
-    differences: ['missing /*: object → nothing'],
-  },
-  {
-    name: 'an unordered array of values, and of items without the key',
-    primary: '{"tags":["a","b","1",1],"rows":[{"x":1},{"x":2}]}',
-    candidate: '{"tags":[1,"1","b","a"],"rows":[{"x":1},{"x":3}]}',
-    rules: { arrays: { '/tags': 'id', '/rows': 'id' } },
-    differences: ['value /rows/*/x: 2 → 3'],
-  },
-  {
-    name: 'a candidate that is no JSON',
-    primary: '{}',
-    candidate: '<html>',
-    differences: ['unreadable : readable → not-json'],
-  },
-  {
-    name: 'a primary with a name twice in an object',
-    primary: '{"a":1,"a":2}',
-    candidate: '{"a":2}',
-    differences: ['unreadable : duplicate-member → readable'],
-  },
-  {
-    name: 'a name twice in both',
-    primary: '{"a":1,"a":2}',
-    candidate: '{"a":1, "a":2}',
-    differences: ['bytes : 13 bytes, SHA-256 1c53ee0df7b12fd4 → 14 bytes, SHA-256 e181e5971206fde5'],
-  },
-  {
-    name: 'a document that is too deep',
-    primary: `${'['.repeat(101)}${']'.repeat(101)}`,
-    candidate: `${'['.repeat(100)}${']'.repeat(100)}`,
-    differences: ['unreadable : too-deep → readable'],
-  },
+const documentPairs: DocumentPair[] = [
+  ['another order of members', '{"a":1,"b":[2]}', '{"b":[2],"a":1}', []],
+  ['other blanks', '{"a":1}', '\r\n{\t"a" : 1 }', []],
+  ['a number written otherwise', '[1,100,0.5,0]', '[1.0,1e2,5E-1,-0.0]', []],
+  ['a string escaped otherwise', '["Zürich/é"]', '["Z\\u00fcrich\\/\\u00e9"]', []],
+  ['another string', '{"grade":"A"}', '{"grade":"B"}', ['value /grade: A → B']],
+  ['another boolean', '[true]', '[false]', ['value /*: true → false']],
+  ['a number that became a string', '{"n":1}', '{"n":"1"}', ['type /n: number → string']],
+  [
+    'numbers beyond an amount',
+    '{"a":0.3,"b":0}',
+    '{"a":0.2899999,"b":0.0100001}',
+    ['value /a: 0.3 → 0.2899999', 'value /b: 0 → 0.0100001'],
+    { numbers: { absolute: 0.01 } },
+  ],
+  ['another number', '{"n":1}', '{"n":2}', ['value /n: 1 → 2']],
+  ['null for a value', '{"n":1}', '{"n":null}', ['type /n: number → null']],
+  ['an array for an object', '{"n":{}}', '{"n":[]}', ['type /n: object → array']],
+  ['another kind of document', '{}', '[]', ['type : object → array']],
+  [
+    'a difference far below',
+    '{"a":{"b":[{"c":{"d":[1,2,3]}}]}}',
+    '{"a":{"b":[{"c":{"d":[1,2,4]}}]}}',
+    ['value /a/b/*/c/d/*: 3 → 4'],
+  ],
+  [
+    'a longer array with another first item',
+    '{"items":[1]}',
+    '{"items":[2,1]}',
+    ['length /items: 1 → 2', 'value /items/*: 1 → 2'],
+  ],
+  ['a text that ends too early', '{"a":[1,2]}', '{"a":[1,2', ['unreadable : readable → not-json']],
+  ['no body at all', '{}', '', ['unreadable : readable → not-json']],
+  [
+    'what is ignored in each item, by *',
+    '{"items":[{"at":1,"p":1},{"at":2,"p":2}]}',
+    '{"items":[{"at":3,"p":1},{"at":4,"p":3}]}',
+    ['value /items/*/p: 2 → 3'],
+    { ignore: ['/items/*/at'] },
+  ],
+  [
+    'unordered arrays in items of others, by *',
+    '[{"rows":[{"id":1},{"id":2}]},{"rows":[{"id":3},{"id":4}]}]',
+    '[{"rows":[{"id":2},{"id":1}]},{"rows":[{"id":4}]}]',
+    ['missing /*/rows/*: object → nothing'],
+    { arrays: { '/*/rows': 'id' } },
+  ],
+  ['a member that is gone', '{"a":1,"b":2}', '{"a":1}', ['missing /b: number → nothing']],
+  ['a member that is new', '{"a":1}', '{"a":1,"b":null}', ['added /b: nothing → null']],
+  [
+    'the same difference in each item of an array',
+    '[{"p":1},{"p":2},{"p":3}]',
+    '[{"p":2},{"p":3},{"p":4}]',
+    ['value /*/p: 1 → 2'],
+  ],
+  ['a shorter array', '{"items":[1,2,3]}', '{"items":[1,2]}', ['length /items: 3 → 2']],
+  ['an array in another order', '[1,2]', '[2,1]', ['value /*: 1 → 2']],
+  ['a name with characters that a pointer escapes', '{"a/b":1,"m~n":1}', '{"a/b":2,"m~n":2}', ['value /*: 1 → 2']],
+  [
+    'names that are data',
+    '{"byVin":{"WVWZZZ1KZAW000001":{"grade":"A"}}}',
+    '{"byVin":{"WVWZZZ1KZAW000001":{"grade":"B"}}}',
+    ['value /byVin/*/grade: A → B'],
+  ],
+  [
+    'members that every object inherits',
+    '{"__proto__":{"a":1},"toString":1}',
+    '{"__proto__":{"a":2}}',
+    ['value /*/a: 1 → 2', 'missing /*: number → nothing'],
+  ],
+  [
+    'what is ignored',
+    '{"generatedAt":"10:04","meta":{"id":1,"deep":[1]},"grade":"A"}',
+    '{"generatedAt":10,"meta":{"id":2,"deep":[]},"grade":"A"}',
+    [],
+    { ignore: ['/generatedAt', '/meta'] },
+  ],
+  [
+    'what is ignored and stands on one side only',
+    '{"generatedAt":"10:04"}',
+    '{"servedBy":"b"}',
+    [],
+    { ignore: ['/generatedAt', '/servedBy'] },
+  ],
+  [
+    'what is ignored under each name, by *',
+    '{"north":{"at":1,"n":1},"south":{"at":1,"n":1}}',
+    '{"north":{"at":2,"n":1},"south":{"at":2,"n":2}}',
+    ['value /south/n: 1 → 2'],
+    { ignore: ['/*/at'] },
+  ],
+  [
+    'what is ignored by a name with a slash',
+    '{"a/b":1,"a":{"b":1}}',
+    '{"a/b":2,"a":{"b":2}}',
+    ['value /a/b: 1 → 2'],
+    { ignore: ['/a~1b'] },
+  ],
+  [
+    'numbers within a share of the primary’s',
+    '{"price":100,"rate":-200,"zero":0}',
+    '{"price":101,"rate":-198,"zero":0.0}',
+    [],
+    { numbers: { relative: 0.01 } },
+  ],
+  [
+    'numbers beyond a share of the primary’s, of which 0 has none',
+    '{"price":100,"rate":-200,"zero":0}',
+    '{"price":101.0001,"rate":200,"zero":0.0001}',
+    ['value /price: 100 → 101.0001', 'value /rate: -200 → 200', 'value /zero: 0 → 0.0001'],
+    { numbers: { relative: 0.01 } },
+  ],
+  [
+    'numbers within an amount, exactly',
+    '[0.3,0,10,1.005]',
+    '[0.29,-0.01,10.01,1.015]',
+    [],
+    { numbers: { absolute: 0.01 } },
+  ],
+  [
+    'ids beyond 2^53, which have no tolerance',
+    '{"id":9007199254740993,"same":12345678901234567890}',
+    '{"id":9007199254740992,"same":12345678901234567890.0}',
+    ['value /id: 9007199254740993 → 9007199254740992'],
+    { numbers: { relative: 0.5 } },
+  ],
+  [
+    'numbers beyond the range of a double',
+    '{"a":1e400,"b":1e-400}',
+    '{"a":1e401,"b":10e-401}',
+    ['value /a: 1e400 → 1e401'],
+  ],
+  [
+    'an integer beyond the range of a double, which has no tolerance',
+    '{"a":1e400,"b":5}',
+    '{"a":5,"b":1e400}',
+    ['value /a: 1e400 → 5', 'value /b: 5 → 1e400'],
+    { numbers: { relative: 0.01 } },
+  ],
+  [
+    'an unordered array in another order',
+    '{"items":[{"id":1,"p":1},{"id":2,"p":2}]}',
+    '{"items":[{"id":2,"p":2},{"id":1.0,"p":3}]}',
+    ['value /items/*/p: 1 → 3'],
+    { arrays: { '/items': 'id' } },
+  ],
+  [
+    'an unordered array with other items',
+    '{"items":[{"id":"a"},{"id":"b"}]}',
+    '{"items":[{"id":"c"},{"id":"b"}]}',
+    ['missing /items/*: object → nothing', 'added /items/*: nothing → object'],
+    { arrays: { '/items': 'id' } },
+  ],
+  [
+    'an unordered array with one key several times',
+    '[{"id":1,"p":1},{"id":1,"p":2},{"id":1,"p":3}]',
+    '[{"id":1,"p":1},{"id":1,"p":2}]',
+    ['missing /*: object → nothing'],
+    { arrays: { '': 'id' } },
+  ],
+  [
+    'an unordered array of values, and of items without the key',
+    '{"tags":["a","b","1",1],"rows":[{"x":1},{"x":2}]}',
+    '{"tags":[1,"1","b","a"],"rows":[{"x":1},{"x":3}]}',
+    ['value /rows/*/x: 2 → 3'],
+    { arrays: { '/tags': 'id', '/rows': 'id' } },
+  ],
+  ['a candidate that is no JSON', '{}', '<html>', ['unreadable : readable → not-json']],
+  [
+    'a primary with a name twice in an object',
+    '{"a":1,"a":2}',
+    '{"a":2}',
+    ['unreadable : duplicate-member → readable'],
+  ],
+  [
+    'a name twice in both',
+    '{"a":1,"a":2}',
+    '{"a":1, "a":2}',
+    ['bytes : 13 bytes, SHA-256 1c53ee0df7b12fd4 → 14 bytes, SHA-256 e181e5971206fde5'],
+  ],
+  [
+    'a document that is too deep',
+    `${'['.repeat(101)}${']'.repeat(101)}`,
+    `${'['.repeat(100)}${']'.repeat(100)}`,
+    ['unreadable : too-deep → readable'],
+  ],
 ]
 
 describe('two documents differ in', () => {
-  test.each(documentPairs)('$name', ({ primary, candidate, rules, differences }) => {
+  test.each<DocumentPair>(documentPairs)('%s', (_, primary, candidate, differences, rules) => {
     const found = compareTexts(primary, candidate, rules)
 
     expect(describeDifferences(found)).toEqual(differences)
@@ -338,93 +320,74 @@ describe('documents that aim at the time of a comparison', () => {
 
   const list = (item: (n: number) => string): string => `[${fill(item)}]`
 
-  interface HostilePair {
-    readonly name: string
-    readonly primary: string
-    readonly candidate: string
-    readonly rules?: Partial<ComparisonRules>
-  }
+  type HostilePair = [name: string, primary: string, candidate: string, rules?: Partial<ComparisonRules>]
 
   // Each of them would take minutes, or all memory, if what it aims at took the square of its length.
-  const pairs: readonly HostilePair[] = [
-    { name: 'numbers that all differ', primary: list(() => '1'), candidate: list(() => '2') },
-    {
-      name: 'numbers as far apart as the tolerance',
-      primary: list(() => '0.3'),
-      candidate: list(() => '0.29'),
-      rules: { numbers: { absolute: 0.01 } },
-    },
-    {
-      name: 'one number of very many digits',
-      primary: `[${'1'.repeat(maxBytes - 10)}]`,
-      candidate: `[${'1'.repeat(maxBytes - 11)}2]`,
-      rules: { numbers: { relative: 0.01 } },
-    },
-    {
-      name: 'a number of very many zeros between two digits',
-      primary: `[1${'0'.repeat(maxBytes - 20)}1]`,
-      candidate: `[1.${'0'.repeat(maxBytes - 20)}1]`,
-      rules: { numbers: { absolute: 1 } },
-    },
-    {
-      name: 'numbers of four hundred digits',
-      primary: list(() => `0.${'1'.repeat(390)}`),
-      candidate: list(() => `0.${'1'.repeat(389)}2`),
-      rules: { numbers: { relative: 1e-300 } },
-    },
-    {
-      name: 'exponents beyond all bounds',
-      primary: list(() => '1e999999999'),
-      candidate: list(() => '1e-999999999'),
-      rules: { numbers: { absolute: 1 } },
-    },
-    {
-      name: 'members of which no two have one name',
-      primary: `{${fill((n) => `"p${n}":1`)}}`,
-      candidate: `{${fill((n) => `"c${n}":1`)}}`,
-    },
-    {
-      name: 'members with names of which each looks like data',
-      primary: `{${fill((n) => `"${n}-aA1-bB2-cC3":1`)}}`,
-      candidate: `{${fill((n) => `"${n}-aA1-bB2-cC3":2`)}}`,
-    },
-    { name: 'long names', primary: `{"${'n'.repeat(100_000)}":1}`, candidate: `{"${'n'.repeat(100_000)}":2}` },
-    {
-      name: 'an unordered array in reverse',
-      primary: list((n) => `{"id":${n}}`),
-      candidate: `[${fill((n) => `{"id":${n}}`)
+  const pairs: HostilePair[] = [
+    ['numbers that all differ', list(() => '1'), list(() => '2')],
+    ['numbers as far apart as the tolerance', list(() => '0.3'), list(() => '0.29'), { numbers: { absolute: 0.01 } }],
+    [
+      'one number of very many digits',
+      `[${'1'.repeat(maxBytes - 10)}]`,
+      `[${'1'.repeat(maxBytes - 11)}2]`,
+      { numbers: { relative: 0.01 } },
+    ],
+    [
+      'a number of very many zeros between two digits',
+      `[1${'0'.repeat(maxBytes - 20)}1]`,
+      `[1.${'0'.repeat(maxBytes - 20)}1]`,
+      { numbers: { absolute: 1 } },
+    ],
+    [
+      'numbers of four hundred digits',
+      list(() => `0.${'1'.repeat(390)}`),
+      list(() => `0.${'1'.repeat(389)}2`),
+      { numbers: { relative: 1e-300 } },
+    ],
+    [
+      'exponents beyond all bounds',
+      list(() => '1e999999999'),
+      list(() => '1e-999999999'),
+      { numbers: { absolute: 1 } },
+    ],
+    ['members of which no two have one name', `{${fill((n) => `"p${n}":1`)}}`, `{${fill((n) => `"c${n}":1`)}}`],
+    [
+      'members with names of which each looks like data',
+      `{${fill((n) => `"${n}-aA1-bB2-cC3":1`)}}`,
+      `{${fill((n) => `"${n}-aA1-bB2-cC3":2`)}}`,
+    ],
+    ['long names', `{"${'n'.repeat(100_000)}":1}`, `{"${'n'.repeat(100_000)}":2}`],
+    [
+      'an unordered array in reverse',
+      list((n) => `{"id":${n}}`),
+      `[${fill((n) => `{"id":${n}}`)
         .split(',')
         .toReversed()
         .join()}]`,
-      rules: { arrays: { '': 'id' } },
-    },
-    {
-      name: 'an unordered array of one key',
-      primary: list(() => '{"id":1}'),
-      candidate: list(() => '{"id": 1}'),
-      rules: { arrays: { '': 'id' } },
-    },
-    {
-      name: 'an unordered array of long keys',
-      primary: list((n) => `{"id":"${'k'.repeat(10_000)}${n}"}`),
-      candidate: list((n) => `{"id": "${'k'.repeat(10_000)}${n}"}`),
-      rules: { arrays: { '': 'id' } },
-    },
-    {
-      name: 'many rules that hold everywhere',
-      primary: list(() => '[[[1]]]'),
-      candidate: list(() => '[[[2]]]'),
-      rules: { ignore: Array.from({ length: 100 }, (_, n) => `/*/${n % 2 === 0 ? '*' : '0'}/*/*/x${n}`) },
-    },
-    {
-      name: 'a hundred levels',
-      primary: `${'['.repeat(99)}${list(() => '1')}${']'.repeat(99)}`,
-      candidate: `${'['.repeat(99)}${list(() => '2')}${']'.repeat(99)}`,
-    },
-    { name: 'objects for arrays', primary: list(() => '{}'), candidate: list(() => '[]') },
+      { arrays: { '': 'id' } },
+    ],
+    ['an unordered array of one key', list(() => '{"id":1}'), list(() => '{"id": 1}'), { arrays: { '': 'id' } }],
+    [
+      'an unordered array of long keys',
+      list((n) => `{"id":"${'k'.repeat(10_000)}${n}"}`),
+      list((n) => `{"id": "${'k'.repeat(10_000)}${n}"}`),
+      { arrays: { '': 'id' } },
+    ],
+    [
+      'many rules that hold everywhere',
+      list(() => '[[[1]]]'),
+      list(() => '[[[2]]]'),
+      { ignore: Array.from({ length: 100 }, (_, n) => `/*/${n % 2 === 0 ? '*' : '0'}/*/*/x${n}`) },
+    ],
+    [
+      'a hundred levels',
+      `${'['.repeat(99)}${list(() => '1')}${']'.repeat(99)}`,
+      `${'['.repeat(99)}${list(() => '2')}${']'.repeat(99)}`,
+    ],
+    ['objects for arrays', list(() => '{}'), list(() => '[]')],
   ]
 
-  test.each(pairs)('$name', ({ primary, candidate, rules }) => {
+  test.each<HostilePair>(pairs)('%s', (_, primary, candidate, rules) => {
     const compare = createComparison({ fields: [], ignore: [], numbers: null, arrays: {}, ...rules }, maxBytes)
     const startedAt = process.cpuUsage()
     const found = compare(answer(primary), answer(candidate))
