@@ -1,11 +1,12 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, onTestFinished } from 'vitest'
 import type { Environment } from '../../src/core/config/environment.ts'
 import { loadConfig } from '../../src/core/config/load/load-config.ts'
 import { type Gateway, startGateway } from '../../src/core/runtime/gateway.ts'
 import { configText, type LogLine, logInMemory, type Settings } from './gateway.ts'
+import { openHttpUpstream, type ReceivedRequest, type Responder, type TestUpstream } from './upstream.ts'
 
 /** A gateway whose file can be edited while it runs. */
 export interface LiveGateway {
@@ -70,6 +71,52 @@ const openLiveGateway = async (
     lines,
     line,
     edit,
+  }
+}
+
+/** One gateway for all tests of a file, before an upstream that does what each test says. */
+export interface SharedGateway {
+  readonly live: LiveGateway
+  /** The port of the public listener. */
+  readonly port: number
+  /** The URL of the upstream. */
+  readonly upstream: string
+  /** Says how the upstream answers from now on; what it received is counted anew. */
+  answerWith(responder: Responder): void
+  /** Requests that arrived to the end since then. */
+  received(): readonly ReceivedRequest[]
+  /** How many requests began since then. */
+  begun(): number
+}
+
+/** Opens it before the tests, and closes it behind them; `settings` may depend on the URL of the upstream. */
+export const liveGatewayForAll = (settings: Settings | ((upstream: string) => Settings)): SharedGateway => {
+  let live: LiveGateway
+  let upstream: TestUpstream
+  let answering: Responder = (_, response) => void response.end()
+  let before = { requests: 0, begun: 0 }
+  beforeAll(async () => {
+    upstream = await openHttpUpstream((request, response) => answering(request, response))
+    afterAll(() => upstream.close())
+    const given = typeof settings === 'function' ? settings(upstream.url) : settings
+    live = await shareLiveGateway({ upstream: upstream.url, ...given })
+  })
+  return {
+    get live() {
+      return live
+    },
+    get port() {
+      return live.gateway.address.port
+    },
+    get upstream() {
+      return upstream.url
+    },
+    answerWith(responder) {
+      answering = responder
+      before = { requests: upstream.requests.length, begun: upstream.begun() }
+    },
+    received: () => upstream.requests.slice(before.requests),
+    begun: () => upstream.begun() - before.begun,
   }
 }
 

@@ -29,7 +29,7 @@ export interface TestUpstream {
   close(): Promise<void>
 }
 
-type Responder = (request: ReceivedRequest, response: ServerResponse) => void
+export type Responder = (request: ReceivedRequest, response: ServerResponse) => void
 
 const ok: Responder = ({ sha256, body }, response) => {
   response.writeHead(200, ['Content-Type', 'application/json'])

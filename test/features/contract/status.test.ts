@@ -1,6 +1,8 @@
 /** What /contract says, over real sockets. */
 import { writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { readExposition, total } from '../../core/admin/metrics/parse-exposition.ts'
+import { runCommand } from '../../core/cli/scripted-admin.ts'
 import { contractFile, sampleContract } from '../../helpers/contract.ts'
 import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
@@ -84,12 +86,6 @@ test('without a contract it says that there is none', async () => {
   expect(report).toEqual({ contract: null, differingFiles: [], learning: null, recent: [], rows: [], others: 0 })
 })
 
-test('it wants the same access as /status', async () => {
-  const live = await bootLiveGateway({ admin: { token: 'a-token-of-an-operator' } })
-
-  expect((await fetchAdmin(`${live.admin}/contract`)).status).toBe(401)
-})
-
 test('the counts outlive a reload of anything but the contract, and begin anew with another one', async () => {
   const { live, settings } = await boot()
   await (await post(live.url, '{"id":"a"}')).text()
@@ -105,4 +101,59 @@ test('the counts outlive a reload of anything but the contract, and begin anew w
   expect(afterContract).toEqual([200, []])
   await (await post(live.url, '{"id":"a"}')).text()
   await expect.poll(() => rowsOf(live.admin)).toHaveLength(1)
+})
+
+const metric = 'lender_gateway_contract_messages_total'
+
+const read = async (admin: string): Promise<string> => (await fetch(`${admin}/metrics`)).text()
+
+test('each message that is held to the contract is one of four outcomes', async () => {
+  const upstream = await httpUpstream((_, response) => {
+    response.writeHead(200, ['Content-Type', 'application/json'])
+    response.end('{"grade":"Z"}')
+  })
+  const contract = { file: contractFile(), request: 'enforce' }
+  const { url, admin } = await bootLiveGateway({ upstream: upstream.url, contract })
+  const post = async (body: string, fields: Readonly<Record<string, string>> = {}): Promise<number> => {
+    const headers = { 'Content-Type': 'application/json', ...fields }
+    return (await fetch(`${url}/valuation/score`, { method: 'POST', headers, body })).status
+  }
+
+  const statuses = [await post('{"id":"a"}'), await post('{"id":7}'), await post('?', { 'Content-Encoding': 'gzip' })]
+
+  expect(statuses).toEqual([200, 400, 200])
+  const count = async (direction: string, outcome: string): Promise<number> =>
+    total(await read(admin), metric, { operation: 'valuation.score', direction, outcome })
+  await expect.poll(() => count('response', 'broken')).toBe(2)
+  const outcomes = ['kept', 'broken', 'rejected', 'unchecked']
+  expect(await Promise.all(outcomes.map((outcome) => count('request', outcome)))).toEqual([1, 0, 1, 1])
+})
+
+test('what is not held to the contract has no series, and what is has all of them from the start', async () => {
+  const contract = { file: contractFile(), response: 'off' }
+  const { admin } = await bootLiveGateway({ contract })
+
+  const series = readExposition(await read(admin)).get(metric)?.lines ?? []
+
+  expect(series.map(({ labels, value }) => [labels.operation, labels.direction, value])).toEqual(
+    ['valuation.score', 'market.insights'].flatMap((id) => Array.from({ length: 4 }, () => [id, 'request', 0])),
+  )
+})
+
+test('operations that the contract leaves out are one line of status, of the page, and of contract report', async () => {
+  const warning = '7 of the nine are not in the contract: nothing of them is checked'
+  const live = await bootLiveGateway({ contract: { file: contractFile() } })
+
+  const status = await runCommand(['status', '--admin', live.admin])
+  const report = await runCommand(['contract', 'report', '--admin', live.admin])
+  const page = await (await fetch(live.admin)).text()
+
+  const about = (out: string, pattern: RegExp) => out.split('\n').filter((line) => pattern.test(line))
+  expect(about(status.out, /not in the contract|does not name|NOT CHECKED|inventory\.sync/)).toEqual([
+    expect.stringMatching(new RegExp(`^warning: \\S+ paths: ${warning}$`)),
+  ])
+  expect(page.split(warning)).toHaveLength(2)
+  expect(about(report.out, /inventory\.sync/)).toEqual([
+    expect.stringMatching(/^NOT CHECKED, since the contract does not name them: .*financing\.pre-approval, /),
+  ])
 })

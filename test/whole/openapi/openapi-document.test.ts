@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest'
+import type { PlainObject } from '../../../src/core/lib/plain-object.ts'
+import { describeServers } from '../../../src/features/openapi/openapi-document.ts'
 import { allOperations } from '../../../src/operations.ts'
 import { at, documentOf, operationsOf, problemsOf } from '../../features/openapi/document.ts'
-import type { Settings } from '../../helpers/gateway.ts'
+import { contract, ok } from '../../features/openapi/given-contract.ts'
+import { type Settings, testConfig } from '../../helpers/gateway.ts'
 import { jwks, signingKey } from '../../helpers/tokens.ts'
 
 const keys = jwks(signingKey('ES256', 'one'))
@@ -40,13 +43,10 @@ const configurations: Readonly<Record<string, Settings>> = {
 describe.each(Object.entries(configurations))('the document of %s', (_, settings) => {
   const document = documentOf(settings)
 
-  test('fits the schema of OpenAPI 3.1', async () => {
-    expect(await problemsOf(document)).toEqual([])
-  })
-
-  test('has exactly the nine, by their ids and with their groups as tags', () => {
+  test('fits the schema of OpenAPI 3.1, and has exactly the nine, by their ids and with their groups as tags', async () => {
     const prefix = settings.listen?.basePath ?? ''
 
+    expect(await problemsOf(document)).toEqual([])
     expect(operationsOf(document)).toEqual(allOperations.map(({ method, path }) => `${method} ${prefix}${path}`))
     for (const { id, method, path, group } of allOperations)
       expect(at(document, `/paths/${(prefix + path).replaceAll('/', '~1')}/${method.toLowerCase()}`)).toMatchObject({
@@ -79,4 +79,35 @@ test('a document with a mistake does not pass', async () => {
 
   expect(await problemsOf(wrong)).not.toEqual([])
   expect(await problemsOf(dangling)).toContain('#/components/responses/BadRequest')
+})
+
+test.each([
+  ['', { from: ['10.0.0.1'] }],
+  ['https:', { from: ['10.0.0.1'], scheme: 'https' }],
+])('behind a proxy that says who its client is, each host is a server, by %j', (scheme, proxyProtocol) => {
+  const { listen } = testConfig({ listen: { hosts: ['gateway.example', '[::1]:8080'], proxyProtocol } })
+
+  expect(describeServers(listen)).toEqual({
+    servers: [{ url: `${scheme}//gateway.example` }, { url: `${scheme}//[::1]:8080` }],
+    pathPrefix: '',
+  })
+})
+
+test('a key that the gateway requires is required, though the contract leaves it open', async () => {
+  const key = { name: 'idempotency-KEY', in: 'header', description: 'A UUID.', schema: { type: 'string' } }
+  const post = { parameters: [key], responses: { 200: ok } }
+  const settings = { operations: { 'valuation.score': { idempotency: { required: true } } } }
+  const named = (document: PlainObject) =>
+    (at(document, '/paths/~1valuation~1score/post/parameters') as readonly PlainObject[]).filter(
+      ({ name }) => name === key.name,
+    )
+  const own = documentOf(settings, { ...contract, paths: { '/valuation/score': { post } } })
+  const { parameters: _, ...bare } = post
+  const ofPath = documentOf(settings, { ...contract, paths: { '/valuation/score': { parameters: [key], post: bare } } })
+
+  const ofBoth = documentOf(settings, { ...contract, paths: { '/valuation/score': { parameters: [key], post } } })
+
+  const documents = [own, ofPath, ofBoth]
+  expect(documents.map(named)).toEqual(documents.map(() => [{ ...key, required: true }]))
+  expect((await Promise.all(documents.map(problemsOf))).flat()).toEqual([])
 })

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { formatYaml } from '../../../../src/core/config/yaml/yaml-document.ts'
 import { checkRequestHead } from '../../../../src/features/contract/check/check-message.ts'
 import { createValidators } from '../../../../src/features/contract/check/validators.ts'
@@ -12,7 +12,7 @@ import { renderDraft } from '../../../../src/features/contract-learning/learn/dr
 import { mergeLearned } from '../../../../src/features/contract-learning/learn/learned-contract.ts'
 import { createLearner } from '../../../../src/features/contract-learning/learn/learner.ts'
 import { allOperations } from '../../../../src/operations.ts'
-import { runs, testAndDrill } from '../../../helpers/speed.ts'
+import { runs, test, testAndDrill } from '../../../helpers/speed.ts'
 import { hiddenContract } from './hidden-schema.ts'
 import { learnerOptions, learnHiddenContract } from './learn-hidden-contract.ts'
 
@@ -34,7 +34,7 @@ testAndDrill('a draft of the traffic of any interface loads', { timeout: 120_000
     fc.property(hiddenContract, fc.integer(), (contract, seed) => {
       expect(problemsOf(learnHiddenContract(contract, { messages: 60, seed, learners: 2 }).draft)).toEqual([])
     }),
-    { numRuns: runs(25), endOnFailure: true },
+    { numRuns: runs(15), endOnFailure: true },
   )
 })
 
@@ -61,7 +61,7 @@ testAndDrill('a draft of random messages loads', { timeout: 120_000 }, () => {
 
       expect(problemsOf(renderDraft(mergeLearned([learner.report, learner.report])))).toEqual([])
     }),
-    { numRuns: runs(60), endOnFailure: true },
+    { numRuns: runs(30), endOnFailure: true },
   )
 })
 
@@ -83,4 +83,25 @@ test('a draft takes the fields that it was learnt from, also those that came twi
   ])
   const head = { query: '', fields, hasBody: false }
   expect(checkRequestHead(own, createValidators(contract), head).violations).toEqual([])
+})
+
+test('a draft accepts what it was learnt from, and rejects a wrong type or a missing member', {
+  timeout: 120_000,
+}, () => {
+  let mutants = 0
+  let accepted = 0
+  fc.assert(
+    fc.property(hiddenContract, fc.integer(), fc.integer({ min: 1, max: 3 }), (contract, seed, learners) => {
+      const learnt = learnHiddenContract(contract, { messages: 300, seed, learners })
+
+      expect(learnt.rejectedMessages).toEqual([])
+      mutants += learnt.mutants
+      accepted += learnt.acceptedMutants.length
+    }),
+    // Drawn once: the drill draws anew each time, and more.
+    { numRuns: 4, seed: 22 },
+  )
+
+  expect(mutants).toBe(4 * 300)
+  expect(accepted / mutants).toBeLessThan(0.05)
 })

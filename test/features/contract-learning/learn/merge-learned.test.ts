@@ -78,7 +78,7 @@ test('the order in which reports are merged plays no part, also past the bounds'
       expect(left).toEqual(mergeLearned([c, b, a]))
       expect(left).toEqual(mergeLearned([a, b, c]))
     }),
-    { numRuns: 40 },
+    { numRuns: 15 },
   )
 })
 
@@ -89,7 +89,7 @@ test('several learners have learnt what one would have learnt alone', { timeout:
 
       expect(together).toEqual(byHash(learn([...one, ...other])))
     }),
-    { numRuns: 60 },
+    { numRuns: 20 },
   )
 })
 
@@ -156,7 +156,7 @@ test('a learner that takes over what another has learnt knows what a merge knows
       const total = first.length + second.length + third.length
       expect(learner.report.operations.get('inventory.sync')?.request.content.count ?? 0).toBe(total)
     }),
-    { numRuns: 100 },
+    { numRuns: 25 },
   )
 })
 

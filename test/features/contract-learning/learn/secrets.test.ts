@@ -47,17 +47,14 @@ const textsOf = (learner: Learner): readonly string[] => {
 
 const leaksOf = (learner: Learner, secret: string) => {
   const looks = [...secretEncodings(secret), secret.toLowerCase(), encodeURIComponent(secret)]
+  const texts = textsOf(learner)
   // V8 writes a string with a character beyond latin1 as UTF-16.
   const bytes = serialize(learner.report)
   return [
-    ...looks.filter((look) => textsOf(learner).some((text) => text.includes(look))),
+    ...looks.filter((look) => texts.some((text) => text.includes(look))),
     ...looks.filter((look) => bytes.includes(Buffer.from(look, 'utf16le'))),
   ]
 }
-
-test('a secret is planted in fifty places', () => {
-  expect(plantSecret('x').length).toBeGreaterThanOrEqual(50)
-})
 
 test.each(secrets.flatMap((secret) => [true, false].map((enums) => ({ secret, enums }))))(
   '$secret, planted once in each of fifty places, is nowhere in what was learnt (enums: $enums)',
@@ -66,7 +63,7 @@ test.each(secrets.flatMap((secret) => [true, false].map((enums) => ({ secret, en
     for (const [at, planted] of plantSecret(secret).entries()) {
       const { id } = pick(allOperations, at)
       observe(learner, planted, id)
-      for (let i = 0; i < 20; i++) for (const each of usual) observe(learner, each, id)
+      for (let i = 0; i < 5; i++) for (const each of usual) observe(learner, each, id)
     }
 
     expect(leaksOf(learner, secret)).toEqual([])

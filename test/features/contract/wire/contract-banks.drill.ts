@@ -16,7 +16,7 @@ import { call, fieldValues } from '../../../helpers/wire.ts'
 import { documentOf } from '../../openapi/document.ts'
 
 const folder = new URL('../../../../../shared/data/contracts/', import.meta.url)
-const rounds = 20
+const rounds = 10
 
 /** Returns the parts of a request in which the rounds differ: query, fields, content. */
 const requestOf = (round: number) => ({

@@ -1,58 +1,108 @@
-import { describe, expect, test } from 'vitest'
+/** A contract over real sockets, beside what comes before, behind and around a message. */
+import { afterAll, describe, expect, test, vi } from 'vitest'
 import { bootApiKeyGateway, key } from '../../../helpers/api-key-gateway.ts'
-import { contractFile } from '../../../helpers/contract.ts'
-import { bootGateway, type TestGateway } from '../../../helpers/gateway.ts'
-import { httpUpstream, type TestUpstream } from '../../../helpers/upstream.ts'
-
-const goodRequest = '{"id":"a","amount":10.00,"parts":[{"id":"b"}]}'
-const goodResponse = '{"grade":"A", "score":1.0}'
-
-const boot = async (
-  contract: Readonly<Record<string, unknown>>,
-  responseBody = goodResponse,
-): Promise<{ readonly gateway: TestGateway; readonly upstream: TestUpstream }> => {
-  const upstream = await httpUpstream((_, response) => {
-    response.writeHead(200, ['Content-Type', 'application/json'])
-    response.end(responseBody)
-  })
-  const gateway = await bootGateway({ upstream: upstream.url, contract: { file: contractFile(), ...contract } })
-  return { gateway, upstream }
-}
-
-const post = (url: string, body: string, type = 'application/json', query = ''): Promise<Response> =>
-  fetch(`${url}/valuation/score${query}`, { method: 'POST', headers: { 'Content-Type': type }, body })
+import { contractFile, sampleContract } from '../../../helpers/contract.ts'
+import { bootGateway } from '../../../helpers/gateway.ts'
+import { bootLiveGateway, fetchAdmin, liveGatewayForAll } from '../../../helpers/live-gateway.ts'
+import { exchangeRaw, parseStatus } from '../../../helpers/raw-client.ts'
+import { spanReceiver } from '../../../helpers/span-receiver.ts'
+import { httpUpstream, type Responder } from '../../../helpers/upstream.ts'
+import { call } from '../../../helpers/wire.ts'
 
 const enforce = { request: 'enforce', response: 'enforce' }
+const goodRequest = '{"id":"a","amount":10.00,"parts":[{"id":"b"}]}'
+const goodResponse = '{"grade":"A", "score":1.0}'
+const badResponse = '{"grade":"Z"}'
+const ok = { 200: { description: 'ok' } }
 
-describe('enforced', () => {
-  test('a request and a response that keep the contract pass byte for byte', async () => {
-    const { gateway, upstream } = await boot(enforce)
+const closed = { type: 'object', properties: { id: {} }, additionalProperties: false }
+const closedBody = {
+  type: 'object',
+  properties: {
+    items: { type: 'array', maxItems: 1, items: { properties: { id: {} }, unevaluatedProperties: false } },
+    map: { type: 'object', propertyNames: { maxLength: 3 }, additionalProperties: { type: 'integer' } },
+  },
+  additionalProperties: false,
+}
+const lists = { type: 'object', properties: { a: { type: 'array', items: { type: 'integer' }, maxItems: 2 } } }
+const contentOf = (schema: object) => ({ content: { 'application/json': { schema } } })
+const deepObject = (schema: object) => [{ name: 'p', in: 'query', style: 'deepObject', schema }]
+const document = {
+  ...sampleContract,
+  paths: {
+    ...sampleContract.paths,
+    '/valuation/forecast': sampleContract.paths['/valuation/score'],
+    '/leads/pipeline': { get: { parameters: deepObject(lists), responses: ok } },
+    '/inventory/sync': {
+      post: { parameters: deepObject(closed), requestBody: contentOf(closedBody), responses: ok },
+    },
+    '/compliance/audit-trail': {
+      get: { responses: { 200: { description: 'ok', ...contentOf({ type: 'object', required: ['grade'] }) } } },
+    },
+  },
+}
 
-    const response = await post(gateway.url, goodRequest, 'application/json', '?mode=fast')
+const shared = liveGatewayForAll({
+  contract: { file: contractFile(document, afterAll), ...enforce, maxBody: '32KiB' },
+  listen: { interim: 'relay' },
+  operations: {
+    'valuation.forecast': { contract: { request: 'report', response: 'report' } },
+    'compliance.audit-trail': { cache: true },
+  },
+})
 
-    expect([response.status, await response.text()]).toEqual([200, goodResponse])
-    expect(upstream.requests[0]?.body.toString()).toBe(goodRequest)
+const json =
+  (body: string, fields: readonly string[] = []): Responder =>
+  (_, response) => {
+    response.writeHead(200, ['Content-Type', 'application/json', ...fields])
+    response.end(body)
+  }
+
+const post = (body: string, { type = 'application/json', target = '/valuation/score', chunkBytes = 0 } = {}) =>
+  call(shared.port, {
+    method: 'POST',
+    target,
+    fields: ['Content-Type', type],
+    body: Buffer.from(body),
+    ...(chunkBytes === 0 ? {} : { chunkBytes }),
   })
 
-  test('a request that breaks it gets 400 with the places, and is not forwarded', async () => {
-    const { gateway, upstream } = await boot(enforce)
+interface Problem {
+  readonly code: string
+  readonly errors: readonly { readonly pointer: string; readonly rule: string }[]
+}
 
-    const response = await post(gateway.url, '{"amount":-7,"parts":[{"id":12345}]}', 'application/json', '?mode=slow')
+const problemOf = ({ body }: { readonly body: Buffer }): Problem => JSON.parse(body.toString())
 
-    expect(response.status).toBe(400)
-    const { errors, code } = (await response.json()) as { readonly errors: unknown; readonly code: string }
-    expect(code).toBe('invalid-request')
-    expect(errors).toEqual([{ pointer: '/mode', in: 'query', rule: 'enum', detail: 'must be one of "fast", "full"' }])
-    expect(upstream.requests).toHaveLength(0)
+const raw = (body: string): string =>
+  `POST /valuation/score HTTP/1.1\r\nHost: gateway\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+
+describe('enforced', () => {
+  test.each([0, 10])('what keeps the contract passes byte for byte, in chunks of %i', async (chunkBytes) => {
+    shared.answerWith(json(goodResponse))
+
+    const response = await post(goodRequest, { target: '/valuation/score?mode=fast', chunkBytes })
+
+    expect([response.status, response.body.toString()]).toEqual([200, goodResponse])
+    expect(shared.received().map(({ body }) => body.toString())).toEqual([goodRequest])
+  })
+
+  test('a request whose head breaks it gets 400 with its places alone, and is not forwarded', async () => {
+    shared.answerWith(json(goodResponse))
+
+    const response = await post('{"amount":-7,"parts":[{"id":12345}]}', { target: '/valuation/score?mode=slow' })
+
+    expect([response.status, problemOf(response).code]).toEqual([400, 'invalid-request'])
+    expect(problemOf(response).errors).toEqual([
+      { pointer: '/mode', in: 'query', rule: 'enum', detail: 'must be one of "fast", "full"' },
+    ])
+    expect(shared.received()).toEqual([])
   })
 
   test('every place in the body is named, without a value', async () => {
-    const { gateway } = await boot(enforce)
+    const response = await post('{"amount":-7,"parts":[{"id":12345}]}', { chunkBytes: 10 })
 
-    const response = await post(gateway.url, '{"amount":-7,"parts":[{"id":12345}]}')
-
-    const { errors } = (await response.json()) as { readonly errors: unknown }
-    expect(errors).toEqual([
+    expect(problemOf(response).errors).toEqual([
       { pointer: '/id', in: 'body', rule: 'required', detail: "must have required property 'id'" },
       { pointer: '/amount', in: 'body', rule: 'minimum', detail: 'must be >= 0' },
       { pointer: '/parts/0/id', in: 'body', rule: 'type', detail: 'must be string' },
@@ -60,90 +110,211 @@ describe('enforced', () => {
   })
 
   test('another type gets 415', async () => {
-    const { gateway } = await boot(enforce)
+    const response = await post(goodRequest, { type: 'text/plain' })
 
-    const response = await post(gateway.url, goodRequest, 'text/plain')
-
-    expect([response.status, ((await response.json()) as { readonly code: string }).code]).toEqual([
-      415,
-      'unsupported-media-type',
-    ])
-  })
-
-  test('a chunked body is held to it too, and passes when it keeps it', async () => {
-    const { gateway, upstream } = await boot(enforce)
-    const chunked = (body: string): Promise<Response> =>
-      fetch(`${gateway.url}/valuation/score`, {
-        method: 'POST',
-        headers: { 'Content-Type': 'application/json' },
-        body: new Blob([body]).stream(),
-        duplex: 'half',
-      } as RequestInit)
-
-    const [good, bad] = [await chunked(goodRequest), await chunked('{}')]
-
-    expect([good.status, bad.status]).toEqual([200, 400])
-    expect(upstream.requests.map(({ body }) => body.toString())).toEqual([goodRequest])
+    expect([response.status, problemOf(response).code]).toEqual([415, 'unsupported-media-type'])
   })
 
   test('a response that breaks it becomes 502, and the client learns nothing of it', async () => {
-    const { gateway } = await boot(enforce, '{"grade":"Z"}')
+    shared.answerWith(json(badResponse))
 
-    const response = await post(gateway.url, goodRequest)
+    const response = await post(goodRequest)
 
-    const { requestId: _, ...problem } = (await response.json()) as Readonly<Record<string, unknown>>
+    const { requestId: _, ...problem } = JSON.parse(response.body.toString())
     expect([response.status, problem]).toEqual([
       502,
       { type: 'about:blank', title: 'Bad Gateway', status: 502, code: 'invalid-response' },
     ])
-    const line = await gateway.line(({ failure }) => failure === 'invalid-response')
+    const line = await shared.live.line(({ failure }) => failure === 'invalid-response')
     expect(line.cause).toBe('body /grade pattern: must match pattern "^[A-F]$"')
   })
 
-  test('a parameter that is missing or of another type is named', async () => {
-    const { gateway } = await boot(enforce)
+  test('a parameter that is missing, of another type, or there twice is rejected', async () => {
+    shared.answerWith(json('{}'))
 
     const responses = await Promise.all(
       ['', '?limit=1e', '?limit=101', '?limit=1&limit=2', '?limit=10'].map((query) =>
-        fetch(`${gateway.url}/market/insights${query}`),
+        call(shared.port, { target: `/market/insights${query}` }),
       ),
     )
 
     expect(responses.map(({ status }) => status)).toEqual([400, 400, 400, 400, 200])
   })
 
-  test('a body over the bound passes unchecked', async () => {
-    const { gateway, upstream } = await boot({ ...enforce, maxBody: '1KiB' })
-    const long = `{"id":${' '.repeat(200_000)}1}`
+  test('arrays in deepObject are checked, and forwarded as they came', async () => {
+    const targets: string[] = []
+    shared.answerWith(({ url }, response) => {
+      targets.push(url)
+      response.end()
+    })
+    const kept = ['p[a]=1&p[a]=2', 'p%5Ba%5D[]=1', 'p[a][1]=2&p[a][0]=1'].map((each) => `/leads/pipeline?${each}`)
+    const broken = ['p[a]=1&p[a]=x', 'p[a][]=1&p[a][]=2&p[a][]=3', 'p[a][0]=1&p[a][2]=2']
 
-    const response = await post(gateway.url, long)
+    for (const target of kept) expect((await call(shared.port, { target })).status).toBe(200)
+    const told = []
+    for (const query of broken) {
+      const response = await call(shared.port, { target: `/leads/pipeline?${query}` })
+      told.push([response.status, ...problemOf(response).errors.map(({ pointer, rule }) => `${pointer} ${rule}`)])
+    }
 
-    expect([response.status, upstream.requests[0]?.body.length]).toEqual([200, long.length])
+    expect(told).toEqual([
+      [400, '/p/a/1 type'],
+      [400, '/p/a maxItems'],
+      [400, '/p array-items'],
+    ])
+    expect(targets).toEqual(kept)
+  })
+
+  test('a body of exactly contract.maxBody is checked, one byte more passes unchecked', async () => {
+    shared.answerWith(json(goodResponse))
+    const broken = (bytes: number): string => `{"id":1${' '.repeat(bytes - 8)}}`
+
+    expect([(await post(broken(32_768))).status, (await post(broken(32_769))).status]).toEqual([400, 200])
+    expect(shared.received().map(({ body }) => body.length)).toEqual([32_769])
+  })
+
+  test.each([
+    ['keeps the contract', goodResponse, 200],
+    ['breaks it', badResponse, 502],
+  ])('a 103 goes ahead of a response that %s, and its trailers end here', async (_, body, status) => {
+    shared.answerWith((_request, response) => {
+      response.writeEarlyHints({ link: '</a.css>; rel=preload' }, () => {
+        response.writeHead(200, ['Content-Type', 'application/json', 'Trailer', 'X-Grade'])
+        response.addTrailers({ 'X-Grade': 'planted' })
+        response.end(body)
+      })
+    })
+
+    const text = await exchangeRaw(shared.port, raw('{"id":"a"}'))
+
+    expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 103', `HTTP/1.1 ${status}`])
+    expect(text).not.toContain('planted')
+  })
+
+  test('what a revalidation in the background brings is held to it before it is stored', async () => {
+    const stale = 'max-age=60, stale-while-revalidate=600'
+    const answers = [
+      ['{"grade":"A"}', stale, '61'],
+      ['{"other":"A"}', stale, '61'],
+      ['{"grade":"B"}', 'max-age=60', '0'],
+    ]
+    let at = 0
+    shared.answerWith((request, response) => {
+      const [body = '', control = '', age = '0'] = answers[Math.min(at++, 2)] ?? []
+      json(body, ['Cache-Control', control, 'Age', age])(request, response)
+    })
+    const bodies = new Set<string>()
+
+    await vi.waitFor(async () => {
+      const { body } = await call(shared.port, { target: '/compliance/audit-trail' })
+      bodies.add(body.toString())
+      expect(body.toString()).toBe('{"grade":"B"}')
+    }, 30_000)
+
+    expect(bodies).toEqual(new Set(['{"grade":"A"}', '{"grade":"B"}']))
   })
 })
 
-describe('reported', () => {
-  test('what breaks it passes untouched', async () => {
-    const { gateway, upstream } = await boot({}, '{"grade":"Z"}')
+test('reported, what breaks it passes untouched', async () => {
+  shared.answerWith(json(badResponse))
 
-    const response = await post(gateway.url, '{"a":1,"a":2}')
+  const response = await post('{"a":1,"a":2}', { target: '/valuation/forecast' })
 
-    expect([response.status, await response.text()]).toEqual([200, '{"grade":"Z"}'])
-    expect(upstream.requests[0]?.body.toString()).toBe('{"a":1,"a":2}')
+  expect([response.status, response.body.toString()]).toEqual([200, badResponse])
+  expect(shared.received()[0]?.body.toString()).toBe('{"a":1,"a":2}')
+})
+
+// The log and the drift report do not have the name.
+describe('a client learns which of its own members is too many:', () => {
+  const send = async (body: object, query = '') => {
+    const response = await post(JSON.stringify(body), { target: `/inventory/sync${query}` })
+    const { body: report } = await fetchAdmin(`${shared.live.admin}/contract`)
+    return {
+      text: response.body.toString('latin1'),
+      pointers: problemOf(response)
+        .errors.map(({ pointer, rule }) => `${pointer} ${rule}`)
+        .toSorted(),
+      elsewhere: JSON.stringify([shared.live.lines, report]),
+    }
+  }
+
+  test('each is named to it, and * elsewhere', async () => {
+    const { pointers, elsewhere } = await send({ colour: 1, 'size/~': 2, items: [{ id: 1, weight: 2 }] })
+
+    expect(pointers).toEqual([
+      '/colour additionalProperties',
+      '/items/0/weight unevaluatedProperties',
+      '/size~1~0 additionalProperties',
+    ])
+    expect(elsewhere).not.toMatch(/colour|size|weight/)
+    expect(elsewhere).toContain('/items/*/*')
+  })
+
+  test('so are a name that is not allowed, what a name leads to, too many items, and a member of a parameter', async () => {
+    const ofBody = await send({ map: { longer: 1, abc: 'x' }, items: [{ id: 1 }, { id: 2 }] })
+    const ofQuery = await send({}, '?p[colour]=1')
+
+    expect(ofBody.pointers).toEqual(['/items maxItems', '/map maxLength', '/map/abc type', '/map/longer propertyNames'])
+    expect(ofQuery.pointers).toEqual(['/p/colour additionalProperties'])
+    expect(ofBody.elsewhere + ofQuery.elsewhere).not.toMatch(/longer|abc|colour/)
+  })
+
+  // What a terminal would act upon: C0, DEL, C1 and the marks that turn the direction of writing.
+  test('a name is cut to 200 characters, and its text is ASCII without control characters', async () => {
+    const hostile = `\u001b[2J\u007f\u009b\u202e\ud800é${'x'.repeat(10_000)}`
+
+    const { text, pointers } = await send({ [hostile]: 1 })
+
+    expect(text).toMatch(/^[\x20-\x7e]*$/)
+    const [pointer = ''] = pointers
+    expect(pointer.replace(/ additionalProperties$/, '')).toHaveLength(200)
+    expect(pointer.startsWith('/\u001b[2J\u007f\u009b\u202e')).toBe(true)
   })
 })
 
-// `check` warns of it: test/features/contract/warnings.test.ts.
-test.each([
-  [true, 400],
-  [false, 200],
-])('a contract that requires (%s) the key of a client rejects with it too: %i', async (required, status) => {
-  const parameters = [{ name: 'X-Api-Key', in: 'header', required, schema: { type: 'string' } }]
+test('rejected messages are in their trace: a request with no attempt, a response with one', async () => {
+  const receiver = await spanReceiver()
+  const upstream = await httpUpstream(json(badResponse))
+  const { port, gateway } = await bootGateway({
+    upstream: upstream.url,
+    contract: { file: contractFile(), ...enforce },
+    tracing: { otlp: receiver.url, sample: '100%' },
+  })
+
+  await exchangeRaw(port, raw('{}'))
+  await exchangeRaw(port, raw('{"id":"a"}'))
+  await gateway.close()
+
+  const servers = receiver.spans.filter(({ kind }) => kind === 'server')
+  expect(servers.map(({ attributes: a }) => [a['error.type'], a['lender_gateway.reason']])).toEqual([
+    ['invalid-request', 'contract-body'],
+    ['invalid-response', 'contract-answer-body'],
+  ])
+  expect(receiver.spans.filter(({ kind }) => kind === 'client')).toHaveLength(1)
+  expect(JSON.stringify(receiver.spans)).not.toContain('grade')
+})
+
+test('where no field carries request ids, a row of the drift report leads to its line of the log all the same', async () => {
+  const live = await bootLiveGateway({
+    contract: { file: contractFile(), ...enforce },
+    requestId: { header: 'none' },
+  })
+
+  expect(parseStatus(await exchangeRaw(live.gateway.address.port, raw('{}')))).toBe(400)
+  const { requestId } = await live.line(({ msg }) => msg === 'exchange')
+
+  const { body } = await fetchAdmin(`${live.admin}/contract`)
+  expect(body).toMatchObject({ rows: [{ requestId }] })
+})
+
+// `check` warns of it: test/features/contract/config.test.ts.
+test('a contract that requires the key of a client rejects with it too: the key is gone before the check', async () => {
+  const parameters = [{ name: 'X-Api-Key', in: 'header', required: true, schema: { type: 'string' } }]
   const get = { parameters, responses: { 200: { description: 'insights' } } }
   const file = contractFile({ openapi: '3.1.1', paths: { '/market/insights': { get } } })
   const { gateway } = await bootApiKeyGateway('all', { contract: { file, request: 'enforce' } })
 
   const response = await fetch(`${gateway.url}/market/insights`, { headers: { 'X-Api-Key': key } })
 
-  expect(response.status).toBe(status)
+  expect(response.status).toBe(400)
 })

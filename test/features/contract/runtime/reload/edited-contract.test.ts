@@ -1,74 +1,71 @@
-/** What an operator reads of an edit of the contract, or of a file that it refers to: their names. */
-
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+/** What an edit of the contract's files does, and what an operator reads of it: the names of the files. */
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { Status } from '../../../../../src/core/runtime/status/status-part.ts'
+import { folderWith } from '../../../../core/config/helper.ts'
 import { sampleContract } from '../../../../helpers/contract.ts'
 import { withoutLateness } from '../../../../helpers/findings.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../../../helpers/live-gateway.ts'
 
-/** Boots a gateway with a contract in two files, which it reads on request alone. */
+const contract = (part: string) =>
+  JSON.stringify({ ...sampleContract, components: { schemas: { Asset: { $ref: part } } } })
+
+/** Boots a gateway with an enforced contract in two files, which it reads on request alone. */
 const bootWithContract = async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'contract-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
-  const [file, part] = [join(folder, 'contract.json'), join(folder, 'asset.json')]
-  const schemas = { Asset: { $ref: 'asset.json' } }
-  writeFileSync(file, JSON.stringify({ ...sampleContract, components: { schemas } }))
-  writeFileSync(part, '{"type":"object"}')
-  return { folder, file, part, live: await bootLiveGateway({ contract: { file }, reload: { watch: false } }) }
+  const folder = folderWith({ 'contract.json': contract('asset.json'), 'asset.json': '{"type":"object"}' })
+  const file = join(folder, 'contract.json')
+  const live = await bootLiveGateway({ contract: { file, request: 'enforce' }, reload: { watch: false } })
+  return { live, file, part: join(folder, 'asset.json'), loan: join(folder, 'loan.json') }
 }
 
 const status = async ({ admin }: LiveGateway): Promise<Status> =>
   (await fetchAdmin(`${admin}/status`)).body as unknown as Status
 
-test('an edit of the contract that was not read yet is named', async () => {
-  const { live, file } = await bootWithContract()
+const score = async ({ url }: LiveGateway): Promise<number> => {
+  const headers = { 'Content-Type': 'application/json' }
+  return (await fetch(`${url}/valuation/score`, { method: 'POST', headers, body: '{}' })).status
+}
 
-  writeFileSync(file, JSON.stringify({ ...sampleContract, paths: {} }))
+test('an edit of a file that the contract refers to is named until it is read, when it is refused, and rolled back', async () => {
+  const { live, file, part, loan } = await bootWithContract()
 
-  const { findings, config } = await status(live)
-  expect(config).toMatchObject({ fileDiffers: true, differingFiles: [file] })
-  expect(findings.map(({ cause }) => cause)).toContain(`an edit of ${file} was not read yet, and reload reads it`)
-})
-
-test('an edit of a file that the contract refers to is named when it was refused', async () => {
-  const { live, part } = await bootWithContract()
-
-  writeFileSync(part, '{"type":"objekt"}')
+  writeFileSync(loan, '{"type":"objekt"}')
+  writeFileSync(file, contract('loan.json'))
   await live.gateway.reload('request')
+  const first = await status(live)
+  writeFileSync(file, contract('asset.json'))
+  await live.gateway.reload('request')
+  writeFileSync(part, '{"type":"objekt"}')
+  const unread = await status(live)
+  await live.gateway.reload('request')
+  const [refused, kept] = [await status(live), await score(live)]
+  writeFileSync(part, '{"type":"object","required":["id"]}')
+  const { body } = await fetchAdmin(`${live.admin}/reload`, 'POST')
+  const [taken, rejected] = [await status(live), await score(live)]
+  await fetchAdmin(`${live.admin}/rollback`, 'POST')
+  const back = await status(live)
 
-  const { findings, config } = await status(live)
-  expect(config).toMatchObject({ fileDiffers: true, differingFiles: [part] })
-  expect(withoutLateness(findings)[0]?.cause).toContain(
+  // A file that an edit is the first to name is not named as edited.
+  expect(first.config).toMatchObject({ fileDiffers: true, differingFiles: [file] })
+  expect(withoutLateness(first.findings)[0]?.cause).toContain(
+    `an edit of ${file} was refused, and what ran before runs on`,
+  )
+  expect([unread, refused, taken, back].map(({ config }) => config)).toMatchObject([
+    { fileDiffers: true, differingFiles: [part] },
+    { fileDiffers: true, differingFiles: [part] },
+    { fileDiffers: false, differingFiles: [] },
+    { fileDiffers: true, differingFiles: [part] },
+  ])
+  expect(unread.findings.map(({ cause }) => cause)).toContain(
+    `an edit of ${part} was not read yet, and reload reads it`,
+  )
+  expect(withoutLateness(refused.findings)[0]?.cause).toContain(
     `an edit of ${part} was refused, and what ran before runs on: ${part}:1:`,
   )
-})
-
-test('an edit that was rolled back is named, and one that was taken is not', async () => {
-  const { live, part } = await bootWithContract()
-
-  writeFileSync(part, '{"type":"object","required":["id"]}')
-  await live.gateway.reload('request')
-  const taken = await status(live)
-  await fetchAdmin(`${live.admin}/rollback`, 'POST')
-
-  const { findings, config } = await status(live)
-  expect(taken.config).toMatchObject({ fileDiffers: false, differingFiles: [] })
-  expect(config).toMatchObject({ fileDiffers: true, differingFiles: [part] })
-  expect(findings.map(({ cause }) => cause)).toContain(`an edit of ${part} was rolled back, and reload takes it again`)
-})
-
-test('a file that an edit is the first to name is not named as edited', async () => {
-  const { folder, live, file } = await bootWithContract()
-  const schemas = { Asset: { $ref: 'loan.json' } } // which the nine lead to: a mistake elsewhere is a warning
-
-  writeFileSync(join(folder, 'loan.json'), '{"type":"objekt"}')
-  writeFileSync(file, JSON.stringify({ ...sampleContract, components: { schemas } }))
-  await live.gateway.reload('request')
-
-  const { findings, config } = await status(live)
-  expect(config).toMatchObject({ fileDiffers: true, differingFiles: [file] })
-  expect(withoutLateness(findings)[0]?.cause).toContain(`an edit of ${file} was refused, and what ran before runs on`)
+  expect(body).toMatchObject({ result: 'applied', changes: [{ path: 'contract.file' }] })
+  expect([kept, rejected]).toEqual([200, 400])
+  expect(back.findings.map(({ cause }) => cause)).toContain(
+    `an edit of ${part} was rolled back, and reload takes it again`,
+  )
 })

@@ -1,6 +1,8 @@
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { parseConfig } from '../../../src/core/config/load/load-config.ts'
-import { parse, sandbox } from '../../core/config/helper.ts'
+import { programCommand } from '../../../src/core/lib/program.ts'
+import { findProblems, folderWith, parse, sandbox, validConfig } from '../../core/config/helper.ts'
 import { contractFile } from '../../helpers/contract.ts'
 
 /** The warnings of the configuration, without those of the contract's own file. */
@@ -121,4 +123,61 @@ test('a file that is the contract itself has one problem, which says so', () => 
     problems: [{ line: 1, message: 'this is an OpenAPI document, and no configuration' }],
   })
   expect(result.ok || result.problems).toHaveLength(1)
+})
+
+/** The problems of a configuration beside these files, each with the name of its file and its place. */
+const problemsOf = (text: string, files: Readonly<Record<string, string>> = {}) => {
+  const folder = folderWith(files)
+  return findProblems(`${sandbox}\n${text}`, {}, join(folder, 'gateway.yaml')).map((problem) => ({
+    ...problem,
+    file: problem.file.replace(`${folder}/`, ''),
+  }))
+}
+
+test('a contract that cannot be read is a problem of the line that names it', () => {
+  expect(problemsOf('contract:\n  file: contrat.yaml', { 'contract.yaml': '' })).toEqual([
+    {
+      file: 'gateway.yaml',
+      line: 3,
+      column: 9,
+      path: 'contract.file',
+      message: 'the contract cannot be read: no such file',
+      expected: 'an OpenAPI document of at most 8MiB',
+      found: '"contrat.yaml"',
+      hint: `a relative path starts at the folder of this file; ${programCommand()} contract draft prints one`,
+    },
+  ])
+})
+
+test('problems of the configuration and of its contract are told at once', () => {
+  const problems = problemsOf('contract: { file: contract.yaml, sample: many }\nlimit: {}', {
+    'contract.yaml': 'openapi: 3.1.1\npaths: { /valuation/score: { put: { responses: {} } } }',
+  })
+
+  expect(problems.map(({ file, path }) => `${file} ${path}`)).toEqual([
+    'gateway.yaml contract.sample',
+    'gateway.yaml limit',
+    'contract.yaml paths."/valuation/score".put',
+  ])
+})
+
+test.each(['{ }', '{ request: enforce }', '{ learn: false, enums: true }'])(
+  'a contract of %s says neither what messages are held to nor that it is learnt',
+  (contract) => {
+    expect(findProblems(`${sandbox}\ncontract: ${contract}`)).toMatchObject([
+      { path: 'contract', found: 'neither', hint: expect.stringMatching(/file: contract\.yaml.*learn: true/) },
+    ])
+  },
+)
+
+test('a contract that is only learnt holds no operation to anything', () => {
+  const config = validConfig(
+    `${sandbox}\ncontract: { learn: true, request: enforce }\noperations: { valuation.score: { contract: { response: enforce } } }`,
+  )
+
+  expect(config.contract).toMatchObject({ file: null, learn: true, enums: false })
+  expect(config.compiledContract).toBe(null)
+  expect(Object.values(config.operations).map(({ contract }) => contract)).toEqual(
+    Array.from({ length: 9 }, () => ({ request: 'off', response: 'off', unchecked: 'pass' })),
+  )
 })
