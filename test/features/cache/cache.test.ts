@@ -28,6 +28,14 @@ const storing = async (
 
 const secondsLater = (seconds: number): void => void vi.advanceTimersByTime(seconds * 1000)
 
+/** Opens a cache in which a response is stored that was fresh for a minute, a second ago. */
+const openStale = async (fields: readonly string[], options?: Parameters<typeof openCache>[0]) => {
+  const stage = openCache(options)
+  await storing(stage, createResponse(fields))
+  secondsLater(61)
+  return stage
+}
+
 const clientGone = (): GatewayError => new GatewayError('client-gone')
 
 describe('a stored response', () => {
@@ -136,9 +144,7 @@ describe('a stored response', () => {
     ['on its way', () => createResponse(tagged, new FedBody())],
     ['a 304', () => createResponse(tagged, '', 304)],
   ])('is none after a purge while it was fetched, which those who waited get all the same: %s', async (_, respond) => {
-    const stage = openCache()
-    await storing(stage, createResponse(tagged))
-    secondsLater(61)
+    const stage = await openStale(tagged)
     const [first, second] = [createExchange(), createExchange()]
     const pending = [stage.handle(first), stage.handle(second)]
 
@@ -464,9 +470,7 @@ describe('while it streams', () => {
 
   // The attack: a 304 at the head gives back all that a client may have in flight, while the fetch holds a connection.
   test('it goes on without a client for fifty at a time, and what is stale is fetched anew beside them', async () => {
-    const stage = openCache({ staleWhileRevalidate: 600_000 })
-    await storing(stage, createResponse(tagged))
-    secondsLater(61)
+    const stage = await openStale(tagged, { staleWhileRevalidate: 600_000 })
     const bodies: FedBody[] = []
     const ask = async (): Promise<number> => {
       const body = new FedBody()
@@ -612,9 +616,7 @@ describe('in trouble', () => {
 
 describe('a stale response', () => {
   test('is validated, and served again when it is still good', async () => {
-    const stage = openCache()
-    await storing(stage, createResponse(tagged))
-    secondsLater(61)
+    const stage = await openStale(tagged)
     const [exchange, other] = [createExchange(), createExchange(['If-None-Match', '"a"'])]
     const pending = [stage.handle(exchange), stage.handle(other)]
 
@@ -629,9 +631,7 @@ describe('a stale response', () => {
   })
 
   test('is fetched anew when the 304 is about something else', async () => {
-    const stage = openCache()
-    await storing(stage, createResponse(tagged))
-    secondsLater(61)
+    const stage = await openStale(tagged)
     const pending = stage.handle(createExchange())
 
     await stage.sent[1]?.respond(createResponse([...fresh, 'ETag', '"other"'], '', 304))
@@ -645,9 +645,7 @@ describe('a stale response', () => {
     const swr = ['Cache-Control', 'max-age=60, stale-while-revalidate=60', 'ETag', '"a"']
 
     test('is served at once, and fetched once', async () => {
-      const stage = openCache()
-      await storing(stage, createResponse(swr))
-      secondsLater(61)
+      const stage = await openStale(swr)
       const exchange = createExchange()
 
       const responses = await Promise.all([
@@ -665,9 +663,7 @@ describe('a stale response', () => {
     })
 
     test('is revalidated although the client that caused it has left', async () => {
-      const stage = openCache()
-      await storing(stage, createResponse(swr))
-      secondsLater(61)
+      const stage = await openStale(swr)
       const exchange = createExchange()
       await stage.handle(exchange)
 
@@ -678,9 +674,7 @@ describe('a stale response', () => {
     })
 
     test('goes when the new response cannot be stored', async () => {
-      const stage = openCache()
-      await storing(stage, createResponse(swr))
-      secondsLater(61)
+      const stage = await openStale(swr)
       await stage.handle(createExchange())
       const body = new FedBody().feed('secret')
 
@@ -690,9 +684,7 @@ describe('a stale response', () => {
     })
 
     test('stays when that fails, which is logged, and is tried again', async () => {
-      const stage = openCache()
-      await storing(stage, createResponse(swr))
-      secondsLater(61)
+      const stage = await openStale(swr)
       await stage.handle(createExchange())
 
       await stage.sent[1]?.fail(new GatewayError('connect-failed'))
@@ -874,9 +866,7 @@ test('a 304 that forbids storing is only for the exchange that sent the request'
 test.each([400, 401, 431])(
   'a %i that any client can cause says nothing of what is stored, nor of the key',
   async (status) => {
-    const stage = openCache()
-    await storing(stage, createResponse(['Cache-Control', 'max-age=60', 'ETag', '"a"']))
-    secondsLater(61)
+    const stage = await openStale(['Cache-Control', 'max-age=60', 'ETag', '"a"'])
     const rejected = stage.handle(createExchange())
     await stage.sent[1]?.respond(createResponse([], 'rejected', status))
 
@@ -964,9 +954,10 @@ describe('a response that only the credentials of its request keep from being st
     [200, ['Cache-Control', 'max-age=60', 'Set-Cookie', 'a=b']],
     [304, [...modified, 'Vary', '*']],
   ])('is not one that may not be stored without them: a %i with %j', async (status, fields) => {
-    const stage = openCache({ shared: true, staleWhileRevalidate: 600_000 })
-    await storing(stage, createResponse(['Cache-Control', 'max-age=60', ...modified]))
-    secondsLater(61)
+    const stage = await openStale(['Cache-Control', 'max-age=60', ...modified], {
+      shared: true,
+      staleWhileRevalidate: 600_000,
+    })
     const stale = await stage.handle(createExchange(['Authorization', 'x']))
 
     await stage.sent[1]?.respond(createResponse(fields, 'new', status))
@@ -993,9 +984,7 @@ describe('a response that only the credentials of its request keep from being st
 
 // The attack: the response in the background may not be stored, and would take the stored one with it.
 test('a client that wants nothing stored has nothing fetched in the background, and takes nothing away', async () => {
-  const stage = openCache()
-  await storing(stage, createResponse(['Cache-Control', 'max-age=60, stale-while-revalidate=60']))
-  secondsLater(61)
+  const stage = await openStale(['Cache-Control', 'max-age=60, stale-while-revalidate=60'])
 
   const stale = await stage.handle(createExchange(['Cache-Control', 'no-store, only-if-cached']))
 
@@ -1003,9 +992,7 @@ test('a client that wants nothing stored has nothing fetched in the background, 
 })
 
 test('an upstream in trouble says nothing of what is stored, nor of the key', async () => {
-  const stage = openCache()
-  await storing(stage, createResponse(['Cache-Control', 'max-age=60, must-revalidate', 'ETag', '"a"']))
-  secondsLater(61)
+  const stage = await openStale(['Cache-Control', 'max-age=60, must-revalidate', 'ETag', '"a"'])
   const failed = stage.handle(createExchange())
   await stage.sent[1]?.respond(createResponse([], 'trouble', 503))
 
@@ -1029,9 +1016,7 @@ test('the upstream request carries the identity of the client whose response it 
 })
 
 test('a revalidation that grows too long is ended: it has no reader', async () => {
-  const stage = openCache({ maxEntry: 8 * 1024, staleWhileRevalidate: 60_000 })
-  await storing(stage, createResponse(['Cache-Control', 'max-age=60']))
-  secondsLater(61)
+  const stage = await openStale(['Cache-Control', 'max-age=60'], { maxEntry: 8 * 1024, staleWhileRevalidate: 60_000 })
   await stage.handle(createExchange())
   const body = new FedBody()
   await stage.sent[1]?.respond(createResponse(['Cache-Control', 'max-age=60'], body))
@@ -1045,9 +1030,7 @@ test('a revalidation that grows too long is ended: it has no reader', async () =
 })
 
 test('a revalidation that is shorter than declared leaves nothing behind', async () => {
-  const stage = openCache({ staleWhileRevalidate: 60_000 })
-  await storing(stage, createResponse(['Cache-Control', 'max-age=60']))
-  secondsLater(61)
+  const stage = await openStale(['Cache-Control', 'max-age=60'], { staleWhileRevalidate: 60_000 })
   await stage.handle(createExchange())
   const body = new FedBody()
   await stage.sent[1]?.respond(createResponse(['Cache-Control', 'max-age=60', 'Content-Length', '5000'], body))

@@ -51,7 +51,6 @@ export interface OriginResponse {
   readonly status: number
   readonly fields: readonly string[]
   readonly body: string
-  readonly trailers: readonly string[]
 }
 
 /** The upstream of one row: it responds as the script says, and records its requests. */
@@ -96,7 +95,7 @@ export class Origin {
     const status = reply.validates && isCurrent(fields, sent) ? 304 : (reply.status ?? 200)
     const body = bodiless(status) ? '' : (reply.body ?? `answer ${this.requests.length}`)
     this.bodies.push(body)
-    return { status, fields: sent, body, trailers: reply.trailers ?? [] }
+    return { status, fields: sent, body }
   }
 }
 

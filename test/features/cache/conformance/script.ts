@@ -39,8 +39,6 @@ export interface Reply {
    * Last-Modified, as an origin does.
    */
   readonly validates?: true
-  /** Trailer fields after a chunked body. */
-  readonly trailers?: ScriptFields
 }
 
 /** The other outcomes of a request: the connection is refused, ends before the head, or in the middle of the body. */

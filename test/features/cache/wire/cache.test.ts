@@ -140,27 +140,6 @@ test('while it streams, a client has the beginning before the upstream has sent 
   expect(upstream.begun()).toBe(1)
 })
 
-test('a client that does not read holds up neither the others nor the store', async () => {
-  const body = pseudoRandomBytes(16 * 1024 ** 2)
-  const { upstream, held } = await holding()
-  const { port } = await cached(upstream.url, { maxEntry: '32MiB' })
-  const slow = await dial(port)
-  slow.pause()
-  slow.write(renderHead({}))
-  await eventually(() => held.length > 0)
-  const fast = call(port)
-  await passed(port)
-
-  held[0]?.writeHead(200, [...fresh, 'Content-Length', String(body.length)])
-  held[0]?.end(body)
-  const [first, hit] = [await fast, await call(port)]
-  const late = readToEnd(slow)
-  slow.resume()
-
-  expect([first, hit, await late].map(({ sha256 }) => sha256)).toEqual(Array(3).fill(sha256(body)))
-  expect(upstream.begun()).toBe(1)
-})
-
 test('what is longer than an entry may be is passed on whole, and not stored', async () => {
   const body = pseudoRandomBytes(100_000)
   const upstream = await httpUpstream((_, response) => response.writeHead(200, fresh).end(body))
