@@ -14,7 +14,7 @@ testAndDrill(
 
     await fc.assert(
       fc.asyncProperty(story, (acts) => playStory(acts, tally)),
-      { numRuns: inDrills ? 3000 : 100 },
+      { numRuns: inDrills ? 1000 : 100 },
     )
 
     expect(tally.reused).toBeGreaterThan(20)
