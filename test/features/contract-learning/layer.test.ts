@@ -94,19 +94,16 @@ test('a request whose response is 2xx is learnt, and the response', async () => 
   expect([received, pendingBytes]).toEqual(['{"a":1}', 0])
 })
 
-test.each([199, 304, 400, 404, 503])(
-  'a request whose response is %i is not learnt, the response is',
-  async (status) => {
-    const body = sentBody('{"id":"7"}')
-    const exchange = fakeExchange({ fields: json, body })
+test.each([199, 304, 400])('a request whose response is %i is not learnt, the response is', async (status) => {
+  const body = sentBody('{"id":"7"}')
+  const exchange = fakeExchange({ fields: json, body })
 
-    const { requests, responses, pendingBytes } = await pass({ status, exchange, before: () => body.send() })
+  const { requests, responses, pendingBytes } = await pass({ status, exchange, before: () => body.send() })
 
-    expect(requests).toEqual([])
-    expect(responses).toMatchObject([{ status }])
-    expect(pendingBytes).toBe(0)
-  },
-)
+  expect(requests).toEqual([])
+  expect(responses).toMatchObject([{ status }])
+  expect(pendingBytes).toBe(0)
+})
 
 test('a request that a layer further out has read is learnt', async () => {
   const text = '{"id":"7"}'
@@ -188,19 +185,15 @@ test('a part of a response is learnt by its type', async () => {
   ])
 })
 
-test('a request without a body has no type, whatever its fields say', async () => {
-  expect((await pass({ exchange: fakeExchange({ fields: json }) })).requests).toEqual([
-    { query: '', fields: json, contentType: null, body: undefined },
-  ])
-})
+test('a request without a body has no type, whatever its fields say, and however it is framed', async () => {
+  const chunked = sentBody('', null)
+  const empty = await pass({
+    exchange: fakeExchange({ fields: json, body: chunked }),
+    before: () => chunked.onData?.(null),
+  })
 
-test('a chunked request that turns out to be empty has no type', async () => {
-  const body = sentBody('', null)
-  const exchange = fakeExchange({ fields: json, body })
-
-  const { requests } = await pass({ exchange, before: () => body.onData?.(null) })
-
-  expect(requests).toMatchObject([{ contentType: null }])
+  for (const { requests } of [await pass({ exchange: fakeExchange({ fields: json }) }), empty])
+    expect(requests).toEqual([{ query: '', fields: json, contentType: null, body: undefined }])
 })
 
 test('what a layer further out does with the bytes goes on', async () => {

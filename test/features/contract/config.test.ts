@@ -77,7 +77,6 @@ describe('a header field that the gateway takes out before the check', () => {
 
   test.each([
     ['X-Api-Key', 'auth: { methods: [apiKey] }'],
-    ['x_api_key', 'auth: { methods: [apiKey] }'],
     ['X-Key', 'auth: { methods: [apiKey], apiKey: { field: x-key } }'],
     ['DPoP', `auth: { ${jwt} }`],
     ['Client-Cert', 'auth: { methods: [mtls], mtls: { from: client-cert } }\nlisten: { trustedProxies: [192.0.2.1] }'],
@@ -98,7 +97,6 @@ describe('a header field that the gateway takes out before the check', () => {
     ['where a proxy may say what was asked for', 'X-Original-URL', 'listen: { trustedProxies: [192.0.2.1] }'],
     ['where the file has it forwarded', 'X-Original-URL', 'listen: { overrideFields: forward }'],
     ['where nobody looks at credentials', 'X-Api-Key', ''],
-    ['where the certificate comes from the connection', 'Client-Cert', `auth: { ${jwt} }`],
     ['where another credential is asked for', 'X-Api-Key', `auth: { ${jwt} }`],
     ['where upstreams are told the client in it', 'X-Client', 'auth: { methods: [apiKey], identityField: X-Client }'],
     [

@@ -31,19 +31,7 @@ describe('the type of a body', () => {
     ['of a range', [{ type: 'application/*', schema: schemaName }], type('application/ld+json'), schema],
     ['of any type', [{ type: '*/*', schema: schemaName }], type('application/json'), schema],
     ['more exact before less', [{ type: '*/*', schema: null }, json], type('application/json'), schema],
-    [
-      'of problems',
-      [{ type: 'application/problem+json', schema: schemaName }],
-      type('application/problem+json'),
-      schema,
-    ],
     ['other than JSON', [{ type: 'text/*', schema: schemaName }], type('text/csv'), unchecked('not-json')],
-    [
-      'other than JSON, where any is allowed',
-      [{ type: '*/*', schema: schemaName }],
-      type('text/csv'),
-      unchecked('not-json'),
-    ],
     ['without a schema: any JSON', [{ ...json, schema: null }], type('application/json; charset=latin1'), none],
     ['where no type is named: any body', [], ['Content-Type', 'a/b', 'Content-Type', 'c/d'], none],
     ['none, where no type is named', [], [], none],
@@ -55,10 +43,9 @@ describe('the type of a body', () => {
       unchecked('coded'),
     ],
     ['with an empty list of codings', [json], [...type('application/json'), 'Content-Encoding', ''], schema],
-    ['not coded, twice', [json], [...type('application/json'), 'Content-Encoding', 'identity, identity'], schema],
+    ['not coded, twice', [json], [...type('application/json'), 'Content-Encoding', 'identity, Identity'], schema],
     ['with a blank behind its charset', [json], type('application/json; charset=utf-8 ; q=1'), schema],
     ['with a parameter that only looks like a charset', [json], type('application/json; charset-note=utf-16'), schema],
-    ['not coded', [json], [...type('application/json'), 'Content-Encoding', 'Identity'], schema],
   ])('%s', (_, content, fields, expected) => {
     expect(check(content, fields)).toEqual({ violations: [], body: expected })
   })
@@ -170,13 +157,10 @@ describe('media types that differ by a parameter', () => {
   const any: MediaTypeContract = { type: '*/*', schema: 'any' }
 
   test.each<[string, readonly MediaTypeContract[], string]>([
-    ['application/json; v=1', [two, one], 'one'],
     ['application/json;v=2', [one, two], 'two'],
-    ['Application/JSON ; V="2"', [one, two], 'two'],
     ['application/json; v="\\2"', [one, two], 'two'],
     ['application/json; x=";v=1"; v=2', [one, two], 'two'],
     ['application/json; v=1', [plain, one], 'one'],
-    ['application/json; v=3', [one, plain], 'plain'],
     ['application/json', [one, plain], 'plain'],
     ['application/json; v=3', [one, any], 'any'],
     ['application/json; p="a;b"; v=1', [plain, one, both], 'both'],
@@ -289,12 +273,9 @@ describe('a response', () => {
     expect(at(200, ['200'], type('multipart/byteranges')).violations).toMatchObject([{ rule: 'content-type' }])
   })
 
-  test('without a type breaks it where it has content', () => {
-    expect(at(200, ['200'], []).violations).toMatchObject([{ in: 'content-type', rule: 'required' }])
-  })
-
   // RFC 9110 §8.3: a type is that of the content. OpenAPI 3.1 §4.8.17: `content` requires none.
   test('without a type and without content keeps it, and one with a type is still of that type', () => {
+    expect(at(200, ['200'], []).violations).toMatchObject([{ in: 'content-type', rule: 'required' }])
     expect(at(200, ['200'], [], false)).toEqual({ violations: [], body: none })
     expect(at(200, ['200'], type('text/html'), false).violations).toMatchObject([{ rule: 'content-type' }])
     expect(at(200, ['200'], type('application/json'), false).body).toEqual(schema)

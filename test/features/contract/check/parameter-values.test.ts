@@ -33,7 +33,6 @@ describe('one value', () => {
     ['beyond any double is infinite, which no schema takes for a number', '?p=1e400', ['number'], Infinity],
     ['stays a text where it is no number of JSON', '?p=0x10', ['number'], '0x10'],
     ['stays a text with a leading zero', '?p=007', ['integer'], '007'],
-    ['stays a text with a leading plus', '?p=%2B1', ['integer'], '+1'],
     ['is true or false', '?p=true', ['boolean'], true],
     ['is no boolean in another case', '?p=True', ['boolean'], 'True'],
     ['is null when it is empty and null is allowed', '?p=', ['integer', 'null'], null],
@@ -41,7 +40,6 @@ describe('one value', () => {
     ['that is empty is no number', '?p=', ['integer'], ''],
     ['is decoded', '?p=a%20b+c%C3%A4', ['string'], 'a b cä'],
     ['keeps a comma', '?p=a,b', ['string'], 'a,b'],
-    ['has a name that is decoded', '?%70=1', ['integer'], 1],
   ])('%s', (_, query, types, expected) => {
     expect(read(query, { types })).toEqual(value(expected))
   })
@@ -151,11 +149,8 @@ describe('an array in deepObject', () => {
 
   test.each<[string, string, unknown]>([
     ['named several times', '?p[a]=1&p[b]=x&p[a]=2', { a: [1, 2], b: 'x' }],
-    ['named once', '?p[a]=1', { a: [1] }],
     ['with empty brackets', '?p[a][]=1&p%5Ba%5D%5B%5D=2', { a: [1, 2] }],
-    ['with one pair of empty brackets', '?p[a][]=1', { a: [1] }],
     ['with indices, in any order', '?p[a][1]=2&p[a][0]=1&p%5Ba%5D%5B2%5D=3', { a: [1, 2, 3] }],
-    ['with items of another type', '?p[a]=1&p[a]=x', { a: [1, 'x'] }],
     ['with commas, which are part of an item', '?p[a]=1,2', { a: ['1,2'] }],
     ['of a name that the schema does not have', '?p[z][]=true&p[z][]=false', { z: [true, false] }],
     ['that may be a number: one is a number', '?p[s]=1', { s: 1 }],
@@ -254,7 +249,6 @@ describe('a header field', () => {
   test.each<[string, readonly string[], Partial<ParameterContract>, unknown]>([
     ['in any case', ['X-P', '5'], { types: ['integer'] }, 5],
     ['of one text, with its commas', ['X-P', 'a, b'], { types: ['string'] }, 'a, b'],
-    ['of an array', ['X-P', '1, 2,3'], { types: ['array'], itemTypes: ['integer'] }, [1, 2, 3]],
     [
       'of an array in several lines',
       ['X-P', '1', 'A', 'b', 'x-p', '2'],
@@ -288,14 +282,6 @@ describe('a header field', () => {
     expect(readField(['X-P', '1', 'x-p', '1'], { types: ['integer'] })).toEqual(fault('duplicate-parameter'))
     expect(readField(['X-Q', '1'], {})).toEqual(absent)
   })
-})
-
-test('a query of 8 KiB is read in one pass, whatever its parameters', () => {
-  const query = `?${'p=1&'.repeat(2048)}`
-
-  expect(read(query, { types: ['array'], itemTypes: ['integer'] })).toEqual(
-    value(Array.from({ length: 2048 }, () => 1)),
-  )
 })
 
 // Each decode that fails throws: all of a target of 8 KiB took the serving thread 55 to 129 ms.

@@ -216,14 +216,6 @@ const harmless = {
 }
 
 describe('a document of OpenAPI 3.2', () => {
-  test('that uses nothing new is read like the same one of 3.1', () => {
-    const { contract: old } = load(sampleContract)
-    const { contract, problems } = load({ ...sampleContract, openapi: '3.2.0' })
-
-    expect(problems).toEqual([])
-    expect([contract?.code, contract?.operations]).toEqual([old?.code, old?.operations])
-  })
-
   test('may have what is new and checks nothing: the document that is printed, of 3.1, has none of it', () => {
     const { contract, problems, warnings } = load(harmless)
     const text = JSON.stringify(contract?.document)
@@ -240,25 +232,16 @@ describe('a document of OpenAPI 3.2', () => {
   })
 
   // OpenAPI 3.2 §4.1.1: $self is the base of relative references, wherever the file lies.
-  test.each(['parts.json#/Asset', 'contract.json#/components/schemas/Asset'])(
-    'with $self refers to no file: %s',
-    (reference) => {
-      const Asset = { $ref: reference }
-      const document = {
-        ...harmless,
-        components: { schemas: { Asset, Other: { $ref: '#/components/schemas/Asset' } } },
-      }
+  test('with $self refers to no file', () => {
+    const schemas = { Asset: { $ref: 'parts.json#/Asset' }, Other: { $ref: '#/components/schemas/Asset' } }
+    const { $self, ...without } = { ...harmless, components: { schemas } }
+    const parts = { 'parts.json': '{"Asset":{"type":"object"}}' }
 
-      const { problems } = load(document, { 'parts.json': '{"Asset":{"type":"object"}}' })
-      const { $self: _, ...without } = document
-
-      expect(problems.map(({ path, message }) => [path, message])).toEqual([
-        ['components.schemas.Asset."$ref"', 'the reference starts at the $self of its file, which is not read'],
-      ])
-      if (reference.startsWith('parts'))
-        expect(load(without, { 'parts.json': '{"Asset":{"type":"object"}}' }).problems).toEqual([])
-    },
-  )
+    expect(load({ ...without, $self }, parts).problems.map(({ path, message }) => [path, message])).toEqual([
+      ['components.schemas.Asset."$ref"', 'the reference starts at the $self of its file, which is not read'],
+    ])
+    expect(load(without, parts).problems).toEqual([])
+  })
 
   test.each(['https://spec.openapis.org/oas/3.2/dialect/2026-02-26', 'https://spec.openapis.org/oas/3.1/dialect/base'])(
     'may be of the dialect %s, and of no unknown one',

@@ -58,16 +58,11 @@ describe('a reference leads nowhere but into the folder', () => {
     expect(messageOf(reference)).toBe(message)
   })
 
-  test('a symbolic link out of it', () => {
-    const link = (folder: string): void => symlinkSync('../secret.json', join(folder, 'asset.json'))
-
-    expect(messageOf('asset.json#/Asset', link)).toBe(outside)
-  })
-
-  test('a folder that is a symbolic link out of it', () => {
-    const link = (folder: string): void => symlinkSync('..', join(folder, 'parts'))
-
-    expect(messageOf('parts/secret.json#/Asset', link)).toBe(outside)
+  test.each([
+    ['asset.json#/Asset', '../secret.json', 'asset.json'],
+    ['parts/secret.json#/Asset', '..', 'parts'],
+  ])('%s, by a symbolic link to %s', (reference, target, name) => {
+    expect(messageOf(reference, (folder) => symlinkSync(target, join(folder, name)))).toBe(outside)
   })
 })
 
@@ -177,14 +172,10 @@ describe('the files are one document', () => {
 })
 
 describe('sizes', () => {
-  test('a document of 50 MB is refused before it is parsed', () => {
-    const folder = folderWith({ 'contract.json': Buffer.alloc(50_000_000, ' ') })
-    const start = performance.now()
-
-    const { unreadable } = loadContract(folder, 'contract.json')
+  test('a document that is too large is refused before it is parsed', () => {
+    const { unreadable } = loadContract(folderWith({ 'contract.json': Buffer.alloc(9_000_000, ' ') }), 'contract.json')
 
     expect(unreadable).toBe('the files of a contract may have 8MiB together')
-    expect(performance.now() - start).toBeLessThan(5_000)
   })
 
   test('the files are counted together; one that is too large beside the others is unchanged until it would fit', async () => {

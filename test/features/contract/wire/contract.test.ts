@@ -87,26 +87,22 @@ describe('enforced', () => {
     expect(shared.received().map(({ body }) => body.toString())).toEqual([goodRequest])
   })
 
-  test('a request whose head breaks it gets 400 with its places alone, and is not forwarded', async () => {
+  test('a request that breaks it gets 400 with the places, of its head before those of its body', async () => {
     shared.answerWith(json(goodResponse))
+    const body = '{"amount":-7,"parts":[{"id":12345}]}'
 
-    const response = await post('{"amount":-7,"parts":[{"id":12345}]}', { target: '/valuation/score?mode=slow' })
+    const [ofHead, ofBody] = [await post(body, { target: '/valuation/score?mode=slow' }), await post(body)]
 
-    expect([response.status, problemOf(response).code]).toEqual([400, 'invalid-request'])
-    expect(problemOf(response).errors).toEqual([
-      { pointer: '/mode', in: 'query', rule: 'enum', detail: 'must be one of "fast", "full"' },
+    expect([ofHead.status, problemOf(ofHead).code]).toEqual([400, 'invalid-request'])
+    expect([ofHead, ofBody].map((each) => problemOf(each).errors)).toEqual([
+      [{ pointer: '/mode', in: 'query', rule: 'enum', detail: 'must be one of "fast", "full"' }],
+      [
+        { pointer: '/id', in: 'body', rule: 'required', detail: "must have required property 'id'" },
+        { pointer: '/amount', in: 'body', rule: 'minimum', detail: 'must be >= 0' },
+        { pointer: '/parts/0/id', in: 'body', rule: 'type', detail: 'must be string' },
+      ],
     ])
     expect(shared.received()).toEqual([])
-  })
-
-  test('every place in the body is named, without a value', async () => {
-    const response = await post('{"amount":-7,"parts":[{"id":12345}]}', { chunkBytes: 10 })
-
-    expect(problemOf(response).errors).toEqual([
-      { pointer: '/id', in: 'body', rule: 'required', detail: "must have required property 'id'" },
-      { pointer: '/amount', in: 'body', rule: 'minimum', detail: 'must be >= 0' },
-      { pointer: '/parts/0/id', in: 'body', rule: 'type', detail: 'must be string' },
-    ])
   })
 
   test('another type gets 415', async () => {
@@ -129,40 +125,19 @@ describe('enforced', () => {
     expect(line.cause).toBe('body /grade pattern: must match pattern "^[A-F]$"')
   })
 
-  test('a parameter that is missing, of another type, or there twice is rejected', async () => {
-    shared.answerWith(json('{}'))
-
-    const responses = await Promise.all(
-      ['', '?limit=1e', '?limit=101', '?limit=1&limit=2', '?limit=10'].map((query) =>
-        call(shared.port, { target: `/market/insights${query}` }),
-      ),
-    )
-
-    expect(responses.map(({ status }) => status)).toEqual([400, 400, 400, 400, 200])
-  })
-
   test('arrays in deepObject are checked, and forwarded as they came', async () => {
     const targets: string[] = []
     shared.answerWith(({ url }, response) => {
       targets.push(url)
       response.end()
     })
-    const kept = ['p[a]=1&p[a]=2', 'p%5Ba%5D[]=1', 'p[a][1]=2&p[a][0]=1'].map((each) => `/leads/pipeline?${each}`)
-    const broken = ['p[a]=1&p[a]=x', 'p[a][]=1&p[a][]=2&p[a][]=3', 'p[a][0]=1&p[a][2]=2']
+    const kept = '/leads/pipeline?p%5Ba%5D[1]=2&p[a][0]=1'
 
-    for (const target of kept) expect((await call(shared.port, { target })).status).toBe(200)
-    const told = []
-    for (const query of broken) {
-      const response = await call(shared.port, { target: `/leads/pipeline?${query}` })
-      told.push([response.status, ...problemOf(response).errors.map(({ pointer, rule }) => `${pointer} ${rule}`)])
-    }
+    const good = await call(shared.port, { target: kept })
+    const bad = await call(shared.port, { target: '/leads/pipeline?p[a]=1&p[a]=x' })
 
-    expect(told).toEqual([
-      [400, '/p/a/1 type'],
-      [400, '/p/a maxItems'],
-      [400, '/p array-items'],
-    ])
-    expect(targets).toEqual(kept)
+    expect([good.status, bad.status, targets]).toEqual([200, 400, [kept]])
+    expect(problemOf(bad).errors).toMatchObject([{ pointer: '/p/a/1', rule: 'type' }])
   })
 
   test('a body of exactly contract.maxBody is checked, one byte more passes unchecked', async () => {

@@ -98,17 +98,7 @@ describe('the reason of an error', () => {
 
   test('holds nothing that a client wrote, whatever stands in the path', () => {
     const secret = 'S3CR3T-9f8e7d'
-    const near = fc.constantFrom(
-      ...allOperations.map(({ path }) => path),
-      '/',
-      '//',
-      '/%2e%2e/',
-      '?',
-      ';',
-      '&',
-      '\\',
-      '%3f',
-    )
+    const near = fc.constantFrom(...allOperations.map(({ path }) => path), ...'/ // /%2e%2e/ ? ; & \\ %3f'.split(' '))
     const paths = fc.array(fc.oneof(near, fc.constant(secret)), { minLength: 1, maxLength: 6 })
 
     fc.assert(
