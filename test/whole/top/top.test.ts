@@ -95,16 +95,13 @@ describe.skipIf(script.missing)('top in a terminal', () => {
     expect(terminal.text().split(restoreSequence)[0]).not.toMatch(/\u001b\[\d*m/u) // NO_COLOR
   })
 
-  testAndDrill.each(
-    part([
-      ['Ctrl-C', '\u0003', null],
-      ['Ctrl-D', '\u0004', null],
-      ['SIGTERM', null, 'SIGTERM'],
-      ['SIGINT', null, 'SIGINT'],
-      ['SIGHUP', null, 'SIGHUP'],
-      ['SIGQUIT', null, 'SIGQUIT'],
-    ] as const),
-  )('%s restores it as well', async (_, keys, signal) => {
+  drill.each([
+    ['Ctrl-D', '\u0004', null],
+    ['SIGTERM', null, 'SIGTERM'],
+    ['SIGINT', null, 'SIGINT'],
+    ['SIGHUP', null, 'SIGHUP'],
+    ['SIGQUIT', null, 'SIGQUIT'],
+  ] as const)('%s restores it as well', async (_, keys, signal) => {
     const live = await bootLiveGateway()
     const terminal = top(live.admin)
     await terminal.shows(drawn)
@@ -183,13 +180,14 @@ describe.skipIf(script.missing)('top in a terminal', () => {
     expect(await terminal.ended).toEqual({ code: 0, isAsBefore: true })
   })
 
-  test('has colours unless NO_COLOR forbids them', async () => {
+  test('has colours unless NO_COLOR forbids them, and Ctrl-C restores it as well', async () => {
     const admin = await scriptedAdmin(jsonResponse(toOverview(healthyStatus)))
     const terminal = top(admin.url, { NO_COLOR: '', TERM: 'xterm' })
     await terminal.shows(/limits\.concurrency/)
-    terminal.type('q')
+    terminal.type('\u0003')
 
-    expect(await terminal.ended).toMatchObject({ code: 0 })
+    expect(await terminal.ended).toEqual({ code: 0, isAsBefore: true })
+    expect(terminal.text()).toContain(restoreSequence)
     expect(terminal.text()).toContain('\u001b[1mlender-gateway')
   })
 

@@ -1,7 +1,6 @@
 /** What /status says of policies and of a deferred edit. The shape of all of it is `server.test.ts`'s. */
 import { describe, expect, test } from 'vitest'
 import type { getStatus } from '../../../../src/core/admin/api/status.ts'
-import { groups } from '../../../../src/operations.ts'
 import { freePort } from '../../../helpers/free-port.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../../helpers/live-gateway.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
@@ -92,8 +91,4 @@ test('warnings of what runs are listed for as long as it runs', async () => {
 
   expect(before).toMatchObject([{ path: 'upstreams.market.endpoints[1]', line: 1 }])
   expect((await fetchStatus(live)).warnings).toEqual([])
-})
-
-test('all eight groups are there', async () => {
-  expect(Object.keys((await fetchStatus(await bootLiveGateway())).upstreams)).toEqual(groups)
 })

@@ -1,10 +1,10 @@
 /** Commands for endpoints: an operator drains one for a while, or makes it ready again. */
-import { describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import type { AdminContext } from '../../../../src/core/admin/admin-context.ts'
 import { Overrides } from '../../../../src/core/runtime/overrides.ts'
 import { WorkersNotAnsweringError } from '../../../../src/core/runtime/proxy-server.ts'
 import { endpointCommands } from '../../../../src/features/overrides/endpoint-commands.ts'
-import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../../helpers/live-gateway.ts'
+import { bootLiveGateway, fetchAdmin, type LiveGateway, shareLiveGateway } from '../../../helpers/live-gateway.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
 
 const command = ({ admin }: LiveGateway, state: 'drain' | 'ready', body: unknown) =>
@@ -27,13 +27,33 @@ const endpoints = async ({ admin }: LiveGateway): Promise<readonly EndpointMembe
 
 const states = async (live: LiveGateway) => (await endpoints(live)).map(({ state }) => state)
 
-/** Boots a gateway with two endpoints for market; `drain` is what the file says of the second. */
-const boot = async (more: object = {}, drain = false) => {
+const shared = await shareLiveGateway()
+let nth = 0
+
+/** Has the shared gateway run these settings. The orders of other tests are for other endpoints. */
+const run = async (settings: object): Promise<LiveGateway> => {
+  shared.edit(settings)
+  expect((await shared.gateway.reload('request')).result).toBe('applied')
+  return shared
+}
+
+/** Returns an endpoint that nothing listens at, and that no other test has. */
+const nowhere = (): string => `http://127.0.0.1:1/${++nth}`
+
+/** Runs two endpoints for market, without an upstream; `drain` is what the file says of the second. */
+const runTwo = async (drain = false) => {
+  const [one, two] = [{ url: nowhere() }, { url: nowhere() }]
+  const settings = { upstreams: { market: { endpoints: [one.url, { url: two.url, drain }] } } }
+  return { live: await run(settings), one, two, settings }
+}
+
+/** The same with upstreams that answer. */
+const runTwoServers = async (more: object = {}, drain = false) => {
   let status = 200
   const one = await httpUpstream((_, response) => void response.writeHead(status).end())
   const two = await httpUpstream()
   const settings = { upstreams: { market: { endpoints: [one.url, { url: two.url, drain }], ...more } } }
-  const live = await bootLiveGateway(settings)
+  const live = await run(settings)
   const sendRequests = async (times: number) => {
     for (let i = 0; i < times; i++) await (await fetch(`${live.url}/market/insights`)).text()
     return [one.requests.length, two.requests.length]
@@ -46,8 +66,8 @@ const boot = async (more: object = {}, drain = false) => {
 
 describe('an endpoint that stands there twice', () => {
   test('is the last one all the same, whichever of its entries takes work', async () => {
-    const { url } = await httpUpstream()
-    const live = await bootLiveGateway({ upstreams: { market: { endpoints: [{ url, weight: 0 }, url] } } })
+    const url = nowhere()
+    const live = await run({ upstreams: { market: { endpoints: [{ url, weight: 0 }, url] } } })
 
     const { status } = await command(live, 'drain', { group: 'market', url })
 
@@ -56,8 +76,8 @@ describe('an endpoint that stands there twice', () => {
   })
 
   test('is made ready in both entries, whichever of them the file drains', async () => {
-    const { url } = await httpUpstream()
-    const live = await bootLiveGateway({ upstreams: { market: { endpoints: [url, { url, drain: true }] } } })
+    const url = nowhere()
+    const live = await run({ upstreams: { market: { endpoints: [url, { url, drain: true }] } } })
 
     await command(live, 'ready', { group: 'market', url })
 
@@ -67,8 +87,8 @@ describe('an endpoint that stands there twice', () => {
 
 describe('an endpoint of weight 0', () => {
   test('is not made ready by a command, and no hint says so', async () => {
-    const [one, two] = [await httpUpstream(), await httpUpstream()]
-    const live = await bootLiveGateway({
+    const [one, two] = [{ url: nowhere() }, { url: nowhere() }]
+    const live = await run({
       upstreams: { market: { endpoints: [one.url, { url: two.url, weight: 0 }] } },
     })
 
@@ -84,8 +104,8 @@ describe('an endpoint of weight 0', () => {
   })
 
   test('is made ready where a command drains it: that ends the order', async () => {
-    const [one, two] = [await httpUpstream(), await httpUpstream()]
-    const live = await bootLiveGateway({
+    const [one, two] = [{ url: nowhere() }, { url: nowhere() }]
+    const live = await run({
       upstreams: { market: { endpoints: [one.url, { url: two.url, weight: 0 }] } },
     })
     await command(live, 'drain', { group: 'market', url: two.url })
@@ -99,7 +119,7 @@ describe('an endpoint of weight 0', () => {
 
 describe('an endpoint', () => {
   test('that the file drains says since when, and a reload of something else keeps that', async () => {
-    const { live, settings } = await boot({}, true)
+    const { live, settings } = await runTwo(true)
     const since = async () => (await endpoints(live)).map((each) => each.since)
     const before = await since()
 
@@ -111,11 +131,11 @@ describe('an endpoint', () => {
   })
 
   test('is what the file says again when the time of an override is over, and the log says so', async () => {
-    const { live, one } = await boot()
-    await command(live, 'drain', { group: 'market', url: one.url, ttl: '2s' })
+    const { live, one } = await runTwo()
+    await command(live, 'drain', { group: 'market', url: one.url, ttl: '1s' })
     const before = await states(live)
 
-    const ended = await live.line(({ msg }) => msg === 'endpoint order ended')
+    const ended = await live.line(({ msg, endpoint }) => msg === 'endpoint order ended' && endpoint === one.url)
 
     expect(before).toEqual(['draining', 'up'])
     expect(ended).toMatchObject({ level: 30, group: 'market', endpoint: one.url })
@@ -123,7 +143,7 @@ describe('an endpoint', () => {
   })
 
   test('takes no new work for a while, the other takes it all, and the log says so', async () => {
-    const { live, one, sendRequests } = await boot()
+    const { live, one, sendRequests } = await runTwoServers()
 
     const { status, body } = await command(live, 'drain', { group: 'market', url: one.url, ttl: '10m' })
 
@@ -155,7 +175,7 @@ describe('an endpoint', () => {
     const release = Promise.withResolvers<void>()
     const slow = await httpUpstream((_, response) => void release.promise.then(() => response.end('late')))
     const other = await httpUpstream()
-    const live = await bootLiveGateway({
+    const live = await run({
       upstreams: { market: { endpoints: [slow.url, { url: other.url, drain: true }] } },
     })
     const call = fetch(`${live.url}/market/insights`)
@@ -169,7 +189,7 @@ describe('an endpoint', () => {
   })
 
   test('takes work again at once when it is made ready, as the file says', async () => {
-    const { live, one, sendRequests } = await boot()
+    const { live, one, sendRequests } = await runTwoServers()
     await command(live, 'drain', { group: 'market', url: one.url })
 
     const { body } = await command(live, 'ready', { group: 'market', url: one.url })
@@ -180,7 +200,7 @@ describe('an endpoint', () => {
   })
 
   test('that the file drains takes work for a while', async () => {
-    const { live, two, sendRequests } = await boot({}, true)
+    const { live, two, sendRequests } = await runTwoServers({}, true)
     const before = await sendRequests(5)
 
     const { body } = await command(live, 'ready', { group: 'market', url: two.url, ttl: '1h' })
@@ -191,7 +211,7 @@ describe('an endpoint', () => {
   })
 
   test('that an edit has taken out is drained no more when it is made ready, and comes back so', async () => {
-    const { live, one, two, settings } = await boot()
+    const { live, one, two, settings } = await runTwo()
     await command(live, 'drain', { group: 'market', url: one.url })
     live.edit({ upstreams: { market: two.url } })
     await live.gateway.reload('request')
@@ -208,7 +228,7 @@ describe('an endpoint', () => {
   })
 
   test('stays drained across a reload', async () => {
-    const { live, one, settings, sendRequests } = await boot()
+    const { live, one, settings, sendRequests } = await runTwoServers()
     await command(live, 'drain', { group: 'market', url: one.url })
 
     live.edit({ ...settings, operations: { 'leads.pipeline': { state: 'refuse' } } })
@@ -219,7 +239,9 @@ describe('an endpoint', () => {
   })
 
   test('that is ejected is let in again when it is made ready', async () => {
-    const { live, one, sendRequests, fail } = await boot({ outlier: { consecutiveFailures: 1, ejectionTime: '10m' } })
+    const { live, one, sendRequests, fail } = await runTwoServers({
+      outlier: { consecutiveFailures: 1, ejectionTime: '10m' },
+    })
     fail()
     await sendRequests(20)
     const before = await states(live)
@@ -241,10 +263,13 @@ describe('with a candidate', () => {
     const { endpoints: primary, candidate } = upstreams.market
     return [primary, candidate?.endpoints ?? []].map((each) => each.map(({ state }) => state))
   }
-  const [a, b, c] = ['http://127.0.0.1:1', 'http://127.0.0.1:2', 'http://127.0.0.1:3']
+  let [a, b, c] = ['', '', '']
+  beforeEach(() => {
+    ;[a, b, c] = [nowhere(), nowhere(), nowhere()]
+  })
 
   test('an endpoint of it is drained by its URL, the last one too, and made ready again', async () => {
-    const live = await bootLiveGateway({ upstreams: { market: { endpoints: [a], candidate: b } } })
+    const live = await run({ upstreams: { market: { endpoints: [a], candidate: b } } })
 
     const { status, body } = await command(live, 'drain', { group: 'market', url: b })
     const drained = await sides(live)
@@ -257,7 +282,7 @@ describe('with a candidate', () => {
 
   test('its last one is not drained while requests of clients would fail', async () => {
     const market = { endpoints: [a], candidate: { endpoints: [b], share: '5%', fallback: false } }
-    const live = await bootLiveGateway({ upstreams: { market } })
+    const live = await run({ upstreams: { market } })
 
     const rejected = await command(live, 'drain', { group: 'market', url: b })
     live.edit({ upstreams: { market: { ...market, candidate: { ...market.candidate, fallback: true } } } })
@@ -275,7 +300,7 @@ describe('with a candidate', () => {
 
   test('one that stands on both sides is drained on both, and made ready on both', async () => {
     const market = { endpoints: [a, b], candidate: { endpoints: [{ url: b, drain: true }, c] } }
-    const live = await bootLiveGateway({ upstreams: { market } })
+    const live = await run({ upstreams: { market } })
 
     await command(live, 'drain', { group: 'market', url: b })
     const drained = await sides(live)
@@ -293,7 +318,7 @@ describe('with a candidate', () => {
   })
 
   test('its endpoints do not stand in for the last one of the primary', async () => {
-    const live = await bootLiveGateway({ upstreams: { market: { endpoints: [a], candidate: b } } })
+    const live = await run({ upstreams: { market: { endpoints: [a], candidate: b } } })
 
     expect(await command(live, 'drain', { group: 'market', url: a })).toMatchObject({
       status: 409,
@@ -302,7 +327,7 @@ describe('with a candidate', () => {
   })
 
   test('an unknown URL is answered with those of both', async () => {
-    const live = await bootLiveGateway({
+    const live = await run({
       upstreams: { market: { endpoints: [a, b], candidate: { endpoints: [b, c] } } },
     })
 
@@ -312,7 +337,7 @@ describe('with a candidate', () => {
   })
 
   test('what an edit brings as a candidate is drained while the order holds', async () => {
-    const live = await bootLiveGateway({ upstreams: { market: { endpoints: [a, b] } } })
+    const live = await run({ upstreams: { market: { endpoints: [a, b] } } })
     await command(live, 'drain', { group: 'market', url: b })
 
     live.edit({ upstreams: { market: { endpoints: [a, b], candidate: b } } })
@@ -326,7 +351,7 @@ describe('the last one that takes work', () => {
   const rejected = { status: 409, body: { code: 'last-endpoint', detail: expect.stringContaining('ready first') } }
 
   test('is not drained', async () => {
-    const { live, one, two } = await boot()
+    const { live, one, two } = await runTwo()
     await command(live, 'drain', { group: 'market', url: one.url })
 
     expect(await command(live, 'drain', { group: 'market', url: two.url })).toMatchObject(rejected)
@@ -334,7 +359,7 @@ describe('the last one that takes work', () => {
   })
 
   test('is not drained either when both are drained at once', async () => {
-    const { live, one, two } = await boot()
+    const { live, one, two } = await runTwo()
 
     const responses = await Promise.all([one, two].map(({ url }) => command(live, 'drain', { group: 'market', url })))
 
@@ -342,7 +367,7 @@ describe('the last one that takes work', () => {
   })
 
   test('is not drained while the other one is ejected, which the error says', async () => {
-    const { live, one, two, sendRequests, fail } = await boot({
+    const { live, one, two, sendRequests, fail } = await runTwoServers({
       outlier: { consecutiveFailures: 1, ejectionTime: '10m' },
     })
     fail()
@@ -355,7 +380,7 @@ describe('the last one that takes work', () => {
   })
 
   test('is not drained for longer than an order has the other one take work, which the error says', async () => {
-    const { live, one, two } = await boot({}, true)
+    const { live, one, two } = await runTwo(true)
     const { body: ready } = await command(live, 'ready', { group: 'market', url: two.url, ttl: '15m' })
 
     const longer = await command(live, 'drain', { group: 'market', url: one.url, ttl: '4h' })
@@ -370,7 +395,7 @@ describe('the last one that takes work', () => {
   })
 
   test('is not drained for a day by the word of an order, and no hint names a longer time than that', async () => {
-    const { live, one, two } = await boot({}, true)
+    const { live, one, two } = await runTwo(true)
     await command(live, 'ready', { group: 'market', url: two.url, ttl: '24h' })
 
     const { status, body } = await command(live, 'drain', { group: 'market', url: one.url, ttl: '24h' })
@@ -380,7 +405,7 @@ describe('the last one that takes work', () => {
   })
 
   test('is not drained for longer than that when it drains already, but for less', async () => {
-    const { live, one, two } = await boot({}, true)
+    const { live, one, two } = await runTwo(true)
     await command(live, 'ready', { group: 'market', url: two.url, ttl: '1h' })
     const first = await command(live, 'drain', { group: 'market', url: one.url, ttl: '30m' })
 
@@ -395,7 +420,7 @@ describe('the last one that takes work', () => {
   })
 
   test('is not made to take work for less than the drain of the other one lasts', async () => {
-    const { live, one, two } = await boot({}, true)
+    const { live, one, two } = await runTwo(true)
     const ready = async (url: string, ttl: string) => await command(live, 'ready', { group: 'market', url, ttl })
     const first = await ready(two.url, '2h')
     const { body: drain } = await command(live, 'drain', { group: 'market', url: one.url, ttl: '1h' })
@@ -415,7 +440,7 @@ describe('the last one that takes work', () => {
   })
 
   test('is made to take work for a short time where none does, until the drain of the other one ends', async () => {
-    const { live, one, two } = await boot()
+    const { live, one, two } = await runTwo()
     await command(live, 'drain', { group: 'market', url: one.url, ttl: '1h' })
     live.edit({ upstreams: { market: { endpoints: [one.url, { url: two.url, drain: true }] } } })
     await live.gateway.reload('request')
@@ -427,7 +452,7 @@ describe('the last one that takes work', () => {
   })
 
   test('that drains already, and that an edit left alone, is drained for less and not for longer', async () => {
-    const { live, one } = await boot()
+    const { live, one } = await runTwo()
     await command(live, 'drain', { group: 'market', url: one.url, ttl: '1h' })
     live.edit({ upstreams: { market: one.url } })
     await live.gateway.reload('request')
@@ -440,7 +465,7 @@ describe('the last one that takes work', () => {
   })
 
   test('is no endpoint that the file drains or gives no weight: those are drained, again and for longer too', async () => {
-    const { live, one, two } = await boot()
+    const { live, one, two } = await runTwo()
     const drain = async (url: string, ttl: string) =>
       (await command(live, 'drain', { group: 'market', url, ttl })).status
     await drain(one.url, '1h')
@@ -454,7 +479,7 @@ describe('the last one that takes work', () => {
   })
 
   test('is drained for as long as an order stands that the file needs no longer', async () => {
-    const { live, one, two, settings } = await boot({}, true)
+    const { live, one, two, settings } = await runTwo(true)
     await command(live, 'ready', { group: 'market', url: two.url, ttl: '15m' })
     live.edit({ ...settings, upstreams: { market: { endpoints: [one.url, two.url] } } })
     await live.gateway.reload('request')
@@ -465,7 +490,7 @@ describe('the last one that takes work', () => {
   })
 
   test('may be drained for longer when it drains already', async () => {
-    const { live, one } = await boot()
+    const { live, one } = await runTwo()
     const first = await command(live, 'drain', { group: 'market', url: one.url, ttl: '1m' })
 
     const { status, body } = await command(live, 'drain', { group: 'market', url: one.url, ttl: '2h' })
@@ -474,6 +499,8 @@ describe('the last one that takes work', () => {
     expect(Date.parse(String(body.until))).toBeGreaterThan(Date.parse(String(first.body.until)))
   })
 })
+
+const idle = await shareLiveGateway()
 
 describe('a command that cannot be parsed changes nothing and says what was expected', () => {
   const url = 'http://127.0.0.1:1'
@@ -489,21 +516,19 @@ describe('a command that cannot be parsed changes nothing and says what was expe
     ['a time to live beyond a day', { group: 'market', url: 'sandbox', ttl: '25h' }, 'to 24h'],
     ['an unknown key', { group: 'market', endpoint: 'sandbox' }, 'write group, url, ttl and reason'],
   ])('%s', async (_, body, expected) => {
-    const live = await bootLiveGateway()
-
-    const { status, body: problem } = await command(live, 'drain', body)
+    const { status, body: problem } = await command(idle, 'drain', body)
 
     expect(status).toBe(400)
     expect(problem.detail).toContain(expected)
-    expect(await states(live)).toEqual(['up'])
+    expect(await states(idle)).toEqual(['up'])
   })
 })
 
 test('a command while the gateway stops is rejected', async () => {
-  const { live, one } = await boot()
+  const live = await bootLiveGateway()
 
   const closing = live.gateway.close(500)
-  const { status, body } = await command(live, 'drain', { group: 'market', url: one.url })
+  const { status, body } = await command(live, 'drain', { group: 'market', url: 'sandbox' })
 
   expect([status, body.code]).toEqual([503, 'stopping'])
   await closing

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { runCommand } from '../../../core/cli/scripted-admin.ts'
-import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../../helpers/live-gateway.ts'
+import { bootLiveGateway, fetchAdmin, type LiveGateway, shareLiveGateway } from '../../../helpers/live-gateway.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
 
 const command = ({ admin }: LiveGateway, state: 'refuse' | 'serve', body: unknown) =>
@@ -10,6 +10,8 @@ const command = ({ admin }: LiveGateway, state: 'refuse' | 'serve', body: unknow
   })
 
 const sendRequest = ({ url }: LiveGateway, path = '/market/insights') => fetch(url + path)
+
+const idle = await shareLiveGateway()
 
 const operations = async ({ admin }: LiveGateway) => (await fetchAdmin(`${admin}/status`)).body.operations
 
@@ -45,6 +47,9 @@ describe('an operation', () => {
       expect.objectContaining({ msg: 'admin request', method: 'POST', url: '/operations/refuse', status: 200 }),
     )
     expect(live.lines).toContainEqual(expect.objectContaining({ ...body, msg: 'operation override' }))
+    const served = await command(live, 'serve', { operation: 'market.insights' })
+    expect(served.body).toEqual({ operation: 'market.insights', state: 'serve', reason: null, until: null })
+    expect((await sendRequest(live)).status).toBe(200)
   })
 
   test('says why, in the operator’s words, wherever it says that it is out of service', async () => {
@@ -76,17 +81,15 @@ describe('an operation', () => {
     ['that turns the direction of the text', 'a\u202eb'],
     ['that is no text', 7],
   ])('a reason %s is rejected, and nothing is done', async (_, reason) => {
-    const live = await bootLiveGateway()
-
-    const { status, body } = await command(live, 'refuse', { operation: 'market.insights', reason })
+    const { status, body } = await command(idle, 'refuse', { operation: 'market.insights', reason })
 
     expect([status, body.code]).toEqual([400, 'bad-request'])
-    expect(await operations(live)).toEqual({})
+    expect(await operations(idle)).toEqual({})
   })
 
   test('serves again when its time is over, without a request', async () => {
     const live = await bootLiveGateway()
-    await command(live, 'refuse', { operation: 'market.insights', ttl: '2s' })
+    await command(live, 'refuse', { operation: 'market.insights', ttl: '1s' })
     const during = (await sendRequest(live)).status
 
     await expect.poll(async () => (await sendRequest(live)).status).toBe(200)
@@ -94,16 +97,6 @@ describe('an operation', () => {
     expect(during).toBe(503)
     expect(await operations(live)).toEqual({})
     expect(await live.line(({ msg }) => msg === 'override ended')).toMatchObject({ operation: 'market.insights' })
-  })
-
-  test('serves again at once by a command', async () => {
-    const live = await bootLiveGateway()
-    await command(live, 'refuse', { operation: 'market.insights' })
-
-    const { body } = await command(live, 'serve', { operation: 'market.insights' })
-
-    expect(body).toEqual({ operation: 'market.insights', state: 'serve', reason: null, until: null })
-    expect((await sendRequest(live)).status).toBe(200)
   })
 
   test('that the file refuses serves for a while', async () => {
@@ -150,12 +143,10 @@ describe('a command that cannot be parsed changes nothing and says what was expe
     ['a time to live beyond a day', { operation: 'market.insights', ttl: '25h' }, 'to 24h'],
     ['an unknown key', { operation: 'market.insights', for: '15m' }, 'for'],
   ])('%s', async (_, body, expected) => {
-    const live = await bootLiveGateway()
-
-    const { status, body: problem } = await command(live, 'refuse', body)
+    const { status, body: problem } = await command(idle, 'refuse', body)
 
     expect(status).toBe(400)
     expect(problem.detail).toContain(expected)
-    expect(await operations(live)).toEqual({})
+    expect(await operations(idle)).toEqual({})
   })
 })

@@ -49,26 +49,6 @@ test('when as many watch as may, the next one reads so in words', async () => {
   await vi.waitFor(async () => expect((await watch(admin)).received()).toContain('event: tick'), 30_000)
 })
 
-test('a stream ends with the token that it was opened with', async () => {
-  const gateway = await bootLiveGateway({ admin: { token: 'a-token-of-an-operator' } })
-  const client = await watch(gateway.admin, 'Authorization: Bearer a-token-of-an-operator\r\n')
-
-  gateway.edit({ admin: { token: 'another-token-of-them' } })
-  const headers = { Authorization: 'Bearer a-token-of-an-operator' }
-  const reload = await fetchAdmin(`${gateway.admin}/reload`, 'POST', { headers })
-  const { received, how } = await client.ended()
-
-  expect(reload.status).toBe(200)
-  expect(received).toMatch(/event: end\ndata: session\n\n/)
-  expect(how).toBe('end')
-})
-
-test('without the token there is no stream', async () => {
-  const { admin } = await bootLiveGateway({ admin: { token: 'a-token-of-an-operator' } })
-
-  expect((await fetch(`${admin}/events`)).status).toBe(401)
-})
-
 test('streams do not hold up a gateway that stops', async () => {
   const { admin, gateway } = await bootLiveGateway()
   const clients = await Promise.all([watch(admin), watch(admin), watch(admin)])

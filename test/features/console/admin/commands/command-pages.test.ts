@@ -1,5 +1,5 @@
 /** Commands that are run from pages, as by a browser without scripts. */
-import { beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
   hiddenFields,
   logIn,
@@ -8,7 +8,7 @@ import {
   token,
   visitPage,
 } from '../../../../helpers/form-browser.ts'
-import { bootLiveGateway, type LiveGateway } from '../../../../helpers/live-gateway.ts'
+import { bootLiveGateway, type LiveGateway, shareLiveGateway } from '../../../../helpers/live-gateway.ts'
 import { httpUpstream } from '../../../../helpers/upstream.ts'
 
 const market = { endpoints: ['http://127.0.0.1:1', 'http://127.0.0.1:2'] }
@@ -27,11 +27,10 @@ const words = ({ text }: PageResponse): string =>
     .replaceAll(/&#(\d+);/g, (_, code) => String.fromCharCode(code))
     .replaceAll(/\s+/g, ' ')
 
+const idle = await shareLiveGateway({ upstreams: { market }, operations: { 'leads.pipeline': { state: 'refuse' } } })
+
 describe('a page says what would happen, and nothing does', () => {
-  let live: LiveGateway
-  beforeEach(async () => {
-    live = await bootLiveGateway({ upstreams: { market }, operations: { 'leads.pipeline': { state: 'refuse' } } })
-  })
+  const live = idle
 
   test.each([
     ['reload', 'Reload the configuration?', 'is read again. It is what runs now'],
@@ -313,13 +312,11 @@ test('what is done in a session is logged with its name', async () => {
   })
 })
 
-describe('the shift of a candidate', () => {
-  const boot = async (candidate: object) => {
-    const { url: next } = await httpUpstream()
-    return bootLiveGateway({ upstreams: { market: { ...market, candidate: { endpoints: [next], ...candidate } } } })
-  }
-  const steps = { shares: ['1%', '10%', '100%'], every: '15m' }
+const steps = { shares: ['1%', '10%', '100%'], every: '15m' }
+const candidate = { endpoints: ['http://127.0.0.1:3'], steps }
+const shifting = await shareLiveGateway({ upstreams: { market: { ...market, candidate } } })
 
+describe('the shift of a candidate', () => {
   test.each([
     [
       'to=10%25',
@@ -330,9 +327,7 @@ describe('the shift of a candidate', () => {
     ['pause=true', 'Pause the steps of market?', 'No further step begins until an operator resumes them.'],
     ['abort=true', 'Abort the shift of market?', 'no share of the clients, no client by name, no copies'],
   ])('%s is asked about before', async (order, title, what) => {
-    const live = await boot({ steps })
-
-    const page = await visitPage(`${live.admin}/actions/shift?group=market&${order}`)
+    const page = await visitPage(`${shifting.admin}/actions/shift?group=market&${order}`)
 
     expect(page.status).toBe(200)
     expect(words(page)).toContain(title)
@@ -340,7 +335,7 @@ describe('the shift of a candidate', () => {
   })
 
   test('is ordered with a reason, and the page says how it stands and offers what can be done now', async () => {
-    const live = await boot({ steps })
+    const live = await bootLiveGateway({ upstreams: { market: { ...market, candidate } } })
     const page = await visitPage(`${live.admin}/actions/shift?group=market&to=10%25`)
 
     const done = await submitForm(`${live.admin}/actions/shift`, { ...hiddenFields(page), reason: '<b>CHG</b>' })
@@ -358,11 +353,10 @@ describe('the shift of a candidate', () => {
   })
 
   test('can go on with another share, by a link', async () => {
-    const live = await boot({ steps })
-    const first = await visitPage(`${live.admin}/actions/shift?group=market&to=1%25&for=4h`)
+    const first = await visitPage(`${shifting.admin}/actions/shift?group=market&to=1%25&for=4h`)
     const [, href = ''] = /<a href="([^"]*)">50%<\/a>/.exec(first.text) ?? []
 
-    const page = await visitPage(live.admin + href.replaceAll('&#38;', '&'))
+    const page = await visitPage(shifting.admin + href.replaceAll('&#38;', '&'))
 
     expect(words(page)).toContain('For 4 hours the candidate of market gets 50% of the clients')
     expect(hiddenFields(page)).toMatchObject({ group: 'market', to: '50%', for: '4h' })

@@ -1,0 +1,2 @@
+/** The drills of `tail.test.ts`. */
+import './tail.test.ts'
