@@ -1,16 +1,12 @@
 import { expect, test } from 'vitest'
-import { bootLiveGateway } from '../../../helpers/live-gateway.ts'
+import { shareLiveGateway } from '../../../helpers/live-gateway.ts'
 
-const boot = async () => {
-  const { admin } = await bootLiveGateway({ admin: { token: 'a-token-of-an-operator' } })
-  const page = await (await fetch(`${admin}/`, { headers: { Authorization: 'Bearer a-token-of-an-operator' } })).text()
-  const paths = [...page.matchAll(/(?:href|src)="(\/assets\/[^"]*)"/g)].map(([, path = '']) => path)
-  return { admin, page, paths }
-}
+const { admin } = await shareLiveGateway({ admin: { token: 'a-token-of-an-operator' } })
+const headers = { Authorization: 'Bearer a-token-of-an-operator' }
+const page = await (await fetch(`${admin}/`, { headers })).text()
+const paths = [...page.matchAll(/(?:href|src)="(\/assets\/[^"]*)"/g)].map(([, path = '']) => path)
 
 test('all that the page loads is there without a token, is what it is called, and may be kept for ever', async () => {
-  const { admin, paths } = await boot()
-
   const responses = await Promise.all(paths.map((path) => fetch(`${admin}${path}`)))
 
   expect(responses.map(({ status, headers }) => [status, headers.get('content-type')?.split(';')[0]])).toEqual([
@@ -28,7 +24,6 @@ test('all that the page loads is there without a token, is what it is called, an
 })
 
 test('the modules that a module of the page imports are beside it', async () => {
-  const { admin, paths } = await boot()
   const [main = ''] = paths.filter((path) => path.endsWith('/page.js'))
   const imports = [...(await (await fetch(`${admin}${main}`)).text()).matchAll(/from '\.\/([^']*)'/g)]
 
@@ -40,7 +35,6 @@ test('the modules that a module of the page imports are beside it', async () => 
 })
 
 test('a browser that has an asset gets 304; a page of another version gets what there is, and does not keep it', async () => {
-  const { admin, paths } = await boot()
   const [css = ''] = paths
   const tag = (await fetch(`${admin}${css}`)).headers.get('etag') ?? ''
 
@@ -54,18 +48,14 @@ test('a browser that has an asset gets 304; a page of another version gets what 
 test.each(['/assets/x/gateway.yaml', '/assets/', '/assets/x/..%2fregister.ts', '/assets/x/constructor'])(
   'nothing else is served as one: %s',
   async (path) => {
-    const { admin } = await boot()
-
     expect((await fetch(`${admin}${path}`)).status).toBe(404)
   },
 )
 
 test('the page may load what is its own, and nothing else; no site may frame or keep it', async () => {
-  const { admin } = await bootLiveGateway()
+  const { headers: fields } = await fetch(`${admin}/`, { headers })
 
-  const { headers } = await fetch(`${admin}/`)
-
-  const policy = headers.get('content-security-policy') ?? ''
+  const policy = fields.get('content-security-policy') ?? ''
   expect(policy.split('; ').toSorted()).toEqual([
     "base-uri 'none'",
     "connect-src 'self'",
@@ -78,7 +68,7 @@ test('the page may load what is its own, and nothing else; no site may frame or 
     "style-src 'self'",
     'trusted-types sections',
   ])
-  expect(headers.get('cache-control')).toBe('no-store')
-  expect(headers.get('x-content-type-options')).toBe('nosniff')
-  expect(headers.get('cross-origin-opener-policy')).toBe('same-origin')
+  expect(fields.get('cache-control')).toBe('no-store')
+  expect(fields.get('x-content-type-options')).toBe('nosniff')
+  expect(fields.get('cross-origin-opener-policy')).toBe('same-origin')
 })

@@ -1,4 +1,5 @@
 /** Faults of upstreams, and what an operator reads of them. */
+
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
@@ -6,6 +7,7 @@ import type { FindingView } from '../../../../src/core/admin/findings/finding.ts
 import { programCommand } from '../../../../src/core/lib/program.ts'
 import { runCommand } from '../../../core/cli/scripted-admin.ts'
 import { type Certificates, makeCertificates, type Pair } from '../../../helpers/certificates.ts'
+import { contractFile } from '../../../helpers/contract.ts'
 import { withoutLateness } from '../../../helpers/findings.ts'
 import { bootLiveGateway, fetchAdmin } from '../../../helpers/live-gateway.ts'
 import { needProgram } from '../../../helpers/program.ts'
@@ -228,4 +230,51 @@ test('an upstream that fails POSTs with a key leaves their outcomes unknown', as
 
   await shows(live.admin, symptom(14))
   expect((await post('k-0')).status).toBe(409)
+})
+
+test('a canary that answers 404 is named, with its share and the command that drains it; drained, it is not', async () => {
+  const stable = await httpUpstream()
+  const canary = await httpUpstream((_, response) => response.writeHead(404).end())
+  const market = { endpoints: [stable.url, { url: canary.url, weight: 50 }] }
+  const live = await bootLiveGateway({ upstreams: { market } })
+  const findings = async () =>
+    (await fetchAdmin(`${live.admin}/status`)).body.findings as unknown as readonly FindingView[]
+  const canaries = async () => (await findings()).filter(({ about }) => about === 'upstreams.market')
+  const before = await canaries()
+  for (let n = 0; n < 120; n++) await (await fetch(`${live.url}/market/insights`)).arrayBuffer()
+
+  const [found] = await canaries()
+  const { out } = await runCommand(['status', '--admin', live.admin])
+  const drain = await runCommand((found?.command ?? '').replace(`${programCommand()} `, '').split(' '))
+
+  expect(before).toEqual([])
+  const { length } = canary.requests
+  expect(found?.cause).toContain(
+    `${canary.url} answers 100 % of its requests with a 4xx, the other endpoints of market 0 % (of ${length} and ${120 - length} requests`,
+  )
+  expect(out).toContain(found?.cause)
+  expect(drain.code).toBe(0)
+  expect((await canaries()).filter(({ cause }) => cause.includes('4xx'))).toEqual([])
+})
+
+test('an upstream that breaks the contract is named, with the place and the rule', async () => {
+  let grade = 'A'
+  const upstream = await httpUpstream((_, response) => {
+    response.writeHead(200, ['Content-Type', 'application/json'])
+    response.end(JSON.stringify({ grade }))
+  })
+  const live = await bootLiveGateway({ upstream: upstream.url, contract: { file: contractFile() } })
+  const send = async (): Promise<string> => {
+    const request = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{"id":"a"}' }
+    return (await fetch(`${live.url}/valuation/score`, request)).text()
+  }
+  expect(await send()).toBe('{"grade":"A"}')
+  await lacks(live.admin, symptom(13))
+
+  grade = 'Zebra'
+  for (let n = 0; n < 4; n++) expect(await send()).toBe('{"grade":"Zebra"}')
+
+  const { cause } = await shows(live.admin, symptom(13))
+  expect(cause).toContain(`80 % of the responses of ${upstream.url} break the contract since `)
+  expect(cause).not.toContain('Zebra')
 })
