@@ -7,12 +7,11 @@ import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
 import { FairQuota, usualBodyBytes } from '../../../../src/core/lib/fair-quota.ts'
 import { chunkedBody, fakeExchange } from '../../../helpers/exchange.ts'
 
+const createRoom = (): FairQuota => new FairQuota(usualBodyBytes)
+
 describe('of a request', () => {
   test('a part of it that another copy has taken without copying it is not freed with it', () => {
-    const [first, second] = [
-      new BodyCopy(100_000, new FairQuota(usualBodyBytes)),
-      new BodyCopy(100_000, new FairQuota(usualBodyBytes)),
-    ]
+    const [first, second] = [new BodyCopy(100_000, createRoom()), new BodyCopy(100_000, createRoom())]
     for (const bytes of [10_000, 2000]) first.push(Buffer.alloc(bytes, 'x'))
     second.push(first.bytes)
 
@@ -22,7 +21,7 @@ describe('of a request', () => {
   })
 
   test('a copy that was closed takes nothing any more', () => {
-    const room = new FairQuota(usualBodyBytes)
+    const room = createRoom()
     const copy = new BodyCopy(100_000, room)
     copy.close()
 
@@ -39,7 +38,7 @@ describe('of a request', () => {
     test('is read, and can be sent as often as one likes', async () => {
       const exchange = fakeExchange({ body: chunkedBody('{"a"', ':1}') })
 
-      const { whole } = await bufferRequestBody(exchange, 100, new FairQuota(usualBodyBytes))
+      const { whole } = await bufferRequestBody(exchange, 100, createRoom())
 
       expect(whole?.toString()).toBe('{"a":1}')
       const { body } = exchange
@@ -48,7 +47,7 @@ describe('of a request', () => {
     })
 
     test('keeps its room until the exchange has finished', async () => {
-      const room = new FairQuota(usualBodyBytes)
+      const room = createRoom()
       const exchange = fakeExchange({ body: chunkedBody('{"a"', ':1}') })
 
       await bufferRequestBody(exchange, 100, room)
@@ -59,7 +58,7 @@ describe('of a request', () => {
     })
 
     test('finds no room where others have taken it, and the client is told to come again', async () => {
-      const room = new FairQuota(usualBodyBytes)
+      const room = createRoom()
       while (room.reserve(1024 ** 2)) {}
       room.reserve(0)
       const body = chunkedBody('x'.repeat(2 * 1024 ** 2))
@@ -80,7 +79,7 @@ describe('of a request', () => {
     test('streams on from its beginning', async () => {
       const exchange = fakeExchange({ body: chunkedBody('abcd', 'efgh', 'ijkl', 'mn') })
 
-      const { whole } = await bufferRequestBody(exchange, 6, new FairQuota(usualBodyBytes))
+      const { whole } = await bufferRequestBody(exchange, 6, createRoom())
 
       expect(whole).toBeNull()
       expect(exchange.body.replayable).toBe(false)
@@ -90,7 +89,7 @@ describe('of a request', () => {
     test('can be sent to another endpoint while none has taken of it', async () => {
       const body = chunkedBody('abcd', 'efgh', 'ij')
       const exchange = fakeExchange({ body })
-      await bufferRequestBody(exchange, 6, new FairQuota(usualBodyBytes))
+      await bufferRequestBody(exchange, 6, createRoom())
 
       exchange.body.stream(() => {}).stop() // the first endpoint refused the connection
 
@@ -100,7 +99,7 @@ describe('of a request', () => {
 
     test('says that it begins when an attempt takes of it, as the deadline has to know', async () => {
       const exchange = fakeExchange({ body: chunkedBody('abcd', 'efgh', 'ij') })
-      await bufferRequestBody(exchange, 6, new FairQuota(usualBodyBytes))
+      await bufferRequestBody(exchange, 6, createRoom())
       const onStarted = vi.fn()
       exchange.body.onStarted = onStarted
 
@@ -113,7 +112,7 @@ describe('of a request', () => {
 
     test('is given up when no attempt will send it', async () => {
       const body = chunkedBody('abcd', 'efgh', 'ij')
-      const { stop } = await bufferRequestBody(fakeExchange({ body }), 6, new FairQuota(usualBodyBytes))
+      const { stop } = await bufferRequestBody(fakeExchange({ body }), 6, createRoom())
 
       stop()
 
@@ -136,6 +135,12 @@ describe('of a response', () => {
       cancel: () => calls.push('cancel'),
     })
     return { body, calls }
+  }
+
+  /** Begins to buffer a body that has not come yet. */
+  const buffer = (maxBytes: number) => {
+    const [{ body, calls }, room, exchange] = [source(), createRoom(), fakeExchange()]
+    return { body, calls, room, exchange, buffering: bufferResponseBody(body, exchange, maxBytes, room) }
   }
 
   /** A sink that takes `maxChunks` chunks before it asks to wait. */
@@ -162,7 +167,7 @@ describe('of a response', () => {
     body.push(Buffer.from('abc'))
     body.end()
 
-    const buffered = await bufferResponseBody(body, exchange, 10, new FairQuota(usualBodyBytes).shareOf('a'))
+    const buffered = await bufferResponseBody(body, exchange, 10, createRoom().shareOf('a'))
     exchange.abort(new GatewayError('content-too-large', { reason: 'body-too-large-streamed' }))
 
     expect(buffered.body.takeBuffered()?.toString()).toBe('abc')
@@ -170,9 +175,7 @@ describe('of a response', () => {
 
   describe('a body within the bound', () => {
     test('is read and delivered, and gives its room back', async () => {
-      const { body } = source()
-      const room = new FairQuota(usualBodyBytes)
-      const buffering = bufferResponseBody(body, fakeExchange(), 100, room)
+      const { body, room, buffering } = buffer(100)
       for (const text of ['a', 'bc', 'def']) body.push(Buffer.from(text))
       body.end()
 
@@ -185,10 +188,8 @@ describe('of a response', () => {
     })
 
     test('goes to a slow client in slices', async () => {
-      const { body } = source()
-      const room = new FairQuota(usualBodyBytes)
       const text = 'x'.repeat(200_000)
-      const buffering = bufferResponseBody(body, fakeExchange(), 1024 ** 2, room)
+      const { body, room, buffering } = buffer(1024 ** 2)
       body.push(Buffer.from(text))
       body.end()
       const buffered = await buffering
@@ -203,9 +204,7 @@ describe('of a response', () => {
     })
 
     test('gives its room back when its reader is gone, and nothing takes the rest', async () => {
-      const { body } = source()
-      const [room, exchange] = [new FairQuota(usualBodyBytes), fakeExchange()]
-      const buffering = bufferResponseBody(body, exchange, 1024 ** 2, room)
+      const { body, room, exchange, buffering } = buffer(1024 ** 2)
       body.push(Buffer.alloc(200_000))
       body.end()
       const taken = sinkOf(1)
@@ -218,7 +217,7 @@ describe('of a response', () => {
 
     test('is taken at once when it is small and has come', async () => {
       const { body } = source()
-      const room = new FairQuota(usualBodyBytes)
+      const room = createRoom()
       body.push(Buffer.from('{}'))
       body.end()
 
@@ -228,9 +227,7 @@ describe('of a response', () => {
     })
 
     test('that breaks off rejects with why', async () => {
-      const { body } = source()
-      const room = new FairQuota(usualBodyBytes)
-      const buffering = bufferResponseBody(body, fakeExchange(), 100, room)
+      const { body, room, buffering } = buffer(100)
       body.push(Buffer.from('{'))
       body.fail(new GatewayError('truncated'))
 
@@ -241,9 +238,7 @@ describe('of a response', () => {
 
   describe('a body beyond the bound', () => {
     test('streams on from its beginning, at the pace of the client', async () => {
-      const { body, calls } = source()
-      const room = new FairQuota(usualBodyBytes)
-      const buffering = bufferResponseBody(body, fakeExchange(), 4, room)
+      const { body, calls, room, buffering } = buffer(4)
       for (const text of ['abc', 'def', 'ghi']) body.push(Buffer.from(text))
       const buffered = await buffering
 
@@ -261,14 +256,14 @@ describe('of a response', () => {
       body.push(Buffer.from('abcdef'))
       body.end()
 
-      const buffered = await bufferResponseBody(body, fakeExchange(), 4, new FairQuota(usualBodyBytes))
+      const buffered = await bufferResponseBody(body, fakeExchange(), 4, createRoom())
 
       expect([buffered.whole, deliver(buffered.body).text()]).toEqual([null, 'abcdef'])
     })
 
     test('without end is dropped when the process has no room, however small its chunks', async () => {
       const { body, calls } = source()
-      const room = new FairQuota(usualBodyBytes)
+      const room = createRoom()
       while (room.reserve(1024)) {}
       const buffering = bufferResponseBody(body, fakeExchange(), 1024 ** 2, room)
       const taken = room.used

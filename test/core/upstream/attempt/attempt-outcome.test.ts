@@ -40,103 +40,117 @@ describe('the latency of an endpoint', () => {
     expect(withOneSample(10).isKnown).toBe(true)
   })
 
-  test('a slower response replaces the estimate at once', () => {
-    const latency = withOneSample(10)
+  test.each<[string, number, (latency: PeakEwma) => void, number, number]>([
+    [
+      'a slower response replaces the estimate at once',
+      10,
+      (it) => {
+        it.requestSent(1)
+        it.headReceived(200, 201)
+      },
+      201,
+      200,
+    ],
+    [
+      'a faster response pulls the estimate down by as much as time has passed',
+      200,
+      (it) => {
+        it.requestSent(decayMs - 10)
+        it.headReceived(10, decayMs)
+      },
+      decayMs,
+      1 + 199 / Math.E,
+    ],
+    [
+      'a fast response never makes it slower, however long ago the last one was',
+      100,
+      (it) => it.headReceived(20, decayMs),
+      decayMs,
+      1 + 99 / Math.E,
+    ],
+    ['without traffic it is forgotten', 1001, () => {}, decayMs, 1 + 1000 / Math.E],
+    ['without traffic it is forgotten down to the floor', 1001, () => {}, 100 * decayMs, 1],
+    [
+      'a request that was just given is no silence yet',
+      5,
+      (it) => it.requestSent(60_000),
+      60_000,
+      1 + 4 * Math.exp(-6),
+    ],
+    ['while a request waits, it is at least the silence since then', 5, (it) => it.requestSent(60_000), 63_000, 3000],
+    [
+      'one that responds to some requests is as silent as since the last of them',
+      1,
+      (it) => {
+        it.requestSent(0)
+        it.requestSent(4000)
+        it.headReceived(5, 4005)
+      },
+      4505,
+      500,
+    ],
+    [
+      'one that hung is still slow after the waiting requests have given up',
+      5,
+      (it) => {
+        it.requestSent(1000)
+        it.requestSent(2000)
+        it.requestEnded(6000)
+        it.requestEnded(6000)
+      },
+      6000 + decayMs,
+      1 + 4999 / Math.E,
+    ],
+    [
+      'a request that fails at once makes the endpoint neither faster nor slower',
+      100,
+      (it) => {
+        it.requestSent(decayMs)
+        it.requestEnded(decayMs + 20)
+      },
+      decayMs + 20,
+      1 + 99 * Math.exp(-1.002),
+    ],
+    [
+      'a failure at once counts as the slowest response that is remembered, however long it goes on',
+      200,
+      (it) => {
+        for (let at = 1000; at <= 60_000; at += 1000) {
+          it.requestSent(at)
+          it.headReceived(1, at, true)
+        }
+        it.requestSent(60_500)
+        it.requestEnded(60_501, true)
+      },
+      60_501,
+      200,
+    ],
+    [
+      'after failures it is forgotten as ever',
+      1001,
+      (it) => {
+        it.headReceived(1, 30_000, true)
+        it.headReceived(1, 30_000 + decayMs)
+      },
+      30_000 + decayMs,
+      1 + 1000 / Math.E,
+    ],
+    [
+      'the head that comes after a long wait counts as that wait',
+      5,
+      (it) => {
+        it.requestSent(0)
+        it.headReceived(7000, 7000)
+      },
+      7000,
+      7000,
+    ],
+  ])('%s', (_, ms, act, at, expected) => {
+    const latency = withOneSample(ms)
 
-    latency.requestSent(1)
-    latency.headReceived(200, 201)
+    act(latency)
 
-    expect(latency.at(201)).toBe(200)
-  })
-
-  test('a faster response pulls the estimate down by as much as time has passed', () => {
-    const latency = withOneSample(200)
-
-    latency.requestSent(decayMs - 10)
-    latency.headReceived(10, decayMs)
-
-    expect(latency.at(decayMs)).toBeCloseTo(1 + 199 / Math.E)
-  })
-
-  test('a fast response never makes it slower, however long ago the last one was', () => {
-    const latency = withOneSample(100)
-    const before = latency.at(decayMs)
-
-    latency.headReceived(20, decayMs)
-
-    expect(before).toBeGreaterThan(20)
-    expect(latency.at(decayMs)).toBe(before)
-  })
-
-  test('without traffic it is forgotten, down to the floor', () => {
-    const latency = withOneSample(1_001)
-
-    const [soon, late] = [latency.at(decayMs), latency.at(100 * decayMs)]
-
-    expect(soon).toBeCloseTo(1 + 1_000 / Math.E)
-    expect(late).toBeCloseTo(1)
-  })
-
-  test('while a request waits, the estimate is at least the silence since it was given', () => {
-    const latency = withOneSample(5)
-
-    latency.requestSent(60_000)
-
-    expect(latency.at(60_000)).toBeLessThan(2)
-    expect(latency.at(63_000)).toBe(3_000)
-  })
-
-  test('one that responds to some requests is as silent as since the last of them', () => {
-    const latency = new PeakEwma()
-    latency.requestSent(0)
-    latency.requestSent(4_000)
-
-    latency.headReceived(5, 4_005)
-
-    expect(latency.at(4_505)).toBe(500)
-  })
-
-  test('one that hung is still slow after the waiting requests have given up', () => {
-    const latency = withOneSample(5)
-    latency.requestSent(1_000)
-    latency.requestSent(2_000)
-
-    latency.requestEnded(6_000)
-    latency.requestEnded(6_000)
-
-    expect(latency.at(6_000)).toBe(5_000)
-    expect(latency.at(6_000 + decayMs)).toBeCloseTo(1 + 4_999 / Math.E)
-  })
-
-  test('a request that fails at once makes the endpoint neither faster nor slower', () => {
-    const latency = withOneSample(100)
-
-    latency.requestSent(decayMs)
-    latency.requestEnded(decayMs + 20)
-
-    expect(latency.at(decayMs + 20)).toBeCloseTo(withOneSample(100).at(decayMs + 20))
-  })
-
-  test('a failure at once counts as the slowest response that is remembered, however long it goes on', () => {
-    const latency = withOneSample(200)
-
-    for (let at = 1_000; at <= 60_000; at += 1_000) {
-      latency.requestSent(at)
-      latency.headReceived(1, at, true)
-    }
-    latency.requestSent(60_500)
-    latency.requestEnded(60_501, true)
-
-    expect(latency.at(60_501)).toBe(200)
-  })
-
-  test('after failures it is forgotten as ever', () => {
-    const latency = withOneSample(1_001)
-    latency.headReceived(1, 30_000, true)
-
-    latency.headReceived(1, 30_000 + decayMs)
-
-    expect(latency.at(30_000 + decayMs)).toBeCloseTo(1 + 1_000 / Math.E)
+    expect(latency.at(at)).toBeCloseTo(expected)
   })
 
   test('silence lasts from the last head on, while a request waits', () => {
@@ -146,15 +160,6 @@ describe('the latency of an endpoint', () => {
     latency.requestSent(2_000)
 
     expect([before, latency.silenceAt(2_700)]).toEqual([0, 700])
-  })
-
-  test('the head that comes after a long wait counts as that wait', () => {
-    const latency = withOneSample(5)
-    latency.requestSent(0)
-
-    latency.headReceived(7_000, 7_000)
-
-    expect(latency.at(7_000)).toBe(7_000)
   })
 
   test.each([Number.NaN, Number.POSITIVE_INFINITY, -5])('a time of %d does not spoil the estimate', (ms) => {

@@ -86,28 +86,27 @@ describe('closed', () => {
     expect(rig.breaker.since).toBe(Date.now())
   })
 
-  test('fewer requests than the minimum say nothing', async () => {
+  test.each<[string, BreakerState, ...End[]]>([
+    ['fewer requests than the minimum', 'closed', 500, 500, 500],
+    ['a success that makes them enough', 'open', 500, 500, 500, 200],
+    ['a smaller share of failures', 'closed', 200, 200, 200, 500, 500, 200, 200, 500, 500],
+    ['clients that leave', 'closed', ...new Array<End>(6).fill('client-gone')],
+    ['requests that found no room', 'closed', ...new Array<End>(6).fill('overloaded')],
+    ['defects of the gateway', 'closed', ...new Array<End>(6).fill('internal')],
+    [
+      'what was not connected, or did not answer',
+      'open',
+      ...(['connect-failed', 'headers-timeout'] as const),
+      500,
+      500,
+    ],
+    ['what is malformed', 'open', ...new Array<End>(4).fill('bad-answer')],
+  ])('after %s it is %s', async (_, state, ...ends) => {
     const rig = new Rig()
 
-    await rig.run(500, 500, 500)
+    await rig.run(...ends)
 
-    expect(rig.breaker.state).toBe('closed')
-  })
-
-  test('a success may be the one that makes them enough', async () => {
-    const rig = new Rig()
-
-    await rig.run(500, 500, 500, 200)
-
-    expect(rig.breaker.state).toBe('open')
-  })
-
-  test('a smaller share of failures leaves it closed', async () => {
-    const rig = new Rig()
-
-    await rig.run(200, 200, 200, 500, 500, 200, 200, 500, 500)
-
-    expect(rig.breaker.state).toBe('closed')
+    expect(rig.breaker.state).toBe(state)
   })
 
   test('failures that are older than the window do not count', async () => {
@@ -119,25 +118,6 @@ describe('closed', () => {
 
     expect(rig.breaker.state).toBe('closed')
   })
-
-  test.each<FailureKind>(['client-gone', 'overloaded', 'internal'])('%s says nothing of the upstream', async (kind) => {
-    const rig = new Rig()
-
-    await rig.run(kind, kind, kind, kind, kind, kind)
-
-    expect(rig.breaker.state).toBe('closed')
-  })
-
-  test.each<FailureKind>(['connect-failed', 'headers-timeout', 'bad-answer'])(
-    '%s is a failure of the upstream',
-    async (kind) => {
-      const rig = new Rig()
-
-      await rig.run(kind, kind, kind, kind)
-
-      expect(rig.breaker.state).toBe('open')
-    },
-  )
 
   test('a throw that is no failure of the gateway is passed on, and says nothing', async () => {
     const rig = new Rig()

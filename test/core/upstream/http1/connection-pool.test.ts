@@ -11,14 +11,8 @@ import type { OnConnected } from '../../../../src/core/upstream/http1/connector.
 import { fakeExchange } from '../../../helpers/exchange.ts'
 
 /** Creates a pool whose connections are made at once, to nothing. */
-const connections = (maxConnections: number, maxPending: number): ConnectionPool =>
-  new ConnectionPool({
-    maxConnections,
-    maxPending,
-    isFair: false,
-    keepAliveMs: 1000,
-    connect: createFakeConnector([]),
-  })
+const connections = (maxConnections: number, maxPending: number, connect = createFakeConnector([])): ConnectionPool =>
+  new ConnectionPool({ maxConnections, maxPending, isFair: false, keepAliveMs: 1000, connect })
 
 /** Creates a connector to nothing, which remembers the sockets. */
 const createFakeConnector = (sockets: Socket[], remoteAddress?: string) => () => (done: OnConnected) => {
@@ -82,13 +76,7 @@ test('a long queue is empty at once when its endpoint is cut, and each has faile
 
 test('a request whose connection ends before it is written has not been sent: any request may go elsewhere', async () => {
   const sockets: Socket[] = []
-  const all = new ConnectionPool({
-    maxConnections: 1,
-    maxPending: 0,
-    isFair: false,
-    keepAliveMs: 1000,
-    connect: createFakeConnector(sockets),
-  })
+  const all = connections(1, 0, createFakeConnector(sockets))
   const failures: GatewayError[] = []
   all.acquire({
     ...unshared,
@@ -111,13 +99,7 @@ test.each([
   ['is not kept where that was dropped meanwhile', ['192.0.2.1'], true],
 ])('a connection to the address that stood in for another %s', async (_, known, isClosed) => {
   const sockets: Socket[] = []
-  const all = new ConnectionPool({
-    maxConnections: 1,
-    maxPending: 0,
-    isFair: false,
-    keepAliveMs: 1000,
-    connect: createFakeConnector(sockets, '::1'),
-  })
+  const all = connections(1, 0, createFakeConnector(sockets, '::1'))
   all.updateAddresses(toAddresses(['::1', '192.0.2.1']))
 
   all.acquire(gone)
