@@ -72,12 +72,6 @@ describe('a connection', () => {
     expect(error).toMatchObject({ kind: 'connect-failed', reason: 'refused', cause: { code: 'ECONNREFUSED' } })
   })
 
-  test('to a name that does not exist is connect-failed', async () => {
-    const { error } = await connectTo(80, 20_000, 'http:', 'nowhere.invalid')
-
-    expect(error).toMatchObject({ kind: 'connect-failed', reason: expect.stringMatching(/^name-/) })
-  })
-
   test('that is reset within the TLS handshake is tls-failed', async () => {
     const { port } = await rawUpstream((socket) => socket.once('data', () => socket.resetAndDestroy()))
 

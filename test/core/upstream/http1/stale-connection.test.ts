@@ -240,22 +240,6 @@ describe('a connection that is closed for having been idle, in the moment before
     expect(upstream.members[0]?.endpoint.inFlight).toBe(0)
   })
 
-  test('has a POST go over to another endpoint when its own is unreachable', async () => {
-    const [one, other] = await Promise.all(
-      [0, 1].map(() => rawUpstream((socket) => onRequest(socket, () => socket.write(ok)))),
-    )
-    const upstream = openTestUpstream([one?.url ?? '', other?.url ?? ''], { balance: 'round-robin' })
-    await Promise.all([sendOutcome(upstream, fakeExchange()), sendOutcome(upstream, fakeExchange())])
-    await turn()
-    vi.advanceTimersByTime(1000)
-
-    void one?.close()
-    const outcomes = await Promise.all([sendOutcome(upstream, post()), sendOutcome(upstream, post())])
-
-    expect(outcomes).toEqual([200, 200])
-    expect([one?.accepted(), (other?.accepted() ?? 0) > 0]).toEqual([1, true])
-  })
-
   test('ends a POST with its own reason when its client leaves in that moment', async () => {
     const { upstream, heads, strike } = await idleUpstream()
     const exchange = post()
@@ -269,18 +253,6 @@ describe('a connection that is closed for having been idle, in the moment before
     await turn()
     expect(heads).toEqual(['GET'])
     expect(upstream.members[0]?.endpoint.inFlight).toBe(0)
-  })
-
-  test('fails a POST as not connected when its endpoint is cut in that moment', async () => {
-    const { upstream, heads, strike } = await idleUpstream()
-
-    strike((socket) => {
-      socket.destroy()
-      void upstream.members[0]?.endpoint.destroy(new Error('shut down'))
-    })
-
-    expect(await sendOutcome(upstream, post())).toBe('connect-failed')
-    expect(heads).toEqual(['GET'])
   })
 })
 
