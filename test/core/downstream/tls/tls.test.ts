@@ -129,23 +129,19 @@ describe.skipIf(openssl.missing)('TLS on the public listener', () => {
     const open = await tlsHandshake(port)
     const serials = new Set<string>()
     const failures: number[] = []
-    let done = false
-    const load = Array.from({ length: 2 }, async () => {
-      while (!done) {
-        const { status, serial } = await requestOverTls(port)
-        if (status !== 200) failures.push(status)
-        serials.add(serial)
-      }
-    })
+    const request = async (): Promise<void> => {
+      const { status, serial } = await requestOverTls(port)
+      if (status !== 200) failures.push(status)
+      serials.add(serial)
+    }
 
     const results = []
     for (const pair of [made.renewed, made.right, made.renewed]) {
       write(pair)
-      results.push((await reload()).result)
-      await requestOverTls(port)
+      const [{ result }] = await Promise.all([reload(), request(), request(), request()])
+      results.push(result)
+      await request()
     }
-    done = true
-    await Promise.all(load)
     const after = await requestOverTls(port)
     open.socket.write('GET /market/insights HTTP/1.1\r\nHost: localhost\r\n\r\n')
     const response = await new Promise((resolve) => open.socket.once('data', (chunk) => resolve(String(chunk))))

@@ -247,17 +247,6 @@ describe('probing', () => {
   describe('a probe that takes too long', () => {
     const within120 = { timeout: 120 }
 
-    test('is over when the endpoint accepts and says nothing, and leaves no connection', async () => {
-      const { port, connections } = await rawUpstream((socket) => socket.resume().on('end', () => socket.end()))
-      const startedAt = performance.now()
-
-      const message = await probe(port, within120)
-
-      expect(message).toBe('no answer within 120ms')
-      expect(performance.now() - startedAt).toBeGreaterThanOrEqual(120)
-      await expect.poll(connections).toBe(0)
-    })
-
     test('is over while the connection is still being made, and leaves none', async () => {
       const { port, connections } = await rawUpstream((socket) => socket.resume().on('end', () => socket.end()))
 
@@ -331,7 +320,7 @@ describe('probing', () => {
         }),
       )
 
-      expect(await probe(port, { timeout: 1500 })).toBe('answered 500, 200-299 is expected')
+      expect(await probe(port, { timeout: 400 })).toBe('answered 500, 200-299 is expected')
       expect(connections()).toBe(1)
       await expect.poll(connections).toBe(0)
     })
