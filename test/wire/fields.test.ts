@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { bootGateway, type Settings, type TestGateway } from '../helpers/gateway.ts'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { bootGateway, openGateway, type Settings, type TestGateway } from '../helpers/gateway.ts'
 import { exchangeRaw, parseStatus } from '../helpers/raw-client.ts'
-import { onRequest, rawUpstream } from '../helpers/upstream.ts'
+import { onRequest, openRawUpstream, type RawUpstream, rawUpstream } from '../helpers/upstream.ts'
 import { call, fieldValues, type WireRequest, type WireResponse, withoutFields } from '../helpers/wire.ts'
 
 interface Rig {
@@ -25,20 +25,35 @@ interface Exchanged {
   readonly answer: WireResponse
 }
 
-/** Boots a gateway before an upstream that answers with bytes of the test's choosing (latin1). */
-const rig = async (settings: (origin: string) => Settings = () => ({}), response = plain): Promise<Rig> => {
-  const heads: string[] = []
-  const upstream = await rawUpstream((socket) =>
+let upstream: RawUpstream
+let response = ''
+const heads: string[] = []
+const gateways = new Map<string, Promise<TestGateway>>()
+beforeAll(async () => {
+  upstream = await openRawUpstream((socket) =>
     onRequest(socket, (head) => {
       heads.push(head)
       socket.write(Buffer.from(response, 'latin1'))
     }),
   )
-  const booted = await bootGateway({ upstream: upstream.url, ...settings(upstream.url) })
+})
+afterAll(async () => {
+  for (const booted of gateways.values()) await (await booted).gateway.close()
+  await upstream.close()
+})
+
+/** Opens a gateway, one for each kind of settings, before an upstream that answers with bytes (latin1). */
+const rig = async (settings: (origin: string) => Settings = () => ({}), answer = plain): Promise<Rig> => {
+  const wanted = { upstream: upstream.url, ...settings(upstream.url) }
+  const key = JSON.stringify(wanted)
+  const opening = gateways.get(key) ?? openGateway(wanted)
+  gateways.set(key, opening)
+  const booted = await opening
   return {
     booted,
     authority: `127.0.0.1:${upstream.port}`,
     send: async (request) => {
+      response = answer
       const got = await call(booted.port, request)
       const head = heads.at(-1) ?? ''
       const [line = '', ...lines] = head.trimEnd().split('\r\n')
@@ -85,15 +100,14 @@ describe('the fields of a request', () => {
   })
 
   test.each([
-    ['POST', Buffer.from('{}'), undefined],
-    ['POST', Buffer.alloc(100_000), undefined],
-    ['POST', Buffer.from('{}'), 1],
-    ['GET', Buffer.from('{}'), undefined], // which the file has forwarded
-  ])('arrive so with a body too (%s)', async (method, body, chunkBytes) => {
+    ['POST', Buffer.from('{}')],
+    ['POST', Buffer.alloc(100_000)],
+    ['GET', Buffer.from('{}')], // which the file has forwarded
+  ])('arrive so with a body too (%s)', async (method, body) => {
     const { send } = await rig(() => ({ listen: { getContent: 'forward' } }))
     const target = method === 'POST' ? '/valuation/score' : '/market/insights'
 
-    const { arrived } = await send({ method, target, fields: awkward, body, ...(chunkBytes && { chunkBytes }) })
+    const { arrived } = await send({ method, target, fields: awkward, body })
 
     expect(withoutFields(arrived, ...added, 'content-length', 'transfer-encoding')).toEqual(awkward)
   })
@@ -165,64 +179,51 @@ describe('the fields of a request', () => {
   })
 
   test('a length is rendered anew', async () => {
-    const seen: string[] = []
-    const upstream = await rawUpstream((socket) =>
-      onRequest(socket, (head) => {
-        seen.push(head)
-        socket.write(plain)
-      }),
-    )
-    const booted = await bootGateway({ upstream: upstream.url })
+    const { booted } = await rig()
 
     await exchangeRaw(
       booted.port,
       'POST /valuation/score HTTP/1.1\r\nHost: x\r\nconTent-LENgth:   0003\r\nConnection: close\r\n\r\nabc',
     )
 
-    expect(seen[0]?.match(/content-length.*/gi)).toEqual(['Content-Length: 3'])
+    expect(heads.at(-1)?.match(/content-length.*/gi)).toEqual(['Content-Length: 3'])
   })
+
+  const statusOf = async (field: string): Promise<number> => {
+    const { booted } = await rig()
+    return parseStatus(await exchangeRaw(booted.port, `GET /market/insights HTTP/1.1\r\nHost: x\r\n${field}\r\n\r\n`))
+  }
 
   test('a value with any byte at all arrives as it is, or the request is malformed', async () => {
-    const { send, booted } = await rig()
+    const { send } = await rig()
     const bytes = Array.from({ length: 256 }, (_, i) => String.fromCharCode(i))
-    const legal = bytes.filter((byte) => /[\t\x20-\x7e\x80-\xff]/.test(byte))
+    const legal = /[\t\x20-\x7e\x80-\xff]/
+    const value = `a${bytes.filter((byte) => legal.test(byte)).join('')}b`
 
-    for (const byte of bytes) {
-      const value = `a${byte}b`
-      if (legal.includes(byte)) {
-        const { arrived } = await send({ fields: ['X-Value', value] })
-        expect(fieldValues(arrived, 'x-value')).toEqual([value])
-      } else {
-        const response = await exchangeRaw(
-          booted.port,
-          `GET /market/insights HTTP/1.1\r\nHost: x\r\nX-Value: ${value}\r\n\r\n`,
-        )
-        expect([byte, parseStatus(response)]).toEqual([byte, 400])
-      }
-    }
+    const { arrived } = await send({ fields: ['X-Value', value] })
+
+    expect(fieldValues(arrived, 'x-value')).toEqual([value])
+    for (const byte of bytes.filter((each) => !legal.test(each)))
+      expect([byte, await statusOf(`X-Value: a${byte}b`)]).toEqual([byte, 400])
   })
 
-  test('a name with any byte at all arrives as it is, or the request is malformed', async () => {
-    const { booted } = await rig()
-
-    for (let code = 0; code < 256; code++) {
-      const byte = String.fromCharCode(code)
-      const response = await exchangeRaw(booted.port, `GET /market/insights HTTP/1.1\r\nHost: x\r\nX${byte}: v\r\n\r\n`)
-      // The colon ends the name: what follows is the value. A blank before it is malformed (RFC 9112 §5.1).
-      const legal = /[!#$%&'*+\-.^_`|~0-9A-Za-z:]/.test(byte)
-      expect([code, parseStatus(response)]).toEqual([code, legal ? 200 : 400])
-    }
+  test('a name with any byte at all is taken, or the request is malformed', async () => {
+    // The colon ends the name: what follows is the value. A blank before it is malformed (RFC 9112 §5.1).
+    const legal = "!#$%&'*+-.^_`|~0123456789AZaz:"
+    expect(await statusOf([...legal].map((byte) => `X${byte}: v`).join('\r\n'))).toBe(200)
+    for (const byte of '"(),/;<=>?@[\\]{} \t\0\x1f\x7f\x80\xa0\xff')
+      expect([byte, await statusOf(`X${byte}: v`)]).toEqual([byte, 400])
   })
 
   test('trailers are dropped', async () => {
     const bytes: Buffer[] = []
-    const upstream = await rawUpstream((socket) =>
+    const other = await rawUpstream((socket) =>
       socket.on('data', (chunk: Buffer) => {
         bytes.push(chunk)
         if (chunk.includes('\r\n0\r\n')) socket.write(plain)
       }),
     )
-    const booted = await bootGateway({ upstream: upstream.url })
+    const booted = await bootGateway({ upstream: other.url })
 
     await call(booted.port, {
       method: 'POST',
@@ -262,16 +263,8 @@ describe('Via', () => {
 describe('forwarded fields', () => {
   const forged = [
     ...['Forwarded', 'for=9.9.9.9', 'X-Forwarded-For', '9.9.9.9', 'X_Forwarded_For', '9.9.9.9', 'X-Real-IP', '9.9.9.9'],
-    ...[
-      'X-Forwarded-Proto',
-      'https',
-      'X-Forwarded-Host',
-      'evil.test',
-      'X-Forwarded-Port',
-      '1',
-      'x-forwarded-prefix',
-      '/',
-    ],
+    ...['X-Forwarded-Proto', 'https', 'X-Forwarded-Host', 'evil.test', 'X-Forwarded-Port', '1'],
+    ...['x-forwarded-prefix', '/'],
   ]
 
   test('name the client and how it called', async () => {
@@ -503,27 +496,18 @@ describe('the fields of a response', () => {
 })
 
 describe('X-Request-Id', () => {
-  const sane = ['a', '0123-abcd', 'Root=1-67891233-abcdef012345678912345678', 'a/b+c==', 'x'.repeat(128)]
-  const insane = ['', ' ', 'a b', 'a,b', '"a"', 'caf\xe9', 'x'.repeat(129), '<script>', 'a;b']
-
-  test.each(sane)("a client's own is kept: %s", async (id) => {
+  test("a client's own is kept when it is sane, and one is made when it is not", async () => {
     const { send } = await rig()
 
-    const { arrived, answer } = await send({ fields: ['x-request-ID', id] })
+    const kept = await send({ fields: ['x-request-ID', 'a/b+c=='] })
+    const made = await send({ fields: ['X-Request-Id', 'a,b'] })
 
-    expect(fieldValues(arrived, 'x-request-id')).toEqual([id])
-    expect(fieldValues(answer.fields, 'x-request-id')).toEqual([id])
-  })
-
-  test.each(insane)('one is made for a client that sends %j', async (id) => {
-    const { send } = await rig()
-
-    const { arrived, answer } = await send({ fields: ['X-Request-Id', id] })
-
-    const [made = '', ...more] = fieldValues(answer.fields, 'x-request-id')
-    expect(made).toMatch(/^[0-9a-f]{32}$/)
-    expect(more).toEqual([])
-    expect(fieldValues(arrived, 'x-request-id')).toEqual([made])
+    expect([kept.arrived, kept.answer.fields].map((fields) => fieldValues(fields, 'x-request-id'))).toEqual([
+      ['a/b+c=='],
+      ['a/b+c=='],
+    ])
+    expect(fieldValues(made.answer.fields, 'x-request-id')).toEqual([expect.stringMatching(/^[0-9a-f]{32}$/)])
+    expect(fieldValues(made.arrived, 'x-request-id')).toEqual(fieldValues(made.answer.fields, 'x-request-id'))
   })
 
   test('one is made for a client that sends none, or two', async () => {

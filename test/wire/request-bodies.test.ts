@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import { bootGateway } from '../helpers/gateway.ts'
+import { bootGateway, gatewayForAll } from '../helpers/gateway.ts'
 import { parseStatus, rawClient } from '../helpers/raw-client.ts'
 import { httpUpstream, onRequest, rawUpstream } from '../helpers/upstream.ts'
 import {
@@ -33,22 +33,27 @@ describe('Expect: 100-continue', () => {
       ],
     })
 
+  const site = gatewayForAll()
+  const bounded = gatewayForAll({
+    defaults: { maxBody: '2000B' },
+    operations: { 'inventory.sync': { state: 'refuse' } },
+  })
+
   test.each([
     ['a small body', 3, 'abc'],
     ['a large body', 100_000, 'x'.repeat(100_000)],
     ['a chunked body', 'chunked' as const, '3\r\nabc\r\n0\r\n\r\n'],
   ])('is answered when the gateway reads %s', async (_, length, body) => {
-    const upstream = await httpUpstream()
-    const booted = await bootGateway({ upstream: upstream.url })
-    const client = await rawClient(booted.port)
+    const client = await rawClient(site.port)
+    const before = site.upstream.requests.length
 
     client.send(expecting(length))
     await client.until((text) => text.endsWith('HTTP/1.1 100 Continue\r\n\r\n'))
-    const before = upstream.requests.length
+    const meanwhile = site.upstream.requests.length
     client.send(body)
     const text = await client.until((received) => received.includes('sha256'))
 
-    expect(before).toBe(0)
+    expect(meanwhile).toBe(before)
     expect(text).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK\r\n/)
     client.close()
   })
@@ -60,13 +65,7 @@ describe('Expect: 100-continue', () => {
     ['a malformed Host', expecting(3).replace('gateway.test', 'a b'), 400],
     ['an operation that is switched off', expecting(3, '/inventory/sync'), 503],
   ])('is never answered before the rejection of %s', async (_, head, status) => {
-    const upstream = await httpUpstream()
-    const booted = await bootGateway({
-      upstream: upstream.url,
-      defaults: { maxBody: '2000B' },
-      operations: { 'inventory.sync': { state: 'refuse' } },
-    })
-    const client = await rawClient(booted.port)
+    const client = await rawClient(bounded.port)
 
     client.send(head)
     const { received, how } = await client.ended()
@@ -75,73 +74,55 @@ describe('Expect: 100-continue', () => {
     expect(received).not.toContain('100 Continue')
     expect(received).toMatch(/\r\nconnection: close\r\n/i)
     expect(how).toBe('end')
-    expect(upstream.begun()).toBe(0)
+    expect(bounded.upstream.begun()).toBe(0)
   })
 
-  test.each([
-    ['chunked', 'chunked' as const],
-    ['large', 100_000],
-  ])('is not answered for a %s body that no upstream can be reached for', async (_, length) => {
+  test('is not answered for a body that streams and that no upstream can be reached for', async () => {
     const upstream = await httpUpstream()
     await upstream.close()
     const booted = await bootGateway({ upstream: upstream.url })
     const client = await rawClient(booted.port)
 
-    client.send(expecting(length))
+    client.send(expecting('chunked'))
     const { received } = await client.ended()
 
     expect(parseStatus(received)).toBe(502)
     expect(received).not.toContain('100 Continue')
   })
 
-  test('is not waited for: a client may send its body at once', async () => {
-    const upstream = await httpUpstream()
-    const booted = await bootGateway({ upstream: upstream.url })
+  test.each(['1.0', '1.1'] as const)(
+    'is not waited for, HTTP/%s: a client may send its body at once',
+    async (version) => {
+      const fields = ['Expect', '100-Continue']
 
-    const response = await call(booted.port, {
-      method: 'POST',
-      target: post,
-      fields: ['Expect', '100-Continue'],
-      body: Buffer.from('abc'),
-    })
+      const response = await call(site.port, {
+        method: 'POST',
+        target: post,
+        version,
+        fields,
+        body: Buffer.from('abc'),
+      })
 
-    expect(response.status).toBe(200)
-    expect(upstream.requests[0]?.body.toString()).toBe('abc')
-  })
+      expect(response.status).toBe(200)
+      expect(site.upstream.requests.at(-1)?.body.toString()).toBe('abc')
+      if (version === '1.0') expect(response.interim).toEqual([])
+    },
+  )
 
   test('is not answered when there is no body', async () => {
-    const upstream = await httpUpstream()
-    const booted = await bootGateway({ upstream: upstream.url })
-
-    const response = await call(booted.port, { fields: ['Expect', '100-continue'] })
+    const response = await call(site.port, { fields: ['Expect', '100-continue'] })
 
     expect(response).toMatchObject({ status: 200, interim: [] })
   })
 
-  test('is ignored from an HTTP/1.0 client', async () => {
-    const upstream = await httpUpstream()
-    const booted = await bootGateway({ upstream: upstream.url })
+  test('an unknown expectation is 417', async () => {
+    const before = site.upstream.begun()
 
-    const response = await call(booted.port, {
-      method: 'POST',
-      target: post,
-      version: '1.0',
-      fields: ['Expect', '100-continue'],
-      body: Buffer.from('abc'),
-    })
-
-    expect(response).toMatchObject({ status: 200, interim: [] })
-  })
-
-  test.each(['200-ok', '100-continue, x', 'x=y'])('an unknown expectation is 417: %s', async (expectation) => {
-    const upstream = await httpUpstream()
-    const booted = await bootGateway({ upstream: upstream.url })
-
-    const response = await call(booted.port, { fields: ['Expect', expectation] })
+    const response = await call(site.port, { fields: ['Expect', '100-continue, x'] })
 
     expect(response.status).toBe(417)
     expect(code(response.body)).toBe('expectation-failed')
-    expect(upstream.begun()).toBe(0)
+    expect(site.upstream.begun()).toBe(before)
   })
 })
 
@@ -232,7 +213,8 @@ describe('a gap in a request body', () => {
     ['a small body', ['Content-Length', '10']],
     ['a large body', ['Content-Length', '1000000']],
     ['a chunked body', ['Transfer-Encoding', 'chunked']],
-  ])('of %s is 408 in its time, and the connection ends', async (_, framing) => {
+    ['a chunk of 2^52 bytes', ['Transfer-Encoding', 'chunked']],
+  ])('of %s is 408 in its time, and the connection ends', async (name, framing) => {
     const upstream = await rawUpstream((socket) => socket.resume().on('end', () => socket.end()))
     const booted = await bootGateway({ upstream: upstream.url, listen: { timeouts: { body: `${gapMs}ms` } } })
     const client = await rawClient(booted.port)
@@ -241,7 +223,8 @@ describe('a gap in a request body', () => {
       renderHead({ method: 'POST', target: post, fields: [...framing, 'Connection', 'keep-alive'], version: '1.1' }),
     )
     const startedAt = performance.now()
-    client.send(framing[1] === 'chunked' ? '3\r\nabc\r\n' : 'abc')
+    const isHuge = name.includes('2^52')
+    client.send(framing[1] !== 'chunked' ? 'abc' : isHuge ? '10000000000000\r\nhel' : '3\r\nabc\r\n')
     const { received, how } = await client.ended()
 
     expect(performance.now() - startedAt).toBeGreaterThanOrEqual(gapMs)
@@ -251,21 +234,6 @@ describe('a gap in a request body', () => {
     expect(how).toBe('end')
     await eventually(() => upstream.connections() === 0)
   })
-
-  test('is none while the pieces come in time, however long it takes in all', async () => {
-    const upstream = await httpUpstream()
-    const booted = await bootGateway({ upstream: upstream.url, listen: { timeouts: { body: '1s' } } })
-    const client = await rawClient(booted.port)
-
-    client.send(renderHead({ method: 'POST', target: post, fields: ['Content-Length', '6'] }))
-    for (let i = 0; i < 6; i++) {
-      client.send('x')
-      await new Promise((resolve) => setTimeout(resolve, 220)) // the time itself is the fact
-    }
-    const { received } = await client.ended()
-
-    expect(parseStatus(received)).toBe(200)
-  })
 })
 
 describe('memory', () => {
@@ -273,10 +241,7 @@ describe('memory', () => {
   // Kernel buffers of two connections (Linux lets each grow to a few MiB) and the streams between them.
   const most = 32 * MiB
 
-  test.each([
-    ['by length', ['Content-Length', String(total)]],
-    ['in chunks', ['Transfer-Encoding', 'chunked']],
-  ])('is constant when an upstream does not read the body of a request (%s)', async (_, framing) => {
+  test('is constant when an upstream does not read the body of a request', async () => {
     let resume = () => {}
     const done = Promise.withResolvers<number>()
     const upstream = await rawUpstream((socket) => {
@@ -294,10 +259,9 @@ describe('memory', () => {
     const booted = await bootGateway({ upstream: upstream.url, defaults: { maxBody: 'none' } })
     const socket = await dial(booted.port)
     const piece = Buffer.alloc(MiB, 'x')
-    const framed =
-      framing[1] === 'chunked' ? Buffer.concat([Buffer.from('100000\r\n'), piece, Buffer.from('\r\n')]) : piece
+    const framed = Buffer.concat([Buffer.from('100000\r\n'), piece, Buffer.from('\r\n')])
 
-    socket.write(renderHead({ method: 'POST', target: post, fields: framing }))
+    socket.write(renderHead({ method: 'POST', target: post, fields: ['Transfer-Encoding', 'chunked'] }))
     let sent = 0
     while (sent < total && (await flows(socket, framed))) sent += MiB
     resume()
@@ -331,7 +295,7 @@ describe('memory', () => {
   })
 
   test('the whole of a body arrives when a slow reader reads on', async () => {
-    const large = 64 * MiB
+    const large = 16 * MiB
     const upstream = await rawUpstream((socket) =>
       onRequest(socket, async () => {
         socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${large}\r\n\r\n`)
@@ -351,7 +315,7 @@ describe('memory', () => {
     const { body, whole, how } = await response
 
     expect({ whole, how, length: body.length }).toEqual({ whole: true, how: 'end', length: large })
-    expect(Array.from({ length: 64 }, (_, i) => body[i * MiB + 7])).toEqual(Array.from({ length: 64 }, (_, i) => i))
+    expect(Array.from({ length: 16 }, (_, i) => body[i * MiB + 7])).toEqual(Array.from({ length: 16 }, (_, i) => i))
   })
 })
 
@@ -376,9 +340,7 @@ describe('a response that comes before the request is complete', () => {
   test.each<readonly [string, (socket: Socket) => void]>([
     ['stays', (socket) => void socket.write(response)],
     ['ends', (socket) => void socket.end(response)],
-    // With input unread, the kernel resets the connection: the response must be read before the failure of the next
-    // write.
-    ['closes at once', (socket) => void socket.write(response, () => socket.destroy())],
+    // The response must be read before the failure of the next write.
     ['resets', (socket) => void socket.write(response, () => socket.resetAndDestroy())],
   ])('reaches the client, and ends the connection (the upstream %s)', async (_, respond) => {
     const upstream = await rawUpstream((socket) => {

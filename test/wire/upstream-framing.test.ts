@@ -1,18 +1,29 @@
-import { describe, expect, test } from 'vitest'
-import { bootGateway } from '../helpers/gateway.ts'
+import type { Socket } from 'node:net'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { bootGateway, openGateway, type TestGateway } from '../helpers/gateway.ts'
 import { isWholeResponse, parseStatus, rawClient } from '../helpers/raw-client.ts'
-import { onRequest, rawUpstream } from '../helpers/upstream.ts'
+import { onRequest, openRawUpstream, type RawUpstream, rawUpstream } from '../helpers/upstream.ts'
 import { call, fieldValues, pseudoRandomBytes, renderHead, sha256 } from '../helpers/wire.ts'
+
+let respond: (socket: Socket) => unknown
+let shared: TestGateway
+let upstream: RawUpstream
+beforeAll(async () => {
+  upstream = await openRawUpstream((socket) => onRequest(socket, () => void respond(socket)))
+  shared = await openGateway({ upstream: upstream.url, defaults: { outlier: 'none' } })
+})
+afterAll(async () => {
+  await shared.gateway.close()
+  await upstream.close()
+})
 
 /**
  * Asks a gateway twice, before an upstream that answers each request with these bytes; `ends` closes the connection
  * behind them.
  */
 const answered = async (bytes: string, { ends = false } = {}) => {
-  const upstream = await rawUpstream((socket) =>
-    onRequest(socket, () => (ends ? socket.end(bytes) : socket.write(bytes))),
-  )
-  const { port } = await bootGateway({ upstream: upstream.url })
+  respond = (socket) => (ends ? socket.end(bytes) : socket.write(bytes))
+  const { port } = shared
   const post = { method: 'POST', target: '/valuation/score', body: Buffer.from('{}') }
   return [await call(port, post), await call(port, post)] as const
 }
@@ -20,15 +31,12 @@ const answered = async (bytes: string, { ends = false } = {}) => {
 const chunks = '2\r\nok\r\n0\r\n\r\n'
 
 describe('the transfer coding of an upstream', () => {
-  test.each(['chunked', 'Chunked', 'chunked ', '  chunked   ', '\tchunked', 'chunked\t', 'chunked \t'])(
-    '(%j) is chunked',
-    async (coding) => {
-      for (const response of await answered(`HTTP/1.1 200 OK\r\nTransfer-Encoding: ${coding}\r\n\r\n${chunks}`))
-        expect([response.status, response.body.toString()]).toEqual([200, 'ok'])
-    },
-  )
+  test.each(['Chunked', '  chunked   ', '\tchunked \t'])('(%j) is chunked', async (coding) => {
+    for (const response of await answered(`HTTP/1.1 200 OK\r\nTransfer-Encoding: ${coding}\r\n\r\n${chunks}`))
+      expect([response.status, response.body.toString()]).toEqual([200, 'ok'])
+  })
 
-  test.each(['chunked,', 'chunked;a=b', 'x', 'chunked, chunked', 'gzip, chunked'])(
+  test.each(['x', 'chunked, chunked', 'gzip, chunked'])(
     '(%j) is a bad response, and its framing no body',
     async (coding) => {
       const bytes = `HTTP/1.1 200 OK\r\nTransfer-Encoding: ${coding}\r\n\r\n${chunks}`
@@ -42,7 +50,7 @@ describe('the transfer coding of an upstream', () => {
 })
 
 describe('a length with a blank behind it', () => {
-  test.each(['2 ', '2   ', '  2 ', '2\t', '\t2 \t'])('(%j) is a length', async (length) => {
+  test.each(['2 ', '\t2 \t'])('(%j) is a length', async (length) => {
     for (const response of await answered(`HTTP/1.1 200 OK\r\nContent-Length: ${length}\r\n\r\nok`)) {
       expect(response).toMatchObject({ status: 200, whole: true, body: Buffer.from('ok') })
       expect(fieldValues(response.fields, 'content-length')).toEqual(['2'])
@@ -128,7 +136,7 @@ describe('an unasked 100 of an upstream', () => {
     expect((await call(port)).status).toBe(504)
   })
 
-  test.each(['100 Continue', '103 Early Hints', '150 Other'])('without end, as %s, is no response', async (status) => {
+  test.each(['100 Continue', '103 Early Hints'])('without end, as %s, is no response', async (status) => {
     const upstream = await rawUpstream((socket) =>
       onRequest(socket, () => {
         const more = (): void => void (socket.writable && socket.write(`HTTP/1.1 ${status}\r\n\r\n`, more))
@@ -154,7 +162,7 @@ describe('an unasked 100 of an upstream', () => {
   })
 })
 
-test.each(['1.2', '1.9'])('a response of HTTP/%s is read as one of HTTP/1.1 (RFC 9110 §2.5)', async (version) => {
+test.each(['1.9'])('a response of HTTP/%s is read as one of HTTP/1.1 (RFC 9110 §2.5)', async (version) => {
   for (const response of await answered(`HTTP/${version} 200 OK\r\nContent-Length: 2\r\n\r\nok`))
     expect(response).toMatchObject({ status: 200, version: '1.1', body: Buffer.from('ok') })
 })

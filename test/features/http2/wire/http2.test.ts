@@ -32,7 +32,10 @@ const responseFields = [
   ...['X-Odd', 'caf\xe9', 'Content-Length', String(responseBody.length)],
 ]
 
-describe.skipIf(isMissing)('the nine over HTTP/2 are those over HTTP/1.1, byte for byte', () => {
+/** One of each method. */
+const operations = allOperations.filter(({ id }) => ['valuation.score', 'market.insights'].includes(id))
+
+describe.skipIf(isMissing)('operations over HTTP/2 are those over HTTP/1.1, byte for byte', () => {
   let upstream: TestUpstream
   let booted: TestGateway
   let folder: string
@@ -82,7 +85,7 @@ describe.skipIf(isMissing)('the nine over HTTP/2 are those over HTTP/1.1, byte f
           ['large', ['-H', 'Transfer-Encoding: chunked', '-H', 'Expect:']],
         ]
 
-  test.each(allOperations.map(({ id, method, path }) => [id, method, path] as const))('%s', async (_, method, path) => {
+  test.each(operations.map(({ id, method, path }) => [id, method, path] as const))('%s', async (_, method, path) => {
     for (const [body, extra] of twice(method)) {
       const before = upstream.requests.length
 
@@ -99,7 +102,7 @@ describe.skipIf(isMissing)('the nine over HTTP/2 are those over HTTP/1.1, byte f
   })
 
   test('with a client of another make', async () => {
-    for (const { method, path } of allOperations) {
+    for (const { method, path } of operations) {
       const data = method === 'GET' ? [] : ['-d', join(folder, 'large')]
 
       const { stdout } = await run(nghttp.path ?? '', ['--no-dep', '-y', ...data, url(path)], {
@@ -116,10 +119,10 @@ describe.skipIf(isMissing)('the nine over HTTP/2 are those over HTTP/1.1, byte f
   test('with many requests at once on a connection', async () => {
     const urls = allOperations.filter(({ method }) => method === 'GET').map(({ path }) => url(path))
 
-    const { stdout } = await run(h2load.path ?? '', ['-n', '400', '-c', '2', '-m', '100', ...urls])
+    const { stdout } = await run(h2load.path ?? '', ['-n', '100', '-c', '2', '-m', '100', ...urls])
 
-    expect(stdout).toMatch(/400 succeeded, 0 failed, 0 errored/)
-    expect(stdout).toContain(`${400 * responseBody.length}) data`)
+    expect(stdout).toMatch(/100 succeeded, 0 failed, 0 errored/)
+    expect(stdout).toContain(`${100 * responseBody.length}) data`)
   })
 })
 

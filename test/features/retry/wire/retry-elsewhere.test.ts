@@ -31,38 +31,34 @@ const statuses = async ({ port }: Pick<TestGateway, 'port'>, count: number): Pro
   return seen
 }
 
-test.each(['p2c', 'least-requests', 'round-robin'])(
+test.each(['p2c', 'round-robin'])(
   'by %s, with two of three endpoints failing, three attempts find the third',
   async (balance) => {
     const endpoints = [await failing(), await sound(), await failing(502)]
     const market = { endpoints: endpoints.map(({ url }) => url), balance, outlier: 'none', retry: plenty }
     const booted = await bootGateway({ upstreams: { market } })
 
-    const seen = await statuses(booted, 40)
+    const seen = await statuses(booted, 12)
 
-    expect(seen).toEqual({ 200: 40 })
-    expect(endpoints[1]?.requests).toHaveLength(40)
+    expect(seen).toEqual({ 200: 12 })
+    expect(endpoints[1]?.requests).toHaveLength(12)
   },
 )
 
-test.each(['p2c', 'least-requests'])(
-  'by %s, with one of two endpoints failing at once, retry and its budget as they come make every GET good',
-  async (balance) => {
-    const endpoints = [await failing(), await sound()]
-    const market = {
-      endpoints: endpoints.map(({ url }) => url),
-      balance,
-      outlier: 'none',
-      retry: { backoff: promptly },
-    }
-    const booted = await bootGateway({ upstreams: { market } })
+test('with one of two endpoints failing at once, retry and its budget as they come make every GET good', async () => {
+  const endpoints = [await failing(), await sound()]
+  const market = {
+    endpoints: endpoints.map(({ url }) => url),
+    outlier: 'none',
+    retry: { backoff: promptly },
+  }
+  const booted = await bootGateway({ upstreams: { market } })
 
-    const seen = await statuses(booted, 300)
+  const seen = await statuses(booted, 150)
 
-    expect(seen).toEqual({ 200: 300 })
-    expect(endpoints[0]?.requests.length).toBeLessThan(30)
-  },
-)
+  expect(seen).toEqual({ 200: 150 })
+  expect(endpoints[0]?.requests.length).toBeLessThan(30)
+})
 
 test('when all were tried, another attempt goes to one of them', async () => {
   const endpoints = [await failing(), await failing()]
@@ -144,9 +140,9 @@ test('beside a circuit breaker, what others make good does not open it', async (
   const market = { endpoints: endpoints.map(({ url }) => url), outlier: 'none', circuitBreaker, retry: plenty }
   const live = await bootLiveGateway({ upstreams: { market } })
 
-  const seen = await statuses({ port: live.gateway.address.port }, 100)
+  const seen = await statuses({ port: live.gateway.address.port }, 30)
 
-  expect(seen).toEqual({ 200: 100 })
+  expect(seen).toEqual({ 200: 30 })
   expect((await fetchGroupStatus(live, 'market')).breaker?.state).toBe('closed')
   expect(endpoints[0]?.requests.length).toBeGreaterThan(0)
 })

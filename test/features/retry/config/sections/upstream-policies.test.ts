@@ -1,11 +1,10 @@
 import fc from 'fast-check'
-import { expect } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { UpstreamConfig } from '../../../../../src/core/config/config.ts'
 import { reportConfig } from '../../../../../src/core/config/diff/report.ts'
 import type { Provenance } from '../../../../../src/core/config/load/provenance.ts'
 import { groups } from '../../../../../src/operations.ts'
 import { parse, sandbox, validConfig, withRisk } from '../../../../core/config/helper.ts'
-import { describeTests, runs, test, testAndDrill } from '../../../../helpers/speed.ts'
 
 /** Renders a group and the defaults, in one line each; the group's key stands on the line after them. */
 const text = (own: string, defaults = ''): string =>
@@ -59,7 +58,7 @@ const stated: readonly (readonly [written: string, expected: object])[] = [
   ['retry: { budget: { floor: 0 } }', { retry: { budget: { share: 0.1, floor: 0 } } }],
 ]
 
-describeTests('a group', () => {
+describe('a group', () => {
   test.each(stated)('may state %s and nothing else', (written, expected) => {
     expect(risk(written)).toMatchObject(expected)
   })
@@ -125,7 +124,7 @@ describeTests('a group', () => {
   })
 })
 
-describeTests.each(['outlier', 'healthCheck', 'circuitBreaker', 'retry'] as const)('%s', (policy) => {
+describe.each(['outlier', 'healthCheck', 'circuitBreaker', 'retry'] as const)('%s', (policy) => {
   const on = policy === 'healthCheck' ? '{ path: / }' : '{}'
 
   test.each(['none', 'false'])('is turned off by %s, at either level, whatever the defaults say', (off) => {
@@ -170,7 +169,7 @@ test('the level that wins and its position are known for each key', () => {
   expect(origin('market.tls.verify')).toMatchObject({ source: 'built-in' })
 })
 
-testAndDrill('the report of an upstream is a configuration with the same report', () => {
+test('the report of an upstream is a configuration with the same report', () => {
   const of = (make: (n: number) => string, max: number, min = 1) => fc.integer({ min, max }).map(make)
   const some = <T>(values: fc.Arbitrary<T>) => fc.option(values, { nil: undefined })
   const orNone = <T>(values: fc.Arbitrary<T>) => fc.oneof(fc.constantFrom('none', false), values)
@@ -227,6 +226,6 @@ testAndDrill('the report of an upstream is a configuration with the same report'
 
       expect(validConfig(JSON.stringify(reportConfig(config).config)).hash).toBe(config.hash)
     }),
-    { numRuns: runs(60) },
+    { numRuns: 12 },
   )
 })

@@ -1,2 +1,0 @@
-/** The drills of `http2-edges.test.ts`. */
-import './http2-edges.test.ts'

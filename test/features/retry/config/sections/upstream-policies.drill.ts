@@ -1,2 +1,0 @@
-/** The drills of `upstream-policies.test.ts`. */
-import './upstream-policies.test.ts'

@@ -1,2 +1,0 @@
-/** The drills of `tracing-receiver.test.ts`. */
-import './tracing-receiver.test.ts'
