@@ -1,9 +1,13 @@
+import type { ServerResponse } from 'node:http'
 import { expect, onTestFinished, test } from 'vitest'
+import { sleep } from '../../src/core/lib/clock.ts'
 import { bootGatewayProcess } from '../helpers/gateway-process.ts'
 import { parseStatus, rawClient } from '../helpers/raw-client.ts'
+import { httpUpstream } from '../helpers/upstream.ts'
+import { call } from '../helpers/wire.ts'
 import { type ClientOutcome, openBackstage, provokedFailures, type Stage } from './failure-table.ts'
 
-const failuresInAll = 10_000
+const failuresInAll = 3000
 const atOnce = 200
 
 /** Gives up on a provocation that leads to nothing, so that the test can name it. */
@@ -15,7 +19,7 @@ const soon = (heard: Promise<ClientOutcome>): Promise<Pick<ClientOutcome, 'recei
   return Promise.race([heard, late]).finally(() => clearTimeout(timer))
 }
 
-test('10,000 failures of every kind leave no descriptor, socket or timer behind', { timeout: 600_000 }, async () => {
+test('3,000 failures of every kind leave no descriptor, socket or timer behind', { timeout: 600_000 }, async () => {
   // A connection on which nothing has come by then is closed without a response, and here as many as 200 are opened at
   // once: on a slow machine the last of them waits for seconds.
   const backstage = await openBackstage({ headers: '15s' })
@@ -72,4 +76,22 @@ test('the census sees a connection that stays and a timer that runs', async () =
   expect(descriptors.length).toBe(before.descriptors.length + 2)
   const timers = (names: readonly string[]): number => names.filter((name) => name === 'Timeout').length
   expect(timers(resources)).toBeGreaterThan(timers(before.resources))
+})
+
+// A process that stood still: to it, SIGSTOP is what the pause of its machine is.
+test('a response that came while the gateway stood still is in time', async () => {
+  const { promise: asked, resolve: onAsked } = Promise.withResolvers<ServerResponse>()
+  const upstream = await httpUpstream((_, response) => onAsked(response))
+  const settings = { upstream: upstream.url, defaults: { timeouts: { headers: '2s' } } }
+  const { child, port, stdout } = await bootGatewayProcess(settings)
+  stdout().resume()
+
+  const response = call(port, { target: '/market/insights' })
+  const held = await asked
+  child.kill('SIGSTOP')
+  held.end('ok')
+  await sleep(2500) // longer than the timeout
+  child.kill('SIGCONT')
+
+  expect((await response).status).toBe(200)
 })

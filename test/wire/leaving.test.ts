@@ -1,7 +1,7 @@
 import { once } from 'node:events'
-import type { Socket } from 'node:net'
-import { afterEach, describe, expect, test, vi } from 'vitest'
-import { bootGateway, type Settings } from '../helpers/gateway.ts'
+import { connect, type Socket } from 'node:net'
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { bootGateway, openGateway, type Settings } from '../helpers/gateway.ts'
 import { onRequest, rawUpstream } from '../helpers/upstream.ts'
 import { call, dial, eventually, pseudoRandomBytes, readToEnd, renderHead } from '../helpers/wire.ts'
 
@@ -14,11 +14,11 @@ const chunkedHead = renderHead({ method: 'POST', target: post, fields: ['Transfe
 const longHead = renderHead({ method: 'POST', target: post, fields: ['Content-Length', '10000000'] })
 const shortPost = `${renderHead({ method: 'POST', target: post, fields: ['Content-Length', '3'] })}abc`
 
-describe('a client that leaves cancels the call', () => {
-  // The clock of the gateway goes only as a test moves it: what is noticed while it stands still is noticed at once.
-  const stopClock = (): void => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
-  afterEach(() => void vi.useRealTimers())
+// The clock of the gateway goes only as a test moves it: what is noticed while it stands still is noticed at once.
+const stopClock = (): void => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+afterEach(() => void vi.useRealTimers())
 
+describe('a client that leaves cancels the call', () => {
   // One that has closed is known from one that waits by the second byte of its response, 125 ms after the first.
   const withinMs = 125 + 50
 
@@ -326,4 +326,39 @@ describe('with a pool of eight', () => {
     await stillServes(booted.port)
     expect(held.length).toBe(share)
   })
+})
+
+test('a client that still sends after its response is not taken for one that is idle', async () => {
+  const listen = { timeouts: { keepAlive: '100ms', headers: '100ms' } }
+  const { port, gateway } = await openGateway({ upstream: 'http://127.0.0.1:1', listen })
+  onTestFinished(() => gateway.close())
+  const countRejected = async (): Promise<number> => {
+    const socket = connect({ port, host: '127.0.0.1' })
+    socket.write(renderHead({ method: 'GET', target: '/unknown', fields: ['Connection', 'close'] }))
+    return (await readToEnd(socket)).status
+  }
+  stopClock()
+  const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+  let lost: Error | null = null
+  client.on('error', (error) => {
+    lost = error
+  })
+  client.write(
+    renderHead({
+      method: 'POST',
+      target: '/unknown',
+      fields: ['Connection', 'keep-alive', 'Content-Length', '10000000'],
+    }),
+  )
+  await once(client.resume(), 'end')
+
+  // Connections between two requests end after 2.2 s, those of clients that send nothing after 5.
+  vi.advanceTimersByTime(4_000)
+  for (let i = 0; i < 3; i++) {
+    client.write('x')
+    await countRejected() // whatever the gateway has done by then has come here
+  }
+
+  expect(lost).toBe(null)
+  client.destroy()
 })

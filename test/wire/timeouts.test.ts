@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { expectExact } from '../helpers/exact-wait.ts'
 import { bootGateway } from '../helpers/gateway.ts'
 import { openFullBacklog } from '../helpers/misbehaving-upstream.ts'
@@ -8,6 +8,9 @@ import { httpUpstream, onRequest, rawUpstream } from '../helpers/upstream.ts'
 
 const none = { connect: 'none', headers: 'none', body: 'none' }
 const get = 'GET /market/insights HTTP/1.1\r\nHost: gateway\r\n\r\n'
+
+const stopClock = (): void => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+afterEach(() => void vi.useRealTimers())
 
 describe.each([300])('a limit of %i ms is kept', (boundMs) => {
   const limit = `${boundMs}ms`
@@ -158,10 +161,12 @@ describe.each([300])('a limit of %i ms is kept', (boundMs) => {
 
 describe('a limit is for the side that is waited for', () => {
   test('a response whose chunks each come in time may take longer than the gap between two', async () => {
+    stopClock()
+    let upstreamSide: Socket | undefined
     const upstream = await rawUpstream((socket) => {
       onRequest(socket, () => {
+        upstreamSide = socket
         socket.write('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n')
-        drip(socket, 'abcde', 450)
       })
     })
     const { port } = await bootGateway({
@@ -171,10 +176,15 @@ describe('a limit is for the side that is waited for', () => {
     const client = await rawClient(port)
 
     client.send(get)
-    const text = await client.until(isWholeResponse)
+    await client.until((text) => text.endsWith('\r\n\r\n'))
+    for (const byte of 'abcde') {
+      vi.advanceTimersByTime(1900)
+      upstreamSide?.write(byte)
+      await client.until((text) => text.endsWith(byte))
+    }
     client.close()
 
-    expect(text).toMatch(/abcde$/)
+    expect(client.received()).toMatch(/abcde$/)
   })
 
   test.each([
@@ -183,6 +193,7 @@ describe('a limit is for the side that is waited for', () => {
   ])(
     'a slow upload, %s, counts neither for the head of the response nor for the deadline',
     async (_, framing, body) => {
+      stopClock()
       const upstream = await httpUpstream()
       const { port } = await bootGateway({
         upstream: upstream.url,
@@ -191,7 +202,11 @@ describe('a limit is for the side that is waited for', () => {
       const client = await rawClient(port)
 
       client.send(`POST /inventory/sync HTTP/1.1\r\nHost: gateway\r\n${framing}`)
-      drip(client.socket, body, 1300 / body.length)
+      for (const byte of body) {
+        await ask(port, 'GET /none HTTP/1.1\r\nHost: gateway\r\n\r\n') // what was sent before has come by then
+        vi.advanceTimersByTime(900)
+        client.send(byte)
+      }
       const text = await client.until(isWholeResponse)
       client.close()
 

@@ -23,12 +23,17 @@ const ask = async (settings: object, ...requests: readonly (readonly string[])[]
 }
 
 describe.skipIf(missing !== null)('over HTTP/2', () => {
-  test.each([' b', 'b ', '\tb', 'b\t', ' ', '\t'])('a field whose value is %j is 400', async (value) => {
-    const { statuses, sent, lines } = await ask({}, [...get(), 'x-a', value], [...post, 'cookie', value], get())
+  test('a field whose value begins or ends with a blank is 400', async () => {
+    const requests = [' b', 'b\t', ' '].flatMap((value) => [
+      [...get(), 'x-a', value],
+      [...post, 'cookie', value],
+    ])
 
-    expect(statuses).toEqual([badRequest, badRequest, ok])
+    const { statuses, sent, lines } = await ask({}, ...requests, get())
+
+    expect(statuses).toEqual([...requests.map(() => badRequest), ok])
     expect(sent).toBe(1)
-    expect(lines.filter(({ reason }) => reason === 'bad-field')).toHaveLength(2)
+    expect(lines.filter(({ reason }) => reason === 'bad-field')).toHaveLength(requests.length)
   })
 
   test('blanks within a value, and an empty value, are no fault', async () => {
@@ -37,21 +42,21 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     expect(statuses).toEqual([ok])
   })
 
-  test.each([
-    ['idempotency-key', 'k\x01'],
-    ['idempotency-key', 'k\r\n'],
-    ['idempotency-key', 'k\0'],
-    ['idempotency-key', '\x7fk'],
-    ['idempotency-key', ' k'],
-    ['idempotency-key', 'k\t'],
-    ['idempotency-key ', 'k'],
-    ['idempotency\x00key', 'k'],
-  ])('a POST whose key of idempotency is %j: %j is processed never, and not twice', async (name, value) => {
+  test('a POST whose key of idempotency is malformed is processed never, and not twice', async () => {
     const operations = { 'valuation.score': { idempotency: true } }
+    const keys = [
+      ['idempotency-key', 'k\x01'],
+      ['idempotency-key', 'k\r\n'],
+      ['idempotency-key', 'k\0'],
+      ['idempotency-key', '\x7fk'],
+      ['idempotency-key', ' k'],
+      ['idempotency-key ', 'k'],
+      ['idempotency\x00key', 'k'],
+    ].flatMap((key) => [key, key])
 
-    const { statuses, sent } = await ask({ operations }, [...post, name, value], [...post, name, value])
+    const { statuses, sent } = await ask({ operations }, ...keys.map((key) => [...post, ...key]))
 
-    expect(statuses).toEqual([badRequest, badRequest])
+    expect(statuses).toEqual(keys.map(() => badRequest))
     expect(sent).toBe(0)
   })
 

@@ -56,7 +56,6 @@ const protosOf = async (port: number, { upstream }: Awaited<ReturnType<typeof bo
 describe.skipIf(haproxy.missing ?? openssl.missing)('behind HAProxy', () => {
   test.each([
     ['send-proxy-v2-ssl', 'http', 'https'],
-    ['send-proxy-v2', 'http', 'http'],
     ['send-proxy-v2', 'https', 'https'],
     ['send-proxy', 'https', 'https'],
   ] as const)('that ends TLS, with %s and scheme: %s, it is %s', async (options, scheme, expected) => {
@@ -87,7 +86,6 @@ const asNobody = process.getuid?.() === 0 ? 'user = "nobody"\n' : ''
 describe.skipIf(hitch.missing ?? openssl.missing)('behind hitch, by the lines of docs/deploying.md', () => {
   test.each([
     ['', 'http', 'https'],
-    ['proxy-tlv = off', 'http', 'http'],
     ['proxy-tlv = off', 'https', 'https'],
   ] as const)('with "%s" and scheme: %s, it is %s', async (more, scheme, expected) => {
     const [gateway, port, folder] = [await boot(scheme), await freePort(), pemFolder()]

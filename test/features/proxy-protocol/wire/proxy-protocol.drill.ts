@@ -79,7 +79,6 @@ describe.skipIf(haproxy.missing || missing)('behind HAProxy, clients are known b
 
   describe.each([
     'send-proxy check-send-proxy',
-    'send-proxy-v2 check-send-proxy',
     'send-proxy-v2 check-send-proxy proxy-v2-options crc32c,unique-id,authority',
   ])('with %s', (options) => {
     test.each(kinds)('on %s', async (_, secure, ask) => {

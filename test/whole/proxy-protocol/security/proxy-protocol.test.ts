@@ -1,15 +1,15 @@
 import { hash } from 'node:crypto'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { createAuditLog } from '../../../features/audit/audit-log-place.ts'
 import { bootApiKeyGateway, key } from '../../../helpers/api-key-gateway.ts'
-import { bootGateway, type Settings, type TestGateway } from '../../../helpers/gateway.ts'
-import { bootHttp2, dialHttp2, get as http2Get, listenHttp2, missing, requestHttp2 } from '../../../helpers/http2.ts'
+import { type LogLine, openGateway, type Settings, type TestGateway } from '../../../helpers/gateway.ts'
+import { dialHttp2, get as http2Get, listenHttp2, missing, requestHttp2 } from '../../../helpers/http2.ts'
 import { bootLiveGateway } from '../../../helpers/live-gateway.ts'
 import { proxyV1, proxyV2, proxyV2Raw, tcpBalancer, tlv } from '../../../helpers/proxy-protocol.ts'
 import { exchangeRaw, isWholeResponse, parseStatus, type RawClient, rawClient } from '../../../helpers/raw-client.ts'
 import { receivedValues } from '../../../helpers/round-trip.ts'
 import { tlsHandshake } from '../../../helpers/tls-client.ts'
-import { httpUpstream } from '../../../helpers/upstream.ts'
+import { openHttpUpstream, type TestUpstream } from '../../../helpers/upstream.ts'
 
 // The attack: a client that says by a PROXY protocol header that it is another, or that has the gateway wait for one.
 const get = 'GET /market/insights HTTP/1.1\r\nHost: a\r\n\r\n'
@@ -18,10 +18,29 @@ const proxyProtocol = { from: ['127.0.0.1'] }
 const withRequest = (header: Buffer, request: string = get): Buffer => Buffer.concat([header, Buffer.from(request)])
 const local = proxyV2Raw(0, 0, Buffer.alloc(0))
 
-const boot = async (listen: Settings['listen'] = {}, rest: Settings = {}) => {
-  const upstream = await httpUpstream()
-  const booted = await bootGateway({ upstream: upstream.url, ...rest, listen: { proxyProtocol, ...listen } })
-  return { ...booted, upstream }
+let upstream: TestUpstream
+const gateways = new Map<string, Promise<TestGateway>>()
+beforeAll(async () => {
+  upstream = await openHttpUpstream()
+})
+afterAll(async () => {
+  for (const booted of gateways.values()) await (await booted).gateway.close()
+  await upstream.close()
+})
+
+/** Opens a gateway, one for each kind of settings, and shows what is logged and arrives from now on. */
+const boot = async (listen: Settings['listen'] = {}) => {
+  const key = JSON.stringify(listen)
+  const opening = gateways.get(key) ?? openGateway({ upstream: upstream.url, listen: { proxyProtocol, ...listen } })
+  gateways.set(key, opening)
+  const { port, lines, line } = await opening
+  const [linesBefore, requestsBefore] = [lines.length, upstream.requests.length]
+  return {
+    port,
+    lines: () => lines.slice(linesBefore),
+    line: (wanted: (each: LogLine) => boolean) => line((each) => lines.indexOf(each) >= linesBefore && wanted(each)),
+    requests: () => upstream.requests.slice(requestsBefore),
+  }
 }
 
 const dial = async (port: number, from?: string): Promise<RawClient> => {
@@ -30,14 +49,12 @@ const dial = async (port: number, from?: string): Promise<RawClient> => {
   return dialled
 }
 
-const served = ({ line }: TestGateway) => line(({ status }) => status === 200)
+const served = ({ line }: Pick<TestGateway, 'line'>) => line(({ status }) => status === 200)
 const refused = ({ line }: Pick<TestGateway, 'line'>) => line(({ fault }) => fault === 'client')
 
 describe('from a load balancer, the client is whom the header names', () => {
   test.each([
-    ['version 1', proxyV1(client), client],
     ['version 1, IPv6', proxyV1('2001:db8::1'), '2001:db8::1'],
-    ['version 2', proxyV2(client), client],
     ['version 2, with a name and a field of its own', proxyV2(client, tlv(2, 'a'), tlv(0xea, 'x')), client],
   ])('on HTTP/1: %s', async (_, header, address) => {
     const gateway = await boot()
@@ -46,7 +63,7 @@ describe('from a load balancer, the client is whom the header names', () => {
 
     expect(parseStatus(received)).toBe(200)
     expect((await served(gateway)).client).toBe(address)
-    expect(receivedValues(gateway.upstream.requests[0], 'x-forwarded-for')).toEqual([address])
+    expect(receivedValues(gateway.requests()[0], 'x-forwarded-for')).toEqual([address])
   })
 
   test.each([
@@ -66,7 +83,12 @@ describe('from a load balancer, the client is whom the header names', () => {
     send(get)
     await until((text) => text.split('HTTP/1.1 200').length === 3)
 
-    expect(gateway.lines.filter(({ msg }) => msg === 'exchange').map((each) => each.client)).toEqual([client, client])
+    expect(
+      gateway
+        .lines()
+        .filter(({ msg }) => msg === 'exchange')
+        .map((each) => each.client),
+    ).toEqual([client, client])
   })
 
   test('on HTTP/1, and the body that comes in the same packets arrives whole', async () => {
@@ -76,7 +98,7 @@ describe('from a load balancer, the client is whom the header names', () => {
 
     await exchangeRaw(gateway.port, withRequest(proxyV2(client), post))
 
-    expect(gateway.upstream.requests[0]?.body.toString()).toBe(body)
+    expect(gateway.requests()[0]?.body.toString()).toBe(body)
   })
 
   test.skipIf(missing)('on HTTP/1 over TLS, with the hello in the packet of the header or behind it', async () => {
@@ -96,7 +118,11 @@ describe('from a load balancer, the client is whom the header names', () => {
     }
 
     await expect
-      .poll(() => lines.filter(({ msg }) => msg === 'exchange').map((each) => [each.client, each.status]))
+      .poll(() =>
+        lines()
+          .filter(({ msg }) => msg === 'exchange')
+          .map((each) => [each.client, each.status]),
+      )
       .toEqual([
         [client, 200],
         [client, 200],
@@ -104,16 +130,20 @@ describe('from a load balancer, the client is whom the header names', () => {
   })
 
   test.skipIf(missing)('on HTTP/2', async () => {
-    const upstream = await httpUpstream()
-    const gateway = await bootHttp2({ upstream: upstream.url, listen: { proxyProtocol } })
+    const gateway = await boot(listenHttp2())
     const session = dialHttp2(await tcpBalancer(gateway.port, proxyV2(client)))
     const head = Object.fromEntries(http2Get().flatMap((each, i, all) => (i % 2 ? [] : [[each, all[i + 1]]])))
 
     const responses = [await requestHttp2(session, head), await requestHttp2(session, head)]
 
     expect(responses.map(({ status }) => status)).toEqual([200, 200])
-    expect(gateway.lines.filter(({ msg }) => msg === 'exchange').map((each) => each.client)).toEqual([client, client])
-    expect(receivedValues(upstream.requests[1], 'x-forwarded-for')).toEqual([client])
+    expect(
+      gateway
+        .lines()
+        .filter(({ msg }) => msg === 'exchange')
+        .map((each) => each.client),
+    ).toEqual([client, client])
+    expect(receivedValues(gateway.requests()[1], 'x-forwarded-for')).toEqual([client])
   })
 
   test.skipIf(missing)(
@@ -152,14 +182,12 @@ describe('from a load balancer, the client is whom the header names', () => {
     const received = await exchangeRaw(gateway.port, withRequest(header))
 
     expect(parseStatus(received)).toBe(200)
-    expect(receivedValues(gateway.upstream.requests[0], 'x-forwarded-proto')).toEqual([scheme])
-    expect(receivedValues(gateway.upstream.requests[0], 'forwarded')).toEqual([
-      expect.stringContaining(`proto=${scheme}`),
-    ])
+    expect(receivedValues(gateway.requests()[0], 'x-forwarded-proto')).toEqual([scheme])
+    expect(receivedValues(gateway.requests()[0], 'forwarded')).toEqual([expect.stringContaining(`proto=${scheme}`)])
   })
 
   test('in X-Forwarded-Proto, and an edit of it holds for the next request on the connection', async () => {
-    const upstream = await httpUpstream()
+    const before = upstream.requests.length
     const live = await bootLiveGateway({ upstream: upstream.url, listen: { proxyProtocol } })
     const { until, send } = await dial(live.gateway.address.port)
     send(withRequest(proxyV1(client)))
@@ -170,21 +198,20 @@ describe('from a load balancer, the client is whom the header names', () => {
     send(get)
     await until((text) => text.split('HTTP/1.1 200').length === 3)
 
-    const protos = upstream.requests.flatMap((request) => receivedValues(request, 'x-forwarded-proto'))
+    const protos = upstream.requests.slice(before).flatMap((request) => receivedValues(request, 'x-forwarded-proto'))
     expect(protos).toEqual(['http', 'https'])
   })
 
   test.skipIf(missing)(
     'in X-Forwarded-Proto: a header without TLS in it says nothing of TLS that ends here',
     async () => {
-      const upstream = await httpUpstream()
-      const gateway = await bootHttp2({ upstream: upstream.url, listen: { proxyProtocol } })
+      const gateway = await boot(listenHttp2())
       const session = dialHttp2(await tcpBalancer(gateway.port, proxyV2(client, secureTlv(0))))
       const head = Object.fromEntries(http2Get().flatMap((each, i, all) => (i % 2 ? [] : [[each, all[i + 1]]])))
 
       await requestHttp2(session, head)
 
-      expect(receivedValues(upstream.requests[0], 'x-forwarded-proto')).toEqual(['https'])
+      expect(receivedValues(gateway.requests()[0], 'x-forwarded-proto')).toEqual(['https'])
     },
   )
 
@@ -274,7 +301,7 @@ describe('from a load balancer that names no client', () => {
     await exchangeRaw(gateway.port, withRequest(proxyV1(client), forged))
 
     expect((await served(gateway)).client).toBe('6.6.6.6')
-    expect(receivedValues(gateway.upstream.requests[0], 'x-forwarded-for')).toEqual([`6.6.6.6, ${client}`])
+    expect(receivedValues(gateway.requests()[0], 'x-forwarded-for')).toEqual([`6.6.6.6, ${client}`])
   })
 
   test.each([
@@ -292,8 +319,8 @@ describe('from a load balancer that names no client', () => {
     await exchangeRaw(gateway.port, withRequest(proxyV1(named), asked))
 
     expect((await served(gateway)).client).toBe(address)
-    expect(receivedValues(gateway.upstream.requests[0], 'forwarded')).toEqual([rendered])
-    expect(JSON.stringify(gateway.upstream.requests[0]?.rawHeaders)).not.toContain('6.6.6.6')
+    expect(receivedValues(gateway.requests()[0], 'forwarded')).toEqual([rendered])
+    expect(JSON.stringify(gateway.requests()[0]?.rawHeaders)).not.toContain('6.6.6.6')
   })
 })
 
@@ -333,7 +360,7 @@ describe('from a load balancer, what is no header is closed without a word', () 
     )
 
     expect(new Set(ends)).toEqual(new Set(['']))
-    const lines = gateway.lines.filter(({ msg }) => msg === 'exchange')
+    const lines = gateway.lines().filter(({ msg }) => msg === 'exchange')
     expect(lines).toHaveLength(header.length - 1)
     expect(new Set(lines.map(({ reason }) => reason))).toEqual(new Set(['bad-proxy-header']))
   })
@@ -362,7 +389,12 @@ describe('from a load balancer, what is no header is closed without a word', () 
     }
     await exchangeRaw(gateway.port, withRequest(proxyV1(client)))
 
-    expect(gateway.lines.filter(({ msg }) => msg === 'exchange').map(({ status }) => status)).toEqual([200])
+    expect(
+      gateway
+        .lines()
+        .filter(({ msg }) => msg === 'exchange')
+        .map(({ status }) => status),
+    ).toEqual([200])
   })
 
   test('a second header is no request', async () => {
@@ -400,7 +432,7 @@ describe('from any other address', () => {
 
     expect(parseStatus(received)).toBe(400)
     expect(await refused(gateway)).toMatchObject({ client: other, reason: 'proxy-header' })
-    expect(gateway.upstream.requests).toEqual([])
+    expect(gateway.requests()).toEqual([])
   })
 })
 
@@ -423,7 +455,8 @@ test('the admin listener takes no header, from a load balancer either', async ()
 })
 
 test('an edit switches it on, changes who sends it, and switches it off, for connections that come from then on', async () => {
-  const live = await bootLiveGateway()
+  const patient = { timeouts: { headers: '10m' } } // for the connection that is open from the beginning
+  const live = await bootLiveGateway({ listen: patient })
   const { port } = live.gateway.address
   const before = await dial(port)
   const kinds = async (): Promise<readonly number[]> => [
@@ -431,7 +464,7 @@ test('an edit switches it on, changes who sends it, and switches it off, for con
     parseStatus(await exchangeRaw(port, withRequest(proxyV1(client)))),
   ]
   const edited = async (listen: NonNullable<Settings['listen']>): Promise<readonly number[]> => {
-    live.edit({ listen })
+    live.edit({ listen: { ...patient, ...listen } })
     await live.gateway.reload('request')
     return kinds()
   }
@@ -455,7 +488,6 @@ test('an edit switches it on, changes who sends it, and switches it off, for con
 
 describe('a stop', () => {
   test.each([
-    ['nothing', ''],
     ['half a header', 'PROXY TCP4 '],
     ['a header, and nothing behind it', proxyV1(client).toString()],
   ])('ends a connection that has sent %s at once', async (_, bytes) => {
