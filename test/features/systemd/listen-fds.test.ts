@@ -1,6 +1,9 @@
 /** Which listening sockets a process was started with. */
-import { expect, test } from 'vitest'
-import { noInheritedSockets, resolveBindTarget } from '../../../src/core/lib/net/bind-target.ts'
+import { closeSync, openSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import { expect, onTestFinished, test } from 'vitest'
+import { listenAt, noInheritedSockets, resolveBindTarget } from '../../../src/core/lib/net/bind-target.ts'
 import { parseListenFds } from '../../../src/features/systemd/listen-fds.ts'
 
 const pid = 4711
@@ -40,4 +43,13 @@ test("without a socket the address is the file's, and the port of systemd's sock
   expect(resolveBindTarget(null, address)).toEqual(address)
   expect(resolveBindTarget(inherited, address)).toMatchObject({ fd: 4, port: 8080 })
   expect(resolveBindTarget(inherited, { ...address, port: 0 })).toMatchObject({ fd: 4, port: null })
+})
+
+test('a file instead of a socket that listens is refused', async () => {
+  const fd = openSync(fileURLToPath(import.meta.url), 'r')
+  onTestFinished(() => closeSync(fd))
+
+  const listening = listenAt(createServer(), { fd, source: 'public of LISTEN_FDNAMES', port: null })
+
+  await expect(listening).rejects.toThrow(`descriptor ${fd} (public of LISTEN_FDNAMES) is no TCP socket that listens`)
 })

@@ -7,7 +7,7 @@ import { configText } from '../../helpers/gateway.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { exchangeRaw, parseStatus } from '../../helpers/raw-client.ts'
 import { serve, waitForListening } from '../../helpers/serve-process.ts'
-import { drill, part, test, testAndDrill } from '../../helpers/speed.ts'
+import { drill, part, testAndDrill } from '../../helpers/speed.ts'
 import { openNotifySocket } from './notify-socket.ts'
 
 const [systemdNotify, python] = [await needProgram('systemd-notify'), await needProgram('python3')]
@@ -35,20 +35,23 @@ const startService = async (settings: object = {}, watchdogMs = 0) => {
 }
 
 describe.skipIf(systemdNotify.missing ?? python.missing)('a service of Type=notify', () => {
-  testAndDrill.each(part([1, 2]))('is ready when it listens, and stops in words: workers %i', async (workers) => {
-    const { gateway, port, named, messages } = await startService(workers === 1 ? {} : { workers })
+  testAndDrill.each(part([1, 2]))(
+    'is ready when it listens, gives signs of life, and stops in words: workers %i',
+    async (workers) => {
+      const { gateway, port, named, messages } = await startService(workers === 1 ? {} : { workers }, 1000)
 
-    await expect.poll(() => named('READY')).toHaveLength(1)
-    expect(messages).toHaveLength(1)
-    expect(messages[0]?.STATUS).toMatch(new RegExp(`^Serves clients on 127\\.0\\.0\\.1:${port}; configuration \\w+$`))
-    const request = 'GET /market/insights HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n'
-    expect(parseStatus(await exchangeRaw(port, request))).toBe(200)
-    gateway.signal('SIGTERM')
+      await expect.poll(() => named('READY')).toHaveLength(1)
+      expect(messages[0]?.STATUS).toMatch(new RegExp(`^Serves clients on 127\\.0\\.0\\.1:${port}; configuration \\w+$`))
+      const request = 'GET /market/insights HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n'
+      expect(parseStatus(await exchangeRaw(port, request))).toBe(200)
+      await expect.poll(() => named('WATCHDOG').length).toBeGreaterThan(1)
+      gateway.signal('SIGTERM')
 
-    expect(await gateway.exited).toEqual({ code: 0, signal: null })
-    await expect.poll(() => named('STOPPING')).toEqual([{ STOPPING: '1', STATUS: 'Stops; requests in flight end' }])
-    expect(gateway.errors()).toBe('')
-  })
+      expect(await gateway.exited).toEqual({ code: 0, signal: null })
+      await expect.poll(() => named('STOPPING')).toEqual([{ STOPPING: '1', STATUS: 'Stops; requests in flight end' }])
+      expect(gateway.errors()).toBe('')
+    },
+  )
 
   drill('says before a reload that it begins, and after it what came of it', async () => {
     const { gateway, file, write, named, messages } = await startService({ reload: { watch: false } })
@@ -70,7 +73,7 @@ describe.skipIf(systemdNotify.missing ?? python.missing)('a service of Type=noti
     expect(messages.at(-1)?.STATUS).toMatch(/configuration \w+$/)
   })
 
-  test('gives signs of life while the event loop turns, and none when it hangs', async () => {
+  drill('gives no sign of life when it hangs', async () => {
     const { gateway, named } = await startService({}, 1000)
     await expect.poll(() => named('WATCHDOG').length).toBeGreaterThan(2)
 

@@ -4,8 +4,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { openNotifyChannel } from '../../../src/features/systemd/notify-channel.ts'
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
+import {
+  openNotifyChannel,
+  parseNotifySettings,
+  takeNotifySettings,
+} from '../../../src/features/systemd/notify-channel.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { openNotifySocket } from './notify-socket.ts'
 
@@ -89,13 +93,13 @@ test('nothing is kept of a message that was sent', async () => {
   const collect = runInNewContext('gc') as () => void
   const send = openNotifyChannel('/notify', withProgram('exit 0'))
   const sendMany = async (messages: number): Promise<void> => {
-    for (let n = 0; n < messages; n++) await send([`STATUS=${'x'.repeat(10_000)}${n}`])
+    for (let n = 0; n < messages; n++) await send([`STATUS=${'x'.repeat(100_000)}${n}`])
   }
-  await sendMany(20)
+  await sendMany(5)
   collect()
   const before = process.memoryUsage().heapUsed
 
-  await sendMany(200)
+  await sendMany(20)
   collect()
 
   expect(process.memoryUsage().heapUsed - before).toBeLessThan(1_000_000)
@@ -114,4 +118,34 @@ test('the program gets two variables, and no secret of this process', async () =
   const seen = readFileSync(join(folder, 'seen'), 'utf8')
   expect(seen).toContain('NOTIFY_SOCKET=/notify')
   expect(seen).not.toContain('secret')
+})
+
+const socket = '/run/systemd/notify'
+
+test('without a socket systemd asks for nothing', () => {
+  expect(parseNotifySettings({}, 7)).toBe(null)
+  expect(parseNotifySettings({ NOTIFY_SOCKET: '', WATCHDOG_USEC: '1000000' }, 7)).toBe(null)
+})
+
+test.each([
+  ['a time for this process', { WATCHDOG_USEC: '30000000', WATCHDOG_PID: '7' }, 30_000],
+  ['a time for any process', { WATCHDOG_USEC: '30000000' }, 30_000],
+  ['a time for another process', { WATCHDOG_USEC: '30000000', WATCHDOG_PID: '8' }, null],
+  ['a time of nothing', { WATCHDOG_USEC: '0' }, null],
+  ['what is no time', { WATCHDOG_USEC: 'soon' }, null],
+  ['no time', {}, null],
+])('%s says how long systemd waits', (_, variables, watchdogMs) => {
+  expect(parseNotifySettings({ NOTIFY_SOCKET: socket, ...variables }, 7)).toEqual({ socket, watchdogMs })
+})
+
+afterEach(() => {
+  delete process.env.NOTIFY_SOCKET
+})
+
+test('child processes do not inherit what was asked of this process', () => {
+  process.env.NOTIFY_SOCKET = socket
+
+  expect(takeNotifySettings()).toEqual({ socket, watchdogMs: null })
+  expect(process.env).not.toHaveProperty('NOTIFY_SOCKET')
+  expect(takeNotifySettings()).toBe(null)
 })

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { Log } from '../../../src/core/log/log.ts'
-import { createServiceNotifier } from '../../../src/features/systemd/service-notifier.ts'
+import type { ReloadTrigger } from '../../../src/core/runtime/reload/reload-history.ts'
+import { createServiceNotifier, describeService } from '../../../src/features/systemd/service-notifier.ts'
 
 beforeEach(() => vi.useFakeTimers())
 afterEach(() => {
@@ -129,4 +130,24 @@ test('a message that is lost twice is logged once, until one arrives again', asy
   await vi.advanceTimersByTimeAsync(1000)
 
   expect(warned).toHaveLength(2)
+})
+
+const describeAfterRejectionOf = (trigger: ReloadTrigger): string => {
+  const place = { file: 'gateway.yaml', line: 3, column: 1, path: 'audit.file' }
+  const problem = { ...place, message: 'it cannot be opened', expected: 'a file', found: 'EACCES' }
+  return describeService({
+    address: { address: '::1', family: 'IPv6', port: 8080 },
+    config: { hash: 'e25ebc608ce5' },
+    notServing: () => null,
+    rejection: { at: 0, since: 0, trigger, problems: [problem, problem], isFileSound: true, isUnanswered: false },
+  })
+}
+
+test.each([
+  ['file', 'an edit'],
+  ['rollback', 'a rollback'],
+] as const)('what was refused has its name: %s', (trigger, what) => {
+  expect(describeAfterRejectionOf(trigger)).toBe(
+    `Serves clients on [::1]:8080; configuration e25ebc608ce5; ${what} was refused: gateway.yaml:3:1 audit.file, and 1 more`,
+  )
 })

@@ -1,14 +1,13 @@
 /** The real command with listening sockets that another process has opened, as systemd does. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { openSync } from 'node:fs'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished } from 'vitest'
 import { getFileDescriptor } from '../../../src/core/lib/file-descriptors.ts'
 import { fileWrittenInPlace } from '../../helpers/editable-file.ts'
 import { configText, type Settings } from '../../helpers/gateway.ts'
-import { part, test, testAndDrill } from '../../helpers/speed.ts'
+import { drill, part, test, testAndDrill } from '../../helpers/speed.ts'
 import { openServer, steadyLoad } from '../../helpers/steady-load.ts'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
@@ -111,13 +110,9 @@ test('a socket on another port than the file says is one clear line and exit cod
   })
 })
 
-testAndDrill.each(
-  part([
-    ['a file', async () => openSync(fileURLToPath(import.meta.url), 'r')],
-    ['a socket that is connected', async () => getFileDescriptor((await connected()) as never) ?? -1],
-  ]),
-)('%s instead of one that listens is one clear line and exit code 1', async (_, open) => {
-  const gateway = prepare(fileWith({}), [await open()], { LISTEN_FDS: '1', LISTEN_FDNAMES: 'public' })
+drill('a socket that is connected instead of one that listens is one clear line and exit code 1', async () => {
+  const fd = getFileDescriptor((await connected()) as never) ?? -1
+  const gateway = prepare(fileWith({}), [fd], { LISTEN_FDS: '1', LISTEN_FDNAMES: 'public' })
   gateway.go()
 
   expect(await gateway.ended).toEqual({

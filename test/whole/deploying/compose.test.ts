@@ -27,14 +27,11 @@ test('compose.yaml is valid, and breaks no rule of the linter', () => {
   expect(problemsOf(join(root, file))).toEqual([])
 })
 
-test.each(['read_only:', 'cap_drop:', 'stop_grace_period:', 'services:', 'create_host_path:'])(
-  'a misspelt %s is a problem',
-  (key) => {
-    const folder = scratch({ 'compose.yaml': read(file).replace(key, `x${key}`) })
+test.each(['read_only:', 'create_host_path:'])('a misspelt %s is a problem', (key) => {
+  const folder = scratch({ 'compose.yaml': read(file).replace(key, `x${key}`) })
 
-    expect(problemsOf(join(folder, 'compose.yaml')).join()).toMatch('invalid-schema')
-  },
-)
+  expect(problemsOf(join(folder, 'compose.yaml')).join()).toMatch('invalid-schema')
+})
 
 const services = at(documentsOf(read(file))[0], 'services') as Readonly<Record<string, Tree>>
 
@@ -163,18 +160,11 @@ describe.skipIf(promtool.missing)('promtool', () => {
 })
 
 describe.skipIf(haproxy.missing)('haproxy -c', () => {
-  const check = (path: string) => promisify(execFile)(haproxy.path ?? '', ['-c', '-f', path])
-
   test('takes the configuration of HAProxy', async () => {
-    const { stdout } = await check(join(root, 'config/examples/compose/haproxy/haproxy.cfg'))
+    const path = join(root, 'config/examples/compose/haproxy/haproxy.cfg')
+    const { stdout } = await promisify(execFile)(haproxy.path ?? '', ['-c', '-f', path])
 
     expect(stdout).toContain('Configuration file is valid')
-  })
-
-  test('and finds a word in it that is none', async () => {
-    const broken = read('config/examples/compose/haproxy/haproxy.cfg').replace('retry-on', 'retry-when')
-
-    await expect(check(join(scratch({ 'haproxy.cfg': broken }), 'haproxy.cfg'))).rejects.toThrow('retry-when')
   })
 })
 

@@ -98,6 +98,7 @@ test('what workers count adds up, also of workers that have ended or do not repl
         before = total(withTotals)
       }
     }),
+    { numRuns: 30 },
   )
 })
 

@@ -173,7 +173,7 @@ test('it returns a result for any text', () => {
       expect(found.admin.port).toBeTypeOf('number')
       expect(Object.isFrozen(found.admin)).toBe(true)
     }),
-    { numRuns: 200 },
+    { numRuns: 100 },
   )
   expect(loadAdmin(`${file}\0`, {}).admin).toEqual(builtIn)
 })

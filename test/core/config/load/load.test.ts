@@ -109,10 +109,10 @@ describeTests('a file', () => {
 })
 
 test('beyond a thousand problems the rest is counted', () => {
-  const problems = findProblems(`${sandbox}\n${Array.from({ length: 1500 }, (_, i) => `key${i}: 1`).join('\n')}`)
+  const problems = findProblems(`${sandbox}\n${Array.from({ length: 1002 }, (_, i) => `key${i}: 1`).join('\n')}`)
 
   expect(problems).toHaveLength(1001)
-  expect(problems.at(-1)?.message).toBe('500 more problems are not shown')
+  expect(problems.at(-1)?.message).toBe('2 more problems are not shown')
 })
 
 test('several unquoted placeholders are reported with the other problems of the file', () => {
@@ -321,7 +321,7 @@ describe('load never throws', () => {
   }
 
   test('whatever the bytes', () => {
-    fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), settles), { numRuns: 300 })
+    fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), settles), { numRuns: 100 })
   })
 
   testAndDrill('whatever the text', () => {
@@ -344,7 +344,7 @@ describe('load never throws', () => {
     )
     fc.assert(
       fc.property(fc.array(word, { maxLength: 60 }), (words) => settles(Buffer.from(words.join('')))),
-      { numRuns: runs(2000) },
+      { numRuns: runs(500) },
     )
   })
 
@@ -392,7 +392,7 @@ describe('load never throws', () => {
     }))
     fc.assert(
       fc.property(tree, (value) => settles(Buffer.from(JSON.stringify(value)))),
-      { numRuns: runs(1000) },
+      { numRuns: runs(500) },
     )
   })
 
@@ -406,7 +406,7 @@ describe('load never throws', () => {
         bytes[at] = byte
         settles(bytes)
       }),
-      { numRuns: runs(1000) },
+      { numRuns: runs(500) },
     )
   })
 })

@@ -2,12 +2,11 @@
 import { describe, expect, test } from 'vitest'
 import { groups } from '../../../../src/operations.ts'
 import type { EditableFile, OnTestEnd } from '../../../helpers/editable-file.ts'
-import { bootEditedGateway, type EditedGateway, type Heap, type Status } from '../../../helpers/edited-gateway.ts'
-import { fetchAdmin } from '../../../helpers/live-gateway.ts'
+import { bootEditedGateway, type Heap, type Status } from '../../../helpers/edited-gateway.ts'
 import { openServer, type SteadyLoadResult, steadyLoad } from '../../../helpers/steady-load.ts'
 
-/** How the gateway notices an edit: by its watch, by SIGHUP, or by POST /reload. */
-export type Trigger = 'watch' | 'signal' | 'request'
+/** How the gateway notices an edit: by its watch, or by SIGHUP. */
+export type Trigger = 'watch' | 'signal'
 
 /** What a drill measured. */
 export interface DrillResult extends SteadyLoadResult {
@@ -15,8 +14,6 @@ export interface DrillResult extends SteadyLoadResult {
   readonly appliedMs: readonly number[]
   /** The same of edits that are rejected. */
   readonly rejectedMs: readonly number[]
-  /** From POST /reload to its response, in ms; empty where it was not sent. */
-  readonly respondedMs: readonly number[]
   /** What a rejected edit changed all the same. */
   readonly changed: readonly string[]
   readonly heaps: readonly Heap[]
@@ -76,14 +73,12 @@ const drill = async (way: EditableFile, trigger: Trigger, reload: string, onEnd:
   const load = steadyLoad(gateway.port, onEnd)
   const appliedMs: number[] = []
   const rejectedMs: number[] = []
-  const respondedMs: number[] = []
   const changed: string[] = []
   const heaps: Heap[] = []
   const edit = async (text: string, shown: (status: Status) => boolean): Promise<readonly [Status, number]> => {
     const before = performance.now()
     way.write(text)
     if (trigger === 'signal') gateway.signal('SIGHUP')
-    if (trigger === 'request') respondedMs.push(await measureReload(gateway))
     const status = await gateway.shows(shown)
     return [status, performance.now() - before]
   }
@@ -103,14 +98,7 @@ const drill = async (way: EditableFile, trigger: Trigger, reload: string, onEnd:
     if (round % roundsPerHeap === 0) heaps.push(await load.uncounted(() => gateway.heap()))
   }
 
-  return { ...(await load.stop()), appliedMs, rejectedMs, respondedMs, changed, heaps }
-}
-
-/** Reloads, and returns how long the response took, whatever it says. */
-const measureReload = async ({ admin }: EditedGateway): Promise<number> => {
-  const before = performance.now()
-  await fetchAdmin(`${admin}/reload`, 'POST')
-  return performance.now() - before
+  return { ...(await load.stop()), appliedMs, rejectedMs, changed, heaps }
 }
 
 /** Returns a predicate: whether a status shows that everything goes to a server. */
@@ -141,13 +129,13 @@ const heapGrowth = ({ heaps }: DrillResult): number => {
 
 /** Sums up a drill in a line. */
 const figures = (way: EditableFile, result: DrillResult): string => {
-  const { requests, judged, appliedMs, rejectedMs, respondedMs, latenciesMs, heaps } = result
+  const { requests, judged, appliedMs, rejectedMs, latenciesMs, heaps } = result
   const spread = (numbers: readonly number[]): string =>
     [0, 50, 99, 100].map((share) => percentile(numbers, share).toFixed(1)).join('/')
   const megabytes = (bytes: number | undefined): string => ((bytes ?? 0) / 1e6).toFixed(1)
   return [
     `${way.name}: ${requests} requests, ${judged} judged`,
-    `min/median/p99/max ms: applied ${spread(appliedMs)}, refused ${spread(rejectedMs)}, POST /reload ${spread(respondedMs)}`,
+    `min/median/p99/max ms: applied ${spread(appliedMs)}, refused ${spread(rejectedMs)}`,
     `latency ${spread(latenciesMs)}`,
     `heap ×${heapGrowth(result).toFixed(4)}, ${heaps.map(({ usedBytes }) => megabytes(usedBytes)).join(' ')} MB`,
     `resident ${megabytes(heaps[0]?.residentBytes)} → ${megabytes(heaps.at(-1)?.residentBytes)} MB`,

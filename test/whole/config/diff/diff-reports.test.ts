@@ -56,7 +56,7 @@ describe('the report of a configuration', () => {
 
         expect(validConfig(JSON.stringify(reportConfig(config).config)).hash).toBe(config.hash)
       }),
-      { numRuns: runs(100) },
+      { numRuns: runs(50) },
     )
   })
 

@@ -229,6 +229,7 @@ test('the order of the workers says nothing', () => {
     fc.property(fc.array(anyWorker, { maxLength: 5 }), (workers) => {
       expect(mergeReports(primary, workers.toReversed())).toEqual(mergeReports(primary, workers))
     }),
+    { numRuns: 50 },
   )
 })
 
@@ -247,6 +248,7 @@ test('what is counted is counted over all workers, and never the primary', () =>
         expect(total([merged], read)).toBe(total(workers, read))
       }
     }),
+    { numRuns: 50 },
   )
 })
 

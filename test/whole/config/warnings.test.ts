@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { parse, sandbox, withRisk } from '../../../core/config/helper.ts'
+import { parse, sandbox, withRisk } from '../../core/config/helper.ts'
+import { adminTokens } from '../../helpers/admin-tokens.ts'
+import { adminJwt } from '../../helpers/operator-jwts.ts'
 
 /** Lists warnings: line, key path, message, and what was found. */
 const warned = (text: string) => {
@@ -116,4 +118,45 @@ describe('reload.preflight: health', () => {
     expect(warned(health + own('healthCheck: { path: /health }'))).toEqual([])
     expect(warned(health.replace('health', 'connect') + own())).toEqual([])
   })
+})
+
+const warnedOfAdmin = (admin: object, more = '') => {
+  const result = parse(`${sandbox}\nadmin: ${JSON.stringify(admin)}\n${more}`)
+  if (!result.ok) throw new Error(JSON.stringify(result.problems))
+  return result.warnings.map(({ path, message }) => `${path}: ${message}`)
+}
+
+const [scraper, reader] = adminTokens
+const token = 'a-token-of-an-operator'
+
+test('tokens for /metrics get a warning where nothing is counted', () => {
+  const opensNothing = 'this token opens nothing: nothing is counted'
+
+  expect(warnedOfAdmin({ tokens: adminTokens }, 'metrics: none')).toEqual([`admin.tokens[0].scope: ${opensNothing}`])
+  expect(warnedOfAdmin({ token, metricsToken: `${token}2` }, 'metrics: none')).toEqual([
+    `admin.metricsToken: ${opensNothing}`,
+  ])
+  expect(warnedOfAdmin({ tokens: adminTokens })).toEqual([])
+})
+
+test('tokens of which none is for orders get one', () => {
+  const message = 'admin.tokens: no operator may give an order: no token has the scope operate'
+
+  expect(warnedOfAdmin({ tokens: [scraper, reader] })).toEqual([message])
+  expect(warnedOfAdmin({ tokens: [scraper, reader], token })).toEqual([])
+  expect(warnedOfAdmin({ tokens: adminTokens })).toEqual([])
+  expect(warnedOfAdmin({})).toEqual([])
+})
+
+test('an issuer’s tokens are looked at in the same way', () => {
+  const jwt = (scopes: object) => ({ jwt: adminJwt({ scopes }) })
+
+  expect(warnedOfAdmin(jwt({ oncall: 'operate', 'a group': 'metrics' }), 'metrics: none')).toEqual([
+    'admin.jwt.scopes."a group": this token opens nothing: nothing is counted',
+  ])
+  expect(warnedOfAdmin(jwt({ auditors: 'read' }))).toEqual([
+    'admin.tokens: no operator may give an order: no token has the scope operate',
+  ])
+  expect(warnedOfAdmin({ ...jwt({ auditors: 'read' }), tokens: adminTokens })).toEqual([])
+  expect(warnedOfAdmin({ ...jwt({ oncall: 'operate' }), tokens: [scraper, reader] })).toEqual([])
 })

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
-import { findProblems, sandbox } from '../helper.ts'
+import * as z from 'zod'
+import { annotate, getAnnotations, renderValue } from '../../../src/core/config/schema/annotations.ts'
+import { findProblems, sandbox } from './helper.ts'
 
 test.each([
   ['listen: { via: 1 }', 'put it in quotes'],
@@ -12,4 +14,13 @@ test.each([
   const problems = findProblems(`version: 1\n${sandbox}\n${line}`)
 
   expect(problems.map((each) => [each.message, each.hint])).toEqual([['the wrong kind of value', hint]])
+})
+
+test('a secret with a new description stays a secret', () => {
+  const secret = annotate(z.string(), { secret: true, file: 'line' })
+
+  const copy = secret.meta({ description: 'What operators send' }).describe('What Prometheus sends')
+
+  expect(getAnnotations(copy)).toEqual({ secret: true, file: 'line' })
+  expect(JSON.stringify(renderValue(copy, 'hunter2'))).toBe('"***"')
 })
