@@ -863,7 +863,7 @@ test('a 304 that forbids storing is only for the exchange that sent the request'
 
 // The attack: a client that provokes a rejection by the upstream every few seconds, for example by a field that is too
 // long, would keep a key out of the cache.
-test.each([400, 401, 431])(
+test.each([400, 401, 403, 407, 429, 431])(
   'a %i that any client can cause says nothing of what is stored, nor of the key',
   async (status) => {
     const stage = await openStale(['Cache-Control', 'max-age=60', 'ETag', '"a"'])
@@ -893,7 +893,7 @@ test.each([401, 407])('a %i to a client that asked past what is fresh leaves it 
   expect([readText(await pending), next.outcome?.outcome]).toEqual(['body', 'hit'])
 })
 
-test.each([403])('a %i to the one client that a response was stored for removes it', async (status) => {
+test.each([401, 403, 407])('a %i to the one client that a response was stored for removes it', async (status) => {
   const stage = openCache()
   const exchange = (): Exchange => Object.assign(createExchange(), { identity: { client: 'bank-a' } })
   const first = stage.handle(exchange())

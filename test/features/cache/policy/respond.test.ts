@@ -57,6 +57,8 @@ describe('conditions', () => {
   test('do not count without what they are compared with', () => {
     expect(statusOf(stored(), ['If-None-Match', '"a"'])).toBe(200)
     expect(statusOf(stored(), ['If-None-Match', '*'])).toBe(304)
+    const dated = stored('Last-Modified', at(-100))
+    expect(statusOf(dated, ['If-None-Match', '"a"', 'If-Modified-Since', at(0)])).toBe(200)
   })
 
   test('without Last-Modified, the Date is compared', () => {

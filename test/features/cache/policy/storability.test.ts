@@ -171,9 +171,20 @@ describe('freshness', () => {
     expect((head.freshUntil - head.bornAt) / 1000).toBe(seconds)
   })
 
+  test('is not guessed from a Last-Modified in the future', () => {
+    expect(createStoredHead(['Last-Modified', at(1000)], { heuristic: true }).freshUntil).toBe(noon)
+  })
+
+  test('is guessed from Date where there is one', () => {
+    const { freshUntil, bornAt } = createStoredHead(['Date', at(-500), 'Last-Modified', at(-1500)], { heuristic: true })
+
+    expect(freshUntil - bornAt).toBe(100_000)
+  })
+
   test.each([
     ['unless it is configured', modified, {}],
     ['without Last-Modified', ['ETag', '"a"'], { heuristic: true }],
+    ['from a Last-Modified that is no date', ['Last-Modified', 'yesterday'], { heuristic: true }],
     ['for another status', modified, { heuristic: true, status: 202 }],
   ])('is not guessed %s', (_, fields, given) => {
     expect(getReason(fields, given)).toBe('no-lifetime')
@@ -231,7 +242,8 @@ describe('age', () => {
     ['since its Date', ['Date', at(-7)], 2000, 7000],
     ['not less than nothing', ['Date', at(7)], 0, 0],
     ['its Age and the delay', ['Age', '5'], 2000, 7000],
-    ['whichever is more', ['Age', '5', 'Date', at(-60)], 2000, 60_000],
+    ['whichever is more: since its Date', ['Age', '5', 'Date', at(-60)], 2000, 60_000],
+    ['whichever is more: its Age', ['Age', '60', 'Date', at(-5)], 0, 60_000],
     ['the first of several', ['Age', '5, 6', 'Age', '7'], 0, 5000],
     ['the first that is not empty (RFC 9110 §5.6.1.2)', ['Age', '', 'Age', ' , 5,'], 0, 5000],
     ['not what is no number', ['Age', '5x'], 0, 0],
