@@ -106,6 +106,10 @@ test('a callback for the end of an exchange runs once', () => {
 })
 
 describe('the time of the upstream', () => {
+  test('is unknown of an exchange of which nothing was sent', () => {
+    expect(fakeExchange().attempts.upstreamMs).toBeNull()
+  })
+
   test('is the time from the start of the last attempt to its end', () => {
     const exchange = fakeExchange()
     exchange.attempts.last = attemptRecord({ startedAt: 3, endedAt: 10 })

@@ -134,6 +134,16 @@ describe('a clock that the test moves', () => {
     expect([meanwhile, vi.getTimerCount()]).toEqual([1, 0])
   })
 
+  test('null waits for ever', () => {
+    const { timer: a, firedAt } = createTimer()
+
+    a.set(100)
+    a.set(null)
+    vi.advanceTimersByTime(1_000_000)
+
+    expect(firedAt).toEqual([])
+  })
+
   test('one that is set anew when it fires delays no other', () => {
     const { timer: other, firedAt } = createTimer()
     const again = new CoalescedTimer(() => again.set(100))

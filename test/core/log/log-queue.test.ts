@@ -187,6 +187,16 @@ test('of forwarded lines, whole ones are dropped when there is no room, and each
   expect(out.dropped).toBe(4)
 })
 
+test('when the reader has gone, forwarded lines are dropped and counted', () => {
+  const { out, reader } = openQueue()
+  out.forward(Buffer.from('one\n'))
+  reader.leave()
+
+  out.forward(Buffer.from('two\nthree\n'))
+
+  expect(out.dropped).toBe(2)
+})
+
 test('megabytes that wait are written as soon as a slow reader takes some, without a timer', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   const { readEnd, writeEnd } = openPipe()

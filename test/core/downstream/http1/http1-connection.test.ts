@@ -180,6 +180,16 @@ describe('bodies of requests', () => {
     expect(flow.isPaused).toBe(false)
   })
 
+  test('a body that was asked for is not discarded with its response', () => {
+    const { request } = createRequest()
+    const chunks = collect(request)
+
+    request.discardUnasked()
+    request.receive(Buffer.from('a'))
+
+    expect(chunks).toEqual(['a'])
+  })
+
   test('a body that was discarded is never handed on: a part of it would pass for the whole', () => {
     const { request } = createRequest()
 

@@ -32,6 +32,10 @@ describe('durations', () => {
     )
   })
 
+  test('a bound belongs to what is below it', () => {
+    for (const [i, bound] of bucketBoundsMs.entries()) expect(counted([bound]).counts[i]).toBe(1)
+  })
+
   test('what several have counted adds up to what one would have counted', () => {
     fc.assert(
       fc.property(durations, durations, (some, others) => {
@@ -55,6 +59,10 @@ describe('durations', () => {
   })
 
   describe('a quantile', () => {
+    test('above the last bound is given as that bound', () => {
+      expect(quantile(counted([1_000_000]), 0.5)).toBe(bucketBoundsMs.at(-1))
+    })
+
     test('of nothing is not known', () => {
       expect(quantile(counted([]), 0.5)).toBe(null)
     })

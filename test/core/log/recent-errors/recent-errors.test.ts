@@ -160,6 +160,16 @@ describe('error counts', () => {
     expect(counts()).toEqual([])
   })
 
+  test('begin when they came first within that time', () => {
+    const errors = record(dead())
+    vi.advanceTimersByTime(20 * 60_000)
+    errors.record(exchangeRecord(dead()))
+
+    expect(errors.report.causes).toMatchObject([
+      { firstAt: Date.parse('2026-11-22T02:20:00Z'), lastAt: Date.parse('2026-11-22T02:20:00Z'), last15Min: 1 },
+    ])
+  })
+
   test('are bounded, and those of an hour ago make room', () => {
     const errors = new RecentErrors()
     const fill = (name: string): void => {

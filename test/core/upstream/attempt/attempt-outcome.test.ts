@@ -79,6 +79,16 @@ describe('the latency of an endpoint', () => {
     ],
     ['while a request waits, it is at least the silence since then', 5, (it) => it.requestSent(60_000), 63_000, 3000],
     [
+      'a further request does not make the silence shorter',
+      1,
+      (it) => {
+        it.requestSent(0)
+        it.requestSent(2000)
+      },
+      3000,
+      3000,
+    ],
+    [
       'one that responds to some requests is as silent as since the last of them',
       1,
       (it) => {

@@ -285,6 +285,17 @@ describe('turns', () => {
     expect(picks([100, 100, 100], 3_000)).toEqual(Array.from({ length: 3_000 }, (_, i) => i % 3))
   })
 
+  test('one that was away has its next turn as if it had not been', () => {
+    const members = fakes([100, 100, 100])
+    const pick = smoothWeightedRoundRobin<FakeCandidate>()
+    tally(pick, members, 30)
+    tally(pick, members.slice(1), 1_000)
+
+    const next = Array.from({ length: 6 }, (_, i) => members.indexOf(pick(members, i)))
+
+    expect(next).toEqual([0, 1, 2, 0, 1, 2])
+  })
+
   test('weights share the traffic in their proportion, evenly spread', () => {
     expect(picks([5, 1, 1], 14)).toEqual([0, 0, 1, 0, 2, 0, 0, 0, 0, 1, 0, 2, 0, 0])
   })

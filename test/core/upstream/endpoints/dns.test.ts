@@ -87,6 +87,15 @@ describe('a name', () => {
     expect(reported).toEqual(['192.0.2.1,2001:db8::1'])
   })
 
+  test('that has one more, one less or another is reported each time', async () => {
+    const one = ['192.0.2.1']
+    const { reported } = await startScript([one, ['192.0.2.1', '192.0.2.2'], ['192.0.2.2'], ['192.0.2.3'], one])
+
+    await vi.advanceTimersByTimeAsync(5 * intervalMs)
+
+    expect(reported).toEqual(['192.0.2.1', '192.0.2.1,192.0.2.2', '192.0.2.2', '192.0.2.3', '192.0.2.1'])
+  })
+
   test('that does not resolve is tried again after 1 s, 2 s, 4 s … up to the interval', async () => {
     const { lookedUpAt, reported } = await startScript([notFound])
 
@@ -94,6 +103,14 @@ describe('a name', () => {
 
     expect(lookedUpAt).toEqual([0, 1000, 3000, 7000, 15_000, 31_000, 61_000, 91_000])
     expect(reported).toEqual(['the name of the endpoint does not resolve (ENOTFOUND)'])
+  })
+
+  test('that resolved once starts over with 1 s when it fails', async () => {
+    const { lookedUpAt } = await startScript([notFound, notFound, ['192.0.2.1'], notFound, ['192.0.2.1']])
+
+    await vi.advanceTimersByTimeAsync(3000 + 2 * intervalMs)
+
+    expect(lookedUpAt).toEqual([0, 1000, 3000, 33_000, 34_000])
   })
 
   test('that fails is reported once for each reason until it resolves again, and then too', async () => {

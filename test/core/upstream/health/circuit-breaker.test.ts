@@ -75,6 +75,13 @@ test('it says for how long it stays open', async () => {
 })
 
 describe('closed', () => {
+  test('it passes responses and failures on as they are', async () => {
+    const rig = new Rig()
+
+    expect(await rig.send().end(404)).toMatchObject({ status: 404 })
+    expect(await rig.send().end('connect-failed')).toMatchObject({ kind: 'connect-failed' })
+  })
+
   test('it opens at the share of failures, and reports it', async () => {
     const rig = new Rig()
     await rig.run(200, 200, 'connect-failed')
@@ -142,6 +149,13 @@ describe('open', () => {
     expect(await rejected.settled).toMatchObject({ kind: 'circuit-open', status: 503, fields: ['Retry-After', '4'] })
   })
 
+  test('Retry-After is at least a second', async () => {
+    const rig = await opened()
+    vi.advanceTimersByTime(4_999)
+
+    expect(await rig.send().settled).toMatchObject({ fields: ['Retry-After', '1'] })
+  })
+
   test('what was on its way does not count, nor open it anew', async () => {
     const rig = new Rig()
     const late = [rig.send(), rig.send()]
@@ -192,6 +206,15 @@ describe('half-open', () => {
     expect(rig.changes).toEqual(['open', 'half-open', 'closed'])
   })
 
+  test('one probe that went well does not make room for a third', async () => {
+    const rig = await halfOpen()
+    await rig.run(200)
+
+    const sent = [rig.send(), rig.send()]
+
+    expect(sent.map(({ passed }) => passed)).toEqual([true, false])
+  })
+
   test('one that fails opens it for the whole time', async () => {
     const rig = await halfOpen()
 
@@ -211,6 +234,17 @@ describe('half-open', () => {
 
     expect(sent.map(({ passed }) => passed)).toEqual([true, false])
     expect(rig.breaker.state).toBe('half-open')
+  })
+
+  test('after one that failed, all must go well again', async () => {
+    const rig = await halfOpen()
+    await rig.run(200, 502)
+    vi.advanceTimersByTime(5_000)
+
+    await rig.run(200)
+
+    expect(rig.breaker.state).toBe('half-open')
+    expect(rig.send().passed).toBe(true)
   })
 
   test('probes without a verdict for openFor make room for as many more, of which enough going well close it', async () => {

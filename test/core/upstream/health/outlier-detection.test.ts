@@ -251,6 +251,16 @@ describe('how many are out', () => {
     expect(rig.out).toEqual([])
   })
 
+  test('those that drain make no room for another', () => {
+    const rig = new Rig(3)
+    rig.member(0).receivesTraffic = false
+    rig.member(1).receivesTraffic = false
+
+    rig.end(2, 'failure', 10)
+
+    expect(rig.out).toEqual([])
+  })
+
   test('one that was ejected, and then drained, does not keep a failing sibling in', () => {
     const rig = new Rig(3)
     rig.end(0, 'failure', 5)

@@ -100,6 +100,15 @@ describe('which upstreams are unreachable', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
+  test('a failure after 2 s has no effect', async () => {
+    const late = () => new Promise<void>((_, reject) => setTimeout(() => reject(new Error('late')), 3000))
+    const result = findUnreachableUpstreams([target('market', 'a', late)])
+
+    await vi.advanceTimersByTimeAsync(4000)
+
+    expect((await result)[0]?.endpoints).toEqual([{ name: 'a', reason: 'no answer within 2s' }])
+  })
+
   test('all are checked at once, and one that has not responded after 2 s has failed', async () => {
     let over = false
     const started: string[] = []

@@ -90,6 +90,15 @@ test.each([
   expect([...outcomes]).toEqual([200])
 })
 
+test('a fresh connection that is cut fails a GET at once', async () => {
+  const { url, accepted } = await rawUpstream((socket) => onRequest(socket, () => cut(socket)))
+  const upstream = openTestUpstream(url)
+
+  expect(await sendOutcome(upstream, fakeExchange())).toBe('reset-before-headers')
+
+  expect(accepted()).toBe(1)
+})
+
 test('a reused connection on which something came back is not stale', async () => {
   const { upstream, heads } = await closing((socket) => socket.write('HTTP/1.1 2', () => cut(socket)))
   await sendOutcome(upstream, fakeExchange())
@@ -274,6 +283,10 @@ describe('an idle connection', () => {
 
   test('is used until a quarter of its time is left, and not afterwards', async () => {
     expect([await isFreshAfter(1124), await isFreshAfter(1126)]).toEqual([false, true])
+  })
+
+  test('is not used afterwards even when the timer that closes it is late', async () => {
+    expect([await isFreshAfter(1124, ok, []), await isFreshAfter(1126, ok, [])]).toEqual([false, true])
   })
 
   test('is used until half a second before the end that its response names, where that is earlier', async () => {
