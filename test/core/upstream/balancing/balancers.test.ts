@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect } from 'vitest'
 import { balancers, smoothWeightedRoundRobin } from '../../../../src/core/upstream/balancing/balancers.ts'
-import { runs, test, testAndDrill } from '../../../helpers/speed.ts'
+import { describeTests, runs, test, testAndDrill } from '../../../helpers/speed.ts'
 import { FakeCandidate, fakes, Server, seeded, simulate, tally } from './fake-candidates.ts'
 
 /**
@@ -162,7 +162,7 @@ describe.each(['p2c', 'least-requests', 'round-robin'] as const)('%s', (name) =>
   })
 })
 
-describe('two choices', () => {
+describeTests('two choices', () => {
   const { p2c, 'least-requests': leastRequests } = balancers
 
   const random = () => p2c<FakeCandidate>(seeded(7))
@@ -273,7 +273,7 @@ describe('two choices', () => {
   })
 })
 
-describe('turns', () => {
+describeTests('turns', () => {
   /** Selects so many times among members of these weights and returns which, by their place. */
   const picks = (weights: readonly number[], count: number): number[] => {
     const members = fakes(weights)
