@@ -5,7 +5,7 @@ import { exchangeRaw, parseStatus, type RawClient, rawClient } from '../helpers/
 describe('a flood', () => {
   // The attack: a client that reaches the admin listener opens connections and leaves them open. They take the
   // process's descriptors, and it is the clients on the public listener that are rejected.
-  const many = 400
+  const many = 280
 
   /** Opens as many connections; `act` is done with each that is not rejected. */
   const flood = async (

@@ -13,7 +13,7 @@ describe.skipIf(openssl.missing)('a session', () => {
   beforeAll(() => {
     made = makeCertificates(openssl.path ?? '')
   })
-  afterEach(() => void vi.useRealTimers())
+  afterEach(() => void vi.restoreAllMocks())
 
   test.each(['TLSv1.2', 'TLSv1.3'] as const)(
     'of %s lasts no longer than the certificate that it began with',
@@ -26,7 +26,7 @@ describe.skipIf(openssl.missing)('a session', () => {
       const first = await requestOverTls(port, only)
       const second = await requestOverTls(port, { ...only, session: first.session })
 
-      vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 2 * 3_600_000 })
+      vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 2 * 3_600_000)
       const late = await requestOverTls(port, { ...only, session: second.session })
 
       expect([first.status, second.status, second.resumed, late.status]).toEqual([200, 200, true, 0])

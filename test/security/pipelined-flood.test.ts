@@ -86,17 +86,3 @@ test('a flood behind the last response of a connection costs that response nothi
   expect(rest).toBe('')
   expect(upstream.begun()).toBe(1)
 })
-
-test('as many as a client may have a use for are answered in order', async () => {
-  const upstream = await httpUpstream()
-  const { port } = await bootGateway({ upstream: upstream.url })
-  const client = await rawClient(port)
-  const paths = Array.from({ length: 99 }, (_, i) => (i % 2 === 0 ? '/market/insights' : `/none/${i}`))
-
-  client.send(paths.map(get).join('') + get('/leads/pipeline').replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'))
-  const { received } = await client.ended()
-
-  const { responses, rest } = parseResponses(received, Array(100).fill('GET') as string[])
-  expect(responses.map(({ status }) => status)).toEqual([...paths.map((_, i) => (i % 2 === 0 ? 200 : 404)), 200])
-  expect(rest).toBe('')
-})

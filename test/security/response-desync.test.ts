@@ -112,14 +112,16 @@ describe('in the moment in which the next request goes out,', () => {
   )
 
   testAndDrill.each(sample(cases))('%s: %s', async (_, __, poison, request, before) => {
-    vi.useFakeTimers({ toFake: ['performance'] })
-    onTestFinished(() => void vi.useRealTimers())
+    const clock = performance.now.bind(performance)
+    let aheadMs = 0
+    const read = vi.spyOn(performance, 'now').mockImplementation(() => clock() + aheadMs)
+    onTestFinished(() => read.mockRestore())
     const { play, later } = inTwo(poison)
     const { marker, client, played } = await poisoned(play)
     const fault = faultOf(poison, marker, await client.given())
     await played
     await turns(2)
-    vi.advanceTimersByTime(1000) // it has rested
+    aheadMs = 1000 // it has rested
 
     const next = await inTheMoment(request, later, before)
 

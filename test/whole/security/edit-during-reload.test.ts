@@ -82,15 +82,6 @@ describe('an edit', () => {
     await runs(live, first.upstream)
   })
 
-  test('that comes with an operator’s override is taken', async () => {
-    const live = await bootLiveGateway(first)
-
-    live.edit(second)
-    await fetchAdmin(`${live.admin}/operations/refuse`, 'POST', { body: '{"operation":"inventory.sync"}' })
-
-    await runs(live, second.upstream)
-  })
-
   test('that mends what a rejected one lacked is taken', async () => {
     const live = await bootLiveGateway(first)
     mkdirSync(join(live.folder, 'secrets'))

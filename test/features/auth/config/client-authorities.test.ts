@@ -11,7 +11,7 @@ describe.skipIf(openssl.missing)('an authority of clients', () => {
   beforeAll(() => {
     made = makeCertificates(openssl.path ?? '')
   })
-  afterEach(() => void vi.useRealTimers())
+  afterEach(() => void vi.restoreAllMocks())
 
   const text = (ca: string): string =>
     `${sandbox}\nlisten: { trustedProxies: [192.0.2.1] }\nauth: { methods: [mtls], mtls: { from: client-cert, ca: ${JSON.stringify(ca)} } }\nclients: [{ id: a, operations: all }]`
@@ -19,7 +19,7 @@ describe.skipIf(openssl.missing)('an authority of clients', () => {
   test('that expires gets a warning as certificates do', () => {
     const [{ notAfter } = { notAfter: 0 }] = clientAuthorities(validConfig(text(made.authority.cert)))
     const warned = (days: number) => {
-      vi.useFakeTimers({ toFake: ['Date'], now: notAfter - days * 24 * 3_600_000 })
+      vi.spyOn(Date, 'now').mockReturnValue(notAfter - days * 24 * 3_600_000)
       const result = parse(text(made.authority.cert))
       return result.ok && result.warnings.map(({ path, message }) => `${path}: ${message}`)
     }

@@ -36,50 +36,20 @@ describe('by a proof:', () => {
 
   const send = (scheme: string, shown: string, proofs: readonly string[]) =>
     requestWithFields(gateway.port, [`Authorization: ${scheme} ${shown}`, ...proofs.map((proof) => `DPoP: ${proof}`)])
-  const seconds = (more: number): number => Math.floor(Date.now() / 1000) + more
 
   // The attack: an attacker who has got hold of a token sends a proof of his own, or one that its owner made for
   // something else.
-  test.each<readonly [what: string, prove: () => Promise<string>, cause: string]>([
-    ['another key', () => other.prove({ token, htu: boundTargetUrl }), 'the proof is of another key'],
-    [
-      'another key, beside the right one',
-      () => other.prove({ token, htu: boundTargetUrl, header: { jwk: holder.jwk } }),
-      'the proof is not good: ERR_JWS_SIGNATURE_VERIFICATION_FAILED',
-    ],
-    [
-      'another method',
-      () => holder.prove({ token, htu: boundTargetUrl, htm: 'POST' }),
-      'the proof is for another method',
-    ],
-    [
-      'another operation',
-      () => holder.prove({ token, htu: `${publicUrl}/leads/pipeline` }),
-      'the proof is for another target',
-    ],
-    [
-      'another server',
-      () => holder.prove({ token, htu: boundTargetUrl.replace('gateway', 'evil') }),
-      'the proof is for another target',
-    ],
-    ['another token', () => holder.prove({ token: 'another', htu: boundTargetUrl }), 'the proof is for another token'],
-    [
-      'an hour ago',
-      () => holder.prove({ token, htu: boundTargetUrl, claims: { iat: seconds(-3600) } }),
-      'the proof is not good: ERR_JWT_EXPIRED',
-    ],
-    [
-      'the future',
-      () => holder.prove({ token, htu: boundTargetUrl, claims: { iat: seconds(60) } }),
-      'the proof is not good: ERR_JWT_CLAIM_VALIDATION_FAILED',
-    ],
-  ])('a proof of, or for, %s is rejected', async (_, prove, cause) => {
-    const proof = await prove()
-
-    expect(await send('DPoP', token, [proof])).toBe(401)
-    await gateway.line((told) => told.cause === cause)
-    for (const part of [...proof.split('.'), ...token.split('.')])
-      expect(JSON.stringify(gateway.lines)).not.toContain(part)
+  // Which proofs are rejected is `dpop.test.ts`'s.
+  test('a proof of another key, or for another operation, is rejected, and neither stands in the log', async () => {
+    for (const [proof, cause] of [
+      [await other.prove({ token, htu: boundTargetUrl }), 'the proof is of another key'],
+      [await holder.prove({ token, htu: `${publicUrl}/leads/pipeline` }), 'the proof is for another target'],
+    ] as const) {
+      expect(await send('DPoP', token, [proof])).toBe(401)
+      await gateway.line((told) => told.cause === cause)
+      for (const part of [...proof.split('.'), ...token.split('.')])
+        expect(JSON.stringify(gateway.lines)).not.toContain(part)
+    }
   })
 
   test('without a proof, or with two, a bound token is worth nothing, whatever it is called', async () => {

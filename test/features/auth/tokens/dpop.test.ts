@@ -27,7 +27,7 @@ afterEach(() => void vi.useRealTimers())
 /** Sends proofs, one request each, and returns the outcomes: `good`, or the error that the client gets. */
 const send = async (
   proofs: readonly (string | readonly string[])[],
-  { jkt = holder.jkt, replayCache = createReplayWindow(100_000) as ReplayCache } = {},
+  { jkt = holder.jkt, replayCache = createReplayWindow(100_000) as ReplayCache, causes = [] as unknown[] } = {},
 ) => {
   const check = dpopProofChecker(options, replayCache)
   const outcomes: unknown[] = []
@@ -35,7 +35,10 @@ const send = async (
     const fields = [proof].flat().flatMap((each) => ['DPoP', each])
     await check(fakeExchange({ fields }), token, jkt, 'bank-a').then(
       () => outcomes.push('good'),
-      (error: GatewayError) => outcomes.push(`${error.kind}: ${error.fields[1]}`),
+      (error: GatewayError) => {
+        outcomes.push(`${error.kind}: ${error.fields[1]}`)
+        causes.push(error.cause)
+      },
     )
   }
   return outcomes
@@ -99,6 +102,27 @@ test.each<readonly [what: string, wanted: Partial<ProofOptions>]>([
   expect(await send([await holder.prove({ ...right, ...wanted }).catch(() => 'unsigned')])).toEqual([rejection])
 })
 
+test('the log says why a proof is rejected', async () => {
+  const proofs = [
+    { htu: 'https://gateway.example/base/leads/pipeline' },
+    { htm: 'POST' },
+    { token: 'another' },
+    { claims: { iat: seconds(-3600) } },
+    { claims: { iat: seconds(60) } },
+  ].map((wanted: Partial<ProofOptions>) => holder.prove({ ...right, ...wanted }))
+  const causes: unknown[] = []
+
+  await send(await Promise.all(proofs), { causes })
+
+  expect(causes).toEqual([
+    'the proof is for another target',
+    'the proof is for another method',
+    'the proof is for another token',
+    'the proof is not good: ERR_JWT_EXPIRED',
+    'the proof is not good: ERR_JWT_CLAIM_VALIDATION_FAILED',
+  ])
+})
+
 test('a proof with a private key is rejected', async () => {
   const proofs = ['d', 'k', 'p'].map((name) =>
     holder.prove({ ...right, header: { jwk: { ...holder.jwk, [name]: 'AA' } } }),
@@ -134,7 +158,13 @@ test('a proof of another key is rejected, whichever it contains', async () => {
 
   const proofs = [other.prove(right), other.prove({ ...right, header: { jwk: holder.jwk } })]
 
-  expect(await send(await Promise.all(proofs))).toEqual([rejection, rejection])
+  const causes: unknown[] = []
+
+  expect(await send(await Promise.all(proofs), { causes })).toEqual([rejection, rejection])
+  expect(causes).toEqual([
+    'the proof is of another key',
+    'the proof is not good: ERR_JWS_SIGNATURE_VERIFICATION_FAILED',
+  ])
 })
 
 test.each(['none', 'HS256', 'RS256', 'ES384'])('a proof with the algorithm %s is rejected', async (alg) => {

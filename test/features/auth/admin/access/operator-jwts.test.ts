@@ -1,12 +1,114 @@
-/** Tokens of operators that the issuer makes: which are taken, and what a reload and late keys make of them. */
 import { hash } from 'node:crypto'
-import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { TokenRefusals } from '../../../../../src/core/admin/access/operator-tokens.ts'
-import { createOperatorJwts } from '../../../../../src/features/auth/operator-jwts.ts'
+import { createOperatorJwts, describeRefusal, readOperator } from '../../../../../src/features/auth/operator-jwts.ts'
 import { logInMemory, testConfig } from '../../../../helpers/gateway.ts'
 import { adminAudience, adminJwt, groupOf, operatorJwt, operatorKey } from '../../../../helpers/operator-jwts.ts'
 import { audience, claims, jwks, signingKey, signToken } from '../../../../helpers/tokens.ts'
 import { httpUpstream } from '../../../../helpers/upstream.ts'
+
+describe('of the claims of a token', () => {
+  const config = {
+    nameClaim: 'sub',
+    scopeClaim: 'groups',
+    scopes: { scrapers: 'metrics', readers: 'read', oncall: 'operate' },
+  } as const
+  const byScope = { ...config, scopeClaim: 'scope' } as const
+
+  const read = (claims: object, by: Parameters<typeof readOperator>[1] = config) =>
+    readOperator({ sub: 'anna', ...claims }, by)
+
+  describe('the scope', () => {
+    test.each([
+      [['oncall'], 'operate'],
+      ['oncall', 'operate'],
+      [['others', 'readers', 'scrapers'], 'read'],
+      [['readers', 'oncall', 'scrapers'], 'operate'],
+      [[7, null, ['oncall'], 'scrapers'], 'metrics'],
+    ])('of %j is %s', (groups, scope) => {
+      expect(read({ groups })).toEqual({ name: 'anna', scope, proof: 'jwt' })
+    })
+
+    test.each([
+      ['nothing', {}],
+      ['another claim', { group: ['oncall'] }],
+      ['no value that is named', { groups: ['others'] }],
+      ['another case', { groups: ['Oncall', 'ONCALL'] }],
+      ['a blank around it', { groups: [' oncall', 'oncall '] }],
+      ['a text of several values', { groups: 'former oncall' }],
+      ['a text with a comma', { groups: 'readers,oncall' }],
+      ['a list in a list', { groups: [['oncall']] }],
+      ['a map', { groups: { oncall: true } }],
+      ['true', { groups: true }],
+      ['a number', { groups: 1 }],
+      ['null', { groups: null }],
+      ['names that every object has', { groups: ['constructor', 'toString', '__proto__', 'hasOwnProperty'] }],
+    ])('of %s is none', (_, claims) => {
+      expect(read(claims)).toBe('no-scope')
+    })
+
+    test('stands between blanks in scope and scp, which may also be lists', () => {
+      for (const scopeClaim of ['scope', 'scp'])
+        for (const value of ['openid readers', ['openid', 'readers']])
+          expect(read({ [scopeClaim]: value }, { ...config, scopeClaim })).toMatchObject({ scope: 'read' })
+      expect(read({ scope: 'openid\treaders' }, byScope)).toBe('no-scope')
+      expect(read({ scope: 'readers.all oncall-not' }, byScope)).toBe('no-scope')
+    })
+
+    test('of a list with thousands of values is found in a moment', () => {
+      const groups = Array.from({ length: 4000 }, (_, i) => `${i}`)
+
+      expect(read({ groups: [...groups, 'readers'] })).toMatchObject({ scope: 'read' })
+    })
+  })
+
+  describe('the name', () => {
+    const groups = 'oncall'
+
+    test.each(['anna', 'anna@lender.example', 'Anna Smith', 'auth0|5f7c', 'a', '<b>"anna"</b>', 'x'.repeat(128)])(
+      'may be %s',
+      (sub) => {
+        expect(read({ sub, groups })).toMatchObject({ name: sub })
+      },
+    )
+
+    test.each([
+      ['missing', undefined],
+      ['empty', ''],
+      ['a number', 7],
+      ['a list', ['anna']],
+      ['too long', 'x'.repeat(129)],
+      ['one with a line feed', 'anna\n{"msg":"login"}'],
+      ['one with a control character', 'anna\u001b[2J'],
+      ['one with a letter that looks like another', 'аnna'],
+      ['one with a blank before it', ' anna'],
+      ['an address', '10.0.0.7'],
+      ['another address', '::1'],
+      ['that of another token', 'admin.token'],
+      ['that of the other token', 'admin.metricsToken'],
+    ])('is none when it is %s', (_, sub) => {
+      expect(read({ sub, groups })).toBe('no-name')
+    })
+  })
+
+  test('a token that is bound is of no operator', () => {
+    for (const cnf of [{ jkt: 'a' }, { 'x5t#S256': 'a' }, {}, null])
+      expect(read({ groups: 'oncall', cnf })).toBe('bound-token')
+  })
+
+  test.each([
+    ['no-scope', {}, 'it has no claim groups (admin.jwt.scopeClaim) at its top level'],
+    ['no-scope', { groups: ['s3cret'] }, 'no value of its claim groups stands under admin.jwt.scopes'],
+    ['no-name', { groups: 'oncall' }, 'it has no claim sub (admin.jwt.nameClaim) at its top level'],
+    [
+      'no-name',
+      { groups: 'oncall', sub: '10.0.0.7' },
+      'its claim sub (admin.jwt.nameClaim) is no name: a text of 1 to 128 visible ASCII characters, and no address',
+    ],
+  ] as const)('%s of %j is described by the names of claims alone', (refusal, claims, text) => {
+    expect(describeRefusal(refusal, claims, config)).toBe(text)
+  })
+})
 
 const other = signingKey('ES256', 'another')
 const address = '10.0.0.1'
@@ -73,10 +175,11 @@ describe('a token is refused, and the log says why:', () => {
 })
 
 describe('attempts', () => {
-  afterEach(() => void vi.useRealTimers())
+  // The clock stands still.
+  beforeEach(() => void vi.spyOn(performance, 'now').mockReturnValue(performance.now()))
+  afterEach(() => void vi.restoreAllMocks())
 
   test('are bounded where they are wrong, and a token that is known is known on', async () => {
-    vi.useFakeTimers({ toFake: ['performance'] })
     const { jwts, verify, refusals } = open()
     const known = operatorJwt()
     await verify(known)
@@ -93,7 +196,6 @@ describe('attempts', () => {
   })
 
   test('do not count where they are right, however many', async () => {
-    vi.useFakeTimers({ toFake: ['performance'] })
     const { verify } = open()
 
     for (let n = 0; n < 30; n++) expect(await verify(operatorJwt({ jti: `${n}` }))).toMatchObject({ operator: good })
