@@ -7,7 +7,7 @@ import { httpUpstream, type ReceivedRequest, type TestUpstream } from './upstrea
 import { call, fieldValues, type WireRequest } from './wire.ts'
 
 /** The two upstreams of a group. Each answers with its own name. */
-export interface SideUpstreams {
+interface SideUpstreams {
   readonly primary: TestUpstream
   readonly candidate: TestUpstream
 }

@@ -1,10 +1,11 @@
 /** Orders about a candidate at a gateway that runs: what it replies, what the log says, and what a reload leaves. */
 
 import { afterEach, describe, expect, test } from 'vitest'
+import type { StatusReport } from '../../../../src/core/runtime/status/status-part.ts'
 import { planShift } from '../../../../src/features/candidate/commands/shift.ts'
 import { listShiftPlans, type ShiftOrder } from '../../../../src/features/candidate/shift/shift-record.ts'
 import { Shifts } from '../../../../src/features/candidate/shift/shifts.ts'
-import { endpoint, findingInputs, risk } from '../../../core/admin/findings/finding-inputs.ts'
+import { endpoint, risk } from '../../../core/admin/findings/finding-inputs.ts'
 import { testConfig } from '../../../helpers/gateway.ts'
 import { bootLiveGateway, fetchAdmin } from '../../../helpers/live-gateway.ts'
 
@@ -139,26 +140,22 @@ describe('while the candidate is down', () => {
 
   /** Plans an order for risk, whose candidate is down, after others were carried out. */
   const plan = (candidate: object, orders: readonly ShiftOrder[], wishes: object) => {
-    const settings = { upstreams: { risk: { endpoints: [risk], candidate: { endpoints: [next], ...candidate } } } }
-    const config = testConfig(settings)
+    const config = testConfig({
+      upstreams: { risk: { endpoints: [risk], candidate: { endpoints: [next], ...candidate } } },
+    })
     const shifts = new Shifts()
     opened.push(shifts)
     shifts.prepare(listShiftPlans(config)).commit()
     for (const order of orders) shifts.order('risk', order, { by: null, reason: null }).confirm()
     const down = endpoint({ url: next, state: { name: 'down', since: null, reason: 'answered 503' } })
-    const { report } = findingInputs({
-      settings,
-      upstreams: {
-        risk: { candidate: { balance: 'p2c', breaker: null, shadow: null, comparison: null, endpoints: [down] } },
-      },
-    })
+    const report = { upstreams: { risk: { candidate: { endpoints: [down] } } } } as unknown as StatusReport
     const none = { to: null, for: null, pause: false, resume: false, abort: false, reason: null, force: false }
     return planShift(shifts, config, report, { group: 'risk', ...none, ...wishes })
   }
 
   const rejected = { code: 'candidate-down' }
 
-  describe('while the candidate is down, an order is carried out that', () => {
+  describe('an order is carried out that', () => {
     test.each([
       ['pauses the steps', { steps }, [], { pause: true }],
       ['gives it a smaller share', { share: '25%' }, [], { to: 0.01 }],

@@ -306,7 +306,7 @@ const escapeAll = (text: string): string =>
   `"${[...Array(text.length).keys()].map((n) => `\\u${text.charCodeAt(n).toString(16).padStart(4, '0')}`).join('')}"`
 
 describe('documents that aim at the time of a comparison', () => {
-  const maxBytes = 256 * 1024
+  const maxBytes = 128 * 1024
 
   const fill = (item: (n: number) => string, length = maxBytes): string => {
     const items: string[] = []
