@@ -18,8 +18,8 @@ const request = (key: string) => ({
   body: Buffer.from('abc'),
 })
 
-test('a client that makes up a million keys has no more than its share, and others find room', () => {
-  const store = new MemoryIdempotencyStore({ maxEntries: 200_000, maxBytes: 1024 ** 2 })
+test('a client that makes up keys has no more than its share, and others find room', () => {
+  const store = new MemoryIdempotencyStore({ maxEntries: 200, maxBytes: 1024 ** 2 })
   const claimOf = (client: string, nth: number) => ({
     type: 'claim' as const,
     claim: {
@@ -32,14 +32,14 @@ test('a client that makes up a million keys has no more than its share, and othe
       ttlMs: 86_400_000,
       leaseMs: 15_000,
       takesOver: false,
-      maxKeys: 100_000,
+      maxKeys: 100,
     },
   })
 
-  for (let nth = 0; nth < 1_000_000; nth++) store.reply(claimOf('hoarder', nth))
+  for (let nth = 0; nth < 1000; nth++) store.reply(claimOf('hoarder', nth))
 
-  expect(store.state()).toMatchObject({ entries: 100_000, refused: 900_000 })
-  expect(store.reply(claimOf('hoarder', 1_000_000))).toEqual({ state: 'full', of: 'client' })
+  expect(store.state()).toMatchObject({ entries: 100, refused: 900 })
+  expect(store.reply(claimOf('hoarder', 1000))).toEqual({ state: 'full', of: 'client' })
   expect(store.reply(claimOf('another', 0))).toEqual({ state: 'claimed' })
 })
 
@@ -57,11 +57,11 @@ test('a stranger that makes up a credential for each key has the share of its ad
   }
 
   const statuses: number[] = []
-  for (let nth = 0; nth < 110; nth++) statuses.push(await ask('192.0.2.1', `k${nth}`, `c${nth}`))
+  for (let nth = 0; nth < 51; nth++) statuses.push(await ask('192.0.2.1', `k${nth}`, `c${nth}`))
   const ofAnother = await ask('192.0.2.2', 'k', 'c')
   const repeated = await ask('192.0.2.1', 'k0', 'c0')
 
-  expect([200, 429, 503].map((status) => statuses.filter((each) => each === status).length)).toEqual([50, 60, 0])
+  expect([200, 429, 503].map((status) => statuses.filter((each) => each === status).length)).toEqual([50, 1, 0])
   expect([ofAnother, repeated]).toEqual([200, 200])
   expect(upstream.requests).toHaveLength(51)
 })
@@ -94,20 +94,20 @@ test('a client that has half of all keys is told of the bound that it has reache
   expect(reasonTable[reason as FailureReason].text).toContain('idempotency.maxEntries')
 })
 
-test('a client that sends 10,000 requests with one key and leaves has one processed', async () => {
+test('a client that sends 100 requests with one key and leaves has one processed', async () => {
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
   const upstream = await httpUpstream((_, response) => void released.then(() => response.end('done')))
   const { port } = await bootGateway({ upstream: upstream.url, operations })
   const one = 'POST /valuation/score HTTP/1.1\r\nHost: a\r\nIdempotency-Key: k\r\nContent-Length: 3\r\n\r\nabc'
 
-  const clients = await Promise.all(Array.from({ length: 100 }, () => rawClient(port)))
-  for (const client of clients) client.send(one.repeat(100))
+  const clients = await Promise.all(Array.from({ length: 5 }, () => rawClient(port)))
+  for (const client of clients) client.send(one.repeat(20))
   // One of them waits for its first response.
   await vi.waitFor(() => {
-    expect(clients.filter((client) => client.received().includes('409')).length).toBeGreaterThanOrEqual(99)
+    expect(clients.filter((client) => client.received().includes('409')).length).toBeGreaterThanOrEqual(4)
   }, 30_000)
   for (const client of clients) client.close()
-  await vi.waitFor(() => expect(upstream.begun()).toBe(1), 30_000)
+  await expect.poll(() => upstream.begun()).toBe(1)
   release()
 
   await vi.waitFor(async () => {
