@@ -8,7 +8,7 @@ const drills = '{test,tools}/**/*.drill.ts'
 
 /**
  * Node itself loads what is tested, as it does where the gateway runs, and from its cache of compiled code. Vite's module
- * runner, which transforms each file first, replaces modules: the projects `anew` and `alone` need it.
+ * runner, which transforms each file first, replaces modules: the project `alone` needs it.
  */
 const loadedByNode = { viteModuleRunner: false, nodeLoader: false }
 
@@ -21,16 +21,11 @@ const filesWith = (pattern: RegExp, files = tests): readonly string[] =>
  */
 const alone = filesWith(/\bvi\.(mock|doMock|getTimerCount)\(/)
 
-const replacesTimers = /\bvi\.useFakeTimers\(/
-
-/** The tests that replace timers: each loads src anew, so that none waits in a queue for a timer that never fires. */
-const fakingTimers = filesWith(replacesTimers).filter((file) => !alone.includes(file))
-
-/** The drills that do: each in a process of its own. */
-const drillsFakingTimers = filesWith(replacesTimers, drills)
+/** The drills that replace timers: each in a process of its own. */
+const drillsFakingTimers = filesWith(/\bvi\.useFakeTimers\(/, drills)
 
 /**
- * `npm test` runs the projects `shared`, `anew` and `alone`, which prove each behaviour once; `npm run test:drills`
+ * `npm test` runs the projects `shared` and `alone`, which prove each behaviour once; `npm run test:drills`
  * runs `drills` and `drills-alone`: what repeats, waits or needs a big program.
  */
 export default defineConfig({
@@ -39,7 +34,7 @@ export default defineConfig({
     maxWorkers: 2 * availableParallelism(),
     provide: { speed: 'test' },
     globalSetup: 'test/helpers/run-setup.ts',
-    setupFiles: ['test/helpers/install-features.ts', 'test/helpers/property-seed.ts'],
+    setupFiles: ['test/helpers/install-features.ts', 'test/helpers/forget-timers.ts', 'test/helpers/property-seed.ts'],
     // A machine may be five times as slow as usual: a test or a hook that starts commands takes its time there.
     testTimeout: 120_000,
     hookTimeout: 120_000,
@@ -53,22 +48,9 @@ export default defineConfig({
         test: {
           name: 'shared',
           include: [tests],
-          exclude: [...alone, ...fakingTimers],
+          exclude: [...alone],
           isolate: false,
           experimental: loadedByNode,
-        },
-      },
-      {
-        extends: true,
-        test: {
-          name: 'anew',
-          include: [...fakingTimers],
-          isolate: false,
-          setupFiles: [
-            'test/helpers/load-modules-anew.ts',
-            'test/helpers/install-features.ts',
-            'test/helpers/property-seed.ts',
-          ],
         },
       },
       { extends: true, test: { name: 'alone', include: [...alone] } },

@@ -106,7 +106,7 @@ const main = async (words: readonly string[]): Promise<void> => {
     run(folder, 'tsc', '--noEmit')
     run(folder, 'biome', 'check', '--write', dirname(list))
     run(folder, 'biome', 'check', '--error-on-warnings')
-    run(folder, 'vitest', 'run', '--project', 'shared', '--project', 'anew', '--project', 'alone', ...tests)
+    run(folder, 'vitest', 'run', '--project', 'shared', '--project', 'alone', ...tests)
     const statuses = await askTheNine(folder)
     if (statuses.some((status) => status !== 200)) throw new Error(`the nine are answered with ${statuses.join(', ')}`)
     const lines = execFileSync('sh', ['-c', 'find src -type f -print0 | xargs -0 cat | wc -l'], {

@@ -140,7 +140,7 @@ const runTests = (
   ...options: readonly string[]
 ): Promise<boolean> =>
   new Promise((resolve) => {
-    const projects = ['shared', 'anew', 'alone'].flatMap((name) => ['--project', name])
+    const projects = ['shared', 'alone'].flatMap((name) => ['--project', name])
     const words = [join(root, 'node_modules/vitest/vitest.mjs'), 'run', ...projects, ...options, ...files]
     const child = spawn(process.execPath, words, {
       cwd: folder,

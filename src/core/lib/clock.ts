@@ -197,6 +197,12 @@ export const repeatWithJitter = (
 
 let pendingWrites: (() => void)[] = []
 
+/** For tests that replace timers and put them back: what waits for one that is gone would never be called. */
+export const forgetTimers = (): void => {
+  queues.clear()
+  pendingWrites = []
+}
+
 /**
  * Writes at the end of this turn of the event loop, with all other writes of the turn. A write to a sleeping peer wakes
  * it, which costs more than the write; for the next write it is still awake. An idle turn ends at once. All input of

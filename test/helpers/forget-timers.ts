@@ -1,0 +1,10 @@
+/** Runs before each file of tests: what waits for a timer that a test has replaced is forgotten by the next one. */
+import { afterAll, afterEach, vi } from 'vitest'
+import { forgetTimers } from '../../src/core/lib/clock.ts'
+
+afterEach(forgetTimers)
+
+afterAll(() => {
+  vi.useRealTimers()
+  forgetTimers()
+})
