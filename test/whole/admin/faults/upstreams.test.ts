@@ -200,7 +200,7 @@ test('a stored error is told of the cache, with what clears it, and not of the u
     heading: '',
     severity: 'critical',
     about: 'operations.market.insights',
-    cause: /the cache answers with a stored 503, which .* fresh until [\d:]+: 5 of 6 requests in the last minute/,
+    cause: /the cache answers with a stored 503, which .* fresh until \S+: 5 of 6 requests in the last minute/,
     command: / cache clear market\.insights --config /,
   }
   await lacks(live.admin, stored)
