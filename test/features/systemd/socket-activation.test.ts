@@ -63,7 +63,7 @@ const prepare = (file: string, fds: readonly number[], env: Readonly<Record<stri
   return {
     child,
     go: () => child.stdin?.end('go\n'),
-    listens: () => expect.poll(() => out).toContain('"msg":"admin listening"'),
+    listens: () => expect.poll(() => out, { timeout: 100_000 }).toContain('"msg":"admin listening"'),
     ended: once(child, 'close').then(([code]) => ({ code, errors })),
   }
 }
