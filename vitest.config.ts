@@ -16,10 +16,10 @@ const filesWith = (pattern: RegExp, files = tests): readonly string[] =>
   globSync(files).filter((file) => pattern.test(readFileSync(file, 'utf8')))
 
 /**
- * The tests that replace a module, or count all timers: in a process of their own, so that no other test meets what is
- * in its place, and that they count none of another's.
+ * The tests that replace a module, or count or run all timers: in a process of their own, so that no other test meets
+ * what is in its place, and that they meet none of another's.
  */
-const alone = filesWith(/\bvi\.(mock|doMock|getTimerCount)\(/)
+const alone = filesWith(/\bvi\.(mock|doMock|getTimerCount|runAllTimers\w*)\(/)
 
 /** The drills that replace timers: each in a process of its own. */
 const drillsFakingTimers = filesWith(/\bvi\.useFakeTimers\(/, drills)
