@@ -1,7 +1,7 @@
 /** Forms that another page, or another operator, makes a browser send. */
 import { describe, expect, test } from 'vitest'
 import { hiddenFields, logIn, submitForm, token, visitPage } from '../../../helpers/form-browser.ts'
-import { shareLiveGateway } from '../../../helpers/live-gateway.ts'
+import { bootLiveGateway, shareLiveGateway } from '../../../helpers/live-gateway.ts'
 
 const locked = await shareLiveGateway({ admin: { token } })
 const open = await shareLiveGateway()
@@ -105,11 +105,12 @@ test('the token of the login form is good for nothing else', async () => {
 })
 
 test('the token of a session that is over is good for nothing, not even for the next session', async () => {
-  const first = await logIn(locked.admin)
-  const form = hiddenFields(await visitPage(`${locked.admin}/actions/reload`, first))
-  await submitForm(`${locked.admin}/logout`, form, first)
-  const second = await logIn(locked.admin)
+  const live = await bootLiveGateway({ admin: { token } })
+  const first = await logIn(live.admin)
+  const form = hiddenFields(await visitPage(`${live.admin}/actions/reload`, first))
+  await submitForm(`${live.admin}/logout`, form, first)
+  const second = await logIn(live.admin)
 
-  expect((await submitForm(`${locked.admin}/actions/reload`, form, first)).status).toBe(401)
-  expect((await submitForm(`${locked.admin}/actions/reload`, form, second)).status).toBe(403)
+  expect((await submitForm(`${live.admin}/actions/reload`, form, first)).status).toBe(401)
+  expect((await submitForm(`${live.admin}/actions/reload`, form, second)).status).toBe(403)
 })
