@@ -42,9 +42,10 @@ export const shareLiveGateway = (settings: Settings = {}): Promise<LiveGateway> 
 const openLiveGateway = async (
   settings: Settings,
   environment: Environment,
-  atTheEnd: (end: () => Promise<void>) => void,
+  atTheEnd: (end: () => void | Promise<void>) => void,
 ): Promise<LiveGateway> => {
   const folder = mkdtempSync(join(tmpdir(), 'gateway-'))
+  atTheEnd(() => rmSync(folder, { recursive: true }))
   const file = join(folder, 'gateway.yaml')
   const edit = (next: Settings | string): void =>
     writeFileSync(
@@ -58,10 +59,7 @@ const openLiveGateway = async (
   if (!loaded.ok) throw new Error(`the test's configuration is refused: ${JSON.stringify(loaded.problems, null, 2)}`)
   const { log, lines, line } = logInMemory()
   const gateway = await startGateway({ file, loaded, environment, log, droppedLines: () => 0, forwardLines: () => {} })
-  atTheEnd(async () => {
-    await gateway.close()
-    rmSync(folder, { recursive: true })
-  })
+  atTheEnd(() => gateway.close())
   return {
     gateway,
     file,

@@ -26,7 +26,7 @@ export const adminJwt = (more: object = {}) => ({
 })
 
 /** Says what a good token of an operator says, now; `other` differs, and what is undefined is left out. */
-export const operatorClaims = (other: Readonly<Record<string, unknown>> = {}) =>
+const operatorClaims = (other: Readonly<Record<string, unknown>> = {}) =>
   claims({
     aud: adminAudience,
     client_id: undefined,

@@ -21,7 +21,7 @@ export const problemsOf = async (document: PlainObject): Promise<readonly unknow
 }
 
 /** Lists every reference of a document. */
-export const referencesOf = (document: PlainObject): readonly string[] => [
+const referencesOf = (document: PlainObject): readonly string[] => [
   ...new Set([...JSON.stringify(document).matchAll(/"\$ref":"([^"]*)"/g)].map(([, reference = '']) => reference)),
 ]
 

@@ -37,7 +37,7 @@ export const hostNotFound = unsent(() =>
 )
 
 /** Creates a connection on which `onSend` decides the response. */
-export const fakeConnection = (onSend: (handler: ResponseHandler) => void): UpstreamConnection =>
+const fakeConnection = (onSend: (handler: ResponseHandler) => void): UpstreamConnection =>
   ({
     send: (handler: ResponseHandler) => onSend(handler),
     hasWritten: true,

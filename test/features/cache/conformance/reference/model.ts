@@ -62,7 +62,7 @@ const understood = [200, 301, 404, 500, 503]
 const credentials = ['authorization', 'cookie', 'x-api-key']
 
 /** §3: whether a shared cache may store it at all. Null: it may; otherwise why not. */
-export const unstorable = (
+const unstorable = (
   request: Request,
   status: number,
   fields: Past['current']['fields'],
