@@ -43,25 +43,11 @@ export interface FailureRow {
  * their own (`auth.test.ts`, `idempotency.test.ts`), or a server besides (`tokens.test.ts`).
  */
 export const provokedElsewhere: readonly FailureKind[] = [
-  'unauthenticated',
-  'forbidden',
-  'rate-limited',
-  'identity-unavailable',
-  'audit-unavailable',
-  'overloaded',
-  'no-healthy-endpoint',
-  'circuit-open',
-  'not-cached',
-  'invalid-request',
-  'unsupported-media-type',
-  'invalid-response',
-  'idempotency-key-missing',
-  'idempotency-key-invalid',
-  'request-in-progress',
-  'outcome-unknown',
-  'response-not-kept',
-  'idempotency-key-reused',
-  'idempotency-unavailable',
+  ...(['unauthenticated', 'forbidden', 'rate-limited', 'identity-unavailable', 'audit-unavailable'] as const),
+  ...(['overloaded', 'no-healthy-endpoint', 'circuit-open', 'not-cached'] as const),
+  ...(['invalid-request', 'unsupported-media-type', 'invalid-response'] as const),
+  ...(['idempotency-key-missing', 'idempotency-key-invalid', 'idempotency-key-reused'] as const),
+  ...(['request-in-progress', 'outcome-unknown', 'response-not-kept', 'idempotency-unavailable'] as const),
 ]
 
 /** Everything behind the gateway of a {@link Stage}. */
@@ -175,258 +161,111 @@ const marketUntilEnd =
   ({ port }, id) =>
     sayUntilEnd(port, head(`GET /market/insights?${misbehaviour} HTTP/1.1`, id))
 
+const post = (path: string, body: string, framing = `Content-Length: ${body.length}`): Provoke =>
+  request(`POST ${path} HTTP/1.1`, [framing], body)
+const inChunks = 'Transfer-Encoding: chunked'
+
+const leave =
+  (fields: readonly string[], body: string): Provoke =>
+  (stage, id) =>
+    sayAndLeave(stage, id, head('POST /valuation/score?stall HTTP/1.1', id, ...fields) + body)
+
+const broken =
+  (line: string): Provoke =>
+  ({ brokenPort }, id) =>
+    say(brokenPort, head(line, id))
+
+const headRequest: Provoke = ({ port }, id) =>
+  say(port, head('HEAD /market/insights HTTP/1.1', id), (text) => text.includes('\r\n\r\n'))
+
 const get = 'GET /market/insights HTTP/1.1'
+const connect = 'CONNECT gateway:443 HTTP/1.1\r\nHost: gateway:443\r\n\r\n'
 const chunk = (text: string): string => `${text.length.toString(16)}\r\n${text}\r\n`
+const allow = { fields: { allow: 'GET' } }
+const overBound = { cause: /more than 4096 bytes/ }
+const risk = '/risk/asset-valuation'
+const closes = { fields: { connection: 'close' } }
+
+type Row = readonly [
+  kind: FailureKind,
+  provoked: string,
+  status: FailureRow['status'],
+  provoke: Provoke,
+  more?: Pick<FailureRow, 'fields' | 'body' | 'cause'>,
+]
+
+// What is malformed and how is a matter of the parsers: here stands one of each sort.
+const rows: readonly Row[] = [
+  ['bad-request', 'no Host', 400, bytes(`${get}\r\n\r\n`)],
+  ['bad-request', 'a fragment', 400, request('GET /market/insights#x HTTP/1.1')],
+  ['bad-request', 'no request line', 400, bytes('hello\r\n\r\n'), { cause: /method/ }],
+  ['bad-request', 'a space in a name', 400, request(get, ['Bad Name: x']), { cause: /0x20 in a field name/ }],
+  ['misdirected', 'another Host', 421, bytes(`${get}\r\nHost: another\r\n\r\n`)],
+  ['misdirected', 'another host in the target', 421, request('GET http://another/market/insights HTTP/1.1')],
+  ['misdirected', 'no Host on HTTP/1.0', 421, bytes('GET /x HTTP/1.0\r\n\r\n')],
+  ['not-found', 'an unknown path', 404, request('GET /health HTTP/1.1')],
+  ['method-not-allowed', 'another method', 405, request('POST /market/insights HTTP/1.1'), allow],
+  ['method-not-allowed', 'HEAD', 405, headRequest, { ...allow, body: false }],
+  ['method-not-allowed', 'CONNECT', 405, bytes(connect), { fields: { allow: 'GET, POST', connection: 'close' } }],
+  [
+    'unsupported-coding',
+    'a coding before chunked',
+    501,
+    post(risk, '0\r\n\r\n', 'Transfer-Encoding: x, chunked'),
+    closes,
+  ],
+  ['unsupported-version', 'HTTP/2.0 in a request line', 505, request('GET /market/insights HTTP/2.0')],
+  ['content-too-large', 'a length over the bound', 413, post('/inventory/sync?stall', 'x'.repeat(2000))],
+  [
+    'content-too-large',
+    'chunks over it',
+    413,
+    post('/inventory/sync?stall', chunk('x'.repeat(1600)), inChunks),
+    closes,
+  ],
+  ['header-too-large', 'too many fields', 431, request(get, Array<string>(30).fill('X-Many: 1'))],
+  ['header-too-large', 'fields over the bound', 431, request(get, [`X-Large: ${'x'.repeat(2100)}`])],
+  [
+    'header-too-large',
+    'fields over the bound of the parser',
+    431,
+    request(get, [`X: ${'x'.repeat(10_000)}`]),
+    overBound,
+  ],
+  ['uri-too-long', 'a target over the bound', 414, market('x'.repeat(1100))],
+  ['uri-too-long', 'a target over the bound of the parser', 414, market('x'.repeat(10_000)), overBound],
+  ['request-timeout', 'a head that never ends', 408, bytes(`${get}\r\nHost: gateway\r\n`)],
+  ['request-timeout', 'a body that never ends', 408, post(`${risk}?stall`, 'abc', 'Content-Length: 9'), closes],
+  ['request-timeout', 'chunks that never end', 408, post(`${risk}?stall`, chunk('abc'), inChunks), closes],
+  ['expectation-failed', 'an unknown expectation', 417, request(get, ['Expect: the unexpected'])],
+  ['loop', 'our own Via', 508, request(get, ['Via: 1.1 gateway-on-stage'])],
+  ['refused-by-operator', 'refuse', 503, post('/financing/pre-approval', 'abc'), { fields: { 'retry-after': '60' } }],
+  ['connect-failed', 'no listener', 502, request('GET /leads/pipeline HTTP/1.1'), { cause: /ECONNREFUSED/ }],
+  ['connect-timeout', 'a backlog that is full', 504, request('GET /analysis/esg-grant HTTP/1.1')],
+  ['tls-failed', 'no TLS', 502, request('GET /compliance/audit-trail HTTP/1.1'), { cause: /SSL|TLS/i }],
+  ['reset-before-headers', 'a reset', 502, market('reset'), { cause: /ECONNRESET/ }],
+  ['reset-before-headers', 'an end', 502, market('end'), { cause: /closed/ }],
+  ['reset-before-headers', 'an end within the head', 502, market('end-in-head'), { cause: /./ }],
+  ['headers-timeout', 'an upstream that says nothing', 504, market('stall')],
+  ['headers-timeout', 'one that says nothing to a POST', 504, post(`${risk}?stall`, 'abc')],
+  ['bad-answer', 'bytes that are no HTTP', 502, market('unparsable'), { cause: /./ }],
+  ['bad-answer', 'a coding other than chunked', 502, market('coding-gzip'), { cause: /./ }],
+  ['bad-answer', 'a 101 that nobody asked for', 502, market('switching'), { cause: /./ }],
+  ['bad-answer', 'a head of 100 KB', 502, market('oversized'), { cause: /./ }],
+  ['deadline-exceeded', 'an upstream that says nothing', 504, post('/valuation/forecast?stall', 'abc')],
+  ['truncated', 'a body shorter than its length', 'cut', marketUntilEnd('short-length'), { cause: /./ }],
+  ['truncated', 'chunks without the last one', 'cut', marketUntilEnd('short-chunks'), { cause: /./ }],
+  ['truncated', 'a chunk size that is no number', 'cut', marketUntilEnd('bad-chunk'), { cause: /./ }],
+  ['truncated', 'a reset within the body', 'cut', marketUntilEnd('reset-in-body'), { cause: /ECONNRESET/ }],
+  ['truncated', 'a body that comes to a halt', 'cut', marketUntilEnd('stall-in-body')],
+  ['client-gone', 'a client that leaves while it waits', 'silence', leave([], '')],
+  ['client-gone', 'a client that leaves while it sends', 'silence', leave(['Content-Length: 1000000'], 'abc')],
+  ['internal', 'a layer that throws', 500, broken(get), { cause: /planted/ }],
+  ['internal', 'a layer that rejects', 500, broken('POST /valuation/score HTTP/1.1'), { cause: /planted/ }],
+]
 
 /** Lists a provocation or several for every kind of failure that is built. */
-export const provokedFailures: readonly FailureRow[] = [
-  { kind: 'bad-request', provoked: 'no Host', status: 400, provoke: bytes(`${get}\r\n\r\n`) },
-  { kind: 'bad-request', provoked: 'two Hosts', status: 400, provoke: request(get, ['Host: another']) },
-  { kind: 'bad-request', provoked: 'a fragment', status: 400, provoke: request('GET /market/insights#x HTTP/1.1') },
-  { kind: 'bad-request', provoked: 'no request line', status: 400, provoke: bytes('hello\r\n\r\n'), cause: /method/ },
-  {
-    kind: 'bad-request',
-    provoked: 'a field name with a space',
-    status: 400,
-    provoke: request(get, ['Bad Name: x']),
-    cause: /0x20 in a field name/,
-  },
-  { kind: 'misdirected', provoked: 'another Host', status: 421, provoke: bytes(`${get}\r\nHost: another\r\n\r\n`) },
-  {
-    kind: 'misdirected',
-    provoked: 'another host in the target, which overrides Host',
-    status: 421,
-    provoke: request('GET http://another/market/insights HTTP/1.1'),
-  },
-  { kind: 'misdirected', provoked: 'no Host on HTTP/1.0', status: 421, provoke: bytes('GET /x HTTP/1.0\r\n\r\n') },
-  { kind: 'not-found', provoked: 'an unknown path', status: 404, provoke: request('GET /health HTTP/1.1') },
-  {
-    kind: 'not-found',
-    provoked: 'an encoded alias',
-    status: 404,
-    provoke: request('GET /%6darket/insights HTTP/1.1'),
-  },
-  {
-    kind: 'method-not-allowed',
-    provoked: 'another method',
-    status: 405,
-    fields: { allow: 'GET' },
-    provoke: request('POST /market/insights HTTP/1.1'),
-  },
-  {
-    kind: 'method-not-allowed',
-    provoked: 'HEAD',
-    status: 405,
-    fields: { allow: 'GET' },
-    body: false,
-    provoke: ({ port }, id) =>
-      say(port, head('HEAD /market/insights HTTP/1.1', id), (text) => text.includes('\r\n\r\n')),
-  },
-  {
-    kind: 'method-not-allowed',
-    provoked: 'CONNECT',
-    status: 405,
-    fields: { allow: 'GET, POST', connection: 'close' },
-    provoke: bytes('CONNECT gateway:443 HTTP/1.1\r\nHost: gateway:443\r\n\r\n'),
-  },
-  {
-    kind: 'unsupported-coding',
-    provoked: 'a coding before chunked',
-    status: 501,
-    fields: { connection: 'close' },
-    provoke: request('POST /risk/asset-valuation HTTP/1.1', ['Transfer-Encoding: gzip, chunked'], '0\r\n\r\n'),
-  },
-  {
-    kind: 'unsupported-version',
-    provoked: 'HTTP/2.0 in a request line',
-    status: 505,
-    provoke: request('GET /market/insights HTTP/2.0'),
-  },
-  {
-    kind: 'content-too-large',
-    provoked: 'a length over the bound',
-    status: 413,
-    provoke: request('POST /inventory/sync?stall HTTP/1.1', ['Content-Length: 2000'], 'x'.repeat(2000)),
-  },
-  {
-    kind: 'content-too-large',
-    provoked: 'chunks over the bound',
-    status: 413,
-    fields: { connection: 'close' },
-    provoke: request(
-      'POST /inventory/sync?stall HTTP/1.1',
-      ['Transfer-Encoding: chunked'],
-      `${chunk('x'.repeat(800))}${chunk('x'.repeat(800))}`,
-    ),
-  },
-  {
-    kind: 'header-too-large',
-    provoked: 'too many fields',
-    status: 431,
-    provoke: request(get, Array(30).fill('X-Many: 1') as string[]),
-  },
-  {
-    kind: 'header-too-large',
-    provoked: 'fields over the bound',
-    status: 431,
-    provoke: request(get, [`X-Large: ${'x'.repeat(2100)}`]),
-  },
-  {
-    kind: 'header-too-large',
-    provoked: 'fields over the bound of the parser',
-    status: 431,
-    provoke: request(get, [`X-Large: ${'x'.repeat(10_000)}`]),
-    cause: /more than 4096 bytes/,
-  },
-  {
-    kind: 'uri-too-long',
-    provoked: 'a target over the bound',
-    status: 414,
-    provoke: request(`GET /market/insights?${'x'.repeat(1100)} HTTP/1.1`),
-  },
-  {
-    kind: 'uri-too-long',
-    provoked: 'a target over the bound of the parser',
-    status: 414,
-    provoke: request(`GET /market/insights?${'x'.repeat(10_000)} HTTP/1.1`),
-    cause: /more than 4096 bytes/,
-  },
-  {
-    kind: 'request-timeout',
-    provoked: 'a head that never ends',
-    status: 408,
-    provoke: bytes(`${get}\r\nHost: gateway\r\n`),
-  },
-  {
-    kind: 'request-timeout',
-    provoked: 'a small body that never ends',
-    status: 408,
-    fields: { connection: 'close' },
-    provoke: request('POST /risk/asset-valuation?stall HTTP/1.1', ['Content-Length: 10'], 'abc'),
-  },
-  {
-    kind: 'request-timeout',
-    provoked: 'chunks that never end',
-    status: 408,
-    fields: { connection: 'close' },
-    provoke: request('POST /risk/asset-valuation?stall HTTP/1.1', ['Transfer-Encoding: chunked'], chunk('abc')),
-  },
-  {
-    kind: 'expectation-failed',
-    provoked: 'an unknown expectation',
-    status: 417,
-    provoke: request(get, ['Expect: the unexpected']),
-  },
-  { kind: 'loop', provoked: 'our own Via', status: 508, provoke: request(get, ['Via: 1.1 gateway-on-stage']) },
-  {
-    kind: 'refused-by-operator',
-    provoked: 'state: refuse',
-    status: 503,
-    fields: { 'retry-after': '60' },
-    provoke: request('POST /financing/pre-approval HTTP/1.1', ['Content-Length: 3'], 'abc'),
-  },
-  {
-    kind: 'connect-failed',
-    provoked: 'a port where nothing listens',
-    status: 502,
-    provoke: request('GET /leads/pipeline HTTP/1.1'),
-    cause: /ECONNREFUSED/,
-  },
-  {
-    kind: 'connect-timeout',
-    provoked: 'a backlog that is full',
-    status: 504,
-    provoke: request('GET /analysis/esg-grant HTTP/1.1'),
-  },
-  {
-    kind: 'tls-failed',
-    provoked: 'a server that speaks no TLS',
-    status: 502,
-    provoke: request('GET /compliance/audit-trail HTTP/1.1'),
-    cause: /SSL|TLS/i,
-  },
-  { kind: 'reset-before-headers', provoked: 'a reset', status: 502, provoke: market('reset'), cause: /ECONNRESET/ },
-  { kind: 'reset-before-headers', provoked: 'an end', status: 502, provoke: market('end'), cause: /closed/ },
-  {
-    kind: 'reset-before-headers',
-    provoked: 'an end within the head',
-    status: 502,
-    provoke: market('end-in-head'),
-    cause: /./,
-  },
-  { kind: 'headers-timeout', provoked: 'an upstream that says nothing', status: 504, provoke: market('stall') },
-  {
-    kind: 'headers-timeout',
-    provoked: 'an upstream that says nothing to a POST',
-    status: 504,
-    provoke: request('POST /risk/asset-valuation?stall HTTP/1.1', ['Content-Length: 3'], 'abc'),
-  },
-  ...[
-    ['bytes that are no HTTP', 'unparsable'],
-    ['a status that is no number', 'status-line'],
-    ['a field name with a space', 'field-name'],
-    ['a field value with a control character', 'field-value'],
-    ['a coding other than chunked', 'coding-gzip'],
-    ['a coding before chunked', 'coding-two'],
-    ['a coding with a length', 'coding-and-length'],
-    ['two lengths', 'two-lengths'],
-    ['a 101 that nobody asked for', 'switching'],
-    ['a head of 100 KB', 'oversized'],
-  ].map(
-    ([provoked = '', misbehaviour = '']): FailureRow => ({
-      kind: 'bad-answer',
-      provoked,
-      status: 502,
-      provoke: market(misbehaviour),
-      cause: /./,
-    }),
-  ),
-  {
-    kind: 'deadline-exceeded',
-    provoked: 'an upstream that says nothing',
-    status: 504,
-    provoke: request('POST /valuation/forecast?stall HTTP/1.1', ['Content-Length: 3'], 'abc'),
-  },
-  ...[
-    ['a body shorter than its length', 'short-length', /./],
-    ['chunks without the last one', 'short-chunks', /./],
-    ['a chunk size that is no number', 'bad-chunk', /./],
-    ['a reset within the body', 'reset-in-body', /ECONNRESET/],
-    ['a body that comes to a halt', 'stall-in-body', undefined],
-  ].map(
-    ([provoked, misbehaviour, cause]): FailureRow => ({
-      kind: 'truncated',
-      provoked: String(provoked),
-      status: 'cut',
-      provoke: marketUntilEnd(String(misbehaviour)),
-      ...(cause instanceof RegExp && { cause }),
-    }),
-  ),
-  {
-    kind: 'client-gone',
-    provoked: 'a client that leaves while it waits',
-    status: 'silence',
-    provoke: (stage, id) => sayAndLeave(stage, id, head('POST /valuation/score?stall HTTP/1.1', id)),
-  },
-  {
-    kind: 'client-gone',
-    provoked: 'a client that leaves while it sends',
-    status: 'silence',
-    provoke: (stage, id) =>
-      sayAndLeave(stage, id, `${head('POST /valuation/score?stall HTTP/1.1', id, 'Content-Length: 1000000')}abc`),
-  },
-  {
-    kind: 'internal',
-    provoked: 'a layer that throws',
-    status: 500,
-    provoke: ({ brokenPort }, id) => say(brokenPort, head(get, id)),
-    cause: /planted/,
-  },
-  {
-    kind: 'internal',
-    provoked: 'a layer that rejects',
-    status: 500,
-    provoke: ({ brokenPort }, id) => say(brokenPort, head('POST /valuation/score HTTP/1.1', id)),
-    cause: /planted/,
-  },
-]
+export const provokedFailures: readonly FailureRow[] = rows.map(([kind, provoked, status, provoke, more]) => ({
+  ...{ kind, provoked, status, provoke },
+  ...more,
+}))

@@ -188,15 +188,16 @@ describe('a limit is for the side that is waited for', () => {
   })
 
   test.each([
-    ['read first', 'Content-Length: 5\r\n\r\n', 'abcde'],
-    ['streamed', 'Transfer-Encoding: chunked\r\n\r\n', '5\r\nabcde\r\n0\r\n\r\n'],
+    ['read first', 'Content-Length: 5\r\n\r\n', 'abcde', '1s'],
+    ['streamed', 'Transfer-Encoding: chunked\r\n\r\n', '5\r\nabcde\r\n0\r\n\r\n', '10s'],
   ])(
-    'a slow upload, %s, counts neither for the head of the response nor for the deadline',
-    async (_, framing, body) => {
+    'a slow upload, %s, counts neither for the head of the response nor for the deadline, and may take long in all',
+    async (_, framing, body, gap) => {
       stopClock()
       const upstream = await httpUpstream()
       const { port } = await bootGateway({
         upstream: upstream.url,
+        listen: { timeouts: { body: gap } }, // between two pieces of content: shorter than all of it takes
         defaults: { timeouts: { ...none, headers: '1s' }, deadline: '1s' },
       })
       const client = await rawClient(port)

@@ -1,4 +1,13 @@
-import { random } from '../../../../wire/mutations.ts'
+/** Makes numbers from a seed, always the same ones (mulberry32). */
+const random = (seed: number): ((below: number) => number) => {
+  let state = seed >>> 0
+  return (below) => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % below
+  }
+}
 
 // Strings are latin1, a byte a character.
 const date = 'Date: Sun, 22 Nov 2026 15:43:12 GMT\r\n'

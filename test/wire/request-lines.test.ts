@@ -1,0 +1,54 @@
+import { METHODS } from 'node:http'
+import { expect, test } from 'vitest'
+import { allOperations } from '../../src/operations.ts'
+import { gatewayForAll } from '../helpers/gateway.ts'
+import { sendPipelined } from '../helpers/pipelined-client.ts'
+
+const site = gatewayForAll()
+
+/** Sends each request line on a connection of its own; returns its status. */
+const statusesOf = async (lines: readonly string[]): Promise<ReadonlyMap<string, number>> => {
+  const statuses = new Map<string, number>()
+  const batches = lines.map((line) => [
+    {
+      bytes: `${line} HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n`,
+      method: line.slice(0, line.indexOf(' ')),
+      onAnswer: (response: { readonly status: number } | null) => statuses.set(line, response?.status ?? 0),
+    },
+  ])
+  await sendPipelined(site.port, 24, batches)
+  return statuses
+}
+
+const bytes = Array.from({ length: 256 }, (_, code) => String.fromCharCode(code)).filter(
+  (byte) => !' \r\n'.includes(byte),
+)
+
+test('each of the nine is forwarded with its method, and with no other', async () => {
+  const lines = allOperations.flatMap(({ path }) => METHODS.map((method) => `${method} ${path}?a=%20b`))
+  const nine = allOperations.map(({ method, path }) => `${method} ${path}?a=%20b`)
+  const before = site.upstream.requests.length
+
+  const statuses = await statusesOf(lines)
+
+  expect(new Set(lines.map((line) => statuses.get(line)))).toEqual(new Set([200, 405]))
+  expect(lines.filter((line) => statuses.get(line) === 200).toSorted()).toEqual(nine.toSorted())
+  const arrived = site.upstream.requests.slice(before).map(({ method, url }) => `${method} ${url}`)
+  expect(arrived.toSorted()).toEqual(nine.toSorted())
+})
+
+// The rules stand with validate-request.ts; here whatever comes between, also of two readings of one byte.
+test('whatever byte stands before, within or behind the path of an operation, or in place of one, it is another', async () => {
+  const { method, path } = allOperations[0]
+  const places = bytes.flatMap((byte) => [
+    ...[byte + path, path.replace('n/', `n${byte}/`), ...(byte === '?' ? [] : [path + byte])],
+    ...[path.replace('s', byte)].filter((each) => each !== path),
+  ])
+  const before = site.upstream.begun()
+
+  const statuses = await statusesOf(places.map((place) => `${method} ${place}`))
+
+  expect(new Set(statuses.values())).toEqual(new Set([400, 404]))
+  expect(statuses.size).toBeGreaterThan(900)
+  expect(site.upstream.begun()).toBe(before)
+})
