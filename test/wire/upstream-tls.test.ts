@@ -1,152 +1,173 @@
-import { spawn } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { getCACertificates, setDefaultCACertificates } from 'node:tls'
-import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import type { TLSSocket } from 'node:tls'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { folderWith } from '../core/config/helper.ts'
 import { type Certificates, makeCertificates, type Pair } from '../helpers/certificates.ts'
 import { bootGateway, configText } from '../helpers/gateway.ts'
 import { httpsUpstream } from '../helpers/https-upstream.ts'
+import { bootLiveGateway, fetchAdmin } from '../helpers/live-gateway.ts'
 import { needProgram } from '../helpers/program.ts'
+import { serve, waitForListening } from '../helpers/serve-process.ts'
 import { switchVerificationOff } from '../helpers/unverified-tls.ts'
-import { call, fieldValues } from '../helpers/wire.ts'
+import { call } from '../helpers/wire.ts'
 
 const openssl = await needProgram('openssl')
 
+// connector-tls.test.ts has which endpoint is believed; here stands what a client gets, and how a file says it.
 describe.skipIf(openssl.missing !== null)('an https upstream', () => {
   let made: Certificates
-  const ordinary = getCACertificates('default')
-
+  let ca: string
   beforeAll(() => {
     made = makeCertificates(openssl.path ?? '')
-    // For this process; what an operator does is NODE_EXTRA_CA_CERTS, below.
-    setDefaultCACertificates([...ordinary, made.authority.cert])
+    ca = made.authority.cert
   })
-  afterAll(() => setDefaultCACertificates(ordinary))
 
-  test.each(['127.0.0.1', 'localhost'])('with a valid certificate serves (%s)', async (host) => {
-    const { port } = await httpsUpstream(made.right)
-    const booted = await bootGateway({ upstream: `https://${host}:${port}` })
+  const upload = { method: 'POST', target: '/valuation/score', body: Buffer.alloc(200_000) }
 
-    const response = await call(booted.port, {
-      method: 'POST',
-      target: '/valuation/score',
-      body: Buffer.alloc(200_000),
-    })
+  /** Boots a gateway that speaks to a port as configured. */
+  const speaking = (port: number, tls: object) =>
+    bootGateway({ upstream: { endpoints: [`https://localhost:${port}`], tls } })
+
+  /** Asks with a body and without; returns the codes of the two 502. */
+  const codes = async ({ port }: { readonly port: number }): Promise<readonly unknown[]> => {
+    const responses = [await call(port), await call(port, upload)]
+    expect(responses.map(({ status }) => status)).toEqual([502, 502])
+    return responses.map(({ body }) => JSON.parse(body.toString()).code)
+  }
+
+  test('is asked for the server name, is sent its own Host, and is shown the certificate that it demands', async () => {
+    const { port } = await httpsUpstream(made.wrongName, { ca, requestCert: true })
+    const { cert: certificate, key } = made.client
+    const gateway = await speaking(port, { ca, serverName: 'other.test', certificate, key })
+
+    const response = await call(gateway.port, upload)
 
     expect(response.status).toBe(200)
-    // RFC 6066 §3: an address is never indicated.
-    const servername = host === 'localhost' ? 'localhost' : false
-    expect(JSON.parse(response.body.toString())).toEqual({ servername, host: `${host}:${port}` })
+    expect(JSON.parse(response.body.toString())).toEqual({ servername: 'other.test', host: `localhost:${port}` })
   })
 
-  const bad: readonly (readonly [string, (made: Certificates) => Pair, RegExp])[] = [
-    ['signed by itself', ({ selfSigned }) => selfSigned, /self-signed/],
-    ['for another name', ({ wrongName }) => wrongName, /altnames/],
-    ['that has expired', ({ expired }) => expired, /expired/],
-  ]
+  test('is believed whatever it shows when nothing is verified', async () => {
+    const { port } = await httpsUpstream(made.expired)
 
-  test.each(bad)('with a certificate %s is 502 tls-failed, and nothing is sent', async (_, pick, cause) => {
-    const { port, requests } = await httpsUpstream(pick(made))
-    const booted = await bootGateway({ upstream: `https://localhost:${port}` })
-
-    const response = await call(booted.port)
-
-    expect(response.status).toBe(502)
-    expect(JSON.parse(response.body.toString())).toMatchObject({ code: 'tls-failed' })
-    expect(response.body.toString()).not.toMatch(cause)
-    expect(requests()).toBe(0)
-    const line = await booted.line(({ failure }) => failure === 'tls-failed')
-    expect(JSON.stringify(line.cause)).toMatch(cause)
+    expect((await call((await speaking(port, { verify: false, insecure: true })).port)).status).toBe(200)
   })
 
-  test.each(bad.slice(0, 1))(
-    'with a certificate %s is rejected under NODE_TLS_REJECT_UNAUTHORIZED=0 too',
-    async (_, pick) => {
-      const { port, requests } = await httpsUpstream(pick(made))
-      const booted = await bootGateway({ upstream: `https://localhost:${port}` })
-      switchVerificationOff()
+  test('that is not believed is 502 tls-failed, and gets nothing, under NODE_TLS_REJECT_UNAUTHORIZED=0 too', async () => {
+    const { port, requests } = await httpsUpstream(made.selfSigned)
+    const gateway = await speaking(port, { ca })
 
-      const response = await call(booted.port)
+    const response = await call(gateway.port)
+    switchVerificationOff()
+    const codesThen = await codes(gateway)
 
-      expect(JSON.parse(response.body.toString())).toMatchObject({ code: 'tls-failed' })
-      expect(requests()).toBe(0)
-    },
-  )
+    expect(response.body.toString()).not.toMatch(/self-signed/)
+    const line = await gateway.line(({ failure }) => failure === 'tls-failed')
+    expect(JSON.stringify(line.cause)).toMatch(/self-signed/)
+    expect([codesThen, requests()]).toEqual([['tls-failed', 'tls-failed'], 0])
+  })
+
+  test.each<[string, 'TLSv1.2' | 'TLSv1.3', (made: Certificates) => Pair | null, string]>([
+    // RFC 5246 §7.3: the server judges before the handshake is over.
+    ['is shown none', 'TLSv1.2', () => null, 'tls-failed'],
+    // RFC 8446 §4.4.2.4: the client has finished by then, and the request was on its way.
+    ['is shown none', 'TLSv1.3', () => null, 'reset-before-headers'],
+    ['rejects the one', 'TLSv1.3', ({ selfSigned }) => selfSigned, 'reset-before-headers'],
+  ])('that demands a certificate and %s says so in its time (%s): 502', async (_, maxVersion, pick, code) => {
+    const { port, requests } = await httpsUpstream(made.right, { ca, requestCert: true, maxVersion })
+    const shown = pick(made)
+
+    const gateway = await speaking(port, { ca, ...(shown && { certificate: shown.cert, key: shown.key }) })
+
+    expect([await codes(gateway), requests()]).toEqual([[code, code], 0])
+  })
 
   test('is verified under its own name, whatever Host is sent', async () => {
-    const right = await httpsUpstream(made.right)
-    const wrong = await httpsUpstream(made.wrongName)
-    const hosted = (port: number, host: string) => ({ endpoints: [`https://localhost:${port}`], host })
-    const booted = await bootGateway({
-      upstream: 'sandbox',
+    const [right, wrong] = [await httpsUpstream(made.right), await httpsUpstream(made.wrongName)]
+    const hosted = (port: number, host: string) => ({ endpoints: [`https://localhost:${port}`], host, tls: { ca } })
+    const { port } = await bootGateway({
       upstreams: {
         market: hosted(right.port, 'client'),
         leads: hosted(wrong.port, 'client'),
         analysis: hosted(wrong.port, 'other.test'),
       },
     })
-    const fields = ['Host', 'other.test']
 
-    const market = await call(booted.port, { target: '/market/insights', fields })
-    const leads = await call(booted.port, { target: '/leads/pipeline', fields })
-    const analysis = await call(booted.port, { target: '/analysis/esg-grant', fields })
+    const targets = ['/market/insights', '/leads/pipeline', '/analysis/esg-grant']
+    const responses = await Promise.all(targets.map((target) => call(port, { target, fields: ['Host', 'other.test'] })))
 
-    expect(JSON.parse(market.body.toString())).toEqual({ servername: 'localhost', host: 'other.test' })
-    for (const response of [leads, analysis])
-      expect(JSON.parse(response.body.toString())).toMatchObject({ code: 'tls-failed' })
+    expect(responses.map(({ body }) => JSON.parse(body.toString()))).toMatchObject([
+      { servername: 'localhost', host: 'other.test' },
+      { code: 'tls-failed' },
+      { code: 'tls-failed' },
+    ])
     expect(wrong.requests()).toBe(0)
   })
 
-  test('that speaks no TLS is 502 tls-failed', async () => {
-    const { createServer: plainServer } = await import('node:http')
-    const server = plainServer((_request, response) => void response.end('plain'))
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    onTestFinished(() => void server.close())
-    const booted = await bootGateway({ upstream: `https://localhost:${(server.address() as AddressInfo).port}` })
+  test('is trusted as the file of its authority says, which is read again when it changes', async () => {
+    const { port } = await httpsUpstream(made.right)
+    const file = join(folderWith({ 'ca.pem': made.selfSigned.cert }), 'ca.pem')
+    const live = await bootLiveGateway({
+      upstreams: { market: { endpoints: [`https://localhost:${port}`], tls: { ca: `file:${file}` } } },
+      reload: { watch: true, poll: '100ms' },
+    })
+    const ask = async () => (await call(live.gateway.address.port)).status
 
-    const answer = await call(booted.port)
+    const before = await ask()
+    writeFileSync(file, ca)
+    await live.line(({ msg }) => msg === 'configuration applied')
 
-    expect(answer.status).toBe(502)
-    expect(JSON.parse(answer.body.toString())).toMatchObject({ code: 'tls-failed' })
+    expect([before, await ask()]).toEqual([502, 200])
   })
 
-  describe('behind a gateway in a process of its own', () => {
-    /** Starts `serve` with an environment and returns the port that it listens on. */
-    const serve = async (origin: string, env: Readonly<Record<string, string>>): Promise<number> => {
-      const folder = mkdtempSync(join(tmpdir(), 'gateway-'))
-      writeFileSync(join(folder, 'gateway.yaml'), configText({ upstream: origin }))
-      writeFileSync(join(folder, 'authority.pem'), made.authority.cert)
-      const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
-      const child = spawn(process.execPath, [main, 'serve', '--config', 'gateway.yaml'], {
-        cwd: folder,
-        env: { ...process.env, ...env },
-        stdio: ['ignore', 'pipe', 'inherit'],
+  test('is trusted by NODE_EXTRA_CA_CERTS', async () => {
+    const upstream = await httpsUpstream(made.right)
+    const text = configText({ upstream: `https://localhost:${upstream.port}` })
+    const folder = folderWith({ 'gateway.yaml': text, 'authority.pem': ca })
+
+    const served = serve(join(folder, 'gateway.yaml'), { NODE_EXTRA_CA_CERTS: join(folder, 'authority.pem') })
+
+    expect((await call(await waitForListening(served))).status).toBe(200)
+  })
+
+  // A renewal has no edit: the file of the certificate changes, and connections to all endpoints are new.
+  test('that is down stays so when the client certificate of the gateway is renewed', async () => {
+    /** Opens an endpoint that asks for a client certificate, and returns the names in those that requests had. */
+    const open = async (status: number) => {
+      const asked: string[] = []
+      const server = createServer({ ...made.right, ca, requestCert: true }, ({ url, socket }, response) => {
+        if (url !== '/health') asked.push(String((socket as TLSSocket).getPeerCertificate().subject.CN))
+        response.writeHead(status).end()
       })
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
       onTestFinished(() => {
-        child.kill('SIGKILL')
-        rmSync(folder, { recursive: true })
+        server.close()
+        server.closeAllConnections()
       })
-      for await (const line of createInterface(child.stdout)) {
-        const { msg, port } = JSON.parse(line) as { readonly msg: string; readonly port: number }
-        if (msg !== 'listening') continue
-        child.stdout.resume()
-        return port
-      }
-      throw new Error('serve ended before it listened')
+      return { url: `https://localhost:${(server.address() as AddressInfo).port}`, asked }
     }
+    const [well, ill] = [await open(200), await open(500)]
+    const live = await bootLiveGateway()
+    const present = ({ cert, key }: Pair): void => {
+      writeFileSync(join(live.folder, 'client.pem'), cert)
+      writeFileSync(join(live.folder, 'client.key'), key)
+    }
+    present(made.client)
+    const tls = { ca, certificate: 'file:client.pem', key: 'file:client.key' }
+    const healthCheck = { path: '/health', interval: '1s' }
+    live.edit({ upstreams: { market: { endpoints: [well.url, ill.url], tls, healthCheck } } })
+    await live.gateway.reload('signal')
+    const upstreams = async () => (await fetchAdmin(`${live.admin}/status`)).body.upstreams
+    await expect.poll(upstreams).toMatchObject({ market: { endpoints: [{ state: 'up' }, { state: 'down' }] } })
 
-    test('is trusted by NODE_EXTRA_CA_CERTS', async () => {
-      const { port } = await httpsUpstream(made.right)
-      const trusting = await serve(`https://localhost:${port}`, { NODE_EXTRA_CA_CERTS: 'authority.pem' })
+    present(made.bankA)
+    const { result } = await live.gateway.reload('signal')
+    const ask = async (): Promise<number> => (await call(live.gateway.address.port)).status
+    const statuses = await Promise.all(Array.from({ length: 20 }, ask))
 
-      const trusted = await call(trusting)
-
-      expect(trusted.status).toBe(200)
-      expect(fieldValues(trusted.fields, 'content-length')).toHaveLength(1)
-    })
+    expect([result, new Set(statuses)]).toEqual(['applied', new Set([200])])
+    expect([new Set(well.asked), ill.asked]).toEqual([new Set(['bank-a']), []])
   })
 })
