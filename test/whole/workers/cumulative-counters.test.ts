@@ -20,14 +20,10 @@ import { exchangeRecord } from '../../core/log/exchange-record.ts'
 import { answer } from '../../features/candidate/observe/compare/answer.ts'
 import { testConfig } from '../../helpers/gateway.ts'
 
+const endpoints = ['http://127.0.0.1:1']
 const config = testConfig({
-  upstream: 'http://127.0.0.1:1',
-  upstreams: {
-    market: {
-      endpoints: ['http://127.0.0.1:1'],
-      candidate: { endpoints: ['http://127.0.0.1:1'], shadow: { sample: '1%' } },
-    },
-  },
+  upstream: { endpoints },
+  upstreams: { market: { endpoints, candidate: { endpoints, shadow: { sample: '1%' } } } },
   limits: { address: { rate: '1/s' } },
   operations: { 'market.insights': { cache: {} }, 'valuation.score': { idempotency: true } },
 })
@@ -47,14 +43,40 @@ const reportWith = (counts: ReportCounters, requestMetrics = new RequestMetrics(
 const total = (report: StatusReport): number =>
   [...collectCounters(report).values()].reduce((sum, count) => sum + count, 0)
 
+const nothingInFlight = reportWith(new Map())
+const { market } = none.upstreams
+const withMarket = (changed: Partial<typeof market>): StatusReport => ({
+  ...none,
+  upstreams: { ...none.upstreams, market: { ...market, ...changed } },
+})
+
+/** Opens the totals of a gateway; workers report to them one after another. */
+const open = () => {
+  const counters = new CumulativeCounters<object>()
+  const update = (worker: object, report: StatusReport): void => counters.update(worker, { report, droppedLines: 0 })
+  return {
+    counters,
+    update,
+    /** Has a worker report, and shows a counter of all. */
+    show(worker: object, report: StatusReport, name: string): number | undefined {
+      update(worker, report)
+      return collectCounters(counters.mergeInto(report, none)).get(name)
+    },
+  }
+}
+
 test('all counters are found, and put back where they were', () => {
-  expect(names).toContain('upstreams.market.endpoints.http://127.0.0.1:1.ejections')
-  expect(names).toContain('upstreams.market.candidate.endpoints.http://127.0.0.1:1.ejections')
-  expect(names).toContain('upstreams.market.candidate.shadow.sent')
-  expect(names).toContain('cache.operations.market.insights.hit')
-  expect(names).toContain('limits.rate.evictions')
-  expect(names).toContain('idempotency.memory.refused')
-  expect(names).toContain('runtimes.gateway.cpuSeconds.user')
+  expect(names).toEqual(
+    expect.arrayContaining([
+      'upstreams.market.endpoints.http://127.0.0.1:1.ejections',
+      'upstreams.market.candidate.endpoints.http://127.0.0.1:1.ejections',
+      'upstreams.market.candidate.shadow.sent',
+      'cache.operations.market.insights.hit',
+      'limits.rate.evictions',
+      'idempotency.memory.refused',
+      'runtimes.gateway.cpuSeconds.user',
+    ]),
+  )
   expect(withCounters(idleReport, collectCounters(idleReport))).toEqual(idleReport)
 
   const numbered = withCounters(idleReport, new Map(names.map((name, i) => [name, i])))
@@ -62,27 +84,29 @@ test('all counters are found, and put back where they were', () => {
   expect([...collectCounters(numbered).values()]).toEqual(names.map((_, i) => i))
 })
 
+const sum = (counts: ReportCounters): number => [...counts.values()].reduce((total, count) => total + count, 0)
+
 test('what workers count adds up, also of workers that have ended or do not reply, and never goes back', () => {
   const step = fc.record({
-    worker: fc.nat({ max: 2 }),
+    number: fc.nat({ max: 2 }),
     what: fc.constantFrom('serve', 'answer', 'die'),
-    name: fc.nat(),
+    nth: fc.nat(),
   })
+  const counted = names.filter((each) => !each.startsWith('runtimes'))
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
       const counters = new CumulativeCounters<object>()
-      const start = () => ({ counts: new Map<string, number>(), reported: new Map<string, number>() })
+      const start = () => ({ counts: new Map<string, number>(), reported: 0 })
       const workers = [start(), start(), start()]
       let reported = 0
-      let before = 0
-      for (const { worker: number, what, name } of steps) {
+      for (const { number, what, nth } of steps) {
         const worker = workers[number] as (typeof workers)[number]
-        const counted = names.filter((each) => !each.startsWith('runtimes'))[name % (names.length - 4)] as string
-        if (what === 'serve') worker.counts.set(counted, (worker.counts.get(counted) ?? 0) + 1)
+        const name = counted[nth % counted.length] as string
+        if (what === 'serve') worker.counts.set(name, (worker.counts.get(name) ?? 0) + 1)
         if (what === 'answer') {
-          reported += sum(worker.counts) - sum(worker.reported)
-          worker.reported = new Map(worker.counts)
-          counters.update(worker, { report: reportWith(worker.counts), droppedLines: sum(worker.counts) })
+          reported += sum(worker.counts) - worker.reported
+          worker.reported = sum(worker.counts)
+          counters.update(worker, { report: reportWith(worker.counts), droppedLines: worker.reported })
         }
         if (what === 'die') {
           counters.retire(worker)
@@ -90,46 +114,38 @@ test('what workers count adds up, also of workers that have ended or do not repl
         }
         const merged = mergeReports(none, what === 'answer' ? [reportWith(worker.counts)] : [])
 
-        const withTotals = counters.mergeInto(merged, none)
-
-        expect(total(withTotals)).toBe(reported)
-        expect(counters.droppedLines).toBe(reported)
-        expect(total(withTotals)).toBeGreaterThanOrEqual(before)
-        before = total(withTotals)
+        expect([total(counters.mergeInto(merged, none)), counters.droppedLines]).toEqual([reported, reported])
       }
     }),
     { numRuns: 30 },
   )
 })
 
-const sum = (counts: ReportCounters): number => [...counts.values()].reduce((total, count) => total + count, 0)
-
 test('the request metrics of a worker that has ended stay, but its requests in flight do not', () => {
-  const counters = new CumulativeCounters<object>()
+  const { counters, update } = open()
   const [one, two] = [{}, {}]
   const requestMetrics = new RequestMetrics()
   requestMetrics.operations['market.insights'].inFlight = 3
   requestMetrics.observer(false).record(exchangeRecord({ bytesOut: 7 }))
-  counters.update(one, { report: reportWith(new Map(), requestMetrics), droppedLines: 0 })
-  counters.update(two, { report: reportWith(new Map(), requestMetrics), droppedLines: 0 })
+  for (const worker of [one, two]) update(worker, reportWith(new Map(), requestMetrics))
 
   counters.retire(one)
 
-  const withTotals = counters.mergeInto(reportWith(new Map()), none).requestMetrics?.operations['market.insights']
-  expect([withTotals?.bytesOut, withTotals?.inFlight]).toEqual([14, 3])
+  const { requestMetrics: merged } = counters.mergeInto(nothingInFlight, none)
+  expect(merged?.operations['market.insights']).toMatchObject({ bytesOut: 14, inFlight: 3 })
 })
 
 test('the last errors of a worker that has ended, or does not reply, stay beside their total', () => {
-  const counters = new CumulativeCounters<object>()
-  const [ended, hung, serving] = [{}, {}, {}]
+  const { counters, update } = open()
   const failing = (requestId: string): StatusReport => {
     const errors = new RecentErrors()
     errors.record(exchangeRecord({ requestId, failure: new GatewayError('internal') }))
     return { ...none, recentErrors: errors.report }
   }
-  counters.update(ended, { report: failing('of-ended'), droppedLines: 0 })
-  counters.update(hung, { report: failing('of-hung'), droppedLines: 0 })
-  counters.update(serving, { report: failing('of-serving'), droppedLines: 0 })
+  const ended = {}
+  update(ended, failing('of-ended'))
+  update({}, failing('of-hung'))
+  update({}, failing('of-serving'))
 
   counters.retire(ended)
 
@@ -138,173 +154,117 @@ test('the last errors of a worker that has ended, or does not reply, stay beside
 })
 
 test('metrics from before they were turned off are there when they are on again, whether the worker has ended or not', () => {
-  const counters = new CumulativeCounters<object>()
+  const { counters, update } = open()
   const worker = {}
   const requestMetrics = new RequestMetrics()
   requestMetrics.observer(false).record(exchangeRecord({ bytesOut: 7 }))
-  counters.update(worker, { report: reportWith(new Map(), requestMetrics), droppedLines: 0 })
-  const withTotals = () =>
-    counters.mergeInto(reportWith(new Map()), none).requestMetrics?.operations['market.insights'].bytesOut
+  update(worker, reportWith(new Map(), requestMetrics))
+  const bytesOut = () =>
+    counters.mergeInto(nothingInFlight, none).requestMetrics?.operations['market.insights'].bytesOut
 
-  counters.update(worker, { report: { ...none, requestMetrics: null }, droppedLines: 0 })
-  const before = withTotals()
+  update(worker, { ...none, requestMetrics: null })
+  const before = bytesOut()
   counters.retire(worker)
 
-  expect([before, withTotals()]).toEqual([7, 7])
+  expect([before, bytesOut()]).toEqual([7, 7])
 })
 
 test('the CPU time of a worker that hung before it ended stays, and that of the workers before it', () => {
-  const counters = new CumulativeCounters<object>()
+  const { counters, update, show } = open()
   const used = (user: number): StatusReport => ({
     ...none,
-    runtimes: idleReport.runtimes.map((each) => ({
-      ...each,
-      process: 'worker-1',
-      cpuSeconds: { user, system: 0 },
-    })),
+    runtimes: idleReport.runtimes.map((each) => ({ ...each, process: 'worker-1', cpuSeconds: { user, system: 0 } })),
   })
   const [first, second, third, other] = [{}, {}, {}, {}]
-  const withTotals = (report: StatusReport): number | undefined =>
-    counters.mergeInto(report, none).runtimes[0]?.cpuSeconds.user
+  const name = 'runtimes.worker-1.cpuSeconds.user'
 
-  counters.update(first, { report: used(100), droppedLines: 0 })
-  withTotals(used(100))
+  show(first, used(100), name)
   counters.retire(first)
-  counters.update(second, { report: used(10), droppedLines: 0 })
-  expect(withTotals(used(10))).toBe(110)
-  withTotals(none) // it hangs
-  counters.update(other, { report: none, droppedLines: 0 })
+  const before = show(second, used(10), name)
+  counters.mergeInto(none, none) // it hangs
+  update(other, none)
   counters.retire(other)
   counters.retire(second)
-  counters.update(third, { report: used(1), droppedLines: 0 })
 
-  expect(withTotals(used(1))).toBe(111)
+  expect([before, show(third, used(1), name)]).toEqual([110, 111])
 })
 
 describe('the counters of an endpoint that an edit', () => {
   const name = 'upstreams.market.endpoints.http://127.0.0.1:1.requests'
   const requests = (count: number): StatusReport => reportWith(new Map([[name, count]]))
-  const { market } = none.upstreams
-  const without: StatusReport = { ...none, upstreams: { ...none.upstreams, market: { ...market, endpoints: [] } } }
+  const without = withMarket({ endpoints: [] })
 
-  /** Opens the counters of a worker that has ended, with 100 requests, and of one that serves. */
-  const open = () => {
-    const counters = new CumulativeCounters<object>()
+  test.each([
+    ['opens anew go on from where they were', [7, 0, 3, 5], [107, 107, 110, 112]],
+    ['takes out, and another brings back, begin at 0', [7, null, 3], [107, undefined, 3]],
+  ])('%s', (_, counts, shown) => {
+    const { counters, update, show } = open()
     const [ended, serving] = [{}, {}]
-    counters.update(ended, { report: requests(100), droppedLines: 0 })
+    update(ended, requests(100))
     counters.retire(ended)
-    return (report: StatusReport): number | undefined => {
-      counters.update(serving, { report, droppedLines: 0 })
-      return collectCounters(counters.mergeInto(report, none)).get(name)
-    }
-  }
 
-  test('opens anew go on from where they were', () => {
-    const show = open()
-
-    expect([7, 0, 3, 5].map((count) => show(requests(count)))).toEqual([107, 107, 110, 112])
-  })
-
-  test('takes out, and another brings back, begin at 0', () => {
-    const show = open()
-
-    const shown = [requests(7), without, requests(3)].map(show)
-
-    expect(shown).toEqual([107, undefined, 3])
+    expect(counts.map((count) => show(serving, count === null ? without : requests(count), name))).toEqual(shown)
   })
 
   test('takes out, and another brings back before all workers have reported, go on', () => {
-    const counters = new CumulativeCounters<object>()
+    const { show } = open()
     const [prompt, slow] = [{}, {}]
-    const show = (worker: object, report: StatusReport): number | undefined => {
-      counters.update(worker, { report, droppedLines: 0 })
-      return collectCounters(counters.mergeInto(report, none)).get(name)
-    }
+    const reports = [
+      [slow, requests(7)],
+      [prompt, requests(50)],
+      [prompt, without],
+      [prompt, requests(3)],
+      [slow, requests(2)],
+    ] as const
 
-    const shown = [
-      show(slow, requests(7)),
-      show(prompt, requests(50)),
-      show(prompt, without),
-      show(prompt, requests(3)),
-      show(slow, requests(2)),
-    ]
-
-    expect(shown).toEqual([7, 57, undefined, 60, 62])
+    expect(reports.map(([worker, report]) => show(worker, report, name))).toEqual([7, 57, undefined, 60, 62])
   })
 })
 
 describe('the counters that an edit takes out of the report, and another brings back,', () => {
-  const { market } = none.upstreams
   const { candidate } = market
-  const withShadow = (shadow: NonNullable<typeof candidate>['shadow']): StatusReport => ({
-    ...none,
-    upstreams: { ...none.upstreams, market: { ...market, candidate: candidate && { ...candidate, shadow } } },
-  })
+  const withShadow = (shadow: NonNullable<typeof candidate>['shadow']): StatusReport =>
+    withMarket({ candidate: candidate && { ...candidate, shadow } })
+  const copies = (sent: number) => withShadow(candidate?.shadow ? { ...candidate.shadow, sent } : null)
+
   const withRedis = (redis: NonNullable<StatusReport['cache']>['redis']): StatusReport => ({
     ...none,
     cache: none.cache && { ...none.cache, redis },
   })
   const redis = { state: 'shared', since: 0, reason: null, where: null, server: 'redis://127.0.0.1' } as const
+  const found = (count: number) => withRedis({ ...redis, found: count, refused: 0, dropped: 0 })
 
   test.each([
-    {
-      of: 'copies go on',
-      name: 'upstreams.market.candidate.shadow.sent',
-      report: (sent: number) => withShadow(candidate?.shadow ? { ...candidate.shadow, sent } : null),
-      off: withShadow(null),
-      back: 9,
-      shown: 109,
-    },
-    {
-      of: 'a Redis of the cache, which begin at 0, add up',
-      name: 'cache.redis.found',
-      report: (found: number) => withRedis({ ...redis, found, refused: 0, dropped: 0 }),
-      off: withRedis(null),
-      back: 3,
-      shown: 110,
-    },
-  ])('of $of, also those of workers that have ended', ({ name, report, off, back, shown }) => {
-    const counters = new CumulativeCounters<object>()
+    ['copies go on', 'upstreams.market.candidate.shadow.sent', copies, withShadow(null), 9, 109],
+    ['a Redis of the cache, which begin at 0, add up', 'cache.redis.found', found, withRedis(null), 3, 110],
+  ] as const)('of %s, also those of workers that have ended', (_, name, report, off, back, shown) => {
+    const { counters, show } = open()
     const [ended, endedMeanwhile, serving] = [{}, {}, {}]
-    const show = (worker: object, next: StatusReport): number | undefined => {
-      counters.update(worker, { report: next, droppedLines: 0 })
-      return collectCounters(counters.mergeInto(next, none)).get(name)
-    }
-    show(ended, report(60))
+    show(ended, report(60), name)
     counters.retire(ended)
-    show(endedMeanwhile, report(40))
-    const before = show(serving, report(7))
+    show(endedMeanwhile, report(40), name)
+    const before = show(serving, report(7), name)
 
-    const meanwhile = [show(endedMeanwhile, off), show(serving, off), show(serving, off)]
+    const meanwhile = [endedMeanwhile, serving, serving].map((worker) => show(worker, off, name))
     counters.retire(endedMeanwhile)
 
     expect([before, ...meanwhile]).toEqual([107, undefined, undefined, undefined])
-    expect(show(serving, report(back))).toBe(shown)
+    expect(show(serving, report(back), name)).toBe(shown)
   })
 })
 
 test('a counter that no report has any more is not kept for ever', () => {
-  const counters = new CumulativeCounters<object>()
+  const { counters, update } = open()
+  const elsewhere = (url: string, more: object = {}) =>
+    withMarket({ endpoints: market.endpoints.map((each) => ({ ...each, url, ...more })) })
   for (let n = 0; n < 50; n++) {
     const worker = {}
-    const gone = {
-      ...none.upstreams.market,
-      endpoints: none.upstreams.market.endpoints.map((each) => ({
-        ...each,
-        url: `http://${n}`,
-        requests: 1,
-      })),
-    }
-    counters.update(worker, { report: { ...none, upstreams: { ...none.upstreams, market: gone } }, droppedLines: 0 })
+    update(worker, elsewhere(`http://${n}`, { requests: 1 }))
     counters.mergeInto(none, none)
     counters.retire(worker)
   }
 
-  const back = {
-    ...none.upstreams.market,
-    endpoints: none.upstreams.market.endpoints.map((each) => ({ ...each, url: 'http://7' })),
-  }
-  const withTotals = counters.mergeInto({ ...none, upstreams: { ...none.upstreams, market: back } }, none)
+  const withTotals = counters.mergeInto(elsewhere('http://7'), none)
 
   expect(withTotals.upstreams.market.endpoints[0]?.requests).toBe(0)
 })
@@ -328,61 +288,60 @@ const comparison = {
     const counts = createComparisonCounts(digest, { ...rules, maxBody: 1024, noise: false, examples: false }, 'key')
     const same = { ...answer('{}'), headMs: 10 }
     for (let n = 0; n < times; n++) counts.onPair(same, same, { operation: 'market.insights', requestId: 'r-1' })
-    const { market } = none.upstreams
-    const candidate = market.candidate && { ...market.candidate, comparison: counts.report }
-    return { ...none, upstreams: { ...none.upstreams, market: { ...market, candidate } } }
+    return withMarket({ candidate: market.candidate && { ...market.candidate, comparison: counts.report } })
   },
   countOf: ({ upstreams }: StatusReport): number => upstreams.market.candidate?.comparison?.totals[0]?.compared ?? 0,
 }
 
 describe.each([contract, comparison])('what workers know of $about', ({ report, countOf }) => {
-  const open = () => {
-    const counters = new CumulativeCounters<object>()
-    const update = (worker: object, digest: string, times: number): void =>
-      counters.update(worker, { report: report(digest, times), droppedLines: 0 })
-    const shown = (digest: string): number => {
-      const primary = report(digest, 0)
-      return countOf(counters.mergeInto(mergeReports(primary, []), primary))
+  const openKnown = () => {
+    const { counters, update } = open()
+    return {
+      know: (worker: object, digest: string, times: number) => update(worker, report(digest, times)),
+      retire: (worker: object) => counters.retire(worker),
+      shown(digest: string): number {
+        const primary = report(digest, 0)
+        return countOf(counters.mergeInto(mergeReports(primary, []), primary))
+      },
     }
-    return { counters, update, shown }
   }
 
   test('stays when they end, until it is another one', () => {
-    const { counters, update, shown } = open()
+    const { know, retire, shown } = openKnown()
     const [one, two] = [{}, {}]
-    update(one, 'a', 3)
-    counters.retire(one)
-    update(two, 'a', 4)
+    know(one, 'a', 3)
+    retire(one)
+    know(two, 'a', 4)
     const before = shown('a')
 
-    update(two, 'b', 1)
+    know(two, 'b', 1)
 
     expect([before, shown('b')]).toEqual([7, 1])
   })
 
   test('is not lost when another one ends that last knew of the one before', () => {
-    const { counters, update, shown } = open()
+    const { know, retire, shown } = openKnown()
     const [one, hung] = [{}, {}]
-    update(hung, 'a', 4)
-    update(one, 'b', 10)
+    know(hung, 'a', 4)
+    know(one, 'b', 10)
 
-    counters.retire(one)
-    counters.retire(hung)
+    retire(one)
+    retire(hung)
 
     expect(shown('b')).toBe(10)
   })
 
   test('begins anew when the one before comes back', () => {
-    const { counters, update, shown } = open()
+    const { know, retire, shown } = openKnown()
     const [ended, hung, worker] = [{}, {}, {}]
-    update(ended, 'a', 7)
-    counters.retire(ended)
-    update(hung, 'a', 5)
-    update(worker, 'b', 1)
+    know(ended, 'a', 7)
+    retire(ended)
+    know(hung, 'a', 5)
+    know(worker, 'b', 1)
     const before = shown('b')
 
-    update(worker, 'a', 2)
-    counters.retire(hung)
+    know(worker, 'a', 2)
+    retire(hung)
 
     expect([before, shown('a')]).toEqual([1, 2])
   })
