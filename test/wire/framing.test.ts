@@ -141,7 +141,9 @@ describe.each([
   { how: 'and the connection ends', rows: ends, closes: true, fin: false },
   { how: 'and the connection has ended', rows: cutShort, closes: true, fin: true },
 ])('a request is framed, $how', ({ rows, closes, fin }) => {
-  test.each(rows)('%s %s', async (_rfc, _name, bytes, ...statuses) => {
+  const cases = rows.map(([rfc, name, bytes, ...statuses]) => ({ rfc, name, bytes, statuses }))
+
+  test.each(cases)('$rfc $name: $statuses', async ({ bytes, statuses }) => {
     const before = site.received().length
     const client = await rawClient(site.port)
     const expected = closes ? statuses : [...statuses, 200]
