@@ -18,10 +18,10 @@ test(`of ${mutations} mutated requests each is read as llhttp reads it, or diffe
   expect(outcomes['rejected by both']).toBeGreaterThan(mutations / 4)
 })
 
-test.each(stricter)('only llhttp accepts $name ($why)', async ({ name, example }) => {
-  expect(await compare(Buffer.from(example, 'latin1'))).toBe(`only llhttp: ${name}`)
+test.each(stricter)('only llhttp accepts %s', async (_, says, example) => {
+  expect(await compare(Buffer.from(example, 'latin1'))).toBe(`only llhttp: ${says}`)
 })
 
-test.each(wider)('llhttp alone rejects $name, or takes it for something else ($why)', async ({ name, example }) => {
-  expect(await compare(Buffer.from(example, 'latin1'))).toBe(`only the gateway: ${name}`)
+test.each(wider)('llhttp alone rejects %s, or takes it for something else', async (_, example) => {
+  expect(await compare(Buffer.from(example, 'latin1'))).toBe('only the gateway')
 })

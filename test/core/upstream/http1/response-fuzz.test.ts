@@ -17,10 +17,10 @@ test(`of ${mutations} mutated responses each is read as llhttp reads it, or diff
   expect(outcomes['rejected by both']).toBeGreaterThan(mutations / 4)
 })
 
-test.each(stricter)('only llhttp accepts $name ($why)', ({ name, example }) => {
-  expect(compare(Buffer.from(example, 'latin1'))).toBe(`only llhttp: ${name}`)
+test.each(stricter)('only llhttp accepts %s', (_, says, example) => {
+  expect(compare(Buffer.from(example, 'latin1'))).toBe(`only llhttp: ${says}`)
 })
 
-test.each(wider)('llhttp alone rejects $name ($why)', ({ name, example }) => {
-  expect(compare(Buffer.from(example, 'latin1'))).toBe(`only the gateway: ${name}`)
+test.each(wider)('llhttp alone rejects %s', (_, example) => {
+  expect(compare(Buffer.from(example, 'latin1'))).toBe('only the gateway')
 })

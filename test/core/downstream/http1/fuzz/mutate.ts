@@ -10,26 +10,22 @@ const goodLines = [
   ...METHODS.map((method) => `${method} / HTTP/1.1`),
   'CONNECT a:443 HTTP/1.1',
 ]
-const blanks = ['', '  ', '\t', ' \t', '\x0b', '\xa0', '\r', '\n', '\r\n', '\r\n ', '\0', '+', '%20']
+const blanks = '|  |\t| \t|\x0b|\xa0|\r|\n|\r\n|\r\n |\0|+|%20'.split('|')
 const methods = [
-  ...['get', 'Get', 'GE', 'GETT', 'GET\0', '', 'X', 'PRI', 'POSTS', 'M-', 'M-SEARCHX', 'G\xc9T', 'GET:', '"GET"'],
-  ...['\x16\x03', 'DESCRIBE', 'ANNOUNCE', 'SETUP', 'PLAY', 'PAUSE', 'TEARDOWN', 'RECORD', 'FLUSH', 'GET_PARAMETER'],
-  ...['REDIRECT'],
+  ...'get|Get|GE|GETT|GET\0||X|PRI|POSTS|M-|M-SEARCHX|G\xc9T|GET:|"GET"|\x16\x03|DESCRIBE|ANNOUNCE|SETUP'.split('|'),
+  ...'PLAY|PAUSE|TEARDOWN|RECORD|FLUSH|GET_PARAMETER|REDIRECT'.split('|'),
 ]
 const oddTargets = [
-  ...['', '\t', '/\t', '/\0', '/\x01', '/\x7f', '/\x80', '/\xc3\xa9', '/\xff', '\xe9', 'a', '?', '#', 'http', 'http:'],
-  ...['http:/'],
-  ...['http://', 'http://a', 'http://u:p@a/', 'http://[::1]:1/', 'ftp://a', '/\r', '/\n', '/\x0b', '/ /', '[::1]:443'],
-  ...[':1'],
+  ...'|\t|/\t|/\0|/\x01|/\x7f|/\x80|/\xc3\xa9|/\xff|\xe9|a|?|#|http|http:|http:/|http://|http://a'.split('|'),
+  ...'http://u:p@a/|http://[::1]:1/|ftp://a|/\r|/\n|/\x0b|/ /|[::1]:443|:1'.split('|'),
   `/${'a'.repeat(300)}`,
 ]
 const versions = [
-  ...['HTTP/1.0', 'HTTP/1.0', 'HTTP/1.0', 'HTTP/0.9', 'HTTP/1.2', 'HTTP/2.0', 'HTTP/3.0', 'HTTP/1.10', 'HTTP/01.1'],
-  ...['HTTP/1', 'HTTP/1.', 'HTTP/11', 'HTTP/1,1', 'HTTP/x.1', 'HTTP/-1.1', 'http/1.1', 'HTTPS/1.1', 'HTTP 1.1'],
-  ...['HTTP /1.1', '', 'HTTP', 'RTSP/1.0', 'ICE/1.0', 'HTTP/1.1 ', 'HTTP/1.1\t', 'HTTP/1.1\0', 'HTTP/1.1 x'],
-  ...['HTTP/1.1;', 'HTTP/\xb9.1'],
+  ...'HTTP/1.0|HTTP/1.0|HTTP/1.0|HTTP/0.9|HTTP/1.2|HTTP/2.0|HTTP/3.0|HTTP/1.10|HTTP/01.1|HTTP/1|HTTP/1.'.split('|'),
+  ...'HTTP/11|HTTP/1,1|HTTP/x.1|HTTP/-1.1|http/1.1|HTTPS/1.1|HTTP 1.1|HTTP /1.1||HTTP|RTSP/1.0|ICE/1.0'.split('|'),
+  ...'HTTP/1.1 |HTTP/1.1\t|HTTP/1.1\0|HTTP/1.1 x|HTTP/1.1;|HTTP/\xb9.1'.split('|'),
 ]
-const fronts = ['', '\r\n', '\r\n\r\n', '\n', '\r', '\r\r\n', ' ', '\t', '\0', '\xef\xbb\xbf', '\r\n ']
+const fronts = '|\r\n|\r\n\r\n|\n|\r|\r\r\n| |\t|\0|\xef\xbb\xbf|\r\n '.split('|')
 const odd = '\r\n\0\t :;,"\\/.HTPG019\x01\x0b\x1f\x7f\x80\xff'
 const fields = [
   ...['Host: a', 'Host: a:80', 'Expect: 100-continue', 'Expect: x', 'Content-Type: a/b', 'Connection: close'],

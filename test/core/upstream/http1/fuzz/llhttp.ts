@@ -51,13 +51,8 @@ const errorName = (code: number): string => Object.keys(errors).find((name) => e
 const isWithoutContent = (status: number): boolean => (status >= 104 && status < 200) || status === 205
 
 const newMessage = () => ({
-  status: 0,
-  reason: '',
-  fields: [] as string[],
-  body: '',
-  persistent: false,
-  isWhole: false,
-  inTrailers: false,
+  ...{ status: 0, reason: '', fields: [] as string[], body: '' },
+  ...{ persistent: false, isWhole: false, inTrailers: false },
 })
 
 /** The message that is being read. */
@@ -126,17 +121,7 @@ export const runLlhttp = (bytes: Buffer): LlhttpResult => {
       interim.push([status, fields])
       read = end
       if (read < bytes.length) continue
-      return {
-        interim,
-        status: 0,
-        reason: '',
-        fields: [],
-        body: '',
-        ended: 'no',
-        behind: 0,
-        persistent,
-        rejected: null,
-      }
+      return { ...newMessage(), interim, ended: 'no', behind: 0, persistent, rejected: null }
     }
     const rejected = code !== 0 && !isWhole ? errorName(code) : null
     const isCut = finished !== 0 && finished !== paused
