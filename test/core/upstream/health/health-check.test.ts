@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { HealthCheckConfig } from '../../../../src/core/config/config.ts'
 import type { ProbeResult } from '../../../../src/core/upstream/health/endpoint-health.ts'
@@ -7,15 +8,9 @@ import { httpUpstream, onRequest, rawUpstream } from '../../../helpers/upstream.
 import { upstreamConfig } from '../../../helpers/upstream-config.ts'
 
 const config: HealthCheckConfig = {
-  path: '/health',
-  interval: 5000,
-  timeout: 2000,
-  expect: { from: 200, to: 299 },
-  healthyAfter: 2,
-  unhealthyAfter: 3,
+  ...{ path: '/health', interval: 5000, timeout: 2000, expect: { from: 200, to: 299 } },
+  ...{ healthyAfter: 2, unhealthyAfter: 3 },
 }
-
-const middle = (): number => 0.5
 
 /** What a probe does: succeeds, fails for a reason, takes so many ms and succeeds, or never ends. */
 type Reply = 'well' | 'never' | number | Error
@@ -31,7 +26,7 @@ describe('an endpoint that is probed', () => {
   })
 
   /** Probes by a script, whose last line holds for ever; returns when it was probed and what was reported. */
-  const startScript = (replies: readonly Reply[], more: Partial<HealthCheckConfig> = {}, random = middle) => {
+  const startScript = (replies: readonly Reply[], more: Partial<HealthCheckConfig> = {}, random = () => 0.5) => {
     const startedAt = performance.now()
     const probedAt: number[] = []
     const reported: string[] = []
@@ -60,7 +55,7 @@ describe('an endpoint that is probed', () => {
     [0.9999, 5000, 1000],
     [0.9999, 100, 100],
   ])(
-    'is probed first at a moment by chance: %f with an interval of %i ms is after %i ms',
+    'is probed first at a moment by chance: %f with an interval of %i ms is after %i',
     async (chance, interval, ms) => {
       const { probedAt } = startScript(['never'], { interval }, () => chance)
 
@@ -102,39 +97,23 @@ describe('an endpoint that is probed', () => {
     expect(reported).toEqual([])
   })
 
-  test.each<[string, readonly Reply[], readonly string[]]>([
+  const once = { healthyAfter: 1, unhealthyAfter: 1 }
+
+  test.each<[string, readonly Reply[], readonly string[], Partial<HealthCheckConfig>?]>([
     ['stays up while it goes well', ['well'], []],
     ['stays up after less failures than it takes', [bad(), bad(), 'well'], []],
     ['counts failures in a row only', [bad(), bad(), 'well', bad(), bad(), 'well'], []],
-    [
-      'is down after as many as it takes, and reported once, with the last reason',
-      [bad('a'), bad('b'), bad('c'), bad('d')],
-      ['down: c'],
-    ],
-    [
-      'stays down after less successes than it takes',
-      [bad(), bad(), bad('c'), 'well', bad('d'), 'well', bad('e')],
-      ['down: c'],
-    ],
-    ['is up after as many as it takes, and reported once', [bad(), bad(), bad('c'), 'well'], ['down: c', 'up']],
+    ['is down after as many as it takes, by the last', [bad('a'), bad('b'), bad('c'), bad('d')], ['down: c']],
+    ['stays down', [bad(), bad(), bad('c'), 'well', bad('d'), 'well', bad('e')], ['down: c']],
+    ['is up after as many as it takes', [bad(), bad(), bad('c'), 'well'], ['down: c', 'up']],
     ['goes down again', [bad(), bad(), bad('c'), 'well', 'well', bad(), bad(), bad('h')], ['down: c', 'up', 'down: h']],
-  ])('%s', async (_, replies, expected) => {
-    const { reported } = startScript(replies)
+    ['takes one', [bad('a'), 'well', bad('c'), 'well', 'never'], ['down: a', 'up', 'down: c', 'up'], once],
+  ])('%s, and that is reported once', async (_, replies, expected, more) => {
+    const { reported } = startScript(replies, more)
 
     await vi.advanceTimersByTimeAsync(60_000)
 
     expect(reported).toEqual(expected)
-  })
-
-  test('takes as many in a row as configured', async () => {
-    const { reported } = startScript([bad('a'), 'well', bad('c'), 'well', 'never'], {
-      healthyAfter: 1,
-      unhealthyAfter: 1,
-    })
-
-    await vi.advanceTimersByTimeAsync(60_000)
-
-    expect(reported).toEqual(['down: a', 'up', 'down: c', 'up'])
   })
 
   test('is probed no more when that is over, and leaves no timer', async () => {
@@ -166,14 +145,7 @@ describe('an endpoint that is probed', () => {
 describe('probing', () => {
   const { tls } = upstreamConfig('http://unused.invalid')
 
-  const check: HealthCheckConfig = {
-    path: '/health?deep=1',
-    interval: 5000,
-    timeout: 3000,
-    expect: { from: 200, to: 299 },
-    healthyAfter: 2,
-    unhealthyAfter: 3,
-  }
+  const check: HealthCheckConfig = { ...config, path: '/health?deep=1', timeout: 3000 }
 
   /** Probes a port once; null: it is healthy, else the message for operators. */
   const probe = (port: number, more: Partial<HealthCheckConfig> = {}, host: string | null = null, scheme = 'http') => {
@@ -196,9 +168,17 @@ describe('probing', () => {
       expect(message).toBeNull()
       expect(requests.map(({ method, url }) => `${method} ${url}`)).toEqual(['GET /health?deep=1'])
       const [{ rawHeaders } = { rawHeaders: [] }] = requests
-      expect([...rawHeaders].sort()).toEqual(
-        ['Host', `127.0.0.1:${port}`, 'Connection', 'close', 'User-Agent', 'lender-gateway', 'Accept', '*/*'].sort(),
-      )
+      const fields = [
+        'Host',
+        `127.0.0.1:${port}`,
+        'Connection',
+        'close',
+        'User-Agent',
+        'lender-gateway',
+        'Accept',
+        '*/*',
+      ]
+      expect([...rawHeaders].sort()).toEqual(fields.sort())
       await expect.poll(connections).toBe(0)
     })
 
@@ -222,23 +202,18 @@ describe('probing', () => {
       expect(await probe(port)).toBe('answered 503, 200-299 is expected')
     })
 
-    test('of an endpoint that resets or closes without a response says so', async () => {
-      const resetting = await rawUpstream((socket) => onRequest(socket, () => socket.resetAndDestroy()))
-      const closing = await rawUpstream((socket) => onRequest(socket, () => socket.end()))
-
-      expect(await probe(resetting.port)).toBe('the endpoint reset the connection (ECONNRESET)')
-      expect(await probe(closing.port)).toBe('the endpoint closed the connection')
-    })
-
-    test.each([
-      ['SSH-2.0-OpenSSH_9.6\r\n', 'the endpoint answers with what is not HTTP'],
-      ['HTTP/1.1 abc\r\n\r\n', 'the endpoint answers with what is not HTTP'],
+    test.each<[string, (socket: Socket) => void, string]>([
+      ['resets', (socket) => socket.resetAndDestroy(), 'the endpoint reset the connection (ECONNRESET)'],
+      ['closes', (socket) => socket.end(), 'the endpoint closed the connection'],
+      ['speaks SSH', (socket) => socket.end('SSH-2.0-A\r\n'), 'the endpoint answers with what is not HTTP'],
+      ['has no status', (socket) => socket.end('HTTP/1.1 OK\r\n\r\n'), 'the endpoint answers with what is not HTTP'],
       [
-        `HTTP/1.1 200 OK\r\nX: ${'x'.repeat(1 << 20)}\r\n\r\n`,
+        'has large fields',
+        (socket) => socket.end(`HTTP/1.1 200 OK\r\nX: ${'x'.repeat(1 << 20)}\r\n\r\n`),
         'the header fields of the answer are too large, or too many',
       ],
-    ])('of an endpoint that does not speak HTTP says so (%#)', async (text, reason) => {
-      const { port } = await responding(text)
+    ])('of an endpoint that %s says so', async (_, act, reason) => {
+      const { port } = await rawUpstream((socket) => onRequest(socket, () => act(socket)))
 
       expect(await probe(port)).toBe(reason)
     })

@@ -1,10 +1,8 @@
-/** A busy machine: the event loop of the process that checks stands still for longer than an endpoint has. */
-
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls'
-import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import type { HealthCheckConfig, UpstreamConfig } from '../../../../src/core/config/config.ts'
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import type { UpstreamConfig } from '../../../../src/core/config/config.ts'
 import { NoAnswerError } from '../../../../src/core/lib/try.ts'
 import {
   checkAll,
@@ -27,71 +25,44 @@ const stopClock = (): void => {
   onTestFinished(() => void vi.useRealTimers())
 }
 
+type Reach = () => Promise<void>
+
+const reachable: Reach = () => Promise.resolve()
+const never: Reach = () => new Promise<void>(() => {})
+const refused = 'connection refused'
+const unreachable: Reach = () => Promise.reject(new Error(refused))
+const within =
+  (ms: number, error?: Error): Reach =>
+  () =>
+    new Promise<void>((resolve, reject) => setTimeout(() => (error === undefined ? resolve() : reject(error)), ms))
+
+const target = (group: Group, name: string, reach: Reach, side: Side = 'primary'): PreflightTarget => ({
+  ...{ group, side, name, reach },
+})
+
 describe('which upstreams are unreachable', () => {
-  beforeEach(() => {
-    vi.useFakeTimers()
-  })
-  afterEach(() => {
-    vi.useRealTimers()
-  })
+  beforeEach(stopClock)
 
-  const reachable = () => Promise.resolve()
-  const never = () => new Promise<void>(() => {})
-  const unreachable =
-    (reason = 'connection refused') =>
-    () =>
-      Promise.reject(new Error(reason))
-  const within = (ms: number) => () => new Promise<void>((resolve) => setTimeout(resolve, ms))
-
-  const target = (group: Group, name: string, reach: () => Promise<void>, side: Side = 'primary'): PreflightTarget => ({
-    group,
-    side,
-    name,
-    reach,
-  })
-
-  test('a group of which one endpoint is reachable is not listed', async () => {
+  test('those of which no endpoint is reachable are listed, with every reason, candidates apart from primaries', async () => {
+    const noRoute: Reach = () => Promise.reject(new Error('no route to it'))
     const tried = [
-      target('market', 'a', unreachable()),
-      target('market', 'b', reachable),
-      target('risk', 'c', reachable),
-    ]
-
-    expect(await findUnreachableUpstreams(tried)).toEqual([])
-  })
-
-  test('a group of which none is reachable is listed, with every reason', async () => {
-    const tried = [
-      target('market', 'a', unreachable()),
-      target('risk', 'c', reachable),
-      target('market', 'b', unreachable('no route to it')),
-      target('leads', 'd', unreachable()),
+      target('market', 'a', unreachable),
+      target('risk', 'c', unreachable),
+      target('risk', 'd', reachable),
+      target('market', 'b', noRoute),
+      target('leads', 'e', reachable),
+      target('leads', 'e', unreachable, 'candidate'),
     ]
 
     expect(await findUnreachableUpstreams(tried)).toEqual([
       {
-        group: 'market',
-        side: 'primary',
+        ...{ group: 'market', side: 'primary' },
         endpoints: [
-          { name: 'a', reason: 'connection refused' },
+          { name: 'a', reason: refused },
           { name: 'b', reason: 'no route to it' },
         ],
       },
-      { group: 'leads', side: 'primary', endpoints: [{ name: 'd', reason: 'connection refused' }] },
-    ])
-  })
-
-  test('a candidate is judged apart from the primary of its group', async () => {
-    const tried = [
-      target('market', 'a', reachable),
-      target('market', 'a', unreachable(), 'candidate'),
-      target('risk', 'b', unreachable()),
-      target('risk', 'c', reachable, 'candidate'),
-    ]
-
-    expect(await findUnreachableUpstreams(tried)).toMatchObject([
-      { group: 'market', side: 'candidate' },
-      { group: 'risk', side: 'primary' },
+      { group: 'leads', side: 'candidate', endpoints: [{ name: 'e', reason: refused }] },
     ])
   })
 
@@ -100,66 +71,45 @@ describe('which upstreams are unreachable', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  test('a failure after 2 s has no effect', async () => {
-    const late = () => new Promise<void>((_, reject) => setTimeout(() => reject(new Error('late')), 3000))
-    const result = findUnreachableUpstreams([target('market', 'a', late)])
-
-    await vi.advanceTimersByTimeAsync(4000)
-
-    expect((await result)[0]?.endpoints).toEqual([{ name: 'a', reason: 'no answer within 2s' }])
-  })
-
   test('all are checked at once, and one that has not responded after 2 s has failed', async () => {
-    let over = false
+    const over = vi.fn()
     const started: string[] = []
-    const recording = (name: string, reach: () => Promise<void>) =>
+    const recording = (name: string, reach: Reach) =>
       target('market', name, () => {
         started.push(name)
         return reach()
       })
     const result = findUnreachableUpstreams([
-      recording('a', never),
-      recording('b', within(2500)),
-      recording('c', unreachable()),
+      ...[recording('a', never), recording('b', within(2500)), recording('c', unreachable)],
+      recording('d', within(3000, new Error('late'))),
     ])
-    void result.then(() => {
-      over = true
-    })
+    void result.then(over)
     const atOnce = [...started]
 
     await vi.advanceTimersByTimeAsync(1900)
-    const early = over
+    const early = over.mock.calls.length
     await vi.advanceTimersByTimeAsync(100)
+    const inTime = over.mock.calls.length
+    await vi.advanceTimersByTimeAsync(2000)
 
-    expect(atOnce).toEqual(['a', 'b', 'c'])
-    expect(early).toBe(false)
-    expect(over).toBe(true)
-    expect(await result).toEqual([
-      {
-        group: 'market',
-        side: 'primary',
-        endpoints: [
-          { name: 'a', reason: 'no answer within 2s' },
-          { name: 'b', reason: 'no answer within 2s' },
-          { name: 'c', reason: 'connection refused' },
-        ],
-      },
-    ])
+    expect([atOnce, early, inTime]).toEqual([['a', 'b', 'c', 'd'], 0, 1])
+    const silent = 'no answer within 2s'
+    expect((await result)[0]?.endpoints.map(({ reason }) => reason)).toEqual([silent, silent, refused, silent])
   })
 
-  test.each<[string, () => Promise<void>, number]>([
+  test.each<[string, Reach, number]>([
     ['reachable: no more are', reachable, 4],
-    ['not reachable: all are', unreachable(), 50],
+    ['not reachable: all are', unreachable, 50],
     ['silent: all are, once they had a head start', never, 50],
   ])('of fifty endpoints a few are tried first, and when they are %s', async (_, firstFew, count) => {
     let started = 0
-    const reach = (nth: number) => () => {
-      started++
-      return nth < 4 ? firstFew() : reachable()
-    }
-    const result = findUnreachableUpstreams(
-      Array.from({ length: 50 }, (_, nth) => target('market', String(nth), reach(nth))),
+    const all = Array.from({ length: 50 }, (_, nth) =>
+      target('market', String(nth), () => {
+        started++
+        return nth < 4 ? firstFew() : reachable()
+      }),
     )
+    const result = findUnreachableUpstreams(all)
 
     await vi.advanceTimersByTimeAsync(200)
 
@@ -168,73 +118,56 @@ describe('which upstreams are unreachable', () => {
   })
 })
 
-describe('a standstill', () => {
+/** On a busy machine the event loop stands still for longer than an endpoint has. */
+describe('a standstill of the process', () => {
   /** Has time pass in which nothing can be read. */
-  const standStill = (ms: number): void => void vi.advanceTimersByTime(ms)
+  const standStill = (): void => void vi.advanceTimersByTime(2200)
 
   beforeEach(stopClock)
 
-  const target = (reach: () => Promise<void>) => ({ group: 'risk', side: 'primary', name: 'a', reach }) as const
-
-  test('a standstill of the process is no time that an endpoint had to answer', async () => {
-    let tries = 0
-    const checked = checkAll([
-      target(async () => {
-        tries++
-        for (let n = 0; n < 5; n++) await new Promise(setImmediate)
-      }),
-    ])
-    standStill(2200)
+  test('is no time that an endpoint had to answer', async () => {
+    const reach = vi.fn(async () => {
+      for (let n = 0; n < 5; n++) await new Promise(setImmediate)
+    })
+    const checked = checkAll([target('risk', 'a', reach)])
+    standStill()
 
     expect(await checked).toMatchObject([{ reason: null }])
-    expect(tries).toBe(1)
+    expect(reach).toHaveBeenCalledTimes(1)
   })
 
-  test('an endpoint that listens is reached, though the process stands still while it connects', async () => {
-    const server = createServer().listen(0, '127.0.0.1')
+  test('does not hide an endpoint that listens, though it stands still while it connects', async () => {
+    const server = createServer()
+    await once(server.listen(0, '127.0.0.1'), 'listening')
     onTestFinished(() => void server.close())
-    await new Promise((resolve) => server.once('listening', resolve))
-    const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    const upstream = upstreamConfig([origin])
-    const [endpoint] = upstream.endpoints
-    if (endpoint === undefined) throw new Error('there is no endpoint')
+    const upstream = upstreamConfig(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    const [endpoint] = upstream.endpoints as readonly [UpstreamConfig['endpoints'][number]]
     const checked = checkAll([toPreflightTarget({ group: 'risk', side: 'primary', endpoint, upstream }, 'connect')])
-    standStill(2200)
+    standStill()
 
     expect(await checked).toMatchObject([{ reason: null }])
   })
 
-  test('one that is silent is tried once more, and one that says no is not, whatever it says', async () => {
-    const tries: string[] = []
-    const failing = (error: Error, then: Error | null) => {
-      let isFirst = true
-      return target(async () => {
-        const why = isFirst ? error : then
-        isFirst = false
-        tries.push(`${why}`)
-        if (why !== null) throw why
-      })
-    }
+  test('gives one that is silent another try, and not one that says no, whatever it says', async () => {
     const silent = new NoAnswerError(2000)
-    const results = await checkAll([
-      failing(silent, null),
-      failing(silent, silent),
-      failing(new Error('no answer within 2s'), null),
-    ])
+    const saysSo = new Error('no answer within 2s')
+    const failing = (first: Error, then: Error | null) => {
+      const reach = vi.fn(() => (then === null ? Promise.resolve() : Promise.reject(then)))
+      return reach.mockRejectedValueOnce(first)
+    }
+    const all = [failing(silent, null), failing(silent, silent), failing(saysSo, null)]
 
-    expect(results.map(({ reason }) => reason)).toEqual([null, 'no answer within 2s', 'no answer within 2s'])
-    expect(tries).toHaveLength(5)
+    const results = await checkAll(all.map((reach) => target('risk', 'a', reach)))
+
+    expect(results.map(({ reason }) => reason)).toEqual([null, saysSo.message, saysSo.message])
+    expect(all.map(({ mock }) => mock.calls.length)).toEqual([2, 2, 1])
   })
 })
 
 describe('one endpoint', () => {
-  const healthCheck: HealthCheckConfig = {
-    path: '/health',
-    interval: 5000,
-    timeout: 60_000,
-    expect: { from: 200, to: 299 },
-    healthyAfter: 2,
-    unhealthyAfter: 3,
+  const healthCheck = {
+    ...{ path: '/health', interval: 5000, timeout: 60_000, expect: { from: 200, to: 299 } },
+    ...{ healthyAfter: 2, unhealthyAfter: 3 },
   }
 
   /** Checks an origin; null: it is reachable, else the message for operators. */
@@ -259,115 +192,94 @@ describe('one endpoint', () => {
     return begun
   }
 
-  describe('connect', () => {
-    test('counts a connection as reachable, sends nothing, and closes it', async () => {
-      let received = 0
-      const { url, accepted, connections } = await rawUpstream((socket) => {
-        socket.on('data', ({ length }) => {
-          received += length
-        })
-        socket.on('end', () => socket.end())
+  test('is reachable by a connection on which nothing is sent, and which is closed', async () => {
+    let received = 0
+    const { url, accepted, connections } = await rawUpstream((socket) => {
+      socket.on('data', ({ length }) => {
+        received += length
       })
-
-      expect(await check(url, 'connect')).toBeNull()
-      await expect.poll(() => [accepted(), connections(), received]).toEqual([1, 0, 0])
+      socket.on('end', () => socket.end())
     })
 
-    test.each<[string, () => Promise<string>, string | RegExp]>([
-      [
-        'refuses',
-        async () => `http://127.0.0.1:${await freePort()}`,
-        'the endpoint refuses connections (ECONNREFUSED)',
-      ],
-      [
-        'has no address',
-        async () => 'http://nowhere.invalid',
-        /^the name (of the endpoint does not resolve|server does not answer) /,
-      ],
-    ])('describes an endpoint that %s', async (_, origin, reason) => {
-      const message = await check(await origin(), 'connect')
-
-      expect(message).toEqual(typeof reason === 'string' ? reason : expect.stringMatching(reason))
-    })
-
-    test.each([
-      [120, 'no answer within 120ms'],
-      [60_000, 'no answer within 2s'],
-      [null, 'no answer within 2s'],
-    ])('gives up after the time to connect, %s ms, or 2 s, and leaves nothing', async (connectTimeoutMs, reason) => {
-      const { port, connections } = await silent()
-      const timeouts = { connect: connectTimeoutMs, headers: null, body: null }
-
-      expect(await afterTwoSeconds(() => check(`https://127.0.0.1:${port}`, 'connect', { timeouts }))).toBe(reason)
-      await expect.poll(connections).toBe(0)
-    })
+    expect(await check(url, 'connect')).toBeNull()
+    await expect.poll(() => [accepted(), connections(), received]).toEqual([1, 0, 0])
   })
 
-  describe('health', () => {
-    test('sends the request of the health check, with the Host of the upstream', async () => {
-      const { url, requests } = await httpUpstream()
+  test('is described when it refuses, or has no address', async () => {
+    const refusing = `http://127.0.0.1:${await freePort()}`
 
-      expect(await check(url, 'health', { healthCheck, host: { name: 'market.internal' } })).toBeNull()
-      expect(requests.map(({ method, url: target }) => `${method} ${target}`)).toEqual(['GET /health'])
-      expect(requests[0]?.rawHeaders).toContain('market.internal')
-    })
-
-    test('counts a connection as reachable where there is no health check', async () => {
-      const { url } = await silent()
-
-      expect(await check(url, 'health')).toBeNull()
-    })
-
-    test('gives up after 2 s, however long the check may take', async () => {
-      const { url, connections } = await silent()
-
-      expect(await afterTwoSeconds(() => check(url, 'health', { healthCheck }))).toBe('no answer within 2s')
-      await expect.poll(connections).toBe(0)
-    })
+    expect(await check(refusing, 'connect')).toBe('the endpoint refuses connections (ECONNREFUSED)')
+    expect(await check('http://nowhere.invalid', 'connect')).toMatch(
+      /^the name (of the endpoint does not resolve|server does not answer) /,
+    )
   })
 
-  describe.skipIf(openssl.missing !== null)('over TLS', () => {
+  test.each<[string, number | null, string, 'connect' | 'health']>([
+    ['the time to connect', 120, 'no answer within 120ms', 'connect'],
+    ['2 s, however long it may take to connect', 60_000, 'no answer within 2s', 'connect'],
+    ['2 s where nothing else is said', null, 'no answer within 2s', 'connect'],
+    ['2 s, however long a health check may take', null, 'no answer within 2s', 'health'],
+  ])('has %s, and leaves nothing', async (_, connect, reason, mode) => {
+    const { port, connections } = await silent()
+    const scheme = mode === 'connect' ? 'https' : 'http'
+    const more = { timeouts: { connect, headers: null, body: null }, healthCheck }
+
+    expect(await afterTwoSeconds(() => check(`${scheme}://127.0.0.1:${port}`, mode, more))).toBe(reason)
+    await expect.poll(connections).toBe(0)
+  })
+
+  test('gets the request of the health check, with the Host of the upstream', async () => {
+    const { url, requests } = await httpUpstream()
+
+    expect(await check(url, 'health', { healthCheck, host: { name: 'market.internal' } })).toBeNull()
+    expect(requests.map(({ method, url: target }) => `${method} ${target}`)).toEqual(['GET /health'])
+    expect(requests[0]?.rawHeaders).toContain('market.internal')
+  })
+
+  test('is reachable by a connection where there is no health check', async () => {
+    expect(await check((await silent()).url, 'health')).toBeNull()
+  })
+
+  test('is described when it speaks no TLS', async () => {
+    const { port } = await rawUpstream((socket) => socket.once('data', () => socket.end('HTTP/1.1 400 Bad\r\n\r\n')))
+
+    expect(await check(`https://127.0.0.1:${port}`, 'connect')).toBe('the endpoint speaks no TLS')
+  })
+
+  describe.skipIf(openssl.missing !== null)('that asks for a client certificate', () => {
     let certificates: Certificates
     beforeAll(() => {
       certificates = makeCertificates(openssl.path ?? '')
     })
 
-    const serveTls = async ({ key, cert }: Pair, options: TlsOptions = {}, stays = false): Promise<string> => {
-      const server = createTlsServer({ key, cert, ...options }, (socket) => {
-        socket.on('error', () => {}).resume()
-        if (!stays) socket.end()
-      })
+    test.each<[string, TlsOptions, (made: Certificates) => Pair | null, string | null]>([
+      [
+        'described when it is shown none',
+        { maxVersion: 'TLSv1.2' },
+        () => null,
+        'the endpoint breaks off the TLS handshake',
+      ],
+      [
+        'described when it is shown none, in TLS 1.3',
+        { maxVersion: 'TLSv1.3' },
+        () => null,
+        'the endpoint asks for a client certificate (tls.certificate)',
+      ],
+      ['reached with one that it accepts', {}, ({ right }) => right, null],
+    ])('is %s', async (_, options, shown, expected) => {
+      const { authority, right } = certificates
+      const ca = authority.cert
+      const server = createTlsServer({ ...right, ca, requestCert: true, ...options }, (socket) =>
+        socket.on('error', () => {}).resume(),
+      )
       server.on('tlsClientError', () => {})
       await once(server.listen(0, '127.0.0.1'), 'listening')
       onTestFinished(() => void server.close())
-      return `https://localhost:${(server.address() as AddressInfo).port}`
-    }
+      const origin = `https://localhost:${(server.address() as AddressInfo).port}`
+      const { cert: certificate = null, key = null } = shown(certificates) ?? {}
+      const tls = { ...upstreamConfig(origin).tls, ca, certificate, key }
 
-    describe('an endpoint that asks for a client certificate', () => {
-      const connectTo = async (options: TlsOptions, shown: Pair | null) => {
-        const ca = certificates.authority.cert
-        const origin = await serveTls(certificates.right, { requestCert: true, ca, ...options }, true)
-        const { tls } = upstreamConfig('http://unused.invalid')
-        const { cert: certificate = null, key = null } = shown ?? {}
-        return check(origin, 'connect', { tls: { ...tls, ca, certificate, key } })
-      }
-
-      test.each([
-        ['TLSv1.2', 'the endpoint breaks off the TLS handshake'],
-        ['TLSv1.3', 'the endpoint asks for a client certificate (tls.certificate)'],
-      ] as const)('and is shown none is described so: %s', async (maxVersion, reason) => {
-        expect(await connectTo({ maxVersion }, null)).toBe(reason)
-      })
-
-      test('is reached with one that it accepts', async () => {
-        expect(await connectTo({}, certificates.right)).toBeNull()
-      })
-    })
-
-    test('an endpoint that speaks none is described so', async () => {
-      const { port } = await rawUpstream((socket) => socket.once('data', () => socket.end('HTTP/1.1 400 Bad\r\n\r\n')))
-
-      expect(await check(`https://127.0.0.1:${port}`, 'connect')).toBe('the endpoint speaks no TLS')
+      expect(await check(origin, 'connect', { tls })).toBe(expected)
     })
   })
 })
