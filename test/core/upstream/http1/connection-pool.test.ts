@@ -1,6 +1,5 @@
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
-import * as fc from 'fast-check'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Exchange } from '../../../../src/core/exchange/exchange.ts'
 import type { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
@@ -23,15 +22,9 @@ const createFakeConnector = (sockets: Socket[], remoteAddress?: string) => () =>
   return socket
 }
 
-const handler = {
-  isSentOnce: false,
-  isLast: false,
-  onInterim: () => {},
-  onHead: () => {},
-  onBody: () => {},
-  onEnd: () => {},
-  onError: () => {},
-}
+const nothing = () => {}
+const events = { onInterim: nothing, onHead: nothing, onBody: nothing, onEnd: nothing, onError: nothing }
+const handler = { isSentOnce: false, isLast: false, ...events }
 
 const unshared = { exchange: fakeExchange() }
 
@@ -54,6 +47,8 @@ const request = (ran: (name: number) => void, name: number) => {
   }
   return user
 }
+
+type User = ReturnType<typeof request>
 
 /** Waits until connections that have begun are made. */
 const made = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
@@ -119,19 +114,14 @@ describe('an address that is not reached', () => {
     /** The pools that have connected, by the order in which they were made. The first is of no address. */
     const tried: number[] = []
     let pools = 0
-    const all = new ConnectionPool({
-      maxConnections: 1,
-      maxPending: 0,
-      isFair: false,
-      keepAliveMs: 600_000,
-      connect: () => {
-        const pool = pools++
-        return (done) => {
-          tried.push(pool)
-          return createFakeConnector(sockets, reachable.address)()(done)
-        }
-      },
-    })
+    const connect = () => {
+      const pool = pools++
+      return (done: OnConnected) => {
+        tried.push(pool)
+        return createFakeConnector(sockets, reachable.address)()(done)
+      }
+    }
+    const all = new ConnectionPool({ maxConnections: 1, maxPending: 0, isFair: false, keepAliveMs: 600_000, connect })
     onTestFinished(() => all.destroy(new Error('the test is over')))
     all.updateAddresses(toAddresses(['::1', '192.0.2.1']))
     const takeTurns = async () => {
@@ -182,53 +172,23 @@ describe('an address that is not reached', () => {
   })
 })
 
-test('whatever comes, goes and gives up, no more run and no more wait than may', async () => {
-  await fc.assert(
-    fc.asyncProperty(
-      fc.integer({ min: 1, max: 4 }),
-      fc.integer({ min: 0, max: 4 }),
-      fc.array(fc.constantFrom('come', 'finish', 'give up'), { maxLength: 60 }),
-      async (maxConnections, maxPending, steps) => {
-        const running = new Map<number, ReturnType<typeof request>>()
-        const waiting = new Map<number, ReturnType<typeof request>>()
-        const all = connections(maxConnections, maxPending)
-        const ran = (name: number): void => {
-          const [first] = waiting.keys()
-          expect(name).toBe(first)
-          running.set(name, waiting.get(name) as ReturnType<typeof request>)
-          waiting.delete(name)
-        }
-        for (const [name, step] of steps.entries()) {
-          if (step === 'come') {
-            const isFull = running.size === maxConnections && waiting.size === maxPending
-            expect(all.isFull).toBe(isFull)
-            const each = request(ran, name)
-            if (isFull) expect(() => all.acquire(each)).toThrow()
-            else {
-              waiting.set(name, each)
-              all.acquire(each)
-            }
-          }
-          const [first] = running
-          if (step === 'finish' && first !== undefined) {
-            running.delete(first[0])
-            first[1].finish()
-          }
-          const last = [...waiting].at(-1)
-          if (step === 'give up' && last !== undefined) {
-            expect(all.cancel(last[1])).toBe(true)
-            waiting.delete(last[0])
-          }
-          await made()
+test('as many run and wait as may, in the order in which they came, and one that gives up makes room', async () => {
+  const ran: number[] = []
+  const all = connections(2, 3)
+  const requests = Array.from({ length: 6 }, (_, name) => request((which) => ran.push(which), name))
+  const [first, , , third, , sixth] = requests as [User, User, User, User, User, User]
+  for (const each of requests.slice(0, 5)) all.acquire(each)
+  await made()
+  const before = [[...ran], all.isFull]
+  expect(() => all.acquire(sixth)).toThrow()
 
-          expect(running.size).toBeLessThanOrEqual(maxConnections)
-          expect(waiting.size).toBeLessThanOrEqual(maxPending)
-          if (waiting.size > 0) expect(running.size).toBe(maxConnections)
-        }
-      },
-    ),
-    { numRuns: 50 },
-  )
+  const cancelled = all.cancel(third)
+  all.acquire(sixth)
+  first.finish()
+  await made()
+
+  expect(before).toEqual([[0, 1], true])
+  expect([cancelled, ran, all.isFull]).toEqual([true, [0, 1, 2], false])
 })
 
 describe('the places of clients', () => {
@@ -250,28 +210,20 @@ describe('the places of clients', () => {
     onError: () => {},
   })
 
-  /** Asks for places until one request has to wait, and returns how many did not. */
-  const takeAll = (pool: ConnectionPool, client: string, inFlight = 1): number => {
-    for (let taken = 0; ; taken++) {
-      pool.acquire(request(client, inFlight))
-      if (pool.pendingCount > 0) return taken
-    }
-  }
+  test.each([
+    ['two thirds, a request at a time on each connection', 1, 171],
+    ['half, several requests at a time on a connection', 2, 128],
+  ])('of 256 places a client alone gets %s', (_, inFlight, places) => {
+    const pool = openPool(256, 1024)
+    let taken = 0
 
-  describe('of 256 places a client alone gets', () => {
-    test.each([
-      ['two thirds, a request at a time on each connection', 1, 171],
-      ['half, several requests at a time on a connection', 2, 128],
-    ])('%s', (_, inFlight, places) => {
-      expect(takeAll(openPool(256, 1024), '192.0.2.1', inFlight)).toBe(places)
-    })
+    for (; pool.pendingCount === 0; taken++) pool.acquire(request('192.0.2.1', inFlight))
+
+    expect(taken - 1).toBe(places)
   })
 
   test('a client with nothing gets the last place', () => {
-    expect([mayTakePlace(0, 1, { peer: peerWith(9) }), mayTakePlace(1, 1, { peer: peerWith(9) })]).toEqual([
-      true,
-      false,
-    ])
+    expect([0, 1].map((held) => mayTakePlace(held, 1, { peer: peerWith(9) }))).toEqual([true, false])
   })
 
   test('a client that waits for its share of the waiting places is rejected, and another is not', () => {

@@ -69,57 +69,45 @@ describe.skipIf(openssl.missing !== null)('a TLS connection', () => {
       })
     })
 
-  const failed = (code: string) => ({ socket: null, error: { kind: 'tls-failed', cause: { code } } })
+  type Make<T> = (made: Certificates) => T
+  const known: Make<Partial<UpstreamTlsConfig>> = ({ authority }) => ({ ca: authority.cert })
+  const unknown = 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY'
 
-  test('is made to an endpoint that is signed by an authority of its own', async () => {
-    const { port } = await serveTls(made.right)
-
-    const { error, socket } = await connect(connectingBy({ ca: made.authority.cert }), port)
-
-    expect(error).toBeNull()
-    expect(socket?.authorized).toBe(true)
-  })
-
-  test.each<[string, (made: Certificates) => Pair, (made: Certificates) => Partial<UpstreamTlsConfig>, string]>([
-    ['has no known authority', ({ right }) => right, () => ({}), 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY'],
+  test.each<[string, Make<Pair>, Make<Partial<UpstreamTlsConfig>>, string]>([
+    ['has no known authority', ({ right }) => right, () => ({}), unknown],
     ['signed itself', ({ selfSigned }) => selfSigned, () => ({}), 'DEPTH_ZERO_SELF_SIGNED_CERT'],
-    [
-      'an authority signed that is not its own',
-      ({ right }) => right,
-      ({ selfSigned }) => ({ ca: selfSigned.cert }),
-      'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-    ],
-    ['has expired', ({ expired }) => expired, ({ authority }) => ({ ca: authority.cert }), 'CERT_HAS_EXPIRED'],
-    [
-      'has another name',
-      ({ wrongName }) => wrongName,
-      ({ authority }) => ({ ca: authority.cert }),
-      'ERR_TLS_CERT_ALTNAME_INVALID',
-    ],
+    ['another authority signed', ({ right }) => right, ({ selfSigned }) => ({ ca: selfSigned.cert }), unknown],
+    ['has expired', ({ expired }) => expired, known, 'CERT_HAS_EXPIRED'],
+    ['has another name', ({ wrongName }) => wrongName, known, 'ERR_TLS_CERT_ALTNAME_INVALID'],
     [
       'has the name of the endpoint, not the one to verify',
       ({ right }) => right,
-      ({ authority }) => ({ ca: authority.cert, serverName: 'other.test' }),
+      (made) => ({ ...known(made), serverName: 'other.test' }),
       'ERR_TLS_CERT_ALTNAME_INVALID',
     ],
   ])('to an endpoint that %s is tls-failed, every time', async (_, pick, tls, code) => {
     const { port } = await serveTls(pick(made))
     const connecting = connectingBy(tls(made))
 
-    const first = await connect(connecting, port)
-    const again = await connect(connecting, port)
-
-    expect(first).toMatchObject(failed(code))
-    expect(again).toMatchObject(failed(code))
+    for (let n = 0; n < 2; n++)
+      expect(await connect(connecting, port)).toMatchObject({
+        socket: null,
+        error: { kind: 'tls-failed', cause: { code } },
+      })
   })
 
-  test('asks for the server name and verifies it', async () => {
-    const { port, clients } = await serveTls(made.wrongName)
+  // RFC 6066 §3: an address is never indicated.
+  test.each<[string, Make<Pair>, string, string | null, string | false]>([
+    ['an endpoint that its own authority signed', ({ right }) => right, 'localhost', null, 'localhost'],
+    ['an address, whose name is not asked for', ({ right }) => right, '127.0.0.1', null, false],
+    ['the server name, which is verified', ({ wrongName }) => wrongName, 'localhost', 'other.test', 'other.test'],
+  ])('is made to %s, and never asks for the Host that is sent', async (_, pick, hostname, serverName, indicated) => {
+    const { port, clients } = await serveTls(pick(made))
 
-    const { error } = await connect(connectingBy({ ca: made.authority.cert, serverName: 'other.test' }), port)
+    const { error, socket } = await connect(connectingBy({ ...known(made), serverName }), port, hostname)
 
-    expect(error).toBeNull()
-    expect(clients.map(({ servername }) => servername)).toEqual(['other.test'])
+    expect([error, socket?.authorized]).toEqual([null, true])
+    expect(clients.map(({ servername }) => servername)).toEqual([indicated])
   })
 
   // draft-ietf-tls-ecdhe-mlkem: 4588 is X25519MLKEM768.
@@ -131,18 +119,6 @@ describe.skipIf(openssl.missing !== null)('a TLS connection', () => {
     expect(clients.map(getNegotiatedGroup)).toEqual([4588])
   })
 
-  test.each([
-    ['localhost', 'localhost'],
-    ['127.0.0.1', false], // RFC 6066 §3: an address is never indicated
-  ])('asks for the name of the endpoint, not for the Host that is sent (%s)', async (hostname, indicated) => {
-    const { port, clients } = await serveTls(made.right)
-
-    const { error } = await connect(connectingBy({ ca: made.authority.cert }), port, hostname)
-
-    expect(error).toBeNull()
-    expect(clients.map(({ servername }) => servername)).toEqual([indicated])
-  })
-
   test('that verifies nothing is made to an endpoint that signed itself', async () => {
     const { port } = await serveTls(made.selfSigned)
 
@@ -152,21 +128,17 @@ describe.skipIf(openssl.missing !== null)('a TLS connection', () => {
     expect(socket?.authorized).toBe(false)
   })
 
-  test.each(['TLSv1.2', 'TLSv1.3'] as const)(
-    'shows its certificate to an endpoint that demands one (%s)',
-    async (version) => {
-      const demanding = { ca: made.authority.cert, requestCert: true, maxVersion: version }
-      const { port, clients } = await serveTls(made.right, demanding)
-      const own = { certificate: made.client.cert, key: made.client.key }
+  const versions = ['TLSv1.2', 'TLSv1.3'] as const
 
-      const { error } = await connect(connectingBy({ ca: made.authority.cert, ...own }), port)
+  test.each(versions)('shows its certificate to an endpoint that demands one (%s)', async (maxVersion) => {
+    const { port, clients } = await serveTls(made.right, { ca: made.authority.cert, requestCert: true, maxVersion })
+    const own = { certificate: made.client.cert, key: made.client.key }
 
-      expect(error).toBeNull()
-      expect(clients.map((socket) => [socket.authorized, socket.getPeerCertificate().subject.CN])).toEqual([
-        [true, 'client'],
-      ])
-    },
-  )
+    await connect(connectingBy({ ...known(made), ...own }), port)
+
+    const shown = clients.map((socket) => [socket.authorized, socket.getPeerCertificate().subject.CN])
+    expect(shown).toEqual([[true, 'client']])
+  })
 
   test('to an endpoint that speaks an older version only is tls-failed', async () => {
     const { port } = await serveTls(made.right, { maxVersion: 'TLSv1.2' })
@@ -179,28 +151,18 @@ describe.skipIf(openssl.missing !== null)('a TLS connection', () => {
     expect(oldEnough.socket?.getProtocol()).toBe('TLSv1.2')
   })
 
-  test.each(['TLSv1.2', 'TLSv1.3'] as const)(
-    'resumes the session of an earlier one, and never one with other settings (%s)',
-    async (version) => {
-      const { port } = await serveTls(made.right, {
-        maxVersion: version,
-        ca: made.authority.cert,
-        requestCert: true,
-        rejectUnauthorized: false,
-      })
-      const ca = made.authority.cert
-      const bare = connectingBy({ ca })
-      const own = { certificate: made.client.cert, key: made.client.key }
+  test.each(versions)('resumes a session of an earlier one, and none with other settings (%s)', async (maxVersion) => {
+    const ca = made.authority.cert
+    const { port } = await serveTls(made.right, { maxVersion, ca, requestCert: true, rejectUnauthorized: false })
+    const bare = connectingBy({ ca })
+    const own = { certificate: made.client.cert, key: made.client.key }
+    const resumed: unknown[] = []
 
-      const first = await connect(bare, port)
-      const second = await connect(bare, port)
-      const known = await connect(connectingBy({ ca, ...own }), port)
-      const unverified = await connect(connectingBy({ verify: false }), port)
+    for (const connecting of [bare, bare, connectingBy({ ca, ...own }), connectingBy({ verify: false })])
+      resumed.push((await connect(connecting, port)).socket?.isSessionReused())
 
-      const resumed = [first, second, known, unverified].map(({ socket }) => socket?.isSessionReused())
-      expect(resumed).toEqual([false, true, false, false])
-    },
-  )
+    expect(resumed).toEqual([false, true, false, false])
+  })
 
   describe('the certificate that was shown', () => {
     const day = 86_400_000
@@ -222,32 +184,29 @@ describe.skipIf(openssl.missing !== null)('a TLS connection', () => {
       expect(endsIn(tls, rejected.port)).toEqual([])
     })
 
-    test.each(['TLSv1.2', 'TLSv1.3'] as const)(
-      'is asked for again each time when it ends soon, so that its successor is seen at once (%s)',
+    test.each(versions)(
+      'is asked for again when it ends soon: its successor is seen at once (%s)',
       async (maxVersion) => {
         const { port, server } = await serveTls(made.ending, { maxVersion })
-        const tls = { ...ordinary, ca: made.authority.cert }
+        const tls = { ...ordinary, ...known(made) }
         const connecting = createConnecting(tls)
 
-        const first = await connect(connecting, port)
+        await connect(connecting, port)
         const second = await connect(connecting, port)
         const before = endsIn(tls, port)
-        server.setSecureContext({ key: made.renewed.key, cert: made.renewed.cert })
+        server.setSecureContext(made.renewed)
         await connect(connecting, port)
 
-        expect([first, second].map(({ socket }) => socket?.isSessionReused())).toEqual([false, false])
-        expect(before).toEqual([10])
+        expect([second.socket?.isSessionReused(), before]).toEqual([false, [10]])
         expect(endsIn(tls, port)[0]).toBeGreaterThan(10_000)
       },
     )
 
     test('is of the name that was asked for: settings with another one know nothing of it', async () => {
       const { port } = await serveTls(made.wild)
-      const ca = made.authority.cert
-      const [named, other] = [
-        { ...ordinary, ca, serverName: 'a.wild.test' },
-        { ...ordinary, ca, serverName: 'b.other.test' },
-      ]
+      const [named, other] = ['a.wild.test', 'b.other.test'].map((serverName) => {
+        return { ...ordinary, ...known(made), serverName }
+      }) as [UpstreamTlsConfig, UpstreamTlsConfig]
 
       await connect(createConnecting(named), port)
       await connect(createConnecting(other), port)
