@@ -15,28 +15,22 @@ const b = 'http://127.0.0.1:2'
 const breaker: CircuitBreakerConfig = { failureRate: 0.5, minRequests: 2, window: 10_000, openFor: 5000, probes: 1 }
 const outlier: OutlierConfig = { consecutiveFailures: 2, failureRate: null, ejectionTime: 60_000, maxEjected: 0.5 }
 
-const member = (upstream: Upstream, i: number): GroupEndpoint => {
-  const endpoint = upstream.members[i]
-  if (endpoint === undefined) throw new Error(`no member ${i}`)
-  return endpoint
-}
+const member = (upstream: Upstream, i: number) => upstream.members[i] as GroupEndpoint
 
-describe('the send of an upstream', () => {
-  test('is the send of its endpoint, where it has one and no breaker', () => {
-    const upstream = openTestUpstream(a, { outlier, balance: 'least-requests' })
+test('the send of an upstream is that of its endpoint where it has one and no breaker', () => {
+  const isItsEndpoints = (upstream: Upstream): boolean => upstream.send === member(upstream, 0).send
 
-    expect(upstream.send).toBe(member(upstream, 0).send)
-  })
-
-  test.each([
-    ['two endpoints', openTestUpstream.bind(null, [a, b])],
-    ['a circuit breaker', openTestUpstream.bind(null, a, { circuitBreaker: breaker })],
-  ])('is another with %s', (_, open) => {
-    const upstream = open()
-
-    expect(upstream.send).not.toBe(member(upstream, 0).send)
-  })
+  expect(isItsEndpoints(openTestUpstream(a, { outlier, balance: 'least-requests' }))).toBe(true)
+  expect(isItsEndpoints(openTestUpstream([a, b]))).toBe(false)
+  expect(isItsEndpoints(openTestUpstream(a, { circuitBreaker: breaker }))).toBe(false)
 })
+
+/** Makes a POST whose body arrives when the test says so. */
+const postThatComesLate = () => {
+  const { promise, resolve } = Promise.withResolvers<Buffer[]>()
+  const body = Object.assign(fakeBody(3), { read: () => promise })
+  return { exchange: fakeExchange({ operation: 'valuation.score', body }), arrive: () => resolve([Buffer.from('abc')]) }
+}
 
 test('the only endpoint of a group is timed as one of several is, but not by an upload', async () => {
   const { url } = await httpUpstream()
@@ -55,9 +49,8 @@ test('an endpoint that fails is ejected, and the event is logged', async () => {
   const good = await httpUpstream()
   const bad = await httpUpstream((_, response) => response.writeHead(500).end())
   const events: unknown[] = []
-  const upstream = openTestUpstream([good.url, bad.url], { outlier, balance: 'round-robin' }, (...event) =>
-    events.push(event),
-  )
+  const logEvent = (...event: unknown[]) => void events.push(event)
+  const upstream = openTestUpstream([good.url, bad.url], { outlier, balance: 'round-robin' }, logEvent)
   upstream.activate()
 
   const results: (number | string)[] = []
@@ -100,35 +93,27 @@ describe('an endpoint with all slots taken', () => {
     const opened = await rawUpstream((socket) => onRequest(socket, () => sockets.push(socket)))
     return { url: opened.url, sockets }
   }
+  const noQueue = { maxConnections: 1, maxPending: 0, balance: 'round-robin' } as const
 
   test('queues as many more, and rejects the next with Retry-After', async () => {
     const { url, sockets } = await hanging()
     const upstream = openTestUpstream(url, { maxConnections: 1, maxPending: 2 })
     const running = Array.from({ length: 3 }, () => sendOutcome(upstream, fakeExchange()))
     await eventually(() => sockets.length === 1)
+    const fields = ['Retry-After', '1']
+    await expect(upstream.send(fakeExchange())).rejects.toMatchObject({ kind: 'overloaded', fields })
 
-    await expect(upstream.send(fakeExchange())).rejects.toMatchObject({
-      kind: 'overloaded',
-      fields: ['Retry-After', '1'],
-    })
-    sockets[0]?.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
-    expect(await running[0]).toBe(200)
-    await eventually(() => sockets.length === 2)
-    sockets[1]?.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
-    await eventually(() => sockets.length === 3)
-    sockets[2]?.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
-
-    expect(await Promise.all(running)).toEqual([200, 200, 200])
+    for (let nth = 0; nth < 3; nth++) {
+      await eventually(() => sockets.length === nth + 1)
+      sockets[nth]?.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
+      expect(await running[nth]).toBe(200)
+    }
   })
 
   test('gets nothing while another has slots, and all full is overloaded', async () => {
     const full = await hanging()
     const free = await httpUpstream()
-    const upstream = openTestUpstream([full.url, free.url], {
-      maxConnections: 1,
-      maxPending: 0,
-      balance: 'round-robin',
-    })
+    const upstream = openTestUpstream([full.url, free.url], noQueue)
     const stuck = sendOutcome(upstream, fakeExchange())
     await eventually(() => full.sockets.length === 1)
 
@@ -143,16 +128,14 @@ describe('an endpoint with all slots taken', () => {
   test('gets no request whose body came when it was full already', async () => {
     const full = await hanging()
     const free = await httpUpstream()
-    const endpoints = { maxConnections: 1, maxPending: 0, balance: 'round-robin' } as const
-    const upstream = openTestUpstream([full.url, free.url], endpoints)
-    const { promise, resolve } = Promise.withResolvers<Buffer[]>()
-    const body = Object.assign(fakeBody(3), { read: () => promise })
-    const slow = sendOutcome(upstream, fakeExchange({ operation: 'valuation.score', body }))
+    const upstream = openTestUpstream([full.url, free.url], noQueue)
+    const { exchange, arrive } = postThatComesLate()
+    const slow = sendOutcome(upstream, exchange)
     const quick = [sendOutcome(upstream, fakeExchange()), sendOutcome(upstream, fakeExchange())]
     await Promise.any(quick)
     await eventually(() => full.sockets.length === 1)
 
-    resolve([Buffer.from('abc')])
+    arrive()
 
     expect(await slow).toBe(200)
     full.sockets[0]?.destroy()
@@ -178,15 +161,12 @@ test('a deadline that ends while an endpoint is connected to counts against it, 
 })
 
 describe('an endpoint that drains', () => {
+  const entry = (origin: string, drain: boolean) => ({ origin, pathPrefix: '', weight: 100, drain })
+
   test('gets nothing, even as the only one that is up', async () => {
     const { url, accepted } = await httpUpstream()
     const closed = `http://127.0.0.1:${await freePort()}`
-    const upstream = openTestUpstream([], {
-      endpoints: [
-        { origin: url, pathPrefix: '', weight: 100, drain: true },
-        { origin: closed, pathPrefix: '', weight: 100, drain: false },
-      ],
-    })
+    const upstream = openTestUpstream([], { endpoints: [entry(url, true), entry(closed, false)] })
 
     expect(await sendOutcome(upstream, fakeExchange())).toBe('connect-failed')
     expect(accepted()).toBe(0)
@@ -195,11 +175,7 @@ describe('an endpoint that drains', () => {
 
   test('by one of its two entries takes the requests of the other', async () => {
     const { url } = await httpUpstream()
-    const entry = { origin: url, pathPrefix: '', weight: 100 }
-    const endpoints = [
-      { ...entry, drain: true },
-      { ...entry, drain: false },
-    ]
+    const endpoints = [entry(url, true), entry(url, false)]
     const upstream = openTestUpstream([], { endpoints }, () => {}, openTestUpstream(url))
 
     upstream.activate()
@@ -208,20 +184,19 @@ describe('an endpoint that drains', () => {
   })
 
   test.each([
-    ['by order gets nothing of what began before, as the only one of its group', 1, 'order', 'no-healthy-endpoint'],
-    ['by order gets nothing of what began before, as all others of its group do', 2, 'order', 'no-healthy-endpoint'],
-    ['by an edit finishes what began before, as the only one of its group', 1, 'file', 200],
-    ['by an edit finishes what began before, as all others of its group do', 2, 'file', 200],
-  ] as const)('%s', async (_, count, by, outcome) => {
+    ['order', 'gets nothing of', 1, 'no-healthy-endpoint'],
+    ['order', 'gets nothing of', 2, 'no-healthy-endpoint'],
+    ['file', 'finishes', 1, 200],
+    ['file', 'finishes', 2, 200],
+  ] as const)('by the %s %s what began before, as all %i of its group do', async (by, _, count, outcome) => {
     const opened = await Promise.all(Array.from({ length: count }, () => httpUpstream()))
     const earlier = openTestUpstream(opened.map(({ url }) => url))
-    const { promise, resolve } = Promise.withResolvers<Buffer[]>()
-    const body = Object.assign(fakeBody(3), { read: () => promise })
-    const reading = sendOutcome(earlier, fakeExchange({ operation: 'valuation.score', body }))
-    const endpoints = opened.map(({ url }) => ({ origin: url, pathPrefix: '', weight: 100, drain: true }))
+    const { exchange, arrive } = postThatComesLate()
+    const reading = sendOutcome(earlier, exchange)
+    const endpoints = opened.map(({ url }) => entry(url, true))
     openTestUpstream([], { endpoints }, () => {}, earlier, by).activate()
 
-    resolve([Buffer.from('abc')])
+    arrive()
 
     expect(await reading).toBe(outcome)
     expect(await sendOutcome(earlier, fakeExchange())).toBe(outcome)
@@ -232,14 +207,8 @@ describe('an endpoint that drains', () => {
 
 test('a health check that fails takes an endpoint out until changed probes contradict it, or end', async () => {
   const { url } = await httpUpstream((_, response) => response.writeHead(503).end())
-  const healthCheck = {
-    path: '/health',
-    interval: 10,
-    timeout: 1000,
-    expect: { from: 200, to: 299 },
-    healthyAfter: 1,
-    unhealthyAfter: 2,
-  }
+  const expected = { expect: { from: 200, to: 299 }, healthyAfter: 1, unhealthyAfter: 2 }
+  const healthCheck = { path: '/health', interval: 10, timeout: 1000, ...expected }
   const upstream = openTestUpstream([url, a], { healthCheck })
   const { endpoint } = member(upstream, 0)
   const state = () => member(upstream, 0).state.name

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { Upload } from '../../../../src/core/exchange/body.ts'
 import type { Exchange } from '../../../../src/core/exchange/exchange.ts'
 import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
@@ -30,17 +30,10 @@ const outcomes = async (upstream: Upstream, make: (n: number) => Exchange): Prom
 }
 
 describe('a request that cannot be sent as one', () => {
-  const rejected: readonly (readonly string[])[] = [
-    ['X-Bad', 'a\nb'],
-    ['X Bad', 'a'],
-    ['Expect', '100-continue'],
-    ['Keep-Alive', '5'],
-    ['Upgrade', 'x'],
-    ['Host', 'a'],
-    ['Content-Length', '5'],
-    ['Transfer-Encoding', 'chunked'],
-    ['Connection', 'close'],
-  ]
+  const rejected = [
+    ...['X-Bad: a\nb', 'X Bad: a', 'Expect: 100-continue', 'Keep-Alive: 5', 'Upgrade: x', 'Host: a'],
+    ...['Content-Length: 5', 'Transfer-Encoding: chunked', 'Connection: close'],
+  ].map((line) => line.split(': '))
 
   test('is internal, whatever field it has, and wedges nothing in a pool of eight', async () => {
     const { url, connections } = await responsive()
@@ -57,24 +50,13 @@ describe('a request that cannot be sent as one', () => {
   test('with a streamed body is rejected before a byte of it is read', async () => {
     const { url } = await responsive()
     const upstream = open(url)
-    let stopped = 0
-    const upload: Upload = {
-      [Symbol.asyncIterator]: () => {
-        throw new Error('it is read')
-      },
-      stop: () => {
-        stopped++
-      },
-    }
+    const stop = vi.fn()
+    const upload: Upload = { [Symbol.asyncIterator]: () => expect.unreachable(), stop }
     const body = { ...fakeBody(null), stream: () => upload }
+    const exchange = fakeExchange({ operation: 'valuation.score', fields: ['X-Bad', 'a\nb'], body })
 
-    const outcome = await sendOutcome(
-      upstream,
-      fakeExchange({ operation: 'valuation.score', fields: ['X-Bad', 'a\nb'], body }),
-    )
-
-    expect(outcome).toBe('internal')
-    expect(stopped).toBe(1)
+    expect(await sendOutcome(upstream, exchange)).toBe('internal')
+    expect(stop).toHaveBeenCalledTimes(1)
   })
 })
 
@@ -87,10 +69,8 @@ describe('an exchange that is aborted', () => {
     const exchange = fakeExchange()
 
     exchange.abort(clientGone())
-    const outcome = await sendOutcome(upstream, exchange)
 
-    expect(outcome).toBe('client-gone')
-    expect(accepted()).toBe(0)
+    expect([await sendOutcome(upstream, exchange), accepted()]).toEqual(['client-gone', 0])
   })
 
   test('while it waits for a connection is never sent', async () => {
@@ -114,11 +94,8 @@ describe('an exchange that is aborted', () => {
     const live = sendOutcome(upstream, fakeExchange({ fields: ['x-live', '1'] }))
     first.abort(clientGone())
 
-    expect([...new Set(await Promise.all(pending))]).toEqual(['client-gone'])
-    expect(await firstOutcome).toBe('client-gone')
-    expect(await live).toBe(200)
-    expect(heads.length).toBe(2)
-    expect(accepted()).toBe(2)
+    expect(new Set(await Promise.all([firstOutcome, ...pending]))).toEqual(new Set(['client-gone']))
+    expect([await live, heads.length, accepted()]).toEqual([200, 2, 2])
     expect(waiting.filter(({ attempts, endedInQueue }) => attempts.wasSent || !endedInQueue)).toEqual([])
     expect([first.attempts.wasSent, first.endedInQueue]).toEqual([true, false])
   })
@@ -225,58 +202,29 @@ test('closing finishes what runs', async () => {
   await closed
 })
 
-describe('an exchange that wants to know when it is sent', () => {
-  const counted = () => {
-    let sent = 0
-    const exchange = fakeExchange()
-    exchange.onSent = () => {
-      sent++
-    }
-    return { exchange, sent: () => sent }
-  }
+test.each([
+  ['hears of each attempt that has a connection', async () => (await responsive()).url, [200, 200], 2],
+  ['hears nothing while none takes it', async () => `http://127.0.0.1:${await freePort()}`, ['connect-failed'], 0],
+])('an exchange that wants to know when it is sent %s', async (_, origin, expected, sent) => {
+  const upstream = open(await origin())
+  const onSent = vi.fn()
+  const exchange = Object.assign(fakeExchange(), { onSent })
+  const actual: unknown[] = []
 
-  test('hears of each attempt that has a connection', async () => {
-    const upstream = open((await responsive()).url)
-    const { exchange, sent } = counted()
+  for (const _ of expected) actual.push(await sendOutcome(upstream, exchange))
 
-    await sendOutcome(upstream, exchange)
-    await sendOutcome(upstream, exchange)
-
-    expect(sent()).toBe(2)
-  })
-
-  test('hears nothing while none takes the connection', async () => {
-    const upstream = open(`http://127.0.0.1:${await freePort()}`)
-    const { exchange, sent } = counted()
-
-    const outcome = await sendOutcome(upstream, exchange)
-
-    expect(outcome).toBe('connect-failed')
-    expect(sent()).toBe(0)
-  })
+  expect([actual, onSent.mock.calls.length]).toEqual([expected, sent])
 })
 
-describe('a body that was read first', () => {
-  const post = () => fakeExchange({ operation: 'valuation.score', body: fakeBody(3) })
+test.each([
+  ['has been sent completely when its response is complete', 1, true],
+  ['may still be written by the attempt before, when it was sent twice', 2, false],
+])('a body that was read first %s', async (_, times, expected) => {
+  const upstream = open((await responsive()).url)
+  const exchange = fakeExchange({ operation: 'valuation.score', body: fakeBody(3) })
 
-  test('has been sent completely when its response is complete', async () => {
-    const upstream = open((await responsive()).url)
-    const exchange = post()
+  for (let n = 0; n < times; n++) await sendOutcome(upstream, exchange)
+  await eventually(() => exchange.attempts.last?.endedAt !== null)
 
-    await sendOutcome(upstream, exchange)
-    await eventually(() => exchange.attempts.last?.endedAt !== null)
-
-    expect(exchange.bodySent).toBe(true)
-  })
-
-  test('may still be written by the attempt before, when it was sent twice', async () => {
-    const upstream = open((await responsive()).url)
-    const exchange = post()
-
-    await sendOutcome(upstream, exchange)
-    await sendOutcome(upstream, exchange)
-    await eventually(() => exchange.attempts.last?.endedAt !== null)
-
-    expect(exchange.bodySent).toBe(false)
-  })
+  expect(exchange.bodySent).toBe(expected)
 })

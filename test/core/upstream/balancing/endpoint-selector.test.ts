@@ -1,4 +1,3 @@
-import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { AttemptRecord, Exchange, ProxyResponse } from '../../../../src/core/exchange/exchange.ts'
 import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
@@ -13,34 +12,17 @@ import type { GroupEndpoint } from '../../../../src/core/upstream/endpoints/grou
 import { attemptRecord, fakeExchange, fakeResponse } from '../../../helpers/exchange.ts'
 
 describe('the selection', () => {
-  interface Fake {
-    readonly name: string
-    readonly receivesTraffic: boolean
-    /** Whether an operator has drained it by now. */
-    readonly drained: boolean
-    /** Whether an edit has drained it by now. */
-    readonly edited: boolean
-    readonly full: boolean
-    readonly down: boolean
-    readonly ejected: boolean
-  }
+  type State = 'draining' | 'drained' | 'edited' | 'full' | 'down' | 'ejected'
 
-  const member = (fake: Partial<Fake> & { readonly name: string }): GroupEndpoint => {
-    const {
-      receivesTraffic = true,
-      drained = false,
-      edited = false,
-      full = false,
-      down = false,
-      ejected = false,
-    } = fake
-    const health = { isDown: down, isEjected: () => ejected, isDrainedByOrder: drained }
+  /** Creates a member that drains in its file, by order or by an edit meanwhile, has no slot, or is out. */
+  const member = (name: string, ...states: readonly State[]): GroupEndpoint => {
+    const is = (state: State): boolean => states.includes(state)
     return {
-      name: fake.name,
-      receivesTraffic,
-      takesRequests: receivesTraffic && !drained && !edited,
-      endpoint: { pool: { isFull: full } },
-      health,
+      name,
+      receivesTraffic: !is('draining'),
+      takesRequests: !is('draining') && !is('drained') && !is('edited'),
+      endpoint: { pool: { isFull: is('full') } },
+      health: { isDown: is('down'), isEjected: () => is('ejected'), isDrainedByOrder: is('drained') },
     } as unknown as GroupEndpoint
   }
 
@@ -65,14 +47,14 @@ describe('the selection', () => {
     return names
   }
 
-  const up = member({ name: 'up' })
-  const ejected = member({ name: 'ejected', ejected: true })
-  const down = member({ name: 'down', down: true })
-  const both = member({ name: 'both', ejected: true, down: true })
-  const draining = member({ name: 'draining', receivesTraffic: false })
-  const drained = member({ name: 'drained', drained: true })
-  const edited = member({ name: 'edited', edited: true })
-  const full = member({ name: 'full', full: true })
+  const [up, other, third] = [member('up'), member('other'), member('third')]
+  const [ejected, down, both] = [
+    member('ejected', 'ejected'),
+    member('down', 'down'),
+    member('both', 'down', 'ejected'),
+  ]
+  const [draining, drained] = [member('draining', 'draining'), member('drained', 'drained')]
+  const [edited, full] = [member('edited', 'edited'), member('full', 'full')]
 
   describe('selected is', () => {
     test.each<[string, readonly GroupEndpoint[], readonly string[]]>([
@@ -88,9 +70,6 @@ describe('the selection', () => {
     ])('%s', (_, members, names) => {
       expect(listCandidates(members)).toEqual(names)
     })
-
-    const other = member({ name: 'other' })
-    const third = member({ name: 'third' })
 
     test.each<[string, readonly GroupEndpoint[], readonly GroupEndpoint[], readonly string[]]>([
       ['one that is up and was not tried', [up, other, third, ejected], [up, other], ['third']],
@@ -115,35 +94,10 @@ describe('the selection', () => {
 
   test.each([
     ['overloaded', [full, draining]],
-    ['overloaded', [member({ name: 'edited', edited: true, full: true }), drained]],
+    ['overloaded', [member('edited', 'edited', 'full'), drained]],
     ['no-healthy-endpoint', [draining, drained]],
   ] as const)('without a candidate the failure is %s, with Retry-After', (kind, members) => {
     expect(noEndpointError(members)).toMatchObject({ kind, status: 503, fields: ['Retry-After', '1'] })
-  })
-
-  test('whatever the states, one that drains is never selected, and one that is up always when there is one', () => {
-    const any = fc.record({
-      receivesTraffic: fc.boolean(),
-      drained: fc.boolean(),
-      full: fc.boolean(),
-      down: fc.boolean(),
-      ejected: fc.boolean(),
-    })
-    fc.assert(
-      fc.property(fc.array(any, { maxLength: 6 }), fc.nat(), (states, seed) => {
-        const members = states.map((state, i) => member({ name: String(i), ...state }))
-        const tried = members.filter((_, i) => (seed >> i) % 2 === 1)
-        const left = members.filter((each) => !tried.includes(each) && each.takesRequests && !each.endpoint.pool.isFull)
-
-        const pick = (candidates: readonly GroupEndpoint[]) => candidates[seed % candidates.length] as GroupEndpoint
-        const chosen = createEndpointSelector(members, pick)(attempts(tried), true)
-
-        const healthy = left.filter(({ health }) => !health.isDown && !health.isEjected())
-        if (healthy.length > 0) expect(healthy).toContain(chosen)
-        else if (left.length > 0) expect(left).toContain(chosen)
-        else expect(chosen).toBeNull()
-      }),
-    )
   })
 })
 

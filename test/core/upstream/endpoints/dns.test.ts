@@ -22,6 +22,11 @@ describe('a name', () => {
 
   type Reply = readonly string[] | Error | 'never'
 
+  const one = ['192.0.2.1']
+  const two = ['192.0.2.1', '2001:db8::1']
+  const isNotFound = 'the name of the endpoint does not resolve (ENOTFOUND)'
+  const isSilent = 'the name server does not answer (EAI_AGAIN)'
+  const toMs = (seconds: number): number => seconds * 1000
   const notFound: Error = Object.assign(new Error('getaddrinfo ENOTFOUND'), { code: 'ENOTFOUND' })
   const again: Error = Object.assign(new Error('getaddrinfo EAI_AGAIN'), { code: 'EAI_AGAIN' })
 
@@ -29,43 +34,28 @@ describe('a name', () => {
    * Resolves a name by a script, whose last line holds for ever; returns when it was looked up and what was reported.
    * `middle`: without jitter.
    */
-  const startScript = async (replies: readonly Reply[], middle = true) => {
+  const startScript = (replies: readonly Reply[], middle = true) => {
     if (middle) vi.spyOn(Math, 'random').mockReturnValue(0.5)
     const startedAt = performance.now()
     const lookedUpAt: number[] = []
     const reported: string[] = []
-    const stop = startDnsRefresh(
-      'a.test',
-      intervalMs,
-      {
-        onResolved: (known) => reported.push(known.map(({ address }) => address).join()),
-        onFailure: (reason) => reported.push(reason),
-      },
-      async () => {
-        const reply = replies[Math.min(lookedUpAt.length, replies.length - 1)] as Reply
-        lookedUpAt.push(performance.now() - startedAt)
-        if (reply === 'never') return new Promise(() => {})
-        if (reply instanceof Error) throw reply
-        return reply.map(at)
-      },
-    )
+    const callbacks = {
+      onResolved: (known: readonly LookupAddress[]) => reported.push(known.map(({ address }) => address).join()),
+      onFailure: (reason: string) => reported.push(reason),
+    }
+    const stop = startDnsRefresh('a.test', intervalMs, callbacks, async () => {
+      const reply = replies[Math.min(lookedUpAt.length, replies.length - 1)] as Reply
+      lookedUpAt.push(performance.now() - startedAt)
+      if (reply === 'never') return new Promise(() => {})
+      if (reply instanceof Error) throw reply
+      return reply.map(at)
+    })
     onTestFinished(stop)
-    await vi.advanceTimersByTimeAsync(0)
     return { stop, lookedUpAt, reported }
   }
 
-  test('is resolved at once, and then every interval', async () => {
-    const { lookedUpAt, reported } = await startScript([['192.0.2.1']])
-    const first = [...reported]
-
-    await vi.advanceTimersByTimeAsync(2 * intervalMs)
-
-    expect(first).toEqual(['192.0.2.1'])
-    expect(lookedUpAt).toEqual([0, intervalMs, 2 * intervalMs])
-  })
-
   test('is resolved a little earlier or later, at random, by a tenth at most', async () => {
-    const { lookedUpAt } = await startScript([['192.0.2.1']], false)
+    const { lookedUpAt } = startScript([['192.0.2.1']], false)
 
     await vi.advanceTimersByTimeAsync(100 * intervalMs)
 
@@ -75,132 +65,71 @@ describe('a name', () => {
     expect(Math.max(...waits) - Math.min(...waits)).toBeGreaterThan(0.05 * intervalMs)
   })
 
-  test('that has the same addresses in another order, or twice, is reported once', async () => {
-    const { reported } = await startScript([
-      ['192.0.2.1', '2001:db8::1'],
-      ['2001:db8::1', '192.0.2.1'],
-      ['192.0.2.1', '192.0.2.1', '2001:db8::1'],
-    ])
+  test.each<[string, readonly Reply[], number, readonly number[]]>([
+    ['at once, and then every interval', [one], 2 * intervalMs, [0, intervalMs, 2 * intervalMs]],
+    ['again after 1 s, 2 s, … up to the interval', [notFound], 100_000, [0, 1, 3, 7, 15, 31, 61, 91].map(toMs)],
+    [
+      'after 1 s again, when it has resolved',
+      [notFound, notFound, one, notFound, one],
+      63_000,
+      [0, 1, 3, 33, 34].map(toMs),
+    ],
+    ['never while it is being looked up', [one, 'never'], 10 * intervalMs, [0, intervalMs]],
+  ])('is looked up %s', async (_, replies, forMs, expected) => {
+    const { lookedUpAt } = startScript(replies)
 
-    await vi.advanceTimersByTimeAsync(3 * intervalMs)
+    await vi.advanceTimersByTimeAsync(forMs)
 
-    expect(reported).toEqual(['192.0.2.1,2001:db8::1'])
+    expect(lookedUpAt).toEqual(expected)
   })
 
-  test('that has one more, one less or another is reported each time', async () => {
-    const one = ['192.0.2.1']
-    const { reported } = await startScript([one, ['192.0.2.1', '192.0.2.2'], ['192.0.2.2'], ['192.0.2.3'], one])
-
-    await vi.advanceTimersByTimeAsync(5 * intervalMs)
-
-    expect(reported).toEqual(['192.0.2.1', '192.0.2.1,192.0.2.2', '192.0.2.2', '192.0.2.3', '192.0.2.1'])
-  })
-
-  test('that does not resolve is tried again after 1 s, 2 s, 4 s … up to the interval', async () => {
-    const { lookedUpAt, reported } = await startScript([notFound])
-
-    await vi.advanceTimersByTimeAsync(100_000)
-
-    expect(lookedUpAt).toEqual([0, 1000, 3000, 7000, 15_000, 31_000, 61_000, 91_000])
-    expect(reported).toEqual(['the name of the endpoint does not resolve (ENOTFOUND)'])
-  })
-
-  test('that resolved once starts over with 1 s when it fails', async () => {
-    const { lookedUpAt } = await startScript([notFound, notFound, ['192.0.2.1'], notFound, ['192.0.2.1']])
-
-    await vi.advanceTimersByTimeAsync(3000 + 2 * intervalMs)
-
-    expect(lookedUpAt).toEqual([0, 1000, 3000, 33_000, 34_000])
-  })
-
-  test('that fails is reported once for each reason until it resolves again, and then too', async () => {
-    const { reported } = await startScript([
-      ['192.0.2.1'],
-      notFound,
-      notFound,
-      again,
-      notFound,
-      ['192.0.2.1'],
-      notFound,
-    ])
+  test.each<[string, readonly Reply[], readonly string[]]>([
+    ['once, with the same addresses in another order', [two, two.toReversed()], ['192.0.2.1,2001:db8::1']],
+    ['once, with one of its addresses twice', [two, ['192.0.2.1', ...two]], ['192.0.2.1,2001:db8::1']],
+    [
+      'each time with one more, one less or another',
+      [one, two, ['2001:db8::1'], ['192.0.2.3'], one],
+      ['192.0.2.1', '192.0.2.1,2001:db8::1', '2001:db8::1', '192.0.2.3', '192.0.2.1'],
+    ],
+    [
+      'once for each reason why it fails until it resolves again, and then too',
+      [one, notFound, notFound, again, notFound, one, notFound],
+      ['192.0.2.1', isNotFound, isSilent, isNotFound, '192.0.2.1', isNotFound],
+    ],
+    ['as one that does not resolve, without any address', [[]], ['it has no address']],
+  ])('is reported %s', async (_, replies, expected) => {
+    const { reported } = startScript(replies)
 
     await vi.advanceTimersByTimeAsync(10 * intervalMs)
 
-    expect(reported).toEqual([
-      ...['192.0.2.1', 'the name of the endpoint does not resolve (ENOTFOUND)'],
-      ...['the name server does not answer (EAI_AGAIN)', 'the name of the endpoint does not resolve (ENOTFOUND)'],
-      ...['192.0.2.1', 'the name of the endpoint does not resolve (ENOTFOUND)'],
-    ])
+    expect(reported).toEqual(expected)
   })
 
-  test('without any address does not resolve', async () => {
-    const { reported } = await startScript([[]])
-
-    expect(reported).toEqual(['it has no address'])
-  })
-
-  test('is never looked up while it is being looked up', async () => {
-    const { lookedUpAt } = await startScript([['192.0.2.1'], 'never'])
-
-    await vi.advanceTimersByTimeAsync(10 * intervalMs)
-
-    expect(lookedUpAt).toEqual([0, intervalMs])
-  })
-
-  test.each<[string, Reply]>([
-    ['known', ['192.0.2.1']],
-    ['unknown', notFound],
-  ])('that is %s is not looked up any more when it is closed, and leaves no timer', async (_, reply) => {
-    const { stop, lookedUpAt } = await startScript([reply])
+  test.each<[string, Reply, number]>([
+    ['that is known', one, 1],
+    ['that is unknown', notFound, 1],
+    ['while it is looked up, to an address', one, 0],
+    ['while it is looked up, to a failure', notFound, 0],
+  ])('%s is not looked up any more when it is closed, and leaves nothing', async (_, reply, reports) => {
+    const { stop, lookedUpAt, reported } = startScript([reply])
+    if (reports > 0) await vi.advanceTimersByTimeAsync(0)
 
     stop()
     await vi.advanceTimersByTimeAsync(10 * intervalMs)
 
-    expect(lookedUpAt).toEqual([0])
-    expect(vi.getTimerCount()).toBe(0)
-  })
-
-  test.each<[string, Reply]>([
-    ['an address', ['192.0.2.1']],
-    ['a failure', notFound],
-  ])('that is closed while it is looked up reports nothing of %s', async (_, reply) => {
-    const reported: unknown[] = []
-    const callbacks = {
-      onResolved: (known: unknown) => reported.push(known),
-      onFailure: (reason: unknown) => reported.push(reason),
-    }
-    const stop = startDnsRefresh('a.test', intervalMs, callbacks, async () => {
-      if (reply instanceof Error) throw reply
-      return (reply as readonly string[]).map(at)
-    })
-
-    stop()
-    await vi.advanceTimersByTimeAsync(10 * intervalMs)
-
-    expect(reported).toEqual([])
-    expect(vi.getTimerCount()).toBe(0)
+    expect([lookedUpAt, reported.length, vi.getTimerCount()]).toEqual([[0], reports, 0])
   })
 })
 
-describe('the system', () => {
-  test('is asked, the hosts file included', async () => {
-    const known = await new Promise<readonly LookupAddress[]>((resolve, reject) => {
-      const on = { onResolved: resolve, onFailure: (reason: string) => reject(new Error(reason)) }
-      const stop = startDnsRefresh('localhost', intervalMs, on)
-      onTestFinished(stop)
+test('the system is asked, the hosts file included, and says that a name does not exist', async () => {
+  const refresh = (name: string) =>
+    new Promise<string>((resolve) => {
+      const onResolved = (known: readonly LookupAddress[]) => resolve(known.map(({ address }) => address).join())
+      onTestFinished(startDnsRefresh(name, intervalMs, { onResolved, onFailure: resolve }))
     })
 
-    expect(known.map(({ address }) => address)).toContain('127.0.0.1')
-  })
-
-  test('says that a name does not exist', async () => {
-    const reason = await new Promise<string>((resolve) => {
-      const stop = startDnsRefresh('nowhere.invalid', intervalMs, { onResolved: () => {}, onFailure: resolve })
-      onTestFinished(stop)
-    })
-
-    expect(reason).toMatch(/\((ENOTFOUND|EAI_AGAIN)\)$/)
-  })
+  expect(await refresh('localhost')).toContain('127.0.0.1')
+  expect(await refresh('nowhere.invalid')).toMatch(/\((ENOTFOUND|EAI_AGAIN)\)$/)
 })
 
 // Not every container has an IPv6 loopback.
@@ -209,20 +138,15 @@ const hasIpv6 = Object.values(networkInterfaces()).some((all) => all?.some(({ ad
 describe('a preferred lookup', () => {
   const [a, b, c] = [at('192.0.2.1'), at('192.0.2.2'), at('2001:db8::1')] as const
 
-  test('gives that address first, then the others of both families', () => {
-    const results: unknown[] = []
+  test.each([
+    ['first, then the others of both families', b, { all: true }, [null, [b, a, c]]],
+    ['alone to a caller that asks for one', c, {}, [null, '2001:db8::1', 6]],
+  ])('gives that address %s', (_, preferred, options, expected) => {
+    const callback = vi.fn()
 
-    preferredLookup(b, [a, b, c])('a.test', { all: true }, (...result) => results.push(result))
+    preferredLookup(preferred, [a, b, c])('a.test', options, callback)
 
-    expect(results).toEqual([[null, [b, a, c]]])
-  })
-
-  test('gives that address alone to a caller that asks for one', () => {
-    const results: unknown[] = []
-
-    preferredLookup(c, [a, b, c])('a.test', {}, (...result) => results.push(result))
-
-    expect(results).toEqual([[null, '2001:db8::1', 6]])
+    expect(callback.mock.calls).toEqual([expected])
   })
 
   /** Opens listeners on one port of several addresses. */

@@ -33,23 +33,17 @@ describe('traffic', () => {
       expect(health.attemptsPerSuccessAt(now())).toBe(attempts)
     })
 
-    test('are those of the last 10 s', () => {
-      const health = new EndpointHealth()
-      end(health, 503, 503, 503)
-      vi.advanceTimersByTime(10_001)
-
-      end(health, 200)
-
-      expect(health.attemptsPerSuccessAt(now())).toBe(1)
-    })
-
-    test('are two for as long as nothing comes after a failure', () => {
+    test.each([
+      ['those of the last 10 s', 10_001, [200], 1],
+      ['two for as long as nothing comes after a failure', 3_600_000, [], 2],
+    ])('are %s', (_, ms, ends, attempts) => {
       const health = new EndpointHealth()
       end(health, 503, 503, 503)
 
-      vi.advanceTimersByTime(3_600_000)
+      vi.advanceTimersByTime(ms)
+      end(health, ...ends)
 
-      expect(health.attemptsPerSuccessAt(now())).toBe(2)
+      expect(health.attemptsPerSuccessAt(now())).toBe(attempts)
     })
 
     test('are two when nothing came back for 10 s though a request waits', () => {
@@ -126,52 +120,55 @@ describe('outages', () => {
     expect(failed(5)).toMatchObject({ isFailing: true, succeededAt: 1000, failingSince: 1001 })
   })
 
-  test('an outcome that says nothing about the endpoint changes nothing', () => {
-    const health = failed(5)
-
-    health.recordOutcome('nothing', new GatewayError('client-gone'))
-
-    expect(health).toMatchObject({ isFailing: true, failuresInARow: 5 })
-  })
-
-  test('a success ends it', () => {
+  test.each<[string, (health: EndpointHealth) => void, Partial<EndpointHealth>]>([
+    [
+      'an outcome that says nothing about the endpoint changes nothing',
+      (health) => health.recordOutcome('nothing', new GatewayError('client-gone')),
+      { isFailing: true, failuresInARow: 9, failingSince: 1001 },
+    ],
+    [
+      'a success ends it',
+      (health) => health.recordOutcome('success', 200),
+      { isFailing: false, failingSince: null, failuresInARow: 0, succeededAt: 1009 },
+    ],
+    [
+      'probes that find it up again end it, and what fails after that is the same outage',
+      (health) => {
+        health.down = { since: 1005, reason: 'connection refused', wellAt: null }
+        health.markHealthy()
+      },
+      { isFailing: false, failingSince: 1001 },
+    ],
+    [
+      'neither an ejection nor its end by an operator does',
+      (health) => {
+        health.consecutiveFailures = 0 // as an ejection leaves it
+        health.uneject()
+      },
+      { isFailing: true, failingSince: 1001 },
+    ],
+  ])('%s', (_, act, expected) => {
     const health = failed(9)
 
-    health.recordOutcome('success', 200)
+    act(health)
 
-    expect(health).toMatchObject({ isFailing: false, failingSince: null, failuresInARow: 0, succeededAt: 1009 })
-  })
-
-  test('probes that find it up again end it, and what fails after that is the same outage', () => {
-    const health = failed(9)
-    health.down = { since: 1005, reason: 'connection refused', wellAt: null }
-
-    health.markHealthy()
-
-    expect(health).toMatchObject({ isFailing: false, failingSince: 1001 })
+    expect(health).toMatchObject(expected)
   })
 
   describe('what probes find down after they found it well', () => {
     const down = { since: 2000, reason: 'connection refused', wellAt: Number.POSITIVE_INFINITY }
 
-    test('is not failing since the few requests that failed before that', () => {
-      const health = failed(2)
-
-      health.markDown(down)
-
-      expect(health.failingSince).toBeNull()
-    })
-
     test.each([
-      ['so many failed that probes do not show how requests fare', 5, down],
-      ['the last of them failed after that', 2, { ...down, wellAt: 0 }],
-      ['no probe has ever succeeded', 2, { ...down, wellAt: null }],
-    ])('is, where %s', (_why, failures, outage) => {
+      ['is not, by the few requests that failed before that', 2, down, null],
+      ['is, where so many failed that probes do not show how requests fare', 5, down, 1001],
+      ['is, where the last of them failed after that', 2, { ...down, wellAt: 0 }, 1001],
+      ['is, where no probe has ever succeeded', 2, { ...down, wellAt: null }, 1001],
+    ])('%s failing since the first of them', (_why, failures, outage, since) => {
       const health = failed(failures)
 
       health.markDown(outage)
 
-      expect(health.failingSince).toBe(1001)
+      expect(health.failingSince).toBe(since)
     })
   })
 
@@ -183,14 +180,5 @@ describe('outages', () => {
     health.markDown({ since: Date.now(), reason: 'connection refused', wellAt: systemMs() })
 
     expect(health.failingSince).toBeNull()
-  })
-
-  test('neither an ejection nor its end by an operator does', () => {
-    const health = failed(9)
-    health.consecutiveFailures = 0 // as an ejection leaves it
-
-    health.uneject()
-
-    expect(health).toMatchObject({ isFailing: true, failingSince: 1001 })
   })
 })
