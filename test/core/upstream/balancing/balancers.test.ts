@@ -74,68 +74,41 @@ describeTests.each(['p2c', 'least-requests', 'round-robin'] as const)('%s', (nam
 })
 
 describeTests('two choices', () => {
-  const { p2c, 'least-requests': leastRequests } = balancers
-  const slow = { latencyMs: 1e12 }
-  const both = [p2c, leastRequests] as const
+  type By = 'p2c' | 'least-requests' | 'both'
+  type Row = [name: string, by: By, loads: readonly Partial<FakeCandidate>[], share: number]
+  const [slow, fast] = [{ latencyMs: 1e12 }, { latencyMs: 1 }]
 
-  type Loads = readonly Partial<FakeCandidate>[]
   /** Of these weights, the first with one load and all others with another. */
-  const first = (weights: readonly number[], own: Partial<FakeCandidate>, others: Partial<FakeCandidate>): Loads =>
-    weights.map((weight, i) => ({ weight, ...(i === 0 ? own : others) }))
+  const first = (weights: readonly number[], own: object, others: object, share: number): Row => {
+    const loads = weights.map((weight, i) => ({ weight, ...(i === 0 ? own : others) }))
+    return [`${JSON.stringify(own)} of ${weights} among ${JSON.stringify(others)}`, 'p2c', loads, share]
+  }
 
-  test.each<[string, Loads, number, (readonly (typeof p2c)[])?]>([
-    ['twice the latency is half the odds', [{ latencyMs: 10 }, { latencyMs: 20 }], 2 / 3],
-    ['requests on their way count relative to the weight', [10, 30].map((n) => ({ weight: n, inFlight: n })), 1 / 4],
-    ...(
-      [
-        [[100, 100, 100], 2 / 3],
-        [[90, 100, 110], 0.6],
-        [[10, 100], 2 / 11],
-        [[100, 10], 1],
-      ] as const
-    ).map(
-      ([weights, share]) =>
-        [`of ${weights}, wherever it is drawn the better one`, first(weights, { latencyMs: 1 }, slow), share] as const,
-    ),
-    ['of 1,2,3,1000, wherever it is drawn the better one', first([1, 2, 3, 1000], {}, slow), 2 / 1006],
-    ...(
-      [
-        [[100, 100, 100], 0],
-        [[90, 100, 110], 0],
-        [[100, 10], 9 / 11],
-      ] as const
-    ).map(
-      ([weights, share]) =>
-        [
-          `of ${weights}, wherever it is drawn the worse one: what it alone was drawn for`,
-          first(weights, slow, {}),
-          share,
-        ] as const,
-    ),
-    [
-      'a success that takes half the attempts is sixteen times the odds',
-      [{ attempts: 1 }, { attempts: 2 }],
-      16 / 17,
-      both,
-    ],
-    [
-      'one that fails gains nothing by failing at once',
-      [{ inFlight: 60, latencyMs: 50 }, { attempts: 2 }],
-      16 / 17,
-      both,
-    ],
-    [
-      'requests on their way relative to the weight, and those alike in that share by weight',
-      [3, 7, 11].map((weight) => ({ weight, inFlight: 4 * weight })),
-      3 / 21,
-      [leastRequests],
-    ],
-    ['one more on its way costs the square of what there is', [{ inFlight: 0 }, { inFlight: 1 }], 0.8, [leastRequests]],
-  ])('%s: the first has its share', (_, loads, share, by = [p2c]) => {
-    for (const balance of by) {
+  const perWeight = (weights: readonly number[], times: number) =>
+    weights.map((weight) => ({ weight, inFlight: weight * times }))
+
+  test.each<Row>([
+    ['twice the latency is half the odds', 'p2c', [{ latencyMs: 10 }, { latencyMs: 20 }], 2 / 3],
+    ['requests on their way count relative to the weight', 'p2c', perWeight([10, 30], 1), 1 / 4],
+    // Wherever it is drawn it is the better one,
+    first([100, 100, 100], fast, slow, 2 / 3),
+    first([90, 100, 110], fast, slow, 0.6),
+    first([10, 100], fast, slow, 2 / 11),
+    first([100, 10], fast, slow, 1),
+    first([1, 2, 3, 1000], fast, slow, 2 / 1006),
+    // or the worse one: what it alone was drawn for.
+    first([100, 100, 100], slow, fast, 0),
+    first([90, 100, 110], slow, fast, 0),
+    first([100, 10], slow, fast, 9 / 11),
+    ['half the attempts a success are sixteen times the odds', 'both', [{ attempts: 1 }, { attempts: 2 }], 16 / 17],
+    ['failing at once gains nothing', 'both', [{ inFlight: 60, latencyMs: 50 }, { attempts: 2 }], 16 / 17],
+    ['those alike in load per weight share by weight', 'least-requests', perWeight([3, 7, 11], 4), 3 / 21],
+    ['one more on its way costs the square', 'least-requests', [{ inFlight: 0 }, { inFlight: 1 }], 0.8],
+  ])('%s: the first has its share by %s', (_, by, loads, share) => {
+    for (const name of by === 'both' ? (['p2c', 'least-requests'] as const) : [by]) {
       const members = loads.map((load) => Object.assign(new FakeCandidate(), load))
 
-      const [drawn = 0] = tally(balance<FakeCandidate>(seeded(7)), members, 30_000)
+      const [drawn = 0] = tally(balancers[name]<FakeCandidate>(seeded(7)), members, 30_000)
 
       expect(drawn / 30_000).toBeCloseTo(share, 2)
     }
@@ -145,7 +118,7 @@ describeTests('two choices', () => {
     const members = fakes([1, 0.1, 3, 1e4])
 
     for (let count = 1; count <= members.length; count++)
-      expect(members.slice(0, count)).toContain(p2c<FakeCandidate>(() => always)(members.slice(0, count), 0))
+      expect(members.slice(0, count)).toContain(balancers.p2c<FakeCandidate>(() => always)(members.slice(0, count), 0))
   })
 })
 
