@@ -31,10 +31,7 @@ export const mendHead = (head: string): string => {
 /** Writes a trailer section as llhttp reads it. */
 export const mendTrailers = (trailers: string): string => trailers.replace(/^(?:proxy-)?connection(?=:)/gim, 'x')
 
-/**
- * What llhttp accepts and the gateway's parser rejects: why, the kind, the reason and the words in which it does, and an
- * example.
- */
+/** What llhttp accepts and the gateway's parser rejects: why, the words in which it does, and an example. */
 export const stricter: readonly (readonly [what: string, says: RegExp, example: string])[] = [
   ['a bare CR in front of a request (RFC 9112 §2.2)', /a bare CR in front/, '\rGET / HTTP/1.1\r\n\r\n'],
   ['a bare LF in front, a method of RTSP, or PRI: it is told at once', /bad-method/, 'SETUP / '],
