@@ -1,589 +1,459 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the placeholders of the configuration file look like these
-import { describe, expect, test } from 'vitest'
+/** Each mistake that an operator can make is one problem: where it is, with its message and its remedy. */
+import { hash } from 'node:crypto'
+import { expect, test } from 'vitest'
 import { findProblems, sandbox, withRisk } from '../../core/config/helper.ts'
 
-/** A broken file, with ▸ where the problem is, then the key path, the message, and the hint or the expectation. */
-type Case = readonly [text: string, path: string, message: string, remedy?: string]
+/** A value that is wrong in its place, and the keys that lead there; then the message, and the hint or expectation. */
+type WrongValue = readonly [keys: string, value: string, message: string, remedy?: string]
 
-const sha256 = 'ab12'.repeat(16)
-const top = (...lines: readonly string[]): string => [...lines, sandbox].join('\n')
-const risk = (url: string): string => withRisk(` ${url}`)
-const riskKeys = (...lines: readonly string[]): string =>
+/** Lines of a file, with ▸ where the problem is; then its key path, the message, and the hint or the expectation. */
+type WrongLines = readonly [lines: string, path: string, message: string, remedy?: string]
+
+const pem = (label: string): string => `"-----BEGIN ${label}-----\\nnothing\\n-----END ${label}-----"`
+const [certificate, key, encrypted] = [pem('CERTIFICATE'), pem('PRIVATE KEY'), pem('ENCRYPTED PRIVATE KEY')]
+const token = 'abcdefghijklmnopqrstuvwxyz'
+const hex = 'ab12'.repeat(16)
+const sha256 = hash('sha256', token)
+
+const own = "the gateway's own public listener"
+const manyFields = Array.from({ length: 101 }, (_, i) => `X-${i}: a`).join(', ')
+const ownFields =
+  'Content-Length transfer-encoding Connection Keep-Alive TE Trailer Upgrade HTTP2-Settings Proxy-Authorization Expect ' +
+  'Via X-Forwarded-For X-Forwarded-Proto X-Forwarded-Host X_Forwarded_For Content_Length'
+
+const values: readonly WrongValue[] = [
+  ['version', '2', 'unknown version', 'write 1'],
+  ['version', '"1"', 'unknown version', 'without quotes'],
+  ['allowSandbox', 'yes', 'not a boolean', 'write true, without quotes'],
+  ['allowSandbox', '"true"', 'not a boolean', 'without quotes'],
+  ['workers', '0', 'too small', 'write at least 1'],
+  ['workers', '"2"', 'a number in quotes', 'write 2, without quotes'],
+  ['workers', 'Auto', 'unknown value', 'write auto'],
+  ['workers', 'none', 'not a number', 'cannot be turned off'],
+  ['requestId header', '"X Request"', 'not a field name'],
+  ['requestId header', 'Connection', 'set by the gateway'],
+
+  ['listen', '8080', 'the wrong kind of value', 'a map'],
+  ['listen', 'port 8080', 'the wrong kind of value', 'a map'],
+  ['listen', '"${LISTEN:-x}"', 'the wrong kind of value', 'a map'],
+  ['listen port', '"8080"', 'a number in quotes', 'write 8080, without quotes'],
+  ['listen port', '65536', 'too large', 'write at most 65535'],
+  ['listen port', '80.5', 'not a whole number'],
+  ['listen port', 'http', 'not a number'],
+  ['listen port', '[80]', 'the wrong kind of value', 'a whole number'],
+  ['listen port', '*nowhere', 'an alias without an anchor'],
+  ['listen port', '${lower-case}', 'a placeholder that is not understood', 'literal ${'],
+  ['listen port', '${PORT', 'a placeholder that is not understood'],
+  ['listen port', '${PORT:-eighty}', 'not a number'],
+  ['listen port', '"1${PORT:-2}"', 'a number in quotes'],
+  ['listen host', '"*"', 'not an address', '0.0.0.0'],
+  ['listen host', '*', 'an alias without an anchor', 'put the value in quotes'],
+  ['listen host', 'localhost:80', 'not an address', 'the port goes under its own key'],
+  ['listen host', '127.0.0.1:8080', 'not an address', 'the port goes under its own key'],
+  ['listen host', '"[::1]"', 'not an address', 'without brackets'],
+  ['listen host', 'true', 'the wrong kind of value', 'an IP address'],
+  ['listen host', 'a: b', 'a second colon', 'quote'],
+  ['listen host', '${HOST}', 'HOST is not set', 'write ${HOST:-default}'],
+  ['listen host', '"a.${HOST}"', 'HOST is not set'],
+  ['listen host', '0.0.0.0', 'the sandbox would stand behind an address', 'real endpoints, or set allowSandbox: true'],
+  ['listen host', 'gateway.internal', 'the sandbox would stand'],
+  ['listen basePath', 'lender/v1', 'not an absolute path', 'write /lender/v1'],
+  ['listen basePath', '/a//b', 'empty segment'],
+  ['listen basePath', '/a/../b', 'dot segment'],
+  ['listen basePath', '"/a b"', 'must be encoded', '%20'],
+  ['listen trustedProxies', '10.0.0.0/8', 'the wrong kind of value', 'write [10.0.0.0/8]'],
+  ['listen trustedProxies', `[${Array(1001).fill('10.0.0.1').join(', ')}]`, 'too many entries', 'at most 1000'],
+  ['listen trustedProxies [0]', '10.0.0.0/33', 'wrong prefix length', 'write /0 to /32 after the address'],
+  ['listen trustedProxies [0]', 'proxy.internal', 'not an address', 'CIDR'],
+  ['listen forwarded', 'forwarded', 'unknown value', 'rfc7239'],
+  ['listen proxyProtocol', 'true', 'the wrong kind of value', 'a map'],
+  ['listen proxyProtocol from', '[]', 'the list is empty', 'add one'],
+  ['listen proxyProtocol from', '10.0.0.0/28', 'the wrong kind of value', 'write [10.0.0.0/28]'],
+  ['listen proxyProtocol from [0]', 'elb.internal', 'not an address', 'CIDR'],
+  ['listen hosts [0]', '"http://a"', 'not a host', 'the name alone'],
+  ['listen hosts [0]', '"*.example"', 'not a host', 'no wildcards'],
+  ['listen hosts [0]', '"::1"', 'not a host', 'in brackets'],
+  ['listen hosts [0]', '"a b"', 'not a host'],
+  ['listen minRate', '1KiB', 'not a rate', 'write 1KiB/s'],
+  ['listen minRate', '240', 'a unit is missing', 'write 240B/s'],
+  ['listen minRate', '0B/s', 'too small', '1B/s'],
+  ['listen minRate', 'off', 'not a rate', 'write none'],
+  ['listen via', 'a gateway', 'not a token'],
+  ['listen maxTarget', '8192', 'a unit is missing', 'write 8KiB'],
+  ['listen maxTarget', '128KiB', 'too large', '64KiB'],
+  ['listen maxHeaders', '2MiB', 'too large', '1MiB'],
+  ['listen maxHeaderFields', '0', 'too small', '1'],
+  ['listen maxConnections', 'off', 'not a number', 'write none'],
+  ['listen maxConnections', '-1', 'too small', 'write at least 1'],
+  ['listen timeouts headers', 'none', 'not a duration', 'cannot be turned off'],
+  ['listen timeouts body', '0s', 'too small', '1ms'],
+  ['listen http2', 'true', 'ALPN', 'listen.tls'],
+
+  ['admin port', '99999', 'too large'],
+  ['admin port', '8080', 'the admin listener is on the address of the public one', 'choose another port'],
+  ['admin hosts', 'gateway.internal', 'the wrong kind of value', 'a list'],
+  ['admin hosts [0]', 'gateway.internal:9901', 'not an address', 'the port goes under its own key'],
+  ['admin token', 'hunter2', 'too short', 'openssl rand -hex 32'],
+  ['admin token', `Bearer ${token}`, 'not a token', 'letters, digits and -._~+/'],
+  ['admin token', '"a token with blanks in it"', 'not a token', 'openssl rand'],
+  ['admin token', '12345678901234567890', 'not text', 'quotes'],
+  ['admin token', 'file:nowhere', 'no such file', 'a readable text file'],
+  ['admin metricsToken', token, 'without admin.token everything is open', 'openssl rand -hex 32'],
+  ['admin tokens', `{ name: a, hash: ${sha256}, scope: read }`, 'the wrong kind', 'begin each entry of the list with'],
+  ['admin insecure', 'yes', 'not a boolean', 'write true, without quotes'],
+  ['reload poll', '5', 'a unit is missing', 'write 5s'],
+  ['reload watch', 'off', 'not a boolean', 'write false, without quotes'],
+  ['reload preflight', 'false', 'unknown value', 'one of connect, health, none'],
+  ['reload', 'false', 'the wrong kind of value', 'a map'],
+  ['log level', 'INFO', 'unknown value', 'write info'],
+  ['shutdown deadline', '1ms', 'the deadline is over before the wait is', 'make it longer than the wait'],
+
+  ['limits address rate', '100', 'not a rate', 'write 100/s'],
+  ['limits address rate', '5 per minute', 'not a rate', 'write 5/min'],
+  ['limits address rate', '5/h', 'not a rate', '1/min'],
+  ['limits address rate', '0/s', 'too small'],
+  ['limits address rate', '1000001/s', 'too large'],
+  ['limits address', 'off', 'not a policy', 'none'],
+  ['limits redis', '{ prefix: a }', 'where Redis is', 'add url'],
+  ['limits redis', 'redis://:hunter2@redis', 'not a policy', 'url: file:'],
+  ['limits redis', '[]', 'the wrong kind of value', 'none, or a map such as { url: '],
+  ['limits redis url', 'http://redis', 'not a URL of Redis', 'redis://'],
+  ['limits redis url', 'redis://:hunter2@redis/x', 'a path that is no number', 'write /0'],
+  ['limits redis url', 'redis://:hunter2%@redis', 'broken percent-encoding'],
+  ['limits redis url', '"redis://:hunter2@redis?x=1"', 'a URL with a query'],
+  ['limits redis cluster', '[redis://a, rediss://b]', 'some nodes with TLS', 'same way'],
+  ['limits redis cluster [0]', '"redis://:hunter2@redis"', 'a name or a password', 'password: file:'],
+  ['limits redis cluster [0]', 'redis://redis/1', 'database 0', 'remove the path'],
+  ['limits redis sentinels', '[a:26379]', 'no name of the master', 'name: mymaster'],
+
+  ['defaults timeouts connect', '2', 'a unit is missing', 'write 2s'],
+  ['defaults timeouts headers', '1.5s', 'not a duration', 'write 1500ms'],
+  ['defaults timeouts body', '25h', 'too large', '24h'],
+  ['defaults deadline', 'never', 'not a duration', 'write none'],
+  ['defaults keepAlive', 'true', 'the wrong kind of value', 'a duration'],
+  ['defaults maxBody', '64MB', 'not a size', 'write 64MiB'],
+  ['defaults maxBody', '2TiB', 'too large', '1TiB'],
+  ['defaults maxConnections', 'none', 'not a number'],
+  ['defaults outlier maxEjected', '0.25', 'a unit is missing', 'write 25%'],
+  ['operations', '[market.insights]', 'the wrong kind of value', 'a map'],
+  ['operations market.insights', 'refuse', 'the wrong kind of value', 'a map'],
+  ['operations market.insights cache', '60s', 'neither true nor false'],
+  ['operations inventory.sync cache', 'true', 'only GET operations', 'remove'],
+  ['operations inventory.sync state', 'off', 'unknown value', 'one of serve, refuse'],
+  ['operations inventory.sync state', 'serv', 'unknown value', 'did you mean serve?'],
+  ['operations inventory.sync idempotent', 'true', 'part of idempotency now', 'idempotency: { onUnknown: forward }'],
+
+  ['upstreams risk', 'risk.internal:8080', 'not a URL', 'put http:// or https:// in front'],
+  ['upstreams risk', 'sandbx', 'not a URL', 'did you mean sandbox?'],
+  ['upstreams risk', 'http:/risk.internal', 'not a URL', 'write http:// or https://'],
+  ['upstreams risk', 'http:\\\\risk.internal', 'not a URL'],
+  ['upstreams risk', 'ftp://risk.internal', 'unknown scheme', 'https://'],
+  ['upstreams risk', 'http://admin:hunter2@risk.internal', 'a URL with a user name or password', 'with request.set'],
+  ['upstreams risk', 'http://risk.internal?a=1', 'a URL with a query', 'remove ? and what follows it'],
+  ['upstreams risk', '"http://risk.internal/#a"', 'a URL with a fragment'],
+  ['upstreams risk', 'file:/run/secrets/url', 'not a URL', 'write the URL here, or ${NAME}'],
+  ['upstreams risk', '${RISK_URL}', 'the environment variable RISK_URL is not set', 'or write ${RISK_URL:-default}'],
+  ['upstreams risk', '%RISK_URL%', 'a value that begins with a reserved character', 'put the value in quotes'],
+  ['upstreams risk', 'http://risk.internal:0', 'wrong port', '1 to 65535'],
+  ['upstreams risk', 'http://risk.internal:70000', 'wrong port'],
+  ['upstreams risk', 'http://risk.internal:http', 'not a host and port'],
+  ['upstreams risk', 'http://', 'not a host and port'],
+  ['upstreams risk', 'http:///path', 'not a host and port'],
+  ['upstreams risk', 'http://::1:80', 'not a host and port', 'brackets'],
+  ['upstreams risk', 'http://[::g]', 'not a host and port'],
+  ['upstreams risk', 'http://1.2.3.999', 'not a host name'],
+  ['upstreams risk', 'http://bücher.example', 'not a plain host name', 'xn--'],
+  ['upstreams risk', 'http://risk.internal/a/../b', 'dot segment'],
+  ['upstreams risk', 'http://risk.internal/%2e%2E/b', 'dot segment'],
+  ['upstreams risk', 'http://risk.internal/a//b', 'empty segment'],
+  ['upstreams risk', 'http://risk.internal/ä', 'must be encoded'],
+  ['upstreams risk', 'http://risk.internal/%zz', 'must be encoded'],
+  ['upstreams risk', '[http://a]', 'the wrong kind of value', 'or a map'],
+  ['upstreams risk', 'http://127.0.0.1:9901', "the gateway's own admin listener", 'admin.port'],
+  ...'127.0.0.1 localhost LOCALHOST. api.localhost 0.0.0.0 [::ffff:127.0.0.1] 127.1 0x7f000001'
+    .split(' ')
+    .map((host): WrongValue => ['upstreams risk', `http://${host}:8080/p`, own, 'or change listen.port']),
+  ['upstreams risk endpoints', '[]', 'the list is empty', 'add a URL or sandbox'],
+  ['upstreams risk endpoints', 'http://a', 'the wrong kind of value', 'a list'],
+  ['upstreams risk endpoints', `[${Array(257).fill('sandbox').join(', ')}]`, 'too many entries', 'at most 256'],
+  ['upstreams risk endpoints', '[{ url: http://a, weight: 0 }]', 'no endpoint has a weight', '1 or more'],
+  ['upstreams risk endpoints', '[{ url: http://a, drain: true }]', 'no endpoint takes work', 'set its state: refuse'],
+  ['upstreams risk endpoints', '[{ url: http://a, drain: true }, { url: http://b, weight: 0 }]', 'no endpoint takes'],
+  ['upstreams risk endpoints [0]', '1', 'the wrong kind of value', 'a URL'],
+  ['upstreams risk host', 'http://risk.internal', 'not a host', 'without http://'],
+  ['upstreams risk host', '1', 'the wrong kind of value', 'client'],
+  ['upstreams risk tls verify', 'on', 'not a boolean', 'write true, without quotes'],
+  ['upstreams risk balance', 'leastconn', 'unknown value', 'one of p2c, least-requests, round-robin'],
+  ['upstreams risk balance', 'P2C', 'unknown value', 'write p2c'],
+  ['upstreams risk slowStart', '0s', 'too small', 'or none'],
+  ['upstreams risk slowStart', '2h', 'too large', 'write at most 1h'],
+  ['upstreams risk resolve', '100ms', 'too small', 'write at least 1s'],
+  ['upstreams risk resolve', 'none', 'not a duration', 'cannot be turned off'],
+  ['upstreams risk maxPending', 'none', 'not a number', 'write a larger one'],
+  ['upstreams risk outlier', 'off', 'not a policy', 'write none'],
+  ['upstreams risk outlier failureRate', '10', 'a unit is missing', 'write 10%'],
+  ['upstreams risk outlier failureRate', '0%', 'too small', '1%'],
+  ['upstreams risk outlier maxEjected', '10 %', 'not a percentage', 'write 10%'],
+  ['upstreams risk outlier maxEjected', '101%', 'too large', '100%'],
+  ['upstreams risk outlier consecutiveFailures', 'off', 'not a number', 'write none to turn this bound off'],
+  ['upstreams risk circuitBreaker window', '500ms', 'too small', 'write at least 1s'],
+  ['upstreams risk circuitBreaker probes', '0', 'too small', 'at least 1'],
+  ['upstreams risk healthCheck', 'true', 'not a policy', 'write { path: /healthz }, or none'],
+  ['upstreams risk healthCheck', '/healthz', 'not a policy', '{ path: /healthz }'],
+  ['upstreams risk healthCheck', '[/]', 'the wrong kind of value', 'or a map'],
+  ['upstreams risk healthCheck path', 'healthz', 'not an absolute path', 'write /healthz'],
+  ['upstreams risk healthCheck path', '"http://risk/healthz"', 'not a path', 'write the path alone'],
+  ['upstreams risk healthCheck path', '"/healthz#a"', 'a path with a fragment', 'remove # and what follows it'],
+  ['upstreams risk healthCheck path', '/health check', 'a character that must be encoded', '%20'],
+  ['upstreams risk healthCheck path', '"/ HTTP/1.1\\r\\nA: b"', 'a character that must be', 'percent-encode it'],
+  ['upstreams risk healthCheck path', `/${'a'.repeat(1024)}`, 'too long', 'at most 1024 characters'],
+
+  ['upstreams risk request remove', 'Cookie', 'the wrong kind of value', 'a list'],
+  ['upstreams risk request remove', `[${Array(101).fill('X-A').join(', ')}]`, 'too many entries', 'at most 100'],
+  ['upstreams risk request remove [0]', 'host', 'set by the gateway', 'the host key'],
+  ['upstreams risk request remove [0]', '"a b"', 'not a field name'],
+  ['upstreams risk request remove [0]', 'X_Forwarded_For', 'set by the gateway'],
+  ['upstreams risk request remove [0]', 'X_Request_Id', 'carries the request id'],
+  ['upstreams risk response remove [0]', 'x-request-id', 'carries the request id'],
+  ...['content-length', 'Connection', 'Via', 'TE', 'Proxy-Authenticate', 'Proxy-Authentication-Info'].map(
+    (name): WrongValue => ['upstreams risk response remove [0]', name, 'set by the gateway'],
+  ),
+  ['upstreams risk request set', `{ ${manyFields} }`, 'too many fields', 'at most 100'],
+  ['upstreams risk request set X-A', '1', 'not a string', 'put the value in quotes'],
+  ['upstreams risk request set X-A', '[a]', 'not a string'],
+  ['upstreams risk request set X-A', '"a\\r\\nX-B: b"', 'a control character'],
+  ['upstreams risk request set X-A', '"a\\0"', 'a control character'],
+  ['upstreams risk request set X-A', '"€"', 'beyond U+00FF'],
+  ['upstreams risk request set X-A', '" a"', 'blanks'],
+  ['upstreams risk request set X-A', 'file:no/such/file', 'no such file', 'a readable text file'],
+  ['upstreams risk request set X-A', '"file:"', 'a directory'],
+]
+
+const risk = (...lines: readonly string[]): string =>
   withRisk(['', 'endpoints: [http://risk.internal]', ...lines].join('\n    '))
-const riskRequest = (...lines: readonly string[]): string => riskKeys('request:', ...lines.map((line) => `  ${line}`))
-const operation = (...lines: readonly string[]): string => [sandbox, 'operations:', ...lines].join('\n')
+const setOfRisk = (field: string): string => risk(`request: { set: { ${field} } }`)
+const ofCandidate = 'upstreams.risk.candidate.request.set.x_request_id'
 
-const [certificate, key] = ['"-----BEGIN CERTIFICATE-----"', '"-----BEGIN PRIVATE KEY-----"']
+const here = 'this token stands here already'
+const redis = (more: string, url = 'redis://a'): string => `limits: { redis: { url: ${url}, ${more} } }`
+const tokens = (...each: readonly string[]): string => `admin: { tokens: [${each}] }`
+const ofAnna = `{ name: anna, hash: ${sha256}, scope: read }`
+const ofBert = `{ name: bert, hash: ▸${sha256}, scope: read }`
+const itsOwnHash = `admin: { token: ${hex}, tokens: [{ name: anna, hash: ▸${hex}, scope: operate }] }`
+const tls = (cert: string, key: string): string => `admin: { tls: { certificate: ${cert}, key: ${key} } }`
+const operators = '▸clientCertificate: { operators: [{ name: anna, san: "dns:anna.example", scope: read }] }'
+const auth = 'auth: { methods: [apiKey] }\nclients'
+const identity = `${auth.replace(']', '], identityField: X-Id')}: [{ id: a, operations: all }]`
+const open = 'allowSandbox: true'
+const partCheck = 'defaults: { ▸healthCheck: { interval: 1s } }'
 
-const syntax: readonly Case[] = [
-  ['▸', '', 'the file is empty', 'a map'],
+const lines: readonly WrongLines[] = [
+  ['▸lisen: {}', 'lisen', 'unknown key; did you mean "listen"?'],
+  ['▸Listen: {}', 'Listen', 'did you mean "listen"?'],
+  ['▸backends: { a: b }', 'backends', 'unknown key', 'remove it, or indent it under the key that it belongs to'],
+  ['▸<<: { version: 1 }', '"<<"', 'unknown key'],
+  ['listen: { ▸__proto__: 1 }', 'listen.__proto__', 'unknown key', 'remove'],
+  ['listen: { ▸prot: 80 }', 'listen.prot', 'did you mean "port"?'],
+  ['listen: { ▸base_path: /x }', 'listen.base_path', 'did you mean "basePath"?'],
+  ['reload: { ▸interval: 5s }', 'reload.interval', 'unknown key', 'one of watch, poll'],
+  ['defaults: { circuitBreaker: { ▸openfor: 5s } }', 'defaults.circuitBreaker.openfor', 'did you mean "openFor"?'],
+  [risk('▸hosts: client'), 'upstreams.risk.hosts', 'did you mean "host"?'],
+  [risk('▸breaker: {}'), 'upstreams.risk.breaker', 'unknown key', 'circuitBreaker'],
+  [risk('outlier: { ▸consecutive5xx: 5 }'), 'upstreams.risk.outlier.consecutive5xx', 'unknown key', 'one of consecu'],
+  [risk('response: { ▸add: {} }'), 'upstreams.risk.response.add', 'unknown key', 'set, remove'],
+  [withRisk(' { endpoints: [{ url: http://a, ▸wieght: 1 }] }'), 'upstreams.risk.endpoints[0].wieght', '"weight"?'],
+  [withRisk(' sandbox\n  ▸risks: sandbox'), 'upstreams.risks', 'did you mean "risk"?'],
+  ['operations: { ▸market.insight: {} }', 'operations.market.insight', 'did you mean "market.insights"?'],
+  ['operations: { ▸/market/insights: {} }', 'operations."/market/insights"', 'did you mean "market.insights"?'],
+  ['operations: { market.insights: { ▸dedline: 1s } }', 'operations.market.insights.dedline', '"deadline"?'],
+  ['operations: { market.insights: { ▸timeouts: {} } }', 'operations.market.insights.timeouts', 'unknown', 'one of'],
+
+  ['▸listen:', 'listen', 'no value', 'remove the key'],
+  ['listen: { ▸port: }', 'listen.port', 'no value', 'a whole number'],
+  ['listen: { ▸proxyProtocol: {} }', 'listen.proxyProtocol.from', 'missing', 'a list'],
+  [`admin: { ▸tls: { certificate: ${certificate} } }`, 'admin.tls.key', 'missing', 'a private key in PEM, or file:'],
+  [withRisk('').replace('risk', '▸risk'), 'upstreams.risk', 'no value', 'a URL such as http://risk.internal:80'],
+  [withRisk(' { }').replace('risk', '▸risk'), 'upstreams.risk.endpoints', 'missing', 'a list'],
+  [withRisk('\n    ▸endpoints:\n'), 'upstreams.risk.endpoints', 'no value', 'a list'],
+  [withRisk('\n    endpoints:\n      - ▸weight: 5'), 'upstreams.risk.endpoints[0].url', 'missing', 'a URL'],
+  [risk('▸healthCheck:'), 'upstreams.risk.healthCheck', 'no value', 'remove the key'],
+  [risk('▸healthCheck: { interval: 1s }'), 'upstreams.risk.healthCheck.path', 'without a path', 'path: /healthz'],
+  ...[
+    ['2xx', 'not a range of statuses', 'write 200-299'],
+    ['200 - 299', 'not a range of statuses', 'write 200-299'],
+    ['299-200', 'the wrong way round', 'write 200-299'],
+    ['200-600', 'no such status', 'from 200 to 599'],
+  ].map(
+    ([range, message = '', remedy]): WrongLines => [
+      risk(`healthCheck: { path: /, expect: ▸${range} }`),
+      'upstreams.risk.healthCheck.expect',
+      message,
+      remedy,
+    ],
+  ),
+  [risk('▸healthCheck: {}'), 'upstreams.risk.healthCheck.path', 'without a path', 'here or in defaults'],
+  [`${partCheck}\n${risk('healthCheck: { path: / }')}`, 'defaults.healthCheck.path', 'without', 'in every group that'],
+
+  ['listen: { port: 1, ▸port: 2 }', 'listen.port', 'a key that stands here already', 'keep one of the two'],
+  ['listen: {}\n▸listen: {}', 'listen', 'a key that stands here already'],
+  ['listen:\n  host: ▸127.0.0.1\n    port: 8080', 'listen.host', 'indented too far', 'what follows this line'],
+  ['listen:\n  host: 127.0.0.1\n▸ port: 8080', '', 'wrong indentation', 'indent the lines of one block alike'],
+  ['listen:\n  host: ▸"127.0.0.1\n  port: 8080', 'listen.host', 'a quote that is not closed', 'on the same line'],
+  ['listen:\n  hosts: ▸[a\n  port: 80', 'listen.hosts', 'a bracket that is not closed', 'further than its key'],
+  ['listen:\n  host: "a▸\\q"', 'listen.host', 'an unknown escape in double quotes', 'use single quotes'],
+  ['listen:\n  host: !secret ▸x', 'listen.host', 'a tag', 'remove the word with !'],
+  ['listen: &a\n  timeouts: ▸*a', 'listen.timeouts', 'an alias inside its own anchor'],
+  ['listen:\n  ? ▸[a, b]\n  : 1', 'listen', 'a key that is not a word'],
+  ['listen:\n  hosts: [ ▸${NET} ]', 'listen.hosts[0]', 'in { } or [ ] without quotes', 'list with dashes'],
+  ['admin: { host: ▸${HOST}, port: 0 }', 'admin.host', 'without quotes', 'quote it'],
+  ['admin: { host: ▸a.${HOST:-x}.example }', 'admin.host', 'without quotes', 'quote it'],
+
+  ['listen: { trustedProxies: ["::1", ▸"fe80::/129"] }', 'listen.trustedProxies[1]', 'wrong prefix length', '/128'],
+  ['listen: { hosts: [a, ▸"a:0"] }', 'listen.hosts[1]', 'wrong port', '1 to 65535'],
+  ['limits: { redis: { sentinels: [▸redis://a:2], name: m } }', 'limits.redis.sentinels[0]', 'not a host', 'HOST:PORT'],
+  ['limits: { redis: { sentinels: [▸a], name: m } }', 'limits.redis.sentinels[0]', 'a port is missing', 'a:26379'],
+  [redis('name: ▸m'), 'limits.redis.name', 'there are no Sentinels', 'sentinels: [HOST'],
+  [redis('cluster: ▸[redis://a]'), 'limits.redis.cluster', 'in one place', 'remove cluster or url'],
+  [redis('password: ▸hunter2', 'redis://u:p@a'), 'limits.redis.password', 'already', 'remove password'],
+  [redis('username: ▸u'), 'limits.redis.username', 'without a password', 'password: file:'],
+  [redis('tls: ▸{}'), 'limits.redis.tls', 'there is no TLS', 'rediss://'],
+  [redis('tls: { ca: ▸hunter2 }', 'rediss://a'), 'limits.redis.tls.ca', 'not a certificate in PEM', 'file:'],
+  [`${auth}: [{ id: a, operations: [▸market.insight] }]`, 'clients[0].operations[0]', 'unknown', 'market.insights?'],
+
+  ['admin: { host: ▸0.0.0.0, insecure: true }', 'admin.host', 'would be open to other machines', 'set admin.token'],
+  [`admin: { host: ▸0.0.0.0, token: ${token} }`, 'admin.host', 'open to other', 'set admin.tls, or admin.insecure'],
+  [`admin: { token: ${token}, metricsToken: ▸${token} }`, 'admin.metricsToken', 'opens everything', 'than admin.token'],
+  [tokens(ofAnna, ofBert), 'admin.tokens[1].hash', here, 'that of admin.tokens[0]'],
+  [`admin: { token: ${token}, tokens: [${ofBert}] }`, 'admin.tokens[0].hash', here, 'that of admin.token'],
+  [itsOwnHash, 'admin.tokens[0].hash', here, 'itself, and not its hash'],
+  [tokens('{ name: a, hash: ▸short, scope: read }'), 'admin.tokens[0].hash', 'not a SHA-256', 'hash-key --operator'],
+  ...[
+    ['10.1.2.3', 'an address, and not a name'],
+    ['admin.token', 'the name of another token'],
+    ['"anna b"', 'not a name'],
+  ].map(
+    ([name, message = '']): WrongLines => [
+      `admin: { tokens: [{ name: ▸${name}, hash: ${sha256}, scope: read }] }`,
+      'admin.tokens[0].name',
+      message,
+    ],
+  ),
+  [tokens(ofAnna.replace('read', '▸write')), 'admin.tokens[0].scope', 'unknown value', 'one of metrics, read, operate'],
+  [tls('▸file:nowhere', key), 'admin.tls.certificate', 'no such file'],
+  [tls('▸/tls.crt', key), 'admin.tls.certificate', 'not a certificate in PEM', 'file: and the path of a PEM file'],
+  [tls(`▸${certificate}`, key), 'admin.tls.certificate', 'a certificate that cannot be read', 'it may be cut short'],
+  [tls(certificate, '▸x'), 'admin.tls.key', 'not a private key in PEM'],
+  [tls(certificate, `▸${encrypted}`), 'admin.tls.key', 'a key with a password', 'openssl pkey -in KEY -out PLAIN'],
+  [tls(certificate, `${key}, ${operators}`), 'admin.tls.clientCertificate.ca', 'missing', 'a certificate'],
+
+  [withRisk(' { endpoints: [http://a, { url: ▸b }] }'), 'upstreams.risk.endpoints[1].url', 'not a URL'],
+  ...[
+    ['weight: ▸"10"', 'a number in quotes', 'write 10, without quotes'],
+    ['weight: ▸10001', 'too large', '10000'],
+    ['weight: ▸-1', 'too small'],
+    ['drain: ▸yes', 'not a boolean', 'write true, without quotes'],
+  ].map(
+    ([field = '', message = '', remedy]): WrongLines => [
+      withRisk(` { endpoints: [{ url: http://a, ${field} }] }`),
+      `upstreams.risk.endpoints[0].${field.split(':')[0]}`,
+      message,
+      remedy,
+    ],
+  ),
+  ...ownFields
+    .split(' ')
+    .map(
+      (name): WrongLines => [
+        setOfRisk(`▸${name}: x`),
+        `upstreams.risk.request.set.${name}`,
+        'set by the gateway',
+        'remove',
+      ],
+    ),
+  [setOfRisk('▸Host: x'), 'upstreams.risk.request.set.Host', 'Host is set by the gateway', 'use the host key'],
+  [setOfRisk('▸"a b": x'), 'upstreams.risk.request.set."…"', 'not a field name'],
+  [setOfRisk('▸"": x'), 'upstreams.risk.request.set."…"', 'not a field name'],
+  [setOfRisk('▸X-A:'), 'upstreams.risk.request.set.X-A', 'not a string'],
+  [setOfRisk('▸X-Request-Id: x'), 'upstreams.risk.request.set.X-Request-Id', 'the request id', 'requestId.header'],
+  [`requestId: { header: X-Id }\n${setOfRisk('▸x-id: x')}`, 'upstreams.risk.request.set.x-id', 'the request id'],
+  [risk(`candidate: { endpoints: [http://a], request: { set: { ▸x_request_id: a } } }`), ofCandidate, 'the request id'],
+  [`${identity}\n${setOfRisk('▸X_Id: a')}`, 'upstreams.risk.request.set.X_Id', 'tells upstreams the', 'auth.identity'],
+  [setOfRisk('X-A: a, x-a: ▸b'), 'upstreams.risk.request.set.x-a', 'in another spelling', 'remove one'],
+  [setOfRisk('X_Key: a, X-Key: ▸b'), 'upstreams.risk.request.set.X-Key', 'set here already'],
+  [risk('response: { set: { X-A: a, x-a: ▸b } }'), 'upstreams.risk.response.set.x-a', 'set here already'],
+  ['tracing: { otlp: "http://a/v", headers: { X-Key: a, x_key: ▸b } }', 'tracing.headers.x_key', 'set here'],
+
+  ...['127.0.0.9', '[::1]', 'localhost', '[::]'].map(
+    (host): WrongLines => [
+      `${open}
+listen: { host: '::' }
+${withRisk(` ▸http://${host}:8080`)}`,
+      'upstreams.risk',
+      own,
+    ],
+  ),
+  [`${open}\nlisten: { host: 0.0.0.0, port: 80 }\n${withRisk(' ▸http://127.0.0.1')}`, 'upstreams.risk', own],
+  [`${open}\nlisten: { host: gw.internal, port: 443 }\n${withRisk(' ▸https://GW.internal')}`, 'upstreams.risk', own],
+  [withRisk('\n    endpoints:\n    - http://a\n    - ▸url: http://localhost:8080'), 'upstreams.risk.endpoints[1]', own],
+  [`${open}\nlisten: { host: 0.0.0.0 }\nadmin: { host: localhost, port: ▸8080 }`, 'admin.port', 'on the address of'],
+  ['▸shutdown: { wait: 30s }', 'shutdown.deadline', 'the deadline is over before the wait is'],
+]
+
+/** Whole files: nothing is added to them. */
+const files: readonly WrongLines[] = [
+  ['▸', '', 'the file is empty', 'a map with the key upstreams'],
   ['▸# only a comment\n', '', 'the file is empty'],
   ['▸- a list', '', 'the wrong kind of value', 'a map'],
-  ['listen:\n▸\tport: 1', 'listen', 'a tab in the indentation', 'spaces'],
-  ['version: 1\n▸---\nversion: 1', '', 'a second document', 'a file is one document'],
+  ['listen:\n▸\tport: 1', 'listen', 'a tab in the indentation', 'indent with spaces'],
+  ['version: 1\n▸---\nversion: 1', '', 'a second document', 'remove --- and what follows it'],
   [`▸%YAML 1.1\n---\n${sandbox}`, '', 'a YAML directive', 'remove'],
-  [top('listen:', '  port: 1', '  ▸port: 2'), 'listen.port', 'a key that stands here already', 'keep one'],
-  [top('▸listen: {}').replace('▸listen: {}', 'listen: {}\n▸listen: {}'), 'listen', 'a key that stands here already'],
-  [top('listen:', '  host: !secret ▸x'), 'listen.host', 'a tag', 'remove'],
-  [top('listen:', '  port: ▸*nowhere'), 'listen.port', 'an alias without an anchor'],
-  [top('listen: &a', '  timeouts: ▸*a'), 'listen.timeouts', 'an alias inside its own anchor'],
-  [top('listen:', '  ▸? [a, b]', '  : 1').replace('▸? [', '? ▸['), 'listen', 'a key that is not a word'],
-  [top('listen:', '  host: "a▸\\q"'), 'listen.host', 'an unknown escape', 'single quotes'],
-  [top('listen:', '  host: ▸a: b'), 'listen.host', 'a second colon', 'quote'],
-  [top('listen:', '  ▸__proto__: 1'), 'listen.__proto__', 'unknown key', 'remove'],
-  [top('▸<<: { version: 1 }'), '"<<"', 'unknown key'],
-  [top('listen:', '  trustedProxies: [ ▸${NET} ]'), 'listen.trustedProxies[0]', 'without quotes', 'list with dashes'],
-  [top('admin: { host: ▸${HOST}, port: 0 }'), 'admin.host', 'without quotes', 'quote it'],
-  [top('admin: { host: ▸a.${HOST:-x}.example }'), 'admin.host', 'without quotes', 'quote it'],
-]
-
-const environment: readonly Case[] = [
-  [top('listen:', '  host: ▸${HOST}'), 'listen.host', 'HOST is not set', 'write ${HOST:-default}'],
-  [top('listen:', '  host: ▸"a.${HOST}"'), 'listen.host', 'HOST is not set'],
-  [top('listen:', '  port: ▸${lower-case}'), 'listen.port', 'a placeholder that is not understood', 'literal ${'],
-  [top('listen:', '  port: ▸${PORT'), 'listen.port', 'a placeholder that is not understood'],
-  [top('listen:', '  port: ▸${PORT:-eighty}'), 'listen.port', 'not a number'],
-  [top('listen:', '  port: ▸"1${PORT:-2}"'), 'listen.port', 'a number in quotes'],
-  [top('▸listen: "${LISTEN:-x}"').replace('▸listen: ', 'listen: ▸'), 'listen', 'the wrong kind of value', 'a map'],
-]
-
-const rates = (line: string): string => top('limits:', '  address:', `    ${line}`)
-const byRedis = (line: string, ...more: readonly string[]): string => top('limits:', '  redis:', `    ${line}`, ...more)
-
-const limits: readonly Case[] = [
-  [rates('rate: ▸100'), 'limits.address.rate', 'not a rate', 'write 100/s'],
-  [rates('rate: ▸5 per minute'), 'limits.address.rate', 'not a rate', 'write 5/min'],
-  [rates('rate: ▸5/h'), 'limits.address.rate', 'not a rate', '1/min'],
-  [rates('rate: ▸0/s'), 'limits.address.rate', 'too small'],
-  [rates('rate: ▸1000001/s'), 'limits.address.rate', 'too large'],
-  [top('limits:', '  address: ▸off'), 'limits.address', 'not a policy', 'none'],
-  [byRedis('url: ▸http://redis'), 'limits.redis.url', 'not a URL of Redis', 'redis://'],
-  [byRedis('url: ▸redis://:hunter2@redis/x'), 'limits.redis.url', 'a path that is no number', 'write /0'],
-  [byRedis('url: ▸redis://:hunter2%@redis'), 'limits.redis.url', 'broken percent-encoding'],
-  [byRedis('url: ▸"redis://:hunter2@redis?x=1"'), 'limits.redis.url', 'a URL with a query'],
-  [
-    byRedis('cluster: [ ▸"redis://:hunter2@redis" ]'),
-    'limits.redis.cluster[0]',
-    'a name or a password',
-    'password: file:',
-  ],
-  [byRedis('cluster: [ ▸redis://redis/1 ]'), 'limits.redis.cluster[0]', 'database 0', 'remove the path'],
-  [byRedis('cluster: ▸[redis://a, rediss://b]'), 'limits.redis.cluster', 'some nodes with TLS', 'same way'],
-  [
-    byRedis('sentinels: [ ▸redis://a:26379 ]', '    name: m'),
-    'limits.redis.sentinels[0]',
-    'not a host and',
-    'HOST:PORT',
-  ],
-  [byRedis('sentinels: [ ▸a ]', '    name: m'), 'limits.redis.sentinels[0]', 'a port is missing', 'a:26379'],
-  [byRedis('sentinels: ▸[a:26379]'), 'limits.redis.sentinels', 'no name of the master', 'name: mymaster'],
-  [byRedis('url: redis://a', '    name: ▸m'), 'limits.redis.name', 'there are no Sentinels', 'sentinels: [HOST'],
-  [
-    byRedis('url: redis://a', '    cluster: ▸[redis://a]'),
-    'limits.redis.cluster',
-    'in one place',
-    'remove cluster or url',
-  ],
-  [top('limits:', '  redis: ▸{ prefix: a }'), 'limits.redis', 'where Redis is', 'add url'],
-  [byRedis('url: redis://u:p@a', '    password: ▸hunter2'), 'limits.redis.password', 'already', 'remove password'],
-  [byRedis('url: redis://a', '    username: ▸u'), 'limits.redis.username', 'without a password', 'password: file:'],
-  [byRedis('url: redis://a', '    tls: ▸{}'), 'limits.redis.tls', 'there is no TLS', 'rediss://'],
-  [byRedis('url: rediss://a', '    tls: { ca: ▸hunter2 }'), 'limits.redis.tls.ca', 'not a certificate in PEM', 'file:'],
-  [top('limits:', '  redis: ▸redis://:hunter2@redis'), 'limits.redis', 'not a policy', 'url: file:'],
-  [top('limits:', '  redis: ▸[]'), 'limits.redis', 'the wrong kind of value', 'none, or a map such as { url: '],
-]
-
-const keys: readonly Case[] = [
-  [top('▸lisen: {}'), 'lisen', 'did you mean "listen"?'],
-  [top('▸Listen: {}'), 'Listen', 'did you mean "listen"?'],
-  [top('▸zzz: 1'), 'zzz', 'unknown key', 'remove it'],
-  [top('listen:', '  ▸prot: 80'), 'listen.prot', 'did you mean "port"?'],
-  [top('listen:', '  ▸base_path: /x'), 'listen.base_path', 'did you mean "basePath"?'],
-  [riskKeys('▸hosts: client'), 'upstreams.risk.hosts', 'did you mean "host"?'],
-  [riskKeys('response:', '  ▸add: {}'), 'upstreams.risk.response.add', 'unknown key', 'set, remove'],
-  [
-    withRisk('\n    endpoints:\n      - url: http://a\n        ▸wieght: 1'),
-    'upstreams.risk.endpoints[0].wieght',
-    'did you mean "weight"?',
-  ],
-  [withRisk(' sandbox\n  ▸risks: sandbox'), 'upstreams.risks', 'did you mean "risk"?'],
-  [operation('  ▸valuation.scores: {}'), 'operations.valuation.scores', 'did you mean "valuation.score"?'],
-  [operation('  ▸/market/insights: {}'), 'operations."/market/insights"', 'did you mean "market.insights"?'],
-  [
-    operation('  market.insights:', '    ▸dedline: 1s'),
-    'operations.market.insights.dedline',
-    'did you mean "deadline"?',
-  ],
-  [
-    operation('  market.insights:', '    ▸timeouts: {}'),
-    'operations.market.insights.timeouts',
-    'unknown key',
-    'deadline',
-  ],
-]
-
-const missing: readonly Case[] = [
   ['▸version: 1', 'upstreams', 'missing', 'a map'],
   ['▸upstreams:', 'upstreams', 'no value', 'a map'],
-  [
-    withRisk(' sandbox').replace('upstreams', '▸upstreams').replace('  leads: sandbox\n', ''),
-    'upstreams.leads',
-    'missing',
-    'sandbox',
-  ],
-  [withRisk('').replace('risk', '▸risk'), 'upstreams.risk', 'no value', 'a URL'],
-  [
-    withRisk(' { }').replace('risk: {', 'risk: ▸{').replace('▸{', '{').replace('risk', '▸risk'),
-    'upstreams.risk.endpoints',
-    'missing',
-    'a list',
-  ],
-  [withRisk('\n    ▸endpoints:\n'), 'upstreams.risk.endpoints', 'no value', 'a list'],
-  [withRisk('\n    endpoints: ▸[]'), 'upstreams.risk.endpoints', 'the list is empty', 'add a URL'],
-  [withRisk('\n    endpoints:\n      - ▸weight: 5'), 'upstreams.risk.endpoints[0].url', 'missing', 'a URL'],
-  [top('▸listen:'), 'listen', 'no value', 'remove the key'],
-  [top('listen:', '  ▸port:'), 'listen.port', 'no value', 'a whole number'],
-]
-
-const kinds: readonly Case[] = [
-  [top('listen: ▸8080'), 'listen', 'the wrong kind of value', 'a map'],
-  [top('listen:', '  port: ▸[80]'), 'listen.port', 'the wrong kind of value', 'a whole number'],
-  [
-    top('listen:', '  trustedProxies: ▸10.0.0.0/8'),
-    'listen.trustedProxies',
-    'the wrong kind of value',
-    'write [10.0.0.0/8]',
-  ],
-  [top('listen:', '  host: ▸true'), 'listen.host', 'the wrong kind of value', 'an IP address'],
   ['upstreams: ▸sandbox', 'upstreams', 'the wrong kind of value', 'a map'],
-  [withRisk(' ▸[http://a]'), 'upstreams.risk', 'the wrong kind of value', 'or a map'],
-  [withRisk('\n    endpoints: ▸http://a'), 'upstreams.risk.endpoints', 'the wrong kind of value', 'a list'],
-  [
-    top('admin:', '  tokens:', `    ▸{ name: anna, hash: ${sha256}, scope: read }`),
-    'admin.tokens',
-    'the wrong kind of value',
-    'begin each entry of the list with "- "',
-  ],
-  [withRisk('\n    endpoints: [▸1]'), 'upstreams.risk.endpoints[0]', 'the wrong kind of value', 'a URL'],
-  [riskRequest('remove: ▸Cookie'), 'upstreams.risk.request.remove', 'the wrong kind of value', 'a list'],
-  [operation('  market.insights: ▸refuse'), 'operations.market.insights', 'the wrong kind of value', 'a map'],
+  [`▸${withRisk(' sandbox').replace('  leads: sandbox\n', '')}`, 'upstreams.leads', 'missing', 'sandbox'],
+  [withRisk(' sandbox\n  leads: sandbox').replace('leads', '▸lead'), 'upstreams.lead', 'did you mean "leads"?'],
+  [withRisk(' sandbox').replace('  leads: ', '  ▸leads '), 'upstreams', 'a key over several lines', 'a missing colon'],
 ]
 
-const scalars: readonly Case[] = [
-  [top('version: ▸2'), 'version', 'unknown version', 'write 1'],
-  [top('version: ▸"1"'), 'version', 'unknown version', 'without quotes'],
-  [top('allowSandbox: ▸yes'), 'allowSandbox', 'not a boolean', 'write true'],
-  [top('workers: ▸0'), 'workers', 'too small', 'write at least 1'],
-  [top('workers: ▸"2"'), 'workers', 'a number in quotes', 'write 2, without quotes'],
-  [top('workers: ▸Auto'), 'workers', 'unknown value', 'write auto'],
-  [top('workers: ▸none'), 'workers', 'not a number', 'cannot be turned off'],
-  [top('allowSandbox: ▸"true"'), 'allowSandbox', 'not a boolean', 'without quotes'],
-  [top('requestId:', '  header: ▸"X Request"'), 'requestId.header', 'not a field name'],
-  [top('requestId:', '  header: ▸Connection'), 'requestId.header', 'set by the gateway'],
-  [top('listen:', '  port: ▸"8080"'), 'listen.port', 'a number in quotes', 'write 8080, without quotes'],
-  [top('listen:', '  port: ▸65536'), 'listen.port', 'too large', '65535'],
-  [top('listen:', '  port: ▸80.5'), 'listen.port', 'not a whole number'],
-  [top('listen:', '  port: ▸http'), 'listen.port', 'not a number'],
-  [top('listen:', '  host: ▸"*"'), 'listen.host', 'not an address', '0.0.0.0'],
-  [top('listen:', '  host: ▸localhost:80'), 'listen.host', 'not an address', 'its own key'],
-  [top('listen:', '  host: ▸"[::1]"'), 'listen.host', 'not an address', 'without brackets'],
-  [top('listen:', '  basePath: ▸lender'), 'listen.basePath', 'not an absolute path', 'write /lender'],
-  [top('listen:', '  basePath: ▸/a//b'), 'listen.basePath', 'empty segment'],
-  [top('listen:', '  basePath: ▸/a/../b'), 'listen.basePath', 'dot segment'],
-  [top('listen:', '  basePath: ▸"/a b"'), 'listen.basePath', 'must be encoded', '%20'],
-  [top('listen:', '  trustedProxies:', '    - ▸10.0.0.0/33'), 'listen.trustedProxies[0]', 'wrong prefix length', '/32'],
-  [
-    top('listen:', '  trustedProxies: ["::1", ▸"fe80::/129"]'),
-    'listen.trustedProxies[1]',
-    'wrong prefix length',
-    '/128',
-  ],
-  [top('listen:', '  trustedProxies:', '    - ▸proxy.internal'), 'listen.trustedProxies[0]', 'not an address', 'CIDR'],
-  [top('listen:', '  forwarded: ▸forwarded'), 'listen.forwarded', 'unknown value', 'rfc7239'],
-  [top('listen:', '  proxyProtocol: ▸true'), 'listen.proxyProtocol', 'the wrong kind of value', 'a map'],
-  [top('listen:', '  ▸proxyProtocol: {}'), 'listen.proxyProtocol.from', 'missing', 'a list'],
-  [top('listen:', '  proxyProtocol: { from: ▸[] }'), 'listen.proxyProtocol.from', 'the list is empty', 'add one'],
-  [
-    top('listen:', '  proxyProtocol: { from: ▸10.0.0.0/28 }'),
-    'listen.proxyProtocol.from',
-    'the wrong kind of value',
-    'write [10.0.0.0/28]',
-  ],
-  [
-    top('listen:', '  proxyProtocol: { from: [▸elb.internal] }'),
-    'listen.proxyProtocol.from[0]',
-    'not an address',
-    'CIDR',
-  ],
-  [top('listen:', '  hosts: [▸"http://a"]'), 'listen.hosts[0]', 'not a host', 'the name alone'],
-  [top('listen:', '  hosts: [▸"*.example"]'), 'listen.hosts[0]', 'not a host', 'no wildcards'],
-  [top('listen:', '  hosts: [▸"::1"]'), 'listen.hosts[0]', 'not a host', 'in brackets'],
-  [top('listen:', '  hosts: [▸"a b"]'), 'listen.hosts[0]', 'not a host'],
-  [top('listen:', '  hosts: [a, ▸"a:0"]'), 'listen.hosts[1]', 'wrong port', '1 to 65535'],
-  [top('listen:', '  minRate: ▸1KiB'), 'listen.minRate', 'not a rate', 'write 1KiB/s'],
-  [top('listen:', '  minRate: ▸240'), 'listen.minRate', 'a unit is missing', 'write 240B/s'],
-  [top('listen:', '  minRate: ▸0B/s'), 'listen.minRate', 'too small', '1B/s'],
-  [top('listen:', '  minRate: ▸off'), 'listen.minRate', 'not a rate', 'write none'],
-  [top('listen:', '  via: ▸a gateway'), 'listen.via', 'not a token'],
-  [top('listen:', '  maxTarget: ▸8192'), 'listen.maxTarget', 'a unit is missing', 'write 8KiB'],
-  [top('listen:', '  maxTarget: ▸128KiB'), 'listen.maxTarget', 'too large', '64KiB'],
-  [top('listen:', '  maxHeaders: ▸2MiB'), 'listen.maxHeaders', 'too large', '1MiB'],
-  [top('listen:', '  maxHeaderFields: ▸0'), 'listen.maxHeaderFields', 'too small', '1'],
-  [top('listen:', '  maxConnections: ▸off'), 'listen.maxConnections', 'not a number', 'write none'],
-  [top('listen:', '  timeouts:', '    headers: ▸none'), 'listen.timeouts.headers', 'not a duration'],
-  [top('listen:', '  timeouts:', '    body: ▸0s'), 'listen.timeouts.body', 'too small', '1ms'],
-  [top('admin:', '  port: ▸99999'), 'admin.port', 'too large'],
-  [top('admin:', '  token: ▸short'), 'admin.token', 'too short', 'openssl rand'],
-  [top('admin:', '  token: ▸"a token with blanks in it"'), 'admin.token', 'not a token', 'openssl rand'],
-  [top('admin:', '  token: ▸12345678901234567890'), 'admin.token', 'not text', 'quotes'],
-  [
-    top('admin:', `  tokens: [{ name: anna, hash: ▸short, scope: read }]`),
-    'admin.tokens[0].hash',
-    'not a SHA-256',
-    'hash-key --operator',
-  ],
-  [
-    top('admin:', `  tokens: [{ name: ▸10.1.2.3, hash: ${sha256}, scope: read }]`),
-    'admin.tokens[0].name',
-    'an address, and not a name',
-  ],
-  [
-    top('admin:', `  tokens: [{ name: ▸admin.token, hash: ${sha256}, scope: read }]`),
-    'admin.tokens[0].name',
-    'the name of another token',
-  ],
-  [
-    top('admin:', `  tokens: [{ name: ▸"anna b", hash: ${sha256}, scope: read }]`),
-    'admin.tokens[0].name',
-    'not a name',
-  ],
-  [
-    top('admin:', `  tokens: [{ name: anna, hash: ${sha256}, scope: ▸write }]`),
-    'admin.tokens[0].scope',
-    'unknown value',
-    'metrics, read, operate',
-  ],
-  [top('admin:', '  token: ▸file:nowhere'), 'admin.token', 'no such file', 'readable'],
-  [
-    top('admin:', '  tls:', '    certificate: ▸file:nowhere', `    key: ${key}`),
-    'admin.tls.certificate',
-    'no such file',
-  ],
-  [
-    top('admin:', '  tls:', `    certificate: ${certificate}`, '    key: ▸x'),
-    'admin.tls.key',
-    'not a private key in PEM',
-  ],
-  [
-    top('admin:', '  tls:', `    certificate: ▸${certificate}`, `    key: ${key}`),
-    'admin.tls.certificate',
-    'a certificate that cannot be read',
-    'cut short',
-  ],
-  [top('listen:', '  http2: ▸true'), 'listen.http2', 'ALPN', 'listen.tls'],
-  [top('admin:', '  ▸tls:', `    certificate: ${certificate}`), 'admin.tls.key', 'missing'],
-  [top('admin:', '  host: ▸0.0.0.0', '  token: a-token-of-an-operator'), 'admin.host', 'open to other', 'admin.tls'],
-  [top('admin:', '  host: ▸0.0.0.0', '  insecure: true'), 'admin.host', 'open to other', 'admin.token'],
-  [
-    top('listen:', `  trustedProxies: ▸[${Array(1001).fill('10.0.0.1').join(', ')}]`),
-    'listen.trustedProxies',
-    'too many entries',
-    'at most 1000',
-  ],
-  [
-    riskKeys(`request: { remove: ▸[${Array(101).fill('X-A').join(', ')}] }`),
-    'upstreams.risk.request.remove',
-    'too many entries',
-    'at most 100',
-  ],
-  [
-    riskKeys(`request: { set: ▸{ ${Array.from({ length: 101 }, (_, i) => `X-${i}: a`).join(', ')} } }`),
-    'upstreams.risk.request.set',
-    'too many fields',
-    'at most 100',
-  ],
-  [
-    withRisk(`\n    endpoints: ▸[${Array(257).fill('sandbox').join(', ')}]`),
-    'upstreams.risk.endpoints',
-    'too many entries',
-    'at most 256',
-  ],
-  [top('reload:', '  poll: ▸5'), 'reload.poll', 'a unit is missing', 'write 5s'],
-  [top('log:', '  level: ▸INFO'), 'log.level', 'unknown value', 'write info'],
-  [
-    top('defaults:', '  timeouts:', '    headers: ▸1.5s'),
-    'defaults.timeouts.headers',
-    'not a duration',
-    'write 1500ms',
-  ],
-  [top('defaults:', '  timeouts:', '    body: ▸25h'), 'defaults.timeouts.body', 'too large', '24h'],
-  [top('defaults:', '  deadline: ▸never'), 'defaults.deadline', 'not a duration', 'write none'],
-  [top('defaults:', '  keepAlive: ▸true'), 'defaults.keepAlive', 'the wrong kind of value', 'a duration'],
-  [top('defaults:', '  maxBody: ▸64MB'), 'defaults.maxBody', 'not a size', 'write 64MiB'],
-  [top('defaults:', '  maxBody: ▸2TiB'), 'defaults.maxBody', 'too large', '1TiB'],
-  [top('defaults:', '  maxConnections: ▸none'), 'defaults.maxConnections', 'not a number'],
-  [operation('  inventory.sync:', '    state: ▸off'), 'operations.inventory.sync.state', 'unknown value', 'refuse'],
-  [
-    operation('  inventory.sync:', '    state: ▸serv'),
-    'operations.inventory.sync.state',
-    'unknown value',
-    'did you mean serve?',
-  ],
-  [
-    top('auth: { methods: [apiKey] }', 'clients: [{ id: a, operations: [▸market.insight] }]'),
-    'clients[0].operations[0]',
-    'unknown value',
-    'did you mean market.insights?',
-  ],
-  [
-    operation('  inventory.sync:', '    idempotent: ▸true'),
-    'operations.inventory.sync.idempotent',
-    'part of idempotency now',
-    'write idempotency: { onUnknown: forward }',
-  ],
-  [
-    operation('  inventory.sync:', '    cache: ▸true'),
-    'operations.inventory.sync.cache',
-    'only GET operations',
-    'remove',
-  ],
-  [operation('  market.insights:', '    cache: ▸60s'), 'operations.market.insights.cache', 'neither true nor false'],
-]
-
-const endpoints: readonly Case[] = [
-  [risk('▸risk.internal:8080'), 'upstreams.risk', 'not a URL', 'put http://'],
-  [risk('▸sandboxx'), 'upstreams.risk', 'not a URL', 'sandbox'],
-  [risk('▸ftp://risk.internal'), 'upstreams.risk', 'unknown scheme', 'https://'],
-  [risk('▸http://a:b@risk.internal'), 'upstreams.risk', 'a user name or password', 'request.set'],
-  [risk('▸http://risk.internal?a=1'), 'upstreams.risk', 'a URL with a query'],
-  [risk('▸"http://risk.internal/#a"'), 'upstreams.risk', 'a URL with a fragment'],
-  [risk('▸http://risk.internal:0'), 'upstreams.risk', 'wrong port', '1 to 65535'],
-  [risk('▸http://risk.internal:70000'), 'upstreams.risk', 'wrong port'],
-  [risk('▸http://risk.internal:http'), 'upstreams.risk', 'not a host and port'],
-  [risk('▸http://'), 'upstreams.risk', 'not a host and port'],
-  [risk('▸http:///path'), 'upstreams.risk', 'not a host and port'],
-  [risk('▸http://::1:80'), 'upstreams.risk', 'not a host and port', 'brackets'],
-  [risk('▸http://[::g]'), 'upstreams.risk', 'not a host and port'],
-  [risk('▸http://1.2.3.999'), 'upstreams.risk', 'not a host name'],
-  [risk('▸http://bücher.example'), 'upstreams.risk', 'not a plain host name', 'xn--'],
-  [risk('▸http://risk.internal/a/../b'), 'upstreams.risk', 'dot segment'],
-  [risk('▸http://risk.internal/%2e%2E/b'), 'upstreams.risk', 'dot segment'],
-  [risk('▸http://risk.internal/a//b'), 'upstreams.risk', 'empty segment'],
-  [risk('▸http://risk.internal/ä'), 'upstreams.risk', 'must be encoded'],
-  [risk('▸http://risk.internal/%zz'), 'upstreams.risk', 'must be encoded'],
-  [risk('▸http:\\\\risk.internal'), 'upstreams.risk', 'not a URL'],
-  [withRisk('\n    endpoints:\n      - http://a\n      - url: ▸b'), 'upstreams.risk.endpoints[1].url', 'not a URL'],
-  [
-    withRisk('\n    endpoints:\n      - url: http://a\n        weight: ▸"10"'),
-    'upstreams.risk.endpoints[0].weight',
-    'a number in quotes',
-    'write 10',
-  ],
-  [
-    withRisk('\n    endpoints:\n      - url: http://a\n        weight: ▸10001'),
-    'upstreams.risk.endpoints[0].weight',
-    'too large',
-    '10000',
-  ],
-  [
-    withRisk('\n    endpoints:\n      - url: http://a\n        weight: ▸-1'),
-    'upstreams.risk.endpoints[0].weight',
-    'too small',
-  ],
-  [
-    withRisk('\n    endpoints: ▸[{ url: http://a, weight: 0 }]'),
-    'upstreams.risk.endpoints',
-    'no endpoint has a weight',
-    '1 or more',
-  ],
-  [
-    withRisk('\n    endpoints: ▸[{ url: http://a, drain: true }, { url: http://b, weight: 0 }]'),
-    'upstreams.risk.endpoints',
-    'no endpoint takes work',
-    'state: refuse',
-  ],
-  [
-    withRisk('\n    endpoints:\n      - url: http://a\n        drain: ▸yes'),
-    'upstreams.risk.endpoints[0].drain',
-    'not a boolean',
-    'write true',
-  ],
-  [riskKeys('host: ▸http://risk.internal'), 'upstreams.risk.host', 'not a host', 'without http://'],
-  [riskKeys('host: ▸1'), 'upstreams.risk.host', 'the wrong kind of value', 'client'],
-]
-
-const fields: readonly Case[] = [
-  ...[
-    'Content-Length',
-    'transfer-encoding',
-    'Connection',
-    'Keep-Alive',
-    'TE',
-    'Trailer',
-    'Upgrade',
-    'HTTP2-Settings',
-    'Proxy-Authorization',
-    'Expect',
-    'Via',
-    'X-Forwarded-For',
-    'X-Forwarded-Proto',
-    'X-Forwarded-Host',
-    'X_Forwarded_For',
-    'Content_Length',
-  ].map(
-    (name): Case => [
-      riskRequest('set:', `  ▸${name}: x`),
-      `upstreams.risk.request.set.${name}`,
-      'set by the gateway',
-      'remove',
-    ],
-  ),
-  ...['content-length', 'Connection', 'Via', 'TE', 'Proxy-Authenticate', 'Proxy-Authentication-Info'].map(
-    (name): Case => [
-      riskKeys('response:', `  remove: [X-A, ▸${name}]`),
-      'upstreams.risk.response.remove[1]',
-      'set by the gateway',
-    ],
-  ),
-  [riskRequest('set:', '  ▸Host: x'), 'upstreams.risk.request.set.Host', 'set by the gateway', 'the host key'],
-  [riskRequest('remove: [▸host]'), 'upstreams.risk.request.remove[0]', 'set by the gateway', 'the host key'],
-  [riskRequest('remove: [▸"a b"]'), 'upstreams.risk.request.remove[0]', 'not a field name'],
-  [riskRequest('set:', '  ▸"a b": x'), 'upstreams.risk.request.set."…"', 'not a field name'],
-  [riskRequest('set:', '  ▸"": x'), 'upstreams.risk.request.set."…"', 'not a field name'],
-  [
-    riskRequest('set:', '  ▸X-Request-Id: x'),
-    'upstreams.risk.request.set.X-Request-Id',
-    'carries the request id',
-    'requestId.header',
-  ],
-  [riskKeys('response:', '  remove: [▸x-request-id]'), 'upstreams.risk.response.remove[0]', 'carries the request id'],
-  [riskRequest('remove: [▸X_Forwarded_For]'), 'upstreams.risk.request.remove[0]', 'set by the gateway'],
-  [riskRequest('remove: [▸X_Request_Id]'), 'upstreams.risk.request.remove[0]', 'carries the request id'],
-  [
-    `${riskKeys('candidate:', '  endpoints: [http://a]', '  request: { set: { ▸x_request_id: a } }')}`,
-    'upstreams.risk.candidate.request.set.x_request_id',
-    'carries the request id',
-  ],
-  [
-    `auth: { methods: [apiKey], identityField: X-Client-Id }\nclients: [{ id: a, operations: all }]\n${riskRequest('set: { ▸X_Client_Id: a }')}`,
-    'upstreams.risk.request.set.X_Client_Id',
-    'tells upstreams the client',
-    'auth.identityField',
-  ],
-  [
-    `requestId: { header: X-Id }\n${riskRequest('set:', '  ▸x-id: x')}`,
-    'upstreams.risk.request.set.x-id',
-    'carries the request id',
-  ],
-  [
-    riskRequest('set: { Authorization: a, authorization: ▸b }'),
-    'upstreams.risk.request.set.authorization',
-    'set here already, in another spelling',
-    'remove one of them',
-  ],
-  [riskRequest('set: { X_Key: a, X-Key: ▸b }'), 'upstreams.risk.request.set.X-Key', 'set here already'],
-  [riskKeys('response: { set: { X-A: a, x-a: ▸b } }'), 'upstreams.risk.response.set.x-a', 'set here already'],
-  [
-    top('tracing: { otlp: "http://a/v1/traces", headers: { X-Key: a, x_key: ▸b } }'),
-    'tracing.headers.x_key',
-    'set here already',
-  ],
-  [riskRequest('set:', '  X-A: ▸1'), 'upstreams.risk.request.set.X-A', 'not a string', 'in quotes'],
-  [riskRequest('set:', '  X-A: ▸[a]'), 'upstreams.risk.request.set.X-A', 'not a string'],
-  [riskRequest('set:', '  ▸X-A:'), 'upstreams.risk.request.set.X-A', 'not a string'],
-  [riskRequest('set:', '  X-A: ▸"a\\r\\nX-B: b"'), 'upstreams.risk.request.set.X-A', 'a control character'],
-  [riskRequest('set:', '  X-A: ▸"a\\0"'), 'upstreams.risk.request.set.X-A', 'a control character'],
-  [riskRequest('set:', '  X-A: ▸"€"'), 'upstreams.risk.request.set.X-A', 'beyond U+00FF'],
-  [riskRequest('set:', '  X-A: ▸" a"'), 'upstreams.risk.request.set.X-A', 'blanks'],
-  [riskRequest('set:', '  X-A: ▸file:no/such/file'), 'upstreams.risk.request.set.X-A', 'no such file', 'readable'],
-  [riskRequest('set:', '  X-A: ▸"file:"'), 'upstreams.risk.request.set.X-A', 'a directory'],
-]
-
-const across: readonly Case[] = [
-  ...[
-    '127.0.0.1',
-    'localhost',
-    'LOCALHOST.',
-    'api.localhost',
-    '0.0.0.0',
-    '[::ffff:127.0.0.1]',
-    '127.1',
-    '0x7f000001',
-  ].map(
-    (host): Case => [
-      risk(`▸http://${host}:8080/p`),
-      'upstreams.risk',
-      "the gateway's own public listener",
-      'listen.port',
-    ],
-  ),
-  ...['127.0.0.9', '[::1]', 'localhost', '[::]'].map(
-    (host): Case => [
-      `listen: { host: "::", port: 8080 }\nallowSandbox: true\n${risk(`▸http://${host}:8080`)}`,
-      'upstreams.risk',
-      "the gateway's own public listener",
-    ],
-  ),
-  [
-    `listen: { host: 0.0.0.0, port: 80 }\nallowSandbox: true\n${risk('▸http://127.0.0.1')}`,
-    'upstreams.risk',
-    'own public listener',
-  ],
-  [
-    `listen: { host: gw.internal, port: 443 }\nallowSandbox: true\n${risk('▸https://GW.internal')}`,
-    'upstreams.risk',
-    'own public listener',
-  ],
-  [risk('▸http://127.0.0.1:9901'), 'upstreams.risk', "the gateway's own admin listener", 'admin.port'],
-  [
-    withRisk('\n    endpoints:\n      - http://a\n      - url: ▸http://localhost:8080').replace('url: ▸', '▸url: '),
-    'upstreams.risk.endpoints[1]',
-    'own public listener',
-  ],
-  [top('admin:', '  port: ▸8080'), 'admin.port', 'on the address of the public one', 'another port'],
-  [
-    top('allowSandbox: true', 'listen: { host: 0.0.0.0, port: 80 }', 'admin: { host: localhost, port: ▸80 }'),
-    'admin.port',
-    'on the address of the public one',
-  ],
-  [top('listen:', '  host: ▸0.0.0.0'), 'listen.host', 'the sandbox would stand', 'allowSandbox: true'],
-  [top('listen:', '  host: ▸gateway.internal'), 'listen.host', 'the sandbox would stand'],
-  [top('shutdown:', '  wait: 5s', '  deadline: ▸5s'), 'shutdown.deadline', 'over before', 'longer than the wait'],
-  [top('shutdown:', '  wait: 30s').replace('shutdown', '▸shutdown'), 'shutdown.deadline', 'over before'],
-]
-
-const areas: Readonly<Record<string, readonly Case[]>> = {
-  limits,
-  syntax,
-  environment,
-  keys,
-  missing,
-  kinds,
-  scalars,
-  endpoints,
-  fields,
-  across,
+/** Puts a value under keys that are divided by blanks; `[0]` is the first item of a list. */
+const put = (keys: string, value: string): string => {
+  const path = keys.split(' ')
+  const nest = (from: number): string => {
+    const heads = path.slice(from).map((key, i) => `\n${'  '.repeat(from + i)}${key === '[0]' ? '-' : `${key}:`}`)
+    return `${heads.join('')} ▸${value}`
+  }
+  if (path[0] !== 'upstreams') return `${nest(0)}\n${sandbox}`.trimStart()
+  const hasEndpoints = path.length === 2 || path[2] === 'endpoints'
+  return withRisk(hasEndpoints ? nest(2) : `\n    endpoints: [https://risk.internal]${nest(2)}`)
 }
 
-test('an address in brackets is quoted: it is no JSON', () => {
-  expect(findProblems(top('listen: { host: "[::1]" }'))).toMatchObject([{ path: 'listen.host', found: '"[::1]"' }])
+const expectProblem = (marked: string, path: string, message: string, remedy = ''): void => {
+  const before = marked.slice(0, marked.indexOf('▸')).split('\n')
+
+  const problems = findProblems(marked.replace('▸', ''))
+
+  const [line, column] = [before.length, (before.at(-1)?.length ?? 0) + 1]
+  expect(problems).toMatchObject([
+    { file: 'gateway.yaml', line, column, path, message: expect.stringContaining(message) },
+  ])
+  const [problem] = problems
+  expect(`${problem?.expected}\n${problem?.found}\n${problem?.hint}`).toContain(remedy)
+  expect(JSON.stringify(problems)).not.toContain('hunter2')
+}
+
+test.each(values)('a value is rejected where it stands: %s: %s', (keys, value, message, remedy) => {
+  expectProblem(put(keys, value), keys.replace(/ \[/g, '[').replaceAll(' ', '.'), message, remedy)
 })
 
-describe.each(Object.entries(areas))('a broken configuration is rejected where it is broken: %s', (_area, cases) => {
-  test.each(cases.map((broken) => ({ broken, text: broken[0] })))('$text', ({ broken }) => {
-    const [marked, path, message, remedy = ''] = broken
-    const before = marked.slice(0, marked.indexOf('▸')).split('\n')
+test.each(lines)('lines are rejected where they are wrong: %s', (text, ...problem) => {
+  expectProblem(text.includes('upstreams') ? text : `${text}\n${sandbox}`, ...problem)
+})
 
-    const problems = findProblems(marked.replace('▸', ''))
+test.each(files)('a file is rejected where it is broken: %s', (text, ...problem) => {
+  expectProblem(text, ...problem)
+})
 
-    expect(problems).toHaveLength(1)
-    const [problem] = problems
-    expect(problem).toMatchObject({ file: 'gateway.yaml', path, message: expect.stringContaining(message) })
-    expect({ line: problem?.line, column: problem?.column }).toEqual({
-      line: before.length,
-      column: (before.at(-1)?.length ?? 0) + 1,
-    })
-    expect(`${problem?.expected} ${problem?.hint}`).toContain(remedy)
-    expect(JSON.stringify(problems)).not.toContain('hunter2')
-  })
+test('an address in brackets is quoted: it is no JSON', () => {
+  expect(findProblems(put('listen host', '"[::1]"').replace('▸', ''))).toMatchObject([{ found: '"[::1]"' }])
 })
