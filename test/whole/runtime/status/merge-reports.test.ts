@@ -1,136 +1,67 @@
-import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { EndpointReport } from '../../../../src/core/runtime/status/endpoint.ts'
 import { mergeReports } from '../../../../src/core/runtime/status/report.ts'
 import type { StatusReport } from '../../../../src/core/runtime/status/status-part.ts'
 import type { UpstreamReport } from '../../../../src/core/runtime/status/upstreams.ts'
-import { createShadowCounts, type ShadowReport } from '../../../../src/features/candidate/layers/shadow-copies.ts'
+import { createShadowCounts } from '../../../../src/features/candidate/layers/shadow-copies.ts'
 import type { IdempotencyReport } from '../../../../src/features/idempotency/status.ts'
 import { groups } from '../../../../src/operations.ts'
 
 const up = { name: 'up', since: null, reason: null } as const
-const failed = '5 failures in a row'
 
 const endpoint = (more: Partial<EndpointReport> = {}): EndpointReport => ({
-  url: 'http://a',
-  weight: 100,
-  inFlight: 0,
-  pending: 0,
-  state: up,
-  lastProbe: null,
-  ...{ requests: 0, failures: 0, ejections: 0 },
-  countedSince: 1,
-  lastFailure: null,
-  succeededAt: null,
-  failingSince: null,
-  failuresInARow: 0,
-  onProbation: false,
-  outdated: null,
-  certificates: [],
-  ejectedForMs: null,
-  latencyMs: null,
+  ...{
+    url: 'http://a',
+    weight: 100,
+    state: up,
+    lastProbe: null,
+    countedSince: 1,
+    certificates: [],
+    onProbation: false,
+  },
+  ...{ inFlight: 0, pending: 0, requests: 0, failures: 0, ejections: 0, ejectedForMs: null, latencyMs: null },
+  ...{ lastFailure: null, succeededAt: null, failingSince: null, failuresInARow: 0, outdated: null },
   recentResponses: { requests: 0, clientErrors: 0 },
   ...more,
 })
 
 const upstream = (more: Partial<UpstreamReport> = {}): UpstreamReport => ({
-  balance: 'p2c',
-  breaker: null,
-  retryBudget: null,
-  candidate: null,
-  endpoints: [endpoint()],
+  ...{ balance: 'p2c', breaker: null, retryBudget: null, candidate: null, endpoints: [endpoint()] },
   ...more,
 })
 
-const shadow = (more: Partial<ShadowReport> = {}): ShadowReport => ({
-  ...createShadowCounts(),
-  underWay: 0,
-  repeated: 0,
-  ...more,
-})
-
-const withShadow = (counts: ShadowReport | null): Partial<UpstreamReport> => ({
-  candidate: { balance: 'p2c', breaker: null, endpoints: [], shadow: counts, comparison: null },
-})
-
-const report = (market: UpstreamReport, retiring = 0): StatusReport => ({
+const report = (market: Partial<UpstreamReport> = {}, more: Partial<StatusReport> = {}): StatusReport => ({
   upstreams: {
     ...(Object.fromEntries(groups.map((group) => [group, upstream()])) as StatusReport['upstreams']),
-    market,
+    market: upstream(market),
   },
   limits: { rate: null, concurrency: [], eventLoop: null },
   tokens: { jwt: null, introspection: null, proofs: null },
-  cache: null,
-  idempotency: null,
-  drift: null,
-  clients: null,
-  requestMetrics: null,
+  ...{ cache: null, idempotency: null, drift: null, clients: null, requestMetrics: null, spans: null, retiring: 0 },
   recentErrors: { last: [], causes: [], total: 0 },
-  runtimes: [],
-  rejectedConnections: [],
-  spans: null,
-  retiring,
+  ...{ runtimes: [], rejectedConnections: [] },
+  ...more,
 })
 
-const merge = (primary: Partial<UpstreamReport>, ...workers: readonly Partial<UpstreamReport>[]): UpstreamReport =>
-  mergeReports(
-    report(upstream(primary)),
-    workers.map((worker) => report(upstream(worker))),
-  ).upstreams.market
+/** Merges the reports of one group: the order of the workers says nothing. */
+const merge = (primary: Partial<UpstreamReport>, ...workers: readonly Partial<UpstreamReport>[]): UpstreamReport => {
+  const reports = workers.map((worker) => report(worker))
+  const merged = mergeReports(report(primary), reports)
+  expect(mergeReports(report(primary), reports.toReversed())).toEqual(merged)
+  return merged.upstreams.market
+}
 
-/** Merges one endpoint. */
 const mergeOne = (primary: Partial<EndpointReport>, ...workers: readonly Partial<EndpointReport>[]) =>
   merge({ endpoints: [endpoint(primary)] }, ...workers.map((worker) => ({ endpoints: [endpoint(worker)] })))
     .endpoints[0] as EndpointReport
 
-const anyCount = fc.nat(10_000)
-const anyState = fc.oneof(
-  fc.constant(up),
-  fc.record({
-    name: fc.constantFrom('down', 'ejected', 'draining'),
-    since: fc.nat(3),
-    reason: fc.constantFrom('connection refused', failed),
-  }),
-)
-const anyWorker: fc.Arbitrary<StatusReport> = fc
-  .record({
-    endpoint: fc.record({
-      inFlight: anyCount,
-      state: anyState,
-      ...{ requests: anyCount, failures: anyCount, ejections: anyCount },
-      recentResponses: fc.record({ requests: anyCount, clientErrors: anyCount }),
-      ejectedForMs: fc.option(anyCount),
-      latencyMs: fc.option(anyCount),
-    }),
-    breaker: fc.option(
-      fc.record({
-        state: fc.constantFrom('open', 'half-open', 'closed'),
-        since: anyCount,
-        where: fc.constant(null),
-        outageSince: fc.constant(null),
-        lastFailure: fc.constant(null),
-        openForMs: fc.option(anyCount),
-      }),
-    ),
-    retryBudget: fc.option(fc.record({ left: anyCount })),
-    retiring: anyCount,
-  })
-  .map(({ endpoint: fields, retiring, ...market }) =>
-    report(upstream({ ...market, endpoints: [endpoint(fields), endpoint({ url: 'http://b' })] }), retiring),
-  )
-
-const primary = report(
-  upstream({
-    breaker: { state: 'closed', since: 1, where: null, outageSince: null, lastFailure: null, openForMs: null },
-    retryBudget: { left: 3 },
-    endpoints: [endpoint(), endpoint({ url: 'http://b' })],
-  }),
-)
+const failureAt = (at: number) =>
+  ({ at, endpoint: 'http://a', kind: 'connect-failed', reason: 'refused', status: null }) as const
+const counts = (requests: number, failures = 0, ejections = 0) => ({ requests, failures, ejections })
 
 describe('a candidate', () => {
-  const side = (more: Partial<EndpointReport>) =>
-    ({ balance: 'p2c', breaker: null, shadow: null, comparison: null, endpoints: [endpoint(more)] }) as const
-  const counts = (requests: number) => ({ requests, failures: 0, ejections: 0 })
+  const side = (...endpoints: readonly Partial<EndpointReport>[]) =>
+    ({ balance: 'p2c', breaker: null, shadow: null, comparison: null, endpoints: endpoints.map(endpoint) }) as const
 
   test('is merged as an upstream is, apart from that of its group', () => {
     const outage = { name: 'down', since: 1, reason: 'answered 503' } as const
@@ -149,14 +80,26 @@ describe('a candidate', () => {
     expect(merge({ candidate: side({}) }, { candidate: side({}) }, {}).candidate).toBeNull()
     expect(merge({}, { candidate: side({}) }).candidate).toBeNull()
   })
+
+  test('has the copies of all workers, and none where the file asks for none', () => {
+    const none = { ...createShadowCounts(), underWay: 0, repeated: 0 }
+    const copied = (sent: number, underWay: number, full: number) => ({
+      ...{ ...none, sent, underWay },
+      dropped: { ...none.dropped, full },
+    })
+    const [primary, one, other] = [none, copied(3, 1, 1), copied(4, 1, 0)].map((shadow) => ({
+      candidate: { ...side(), shadow },
+    }))
+
+    expect(merge(primary ?? {}, one ?? {}, other ?? {}).candidate?.shadow).toEqual(copied(7, 2, 1))
+    expect(merge({ candidate: side() }, { candidate: side() }).candidate?.shadow).toBeNull()
+  })
 })
 
 describe('an endpoint of which requests fail', () => {
-  const last = (at: number) =>
-    ({ at, endpoint: 'http://a', kind: 'connect-failed', reason: 'refused', status: null }) as const
   const failing = (succeededAt: number | null, since: number, failuresInARow: number) => ({
     ...{ succeededAt, failingSince: since, failuresInARow },
-    lastFailure: last(since + 10),
+    lastFailure: failureAt(since + 10),
   })
 
   test('fails when all workers together have seen enough, since the first failure of any of them', () => {
@@ -185,199 +128,182 @@ describe('an endpoint of which requests fail', () => {
   })
 })
 
-test('the last failure of an endpoint is the last of all workers, and its name is gone when it is for one of them', () => {
-  const failure = (at: number) =>
-    ({ at, endpoint: 'http://a', kind: 'connect-failed', reason: 'refused', status: null }) as const
-  const outdated = { since: 5, reason: 'ENOTFOUND' }
+describe('of an endpoint', () => {
+  test('the last failure is the last of all workers, and its name is gone when it is for one of them', () => {
+    const outdated = { since: 5, reason: 'ENOTFOUND' }
 
-  expect(mergeOne({}, { lastFailure: failure(1) }, { lastFailure: failure(2), outdated })).toMatchObject({
-    lastFailure: failure(2),
-    outdated,
-  })
-})
-
-test('a certificate is the one that an address showed last, whichever process saw it', () => {
-  const seen = (address: string, notAfter: number, seenAt: number) => ({ address, notAfter, warnFrom: 0, seenAt })
-  const before = seen('192.0.2.1', 10, 1)
-  const [renewed, other] = [seen('192.0.2.1', 99, 3), seen('192.0.2.2', 50, 2)]
-
-  const certificates = mergeOne(
-    { certificates: [before] },
-    { certificates: [renewed] },
-    { certificates: [other, before] },
-  )?.certificates
-
-  expect(certificates).toHaveLength(2)
-  expect(certificates).toEqual(expect.arrayContaining([renewed, other]))
-})
-
-test('rejected connections are those of all processes, the primary among them', () => {
-  const rejected = (lastMinute: number, firstAt: number) =>
-    [{ setting: 'maxConnections', lastMinute, last15Min: lastMinute, firstAt }] as const
-  const of = (...rejectedConnections: readonly ReturnType<typeof rejected>[number][]) => ({
-    ...report(upstream()),
-    rejectedConnections,
+    expect(mergeOne({}, { lastFailure: failureAt(1) }, { lastFailure: failureAt(2), outdated })).toMatchObject({
+      ...{ lastFailure: failureAt(2), outdated },
+    })
   })
 
-  const merged = mergeReports(of(...rejected(2, 9)), [of(...rejected(3, 7)), of()])
+  test('a certificate is the one that an address showed last, whichever process saw it', () => {
+    const seen = (address: string, notAfter: number, seenAt: number) => ({ address, notAfter, warnFrom: 0, seenAt })
+    const before = seen('192.0.2.1', 10, 1)
+    const [renewed, other] = [seen('192.0.2.1', 99, 3), seen('192.0.2.2', 50, 2)]
+    const reports = [{ certificates: [before] }, { certificates: [renewed] }, { certificates: [other, before] }]
 
-  expect(merged.rejectedConnections).toEqual(rejected(5, 7).map((each) => ({ ...each, last15Min: 5 })))
-})
+    const { certificates } = mergeReports(
+      report({ endpoints: [endpoint(reports[0])] }),
+      reports.slice(1).map((each) => report({ endpoints: [endpoint(each)] })),
+    ).upstreams.market.endpoints[0] as EndpointReport
 
-test('the order of the workers says nothing', () => {
-  fc.assert(
-    fc.property(fc.array(anyWorker, { maxLength: 5 }), (workers) => {
-      expect(mergeReports(primary, workers.toReversed())).toEqual(mergeReports(primary, workers))
-    }),
-    { numRuns: 50 },
-  )
-})
+    expect(certificates).toHaveLength(2)
+    expect(certificates).toEqual(expect.arrayContaining([renewed, other]))
+  })
 
-test('what is counted is counted over all workers, and never the primary', () => {
-  const counts = ['requests', 'failures', 'ejections'] as const
-  const total = (of: readonly StatusReport[], read: (endpoint: EndpointReport) => number): number =>
-    of.reduce((sum, { upstreams }) => sum + read(upstreams.market.endpoints[0] as EndpointReport), 0)
-  const inFlight = (endpoint: EndpointReport): number => endpoint.inFlight
-  fc.assert(
-    fc.property(anyWorker, fc.array(anyWorker, { minLength: 1, maxLength: 5 }), (busy, workers) => {
-      const merged = mergeReports(busy, workers)
+  test('what is counted is counted over all workers, and never the primary', () => {
+    const [busy, one, other] = [counts(90, 80, 70), counts(30, 3, 1), counts(12, 2, 4)]
+    const recent = (requests: number, clientErrors: number) => ({ recentResponses: { requests, clientErrors } })
 
-      expect(total([merged], inFlight)).toBe(total(workers, inFlight))
-      for (const count of counts) {
-        const read = (endpoint: EndpointReport): number => endpoint[count]
-        expect(total([merged], read)).toBe(total(workers, read))
-      }
-    }),
-    { numRuns: 50 },
-  )
-})
+    expect(
+      mergeOne(
+        { ...busy, inFlight: 9 },
+        { ...one, ...recent(30, 2), inFlight: 1 },
+        { ...other, ...recent(12, 1), inFlight: 2 },
+      ),
+    ).toMatchObject({ ...counts(42, 5, 5), ...recent(42, 3), inFlight: 3 })
+  })
 
-test('an earlier configuration that several workers finish is one', () => {
-  const finishing = [2, 0, 1].map((retiring) => report(upstream({}), retiring))
+  const served = (requests: number, latencyMs: number): Partial<EndpointReport> => ({ ...counts(requests), latencyMs })
 
-  expect(mergeReports(primary, finishing).retiring).toBe(2)
-})
+  test.each<[string, readonly Partial<EndpointReport>[], number | null]>([
+    ['no worker has seen a request', [{}, {}], null],
+    ['one has', [{}, served(1, 8)], 8],
+    ['each counts by what it has seen', [served(1, 40), served(3, 20)], 25],
+  ])('the latency is the mean: %s', (_, workers, expected) => {
+    expect(mergeOne({ latencyMs: 1000 }, ...workers).latencyMs).toBe(expected)
+  })
 
-test('without a worker that replies, what the primary knows is all there is', () => {
-  expect(mergeReports(primary, [])).toBe(primary)
-})
-
-test('what the file says, and what probes found, comes from the primary', () => {
-  const lastProbe = { at: 7, latencyMs: 1, status: 200, reason: null }
-
-  expect(
-    merge(
-      { balance: 'round-robin', endpoints: [endpoint({ weight: 7, lastProbe })] },
-      { balance: 'p2c', endpoints: [endpoint({ weight: 9, lastProbe: { ...lastProbe, at: 1 } })] },
-    ),
-  ).toMatchObject({ balance: 'round-robin', endpoints: [{ weight: 7, lastProbe }] })
-})
-
-describe('the state of an endpoint:', () => {
+  const failed = '5 failures in a row'
   const down = { name: 'down', since: 5, reason: 'connection refused' } as const
   const draining = { name: 'draining', since: null, reason: null } as const
-  const ejected = (since: number, reason = failed) => ({ state: { name: 'ejected', since, reason } as const })
+  const ejected = (since: number, reason = failed) => ({ name: 'ejected', since, reason }) as const
 
-  test.each<[string, Partial<EndpointReport>, readonly Partial<EndpointReport>[], object]>([
-    ['up in all', {}, [{}, {}], up],
-    ['probes find it down, which a worker does not know yet', { state: down }, [{ state: down }, {}], down],
-    ['it drains, whatever a worker thinks of it', { state: draining }, [ejected(1), {}], draining],
+  test.each<[string, EndpointReport['state'], readonly EndpointReport['state'][], object]>([
+    ['up in all', up, [up, up], up],
+    ['probes find it down, which a worker does not know yet', down, [down, up], down],
+    ['it drains, whatever a worker thinks of it', draining, [ejected(1), up], draining],
     [
-      'its name resolves for all but one',
-      {},
-      [{}, { state: down }, {}],
+      'its name does not resolve for one',
+      up,
+      [up, down, up],
       { ...down, reason: 'connection refused (in 1 of 3 workers)' },
     ],
-    ['its name resolves for no worker', {}, [{ state: down }, { state: { ...down, since: 3 } }], { ...down, since: 3 }],
+    ['its name resolves for no worker', up, [down, { ...down, since: 3 }], { ...down, since: 3 }],
+    ['all have ejected it: since the first of them', up, [ejected(9, 'later'), ejected(4)], ejected(4)],
+    ['one has', up, [up, ejected(4)], ejected(4, `${failed} (in 1 of 2 workers)`)],
     [
-      'all have ejected it: since the first of them',
-      {},
-      [ejected(9, 'later'), ejected(4)],
-      { name: 'ejected', since: 4, reason: failed },
+      'one has, and for another it is down',
+      up,
+      [ejected(4), down],
+      { ...down, reason: `${down.reason} (in 1 of 2 workers)` },
     ],
-    ['one has', {}, [{}, ejected(4)], { name: 'ejected', since: 4, reason: `${failed} (in 1 of 2 workers)` }],
-    [
-      'one has, and for another its name does not resolve, which is worse',
-      {},
-      [ejected(4), { state: down }],
-      { ...down, reason: 'connection refused (in 1 of 2 workers)' },
-    ],
-  ])('%s', (_, ofPrimary, workers, expected) => {
-    expect(mergeOne(ofPrimary, ...workers)?.state).toEqual(expected)
+  ])('the state is the worst: %s', (_, ofPrimary, workers, expected) => {
+    expect(mergeOne({ state: ofPrimary }, ...workers.map((state) => ({ state }))).state).toEqual(expected)
   })
 
-  test('it is ejected for as long as it is in any worker', () => {
+  test('an ejection lasts for as long as it does in any worker', () => {
     const left = (...each: readonly (number | null)[]) =>
-      mergeOne({}, ...each.map((ejectedForMs) => ({ ejectedForMs })))?.ejectedForMs
+      mergeOne({}, ...each.map((ejectedForMs) => ({ ejectedForMs }))).ejectedForMs
 
     expect([left(10, 900, null), left(null, null)]).toEqual([900, null])
   })
+
+  test('what the file says, and what probes found, comes from the primary', () => {
+    const lastProbe = { at: 7, latencyMs: 1, status: 200, reason: null }
+
+    expect(
+      merge(
+        { balance: 'round-robin', endpoints: [endpoint({ weight: 7, lastProbe })] },
+        { balance: 'p2c', endpoints: [endpoint({ weight: 9, lastProbe: { ...lastProbe, at: 1 } })] },
+      ),
+    ).toMatchObject({ balance: 'round-robin', endpoints: [{ weight: 7, lastProbe }] })
+  })
 })
 
-const served = (requests: number, latencyMs: number): Partial<EndpointReport> => ({
-  ...{ requests, failures: 0, ejections: 0 },
-  latencyMs,
-})
+describe('of a process', () => {
+  test('rejected connections are those of all processes, the primary among them', () => {
+    const rejected = (lastMinute: number, firstAt: number) => [
+      { setting: 'maxConnections', lastMinute, last15Min: lastMinute, firstAt } as const,
+    ]
 
-test.each<[string, readonly Partial<EndpointReport>[], number | null]>([
-  ['no worker has seen a request', [{}, {}], null],
-  ['one has', [{}, served(1, 8)], 8],
-  ['each counts by what it has seen', [served(1, 40), served(3, 20)], 25],
-])('the latency of an endpoint: %s', (_, workers, expected) => {
-  expect(mergeOne({ latencyMs: 1000 }, ...workers)?.latencyMs).toBe(expected)
-})
+    const { rejectedConnections } = mergeReports(report({}, { rejectedConnections: rejected(2, 9) }), [
+      report({}, { rejectedConnections: rejected(3, 7) }),
+      report(),
+    ])
 
-test('the recent responses are the sums of all workers', () => {
-  const [one, other] = [
-    { requests: 30, clientErrors: 2 },
-    { requests: 12, clientErrors: 1 },
-  ]
+    expect(rejectedConnections).toEqual(rejected(5, 7))
+  })
 
-  expect(mergeOne({}, { recentResponses: one }, { recentResponses: other })?.recentResponses).toEqual({
-    requests: 42,
-    clientErrors: 3,
+  test('an earlier configuration that several workers finish is one', () => {
+    const finishing = [2, 0, 1].map((retiring) => report({}, { retiring }))
+
+    expect(mergeReports(report(), finishing).retiring).toBe(2)
+  })
+
+  test('without a worker that replies, what the primary knows is all there is', () => {
+    const primary = report()
+
+    expect(mergeReports(primary, [])).toBe(primary)
+  })
+
+  const remembered = (more: Partial<IdempotencyReport> = {}): IdempotencyReport => ({
+    ...{ store: 'memory', state: 'local', since: 1000, reason: null, where: null },
+    ...{ entries: 3, maxEntries: 100, bytes: 10, maxBytes: 1000, inProgress: 1, unknown: 1, oldestUnknown: 2000 },
+    ...{ dropped: 1, refused: 2 },
+    ...more,
+  })
+  const mergeIdempotency = (...[primary, ...workers]: readonly (IdempotencyReport | null)[]) =>
+    mergeReports(
+      report({}, { idempotency: primary ?? null }),
+      workers.map((idempotency) => report({}, { idempotency })),
+    ).idempotency
+
+  test('idempotency in memory is what the primary remembers for all workers', () => {
+    expect(mergeIdempotency(remembered(), null, null)).toEqual(remembered())
+  })
+
+  test('idempotency in Redis is as bad as in the worst worker', () => {
+    const shared = remembered({ store: 'redis', state: 'shared' })
+    const gone = remembered({ store: 'redis', state: 'unavailable', since: 5000, reason: 'refused' })
+
+    const worst = mergeIdempotency(null, shared, gone)
+
+    expect(worst).toEqual({ ...gone, where: 'in 1 of 2 workers', dropped: 2, refused: 4 })
+    expect(mergeIdempotency(null, shared, shared)).toMatchObject({ state: 'shared', where: null })
   })
 })
 
 describe('of a group', () => {
-  const breaker = (state: 'open' | 'half-open' | 'closed', since: number, outageSince: number | null = null) => ({
-    ...{ state, since, where: null, outageSince },
-    lastFailure: state === 'closed' ? null : failure,
+  const breaker = (state: 'open' | 'half-open' | 'closed', since: number, where: string | null = null) => ({
+    ...{ state, since, where, outageSince: null },
+    lastFailure: state === 'closed' ? null : failureAt(1),
     openForMs: state === 'open' ? since * 100 : null,
   })
-  const failure = { at: 1, endpoint: 'http://a', kind: 'connect-failed', reason: 'refused', status: null } as const
+  const [closed, open, halfOpen] = [breaker('closed', 1), breaker('open', 9), breaker('half-open', 2)]
 
   test.each([
-    ['closed in all', [breaker('closed', 3), breaker('closed', 2)], breaker('closed', 2)],
-    ['open in all', [breaker('open', 3), breaker('open', 9)], breaker('open', 3)], // the first tries again first
-    [
-      'open in one',
-      [breaker('closed', 1), breaker('open', 9), breaker('half-open', 2)],
-      { ...breaker('open', 9), where: 'in 1 of 3 workers' },
-    ],
-    [
-      'half-open in one',
-      [breaker('closed', 1), breaker('half-open', 2)],
-      { ...breaker('half-open', 2), where: 'in 1 of 2 workers' },
-    ],
+    ['closed in all', [breaker('closed', 3), closed], closed],
+    ['open in all, and the first tries again first', [breaker('open', 3), open], breaker('open', 3)],
+    ['open in one', [closed, open, halfOpen], breaker('open', 9, 'in 1 of 3 workers')],
+    ['half-open in one', [closed, halfOpen], breaker('half-open', 2, 'in 1 of 2 workers')],
   ])('the worst state of the breaker is reported: %s', (_, workers, expected) => {
-    const merged = merge({ breaker: breaker('closed', 1) }, ...workers.map((each) => ({ breaker: each })))
+    const merged = merge({ breaker: closed }, ...workers.map((each) => ({ breaker: each })))
 
     expect(merged.breaker).toEqual(expected)
   })
 
   test('the retries that are left are all workers’', () => {
-    const merged = merge({ retryBudget: { left: 3 } }, { retryBudget: { left: 2 } }, { retryBudget: { left: 5 } })
+    const [primary, ...workers] = [3, 2, 5].map((left) => ({ retryBudget: { left } }))
 
-    expect(merged.retryBudget).toEqual({ left: 7 })
+    expect(merge(primary ?? {}, ...workers).retryBudget).toEqual({ left: 7 })
   })
 
   test('what is off is off', () => {
     expect(merge({}, {})).toMatchObject({ breaker: null, retryBudget: null })
   })
-})
 
-describe('while a reload is under way', () => {
   const urls = (...endpoints: readonly string[]) => ({
     endpoints: endpoints.map((url) => endpoint({ url, inFlight: 1 })),
   })
@@ -388,46 +314,9 @@ describe('while a reload is under way', () => {
     ['one that is there twice is two', ['a', 'a'], ['a', 'b', 'a'], ['a', 2], ['a', 2]],
     ['and one of the two goes', ['a', 'a'], ['a'], ['a', 2]],
     ['nothing is common', ['a'], ['b']],
-  ])('%s', (_, before, after, ...expected) => {
+  ])('while a reload is under way: %s', (_, before, after, ...expected) => {
     const { endpoints } = merge(urls(...before), urls(...before), urls(...after))
 
     expect(endpoints.map(({ url, inFlight }) => [url, inFlight])).toEqual(expected)
   })
-})
-
-describe('idempotency', () => {
-  const remembered = (more: Partial<IdempotencyReport> = {}): IdempotencyReport => ({
-    ...{ store: 'memory', state: 'local', since: 1000, reason: null, where: null },
-    ...{ entries: 3, maxEntries: 100, bytes: 10, maxBytes: 1000, inProgress: 1, unknown: 1, oldestUnknown: 2000 },
-    ...{ dropped: 1, refused: 2 },
-    ...more,
-  })
-  const mergeOf = (primary: IdempotencyReport | null, ...workers: readonly (IdempotencyReport | null)[]) =>
-    mergeReports(
-      { ...report(upstream()), idempotency: primary },
-      workers.map((idempotency) => ({ ...report(upstream()), idempotency })),
-    ).idempotency
-
-  test('in memory is what the primary remembers for all workers', () => {
-    expect(mergeOf(remembered(), null, null)).toEqual(remembered())
-  })
-
-  test('in Redis is as bad as in the worst worker', () => {
-    const shared = remembered({ store: 'redis', state: 'shared' })
-    const gone = remembered({ store: 'redis', state: 'unavailable', since: 5000, reason: 'refused' })
-
-    expect(mergeOf(null, shared, gone)).toEqual({ ...gone, where: 'in 1 of 2 workers', dropped: 2, refused: 4 })
-    expect(mergeOf(null, shared, shared)).toMatchObject({ state: 'shared', where: null })
-  })
-})
-
-test('copies are those of all workers, and none where the file asks for none', () => {
-  const counts = (sent: number, full: number) =>
-    shadow({ sent, underWay: 1, dropped: { ...createShadowCounts().dropped, full } })
-
-  const merged = merge(withShadow(shadow()), withShadow(counts(3, 1)), withShadow(counts(4, 0)))
-  const off = merge(withShadow(null), withShadow(null))
-
-  expect(merged.candidate?.shadow).toEqual({ ...counts(7, 1), underWay: 2 })
-  expect(off.candidate?.shadow).toBeNull()
 })
