@@ -9,28 +9,32 @@ import { buildSnapshot, type SharedResources } from '../../../../src/core/runtim
 import { CurrentSnapshot, createSnapshot, type Snapshot } from '../../../../src/core/runtime/snapshot/snapshot.ts'
 import { EndpointRegistry } from '../../../../src/core/upstream/endpoints/endpoint-registry.ts'
 import type { EndpointHealth } from '../../../../src/core/upstream/health/endpoint-health.ts'
-import type { RetryConfig } from '../../../../src/features/retry/config.ts'
 import { allOperations, groups } from '../../../../src/operations.ts'
 import { fakeExchange } from '../../../helpers/exchange.ts'
-import { testConfig } from '../../../helpers/gateway.ts'
+import { type Settings, testConfig } from '../../../helpers/gateway.ts'
 import { openTestParts, toInput } from '../../../helpers/parts.ts'
 
 /** Creates a snapshot that records when it releases its resources. */
 const fakeSnapshot = () => {
   const events: string[] = []
+  const parts = { config: testConfig(), telemetry: createProcessTelemetry(null, 'gateway'), observers: [] }
+  const empty = { parts: {}, handlers: {}, upstreams: {}, others: {} } as Pick<Snapshot, 'parts' | 'handlers'>
   const release = async (): Promise<void> => void events.push('released')
-  const parts = {
-    config: testConfig(),
-    parts: {} as Snapshot['parts'],
-    handlers: {} as Snapshot['handlers'],
-    upstreams: {} as Snapshot['upstreams'],
-    others: {} as Snapshot['others'],
-    telemetry: createProcessTelemetry(null, 'gateway'),
-    observers: [],
-  }
-  const snapshot = createSnapshot(parts, release)
-  return { events, snapshot }
+  return { events, snapshot: createSnapshot({ ...parts, ...empty } as Parameters<typeof createSnapshot>[0], release) }
 }
+
+const upstream = 'http://upstream.invalid'
+
+/** Makes what snapshots share; its endpoints are closed when the test has finished. */
+const sharedResources = (): SharedResources => {
+  const endpoints = new EndpointRegistry()
+  onTestFinished(() => endpoints.destroy(new Error('the test is over')))
+  return { endpoints, telemetry: createProcessTelemetry(null, 'gateway'), parts: openTestParts() }
+}
+
+/** Builds the snapshot of a configuration. */
+const build = (settings: Settings, previous: Snapshot | null, shared: SharedResources): Snapshot =>
+  buildSnapshot(toInput(testConfig({ upstream, ...settings })), previous, shared)
 
 describe('a snapshot that is retired', () => {
   test('releases its resources at once when it is idle', async () => {
@@ -60,17 +64,12 @@ describe('a snapshot that is retired', () => {
 
 describe('the current snapshot', () => {
   test('decides how many copies may be under way: one that was only prepared does not', async () => {
-    const configOf = (concurrency: number) =>
-      testConfig({
-        upstream,
-        upstreams: {
-          market: {
-            endpoints: ['http://a'],
-            candidate: { endpoints: ['http://b'], shadow: { sample: '1%', concurrency } },
-          },
-        },
-      })
-    const shared = sharedResources(new EndpointRegistry())
+    const candidateWith = (concurrency: number) => ({ endpoints: ['http://b'], shadow: { sample: '1%', concurrency } })
+    const settingsOf = (concurrency: number) => ({
+      upstreams: { market: { endpoints: ['http://a'], candidate: candidateWith(concurrency) } },
+    })
+    const shared = sharedResources()
+    const first = build(settingsOf(2), null, shared)
     const take = (count: number) => {
       const { market } = first.parts.candidate.copies
       const copies = Array.from({ length: count }, () => ({ slot: -1, isRepeat: false, stop: () => {} }))
@@ -78,10 +77,9 @@ describe('the current snapshot', () => {
       for (const copy of copies) market.end(copy)
       return taken
     }
-    const first = buildSnapshot(toInput(configOf(2)), null, shared)
     const current = new CurrentSnapshot(first)
 
-    const second = buildSnapshot(toInput(configOf(3)), first, shared)
+    const second = build(settingsOf(3), first, shared)
     const before = take(5)
     current.swap(second)
 
@@ -107,202 +105,135 @@ describe('the current snapshot', () => {
   })
 })
 
-const upstream = 'http://upstream.invalid'
-
-const sharedResources = (endpoints: EndpointRegistry): SharedResources => ({
-  endpoints,
-  telemetry: createProcessTelemetry(null, 'gateway'),
-  parts: openTestParts(),
-})
-
 describe('a configuration', () => {
   test('becomes nine handlers and eight upstreams', async () => {
-    const endpoints = new EndpointRegistry()
+    const shared = sharedResources()
 
-    const snapshot = buildSnapshot(toInput(testConfig({ upstream })), null, sharedResources(endpoints))
+    const snapshot = build({}, null, shared)
 
     expect(Object.keys(snapshot.handlers)).toEqual(allOperations.map(({ id }) => id))
     expect(Object.keys(snapshot.upstreams)).toEqual(groups)
-    expect(endpoints.size).toBe(8)
+    expect(shared.endpoints.size).toBe(8)
     await snapshot.retire()
-    expect(endpoints.size).toBe(0)
+    expect(shared.endpoints.size).toBe(0)
   })
 
-  test('with everything off has the send of the single endpoint itself as its handler', async () => {
-    const endpoints = new EndpointRegistry()
-    const defaults = { deadline: 'none', maxBody: 'none', outlier: 'none' }
-
-    const limits = { concurrency: 'none' }
-    const listen = { getContent: 'forward' }
-    const { handlers, upstreams } = buildSnapshot(
-      toInput({ ...testConfig({ upstream, defaults, limits, listen }), metrics: null }),
+  test('with everything off has the send of the single endpoint itself as its handler', () => {
+    const { handlers, upstreams } = build(
+      {
+        defaults: { deadline: 'none', maxBody: 'none', outlier: 'none' },
+        limits: { concurrency: 'none' },
+        listen: { getContent: 'forward' },
+        metrics: 'none',
+      },
       null,
-      sharedResources(endpoints),
+      sharedResources(),
     )
 
     for (const { id, group } of allOperations) expect(handlers[id]).toBe(upstreams[group].members[0]?.send)
-    await endpoints.destroy(new Error('the test is over'))
   })
 
-  test('keeps what is known of an endpoint, and a breaker whose settings are the same', async () => {
-    const endpoints = new EndpointRegistry()
-    const settings = (weight: number, openFor = '5s') =>
-      testConfig({
-        upstream,
-        defaults: { tls: { minVersion: weight === 100 ? 'TLSv1.2' : 'TLSv1.3' } }, // which it does not speak
-        upstreams: {
-          market: { endpoints: [{ url: upstream, weight }, 'http://b.invalid'], circuitBreaker: { openFor } },
-        },
-      })
-    const before = buildSnapshot(toInput(settings(100)), null, sharedResources(endpoints))
+  test('keeps what is known of an endpoint, and a breaker whose settings are the same', () => {
+    const shared = sharedResources()
+    const settings = (weight: number, openFor = '5s') => ({
+      defaults: { tls: { minVersion: weight === 100 ? 'TLSv1.2' : 'TLSv1.3' } }, // which it does not speak
+      upstreams: {
+        market: { endpoints: [{ url: upstream, weight }, 'http://b.invalid'], circuitBreaker: { openFor } },
+      },
+    })
+    const before = build(settings(100), null, shared)
     const { health } = before.upstreams.market.members[0] ?? {}
     health?.recordOutcome('failure', 503)
 
-    const after = buildSnapshot(toInput(settings(7)), before, sharedResources(endpoints))
-    const other = buildSnapshot(toInput(settings(7, '9s')), after, sharedResources(endpoints))
+    const after = build(settings(7), before, shared)
+    const other = build(settings(7, '9s'), after, shared)
 
     expect(after.upstreams.market.members[0]?.health).toBe(health)
     expect(after.upstreams.market.breaker).toBe(before.upstreams.market.breaker)
     expect(other.upstreams.market.breaker).not.toBe(before.upstreams.market.breaker)
-    await endpoints.destroy(new Error('the test is over'))
   })
 
   test.each<[string, readonly unknown[], boolean]>([
     ['one more', ['http://a.invalid', 'http://b.invalid'], true],
     ['others', ['http://b.invalid', 'http://c.invalid'], false],
     ['others, the first without weight', [{ url: 'http://a.invalid', weight: 0 }, 'http://b.invalid'], false],
-  ])('keeps a breaker while one of its endpoints receives traffic: %s', async (_, next, kept) => {
-    const endpoints = new EndpointRegistry()
-    const around = (market: readonly unknown[], previous: Snapshot | null) => {
-      const config = testConfig({ upstream, upstreams: { market: { endpoints: market, circuitBreaker: {} } } })
-      return buildSnapshot(toInput(config), previous, sharedResources(endpoints))
-    }
-    const before = around(['http://a.invalid'], null)
+  ])('keeps a breaker while one of its endpoints receives traffic: %s', (_, next, kept) => {
+    const shared = sharedResources()
+    const around = (endpoints: readonly unknown[]) => ({ upstreams: { market: { endpoints, circuitBreaker: {} } } })
+    const before = build(around(['http://a.invalid']), null, shared)
 
-    const after = around(next, before)
+    const after = build(around(next), before, shared)
 
     expect(after.upstreams.market.breaker === before.upstreams.market.breaker).toBe(kept)
-    await endpoints.destroy(new Error('the test is over'))
   })
 
   test('keeps the endpoints that it does not change, and closes the others when the previous snapshot has ended', async () => {
-    const endpoints = new EndpointRegistry()
-    const before = buildSnapshot(toInput(testConfig({ upstream })), null, sharedResources(endpoints))
-    const reroute = {
-      upstream,
-      upstreams: { market: 'http://other.invalid', risk: { endpoints: [{ url: upstream, weight: 7 }] } },
-    }
+    const shared = sharedResources()
+    const before = build({}, null, shared)
+    const upstreams = { market: 'http://other.invalid', risk: { endpoints: [{ url: upstream, weight: 7 }] } }
 
-    const after = buildSnapshot(toInput(testConfig(reroute)), before, sharedResources(endpoints))
-    const both = endpoints.size
+    const after = build({ upstreams }, before, shared)
+    const both = shared.endpoints.size
     await before.retire()
 
     const endpointOf = ({ upstreams }: Snapshot, group: 'market' | 'risk') => upstreams[group].members[0]?.endpoint
-    expect(both).toBe(9)
-    expect(endpoints.size).toBe(8)
+    expect([both, shared.endpoints.size]).toEqual([9, 8])
     expect(endpointOf(after, 'risk')).toBe(endpointOf(before, 'risk'))
     expect(endpointOf(after, 'market')).not.toBe(endpointOf(before, 'market'))
     expect(after.upstreams.risk.members[0]?.weight).toBe(7)
-    await after.retire()
   })
 
   test.each([
     ['connect timeout', { timeouts: { connect: '1s' } }],
     ['time of keeping idle connections', { keepAlive: '1s' }],
     ['number of connections', { maxConnections: 1 }],
-  ])('opens an endpoint anew when its %s is another', async (_, defaults) => {
-    const endpoints = new EndpointRegistry()
-    const before = buildSnapshot(toInput(testConfig({ upstream })), null, sharedResources(endpoints))
+  ])('opens an endpoint anew when its %s is another', (_, defaults) => {
+    const shared = sharedResources()
 
-    const after = buildSnapshot(toInput(testConfig({ upstream, defaults })), before, sharedResources(endpoints))
+    build({ defaults }, build({}, null, shared), shared)
 
-    expect(endpoints.size).toBe(16)
-    await Promise.all([before.retire(), after.retire()])
+    expect(shared.endpoints.size).toBe(16)
   })
 
-  describe('with retries', () => {
-    const retry: RetryConfig = {
-      attempts: 3,
-      on: ['connect-failed', 503],
-      backoff: { base: 25, max: 250 },
-      budget: { share: 0.1, floor: 3 },
-    }
+  const budget = { share: '10%', floor: 3 }
 
-    /**
-     * Builds one snapshot after the other, each with these retries for one group, and returns the budgets of that
-     * group.
-     */
-    const budgetsOf = (...retries: readonly (RetryConfig | null)[]) => {
-      const endpoints = new EndpointRegistry()
-      let previous: Snapshot | null = null
-      return retries.map((each) => {
-        const config = testConfig({ upstream })
-        const risk = { ...config.upstreams.risk, retry: each }
-        const changed = { ...config, upstreams: { ...config.upstreams, risk } }
-        previous = buildSnapshot(toInput(changed), previous, sharedResources(endpoints))
-        onTestFinished(previous.retire.bind(previous))
-        return previous.parts.retry.budgets.risk
-      })
-    }
+  test.each<[string, readonly unknown[], readonly number[]]>([
+    ['begins with the first retries', ['none', { budget }], [0, 1]],
+    ['goes on, whatever else of them changes', [{ budget }, { budget, attempts: 5, backoff: { max: '50ms' } }], [1, 1]],
+    ['is another one with another share', [{ budget }, { budget: { ...budget, share: '20%' } }], [1, 2]],
+    ['is another one with another floor', [{ budget }, { budget: { ...budget, floor: 4 } }], [1, 2]],
+    ['is another one when there was none for a while', [{ budget }, 'none', { budget }], [1, 0, 2]],
+  ])('has a budget of retries, which %s', (_, retries, expected) => {
+    const shared = sharedResources()
+    const seen: unknown[] = [null]
+    let previous: Snapshot | null = null
 
-    test('has a budget for each group that retries', () => {
-      expect(budgetsOf(null, retry)).toEqual([null, expect.objectContaining({ settings: retry.budget })])
+    const numbers = retries.map((retry) => {
+      previous = build({ upstreams: { risk: { endpoints: ['http://a'], retry } } }, previous, shared)
+      const budget = previous.parts.retry.budgets.risk
+      if (!seen.includes(budget)) seen.push(budget)
+      return seen.indexOf(budget)
     })
 
-    test('goes on with the budget that is the same, whatever else of them is not', () => {
-      const [before, after] = budgetsOf(retry, { ...retry, attempts: 5, backoff: { base: 1, max: 1 } })
-
-      expect(after).toBe(before)
-    })
-
-    test.each<[string, RetryConfig['budget']]>([
-      ['share', { share: 0.2, floor: 3 }],
-      ['floor', { share: 0.1, floor: 4 }],
-    ])('starts another one when its %s is another', (_, budget) => {
-      const [before, after] = budgetsOf(retry, { ...retry, budget })
-
-      expect(after?.settings).toEqual(budget)
-      expect(after).not.toBe(before)
-    })
-
-    test('starts another one when there was none for a while', () => {
-      const [before, off, after] = budgetsOf(retry, null, retry)
-
-      expect(off).toBeNull()
-      expect(after).not.toBe(before)
-    })
+    expect(numbers).toEqual(expected)
   })
 
   test('that cannot be built releases everything that it acquired', async () => {
-    const endpoints = new EndpointRegistry()
+    const shared = sharedResources()
 
-    expect(() =>
-      buildSnapshot(
-        toInput(testConfig({ upstream, upstreams: { market: 'sandbox' } })),
-        null,
-        sharedResources(endpoints),
-      ),
-    ).toThrow()
+    expect(() => build({ upstreams: { market: 'sandbox' } }, null, shared)).toThrow()
 
-    await expect.poll(() => endpoints.size).toBe(0)
+    await expect.poll(() => shared.endpoints.size).toBe(0)
   })
 
   test('is overridden, as long as the override holds', async () => {
-    const endpoints = new EndpointRegistry()
     const overrides = new Overrides()
     overrides.operations.set('market.insights', 'refuse', 60_000, 'anna')
+    onTestFinished(() => overrides.clear())
 
-    const snapshot = buildSnapshot(
-      { ...toInput(testConfig({ upstream })), overrides: overrides },
-      null,
-      sharedResources(endpoints),
-    )
+    const { handlers } = buildSnapshot({ ...toInput(testConfig({ upstream })), overrides }, null, sharedResources())
 
-    await expect(snapshot.handlers['market.insights'](fakeExchange())).rejects.toMatchObject({
-      kind: 'refused-by-operator',
-    })
-    overrides.clear()
-    await snapshot.retire()
+    await expect(handlers['market.insights'](fakeExchange())).rejects.toMatchObject({ kind: 'refused-by-operator' })
   })
 })
 
@@ -342,25 +273,18 @@ describe('what is known of an endpoint is kept', () => {
     expect(keys.filter((key) => key !== 'endpoints' && edits[key] === undefined)).toEqual([])
   })
 
-  /** Puts configurations into effect, one after the other. `learn` is called with the health under the first. */
-  const passThrough = (markets: readonly object[], learn: (health: EndpointHealth) => void) => {
-    const endpoints = new EndpointRegistry()
-    onTestFinished(() => endpoints.destroy(new Error('the test is over')))
+  /** Puts configurations into effect, one after the other, and lists the health of an endpoint under each of them. */
+  const passThrough = ([first, ...others]: readonly object[], learn: (health: EndpointHealth) => void) => {
+    const shared = sharedResources()
     const secured = (market: object) => JSON.parse(JSON.stringify(market).replaceAll('http:', 'https:'))
-    const shared = sharedResources(endpoints)
-    const build = (market: object, previous: Snapshot | null) =>
-      buildSnapshot(toInput(testConfig({ upstream, upstreams: { market: secured(market) } })), previous, shared)
-    const healthIn = ({ upstreams }: Snapshot): EndpointHealth => {
-      const { health } = upstreams.market.members[0] ?? {}
-      if (health === undefined) throw new Error('it has an endpoint')
-      return health
-    }
-    const [first = {}, ...others] = markets
-    const current = new CurrentSnapshot(build(first, null))
+    const current = new CurrentSnapshot(build({ upstreams: { market: secured(first ?? {}) } }, null, shared))
     onTestFinished(() => current.close())
-    learn(healthIn(current.value))
-    for (const market of others) current.swap(build(market, current.value))
-    return { health: healthIn(current.value), endpoints }
+    const healthNow = () => current.value.upstreams.market.members[0]?.health as EndpointHealth
+    learn(healthNow())
+    return others.map((market) => {
+      current.swap(build({ upstreams: { market: secured(market) } }, current.value, shared))
+      return healthNow()
+    })
   }
 
   const down = { since: 1, reason: 'answered 500', wellAt: null }
@@ -373,14 +297,9 @@ describe('what is known of an endpoint is kept', () => {
   const outage = { down, ejection, ejectionsInARow: 3, onProbation: true, returnedAt: 7 }
 
   test.each(Object.entries(edits))('when %s is edited, and after the rollback', (_, edit) => {
-    for (const markets of [
-      [base, { ...base, ...edit }],
-      [base, { ...base, ...edit }, base],
-    ]) {
-      const { health } = passThrough(markets, learnOutage)
+    const known = { ...outage, counts: { requests: 1, failures: 1 }, failuresInARow: 1 }
 
-      expect(health).toMatchObject({ ...outage, counts: { requests: 1, failures: 1 }, failuresInARow: 1 })
-    }
+    expect(passThrough([base, { ...base, ...edit }, base], learnOutage)).toMatchObject([known, known])
   })
 
   test('in every process, by what another one has found, over new connections', () => {
@@ -405,16 +324,11 @@ describe('what is known of an endpoint is kept', () => {
     expect(after.health.down).toBeNull()
   })
 
-  test('but an outage ends where probes end, since none would ever contradict it', () => {
-    const { health } = passThrough([base, { ...base, healthCheck: 'none', keepAlive: '1s' }], learnOutage)
-
-    expect(health).toMatchObject({ down: null, ejection })
-  })
-
-  test('but not by an endpoint elsewhere', () => {
-    const { health } = passThrough([base, { ...base, endpoints: [`${upstream}/v2`, 'http://b.invalid'] }], learnOutage)
-
-    expect(health).toMatchObject({ down: null, ejection: null, counts: { requests: 0 } })
+  test.each<[string, object, object]>([
+    ['an outage where probes end: none would contradict it', { healthCheck: 'none', keepAlive: '1s' }, { ejection }],
+    ['all of an endpoint elsewhere', { endpoints: [`${upstream}/v2`] }, { ejection: null, counts: { requests: 0 } }],
+  ])('but not %s', (_, edit, expected) => {
+    expect(passThrough([base, { ...base, ...edit }], learnOutage)).toMatchObject([{ down: null, ...expected }])
   })
 })
 
@@ -422,7 +336,7 @@ test('a snapshot keeps none of those before it in memory', async () => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   const config = testConfig({ defaults: { retry: {}, circuitBreaker: {} } })
-  const shared = sharedResources(new EndpointRegistry())
+  const shared = sharedResources()
   const next = (previous: Snapshot | null) =>
     buildSnapshot({ ...toInput(config), sandboxOrigin: 'http://127.0.0.1:1' }, previous, shared)
   const first = new WeakRef(next(null))
