@@ -52,40 +52,36 @@ test('endpoints that can all be reached are good, and nothing is sent to them', 
   expect(one.begun() + other.begun()).toBe(0)
 })
 
-test('a file with problems has nothing tried, and stderr says so', async () => {
+test('of a file with problems nothing is tried, and stderr says so', async () => {
   const upstream = await httpUpstream()
   const file = fileWith({ market: upstream.url, risk: 'risk.internal:8080' })
-  const { code, out, err } = await runCommand(['check', '--online', file])
 
-  expect(code).toBe(1)
-  expect(out).toContain('upstreams.risk: not a URL')
-  expect(err).toMatch(/^lender-gateway: nothing was tried, because the file has problems; .*lender-gateway status\n$/)
+  const online = await runCommand(['check', '--online', file])
+  const offline = await runInProcess('check', file)
+  const json = await check(file, '--format', 'json')
+
+  expect(online).toMatchObject(offline)
+  expect(online.out).toContain('upstreams.risk: not a URL')
+  expect(online.err).toMatch(/^lender-gateway: nothing was tried, because the file has problems; .*-gateway status\n$/)
+  expect(JSON.parse(json.out)).toMatchObject({ ok: false, endpoints: [] })
   expect(upstream.accepted()).toBe(0)
 })
 
-test('the sandbox is not tried', async () => {
-  const { code, out } = await check(fileWith({}))
-
-  expect(code).toBe(0)
-  expect(out).toContain(', no endpoint to try\n')
+test('a file that cannot be read is exit code 2', async () => {
+  expect(await check(join(folderWith({}), 'none.yaml'))).toMatchObject({ code: 2 })
 })
 
-test('one of several that cannot be reached is a warning of one line', async () => {
-  const [{ url }, gone] = [await httpUpstream(), await unusedUrl()]
-  const file = fileWith({ market: { endpoints: [url, `${gone}/v2`] } })
+test('without --online JSON has no endpoints, and none is tried', async () => {
+  const { url, accepted } = await httpUpstream()
 
-  const { code, out } = await check(file)
+  const { code, out } = await runInProcess('check', fileWith({ market: url }), '--format', 'json')
 
-  const [warning, good, ...rest] = out.split('\n')
   expect(code).toBe(0)
-  expect(warning).toMatch(
-    new RegExp(
-      `^warning: ${file}:${lineOf('market')}:\\d+ upstreams.market.endpoints: ${gone}/v2 cannot be reached: the endpoint refuses connections \\(ECONNREFUSED\\)$`,
-    ),
-  )
-  expect(good).toContain(', 1 of 2 endpoints reached')
-  expect(rest).toEqual([''])
+  expect(JSON.parse(out)).not.toHaveProperty('endpoints')
+  expect(accepted()).toBe(0)
 })
+
+const refuses = 'the endpoint refuses connections (ECONNREFUSED)'
 
 test('a group without a reachable endpoint is a problem', async () => {
   const [{ url }, gone] = [await httpUpstream(), await unusedUrl()]
@@ -94,46 +90,41 @@ test('a group without a reachable endpoint is a problem', async () => {
   const { code, out } = await check(file)
 
   expect(code).toBe(1)
-  const [where, expected, found, count] = out.split('\n')
+  const [where, ...rest] = out.split('\n')
   expect(where).toContain(`${file}:${lineOf('market')}:`)
   expect(where).toContain(' upstreams.market.endpoints: no endpoint of market can be reached')
-  expect(expected).toBe('    expected at least one of them to be there')
-  expect(found).toBe(
-    `    found    ${gone}: the endpoint refuses connections (ECONNREFUSED); http://nowhere.invalid: the name of the endpoint does not resolve (ENOTFOUND)`,
-  )
-  expect(count).toBe('1 problem')
+  expect(rest).toEqual([
+    '    expected at least one of them to be there',
+    `    found    ${gone}: ${refuses}; http://nowhere.invalid: the name of the endpoint does not resolve (ENOTFOUND)`,
+    '1 problem',
+    '',
+  ])
 })
 
-test('drained ones and those of no weight are tried as well', async () => {
+/** Of a group with a good endpoint and one that is gone: what is reported. */
+const warned = 'upstreams.market.endpoints: GONE/v2 cannot be reached: '
+const notOne = 'upstreams.market.endpoints: no endpoint of market can be reached\n'
+
+test.each<[string, (good: string, gone: string) => readonly unknown[], number, readonly string[]]>([
+  ['one of several is a warning', (good, gone) => [good, `${gone}/v2`], 0, [`${warned}${refuses}`, ', 1 of 2 ']],
+  ['a drained one is tried', (good, gone) => [good, { url: gone, drain: true }], 0, [', 1 of 2 endpoints reached']],
+  ['one of no weight is tried', (good, gone) => [good, { url: gone, weight: 0 }], 0, [', 1 of 2 endpoints reached']],
+  ['one of no weight does not help', (good, gone) => [gone, { url: good, weight: 0 }], 1, [notOne]],
+  [
+    'a drained one does not help',
+    (good, gone) => [gone, { url: good, drain: true }],
+    1,
+    [notOne, `GONE: ${refuses}\n1 p`],
+  ],
+  ['the sandbox can be reached', (_, gone) => [gone, 'sandbox'], 0, [`GONE cannot be reached: ${refuses}`]],
+  ['the sandbox is not tried', () => ['sandbox'], 0, [', no endpoint to try\n']],
+])('of the endpoints of a group %s', async (_, endpointsOf, expected, texts) => {
   const [{ url }, gone] = [await httpUpstream(), await unusedUrl()]
-  const file = fileWith({
-    market: { endpoints: [url, { url: gone, drain: true }] },
-    risk: { endpoints: [url, { url: gone, weight: 0 }] },
-  })
 
-  const { out } = await check(file)
+  const { code, out } = await check(fileWith({ market: { endpoints: endpointsOf(url, gone) } }))
 
-  expect(out).toContain(', 2 of 4 endpoints reached')
-})
-
-test('of a group that sends its traffic to none that can be reached, a drained one does not help', async () => {
-  const [{ url }, gone] = [await httpUpstream(), await unusedUrl()]
-  const file = fileWith({ market: { endpoints: [gone, { url, weight: 0 }, { url: `${url}/v2`, drain: true }] } })
-
-  const { code, out } = await check(file)
-
-  expect(code).toBe(1)
-  expect(out).toContain('upstreams.market.endpoints: no endpoint of market can be reached\n')
-  expect(out).toContain(`    found    ${gone}: the endpoint refuses connections (ECONNREFUSED)\n1 problem`)
-})
-
-test('a group with the sandbox in it can be reached', async () => {
-  const gone = await unusedUrl()
-
-  const { code, out } = await check(fileWith({ market: { endpoints: [gone, 'sandbox'] } }))
-
-  expect(code).toBe(0)
-  expect(out).toContain(`${gone} cannot be reached: the endpoint refuses connections`)
+  expect(code).toBe(expected)
+  for (const text of texts) expect(out).toContain(text.replace('GONE', gone))
 })
 
 test.each(['connect', 'none'])('preflight: %s is content with a connection', async (preflight) => {
@@ -184,40 +175,21 @@ test('JSON lists every endpoint that was tried', async () => {
   const { code, out } = await check(file, '--format', 'json')
 
   const report = JSON.parse(out)
+  const tried = { side: 'primary', reached: false, reason: refuses, certificate: null }
   expect(code).toBe(1)
   expect(report).toMatchObject({ ok: false, file, hash: expect.any(String) })
+  expect(report.endpoints).toHaveLength(3)
   expect(report.endpoints).toEqual(
     expect.arrayContaining([
-      { group: 'market', side: 'primary', url, reached: true, reason: null, certificate: null },
-      {
-        group: 'market',
-        side: 'primary',
-        url: gone,
-        reached: false,
-        reason: 'the endpoint refuses connections (ECONNREFUSED)',
-        certificate: null,
-      },
-      {
-        group: 'risk',
-        side: 'primary',
-        url: gone,
-        reached: false,
-        reason: 'the endpoint refuses connections (ECONNREFUSED)',
-        certificate: null,
-      },
+      { ...tried, group: 'market', url, reached: true, reason: null },
+      { ...tried, group: 'market', url: gone },
+      { ...tried, group: 'risk', url: gone },
     ]),
   )
-  expect(report.endpoints).toHaveLength(3)
   expect(report.problems).toMatchObject([
-    {
-      path: 'upstreams.risk.endpoints',
-      line: lineOf('risk'),
-      found: `${gone}: the endpoint refuses connections (ECONNREFUSED)`,
-    },
+    { path: 'upstreams.risk.endpoints', line: lineOf('risk'), found: `${gone}: ${refuses}` },
   ])
-  expect(report.warnings).toMatchObject([
-    { path: 'upstreams.market.endpoints', found: 'the endpoint refuses connections (ECONNREFUSED)' },
-  ])
+  expect(report.warnings).toMatchObject([{ path: 'upstreams.market.endpoints', found: refuses }])
 })
 
 test('a candidate is tried as well, and one without a reachable endpoint is a problem of its own', async () => {
@@ -282,33 +254,6 @@ test('a Redis that cannot be used is a warning, without its password', async () 
     ),
   ])
   expect(good.commands.map(([name]) => name)).toEqual(['SCRIPT', 'EVALSHA'])
-})
-
-test('a file with problems is reported as without --online, and nothing is tried', async () => {
-  const { url, accepted } = await httpUpstream()
-  const file = fileWith({ market: url, nonsense: url })
-
-  const offline = await runInProcess('check', file)
-  const online = await check(file)
-  const json = await check(file, '--format', 'json')
-
-  expect(online).toEqual(offline)
-  expect(JSON.parse(json.out)).toMatchObject({ ok: false, endpoints: [] })
-  expect(accepted()).toBe(0)
-})
-
-test('a file that cannot be read is exit code 2', async () => {
-  expect(await check(join(folderWith({}), 'none.yaml'))).toMatchObject({ code: 2 })
-})
-
-test('without --online JSON has no endpoints, and none is tried', async () => {
-  const { url, accepted } = await httpUpstream()
-
-  const { code, out } = await runInProcess('check', fileWith({ market: url }), '--format', 'json')
-
-  expect(code).toBe(0)
-  expect(JSON.parse(out)).not.toHaveProperty('endpoints')
-  expect(accepted()).toBe(0)
 })
 
 test.each([
