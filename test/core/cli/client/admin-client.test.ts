@@ -67,9 +67,7 @@ describe('a request', () => {
   test('reaches a listener on every address by the name of loopback', async () => {
     const admin = await scriptedAdmin(jsonResponse({}))
 
-    expect(await callAdmin(adminTarget(admin.port, { host: 'localhost' }), getStatus)).toMatchObject({
-      status: 200,
-    })
+    expect(await callAdmin(adminTarget(admin.port, { host: 'localhost' }), getStatus)).toMatchObject({ status: 200 })
   })
 })
 

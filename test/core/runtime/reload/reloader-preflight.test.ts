@@ -83,12 +83,7 @@ describe('an edit of which no endpoint is reached', () => {
       ['file', 'refused'],
       ['preflight', 'applied'],
     ])
-    expect(reloader.state).toMatchObject({
-      loadedBy: 'preflight',
-      fileDiffers: false,
-      refusal: null,
-      nextTryAt: null,
-    })
+    expect(reloader.state).toMatchObject({ loadedBy: 'preflight', fileDiffers: false, refusal: null, nextTryAt: null })
     expect(vi.getTimerCount()).toBe(0)
   })
 })

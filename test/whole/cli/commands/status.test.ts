@@ -276,9 +276,7 @@ describe('status --ready', () => {
 
     expect(
       await runCommand(['status', '--ready', '--config', file], { LENDER_GATEWAY_ADMIN_TOKEN: token }),
-    ).toMatchObject({
-      code: 0,
-    })
+    ).toMatchObject({ code: 0 })
     expect(admin.received[0]?.headers).not.toHaveProperty('authorization')
   })
 
@@ -297,11 +295,7 @@ describe('status --ready', () => {
     const args = ['status', '--ready', '--admin', admin.url]
     expect(
       await runCommand(args, {}, { node: ['--import', `data:text/javascript,${encodeURIComponent(spy)}`] }),
-    ).toEqual({
-      code: 0,
-      out: 'ready\n',
-      err: '',
-    })
+    ).toEqual({ code: 0, out: 'ready\n', err: '' })
   })
 })
 

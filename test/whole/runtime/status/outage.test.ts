@@ -54,11 +54,7 @@ const start = (behaviorOf: (name: string) => Behavior, more: object = {}) => {
   const telemetry = createProcessTelemetry(log, 'gateway')
   const config = testConfig({ ...settings, ...more })
   const endpoints = new EndpointRegistry((level, event, fields) => log[level](fields, event))
-  const shared = {
-    endpoints,
-    telemetry,
-    parts: openTestParts(),
-  }
+  const shared = { endpoints, telemetry, parts: openTestParts() }
   const build = (previous: typeof snapshot | null) =>
     buildSnapshot({ config, overrides: new Overrides(), sandboxOrigin: null }, previous, shared)
   let snapshot: ReturnType<typeof buildSnapshot> = build(null)
