@@ -56,6 +56,17 @@ const featureOf = (path: string): string | undefined => /^features\/([^/]+)\//.e
 const thatAreHere = (paths: readonly string[]): readonly string[] =>
   paths.filter((path) => featureOf(path) === undefined || features.some(({ name }) => name === featureOf(path)))
 
+/** Lists the files whose source is of a kind. */
+const filesWhere = (isSo: (source: Source) => boolean): readonly string[] =>
+  sources.filter(isSo).map(({ path }) => path)
+
+/** Lists the imports of a package that load it: at once, or on demand. */
+const importsOf = (name: string): readonly string[] =>
+  sources.flatMap(({ path, text }) => {
+    const pattern = new RegExp(`^import (?!type).*'${name}'|(?<!typeof )import\\('${name}'\\)`, 'gm')
+    return [...text.matchAll(pattern)].map(([found]) => `${path}: ${found}`)
+  })
+
 /** Returns whether a file of src may import another. */
 const mayImport = (from: string, to: string): boolean =>
   roomOf(from) === roomOf(to) || isConfig(to) || columnOf(to) > columnOf(from)
@@ -78,7 +89,7 @@ const withIt = new Map(
 )
 
 test('every file stands in a room', () => {
-  expect(sources.filter(({ path }) => roomOf(path) === undefined).map(({ path }) => path)).toEqual([])
+  expect(filesWhere(({ path }) => roomOf(path) === undefined)).toEqual([])
   expect(sources.length).toBeGreaterThan(50)
 })
 
@@ -148,15 +159,15 @@ describe('features', () => {
   })
 })
 
-test('the rule can fail', () => {
-  expect(mayImport('core/upstream/endpoints/group-endpoint.ts', 'core/downstream/response/send-response.ts')).toBe(
-    false,
-  )
-  expect(mayImport('core/downstream/request/request-handler.ts', 'core/admin/server.ts')).toBe(false)
-  expect(mayImport('core/config/load/load.ts', 'core/upstream/endpoints/group-endpoint.ts')).toBe(false)
-  expect(mayImport('operations.ts', 'core/exchange/failures/errors.ts')).toBe(false)
-  expect(mayImport('core/cli/commands/serve.ts', 'features/systemd/index.ts')).toBe(false)
-  expect(mayImport('features/systemd/index.ts', 'core/feature.ts')).toBe(true)
+test.each([
+  ['core/upstream/endpoints/group-endpoint.ts', 'core/downstream/response/send-response.ts', false],
+  ['core/downstream/request/request-handler.ts', 'core/admin/server.ts', false],
+  ['core/config/load/load.ts', 'core/upstream/endpoints/group-endpoint.ts', false],
+  ['operations.ts', 'core/exchange/failures/errors.ts', false],
+  ['core/cli/commands/serve.ts', 'features/systemd/index.ts', false],
+  ['features/systemd/index.ts', 'core/feature.ts', true],
+])('the rule can fail: whether %s may import %s: %s', (from, to, may) => {
+  expect(mayImport(from, to)).toBe(may)
 })
 
 describe('libraries stay at the rim', () => {
@@ -196,24 +207,12 @@ describe('libraries stay at the rim', () => {
     expect(strays).toEqual([])
   })
 
-  test('the client of Redis is loaded on demand, and not before', () => {
-    const clients = sources.filter(({ imports }) => imports.includes('@redis/client'))
-
-    expect(clients.map(({ path }) => path)).toEqual(thatAreHere(['features/redis/redis-server.ts']))
-    for (const { text } of clients) {
-      expect(text.match(/'@redis\/client'/g)).toHaveLength(1)
-      expect(text).toContain("await import('@redis/client')")
-    }
-  })
-
-  test('the verifier of signatures is loaded with the first signature, and not before', () => {
-    const at = sources.flatMap(({ path, text }) =>
-      [...text.matchAll(/^import (?!type).*'jose'|(?<!typeof )import\('jose'\)/gm)].map(
-        ([found]) => `${path}: ${found}`,
-      ),
-    )
-
-    expect(at).toEqual(thatAreHere(["features/auth/tokens/jwk-set.ts: import('jose')"]))
+  test.each([
+    ['the client of Redis', '@redis/client', 'features/redis/redis-server.ts'],
+    ['the verifier of signatures', 'jose', 'features/auth/tokens/jwk-set.ts'],
+    ...opentelemetry.map((name) => ['the exporter of spans', name, 'features/tracing/sdk.ts'] as const),
+  ])('%s is loaded on demand, and not before: %s', (_, name, file) => {
+    expect(importsOf(name)).toEqual(thatAreHere([`${file}: import('${name}')`]))
   })
 
   test('a gateway that starts loads these packages, and none that it does not use yet', () => {
@@ -244,13 +243,9 @@ describe('libraries stay at the rim', () => {
   })
 
   test('a health check loads no operator command, and the commands load nothing that serves clients', () => {
-    expect(
-      reached('main.ts').filter((name) =>
-        /^core\/(admin\/(?!admin-part|commands\/command-part)|runtime\/(?!supervisor|primary-part|runtime-part|status\/status-part))/.test(
-          name,
-        ),
-      ),
-    ).toEqual([])
+    const ofGateway =
+      /^core\/(admin\/(?!admin-part|commands\/command-part)|runtime\/(?!supervisor|(primary|runtime|status\/status)-part))/
+    expect(reached('main.ts').filter((name) => ofGateway.test(name))).toEqual([])
     const loaded = [
       'core/cli/commands/operator-commands.ts',
       'features/overrides/endpoint-commands.ts',
@@ -267,44 +262,30 @@ describe('libraries stay at the rim', () => {
     expect(users.flatMap(({ imports }) => imports).filter((name) => /uplot|idiomorph/.test(name))).toEqual([])
   })
 
-  test('the exporter of spans is loaded when they are to be sent, and not before', () => {
-    const at = sources.flatMap(({ path, text }) =>
-      [...text.matchAll(/^import (?!type).*'@opentelemetry\/.*|(?<!typeof )import\('@opentelemetry\/[^']+'\)/gm)].map(
-        ([found]) => `${path}: ${found}`,
-      ),
-    )
-
-    expect(at).toEqual(thatAreHere(opentelemetry.map((name) => `features/tracing/sdk.ts: import('${name}')`)))
-  })
-
   test('@fastify/http-proxy stands in exactly one file', () => {
-    const users = sources.filter(({ imports }) => imports.includes('@fastify/http-proxy'))
+    const users = filesWhere(({ imports }) => imports.includes('@fastify/http-proxy'))
 
-    expect(users.map(({ path }) => path)).toEqual(['core/downstream/request/fastify-routes.ts'])
+    expect(users).toEqual(['core/downstream/request/fastify-routes.ts'])
   })
 
   test('node:http is imported as a type only: to import it loads the fetch of Node', () => {
-    const users = sources.filter(({ text }) =>
-      /^import (?!type).*'node:http'|(?<!typeof )import\('node:http'\)/m.test(text),
-    )
-
-    expect(users.map(({ path }) => path)).toEqual([])
+    expect(importsOf('node:http')).toEqual([])
   })
 })
 
 test('only clock.ts reads time', () => {
-  const readers = sources.filter(({ text }) => /\bDate\.now\(|\bperformance\.now\(|\bnew Date\(\)|hrtime/.test(text))
+  const readers = filesWhere(({ text }) => /\bDate\.now\(|\bperformance\.now\(|\bnew Date\(\)|hrtime/.test(text))
 
-  expect(readers.map(({ path }) => path)).toEqual(['core/lib/clock.ts'])
+  expect(readers).toEqual(['core/lib/clock.ts'])
 })
 
 // A duration by the wall clock is wrong by two hours when an operator, NTP or a restored machine sets it by two hours.
 test('the wall clock is compared only with times that others have written, or that operators are shown', () => {
-  const users = sources.filter(
+  const users = filesWhere(
     ({ path, text }) => path !== 'core/lib/clock.ts' && /epochMs\(\) *[-+<>]|[-+<>]=? *epochMs\(\)/.test(text),
   )
 
-  expect(users.map(({ path }) => path).sort()).toEqual(
+  expect(users.sort()).toEqual(
     thatAreHere([
       'core/cli/commands/check-online.ts', // a certificate's end
       'core/config/warnings/warnings.ts', // certificates' ends
@@ -351,24 +332,17 @@ test('no file imports one that imports it, by however many others, types include
     }),
   )
   const loadedBy = (path: string): ReadonlySet<string> => {
-    const found = new Set<string>()
-    const queue = [...(loads.get(path) ?? [])]
-    for (const next of queue) {
-      if (found.has(next)) continue
-      found.add(next)
-      queue.push(...(loads.get(next) ?? []))
-    }
+    const found = new Set(loads.get(path))
+    for (const each of found) for (const next of loads.get(each) ?? []) found.add(next)
     return found
   }
 
-  expect(sources.map(({ path }) => path).filter((path) => loadedBy(path).has(path))).toEqual([])
+  expect(filesWhere(({ path }) => loadedBy(path).has(path))).toEqual([])
   expect(loadedBy('main.ts').size).toBeGreaterThan(5)
 })
 
 test('no file is longer than 300 lines', () => {
-  const long = sources.filter(({ text }) => text.split('\n').length > 301)
-
-  expect(long.map(({ path }) => path)).toEqual([])
+  expect(filesWhere(({ text }) => text.split('\n').length > 301)).toEqual([])
 })
 
 test('no folder has more than 24 files side by side', () => {
@@ -380,61 +354,14 @@ test('no folder has more than 24 files side by side', () => {
 })
 
 // What each feature exports for core has the same name in every feature.
-const isPart = (name: string): boolean =>
-  [
-    'builtInCommands',
-    'onlineChecks',
-    'protections',
-    'divide',
-    'reports',
-    'reported',
-    'status',
-    'texts',
-    'openProofs',
-    'openPages',
-    'overview',
-    'findingInputs',
-    'findClients',
-    'ofGroup',
-    'groupRows',
-    'facts',
-    'loadStatusTexts',
-    'loadOpenApi',
-    'loadPage',
-    'loadExplain',
-    'sideFact',
-    'loadBundle',
-    'problemMembers',
-    'pageSections',
-    'totals',
-    'fileChecks',
-    'operatorExtras',
-    'operatorCommands',
-    'findings',
-    'metrics',
-    'sections',
-    'operationKeys',
-    'resolveOperation',
-    'policyKeys',
-    'upstreamKeys',
-    'resolveUpstream',
-    'listenKeys',
-    'operatorKeys',
-    'ownFields',
-    'usesRedis',
-    'dividedLimits',
-    'withoutFiles',
-    'namedFile',
-    'digests',
-    'findMistaken',
-    'loadInclude',
-    'transfer',
-    'rules',
-    'warnings',
-    'open',
-    'describe',
-    'prepare',
-  ].includes(name)
+const partNames = `
+  builtInCommands onlineChecks protections divide reports reported status texts openProofs openPages overview
+  findingInputs findClients ofGroup groupRows facts loadStatusTexts loadOpenApi loadPage loadExplain sideFact
+  loadBundle problemMembers pageSections totals fileChecks operatorExtras operatorCommands findings metrics
+  sections operationKeys resolveOperation policyKeys upstreamKeys resolveUpstream listenKeys operatorKeys
+  ownFields usesRedis dividedLimits withoutFiles namedFile digests findMistaken loadInclude transfer rules
+  warnings open describe prepare
+`
 
 test('an exported name has one meaning in the whole of src', () => {
   const kinds = 'const|let|function\\*?|async function|class|interface|type'
@@ -442,7 +369,7 @@ test('an exported name has one meaning in the whole of src', () => {
     [...text.matchAll(new RegExp(`^export (?:${kinds}) (\\w+)`, 'gm'))].map(([, name = '']) => ({ name, path })),
   )
   const taken = [...Map.groupBy(exported, ({ name }) => name)].filter(
-    ([name, places]) => places.length > 1 && !isPart(name),
+    ([name, places]) => places.length > 1 && !partNames.split(/\s+/).includes(name),
   )
 
   expect(taken.map(([name, places]) => `${name}: ${places.map(({ path }) => path).join(', ')}`)).toEqual([])

@@ -4,120 +4,74 @@ import type { Provenance } from '../../../../src/core/config/load/provenance.ts'
 import { allOperations, groups } from '../../../../src/operations.ts'
 import { folderWith, parse, sandbox, validConfig, withRisk } from '../../../core/config/helper.ts'
 
+const defaultAdmin = {
+  ...{ host: '127.0.0.1', port: 9901, hosts: [], insecure: false, tls: null },
+  ...{ token: null, metricsToken: null, tokens: [], jwt: null },
+}
+
 test('every key but upstreams has a default', () => {
   const { hash, upstreams, operations, ...rest } = validConfig(sandbox)
 
+  const mebibyte = 1024 ** 2
   expect(rest).toEqual({
-    allowSandbox: false,
-    auth: null,
-    cache: { maxBytes: 64 * 1024 ** 2, credentials: ['x-api-key'], redis: null },
-    clients: [],
-    clientsSource: { parts: [], digest: '' },
-    metrics: { clients: false },
-    workers: 1,
+    ...{
+      admin: defaultAdmin,
+      allowSandbox: false,
+      audit: null,
+      auth: null,
+      contract: null,
+      compiledContract: null,
+      tracing: null,
+    },
+    cache: { maxBytes: 64 * mebibyte, credentials: ['x-api-key'], redis: null },
+    ...{ clients: [], clientsSource: { parts: [], digest: '' }, metrics: { clients: false }, workers: 1 },
     instance: { name: null, environment: null, colour: 'grey' },
     requestId: { header: 'X-Request-Id', format: 'hex' },
     listen: {
-      host: '127.0.0.1',
-      port: 8080,
-      basePath: '',
-      trustedProxies: [],
-      forwarded: 'x-forwarded',
-      overrideFields: 'drop',
-      proxyProtocol: null,
-      hosts: [],
-      http2: false,
-      publicUrl: null,
-      via: null,
-      maxTarget: 8 * 1024,
-      maxHeaders: 32 * 1024,
-      maxHeaderFields: 100,
-      getContent: 'reject',
-      maxConnections: 10_000,
-      maxConnectionsPerAddress: null,
-      maxRequestsPerConnection: null,
-      minRate: null,
+      ...{
+        host: '127.0.0.1',
+        port: 8080,
+        basePath: '',
+        hosts: [],
+        http2: false,
+        tls: null,
+        publicUrl: null,
+        via: null,
+      },
+      ...{ trustedProxies: [], forwarded: 'x-forwarded', overrideFields: 'drop', proxyProtocol: null },
+      ...{ maxTarget: 8 * 1024, maxHeaders: 32 * 1024, maxHeaderFields: 100, getContent: 'reject', interim: 'drop' },
+      ...{ maxConnections: 10_000, maxConnectionsPerAddress: null, maxRequestsPerConnection: null, minRate: null },
       timeouts: { headers: 10_000, body: 30_000, keepAlive: 75_000 },
-      interim: 'drop',
-      tls: null,
-    },
-    admin: {
-      host: '127.0.0.1',
-      port: 9901,
-      hosts: [],
-      token: null,
-      metricsToken: null,
-      tokens: [],
-      jwt: null,
-      tls: null,
-      insecure: false,
     },
     limits: { address: null, redis: null, concurrency: 10_000, eventLoopDelay: null },
-    audit: null,
-    log: { level: 'info', access: true, format: 'pino', buffer: 16 * 1024 ** 2 },
+    log: { level: 'info', access: true, format: 'pino', buffer: 16 * mebibyte },
     reload: { watch: true, poll: 5000, preflight: 'connect' },
     shutdown: { wait: 5000, deadline: 25_000 },
-    tracing: null,
-    contract: null,
     idempotency: {
-      header: 'idempotency-key',
-      required: false,
-      ttl: 86_400_000,
-      maxKey: 255,
-      maxBody: 64 * 1024,
-      maxResponse: 64 * 1024,
-      wait: 0,
-      onUnknown: 'refuse',
-      onStoreFailure: 'refuse',
-      maxKeysPerClient: 100_000,
-      maxEntries: 200_000,
-      maxBytes: 64 * 1024 ** 2,
-      redis: null,
-      replicas: null,
-      encryptionKeys: [],
+      ...{ header: 'idempotency-key', required: false, ttl: 86_400_000, wait: 0 },
+      ...{ maxKey: 255, maxBody: 64 * 1024, maxResponse: 64 * 1024 },
+      ...{ onUnknown: 'refuse', onStoreFailure: 'refuse', redis: null, replicas: null, encryptionKeys: [] },
+      ...{ maxKeysPerClient: 100_000, maxEntries: 200_000, maxBytes: 64 * mebibyte },
     },
-    compiledContract: null,
   })
   expect(hash).toMatch(/^[0-9a-f]{12}$/)
   expect(Object.keys(upstreams)).toEqual(groups)
   expect(upstreams.risk).toEqual({
     endpoints: [{ origin: 'sandbox', pathPrefix: '', weight: 100, drain: false }],
-    host: 'endpoint',
-    request: { set: [], remove: [] },
-    response: { set: [], remove: [] },
+    ...{ host: 'endpoint', request: { set: [], remove: [] }, response: { set: [], remove: [] } },
     timeouts: { connect: 2000, headers: 15_000, body: 30_000 },
-    keepAlive: 1500,
-    maxConnections: 256,
-    maxPending: 1024,
-    concurrency: null,
-    resolve: 30_000,
+    ...{ keepAlive: 1500, maxConnections: 256, maxPending: 1024, concurrency: null, resolve: 30_000 },
     tls: {
-      ca: null,
-      certificate: null,
-      key: null,
-      serverName: null,
-      minVersion: 'TLSv1.2',
-      verify: true,
-      insecure: false,
+      ...{ ca: null, certificate: null, key: null, serverName: null },
+      ...{ minVersion: 'TLSv1.2', verify: true, insecure: false },
     },
-    balance: 'p2c',
-    slowStart: 10_000,
-    healthCheck: null,
+    ...{ balance: 'p2c', slowStart: 10_000, healthCheck: null, circuitBreaker: null, retry: null, candidate: null },
     outlier: { consecutiveFailures: 5, failureRate: 0.5, ejectionTime: 10_000, maxEjected: 0.5 },
-    circuitBreaker: null,
-    retry: null,
-    candidate: null,
   })
   expect(Object.keys(operations)).toEqual(allOperations.map(({ id }) => id))
   expect(operations['risk.asset-valuation']).toEqual({
-    state: 'serve',
-    auth: null,
-    deadline: 30_000,
-    maxBody: 64 * 1024 ** 2,
-    concurrency: null,
-    idempotency: null,
-    cache: null,
-    contract: { request: 'off', response: 'off', unchecked: 'pass' },
+    ...{ state: 'serve', auth: null, deadline: 30_000, maxBody: 64 * mebibyte, concurrency: null, idempotency: null },
+    ...{ cache: null, contract: { request: 'off', response: 'off', unchecked: 'pass' } },
   })
 })
 
@@ -158,17 +112,7 @@ operations:
 
   expect(listen).toMatchObject({ host: '0.0.0.0', port: 0, basePath: '/lender/v1', via: 'gw-1' })
   expect(listen.trustedProxies).toEqual(['10.0.0.0/8', 'fd00::/8', '192.0.2.7'])
-  expect(admin).toEqual({
-    host: '::1',
-    port: 0,
-    hosts: [],
-    token: null,
-    metricsToken: null,
-    tokens: [],
-    jwt: null,
-    tls: null,
-    insecure: false,
-  })
+  expect(admin).toEqual({ ...defaultAdmin, host: '::1', port: 0 })
   expect(requestId.header).toBeNull()
   expect(groups.map((group) => upstreams[group].endpoints[0])).toEqual([
     { origin: 'http://valuation.internal', pathPrefix: '', weight: 100, drain: false },
@@ -213,22 +157,16 @@ describe('precedence', () => {
     const { keepAlive, maxConnections, timeouts } = config.upstreams.risk
     return { deadline, maxBody, keepAlive, maxConnections, connect: timeouts.connect }
   }
-  const all = (n: number) => ({ keepAlive: n * 1000, maxConnections: n, connect: n * 1000 })
 
-  test('an operation wins over its upstream', () => {
-    expect(seen(validConfig(text('defaults', 'upstream', 'operation')))).toEqual({
-      deadline: 1000,
-      maxBody: 1,
-      ...all(2),
+  test.each<[string, readonly (keyof typeof levels)[], number, number]>([
+    ['an operation wins over its upstream', ['defaults', 'upstream', 'operation'], 1, 2],
+    ['an upstream wins over the defaults', ['defaults', 'upstream'], 2, 2],
+    ['the defaults win over the built-in values', ['defaults'], 3, 3],
+  ])('%s', (_, used, operation, upstream) => {
+    expect(seen(validConfig(text(...used)))).toEqual({
+      ...{ deadline: operation * 1000, maxBody: operation },
+      ...{ keepAlive: upstream * 1000, maxConnections: upstream, connect: upstream * 1000 },
     })
-  })
-
-  test('an upstream wins over the defaults', () => {
-    expect(seen(validConfig(text('defaults', 'upstream')))).toEqual({ deadline: 2000, maxBody: 2, ...all(2) })
-  })
-
-  test('the defaults win over the built-in values', () => {
-    expect(seen(validConfig(text('defaults')))).toEqual({ deadline: 3000, maxBody: 3, ...all(3) })
   })
 
   test.each([
@@ -296,40 +234,13 @@ describe('precedence', () => {
   test('every value of the configuration has a provenance', () => {
     const result = parse(sandbox)
 
-    // 4 at the top and 3 of instance, then listen, limits, auth and clients, admin, audit, cache, contract, log,
-    // reload, shutdown. For each group 14, then tls, healthCheck, outlier, circuitBreaker, retry, each policy itself
-    // among them. 10 for each operation, then the keys of auth, cache and idempotency.
-    const global = [
-      'allowSandbox',
-      'workers',
-      'requestId.format',
-      'requestId.header',
-      'listen.via',
-      'admin.port',
-      'log.buffer',
-      'shutdown.wait',
-    ]
-    expect(result.ok && global.every((path) => result.provenance.has(path))).toBe(true)
+    const global =
+      'allowSandbox workers requestId.format requestId.header listen.via admin.port log.buffer shutdown.wait'
+    expect(result.ok && global.split(' ').every((path) => result.provenance.has(path))).toBe(true)
+    // Of each group 14, then tls, healthCheck, outlier, circuitBreaker, retry and candidate, each itself among them; of
+    // each operation 10, then the keys of auth, cache and idempotency.
     expect(result.ok && result.provenance.size).toBe(
-      2 +
-        3 +
-        3 +
-        3 +
-        22 +
-        28 +
-        20 +
-        28 +
-        16 +
-        8 +
-        9 +
-        16 +
-        3 +
-        4 +
-        6 +
-        2 +
-        (14 + 7 + 7 + 5 + 6 + 7) * groups.length +
-        9 +
-        (10 + 3 + 7 + 9) * allOperations.length,
+      182 + (14 + 7 + 7 + 5 + 6 + 7) * groups.length + (10 + 3 + 7 + 9) * allOperations.length,
     )
   })
 })
