@@ -57,8 +57,7 @@ const thatAreHere = (paths: readonly string[]): readonly string[] =>
   paths.filter((path) => featureOf(path) === undefined || features.some(({ name }) => name === featureOf(path)))
 
 /** Lists the files whose source is of a kind. */
-const filesWhere = (isSo: (source: Source) => boolean): readonly string[] =>
-  sources.filter(isSo).map(({ path }) => path)
+const filesWhere = (isSo: (source: Source) => boolean): string[] => sources.filter(isSo).map(({ path }) => path)
 
 /** Lists the imports of a package that load it: at once, or on demand. */
 const importsOf = (name: string): readonly string[] =>
@@ -207,10 +206,12 @@ describe('libraries stay at the rim', () => {
     expect(strays).toEqual([])
   })
 
-  test.each([
+  test.each<[string, string, string]>([
     ['the client of Redis', '@redis/client', 'features/redis/redis-server.ts'],
     ['the verifier of signatures', 'jose', 'features/auth/tokens/jwk-set.ts'],
-    ...opentelemetry.map((name) => ['the exporter of spans', name, 'features/tracing/sdk.ts'] as const),
+    ...opentelemetry.map(
+      (name) => ['the exporter of spans', name, 'features/tracing/sdk.ts'] satisfies [string, string, string],
+    ),
   ])('%s is loaded on demand, and not before: %s', (_, name, file) => {
     expect(importsOf(name)).toEqual(thatAreHere([`${file}: import('${name}')`]))
   })

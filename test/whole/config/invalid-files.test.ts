@@ -5,10 +5,10 @@ import { expect, test } from 'vitest'
 import { findProblems, sandbox, withRisk } from '../../core/config/helper.ts'
 
 /** A value that is wrong in its place, and the keys that lead there; then the message, and the hint or expectation. */
-type WrongValue = readonly [keys: string, value: string, message: string, remedy?: string]
+type WrongValue = [keys: string, value: string, message: string, remedy?: string]
 
 /** Lines of a file, with ▸ where the problem is; then its key path, the message, and the hint or the expectation. */
-type WrongLines = readonly [lines: string, path: string, message: string, remedy?: string]
+type WrongLines = [lines: string, path: string, message: string, remedy?: string]
 
 const pem = (label: string): string => `"-----BEGIN ${label}-----\\nnothing\\n-----END ${label}-----"`
 const [certificate, key, encrypted] = [pem('CERTIFICATE'), pem('PRIVATE KEY'), pem('ENCRYPTED PRIVATE KEY')]
@@ -285,7 +285,7 @@ const lines: readonly WrongLines[] = [
     ['299-200', 'the wrong way round', 'write 200-299'],
     ['200-600', 'no such status', 'from 200 to 599'],
   ].map(
-    ([range, message = '', remedy]): WrongLines => [
+    ([range, message = '', remedy = '']): WrongLines => [
       risk(`healthCheck: { path: /, expect: ▸${range} }`),
       'upstreams.risk.healthCheck.expect',
       message,
@@ -354,7 +354,7 @@ const lines: readonly WrongLines[] = [
     ['weight: ▸-1', 'too small'],
     ['drain: ▸yes', 'not a boolean', 'write true, without quotes'],
   ].map(
-    ([field = '', message = '', remedy]): WrongLines => [
+    ([field = '', message = '', remedy = '']): WrongLines => [
       withRisk(` { endpoints: [{ url: http://a, ${field} }] }`),
       `upstreams.risk.endpoints[0].${field.split(':')[0]}`,
       message,

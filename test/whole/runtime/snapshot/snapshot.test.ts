@@ -18,10 +18,15 @@ import { openTestParts, toInput } from '../../../helpers/parts.ts'
 const fakeSnapshot = () => {
   const events: string[] = []
   const parts = { config: testConfig(), telemetry: createProcessTelemetry(null, 'gateway'), observers: [] }
-  const empty = { parts: {}, handlers: {}, upstreams: {}, others: {} } as Pick<Snapshot, 'parts' | 'handlers'>
+  const none = { parts: {}, handlers: {}, upstreams: {}, others: {} } as unknown as Omit<
+    SnapshotMembers,
+    keyof typeof parts
+  >
   const release = async (): Promise<void> => void events.push('released')
-  return { events, snapshot: createSnapshot({ ...parts, ...empty } as Parameters<typeof createSnapshot>[0], release) }
+  return { events, snapshot: createSnapshot({ ...parts, ...none }, release) }
 }
+
+type SnapshotMembers = Parameters<typeof createSnapshot>[0]
 
 const upstream = 'http://upstream.invalid'
 
