@@ -22,6 +22,13 @@ export const validatorsOf = (
     ...compileSchemas({ [schemaName]: schema }, shared),
   })
 
+/** Returns a check that lists the rules of one schema that a value breaks. */
+export const rulesOf = (...schema: Parameters<typeof validatorsOf>) => {
+  const validators = validatorsOf(...schema)
+  return (value: unknown, bytes = JSON.stringify(value).length): readonly string[] =>
+    validators.validate(schemaName, value, 'body', { bytes }).map(({ rule }) => rule)
+}
+
 /** Describes a parameter that says nothing, beside what is given. */
 export const parameterOf = (more: Partial<ParameterContract>): ParameterContract => ({
   in: 'query',

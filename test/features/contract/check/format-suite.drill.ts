@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { formats } from '../../../../src/features/contract/check/formats.ts'
-import { schemaName, validatorsOf } from '../validators.ts'
+import { rulesOf } from '../validators.ts'
 
 interface Group {
   readonly schema: { readonly format: string }
@@ -20,22 +20,21 @@ const leftOut = ['regex', 'unknown']
 test.skipIf(!isThere)('every test of a format that is checked is passed', () => {
   const failed: string[] = []
   const unchecked: Record<string, number> = {}
-  let [passed, total] = [0, 0]
+  let passed = 0
   for (const file of readdirSync(suite)) {
     const groups: readonly Group[] = JSON.parse(readFileSync(new URL(file, suite), 'utf8'))
     for (const { schema, tests } of groups) {
-      total += tests.length
       if (!Object.hasOwn(formats, schema.format)) {
         unchecked[schema.format] = (unchecked[schema.format] ?? 0) + tests.length
         continue
       }
-      const validators = validatorsOf({ format: schema.format })
+      const rules = rulesOf({ format: schema.format })
       for (const { description, data, valid } of tests)
-        if ((validators.validate(schemaName, data, 'body', { bytes: 1000 }).length === 0) === valid) passed++
+        if ((rules(data, 1000).length === 0) === valid) passed++
         else failed.push(`${file}: ${description}: ${JSON.stringify(data)}`)
     }
   }
-  console.log(`${passed} of ${total} passed, ${failed.length} failed; left out: ${JSON.stringify(unchecked)}`)
+  console.log(`${passed} passed, ${failed.length} failed; left out: ${JSON.stringify(unchecked)}`)
 
   expect(failed).toEqual([])
   expect(Object.keys(unchecked).sort()).toEqual(leftOut)

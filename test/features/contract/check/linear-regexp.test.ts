@@ -84,6 +84,7 @@ describe('the translation', () => {
     ['^(?=.*[A-Z])(?=.*\\d).{4,}$', ['aB3d'], ['ab3d', 'aBcd', 'B3']],
     ['^(?!a|b)c?', ['', 'c', 'xa'], ['a', 'b']],
     ['\\+[0-9]{1,3}\\-[0-9()+\\-]{1,30}', ['+44-1(2)-3'], ['+44 1', '44-1']],
+    ['^(?:[A-Z0-9]{1,35} ?){1,4}$', ['ACME 24'], []],
     ['^\\@\\"\\ [\\:\\-a]$', ['@" :', '@" -', '@" a'], ['@" b', '@":']],
   ])('%s is accepted', (source, accepted, rejected) => {
     const { test } = compile(source)
@@ -95,7 +96,6 @@ describe('the translation', () => {
   // Both are one character to RE2, and one of the two takes its other case as well.
   test.each([
     ['^(?:[Tt]rue|TRUE|[Ff]alse|FALSE)$', ['false', 'true', 'xalse', 'frue', 'TRUE', 'tRUE', 'FALSE']],
-    ['^(?:[Tt]rue|TRUE|[Ff]alse|FALSE)$', ['TRUE', 'true', 'frue', 'FALSE', 'false', 'talse']],
     ['^(?:TRUE|[Tt]rue)$', ['TRUE', 'tRUE', 'true']],
     ['^(?:TRUE|[Tt]rue)$', ['true', 'TRUE', 'tRUE']],
     ['[Aa]bA', ['xabA', 'Aba']],
@@ -120,6 +120,9 @@ describe('the translation', () => {
     ['(?<n>a)\\k<n>', 'it refers back to a group'],
     ['(?i:a)', 'it switches flags'],
     ['a{1001}', 'it repeats something more than 1000 times'],
+    ['(?:[ab]{500}|a)[ab]{0,900}x$', 'it takes too many steps for each character'],
+    ['([ab]{1,30}){20}c', 'it takes too many steps for each character'],
+    ['^([ab]{10,})*[ab]{300}c', 'it takes too many steps for each character'],
   ])('%s is refused', (source, reason) => {
     expect(() => linearRegExp(source, null)).toThrow(reason)
   })
@@ -131,13 +134,6 @@ test('JavaScript runs what has one way to match', () => {
   for (const other of String.raw`a [a-z]+$ ^a+b ^(a+)+$ ^a*a*$ ^a+b+$ ^a|b ^(a)$ ^\1 ^a{2}{3} ^\b+$ ^a+?b`.split(' '))
     expect([other, isLinearNatively(other)]).toEqual([other, false])
 })
-
-test.each(['(?:[ab]{500}|a)[ab]{0,900}x$', '([ab]{1,30}){20}c', '^([ab]{10,})*[ab]{300}c'])(
-  '%s is refused: each character of a text would take hundreds of steps',
-  (source) => {
-    expect(() => linearRegExp(source, null)).toThrow('it takes too many steps for each character')
-  },
-)
 
 test('an automaton that has no room for a text begins anew, and finds what JavaScript finds', () => {
   const source = 'a[ab]{80}c'
@@ -154,8 +150,7 @@ test('an automaton that has no room for a text begins anew, and finds what JavaS
 
 test('long texts of letters do not fill an automaton, which has one class for characters that are alike', () => {
   const counted = compile('^(?:[\\p{L} ]){1,900}$')
-  const texts = ['aé'.repeat(450), 'Ωж'.repeat(450), 'åŁ'.repeat(450), '中 '.repeat(450), 'aé'.repeat(450)]
-  const steps = texts.map((each) => counted.stepsFor(each))
+  const steps = ['aé', 'Ωж', 'åŁ', '中 ', 'aé'].map((each) => counted.stepsFor(each.repeat(450)))
 
   expect(Math.max(...steps)).toBeLessThan(1_000_000)
   expect(steps.at(-1)).toBeLessThan(15_000)
@@ -163,14 +158,10 @@ test('long texts of letters do not fill an automaton, which has one class for ch
 
 test('a text that the automaton knows takes few steps', () => {
   const counted = compile("^[a-z '-]{1,50}(?: [a-z '-]{1,50}){0,3}$")
-  const first = counted.stepsFor('anna maria de la tour')
+  const [first, again] = [1, 2].map(() => counted.stepsFor('anna maria de la tour'))
 
   expect(first).toBeGreaterThan(5000)
-  expect(counted.stepsFor('anna maria de la tour')).toBeLessThan(300)
-})
-
-test('an anchored pattern with an end may be longer', () => {
-  expect(linearRegExp('^(?:[A-Z0-9]{1,35} ?){1,4}$', null).test('ACME 24')).toBe(true)
+  expect(again).toBeLessThan(300)
 })
 
 test('a pattern that JavaScript would try for hours takes no time', () => {
@@ -180,10 +171,8 @@ test('a pattern that JavaScript would try for hours takes no time', () => {
     expect([source, linearRegExp(source, null).test(hostile)]).toEqual([source, false])
 })
 
-test.each([
-  ['of RE2', 'x|y'],
-  ['that JavaScript runs', '^x+$'],
-])('a pattern %s takes more steps, the longer the text is', (_, source) => {
+// Of RE2, and of JavaScript.
+test.each(['x|y', '^x+$'])('the pattern %s takes more steps, the longer the text is', (source) => {
   const steps = new StepBudget(5000)
   const pattern = linearRegExp(source, steps)
 
