@@ -4,7 +4,7 @@ import { rulesOf } from '../validators.ts'
 
 const starts = ['', ...'a http:// http://a http://a@ // P # / 2020-01-01T 12:00:00. a@ { {a http://['.split(' ')]
 const units = [...'a 0 - . / %41 ~0 a. a- 0. a@ {a} [ : a: = T1 :: {a,'.split(' '), ' ', '\n']
-const length = 1 << 14
+const length = 1 << 13
 
 /** Every format as a function, as Ajv calls it for a text. */
 const checks = Object.entries(formats).flatMap(([name, check]) => {

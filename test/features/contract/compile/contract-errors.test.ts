@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { programCommand } from '../../../../src/core/lib/program.ts'
 import { loadContract } from '../../../../src/features/contract/compile/load-contract.ts'
 import { folderWith } from '../../../core/config/helper.ts'
+import { insights, load, scoring, scoringSchema } from './loading.ts'
 
 /** Broken contracts, each with its problems behind `!`: a whole file, its paths, or the schema of a request. */
 const broken = fileURLToPath(new URL('broken.txt', import.meta.url))
@@ -31,10 +32,7 @@ test('each broken contract is told with line, column and remedy', () => {
       const { contract, problems } = loadContract(folderWith({ 'contract.yaml': text }), 'contract.yaml')
       expect(contract).toBeNull()
       const told = problems.map(({ line, column, path, message, expected, found, hint }) => {
-        const short = path.replace(
-          'paths."/valuation/score".post.requestBody.content."application/json".schema',
-          '<schema>',
-        )
+        const short = path.replace(scoringSchema, '<schema>')
         return `! ${line}:${column} ${short}: ${[message, expected, found, hint].join(' | ')}`
       })
       return [name, ...input, ...told].join('\n').replaceAll(programCommand(), 'lender-gateway')
@@ -50,43 +48,29 @@ test.each([
 ])('a member named __proto__ is refused however it is written, %s', (_, text) => {
   const { problems } = loadContract(folderWith({ contract: text }), 'contract')
 
-  expect(problems.map(({ path, column, message }) => [path, column, message])).toEqual([
-    ['components.schemas.__proto__', text.indexOf('\\'), 'unknown key'],
-  ])
+  const column = text.indexOf('\\')
+  expect(problems).toMatchObject([{ path: 'components.schemas.__proto__', column, message: 'unknown key' }])
 })
 
-test('of more than a hundred problems the rest is counted', () => {
-  const paths = Object.fromEntries(Array.from({ length: 150 }, (_, index) => [`/pets/${index}`, {}]))
-  const folder = folderWith({ 'contract.json': JSON.stringify({ openapi: '3.1.1', paths }) })
+const listOf = (length: number, name: string, value: object) =>
+  Object.fromEntries(Array.from({ length }, (_, index) => [`${name}${index}`, value]))
 
-  const { problems } = loadContract(folder, 'contract.json')
+test('of more than a hundred problems the rest is counted, and of as many warnings', () => {
+  const { problems } = load({ openapi: '3.1.1', paths: listOf(150, '/pets/', {}) })
+  const { problems: none, warnings } = load(scoring({ properties: listOf(120, 'p', { format: 'moon-phase' }) }))
 
-  expect(problems).toHaveLength(101)
-  expect(problems.at(-1)?.message).toBe('50 more problems are not shown')
-})
-
-test('of more than a hundred warnings the rest is counted', () => {
-  const formats = Object.fromEntries(Array.from({ length: 120 }, (_, index) => [`p${index}`, { format: 'moon-phase' }]))
-  const requestBody = { content: { 'application/json': { schema: { properties: formats } } } }
-  const paths = { '/valuation/score': { post: { requestBody, responses: {} } } }
-  const folder = folderWith({ 'contract.json': JSON.stringify({ openapi: '3.1.1', paths }) })
-
-  const { problems, warnings } = loadContract(folder, 'contract.json')
-
-  expect(problems).toEqual([])
-  expect(warnings).toHaveLength(101)
-  expect(warnings.at(-1)?.message).toMatch(/^\d+ more warnings are not shown$/)
+  expect([problems.length, problems.at(-1)?.message]).toEqual([101, '50 more problems are not shown'])
+  expect(none).toEqual([])
+  expect([warnings.length, warnings.at(-1)?.message]).toEqual([101, '21 more warnings are not shown'])
 })
 
 // RFC 9110 §7.6.1: they end at the gateway, whatever the upstream sends.
 test('fields of one connection in a response do nothing, with a warning', () => {
   const headers = { 'Transfer-Encoding': { required: true, schema: {} }, 'X-A': { required: true, schema: {} } }
-  const paths = { '/market/insights': { get: { responses: { 200: { description: 'ok', headers } } } } }
-  const folder = folderWith({ 'contract.json': JSON.stringify({ openapi: '3.1.1', paths }) })
 
-  const { contract, warnings } = loadContract(folder, 'contract.json')
+  const { contract, warnings } = load(insights({ responses: { 200: { description: 'ok', headers } } }))
 
-  expect(contract?.operations['market.insights']?.responses[0]?.headers.map(({ name }) => name)).toEqual(['x-a'])
+  expect(contract?.operations['market.insights']?.responses[0]?.headers).toMatchObject([{ name: 'x-a' }])
   expect(warnings.map(({ path }) => path)).toContain(
     'paths."/market/insights".get.responses.200.headers.Transfer-Encoding',
   )

@@ -1,12 +1,9 @@
-import { basename, dirname } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { compileSchemas, SchemaFault } from '../../../../src/features/contract/compile/compile-contract.ts'
-import { loadContract } from '../../../../src/features/contract/compile/load-contract.ts'
-import { contractFile } from '../../../helpers/contract.ts'
+import { load, scoring, scoringSchema } from './loading.ts'
 
-const { compileSchemas: actual } = await vi.importActual<{ compileSchemas: typeof compileSchemas }>(
-  '../../../../src/features/contract/compile/compile-contract.ts',
-)
+const file = '../../../../src/features/contract/compile/compile-contract.ts'
+const { compileSchemas: actual } = await vi.importActual<{ compileSchemas: typeof compileSchemas }>(file)
 vi.mock('../../../../src/features/contract/compile/compile-contract.ts', { spy: true })
 
 test('a schema that Ajv refuses is known by its name', () => {
@@ -17,17 +14,11 @@ test('a schema that Ajv refuses is known by its name', () => {
 
 test('what Ajv alone refuses is told at the schema', () => {
   vi.mocked(compileSchemas).mockImplementation(() => {
-    throw new SchemaFault('s1', new RangeError('Maximum call stack size exceeded'))
+    throw new SchemaFault('s0', new RangeError('Maximum call stack size exceeded'))
   })
-  const file = contractFile()
 
-  const { problems } = loadContract(dirname(file), basename(file))
+  const { problems } = load(scoring({ type: 'object' }))
 
-  expect(problems).toMatchObject([
-    {
-      path: 'paths."/valuation/score".post.requestBody.content."application/json".schema',
-      message: 'the schema cannot be compiled',
-      found: 'it leads through too many schemas',
-    },
-  ])
+  const found = 'it leads through too many schemas'
+  expect(problems).toMatchObject([{ path: scoringSchema, message: 'the schema cannot be compiled', found }])
 })
