@@ -1,12 +1,10 @@
 /** Documents of banks as contracts. They lie beside the project, and are never copied into it. */
 import { existsSync, readFileSync } from 'node:fs'
-import { basename, dirname } from 'node:path'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { asPlainObject, type PlainObject } from '../../../../src/core/lib/plain-object.ts'
-import { loadContract } from '../../../../src/features/contract/compile/load-contract.ts'
 import { allOperations } from '../../../../src/operations.ts'
-import { contractFile } from '../../../helpers/contract.ts'
+import { load } from './loading.ts'
 
 const folder = new URL('../../../../../shared/data/contracts/', import.meta.url)
 
@@ -46,8 +44,7 @@ test.for([
       const operation = operations[first + i]
       return operation === undefined ? [] : [[path, { [method.toLowerCase()]: operation }]]
     })
-    const contract = contractFile({ ...source, paths: Object.fromEntries(paths) })
-    const loaded = loadContract(dirname(contract), basename(contract))
+    const loaded = load({ ...source, paths: Object.fromEntries(paths) })
     problems.push(...loaded.problems)
     expect(Object.keys(loaded.contract?.operations ?? {})).toHaveLength(paths.length)
   }

@@ -2,10 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
-import { createValidators } from '../../../../src/features/contract/check/validators.ts'
-import { loadContract } from '../../../../src/features/contract/compile/load-contract.ts'
-import { folderWith } from '../../../core/config/helper.ts'
 import { debianFile, requireFound } from '../../../helpers/program.ts'
+import { bodyRulesOf, load, scoring } from './loading.ts'
 
 interface Group {
   readonly description: string
@@ -38,21 +36,7 @@ const refusedOnPurpose: Readonly<Record<string, number>> = {
   'no value can ever match the schema': 8,
 }
 
-const contract = JSON.stringify({
-  openapi: '3.1.1',
-  info: { title: 'test', version: '1' },
-  paths: {
-    '/valuation/score': {
-      post: {
-        requestBody: { content: { 'application/json': { schema: { $ref: 'schema.json' } } } },
-        responses: { 200: { description: 'scored' } },
-      },
-    },
-  },
-})
-
-const loadSchema = (schema: unknown): ReturnType<typeof loadContract> =>
-  loadContract(folderWith({ 'contract.json': contract, 'schema.json': JSON.stringify(schema) }), 'contract.json')
+const contract = scoring({ $ref: 'schema.json' })
 
 test.skipIf(suite.missing)(
   'every test of a schema that is not refused on purpose is passed',
@@ -66,17 +50,15 @@ test.skipIf(suite.missing)(
       const groups: readonly Group[] = JSON.parse(readFileSync(join(folder, file), 'utf8'))
       for (const { schema, tests, description } of groups) {
         total += tests.length
-        const { contract: compiled, problems } = loadSchema(schema)
-        if (compiled === null) {
-          const message = problems[0]?.message ?? ''
+        const loaded = load(contract, { 'schema.json': JSON.stringify(schema) })
+        if (loaded.contract === null) {
+          const message = loaded.problems[0]?.message ?? ''
           refused[message] = (refused[message] ?? 0) + tests.length
           continue
         }
-        const validators = createValidators(compiled)
-        const name = compiled.operations['valuation.score']?.request.body?.content[0]?.schema ?? ''
+        const rules = bodyRulesOf(loaded)
         for (const { description: what, data, valid } of tests) {
-          const isValid = validators.validate(name, data, 'body', { bytes: 1000 }).length === 0
-          if (isValid === valid) passed++
+          if ((rules(data, 1000).length === 0) === valid) passed++
           else failed.push(`${file}: ${description}: ${what}`)
         }
       }
