@@ -1,34 +1,21 @@
 /** What enforced messages give up when they go no further. */
 import { describe, expect, test, vi } from 'vitest'
-import { ResponseBodyQueue } from '../../../src/core/exchange/bodies/response-bodies.ts'
-import type { ProxyResponse } from '../../../src/core/exchange/exchange.ts'
 import { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
 import type { HeaderFields } from '../../../src/core/exchange/header-fields.ts'
 import type { MediaTypeContract } from '../../../src/features/contract/check/compiled-contract.ts'
-import { createCheckQueue } from '../../../src/features/contract/check-queue.ts'
-import { createDriftCounts } from '../../../src/features/contract/drift-counts.ts'
 import { enforceRequestLayer } from '../../../src/features/contract/request-contract.ts'
 import { enforceResponseLayer, type ResponseLayerOptions } from '../../../src/features/contract/response-contract.ts'
 import { chunkedBody, fakeExchange, fakeNext, fakeResponse } from '../../helpers/exchange.ts'
-import { parameterOf, schemaName, validatorsOf } from './validators.ts'
+import { content, json, layerOptions, sentBody } from './layer-parts.ts'
+import { parameterOf, schemaName } from './validators.ts'
 
-const json = ['Content-Type', 'application/json']
-const content = [{ type: 'application/json', schema: schemaName }]
-
-const options: ResponseLayerOptions = {
-  validators: validatorsOf({ type: 'object' }),
-  driftCounts: createDriftCounts(''),
-  checks: createCheckQueue(() => {}),
-  maxBytes: 10,
-  refusesUnchecked: false,
-  sample: 1,
-  clientFields: { requestIdField: null, replaced: new Set(), later: new Set() },
-}
+const required = { parameters: [], body: { required: true, content } }
+const responses = [{ status: '200', headers: [], content }]
 
 test('an upload that is too long to be checked stops when it cannot be forwarded', async () => {
   const body = chunkedBody('{"a":', '"a long text"', '}')
   const refused = new GatewayError('connect-failed')
-  const layer = enforceRequestLayer({ parameters: [], body: { required: true, content } }, options)
+  const layer = enforceRequestLayer(required, layerOptions())
 
   await expect(layer(() => Promise.reject(refused))(fakeExchange({ body, fields: json }))).rejects.toBe(refused)
 
@@ -39,14 +26,12 @@ test.each([
   ['status that the contract has not', 500, json],
   ['type that the contract has not', 200, ['Content-Type', 'text/html']],
 ])('a response of a %s is rejected, and its body is not waited for', async (_, status, fields) => {
-  const discard = vi.fn()
+  const [discard, onBrokenAnswer] = [vi.fn(), vi.fn()]
   const response = { ...fakeResponse(status), fields, body: { ...fakeResponse().body, discard } }
-  const layer = enforceResponseLayer([{ status: '200', headers: [], content }], options)
-
-  const onBrokenAnswer = vi.fn()
   const exchange = Object.assign(fakeExchange(), { onBrokenAnswer })
+  const handler = enforceResponseLayer(responses, layerOptions())(() => Promise.resolve(response))
 
-  await expect(layer(() => Promise.resolve(response))(exchange)).rejects.toMatchObject({ kind: 'invalid-response' })
+  await expect(handler(exchange)).rejects.toMatchObject({ kind: 'invalid-response' })
 
   expect(discard).toHaveBeenCalledTimes(1)
   expect(onBrokenAnswer).toHaveBeenCalledTimes(1)
@@ -56,30 +41,27 @@ test.each([
 describe('a chunked request that turns out to be empty', () => {
   const csv = [{ type: 'text/csv', schema: null }]
   const any = [{ type: '*/*', schema: schemaName }]
+  const ofCsv = ['Content-Type', 'text/csv']
+  const refusing = { refusesUnchecked: true }
 
   test.each<[string, MediaTypeContract[], boolean, HeaderFields, Partial<ResponseLayerOptions>, string]>([
     ['without a type, where none is required', content, false, [], {}, 'served'],
     ['without a type, where one is required', content, true, [], {}, 'contract-body'],
-    ['of a type without a schema, where one is required', csv, true, ['Content-Type', 'text/csv'], {}, 'contract-body'],
-    ['of another type', content, false, ['Content-Type', 'text/csv'], {}, 'served'],
-    ['that cannot be checked', any, false, ['Content-Type', 'text/csv'], { refusesUnchecked: true }, 'served'],
-    ['that says a coding', content, false, [...json, 'Content-Encoding', 'gzip'], { refusesUnchecked: true }, 'served'],
+    ['of a type without a schema, where one is required', csv, true, ofCsv, {}, 'contract-body'],
+    ['of another type', content, false, ofCsv, {}, 'served'],
+    ['that cannot be checked', any, false, ofCsv, refusing, 'served'],
+    ['that says a coding', content, false, [...json, 'Content-Encoding', 'gzip'], refusing, 'served'],
   ])('%s', async (_, types, required, fields, more, expected) => {
-    const layer = enforceRequestLayer({ parameters: [], body: { required, content: types } }, { ...options, ...more })
-    const exchange = fakeExchange({ body: chunkedBody(), fields })
+    const layer = enforceRequestLayer({ parameters: [], body: { required, content: types } }, layerOptions(more))
+    const served = layer(fakeNext())(fakeExchange({ body: chunkedBody(), fields })).then(() => 'served')
 
-    const outcome = await layer(fakeNext())(exchange).then(
-      () => 'served',
-      (error: GatewayError) => error.reason,
-    )
-
-    expect(outcome).toBe(expected)
+    expect(await served.catch(({ reason }: GatewayError) => reason)).toBe(expected)
   })
 
   test('is not waited for where a parameter breaks the contract', async () => {
     const parameters = [parameterOf({ in: 'header', name: 'x-mode', required: true, style: 'simple' })]
     const body = { ...chunkedBody(), stream: vi.fn() }
-    const layer = enforceRequestLayer({ parameters, body: { required: true, content } }, options)
+    const layer = enforceRequestLayer({ ...required, parameters }, layerOptions())
 
     await expect(layer(fakeNext())(fakeExchange({ body }))).rejects.toMatchObject({ reason: 'contract-parameters' })
 
@@ -89,7 +71,7 @@ describe('a chunked request that turns out to be empty', () => {
 
 test('a chunked request that has content and no type is rejected at its first byte', async () => {
   const body = chunkedBody('{', '"a":1}')
-  const layer = enforceRequestLayer({ parameters: [], body: { required: false, content } }, options)
+  const layer = enforceRequestLayer({ parameters: [], body: { required: false, content } }, layerOptions())
 
   await expect(layer(fakeNext())(fakeExchange({ body }))).rejects.toMatchObject({ kind: 'unsupported-media-type' })
 
@@ -100,12 +82,11 @@ test.each([
   ['kept without content', [], 200],
   ['rejected with some', ['{', '}'], 502],
 ])('a response without a type is %s', async (_, chunks, status) => {
-  const body = new ResponseBodyQueue({ pause: () => {}, resume: () => {}, cancel: () => {} })
-  const response: ProxyResponse = { status: 200, reason: '', fields: [], body }
-  const layer = enforceResponseLayer([{ status: '200', headers: [], content }], options)
-  const outcome = layer(() => Promise.resolve(response))(fakeExchange())
-  for (const chunk of chunks) body.push(Buffer.from(chunk))
+  const body = sentBody(...chunks)
   body.end()
+  const response = { status: 200, reason: '', fields: [], body }
+
+  const outcome = enforceResponseLayer(responses, layerOptions())(() => Promise.resolve(response))(fakeExchange())
 
   expect(await outcome.catch((error: GatewayError) => error)).toMatchObject({ status })
 })
