@@ -23,6 +23,16 @@ test('an upload that is too long to be checked stops when it cannot be forwarded
 })
 
 test.each([
+  ['of exactly so many bytes is checked', '{"b":1   }', 'contract-body'],
+  ['of one byte more passes unchecked', '{"b":1    }', 'served'],
+])('a body %s', async (_, text, expected) => {
+  const layer = enforceRequestLayer(required, layerOptions())
+  const served = layer(fakeNext())(fakeExchange({ body: chunkedBody(text), fields: json })).then(() => 'served')
+
+  expect(await served.catch(({ reason }: GatewayError) => reason)).toBe(expected)
+})
+
+test.each([
   ['status that the contract has not', 500, json],
   ['type that the contract has not', 200, ['Content-Type', 'text/html']],
 ])('a response of a %s is rejected, and its body is not waited for', async (_, status, fields) => {

@@ -270,8 +270,12 @@ test.each<[string, string]>([
   ['-0', ''],
   ['1.0', ''],
   ['1.5', 'type'],
+  ['\xff', 'utf-8'],
+  ['\xef\xbb\xbf1', 'json'],
+  ['[{"a":1,"a":1}]', 'duplicate-member'],
+  ['['.repeat(101), 'depth'],
 ])('the body %s as an integer: %s', (text, rule) => {
-  const violations = checkBody(schemaName, validatorsOf({ type: 'integer' }), Buffer.from(text))
+  const violations = checkBody(schemaName, validatorsOf({ type: 'integer' }), Buffer.from(text, 'latin1'))
 
   expect(violations?.map((each) => each.rule).join()).toBe(rule)
 })

@@ -4,17 +4,18 @@ import { contractFile } from '../../../helpers/contract.ts'
 import { bootGateway } from '../../../helpers/gateway.ts'
 import { fetchAdmin, liveGatewayForAll } from '../../../helpers/live-gateway.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
-import { call, fieldValues, type WireResponse } from '../../../helpers/wire.ts'
+import { call, fieldValues } from '../../../helpers/wire.ts'
+import { jsonOf } from '../compile/loading.ts'
 
-const content = { 'application/json': { schema: { type: 'object', required: ['grade'] } } }
-const get = { get: { responses: { 200: { description: 'insights', content } } } }
+const responses = { 200: { description: 'ok', ...jsonOf({ type: 'object', required: ['grade'] }) } }
+const get = { get: { responses } }
 const file = contractFile({ openapi: '3.1.0', paths: { '/market/insights': get, '/leads/pipeline': get } }, afterAll)
 
-const good = '{"grade":"A"}'
-const bad = '{"other":"A"}'
+const [good, better, bad] = ['{"grade":"A"}', '{"grade":"B"}', '{"other":"A"}']
 const fresh = ['Cache-Control', 'max-age=60', 'ETag', '"a"']
 /** Fresh until a second ago. */
 const stale = ['Cache-Control', 'max-age=60', 'Age', '61', 'ETag', '"a"']
+const staleOr = (directive: string) => ['Cache-Control', `max-age=60, ${directive}=600`, 'Age', '61']
 
 const settings = {
   contract: { file, response: 'enforce', maxBody: '1KiB' },
@@ -25,96 +26,98 @@ const settings = {
 }
 const shared = liveGatewayForAll(settings)
 
-interface Scripted {
-  readonly status?: number
-  readonly fields: readonly string[]
-  readonly body: string
-}
+type Scripted = readonly [fields: readonly string[], body: string, status?: number]
 
 let nth = 0
 
 /** Has the upstream send these responses one after the other, the last again and again, for a target of its own. */
-const script = async (responses: readonly Scripted[], path = '/market/insights') => {
+const script = async (
+  scripted: readonly Scripted[],
+  operation: keyof typeof settings.operations = 'market.insights',
+) => {
   let at = 0
   shared.answerWith((_, response) => {
-    const { status = 200, fields, body } = responses[Math.min(at++, responses.length - 1)] ?? { fields: [], body: '' }
+    const [fields, body, status = 200] = scripted[Math.min(at++, scripted.length - 1)] ?? [[], '']
     response.writeHead(status, ['Content-Type', 'application/json', ...fields])
     response.end(body)
   })
-  const operation = path === '/market/insights' ? 'market.insights' : 'leads.pipeline'
   const counts = async (): Promise<readonly number[]> => {
-    const { body } = await fetchAdmin(`${shared.live.admin}/contract`)
-    const { contract } = body as unknown as {
-      contract: { operations: Record<string, { response: Record<'checked' | 'broken' | 'rejected', number> }> }
+    const { contract } = (await fetchAdmin(`${shared.live.admin}/contract`)).body as unknown as {
+      contract: { operations: Record<string, { response: Record<string, number> }> }
     }
-    const { checked = 0, broken = 0, rejected = 0 } = contract.operations[operation]?.response ?? {}
-    return [checked, broken, rejected]
+    return ['checked', 'broken', 'rejected'].map((name) => contract.operations[operation]?.response[name] ?? 0)
   }
   const before = await counts()
-  const target = `${path}?${nth++}`
+  const target = `/${operation.replace('.', '/')}?${nth++}`
   return {
-    send: () => call(shared.port, { target }),
+    send: async () => {
+      const { status, body, fields } = await call(shared.port, { target })
+      const cacheStatus = fieldValues(fields, 'cache-status').join().split(';ttl')[0]
+      return { status, body: body.toString(), cacheStatus }
+    },
     /** Counts what was checked, broken and rejected since. */
     counted: async () => (await counts()).map((count, i) => count - (before[i] ?? 0)),
   }
 }
 
-const statusOf = ({ fields }: WireResponse): string => fieldValues(fields, 'cache-status').join().split(';ttl')[0] ?? ''
+const stored = 'lender-gateway;fwd=uri-miss;stored'
+const hit = 'lender-gateway;hit'
 
 test('reported: a response is checked when it is fetched, and not when it is a hit', async () => {
-  const { send, counted } = await script([{ fields: fresh, body: bad }], '/leads/pipeline')
+  const { send, counted } = await script([[fresh, bad]], 'leads.pipeline')
 
-  const got = [await send(), await send()]
-
-  expect(got.map(({ body }) => body.toString())).toEqual([bad, bad])
-  expect(got.map(statusOf)).toEqual(['lender-gateway;fwd=uri-miss;stored', 'lender-gateway;hit'])
+  expect([await send(), await send()]).toMatchObject([
+    { body: bad, cacheStatus: stored },
+    { body: bad, cacheStatus: hit },
+  ])
   await vi.waitFor(async () => expect(await counted()).toEqual([1, 1, 0]), 30_000)
 })
 
 test('enforced: a response that breaks the contract is not stored', async () => {
   const { send } = await script([
-    { fields: fresh, body: bad },
-    { fields: fresh, body: good },
+    [fresh, bad],
+    [fresh, good],
   ])
 
   const got = [await send(), await send(), await send()]
 
-  expect(got.map(({ status }) => status)).toEqual([502, 200, 200])
-  expect(got[2] && statusOf(got[2])).toBe('lender-gateway;hit')
+  expect(got).toMatchObject([{ status: 502 }, { status: 200 }, { status: 200, cacheStatus: hit }])
   expect(shared.received()).toHaveLength(2)
 })
 
-test('enforced: where stale-if-error allows it, the stored response stands in for one that breaks the contract', async () => {
-  const { send } = await script([
-    { fields: ['Cache-Control', 'max-age=60, stale-if-error=600', 'Age', '61'], body: good },
-    { fields: fresh, body: bad },
-  ])
+test.each<[string, Scripted, Scripted]>([
+  ['where stale-if-error allows it, for one that breaks the contract', [staleOr('stale-if-error'), good], [fresh, bad]],
+  ['that a 304 validates, which breaks no contract', [stale, good], [fresh, '', 304]],
+])('enforced: the stored response stands in %s', async (_, ...scripted) => {
+  const { send } = await script(scripted)
 
-  const got = [await send(), await send()]
-
-  expect(got.map(({ status, body }) => [status, body.toString()])).toEqual([
-    [200, good],
-    [200, good],
+  expect([await send(), await send()]).toMatchObject([
+    { status: 200, body: good },
+    { status: 200, body: good, cacheStatus: expect.stringMatching(/fwd=stale|hit/) },
   ])
+  expect(shared.received()).toHaveLength(2)
 })
 
-test('enforced: a 304 validates what was stored, and breaks no contract', async () => {
+test('enforced: what a revalidation in the background brings is held to it before it is stored', async () => {
+  const revalidating = staleOr('stale-while-revalidate')
   const { send } = await script([
-    { fields: stale, body: good },
-    { status: 304, fields: fresh, body: '' },
+    [revalidating, good],
+    [revalidating, bad],
+    [fresh, better],
   ])
+  const bodies = new Set<string>()
 
-  const got = [await send(), await send()]
+  await vi.waitFor(async () => {
+    const { body } = await send()
+    bodies.add(body)
+    expect(body).toBe(better)
+  }, 30_000)
 
-  expect(got.map(({ status, body }) => [status, body.toString()])).toEqual([
-    [200, good],
-    [200, good],
-  ])
-  expect(got[1] && statusOf(got[1])).toContain('fwd=stale')
+  expect(bodies).toEqual(new Set([good, better]))
 })
 
 test('enforced: all who wait for one fetch get the 502, of one response', async () => {
-  const { send, counted } = await script([{ fields: fresh, body: bad }])
+  const { send, counted } = await script([[fresh, bad]])
 
   const got = await Promise.all(Array.from({ length: 5 }, send))
 
@@ -133,12 +136,11 @@ test('enforced: an error of the gateway itself is no response to check', async (
 })
 
 test('enforced: what was stored unchecked is gone after an edit that refuses what cannot be checked', async () => {
-  const { send } = await script([{ fields: fresh, body: good.padEnd(2048) }])
+  const { send } = await script([[fresh, good.padEnd(2048)]])
 
-  const before = [await send(), await send()]
+  expect([await send(), await send()]).toMatchObject([{ cacheStatus: stored }, { cacheStatus: hit }])
   shared.live.edit({ upstream: shared.upstream, ...settings, contract: { ...settings.contract, unchecked: 'refuse' } })
   await shared.live.gateway.reload('request')
 
-  expect(before.map(statusOf)).toEqual(['lender-gateway;fwd=uri-miss;stored', 'lender-gateway;hit'])
   expect((await send()).status).toBe(502)
 })
