@@ -55,8 +55,8 @@ describe('one value', () => {
     expect(read(query, { types })).toEqual(expected)
   })
 
-  // Servers differ in what they take for a parameter of this name. The gateway compares names once decoded, and knows no
-  // nested ones: what it does not take for the parameter is another one, which may be there.
+  // Servers differ in what they take for a parameter of this name. The gateway compares names once decoded, and knows
+  // no nested ones: what it does not take for the parameter is another one, which may be there.
   test.each<[string, string, More, unknown]>([
     ['may stand there once: readers differ in which one they take', '?p=1&p=2', integer, twice],
     ['may not stand there in two spellings', '?p=1&%70=1', integer, twice],
