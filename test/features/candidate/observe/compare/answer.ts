@@ -1,4 +1,7 @@
-import type { ComparedAnswer } from '../../../../../src/features/candidate/observe/compare/comparison.ts'
+import type {
+  ComparedAnswer,
+  ComparisonRules,
+} from '../../../../../src/features/candidate/observe/compare/comparison.ts'
 
 /** Creates a whole answer of JSON, 200 unless said. */
 export const answer = (body: string | Buffer, more: Partial<ComparedAnswer> = {}): ComparedAnswer => {
@@ -19,3 +22,9 @@ export const answerWith = (body: string | Buffer, ...fields: readonly string[]):
 /** Creates an answer with a body that is longer than is kept. `hash` null: it is longer than is read. */
 export const longAnswer = (length: number, hash: string | null, type = 'application/pdf'): ComparedAnswer =>
   answer('', { fields: ['Content-Type', type], body: { length, bytes: null, sha256: hash } })
+
+/** Creates rules by which everything counts, but for what differs. */
+export const createRules = (more: Partial<ComparisonRules> = {}): ComparisonRules => ({
+  ...{ fields: [], ignore: [], numbers: null, arrays: {} },
+  ...more,
+})
