@@ -6,7 +6,7 @@ import {
   createComparisonCounts,
 } from '../../../../src/features/candidate/observe/comparison-counts.ts'
 import { moveClock } from '../../../helpers/odd-clocks.ts'
-import { answer } from './compare/answer.ts'
+import { answer, createRules } from './compare/answer.ts'
 
 let pass: (ms: number) => void
 beforeEach(() => {
@@ -16,16 +16,7 @@ beforeEach(() => {
 const createCounts = (options: Partial<ComparisonOptions> = {}, key = 'secret'): ComparisonCounts =>
   createComparisonCounts(
     'digest',
-    {
-      fields: [],
-      ignore: [],
-      numbers: null,
-      arrays: {},
-      maxBody: 1024 ** 2,
-      noise: false,
-      examples: false,
-      ...options,
-    },
+    { ...createRules(), maxBody: 1024 ** 2, noise: false, examples: false, ...options },
     key,
   )
 
@@ -58,21 +49,15 @@ test('pairs are counted by operation, and by the kinds in which they differ', ()
   counts.onPair(shadowAnswer({}), shadowAnswer({}, { status: 500 }), request('r-1', 'valuation.score'))
   counts.onPair(shadowAnswer({}, { failure: 'truncated' }), shadowAnswer({}), request())
 
-  const { totals } = counts.report
-
-  expect(totals).toHaveLength(2)
-  expect(totals.find(({ operation }) => operation === 'market.insights')).toMatchObject({
-    compared: 3,
-    equal: 1,
-    byKind: { value: 1, missing: 1, status: 0 },
-    uncompared: { 'primary-failed': 1, 'too-large': 0 },
-    noisePairs: 0,
-  })
-  expect(totals.find(({ operation }) => operation === 'valuation.score')).toMatchObject({
-    compared: 1,
-    equal: 0,
-    byKind: { status: 1 },
-  })
+  const totals = counts.report.totals.toSorted((a, b) => b.compared - a.compared)
+  const uncompared = { 'primary-failed': 1, 'too-large': 0 }
+  expect(totals).toMatchObject([
+    {
+      ...{ operation: 'market.insights', compared: 3, equal: 1, noisePairs: 0, uncompared },
+      byKind: { value: 1, missing: 1, status: 0 },
+    },
+    { operation: 'valuation.score', compared: 1, equal: 0, byKind: { status: 1 } },
+  ])
 })
 
 test('a place where answers differ is one row, with its first and its last answer', () => {
@@ -82,19 +67,16 @@ test('a place where answers differ is one row, with its first and its last answe
 
   compare(counts, { items: [{ price: 1 }] }, { items: [{ price: 5 }] }, 'r-2')
 
+  const digest = expect.stringMatching(/^[0-9a-f]{16}$/)
+  const untold = { digest, count: 1, primary: null, candidate: null }
   expect(counts.report.rows).toEqual([
     {
-      operation: 'market.insights',
-      kind: 'value',
-      pointer: '/items/*/price',
-      count: 2,
-      recent: 2,
-      firstAt: Date.parse('2026-11-23T10:04:00Z'),
-      lastAt: Date.parse('2026-11-23T10:05:00Z'),
+      ...{ operation: 'market.insights', kind: 'value', pointer: '/items/*/price', count: 2, recent: 2 },
+      ...{ firstAt: Date.parse('2026-11-23T10:04:00Z'), lastAt: Date.parse('2026-11-23T10:05:00Z') },
       example: { requestId: 'r-2' },
       pairs: [
-        { digest: expect.stringMatching(/^[0-9a-f]{16}$/), count: 1, requestId: 'r-1', primary: null, candidate: null },
-        { digest: expect.stringMatching(/^[0-9a-f]{16}$/), count: 1, requestId: 'r-2', primary: null, candidate: null },
+        { ...untold, requestId: 'r-1' },
+        { ...untold, requestId: 'r-2' },
       ],
       otherPairs: 0,
     },
@@ -137,24 +119,14 @@ describe('the values that differ', () => {
     expect(digests[0]).not.toBe(digests[1])
   })
 
-  test('are told where examples are asked for, and cut off', () => {
+  test('are told where examples are asked for, and cut off; eight are told apart, and the rest counted', () => {
     const counts = createCounts({ examples: true })
-    compare(counts, { grade: 'A' }, { grade: 'B'.repeat(500) })
-
-    const { primary, candidate } = counts.report.rows[0]?.pairs[0] ?? {}
-
-    expect(primary).toBe('A')
-    expect(candidate).toBe(`${'B'.repeat(99)}…`)
-  })
-
-  test('are told apart up to eight, and the rest counted', () => {
-    const counts = createCounts({ examples: true })
-    for (let n = 1; n <= 20; n++) compare(counts, { n: 0 }, { n })
+    for (let n = 1; n <= 20; n++) compare(counts, { grade: 'A' }, { grade: String.fromCharCode(66 + n).repeat(500) })
 
     const [row] = counts.report.rows
 
-    expect(row?.pairs).toHaveLength(8)
-    expect(row?.otherPairs).toBe(12)
+    expect(row?.pairs[0]).toMatchObject({ primary: 'A', candidate: `${'C'.repeat(99)}…` })
+    expect([row?.pairs.length, row?.otherPairs]).toEqual([8, 12])
   })
 
   test('that are no values are always told: a status, a type, a failure', () => {
@@ -177,25 +149,21 @@ describe('the values that differ', () => {
   })
 })
 
-describe('the table is bounded', () => {
-  test('beyond its rows there is one number', () => {
-    const counts = createCounts()
-    for (let n = 0; n < 300; n++) compare(counts, { [`m${n}`]: 1 }, {})
+test('beyond the rows of the table there is one number', () => {
+  const counts = createCounts()
+  for (let n = 0; n < 300; n++) compare(counts, { [`m${n}`]: 1 }, {})
 
-    const { rows, others } = counts.report
+  expect([counts.report.rows.length, counts.report.others]).toEqual([200, 100])
+})
 
-    expect([rows.length, others]).toEqual([200, 100])
-  })
+/** Makes a document of sixty members, with which no other value agrees. */
+const sixty = (value: number) => Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`m${n}`, value]))
 
-  test('answers of which nothing agrees fill fifty rows, and one number says that there is more', () => {
-    const counts = createCounts()
-    const members = (value: number) => Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`m${n}`, value]))
-    compare(counts, members(1), members(2))
+test('answers of which nothing agrees fill fifty rows, and one number says that there is more', () => {
+  const counts = createCounts()
+  compare(counts, sixty(1), sixty(2))
 
-    const { rows, others } = counts.report
-
-    expect([rows.length, others]).toEqual([50, 1])
-  })
+  expect([counts.report.rows.length, counts.report.others]).toEqual([50, 1])
 })
 
 describe('noise', () => {
@@ -209,12 +177,7 @@ describe('noise', () => {
     compare(counts, noisy(1), noisy(2, 'B'))
 
     expect(placesOf(counts)).toEqual(['value /grade 1'])
-    expect(counts.report.totals[0]).toMatchObject({
-      compared: 2,
-      equal: 1,
-      noisePairs: 5,
-      uncompared: { learning: 1 },
-    })
+    expect(counts.report.totals).toMatchObject([{ compared: 2, equal: 1, noisePairs: 5, uncompared: { learning: 1 } }])
     expect(counts.report.noise.map(({ kind, pointer, count }) => `${kind} ${pointer} ${count}`)).toEqual([
       'value /id 5',
       'value /generatedAt 5',
@@ -224,10 +187,9 @@ describe('noise', () => {
 
   test('is learnt at more places than a comparison tells apart', () => {
     const counts = createCounts({ noise: true })
-    const times = (at: number) => Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`m${i}`, at]))
-    for (let n = 0; n < 5; n++) repeat(counts, times(n), times(n + 1))
+    for (let n = 0; n < 5; n++) repeat(counts, sixty(n), sixty(n + 1))
 
-    compare(counts, times(1), times(2))
+    compare(counts, sixty(1), sixty(2))
 
     expect(counts.report.noise).toHaveLength(60)
     expect(placesOf(counts)).toEqual([])
@@ -259,32 +221,31 @@ describe('noise', () => {
     const counts = createCounts({ noise: true })
     for (let n = 0; n < 9; n++) counts.onRepeatedPair(shadowAnswer({}), shadowAnswer({}, { status: 503 }), request())
 
-    expect(counts.report.totals).toEqual([])
-    expect(counts.report.noise).toEqual([])
+    expect([counts.report.totals, counts.report.noise]).toEqual([[], []])
   })
+
+  const take = (counts: ComparisonCounts, times: number, operation: ShadowedRequest['operation'] = 'market.insights') =>
+    Array.from({ length: times }, () => counts.wantsRepeat(operation)).filter(Boolean).length
 
   test('takes the first requests of an operation, and then one in a hundred', () => {
     const counts = createCounts({ noise: true })
-    const take = (times: number) =>
-      Array.from({ length: times }, () => counts.wantsRepeat('market.insights')).filter(Boolean).length
 
-    expect(take(10)).toBe(10)
+    expect(take(counts, 10)).toBe(10)
     for (let n = 0; n < 5; n++) repeat(counts, {}, {})
 
-    const later = take(10_000)
+    const later = take(counts, 10_000)
     expect(later).toBeGreaterThan(30)
     expect(later).toBeLessThan(300)
   })
 
   test('is given up after ten requests that went out twice and taught nothing', () => {
     const counts = createCounts({ noise: true })
-    const take = () => Array.from({ length: 100 }, () => counts.wantsRepeat('market.insights')).filter(Boolean).length
 
-    const before = take()
+    const before = take(counts, 100)
     for (let n = 0; n < 10; n++) counts.onRepeat('market.insights')
 
     expect(before).toBe(100)
-    expect(take()).toBeLessThan(20)
+    expect(take(counts, 100)).toBeLessThan(20)
   })
 
   test('of a POST is not learnt: it is compared at once', () => {
@@ -292,26 +253,21 @@ describe('noise', () => {
 
     counts.onPair(shadowAnswer({ n: 1 }), shadowAnswer({ n: 2 }), request('r-1', 'valuation.score'))
 
-    expect(Array.from({ length: 1000 }, () => counts.wantsRepeat('valuation.score')).some(Boolean)).toBe(false)
+    expect(take(counts, 1000, 'valuation.score')).toBe(0)
     expect(placesOf(counts)).toEqual(['value /n 1'])
   })
 
   test('is not learnt unless it is asked for', () => {
-    const counts = createCounts()
-
-    expect(counts.wantsRepeat('market.insights')).toBe(false)
+    expect(take(createCounts(), 1)).toBe(0)
   })
 })
 
 test('the latency of both sides is of the same requests', () => {
   const counts = createCounts()
-  for (const ms of [10, 20, 30])
-    counts.onPair(shadowAnswer({}, { headMs: ms }), shadowAnswer({}, { headMs: 10 * ms }), request())
-  counts.onPair(
-    shadowAnswer({}, { headMs: 5 }),
-    shadowAnswer({}, { headMs: null, failure: 'headers-timeout' }),
-    request(),
-  )
+  const pair = (headMs: number, candidate: Partial<ShadowAnswer>) =>
+    counts.onPair(shadowAnswer({}, { headMs }), shadowAnswer({}, candidate), request())
+  for (const ms of [10, 20, 30]) pair(ms, { headMs: 10 * ms })
+  pair(5, { headMs: null, failure: 'headers-timeout' })
 
   const { latency } = counts.report.totals[0] ?? {}
 

@@ -1,9 +1,6 @@
 import { beforeEach, expect, test } from 'vitest'
 import { quantile } from '../../../../src/core/log/metrics/histogram.ts'
-import {
-  type ComparisonOptions,
-  createComparisonCounts,
-} from '../../../../src/features/candidate/observe/comparison-counts.ts'
+import { createComparisonCounts } from '../../../../src/features/candidate/observe/comparison-counts.ts'
 import {
   type ComparisonReport,
   createNoise,
@@ -11,33 +8,24 @@ import {
   withoutRecentDifferences,
 } from '../../../../src/features/candidate/observe/comparison-report.ts'
 import { moveClock } from '../../../helpers/odd-clocks.ts'
-import { answer } from './compare/answer.ts'
+import { answer, createRules } from './compare/answer.ts'
 
 let pass: (ms: number) => void
 beforeEach(() => {
   pass = moveClock(Date, Date.parse('2026-11-23T10:04:00Z'))
 })
 
-const options: ComparisonOptions = {
-  fields: [],
-  ignore: [],
-  numbers: null,
-  arrays: {},
-  maxBody: 1024,
-  noise: true,
-  examples: false,
-}
+const toAnswer = (body: unknown) => ({ ...answer(JSON.stringify(body)), headMs: 10 })
+
+const createCounts = (digest = 'digest') =>
+  createComparisonCounts(digest, { ...createRules(), maxBody: 1024, noise: true, examples: false }, 'key')
 
 const compareAll = (
   pairs: readonly (readonly [unknown, unknown])[],
   digest = 'digest',
   requestId = 'r-1',
 ): ComparisonReport => {
-  const counts = createComparisonCounts(digest, options, 'key')
-  const toAnswer = (body: unknown) => ({
-    ...answer(JSON.stringify(body)),
-    headMs: 10,
-  })
+  const counts = createCounts(digest)
   const request = { operation: 'market.insights', requestId } as const
   for (let n = 0; n < 5; n++) counts.onRepeatedPair(toAnswer({ at: n }), toAnswer({ at: n + 1 }), request)
   for (const [primary, candidate] of pairs) counts.onPair(toAnswer(primary), toAnswer(candidate), request)
@@ -59,9 +47,7 @@ test('what workers have counted is added up, and the same pair of values is one 
   const merged = mergeComparisonReports('digest', [one, other])
 
   expect(merged.since).toBe(Date.parse('2026-11-23T10:04:00Z'))
-  expect(merged.totals).toEqual([
-    expect.objectContaining({ operation: 'market.insights', compared: 5, equal: 1, noisePairs: 10 }),
-  ])
+  expect(merged.totals).toMatchObject([{ operation: 'market.insights', compared: 5, equal: 1, noisePairs: 10 }])
   expect(
     merged.rows.map(({ kind, pointer, count, pairs }) => [kind, pointer, count, pairs.map((each) => each.count)]),
   ).toEqual([
@@ -87,10 +73,8 @@ test('of a pair of values that several have counted, the last request is told, w
 })
 
 test('workers learn noise each by itself, and one that has ended has nothing more to learn', () => {
-  const counts = createComparisonCounts('digest', options, 'key')
-  const request = { operation: 'market.insights', requestId: null } as const
-  const toAnswer = (n: number) => ({ ...answer(`{"n":${n}}`), headMs: 10 })
-  counts.onRepeatedPair(toAnswer(1), toAnswer(2), request)
+  const counts = createCounts()
+  counts.onRepeatedPair(toAnswer({ n: 1 }), toAnswer({ n: 2 }), { operation: 'market.insights', requestId: null })
   const { report } = counts
 
   const merged = mergeComparisonReports('digest', [report, report, withoutRecentDifferences(report)])
