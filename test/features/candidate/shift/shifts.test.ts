@@ -1,11 +1,11 @@
 import * as fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { KeptShift, ShiftOrder, ShiftPlan } from '../../../../src/features/candidate/shift/shift-record.ts'
-import type { ShiftState } from '../../../../src/features/candidate/shift/shift-state.ts'
 import { Shifts } from '../../../../src/features/candidate/shift/shifts.ts'
 
 const start = 1_700_000_000_000
 const minute = 60_000
+const day = 24 * 60
 const words = { by: '10.0.0.9', reason: 'rehearsal' }
 
 beforeEach(() => void vi.useFakeTimers({ now: start }))
@@ -16,123 +16,138 @@ afterEach(() => {
 
 const opened: Shifts[] = []
 
+const pass = (minutes: number) => void vi.advanceTimersByTime(minutes * minute)
+
 const plan = (changes: Partial<ShiftPlan> = {}): ShiftPlan => ({ digest: 'a', share: 0.05, steps: null, ...changes })
-const steps = (startedAt: number | null = null) => ({
-  shares: [0.01, 0.05, 0.25, 1],
-  every: 15 * minute,
-  startedAt,
-})
-const stepped = (changes: Partial<ShiftPlan> = {}) => plan({ share: 0, steps: steps(), ...changes })
+/** A plan with four steps of a quarter of an hour, which begin so many minutes from now; null: with the file. */
+const stepped = (inMinutes: number | null = null, share = 0) => {
+  const startedAt = inMinutes === null ? null : start + inMinutes * minute
+  return plan({ share, steps: { shares: [0.01, 0.05, 0.25, 1], every: 15 * minute, startedAt } })
+}
+
+const to = (share: number, minutes: number) => ({ kind: 'to', share, ttlMs: minutes * minute }) as const
+const pause = (minutes: number | null = null) =>
+  ({ kind: 'pause', ttlMs: minutes === null ? null : minutes * minute }) as const
+const abort = { kind: 'abort' } as const
+const resume = { kind: 'resume' } as const
 
 /** Opens shifts whose risk has a candidate with this plan, and records the news. */
 const open = (risk: ShiftPlan) => {
   const news: string[] = []
   const shifts = new Shifts((group, what, { share }) => news.push(`${group} ${what} ${share}`))
   opened.push(shifts)
-  shifts.prepare({ risk }).commit()
-  const share = () => shifts.get('risk')?.share
-  return { shifts, news, share }
+  const edit = (next: ShiftPlan | null): void => shifts.prepare(next === null ? {} : { risk: next }).commit()
+  edit(risk)
+  const toKeep = () => {
+    const own = shifts.toKeep('risk')
+    if (own === null) throw new Error('risk has a candidate')
+    return own
+  }
+  return {
+    ...{ shifts, news, edit, toKeep },
+    state: () => shifts.get('risk'),
+    share: () => shifts.get('risk')?.share,
+    order: (order: ShiftOrder) => shifts.order('risk', order, words),
+    tell: (order: ShiftOrder) => shifts.order('risk', order, words).confirm(),
+    takeBack: (reason = 'it fails') => shifts.takeBack('risk', reason),
+    /** Keeps what is to be kept, as Redis does; returns what Redis has then. */
+    keep() {
+      const own = toKeep()
+      shifts.markKept('risk', own)
+      return { record: own.record, ageMs: 0 }
+    },
+  }
 }
 
 describe('the file', () => {
   test('says the share of a candidate, and a group without one has none', () => {
-    const { shifts } = open(plan())
+    const { shifts, state } = open(plan())
 
     expect(shifts.get('market')).toBeNull()
-    expect(shifts.get('risk')).toEqual({
-      digest: 'a',
-      share: 0.05,
-      cause: 'file',
-      isStopped: false,
-      ...{ by: null, reason: null, since: start },
+    expect(state()).toEqual({
+      ...{ digest: 'a', share: 0.05, cause: 'file', isStopped: false, by: null, reason: null, since: start },
       ...{ until: null, afterwards: null, paused: null, step: null },
     })
     expect(vi.getTimerCount()).toBe(0)
   })
 
   test('with another candidate forgets what was said of the one before, and leaves no timer', () => {
-    const { shifts, share } = open(stepped())
-    shifts.order('risk', { kind: 'to', share: 0.5, ttlMs: 60 * minute }, words).confirm()
+    const { shifts, share, tell, edit } = open(stepped())
+    tell(to(0.5, 60))
 
-    shifts.prepare({ risk: plan({ digest: 'b' }) }).commit()
+    edit(plan({ digest: 'b' }))
     const other = share()
-    shifts.prepare({}).commit()
+    edit(null)
 
-    expect(other).toBe(0.05)
-    expect(shifts.all).toEqual([])
-    expect(vi.getTimerCount()).toBe(0)
+    expect([other, shifts.all, vi.getTimerCount()]).toEqual([0.05, [], 0])
   })
 
   test('that is read again with the same candidate changes nothing', () => {
-    const { shifts } = open(stepped())
-    vi.advanceTimersByTime(16 * minute)
-    shifts.order('risk', { kind: 'to', share: 0.5, ttlMs: 60 * minute }, words).confirm()
-    const before = shifts.get('risk')
-    vi.advanceTimersByTime(minute)
+    const { shifts, state, tell } = open(stepped())
+    pass(16)
+    tell(to(0.5, 60))
+    const before = state()
+    pass(1)
 
     shifts.prepare({ risk: stepped(), market: plan() }).commit()
 
-    expect(shifts.get('risk')).toEqual(before)
+    expect(state()).toEqual(before)
   })
 
   test('says how it will stand with the plans of the next file, and changes nothing yet', () => {
-    const { shifts, share } = open(plan())
-    shifts.order('risk', { kind: 'to', share: 0.5, ttlMs: 60 * minute }, words).confirm()
+    const { shifts, share, tell } = open(plan())
+    tell(to(0.5, 60))
 
     const same = shifts.prepare({ risk: plan() }).view
     const other = shifts.prepare({ risk: plan({ digest: 'b', share: 0.2 }), market: stepped() }).view
 
     expect(same.get('risk')?.share).toBe(0.5)
-    expect(other.all.map(([group, state]) => [group, state.share])).toEqual([
-      ['risk', 0.2],
-      ['market', 0.01],
-    ])
-    expect(share()).toBe(0.5)
-    expect(shifts.get('market')).toBeNull()
+    expect(Object.fromEntries(other.all.map(([group, state]) => [group, state.share]))).toEqual({
+      risk: 0.2,
+      market: 0.01,
+    })
+    expect([share(), shifts.get('market')]).toEqual([0.5, null])
   })
 })
 
 describe('steps', () => {
   test('go on by themselves to the last, and rest there without a timer', () => {
-    const { shifts, news, share } = open(stepped())
+    const { state, news, share } = open(stepped())
     const first = share()
 
-    vi.advanceTimersByTime(46 * minute)
+    pass(46)
 
-    expect(first).toBe(0.01)
-    expect(news).toEqual(['risk step 0.05', 'risk step 0.25', 'risk step 1'])
-    expect(shifts.get('risk')).toMatchObject({ cause: 'steps', step: { reached: 4, of: 4, nextAt: null } })
+    expect([first, ...news]).toEqual([0.01, 'risk step 0.05', 'risk step 0.25', 'risk step 1'])
+    expect(state()).toMatchObject({ cause: 'steps', step: { reached: 4, of: 4, nextAt: null } })
     expect(vi.getTimerCount()).toBe(0)
   })
 
   test('do not begin before a time of the file, and are where that time says after a restart', () => {
-    const ahead = open(stepped({ steps: steps(start + minute) }))
-    const early = ahead.shifts.get('risk')
-    vi.advanceTimersByTime(minute)
-    const begun = ahead.share()
-    const later = open(stepped({ steps: steps(start - 20 * minute) })).shifts.get('risk')
+    const ahead = open(stepped(1))
+    const early = ahead.state()
+    pass(1)
+    const later = open(stepped(-20)).state()
 
     expect(early).toMatchObject({ share: 0, step: { reached: 0, nextShare: 0.01, nextAt: start + minute } })
-    expect(begun).toBe(0.01)
-    // A minute has gone by since.
-    expect(later).toMatchObject({ share: 0.05, step: { reached: 2, nextAt: start - 20 * minute + 30 * minute } })
+    expect(ahead.share()).toBe(0.01)
+    expect(later).toMatchObject({ share: 0.05, step: { reached: 2, nextAt: start + 10 * minute } })
   })
 
   test('wait for a time that lies years ahead, which is more than a timer holds', () => {
-    const { share } = open(stepped({ steps: steps(start + 40 * 24 * 60 * minute) }))
+    const { share } = open(stepped(40 * day))
 
-    vi.advanceTimersByTime(39 * 24 * 60 * minute)
+    pass(39 * day)
     const before = share()
-    vi.advanceTimersByTime(24 * 60 * minute)
+    pass(day)
 
     expect([before, share()]).toEqual([0, 0.01])
   })
 
   test('never go below the share of the file', () => {
-    const { share } = open(stepped({ share: 0.1 }))
+    const { share } = open(stepped(null, 0.1))
 
     const first = share()
-    vi.advanceTimersByTime(31 * minute)
+    pass(31)
 
     expect([first, share()]).toEqual([0.1, 0.25])
   })
@@ -140,23 +155,23 @@ describe('steps', () => {
   test('are no shorter or longer when the wall clock jumps', () => {
     const { share } = open(stepped())
 
-    vi.setSystemTime(start + 24 * 60 * minute)
-    vi.advanceTimersByTime(14 * minute)
+    vi.setSystemTime(start + day * minute)
+    pass(14)
     const forward = share()
-    vi.setSystemTime(start - 24 * 60 * minute)
-    vi.advanceTimersByTime(minute)
+    vi.setSystemTime(start - day * minute)
+    pass(1)
 
     expect([forward, share()]).toEqual([0.01, 0.05])
   })
 
   test('that are paused in the middle of one go on with what was left of it', () => {
-    const { shifts, share } = open(stepped())
-    vi.advanceTimersByTime(10 * minute)
+    const { state, share, tell } = open(stepped())
+    pass(10)
 
-    shifts.order('risk', { kind: 'pause', ttlMs: null }, words).confirm()
-    vi.advanceTimersByTime(600 * minute)
-    const paused = shifts.get('risk')
-    shifts.order('risk', { kind: 'resume' }, words).confirm()
+    tell(pause())
+    pass(600)
+    const paused = state()
+    tell(resume)
     vi.advanceTimersByTime(5 * minute - 1)
     const before = share()
     vi.advanceTimersByTime(1)
@@ -166,45 +181,40 @@ describe('steps', () => {
   })
 
   test('go on when a pause has ended', () => {
-    const { shifts, news, share } = open(stepped())
+    const { state, news, tell } = open(stepped())
 
-    shifts.order('risk', { kind: 'pause', ttlMs: 60 * minute }, words).confirm()
-    vi.advanceTimersByTime(60 * minute)
-    const ended = shifts.get('risk')?.paused
-    vi.advanceTimersByTime(15 * minute)
+    tell(pause(60))
+    pass(60)
+    const ended = state()?.paused
+    pass(15)
 
-    expect(ended).toBeNull()
-    expect(news).toEqual(['risk pause ended 0.01', 'risk step 0.05'])
-    expect(share()).toBe(0.05)
+    expect([ended, ...news]).toEqual([null, 'risk pause ended 0.01', 'risk step 0.05'])
   })
 
   test.each<[string, ShiftOrder, object]>([
-    ['an order', { kind: 'to', share: 0.06, ttlMs: 20 * minute }, { share: 0.06, step: { reached: 2 } }],
-    ['a pause', { kind: 'pause', ttlMs: 20 * minute }, { share: 0.01, step: { reached: 1 } }],
+    ['an order', to(0.06, 20), { share: 0.06, step: { reached: 2 } }],
+    ['a pause', pause(20), { share: 0.01, step: { reached: 1 } }],
   ])('that were to begin while no gateway ran make up for one, and %s of before them is over', (_, order, expected) => {
-    const risk = stepped({ steps: steps(start + 10 * minute) })
-    const { shifts: before } = open(risk)
-    before.order('risk', order, words).confirm()
-    const { record } = before.toKeep('risk') ?? {}
-    if (record === undefined) throw new Error('risk has a candidate')
-    const { shifts } = open(plan({ digest: 'b' }))
+    const before = open(stepped(10))
+    before.tell(order)
+    const { record } = before.toKeep()
+    const { shifts, state } = open(plan({ digest: 'b' }))
 
-    shifts.prepare({ risk }, false, () => ({ record, ageMs: 600 * minute })).commit()
-    const begun = shifts.get('risk')
+    shifts.prepare({ risk: stepped(10) }, false, () => ({ record, ageMs: 600 * minute })).commit()
+    const begun = state()
     vi.advanceTimersByTime(15 * minute - 1)
-    const still = shifts.get('risk')
 
     expect(begun).toMatchObject({ ...expected, cause: 'steps', until: null, paused: null })
     expect(begun?.step?.nextAt).toBe(start + 15 * minute)
-    expect(still).toMatchObject(expected)
+    expect(state()).toMatchObject(expected)
   })
 })
 
 describe('an order', () => {
   test('goes before the file, and says what holds when it ends', () => {
-    const { shifts, news, share } = open(plan())
+    const { news, share, tell } = open(plan())
 
-    const state = shifts.order('risk', { kind: 'to', share: 0.25, ttlMs: 60 * minute }, words).confirm()
+    const state = tell(to(0.25, 60))
     vi.advanceTimersByTime(60 * minute - 1)
     const held = share()
     vi.advanceTimersByTime(1)
@@ -213,40 +223,38 @@ describe('an order', () => {
       ...{ share: 0.25, cause: 'operator', ...words, since: start, until: start + 60 * minute },
       afterwards: { share: 0.05, cause: 'file' },
     })
-    expect([held, share()]).toEqual([0.25, 0.05])
-    expect(news).toEqual(['risk order ended 0.05'])
+    expect([held, share(), ...news]).toEqual([0.25, 0.05, 'risk order ended 0.05'])
   })
 
   test('replaces another one, and its time', () => {
-    const { shifts, news, share } = open(plan())
-    shifts.order('risk', { kind: 'to', share: 0.25, ttlMs: 10 * minute }, words).confirm()
+    const { news, share, tell } = open(plan())
 
-    shifts.order('risk', { kind: 'to', share: 0.1, ttlMs: 60 * minute }, words).confirm()
-    vi.advanceTimersByTime(59 * minute)
+    tell(to(0.25, 10))
+    tell(to(0.1, 60))
+    pass(59)
 
-    expect(share()).toBe(0.1)
-    expect(news).toEqual([])
+    expect([share(), news]).toEqual([0.1, []])
   })
 
   test('that ends leaves its clients where they are while there are steps, which go on from there', () => {
-    const { shifts, share } = open(stepped())
+    const { state, share, tell } = open(stepped())
 
-    const state = shifts.order('risk', { kind: 'to', share: 0.3, ttlMs: 60 * minute }, words).confirm()
-    vi.advanceTimersByTime(60 * minute)
-    const ended = shifts.get('risk')
-    vi.advanceTimersByTime(15 * minute)
+    const { afterwards } = tell(to(0.3, 60))
+    pass(60)
+    const ended = state()
+    pass(15)
 
-    expect(state.afterwards).toEqual({ share: 0.3, cause: 'steps' })
+    expect(afterwards).toEqual({ share: 0.3, cause: 'steps' })
     expect(ended).toMatchObject({ share: 0.3, cause: 'steps', step: { reached: 3, nextShare: 1 } })
     expect(share()).toBe(1)
   })
 
   test('of less than the steps have reached holds for its time, and then the step does, anew', () => {
-    const { shifts, share } = open(stepped())
-    vi.advanceTimersByTime(31 * minute)
+    const { share, tell } = open(stepped())
+    pass(31)
 
-    shifts.order('risk', { kind: 'to', share: 0.01, ttlMs: 5 * minute }, words).confirm()
-    vi.advanceTimersByTime(5 * minute)
+    tell(to(0.01, 5))
+    pass(5)
     const ended = share()
     vi.advanceTimersByTime(15 * minute - 1)
     const still = share()
@@ -256,70 +264,69 @@ describe('an order', () => {
   })
 
   test('does not hold up a start that the file has set', () => {
-    const { shifts, share } = open(stepped({ steps: steps(start + 10 * minute) }))
+    const { share, tell } = open(stepped(10))
 
-    shifts.order('risk', { kind: 'to', share: 0.001, ttlMs: 20 * minute }, words).confirm()
-    vi.advanceTimersByTime(20 * minute)
+    tell(to(0.001, 20))
+    pass(20)
 
     expect(share()).toBe(0.01)
   })
 
   test('that is undone leaves what held before, with the time that it has left', () => {
-    const { shifts, share } = open(plan())
-    shifts.order('risk', { kind: 'to', share: 0.25, ttlMs: 60 * minute }, words).confirm()
-    vi.advanceTimersByTime(20 * minute)
+    const { state, share, tell, order } = open(plan())
+    tell(to(0.25, 60))
+    pass(20)
 
-    shifts.order('risk', { kind: 'to', share: 0.5, ttlMs: 120 * minute }, words).undo()
-    const undone = shifts.get('risk')
-    vi.advanceTimersByTime(40 * minute)
+    order(to(0.5, 120)).undo()
+    const undone = state()
+    pass(40)
 
     expect(undone).toMatchObject({ share: 0.25, until: start + 60 * minute })
     expect(share()).toBe(0.05)
   })
 
-  test('that held at once, and is undone, leaves what has come since', () => {
-    const { shifts, share } = open(plan())
-    const abort = shifts.order('risk', { kind: 'abort' }, words)
-    const aborted = share()
-    shifts.order('risk', { kind: 'to', share: 0.5, ttlMs: 60 * minute }, words).confirm()
+  test('that is undone leaves what has come since, also where it held at once', () => {
+    const [one, other] = [open(plan()), open(plan())]
 
-    abort.undo()
+    const aborted = one.order(abort)
+    const before = one.share()
+    one.tell(to(0.5, 60))
+    aborted.undo()
+    const pending = other.order(to(0.5, 60))
+    other.takeBack()
+    pending.undo()
 
-    expect([aborted, share()]).toEqual([0, 0.5])
-  })
-
-  test('that is undone leaves what has come since', () => {
-    const { shifts } = open(plan())
-    const change = shifts.order('risk', { kind: 'to', share: 0.5, ttlMs: 60 * minute }, words)
-
-    shifts.takeBack('risk', 'it fails')
-    change.undo()
-
-    expect(shifts.get('risk')).toMatchObject({ share: 0, cause: 'guard' })
+    expect([before, one.share()]).toEqual([0, 0.5])
+    expect(other.state()).toMatchObject({ share: 0, cause: 'guard' })
   })
 
   test('for a group without a candidate is a defect of the caller', () => {
     const { shifts } = open(plan())
 
-    expect(() => shifts.order('market', { kind: 'to', share: 0.5, ttlMs: minute }, words)).toThrow(
-      'market has no candidate',
-    )
+    expect(() => shifts.order('market', to(0.5, 1), words)).toThrow('market has no candidate')
+  })
+
+  test('to abort sets the share to 0 without an end, in the name of the operator, with nothing to take back', () => {
+    const { state, news, tell, takeBack } = open(plan())
+
+    tell(abort)
+    pass(day)
+
+    expect(state()).toMatchObject({ share: 0, cause: 'operator', isStopped: true, ...words, until: null })
+    expect([takeBack(), news]).toEqual([false, []])
   })
 })
 
 describe('a takeback', () => {
   test('goes before the file, the steps and an order, and is told once', () => {
-    const { shifts, news } = open(stepped())
-    shifts.order('risk', { kind: 'to', share: 0.5, ttlMs: 60 * minute }, words).confirm()
+    const { shifts, state, news, tell, takeBack } = open(stepped())
+    tell(to(0.5, 60))
 
-    const first = shifts.takeBack('risk', 'it fails')
-    const again = shifts.takeBack('risk', 'it still fails')
-    const elsewhere = shifts.takeBack('market', 'it has no candidate')
-    vi.advanceTimersByTime(600 * minute)
+    const done = [takeBack(), takeBack('it still fails'), shifts.takeBack('market', 'it has no candidate')]
+    pass(600)
 
-    expect([first, again, elsewhere]).toEqual([true, false, false])
-    expect(news).toEqual(['risk taken back 0'])
-    expect(shifts.get('risk')).toMatchObject({
+    expect([done, news]).toEqual([[true, false, false], ['risk taken back 0']])
+    expect(state()).toMatchObject({
       ...{ share: 0, cause: 'guard', isStopped: true, by: null, reason: 'it fails', since: start, until: null },
       step: { nextAt: null },
     })
@@ -327,236 +334,201 @@ describe('a takeback', () => {
   })
 
   test('takes back what a share of 0 leaves as well: clients by name, and copies', () => {
-    const { shifts } = open(plan({ share: 0 }))
+    const { state, takeBack } = open(plan({ share: 0 }))
 
-    expect(shifts.takeBack('risk', 'it fails')).toBe(true)
-    expect(shifts.get('risk')).toMatchObject({ share: 0, isStopped: true })
+    expect(takeBack()).toBe(true)
+    expect(state()).toMatchObject({ share: 0, isStopped: true })
   })
 
   test('gives way to an order that comes after it, and holds again when that has ended', () => {
-    const { shifts, news } = open(stepped())
-    shifts.takeBack('risk', 'it fails')
+    const { state, news, tell, takeBack } = open(stepped())
+    takeBack()
 
-    const state = shifts.order('risk', { kind: 'to', share: 0.1, ttlMs: 60 * minute }, words).confirm()
-    vi.advanceTimersByTime(60 * minute)
+    const ordered = tell(to(0.1, 60))
+    pass(60)
 
-    expect(state).toMatchObject({ share: 0.1, isStopped: false, afterwards: { share: 0, cause: 'guard' } })
-    expect(shifts.get('risk')).toMatchObject({ share: 0, cause: 'guard', isStopped: true, reason: 'it fails' })
+    expect(ordered).toMatchObject({ share: 0.1, isStopped: false, afterwards: { share: 0, cause: 'guard' } })
+    expect(state()).toMatchObject({ share: 0, cause: 'guard', isStopped: true, reason: 'it fails' })
     expect(news.at(-1)).toBe('risk order ended 0')
   })
 
   test('can come again while an order holds that came after the first', () => {
-    const { shifts } = open(plan())
-    shifts.takeBack('risk', 'it fails')
-    shifts.order('risk', { kind: 'to', share: 0.1, ttlMs: 60 * minute }, words).confirm()
+    const { state, tell, takeBack } = open(plan())
+    takeBack()
+    tell(to(0.1, 60))
 
-    expect(shifts.takeBack('risk', 'it fails again')).toBe(true)
-    expect(shifts.get('risk')).toMatchObject({ share: 0, reason: 'it fails again' })
+    expect(takeBack('it fails again')).toBe(true)
+    expect(state()).toMatchObject({ share: 0, reason: 'it fails again' })
   })
 
   test('ends when an operator resumes: the steps begin anew at the first', () => {
-    const { shifts, share } = open(stepped({ steps: steps(start - 31 * minute) }))
+    const { share, tell, takeBack } = open(stepped(-31))
     const before = share()
-    shifts.takeBack('risk', 'it fails')
+    takeBack()
 
-    shifts.order('risk', { kind: 'resume' }, words).confirm()
+    tell(resume)
     const resumed = share()
-    vi.advanceTimersByTime(15 * minute)
+    pass(15)
 
     expect([before, resumed, share()]).toEqual([0.25, 0.01, 0.05])
   })
 
   test('ends with another candidate in the file, and with the same one after it', () => {
-    const { shifts, share } = open(plan())
-    shifts.takeBack('risk', 'it fails')
+    const { share, edit, takeBack } = open(plan())
+    takeBack()
 
-    shifts.prepare({ risk: plan({ digest: 'b' }) }).commit()
+    edit(plan({ digest: 'b' }))
     const other = share()
-    shifts.prepare({ risk: plan() }).commit()
+    edit(plan())
 
     expect([other, share()]).toEqual([0.05, 0.05])
   })
 
   test('holds again when a rollback brings its candidate back, also in the view before', () => {
-    const { shifts, share } = open(plan())
-    shifts.takeBack('risk', 'it fails')
-    shifts.prepare({ risk: plan({ digest: 'b' }) }).commit()
+    const { shifts, state, edit, takeBack } = open(plan())
+    takeBack()
+    edit(plan({ digest: 'b' }))
 
-    const view = shifts.prepare({ risk: plan() }, true).view.get('risk')
-    shifts.prepare({ risk: plan() }, true).commit()
+    const { view, commit } = shifts.prepare({ risk: plan() }, true)
+    commit()
 
-    expect(view).toMatchObject({ share: 0, reason: 'it fails' })
-    expect(shifts.get('risk')).toMatchObject({ share: 0, cause: 'guard', reason: 'it fails' })
-    expect(share()).toBe(0)
+    expect(view.get('risk')).toMatchObject({ share: 0, reason: 'it fails' })
+    expect(state()).toMatchObject({ share: 0, cause: 'guard', reason: 'it fails' })
   })
 })
 
 describe('a rollback to a candidate', () => {
-  const promote = (shifts: Shifts): void => shifts.prepare({}).commit()
-  const kept = (shifts: Shifts) => {
-    const own = shifts.toKeep('risk')
-    if (own === null) throw new Error('risk has a candidate')
-    shifts.markKept('risk', own)
-    return { record: own.record, ageMs: 0 }
-  }
-  const rollBack = (shifts: Shifts, risk: ShiftPlan, found: KeptShift | string | null): ShiftState | null => {
+  type Gateway = ReturnType<typeof open>
+
+  /** Promotes the candidate, and brings it back, where this is found elsewhere. */
+  const rollBack = ({ shifts, edit, state }: Gateway, found: KeptShift | string | null, risk = stepped()) => {
+    edit(null)
     shifts.prepare({ risk }, true, () => found).commit()
-    return shifts.get('risk')
+    return state()
   }
+  const anew = { share: 0.01, cause: 'steps', paused: null, step: { reached: 1 } }
+  const stopped = { share: 0, isStopped: true, reason: 'it fails' }
 
-  test('begins its steps anew at the first, whenever the file says that they began', () => {
-    const [risk, later] = [
-      stepped({ steps: steps(start - 24 * 60 * minute) }),
-      stepped({ steps: steps(start + minute) }),
-    ]
-    const [{ shifts }, { shifts: ahead }] = [open(risk), open(later)]
-    for (const each of [shifts, ahead]) promote(each)
+  test.each([
+    [-day, { share: 0.01, step: { reached: 1, nextAt: start + 15 * minute } }],
+    [1, { share: 0, step: { reached: 0, nextAt: start + minute } }],
+  ])('begins its steps anew at the first, if they are to begin %d minutes from now', (inMinutes, expected) => {
+    const risk = stepped(inMinutes)
 
-    const [begun, waiting] = [rollBack(shifts, risk, null), rollBack(ahead, later, null)]
-
-    expect(begun).toMatchObject({ share: 0.01, step: { reached: 1, nextAt: start + 15 * minute } })
-    expect(waiting).toMatchObject({ share: 0, step: { reached: 0, nextAt: start + minute } })
+    expect(rollBack(open(risk), null, risk)).toMatchObject(expected)
   })
 
   test.each<[string, ShiftOrder]>([
-    ['steps', { kind: 'pause', ttlMs: null }],
-    ['an order', { kind: 'to', share: 0.5, ttlMs: 60 * minute }],
+    ['steps', pause()],
+    ['an order', to(0.5, 60)],
   ])('does not go on with what is kept elsewhere: %s', (_, order) => {
-    const { shifts } = open(stepped())
-    vi.advanceTimersByTime(46 * minute)
-    shifts.order('risk', order, words).confirm()
-    const left = kept(shifts)
-    promote(shifts)
+    const gateway = open(stepped())
+    pass(46)
+    gateway.tell(order)
 
-    const begun = rollBack(shifts, stepped(), left)
-
-    expect(begun).toMatchObject({ share: 0.01, cause: 'steps', paused: null, step: { reached: 1 } })
+    expect(rollBack(gateway, gateway.keep())).toMatchObject(anew)
   })
 
   test('that waits for what is kept elsewhere begins its steps anew when that is known', () => {
-    const { shifts } = open(stepped())
-    vi.advanceTimersByTime(46 * minute)
-    const left = kept(shifts)
-    promote(shifts)
+    const gateway = open(stepped())
+    pass(46)
+    const left = gateway.keep()
 
-    const held = rollBack(shifts, stepped(), 'it is away')
-    const { revision } = shifts.toKeep('risk') ?? {}
-    shifts.takeUp('risk', 'a', left)
+    const held = rollBack(gateway, 'it is away')
+    const { revision } = gateway.toKeep()
+    gateway.shifts.takeUp('risk', 'a', left)
 
     expect(held).toMatchObject({ share: 0, cause: 'redis' })
-    expect(shifts.get('risk')).toMatchObject({ share: 0.01, cause: 'steps', step: { reached: 1 } })
-    expect(shifts.toKeep('risk')?.revision).not.toBe(revision)
+    expect(gateway.state()).toMatchObject(anew)
+    expect(gateway.toKeep().revision).not.toBe(revision)
   })
 
   test('goes on with what another gateway has begun anew since', () => {
-    const [{ shifts }, { shifts: other }] = [open(stepped()), open(stepped())]
-    vi.advanceTimersByTime(46 * minute)
-    const left = kept(shifts)
-    for (const each of [shifts, other]) promote(each)
-    rollBack(other, stepped(), left)
-    vi.advanceTimersByTime(16 * minute)
-    other.order('risk', { kind: 'pause', ttlMs: null }, words).confirm()
+    const [gateway, other] = [open(stepped()), open(stepped())]
+    pass(46)
+    rollBack(other, gateway.keep())
+    pass(16)
+    other.tell(pause())
 
-    const found = rollBack(shifts, stepped(), kept(other))
-
-    expect(found).toMatchObject({ share: 0.05, paused: words, step: { reached: 2 } })
+    expect(rollBack(gateway, other.keep())).toMatchObject({ share: 0.05, paused: words, step: { reached: 2 } })
   })
 
-  test.each<[string, KeptShift | string | null]>([
+  describe.each([
     ['at once', null],
     ['when it is known', 'it is away'],
-  ])('leaves a stop that is kept elsewhere: %s', (_, before) => {
-    const [{ shifts }, { shifts: other }] = [open(stepped()), open(stepped())]
-    other.takeBack('risk', 'it fails')
-    promote(shifts)
+  ])('%s', (_, before) => {
+    test('leaves a stop that is kept elsewhere', () => {
+      const [gateway, other] = [open(stepped()), open(stepped())]
+      other.takeBack()
+      const left = other.keep()
 
-    rollBack(shifts, stepped(), before ?? kept(other))
-    if (before !== null) shifts.takeUp('risk', 'a', kept(other))
+      rollBack(gateway, before ?? left)
+      gateway.shifts.takeUp('risk', 'a', left)
 
-    expect(shifts.get('risk')).toMatchObject({ share: 0, isStopped: true, reason: 'it fails' })
-  })
+      expect(gateway.state()).toMatchObject(stopped)
+    })
 
-  test.each<[string, string | null]>([
-    ['at once', null],
-    ['when it is known', 'it is away'],
-  ])('leaves a stop that what is kept elsewhere has never learnt of: %s', (_, before) => {
-    const { shifts } = open(stepped())
-    const left = kept(shifts)
-    shifts.takeBack('risk', 'it fails')
-    promote(shifts)
+    test('leaves a stop that what is kept elsewhere has never learnt of', () => {
+      const gateway = open(stepped())
+      const left = gateway.keep()
+      gateway.takeBack()
 
-    rollBack(shifts, stepped(), before ?? left)
-    shifts.takeUp('risk', 'a', left)
+      rollBack(gateway, before ?? left)
+      gateway.shifts.takeUp('risk', 'a', left)
 
-    expect(shifts.get('risk')).toMatchObject({ share: 0, isStopped: true, reason: 'it fails' })
-    expect(shifts.toKeep('risk')).toMatchObject({ record: { stop: { cause: 'guard', reason: 'it fails' } } })
+      expect(gateway.state()).toMatchObject(stopped)
+      expect(gateway.toKeep().record.stop).toMatchObject({ cause: 'guard', reason: 'it fails' })
+    })
   })
 
   test('leaves the end of a stop that what is kept elsewhere has learnt of', () => {
-    const { shifts } = open(stepped())
-    shifts.takeBack('risk', 'it fails')
-    const { record, ageMs } = kept(shifts)
-    promote(shifts)
+    const gateway = open(stepped())
+    gateway.takeBack()
+    const { record, ageMs } = gateway.keep()
 
-    const found = rollBack(shifts, stepped(), { record: { ...record, stop: null }, ageMs })
+    const found = rollBack(gateway, { record: { ...record, stop: null }, ageMs })
 
     expect(found).toMatchObject({ share: 0.01, isStopped: false })
-  })
-})
-
-describe('an abort', () => {
-  test('sets the share to 0 without an end, in the name of the operator', () => {
-    const { shifts } = open(stepped())
-
-    shifts.order('risk', { kind: 'abort' }, words).confirm()
-    vi.advanceTimersByTime(24 * 60 * minute)
-
-    expect(shifts.get('risk')).toMatchObject({ share: 0, cause: 'operator', isStopped: true, ...words, until: null })
-  })
-
-  test('leaves nothing to take back', () => {
-    const { shifts, news } = open(plan())
-    shifts.order('risk', { kind: 'abort' }, words).confirm()
-
-    expect(shifts.takeBack('risk', 'it fails')).toBe(false)
-    expect(news).toEqual([])
   })
 })
 
 describe('no client goes back', () => {
   type Event = (gateway: ReturnType<typeof open>) => void
 
-  const goOn: Event = ({ shifts }) => {
-    const kept = shifts.toKeep('risk')
-    if (kept !== null) shifts.takeUp('risk', kept.digest, { record: kept.record, ageMs: 0 })
+  const halfHour = fc.integer({ min: 1, max: 30 })
+  const more = fc.double({ min: 0, max: 1, noNaN: true })
+  const raise =
+    (more: number, minutes: number): Event =>
+    ({ share, tell }) => {
+      const now = share() ?? 0
+      tell(to(now + more * (1 - now), minutes))
+    }
+  const goOn: Event = ({ shifts, toKeep }) => {
+    const { digest, record } = toKeep()
+    shifts.takeUp('risk', digest, { record, ageMs: 0 })
   }
-  const anyEvent = (): fc.Arbitrary<Event> =>
-    fc.oneof(
-      fc.integer({ min: 1, max: 40 * minute }).map(
-        (ms): Event =>
-          () =>
-            void vi.advanceTimersByTime(ms),
-      ),
-      fc.tuple(fc.double({ min: 0, max: 1, noNaN: true }), fc.integer({ min: 1, max: 30 * minute })).map(
-        ([more, ttlMs]): Event =>
-          ({ shifts, share }) => {
-            const to = (share() ?? 0) + more * (1 - (share() ?? 0))
-            shifts.order('risk', { kind: 'to', share: to, ttlMs }, words).confirm()
-          },
-      ),
-      fc.option(fc.integer({ min: 1, max: 30 * minute })).map(
-        (ttlMs): Event =>
-          ({ shifts }) =>
-            void shifts.order('risk', { kind: 'pause', ttlMs }, words).confirm(),
-      ),
-      fc.constant<Event>(({ shifts }) => void shifts.order('risk', { kind: 'resume' }, words).confirm()),
-      fc.constant<Event>(({ shifts }) => shifts.prepare({ risk: stepped(), market: plan() }).commit()),
-      fc.constant(goOn),
-    )
+  const anyEvent: fc.Arbitrary<Event> = fc.oneof(
+    fc.integer({ min: 1, max: 40 * minute }).map(
+      (ms): Event =>
+        () =>
+          pass(ms / minute),
+    ),
+    fc.tuple(more, halfHour).map(([share, minutes]) => raise(share, minutes)),
+    fc.option(halfHour).map(
+      (minutes): Event =>
+        ({ tell }) =>
+          void tell(pause(minutes)),
+    ),
+    fc.constantFrom<Event>(
+      ({ tell }) => void tell(resume),
+      ({ edit }) => edit(stepped()),
+      goOn,
+    ),
+  )
 
   test('whatever happens to steps, unless an operator or the guard says so', () => {
     fc.assert(
-      fc.property(fc.array(anyEvent(), { maxLength: 30 }), (events) => {
+      fc.property(fc.array(anyEvent, { maxLength: 30 }), (events) => {
         const gateway = open(stepped())
         let before = gateway.share() ?? 0
 
@@ -574,16 +546,15 @@ describe('no client goes back', () => {
 
   test('over a restart that finds the record of the one before, however long it took', () => {
     fc.assert(
-      fc.property(fc.array(anyEvent(), { maxLength: 15 }), fc.nat(600 * minute), (events, ageMs) => {
+      fc.property(fc.array(anyEvent, { maxLength: 15 }), fc.nat(600 * minute), (events, ageMs) => {
         const gateway = open(stepped())
         for (const happen of events) happen(gateway)
-        const [kept, before] = [gateway.shifts.toKeep('risk'), gateway.share() ?? 0]
+        const [{ record }, before] = [gateway.toKeep(), gateway.share() ?? 0]
         gateway.shifts.clear()
-        if (kept === null) throw new Error('risk has a candidate')
 
         const after = new Shifts()
         opened.push(after)
-        after.prepare({ risk: stepped() }, false, () => ({ record: kept.record, ageMs })).commit()
+        after.prepare({ risk: stepped() }, false, () => ({ record, ageMs })).commit()
 
         expect(after.get('risk')?.share).toBeGreaterThanOrEqual(before)
         after.clear()
@@ -594,83 +565,71 @@ describe('no client goes back', () => {
 })
 
 describe('an order that is not in effect yet', () => {
-  const half = { kind: 'to', share: 0.5, ttlMs: 60 * minute } as const
-
-  const keep = ({ shifts }: ReturnType<typeof open>) => {
-    const own = shifts.toKeep('risk')
-    if (own === null) throw new Error('risk has a candidate')
-    shifts.markKept('risk', own)
-    return own
-  }
+  const half = to(0.5, 60)
 
   /** Keeps what is to be kept, unless it was, and says what another gateway has made of it. */
-  const takeUp = (opened: ReturnType<typeof open>, changes: object, own = keep(opened)): void => {
-    opened.shifts.takeUp('risk', own.digest, { record: { ...own.record, ...changes }, ageMs: 0 })
-  }
-  const pause = { leftMs: null, by: 'another', reason: null, since: start }
+  const takeUp = ({ shifts, keep }: ReturnType<typeof open>, changes: object, { record } = keep()): void =>
+    shifts.takeUp('risk', 'a', { record: { ...record, ...changes }, ageMs: 0 })
+  const paused = { leftMs: null, by: 'another', reason: null, since: start }
   const stop = { cause: 'guard', by: null, reason: 'it fails', since: start } as const
 
   test('holds here, and is kept elsewhere when it is confirmed', () => {
-    const { shifts, share } = open(plan())
+    const { share, order, toKeep } = open(plan())
 
-    const order = shifts.order('risk', half, words)
-    const before = [share(), shifts.toKeep('risk')?.record.order, shifts.toKeep('risk')?.revision]
-    const { until } = order.confirm()
+    const pending = order(half)
+    const before = [share(), toKeep().record.order, toKeep().revision]
+    const { until } = pending.confirm()
 
     expect(before).toEqual([0.5, null, 0])
     expect(until).toBe(start + 60 * minute)
-    expect(shifts.toKeep('risk')).toMatchObject({ record: { order: { share: 0.5 } }, revision: 1 })
+    expect(toKeep()).toMatchObject({ record: { order: { share: 0.5 } }, revision: 1 })
   })
 
   test('is kept elsewhere at once where it is an abort, and undone there too', () => {
-    const opened = open(plan())
-    const { shifts, share } = opened
+    const gateway = open(plan())
 
-    const abort = shifts.order('risk', { kind: 'abort' }, words)
-    const kept = keep(opened)
-    abort.undo()
-    takeUp(opened, { pause }, kept)
+    const aborted = gateway.order(abort)
+    const kept = gateway.keep()
+    aborted.undo()
+    takeUp(gateway, { pause: paused }, kept)
 
     expect(kept.record.stop).toMatchObject({ cause: 'operator' })
-    expect([share(), shifts.toKeep('risk')?.record.stop]).toEqual([0.05, null])
+    expect([gateway.share(), gateway.toKeep().record.stop]).toEqual([0.05, null])
   })
 
   test('is undone whatever another gateway has said meanwhile, which stays', () => {
-    const opened = open(stepped())
-    const { shifts } = opened
+    const gateway = open(stepped())
 
-    const order = shifts.order('risk', half, words)
-    takeUp(opened, { pause, step: 1 })
-    const meanwhile = shifts.get('risk')
-    order.undo()
+    const pending = gateway.order(half)
+    takeUp(gateway, { pause: paused, step: 1 })
+    const meanwhile = gateway.state()
+    pending.undo()
 
     expect(meanwhile).toMatchObject({ share: 0.5, paused: { by: 'another' } })
-    expect(shifts.get('risk')).toMatchObject({ share: 0.05, paused: { by: 'another' } })
-    expect(shifts.toKeep('risk')?.record.order).toBeNull()
+    expect(gateway.state()).toMatchObject({ share: 0.05, paused: { by: 'another' } })
+    expect(gateway.toKeep().record.order).toBeNull()
   })
 
   test('comes after a takeback of another gateway that it did not know', () => {
-    const opened = open(plan())
-    const { shifts, news } = opened
+    const gateway = open(plan())
 
-    const order = shifts.order('risk', half, words)
-    takeUp(opened, { stop })
-    const confirmed = order.confirm()
+    const pending = gateway.order(half)
+    takeUp(gateway, { stop })
+    const confirmed = pending.confirm()
 
     expect(confirmed).toMatchObject({ share: 0, isStopped: true, reason: 'it fails' })
-    expect(shifts.toKeep('risk')?.record.order).toBeNull()
-    expect(news).toEqual(['risk taken up 0'])
+    expect(gateway.toKeep().record.order).toBeNull()
+    expect(gateway.news).toEqual(['risk taken up 0'])
   })
 
   test('goes before a takeback that it knew', () => {
-    const opened = open(plan())
-    const { shifts, share } = opened
-    takeUp(opened, { stop })
+    const gateway = open(plan())
+    takeUp(gateway, { stop })
 
-    const order = shifts.order('risk', half, words)
-    takeUp(opened, { floor: 0.1 })
-    order.confirm()
+    const pending = gateway.order(half)
+    takeUp(gateway, { floor: 0.1 })
+    pending.confirm()
 
-    expect([share(), shifts.toKeep('risk')?.record.floor]).toEqual([0.5, 0.1])
+    expect([gateway.share(), gateway.toKeep().record.floor]).toEqual([0.5, 0.1])
   })
 })
