@@ -36,11 +36,8 @@ describe.each([true, false])('with fallback %s', (fallback) => {
   test('each exchange goes to its own side', async () => {
     const { send, primary, candidate } = split(responding, { fallback })
 
-    const responses = await Promise.all([
-      send(exchangeOn('primary')),
-      send(exchangeOn('candidate')),
-      send(fakeExchange()),
-    ])
+    const exchanges = [exchangeOn('primary'), exchangeOn('candidate'), fakeExchange()]
+    const responses = await Promise.all(exchanges.map(send))
 
     expect(responses.map(({ status }) => status)).toEqual([201, 200, 201])
     expect([primary.calls, candidate.calls]).toEqual([2, 1])
@@ -56,48 +53,37 @@ describe.each([true, false])('with fallback %s', (fallback) => {
   })
 })
 
-const unsent: readonly (readonly [string, Handler])[] = [
+const connectFailed = failing(new GatewayError('connect-failed'))
+
+describe.each<[string, Handler]>([
   ['no endpoint takes requests', rejecting(new GatewayError('no-healthy-endpoint', { reason: 'all-draining' }))],
   ['its breaker is open', rejecting(new GatewayError('circuit-open', { reason: 'breaker-open' }))],
   ['its connections are all in use', rejecting(overloadedError('endpoint-connections'))],
   ['the client has its share of them', rejecting(overloadedError('endpoint-share'))],
-  ['it cannot be connected to', failing(new GatewayError('connect-failed'))],
+  ['it cannot be connected to', connectFailed],
   ['connecting takes too long', failing(new GatewayError('connect-timeout'))],
   ['its certificate is not good', failing(new GatewayError('tls-failed'))],
-]
-
-describe.each(unsent)('what the candidate could not be sent, since %s', (_, candidate) => {
-  test.each(['market.insights', 'risk.asset-valuation'] as const)(
-    'goes to the primary, once: %s',
-    async (operation) => {
+])('what the candidate could not be sent, since %s', (_, candidate) => {
+  test('goes to the primary, once, also of a POST', async () => {
+    for (const operation of ['market.insights', 'risk.asset-valuation'] as const) {
       const { send, primary } = split(candidate)
       const exchange = exchangeOn('candidate', operation)
 
       await expect(send(exchange)).resolves.toMatchObject({ status: 201 })
 
-      expect(primary.calls).toBe(1)
-      expect([exchange.side, exchange.servingSide]).toEqual(['candidate', 'primary'])
-    },
-  )
-
-  test('fails with fallback: false', async () => {
-    const { send, primary } = split(candidate, { fallback: false })
-    const exchange = exchangeOn('candidate')
-
-    await expect(send(exchange)).rejects.toThrow()
-
-    expect(primary.calls).toBe(0)
-    expect(exchange.attempts.fellBack).toBe(false)
+      expect([primary.calls, exchange.side, exchange.servingSide]).toEqual([1, 'candidate', 'primary'])
+    }
   })
 
-  test('fails when the exchange has ended meanwhile', async () => {
-    const { send, primary } = split(candidate)
-    const exchange = exchangeOn('candidate')
-    exchange.abort(new GatewayError('client-gone'))
+  test('fails with fallback: false, and when the exchange has ended meanwhile', async () => {
+    const [without, ended] = [split(candidate, { fallback: false }), split(candidate)]
+    const [failed, aborted] = [exchangeOn('candidate'), exchangeOn('candidate')]
+    aborted.abort(new GatewayError('client-gone'))
 
-    await expect(send(exchange)).rejects.toThrow()
+    await expect(without.send(failed)).rejects.toThrow()
+    await expect(ended.send(aborted)).rejects.toThrow()
 
-    expect(primary.calls).toBe(0)
+    expect([without.primary.calls, failed.attempts.fellBack, ended.primary.calls]).toEqual([0, false, 0])
   })
 })
 
@@ -109,24 +95,15 @@ describe('what the candidate may have been sent', () => {
     ['a bug', () => Promise.reject(new TypeError('bug'))],
     ['a body that came too slowly', rejecting(new GatewayError('request-timeout'))],
     ['no room to read its response', rejecting(overloadedError('buffered-bodies'))],
-  ] as const)('stays there: %s', async (_, candidate) => {
+    ['a POST before, though a later attempt finds no connection', connectFailed, true],
+  ] as const)('stays there: %s', async (_, candidate, wasSent = false) => {
     const { send, primary } = split(candidate)
-    const exchange = exchangeOn('candidate')
+    const exchange = exchangeOn('candidate', 'risk.asset-valuation')
+    exchange.attempts.wasSent = wasSent
 
     await expect(send(exchange)).rejects.toThrow()
 
-    expect(primary.calls).toBe(0)
-    expect(exchange.attempts.fellBack).toBe(false)
-  })
-
-  test('stays there for a POST, also when a later attempt finds no connection', async () => {
-    const { send, primary } = split(failing(new GatewayError('connect-failed')))
-    const exchange = exchangeOn('candidate', 'risk.asset-valuation')
-    exchange.attempts.wasSent = true
-
-    await expect(send(exchange)).rejects.toThrow('connect-failed')
-
-    expect(primary.calls).toBe(0)
+    expect([primary.calls, exchange.attempts.fellBack]).toEqual([0, false])
   })
 
   test('is an error of the candidate, which reaches the client', async () => {
@@ -138,30 +115,18 @@ describe('what the candidate may have been sent', () => {
   })
 })
 
-describe('a candidate of which no endpoint is up', () => {
-  test('gets nothing: the primary serves its clients', async () => {
-    const { send, candidate } = split(responding, { candidateIsUp: () => false })
-    const exchange = exchangeOn('candidate', 'risk.asset-valuation')
+test.each([
+  ['gets nothing: the primary serves its clients', true, false, 201],
+  ['gets what it may have had before: a POST that is repeated by its key', true, true, 200],
+  ['is tried all the same with fallback: false', false, false, 200],
+])('a candidate of which no endpoint is up %s', async (_, fallback, wasSent, status) => {
+  const { send, primary, candidate } = split(responding, { candidateIsUp: () => false, fallback })
+  const exchange = exchangeOn('candidate', 'risk.asset-valuation')
+  exchange.attempts.wasSent = wasSent
 
-    await expect(send(exchange)).resolves.toMatchObject({ status: 201 })
+  await expect(send(exchange)).resolves.toMatchObject({ status })
 
-    expect(candidate.calls).toBe(0)
-    expect(exchange.attempts.fellBack).toBe(true)
-  })
-
-  test('gets what it may have had before: a POST that is repeated by its key', async () => {
-    const { send, primary } = split(responding, { candidateIsUp: () => false })
-    const exchange = exchangeOn('candidate', 'risk.asset-valuation')
-    exchange.attempts.wasSent = true
-
-    await expect(send(exchange)).resolves.toMatchObject({ status: 200 })
-
-    expect(primary.calls).toBe(0)
-  })
-
-  test('is tried all the same with fallback: false', async () => {
-    const { send } = split(responding, { candidateIsUp: () => false, fallback: false })
-
-    await expect(send(exchangeOn('candidate'))).resolves.toMatchObject({ status: 200 })
-  })
+  expect([primary.calls, candidate.calls, exchange.attempts.fellBack]).toEqual(
+    status === 201 ? [1, 0, true] : [0, 1, false],
+  )
 })
