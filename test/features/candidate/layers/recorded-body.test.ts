@@ -7,75 +7,53 @@ const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).dig
 
 const bytesOf = (length: number): Buffer => Buffer.from(Array.from({ length }, (_, i) => i % 251))
 
-/** Adds bytes in chunks of a size; returns whether all were read. */
-const pushAll = (body: AnswerRecorder, bytes: Buffer, size: number): boolean => {
-  for (let at = 0; at < bytes.length; at += size) if (!body.push(bytes.subarray(at, at + size))) return false
-  return true
+/** Records bytes that come in chunks of a size; returns the body, how much room it takes, and whether all was read. */
+const record = (bytes: Buffer, size: number, room = new FairQuota(usualBodyBytes)) => {
+  const recorder = new AnswerRecorder(1000, room)
+  let isRead = true
+  for (let at = 0; at < bytes.length && isRead; at += size) isRead = recorder.push(bytes.subarray(at, at + size))
+  return { body: recorder.end(null).body, isRead, used: room.used }
 }
 
-describe.each([1, 7, 1000])('in chunks of %i', (size) => {
-  test('a body within the bound is kept', () => {
-    const body = new AnswerRecorder(1000, new FairQuota(usualBodyBytes))
-    const bytes = bytesOf(1000)
+describe.each([1, 7, 1000])('in chunks of %i a body', (size) => {
+  test.each<[string, number, { readonly isKept: boolean; readonly isHashed: boolean }, FairQuota?]>([
+    ['within the bound is kept', 1000, { isKept: true, isHashed: false }],
+    ['beyond the bound is hashed as a whole, and takes no room', 16_000, { isKept: false, isHashed: true }],
+    ['without room is hashed', 100, { isKept: false, isHashed: true }, new FairQuota(0)],
+  ])('%s', (_, length, { isKept, isHashed }, room) => {
+    const bytes = bytesOf(length)
 
-    expect(pushAll(body, bytes, size)).toBe(true)
+    const { body, isRead, used } = record(bytes, size, room)
 
-    expect(body.end(null).body).toEqual({ length: 1000, bytes, sha256: null })
+    expect(body).toEqual({ length, bytes: isKept ? bytes : null, sha256: isHashed ? sha256(bytes) : null })
+    expect([isRead, used > 0]).toEqual([true, isKept])
   })
 
-  test('a body beyond the bound is hashed as a whole, and takes no room', () => {
-    const room = new FairQuota(usualBodyBytes)
-    const body = new AnswerRecorder(1000, room)
-    const bytes = bytesOf(16_000)
-
-    expect(pushAll(body, bytes, size)).toBe(true)
-
-    expect(body.end(null).body).toEqual({ length: 16_000, bytes: null, sha256: sha256(bytes) })
-    expect(room.used).toBe(0)
-  })
-
-  test('a body that goes on and on is not read', () => {
-    const body = new AnswerRecorder(1000, new FairQuota(usualBodyBytes))
-
-    expect(pushAll(body, bytesOf(20_000), size)).toBe(false)
-
-    expect(body.end(null).body).toMatchObject({ bytes: null, sha256: null })
-  })
-
-  test('a body without room is hashed', () => {
-    const body = new AnswerRecorder(1000, new FairQuota(0))
-    const bytes = bytesOf(100)
-
-    pushAll(body, bytes, size)
-
-    expect(body.end(null).body).toEqual({ length: 100, bytes: null, sha256: sha256(bytes) })
+  test('that goes on and on is not read', () => {
+    expect(record(bytesOf(20_000), size)).toMatchObject({ isRead: false, body: { bytes: null, sha256: null } })
   })
 })
 
 test('a body that comes at once is kept, hashed or counted by its length', () => {
-  const record = (length: number) => {
+  const keep = (length: number) => {
     const body = new AnswerRecorder(1000, new FairQuota(usualBodyBytes))
     body.keep(bytesOf(length))
     return body.end(null).body
   }
 
-  expect(record(1000)).toEqual({ length: 1000, bytes: bytesOf(1000), sha256: null })
-  expect(record(1001)).toEqual({ length: 1001, bytes: null, sha256: sha256(bytesOf(1001)) })
-  expect(record(16_001)).toEqual({ length: 16_001, bytes: null, sha256: null })
+  expect(keep(1000)).toEqual({ length: 1000, bytes: bytesOf(1000), sha256: null })
+  expect(keep(1001)).toEqual({ length: 1001, bytes: null, sha256: sha256(bytesOf(1001)) })
+  expect(keep(16_001)).toEqual({ length: 16_001, bytes: null, sha256: null })
 })
 
 test('an empty body has no bytes, and is kept', () => {
-  expect(new AnswerRecorder(1000, new FairQuota(usualBodyBytes)).end(null).body).toEqual({
-    length: 0,
-    bytes: Buffer.alloc(0),
-    sha256: null,
-  })
+  expect(record(Buffer.alloc(0), 1).body).toEqual({ length: 0, bytes: Buffer.alloc(0), sha256: null })
 })
 
 test('what is freed gives its room back', () => {
   const room = new FairQuota(usualBodyBytes)
   const body = new AnswerRecorder(100_000, room)
-  pushAll(body, bytesOf(50_000), 1000)
+  body.push(bytesOf(50_000))
   expect(room.used).toBeGreaterThanOrEqual(50_000)
 
   body.free()

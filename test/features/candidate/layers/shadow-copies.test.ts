@@ -49,111 +49,83 @@ describe('the back-off', () => {
     return sent
   }
 
-  describe('while the candidate gives no whole answers', () => {
-    test('four in a row hold nothing back', () => {
-      expect(afterFailures(4).take()).toBe(true)
-    })
+  test('four failures in a row hold nothing back, nor do fifty that do not follow each other', () => {
+    const others = createCopyBackoff()
+    for (let i = 0; i < 50; i++) others.end(i % 5 === 4)
 
-    test('after five, one goes out after a second', () => {
-      const backoff = afterFailures(5)
-
-      pass(999)
-      const early = backoff.take()
-      pass(1)
-
-      expect([early, backoff.take(), backoff.take()]).toEqual([false, true, false])
-    })
-
-    test('the pauses grow to ten seconds', () => {
-      const backoff = afterFailures(5)
-
-      const sent = [1000, 2000, 4000, 8000, 10_000, 10_000, 60_000].map((ms) => countFailing(backoff, ms))
-
-      expect(sent).toEqual([1, 1, 1, 1, 1, 1, 6])
-    })
-
-    test('many that fail at once are one reason to wait', () => {
-      const backoff = createCopyBackoff()
-      for (let i = 0; i < 100; i++) backoff.take()
-      for (let i = 0; i < 100; i++) backoff.end(false)
-
-      pass(1000)
-
-      expect(backoff.take()).toBe(true)
-    })
-
-    test('one that does not end holds up none but its own pause', () => {
-      const backoff = afterFailures(5)
-      pass(1000)
-      backoff.take()
-
-      pass(2000)
-
-      expect(backoff.take()).toBe(true)
-    })
+    expect([afterFailures(4).take(), others.take()]).toEqual([true, true])
   })
 
-  describe('when it does again', () => {
-    test('one whole answer lets all out, and the next pause is the shortest again', () => {
-      const backoff = afterFailures(5)
-      countFailing(backoff, 7000)
-      pass(8000)
-      backoff.take()
+  test('after five, one goes out after a second, also where a hundred fail at once', () => {
+    const [inARow, atOnce] = [afterFailures(5), createCopyBackoff()]
+    for (let i = 0; i < 100; i++) atOnce.take()
+    for (let i = 0; i < 100; i++) atOnce.end(false)
 
-      backoff.end(true)
+    pass(999)
+    const early = inARow.take()
+    pass(1)
 
-      expect([backoff.take(), backoff.take()]).toEqual([true, true])
-      for (let i = 0; i < 5; i++) backoff.end(false)
-      expect(countFailing(backoff, 1000)).toBe(1)
-    })
+    expect([early, inARow.take(), inARow.take(), atOnce.take()]).toEqual([false, true, false, true])
+  })
 
-    test('failures that do not follow each other hold nothing back', () => {
-      const backoff = createCopyBackoff()
+  test('the pauses grow to ten seconds', () => {
+    const backoff = afterFailures(5)
 
-      for (let i = 0; i < 50; i++) backoff.end(i % 5 === 4)
+    const sent = [1000, 2000, 4000, 8000, 10_000, 10_000, 60_000].map((ms) => countFailing(backoff, ms))
 
-      expect(backoff.take()).toBe(true)
-    })
+    expect(sent).toEqual([1, 1, 1, 1, 1, 1, 6])
+  })
 
-    test('another configuration begins anew', () => {
-      const backoff = afterFailures(20)
+  test('one that does not end holds up none but its own pause', () => {
+    const backoff = afterFailures(5)
+    pass(1000)
+    backoff.take()
 
-      backoff.reset()
+    pass(2000)
 
-      expect([backoff.take(), backoff.take()]).toEqual([true, true])
-    })
+    expect(backoff.take()).toBe(true)
+  })
+
+  test('one whole answer lets all out, and the next pause is the shortest again', () => {
+    const backoff = afterFailures(5)
+    countFailing(backoff, 7000)
+    pass(8000)
+    backoff.take()
+
+    backoff.end(true)
+
+    expect([backoff.take(), backoff.take()]).toEqual([true, true])
+    for (let i = 0; i < 5; i++) backoff.end(false)
+    expect(countFailing(backoff, 1000)).toBe(1)
+  })
+
+  test('another configuration begins anew', () => {
+    const backoff = afterFailures(20)
+
+    backoff.reset()
+
+    expect([backoff.take(), backoff.take()]).toEqual([true, true])
   })
 })
 
-describe('a slot list', () => {
-  interface Numbered extends SlotEntry {
-    readonly id: number
-  }
+test('a slot list holds what a Set would, whatever comes and goes', () => {
+  fc.assert(
+    fc.property(fc.array(fc.tuple(fc.nat(9), fc.boolean())), (turns) => {
+      const all = Array.from({ length: 10 }, (): SlotEntry => ({ slot: -1 }))
+      const [list, model] = [createSlotList<SlotEntry>(), new Set<SlotEntry>()]
 
-  test('holds what a Set would, whatever comes and goes', () => {
-    fc.assert(
-      fc.property(fc.array(fc.tuple(fc.nat(9), fc.boolean())), (turns) => {
-        const all = Array.from({ length: 10 }, (_, id): Numbered => ({ id, slot: -1 }))
-        const [list, model] = [createSlotList<Numbered>(), new Set<number>()]
-
-        for (const [id, isAdded] of turns) {
-          const entry = all[id] as Numbered
-          if (!isAdded) expect(list.delete(entry)).toBe(model.delete(id))
-          else if (!model.has(id)) {
-            list.add(entry)
-            model.add(id)
-          }
+      for (const [at, isAdded] of turns) {
+        const entry = all[at] as SlotEntry
+        if (!isAdded) expect(list.delete(entry)).toBe(model.delete(entry))
+        else if (!model.has(entry)) {
+          list.add(entry)
+          model.add(entry)
         }
+      }
 
-        expect(list.size()).toBe(model.size)
-        expect(
-          list
-            .all()
-            .map(({ id }) => id)
-            .toSorted(),
-        ).toEqual([...model].toSorted())
-        expect(list.all().map(({ slot }) => slot)).toEqual([...list.all().keys()])
-      }),
-    )
-  })
+      expect(new Set(list.all())).toEqual(model)
+      expect(list.all().map(({ slot }) => slot)).toEqual([...Array(model.size).keys()])
+      expect(list.size()).toBe(model.size)
+    }),
+  )
 })
