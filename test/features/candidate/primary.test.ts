@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { neededFiles } from '../../../src/core/runtime/gateway.ts'
 import { createReapply } from '../../../src/core/runtime/overrides.ts'
 import { createCandidateGuard, open } from '../../../src/features/candidate/primary.ts'
-import { listShiftPlans } from '../../../src/features/candidate/shift/shift-record.ts'
+import { listShiftPlans, type ShiftRecord } from '../../../src/features/candidate/shift/shift-record.ts'
 import { guardEra } from '../../../src/features/candidate/shift/shift-state.ts'
 import { Shifts } from '../../../src/features/candidate/shift/shifts.ts'
 import { logInMemory, testConfig } from '../../helpers/gateway.ts'
@@ -18,10 +18,14 @@ afterEach(() => {
 
 const opened: (() => void)[] = []
 
-const bad: readonly SideEvents[] = [
-  { side: 'primary', answered: 500 },
-  ...Array.from({ length: 8 }, (_, client) => ({ client, failed: 10 })),
-]
+const clients = Array.from({ length: 8 }, (_, client) => client)
+const primary: SideEvents = { side: 'primary', answered: 500 }
+const failing = clients.map((client): SideEvents => ({ client, failed: 10 }))
+const bad = [primary, ...failing]
+/** Evidence that is enough only with the other half. */
+const [half, otherHalf] = [[primary, ...failing.slice(0, 4)], failing.slice(4)]
+const takenBack = { share: 0, isStopped: true, cause: 'guard' }
+const steps = { shares: ['10%', '50%'], every: '10s' }
 
 /** Opens the guard of a candidate of `market`, whose shift is real. */
 const openGuard = (candidate: object) => {
@@ -46,17 +50,27 @@ const openGuard = (candidate: object) => {
     guard.close()
     shifts.clear()
   })
+  /** Reports what a worker has counted, with the share that is in effect. */
+  const report = (events: readonly SideEvents[], source = 'one', era = guardEra(inEffect.get('market'))) =>
+    guard.add(source, [reportOf(events, era)])
+  const state = () => shifts.get('market')
   return {
-    shifts,
-    guard,
-    shiftsInEffect,
-    apply,
+    ...{ shifts, guard, shiftsInEffect, apply, report, state },
     /** Has nothing come into effect, as while a worker hangs. */
     hang: () => Object.assign(own, { isApplied: false }),
-    /** Reports what a worker has counted, with the share that is in effect. */
-    report: (events: readonly SideEvents[], source = 'one', era = guardEra(inEffect.get('market'))) =>
-      guard.add(source, [reportOf(events, era)]),
-    state: () => shifts.get('market'),
+    /** Reports, lets a second pass, and returns what holds then. */
+    judge(...of: Parameters<typeof report>) {
+      report(...of)
+      vi.advanceTimersByTime(1000)
+      return state()
+    },
+    /** Has another gateway say something else than is said here. */
+    hear(change: (record: ShiftRecord) => Partial<ShiftRecord>) {
+      const kept = shifts.toKeep('market')
+      if (kept === null) throw new Error('market has a candidate')
+      shifts.markKept('market', kept)
+      shifts.takeUp('market', kept.digest, { record: { ...kept.record, ...change(kept.record) }, ageMs: 0 })
+    },
     edit(more: object) {
       config = testConfig({ ...settings, ...more })
       apply()
@@ -65,22 +79,19 @@ const openGuard = (candidate: object) => {
 }
 
 test('what all processes report together is judged within a second', () => {
-  const { report, state } = openGuard({ share: '50%' })
-  const [primary, ...clients] = bad
+  const { report, judge } = openGuard({ share: '50%' })
 
-  report([primary as SideEvents], 'one')
+  report([primary], 'one')
   vi.advanceTimersByTime(500)
-  for (const [nth, each] of clients.entries()) report([each], `worker ${nth}`)
-  vi.advanceTimersByTime(1000)
+  for (const [nth, each] of failing.slice(1).entries()) report([each], `worker ${nth}`)
 
-  expect(state()).toMatchObject({ share: 0, isStopped: true, cause: 'guard', reason: expect.stringContaining('100 %') })
+  expect(judge(failing.slice(0, 1))).toMatchObject({ ...takenBack, reason: expect.stringContaining('100 %') })
 })
 
 test('nothing is judged while nothing is reported, and no timer is left', () => {
-  const { report, shiftsInEffect } = openGuard({ share: '50%' })
+  const { judge, shiftsInEffect } = openGuard({ share: '50%' })
 
-  report([{ answered: 1 }])
-  vi.advanceTimersByTime(1000)
+  judge([{ answered: 1 }])
   shiftsInEffect.mockClear()
   vi.advanceTimersByTime(60_000)
 
@@ -89,159 +100,111 @@ test('nothing is judged while nothing is reported, and no timer is left', () => 
 })
 
 test('off it takes nothing back', () => {
-  const { report, state } = openGuard({ share: '50%', guard: 'none' })
-
-  report(bad)
-  vi.advanceTimersByTime(1000)
-
-  expect(state()).toMatchObject({ share: 0.5 })
+  expect(openGuard({ share: '50%', guard: 'none' }).judge(bad)).toMatchObject({ share: 0.5 })
 })
 
 test('a step begins anew: what was counted before is no evidence, also when it comes late', () => {
-  const steps = { shares: ['10%', '50%'], every: '10s' }
-  const { report, state } = openGuard({ steps })
+  const { report, judge, state } = openGuard({ steps })
   const before = guardEra(state())
-  const [primary, ...clients] = bad
 
-  report(clients.slice(0, 4))
+  report(failing.slice(0, 4))
   vi.advanceTimersByTime(10_000)
-  report([primary as SideEvents, ...clients.slice(4)], 'one', before)
-  vi.advanceTimersByTime(1000)
-  expect(state()).toMatchObject({ share: 0.5, step: { reached: 2 } })
 
-  report(bad)
-  vi.advanceTimersByTime(1000)
-  expect(state()).toMatchObject({ share: 0, isStopped: true })
+  expect(judge([primary, ...otherHalf], 'one', before)).toMatchObject({ share: 0.5, step: { reached: 2 } })
+  expect(judge(bad)).toMatchObject(takenBack)
 })
 
-test('what another gateway says of the same share changes nothing for what is counted here', () => {
-  const { report, state, shifts } = openGuard({ share: '50%' })
-  const own = shifts.toKeep('market')
-  if (own === null) throw new Error('market has a candidate')
+test('what another gateway says of the same share changes nothing, nor does an edit of anything else after that', () => {
+  const [one, other] = [openGuard({ share: '50%' }), openGuard({ steps })]
+  const earlier = ({ since }: ShiftRecord) => ({ since: since - 300 })
 
-  shifts.takeUp('market', own.digest, { record: { ...own.record, since: own.record.since - 300 }, ageMs: 0 })
-  report(bad)
-  vi.advanceTimersByTime(1000)
+  one.hear(earlier)
+  expect(one.judge(bad)).toMatchObject(takenBack)
 
-  expect(state()).toMatchObject({ isStopped: true, cause: 'guard' })
-})
-
-test('nor does an edit of anything else after that', () => {
-  const { report, state, shifts, apply } = openGuard({ steps: { shares: ['10%', '50%'], every: '10s' } })
-  vi.advanceTimersByTime(10_000)
-  const own = shifts.toKeep('market')
-  if (own === null) throw new Error('market has a candidate')
-
-  report(bad)
-  shifts.takeUp('market', own.digest, { record: { ...own.record, since: own.record.since - 300 }, ageMs: 0 })
-  apply()
-  vi.advanceTimersByTime(1000)
-
-  expect(state()).toMatchObject({ isStopped: true, cause: 'guard' })
+  vi.advanceTimersByTime(9_000)
+  other.report(bad)
+  other.hear(earlier)
+  other.apply()
+  expect(other.judge([])).toMatchObject(takenBack)
 })
 
 test('an order that another gateway was given again begins anew here at once', () => {
-  const { report, state, shifts, apply } = openGuard({ share: '10%' })
-  const [primary, ...clients] = bad
-  shifts.order('market', { kind: 'to', share: 0.5, ttlMs: 600_000 }, { by: 'operator', reason: null }).confirm()
+  const { report, judge, shifts, apply, hear } = openGuard({ share: '10%' })
+  const words = { by: 'operator', reason: null }
+  shifts.order('market', { kind: 'to', share: 0.5, ttlMs: 600_000 }, words).confirm()
   apply()
-  const own = shifts.toKeep('market')
-  if (!own?.record.order) throw new Error('market has an order')
-  shifts.markKept('market', own)
 
-  report([primary as SideEvents, ...clients.slice(0, 4)])
-  const order = { ...own.record.order, since: own.record.order.since + 1 }
-  shifts.takeUp('market', own.digest, { record: { ...own.record, order }, ageMs: 0 })
-  report(clients.slice(4))
-  vi.advanceTimersByTime(1000)
-  expect(state()).toMatchObject({ share: 0.5, isStopped: false })
+  report(half)
+  hear(({ order }) => ({ order: order && { ...order, since: order.since + 1 } }))
 
-  report(bad)
-  vi.advanceTimersByTime(1000)
-  expect(state()).toMatchObject({ isStopped: true, cause: 'guard' })
+  expect(judge(otherHalf)).toMatchObject({ share: 0.5, isStopped: false })
+  expect(judge(bad)).toMatchObject(takenBack)
 })
 
 test('a step that is not in effect yet is not guarded yet, and the one before it is', () => {
-  const { report, state, hang } = openGuard({ steps: { shares: ['10%', '50%'], every: '10s' } })
+  const { judge, hang } = openGuard({ steps })
 
   hang()
   vi.advanceTimersByTime(10_000)
-  report(bad)
-  vi.advanceTimersByTime(1000)
 
-  expect(state()).toMatchObject({ isStopped: true, step: { reached: 2 } })
+  expect(judge(bad)).toMatchObject({ isStopped: true, step: { reached: 2 } })
 })
 
 test('taken back, the steps go no further; resumed, they begin at the first, and are judged by what comes then', () => {
-  const { report, state, shifts, apply } = openGuard({ steps: { shares: ['10%', '50%'], every: '10s' } })
-  report(bad)
-  vi.advanceTimersByTime(1000)
+  const { judge, state, shifts, apply } = openGuard({ steps })
+  judge(bad)
   vi.advanceTimersByTime(60_000)
   expect(state()).toMatchObject({ share: 0, step: { reached: 1, nextAt: null } })
 
   shifts.order('market', { kind: 'resume' }, { by: 'operator', reason: null }).confirm()
   apply()
-  report([{ answered: 1 }])
-  vi.advanceTimersByTime(1000)
-  expect(state()).toMatchObject({ share: 0.1, isStopped: false, step: { reached: 1 } })
 
-  report(bad)
-  vi.advanceTimersByTime(1000)
-  expect(state()).toMatchObject({ isStopped: true })
+  expect(judge([{ answered: 1 }])).toMatchObject({ share: 0.1, isStopped: false, step: { reached: 1 } })
+  expect(judge(bad)).toMatchObject({ isStopped: true })
 })
 
-test('an edit of something else leaves the evidence as it is, and one of the candidate does not', () => {
-  const [primary, ...clients] = bad
-  const one = openGuard({ share: '50%' })
-  one.report([primary as SideEvents, ...clients.slice(0, 4)])
-  one.edit({ log: { level: 'warn' } })
-  one.report(clients.slice(4))
-  vi.advanceTimersByTime(1000)
-  expect(one.state()).toMatchObject({ isStopped: true })
+test.each([
+  ['something else leaves the evidence as it is', { log: { level: 'warn' } }, true],
+  [
+    'the candidate does not',
+    { upstreams: { market: { endpoints: ['http://a'], candidate: { endpoints: ['http://c'], share: '50%' } } } },
+    false,
+  ],
+])('an edit of %s', (_, more, isStopped) => {
+  const { report, judge, edit } = openGuard({ share: '50%' })
 
-  const other = openGuard({ share: '50%' })
-  other.report([primary as SideEvents, ...clients.slice(0, 4)])
-  other.edit({
-    upstreams: { market: { endpoints: ['http://a'], candidate: { endpoints: ['http://c'], share: '50%' } } },
-  })
-  other.report(clients.slice(4))
-  vi.advanceTimersByTime(1000)
-  expect(other.state()).toMatchObject({ isStopped: false })
+  report(half)
+  edit(more)
+
+  expect(judge(otherHalf)).toMatchObject({ isStopped })
 })
 
 test.each([
   ['while one of its endpoints is left', ['http://a'], ['http://a', 'http://d'], true],
   ['no more when all were replaced, as by a candidate', ['http://b'], ['http://b'], false],
 ])('what the primary did before counts %s', (_, between, endpoints, isStopped) => {
-  const clients = Array.from({ length: 8 }, (_client, client) => client)
-  const { report, edit, state } = openGuard({ share: '50%' })
-  report([{ side: 'primary', answered: 500 }, ...clients.map((client) => ({ client, answered: 10 }))])
-  vi.advanceTimersByTime(1000)
+  const { judge, edit, state } = openGuard({ share: '50%' })
+  judge([primary, ...clients.map((client) => ({ client, answered: 10 }))])
 
   edit({ upstreams: { market: { endpoints: between } } })
   vi.advanceTimersByTime(60_000)
   edit({ upstreams: { market: { endpoints, candidate: { endpoints: ['http://c'], share: '100%' } } } })
-  for (let second = 0; second < 60; second++) {
-    report(clients.map((client) => ({ client, slow: [2, 200] })))
-    vi.advanceTimersByTime(1000)
-  }
+  for (let second = 0; second < 60; second++) judge(clients.map((client) => ({ client, slow: [2, 200] })))
 
   expect(state()).toMatchObject({ isStopped })
 })
 
 test('what waited in a process that has ended waits no more', () => {
-  const { report, guard, state } = openGuard({ share: '50%' })
-  const waiting = Array.from({ length: 8 }, (_, client): SideEvents => ({ client, waiting: [20, 9000] }))
-  report([{ side: 'primary', answered: 500 }])
+  const { report, guard, judge } = openGuard({ share: '50%' })
+  const waiting = clients.map((client): SideEvents => ({ client, waiting: [20, 9000] }))
+  report([primary])
 
   report(waiting, 'ended')
   guard.forget('ended')
-  vi.advanceTimersByTime(1000)
-  expect(state()).toMatchObject({ isStopped: false })
 
-  report(waiting, 'another')
-  vi.advanceTimersByTime(1000)
-  expect(state()).toMatchObject({ isStopped: true, reason: expect.stringContaining(' waited longer than ') })
+  expect(judge([])).toMatchObject({ isStopped: false })
+  const reason = expect.stringContaining(' waited longer than ')
+  expect(judge(waiting, 'another')).toMatchObject({ isStopped: true, reason })
 })
 
 describe('news of a shift', () => {
