@@ -18,27 +18,33 @@ import promises from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import type { AuditLog } from '../../../src/features/audit/audit-log.ts'
 import { eventually } from '../../helpers/wire.ts'
-import { open, place, run, says } from './open-audit-log.ts'
+import { open, openFailing, place, run, says } from './open-audit-log.ts'
 import { verified } from './sample-audit-log.ts'
+
+/** Records lines until so many files have been rotated; returns their texts. */
+const rotate = async (auditLog: AuditLog, folder: string, name: string, count: number): Promise<readonly string[]> => {
+  const files = () => readdirSync(folder).filter((each) => each !== name)
+  for (let round = 1; round <= count; round++) {
+    for (let n = 0; n < 30; n++) auditLog.record(says(n))
+    await eventually(() => files().length >= round)
+  }
+  await auditLog.close()
+  return files()
+    .sort()
+    .map((each) => readFileSync(join(folder, each), 'utf8'))
+}
 
 test('a file that is full is renamed by its last line, and the next begins where it ended; a restart between the two goes on as well', async () => {
   const { config, folder, file, read } = place()
   const small = { ...config, rotate: 4096 }
   const { auditLog, begin } = open()
   await begin(small)
-  const files = (): readonly string[] =>
-    readdirSync(folder)
-      .filter((name) => name !== 'audit.log')
-      .sort()
-  for (let round = 1; round <= 3; round++) {
-    for (let n = 0; n < 30; n++) auditLog.record(says(n))
-    await eventually(() => files().length >= round)
-  }
-  await auditLog.close()
 
+  const earlier = await rotate(auditLog, folder, 'audit.log', 3)
   const last = read()
-  const earlier = files().map((name) => readFileSync(join(folder, name), 'utf8'))
+
   expect(earlier.length).toBeGreaterThanOrEqual(3)
   expect(verified([...earlier, last]).findings).toEqual([])
   expect(verified(earlier.slice(1)).findings).toEqual([])
@@ -139,16 +145,9 @@ test('what is written where it could not be read counts as not written, and goes
 })
 
 test('a second writer to the file is noticed before the chain is broken, and it goes on when that is undone', async () => {
-  const { config, file, read } = place()
-  const { auditLog, begin, lines } = open()
-  await begin(config)
-  await eventually(() => read().length > 0)
-  const { length } = read()
+  const { auditLog, file, before, read, lines } = await openFailing()
 
-  appendFileSync(file, 'an intruder\n')
-  auditLog.record(says(1))
-  await eventually(() => auditLog.failing)
-  truncateSync(file, length)
+  truncateSync(file, before.length)
   await eventually(() => !auditLog.failing)
 
   expect(lines[0]).toMatchObject({ msg: 'audit cannot be written', reason: expect.stringContaining('who else writes') })
@@ -160,28 +159,16 @@ test('behind a symbolic link the file is rotated where it is, and the link stays
   const real = join(disk.folder, 'records.log')
   symlinkSync(real, file)
   const small = { ...config, rotate: 4096 }
-  const rotated = (): readonly string[] =>
-    readdirSync(disk.folder)
-      .filter((name) => name !== 'records.log')
-      .sort()
   const { auditLog, begin } = open()
   await begin(small)
-  for (let round = 1; round <= 2; round++) {
-    for (let n = 0; n < 30; n++) auditLog.record(says(n))
-    await eventually(() => rotated().length >= round)
-  }
-  const { file: reportedFile } = auditLog.state ?? {}
-  await auditLog.close()
-  const before = rotated().map((name) => readFileSync(join(disk.folder, name), 'utf8'))
 
+  const before = await rotate(auditLog, disk.folder, 'records.log', 2)
   const last = read()
   rmSync(real) // so that the chain has to be found in the file that was rotated last
   await run(small, 1)
 
-  expect(reportedFile).toBe(file)
-  expect(readlinkSync(file)).toBe(real)
-  expect(readdirSync(folder)).toEqual(['audit.log'])
-  expect(rotated()[0]).toMatch(/^records\.log\.\d{12}$/)
+  expect([readlinkSync(file), readdirSync(folder)]).toEqual([real, ['audit.log']])
+  expect(readdirSync(disk.folder).sort()[1]).toMatch(/^records\.log\.\d{12}$/)
   expect(verified([...before, last]).findings).toEqual([])
   expect(verified([...before, read()]).findings).toEqual([])
 })

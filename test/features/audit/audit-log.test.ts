@@ -6,7 +6,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { AuditWriter } from '../../../src/features/audit/audit-writer.ts'
 import { toAuditKey } from '../../../src/features/audit/chain/chain.ts'
 import { eventually } from '../../helpers/wire.ts'
-import { open, place, run, says } from './open-audit-log.ts'
+import { open, openFailing, place, run, says } from './open-audit-log.ts'
 import { key, verified } from './sample-audit-log.ts'
 
 test('a restart goes on with the chain of the file', async () => {
@@ -41,18 +41,16 @@ test('with another key than the last line was sealed with no chain goes on, nor 
   await run(config, 3)
   const before = read()
   const { auditLog } = open()
+  const rejects = (more: object, message: RegExp) =>
+    expect(auditLog.prepare({ ...config, ...more })).rejects.toThrow(message)
 
-  await expect(auditLog.prepare({ ...config, key: 'x'.repeat(32) })).rejects.toThrow(
-    /not sealed with audit\.key, or was edited/,
-  )
+  await rejects({ key: 'x'.repeat(32) }, /not sealed with audit\.key, or was edited/)
   writeFileSync(file, before.replace('"event":"end"', '"event":"enD"'))
-  await expect(auditLog.prepare(config)).rejects.toThrow(/not sealed with audit\.key, or was edited/)
+  await rejects({}, /not sealed with audit\.key, or was edited/)
   writeFileSync(file, 'a diary\n')
-  await expect(auditLog.prepare(config)).rejects.toThrow(/holds something else than an audit log/)
-  await expect(auditLog.prepare({ ...config, file: '/nowhere/audit.log' })).rejects.toThrow(
-    /^audit\.file \/nowhere\/audit\.log cannot be used: ENOENT/,
-  )
-  await expect(auditLog.prepare({ ...config, file: tmpdir() })).rejects.toThrow(/cannot be used/)
+  await rejects({}, /holds something else than an audit log/)
+  await rejects({ file: '/nowhere/audit.log' }, /^audit\.file \/nowhere\/audit\.log cannot be used: ENOENT/)
+  await rejects({ file: tmpdir() }, /cannot be used/)
 })
 
 test('what a worker lost is recorded, before the writer has started and after it, with what came early', async () => {
@@ -87,24 +85,17 @@ test('what operators did before the writer has started is recorded, unless there
 })
 
 test('a reload moves to another file with what the one before could not take, or changes the key', async () => {
-  const [first, second] = [place(), place()]
-  const { auditLog, begin } = open()
-  await begin(first.config)
-  await eventually(() => first.read().length > 0)
-  const { length } = first.read()
-  appendFileSync(first.file, 'an intruder\n')
-  auditLog.record(says(1))
-  await eventually(() => auditLog.failing)
+  const [{ auditLog, begin, before }, { config, read }] = [await openFailing(), place()]
 
-  await begin(second.config)
-  await eventually(() => second.read().includes('"n":1'))
-  await begin({ ...second.config, key: 'x'.repeat(32) })
+  await begin(config)
+  await eventually(() => read().includes('"n":1'))
+  await begin({ ...config, key: 'x'.repeat(32) })
   auditLog.record(says(2))
   await auditLog.close()
 
   expect(auditLog.failing).toBe(false)
-  expect(verified([first.read().slice(0, length)]).findings).toEqual([])
-  expect(verified([second.read()], { keys: [key, toAuditKey('x'.repeat(32))] }).findings).toEqual([])
+  expect(verified([before]).findings).toEqual([])
+  expect(verified([read()], { keys: [key, toAuditKey('x'.repeat(32))] }).findings).toEqual([])
 })
 
 test('a change of file that loses nothing schedules no write to report that', async () => {
@@ -122,7 +113,13 @@ test('a change of file that loses nothing schedules no write to report that', as
 
 test.each([
   ['spelt in another way', (file: string) => `${dirname(file)}/./${basename(file)}`],
-  ['behind a symbolic link', (file: string) => linkTo(file)],
+  [
+    'behind a symbolic link',
+    (file: string) => {
+      symlinkSync(file, `${file}.link`)
+      return `${file}.link`
+    },
+  ],
 ])('a reload that names the same file, %s, goes on with its chain', async (_, respell) => {
   const { config, file, read } = place()
   const { auditLog, begin } = open()
@@ -180,15 +177,9 @@ test.each([
   ['is switched off', ({ begin }: ReturnType<typeof open>) => begin(null)],
   ['ends', ({ auditLog }: ReturnType<typeof open>) => auditLog.close()],
 ])('a log that %s while lines cannot be written says how many are lost', async (_, end) => {
-  const { config, file } = place()
-  const opened = open()
-  const { auditLog, lines, begin } = opened
-  await begin(config)
-  await eventually(() => auditLog.state?.count === 1)
-  appendFileSync(file, 'an intruder\n')
-  auditLog.record(says(1))
+  const opened = await openFailing()
+  const { auditLog, lines } = opened
   auditLog.record(says(2))
-  await eventually(() => auditLog.failing)
   auditLog.recordFromWorker([], 3)
 
   await end(opened)
@@ -197,40 +188,22 @@ test.each([
   expect(lines.find(({ msg }) => msg === 'audit lines lost')).toMatchObject({ lines: 5 })
 })
 
-const linkTo = (file: string): string => {
-  symlinkSync(file, `${file}.link`)
-  return `${file}.link`
-}
-
 test('a log that moves to another file and is closed at once takes along what the one before could not take', async () => {
-  const [first, second] = [place(), place()]
-  const { auditLog, begin, lines } = open()
-  await begin(first.config)
-  await eventually(() => auditLog.state?.count === 1)
-  appendFileSync(first.file, 'an intruder\n')
-  auditLog.record(says(1))
-  await eventually(() => auditLog.failing)
+  const [{ auditLog, begin, lines }, { config, read }] = [await openFailing(), place()]
 
-  await begin(second.config)
+  await begin(config)
   auditLog.record(says(2))
   await auditLog.close()
 
-  expect(second.read()).toContain('"n":1')
-  expect(second.read()).toContain('"n":2')
-  expect(verified([second.read()]).findings).toEqual([])
+  for (const line of [says(1), says(2)]) expect(read()).toContain(line)
+  expect(verified([read()]).findings).toEqual([])
   expect(lines.filter(({ msg }) => msg === 'audit lines lost')).toEqual([])
 })
 
 test('a log that is moved and at once switched off says how many lines neither file has', async () => {
-  const [first, second] = [place(), place()]
-  const { auditLog, begin, lines } = open()
-  await begin(first.config)
-  await eventually(() => auditLog.state?.count === 1)
-  appendFileSync(first.file, 'an intruder\n')
-  auditLog.record(says(1))
-  await eventually(() => auditLog.failing)
+  const { auditLog, lines } = await openFailing()
 
-  const moved = await auditLog.prepare(second.config)
+  const moved = await auditLog.prepare(place().config)
   const off = await auditLog.prepare(null)
   moved.commit()
   off.commit()

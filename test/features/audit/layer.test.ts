@@ -8,48 +8,35 @@ import type { AuditConfig } from '../../../src/features/audit/config.ts'
 import { auditLayer } from '../../../src/features/audit/runtime.ts'
 import { fakeBody, fakeExchange, fakeNext, fakeResponse } from '../../helpers/exchange.ts'
 
-const config: AuditConfig = {
-  file: 'stdout',
-  key: 'k'.repeat(32),
-  digests: 'none',
-  onFailure: 'refuse',
-  rotate: null,
-}
-
+const config: AuditConfig = { file: 'stdout', key: 'k'.repeat(32), digests: 'none', onFailure: 'refuse', rotate: null }
 const auditor = { failing: false, record: () => {} }
+const failing = { ...auditor, failing: true }
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 
-test('while lines cannot be written, an exchange that would leave no record is rejected', async () => {
-  const health = { ...auditor }
-  const next = fakeNext()
-  const handle = auditLayer(config, health)?.(next)
+test.each(['none', 'both'] as const)(
+  'while lines cannot be written, an exchange that would leave no record is rejected, with digests: %s',
+  async (digests) => {
+    const health = { ...auditor }
+    const next = fakeNext()
+    const handle = auditLayer({ ...config, digests }, health)?.(next)
 
-  await handle?.(fakeExchange())
-  health.failing = true
+    await handle?.(fakeExchange())
+    health.failing = true
 
-  await expect(handle?.(fakeExchange())).rejects.toMatchObject({
-    kind: 'audit-unavailable',
-    status: 503,
-    fields: ['Retry-After', '1'],
-  })
-  expect(next.calls).toBe(1)
-})
-
-test('with digests it is rejected as well', async () => {
-  const handle = auditLayer({ ...config, digests: 'both' }, { ...auditor, failing: true })?.(fakeNext())
-
-  await expect(handle?.(fakeExchange())).rejects.toMatchObject({ kind: 'audit-unavailable' })
-})
+    const rejection = { kind: 'audit-unavailable', status: 503, fields: ['Retry-After', '1'] }
+    await expect(handle?.(fakeExchange())).rejects.toMatchObject(rejection)
+    expect(next.calls).toBe(1)
+  },
+)
 
 test('where the gateway goes on without a record, and takes no digest, there is no layer', async () => {
-  expect(auditLayer({ ...config, onFailure: 'continue' }, auditor)).toBe(null)
   const exchange = fakeExchange()
-  await auditLayer(
-    { ...config, onFailure: 'continue', digests: 'answer' },
-    { ...auditor, failing: true },
-  )?.(fakeNext())(exchange)
+
+  await auditLayer({ ...config, onFailure: 'continue', digests: 'answer' }, failing)?.(fakeNext())(exchange)
+
   expect(digestsOf.get(exchange)).toEqual({ request: null, response: null })
+  expect(auditLayer({ ...config, onFailure: 'continue' }, auditor)).toBe(null)
 })
 
 describe('the digest of a request', () => {

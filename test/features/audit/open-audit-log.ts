@@ -1,11 +1,12 @@
 /** Audit logs on a disk, as a gateway has them. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { AuditLog, type AuditLogOptions } from '../../../src/features/audit/audit-log.ts'
 import type { AuditConfig } from '../../../src/features/audit/config.ts'
 import { logInMemory } from '../../helpers/gateway.ts'
+import { eventually } from '../../helpers/wire.ts'
 
 export const says = (n: number): string => `"event":"exchange","n":${n}`
 
@@ -32,4 +33,17 @@ export const run = async (config: AuditConfig, lines: number): Promise<void> => 
   await begin(config)
   for (let n = 0; n < lines; n++) auditLog.record(says(n))
   await auditLog.close()
+}
+
+/** Starts an audit log whose file somebody else has written to, so that its lines cannot be written. */
+export const openFailing = async () => {
+  const [opened, { config, file, read }] = [open(), place()]
+  const { auditLog, begin } = opened
+  await begin(config)
+  await eventually(() => auditLog.state?.count === 1)
+  const before = read()
+  appendFileSync(file, 'an intruder\n')
+  auditLog.record(says(1))
+  await eventually(() => auditLog.failing)
+  return { ...opened, ...{ config, file, read, before } }
 }

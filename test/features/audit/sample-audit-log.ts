@@ -42,7 +42,7 @@ export const exchangeOf = (n: number) => ({
   exchange: exchangeRecord({ endpoint: 'http://127.0.0.1:9' }).exchange,
 })
 
-interface Options {
+export interface VerifyOptions {
   readonly checkpoints?: readonly Checkpoint[]
   readonly keys?: readonly AuditKey[]
   readonly mixed?: boolean
@@ -51,7 +51,7 @@ interface Options {
 /** Verifies files, given as their contents; names them a, b, … */
 export const verified = (
   files: readonly (string | Buffer)[],
-  { checkpoints = [], keys = [key], mixed = false }: Options = {},
+  { checkpoints = [], keys = [key], mixed = false }: VerifyOptions = {},
 ): ChainVerifier => {
   const verifier = new ChainVerifier(keys, checkpoints, mixed)
   for (const [nth, file] of files.entries()) {
@@ -71,3 +71,6 @@ export const verified = (
 /** Lists the positions of findings: `a:3`. */
 export const places = (findings: readonly AuditFinding[]): readonly string[] =>
   findings.map(({ file, line }) => `${file}:${line}`)
+
+/** Verifies files, and lists the positions of what is wrong. */
+export const faults = (...of: Parameters<typeof verified>): readonly string[] => places(verified(...of).findings)

@@ -1,7 +1,7 @@
 /** The command `audit verify`, on files as a crash, a rotation or an attacker leaves them. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { createLineRewriter } from '../../../src/core/log/log-format.ts'
 import { nextLinePrefix } from '../../../src/features/audit/chain/chain.ts'
@@ -10,31 +10,36 @@ import { runCommand } from '../../core/cli/scripted-admin.ts'
 import { testConfig } from '../../helpers/gateway.ts'
 import { sample } from './sample-audit-log.ts'
 
-/** Verifies files in the order that a shell gives their names; returns what is printed. */
-const verifies = async (contents: Readonly<Record<string, string | Buffer>>, checkpoints: readonly string[] = []) => {
+/** Writes files into a folder that is gone after the test; returns their paths, sorted as a shell does. */
+const write = (contents: Readonly<Record<string, string | Buffer>>): readonly string[] => {
   const folder = mkdtempSync(join(tmpdir(), 'audit-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   for (const [name, text] of Object.entries(contents)) writeFileSync(join(folder, name), text)
-  const key = join(folder, 'key')
-  writeFileSync(key, 'k'.repeat(32))
-  const files = Object.keys(contents)
+  return Object.keys(contents)
     .sort()
     .map((name) => join(folder, name))
+}
+
+/** Verifies files in that order; returns what is printed. */
+const verifies = async (contents: Readonly<Record<string, string | Buffer>>, checkpoint: readonly string[] = []) => {
+  const [files, [key = '']] = [write(contents), write({ key: 'k'.repeat(32) })]
   let [out, errors] = ['', '']
   const code = await verifyAuditLog(
     files,
-    { key: [`file:${key}`], checkpoint: checkpoints, mixed: false },
+    { key: [`file:${key}`], checkpoint, mixed: false },
     {
       out: (text) => {
         out += text
       },
       error: (text) => {
-        errors += text.replaceAll(`${folder}/`, '')
+        errors += text.replaceAll(`${dirname(files[0] ?? '')}/`, '')
       },
     },
   )
   return { code, out, errors }
 }
+
+const inOrder = { code: 0, errors: '' }
 
 const first = sample(3)
 const second = sample(3, first.link)
@@ -44,34 +49,28 @@ test('files are sorted whatever their names, even an empty one, or one that begi
   const piece = `${nextLinePrefix(third.link)}"ti`
   const rotated = { 'audit.log.2': first.text, 'audit.log.1': second.text }
 
-  expect(await verifies({ ...rotated, 'audit.log': third.text })).toMatchObject({ code: 0, errors: '' })
-  expect(await verifies({ ...rotated, 'audit.log': '' })).toMatchObject({ code: 0, errors: '' })
+  expect(await verifies({ ...rotated, 'audit.log': third.text })).toMatchObject(inOrder)
+  expect(await verifies({ ...rotated, 'audit.log': '' })).toMatchObject(inOrder)
   expect(await verifies({ ...rotated, 'audit.log': piece.replace('"seq":13', '"seq":9') })).toMatchObject({ code: 0 })
   expect(await verifies({ 'audit.log.2': first.text, 'audit.log': third.text })).toMatchObject({ code: 1 })
 })
 
-test('a log that does not start at its beginning is reported so', async () => {
-  const whole = await verifies({ 'audit.log': first.text })
-  const later = await verifies({ 'audit.log': second.text })
+const other = sample(2)
+const otherLater = sample(2, other.link).text
 
-  expect(whole.out).toContain('all is as it was written; whether')
-  expect(later.out).toContain('all is as it was written, from number 5 on; whether')
-})
+test.each([
+  ['the whole of a log', { 'audit.log': first.text }, ''],
+  ['a log without its oldest file', { 'audit.log': second.text }, ', from number 5 on'],
+  ['two chains, one without', { 'audit.log': first.text, 'other.log': otherLater }, ', from number 4 on'],
+  [
+    'two chains, the other without',
+    { 'audit.log': second.text, 'other.log': otherLater, 'other.log.3': other.text },
+    ', from number 5 on',
+  ],
+])('%s says from where on all is as it was written', async (_, files: Record<string, string>, from) => {
+  const out = expect.stringContaining(`all is as it was written${from}; whether`)
 
-test('the oldest files of either of two chains may be archived', async () => {
-  const other = sample(2)
-  const later = { 'other.log': sample(2, other.link).text, 'other.log.3': other.text }
-
-  expect(await verifies({ 'audit.log': first.text, 'other.log': later['other.log'] })).toMatchObject({
-    code: 0,
-    errors: '',
-    out: expect.stringContaining('all is as it was written, from number 4 on; whether'),
-  })
-  expect(await verifies({ 'audit.log': second.text, ...later })).toMatchObject({
-    code: 0,
-    errors: '',
-    out: expect.stringContaining('all is as it was written, from number 5 on; whether'),
-  })
+  expect(await verifies(files)).toMatchObject({ ...inOrder, out })
 })
 
 test('junk without a line end is one finding, however long it is', async () => {
@@ -83,20 +82,21 @@ test('junk without a line end is one finding, however long it is', async () => {
   expect(out).toMatch(/^chain [0-9a-f]{16}: 4 lines, number 1 to 4\nNOT as it was written: 1 fault\n$/)
 })
 
-test('a malformed checkpoint is not taken for one', async () => {
-  const { link } = first
-  const folder = mkdtempSync(join(tmpdir(), 'audit-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
-  const log = join(folder, 'gateway.log')
-  const line = (fields: object): string => `${JSON.stringify({ ...fields, msg: 'audit checkpoint' })}\n`
+const { chain, count, mac: hash } = first.link
+const checkpointLine = { level: 30, time: 0, chain, count, hash, msg: 'audit checkpoint' }
+/** Writes a log of the gateway. */
+const writeLog = (text: string): string => write({ 'gateway.log': text })[0] ?? ''
 
-  writeFileSync(log, line({ chain: link.chain, count: 'many', hash: link.mac }))
-  expect(await verifies({ 'audit.log': first.text }, [log])).toMatchObject({
+test('a malformed checkpoint is not taken for one', async () => {
+  const [malformed, sound] = [{ ...checkpointLine, count: 'many' }, checkpointLine].map((line) =>
+    writeLog(`${JSON.stringify(line)}\n`),
+  )
+
+  expect(await verifies({ 'audit.log': first.text }, [malformed ?? ''])).toMatchObject({
     code: 2,
     errors: expect.stringContaining('holds no line "audit checkpoint"'),
   })
-  writeFileSync(log, line({ chain: link.chain, count: link.count, hash: link.mac }))
-  expect(await verifies({ 'audit.log': first.text }, [log])).toMatchObject({ code: 0, errors: '' })
+  expect(await verifies({ 'audit.log': first.text }, [sound ?? ''])).toMatchObject(inOrder)
 })
 
 test('a checkpoint that is cut short says what was expected', async () => {
@@ -109,15 +109,10 @@ test('a checkpoint that is cut short says what was expected', async () => {
 })
 
 test.each(['ecs', 'otel'] as const)('checkpoints are read from a log by %s as well', async (format) => {
-  const { link } = first
-  const folder = mkdtempSync(join(tmpdir(), 'audit-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
-  const log = join(folder, 'gateway.log')
   const rewrite = createLineRewriter(testConfig({ log: { format } }))
-  const line = { level: 30, time: 0, chain: link.chain, count: link.count, hash: link.mac, msg: 'audit checkpoint' }
-  writeFileSync(log, rewrite?.(JSON.stringify(line)) ?? '')
+  const log = writeLog(rewrite?.(JSON.stringify(checkpointLine)) ?? '')
 
-  expect(await verifies({ 'audit.log': first.text }, [log])).toMatchObject({ code: 0, errors: '' })
+  expect(await verifies({ 'audit.log': first.text }, [log])).toMatchObject(inOrder)
   expect(await verifies({ 'audit.log': first.text.slice(0, -400) }, [log])).toMatchObject({ code: 1 })
 })
 
