@@ -33,7 +33,7 @@ const candidate = (
   ...more,
 })
 
-type Inputs = Parameters<typeof findingInputs>[0]
+type Inputs = NonNullable<Parameters<typeof findingInputs>[0]>
 
 /** Collects findings about `risk`, whose candidate has keys of its own. */
 const found = (own: object, side: NonNullable<Inputs['upstreams']>['risk'], more: Partial<Inputs> = {}) =>

@@ -18,22 +18,16 @@ const row = (pointer: string, count: number, more: Partial<ComparisonView['rows'
   ...more,
 })
 
+const copies = createShadowCounts()
+const shadow = { ...copies, sent: 4120, underWay: 0, repeated: 41, outcomes: { ...copies.outcomes, '2xx': 4120 } }
+const counts = { compared: 4120, equal: 4111, recent: { compared: 312, equal: 312 } }
+
 const comparison = {
-  group: 'risk',
-  verdict: '4120 compared, 99.7 % equal; /grade differs in 9',
-  since: times.firstAt,
-  ...{ compared: 4120, equal: 4111, recent: { compared: 312, equal: 312 } },
-  shadow: {
-    ...createShadowCounts(),
-    sent: 4120,
-    underWay: 0,
-    repeated: 41,
-    outcomes: { ...createShadowCounts().outcomes, '2xx': 4120 },
-  },
+  ...{ group: 'risk', verdict: '4120 compared, 99.7 % equal; /grade differs in 9', since: times.firstAt },
+  ...{ ...counts, shadow, ways: 204, others: 100 },
   operations: [
     {
-      operation: 'risk.asset-valuation',
-      ...{ compared: 4120, equal: 4111, recent: { compared: 312, equal: 312 }, byKind: zeroDifferences },
+      ...{ operation: 'risk.asset-valuation', ...counts, byKind: zeroDifferences },
       ...{ uncompared: { ...zeroUncompared, coded: 3 }, noisePairs: 46, noisePairsMissing: 0 },
       latency: { primary: { p50: 6.1, p95: 12.3, p99: 50.4 }, candidate: { p50: 11, p95: 21, p99: null } },
     },
@@ -44,7 +38,6 @@ const comparison = {
     row('/id', 20, { pairs: Array.from({ length: 8 }, (_, n) => pair(1, `r-${n}`)), otherPairs: 12 }),
     row('', 2, { kind: 'status', pairs: [pair(2, 'r-5', ['200', '500'])], otherPairs: 1 }),
   ],
-  ...{ ways: 204, others: 100 },
   noise: [{ operation: 'risk.asset-valuation', kind: 'value', pointer: '/generatedAt', count: 7, of: 46 }],
 }
 
@@ -97,31 +90,19 @@ const shift = {
 
 /** Makes what a gateway responds to both requests of the command, with such a candidate of `group`. */
 const withCandidate = (group: string, more: object | null) => {
-  const {
-    retryBudget,
-    candidate: _,
-    ...side
-  } = upstreamStatusWith(endpointStatusWith('http://risk-next.internal:8080'))
-  const candidate = more && { ...side, shadow: comparison.shadow, comparison: null, shift, ...more }
-  return {
-    ...healthyStatus,
-    ...report,
-    upstreams: { ...healthyStatus.upstreams, [group]: { ...side, retryBudget, candidate } },
-  }
+  const endpoint = endpointStatusWith('http://risk-next.internal:8080')
+  const { retryBudget, candidate: _, ...side } = upstreamStatusWith(endpoint)
+  const candidate = more && { ...side, shadow, comparison: null, shift, ...more }
+  const upstreams = { ...healthyStatus.upstreams, [group]: { ...side, retryBudget, candidate } }
+  return { ...healthyStatus, ...report, upstreams }
 }
 
+const key = 'upstreams.market.candidate'
+
 test.each([
-  ['no candidate', null, 'market has no candidate: write upstreams.market.candidate in the file'],
-  [
-    'no shadow',
-    { shadow: null },
-    'nothing is copied to the candidate of market: write upstreams.market.candidate.shadow in the file',
-  ],
-  [
-    'no comparison',
-    {},
-    'answers of the candidate of market are not compared: upstreams.market.candidate.shadow.compare is none',
-  ],
+  ['no candidate', null, `market has no candidate: write ${key} in the file`],
+  ['no shadow', { shadow: null }, `nothing is copied to the candidate of market: write ${key}.shadow in the file`],
+  ['no comparison', {}, `answers of the candidate of market are not compared: ${key}.shadow.compare is none`],
 ])('a group with %s ends with 1, and stderr names the key', async (_, candidate, words) => {
   const { code, out, err } = await run(withCandidate('market', candidate), 'shift', 'report', 'market')
 
@@ -144,13 +125,9 @@ copies since the start: 4120 sent`)
 test('as JSON it is the entry of the group, with the time', async () => {
   const { code, out } = await run(report, 'shift', 'report', 'risk', '--format', 'json')
 
+  const rows = [{ pointer: '/grade' }, {}, {}, {}]
   expect(code).toBe(0)
-  expect(JSON.parse(out)).toMatchObject({
-    at: report.at,
-    group: 'risk',
-    compared: 4120,
-    rows: [{ pointer: '/grade' }, {}, {}, {}],
-  })
+  expect(JSON.parse(out)).toMatchObject({ at: report.at, group: 'risk', compared: 4120, rows })
 })
 
 test('options in front of it count, and orders are none of its', async () => {

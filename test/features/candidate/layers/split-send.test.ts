@@ -88,15 +88,15 @@ describe.each<[string, Handler]>([
 })
 
 describe('what the candidate may have been sent', () => {
-  test.each([
-    ['reset-before-headers', failing(new GatewayError('reset-before-headers'))],
-    ['headers-timeout', failing(new GatewayError('headers-timeout'))],
-    ['bad-answer', failing(new GatewayError('bad-answer'))],
-    ['a bug', () => Promise.reject(new TypeError('bug'))],
-    ['a body that came too slowly', rejecting(new GatewayError('request-timeout'))],
-    ['no room to read its response', rejecting(overloadedError('buffered-bodies'))],
+  test.each<[string, Handler, boolean]>([
+    ['reset-before-headers', failing(new GatewayError('reset-before-headers')), false],
+    ['headers-timeout', failing(new GatewayError('headers-timeout')), false],
+    ['bad-answer', failing(new GatewayError('bad-answer')), false],
+    ['a bug', () => Promise.reject(new TypeError('bug')), false],
+    ['a body that came too slowly', rejecting(new GatewayError('request-timeout')), false],
+    ['no room to read its response', rejecting(overloadedError('buffered-bodies')), false],
     ['a POST before, though a later attempt finds no connection', connectFailed, true],
-  ] as const)('stays there: %s', async (_, candidate, wasSent = false) => {
+  ])('stays there: %s', async (_, candidate, wasSent) => {
     const { send, primary } = split(candidate)
     const exchange = exchangeOn('candidate', 'risk.asset-valuation')
     exchange.attempts.wasSent = wasSent

@@ -1,5 +1,5 @@
 /** What `status` shows of failing endpoints, and of an edit that waits for its endpoints. */
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createShadowCounts } from '../../../../../src/features/candidate/layers/shadow-copies.ts'
 import {
   configProblem,
@@ -13,61 +13,40 @@ import {
 const since = '2026-11-21T02:04:11.250Z'
 const until = '2026-11-21T02:20:00.000Z'
 
-const stateOf = async (more: object): Promise<string | undefined> => {
-  const { out } = await runStatus({
-    ...healthyStatus,
-    upstreams: { risk: upstreamStatusWith(endpointStatusWith('http://a', more)) },
-  })
-  return /^risk +http:\/\/a +\d+ +\d+ +(.*)$/m.exec(out)?.[1]
-}
+const long = 'since 2026-11-21T02:04:11Z, 48s ago'
+const left = 'until 2026-11-21T02:20:00Z, 15m left'
+const unproved = 'no success since 9 failures, the last: it answered 503'
+const probe = (ok: boolean, reason: string | null = null) => ({ lastProbe: { at: since, ok, latencyMs: 2, reason } })
 
-describe('of an endpoint, in words', () => {
-  test.each([
-    ['up, with nothing to say', {}, 'up'],
-    ['up, since nothing was sent there', { requests: 0, lastSuccess: null }, 'up, not tried yet'],
-    ['up, by its probes alone', { requests: 0, lastProbe: { at: since, ok: true, latencyMs: 2, reason: null } }, 'up'],
-    [
-      'up, though some failed',
-      { requests: 340, failures: 12 },
-      'up, 12 of 340 requests failed since 2026-11-21T00:05:00Z, 2h ago',
-    ],
-    [
-      'up, though its last probe failed',
-      { lastProbe: { at: since, ok: false, latencyMs: 2000, reason: 'timed out' } },
-      'up, last probe failed: timed out',
-    ],
-    ['up, and its last probe went well', { lastProbe: { at: since, ok: true, latencyMs: 2, reason: null } }, 'up'],
-    [
-      'down',
-      { state: 'down', since, reason: 'connection refused' },
-      'DOWN since 2026-11-21T02:04:11Z, 48s ago: connection refused',
-    ],
-    [
-      'ejected',
-      { state: 'ejected', since, reason: '5 failures in a row', ejectedForSeconds: 9.2 },
-      'EJECTED since 2026-11-21T02:04:11Z, 48s ago: 5 failures in a row; tried again in 10s',
-    ],
-    [
-      'failing',
-      { state: 'failing', since, reason: 'no success since 9 failures, the last: it answered 503' },
-      'FAILING since 2026-11-21T02:04:11Z, 48s ago: no success since 9 failures, the last: it answered 503',
-    ],
-    ['drained by the file', { state: 'draining' }, 'drained by the file: nothing new'],
-    [
-      'drained by an operator',
-      { state: 'draining', drainUntil: until },
-      'drained by an operator until 2026-11-21T02:20:00Z, 15m left',
-    ],
-    ['without a share', { state: 'draining', weight: 0 }, 'weight 0: nothing new'],
-    [
-      'ready by an operator, against the file',
-      { readyUntil: until },
-      'up by an operator until 2026-11-21T02:20:00Z, 15m left',
-    ],
-    ['in a state of a later version', { state: 'resting', reason: 'it is late' }, 'resting: it is late'],
-  ])('%s', async (_what, more, text) => {
-    expect(await stateOf(more)).toBe(text)
-  })
+test.each([
+  ['with nothing to say', {}, 'up'],
+  ['since nothing was sent there', { requests: 0, lastSuccess: null }, 'up, not tried yet'],
+  ['by its probes alone', { requests: 0, ...probe(true) }, 'up'],
+  [
+    'though some failed',
+    { requests: 340, failures: 12 },
+    'up, 12 of 340 requests failed since 2026-11-21T00:05:00Z, 2h ago',
+  ],
+  ['though its last probe failed', probe(false, 'timed out'), 'up, last probe failed: timed out'],
+  ['and its last probe went well', probe(true), 'up'],
+  ['down', { state: 'down', since, reason: 'connection refused' }, `DOWN ${long}: connection refused`],
+  [
+    'ejected',
+    { state: 'ejected', since, reason: '5 failures in a row', ejectedForSeconds: 9.2 },
+    `EJECTED ${long}: 5 failures in a row; tried again in 10s`,
+  ],
+  ['failing', { state: 'failing', since, reason: unproved }, `FAILING ${long}: ${unproved}`],
+  ['drained by the file', { state: 'draining' }, 'drained by the file: nothing new'],
+  ['drained by an operator', { state: 'draining', drainUntil: until }, `drained by an operator ${left}`],
+  ['without a share', { state: 'draining', weight: 0 }, 'weight 0: nothing new'],
+  ['ready by an operator, against the file', { readyUntil: until }, `up by an operator ${left}`],
+  ['in a state of a later version', { state: 'resting', reason: 'it is late' }, 'resting: it is late'],
+])('an endpoint in words: %s', async (_what, more, text) => {
+  const upstreams = { risk: upstreamStatusWith(endpointStatusWith('http://a', more)) }
+
+  const { out } = await runStatus({ ...healthyStatus, upstreams })
+
+  expect(/^risk +http:\/\/a +\d+ +\d+ +(.*)$/m.exec(out)?.[1]).toBe(text)
 })
 
 test('below the endpoints of a group stands its circuit breaker and retry budget', async () => {
@@ -107,20 +86,11 @@ test('the candidate of a group stands below it, with its own breaker', async () 
     outcomes: { ...counts.outcomes, '2xx': 1200, failed: 4 },
     dropped: { ...counts.dropped, full: 30, 'body-too-large': 1 },
   }
-  const comparison = {
-    compared: 1190,
-    equal: 1189,
-    recent: { compared: 300, equal: 300 },
-    since: '2026-11-21T01:05:00.000Z',
-  }
+  const recent = { compared: 300, equal: 300 }
+  const comparison = { compared: 1190, equal: 1189, recent, since: '2026-11-21T01:05:00.000Z' }
   const candidate = { inFlight, balance, endpoints, breaker, shadow, comparison }
-  const { out } = await runStatus({
-    ...healthyStatus,
-    upstreams: {
-      risk: { ...risk, retryBudget: { left: 13 }, candidate },
-      leads: risk,
-    },
-  })
+  const upstreams = { risk: { ...risk, retryBudget: { left: 13 }, candidate }, leads: risk }
+  const { out } = await runStatus({ ...healthyStatus, upstreams })
 
   expect(out).toContain(`group           endpoint         weight  in flight  state
 risk            http://a         100     0          up
@@ -140,28 +110,21 @@ test('a breaker that is open in one of several workers is shown as that', async 
   expect(out).toMatch(/ {2}OPEN in 1 of 2 workers since 2026-11-21T02:04:11Z, 48s ago: nothing is sent there$/m)
 })
 
-describe('an edit that is held back', () => {
-  const config = {
-    ...healthyStatus.config,
-    fileDiffers: true,
-    lastRefusal: { at: since, problems: [configProblem] },
-    nextTry: '2026-11-21T02:05:07.000Z',
-  }
+test('an edit that is held back is shown with the time of the next try, and the reason last', async () => {
+  const lastRefusal = { at: since, problems: [configProblem] }
+  const held = { fileDiffers: true, lastRefusal, nextTry: '2026-11-21T02:05:07.000Z' }
+  const { out } = await runStatus({ ...healthyStatus, config: { ...healthyStatus.config, ...held } })
 
-  test('is shown with the time of the next try, and the reason last', async () => {
-    const { out } = await runStatus({ ...healthyStatus, config })
+  expect(out).toContain(
+    'gateway.yaml: DIFFERS from what runs: it is held back, see below; next try 2026-11-21T02:05:07Z, 7s left\n',
+  )
+  expect(out).toMatch(/\nrefused 2026-11-21T02:04:11Z, 48s ago; what ran before runs on\n[\s\S]*put http:[^\n]*\n$/)
+})
 
-    expect(out).toContain(
-      'gateway.yaml: DIFFERS from what runs: it is held back, see below; next try 2026-11-21T02:05:07Z, 7s left\n',
-    )
-    expect(out).toMatch(/\nrefused 2026-11-21T02:04:11Z, 48s ago; what ran before runs on\n[\s\S]*put http:[^\n]*\n$/)
-  })
+test('an edit that was held back at first is shown with the cause of its load', async () => {
+  const { out } = await runStatus({ ...healthyStatus, config: { ...healthyStatus.config, loadedBy: 'preflight' } })
 
-  test('and taken later is shown with the cause of its load', async () => {
-    const { out } = await runStatus({ ...healthyStatus, config: { ...healthyStatus.config, loadedBy: 'preflight' } })
-
-    expect(out).toContain(', by an edit of the file that was held back at first\n')
-  })
+  expect(out).toContain(', by an edit of the file that was held back at first\n')
 })
 
 test('warnings of what runs stand at the end, before a rejection', async () => {

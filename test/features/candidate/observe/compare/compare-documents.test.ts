@@ -54,7 +54,8 @@ describe('two documents differ in', () => {
     ['names that are data', '{"WVWZZZ1KZAW000001":{"g":"A"}}', '{"WVWZZZ1KZAW000001":{"g":"B"}}', 'value /*/g: A → B'],
     [
       'members that every object inherits',
-      ...['{"__proto__":{"a":1},"toString":1}', '{"__proto__":{"a":2}}'],
+      '{"__proto__":{"a":1},"toString":1}',
+      '{"__proto__":{"a":2}}',
       'value /*/a: 1 → 2\nmissing /*: number → nothing',
     ],
     ['a text that ends too early', '{"a":[1,2]}', '{"a":[1,2', 'unreadable : readable → not-json'],
@@ -63,12 +64,14 @@ describe('two documents differ in', () => {
     ['a name twice in the primary', '{"a":1,"a":2}', '{"a":2}', 'unreadable : duplicate-member → readable'],
     [
       'a name twice in both',
-      ...['{"a":1,"a":2}', '{"a":1, "a":2}'],
+      '{"a":1,"a":2}',
+      '{"a":1, "a":2}',
       'bytes : 13 bytes, SHA-256 1c53ee0df7b12fd4 → 14 bytes, SHA-256 e181e5971206fde5',
     ],
     [
       'a document that is too deep',
-      ...([101, 100].map((depth) => '['.repeat(depth) + ']'.repeat(depth)) as [string, string]),
+      '['.repeat(101) + ']'.repeat(101),
+      '['.repeat(100) + ']'.repeat(100),
       'unreadable : too-deep → readable',
     ],
   ])('%s', (_, primary, candidate, expected, rules) => {
@@ -81,13 +84,17 @@ describe('two documents differ in', () => {
     ['each item, by *', '[{"at":1,"p":1}]', '[{"at":3,"p":3}]', 'value /*/p: 1 → 3', { ignore: ['/*/at'] }],
     [
       'what stands under each name, by *',
-      ...['{"north":{"at":1,"n":1},"south":{"at":1,"n":1}}', '{"north":{"at":2,"n":1},"south":{"at":2,"n":2}}'],
-      ...(['value /south/n: 1 → 2', { ignore: ['/*/at'] }] as const),
+      '{"north":{"at":1,"n":1},"south":{"at":1,"n":1}}',
+      '{"north":{"at":2,"n":1},"south":{"at":2,"n":2}}',
+      'value /south/n: 1 → 2',
+      { ignore: ['/*/at'] },
     ],
     [
       'a name with a slash',
-      ...['{"a/b":1,"a":{"b":1}}', '{"a/b":2,"a":{"b":2}}'],
-      ...(['value /a/b: 1 → 2', { ignore: ['/a~1b'] }] as const),
+      '{"a/b":1,"a":{"b":1}}',
+      '{"a/b":2,"a":{"b":2}}',
+      'value /a/b: 1 → 2',
+      { ignore: ['/a~1b'] },
     ],
   ])('nothing that is ignored: %s', (_, primary, candidate, expected, rules) => {
     expect(differences(primary, candidate, rules).join('\n')).toBe(expected)
@@ -103,11 +110,10 @@ describe('two documents differ in', () => {
     ['beyond an amount of 0', '[0]', '[0.0100001]', 'value /*: 0 → 0.0100001', hundredth],
     [
       'that are ids beyond 2^53, which have no tolerance',
-      ...[
-        '{"id":9007199254740993,"same":12345678901234567890}',
-        '{"id":9007199254740992,"same":12345678901234567890.0}',
-      ],
-      ...(['value /id: 9007199254740993 → 9007199254740992', within(0.5)] as const),
+      '{"id":9007199254740993,"same":12345678901234567890}',
+      '{"id":9007199254740992,"same":12345678901234567890.0}',
+      'value /id: 9007199254740993 → 9007199254740992',
+      within(0.5),
     ],
     ['beyond a double', '{"a":1e400,"b":1e-400}', '{"a":1e401,"b":10e-401}', 'value /a: 1e400 → 1e401'],
     ['beyond a double, without tolerance', '[1e400]', '[5]', 'value /*: 1e400 → 5', within(0.01)],
@@ -124,16 +130,17 @@ describe('two documents differ in', () => {
     ['one key several times', '[{"id":1,"p":1},{"id":1},{"id":1}]', '[{"id":1,"p":1},{"id":1}]', gone, byId('')],
     [
       'items of others, by *',
-      ...[
-        '[{"rows":[{"id":1},{"id":2}]},{"rows":[{"id":3},{"id":4}]}]',
-        '[{"rows":[{"id":2},{"id":1}]},{"rows":[{"id":4}]}]',
-      ],
-      ...(['missing /*/rows/*: object → nothing', byId('/*/rows')] as const),
+      '[{"rows":[{"id":1},{"id":2}]},{"rows":[{"id":3},{"id":4}]}]',
+      '[{"rows":[{"id":2},{"id":1}]},{"rows":[{"id":4}]}]',
+      'missing /*/rows/*: object → nothing',
+      byId('/*/rows'),
     ],
     [
       'values, and items without the key',
-      ...['{"tags":["a","b","1",1],"rows":[{"x":1},{"x":2}]}', '{"tags":[1,"1","b","a"],"rows":[{"x":1},{"x":3}]}'],
-      ...(['value /rows/*/x: 2 → 3', byId('/tags', '/rows')] as const),
+      '{"tags":["a","b","1",1],"rows":[{"x":1},{"x":2}]}',
+      '{"tags":[1,"1","b","a"],"rows":[{"x":1},{"x":3}]}',
+      'value /rows/*/x: 2 → 3',
+      byId('/tags', '/rows'),
     ],
   ])('unordered arrays with %s', (_, primary, candidate, expected, rules) => {
     expect(differences(primary, candidate, rules).join('\n')).toBe(expected)
