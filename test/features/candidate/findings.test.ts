@@ -3,6 +3,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { FailureKind } from '../../../src/core/exchange/failures/failure-table.ts'
 import type { EndpointReport } from '../../../src/core/runtime/status/endpoint.ts'
+import type { UpstreamReport } from '../../../src/core/runtime/status/upstreams.ts'
 import {
   type ComparisonCounts,
   createComparisonCounts,
@@ -36,7 +37,7 @@ const candidate = (
 type Inputs = NonNullable<Parameters<typeof findingInputs>[0]>
 
 /** Collects findings about `risk`, whose candidate has keys of its own. */
-const found = (own: object, side: NonNullable<Inputs['upstreams']>['risk'], more: Partial<Inputs> = {}) =>
+const found = (own: object, side: Partial<UpstreamReport>, more: Partial<Inputs> = {}) =>
   renderFindings(findingInputs({ settings: use(own), upstreams: { risk: side }, ...more }))
 
 const columns = ({ severity, about, cause }: ReturnType<typeof renderFindings>[number]) => [severity, about, cause]
