@@ -25,9 +25,7 @@ const get = (query: string, fields: readonly string[] = []) =>
 const post = (body: Buffer) => call(stage.port(), { method: 'POST', target: '/valuation/score', body })
 
 test.each([
-  ['as it is', ['X-Shadow', '1']],
-  ['in another case, and twice', ['x-shadow', '0', 'X-SHADOW', '1']],
-  ['as a CGI-like back end reads it', ['X_Shadow', '1']],
+  ['in any spelling', ['X-Shadow', '1', 'x-shadow', '0', 'X-SHADOW', '1', 'X_Shadow', '1']],
   ['nominated by Connection', ['X-Shadow', '1', 'Connection', 'close, X-Shadow']],
   ['nominated by Connection alone, so that it is taken from the copy', ['Connection', 'close, x-shadow']],
 ])('a forged marker, %s, reaches no primary, and each copy has one', async (_, fields) => {
@@ -37,19 +35,16 @@ test.each([
   expect([primary, candidate].map(marksOf)).toEqual([[], ['x-shadow: 1']])
 })
 
-test.each([
-  '?access_token=secret',
-  '?a=1&access_token=secret',
-  '?a=1;access_token=secret',
-  '?access%5Ftoken=secret',
-  '?%61ccess_token=secret',
-  '?+access_token=secret',
-  '?a=%zz&access_token=secret',
-])('a token in the query %s does not reach the candidate', async (query) => {
-  const { copies, primary, candidate } = await sidesDuring('market', 1, () => get(query))
+test('a token in the query does not reach the candidate, however it is spelt', async () => {
+  const names = ['access_token', 'a=1&access_token', 'a=1;access_token', 'access%5Ftoken', '%61ccess_token']
+  const queries = [...names, '+access_token', 'a=%zz&access_token'].map((name) => `?${name}=secret`)
 
-  expect(copies).toEqual({ 'credential-in-query': 1 })
-  expect(primary[0]?.url).toContain('secret')
+  const { copies, primary, candidate } = await sidesDuring('market', queries.length, () =>
+    Promise.all(queries.map((query) => get(query))),
+  )
+
+  expect(copies).toEqual({ 'credential-in-query': queries.length })
+  expect(primary.map(({ url }) => url.replace('/market/insights', '')).toSorted()).toEqual(queries.toSorted())
   expect(candidate).toEqual([])
 })
 

@@ -1,40 +1,24 @@
 /** The answers of a candidate beside those of its primary, on real connections: what is told, and what never is. */
-import type { ServerResponse } from 'node:http'
 import { expect, test } from 'vitest'
 import type { getShadowReport } from '../../../../src/features/candidate/status/candidate-status.ts'
 import type { ComparisonView } from '../../../../src/features/candidate/status/describe-comparison.ts'
 import { readExposition, total } from '../../../core/admin/metrics/parse-exposition.ts'
+import { withCandidate } from '../../../helpers/candidate.ts'
 import type { Settings } from '../../../helpers/gateway.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../../helpers/live-gateway.ts'
-import { httpUpstream, type ReceivedRequest } from '../../../helpers/upstream.ts'
+import { httpUpstream, type Responder } from '../../../helpers/upstream.ts'
 import { call } from '../../../helpers/wire.ts'
 
-type Answering = (request: ReceivedRequest, response: ServerResponse) => void
-
 const json =
-  (document: unknown, fields: Readonly<Record<string, string>> = {}): Answering =>
-  (_, response) => {
-    response.writeHead(200, { 'Content-Type': 'application/json', ...fields })
-    response.end(JSON.stringify(document))
-  }
+  (document: unknown, fields: Readonly<Record<string, string>> = {}): Responder =>
+  (_, response) =>
+    void response.writeHead(200, { 'Content-Type': 'application/json', ...fields }).end(JSON.stringify(document))
 
-/** Boots a gateway that compares all requests of a group. */
-const boot = async (
-  primaryAnswer: Answering,
-  candidateAnswer: Answering,
-  compare: object = {},
-  group: 'market' | 'risk' = 'market',
-) => {
+/** Boots a gateway that compares all requests of `market`. */
+const boot = async (primaryAnswer: Responder, candidateAnswer: Responder, compare: object = {}) => {
   const [primary, candidate] = [await httpUpstream(primaryAnswer), await httpUpstream(candidateAnswer)]
-  const posts = group === 'risk' ? { posts: true, sideEffects: 'none' } : {}
-  const settings = (shadow: object = {}, more: object = {}): Settings => ({
-    upstreams: {
-      [group]: {
-        endpoints: [primary.url],
-        candidate: { endpoints: [candidate.url], shadow: { sample: '100%', ...posts, compare, ...shadow }, ...more },
-      },
-    },
-  })
+  const settings = (shadow: object = {}, more: object = {}): Settings =>
+    withCandidate(primary.url, candidate.url, { shadow: { sample: '100%', compare, ...shadow }, ...more })
   const live = await bootLiveGateway(settings())
   const get = (fields: readonly string[] = []) => call(live.gateway.address.port, { fields })
   const reload = async (next: Settings): Promise<void> => {
@@ -118,35 +102,14 @@ test('noise is learnt with the credentials that the primary has got, which the c
   expect(candidate.requests).toEqual([])
 })
 
-test('answers to POSTs are compared as those to GETs are, and none is sent twice to learn noise', async () => {
-  const { live, primary } = await boot(
-    ({ body }, response) => json({ of: body.toString() })({} as never, response),
-    json({ of: 'another' }),
-    { noise: true },
-    'risk',
-  )
-
-  await call(live.gateway.address.port, { method: 'POST', target: '/risk/asset-valuation', body: Buffer.from('a') })
-
-  expect((await compared(live, 1)).rows).toMatchObject([
-    { operation: 'risk.asset-valuation', pointer: '/of', count: 1 },
-  ])
-  expect(primary.requests).toHaveLength(1)
-})
-
 test('what is compared has all its series from the start, and nothing else has any', async () => {
-  const candidate = (shadow: object) => ({
+  const upstream = (shadow: object) => ({
     endpoints: ['http://127.0.0.1:1'],
     candidate: { endpoints: ['http://127.0.0.1:2'], shadow },
   })
-  const { admin } = await bootLiveGateway({
-    upstreams: {
-      market: candidate({}),
-      leads: candidate({ compare: 'none' }),
-      valuation: candidate({ posts: true, sideEffects: 'none' }),
-      risk: candidate({ sideEffects: 'none' }),
-    },
-  })
+  const [market, leads] = [upstream({}), upstream({ compare: 'none' })]
+  const [valuation, risk] = [upstream({ posts: true, sideEffects: 'none' }), upstream({ sideEffects: 'none' })]
+  const { admin } = await bootLiveGateway({ upstreams: { market, leads, valuation, risk } })
 
   const exposition = readExposition(await (await fetch(`${admin}/metrics`)).text())
   const operationsOf = (name: string) =>

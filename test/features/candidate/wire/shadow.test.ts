@@ -3,12 +3,12 @@ import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { allOperations } from '../../../../src/operations.ts'
-import { candidateWays, openShadowCandidate } from '../../../../tools/bench/shadow-candidate.ts'
+import { openShadowCandidate } from '../../../../tools/bench/shadow-candidate.ts'
 import { keyedClients, keyOf } from '../../../helpers/candidate.ts'
 import type { Settings } from '../../../helpers/gateway.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../../helpers/live-gateway.ts'
 import { httpUpstream, onRequest, type ReceivedRequest, rawUpstream } from '../../../helpers/upstream.ts'
-import { call, type WireRequest } from '../../../helpers/wire.ts'
+import { call, type WireRequest, withoutFields } from '../../../helpers/wire.ts'
 
 /** Boots a gateway whose groups all have this candidate. */
 const boot = async (primary: string, candidate: object, more: Settings = {}) =>
@@ -20,26 +20,25 @@ const fieldsOf = ({ rawHeaders }: ReceivedRequest): readonly (readonly [string, 
 interface ShadowStatus {
   readonly sent: number
   readonly underWay: number
-  readonly pairs: number
-  readonly dropped: { readonly full?: number }
+  readonly dropped: { readonly full: number }
 }
 
-const shadowsOf = async ({ admin }: LiveGateway): Promise<readonly ShadowStatus[]> => {
+/** Adds up what a gateway says of the copies of all groups. */
+const shadowOf = async ({ admin }: LiveGateway): Promise<readonly [sent: number, underWay: number, full: number]> => {
   const { body } = await fetchAdmin(`${admin}/status`)
   const { upstreams } = body as unknown as { upstreams: Record<string, { candidate: { shadow: ShadowStatus } | null }> }
-  return Object.values(upstreams).flatMap(({ candidate }) => (candidate === null ? [] : [candidate.shadow]))
+  let [sent, underWay, full] = [0, 0, 0]
+  for (const { candidate } of Object.values(upstreams)) {
+    sent += candidate?.shadow.sent ?? 0
+    underWay += candidate?.shadow.underWay ?? 0
+    full += candidate?.shadow.dropped.full ?? 0
+  }
+  return [sent, underWay, full]
 }
 
 /** Waits until so many copies of all groups have been sent, and are over. */
-const copiesSent = (live: LiveGateway, count: number): Promise<void> => {
-  const sumOf = (all: readonly ShadowStatus[], member: 'sent' | 'underWay') =>
-    all.reduce((sum, shadow) => sum + shadow[member], 0)
-  const read = async () => {
-    const all = await shadowsOf(live)
-    return [sumOf(all, 'sent'), sumOf(all, 'underWay')]
-  }
-  return expect.poll(read).toEqual([count, 0])
-}
+const copiesSent = (live: LiveGateway, count: number): Promise<void> =>
+  expect.poll(() => shadowOf(live)).toEqual([count, 0, 0])
 
 test('each GET goes to both as it came, and no POST goes to the candidate', async () => {
   const [primary, candidate] = [await httpUpstream(), await httpUpstream()]
@@ -47,7 +46,7 @@ test('each GET goes to both as it came, and no POST goes to the candidate', asyn
 
   for (const { method, path } of allOperations) {
     const { status } = await call(live.gateway.address.port, { method, target: `${path}?q=%20a` })
-    expect([path, status]).toEqual([path, 200])
+    expect(status).toBe(200)
   }
   const gets = allOperations.filter(({ method }) => method === 'GET').map(({ path }) => `${path}?q=%20a`)
   await copiesSent(live, gets.length)
@@ -61,31 +60,23 @@ test('each GET goes to both as it came, and no POST goes to the candidate', asyn
   expect(fieldsOf(copy)).toContainEqual(['host', new URL(candidate.url).host])
 })
 
-test.each([
-  ['does not arrive by itself, beside what the gateway sets', {}, []],
-  ['arrives where credentials are forwarded', { credentials: 'forward' }, ['x-api-key', 'x-client-id']],
-])('what says who the client is %s', async (_, shadow, names) => {
+test('what says who the client is does not arrive by itself, beside what the gateway sets', async () => {
   const [primary, candidate] = [await httpUpstream(), await httpUpstream()]
   const request = { set: { 'X-Upstream-Token': 'of-the-gateway' } }
   const live = await boot(
     primary.url,
-    { endpoints: [candidate.url], request, shadow: { sample: '100%', ...shadow } },
-    {
-      ...keyedClients('bank-a'),
-      auth: { methods: ['apiKey'], identityField: 'X-Client-Id', credentials: 'forward' },
-    },
+    { endpoints: [candidate.url], request, shadow: { sample: '100%' } },
+    { ...keyedClients('bank-a'), auth: { methods: ['apiKey'], identityField: 'X-Client-Id', credentials: 'forward' } },
   )
 
   await call(live.gateway.address.port, { fields: keyOf('bank-a') })
   await copiesSent(live, 1)
 
-  const tellingOf = ([received]: readonly ReceivedRequest[]) =>
-    (received === undefined ? [] : fieldsOf(received))
-      .filter(([, value]) => value.includes('bank-a'))
-      .map(([name]) => name)
-      .toSorted()
-  expect([tellingOf(primary.requests), tellingOf(candidate.requests)]).toEqual([['x-api-key', 'x-client-id'], names])
-  expect(candidate.requests.map(fieldsOf)[0]).toContainEqual(['x-upstream-token', 'of-the-gateway'])
+  const telling = [primary, candidate].map(({ requests }) =>
+    requests.flatMap(fieldsOf).flatMap(([name, value]) => (value.includes('bank-a') ? [name] : [])),
+  )
+  expect(telling.map((names) => names.toSorted())).toEqual([['x-api-key', 'x-client-id'], []])
+  expect(candidate.requests.flatMap(fieldsOf)).toContainEqual(['x-upstream-token', 'of-the-gateway'])
 })
 
 test('what is served without the primary is not copied', async () => {
@@ -132,9 +123,7 @@ test('copies have connections of their own, and a gateway that closes does not w
   const live = await boot(primary.url, { endpoints: [candidate.url], maxConnections: 1, shadow })
 
   for (let i = 0; i < 5; i++) await call(live.gateway.address.port)
-  await expect
-    .poll(async () => (await shadowsOf(live)).reduce((sum, { dropped }) => sum + (dropped.full ?? 0), 0))
-    .toBe(2)
+  await expect.poll(() => shadowOf(live)).toEqual([3, 3, 2])
   await expect.poll(() => held.length).toBe(3)
 
   expect(candidate.accepted()).toBe(3)
@@ -152,13 +141,10 @@ const requests: readonly WireRequest[] = [
   ...bodies.map((body) => ({ method: 'POST', target: '/valuation/score', body, chunkBytes: 40 * kib })),
 ].map((request) => ({ ...request, fields: ['x-lower', 'a', 'X-Twice', '1', 'X-Twice', '2', 'Cookie', 'a=b'] }))
 
-/** What differs from request to request, and from gateway to gateway. */
-const isOwn = (name: string): boolean => /^(date|host|via|x-request-id)$/i.test(name)
+/** Takes away what differs from request to request, and from gateway to gateway. */
+const withoutOwn = (fields: readonly string[]) => withoutFields(fields, 'date', 'host', 'via', 'x-request-id')
 
-const withoutOwn = (fields: readonly string[]): readonly string[] =>
-  fields.filter((_, at) => !isOwn(fields[at - (at % 2)] ?? ''))
-
-/** Sends all requests through a gateway; returns what clients and the primary had. */
+/** Sends all requests through a gateway; returns what clients and the primary had, and whether there were copies. */
 const exchangeAll = async (candidate: string | null) => {
   const primary = await httpUpstream(({ url, sha256 }, response) => {
     const text = Buffer.from(`${url} ${sha256}`)
@@ -178,24 +164,19 @@ const exchangeAll = async (candidate: string | null) => {
     clients.push([status, withoutOwn(fields), sha256])
   }
   const got = primary.requests.map((each) => [each.method, each.url, each.sha256, withoutOwn(each.rawHeaders)])
-  const sent = candidate === null ? 0 : (await shadowsOf(live)).reduce((sum, each) => sum + each.sent, 0)
+  const hasCopies = candidate !== null && (await shadowOf(live))[0] > 0
   await live.gateway.close()
-  return { clients, got, sent }
+  return { clients, got, hasCopies }
 }
 
-test.each(Object.keys(candidateWays))(
-  'clients and the primary have the same bytes as without copies to a candidate that %s',
-  async (way) => {
+test('clients and the primary have the same bytes as without copies, whatever a candidate does', async () => {
+  const { clients, got } = await exchangeAll(null)
+
+  expect(got).toHaveLength(requests.length)
+  for (const way of ['differs', 'hangs', 'pours']) {
     const candidate = await openShadowCandidate(way)
     onTestFinished(() => candidate.close())
 
-    original ??= await exchangeAll(null)
-    const { sent, ...copied } = await exchangeAll(`http://127.0.0.1:${candidate.port}`)
-
-    expect({ ...copied, sent: 0 }).toEqual(original)
-    expect(copied.got).toHaveLength(requests.length)
-    expect(sent).toBeGreaterThan(0)
-  },
-)
-
-let original: Awaited<ReturnType<typeof exchangeAll>> | null = null
+    expect(await exchangeAll(`http://127.0.0.1:${candidate.port}`)).toEqual({ clients, got, hasCopies: true })
+  }
+})

@@ -1,5 +1,6 @@
 /** A candidate's share beside what else the gateway does for a request. */
 import { expect, onTestFinished, test } from 'vitest'
+import { total } from '../../../core/admin/metrics/parse-exposition.ts'
 import { createAuditLog } from '../../../features/audit/audit-log-place.ts'
 import { ask, keyedClients, keyOf, sideUpstreams, withCandidate } from '../../../helpers/candidate.ts'
 import { bootGateway } from '../../../helpers/gateway.ts'
@@ -84,21 +85,15 @@ test('the access log, the audit log, spans and metrics say the side, and that th
   const spans = receiver.spans.filter(({ kind }) => kind === 'server').sort((a, b) => a.startMs - b.startMs)
   expect(live.lines.filter(({ msg }) => msg === 'exchange').map(columns)).toEqual(told)
   expect(audited.map(columns)).toEqual(told)
-  expect(
-    spans.map(({ attributes }) => [
-      attributes['lender_gateway.side'],
-      attributes['lender_gateway.fell_back'] || undefined,
-    ]),
-  ).toEqual(told)
-  const total = (name: string, labels: string): number =>
-    metrics
-      .split('\n')
-      .filter((line) => line.startsWith(`lender_gateway_${name}{`) && line.includes(labels))
-      .reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0)
+  const ofSpan = (name: string, { attributes }: (typeof spans)[number]) =>
+    attributes[`lender_gateway.${name}`] || undefined
+  expect(spans.map((span) => [ofSpan('side', span), ofSpan('fell_back', span)])).toEqual(told)
+  const count = (name: string, labels: Readonly<Record<string, string>> = {}) =>
+    total(metrics, `lender_gateway_${name}`, { operation: 'market.insights', ...labels })
   expect([
-    total('side_requests_total', 'operation="market.insights",side="candidate"'),
-    total('side_requests_total', 'operation="market.insights",side="primary"'),
-    total('candidate_fallbacks_total', 'operation="market.insights"'),
+    count('side_requests_total', { side: 'candidate' }),
+    count('side_requests_total', { side: 'primary' }),
+    count('candidate_fallbacks_total'),
   ]).toEqual([2, 1, 1])
 })
 
