@@ -5,15 +5,16 @@
  * checked, the tests are run (those that TEST names, else all), and the nine are asked for. Ends with 1 at the first that
  * fails.
  */
-import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { features } from '../src/features/index.ts'
 import { allOperations } from '../src/operations.ts'
 
@@ -42,7 +43,7 @@ export const withDependents = (names: readonly string[]): readonly string[] => {
 const ofAll = /^test\/whole\/|^tools\/.*\.test\.ts$|^scripts\/manifests\.ts$/
 
 /** Makes a copy of the work tree without some features, and returns its folder. */
-export const copyWithout = (names: readonly string[]): string => {
+export const copyWithout = async (names: readonly string[]): Promise<string> => {
   const folder = mkdtempSync(join(tmpdir(), 'without-'))
   const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '--deduplicate'], {
     cwd: root,
@@ -51,8 +52,8 @@ export const copyWithout = (names: readonly string[]): string => {
   const isLeftOut = (file: string): boolean =>
     ofAll.test(file) ||
     names.some((name) => file.startsWith(`src/features/${name}/`) || file.startsWith(`test/features/${name}/`))
-  for (const file of files.split('\n'))
-    if (file !== '' && !isLeftOut(file)) cpSync(join(root, file), join(folder, file))
+  const kept = files.split('\n').filter((file) => file !== '' && !isLeftOut(file))
+  await promisify(execFile)('cp', ['--parents', '--target-directory', folder, ...kept], { cwd: root })
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
   const replace = (file: string, edit: (text: string) => string): void =>
     writeFileSync(join(folder, file), edit(readFileSync(join(root, file), 'utf8')))
@@ -101,7 +102,7 @@ const main = async (words: readonly string[]): Promise<void> => {
   const [given, tests] = at < 0 ? [words, []] : [words.slice(0, at), words.slice(at + 1)]
   if (given.length === 0) throw new Error('FEATURE… is expected; all: every one')
   const names = withDependents(given.includes('all') ? featureNames : given)
-  const folder = copyWithout(names)
+  const folder = await copyWithout(names)
   try {
     run(folder, 'tsc', '--noEmit')
     run(folder, 'biome', 'check', '--write', dirname(list))
