@@ -1,14 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { ownerDetails } from '../../../../src/core/admin/findings/failure-phrases.ts'
-import type { RecentTraffic } from '../../../../src/core/admin/findings/finding-inputs.ts'
-import type { FailureReason } from '../../../../src/core/exchange/failures/errors.ts'
+import type { FindingInputs, RecentTraffic } from '../../../../src/core/admin/findings/finding-inputs.ts'
 import type { RecentError } from '../../../../src/core/log/recent-errors.ts'
 import type { PrimaryParts } from '../../../../src/core/runtime/primary-part.ts'
 import { applyFailedProblem } from '../../../../src/core/runtime/reload/reload-problems.ts'
 import type { EndpointReport } from '../../../../src/core/runtime/status/endpoint.ts'
 import type { AuditWriterState } from '../../../../src/features/audit/audit-writer.ts'
 import { zeroCacheOutcomes } from '../../../../src/features/cache/store/stored-response.ts'
-import { allOperations, byOperation, type OperationId } from '../../../../src/operations.ts'
+import { byOperation, type OperationId } from '../../../../src/operations.ts'
 import {
   at,
   cause,
@@ -21,329 +20,193 @@ import { folderWith } from '../../../core/config/helper.ts'
 import { tokenBindingSettings } from '../../../helpers/token-binding.ts'
 import { signingKey } from '../../../helpers/tokens.ts'
 
-const found = (...differs: Parameters<typeof findingInputs>) => renderFindings(findingInputs(...differs))
-const causes = (...differs: Parameters<typeof findingInputs>) => found(...differs).map((each) => each.cause)
-const editedFile = { ...findingInputs().file, differing: ['gateway.yaml'] }
+type Inputs = NonNullable<Parameters<typeof findingInputs>[0]>
+
+/** What differs from a gateway that is well, and the findings that it leads to, each in one line. */
+type Row = readonly [what: string, inputs: Inputs, ...findings: readonly (string | RegExp)[]]
+
+const found = (inputs: Inputs = {}) => renderFindings(findingInputs(inputs))
+
+/** How bad it is, what it is about, since when (of the day), and its cause. */
+const lines = (inputs: Inputs) =>
+  found(inputs).map(({ severity, about, since, cause }) =>
+    [severity, about, ...(since === null ? [] : [since.slice(11, 19)]), cause].join(' '),
+  )
+
+const expectFindings = (_: string, inputs: Inputs, ...findings: readonly (string | RegExp)[]) =>
+  expect(lines(inputs)).toEqual(findings.map((each) => (typeof each === 'string' ? each : expect.stringMatching(each))))
+
+const riskOf = (...endpoints: readonly EndpointReport[]) => ({ upstreams: { risk: { endpoints } } })
+const refuses = `${risk} refuses connections (ECONNREFUSED)`
+const explain = 'explain POST /risk/asset-valuation --live'
+const tryIt = 'check --online gateway.yaml'
+
+const edit = (refusal: Partial<NonNullable<FindingInputs['file']['refusal']>> = {}, more: object = {}) => {
+  const whole = { at, since: at, trigger: 'file', problems: [], isFileSound: false, isUnanswered: false, ...refusal }
+  const file = { name: 'gateway.yaml', differing: ['gateway.yaml'], rolledBack: false, nextTryAt: null, ...more }
+  return { file: { ...file, refusal: whole } as FindingInputs['file'] }
+}
+const edited = { file: { ...edit().file, refusal: null } }
+
+const trafficOf = (id: OperationId, more: Partial<RecentTraffic>) => ({
+  recent: {
+    ...byOperation(() => ({ requests: 0, passedOn: 0, storedErrors: 0 })),
+    [id]: { requests: 40, passedOn: 0, storedErrors: 0, ...more },
+  },
+})
 
 test('a gateway that is well has none', () => {
   expect(found()).toEqual([])
 })
 
 test('the worst comes first, whatever it is of', () => {
-  const findings = found({
-    causes: [cause(), cause({ kind: 'not-found', reason: null, operation: null, endpoint: null })],
-    file: {
-      name: 'gateway.yaml',
-      differing: ['gateway.yaml'],
-      rolledBack: false,
-      nextTryAt: null,
-      refusal: { at, since: at, trigger: 'file', problems: [], isFileSound: false, isUnanswered: false },
-    },
-  })
+  const unmatched = cause({ kind: 'not-found', reason: null, operation: null, endpoint: null })
 
-  expect(findings.map(({ severity, about }) => [severity, about])).toEqual([
-    ['critical', 'upstreams.risk'],
-    ['warning', 'config'],
-    ['notice', 'clients'],
+  expect(lines({ causes: [cause(), unmatched], ...edit() })).toEqual([
+    expect.stringMatching(/^critical upstreams.risk /),
+    expect.stringMatching(/^warning config /),
+    expect.stringMatching(/^notice clients /),
   ])
 })
 
 test.each([
-  [at - 5000, '2026-11-21T02:03:55.000Z'],
-  [null, '2026-11-21T01:04:00.000Z'],
+  [at - 5000, '02:03:55'],
+  [null, '01:04:00'],
 ])('a worker that hangs does so since it was last heard of, and is replaced when killed', (heardAt, since) => {
   const worker = { worker: 2, pid: 4711, startedAt: at - 3_600_000, heardAt, restarts: 0, inFlight: null, config: null }
-
   const workers = { states: [{ ...worker, state: 'not answering' }] }
   const parts = { audit: { state: null }, workers } as object as PrimaryParts
 
-  expect(found({ parts })).toMatchObject([
-    { cause: 'worker 2 gives no sign of life', since, details: ['if it stays so, kill -9 4711 has it replaced'] },
-  ])
+  expect(lines({ parts })).toEqual([expect.stringMatching(`${since} worker 2 gives no sign of life$`)])
+  expect(found({ parts })[0]?.details).toEqual(['if it stays so, kill -9 4711 has it replaced'])
 })
 
 const other = endpoint({ url: 'http://risk-b:8080' })
 
-/** The state of an endpoint that has failed since then. */
-const failing = (since: number) => ({
-  state: {
-    name: 'failing' as const,
-    since,
-    reason: 'no success since 9 failures, the last: the endpoint refuses connections (ECONNREFUSED)',
-  },
-  ...{ requests: 40, failures: 9, ejections: 0 },
-  succeededAt: since - 50,
-  failingSince: since,
-})
-
 const refusedAt = (when: number, url = risk) =>
   ({ at: when, endpoint: url, kind: 'connect-failed', reason: 'refused', status: null }) as const
+const expiredAt = (url = risk) =>
+  ({ ...refusedAt(at, url), kind: 'tls-failed', reason: 'certificate-expired' }) as const
+const answered = (status: number, when = at) =>
+  ({ at: when, endpoint: risk, kind: null, reason: null, status }) as const
+
+/** An endpoint that has failed since then. */
+const failing = (since: number, more: Partial<EndpointReport> = {}) => {
+  const reason = 'no success since 9 failures, the last: the endpoint refuses connections (ECONNREFUSED)'
+  return endpoint({
+    state: { name: 'failing', since, reason },
+    ...{ requests: 40, failures: 9, ejections: 0 },
+    succeededAt: since - 50,
+    failingSince: since,
+    lastFailure: refusedAt(at - 80),
+    ...more,
+  })
+}
+
+/** An endpoint that probes have found down. */
+const down = (reason: string, more: Partial<EndpointReport> = {}) =>
+  endpoint({ state: { name: 'down', since: at, reason }, ...more })
+
+const ejectedState = { name: 'ejected', since: at - 5000, reason: '5 failures in a row' } as const
+const ejected = (more: Partial<EndpointReport> = {}) => endpoint({ state: ejectedState, ...more })
+
+const day = 86_400_000
+const certificate = (days: number, address = '192.0.2.1') =>
+  ({ address, notAfter: at + days * day, warnFrom: at + (days - 14) * day, seenAt: at - 60_000 }) as const
+const showing = (...certificates: readonly ReturnType<typeof certificate>[]) => endpoint({ certificates })
+const expiredCertificate = `upstreams.risk 02:04:00 the certificate of ${risk} has expired, at 2026-11-20T02:04:00.000Z; it was last seen at 2026-11-21T02:03:00.000Z`
+const unverified = { upstreams: { risk: { endpoints: ['https://risk-a'], tls: { verify: false, insecure: true } } } }
 
 describe('an endpoint', () => {
-  test('that closes connections before its answers and within them is named once, with all of them', () => {
-    const before = cause({ kind: 'reset-before-headers', reason: 'closed', lastMinute: 2 })
-    const within = cause({ kind: 'truncated', reason: 'closed', lastMinute: 3 })
-
-    expect(found({ causes: [before, within] })).toMatchObject([
-      { cause: `${risk} closed the connection: 5 requests failed in the last minute` },
-    ])
-  })
-
   test('that fails is named with its cause, how often, since when, and what shows more', () => {
     expect(found({ causes: [cause()] })).toEqual([
       {
         severity: 'critical',
         about: 'upstreams.risk',
-        cause: `${risk} refuses connections (ECONNREFUSED): 12 requests failed in the last minute`,
+        cause: `${refuses}: 12 requests failed in the last minute`,
         alsoAbout: [],
         details: [],
         since: '2026-11-21T02:03:00.000Z',
-        command: 'lender-gateway check --online gateway.yaml',
+        command: `lender-gateway ${tryIt}`,
       },
     ])
   })
 
-  test('is shown, and not tried as the file has it, while the file says something else than what runs', () => {
-    const [edited] = found({ causes: [cause()], file: editedFile })
+  const failed = {
+    failingSince: at - 60_000,
+    failuresInARow: 3,
+    onProbation: true,
+    lastFailure: answered(500, at - 2000),
+  }
+  const twelve = '12 requests failed in the last minute'
+  const isDown = `upstreams.risk 02:03:00 ${refuses}`
+  const itsCertificate = `upstreams.risk the certificate of ${risk}`
+  const expiredOne = riskOf(showing(certificate(-1)))
+  const refused12 = { causes: [cause()] }
+  const in9Days = '2026-11-30T02:04:00.000Z'
 
-    expect(edited?.command).toBe('lender-gateway explain POST /risk/asset-valuation --live')
-  })
+  const ofCause = (...more: Parameters<typeof cause>) => ({ causes: [cause(...more)] })
+  const resets = (kind: 'reset-before-headers' | 'truncated', lastMinute: number) =>
+    cause({ kind, reason: 'closed', lastMinute })
+  const outFor10s = ejected({ ejectedForMs: 10_000 })
+  const draining = endpoint({ state: { name: 'draining', since: at - 1000, reason: null } })
+  const ofTwo = { risk: { endpoints: [showing(certificate(9))] }, market: { endpoints: [showing(certificate(9))] } }
+  const untilThen = 'it is ejected until 2026-11-21T02:04:10.000Z: 5 failures in a row'
+  const passing = (lastFailure: EndpointReport['lastFailure']) => riskOf(endpoint({ lastFailure }))
+  const lateBefore = { kind: 'headers-timeout', reason: null, lastAt: at - 10_000 } as const
+  const unresolved = { since: at - 5000, reason: 'the name does not resolve (ENOTFOUND)' }
 
-  test.each([
-    ['connect-timeout', 'check --online gateway.yaml'],
-    ['tls-failed', 'check --online gateway.yaml'],
-    ['headers-timeout', 'explain POST /risk/asset-valuation --live'],
-    ['reset-before-headers', 'explain POST /risk/asset-valuation --live'],
-  ] as const)('is tried only where no connection was made, since a trial sends no request: %s', (kind, command) => {
-    const lastFailure = { ...refusedAt(at), kind, reason: null }
-    const dead = endpoint({ ...failing(at - 1000), lastFailure })
-    const findings = [
-      ...found({ causes: [cause({ kind, reason: null })] }),
-      ...found({ upstreams: { risk: { endpoints: [dead, other] } } }),
-      ...found({ upstreams: { risk: { endpoints: [dead] } } }),
-    ]
+  test.each<Row>([
+    ['closing', { causes: [resets('truncated', 3), resets('reset-before-headers', 2)] }, / closed the connection: 5 /],
+    ['in a group twice', { ...refused12, ...riskOf(endpoint(), endpoint()) }, `critical ${isDown}: ${twelve}`],
+    ['out', { ...refused12, ...riskOf(outFor10s, other) }, /^warning .*\(ECONNREFUSED\): 12 .*; it is ejected until/],
+    ['out long ago', riskOf(outFor10s, other), `warning upstreams.risk 02:03:55 ${risk}: ${untilThen}`],
+    ['out for its last failure', riskOf(ejected({ lastFailure: expiredAt() }), other), /_EXPIRED\); it is ejected: 5/],
+    ['made good', passing(refusedAt(at - 1000)), /^notice .*\(ECONNREFUSED\), and another attempt was made$/],
+    ['passed on', passing(answered(503, at - 1000)), /^notice .* answered 503, which is passed on$/],
+    ['well after a minute', passing(refusedAt(at - 61_000))],
+    ['dead', riskOf(failing(at - 600_400), other), /^warning \S+ 01:53:59 .*; no request to it goes well any more$/],
+    ['dead and ejected', riskOf(ejected(failed), other), /^warning upstreams.risk 02:03:00 /],
+    ['dead after its ejection', riskOf(endpoint(failed), other), /02:03:00 .*has gone well since it was ejected$/],
+    ['well after its ejection', riskOf(endpoint({ ...failed, failingSince: null }), other), /^notice /],
+    ['failed before its drain', { ...ofCause({ lastMinute: 0 }), ...riskOf(draining, other) }, /^notice \S+ 02:03:00 /],
+    ['left alone', { causes: [cause()], ...riskOf(ejected(), other) }, /^warning /],
+    [
+      'down, and answers',
+      riskOf(down('a 404', { state: { name: 'down', since: at - 60_000, reason: 'a 404' } })),
+      /^warning .*it is down: a 404, and answers all the same$/,
+    ],
+    ['failing 15 s ago', ofCause({ lastAt: at - 14_999 }), `critical ${isDown}: ${twelve}`],
+    ['failing before that', ofCause({ lastAt: at - 15_000 }), `warning ${isDown}: ${twelve}, none since 02:03:45`],
+    ['failing a minute ago', ofCause({ lastMinute: 0, last15Min: 7 }), /^notice .* 7 .*15 minutes, none in the last/],
+    [
+      'without a name',
+      riskOf(endpoint({ outdated: unresolved })),
+      /is not found any more: .*\(ENOTFOUND\); requests go/,
+    ],
+    ['late before an edit', { ...ofCause(lateBefore), loadedAt: at - 5_000 }, / within timeouts.headers: 12 requests/],
+    ['slow', riskOf(endpoint({ latencyMs: 9000 })), /takes 9s .*is given up after 15s \(timeouts.headers\)$/],
+    ['less slow', riskOf(endpoint({ latencyMs: 7000 }))],
+    ['not resolved', ofCause({ reason: 'name-not-found' }), / the name of http:\S+ does not resolve \(ENOTFOUND\): 12/],
+    ['misnamed', ofCause({ reason: 'certificate-name' }), / the certificate of http:\S+ is for another name: 12/],
+    ['good for 14.1 days', riskOf(showing(certificate(14.1)))],
+    ['good for 9 days', riskOf(showing(certificate(9))), `warning ${itsCertificate} expires at ${in9Days}`],
+    ['expired', expiredOne, `critical ${expiredCertificate}`],
+    ['expired, unverified', { ...expiredOne, settings: unverified }, `warning ${expiredCertificate}`],
+    ['expired, and fails', { ...expiredOne, ...ofCause(expiredAt()) }, / \(CERT_HAS_EXPIRED\): 12 /],
+    [
+      'first at one address',
+      riskOf(showing(certificate(300), certificate(9, '::1'))),
+      `warning ${itsCertificate}, as ::1 shows it, expires at ${in9Days}`,
+    ],
+    ['of two groups', { upstreams: ofTwo }, / expires at 2026-11-30T02:04:00.000Z \(the same behind market\)$/],
+  ])('is found as one that is %s', expectFindings)
 
-    expect(findings.map((each) => each.command)).toEqual(Array(3).fill(`lender-gateway ${command}`))
-  })
+  test('whose certificate has expired is named once where another endpoint makes good what fails for it', () => {
+    const broken = { certificates: [certificate(-1)], failingSince: at - 60_000, failuresInARow: 9 }
+    const findings = lines(riskOf(endpoint({ ...broken, lastFailure: expiredAt() }), other))
 
-  test('that its health check finds down is not tried: a trial does not ask for the path', () => {
-    const down = endpoint({ state: { name: 'down', since: at, reason: 'answered 503, 200-299 is expected' } })
-
-    expect(found({ upstreams: { risk: { endpoints: [down, other] } } })).toMatchObject([
-      { command: 'lender-gateway explain POST /risk/asset-valuation --live' },
-    ])
-  })
-
-  test('that its group names twice is named once, and as of that group', () => {
-    const findings = found({ causes: [cause()], upstreams: { risk: { endpoints: [endpoint(), endpoint()] } } })
-
-    expect(findings.map((each) => each.cause)).toEqual([
-      `${risk} refuses connections (ECONNREFUSED): 12 requests failed in the last minute`,
-    ])
-  })
-
-  test('that others stand in for is a warning, with why it is out', () => {
-    const ejected = endpoint({
-      state: { name: 'ejected', since: at - 5000, reason: '5 failures in a row' },
-      ejectedForMs: 10_000,
-    })
-    const endpoints = [ejected, endpoint({ url: 'http://risk-b:8080' })]
-
-    expect(found({ causes: [cause({ lastMinute: 1 })], upstreams: { risk: { endpoints } } })).toMatchObject([
-      {
-        severity: 'warning',
-        cause: `${risk} refuses connections (ECONNREFUSED): 1 request failed in the last minute; it is ejected until 2026-11-21T02:04:10.000Z: 5 failures in a row`,
-      },
-    ])
-    expect(found({ upstreams: { risk: { endpoints } } })).toMatchObject([
-      { severity: 'warning', cause: `${risk}: it is ejected until 2026-11-21T02:04:10.000Z: 5 failures in a row` },
-    ])
-  })
-
-  test('whose failures others made good is named, for a minute', () => {
-    const failed = (ago: number, more = {}) =>
-      endpoint({
-        lastFailure: { at: at - ago, endpoint: risk, kind: 'connect-failed', reason: 'refused', status: null, ...more },
-      })
-    const of = (each: ReturnType<typeof failed>) => found({ upstreams: { risk: { endpoints: [each] } } })
-
-    expect(of(failed(1000))).toMatchObject([
-      { severity: 'notice', cause: `${risk} refuses connections (ECONNREFUSED), and another attempt was made` },
-    ])
-    expect(of(failed(1000, { kind: null, reason: null, status: 503 }))).toMatchObject([
-      { severity: 'notice', cause: `${risk} answered 503, which is passed on` },
-    ])
-    expect(of(failed(61_000))).toEqual([])
-  })
-
-  test('that is ejected is named with its last failure', () => {
-    const ejected = endpoint({
-      state: { name: 'ejected', since: at - 5000, reason: '5 failures in a row' },
-      lastFailure: { at, endpoint: risk, kind: 'tls-failed', reason: 'certificate-expired', status: null },
-    })
-
-    expect(causes({ upstreams: { risk: { endpoints: [ejected, other] } } })).toEqual([
-      `the certificate of ${risk} has expired (CERT_HAS_EXPIRED); it is ejected: 5 failures in a row`,
-    ])
-  })
-
-  test('of which every request fails, and others make them good, is a warning since the first of them', () => {
-    const dead = endpoint({ ...failing(at - 600_400), lastFailure: refusedAt(at - 80) })
-
-    expect(found({ upstreams: { risk: { endpoints: [dead, other] } } })).toMatchObject([
-      {
-        severity: 'warning',
-        cause: `${risk} refuses connections (ECONNREFUSED); no request to it goes well any more`,
-        since: '2026-11-21T01:53:59.600Z',
-      },
-    ])
-  })
-
-  test('that has failed all requests since it was ejected stays the same finding when the ejection ends', () => {
-    const lastFailure = { at: at - 2000, endpoint: risk, kind: null, reason: null, status: 500 } as const
-    const failed = { failingSince: at - 60_000, failuresInARow: 3, onProbation: true, lastFailure }
-    const ejected = { name: 'ejected', since: at - 2000, reason: '3 failures in a row' } as const
-    const tell = (more: Partial<EndpointReport>) =>
-      found({ upstreams: { risk: { endpoints: [endpoint({ ...failed, ...more }), other] } } })
-
-    expect([...tell({ state: ejected }), ...tell({})]).toMatchObject([
-      { severity: 'warning', since: '2026-11-21T02:03:00.000Z' },
-      {
-        severity: 'warning',
-        cause: `${risk} answered 500; no request to it has gone well since it was ejected`,
-        since: '2026-11-21T02:03:00.000Z',
-      },
-    ])
-    expect(tell({ failingSince: null })).toMatchObject([{ severity: 'notice' }])
-  })
-
-  test('that is drained has failed since it failed, not since the drain', () => {
-    const drained = endpoint({ state: { name: 'draining', since: at - 1000, reason: null } })
-
-    expect(
-      found({ causes: [cause({ lastMinute: 0 })], upstreams: { risk: { endpoints: [drained, other] } } }),
-    ).toMatchObject([{ severity: 'notice', since: '2026-11-21T02:03:00.000Z' }])
-  })
-
-  test('that is left alone is no worse than a warning, however many requests it failed before', () => {
-    const ejected = endpoint({ state: { name: 'ejected', since: at - 5000, reason: '5 failures in a row' } })
-
-    expect(found({ causes: [cause()], upstreams: { risk: { endpoints: [ejected, other] } } })).toMatchObject([
-      { severity: 'warning' },
-    ])
-  })
-
-  test('that probes find down and that answers all the same does not fail its group', () => {
-    const down = endpoint({ state: { name: 'down', since: at - 60_000, reason: 'answered 404, 200-299 is expected' } })
-
-    expect(found({ upstreams: { risk: { endpoints: [down] } } })).toMatchObject([
-      {
-        severity: 'warning',
-        cause: `${risk}: it is down: answered 404, 200-299 is expected, and answers all the same`,
-      },
-    ])
-  })
-
-  describe('whose certificate', () => {
-    const day = 86_400_000
-    const shown = (days: number, more = {}) => ({
-      ...{ address: '192.0.2.1', notAfter: at + days * day, warnFrom: at + (days - 14) * day, seenAt: at - 60_000 },
-      ...more,
-    })
-    const of = (...certificates: readonly ReturnType<typeof shown>[]) => ({
-      upstreams: { risk: { endpoints: [endpoint({ certificates })] } },
-    })
-
-    test('expires within 14 days is named, with what shows more', () => {
-      expect(found(of(shown(14.1)))).toEqual([])
-      expect(found(of(shown(9)))).toMatchObject([
-        {
-          severity: 'warning',
-          about: 'upstreams.risk',
-          cause: `the certificate of ${risk} expires at 2026-11-30T02:04:00.000Z`,
-          since: null,
-          command: 'lender-gateway check --online gateway.yaml',
-        },
-      ])
-    })
-
-    test('has expired is critical, unless it is not verified', () => {
-      const expired = {
-        about: 'upstreams.risk',
-        cause: `the certificate of ${risk} has expired, at 2026-11-20T02:04:00.000Z; it was last seen at 2026-11-21T02:03:00.000Z`,
-        since: '2026-11-20T02:04:00.000Z',
-      }
-      const unverified = {
-        upstreams: { risk: { endpoints: ['https://risk-a'], tls: { verify: false, insecure: true } } },
-      }
-
-      expect(found(of(shown(-1)))).toMatchObject([{ severity: 'critical', ...expired }])
-      expect(found({ ...of(shown(-1)), settings: unverified })).toMatchObject([{ severity: 'warning', ...expired }])
-    })
-
-    test('has expired is named once where requests fail for it', () => {
-      const failing = cause({ kind: 'tls-failed', reason: 'certificate-expired' })
-
-      expect(causes({ ...of(shown(-1)), causes: [failing] })).toEqual([
-        expect.stringContaining(`the certificate of ${risk} has expired (CERT_HAS_EXPIRED): 12 `),
-      ])
-    })
-
-    test('has expired is named once where another endpoint makes good what fails for it', () => {
-      const lastFailure = {
-        at,
-        kind: 'tls-failed',
-        reason: 'certificate-expired',
-        status: null,
-        endpoint: risk,
-      } as const
-      const failing = endpoint({ certificates: [shown(-1)], failingSince: at - 60_000, failuresInARow: 9, lastFailure })
-
-      const findings = causes({
-        upstreams: { risk: { endpoints: [failing, endpoint({ url: 'http://risk-b:8080' })] } },
-      })
-
-      expect(findings.filter((each) => each.includes('has expired'))).toHaveLength(1)
-    })
-
-    test('differs between its addresses is named by the one that ends first', () => {
-      expect(causes(of(shown(300), shown(9, { address: '192.0.2.2' })))).toEqual([
-        `the certificate of ${risk}, as 192.0.2.2 shows it, expires at 2026-11-30T02:04:00.000Z`,
-      ])
-    })
-
-    test('of several groups is named once', () => {
-      const { risk: same } = of(shown(9)).upstreams
-
-      expect(causes({ upstreams: { risk: same, market: same } })).toEqual([
-        `the certificate of ${risk} expires at 2026-11-30T02:04:00.000Z (the same behind market)`,
-      ])
-    })
-  })
-
-  test('whose requests have failed no more for 15 seconds is no longer critical, and the last of them is named', () => {
-    const lastOf = (lastAt: number) => found({ causes: [cause({ lastAt })] }).map((each) => [each.severity, each.cause])
-    const sentence = `${risk} refuses connections (ECONNREFUSED): 12 requests failed in the last minute`
-
-    expect(lastOf(at - 14_999)).toEqual([['critical', sentence]])
-    expect(lastOf(at - 15_000)).toEqual([['warning', `${sentence}, none since 02:03:45`]])
-  })
-
-  test('whose name is not found any more is named, though it answers', () => {
-    const outdated = { since: at - 5000, reason: 'the name does not resolve (ENOTFOUND)' }
-
-    expect(causes({ upstreams: { risk: { endpoints: [endpoint({ outdated })] } } })).toEqual([
-      `the name of ${risk} is not found any more: the name does not resolve (ENOTFOUND); requests go on to the address that it had`,
-    ])
-  })
-
-  test('that has been well for a minute is a notice', () => {
-    expect(found({ causes: [cause({ lastMinute: 0, last15Min: 7 })] })).toMatchObject([
-      {
-        severity: 'notice',
-        cause: expect.stringContaining('7 requests failed in the last 15 minutes, none in the last minute'),
-      },
-    ])
+    expect(findings.filter((each) => each.includes('has expired'))).toHaveLength(1)
   })
 
   test('that does not answer is named with the limit, and once, whatever it failed by', () => {
@@ -351,51 +214,40 @@ describe('an endpoint', () => {
 
     expect(found({ causes: [late('headers-timeout'), late('deadline-exceeded')] })).toMatchObject([
       {
-        cause: `${risk} did not answer within timeouts.headers (15s): 12 requests failed in the last minute`,
+        cause: `${risk} did not answer within timeouts.headers (15s): ${twelve}`,
         alsoAbout: [],
-        details: [
-          `${risk}: there was no answer within the deadline of the operation (30s): 12 requests failed in the last minute`,
-        ],
+        details: [`${risk}: there was no answer within the deadline of the operation (30s): ${twelve}`],
       },
     ])
   })
 
-  test('that did not answer before the last edit is named without the limit of today', () => {
-    const late = cause({ kind: 'headers-timeout', reason: null, lastAt: at - 10_000 })
+  const trials = [
+    ['connect-timeout', tryIt],
+    ['tls-failed', tryIt],
+    ['headers-timeout', explain],
+    ['reset-before-headers', explain],
+  ] as const
 
-    expect(found({ causes: [late], loadedAt: at - 5_000 })).toMatchObject([
-      { cause: `${risk} did not answer within timeouts.headers: 12 requests failed in the last minute` },
-    ])
-  })
-
-  test('that answers slowly is named before it is given up', () => {
-    expect(causes({ upstreams: { risk: { endpoints: [endpoint({ latencyMs: 9000 })] } } })).toEqual([
-      `${risk} takes 9s to answer of late, and is given up after 15s (timeouts.headers)`,
-    ])
-    expect(causes({ upstreams: { risk: { endpoints: [endpoint({ latencyMs: 7000 })] } } })).toEqual([])
-  })
-
-  test.each([
-    ['name-not-found', `the name of ${risk} does not resolve (ENOTFOUND)`],
-    ['certificate-name', `the certificate of ${risk} is for another name`],
-    ['certificate-expired', `the certificate of ${risk} has expired (CERT_HAS_EXPIRED)`],
-  ] as const)('is named in what is said of it: %s', (reason, said) => {
-    expect(causes({ causes: [cause({ reason })] })).toEqual([`${said}: 12 requests failed in the last minute`])
+  test.each<[string, Inputs, string]>([
+    ['not tried while the file says something else', { ...riskOf(failing(at - 2000)), ...edited }, explain],
+    ['not tried where probes find it down: a trial does not ask for the path', riskOf(down('it'), other), explain],
+    ['tried where its certificate ends soon', riskOf(showing(certificate(9))), tryIt],
+    ...trials.flatMap(([kind, command]) => {
+      const dead = failing(at - 1000, { lastFailure: { ...refusedAt(at), kind, reason: null } })
+      const causes = [cause({ kind, reason: null })]
+      return [{ causes }, riskOf(dead, other), riskOf(dead)].map((inputs): [string, Inputs, string] => [
+        `tried where no connection was made, and ${kind} tells`,
+        inputs,
+        command,
+      ])
+    }),
+  ])('is %s', (_, inputs, command) => {
+    expect(found(inputs)[0]?.command).toBe(`lender-gateway ${command}`)
   })
 })
 
-const by = (reason: FailureReason) => ({ ...refusedAt(at - 80), reason })
-const ownError = { at, endpoint: risk, kind: null, reason: null, status: 503 } as const
-
 describe('a group', () => {
-  test('of which no endpoint serves is shown, and not tried, while the file says something else', () => {
-    const [edited] = found({ upstreams: { risk: { endpoints: [dead()] } }, file: editedFile })
-
-    expect(edited?.command).toBe('lender-gateway explain POST /risk/asset-valuation --live')
-  })
-
-  const dead = (more: Parameters<typeof endpoint>[0] = {}) =>
-    endpoint({ ...failing(at - 2000), lastFailure: refusedAt(at - 80), ...more })
+  const dead = (more: Partial<EndpointReport> = {}) => failing(at - 2000, more)
   const tripped = (state: 'open' | 'half-open') =>
     ({
       state,
@@ -423,7 +275,7 @@ describe('a group', () => {
           `for the owner of ${risk} to mend: nothing has changed here since the last good answer`,
         ],
         since: '2026-11-21T02:03:58.000Z',
-        command: 'lender-gateway check --online gateway.yaml',
+        command: `lender-gateway ${tryIt}`,
       },
     ])
   })
@@ -433,156 +285,132 @@ describe('a group', () => {
     ['answered once', at - 5000, at - 60_000, 0],
     ['never answered, since the start', null, null, 0],
   ])('whose endpoint has %s, says so, and what undoes that', (_, succeededAt, undoableEditAt, count) => {
-    const upstreams = { risk: { endpoints: [dead({ succeededAt })] } }
-
-    const details = found({ upstreams, causes: [cause()], undoableEditAt })[0]?.details ?? []
+    const details = found({ ...riskOf(dead({ succeededAt })), causes: [cause()], undoableEditAt })[0]?.details ?? []
 
     const hint = 'no request has gone well there yet: rollback undoes the last edit, of 02:03:00'
     expect(details.filter((line) => line === hint)).toHaveLength(count)
   })
 
   test('is named as before while its breaker finds out, and while no request comes', () => {
-    const half = { risk: { breaker: tripped('half-open'), endpoints: [dead()] } }
-    const shut = { risk: { breaker: tripped('open'), endpoints: [dead()] } }
-    const said = (upstreams: typeof half | typeof shut, lastMinute: number) =>
-      found({ upstreams, causes: [cause({ lastMinute })] }).map(({ details, ...all }) => all)
-
-    expect(said(half, 0)).toEqual(said(shut, 40))
-  })
-
-  describe('to which no request has come for a minute', () => {
-    const lastFailure = refusedAt(at - 70_000)
-    const silent = endpoint({ ...failing(at - 90_000), failuresInARow: 9, lastFailure })
-    const traffic = (requests: number) => byOperation(() => ({ requests, passedOn: 0, storedErrors: 0 }))
-    const tell = (more: Partial<EndpointReport>, requests = 0) =>
-      found({
-        upstreams: { risk: { endpoints: [{ ...silent, ...more }] } },
-        causes: [cause({ lastMinute: 0, lastAt: at - 70_000 })],
-        recent: traffic(requests),
-      }).map(({ severity, cause }) => [severity, cause])
-
-    test('is a warning that says so: the endpoint may be well again', () => {
-      expect(tell({})).toEqual([
-        [
-          'warning',
-          `no endpoint of risk serves since 02:02:30; no request has been sent there since 02:02:50, the last 9 failed: ECONNREFUSED at ${risk}`,
-        ],
-      ])
-    })
-
-    test.each([
-      ['one has come that was not sent, as a breaker has it', {}, 1],
-      ['one is under way', { inFlight: 1 }, 0],
-      ['probes find it down', { state: { name: 'down', since: at, reason: 'answered 503' } }, 0],
-    ] as const)('stays critical where %s', (_, more, requests) => {
-      expect(tell(more, requests)).toEqual([['critical', expect.not.stringContaining('no request')]])
-    })
-  })
-
-  test('whose breaker has let something through is named by its breaker, which is critical half-open as well', () => {
-    const through = endpoint({ succeededAt: at - 100, lastFailure: refusedAt(at - 80) })
-
-    for (const state of ['open', 'half-open'] as const)
-      expect(found({ upstreams: { risk: { breaker: tripped(state), endpoints: [through] } } })[0]).toMatchObject({
-        severity: 'critical',
-        cause: expect.stringMatching(
-          /^the circuit breaker of risk is \S+, so .*, because http:\S+ refuses connections \(ECONNREFUSED\)$/,
-        ),
-        since: '2026-11-21T02:03:58.200Z',
+    const said = (state: 'open' | 'half-open', lastMinute: number) =>
+      lines({
+        upstreams: { risk: { breaker: tripped(state), endpoints: [dead()] } },
+        causes: [cause({ lastMinute })],
       })
+
+    expect(said('half-open', 0)).toEqual(said('open', 40))
   })
 
-  test('is served as long as one of its endpoints serves', () => {
-    expect(found({ upstreams: { risk: { endpoints: [dead(), other] } } })).toMatchObject([{ severity: 'warning' }])
+  const silent = (more: Partial<EndpointReport> = {}, requests = 0): Inputs => ({
+    ...riskOf(failing(at - 90_000, { failuresInARow: 9, lastFailure: refusedAt(at - 70_000), ...more })),
+    causes: [cause({ lastMinute: 0, lastAt: at - 70_000 })],
+    ...trafficOf('risk.asset-valuation', { requests }),
+  })
+  const through = endpoint({ succeededAt: at - 100, lastFailure: refusedAt(at - 80) })
+  const throughBreaker = (state: 'open' | 'half-open') => ({
+    upstreams: { risk: { breaker: tripped(state), endpoints: [through] } },
+  })
+  const brokenFor =
+    /^critical upstreams.risk 02:03:58 the circuit breaker of risk is \S+, so .*, because http:\S+ refuses connections \(ECONNREFUSED\)$/
+
+  const c = dead({
+    url: 'http://c',
+    lastFailure: { ...refusedAt(at, 'http://c'), kind: 'headers-timeout', reason: null },
+  })
+  const d = dead({ url: 'https://d', lastFailure: expiredAt('https://d') })
+  const all = 'critical upstreams.risk 02:03:58 no endpoint of risk serves since 02:03:58'
+  const b = dead({ url: 'http://b', lastFailure: refusedAt(at, 'http://b') })
+  const long = dead({ succeededAt: at - 900_000, failingSince: at - 890_000 })
+  const own = {
+    ...trafficOf('risk.asset-valuation', { passedOn: 40 }),
+    ...riskOf(dead({ lastFailure: answered(503) })),
+  }
+  const ofMarket = { upstreams: { market: { endpoints: [dead()] } }, causes: [cause({ operation: 'market.insights' })] }
+  const cached = { ...ofMarket, settings: { operations: { 'market.insights': { cache: {} } } } }
+  const yesterday = dead({ succeededAt: null, failingSince: at - day })
+  const drained = endpoint({ state: { name: 'draining', since: null, reason: null } })
+  const both = { risk: { endpoints: [dead()] }, market: { endpoints: [dead({ failingSince: at - 1500 })] } }
+
+  test.each<Row>([
+    [
+      'silent: an endpoint may be well again',
+      silent(),
+      `warning upstreams.risk 02:02:30 no endpoint of risk serves since 02:02:30; no request has been sent there since 02:02:50, the last 9 failed: ECONNREFUSED at ${risk}`,
+    ],
+    ['not silent where a breaker has it so', silent({}, 1), /^critical (?!.*no request)/],
+    ['not silent where a request is under way', silent({ inFlight: 1 }), /^critical (?!.*no request)/],
+    [
+      'not silent where probes find it down',
+      silent({ state: down('answered 503').state }),
+      /^critical (?!.*no request)/,
+    ],
+    ['behind an open breaker', throughBreaker('open'), brokenFor, /^notice /],
+    ['behind a half-open breaker', throughBreaker('half-open'), brokenFor, /^notice /],
+    ['served by one of two', riskOf(dead(), other), /^warning /],
+    [
+      'dead in several ways',
+      riskOf(dead(), b, d, c),
+      `${all}: ECONNREFUSED at ${risk}, http://b; CERT_HAS_EXPIRED at https://d; http://c did not answer within timeouts.headers (15s)`,
+    ],
+    ['dead since the last endpoint is', riskOf(long, b), /^critical upstreams.risk 02:03:58 /],
+    ['down', riskOf(down('gone')), /^critical \S+ 02:04:00 no .* serves since 02:04:00: http:\S+ is down: gone$/],
+    [
+      'dead as another',
+      { upstreams: both },
+      `${all.replace('of risk', 'of risk and market')}: ECONNREFUSED at ${risk}`,
+    ],
+    ['dead since another day', riskOf(yesterday), / since 2026-11-20T02:04:00Z: /],
+    ['dead by its own errors', own, `${all}; every request to risk.asset-valuation fails: ${risk} answered 503`],
+    ['cached', cached, /; every request to market.insights that no cache answers fails: ECONNREFUSED at /],
+    ['drained', riskOf(drained), /every endpoint of risk drains, or has weight 0, so nobody answers$/],
+  ])('is found as one that is %s', expectFindings)
+
+  test('that fails as others do is also about them', () => {
+    const upstreams = { risk: { endpoints: [dead()] }, market: { endpoints: [dead()] } }
+
+    expect(found({ upstreams })).toMatchObject([{ about: 'upstreams.risk', alsoAbout: ['upstreams.market'] }])
   })
 
-  test('names each endpoint that fails, and how', () => {
-    const b = 'https://risk-b:8443'
-    const expired = { ...refusedAt(at, b), kind: 'tls-failed', reason: 'certificate-expired' } as const
-    const silent = { ...refusedAt(at, 'http://c'), kind: 'headers-timeout', reason: null } as const
-    const endpoints = [
-      dead(),
-      dead({ url: 'http://risk-d', lastFailure: refusedAt(at, 'http://risk-d') }),
-      dead({ url: b, lastFailure: expired }),
-      dead({ url: 'http://c', lastFailure: silent }),
-    ]
-
-    expect(causes({ upstreams: { risk: { endpoints } } })).toEqual([
-      `no endpoint of risk serves since 02:03:58: ECONNREFUSED at ${risk}, http://risk-d; CERT_HAS_EXPIRED at ${b}; http://c did not answer within timeouts.headers (15s)`,
-    ])
-  })
-
-  test('fails since the last of its endpoints does', () => {
-    const long = dead({ succeededAt: at - 900_000, failingSince: at - 890_000 })
-
-    expect(found({ upstreams: { risk: { endpoints: [long, dead({ url: 'http://risk-b' })] } } })).toMatchObject([
-      { severity: 'critical', since: '2026-11-21T02:03:58.000Z' },
-    ])
-  })
-
-  test('of which probes find the only endpoint down is critical, though no request came', () => {
-    const down = endpoint({ state: { name: 'down', since: at, reason: 'connection refused' } })
-
-    expect(found({ upstreams: { risk: { endpoints: [down] } } })).toMatchObject([
-      {
-        severity: 'critical',
-        cause: `no endpoint of risk serves since 02:04:00: ${risk} is down: connection refused`,
-      },
-    ])
-  })
-
-  test('that fails as others do, for the same endpoint, is named with them, since the first of them', () => {
-    const risky = { risk: { endpoints: [dead()] }, market: { endpoints: [dead({ failingSince: at - 1500 })] } }
-
-    expect(found({ upstreams: risky })).toMatchObject([
-      {
-        about: 'upstreams.risk',
-        alsoAbout: ['upstreams.market'],
-        cause: `no endpoint of risk and market serves since 02:03:58: ECONNREFUSED at ${risk}`,
-        since: '2026-11-21T02:03:58.000Z',
-      },
-    ])
-  })
+  const detailsOf = (...endpoints: readonly EndpointReport[]) => found(riskOf(...endpoints))[0]?.details
 
   test('of which an endpoint is down as its last request failed says that once', () => {
     const as = (reason: string) => dead({ state: { name: 'down', since: at - 100, reason } })
-    const endpoints = [as('the endpoint refuses connections (ECONNREFUSED) (in 1 of 2 workers)'), as('answered 503')]
-    const [details] = found({ upstreams: { risk: { endpoints } } }).map((each) => each.details)
 
-    expect(details?.[0]).not.toContain('the last failure')
-    expect(details?.[1]).toContain(`is down: answered 503; the last failure: ${risk} refuses connections`)
+    expect(
+      detailsOf(as('the endpoint refuses connections (ECONNREFUSED) (in 1 of 2 workers)'), as('answered 503')),
+    ).toMatchObject([
+      expect.not.stringContaining('the last failure'),
+      expect.stringContaining(`is down: answered 503; the last failure: ${risk} refuses connections`),
+      expect.anything(),
+    ])
   })
 
   test('of which an endpoint is down or ejected says how many have failed there in a row', () => {
     const out = { name: 'down', since: at - 100, reason: 'answered 503' } as const
-    const endpoints = [
-      dead({ state: out, failuresInARow: 4 }),
-      dead({ url: 'http://b', state: out, failuresInARow: 0 }),
-    ]
-    const [details] = found({ upstreams: { risk: { endpoints } } }).map((each) => each.details)
+    const endpoints = [4, 0].map((failuresInARow) =>
+      dead({ url: `http://b${failuresInARow}`, state: out, failuresInARow }),
+    )
 
+    const details = detailsOf(...endpoints)
     expect(details?.[0]).toMatch(/; no success since 4 failures; 9 of 40 requests/)
     expect(details?.[1]).not.toContain('no success since')
   })
 
-  test.each([
-    ['refuses, and answered before', {}, 'nothing has changed here since the last good answer'],
+  const ownError = { succeededAt: null, lastFailure: answered(503) } as const
+  const ownCertificate = 'the endpoint itself shows that certificate'
+  const nothingChanged = 'nothing has changed here since the last good answer'
+  const by = (reason: 'name-not-found' | 'unreachable') => ({ lastFailure: { ...refusedAt(at - 80), reason } })
+
+  test.each<[string, Partial<EndpointReport>, string | null]>([
+    ['refuses, and answered before', {}, nothingChanged],
     ['refuses, and never answered', { succeededAt: null }, null],
-    [
-      'answers with an error of its own',
-      { succeededAt: null, lastFailure: ownError },
-      'the error is in the answer itself',
-    ],
-    [
-      'shows an expired certificate',
-      { succeededAt: null, lastFailure: by('certificate-expired') },
-      'the endpoint itself shows that certificate',
-    ],
-    ['has a name that is gone', { lastFailure: by('name-not-found') }, null],
-    ['has no route to it', { lastFailure: by('unreachable') }, null],
+    ['answers with an error of its own', ownError, 'the error is in the answer itself'],
+    ['shows an old certificate', { ...ownError, lastFailure: expiredAt() }, ownCertificate],
+    ['has a name that is gone', by('name-not-found'), null],
+    ['has no route to it', by('unreachable'), null],
     ['has failed, and is well', { failingSince: null }, null],
     ['has failed since an edit', { succeededAt: at - 60_001 }, null],
-  ] as const)('is for the owner of an endpoint to mend where that is known: one that %s', (_, more, how) => {
+  ])('is for the owner of an endpoint to mend where that is known: one that %s', (_, more, how) => {
     const details = ownerDetails([dead(more)], { loadedAt: at - 60_000 })
 
     expect(details).toEqual(how === null ? [] : [`for the owner of ${risk} to mend: ${how}`])
@@ -590,567 +418,356 @@ describe('a group', () => {
 
   test('names together the endpoints that are known in the same way to be for their owners to mend', () => {
     expect(ownerDetails([dead(), dead({ url: 'http://b' })], { loadedAt: 0 })).toEqual([
-      `for the owner of ${risk} and http://b to mend: nothing has changed here since the last good answer`,
-    ])
-  })
-
-  test('that failed before today is named with the day', () => {
-    const since = at - 86_400_000
-    const gone = dead({ succeededAt: null, failingSince: since })
-
-    expect(causes({ upstreams: { risk: { endpoints: [gone] } } })[0]).toContain('serves since 2026-11-20T02:04:00Z: ')
-  })
-
-  test('that answers with errors of its own alone is named once', () => {
-    const answered = { at, endpoint: risk, kind: null, reason: null, status: 503 } as const
-    const recent = Object.fromEntries(
-      allOperations.map(({ id, group }) => [
-        id,
-        { requests: 40, passedOn: group === 'risk' ? 40 : 0, storedErrors: 0 },
-      ]),
-    ) as Record<OperationId, RecentTraffic>
-
-    expect(causes({ recent, upstreams: { risk: { endpoints: [dead({ lastFailure: answered })] } } })).toEqual([
-      `no endpoint of risk serves since 02:03:58; every request to risk.asset-valuation fails: ${risk} answered 503`,
-    ])
-  })
-
-  test('whose responses are cached fails but for what is stored', () => {
-    const settings = { operations: { 'market.insights': { cache: {} } } }
-    const upstreams = { market: { endpoints: [dead()] } }
-
-    expect(causes({ settings, upstreams, causes: [cause({ operation: 'market.insights' })] })).toEqual([
-      `no endpoint of market serves since 02:03:58; every request to market.insights that no cache answers fails: ECONNREFUSED at ${risk}`,
-    ])
-  })
-
-  test('of which every endpoint drains answers no request', () => {
-    const endpoints = [endpoint({ state: { name: 'draining', since: null, reason: null } })]
-
-    expect(causes({ upstreams: { risk: { endpoints } } })).toEqual([
-      'every endpoint of risk drains, or has weight 0, so nobody answers',
+      `for the owner of ${risk} and http://b to mend: ${nothingChanged}`,
     ])
   })
 })
 
 describe('what clients do wrong', () => {
-  const unmatched = (lastMinute: number, last15Min = lastMinute) =>
-    cause({ kind: 'not-found', reason: null, operation: null, endpoint: null, lastMinute, last15Min })
-
-  test('is worth a notice when it comes again and again, not when it came once', () => {
-    expect(causes({ causes: [unmatched(1)] })).toEqual([])
-    expect(causes({ causes: [unmatched(2, 9)] })).toEqual([])
-    expect(causes({ causes: [unmatched(3)] })).toEqual([
-      'the path is none of the nine: 3 requests were refused with 404 in the last minute',
-    ])
-    expect(causes({ causes: [unmatched(0, 10)] })).toHaveLength(1)
+  const unmatched = (lastMinute: number, last15Min = lastMinute) => ({
+    causes: [cause({ kind: 'not-found', reason: null, operation: null, endpoint: null, lastMinute, last15Min })],
   })
+  const missing = { kind: 'bad-request', reason: 'no-proxy-header', operation: null, endpoint: null } as const
+  const unasked = { causes: [cause({ ...missing, reason: 'proxy-header' })] }
+  const from = (error: object, clientId: string | null) => ({ ...error, client: '10.0.0.7', clientId }) as RecentError
+  const listen = { proxyProtocol: { from: ['10.0.0.1'] } }
+  const tooOld = { kind: 'unauthenticated', reason: 'expired', endpoint: null } as const
+  const expired = { causes: [cause(tooOld)] }
+  const [bankA, bankB] = [from(tooOld, 'bank-a'), from(tooOld, 'bank-b')]
 
-  test('is a warning, and the listener’s, where a load balancer sends no PROXY protocol header', () => {
-    const missing = { kind: 'bad-request', reason: 'no-proxy-header', operation: null, endpoint: null } as const
-    const last = [{ kind: missing.kind, reason: missing.reason, client: '10.0.0.7', clientId: null } as RecentError]
+  test.each<Row>([
+    ['nothing when it came once', unmatched(1)],
+    ['nothing when it comes now and then', unmatched(2, 9)],
+    ['noticed after three', unmatched(3), /^notice clients .*the path is none of the nine: 3 .* with 404/],
+    ['noticed when it came ten times', unmatched(0, 10), /^notice /],
+    [
+      'the fault of a load balancer',
+      { causes: [cause(missing)], last: [from(missing, null)] },
+      /^warning listen.proxyProtocol .*no PROXY protocol header came .* under listen.proxyProtocol.from: 12 .*, from 10.0.0.7$/,
+    ],
+    ['that fault, before', { causes: [cause({ ...missing, lastMinute: 0 })] }, /^notice /],
+    ['a header where none is taken', unasked, /^notice clients .*proxyProtocol.from, which is off: 12/],
+    ['a header from where none is', { ...unasked, settings: { listen } }, /proxyProtocol.from: 12 .* with 400/],
+    ['one client', { ...expired, last: [bankA] }, /asset-valuation .*token has expired: 12 .* 401 .*, from bank-a$/],
+    ['two clients', { ...expired, last: [bankA, bankB] }, /, from 2 clients, the last one bank-a$/],
+  ])('is found as %s', expectFindings)
+})
 
-    expect(found({ causes: [cause(missing)], last })).toMatchObject([
+const limitKey = 'upstreams.risk.concurrency'
+const concurrency = (inFlight: number) => ({
+  report: { limits: { rate: null, concurrency: [{ key: limitKey, inFlight, limit: 3 }], eventLoop: null } },
+})
+const overloaded = (reason: 'upstream-concurrency' | 'buffered-bodies' | 'event-loop') =>
+  cause({ kind: 'overloaded', reason, endpoint: null })
+const refusedByLimit = { causes: [overloaded('upstream-concurrency')] }
+const twelveOf = (requests: number, ago: number) => ({
+  ...concurrency(3),
+  ...trafficOf('risk.asset-valuation', { requests }),
+  causes: [{ ...overloaded('upstream-concurrency'), lastAt: at - ago }],
+})
+const rejected = (lastMinute: number) => ({
+  report: { rejectedConnections: [{ setting: 'maxConnections', lastMinute, last15Min: 9, firstAt: at } as const] },
+})
+const lateLoop = (sheds: boolean) => {
+  const eventLoop = { delayMs: 812.4, limitMs: 200, sheds, since: at, where: null }
+  return { report: { limits: { rate: null, concurrency: [], eventLoop } }, causes: [overloaded('event-loop')] }
+}
+const lateProcess = (p99: number) => ({
+  report: {
+    runtimes: [
       {
-        severity: 'warning',
-        about: 'listen.proxyProtocol',
-        cause:
-          'no PROXY protocol header came from an address under listen.proxyProtocol.from: 12 requests were refused in the last minute, from 10.0.0.7',
+        process: 'worker-1',
+        ...{ pid: 1, startedAt: 1, uptimeSeconds: 1, residentBytes: 1, externalBytes: 0 },
+        cpuSeconds: { user: 0, system: 0 },
+        heap: { usedBytes: 1, totalBytes: 2, limitBytes: 100 },
+        eventLoop: { activeSeconds: 1, idleSeconds: 1, delayMs: { p50: 1, p99, max: p99 } },
       },
-    ])
-    expect(found({ causes: [cause({ ...missing, lastMinute: 0 })] })).toMatchObject([{ severity: 'notice' }])
-  })
-
-  test('is a notice where a PROXY protocol header came unasked, and says whether any is taken', () => {
-    const unasked = { kind: 'bad-request', reason: 'proxy-header', operation: null, endpoint: null } as const
-    const of = (listen: Record<string, unknown>) => found({ causes: [cause(unasked)], settings: { listen } })
-
-    expect(of({})).toMatchObject([
-      { severity: 'notice', about: 'clients', cause: expect.stringContaining('proxyProtocol.from, which is off: 12') },
-    ])
-    expect(of({ proxyProtocol: { from: ['10.0.0.1'] } })).toMatchObject([
-      { cause: expect.stringContaining('proxyProtocol.from: 12 requests were refused with 400') },
-    ])
-  })
-
-  test('is named with the reason, the operation and its client', () => {
-    const expired = { kind: 'unauthenticated', reason: 'expired', endpoint: null } as const
-    const last = ['bank-a', 'bank-b'].map((clientId) => ({ ...expired, client: '10.0.0.7', clientId }) as RecentError)
-
-    const of = (...those: readonly RecentError[]) => found({ causes: [cause(expired)], last: those })
-
-    expect(of(...last.slice(0, 1))).toMatchObject([
-      {
-        about: 'operations.risk.asset-valuation',
-        cause: 'the token has expired: 12 requests were refused with 401 in the last minute, from bank-a',
-        command: 'lender-gateway tail --refused --since 15m',
-      },
-    ])
-    expect(of(...last)).toMatchObject([{ cause: expect.stringMatching(/, from 2 clients, the last one bank-a$/) }])
-  })
+    ],
+  },
+})
+const bodies = {
+  causes: [overloaded('buffered-bodies'), { ...overloaded('buffered-bodies'), operation: 'valuation.score' as const }],
+}
+const tooLarge = (...operations: readonly OperationId[]) => ({
+  settings: { operations: { 'inventory.sync': { maxBody: '1KiB' }, 'valuation.score': { maxBody: '2KiB' } } },
+  causes: operations.map((operation) =>
+    cause({ kind: 'content-too-large', reason: 'body-too-large-declared', endpoint: null, operation }),
+  ),
 })
 
-describe('a limit', () => {
-  const key = 'upstreams.risk.concurrency'
-  const report = (inFlight: number) => ({
-    limits: { rate: null, concurrency: [{ key, inFlight, limit: 3 }], eventLoop: null },
-  })
-  const refused = cause({ kind: 'overloaded', reason: 'upstream-concurrency', endpoint: null })
-
-  test('that rejects is named by its key, with how full it is', () => {
-    expect(found({ report: report(3), causes: [refused] })).toMatchObject([
-      {
-        severity: 'warning',
-        about: key,
-        cause: `${key} is full: 12 requests were refused in the last minute, 3 of 3 in flight now`,
-        command: 'lender-gateway explain POST /risk/asset-valuation --live',
-      },
-    ])
-    expect(causes({ report: report(1), causes: [refused] })[0]).toContain(`${key} was full`)
-    expect(causes({ causes: [refused] })).toEqual([`${key} was full: 12 requests were refused in the last minute`])
-  })
-
-  test.each([
-    [24, 0, 'critical'],
-    [24, 15_000, 'warning'],
-    [25, 0, 'warning'],
-  ])('that rejects 12 of %d requests, the last %d ms ago, is a %s', (requests, ago, severity) => {
-    const none = { requests: 0, passedOn: 0, storedErrors: 0 }
-    const recent = { ...byOperation(() => none), 'risk.asset-valuation': { requests, passedOn: 0, storedErrors: 0 } }
-
-    expect(found({ recent, report: report(3), causes: [{ ...refused, lastAt: at - ago }] })).toMatchObject([
-      { severity, about: key },
-    ])
-  })
-
-  test('that is full and has rejected no request is a notice', () => {
-    expect(found({ report: report(3) })).toMatchObject([{ severity: 'notice', about: key }])
-    expect(found({ report: report(2) })).toEqual([])
-  })
+describe('what is limited', () => {
+  test.each<Row>([
+    [
+      'full',
+      { ...concurrency(3), ...refusedByLimit },
+      `warning ${limitKey} 02:03:00 ${limitKey} is full: 12 requests were refused in the last minute, 3 of 3 in flight now`,
+    ],
+    ['full no more', { ...concurrency(1), ...refusedByLimit }, /\.concurrency was full: /],
+    ['full once', refusedByLimit, /\.concurrency was full: 12 requests were refused in the last minute$/],
+    ['a refusal of half of the requests', twelveOf(24, 0), /^critical upstreams.risk.concurrency /],
+    ['a refusal of half of them, 15 s ago', twelveOf(24, 15_000), /^warning upstreams.risk.concurrency /],
+    ['a refusal of less than half of them', twelveOf(25, 0), /^warning upstreams.risk.concurrency /],
+    ['full without a refusal', concurrency(3), /^notice upstreams.risk.concurrency /],
+    ['not full', concurrency(2)],
+    ['no room for bodies', bodies, /^warning limits .*memory, of risk.asset-valuation and valuation.score: 24 /],
+    [
+      'full of connections',
+      rejected(1),
+      'warning listen.maxConnections 02:04:00 listen.maxConnections was reached: 1 connection was closed at once in the last minute; it is 10000 now',
+    ],
+    ['full of connections before', rejected(0), /^notice .*9 connections were closed at once in the last 15 minutes/],
+    [
+      'a late event loop',
+      lateLoop(true),
+      /^critical process .*812ms late, over limits.eventLoopDelay \(200ms\), .*: 12 /,
+    ],
+    ['an event loop that was late', lateLoop(false), /^warning /],
+    ['an event loop without a limit', lateProcess(600), /^warning .* of worker-1 is up to 600ms late: something/],
+    ['an event loop in time', lateProcess(400)],
+    ['a body too large', tooLarge('inventory.sync'), /larger than maxBody \(1KiB\): 12 .* with 413/],
+    ['bodies too large', tooLarge('inventory.sync', 'valuation.score'), /larger than maxBody: 24 requests/],
+  ])('is found as %s', expectFindings)
 })
 
-test('bodies that find no room are counted, and so are the operations whose they are', () => {
-  const refused = cause({ kind: 'overloaded', reason: 'buffered-bodies', endpoint: null })
-
-  expect(found({ causes: [refused, { ...refused, operation: 'valuation.score' }] })).toMatchObject([
-    {
-      severity: 'warning',
-      about: 'limits',
-      cause:
-        'too many bodies wait in memory, of risk.asset-valuation and valuation.score: 24 requests were refused in the last minute',
-      command: 'lender-gateway tail --refused --since 15m',
-    },
-  ])
-})
-
-test('connections that are closed at once are counted by the setting that has it so', () => {
-  const rejected = (lastMinute: number) =>
-    [{ setting: 'maxConnections', lastMinute, last15Min: 9, firstAt: at }] as const
-
-  expect(found({ report: { rejectedConnections: rejected(1) } })).toMatchObject([
-    {
-      severity: 'warning',
-      about: 'listen.maxConnections',
-      cause: 'listen.maxConnections was reached: 1 connection was closed at once in the last minute; it is 10000 now',
-    },
-  ])
-  expect(found({ report: { rejectedConnections: rejected(0) } })).toMatchObject([
-    { severity: 'notice', cause: expect.stringContaining('9 connections were closed at once in the last 15 minutes') },
-  ])
-})
-
-test('Redis that cannot be asked is named for what it is used for, with the reason', () => {
+describe('Redis that cannot be asked', () => {
   const gone = { state: 'local', since: at, reason: 'connect ECONNREFUSED 127.0.0.1:6379', where: null } as const
   const rate = { store: 'redis', server: 'redis-a:6379', evictions: 0, ...gone } as const
   const redis = { ...{ found: 0, refused: 0, dropped: 0 }, server: 'redis-b:6379', ...gone }
   const limits = { rate, concurrency: [], eventLoop: null }
   const cache = { bytes: 0, maxBytes: 1, evictions: 0, redis, operations: [] }
+  const byAddress = { address: { rate: '1/s' } }
 
-  expect(causes({ settings: { limits: { address: { rate: '1/s' } } }, report: { limits, cache } })).toEqual([
-    'Redis (redis-a:6379) cannot be asked (connect ECONNREFUSED 127.0.0.1:6379): this gateway counts the rates of clients by itself, so several gateways let more through',
-    'Redis (redis-b:6379) cannot be asked (connect ECONNREFUSED 127.0.0.1:6379): this gateway has in its cache what it has stored itself',
-  ])
-  expect(causes({ report: { limits: { ...limits, rate: { ...rate, store: 'memory' } } } })).toEqual([])
+  test.each<Row>([
+    [
+      'is named for what it is used for, with the reason',
+      { settings: { limits: byAddress }, report: { limits, cache } },
+      /Redis \(redis-a:6379\) cannot be asked \(connect ECONNREFUSED 127.0.0.1:6379\): this gateway counts the rates of clients by itself, so several gateways let more through$/,
+      /Redis \(redis-b:6379\) cannot be asked \(connect ECONNREFUSED 127.0.0.1:6379\): this gateway has in its cache what it has stored itself$/,
+    ],
+    ['is nothing where rates are in memory', { report: { limits: { ...limits, rate: { ...rate, store: 'memory' } } } }],
+  ])('%s', expectFindings)
+
+  test.each([
+    ['refuse', 'critical', 'requests with a DPoP proof are refused (auth.dpop.withoutRedis: refuse)'],
+    ['serve', 'warning', 'a DPoP proof is good once at each gateway (auth.dpop.withoutRedis: serve)'],
+  ])('has proofs decided about (%s): %s', (withoutRedis, severity, proofs) => {
+    const bound = tokenBindingSettings(signingKey('ES256', 'issuer'), { dpop: { withoutRedis } })
+    const said = (more: object) =>
+      lines({ settings: { ...bound, limits: { redis: { url: 'redis://redis' }, ...more } }, report: { limits } })
+    const sentence = `${severity} redis 02:04:00 Redis (redis-a:6379) cannot be asked (${gone.reason}): ${proofs}`
+
+    expect([...said({}), ...said(byAddress)]).toEqual([
+      sentence,
+      `${sentence}, and this gateway counts the rates of clients by itself, so several gateways let more through`,
+    ])
+  })
 })
 
-test.each([
-  ['refuse', 'critical', 'requests with a DPoP proof are refused (auth.dpop.withoutRedis: refuse)'],
-  ['serve', 'warning', 'a DPoP proof is good once at each gateway (auth.dpop.withoutRedis: serve)'],
-])('without Redis, proofs that it decides about (%s) are %s', (withoutRedis, severity, proofs) => {
-  const gone = { state: 'local', since: at, reason: 'refused', where: null } as const
-  const rate = { store: 'redis', server: 'redis:6379', evictions: 0, ...gone } as const
-  const limits = { rate, concurrency: [], eventLoop: null }
-  const [redis, address] = [{ url: 'redis://redis' }, { rate: '1/s' }]
-  const bound = tokenBindingSettings(signingKey('ES256', 'issuer'), { dpop: { withoutRedis } })
-  const settings = { ...bound, limits: { redis } }
+const problem = {
+  file: 'gateway.yaml',
+  ...{ line: 12, column: 9, path: 'upstreams.market' },
+  ...{ message: 'not a URL', expected: 'a URL', found: '"market-b"' },
+}
 
-  expect([
-    ...found({ settings, report: { limits } }),
-    ...found({ settings: { ...settings, limits: { redis, address } }, report: { limits } }),
-  ]).toMatchObject([
-    { severity, about: 'redis', cause: `Redis (redis:6379) cannot be asked (refused): ${proofs}` },
-    {
-      severity,
-      cause: expect.stringMatching(
-        /, and this gateway counts the rates of clients by itself, so several gateways let more through$/,
-      ),
-    },
-  ])
-})
-
-describe('the event loop', () => {
-  const eventLoop = { delayMs: 812.4, limitMs: 200, sheds: true, since: at, where: null }
-  const shed = cause({ kind: 'overloaded', reason: 'event-loop', endpoint: null })
-  const limits = (sheds: boolean) => ({ rate: null, concurrency: [], eventLoop: { ...eventLoop, sheds } })
-
-  test('that is late rejects, and says by how much', () => {
-    expect(found({ report: { limits: limits(true) }, causes: [shed] })).toMatchObject([
+describe('an edit', () => {
+  test('that was rejected is named with the place and the problem', () => {
+    expect(found(edit({ at: at + 5000, problems: [problem, problem] }))).toEqual([
       {
-        severity: 'critical',
-        about: 'process',
+        severity: 'warning',
+        about: 'config',
         cause:
-          'the event loop is 812ms late, over limits.eventLoopDelay (200ms), so new requests are refused: 12 requests were refused in the last minute',
+          'an edit of gateway.yaml was refused, and what ran before runs on: gateway.yaml:12:9 upstreams.market: not a URL, and 1 more',
+        alsoAbout: [],
+        details: ['until the file is corrected, a restart fails'],
+        since: '2026-11-21T02:04:00.000Z',
+        command: 'lender-gateway check gateway.yaml',
       },
     ])
-    expect(found({ report: { limits: limits(false) }, causes: [shed] })).toMatchObject([{ severity: 'warning' }])
   })
 
-  test('that is late without a limit is a warning', () => {
-    const runtime = (p99: number) => ({
-      process: 'worker-1',
-      pid: 1,
-      startedAt: 1,
-      uptimeSeconds: 1,
-      cpuSeconds: { user: 0, system: 0 },
-      residentBytes: 1,
-      heap: { usedBytes: 1, totalBytes: 2, limitBytes: 100 },
-      externalBytes: 0,
-      eventLoop: { activeSeconds: 1, idleSeconds: 1, delayMs: { p50: 1, p99, max: p99 } },
-    })
+  const notApplied = applyFailedProblem('gateway.yaml', new Error('audit.file audit.log cannot be used: EACCES'))
+  const noRollback = edit(
+    { trigger: 'rollback', problems: [{ ...problem, path: '' }], isFileSound: true },
+    { differing: [] },
+  )
+  const rolledBack = edit({}, { rolledBack: true })
 
-    expect(causes({ report: { runtimes: [runtime(600)] } })).toEqual([
-      'the event loop of worker-1 is up to 600ms late: something keeps the process from its work',
-    ])
-    expect(causes({ report: { runtimes: [runtime(400)] } })).toEqual([])
+  test.each<Row>([
+    [
+      'names its files',
+      edit({}, { differing: ['contract.yaml', 'parts.yaml'] }),
+      / of contract.yaml and parts.yaml was /,
+    ],
+    [
+      'is held back',
+      edit({ problems: [problem] }, { nextTryAt: at + 20_000 }),
+      / is held back, and what ran before runs/,
+    ],
+    ['never ran where a rollback came after it', { ...rolledBack, loadedAt: at + 1 }, /refused, and never ran$/],
+    ['ran on before that', { ...rolledBack, loadedAt: at - 1 }, /was refused, and what ran before runs on$/],
+    [
+      'could not be put into effect',
+      edit({ problems: [notApplied] }),
+      /into effect: audit\.file audit\.log .*: EACCES$/,
+    ],
+    ['is none where a rollback was refused', noRollback, /a rollback was refused, .*: gateway.yaml:12:9: not a URL$/],
+  ])('%s', expectFindings)
+
+  test.each([
+    ['refused though its file is sound', edit({ isFileSound: true }), 'reload'],
+    ['held back', edit({ isFileSound: true }, { nextTryAt: at + 1 }), tryIt],
+    ['not answered', edit({ isFileSound: true, isUnanswered: true }, { nextTryAt: at + 1 }), 'reload'],
+    ['none, but a rollback', noRollback, 'rollback'],
+  ])('that is %s leads to a command', (_, inputs, command) => {
+    expect(found(inputs)).toMatchObject([{ about: 'config', command: `lender-gateway ${command}` }])
   })
-})
 
-test('a body that is too large is named with the limit, where that is one', () => {
-  const tooLarge = (operation: OperationId) =>
-    cause({ kind: 'content-too-large', reason: 'body-too-large-declared', endpoint: null, operation })
-  const settings = { operations: { 'inventory.sync': { maxBody: '1KiB' }, 'valuation.score': { maxBody: '2KiB' } } }
+  test.each([1, -1])('that a restart fails by says so after a rollback as well: %d', (ms) => {
+    const details = ['until the file is corrected, a restart fails']
 
-  expect(causes({ settings, causes: [tooLarge('inventory.sync')] })).toEqual([
-    'the body says that it is larger than maxBody (1KiB): 12 requests were refused with 413 in the last minute',
-  ])
-  expect(causes({ settings, causes: [tooLarge('inventory.sync'), tooLarge('valuation.score')] })[0]).toMatch(
-    /larger than maxBody: 24 requests/,
-  )
-})
-
-test('an edit that was rejected is named with the place and the problem', () => {
-  const problem = {
-    file: 'gateway.yaml',
-    line: 12,
-    column: 9,
-    path: 'upstreams.market',
-    message: 'not a URL',
-    expected: 'a URL',
-    found: '"market-b"',
-  }
-  const refusal = {
-    at: at + 5000,
-    since: at,
-    trigger: 'file',
-    problems: [problem, problem],
-    isFileSound: false,
-    isUnanswered: false,
-  } as const
-  const file = { name: 'gateway.yaml', differing: ['gateway.yaml'], rolledBack: false, refusal }
-
-  expect(found({ file: { ...file, nextTryAt: null } })).toEqual([
-    {
-      severity: 'warning',
-      about: 'config',
-      cause:
-        'an edit of gateway.yaml was refused, and what ran before runs on: gateway.yaml:12:9 upstreams.market: not a URL, and 1 more',
-      alsoAbout: [],
-      details: ['until the file is corrected, a restart fails'],
-      since: '2026-11-21T02:04:00.000Z',
-      command: 'lender-gateway check gateway.yaml',
-    },
-  ])
-  expect(causes({ file: { ...file, differing: ['contract.yaml', 'parts.yaml'], nextTryAt: null } })[0]).toMatch(
-    /^an edit of contract.yaml and parts.yaml was refused/,
-  )
-  expect(causes({ file: { ...file, nextTryAt: at + 20_000 } })[0]).toMatch(
-    / is held back, and what ran before runs on: /,
-  )
-})
-
-test('an edit never ran where a rollback came after its refusal; in either case a restart fails', () => {
-  const refusal = { at, since: at, trigger: 'file', problems: [], isFileSound: false, isUnanswered: false } as const
-  const file = { name: 'gateway.yaml', differing: ['gateway.yaml'], rolledBack: true, refusal, nextTryAt: null }
-  const details = ['until the file is corrected, a restart fails']
-
-  expect(found({ file, loadedAt: at + 1 })).toMatchObject([
-    { cause: 'an edit of gateway.yaml was refused, and never ran', details },
-  ])
-  expect(found({ file, loadedAt: at - 1 })).toMatchObject([
-    { cause: 'an edit of gateway.yaml was refused, and what ran before runs on', details },
-  ])
-})
-
-test('an edit that was refused though its file is sound leads to a reload: a check of the file finds nothing', () => {
-  const refusal = { at, since: at, trigger: 'file', problems: [], isFileSound: true, isUnanswered: false } as const
-  const file = { name: 'gateway.yaml', differing: ['gateway.yaml'], rolledBack: false, refusal, nextTryAt: null }
-
-  expect(found({ file })).toMatchObject([{ about: 'config', command: 'lender-gateway reload' }])
-})
-
-test('an edit that could not be put into effect says why', () => {
-  const problem = applyFailedProblem('gateway.yaml', new Error('audit.file audit.log cannot be used: EACCES'))
-  const refusal = {
-    at,
-    since: at,
-    trigger: 'file',
-    problems: [problem],
-    isFileSound: true,
-    isUnanswered: false,
-  } as const
-  const file = { name: 'gateway.yaml', differing: ['gateway.yaml'], rolledBack: false, refusal, nextTryAt: null }
-
-  expect(found({ file })[0]?.cause).toMatch(
-    /could not be put into effect: audit\.file audit\.log cannot be used: EACCES$/,
-  )
-})
-
-test('an edit that is held back leads to a trial of what it did not reach, or to a reload where a worker did not respond', () => {
-  const commandOf = (isUnanswered: boolean) => {
-    const refusal = { at, since: at, trigger: 'file', problems: [], isFileSound: true, isUnanswered } as const
-    const file = { name: 'gateway.yaml', differing: ['gateway.yaml'], rolledBack: false, refusal, nextTryAt: at + 1 }
-    return found({ file })[0]?.command
-  }
-
-  expect(commandOf(false)).toBe('lender-gateway check --online gateway.yaml')
-  expect(commandOf(true)).toBe('lender-gateway reload')
-})
-
-test('a rollback that was refused is not taken for an edit', () => {
-  const problem = { file: 'gateway.yaml', line: 1, column: 1, path: '', message: 'no disk', expected: '', found: '' }
-  const refusal = {
-    at,
-    since: at,
-    trigger: 'rollback',
-    problems: [problem],
-    isFileSound: true,
-    isUnanswered: false,
-  } as const
-  const file = { name: 'gateway.yaml', differing: [], rolledBack: false, refusal, nextTryAt: null }
-
-  expect(found({ file })).toMatchObject([
-    {
-      cause: 'a rollback was refused, and what ran before runs on: gateway.yaml:1:1: no disk',
-      command: 'lender-gateway rollback',
-    },
-  ])
+    expect(found({ ...rolledBack, loadedAt: at + ms })).toMatchObject([{ details }])
+  })
 })
 
 describe('the audit log', () => {
-  const withAudit = (state: AuditWriterState) => ({
-    parts: { audit: { state }, workers: { states: [] } } as object as PrimaryParts,
+  const file = '/var/log/audit.log'
+  const withAudit = (state: Partial<AuditWriterState>) => {
+    const written = {
+      file,
+      chain: '',
+      count: 1,
+      hash: '',
+      reason: null,
+      since: at,
+      waitingBytes: 0,
+      lost: 0,
+      disk: null,
+    }
+    return { parts: { audit: { state: { ...written, ...state } }, workers: { states: [] } } as object as PrimaryParts }
+  }
+  const reason = 'ENOSPC: no space left on device'
+  const unwritten = cause({ kind: 'audit-unavailable', reason: null, endpoint: null })
+  const disk = { freeBytes: 1.5 * 1024 ** 3, sizeBytes: 20 * 1024 ** 3, fullInSeconds: 26_220, low: true }
+  const key = `file:${folderWith({ key: 'k'.repeat(32) })}/key`
+  const onFailure = (what: string) => ({ settings: { audit: { file, key, onFailure: what } } })
+
+  test.each<Row>([
+    ['not written', withAudit({ reason }), /^critical audit .*audit.log: ENOSPC: no space left/],
+    ['waiting', { ...withAudit({ reason }), causes: [unwritten] }, /^critical .*wait in memory while there is room$/],
+    [
+      'full soon',
+      { ...withAudit({ disk }), ...onFailure('refuse') },
+      /^warning audit .*the disk of the audit log \S+audit.log has 1.5 GiB free of 20.0 GiB, and at the pace of the last hour it is full in 7 h 17 min: requests are refused when it is full \(audit.onFailure: refuse\)$/,
+    ],
+    [
+      'nearly full',
+      { ...withAudit({ disk: { ...disk, fullInSeconds: null } }), ...onFailure('continue') },
+      / of 20.0 GiB: lines wait in memory when it is full, up to 16 MiB, and are then lost \(audit.onFailure: continue\)$/,
+    ],
+    ['not full', withAudit({ disk: { ...disk, low: false } })],
+    ['not written, and nearly full', withAudit({ reason, disk }), /^critical /],
+    ['incomplete', withAudit({ lost: 1 }), /^notice .*the audit log lacks 1 line, and says where$/],
+    ['complete', withAudit({})],
+  ])('is found as one that is %s', expectFindings)
+
+  test.each([
+    // A disk without inodes says the same.
+    [{ reason }, 'df -h /var/log; df -i /var/log'],
+    [{ disk }, 'df -h /var/log'],
+  ])('leads to what shows its disk', (state, command) => {
+    expect(found(withAudit(state))).toMatchObject([{ command }])
   })
-  const audit = {
-    file: '/var/log/audit.log',
-    chain: '',
-    count: 1,
-    hash: '',
-    reason: 'ENOSPC: no space left on device',
-    since: at,
-    waitingBytes: 0,
-    lost: 0,
-    disk: null,
+})
+
+describe('what an operator has ended for a while', () => {
+  const none = { get: () => null, all: [] }
+  const overridden = (what: 'operations' | 'endpoints', state: 'drain' | 'refuse', ...keys: readonly string[]) => {
+    const override = { state, by: 'anna', reason: null, since: at, until: at + 60_000, endsAt: 60_000 } as const
+    const view = { get: (key: string) => (keys.includes(key) ? override : null), all: [] }
+    return found({ overrides: { operations: none, endpoints: none, learning: none, shifts: none, [what]: view } })
   }
 
-  test('that cannot be written is critical, and says what becomes of requests', () => {
-    expect(found({ ...withAudit(audit), settings: {} })).toMatchObject([
+  test('is an endpoint: a notice, with what ends that, unless an edit has taken it out', () => {
+    expect(overridden('endpoints', 'drain', `risk ${risk}`, 'risk http://taken-out:8080')).toMatchObject([
       {
-        severity: 'critical',
-        about: 'audit',
-        cause: expect.stringContaining('/var/log/audit.log: ENOSPC: no space left'),
-        // A disk without inodes says the same.
-        command: 'df -h /var/log; df -i /var/log',
+        severity: 'notice',
+        about: 'upstreams.risk',
+        cause: `anna drains ${risk} until 2026-11-21T02:05:00.000Z: it gets no new requests`,
+        command: `lender-gateway endpoint ready risk ${risk}`,
       },
     ])
   })
 
-  test('says that lines wait where requests go on, and nothing of those that were refused before', () => {
-    const refused = cause({ kind: 'audit-unavailable', reason: null, endpoint: null })
-
-    expect(found({ ...withAudit(audit), causes: [refused] })).toMatchObject([
-      { severity: 'critical', cause: expect.stringMatching(/their lines wait in memory while there is room$/) },
-    ])
-  })
-
-  const disk = { freeBytes: 1.5 * 1024 ** 3, sizeBytes: 20 * 1024 ** 3, fullInSeconds: 26_220, low: true }
-
-  test('whose disk is full soon says so before it is, and what becomes of requests then', () => {
-    const written = { ...audit, reason: null }
-    const folder = folderWith({ key: 'k'.repeat(32) })
-    const settings = (onFailure: string) => ({ audit: { file: audit.file, key: `file:${folder}/key`, onFailure } })
-
-    expect(found({ ...withAudit({ ...written, disk }), settings: settings('refuse') })).toMatchObject([
+  test('is an operation: a warning, with the end of that', () => {
+    expect(overridden('operations', 'refuse', 'inventory.sync')).toMatchObject([
       {
         severity: 'warning',
-        about: 'audit',
-        cause:
-          'the disk of the audit log /var/log/audit.log has 1.5 GiB free of 20.0 GiB, and at the pace of the last hour it is full in 7 h 17 min: requests are refused when it is full (audit.onFailure: refuse)',
-        command: 'df -h /var/log',
+        about: 'operations.inventory.sync',
+        cause: 'anna refuses it until 2026-11-21T02:05:00.000Z',
       },
     ])
-    expect(
-      found({ ...withAudit({ ...written, disk: { ...disk, fullInSeconds: null } }), settings: settings('continue') }),
-    ).toMatchObject([
-      {
-        cause:
-          'the disk of the audit log /var/log/audit.log has 1.5 GiB free of 20.0 GiB: lines wait in memory when it is full, up to 16 MiB, and are then lost (audit.onFailure: continue)',
-      },
-    ])
-    expect(found({ ...withAudit({ ...written, disk: { ...disk, low: false } }) })).toEqual([])
-  })
-
-  test('that cannot be written says nothing of its disk beside that', () => {
-    expect(found({ ...withAudit({ ...audit, disk }) })).toMatchObject([{ severity: 'critical' }])
-  })
-
-  test('that has lost lines says how many', () => {
-    expect(found({ ...withAudit({ ...audit, reason: null, lost: 1 }) })).toMatchObject([
-      { severity: 'notice', cause: 'the audit log lacks 1 line, and says where' },
-    ])
-    expect(found({ ...withAudit({ ...audit, reason: null }) })).toEqual([])
   })
 })
 
-const noOverride = { get: () => null, all: [] }
-
-test('an endpoint that an operator drains is a notice, with what ends that, unless an edit has taken it out', () => {
-  const override = { state: 'drain', by: 'anna', reason: null, since: at, until: at + 60_000, endsAt: 60_000 } as const
-  const drained = new Map([`risk ${risk}`, 'risk http://taken-out:8080'].map((key) => [key, override]))
-  const endpoints = { get: (key: string) => drained.get(key) ?? null, all: [] }
-
-  expect(
-    found({ overrides: { operations: noOverride, endpoints, learning: noOverride, shifts: noOverride } }),
-  ).toMatchObject([
-    {
-      severity: 'notice',
-      about: 'upstreams.risk',
-      cause: `anna drains ${risk} until 2026-11-21T02:05:00.000Z: it gets no new requests`,
-      command: `lender-gateway endpoint ready risk ${risk}`,
-    },
-  ])
-})
-
-test('an operation whose upstream answers with errors of its own is named, with the last', () => {
-  const none = { requests: 40, passedOn: 2, storedErrors: 0 }
-  const of = (passedOn: number) => ({
-    ...(Object.fromEntries(allOperations.map(({ id }) => [id, none])) as Record<OperationId, typeof none>),
-    'risk.asset-valuation': { requests: 40, passedOn, storedErrors: 0 },
+describe('an operation whose upstream answers with errors of its own', () => {
+  const passedOn = (count: number, ago: number): Inputs => ({
+    ...trafficOf('risk.asset-valuation', { passedOn: count }),
+    ...riskOf(endpoint({ lastFailure: answered(503, at - ago) })),
   })
-  const upstreams = (ago: number) => {
-    const lastFailure = { at: at - ago, endpoint: risk, kind: null, reason: null, status: 503 }
-    return { risk: { endpoints: [endpoint({ lastFailure })] } }
-  }
+  const its = 'operations.risk.asset-valuation its upstream'
   const words = `5xx of its own (${risk} answered 503 last): 30 of 40 requests in the last minute`
 
-  expect(found({ recent: of(30), upstreams: upstreams(1000) })[0]).toMatchObject({
-    severity: 'critical',
-    about: 'operations.risk.asset-valuation',
-    cause: `its upstream answers with ${words}`,
-  })
-  // What is counted as of the last minute may be older by one sample.
-  expect(found({ recent: of(30), upstreams: upstreams(61_000) })).toMatchObject([
-    { severity: 'warning', cause: `its upstream answered with ${words}, none since 02:02:59` },
-  ])
-  expect(found({ recent: of(4) })).toMatchObject([{ severity: 'warning' }])
-  expect(found({ recent: of(2) })).toEqual([])
+  test.each<Row>([
+    ['critical', passedOn(30, 1000), `critical ${its} answers with ${words}`, /^notice /],
+    // What is counted as of the last minute may be older by one sample.
+    ['over', passedOn(30, 61_000), `warning ${its} answered with ${words}, none since 02:02:59`],
+    ['few', trafficOf('risk.asset-valuation', { passedOn: 4 }), /^warning /],
+    ['fewer', trafficOf('risk.asset-valuation', { passedOn: 2 })],
+  ])('is found as %s', expectFindings)
 })
 
 describe('an operation whose cache answers with a stored error', () => {
   const id = 'market.insights'
-  const traffic = (storedErrors: number) => ({
-    ...byOperation(() => ({ requests: 0, passedOn: 0, storedErrors: 0 })),
-    [id]: { requests: 40, passedOn: 0, storedErrors },
-  })
   const stored = { status: 503, sentAt: at - 240_000, freshUntil: at + 60_000, servedAt: at - 1000 }
-  const cacheWith = (lastError: typeof stored | null) => ({
-    cache: {
-      bytes: 0,
-      maxBytes: 0,
-      evictions: 0,
-      redis: null,
-      operations: [{ operation: id, bytes: 0, entries: 1, ...zeroCacheOutcomes, lastError }] as const,
-    },
-  })
-  const settings = { operations: { [id]: { cache: true } } }
+  const cached = (storedErrors: number, error: Partial<typeof stored> = {}, settings: object = {}): Inputs => {
+    const lastError = { ...stored, ...error }
+    const operations = [{ operation: id, bytes: 0, entries: 1, ...zeroCacheOutcomes, lastError }] as const
+    return {
+      settings: { operations: { [id]: { cache: true } }, ...settings },
+      ...trafficOf(id, { storedErrors }),
+      report: { cache: { bytes: 0, maxBytes: 0, evictions: 0, redis: null, operations } },
+    }
+  }
 
-  test('is named, and its upstream is not blamed', () => {
-    expect(found({ settings, recent: traffic(38), report: cacheWith(stored) })).toEqual([
-      expect.objectContaining({
-        severity: 'critical',
-        about: 'operations.market.insights',
-        cause:
-          'the cache answers with a stored 503, which the upstream sent at 02:00:00 ' +
-          'and which is fresh until 02:05:00: 38 of 40 requests in the last minute',
-        since: '2026-11-21T02:00:00.000Z',
-        command: 'lender-gateway cache clear market.insights',
-        details: [],
-      }),
-    ])
-  })
+  test.each<Row>([
+    [
+      'critical, and no fault of its upstream',
+      cached(38),
+      'critical operations.market.insights 02:00:00 the cache answers with a stored 503, which the upstream sent at 02:00:00 and which is fresh until 02:05:00: 38 of 40 requests in the last minute',
+    ],
+    ['for few requests', cached(1), /^warning /],
+    ['over', cached(38, { servedAt: at - 20_000 }), /^notice .* answered with a stored 503, .*, none since 02:03:40$/],
+    ['for no request', cached(0)],
+    ['validated', cached(1, { freshUntil: stored.sentAt }), /sent at 02:00:00 and which it has confirmed by 304:/],
+  ])('is found as %s', expectFindings)
 
-  test('of few requests is a warning, and a notice once no client gets it any more', () => {
-    const over = { ...stored, servedAt: at - 20_000 }
+  test('is to be cleared, on each gateway where Redis is shared', () => {
+    const shared = { cache: { redis: { url: 'redis://redis' } } }
+    const command = 'lender-gateway cache clear market.insights'
 
-    expect(found({ settings, recent: traffic(1), report: cacheWith(stored) })).toMatchObject([{ severity: 'warning' }])
-    expect(found({ settings, recent: traffic(38), report: cacheWith(over) })).toMatchObject([
-      {
-        severity: 'notice',
-        cause: expect.stringMatching(/^the cache answered with a stored 503, .*, none since 02:03:40$/),
-      },
-    ])
-    expect(found({ settings, recent: traffic(0), report: cacheWith(stored) })).toEqual([])
-  })
-
-  test('that is validated each time is said to be confirmed', () => {
-    const validated = { ...stored, freshUntil: stored.sentAt }
-
-    expect(causes({ settings, recent: traffic(1), report: cacheWith(validated) })[0]).toContain(
-      'sent at 02:00:00 and which it has confirmed by 304:',
-    )
-  })
-
-  test('is to be cleared on each gateway, where Redis is shared', () => {
-    const shared = { ...settings, cache: { redis: { url: 'redis://redis' } } }
-
-    expect(found({ settings: shared, recent: traffic(1), report: cacheWith(stored) })).toMatchObject([
-      { details: ['each gateway has a memory of its own: run it on each of them'] },
+    expect([...found(cached(38)), ...found(cached(1, {}, shared))]).toMatchObject([
+      { command, details: [] },
+      { command, details: ['each gateway has a memory of its own: run it on each of them'] },
     ])
   })
 })
 
-test('an operation that an operator refuses is named with the end of that', () => {
-  const override = { state: 'refuse', by: 'anna', reason: null, since: at, until: at + 60_000, endsAt: 60_000 } as const
-  const operations = { get: (id: string) => (id === 'inventory.sync' ? override : null), all: [] }
-
-  expect(
-    found({ overrides: { operations, endpoints: noOverride, learning: noOverride, shifts: noOverride } }),
-  ).toMatchObject([
-    {
-      severity: 'warning',
-      about: 'operations.inventory.sync',
-      cause: 'anna refuses it until 2026-11-21T02:05:00.000Z',
-    },
-  ])
+test.each<[string, Inputs, string]>([
+  ['clients', { causes: [cause({ kind: 'unauthenticated', endpoint: null })] }, 'tail --refused --since 15m'],
+  ['bodies', { causes: [overloaded('buffered-bodies')] }, 'tail --refused --since 15m'],
+  ['a full limit', { ...concurrency(3), ...refusedByLimit }, explain],
+])('a command shows what is wrong with %s', (_, inputs, command) => {
+  expect(found(inputs)).toMatchObject([{ command: `lender-gateway ${command}` }])
 })
 
 test.each([
@@ -1163,7 +780,7 @@ test.each([
     {
       severity: 'warning',
       about: 'admin.jwt',
-      command: 'lender-gateway check --online gateway.yaml',
+      command: `lender-gateway ${tryIt}`,
       cause: `the keys of the issuer of operators (admin.jwt.jwks) cannot be had: ${words}`,
     },
   ])
