@@ -357,10 +357,7 @@ describe.skipIf(program.missing)('in a browser', { timeout: 60_000 }, () => {
     await page.click('main button[type=submit]')
     await isLive(page)
     const note = await page.textContent('.note[role=status]')
-    gateway.edit({
-      ...gateway.same,
-      admin: { token: 'another-token-of-them' },
-    })
+    gateway.edit({ ...gateway.same, admin: { token: 'another-token-of-them' } })
     await gateway.gateway.reload('request')
     await page.waitForSelector('#live[data-state=over] a[href="/login"]')
 

@@ -88,9 +88,7 @@ describe('an endpoint that stands there twice', () => {
 describe('an endpoint of weight 0', () => {
   test('is not made ready by a command, and no hint says so', async () => {
     const [one, two] = [{ url: nowhere() }, { url: nowhere() }]
-    const live = await run({
-      upstreams: { market: { endpoints: [one.url, { url: two.url, weight: 0 }] } },
-    })
+    const live = await run({ upstreams: { market: { endpoints: [one.url, { url: two.url, weight: 0 }] } } })
 
     const last = await command(live, 'drain', { group: 'market', url: one.url })
     const ready = await command(live, 'ready', { group: 'market', url: two.url })
@@ -105,9 +103,7 @@ describe('an endpoint of weight 0', () => {
 
   test('is made ready where a command drains it: that ends the order', async () => {
     const [one, two] = [{ url: nowhere() }, { url: nowhere() }]
-    const live = await run({
-      upstreams: { market: { endpoints: [one.url, { url: two.url, weight: 0 }] } },
-    })
+    const live = await run({ upstreams: { market: { endpoints: [one.url, { url: two.url, weight: 0 }] } } })
     await command(live, 'drain', { group: 'market', url: two.url })
 
     const { status, body } = await command(live, 'ready', { group: 'market', url: two.url })
@@ -175,9 +171,7 @@ describe('an endpoint', () => {
     const release = Promise.withResolvers<void>()
     const slow = await httpUpstream((_, response) => void release.promise.then(() => response.end('late')))
     const other = await httpUpstream()
-    const live = await run({
-      upstreams: { market: { endpoints: [slow.url, { url: other.url, drain: true }] } },
-    })
+    const live = await run({ upstreams: { market: { endpoints: [slow.url, { url: other.url, drain: true }] } } })
     const call = fetch(`${live.url}/market/insights`)
     await expect.poll(() => slow.requests.length).toBe(1)
 
@@ -327,9 +321,7 @@ describe('with a candidate', () => {
   })
 
   test('an unknown URL is answered with those of both', async () => {
-    const live = await run({
-      upstreams: { market: { endpoints: [a, b], candidate: { endpoints: [b, c] } } },
-    })
+    const live = await run({ upstreams: { market: { endpoints: [a, b], candidate: { endpoints: [b, c] } } } })
 
     expect((await command(live, 'drain', { group: 'market', url: 'http://x' })).body).toMatchObject({
       detail: expect.stringContaining(`one of ${a}, ${b}, ${c}, as`),

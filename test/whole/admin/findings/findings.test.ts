@@ -293,10 +293,7 @@ describe('a group', () => {
 
   test('is named as before while its breaker finds out, and while no request comes', () => {
     const said = (state: 'open' | 'half-open', lastMinute: number) =>
-      lines({
-        upstreams: { risk: { breaker: tripped(state), endpoints: [dead()] } },
-        causes: [cause({ lastMinute })],
-      })
+      lines({ upstreams: { risk: { breaker: tripped(state), endpoints: [dead()] } }, causes: [cause({ lastMinute })] })
 
     expect(said('half-open', 0)).toEqual(said('open', 40))
   })

@@ -70,10 +70,7 @@ const none = { p50Ms: null, p99Ms: null }
 /** An overview with something in everything that the page can show. */
 export const fixture: PageView = {
   found: [
-    {
-      ...{ severity: 'critical', about: 'upstreams.risk', alsoAbout: [] },
-      endpoints: ['http://risk-a.internal:8080'],
-    },
+    { ...{ severity: 'critical', about: 'upstreams.risk', alsoAbout: [] }, endpoints: ['http://risk-a.internal:8080'] },
     { severity: 'warning', about: 'config', alsoAbout: [], endpoints: [] },
     { severity: 'notice', about: 'operations.inventory.sync', alsoAbout: [], endpoints: [] },
   ],
