@@ -23,7 +23,7 @@ import { signingKey } from '../../../helpers/tokens.ts'
 type Inputs = NonNullable<Parameters<typeof findingInputs>[0]>
 
 /** What differs from a gateway that is well, and the findings that it leads to, each in one line. */
-type Row = readonly [what: string, inputs: Inputs, ...findings: readonly (string | RegExp)[]]
+type Row = [what: string, inputs: Inputs, ...findings: (string | RegExp)[]]
 
 const found = (inputs: Inputs = {}) => renderFindings(findingInputs(inputs))
 
