@@ -1,147 +1,235 @@
 /** Commands for endpoints: an operator drains one for a while, or makes it ready again. */
-import { beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import type { AdminContext } from '../../../../src/core/admin/admin-context.ts'
+import { isAdminError } from '../../../../src/core/admin/admin-error.ts'
+import { findClients } from '../../../../src/core/admin/admin-parts.ts'
+import { durations } from '../../../../src/core/lib/text/units.ts'
 import { Overrides } from '../../../../src/core/runtime/overrides.ts'
 import { WorkersNotAnsweringError } from '../../../../src/core/runtime/proxy-server.ts'
 import { endpointCommands } from '../../../../src/features/overrides/endpoint-commands.ts'
+import { listEndpointStates } from '../../../../src/features/overrides/endpoint-states.ts'
+import { testConfig } from '../../../helpers/gateway.ts'
+import { idleOverrides } from '../../../helpers/idle-features.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway, shareLiveGateway } from '../../../helpers/live-gateway.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
+
+type Report = Awaited<ReturnType<AdminContext['report']>>
+
+/** The endpoints of a file such as `a b:drain c:zero | d`: of market, and behind the line of its candidate. */
+const sidesOf = (file: string) =>
+  file.split(' | ').map((side) =>
+    side.split(' ').map((word) => {
+      const [name = '', how = 'up'] = word.split(':')
+      return { url: `http://${name}`, how, drain: how === 'drain', weight: how === 'zero' ? 0 : 100 }
+    }),
+  )
+
+/** Gives orders one after another where the file has those endpoints, without a gateway. */
+const openMarket = (first: string, candidate: object = {}) => {
+  let file = first
+  const overrides = new Overrides()
+  onTestFinished(() => overrides.clear())
+  const toConfig = () => {
+    const [endpoints, others] = sidesOf(file).map((side) => side.map(({ how, ...entry }) => entry))
+    return testConfig({
+      upstreams: { market: { endpoints, ...(others && { candidate: { endpoints: others, ...candidate } }) } },
+    })
+  }
+  const toReport = () => {
+    const [primary, other] = sidesOf(file).map((side) => ({
+      endpoints: side.map(({ url, how }) => ({ url, inFlight: 0, state: { name: how } })),
+    }))
+    return { upstreams: { market: { ...primary, candidate: other ?? null } } } as unknown as Report
+  }
+  const context = {
+    ...{ overrides: Object.assign(overrides, idleOverrides), findClients, draining: () => false },
+    reloader: {
+      get config() {
+        return toConfig()
+      },
+    },
+    report: async () => toReport(),
+    runEverywhere: async () => ({ results: [], unanswered: 0 }),
+  } as unknown as AdminContext
+  return {
+    edit(next: string) {
+      file = next
+    },
+    /** Gives an order such as `drain a 15m`; returns why it is rejected, until when it holds, or null: as the file says. */
+    async order(words: string) {
+      const [choice, name, ttl = '15m'] = words.split(' ')
+      const command = endpointCommands.commands.find((each) => each.choice === choice)
+      const values = { group: 'market', url: `http://${name}`, ttl: durations.parse(ttl), reason: null }
+      const plan = await command?.plan(context, values)
+      if (isAdminError(plan)) return `${plan.code}: ${plan.detail}`
+      const done = await command?.run(context, plan, {
+        by: 'anna',
+        apply: async () => {},
+        recheck: () => null,
+      } as never)
+      return (done as { until: string | null }).until
+    },
+    /** Which endpoints take work, as `a b`. */
+    takers: () =>
+      listEndpointStates(context, 'market', toReport().upstreams.market)
+        .flatMap(({ url, takesWork }) => (takesWork ? [url.slice('http://'.length)] : []))
+        .join(' '),
+  }
+}
+
+const last = 'last-endpoint: no other endpoint of market takes work'
+
+/** What the file has, what takes work in the end, and the orders, with a `!` where they are rejected. */
+type Row = [what: string, file: string, takers: string, ...orders: string[]]
+
+test.each<Row>([
+  ['takes no work', 'a b', 'b', 'drain a'],
+  ['takes work as the file says when it is made ready', 'a b', 'a b', 'drain a', 'ready a'],
+  ['takes work that the file drains', 'a b:drain', 'a b', 'ready b 1h'],
+  ['is the last one', 'a b', 'b', 'drain a', '!drain b'],
+  ['is the last one whichever of its entries takes work', 'a:zero a', 'a', '!drain a'],
+  ['is made ready in both of its entries', 'a a:drain', 'a', 'ready a'],
+  ['is not the last one that is ejected itself', 'a:ejected b', 'b', 'drain a'],
+  ['is not drained for longer than the other takes work', 'a b:drain', 'b', 'ready b', '!drain a 4h', 'drain a 5m'],
+  ['of weight 0 is made ready where an order drains it', 'a b:zero', 'a', 'drain b', 'ready b', '!ready b'],
+  ['is drained for longer while it drains', 'a b', 'b', 'drain a 1m', 'drain a 2h'],
+  ['is drained for less', 'a b:drain', 'b', 'ready b 1h', 'drain a 30m', '!drain a 8h', 'drain a 45m'],
+  ['takes work for long enough', 'a b:drain', 'b', 'ready b 2h', 'drain a 1h', '!ready b 10m', 'ready b 90m'],
+  ['is spared that by another', 'a b:drain', 'a b', 'ready b 2h', 'drain a 1h', 'ready a', 'ready b 10m'],
+  ['takes work for a while', 'a b', 'b', 'drain a 1h', 'file a b:drain', 'ready b 10m'],
+  ['is the last one after an edit', 'a b', '', 'drain a 1h', 'file a', '!drain a 2h', 'drain a 30m'],
+  [
+    'drains by the file',
+    'a b',
+    '',
+    'drain a 1h',
+    'file a b:drain c:zero',
+    'drain b',
+    'drain b 2h',
+    'drain c',
+    'drain c 2h',
+  ],
+  ['is spared an order that the file needs no longer', 'a b:drain', 'b', 'ready b', 'file a b', 'drain a 4h'],
+  ['comes back ready', 'a b', 'a b', 'drain a', 'file b', '!drain a', 'ready a', '!ready a', 'file a b'],
+  ['of a candidate is drained, the last one too', 'a | b', 'a', 'drain b'],
+  ['of a candidate is made ready again', 'a | b', 'a b', 'drain b', 'ready b'],
+  ['of a candidate does not stand in for the primary', 'a | b', 'a b', '!drain a'],
+  ['of both sides is drained on both', 'a b | b:drain c', 'a c', 'drain b'],
+  ['of both sides is made ready on both', 'a b | b:drain c', 'a b b c', 'drain b', 'ready b'],
+  ['that comes as a candidate is drained', 'a b', 'a', 'drain b', 'file a b | b'],
+])('an endpoint %s', async (_, file, takers, ...orders) => {
+  const market = openMarket(file)
+  const rejected: string[] = []
+
+  for (const words of orders) {
+    const [, edited] = /^file (.*)/.exec(words) ?? []
+    if (edited !== undefined) market.edit(edited)
+    else if (/: /.test(String(await market.order(words.replace('!', ''))))) rejected.push(words)
+  }
+
+  expect(rejected).toEqual(orders.filter((words) => words.startsWith('!')))
+  expect(market.takers()).toBe(takers)
+})
+
+test.each<[string, string, ...string[]]>([
+  [`${last}: make another one ready first (endpoint ready market http://a), add one`, 'a b', 'drain a', 'drain b'],
+  [`${last} (http://b has weight 0): make another one ready first, add one`, 'a b:zero', 'drain a'],
+  [`${last} (http://a is ejected)`, 'a:ejected b', 'drain b'],
+  ['no-weight: ', 'a b:zero', 'ready b'],
+  [
+    'first (endpoint ready market http://b, with a --ttl above 4h), drain this one for less, add',
+    'a b:drain',
+    'ready b',
+    'drain a 4h',
+  ],
+  // No hint names a longer time than an order may have.
+  [
+    'first (endpoint ready market http://b), drain this one for less, add one',
+    'a b:drain',
+    'ready b 24h',
+    'drain a 24h',
+  ],
+  ['when a drain ends', 'a b:drain', 'ready b 2h', 'drain a 1h', 'ready b 10m'],
+  ['one of http://a, http://b, http://c, as', 'a b | b c', 'drain x'],
+])('a rejected order says why: %s', async (words, file, ...orders) => {
+  const market = openMarket(file)
+  const answers: unknown[] = []
+  for (const each of orders) answers.push(await market.order(each))
+
+  expect(answers.at(-1)).toContain(words)
+})
+
+test('a rejected order names the time until which the others take work', async () => {
+  const market = openMarket('a b:drain')
+  const until = await market.order('ready b')
+  expect(await market.order('drain a 4h')).toContain(`${last} (http://b takes it until ${until} only): make`)
+
+  const end = await market.order('drain a 5m')
+  expect(await market.order('ready b 1m')).toContain(
+    `no other endpoint of market takes work until ${end}, when a drain`,
+  )
+})
+
+test('the last endpoint of a candidate is not drained while requests of clients would fail', async () => {
+  const share = { share: '5%', fallback: false }
+
+  expect(await openMarket('a | b', share).order('drain b')).toMatch(
+    /^last-endpoint: no other endpoint of the candidate of market .*shift market --abort/,
+  )
+  expect(await openMarket('a | b', { ...share, fallback: true }).order('drain b')).toMatch(/Z$/)
+})
+
+test('an order ends with null as its time where the file says the same, and else with a time', async () => {
+  const market = openMarket('a b b:drain')
+
+  expect([await market.order('drain a'), await market.order('ready b')]).toEqual(
+    Array(2).fill(expect.stringMatching(/Z$/)),
+  )
+  expect(await market.order('ready a')).toBeNull()
+})
 
 const command = ({ admin }: LiveGateway, state: 'drain' | 'ready', body: unknown) =>
   fetchAdmin(`${admin}/endpoints/${state}`, 'POST', { body: typeof body === 'string' ? body : JSON.stringify(body) })
 
-interface EndpointMembers {
-  readonly url: string
-  readonly state: string
-  readonly since: string | null
-  readonly drainUntil: string | null
-  readonly readyUntil: string | null
-}
-
-const endpoints = async ({ admin }: LiveGateway): Promise<readonly EndpointMembers[]> => {
-  const { upstreams } = (await fetchAdmin(`${admin}/status`)).body as unknown as {
-    upstreams: { market: { endpoints: readonly EndpointMembers[] } }
-  }
-  return upstreams.market.endpoints
-}
+const endpoints = async ({
+  admin,
+}: LiveGateway): Promise<readonly { readonly state: string; since: string | null }[]> =>
+  ((await fetchAdmin(`${admin}/status`)).body as { upstreams: { market: { endpoints: never } } }).upstreams.market
+    .endpoints
 
 const states = async (live: LiveGateway) => (await endpoints(live)).map(({ state }) => state)
 
 const shared = await shareLiveGateway()
-let nth = 0
 
-/** Has the shared gateway run these settings. The orders of other tests are for other endpoints. */
-const run = async (settings: object): Promise<LiveGateway> => {
-  shared.edit(settings)
-  expect((await shared.gateway.reload('request')).result).toBe('applied')
-  return shared
-}
-
-/** Returns an endpoint that nothing listens at, and that no other test has. */
-const nowhere = (): string => `http://127.0.0.1:1/${++nth}`
-
-/** Runs two endpoints for market, without an upstream; `drain` is what the file says of the second. */
-const runTwo = async (drain = false) => {
-  const [one, two] = [{ url: nowhere() }, { url: nowhere() }]
-  const settings = { upstreams: { market: { endpoints: [one.url, { url: two.url, drain }] } } }
-  return { live: await run(settings), one, two, settings }
-}
-
-/** The same with upstreams that answer. */
-const runTwoServers = async (more: object = {}, drain = false) => {
+/** Has the shared gateway run two servers for market; `drain` is what the file says of the second. */
+const runTwo = async (more: object = {}, drain = false) => {
   let status = 200
   const one = await httpUpstream((_, response) => void response.writeHead(status).end())
   const two = await httpUpstream()
   const settings = { upstreams: { market: { endpoints: [one.url, { url: two.url, drain }], ...more } } }
-  const live = await run(settings)
+  const reload = async (next: object) => {
+    shared.edit(next)
+    expect((await shared.gateway.reload('request')).result).toBe('applied')
+  }
+  await reload(settings)
   const sendRequests = async (times: number) => {
-    for (let i = 0; i < times; i++) await (await fetch(`${live.url}/market/insights`)).text()
+    for (let i = 0; i < times; i++) await (await fetch(`${shared.url}/market/insights`)).text()
     return [one.requests.length, two.requests.length]
   }
   const fail = () => {
     status = 500
   }
-  return { live, one, two, sendRequests, fail, settings }
+  const order = (state: 'drain' | 'ready', { url }: { url: string }, ttl = '15m') =>
+    command(shared, state, { group: 'market', url, ttl })
+  return { live: shared, one, two, sendRequests, fail, order, reload, settings }
 }
 
-describe('an endpoint that stands there twice', () => {
-  test('is the last one all the same, whichever of its entries takes work', async () => {
-    const url = nowhere()
-    const live = await run({ upstreams: { market: { endpoints: [{ url, weight: 0 }, url] } } })
+describe('at a gateway, an endpoint', () => {
+  test('that is drained takes no new work, also after a reload, and the log says so', async () => {
+    const { live, one, sendRequests, order, reload, settings } = await runTwo()
 
-    const { status } = await command(live, 'drain', { group: 'market', url })
-
-    expect(status).toBe(409)
-    expect(await states(live)).toEqual(['draining', 'up'])
-  })
-
-  test('is made ready in both entries, whichever of them the file drains', async () => {
-    const url = nowhere()
-    const live = await run({ upstreams: { market: { endpoints: [url, { url, drain: true }] } } })
-
-    await command(live, 'ready', { group: 'market', url })
-
-    expect(await states(live)).toEqual(['up', 'up'])
-  })
-})
-
-describe('an endpoint of weight 0', () => {
-  test('is not made ready by a command, and no hint says so', async () => {
-    const [one, two] = [{ url: nowhere() }, { url: nowhere() }]
-    const live = await run({ upstreams: { market: { endpoints: [one.url, { url: two.url, weight: 0 }] } } })
-
-    const last = await command(live, 'drain', { group: 'market', url: one.url })
-    const ready = await command(live, 'ready', { group: 'market', url: two.url })
-
-    expect(last).toMatchObject({ status: 409, body: { code: 'last-endpoint' } })
-    expect(last.body.detail).toContain(
-      `no other endpoint of market takes work (${two.url} has weight 0): make another one ready first, add one`,
-    )
-    expect(ready).toMatchObject({ status: 409, body: { code: 'no-weight' } })
-    expect(await states(live)).toEqual(['up', 'draining'])
-  })
-
-  test('is made ready where a command drains it: that ends the order', async () => {
-    const [one, two] = [{ url: nowhere() }, { url: nowhere() }]
-    const live = await run({ upstreams: { market: { endpoints: [one.url, { url: two.url, weight: 0 }] } } })
-    await command(live, 'drain', { group: 'market', url: two.url })
-
-    const { status, body } = await command(live, 'ready', { group: 'market', url: two.url })
-
-    expect([status, body.until]).toEqual([200, null])
-    expect(await endpoints(live)).toMatchObject([{ state: 'up' }, { state: 'draining', drainUntil: null }])
-  })
-})
-
-describe('an endpoint', () => {
-  test('that the file drains says since when, and a reload of something else keeps that', async () => {
-    const { live, settings } = await runTwo(true)
-    const since = async () => (await endpoints(live)).map((each) => each.since)
-    const before = await since()
-
-    live.edit({ ...settings, operations: { 'leads.pipeline': { state: 'refuse' } } })
-    const { result } = await live.gateway.reload('request')
-
-    expect(before).toEqual([null, expect.stringMatching(/Z$/)])
-    expect([result, await since()]).toEqual(['applied', before])
-  })
-
-  test('is what the file says again when the time of an override is over, and the log says so', async () => {
-    const { live, one } = await runTwo()
-    await command(live, 'drain', { group: 'market', url: one.url, ttl: '1s' })
-    const before = await states(live)
-
-    const ended = await live.line(({ msg, endpoint }) => msg === 'endpoint order ended' && endpoint === one.url)
-
-    expect(before).toEqual(['draining', 'up'])
-    expect(ended).toMatchObject({ level: 30, group: 'market', endpoint: one.url })
-    expect(await states(live)).toEqual(['up', 'up'])
-  })
-
-  test('takes no new work for a while, the other takes it all, and the log says so', async () => {
-    const { live, one, sendRequests } = await runTwoServers()
-
-    const { status, body } = await command(live, 'drain', { group: 'market', url: one.url, ttl: '10m' })
+    const { status, body } = await order('drain', one, '10m')
+    const { group, url, state, until } = body as { [key: string]: string }
 
     expect(status).toBe(200)
     expect(body).toEqual({
@@ -153,342 +241,88 @@ describe('an endpoint', () => {
     })
     expect(await sendRequests(20)).toEqual([0, 20])
     expect(await endpoints(live)).toMatchObject([
-      { state: 'draining', drainUntil: body.until, readyUntil: null },
+      { state: 'draining', drainUntil: until, readyUntil: null },
       { state: 'up', drainUntil: null, readyUntil: null },
     ])
     expect(live.lines).toContainEqual(
-      expect.objectContaining({
-        msg: 'endpoint order',
-        group: 'market',
-        endpoint: one.url,
-        state: 'drain',
-        until: body.until,
-      }),
+      expect.objectContaining({ msg: 'endpoint order', group, endpoint: url, state, until }),
     )
+    await reload({ ...settings, operations: { 'leads.pipeline': { state: 'refuse' } } })
+    expect(await sendRequests(5)).toEqual([0, 25])
   })
 
-  test('finishes what it has, and is not cut', async () => {
-    const release = Promise.withResolvers<void>()
-    const slow = await httpUpstream((_, response) => void release.promise.then(() => response.end('late')))
-    const other = await httpUpstream()
-    const live = await run({ upstreams: { market: { endpoints: [slow.url, { url: other.url, drain: true }] } } })
-    const call = fetch(`${live.url}/market/insights`)
-    await expect.poll(() => slow.requests.length).toBe(1)
+  test('that is made ready takes work again at once', async () => {
+    const { live, one, sendRequests, order } = await runTwo()
+    await order('drain', one)
 
-    await command(live, 'ready', { group: 'market', url: other.url, ttl: '1h' })
-    await command(live, 'drain', { group: 'market', url: slow.url })
-    release.resolve()
-
-    expect(await (await call).text()).toBe('late')
-  })
-
-  test('takes work again at once when it is made ready, as the file says', async () => {
-    const { live, one, sendRequests } = await runTwoServers()
-    await command(live, 'drain', { group: 'market', url: one.url })
-
-    const { body } = await command(live, 'ready', { group: 'market', url: one.url })
+    const { body } = await order('ready', one)
 
     expect(body).toEqual({ group: 'market', url: one.url, state: 'ready', reason: null, until: null })
     expect(await states(live)).toEqual(['up', 'up'])
     expect((await sendRequests(20))[0]).toBeGreaterThan(0)
   })
 
-  test('that the file drains takes work for a while', async () => {
-    const { live, two, sendRequests } = await runTwoServers({}, true)
+  test('that the file drains says since when, and takes work for a while', async () => {
+    const { live, two, sendRequests, order, reload, settings } = await runTwo({}, true)
     const before = await sendRequests(5)
+    const since = (await endpoints(live)).map((each) => each.since)
+    await reload({ ...settings, operations: { 'leads.pipeline': { state: 'refuse' } } })
+    const kept = (await endpoints(live)).map((each) => each.since)
 
-    const { body } = await command(live, 'ready', { group: 'market', url: two.url, ttl: '1h' })
+    const { body } = await order('ready', two, '1h')
 
-    expect(before).toEqual([5, 0])
+    expect([before, since, kept]).toEqual([[5, 0], [null, expect.stringMatching(/Z$/)], since])
     expect(await endpoints(live)).toMatchObject([{}, { state: 'up', readyUntil: body.until, drainUntil: null }])
     expect((await sendRequests(20))[1]).toBeGreaterThan(0)
   })
 
-  test('that an edit has taken out is drained no more when it is made ready, and comes back so', async () => {
-    const { live, one, two, settings } = await runTwo()
-    await command(live, 'drain', { group: 'market', url: one.url })
-    live.edit({ upstreams: { market: two.url } })
-    await live.gateway.reload('request')
+  test('is what the file says again when the time of an override is over, and the log says so', async () => {
+    const { live, one, order } = await runTwo()
+    await order('drain', one, '1s')
+    const before = await states(live)
 
-    const drain = await command(live, 'drain', { group: 'market', url: one.url })
-    const ready = await command(live, 'ready', { group: 'market', url: one.url })
-    const again = await command(live, 'ready', { group: 'market', url: one.url })
-    live.edit(settings)
-    await live.gateway.reload('request')
+    const ended = await live.line(({ msg, endpoint }) => msg === 'endpoint order ended' && endpoint === one.url)
 
-    expect([drain.status, ready.status, again.status]).toEqual([400, 200, 400])
-    expect(ready.body).toMatchObject({ state: 'ready', until: null })
+    expect(before).toEqual(['draining', 'up'])
+    expect(ended).toMatchObject({ level: 30, group: 'market', endpoint: one.url })
     expect(await states(live)).toEqual(['up', 'up'])
   })
 
-  test('stays drained across a reload', async () => {
-    const { live, one, settings, sendRequests } = await runTwoServers()
-    await command(live, 'drain', { group: 'market', url: one.url })
+  test('finishes what it has, and is not cut', async () => {
+    const release = Promise.withResolvers<void>()
+    const slow = await httpUpstream((_, response) => void release.promise.then(() => response.end('late')))
+    const { two, order, reload } = await runTwo({}, true)
+    await reload({ upstreams: { market: { endpoints: [slow.url, { url: two.url, drain: true }] } } })
+    const call = fetch(`${shared.url}/market/insights`)
+    await expect.poll(() => slow.requests.length).toBe(1)
 
-    live.edit({ ...settings, operations: { 'leads.pipeline': { state: 'refuse' } } })
-    await fetchAdmin(`${live.admin}/reload`, 'POST')
+    await order('ready', two, '1h')
+    await order('drain', slow)
+    release.resolve()
 
-    expect(await states(live)).toEqual(['draining', 'up'])
-    expect(await sendRequests(5)).toEqual([0, 5])
+    expect(await (await call).text()).toBe('late')
   })
 
   test('that is ejected is let in again when it is made ready', async () => {
-    const { live, one, sendRequests, fail } = await runTwoServers({
+    const { live, one, sendRequests, fail, order } = await runTwo({
       outlier: { consecutiveFailures: 1, ejectionTime: '10m' },
     })
     fail()
     await sendRequests(20)
     const before = await states(live)
 
-    await command(live, 'ready', { group: 'market', url: one.url })
+    await order('ready', one)
 
     expect(before).toEqual(['ejected', 'up'])
     expect(await states(live)).toEqual(['up', 'up'])
   })
-})
 
-describe('with a candidate', () => {
-  interface Sides {
-    readonly endpoints: readonly EndpointMembers[]
-    readonly candidate: { readonly endpoints: readonly EndpointMembers[] } | null
-  }
-  const sides = async ({ admin }: LiveGateway): Promise<readonly (readonly string[])[]> => {
-    const { upstreams } = (await fetchAdmin(`${admin}/status`)).body as unknown as { upstreams: { market: Sides } }
-    const { endpoints: primary, candidate } = upstreams.market
-    return [primary, candidate?.endpoints ?? []].map((each) => each.map(({ state }) => state))
-  }
-  let [a, b, c] = ['', '', '']
-  beforeEach(() => {
-    ;[a, b, c] = [nowhere(), nowhere(), nowhere()]
-  })
+  test('is the last one when both are drained at once', async () => {
+    const { one, two, order } = await runTwo()
 
-  test('an endpoint of it is drained by its URL, the last one too, and made ready again', async () => {
-    const live = await run({ upstreams: { market: { endpoints: [a], candidate: b } } })
-
-    const { status, body } = await command(live, 'drain', { group: 'market', url: b })
-    const drained = await sides(live)
-    await command(live, 'ready', { group: 'market', url: b })
-
-    expect([status, body]).toEqual([200, expect.objectContaining({ url: b, state: 'drain' })])
-    expect(drained).toEqual([['up'], ['draining']])
-    expect(await sides(live)).toEqual([['up'], ['up']])
-  })
-
-  test('its last one is not drained while requests of clients would fail', async () => {
-    const market = { endpoints: [a], candidate: { endpoints: [b], share: '5%', fallback: false } }
-    const live = await run({ upstreams: { market } })
-
-    const rejected = await command(live, 'drain', { group: 'market', url: b })
-    live.edit({ upstreams: { market: { ...market, candidate: { ...market.candidate, fallback: true } } } })
-    await live.gateway.reload('request')
-
-    expect(rejected).toMatchObject({
-      status: 409,
-      body: {
-        code: 'last-endpoint',
-        detail: expect.stringMatching(/^no other endpoint of the candidate of market .*shift market --abort/),
-      },
-    })
-    expect((await command(live, 'drain', { group: 'market', url: b })).status).toBe(200)
-  })
-
-  test('one that stands on both sides is drained on both, and made ready on both', async () => {
-    const market = { endpoints: [a, b], candidate: { endpoints: [{ url: b, drain: true }, c] } }
-    const live = await run({ upstreams: { market } })
-
-    await command(live, 'drain', { group: 'market', url: b })
-    const drained = await sides(live)
-    const { body } = await command(live, 'ready', { group: 'market', url: b })
-
-    expect(drained).toEqual([
-      ['up', 'draining'],
-      ['draining', 'up'],
-    ])
-    expect(body.until).not.toBeNull() // the file drains it on one side
-    expect(await sides(live)).toEqual([
-      ['up', 'up'],
-      ['up', 'up'],
-    ])
-  })
-
-  test('its endpoints do not stand in for the last one of the primary', async () => {
-    const live = await run({ upstreams: { market: { endpoints: [a], candidate: b } } })
-
-    expect(await command(live, 'drain', { group: 'market', url: a })).toMatchObject({
-      status: 409,
-      body: { code: 'last-endpoint' },
-    })
-  })
-
-  test('an unknown URL is answered with those of both', async () => {
-    const live = await run({ upstreams: { market: { endpoints: [a, b], candidate: { endpoints: [b, c] } } } })
-
-    expect((await command(live, 'drain', { group: 'market', url: 'http://x' })).body).toMatchObject({
-      detail: expect.stringContaining(`one of ${a}, ${b}, ${c}, as`),
-    })
-  })
-
-  test('what an edit brings as a candidate is drained while the order holds', async () => {
-    const live = await run({ upstreams: { market: { endpoints: [a, b] } } })
-    await command(live, 'drain', { group: 'market', url: b })
-
-    live.edit({ upstreams: { market: { endpoints: [a, b], candidate: b } } })
-    await live.gateway.reload('request')
-
-    expect(await sides(live)).toEqual([['up', 'draining'], ['draining']])
-  })
-})
-
-describe('the last one that takes work', () => {
-  const rejected = { status: 409, body: { code: 'last-endpoint', detail: expect.stringContaining('ready first') } }
-
-  test('is not drained', async () => {
-    const { live, one, two } = await runTwo()
-    await command(live, 'drain', { group: 'market', url: one.url })
-
-    expect(await command(live, 'drain', { group: 'market', url: two.url })).toMatchObject(rejected)
-    expect(await states(live)).toEqual(['draining', 'up'])
-  })
-
-  test('is not drained either when both are drained at once', async () => {
-    const { live, one, two } = await runTwo()
-
-    const responses = await Promise.all([one, two].map(({ url }) => command(live, 'drain', { group: 'market', url })))
+    const responses = await Promise.all([order('drain', one), order('drain', two)])
 
     expect(responses.map(({ status }) => status).sort()).toEqual([200, 409])
-  })
-
-  test('is not drained while the other one is ejected, which the error says', async () => {
-    const { live, one, two, sendRequests, fail } = await runTwoServers({
-      outlier: { consecutiveFailures: 1, ejectionTime: '10m' },
-    })
-    fail()
-    await sendRequests(20)
-
-    const { status, body } = await command(live, 'drain', { group: 'market', url: two.url })
-
-    expect([status, body.detail]).toEqual([409, expect.stringContaining(`(${one.url} is ejected)`)])
-    expect((await command(live, 'drain', { group: 'market', url: one.url })).status).toBe(200)
-  })
-
-  test('is not drained for longer than an order has the other one take work, which the error says', async () => {
-    const { live, one, two } = await runTwo(true)
-    const { body: ready } = await command(live, 'ready', { group: 'market', url: two.url, ttl: '15m' })
-
-    const longer = await command(live, 'drain', { group: 'market', url: one.url, ttl: '4h' })
-    const shorter = await command(live, 'drain', { group: 'market', url: one.url, ttl: '5m' })
-
-    expect(longer).toMatchObject(rejected)
-    expect(longer.body.detail).toContain(
-      `(${two.url} takes it until ${ready.until} only): make another one ready first (endpoint ready market ${two.url}, with a --ttl above 4h), drain this one for less, add one`,
-    )
-    expect(shorter.status).toBe(200)
-    expect(await states(live)).toEqual(['draining', 'up'])
-  })
-
-  test('is not drained for a day by the word of an order, and no hint names a longer time than that', async () => {
-    const { live, one, two } = await runTwo(true)
-    await command(live, 'ready', { group: 'market', url: two.url, ttl: '24h' })
-
-    const { status, body } = await command(live, 'drain', { group: 'market', url: one.url, ttl: '24h' })
-
-    expect(status).toBe(409)
-    expect(body.detail).toContain(`first (endpoint ready market ${two.url}), drain this one for less, add one`)
-  })
-
-  test('is not drained for longer than that when it drains already, but for less', async () => {
-    const { live, one, two } = await runTwo(true)
-    await command(live, 'ready', { group: 'market', url: two.url, ttl: '1h' })
-    const first = await command(live, 'drain', { group: 'market', url: one.url, ttl: '30m' })
-
-    const longer = await command(live, 'drain', { group: 'market', url: one.url, ttl: '8h' })
-    const before = await endpoints(live)
-    const still = await command(live, 'drain', { group: 'market', url: one.url, ttl: '45m' })
-
-    expect(longer).toMatchObject(rejected)
-    expect(longer.body.detail).toContain('drain this one for less')
-    expect(before).toMatchObject([{ state: 'draining', drainUntil: first.body.until }, { state: 'up' }])
-    expect(still.status).toBe(200)
-  })
-
-  test('is not made to take work for less than the drain of the other one lasts', async () => {
-    const { live, one, two } = await runTwo(true)
-    const ready = async (url: string, ttl: string) => await command(live, 'ready', { group: 'market', url, ttl })
-    const first = await ready(two.url, '2h')
-    const { body: drain } = await command(live, 'drain', { group: 'market', url: one.url, ttl: '1h' })
-
-    const early = await ready(two.url, '10m')
-    const before = await endpoints(live)
-    const late = await ready(two.url, '90m')
-    await ready(one.url, '15m')
-    const spared = await ready(two.url, '10m')
-
-    expect(early).toMatchObject({ status: 409, body: { code: 'last-endpoint' } })
-    expect(early.body.detail).toContain(
-      `no other endpoint of market takes work until ${drain.until}, when a drain ends`,
-    )
-    expect(before).toMatchObject([{ state: 'draining' }, { state: 'up', readyUntil: first.body.until }])
-    expect([late.status, spared.status]).toEqual([200, 200])
-  })
-
-  test('is made to take work for a short time where none does, until the drain of the other one ends', async () => {
-    const { live, one, two } = await runTwo()
-    await command(live, 'drain', { group: 'market', url: one.url, ttl: '1h' })
-    live.edit({ upstreams: { market: { endpoints: [one.url, { url: two.url, drain: true }] } } })
-    await live.gateway.reload('request')
-
-    const { status } = await command(live, 'ready', { group: 'market', url: two.url, ttl: '10m' })
-
-    expect(status).toBe(200)
-    expect(await states(live)).toEqual(['draining', 'up'])
-  })
-
-  test('that drains already, and that an edit left alone, is drained for less and not for longer', async () => {
-    const { live, one } = await runTwo()
-    await command(live, 'drain', { group: 'market', url: one.url, ttl: '1h' })
-    live.edit({ upstreams: { market: one.url } })
-    await live.gateway.reload('request')
-
-    const longer = await command(live, 'drain', { group: 'market', url: one.url, ttl: '2h' })
-    const shorter = await command(live, 'drain', { group: 'market', url: one.url, ttl: '30m' })
-
-    expect(longer).toMatchObject({ status: 409, body: { code: 'last-endpoint' } })
-    expect(shorter.status).toBe(200)
-  })
-
-  test('is no endpoint that the file drains or gives no weight: those are drained, again and for longer too', async () => {
-    const { live, one, two } = await runTwo()
-    const drain = async (url: string, ttl: string) =>
-      (await command(live, 'drain', { group: 'market', url, ttl })).status
-    await drain(one.url, '1h')
-    const weightless = { url: 'http://127.0.0.1:1', weight: 0 }
-    live.edit({ upstreams: { market: { endpoints: [one.url, { url: two.url, drain: true }, weightless] } } })
-    await live.gateway.reload('request')
-
-    expect(await states(live)).toEqual(['draining', 'draining', 'draining'])
-    expect([await drain(two.url, '1m'), await drain(two.url, '2h')]).toEqual([200, 200])
-    expect([await drain(weightless.url, '1m'), await drain(weightless.url, '2h')]).toEqual([200, 200])
-  })
-
-  test('is drained for as long as an order stands that the file needs no longer', async () => {
-    const { live, one, two, settings } = await runTwo(true)
-    await command(live, 'ready', { group: 'market', url: two.url, ttl: '15m' })
-    live.edit({ ...settings, upstreams: { market: { endpoints: [one.url, two.url] } } })
-    await live.gateway.reload('request')
-
-    const { status } = await command(live, 'drain', { group: 'market', url: one.url, ttl: '4h' })
-
-    expect(status).toBe(200)
-  })
-
-  test('may be drained for longer when it drains already', async () => {
-    const { live, one } = await runTwo()
-    const first = await command(live, 'drain', { group: 'market', url: one.url, ttl: '1m' })
-
-    const { status, body } = await command(live, 'drain', { group: 'market', url: one.url, ttl: '2h' })
-
-    expect(status).toBe(200)
-    expect(Date.parse(String(body.until))).toBeGreaterThan(Date.parse(String(first.body.until)))
   })
 })
 
