@@ -60,7 +60,7 @@ const openMarket = (first: string, candidate: object = {}) => {
       const [choice, name, ttl = '15m'] = words.split(' ')
       const command = endpointCommands.commands.find((each) => each.choice === choice)
       const values = { group: 'market', url: `http://${name}`, ttl: durations.parse(ttl), reason: null }
-      const plan = await command?.plan(context, values)
+      const plan = (await command?.plan(context, values)) ?? {}
       if (isAdminError(plan)) return `${plan.code}: ${plan.detail}`
       const done = await command?.run(context, plan, {
         by: 'anna',
@@ -194,8 +194,8 @@ const command = ({ admin }: LiveGateway, state: 'drain' | 'ready', body: unknown
 const endpoints = async ({
   admin,
 }: LiveGateway): Promise<readonly { readonly state: string; since: string | null }[]> =>
-  ((await fetchAdmin(`${admin}/status`)).body as { upstreams: { market: { endpoints: never } } }).upstreams.market
-    .endpoints
+  ((await fetchAdmin(`${admin}/status`)).body as unknown as { upstreams: { market: { endpoints: never } } }).upstreams
+    .market.endpoints
 
 const states = async (live: LiveGateway) => (await endpoints(live)).map(({ state }) => state)
 
