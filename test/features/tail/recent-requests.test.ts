@@ -67,10 +67,7 @@ test('an entry says what became of the request, and holds none of the objects th
 
   expect(last).toMatchObject([
     {
-      status: 200,
-      operation: 'market.insights',
-      outcome: { source: 'cache', outcome: 'hit' },
-      endpoint: null,
+      ...{ status: 200, operation: 'market.insights', outcome: { source: 'cache', outcome: 'hit' }, endpoint: null },
       totalMs: 12,
       error: null,
     },

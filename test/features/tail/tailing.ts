@@ -32,10 +32,7 @@ export const tailAll = (admin: string, ...args: readonly string[]): Tail => {
   const comes = (text: () => string, wanted: RegExp): Promise<void> =>
     expect.poll(text, { timeout: 30_000, interval: 20 }).toMatch(wanted)
   return {
-    child,
-    out: () => out,
-    err: () => err,
-    printed: (wanted) => comes(() => out, wanted),
+    ...{ child, out: () => out, err: () => err, printed: (wanted) => comes(() => out, wanted) },
     noted: (wanted) => comes(() => err, wanted),
     interrupt() {
       child.kill('SIGINT')

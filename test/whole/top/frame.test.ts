@@ -12,15 +12,11 @@ const rising = Array.from({ length: 90 }, (_, i) => (i < 45 ? 0 : i / 3))
 
 const operations = allOperations.map(({ id, group, method, path }, n) => ({
   ...{ id, group, method, path, failing: false },
-  state: id === 'inventory.sync' ? ('refuse' as const) : ('serve' as const),
-  until: null,
-  orderedBy: null,
+  ...{ state: id === 'inventory.sync' ? ('refuse' as const) : ('serve' as const), until: null, orderedBy: null },
   orderedAt: null,
   orderReason: null,
   pace: {
-    inFlight: n,
-    perSecond: n === 0 ? 1234.5 : n / 4,
-    errorsPerSecond: id === 'risk.asset-valuation' ? 2.25 : 0,
+    ...{ inFlight: n, perSecond: n === 0 ? 1234.5 : n / 4, errorsPerSecond: id === 'risk.asset-valuation' ? 2.25 : 0 },
     refusedPerSecond: 0,
     p50Ms: n === 2 ? null : 4.2 * (n + 1),
     p99Ms: n === 2 ? null : 130 * (n + 1),
@@ -36,8 +32,7 @@ const overviewWith = (more: Partial<Overview['status']> = {}): Overview => ({
     ...healthyStatus,
     findings: [
       {
-        severity: 'critical',
-        about: 'upstreams.risk',
+        ...{ severity: 'critical', about: 'upstreams.risk' },
         cause: 'http://risk-a.internal:8080 refuses connections (ECONNREFUSED): 12 requests failed in the last minute',
         alsoAbout: [],
         details: [],
@@ -45,11 +40,7 @@ const overviewWith = (more: Partial<Overview['status']> = {}): Overview => ({
         command: 'lender-gateway explain POST /risk/asset-valuation',
       },
       {
-        severity: 'warning',
-        about: 'redis',
-        cause: 'Redis does not answer',
-        details: [],
-        alsoAbout: [],
+        ...{ severity: 'warning', about: 'redis', cause: 'Redis does not answer', details: [], alsoAbout: [] },
         since: null,
         command: null,
       },
@@ -64,17 +55,8 @@ const overviewWith = (more: Partial<Overview['status']> = {}): Overview => ({
     limits: { ...healthyStatus.limits, concurrency: [{ key: 'limits.concurrency', inFlight: 10, limit: 10 }] },
     ...more,
   },
-  operations,
-  at: new Date(at).toISOString(),
-  orders: [],
-  reloads: [],
-  drift: [],
-  comparisons: [],
-  endpointRates: null,
-  unmatchedPerSecond: null,
-  promoteCommands: null,
-  clients: null,
-  refusals: [],
+  ...{ operations, at: new Date(at).toISOString(), orders: [], reloads: [], drift: [], comparisons: [] },
+  ...{ endpointRates: null, unmatchedPerSecond: null, promoteCommands: null, clients: null, refusals: [] },
 })
 
 const viewWith = (more: Partial<TopView> = {}): TopView => ({
@@ -121,11 +103,7 @@ describe('a frame', () => {
   test('leaves room for the nine operations, however many findings there are', () => {
     const findings = Array.from({ length: 50 }, (_, n) => ({
       ...{
-        severity: 'warning' as const,
-        about: `x${n}`,
-        cause: 'something',
-        details: [],
-        alsoAbout: [],
+        ...{ severity: 'warning' as const, about: `x${n}`, cause: 'something', details: [], alsoAbout: [] },
         since: null,
         command: null,
       },

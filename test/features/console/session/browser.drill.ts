@@ -117,11 +117,7 @@ describe.skipIf(program.missing)('in chromium', { timeout: 60_000 }, () => {
 
     expect(await context.cookies()).toEqual([
       expect.objectContaining({
-        name: `__Host-lender-gateway-${port}`,
-        domain: host,
-        path: '/',
-        secure: true,
-        httpOnly: true,
+        ...{ name: `__Host-lender-gateway-${port}`, domain: host, path: '/', secure: true, httpOnly: true },
         sameSite: 'Strict',
       }),
     ])

@@ -57,11 +57,7 @@ describe('the right token', () => {
 
     const line = await live.line(({ msg }) => msg === 'login')
     expect(line).toEqual({
-      level: 30,
-      time: expect.any(Number),
-      client: '127.0.0.1',
-      operator: 'admin.token',
-      proof: 'token',
+      ...{ level: 30, time: expect.any(Number), client: '127.0.0.1', operator: 'admin.token', proof: 'token' },
       session: expect.stringMatching(/^[\da-f]{8}$/),
       msg: 'login',
     })

@@ -10,13 +10,7 @@ import { tokenEntry } from '../../../helpers/admin-tokens.ts'
 
 const withToken = (token: string): AdminConfig => ({
   ...{
-    host: '127.0.0.1',
-    port: 9901,
-    hosts: [],
-    metricsToken: null,
-    tokens: [],
-    jwt: null,
-    tls: null,
+    ...{ host: '127.0.0.1', port: 9901, hosts: [], metricsToken: null, tokens: [], jwt: null, tls: null },
     insecure: false,
   },
   token,

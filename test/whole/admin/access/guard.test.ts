@@ -10,14 +10,7 @@ import { tokenEntry } from '../../../helpers/admin-tokens.ts'
 import { logInMemory } from '../../../helpers/gateway.ts'
 
 const open: AdminConfig = {
-  host: '127.0.0.1',
-  port: 9901,
-  hosts: [],
-  token: null,
-  metricsToken: null,
-  tokens: [],
-  jwt: null,
-  tls: null,
+  ...{ host: '127.0.0.1', port: 9901, hosts: [], token: null, metricsToken: null, tokens: [], jwt: null, tls: null },
   insecure: false,
 }
 const locked: AdminConfig = { ...open, token: 'a-token-of-an-operator' }

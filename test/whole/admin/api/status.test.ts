@@ -36,9 +36,7 @@ describe('of a group', () => {
 
     const [first, second] = (await market(live))?.endpoints ?? []
     expect(first).toMatchObject({
-      state: 'ejected',
-      since: expect.stringMatching(/Z$/),
-      reason: expect.stringContaining('1 failure'),
+      ...{ state: 'ejected', since: expect.stringMatching(/Z$/), reason: expect.stringContaining('1 failure') },
       requests: 1,
       failures: 1,
       ejections: 1,

@@ -59,9 +59,7 @@ test('a candidate has series of its own, and without one there are none', async 
 test.skipIf(promtool.missing)('promtool has nothing to say of it', async () => {
   const { url: upstream } = await httpUpstream()
   const { url, admin } = await bootLiveGateway({
-    upstream,
-    defaults: { retry: {}, circuitBreaker: {} },
-    metrics: { clients: true },
+    ...{ upstream, defaults: { retry: {}, circuitBreaker: {} }, metrics: { clients: true } },
     auth: { methods: ['apiKey'] },
     clients: [{ id: 'bank-a', operations: 'all', apiKeys: [{ id: 'one', sha256: 'a'.repeat(64) }] }],
     limits: { address: { rate: '1000/s' } },

@@ -4,17 +4,8 @@ import { RequestFollower } from '../../../../../src/features/tail/tail.ts'
 import type { OperationId } from '../../../../../src/operations.ts'
 
 const refusal = (n: number, operation: OperationId | null = 'market.insights'): RecentErrorView => ({
-  at: new Date(n).toISOString(),
-  requestId: `r${n}`,
-  client: '192.0.2.7',
-  clientId: null,
-  method: 'GET',
-  operation,
-  endpoint: null,
-  side: null,
-  fellBack: false,
-  status: 401,
-  kind: 'unauthenticated',
+  ...{ at: new Date(n).toISOString(), requestId: `r${n}`, client: '192.0.2.7', clientId: null, method: 'GET' },
+  ...{ operation, endpoint: null, side: null, fellBack: false, status: 401, kind: 'unauthenticated' },
   reason: 'there is no credential',
   traceId: null,
 })
