@@ -1,7 +1,6 @@
 /**
  * The page with each of the twelve faults, as an operator on call sees it after the login. `FAULTS=all` has axe look at
- * each of them in four ways: light and dark, on a screen and on a phone. Otherwise four of them are looked at, in one way
- * each.
+ * each of them in four ways: light and dark, on a screen and on a phone. Otherwise it looks at four, each in one way.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
