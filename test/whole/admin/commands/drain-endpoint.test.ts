@@ -55,7 +55,7 @@ const openMarket = (first: string, candidate: object = {}) => {
     edit(next: string) {
       file = next
     },
-    /** Gives an order such as `drain a 15m`; returns why it is rejected, or until when it holds (null: as in the file). */
+    /** Gives an order such as `drain a 15m`; returns why it is rejected, or its end (null: as in the file). */
     async order(words: string) {
       const [choice, name, ttl = '15m'] = words.split(' ')
       const command = endpointCommands.commands.find((each) => each.choice === choice)
