@@ -1,45 +1,28 @@
 /** The page in a real browser: Debian's chromium. */
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import type { BrowserContextOptions, Page } from 'playwright-core'
+import { describe, expect, test } from 'vitest'
 import { maxStreams } from '../../../../src/features/console/page/sse-hub.ts'
 import { allOperations, groups } from '../../../../src/operations.ts'
 import { findGraveViolations } from '../../../helpers/axe.ts'
+import { chromiumProgram, useChromium } from '../../../helpers/chromium.ts'
 import { freePort } from '../../../helpers/free-port.ts'
 import type { Settings } from '../../../helpers/gateway.ts'
-import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../../helpers/live-gateway.ts'
-import { needProgram } from '../../../helpers/program.ts'
-import { httpUpstream, type TestUpstream } from '../../../helpers/upstream.ts'
+import { bootLiveGateway, fetchAdmin } from '../../../helpers/live-gateway.ts'
+import { httpUpstream } from '../../../helpers/upstream.ts'
 
-const program = await needProgram('chromium-headless-shell')
+describe.skipIf(chromiumProgram.missing)('in a browser', { timeout: 60_000 }, () => {
+  const openPage = useChromium()
 
-describe.skipIf(program.missing)('in a browser', { timeout: 60_000 }, () => {
-  let browser: Browser
-  beforeAll(async () => {
-    // As root, which runs the tests in a container, chromium has no sandbox of its own.
-    browser = await chromium.launch({ executablePath: program.path ?? '', args: ['--no-sandbox'] })
-  })
-  afterAll(() => browser.close())
-
-  interface Visit {
-    readonly page: Page
-    /** What the browser complained of. */
-    readonly complaints: readonly string[]
-    /** The origins of its requests. */
-    readonly origins: ReadonlySet<string>
-  }
-
-  /** Opens a page, and notes what it does that it should not. */
-  const visit = async (url: string, options: BrowserContextOptions = {}): Promise<Visit> => {
-    const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options })
-    onTestFinished(() => context.close())
-    const page = await context.newPage()
+  /** Opens a page, and notes what the browser complained of, and the origins of its requests. */
+  const visit = async (url: string, options: BrowserContextOptions = {}) => {
+    const page = await openPage({ viewport: { width: 1280, height: 900 }, ...options })
     const complaints: string[] = []
     const origins = new Set<string>()
     page.on('console', (message) => {
       if (['error', 'warning'].includes(message.type())) complaints.push(message.text())
     })
     page.on('pageerror', (error) => complaints.push(String(error)))
-    context.on('request', (request) => {
+    page.on('request', (request) => {
       if (!request.url().startsWith('data:')) origins.add(new URL(request.url()).origin)
     })
     await page.goto(url)
@@ -53,9 +36,7 @@ describe.skipIf(program.missing)('in a browser', { timeout: 60_000 }, () => {
   const isLive = (page: Page): Promise<unknown> => page.waitForSelector('#live[data-state=on]')
 
   /** Boots a gateway with two endpoints for risk, and one of them for each other group. */
-  const bootTwo = async (
-    settings: Settings = {},
-  ): Promise<LiveGateway & { readonly upstreams: readonly TestUpstream[]; readonly same: Settings }> => {
+  const bootTwo = async (settings: Settings = {}) => {
     const upstreams = [await httpUpstream(), await httpUpstream()]
     const endpoints = upstreams.map(({ url }) => url)
     const same = { upstream: endpoints[1], upstreams: { risk: { endpoints, balance: 'round-robin' } } }
@@ -64,8 +45,8 @@ describe.skipIf(program.missing)('in a browser', { timeout: 60_000 }, () => {
 
   const requestAll = (url: string): Promise<unknown> =>
     Promise.all(
-      [...allOperations.map(({ method, path }) => [method, path] as const), ['GET', '/none/of/them'] as const].map(
-        async ([method, path]) => (await fetch(url + path, { method })).arrayBuffer(),
+      [...allOperations, { method: 'GET', path: '/none/of/them' }].map(async ({ method, path }) =>
+        (await fetch(url + path, { method })).arrayBuffer(),
       ),
     )
 
@@ -73,39 +54,33 @@ describe.skipIf(program.missing)('in a browser', { timeout: 60_000 }, () => {
   const fillPage = async ({ admin, url, upstreams, edit }: Awaited<ReturnType<typeof bootTwo>>): Promise<void> => {
     await requestAll(url)
     edit('upstreams: 1\n')
-    await fetch(`${admin}/reload`, { method: 'POST' })
-    await fetch(`${admin}/endpoints/drain`, {
-      method: 'POST',
-      body: JSON.stringify({ group: 'risk', url: upstreams[0]?.url }),
-    })
-    await fetch(`${admin}/operations/refuse`, { method: 'POST', body: JSON.stringify({ operation: 'inventory.sync' }) })
+    const order = (path: string, body: object) => fetchAdmin(admin + path, 'POST', { body: JSON.stringify(body) })
+    await order('/reload', {})
+    await order('/endpoints/drain', { group: 'risk', url: upstreams[0]?.url })
+    await order('/operations/refuse', { operation: 'inventory.sync' })
     await fetch(`${url}/inventory/sync`, { method: 'POST' })
   }
 
-  test('what happens shows with the tick after it, and within two seconds', async () => {
+  test('what happens shows with the tick after it', async () => {
     const { admin, upstreams } = await bootTwo()
     const { page, complaints } = await visit(admin)
     await isLive(page)
-    // The page itself notes when it sees the change, and how many ticks it has had since the cause.
+    // The page itself notes how many ticks it has had when it sees the change.
     await page.evaluate(`
-      globalThis.noted = { ticks: 0, seenAt: 0, seenAfter: 0 }
+      globalThis.noted = { ticks: 0, seenAfter: null }
       const upstreams = document.getElementById('upstreams')
       new MutationObserver(() => noted.ticks++).observe(document.getElementById('live'), { childList: true })
       new MutationObserver(() => {
-        if (noted.seenAt !== 0 || !upstreams.textContent.includes('draining')) return
-        Object.assign(noted, { seenAt: Date.now(), seenAfter: noted.ticks })
+        if (upstreams.textContent.includes('draining')) noted.seenAfter ??= noted.ticks
       }).observe(upstreams, { subtree: true, childList: true, characterData: true })`)
 
-    const causedAt = Date.now()
     const body = JSON.stringify({ group: 'risk', url: upstreams[0]?.url })
     await fetchAdmin(`${admin}/endpoints/drain`, 'POST', { body })
-    const ticksThen = await page.evaluate('noted.ticks')
-    await becomes(page, 'noted.seenAt !== 0')
-    const [seenAt, seenAfter] = (await page.evaluate('[noted.seenAt, noted.seenAfter]')) as [number, number]
+    const ticksThen = Number(await page.evaluate('noted.ticks'))
+    await becomes(page, 'noted.seenAfter !== null')
 
-    console.log(`an endpoint that is drained shows ${seenAt - causedAt} ms after the command was sent`)
     // One tick may have been under way when it took effect; the next has seen it.
-    expect(seenAfter - Number(ticksThen)).toBeLessThanOrEqual(2)
+    expect(Number(await page.evaluate('noted.seenAfter')) - ticksThen).toBeLessThanOrEqual(2)
     expect(complaints).toEqual([])
   })
 
@@ -116,17 +91,15 @@ describe.skipIf(program.missing)('in a browser', { timeout: 60_000 }, () => {
     const quiet = await page.textContent('#findings')
 
     await upstreams[0]?.close()
-    const causedAt = Date.now()
     for (let i = 0; i < 12; i++) await (await fetch(`${url}/risk/asset-valuation`, { method: 'POST' })).arrayBuffer()
     await becomes(page, `document.title.includes('wrong')`)
 
-    console.log(`an endpoint that is killed is named as the cause ${Date.now() - causedAt} ms after that`)
     expect(quiet).toContain('Nothing is wrong.')
     expect(await page.textContent('#findings')).toMatch(new RegExp(`${upstreams[0]?.url}.*ECONNREFUSED`))
     expect(await page.textContent('#announced')).toMatch(/ECONNREFUSED/)
   })
 
-  test('it loads nothing from elsewhere, breaks no policy of its own, and draws a chart for each operation', async () => {
+  test('it loads nothing from elsewhere, breaks no policy, draws a chart for each operation, and fits every screen', async () => {
     const gateway = await bootTwo()
     await fillPage(gateway)
     const { page, complaints, origins } = await visit(gateway.admin)
@@ -135,33 +108,15 @@ describe.skipIf(program.missing)('in a browser', { timeout: 60_000 }, () => {
 
     expect(complaints).toEqual([])
     expect([...origins]).toEqual([gateway.admin])
-  })
-
-  const tooNarrow =
-    '[...document.querySelectorAll("main section")].filter((each) => each.scrollWidth > each.clientWidth).map(({ id }) => id)'
-
-  test('it is never wider than the screen', async () => {
-    const gateway = await bootTwo()
-    await fillPage(gateway)
-    const { page } = await visit(gateway.admin)
-    await isLive(page)
-
     for (const width of [1280, 1201, 1200, 900, 600, 390, 360]) {
       await page.setViewportSize({ width, height: 800 })
-      // The charts follow the window by a script.
-      const needed = async (): Promise<number> => Number(await page.evaluate('document.documentElement.scrollWidth'))
-      await expect.poll(needed).toBeLessThanOrEqual(width)
-      // A table that is a little too wide still fits between the margins, until its numbers are longer.
-      await expect.poll(() => page.evaluate(tooNarrow)).toEqual([])
+      // The charts follow the window by a script. A table that is a little too wide fits until its numbers are longer.
+      await becomes(page, `document.documentElement.scrollWidth <= ${width}`)
+      await becomes(
+        page,
+        '![...document.querySelectorAll("main section")].some((each) => each.scrollWidth > each.clientWidth)',
+      )
     }
-  })
-
-  test('axe finds nothing serious, in light and dark, on a screen and on a phone', async () => {
-    const gateway = await bootTwo()
-    await fillPage(gateway)
-    const { page } = await visit(gateway.admin)
-    await isLive(page)
-
     for (const [colorScheme, width] of [
       ['light', 1280],
       ['dark', 1280],
@@ -284,12 +239,11 @@ describe.skipIf(program.missing)('in a browser', { timeout: 60_000 }, () => {
 
     await first.gateway.close()
     await page.waitForSelector('#live[data-state=stale]')
-    const [stale, said] = [await page.textContent('#live'), await page.textContent('#announced')]
+    const said = [await page.textContent('#live'), await page.textContent('#announced')]
     await bootLiveGateway({ admin })
     await isLive(page)
 
-    expect(stale).toMatch(/^stale since \d\d:\d\d:\d\d UTC: the gateway/)
-    expect(said).toMatch(/^stale since \d\d:\d\d:\d\d UTC: the gateway/)
+    expect(said).toEqual(Array(2).fill(expect.stringMatching(/^stale since \d\d:\d\d:\d\d UTC: the gateway/)))
   })
 
   test('a page that is one too many says so in the words of the gateway, and goes on when there is room', async () => {
@@ -312,15 +266,10 @@ describe.skipIf(program.missing)('in a browser', { timeout: 60_000 }, () => {
     const hide = (hidden: boolean): Promise<unknown> =>
       page.evaluate(`Object.defineProperty(document, 'hidden', { value: ${hidden}, configurable: true });
         document.dispatchEvent(new Event('visibilitychange'))`)
-    const connections = async (): Promise<number> =>
-      Number(
-        await page.evaluate(
-          `performance.getEntriesByType('resource').filter(({ name }) => name.endsWith('/events')).length`,
-        ),
-      )
+    const streams = `performance.getEntriesByType('resource').filter(({ name }) => name.endsWith('/events')).length`
 
     await hide(true)
-    await expect.poll(connections).toBe(1) // an entry is made when it has ended
+    await becomes(page, `${streams} === 1`) // an entry is made when it has ended
     const then = await page.textContent('#live')
     await hide(false)
     await expect.poll(() => page.textContent('#live')).not.toBe(then)
@@ -333,10 +282,8 @@ describe.skipIf(program.missing)('in a browser', { timeout: 60_000 }, () => {
     const { page } = await visit('about:blank')
     await page.route(`${admin}/`, async (route) => {
       const response = await route.fetch()
-      await route.fulfill({
-        response,
-        body: (await response.text()).replaceAll(/\/assets\/\w+/g, '/assets/0123456789abcdef'),
-      })
+      const body = (await response.text()).replaceAll(/\/assets\/\w+/g, '/assets/0123456789abcdef')
+      await route.fulfill({ response, body })
     })
 
     await page.goto(admin)
@@ -345,11 +292,10 @@ describe.skipIf(program.missing)('in a browser', { timeout: 60_000 }, () => {
     expect(await page.textContent('#live')).toMatch(/^live, .* of another version now: load it again$/)
   })
 
-  test('an operator logs in, acts after being asked, and sees when the session is over', async () => {
-    const settings = { admin: { token: 'a-token-of-an-operator' } }
-    const gateway = await bootTwo(settings)
+  test('an operator acts after being asked, and sees when the session is over', async () => {
+    const gateway = await bootTwo({ admin: { token: 'a-token-of-an-operator' } })
     const { page, complaints } = await visit(gateway.admin)
-    await page.fill('input[name=token]', settings.admin.token)
+    await page.fill('input[name=token]', 'a-token-of-an-operator')
     await page.click('button[type=submit]')
     await isLive(page)
 

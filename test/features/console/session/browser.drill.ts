@@ -3,45 +3,32 @@
  */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import type { BrowserContextOptions, Page } from 'playwright-core'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { adminTokens, tokenOf } from '../../../helpers/admin-tokens.ts'
 import { findViolations } from '../../../helpers/axe.ts'
 import { makeCertificates } from '../../../helpers/certificates.ts'
+import { chromiumProgram, useChromium } from '../../../helpers/chromium.ts'
 import { token } from '../../../helpers/form-browser.ts'
 import { bootLiveGateway, type LiveGateway } from '../../../helpers/live-gateway.ts'
 import { needProgram } from '../../../helpers/program.ts'
 import { simulateRemoteConnections } from '../../../helpers/remote-connections.ts'
 
-const program = await needProgram('chromium-headless-shell')
 const openssl = await needProgram('openssl')
 
-describe.skipIf(program.missing)('in chromium', { timeout: 60_000 }, () => {
-  let browser: Browser
-  beforeAll(async () => {
-    // As root, which runs the tests in a container, chromium has no sandbox.
-    const args = [
-      '--host-resolver-rules=MAP gateway.test 127.0.0.1',
-      ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
-    ]
-    browser = await chromium.launch({ executablePath: program.path ?? '', args })
-  }, 60_000)
-  afterAll(() => browser.close())
+describe.skipIf(chromiumProgram.missing)('in chromium', { timeout: 60_000 }, () => {
+  const openPage = useChromium('--host-resolver-rules=MAP gateway.test 127.0.0.1')
 
-  /**
-   * Opens a tab that forgets all when the test has finished, and notes its errors and its requests to other origins.
-   */
+  /** Opens a tab, and notes its errors and its requests to other origins. */
   const openTab = async (live: LiveGateway, options: BrowserContextOptions = {}) => {
-    const context = await browser.newContext(options)
-    onTestFinished(() => context.close())
-    const page = await context.newPage()
+    const page = await openPage(options)
     const complaints: string[] = []
     page.on('console', (message) => void (message.type() === 'error' && complaints.push(message.text())))
     page.on('pageerror', (error) => void complaints.push(error.message))
     page.on('request', (request) => {
       if (new URL(request.url()).port !== new URL(live.admin).port) complaints.push(`asks ${request.url()}`)
     })
-    return { context, page, complaints }
+    return { context: page.context(), page, complaints }
   }
 
   const logIn = async (page: Page, at: string, given = token): Promise<void> => {
@@ -115,21 +102,24 @@ describe.skipIf(program.missing)('in chromium', { timeout: 60_000 }, () => {
 
     await logIn(page, `http://${host}:${port}`)
 
-    expect(await context.cookies()).toEqual([
-      expect.objectContaining({
-        ...{ name: `__Host-lender-gateway-${port}`, domain: host, path: '/', secure: true, httpOnly: true },
-        sameSite: 'Strict',
-      }),
+    const attributes = { secure: true, httpOnly: true, sameSite: 'Strict' }
+    expect(await context.cookies()).toMatchObject([
+      { name: `__Host-lender-gateway-${port}`, domain: host, path: '/', ...attributes },
     ])
     expect(await page.evaluate('document.cookie')).toBe('')
   })
 
-  test('where the cookie is not taken, by a name without TLS, the login says so', async () => {
+  test('a wrong token is said to be one, and so is a cookie that is not taken, by a name without TLS', async () => {
     const live = await bootLiveGateway({ admin: { token, hosts: ['gateway.test'] } })
     const { page, context } = await openTab(live)
 
+    const field = page.getByLabel('Token of the operators')
     await page.goto(`${live.admin.replace('127.0.0.1', 'gateway.test')}/login`)
-    await page.getByLabel('Token of the operators').fill(token)
+    await field.fill('a-wrong-token')
+    await page.keyboard.press('Enter')
+    await expect.poll(() => page.textContent('[role=alert]')).toBe('This is the token of no operator.')
+    expect(await field.inputValue()).toBe('')
+    await field.fill(token)
     await page.keyboard.press('Enter')
 
     await expect.poll(() => page.textContent('[role=alert]')).toMatch(/has not kept the cookie .* https/)
@@ -166,8 +156,9 @@ describe.skipIf(program.missing)('in chromium', { timeout: 60_000 }, () => {
     await page.getByRole('button', { name: 'Reload' }).click()
 
     await expect.poll(() => page.textContent('h1')).toBe('Refused')
-    const problems = (await page.locator('pre').allTextContents()).join('\n')
-    expect(problems).toContain(`${live.file}:2:3 upstreams.risc: unknown key`)
+    expect((await page.locator('pre').allTextContents()).join()).toContain(
+      `${live.file}:2:3 upstreams.risc: unknown key`,
+    )
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360)
     expect(await findViolations(page)).toEqual([])
   })
@@ -181,18 +172,6 @@ describe.skipIf(program.missing)('in chromium', { timeout: 60_000 }, () => {
     await logIn(page, live.admin.replace('http:', 'https:'))
 
     expect(await context.cookies()).toMatchObject([{ secure: true, httpOnly: true, sameSite: 'Strict' }])
-  })
-
-  test('a wrong token is said to be one, where a screen reader finds it', async () => {
-    const live = await bootLiveGateway({ admin: { token } })
-    const { page } = await openTab(live)
-
-    await page.goto(`${live.admin}/login`)
-    await page.getByLabel('Token of the operators').fill('a-wrong-token')
-    await page.keyboard.press('Enter')
-
-    await expect.poll(() => page.textContent('[role=alert]')).toBe('This is the token of no operator.')
-    expect(await page.getByLabel('Token of the operators').inputValue()).toBe('')
   })
 
   // The hardest attack: the same site to the browser, since a port makes no difference, so that the cookie goes along.

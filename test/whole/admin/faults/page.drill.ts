@@ -5,12 +5,12 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Browser, chromium, type Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { findGraveViolations } from '../../../helpers/axe.ts'
+import { chromiumProgram, useChromium } from '../../../helpers/chromium.ts'
 import { installProgram } from '../../../helpers/installed-program.ts'
 import { bootLiveGateway } from '../../../helpers/live-gateway.ts'
-import { needProgram } from '../../../helpers/program.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
 import { faults, programFor } from './plant.ts'
 import { symptom } from './symptom.ts'
@@ -21,7 +21,6 @@ const common = {
   instance: { name: 'gateway-eu-1', environment: 'production', colour: 'red' },
   admin: { token: faultToken },
 }
-const program = await needProgram('chromium-headless-shell')
 
 const looks = [
   ['light', 1280, 900],
@@ -30,26 +29,22 @@ const looks = [
   ['light', 390, 844],
 ] as const
 
-describe.skipIf(program.missing)('the page', () => {
-  let browser: Browser
+describe.skipIf(chromiumProgram.missing)('the page', () => {
+  const openPage = useChromium()
   // Commands are printed as an operator reads them.
   const folder = mkdtempSync(join(tmpdir(), 'program-'))
   const { PATH } = process.env
-  beforeAll(async () => {
+  beforeAll(() => {
     process.env.PATH = installProgram(folder)
-    browser = await chromium.launch({ executablePath: program.path ?? '', args: ['--no-sandbox'] })
   })
-  afterAll(async () => {
+  afterAll(() => {
     process.env.PATH = PATH
     rmSync(folder, { recursive: true })
-    await browser.close()
   })
 
   /** Opens the page of a gateway as an operator does: by the login. */
   const logIn = async (admin: string): Promise<Page> => {
-    const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, reducedMotion: 'reduce' })
-    onTestFinished(() => context.close())
-    const page = await context.newPage()
+    const page = await openPage({ viewport: { width: 1280, height: 900 }, reducedMotion: 'reduce' })
     await page.goto(admin)
     await page.fill('input[name=token]', faultToken)
     await page.click('button[type=submit]')

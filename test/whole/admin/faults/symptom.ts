@@ -45,15 +45,10 @@ export const symptoms: readonly Symptom[] = text
     const example =
       /^\$ npx lender-gateway status\n(CRITICAL|warning|notice) +([\w.[\]-]+): (.+)\n +since [^;\n]+(?:; more: (.+))?$/m
     const [, severity = '', about = '', cause = '', command] = example.exec(section) ?? []
+    // A checkout runs the program by another command.
+    const shown = command === undefined ? null : pattern(command.replace(/^lender-gateway /, ''))
     const heading = section.split('\n', 1)[0] ?? ''
-    return {
-      heading,
-      severity: severity.toLowerCase(),
-      about,
-      cause: pattern(cause),
-      // A checkout runs the program by another command.
-      command: command === undefined ? null : pattern(command.replace(/^lender-gateway /, '')),
-    }
+    return { heading, severity: severity.toLowerCase(), about, cause: pattern(cause), command: shown }
   })
 
 /** Finds the symptom with a number. */
@@ -66,54 +61,26 @@ export const symptom = (number: number): Symptom => {
 const findingsOf = async (admin: string): Promise<readonly FindingView[]> =>
   (await fetchAdmin(`${admin}/status`)).body.findings as unknown as readonly FindingView[]
 
-const isOf =
-  ({ about, cause }: Pick<Symptom, 'about' | 'cause'>) =>
-  (finding: FindingView): boolean =>
-    finding.about === about && cause.test(finding.cause)
-
-/**
- * Checks that a gateway does not have a symptom: no finding is about its subject. (A busy machine may well make the
- * process late.)
- */
-export const lacks = async (admin: string, expected: Symptom): Promise<void> => {
-  const { about } = expected
-  const of = about === 'process' ? isOf(expected) : (finding: FindingView) => finding.about === about
-  expect((await findingsOf(admin)).filter(of)).toEqual([])
+/** Checks that no finding of a gateway is about the subject of a symptom. A busy machine may well make it late. */
+export const lacks = async (admin: string, { about, cause }: Symptom): Promise<void> => {
+  const found = (await findingsOf(admin)).filter((finding) => finding.about === about)
+  expect(found.filter((finding) => about !== 'process' || cause.test(finding.cause))).toEqual([])
 }
 
-/**
- * Checks that a gateway has a symptom, and says so in `/status`, in the output of the command `status`, and on its
- * page.
- */
-export const shows = async (admin: string, expected: Symptom): Promise<FindingView> => {
-  await expect
-    .poll(() => findingsOf(admin))
-    .toContainEqual(
-      expect.objectContaining({
-        severity: expected.severity,
-        about: expected.about,
-        cause: expect.stringMatching(expected.cause),
-        command: expected.command === null ? null : expect.stringMatching(expected.command),
-      }),
-    )
+/** Checks that a gateway has a symptom: in `/status`, in the output of the command `status`, and on its page. */
+export const shows = async (admin: string, { severity, about, cause, command }: Symptom): Promise<FindingView> => {
+  const find = async () => (await findingsOf(admin)).find((each) => each.about === about && cause.test(each.cause))
+  const shown = command === null ? null : expect.stringMatching(command)
+  await expect.poll(find).toMatchObject({ severity, command: shown })
   const { code, out } = await runCommand(['status', '--admin', admin])
   const [top = ''] = out.split('\n\ngateway  ')
+  const label = severity === 'critical' ? 'CRITICAL' : severity
   expect(code).toBe(0)
-  expect(top).toMatch(
-    new RegExp(`^${label(expected.severity)} +${expected.about.replaceAll('.', '\\.')}: ${expected.cause.source}`, 'm'),
-  )
-  expect(textOf(await (await fetch(admin, { headers: { accept: 'text/html' } })).text())).toMatch(expected.cause)
-  return (await findingsOf(admin)).find(isOf(expected)) as FindingView
+  expect(top).toMatch(new RegExp(`^${label} +${about.replaceAll('.', '\\.')}: ${cause.source}`, 'm'))
+  expect(textOf(await (await fetch(admin, { headers: { accept: 'text/html' } })).text())).toMatch(cause)
+  return (await find()) as FindingView
 }
-
-const label = (severity: string): string => (severity === 'critical' ? 'CRITICAL' : severity)
 
 /** Takes the tags out of a page. */
 const textOf = (html: string): string =>
-  html
-    .replaceAll(/<[^>]+>/g, '')
-    .replaceAll('&quot;', '"')
-    .replaceAll('&#39;', "'")
-    .replaceAll('&lt;', '<')
-    .replaceAll('&gt;', '>')
-    .replaceAll('&amp;', '&')
+  html.replaceAll(/<[^>]+>/g, '').replaceAll(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)))
