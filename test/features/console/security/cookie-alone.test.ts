@@ -31,29 +31,27 @@ test('a session alone runs no command, nor beside another proof that is wrong', 
   expect(changes()).toEqual([])
 })
 
-test.each([
-  'POST /%72eload',
-  'POST /actions/../reload',
-  'POST //reload',
-  'POST /reload/',
-  'POST /actions/%2e%2e/reload',
-  'POST /reload;/actions/',
-  'POST /reload?/actions/reload',
-  'POST /reload#/actions/reload',
-  'POST http://localhost/actions/../reload',
-  'PUT /actions/reload',
-  'POST /status',
-])('nor by %s', async (line) => {
+test('nor by another spelling of the target or the method', async () => {
   const { port } = live.gateway.adminAddress
+  const targets = [
+    '/%72eload',
+    '/actions/../reload',
+    '//reload',
+    '/reload/',
+    '/actions/%2e%2e/reload',
+    '/reload;/actions/',
+  ]
+  const more = ['/reload?/actions/reload', '/reload#/actions/reload', 'http://localhost/actions/../reload', '/status']
 
-  const response = await exchangeRaw(
-    port,
-    `${line} HTTP/1.1\r\nHost: localhost:${port}\r\nCookie: ${session.cookie}\r\nX-HTTP-Method-Override: POST\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`,
-  )
-
-  expect([400, 401, 403, 404, 405]).toContain(parseStatus(response))
+  for (const line of [...[...targets, ...more].map((target) => `POST ${target}`), 'PUT /actions/reload']) {
+    const fields = `Host: localhost:${port}\r\nCookie: ${session.cookie}\r\nX-HTTP-Method-Override: POST`
+    const head = `${line} HTTP/1.1\r\n${fields}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`
+    expect([line, parseStatus(await exchangeRaw(port, head))]).toEqual([line, expect.toSatisfy(isRefusal)])
+  }
   expect(changes()).toEqual([])
 })
+
+const isRefusal = (status: number) => [400, 401, 403, 404, 405].includes(status)
 
 test('gives none by any path that there is, but for the forms of the pages', async () => {
   const { text } = await visitPage(`${live.admin}/nowhere`, { authorization: `Bearer ${token}`, accept: '*/*' })
@@ -66,10 +64,9 @@ test('gives none by any path that there is, but for the forms of the pages', asy
   }
 
   expect(paths).toEqual(expect.arrayContaining(['/reload', '/cache', '/operations/refuse']))
+  const forms = ['reload', 'rollback', 'drain', 'ready', 'refuse', 'serve', 'clear-cache', 'learn-contract', 'shift']
   expect(taken.filter((each) => !/^\/(?:live|ready|login) /.test(each))).toEqual([
-    ...['reload', 'rollback', 'drain', 'ready', 'refuse', 'serve', 'clear-cache', 'learn-contract', 'shift'].map(
-      (name) => `/actions/${name} 403`,
-    ),
+    ...forms.map((name) => `/actions/${name} 403`),
     '/logout 403',
   ])
 })

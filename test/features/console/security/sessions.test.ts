@@ -30,43 +30,14 @@ test('a login in a session that the attacker has ends that one', async () => {
   expect((await visitPage(`${locked.admin}/status`, { cookie: own })).status).toBe(200)
 })
 
-test('of two cookies of the name neither is believed', async () => {
-  const { cookie } = await logIn(locked.admin)
-  const [name] = cookie.split('=')
-
-  for (const both of [`${cookie}; ${name}=x`, `${name}=x; ${cookie}`])
-    expect((await visitPage(`${locked.admin}/status`, { cookie: both })).status).toBe(401)
-})
-
-// The attack: an operator has gone, or his token is known to others; it is replaced in the file. A session that it
-// opened goes on by the cookie.
-test('a session ends when the token is replaced, and does not come back with the old one', async () => {
-  const live = await bootLiveGateway({ admin: { token } })
-  const session = await logIn(live.admin)
-  const statuses: number[] = []
-
-  for (const admin of [{ token, hosts: ['gateway.internal'] }, { token: 'another-token-of-operators' }, { token }]) {
-    live.edit({ admin })
-    await live.gateway.reload('signal')
-    statuses.push((await visitPage(`${live.admin}/status`, session)).status)
-  }
-
-  expect(statuses).toEqual([200, 401, 401])
-})
-
 // The attack: an operator has left, and the token is removed from the file, or its scope is lowered. The page that is
 // still open in a browser goes on to read, or to give orders.
 const others = adminTokens.filter(({ name }) => name !== 'oncall-anna')
 
 /** Opens the stream of a page; `ended` resolves to its text when the gateway ends it. */
 const openStream = async (admin: string, headers: Record<string, string>) => {
-  const { status, body } = await fetch(`${admin}/events`, { headers })
-  let text = ''
-  const readToEnd = async (): Promise<string> => {
-    for await (const piece of body?.pipeThrough(new TextDecoderStream()) ?? []) text += piece
-    return text
-  }
-  return { status, countTicks: () => text.split('event: tick').length - 1, ended: readToEnd() }
+  const response = await fetch(`${admin}/events`, { headers })
+  return { status: response.status, ended: response.text() }
 }
 
 test.each([
@@ -83,16 +54,13 @@ test.each([
 
   live.edit({ admin: { tokens } })
   await live.gateway.reload('signal')
-  const ticksBefore = page.countTicks()
   const text = await page.ended
-  const ticks = page.countTicks() - ticksBefore
   const sent = await submitForm(`${live.admin}/actions/refuse`, form, session)
   const during = [await statusOf(session), await statusOf(reader)]
   live.edit({ admin: { tokens: adminTokens } })
   await live.gateway.reload('signal')
 
   expect(text).toMatch(/event: end\ndata: session\n\n$/)
-  expect(ticks).toBeLessThanOrEqual(1) // there is one a second, and one may have been on its way
   if (tokens === others) expect(await script.ended).toMatch(/event: end\ndata: session\n\n$/)
   expect([page.status, script.status, sent.status]).toEqual([200, 200, 401])
   expect([during, await statusOf(session)]).toEqual([[401, 200], 401])

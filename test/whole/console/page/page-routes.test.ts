@@ -1,5 +1,6 @@
 /** What keeps the page up to date, over real sockets. */
-import type { AddressInfo, Socket } from 'node:net'
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
 import { fastify } from 'fastify'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { registerEventStream } from '../../../../src/features/console/page/page-routes.ts'
@@ -20,14 +21,18 @@ const watch = async (admin: string, fields = ''): Promise<RawClient> => {
   return client
 }
 
-test('the stream begins with the whole page, and has a change with the next tick', async () => {
-  const { admin } = await bootLiveGateway({ upstream: { endpoints: ['http://127.0.0.1:1', 'http://127.0.0.1:2'] } })
+test('the stream begins with the whole page, has a change with the next tick, and does not hold up a gateway that stops', async () => {
+  const { admin, gateway } = await bootLiveGateway({
+    upstream: { endpoints: ['http://127.0.0.1:1', 'http://127.0.0.1:2'] },
+  })
 
   const client = await watch(admin)
   const body = JSON.stringify({ group: 'risk', url: 'http://127.0.0.1:1' })
   await fetchAdmin(`${admin}/endpoints/drain`, 'POST', { body })
   const ticksBefore = client.received().split('event: tick').length
   const received = await client.until((all) => /by 127.0.0.1 until/.test(all))
+  await gateway.close()
+  await client.ended()
 
   expect(received).toMatch(/^HTTP\/1\.1 200 OK\r\nContent-Type: text\/event-stream\r\nCache-Control: no-store\r\n/)
   for (const name of ['summary', 'findings', 'operations', 'upstreams', 'refusals', 'records'])
@@ -49,39 +54,31 @@ test('when as many watch as may, the next one reads so in words', async () => {
   await vi.waitFor(async () => expect((await watch(admin)).received()).toContain('event: tick'), 30_000)
 })
 
-test('streams do not hold up a gateway that stops', async () => {
-  const { admin, gateway } = await bootLiveGateway()
-  const clients = await Promise.all([watch(admin), watch(admin), watch(admin)])
-
-  await gateway.close()
-  const ends = await Promise.all(clients.map((client) => client.ended()))
-
-  for (const { received } of ends) expect(received).toContain('event: tick')
-})
-
 /** Opens nothing but the stream, of frames of a given size. */
-const open = async (frameBytes: number) => {
+const open = async (
+  frameBytes: number,
+  isAuthorized = true,
+  hook: (request: IncomingMessage) => unknown = () => {},
+) => {
   const app = fastify()
   const sockets: Socket[] = []
   app.server.on('connection', (socket) => void sockets.push(socket))
+  app.addHook('onRequest', async ({ raw }) => void (await hook(raw)))
   let reads = 0
+  const { status } = fixture
   const streams = createSseHub(async () => {
     reads++
-    const file = `${reads} `.padEnd(frameBytes, 'x')
-    return {
-      ...fixture,
-      status: { ...fixture.status, audit: fixture.status.audit && { ...fixture.status.audit, file } },
-    }
+    const audit = status.audit && { ...status.audit, file: `${reads} `.padEnd(frameBytes, 'x') }
+    return { ...fixture, status: { ...status, audit } }
   })
-  registerEventStream(app, streams, () => true)
-  await app.listen({ port: 0, host: '127.0.0.1' })
+  registerEventStream(app, streams, () => isAuthorized)
+  const admin = await app.listen({ port: 0, host: '127.0.0.1' })
   onTestFinished(async () => {
     streams.end()
     app.server.closeAllConnections()
     await app.close()
   })
-  const { port } = app.server.address() as AddressInfo
-  return { app, streams, sockets, admin: `http://127.0.0.1:${port}`, reads: () => reads }
+  return { app, streams, sockets, admin, reads: () => reads }
 }
 
 /** Lets seconds go by, and their effects reach the sockets. */
@@ -128,36 +125,25 @@ test('when the gateway stops the streams end by themselves, so that it can close
 })
 
 test('a client that leaves while its token is verified takes no stream from another', async () => {
-  const hub = createSseHub(async () => fixture)
-  const app = fastify()
   const handled = Promise.withResolvers<void>()
-  app.addHook('onRequest', async (_, { raw }) => {
-    const closed = new Promise((resolve) => raw.once('close', resolve))
+  const { admin, streams } = await open(10, true, async (request) => {
+    const closed = new Promise((resolve) => request.once('close', resolve))
     client.close()
     await closed
     setImmediate(handled.resolve)
   })
-  registerEventStream(app, hub, () => true)
-  await app.listen({ host: '127.0.0.1', port: 0 })
-  onTestFinished(() => app.close())
-  const client = await rawClient((app.server.address() as AddressInfo).port)
+  const client = await rawClient(portOf(admin))
 
   client.send('GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n')
   await handled.promise
 
-  expect(hub.size()).toBe(0)
+  expect(streams.size()).toBe(0)
 })
 
 test('a page whose operator may no longer see it when its stream begins is told so', async () => {
-  const app = fastify()
-  registerEventStream(
-    app,
-    createSseHub(async () => fixture),
-    () => false,
-  )
-  onTestFinished(() => app.close())
+  const { admin } = await open(10, false)
 
-  const response = await fetch(`${await app.listen({ host: '127.0.0.1', port: 0 })}/events`)
+  const response = await fetch(`${admin}/events`)
 
   expect(response.headers.get('content-type')).toBe('text/event-stream')
   expect(await response.text()).toBe('retry: 1000\n\nevent: end\ndata: session\n\n')

@@ -27,211 +27,163 @@ const opened = () => {
   return { source, streams }
 }
 
+const seconds = (count: number) => vi.advanceTimersByTimeAsync(count * 1000)
+const allSections = [...Object.keys(pageSections), 'which-gateway']
+
 /** A page that reads as a test has it read. */
-const reader = (more: Partial<SseSink> = {}) => {
+const reader = () => {
   const received: string[] = []
   const state = { takes: true, may: true, ended: null as 'well' | 'at once' | null }
   const sink: SseSink = {
-    write: (text) => {
-      received.push(text)
-      return state.takes
-    },
+    write: (text) => received.push(text) > 0 && state.takes,
     end: (atOnce) => {
       state.ended = atOnce ? 'at once' : 'well'
     },
     isAuthorized: () => state.may,
-    ...more,
   }
   const ticks = (): readonly Tick[] =>
     received.flatMap((text) => (text.startsWith('event: tick\ndata: ') ? [JSON.parse(text.slice(18))] : []))
-  return { sink, received, state, ticks }
+  const sent = () => ticks().map(({ sections }) => Object.keys(sections))
+  return { sink, received, state, ticks, sent }
 }
 
 const draining = (overview: PageView): PageView => ({ ...overview, status: { ...overview.status, state: 'draining' } })
 
-test('a new page gets everything, and then each second what has changed', async () => {
-  const { source, streams } = opened()
-  const { sink, ticks } = reader()
+let { source, streams } = opened()
+let [one, other] = [reader(), reader()]
+beforeEach(() => {
+  ;({ source, streams } = opened())
+  ;[one, other] = [reader(), reader()]
+})
 
-  streams.open(sink)
-  await vi.advanceTimersByTimeAsync(0)
-  await vi.advanceTimersByTimeAsync(1000)
+/** Opens the streams of pages, which get everything. */
+const open = async (...pages: readonly ReturnType<typeof reader>[]) => {
+  const opened = pages.map(({ sink }) => streams.open(sink))
+  await seconds(0)
+  return opened
+}
+
+test('a new page gets everything, and then each second what has changed; so does one that comes later', async () => {
+  await open(one)
+  await seconds(1)
   source.overview = draining(fixture)
-  await vi.advanceTimersByTimeAsync(1000)
+  await seconds(1.5)
+  await open(other)
+  await seconds(1)
 
-  const [first, second, third] = ticks()
-  expect(Object.keys(first?.sections ?? {})).toEqual([...Object.keys(pageSections), 'which-gateway'])
+  const [first, second, third] = one.ticks()
+  expect(one.sent()).toEqual([allSections, [], ['summary'], []])
+  expect(other.sent()).toEqual([allSections])
   expect(first?.charts).toBeDefined()
-  expect(second).toEqual({
-    at: fixture.at,
-    title: '2 wrong · production · gateway-eu-1',
-    assets: assetsVersion(),
-    sections: {},
-  })
-  expect(Object.keys(third?.sections ?? {})).toEqual(['summary'])
+  const title = '2 wrong · production · gateway-eu-1'
+  expect(second).toEqual({ at: fixture.at, title, assets: assetsVersion(), sections: {} })
   expect(third?.sections.summary).toContain('draining')
-  expect(ticks()).toHaveLength(3)
 })
 
 test('each part that is sent has the place of its name in the page, and keeps that name', async () => {
   const page = renderOverviewPage(fixture, new Principal(null, null, 60_000)).toString()
-  const { streams } = opened()
-  const { sink, ticks } = reader()
 
-  streams.open(sink)
-  await vi.advanceTimersByTimeAsync(0)
+  await open(one)
 
-  const sections = Object.entries(ticks()[0]?.sections ?? {})
+  const sections = Object.entries(one.ticks()[0]?.sections ?? {})
   expect(sections.filter(([name]) => page.split(` id="${name}"`).length !== 2)).toEqual([])
   expect(sections.filter(([name, markup]) => !/^<[^>]*>/.exec(markup)?.[0].includes(` id="${name}"`))).toEqual([])
 })
 
 test('the overview is collected once for all pages, and not at all when there is none', async () => {
-  const { source, streams } = opened()
-  const readers = [reader(), reader(), reader()]
-
-  const all = readers.map(({ sink }) => streams.open(sink))
-  await vi.advanceTimersByTimeAsync(5000)
+  const all = await open(reader(), one, other)
+  await seconds(5)
   const reads = source.reads
   for (const stream of all) stream?.onClose()
-  await vi.advanceTimersByTimeAsync(60_000)
+  await seconds(60)
 
-  expect(reads).toBe(6)
-  expect(source.reads).toBe(6)
+  expect([reads, source.reads]).toEqual([6, 6])
   expect(vi.getTimerCount()).toBe(0)
 })
 
-test('a new page gets everything while others are open as well', async () => {
-  const { streams } = opened()
-  const late = reader()
-  streams.open(reader().sink)
-  await vi.advanceTimersByTimeAsync(2500)
-
-  streams.open(late.sink)
-  await vi.advanceTimersByTimeAsync(1000)
-
-  expect(late.ticks()).toHaveLength(1)
-  expect(Object.keys(late.ticks()[0]?.sections ?? {})).toEqual([...Object.keys(pageSections), 'which-gateway'])
-})
-
 test('a slow reader is left out until it has read, and then gets all that has changed meanwhile, once', async () => {
-  const { source, streams } = opened()
-  const slow = reader()
-  slow.state.takes = false
-
-  const stream = streams.open(slow.sink)
-  await vi.advanceTimersByTimeAsync(0)
+  one.state.takes = false
+  const [stream] = await open(one)
   for (const state of ['draining', 'serving', 'draining'] as const) {
     source.overview = { ...fixture, refusals: [], status: { ...fixture.status, state } }
-    await vi.advanceTimersByTimeAsync(1000)
+    await seconds(1)
   }
-  const meanwhile = slow.received.length
-  slow.state.takes = true
+  const meanwhile = one.received.length
+  one.state.takes = true
   stream?.onDrain()
-  await vi.advanceTimersByTimeAsync(1000)
+  await seconds(1)
 
   expect(meanwhile).toBe(1)
-  expect(slow.ticks()).toHaveLength(2)
-  expect(Object.keys(slow.ticks()[1]?.sections ?? {}).sort()).toEqual(['refusals', 'summary'])
-  expect(slow.ticks()[1]?.sections.summary).toContain('draining')
+  expect(one.sent()).toEqual([allSections, ['summary', 'refusals']])
+  expect(one.ticks()[1]?.sections.summary).toContain('draining')
 })
 
 test('what is long is sent every fifth time only, however often it changes, and as it is then', async () => {
-  const { source, streams } = opened()
-  const { sink, ticks } = reader()
-  const [one] = fixture.refusals
-  if (one === undefined) throw new Error('there is none')
-
+  const many = Array.from({ length: 4 }, () => fixture.refusals).flat()
   for (let second = 0; second < 11; second++) {
-    const refusals = Array.from({ length: 100 }, (_, i) => ({ ...one, requestId: `request-${second}-${i}` }))
+    const refusals = many.map((each, i) => ({ ...each, requestId: `request-${second}-${i}` }))
     source.overview = { ...fixture, refusals }
-    if (second === 0) streams.open(sink)
-    await vi.advanceTimersByTimeAsync(second === 0 ? 0 : 1000)
+    await (second === 0 ? open(one) : seconds(1))
   }
 
-  const sent = ticks().map(({ sections }) => sections.refusals?.match(/request-\d+-0</)?.[0])
-  expect(sent.flatMap((each, second) => (each === undefined ? [] : [`${second}: ${each}`]))).toEqual([
-    '0: request-0-0<',
-    '5: request-5-0<',
-    '10: request-10-0<',
-  ])
+  const sent = one.ticks().map(({ sections }) => /request-(\d+)-0</.exec(sections.refusals ?? '')?.[1] ?? null)
+  expect(sent).toEqual(['0', null, null, null, null, '5', null, null, null, null, '10'])
 })
 
 test('one that reads nothing for half a minute is cut off, and its place is free', async () => {
-  const { streams } = opened()
-  const stuck = reader()
-  stuck.state.takes = false
+  one.state.takes = false
+  await open(one)
+  await seconds(29)
+  const before = one.state.ended
+  await seconds(3)
 
-  streams.open(stuck.sink)
-  await vi.advanceTimersByTimeAsync(29_000)
-  const before = stuck.state.ended
-  await vi.advanceTimersByTimeAsync(3000)
-
-  expect(before).toBeNull()
-  expect(stuck.state.ended).toBe('at once')
-  expect(streams.size()).toBe(0)
-  expect(stuck.received).toHaveLength(1)
+  expect([before, one.state.ended, streams.size()]).toEqual([null, 'at once', 0])
+  expect(one.received).toHaveLength(1)
 })
 
 test('there are so many at most, and one that goes makes room', async () => {
-  const { streams } = opened()
-  const all = Array.from({ length: maxStreams }, () => streams.open(reader().sink))
+  const all = await open(...Array.from({ length: maxStreams }, () => reader()))
 
-  const tooMany = streams.open(reader().sink)
+  const [tooMany] = await open(one)
   all[3]?.onClose()
-  const next = streams.open(reader().sink)
 
   expect(all).not.toContain(null)
   expect(tooMany).toBeNull()
-  expect(next).not.toBeNull()
+  expect(await open(other)).not.toContain(null)
 })
 
 test('a page that is no longer authorized is sent why, and nothing more', async () => {
-  const { source, streams } = opened()
-  const [one, other] = [reader(), reader()]
-  streams.open(one.sink)
-  streams.open(other.sink)
-  await vi.advanceTimersByTimeAsync(0)
-
+  await open(one, other)
   one.state.may = false
   source.overview = draining(fixture)
-  await vi.advanceTimersByTimeAsync(5000)
+  await seconds(5)
 
   expect(one.received.slice(1)).toEqual(['event: end\ndata: session\n\n'])
-  expect(one.state.ended).toBe('well')
-  expect(other.state.ended).toBeNull()
+  expect([one.state.ended, other.state.ended]).toEqual(['well', null])
   expect(other.ticks()).toHaveLength(6)
 })
 
 test('what cannot be collected is sent when it can be again', async () => {
-  const { source, streams } = opened()
-  const { sink, ticks } = reader()
   source.fails = true
-
-  streams.open(sink)
-  await vi.advanceTimersByTimeAsync(3000)
-  const meanwhile = ticks().length
+  await open(one)
+  await seconds(3)
+  const meanwhile = one.sent()
   source.fails = false
-  await vi.advanceTimersByTimeAsync(1000)
+  await seconds(1)
 
-  expect(meanwhile).toBe(0)
-  expect(Object.keys(ticks()[0]?.sections ?? {})).toEqual([...Object.keys(pageSections), 'which-gateway'])
+  expect([meanwhile, one.sent()]).toEqual([[], [allSections]])
 })
 
 test('when the gateway stops all end, and no page is taken any more', async () => {
-  const { streams } = opened()
-  const [well, stuck] = [reader(), reader()]
-  stuck.state.takes = false
-  streams.open(well.sink)
-  streams.open(stuck.sink)
-  await vi.advanceTimersByTimeAsync(0)
+  other.state.takes = false
+  await open(one, other)
 
   streams.end()
-  await vi.advanceTimersByTimeAsync(5000)
+  await seconds(5)
 
-  expect(well.received.at(-1)).toBe('event: end\ndata: leaving\n\n')
-  expect([well.state.ended, stuck.state.ended]).toEqual(['well', 'at once'])
-  expect(streams.open(reader().sink)).toBeNull()
+  expect(one.received.at(-1)).toBe('event: end\ndata: leaving\n\n')
+  expect([one.state.ended, other.state.ended]).toEqual(['well', 'at once'])
+  expect(await open(reader())).toEqual([null])
   expect(vi.getTimerCount()).toBe(0)
 })
 
@@ -244,12 +196,11 @@ test('a collection of more than a second delays the next one, and two never over
     running--
     return fixture
   })
-  const { sink, ticks } = reader()
 
-  streams.open(sink)
-  streams.open(reader().sink)
-  await vi.advanceTimersByTimeAsync(10_100)
+  streams.open(one.sink)
+  streams.open(other.sink)
+  await seconds(10.1)
 
   expect(max).toBe(1)
-  expect(ticks()).toHaveLength(4)
+  expect(one.ticks()).toHaveLength(4)
 })
