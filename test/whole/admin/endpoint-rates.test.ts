@@ -29,27 +29,16 @@ const summarize = (rates: ReturnType<EndpointRates['rates']>) =>
 test('rates are those of the last ten seconds, and shares those of a side', () => {
   const rates = createEndpointRates()
 
-  for (const [at, count] of [0, 1000, 1010, 1030].entries()) {
-    rates.sample(
-      upstreams(
-        [
-          ['a', count, 0],
-          ['b', 0, 0],
-        ],
-        [['a', 5, 5]],
-      ),
-    )
-    if (at < 3) vi.advanceTimersByTime(5000)
+  const at = (a: number, failures: number, b: number, candidate: number, failed: number) => {
+    const primary = [['a', a, failures] as const, ['b', b, 0] as const]
+    return upstreams(primary, [['a', candidate, failed]])
   }
-  vi.advanceTimersByTime(5000)
+  for (const count of [0, 1000, 1010, 1030]) {
+    rates.sample(at(count, 0, 0, 5, 5))
+    vi.advanceTimersByTime(5000)
+  }
 
-  const now = upstreams(
-    [
-      ['a', 1070, 6],
-      ['b', 20, 0],
-    ],
-    [['a', 25, 15]],
-  )
+  const now = at(1070, 6, 20, 25, 15)
   expect(summarize(rates.rates(now))).toEqual([
     ['primary', 'a', 6, 0.6, 0.75],
     ['primary', 'b', 2, 0, 0.25],
@@ -63,16 +52,8 @@ test('nothing is known before the first sample, nor of an endpoint that was open
   expect(rates.rates(upstreams([['a', 5, 0]]))).toEqual([])
   rates.sample(upstreams([['a', 5, 0]]))
   vi.advanceTimersByTime(1000)
-  expect(
-    summarize(
-      rates.rates(
-        upstreams([
-          ['a', 5, 0],
-          ['b', 9, 9],
-        ]),
-      ),
-    ),
-  ).toEqual([['primary', 'a', 0, 0, null]])
+  const now = upstreams([['a', 5, 0] as const, ['b', 9, 9] as const])
+  expect(summarize(rates.rates(now))).toEqual([['primary', 'a', 0, 0, null]])
 })
 
 test('an endpoint that counts from 0 again has no rate below 0', () => {

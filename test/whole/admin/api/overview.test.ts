@@ -4,8 +4,14 @@ import { openHttpUpstream } from '../../../helpers/upstream.ts'
 
 interface OperationMembers {
   readonly id: string
+  readonly failing: boolean
   readonly pace: { readonly inFlight: number } | null
 }
+
+const overviewOf = async (admin: string) => (await fetchAdmin(`${admin}/overview`)).body
+const operationsOf = async (admin: string) =>
+  Object.values((await overviewOf(admin)).operations ?? {}) as readonly OperationMembers[]
+const failing = async (admin: string) => (await operationsOf(admin)).filter((each) => each.failing).map(({ id }) => id)
 
 const dead = 'http://127.0.0.1:1'
 
@@ -17,11 +23,10 @@ test('it shows the operations with what they do, and the recent errors, without 
   await fetch(`${url}/market/hunter2`, { headers: { 'X-Request-Id': 'mine' } })
   await line(({ failure }) => failure === 'not-found')
 
-  const overview = async () => (await fetchAdmin(`${admin}/overview`)).body
   await expect
-    .poll(async () => (await overview()).operations)
+    .poll(() => operationsOf(admin))
     .toContainEqual(expect.objectContaining({ id: 'market.insights', pace: expect.objectContaining({ inFlight: 0 }) }))
-  const body = await overview()
+  const body = await overviewOf(admin)
 
   expect(body.operations).toHaveLength(9)
   expect(body.status).toMatchObject({ state: 'serving' })
@@ -39,11 +44,7 @@ test('what is in flight is counted until the last byte of its response', async (
     arrived.resolve(() => response.end('b'))
   })
   const { url, admin } = await bootLiveGateway({ upstream: upstream.url, metrics: true })
-  const inFlight = async (): Promise<unknown> => {
-    const { body } = await fetchAdmin(`${admin}/overview`)
-    const operations = Object.values(body.operations ?? {}) as readonly OperationMembers[]
-    return operations.find(({ id }) => id === 'market.insights')?.pace?.inFlight
-  }
+  const inFlight = async () => (await operationsOf(admin)).find(({ id }) => id === 'market.insights')?.pace?.inFlight
 
   const response = await fetch(`${url}/market/insights`)
   const finish = await arrived.promise
@@ -54,55 +55,37 @@ test('what is in flight is counted until the last byte of its response', async (
   await expect.poll(inFlight).toBe(0)
 })
 
-test('an operation whose every request fails does so, by what it did of late or by its group', async () => {
-  for (const metrics of [true, 'none'] as const) {
+test.each([true, 'none'] as const)(
+  'an operation whose every request fails does so, with metrics: %s',
+  async (metrics) => {
     const { url, admin } = await bootLiveGateway({ upstreams: { risk: dead }, metrics })
-    const failing = async (): Promise<unknown> => {
-      const { body } = await fetchAdmin(`${admin}/overview`)
-      const operations = Object.values(body.operations ?? {}) as readonly (OperationMembers & {
-        readonly failing: boolean
-      })[]
-      return operations.filter((each) => each.failing).map(({ id }) => id)
-    }
     await fetch(`${url}/market/insights`)
-    expect(await failing()).toEqual([])
+    expect(await failing(admin)).toEqual([])
 
     for (let n = 0; n < 5; n++) await fetch(`${url}/risk/asset-valuation`, { method: 'POST', body: '{}' })
 
-    await expect.poll(failing).toEqual(['risk.asset-valuation'])
-  }
-})
+    await expect.poll(() => failing(admin)).toEqual(['risk.asset-valuation'])
+  },
+)
 
 test('an operation does not fail with its primary where every client is on the candidate', async () => {
   const { url } = await openHttpUpstream()
   const candidate = { endpoints: [url], share: '100%' }
   const risk = { endpoints: [dead], healthCheck: { path: '/', interval: '100ms', unhealthyAfter: 1 }, candidate }
   const { admin } = await bootLiveGateway({ upstreams: { risk } })
-  const overview = async () => (await fetchAdmin(`${admin}/overview`)).body
-  await expect.poll(async () => JSON.stringify((await overview()).status)).toContain('every client is on the candidate')
+  await expect.poll(async () => JSON.stringify(await overviewOf(admin))).toContain('every client is on the candidate')
 
-  const operations = Object.values((await overview()).operations ?? {}) as readonly { readonly failing: boolean }[]
-
-  expect(operations.filter(({ failing }) => failing)).toEqual([])
+  expect(await failing(admin)).toEqual([])
 })
 
-test('without metrics there are no rates, and all the rest', async () => {
+test('without metrics there are no rates, and all the rest; the recent errors alone are under /refused', async () => {
   const { url, admin } = await bootLiveGateway({ upstream: dead, metrics: 'none' })
   await fetch(`${url}/market/insights`)
+  const refusals = [{ kind: 'connect-failed', reason: 'the endpoint refuses connections (ECONNREFUSED)' }]
 
-  const { body } = await fetchAdmin(`${admin}/overview`)
+  const body = await overviewOf(admin)
 
   expect(body.operations).toMatchObject(Array.from({ length: 9 }, () => ({ pace: null, history: null })))
-  expect(body.refusals).toMatchObject([{ kind: 'connect-failed' }])
-})
-
-test('the recent errors alone are under /refused', async () => {
-  const { url, admin } = await bootLiveGateway({ upstream: dead })
-  await fetch(`${url}/market/insights`)
-
-  const { body } = await fetchAdmin(`${admin}/refused`)
-
-  expect(body.refusals).toMatchObject([
-    { kind: 'connect-failed', reason: 'the endpoint refuses connections (ECONNREFUSED)' },
-  ])
+  expect(body.refusals).toMatchObject(refusals)
+  expect((await fetchAdmin(`${admin}/refused`)).body.refusals).toMatchObject(refusals)
 })

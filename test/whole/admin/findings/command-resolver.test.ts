@@ -36,21 +36,14 @@ describe('the program', () => {
     return { node, main, path: ['/nowhere', bin].join(delimiter), bin }
   }
 
-  test('is its name where that is on the PATH, with the same Node', () => {
-    expect(programCommand(machine('bin'))).toBe('lender-gateway')
-  })
+  test('is its name where that is on the PATH, with the same Node, and else what its name leads to', () => {
+    const [own, foreign, npx] = [machine('bin'), machine('bin'), machine('_npx/5eec/node_modules/.bin')]
 
-  test('is what its name leads to where npx alone has put it on the PATH', () => {
-    const npx = machine('_npx/5eec/node_modules/.bin')
-
+    expect(programCommand(own)).toBe('lender-gateway')
+    // npx alone has put it on the PATH.
     expect(programCommand(npx)).toBe(`${npx.node} ${npx.main}`)
-  })
-
-  test('is what its name leads to where the name would be run by another Node, or is of another checkout', () => {
-    const [one, other] = [machine('bin'), machine('bin')]
-
-    expect(programCommand({ ...one, node: other.node })).toBe(`${other.node} ${one.main}`)
-    expect(programCommand({ ...one, main: other.main })).toBe(`${one.node} ${other.main}`)
+    expect(programCommand({ ...own, node: foreign.node })).toBe(`${foreign.node} ${own.main}`)
+    expect(programCommand({ ...own, main: foreign.main })).toBe(`${own.node} ${foreign.main}`)
   })
 })
 
@@ -60,31 +53,22 @@ test('words come through a shell as they are', async () => {
   expect((await inShell(`printf '%s|' ${words.map(shellQuote).join(' ')}`)).stdout).toBe(`${words.join('|')}|`)
 })
 
-test('a command names the endpoint as a shell needs it, and reaches the gateway on a port that its file does not say', async () => {
+test('a command names endpoint and operation as a shell needs it, and reaches a port that the file does not say', async () => {
   const endpoints = ["http://127.0.0.1:1/a;(b)&$HOME'", 'http://127.0.0.1:2']
-  const live = await bootLiveGateway({ listen: { basePath: "/v1/it's" }, upstream: { endpoints } })
+  const operations = { 'market.insights': { state: 'refuse' } }
+  const live = await bootLiveGateway({ listen: { basePath: "/v1/it's" }, upstream: { endpoints }, operations })
   const body = { group: 'risk', url: endpoints[0] }
   await fetchAdmin(`${live.admin}/endpoints/drain`, 'POST', { body: JSON.stringify(body) })
   const found = async () =>
     (await fetchAdmin(`${live.admin}/status`)).body.findings as unknown as readonly FindingView[]
   const drained = (await found()).find(({ cause }) => cause.includes(' drains '))
+  const refused = (await found()).find(({ about }) => about === 'operations.market.insights')
 
   const { stdout } = await inShell(drained?.command ?? 'false')
 
+  expect(refused?.command).toContain(shellQuote("/v1/it's/market/insights"))
   expect(stdout).toContain(`${endpoints[0]} of risk takes requests `)
   expect((await found()).filter(({ cause }) => cause.includes(' drains '))).toEqual([])
-})
-
-test('a command names the operation by the path that clients send', async () => {
-  const live = await bootLiveGateway({
-    listen: { basePath: "/v1/it's" },
-    operations: { 'market.insights': { state: 'refuse' } },
-  })
-  const found = (await fetchAdmin(`${live.admin}/status`)).body.findings as unknown as readonly FindingView[]
-
-  const { command } = found.find(({ about }) => about === 'operations.market.insights') ?? {}
-
-  expect(command).toContain(shellQuote("/v1/it's/market/insights"))
 })
 
 test.each([

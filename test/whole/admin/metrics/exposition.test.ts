@@ -110,30 +110,3 @@ test('whatever is written is read back as it was', () => {
     }),
   )
 })
-
-test('of a histogram the last bucket is +Inf and as high as the count', () => {
-  const counts = fc.array(fc.nat({ max: 1000 }), { minLength: 1, maxLength: 20 })
-  fc.assert(
-    fc.property(counts, value, (each, sum) => {
-      let below = 0
-      const buckets = each.slice(0, -1).map((count, i) => {
-        below += count
-        return { le: 2 ** i, count: below }
-      })
-      const count = below + (each.at(-1) ?? 0)
-      const text = renderExposition([
-        { name: 'd', help: '', type: 'histogram', samples: [{ labels: {}, value: { buckets, sum, count } }] },
-      ])
-
-      const lines = readExposition(text).get('d')?.lines ?? []
-
-      const read = lines.filter((line) => line.name === 'd_bucket')
-      expect(read.map((line) => line.value)).toEqual([...buckets.map((bucket) => bucket.count), count])
-      expect(read.map((line) => line.labels.le)).toEqual([...buckets.map(({ le }) => String(le)), '+Inf'])
-      expect(lines.slice(-2).map((line) => [line.name, line.value])).toEqual([
-        ['d_sum', sum],
-        ['d_count', count],
-      ])
-    }),
-  )
-})
