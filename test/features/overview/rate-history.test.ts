@@ -68,43 +68,33 @@ test('what is older than a minute keeps its step, and latencies are still those 
   expect(rates()?.p99Ms).toBeLessThan(10)
 })
 
-test('an error that an upstream sent is an error, and a 4xx of its own is nothing', async () => {
-  const { serve, rates } = await openHistory()
+test('an error of an upstream is an error, a 4xx of its own is nothing, and what matches no operation has its own rate', async () => {
+  const { serve, rates, history, metrics } = await openHistory()
 
   serve(10, { status: 503 })
   serve(10, { status: 404 })
+  serve(20, { operation: null, status: 404, failure: new GatewayError('not-found') })
   await vi.advanceTimersByTimeAsync(10_000)
 
   expect(rates()).toMatchObject({ perSecond: 2, errorsPerSecond: 1, refusedPerSecond: 0 })
+  expect(history.rates('none', metrics.report)?.perSecond).toBe(2)
 })
 
-test('relayed errors are counted over a minute, and what the gateway itself failed is not among them', async () => {
+test('errors that an upstream sent are counted over a minute, not those of the gateway, the cache or a replay', async () => {
   const { metrics, history, serve } = await openHistory()
   const recent = () => history.recent(id, metrics.report)
-
-  serve(10, { status: 503 })
-  serve(5, { status: 502, failure: new GatewayError('connect-failed') })
-  serve(5)
-  await vi.advanceTimersByTimeAsync(30_000)
-
-  expect(recent()).toEqual({ requests: 20, passedOn: 10, storedErrors: 0 })
-  await vi.advanceTimersByTimeAsync(90_000)
-  expect(recent()).toEqual({ requests: 0, passedOn: 0, storedErrors: 0 })
-})
-
-test('an error that the cache had stored, or that is replayed for a key, is none that the upstream sent', async () => {
-  const { metrics, history, serve } = await openHistory()
 
   serve(3, { status: 503 })
   for (const cache of ['miss', 'bypass'] as const) serve(1, { status: 503, cache })
   for (const cache of ['hit', 'stale', 'revalidated', 'collapsed'] as const) serve(1, { status: 503, cache })
   serve(1, { status: 200, cache: 'hit' })
-  const idempotency = { outcome: 'replayed', firstRequestId: null } as const
-  serve(2, { status: 500, idempotency })
-
+  serve(2, { status: 500, idempotency: { outcome: 'replayed', firstRequestId: null } })
+  serve(5, { status: 502, failure: new GatewayError('connect-failed') })
   await vi.advanceTimersByTimeAsync(30_000)
 
-  expect(history.recent(id, metrics.report)).toEqual({ requests: 12, passedOn: 5, storedErrors: 6 })
+  expect(recent()).toEqual({ requests: 17, passedOn: 5, storedErrors: 6 })
+  await vi.advanceTimersByTimeAsync(90_000)
+  expect(recent()).toEqual({ requests: 0, passedOn: 0, storedErrors: 0 })
 })
 
 test('it goes back fifteen minutes, in steps of five seconds, and no further', async () => {
@@ -139,14 +129,6 @@ test('once closed, it leaves no timer behind, even when it is reading just then'
   await started
 
   expect(vi.getTimerCount()).toBe(0)
-})
-
-test('what matched no operation has a rate of its own', async () => {
-  const { serve, history, metrics } = await openHistory()
-  serve(20, { operation: null, status: 404, failure: new GatewayError('not-found') })
-  await vi.advanceTimersByTimeAsync(10_000)
-
-  expect(history.rates('none', metrics.report)?.perSecond).toBe(2)
 })
 
 test('steps are as long as they are drawn, however long it takes to count', async () => {

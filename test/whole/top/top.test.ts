@@ -15,6 +15,8 @@ const top = (admin: string, environment: NodeJS.ProcessEnv = {}, ...args: readon
   runInTerminal(script.path ?? '', ['top', '--admin', admin, ...args], environment)
 
 const drawn = /market\.insights/
+const some = { id: 'a', state: 'serve' }
+const words = { stepSeconds: 5, perSecond: ['x'] }
 
 describe('top where there is no terminal', () => {
   test('prints one whole frame, without colours', async () => {
@@ -51,16 +53,8 @@ describe('top where there is no terminal', () => {
   testAndDrill.each(
     part([
       ['no overview', {}, 'status'],
-      [
-        'rates that are none',
-        { status: healthyStatus, operations: [{ id: 'a', state: 'serve', pace: 7 }] },
-        'operations[0].pace',
-      ],
-      [
-        'a chart of words',
-        { status: healthyStatus, operations: [{ id: 'a', state: 'b', history: { stepSeconds: 5, perSecond: ['x'] } }] },
-        'perSecond[0]',
-      ],
+      ['rates that are none', { status: healthyStatus, operations: [{ ...some, pace: 7 }] }, 'operations[0].pace'],
+      ['a chart of words', { status: healthyStatus, operations: [{ ...some, history: words }] }, 'perSecond[0]'],
     ]),
   )('a listener that sends %s is no gateway of this version', async (_, body, where) => {
     const admin = await scriptedAdmin(jsonResponse(body))
@@ -84,9 +78,9 @@ describe.skipIf(script.missing)('top in a terminal', () => {
     }
 
     terminal.resize(40, 12)
-    await expect.poll(() => sized(40, 12), { timeout: 30_000 }).toBe(true)
+    await expect.poll(() => sized(40, 12)).toBe(true)
     terminal.resize(60, 20)
-    await expect.poll(() => !sized(40, 12) && sized(60, 20), { timeout: 30_000 }).toBe(true)
+    await expect.poll(() => !sized(40, 12) && sized(60, 20)).toBe(true)
     terminal.type('q')
 
     expect(await terminal.ended).toEqual({ code: 0, isAsBefore: true })
@@ -142,7 +136,7 @@ describe.skipIf(script.missing)('top in a terminal', () => {
     const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(countWaits)}`
     const terminal = top(live.admin, { NODE_OPTIONS })
 
-    await expect.poll(() => terminal.text().split('\u001b[H').length, { timeout: 30_000 }).toBeGreaterThan(50)
+    await expect.poll(() => terminal.text().split('\u001b[H').length).toBeGreaterThan(50)
     terminal.type('q')
     await terminal.ended
 
@@ -156,7 +150,7 @@ describe.skipIf(script.missing)('top in a terminal', () => {
 
     terminal.type('x\u001b[A\r')
     const before = terminal.text().split('\u001b[H').length
-    await expect.poll(() => terminal.text().split('\u001b[H').length, { timeout: 30_000 }).toBeGreaterThan(before + 1)
+    await expect.poll(() => terminal.text().split('\u001b[H').length).toBeGreaterThan(before + 1)
     terminal.type('Q')
 
     expect(await terminal.ended).toEqual({ code: 0, isAsBefore: true })
@@ -171,16 +165,16 @@ describe.skipIf(script.missing)('top in a terminal', () => {
     await first.gateway.close()
     // The whole frame: its last lines may come later than the line with STALE.
     await expect
-      .poll(() => terminal.frame().join('\n'), { timeout: 30_000 })
+      .poll(() => terminal.frame().join('\n'))
       .toMatch(/STALE: what stands here was so \d+s ago; nothing listens at[\s\S]*market\.insights/)
     await bootLiveGateway({ admin: { port } })
-    await expect.poll(() => terminal.frame().join('\n'), { timeout: 30_000 }).not.toContain('STALE')
+    await expect.poll(() => terminal.frame().join('\n')).not.toContain('STALE')
     terminal.type('q')
 
     expect(await terminal.ended).toEqual({ code: 0, isAsBefore: true })
   })
 
-  test('has colours unless NO_COLOR forbids them, and Ctrl-C restores it as well', async () => {
+  drill('has colours unless NO_COLOR forbids them, and Ctrl-C restores it as well', async () => {
     const admin = await scriptedAdmin(jsonResponse(toOverview(healthyStatus)))
     const terminal = top(admin.url, { NO_COLOR: '', TERM: 'xterm' })
     await terminal.shows(/limits\.concurrency/)
