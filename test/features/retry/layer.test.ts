@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { Exchange } from '../../../src/core/exchange/exchange.ts'
+import type { Exchange, Handler } from '../../../src/core/exchange/exchange.ts'
 import { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
 import type { FailureKind } from '../../../src/core/exchange/failures/failure-table.ts'
 import { now } from '../../../src/core/lib/clock.ts'
@@ -7,7 +7,7 @@ import type { RetryConfig } from '../../../src/features/retry/config.ts'
 import { retryLayer } from '../../../src/features/retry/layer.ts'
 import { createRetryBudget } from '../../../src/features/retry/runtime.ts'
 import { fakeExchange } from '../../helpers/exchange.ts'
-import { bodies, plenty, retryConfig, scripted } from './helper.ts'
+import { bodies, plenty, retryConfig, type Step, scripted } from './helper.ts'
 
 beforeEach(() => vi.useFakeTimers())
 afterEach(() => vi.useRealTimers())
@@ -17,99 +17,93 @@ const safe = { safe: true, keyField: null }
 const noWait = () => 0
 const wholeWait = () => 1
 
-/** Runs all timers, and returns how the exchange ended. */
-const ending = async <T>(ended: Promise<T>): Promise<T> => {
+interface Given {
+  readonly exchange?: Exchange
+  readonly budget?: Parameters<typeof retryLayer>[1]
+  readonly config?: Partial<RetryConfig>
+  readonly repeatable?: Parameters<typeof retryLayer>[2]
+  readonly random?: () => number
+}
+
+/** Begins an exchange, of a GET unless the options say otherwise. */
+const begin = (next: Handler, { exchange, budget, config, repeatable, random }: Given = {}) =>
+  retryLayer(retryConfig(config), budget ?? plenty(), repeatable ?? safe, random)(next)(exchange ?? fakeExchange())
+
+/** Runs an exchange with all timers, and returns how it ended. */
+const run = async (next: Handler, given: Given = {}) => {
+  const ended = begin(next, given)
   ended.catch(() => {}) // the caller sees it
   await vi.runAllTimersAsync()
   return ended
 }
 
-describe('an exchange that succeeds', () => {
-  test('is sent once, and takes no token of the budget', async () => {
-    const [next, budget] = [scripted(200), plenty()]
+test('an exchange that succeeds is sent once, and takes no token of the budget', async () => {
+  const [next, budget] = [scripted(200), plenty()]
 
-    const response = await retryLayer(retryConfig(), budget, safe)(next)(fakeExchange())
+  const response = await begin(next, { budget })
 
-    expect(response.status).toBe(200)
-    expect(next.calls).toHaveLength(1)
-    expect(budget.counts).toEqual({ requested: 1, taken: 0 })
-  })
+  expect([response.status, next.calls.length]).toEqual([200, 1])
+  expect(budget.counts).toEqual({ requested: 1, taken: 0 })
 })
 
 describe('another attempt', () => {
   test('hides a failure', async () => {
     const next = scripted('reset-before-headers', 200)
 
-    const response = await ending(retryLayer(retryConfig(), plenty(), safe)(next)(fakeExchange()))
-
-    expect(response.status).toBe(200)
+    expect((await run(next)).status).toBe(200)
     expect(next.calls).toHaveLength(2)
   })
 
   test('hides a response, whose body is discarded once', async () => {
     const next = scripted(503, 502, 200)
 
-    const response = await ending(retryLayer(retryConfig(), plenty(), safe)(next)(fakeExchange()))
-
-    expect(response.status).toBe(200)
+    expect((await run(next)).status).toBe(200)
     expect(next.discards).toEqual([1, 1, 0])
   })
 
   test('follows only what the configuration names', async () => {
-    const [status, kind, bug] = [
-      scripted(500, 200),
-      scripted('headers-timeout', 200),
-      scripted(new TypeError('bug'), 200),
-    ]
-    const layer = retryLayer(retryConfig(), plenty(), safe)
+    const bug = new TypeError('bug')
+    const nexts = [scripted(500, 200), scripted('headers-timeout', 200), scripted(bug, 200)] as const
 
-    await expect(ending(layer(status)(fakeExchange()))).resolves.toMatchObject({ status: 500 })
-    await expect(ending(layer(kind)(fakeExchange()))).rejects.toMatchObject({ kind: 'headers-timeout' })
-    await expect(ending(layer(bug)(fakeExchange()))).rejects.toThrow('bug')
-    expect([status, kind, bug].map(({ calls }) => calls.length)).toEqual([1, 1, 1])
+    await expect(run(nexts[0])).resolves.toMatchObject({ status: 500 })
+    await expect(run(nexts[1])).rejects.toMatchObject({ kind: 'headers-timeout' })
+    await expect(run(nexts[2])).rejects.toThrow('bug')
+    expect(nexts.map(({ calls }) => calls.length)).toEqual([1, 1, 1])
   })
 
   test('counts with the first one, and the result of the last is relayed', async () => {
     const [responses, failures] = [scripted(503), scripted('connect-failed')]
-    const layer = retryLayer(retryConfig({ attempts: 4 }), plenty(), safe)
+    const config = { attempts: 4 }
 
-    await expect(ending(layer(responses)(fakeExchange()))).resolves.toMatchObject({ status: 503 })
-    await expect(ending(layer(failures)(fakeExchange()))).rejects.toMatchObject({ kind: 'connect-failed' })
+    await expect(run(responses, { config })).resolves.toMatchObject({ status: 503 })
+    await expect(run(failures, { config })).rejects.toMatchObject({ kind: 'connect-failed' })
 
     expect([responses, failures].map(({ calls }) => calls.length)).toEqual([4, 4])
     expect(responses.discards).toEqual([1, 1, 1, 0])
   })
 
-  test('that reaches no endpoint does not hide how the one before failed', async () => {
-    for (const rejection of ['circuit-open', 'overloaded'] as const) {
-      const next = scripted('connect-failed', rejection)
+  test.each<[string, readonly [Step, ...Step[]], string]>([
+    [
+      'reaches no endpoint does not hide how the one before failed',
+      ['connect-failed', 'circuit-open'],
+      'connect-failed',
+    ],
+    ['finds no place does not hide it either', ['connect-failed', 'overloaded'], 'connect-failed'],
+    ['fails in another way decides the failure', ['connect-failed', 'headers-timeout'], 'headers-timeout'],
+    ['is not made after a rejection leaves that one', ['circuit-open'], 'circuit-open'],
+    ['is rejected after a response decides the failure', [503, 'circuit-open'], 'circuit-open'],
+  ])('that %s', async (_, steps, failure) => {
+    const next = scripted(...steps)
 
-      await expect(ending(retryLayer(retryConfig(), plenty(), safe)(next)(fakeExchange()))).rejects.toThrow(
-        'connect-failed',
-      )
-      expect(next.calls).toHaveLength(2)
-    }
-  })
-
-  test('that fails in another way decides the failure, and a rejection of the first is relayed', async () => {
-    const layer = retryLayer(retryConfig(), plenty(), safe)
-
-    await expect(ending(layer(scripted('connect-failed', 'headers-timeout'))(fakeExchange()))).rejects.toThrow(
-      'headers-timeout',
-    )
-    await expect(ending(layer(scripted('circuit-open'))(fakeExchange()))).rejects.toThrow('circuit-open')
-    await expect(ending(layer(scripted(503, 'circuit-open'))(fakeExchange()))).rejects.toThrow('circuit-open')
+    await expect(run(next)).rejects.toThrow(failure)
+    expect(next.calls).toHaveLength(steps.length)
   })
 
   test('does not follow when the client has begun to get a response', async () => {
     const next = scripted(503, 200)
-    const exchange = fakeExchange()
-    exchange.responseStarted = true
+    const exchange = Object.assign(fakeExchange(), { responseStarted: true })
 
-    await expect(ending(retryLayer(retryConfig(), plenty(), safe)(next)(exchange))).resolves.toMatchObject({
-      status: 503,
-    })
-
+    await expect(run(next, { exchange })).resolves.toMatchObject({ status: 503 })
     expect(next.discards).toEqual([0])
   })
 
@@ -118,8 +112,7 @@ describe('another attempt', () => {
     const exchange = fakeExchange()
     exchange.abort(new GatewayError('client-gone'))
 
-    await expect(ending(retryLayer(retryConfig(), plenty(), safe)(next)(exchange))).rejects.toThrow('connect-failed')
-
+    await expect(run(next, { exchange })).rejects.toThrow('connect-failed')
     expect(next.calls).toHaveLength(1)
   })
 })
@@ -128,18 +121,18 @@ describe('the budget', () => {
   test('counts an exchange once, and each further attempt', async () => {
     const budget = plenty()
 
-    await ending(retryLayer(retryConfig(), budget, safe)(scripted(503))(fakeExchange()))
+    await run(scripted(503), { budget })
 
     expect(budget.counts).toEqual({ requested: 1, taken: 2 })
   })
 
   test('ends the attempts at once when it is used up', async () => {
     const budget = createRetryBudget({ share: 0, floor: 1 })
-    const layer = retryLayer(retryConfig({ attempts: 5 }), budget, safe, noWait)
+    const given = { config: { attempts: 5 }, budget, random: noWait }
     const [first, second] = [scripted(503), scripted(503)]
 
-    await ending(layer(first)(fakeExchange()))
-    const response = await layer(second)(fakeExchange())
+    await run(first, given)
+    const response = await begin(second, given)
 
     expect(response.status).toBe(503)
     expect([first, second].map(({ discards }) => discards)).toEqual([[1, 0], [0]])
@@ -155,7 +148,7 @@ describe('the budget', () => {
     const exchange = fakeExchange()
     arrange(exchange)
 
-    await ending(retryLayer(retryConfig(), budget, repeatable)(scripted(503))(exchange))
+    await run(scripted(503), { exchange, budget, repeatable })
 
     expect(budget.counts.taken).toBe(0)
   })
@@ -169,9 +162,7 @@ describe('the pause', () => {
   test('is at most the base, doubled each time, up to the longest', async () => {
     const next = scripted('connect-failed')
 
-    await ending(
-      retryLayer(retryConfig({ attempts: 7 }), plenty(), safe, wholeWait)(next)(fakeExchange()).catch(() => {}),
-    )
+    await run(next, { config: { attempts: 7 }, random: wholeWait }).catch(() => {})
 
     expect(pauses(next)).toEqual([25, 50, 100, 200, 250, 250])
   })
@@ -181,7 +172,7 @@ describe('the pause', () => {
     const drawn = [0.2, 0.5, 0.99]
     const random = () => drawn.shift() ?? 0
 
-    await ending(retryLayer(retryConfig({ attempts: 4 }), plenty(), safe, random)(next)(fakeExchange()).catch(() => {}))
+    await run(next, { config: { attempts: 4 }, random }).catch(() => {})
 
     expect(pauses(next)).toEqual([5, 25, 99])
   })
@@ -189,7 +180,7 @@ describe('the pause', () => {
   test('is at least what the response asks for', async () => {
     const next = scripted({ status: 503, retryAfter: '2' }, { status: 503, retryAfter: '0' }, 200)
 
-    await ending(retryLayer(retryConfig(), plenty(), safe, wholeWait)(next)(fakeExchange()))
+    await run(next, { random: wholeWait })
 
     expect(pauses(next)).toEqual([2000, 50])
   })
@@ -197,20 +188,19 @@ describe('the pause', () => {
   test('does not begin before the response is discarded, so that its connection is free', async () => {
     const next = scripted({ status: 503, retryAfter: '2' }, 200)
 
-    const ended = retryLayer(retryConfig(), plenty(), safe)(next)(fakeExchange())
+    const ended = begin(next)
     await vi.advanceTimersByTimeAsync(1)
-    const discards = [...next.discards]
 
-    expect(discards).toEqual([1])
-    await ending(ended)
+    expect(next.discards).toEqual([1])
+    await vi.runAllTimersAsync()
+    await ended
   })
 
   test('ends with the exchange, at once, with its reason', async () => {
     const next = scripted({ status: 503, retryAfter: '20' }, 200)
     const exchange = fakeExchange()
     const hooks = vi.spyOn(exchange, 'setAbortListener')
-    const ended = retryLayer(retryConfig(), plenty(), safe)(next)(exchange)
-    const rejection = expect(ended).rejects.toMatchObject({ kind: 'client-gone' })
+    const rejection = expect(begin(next, { exchange })).rejects.toMatchObject({ kind: 'client-gone' })
     await vi.advanceTimersByTimeAsync(1000)
 
     exchange.abort(new GatewayError('client-gone'))
@@ -225,7 +215,7 @@ describe('the pause', () => {
     const exchange = fakeExchange()
     const hooks = vi.spyOn(exchange, 'setAbortListener')
 
-    await ending(retryLayer(retryConfig(), plenty(), safe)(scripted(503, 200))(exchange))
+    await run(scripted(503, 200), { exchange })
 
     expect(vi.getTimerCount()).toBe(0)
     expect(hooks).toHaveBeenLastCalledWith(null)
@@ -241,9 +231,9 @@ describe('a deadline', () => {
     const next = scripted('connect-failed', 200)
     const exchange = fakeExchange()
     exchange.deadlineAt = now() + ms
-    const config = retryConfig({ backoff: { base: 50, max: 50 } })
+    const config = { backoff: { base: 50, max: 50 } }
 
-    await ending(retryLayer(config, plenty(), safe, wholeWait)(next)(exchange).catch(() => {}))
+    await run(next, { exchange, config, random: wholeWait }).catch(() => {})
 
     expect(next.calls).toHaveLength(calls)
   })
@@ -253,7 +243,7 @@ describe('a deadline', () => {
     const exchange = fakeExchange()
     exchange.deadlineAt = now() + 30_000
 
-    const response = await retryLayer(retryConfig(), plenty(), safe)(next)(exchange)
+    const response = await begin(next, { exchange })
 
     expect(response).toMatchObject({ status: 503, fields: ['Retry-After', '30'] })
     expect(next.discards).toEqual([0])
@@ -268,7 +258,7 @@ describe('a deadline', () => {
   ])('that is missing has 30 s of waiting allowed: Retry-After %s, %i attempt(s)', async (retryAfter, calls) => {
     const next = scripted({ status: 503, retryAfter }, 200)
 
-    await ending(retryLayer(retryConfig(), plenty(), safe)(next)(fakeExchange()))
+    await run(next)
 
     expect(next.calls).toHaveLength(calls)
   })
@@ -276,88 +266,53 @@ describe('a deadline', () => {
 
 type Body = keyof typeof bodies
 
-interface Request {
-  readonly method: 'GET' | 'POST'
-  /** Whether the operation is configured for an upstream that recognises the key. */
-  readonly idempotent?: boolean
-  readonly fields?: readonly string[]
-}
+/** What is asked, and the kinds of bodies that allow another attempt at what may have been received. */
+type Request = readonly [name: string, method: 'GET' | 'POST', keyField: boolean, fields: readonly string[], Body[]]
 
-const requests: Readonly<Record<string, Request>> = {
-  'a GET': { method: 'GET' },
-  'a POST': { method: 'POST' },
-  'a POST with a key that the upstream ignores': { method: 'POST', fields: ['Idempotency-Key', 'a'] },
-  'a POST without the key of its operation': { method: 'POST', idempotent: true, fields: ['X-Idempotency-Key', 'a'] },
-  'a POST with a key': { method: 'POST', idempotent: true, fields: ['X', 'y', 'idempotency-KEY', '"8e03978e"'] },
-  'a POST with an empty key': { method: 'POST', idempotent: true, fields: ['Idempotency-Key', ' '] },
-  'a POST with two keys': {
-    method: 'POST',
-    idempotent: true,
-    fields: ['Idempotency-Key', 'a', 'Idempotency-Key', 'a'],
-  },
-  'a POST with a key and its twin': {
-    method: 'POST',
-    idempotent: true,
-    fields: ['Idempotency_key', 'b', 'Idempotency-Key', 'a'],
-  },
-  'a POST with the twin of a key': { method: 'POST', idempotent: true, fields: ['Idempotency_Key', 'a'] },
-}
+const keyed = ['X', 'y', 'idempotency-KEY', '"8e03978e"']
+const requests: readonly Request[] = [
+  ['a GET', 'GET', false, [], ['empty', 'replayable']],
+  ['a POST', 'POST', false, [], []],
+  ['a POST with a key that the upstream ignores', 'POST', false, ['Idempotency-Key', 'a'], []],
+  ['a POST without the key of its operation', 'POST', true, ['X-Idempotency-Key', 'a'], []],
+  ['a POST with a key', 'POST', true, keyed, ['empty', 'replayable']],
+  ['a POST with an empty key', 'POST', true, ['Idempotency-Key', ' '], []],
+  ['a POST with two keys', 'POST', true, ['Idempotency-Key', 'a', 'Idempotency-Key', 'a'], []],
+  ['a POST with a key and its twin', 'POST', true, ['Idempotency_key', 'b', 'Idempotency-Key', 'a'], []],
+  ['a POST with the twin of a key', 'POST', true, ['Idempotency_Key', 'a'], []],
+]
 
-// The kinds of bodies that allow another attempt.
 const unsent: readonly Body[] = ['empty', 'replayable', 'unread']
-const sent: Readonly<Record<keyof typeof requests, readonly Body[]>> = {
-  'a GET': ['empty', 'replayable'],
-  'a POST': [],
-  'a POST with a key that the upstream ignores': [],
-  'a POST without the key of its operation': [],
-  'a POST with a key': ['empty', 'replayable'],
-  'a POST with an empty key': [],
-  'a POST with two keys': [],
-  'a POST with a key and its twin': [],
-  'a POST with the twin of a key': [],
-}
-
 const whenUnsent: readonly FailureKind[] = ['connect-failed', 'connect-timeout', 'tls-failed']
-const whenSent: readonly (FailureKind | number)[] = [
-  'reset-before-headers',
-  'headers-timeout',
-  'bad-answer',
-  429,
-  500,
-  503,
-]
+const responses = [429, 500, 503]
+const whenSent: readonly Step[] = ['reset-before-headers', 'headers-timeout', 'bad-answer', ...responses]
 const never: readonly FailureKind[] = [
-  'deadline-exceeded',
-  'overloaded',
-  'circuit-open',
-  'internal',
-  'client-gone',
-  'truncated',
+  ...(['deadline-exceeded', 'overloaded', 'circuit-open', 'internal', 'client-gone', 'truncated'] as const),
 ]
+const on = [...whenUnsent, ...whenSent, ...never] as RetryConfig['on']
 
-const rows = Object.keys(requests).flatMap((request) => [
-  ...whenUnsent.map((cause) => [request, cause, unsent] as const),
-  ...whenSent.map((cause) => [request, cause, sent[request] ?? []] as const),
-  ...never.map((cause) => [request, cause, []] as const),
-])
+const rows = requests.flatMap(([name, method, isKeyed, fields, again]) =>
+  [
+    ...whenUnsent.map((cause) => [cause, unsent] as const),
+    ...whenSent.map((cause) => [cause, again] as const),
+    ...never.map((cause) => [cause, []] as const),
+  ].map(([cause, expected]) => ({ name, method, isKeyed, fields, cause, expected })),
+)
 
-test.each(rows)('%s that ends with %s is sent again when its body is one of %j', async (name, cause, again) => {
-  const { method, idempotent = false, fields = [] } = requests[name] as Request
-  const on = [...whenUnsent, ...whenSent, ...never] as RetryConfig['on']
-  const layer = retryLayer(retryConfig({ on }), plenty(), {
-    safe: method === 'GET',
-    keyField: idempotent ? 'idempotency-key' : null,
-  })
-  const tried: Body[] = []
-
-  for (const [body, make] of Object.entries(bodies) as [Body, (typeof bodies)[Body]][]) {
-    const next = scripted(cause, 200)
+test.each(rows)(
+  '$name that ends with $cause is sent again when its body is one of $expected',
+  async ({ method, isKeyed, fields, cause, expected }) => {
+    const repeatable = { safe: method === 'GET', keyField: isKeyed ? 'idempotency-key' : null }
     const operation = method === 'GET' ? 'market.insights' : 'valuation.score'
-    const ended = layer(next)(fakeExchange({ operation, fields, body: make() })).catch(() => {})
-    await vi.runAllTimersAsync()
-    await ended
-    if (next.calls.length > 1) tried.push(body)
-  }
+    const tried: Body[] = []
 
-  expect(tried).toEqual(again)
-})
+    for (const [body, make] of Object.entries(bodies) as [Body, (typeof bodies)[Body]][]) {
+      const next = scripted(cause, 200)
+      const exchange = fakeExchange({ operation, fields, body: make() })
+      await run(next, { exchange, config: { on }, repeatable }).catch(() => {})
+      if (next.calls.length > 1) tried.push(body)
+    }
+
+    expect(tried).toEqual(expected)
+  },
+)
