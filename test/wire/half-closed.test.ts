@@ -2,11 +2,11 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { makeCertificates } from '../helpers/certificates.ts'
-import { bootGateway } from '../helpers/gateway.ts'
+import { dialThrough } from '../helpers/dial-through.ts'
+import type { Settings } from '../helpers/gateway.ts'
 import { needProgram } from '../helpers/program.ts'
 import { tlsHandshake } from '../helpers/tls-client.ts'
 import { certificateEntry } from '../helpers/tls-gateway.ts'
-import { onRequest, rawUpstream } from '../helpers/upstream.ts'
 import { pseudoRandomBytes, readToEnd, renderHead, sha256 } from '../helpers/wire.ts'
 
 const openssl = await needProgram('openssl')
@@ -16,16 +16,30 @@ const dialHalfOpen = (port: number): Socket => connect({ port, host: '127.0.0.1'
 const get = renderHead({ fields: ['Connection', 'keep-alive'] })
 const post = `${renderHead({ method: 'POST', target: '/valuation/score', fields: ['Content-Length', '3'] })}abc`
 
-/** Opens an upstream that answers no sooner than it is released. */
-const patient = async (bytes: string) => {
+/** Boots a gateway whose upstream answers no sooner than it is released. */
+const bootPatient = async (bytes: string, settings: Settings = {}) => {
   const { promise, resolve } = Promise.withResolvers<void>()
-  const upstream = await rawUpstream((socket) =>
-    onRequest(socket, async () => {
-      await promise
-      socket.write(bytes)
-    }),
-  )
-  return { url: upstream.url, answer: resolve }
+  const answer = async (socket: Socket): Promise<void> => {
+    await promise
+    socket.write(bytes)
+  }
+  const { port } = await dialThrough(answer, settings)
+  return { port, answer: resolve }
+}
+
+/** Sends a request, ends this side, and reads the response; the upstream answers once the first byte has come. */
+const endBehind = async (socket: Socket, request: string, answer: () => void) => {
+  const response = readToEnd(socket)
+  socket.end(request)
+  await once(socket, 'data')
+  answer()
+  socket.once('end', () => socket.destroy())
+  return response
+}
+
+const overTls = (): Settings => {
+  const { right } = makeCertificates(openssl.path ?? '')
+  return { listen: { tls: { certificates: [certificateEntry(right)] } } }
 }
 
 const hello = 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello'
@@ -38,30 +52,21 @@ describe('a client that ends its side after its request gets its response', () =
     ['behind hints', get, `HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n${hello}`, 200],
     ['that is the gateway’s own', get, 'nonsense\r\n\r\n', 502],
   ])('%s', async (_, request, said, status) => {
-    const upstream = await patient(said)
-    const { port } = await bootGateway({ upstream: upstream.url })
-    const socket = dialHalfOpen(port)
+    const { port, answer } = await bootPatient(said)
 
-    const response = readToEnd(socket)
-    socket.end(request)
-    await once(socket, 'data') // of its response the first byte
-    upstream.answer()
-    socket.once('end', () => socket.destroy())
+    const response = await endBehind(dialHalfOpen(port), request, answer)
 
-    expect(await response).toMatchObject({ version: '1.1', status, interim: [], whole: true })
+    expect(response).toMatchObject({ version: '1.1', status, interim: [], whole: true })
   })
 
   test('whole, though it ends its side when the head has come', async () => {
     const body = pseudoRandomBytes(300_000)
     let goOn = () => {}
-    const upstream = await rawUpstream((socket) =>
-      onRequest(socket, () => {
-        socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n`)
-        socket.write(body.subarray(0, 1000))
-        goOn = () => void socket.write(body.subarray(1000))
-      }),
-    )
-    const { port } = await bootGateway({ upstream: upstream.url })
+    const { port } = await dialThrough((socket) => {
+      socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n`)
+      socket.write(body.subarray(0, 1000))
+      goOn = () => void socket.write(body.subarray(1000))
+    })
     const socket = dialHalfOpen(port)
 
     const response = readToEnd(socket)
@@ -74,8 +79,7 @@ describe('a client that ends its side after its request gets its response', () =
   })
 
   test('to each of the requests that it has sent', async () => {
-    const upstream = await patient(hello)
-    const { port } = await bootGateway({ upstream: upstream.url })
+    const { port, answer } = await bootPatient(hello)
     const socket = dialHalfOpen(port)
     let text = ''
     socket.setEncoding('latin1').on('data', (chunk) => {
@@ -84,7 +88,7 @@ describe('a client that ends its side after its request gets its response', () =
 
     socket.end(get + get)
     await once(socket, 'data')
-    upstream.answer()
+    answer()
     await once(socket, 'end')
     socket.destroy()
 
@@ -92,53 +96,29 @@ describe('a client that ends its side after its request gets its response', () =
   })
 
   test.skipIf(openssl.missing).each(['TLSv1.2', 'TLSv1.3'] as const)('over %s, by close_notify', async (version) => {
-    const { right } = makeCertificates(openssl.path ?? '')
-    const upstream = await patient(hello)
-    const { port } = await bootGateway({
-      upstream: upstream.url,
-      listen: { tls: { certificates: [certificateEntry(right)] } },
-    })
-    const { socket } = await tlsHandshake(port, {
-      socket: dialHalfOpen(port),
-      minVersion: version,
-      maxVersion: version,
-    })
+    const { port, answer } = await bootPatient(hello, overTls())
+    const versions = { minVersion: version, maxVersion: version }
+    const { socket } = await tlsHandshake(port, { socket: dialHalfOpen(port), ...versions })
 
-    const response = readToEnd(socket)
-    socket.end(get)
-    await once(socket, 'data')
-    upstream.answer()
-    socket.once('end', () => socket.destroy())
-
-    expect(await response).toMatchObject({ status: 200, whole: true })
+    expect(await endBehind(socket, get, answer)).toMatchObject({ status: 200, whole: true })
   })
 })
 
 test.skipIf(openssl.missing)('a client that has closed cancels its call, over TLS too', async () => {
-  const { right } = makeCertificates(openssl.path ?? '')
-  const { promise: gone, resolve } = Promise.withResolvers<void>()
-  const { promise: asked, resolve: ask } = Promise.withResolvers<void>()
-  const upstream = await rawUpstream((socket) => {
-    socket.once('end', () => resolve()).once('close', () => resolve())
-    onRequest(socket, () => ask())
-  })
-  const booted = await bootGateway({
-    upstream: upstream.url,
-    listen: { tls: { certificates: [certificateEntry(right)] } },
-  })
-  const { socket } = await tlsHandshake(booted.port)
+  const { promise: asked, resolve: onAsked } = Promise.withResolvers<Socket>()
+  const { port, line } = await dialThrough(onAsked, overTls())
+  const { socket } = await tlsHandshake(port)
   socket.write(get)
-  await asked
+  const upstreamSide = await asked
 
   socket.destroy()
-  await gone
+  await Promise.race([once(upstreamSide, 'end'), once(upstreamSide, 'close')])
 
-  expect(await booted.line(({ failure }) => failure !== undefined)).toMatchObject({ failure: 'client-gone' })
+  expect(await line(({ failure }) => failure !== undefined)).toMatchObject({ failure: 'client-gone' })
 })
 
 test('a client that ends its side and waits for nothing holds no longer than one that waits', async () => {
-  const upstream = await patient(hello)
-  const { port } = await bootGateway({ upstream: upstream.url, defaults: { deadline: '50ms' } })
+  const { port } = await bootPatient(hello, { defaults: { deadline: '50ms' } })
   const socket = dialHalfOpen(port)
 
   const response = readToEnd(socket)
@@ -152,8 +132,7 @@ test.each([
   ['the beginning of another request', get, 'G'],
   ['a part of a body', get, post.slice(0, -1)],
 ])('a client that leaves with %s behind a request is noticed, and the request is cancelled', async (_, first, rest) => {
-  const upstream = await rawUpstream((socket) => onRequest(socket, () => {}))
-  const { port, line } = await bootGateway({ upstream: upstream.url })
+  const { port, line, upstream } = await dialThrough(() => {})
   const socket = connect({ port, host: '127.0.0.1' })
 
   socket.write(first)

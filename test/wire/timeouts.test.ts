@@ -1,10 +1,11 @@
 import type { Socket } from 'node:net'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { dialThrough } from '../helpers/dial-through.ts'
 import { expectExact } from '../helpers/exact-wait.ts'
 import { bootGateway } from '../helpers/gateway.ts'
 import { openFullBacklog } from '../helpers/misbehaving-upstream.ts'
 import { isWholeResponse, parseStatus, rawClient } from '../helpers/raw-client.ts'
-import { httpUpstream, onRequest, rawUpstream } from '../helpers/upstream.ts'
+import { httpUpstream, openRawUpstream, rawUpstream } from '../helpers/upstream.ts'
 
 const none = { connect: 'none', headers: 'none', body: 'none' }
 const get = 'GET /market/insights HTTP/1.1\r\nHost: gateway\r\n\r\n'
@@ -12,20 +13,21 @@ const get = 'GET /market/insights HTTP/1.1\r\nHost: gateway\r\n\r\n'
 const stopClock = (): void => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
 afterEach(() => void vi.useRealTimers())
 
-describe.each([300])('a limit of %i ms is kept', (boundMs) => {
+describe('a limit is kept', () => {
+  const boundMs = 300
   const limit = `${boundMs}ms`
 
-  test('for the head of a response', async () => {
+  test.each([
+    ['the head of a response', { timeouts: { ...none, headers: limit }, deadline: 'none' }],
+    ['the deadline, from the moment that the request is complete', { timeouts: none, deadline: limit }],
+  ])('for %s', async (_, defaults) => {
     let arrivedAt = 0
-    const upstream = await rawUpstream((socket) => {
-      onRequest(socket, () => {
+    const { port } = await dialThrough(
+      () => {
         arrivedAt = performance.now()
-      })
-    })
-    const { port } = await bootGateway({
-      upstream: upstream.url,
-      defaults: { timeouts: { ...none, headers: limit }, deadline: 'none' },
-    })
+      },
+      { defaults },
+    )
 
     await expectExact(boundMs, async () => {
       const after = performance.now()
@@ -36,16 +38,11 @@ describe.each([300])('a limit of %i ms is kept', (boundMs) => {
 
   test('for the gap between two chunks of a response', async () => {
     let wroteAt = 0
-    const upstream = await rawUpstream((socket) => {
-      onRequest(socket, () => {
-        wroteAt = performance.now()
-        socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc')
-      })
-    })
-    const { port } = await bootGateway({
-      upstream: upstream.url,
-      defaults: { timeouts: { ...none, body: limit }, deadline: 'none' },
-    })
+    const answer = (socket: Socket): void => {
+      wroteAt = performance.now()
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc')
+    }
+    const { port } = await dialThrough(answer, { defaults: { timeouts: { ...none, body: limit }, deadline: 'none' } })
 
     await expectExact(boundMs, async () => {
       const client = await rawClient(port)
@@ -57,100 +54,60 @@ describe.each([300])('a limit of %i ms is kept', (boundMs) => {
     })
   })
 
-  test('for the deadline, from the moment that the request is complete', async () => {
-    let arrivedAt = 0
-    const upstream = await rawUpstream((socket) => {
-      onRequest(socket, () => {
-        arrivedAt = performance.now()
-      })
-    })
-    const { port } = await bootGateway({ upstream: upstream.url, defaults: { timeouts: none, deadline: limit } })
-
-    await expectExact(boundMs, async () => {
+  /** Expects a status when the limit has passed from the moment that bytes are sent. */
+  const expectStatus = (port: number, bytes: string, status: number) =>
+    expectExact(boundMs, async () => {
       const after = performance.now()
-      expect(await ask(port, get)).toBe(504)
-      return { after, before: arrivedAt, over: performance.now() }
+      expect(await ask(port, bytes)).toBe(status)
+      return { after, before: after, over: performance.now() }
     })
-  })
 
-  test('for a connection that is not accepted', async () => {
-    const deaf = await openFullBacklog()
-    onTestFinished(() => deaf.close())
+  test.each([
+    ['a connection that is not accepted', openFullBacklog, 'http'],
+    ['a TLS handshake that never comes', () => openRawUpstream(() => {}), 'https'],
+  ])('for %s', async (_, open, scheme) => {
+    const upstream = await open()
+    onTestFinished(() => upstream.close())
     const { port, line } = await bootGateway({
-      upstream: `http://127.0.0.1:${deaf.port}`,
+      upstream: `${scheme}://127.0.0.1:${upstream.port}`,
       defaults: { timeouts: { ...none, connect: limit }, deadline: 'none' },
     })
 
-    await expectExact(boundMs, async () => {
-      const after = performance.now()
-      expect(await ask(port, get)).toBe(504)
-      return { after, before: after, over: performance.now() }
-    })
+    await expectStatus(port, get, 504)
     expect((await line(({ msg }) => msg === 'exchange')).failure).toBe('connect-timeout')
   })
 
-  test('for a TLS handshake that never comes', async () => {
-    const silent = await rawUpstream(() => {})
-    const { port, line } = await bootGateway({
-      upstream: silent.url.replace('http', 'https'),
-      defaults: { timeouts: { ...none, connect: limit }, deadline: 'none' },
-    })
+  test("for a client's head, and for the gap between two pieces of its body", async () => {
+    const { port } = await bootGateway({ listen: { timeouts: { headers: limit, body: limit } } })
 
-    await expectExact(boundMs, async () => {
-      const after = performance.now()
-      expect(await ask(port, get)).toBe(504)
-      return { after, before: after, over: performance.now() }
-    })
-    expect((await line(({ msg }) => msg === 'exchange')).failure).toBe('connect-timeout')
-  })
-
-  test("for the gap between two pieces of a client's body", async () => {
-    const upstream = await httpUpstream()
-    const { port } = await bootGateway({ upstream: upstream.url, listen: { timeouts: { body: limit } } })
-
-    for (const framing of ['Content-Length: 10\r\n\r\nabc', 'Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n']) {
-      await expectExact(boundMs, async () => {
-        const after = performance.now()
-        expect(await ask(port, `POST /inventory/sync HTTP/1.1\r\nHost: gateway\r\n${framing}`)).toBe(408)
-        return { after, before: after, over: performance.now() }
-      })
-    }
-  })
-
-  test("for a client's head", async () => {
-    const { port } = await bootGateway({ listen: { timeouts: { headers: limit } } })
-
-    await expectExact(boundMs, async () => {
-      const after = performance.now()
-      expect(await ask(port, get.slice(0, -2))).toBe(408)
-      return { after, before: after, over: performance.now() }
-    })
+    await expectStatus(port, get.slice(0, -2), 408)
+    for (const framing of ['Content-Length: 10\r\n\r\nabc', 'Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n'])
+      await expectStatus(port, `POST /inventory/sync HTTP/1.1\r\nHost: gateway\r\n${framing}`, 408)
   })
 
   test('for a client that takes nothing of its response', async () => {
     let tookAt = 0
     const piece = Buffer.alloc(64 * 1024)
-    const upstream = await rawUpstream((socket) => {
+    const endless = (socket: Socket): void => {
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n')
       const more = (): void => {
         tookAt = performance.now()
         socket.write(piece, (error) => void (error ?? more()))
       }
-      onRequest(socket, () => {
-        socket.write('HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n')
-        more()
-      })
-    })
-    const { port, line } = await bootGateway({ upstream: upstream.url, listen: { timeouts: { body: limit } } })
+      more()
+    }
+    const { port, line } = await dialThrough(endless, { listen: { timeouts: { body: limit } } })
+    let tries = 0
 
     await expectExact(boundMs, async () => {
-      const requestId = `takes-nothing-${Math.random()}`
+      const id = `takes-nothing-${tries++}`
       const client = await rawClient(port)
       onTestFinished(() => client.close())
       const after = performance.now()
-      client.send(get.replace('\r\n\r\n', `\r\nX-Request-Id: ${requestId}\r\n\r\n`))
+      client.send(get.replace('\r\n\r\n', `\r\nX-Request-Id: ${id}\r\n\r\n`))
       await client.until((text) => text.includes('\r\n\r\n'))
       client.socket.pause()
-      const { failure, status } = await line((each) => each.requestId === requestId)
+      const { failure, status } = await line(({ requestId }) => requestId === id)
       const over = performance.now()
       expect({ failure, status }).toEqual({ failure: 'client-gone', status: 499 })
       // It has begun to wait when the last piece went into the buffers between.
@@ -163,17 +120,11 @@ describe('a limit is for the side that is waited for', () => {
   test('a response whose chunks each come in time may take longer than the gap between two', async () => {
     stopClock()
     let upstreamSide: Socket | undefined
-    const upstream = await rawUpstream((socket) => {
-      onRequest(socket, () => {
-        upstreamSide = socket
-        socket.write('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n')
-      })
-    })
-    const { port } = await bootGateway({
-      upstream: upstream.url,
-      defaults: { timeouts: { ...none, body: '2s' }, deadline: '2s' },
-    })
-    const client = await rawClient(port)
+    const answer = (socket: Socket): void => {
+      upstreamSide = socket
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n')
+    }
+    const { client } = await dialThrough(answer, { defaults: { timeouts: { ...none, body: '2s' }, deadline: '2s' } })
 
     client.send(get)
     await client.until((text) => text.endsWith('\r\n\r\n'))
@@ -182,7 +133,6 @@ describe('a limit is for the side that is waited for', () => {
       upstreamSide?.write(byte)
       await client.until((text) => text.endsWith(byte))
     }
-    client.close()
 
     expect(client.received()).toMatch(/abcde$/)
   })

@@ -1,8 +1,9 @@
 import type { Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { bootGateway, openGateway, type TestGateway } from '../helpers/gateway.ts'
-import { isWholeResponse, parseStatus, rawClient } from '../helpers/raw-client.ts'
-import { onRequest, openRawUpstream, type RawUpstream, rawUpstream } from '../helpers/upstream.ts'
+import { dialThrough } from '../helpers/dial-through.ts'
+import { openGateway, type TestGateway } from '../helpers/gateway.ts'
+import { isWholeResponse, parseStatus } from '../helpers/raw-client.ts'
+import { onRequest, openRawUpstream, type RawUpstream } from '../helpers/upstream.ts'
 import { call, fieldValues, pseudoRandomBytes, renderHead, sha256 } from '../helpers/wire.ts'
 
 let respond: (socket: Socket) => unknown
@@ -59,18 +60,12 @@ describe('a length with a blank behind it', () => {
 
   test('is no failure of the endpoint, and its body may be large', async () => {
     const body = pseudoRandomBytes(1024 * 1024)
-    const upstream = await rawUpstream((socket) =>
-      onRequest(socket, () => {
-        socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length} \r\n\r\n`)
-        socket.write(body)
-      }),
-    )
-    const { port, line } = await bootGateway({ upstream: upstream.url })
+    const { port, line } = await dialThrough((socket) => {
+      socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length} \r\n\r\n`)
+      socket.write(body)
+    })
 
-    const response = await call(port)
-
-    expect(response).toMatchObject({ status: 200, whole: true })
-    expect(sha256(response.body)).toBe(sha256(body))
+    expect(await call(port)).toMatchObject({ status: 200, whole: true, sha256: sha256(body) })
     expect(await line(({ msg }) => msg === 'exchange')).not.toHaveProperty('failure')
   })
 
@@ -112,58 +107,47 @@ describe('an unasked 100 of an upstream', () => {
   })
 
   test('that comes long before the response is left out, on one connection each time', async () => {
-    const upstream = await rawUpstream((socket) =>
-      onRequest(socket, () => {
-        socket.write('HTTP/1.1 100 Continue\r\n\r\n')
-        setImmediate(() => setImmediate(() => socket.write(final)))
-      }),
-    )
-    const { port } = await bootGateway({ upstream: upstream.url })
+    const { port, upstream } = await dialThrough((socket) => {
+      socket.write('HTTP/1.1 100 Continue\r\n\r\n')
+      setImmediate(() => setImmediate(() => socket.write(final)))
+    })
 
     for (let i = 0; i < 3; i++) expect((await call(port)).status).toBe(200)
     expect(upstream.accepted()).toBe(1)
   })
 
   test('that comes again and again extends no limit', async () => {
-    const upstream = await rawUpstream((socket) =>
-      onRequest(socket, () => {
-        const timer = setInterval(() => socket.write('HTTP/1.1 100 Continue\r\n\r\n'), 20)
-        socket.once('close', () => clearInterval(timer))
-      }),
-    )
-    const { port } = await bootGateway({ upstream: upstream.url, defaults: { timeouts: { headers: '200ms' } } })
+    const answer = (socket: Socket): void => {
+      const timer = setInterval(() => socket.write('HTTP/1.1 100 Continue\r\n\r\n'), 20)
+      socket.once('close', () => clearInterval(timer))
+    }
+    const { port } = await dialThrough(answer, { defaults: { timeouts: { headers: '200ms' } } })
 
     expect((await call(port)).status).toBe(504)
   })
 
   test.each(['100 Continue', '103 Early Hints'])('without end, as %s, is no response', async (status) => {
-    const upstream = await rawUpstream((socket) =>
-      onRequest(socket, () => {
-        const more = (): void => void (socket.writable && socket.write(`HTTP/1.1 ${status}\r\n\r\n`, more))
-        more()
-      }),
-    )
-    const { port } = await bootGateway({ upstream: upstream.url })
+    const { port } = await dialThrough((socket) => {
+      const more = (): void => void (socket.writable && socket.write(`HTTP/1.1 ${status}\r\n\r\n`, more))
+      more()
+    })
 
     expect((await call(port)).status).toBe(502)
   })
 
   test('in a body is a part of it', async () => {
     const body = 'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.2'
-    const upstream = await rawUpstream((socket) =>
-      onRequest(socket, () => {
-        socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n`)
-        setImmediate(() => setImmediate(() => socket.write(body)))
-      }),
-    )
-    const { port } = await bootGateway({ upstream: upstream.url })
+    const { port } = await dialThrough((socket) => {
+      socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n`)
+      setImmediate(() => setImmediate(() => socket.write(body)))
+    })
 
     expect((await call(port)).body.toString()).toBe(body)
   })
 })
 
-test.each(['1.9'])('a response of HTTP/%s is read as one of HTTP/1.1 (RFC 9110 §2.5)', async (version) => {
-  for (const response of await answered(`HTTP/${version} 200 OK\r\nContent-Length: 2\r\n\r\nok`))
+test('a response of HTTP/1.9 is read as one of HTTP/1.1 (RFC 9110 §2.5)', async () => {
+  for (const response of await answered('HTTP/1.9 200 OK\r\nContent-Length: 2\r\n\r\nok'))
     expect(response).toMatchObject({ status: 200, version: '1.1', body: Buffer.from('ok') })
 })
 
@@ -173,14 +157,10 @@ test.each([
   ['that ends with the connection', 'Connection: close', 'ok'],
 ])('a client has status and fields before the first byte of a body %s', async (_, field, body) => {
   let sendBody = (): void => {}
-  const upstream = await rawUpstream((socket) =>
-    onRequest(socket, () => {
-      socket.write(`HTTP/1.1 200 OK\r\n${field}\r\n\r\n`)
-      sendBody = () => void socket.end(body)
-    }),
-  )
-  const { port } = await bootGateway({ upstream: upstream.url })
-  const client = await rawClient(port)
+  const { client } = await dialThrough((socket) => {
+    socket.write(`HTTP/1.1 200 OK\r\n${field}\r\n\r\n`)
+    sendBody = () => void socket.end(body)
+  })
 
   client.send(renderHead({}))
   const head = await client.until((text) => text.endsWith('\r\n\r\n'))

@@ -12,7 +12,7 @@ import { makeCertificates } from '../../helpers/certificates.ts'
 import { freePort } from '../../helpers/free-port.ts'
 import { httpsUpstream } from '../../helpers/https-upstream.ts'
 import { needProgram } from '../../helpers/program.ts'
-import { type Behaviour, type SpanReceiver, spanReceiver } from '../../helpers/span-receiver.ts'
+import { type Behaviour, spanReceiver } from '../../helpers/span-receiver.ts'
 import { switchVerificationOff } from '../../helpers/unverified-tls.ts'
 
 const openssl = await needProgram('openssl')
@@ -23,20 +23,28 @@ beforeAll(() => loadSdk())
 const limits = { maxQueued: 8, batchSize: 4, delayMs: 5, exportMs: 20_000, flushMs: 20_000 }
 const soon = 200
 
-/** Opens an exporter to a collector, with a test's limits, and closes it when the test has finished. */
+/** Opens an exporter to a URL, with a test's limits, and closes it when the test has finished. */
 const exporterTo = (url: string, more: Partial<typeof limits> = {}) => {
   const counts = emptySpanCounts()
   const logged: (readonly [event: string, fields: object])[] = []
   const stats = trackSpanExports(counts, (_, event, fields) => logged.push([event, fields]))
-  const config = {
-    url,
-    headers: [{ name: 'X-Tenant', value: 'lender', secret: false, hidden: true }],
-    serviceName: 'gateway',
-  }
-  const exporter = createSpanExporter(config, 'instance', stats, { ...limits, ...more })
+  const headers = [{ name: 'X-Tenant', value: 'lender', secret: false, hidden: true }]
+  const exporter = createSpanExporter({ url, headers, serviceName: 'gateway' }, 'instance', stats, {
+    ...limits,
+    ...more,
+  })
   onTestFinished(() => exporter.close())
   return { exporter, counts, logged }
 }
+
+/** Opens one to a collector that behaves so. */
+const open = async (how: Behaviour = 'take', more: Partial<typeof limits> = {}) => {
+  const receiver = await spanReceiver()
+  receiver.behave(how, { 'Retry-After': '3600' })
+  return { receiver, ...exporterTo(receiver.url, more) }
+}
+
+const lost = (dropped: number, failed: number, reason: string) => ['spans are lost', { dropped, failed, reason }]
 
 let created = 0
 
@@ -56,11 +64,14 @@ const enqueue = (exporter: OtlpSpanExporter, more: Partial<FinishedSpan> = {}): 
   })
 }
 
+const enqueueMany = (exporter: OtlpSpanExporter, count: number): void => {
+  for (let i = 0; i < count; i++) enqueue(exporter)
+}
+
 const sum = ({ exported, dropped, failed }: SpanCounts): number => exported + dropped + failed
 
 test('a span arrives with its ids and times, and is counted', async () => {
-  const receiver = await spanReceiver()
-  const { exporter, counts, logged } = exporterTo(receiver.url)
+  const { receiver, exporter, counts, logged } = await open()
 
   enqueue(exporter)
   const [span] = await receiver.come(1)
@@ -69,79 +80,61 @@ test('a span arrives with its ids and times, and is counted', async () => {
   expect(span).toMatchObject({
     traceId: String(created).padStart(32, '0'),
     spanId: String(created).padStart(16, '0'),
-    parentSpanId: '',
-    kind: 'server',
-    startMs: 1_800_000_000_000.25,
-    endMs: 1_800_000_000_001.5,
+    ...{ parentSpanId: '', kind: 'server', startMs: 1_800_000_000_000.25, endMs: 1_800_000_000_001.5 },
   })
   expect([counts, logged]).toEqual([{ exported: 1, dropped: 0, failed: 0, exportFailure: null }, []])
 })
 
 test('a span that cannot be created is dropped, and only the log says so', async () => {
-  const receiver = await spanReceiver()
-  const { exporter, counts, logged } = exporterTo(receiver.url)
-  const attributes = Object.defineProperty({}, 'broken', {
-    enumerable: true,
-    get: () => {
-      throw new Error('planted')
-    },
-  })
+  const { receiver, exporter, counts, logged } = await open()
+  const get = () => {
+    throw new Error('planted')
+  }
 
-  enqueue(exporter, { attributes })
+  enqueue(exporter, { attributes: Object.defineProperty({}, 'broken', { enumerable: true, get }) })
   enqueue(exporter)
   await receiver.come(1)
 
   expect(counts.dropped).toBe(1)
-  expect(logged[0]).toEqual(['spans are lost', { dropped: 1, failed: 0, reason: 'the span could not be made' }])
+  expect(logged[0]).toEqual(lost(1, 0, 'the span could not be made'))
 })
 
 describe('a collector that is of no use', () => {
   // A connection that breaks is retried after about 1 s; there is no time for the next try, after 1.5 more.
   const once = 1900
 
-  test.each<[string, Behaviour, number, string]>([
+  test.each<[string, Behaviour | 'nobody', number, string]>([
     ['hangs', 'hang', soon, 'no answer in time'],
     ['resets', 'reset', once, 'ECONNRESET'],
+    ['is not there', 'nobody', once, 'ECONNREFUSED'],
     ['answers 400', 400, limits.exportMs, 'status 400'],
     ['answers 503', 503, limits.exportMs, 'status 429, 502, 503 or 504'],
   ])('%s: its spans are counted as failed, and why is logged once', async (_, how, exportMs, reason) => {
-    const receiver = await spanReceiver()
-    receiver.behave(how, { 'Retry-After': '3600' })
-    const { exporter, counts, logged } = exporterTo(receiver.url, { exportMs })
+    const { exporter, counts, logged } =
+      how === 'nobody'
+        ? exporterTo(`http://127.0.0.1:${await freePort()}/v1/traces`, { exportMs })
+        : await open(how, { exportMs })
 
-    for (let i = 0; i < 4; i++) enqueue(exporter)
+    enqueueMany(exporter, 4)
     await expect.poll(() => counts.failed).toBe(4)
 
-    expect(logged).toEqual([['spans are lost', { dropped: 0, failed: 4, reason }]])
-  })
-
-  test('is not there: they are counted as failed', async () => {
-    const { exporter, counts, logged } = exporterTo(`http://127.0.0.1:${await freePort()}/v1/traces`, {
-      exportMs: once,
-    })
-
-    enqueue(exporter)
-    await expect.poll(() => counts.failed).toBe(1)
-
-    expect(logged).toEqual([['spans are lost', { dropped: 0, failed: 1, reason: 'ECONNREFUSED' }]])
+    expect(logged).toEqual([lost(0, 4, reason)])
   })
 
   test('answers a byte at a time: the next batch is sent all the same', async () => {
-    const receiver = await spanReceiver()
-    receiver.behave('drip')
-    const { exporter } = exporterTo(receiver.url, { exportMs: soon, flushMs: soon })
+    const { receiver, exporter } = await open('drip', { exportMs: soon, flushMs: soon })
 
-    for (let i = 0; i < 4; i++) enqueue(exporter)
+    enqueueMany(exporter, 4)
     await receiver.asked(1)
-    for (let i = 0; i < 4; i++) enqueue(exporter)
+    enqueueMany(exporter, 4)
 
     await receiver.asked(2)
   })
 
   test('redirects: no other server is called', async () => {
-    const [receiver, other] = [await spanReceiver(), await spanReceiver()]
+    const other = await spanReceiver()
+    const { receiver, exporter, counts } = await open()
     receiver.behave(307, { Location: other.url })
-    const { exporter, counts } = exporterTo(receiver.url)
 
     enqueue(exporter)
     await expect.poll(() => counts.failed).toBe(1)
@@ -150,13 +143,11 @@ describe('a collector that is of no use', () => {
   })
 
   test('that comes back is logged, with what was lost meanwhile', async () => {
-    const receiver = await spanReceiver()
-    receiver.behave(400)
-    const { exporter, counts, logged } = exporterTo(receiver.url)
-    enqueue(exporter)
-    await expect.poll(() => counts.failed).toBe(1)
-    enqueue(exporter)
-    await expect.poll(() => counts.failed).toBe(2)
+    const { receiver, exporter, counts, logged } = await open(400)
+    for (const failed of [1, 2]) {
+      enqueue(exporter)
+      await expect.poll(() => counts.failed).toBe(failed)
+    }
 
     receiver.behave('take')
     enqueue(exporter)
@@ -168,88 +159,61 @@ describe('a collector that is of no use', () => {
 
 describe('a batch of which the collector', () => {
   /** Encodes an `ExportTraceServiceResponse` whose `partial_success.rejected_spans` has these bytes. */
-  const partialSuccess = (...rejectedSpans: readonly number[]): Buffer => {
+  const partialSuccess = (rejectedSpans: readonly number[]): Buffer => {
     const length = rejectedSpans.length + 1
-    return Buffer.from([
-      0x0a,
-      ...(length < 128 ? [length] : [(length & 127) | 128, length >> 7]),
-      0x08,
-      ...rejectedSpans,
-    ])
+    const prefix = length < 128 ? [length] : [(length & 127) | 128, length >> 7]
+    return Buffer.from([0x0a, ...prefix, 0x08, ...rejectedSpans])
   }
 
   test.each<[string, readonly number[], number]>([
     ['rejects one span', [1], 1],
     ['rejects more spans than it has', [100], 4],
     ['says that it rejects -1', [...new Array<number>(9).fill(0xff), 1], 4],
+    ['rejects none', [0], 0],
+    ['says no number', [...new Array<number>(150).fill(0x80), 1], 0],
   ])('%s: those count as failed, and the rest as exported', async (_, rejectedSpans, failed) => {
-    const receiver = await spanReceiver()
-    receiver.behave(partialSuccess(...rejectedSpans))
-    const { exporter, counts, logged } = exporterTo(receiver.url)
+    const { exporter, counts, logged } = await open(partialSuccess(rejectedSpans))
 
-    for (let i = 0; i < 4; i++) enqueue(exporter)
+    enqueueMany(exporter, 4)
     await expect.poll(() => sum(counts)).toBe(4)
 
-    expect(counts).toMatchObject({ exported: 4 - failed, failed, exportFailure: { reason: 'partial success' } })
-    expect(logged).toEqual([['spans are lost', { dropped: 0, failed, reason: 'partial success' }]])
-  })
-
-  test.each<[string, readonly number[]]>([
-    ['rejects none', [0]],
-    ['says no number', [...new Array<number>(150).fill(0x80), 1]],
-  ])('%s: all count as exported', async (_, rejectedSpans) => {
-    const receiver = await spanReceiver()
-    receiver.behave(partialSuccess(...rejectedSpans))
-    const { exporter, counts, logged } = exporterTo(receiver.url)
-
-    enqueue(exporter)
-    await expect.poll(() => sum(counts)).toBe(1)
-
-    expect([counts, logged]).toEqual([{ exported: 1, dropped: 0, failed: 0, exportFailure: null }, []])
+    const exportFailure = failed === 0 ? null : { reason: 'partial success' }
+    expect(counts).toMatchObject({ exported: 4 - failed, failed, exportFailure })
+    expect(logged).toEqual(failed === 0 ? [] : [lost(0, failed, 'partial success')])
   })
 })
 
 describe('what waits', () => {
-  const hanging = async (): Promise<SpanReceiver> => {
-    const receiver = await spanReceiver()
-    receiver.behave('hang')
-    return receiver
-  }
-
   test('is limited: beside a batch on its way no more than may wait, the rest is dropped at once', async () => {
-    const receiver = await hanging()
-    const { exporter, counts, logged } = exporterTo(receiver.url, { flushMs: soon })
+    const { exporter, counts, logged } = await open('hang', { flushMs: soon })
 
-    for (let i = 0; i < 1000; i++) enqueue(exporter)
+    enqueueMany(exporter, 1000)
 
     expect(counts).toMatchObject({ exported: 0, dropped: 1000 - limits.batchSize - limits.maxQueued, failed: 0 })
-    expect(logged).toEqual([['spans are lost', { dropped: 1, failed: 0, reason: 'too many spans wait' }]])
+    expect(logged).toEqual([lost(1, 0, 'too many spans wait')])
   })
 
   test('goes out one batch at a time, also after one that was rejected', async () => {
-    const receiver = await spanReceiver()
-    receiver.behave(400)
-    const { exporter, counts } = exporterTo(receiver.url, { flushMs: soon })
-    for (let i = 0; i < 8; i++) enqueue(exporter)
+    const { receiver, exporter, counts } = await open(400, { flushMs: soon })
+    enqueueMany(exporter, 8)
     await receiver.asked(1)
     receiver.behave('hang')
     await receiver.asked(2)
 
-    for (let i = 0; i < 9; i++) enqueue(exporter)
+    enqueueMany(exporter, 9)
 
     // A third batch would have made room for all of them.
     expect(counts).toMatchObject({ dropped: 1, failed: 4 })
   })
 
   test('is sent at the end beside a batch that becomes late, and is not cut with it', async () => {
-    const receiver = await hanging()
-    const { exporter, counts } = exporterTo(receiver.url, { flushMs: 60_000 })
+    const { receiver, exporter, counts } = await open('hang', { flushMs: 60_000 })
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     onTestFinished(() => void vi.useRealTimers())
-    for (let i = 0; i < 4; i++) enqueue(exporter)
+    enqueueMany(exporter, 4)
     await receiver.asked(1)
     vi.advanceTimersByTime(limits.exportMs - 1)
-    for (let i = 0; i < 2; i++) enqueue(exporter)
+    enqueueMany(exporter, 2)
 
     const closed = exporter.close()
     await receiver.asked(2)
@@ -261,9 +225,8 @@ describe('what waits', () => {
   })
 
   test('is given up when the time at the end has passed, and nothing is taken any more', async () => {
-    const receiver = await hanging()
-    const { exporter, counts } = exporterTo(receiver.url, { flushMs: soon })
-    for (let i = 0; i < 6; i++) enqueue(exporter)
+    const { exporter, counts } = await open('hang', { flushMs: soon })
+    enqueueMany(exporter, 6)
 
     await exporter.close()
     enqueue(exporter)
@@ -273,20 +236,17 @@ describe('what waits', () => {
   })
 
   test('is sent at the end, in as many batches as it takes', async () => {
-    const receiver = await spanReceiver()
-    const { exporter, counts } = exporterTo(receiver.url, { delayMs: 60_000, maxQueued: 64 })
-    for (let i = 0; i < 23; i++) enqueue(exporter)
+    const { receiver, exporter, counts } = await open('take', { delayMs: 60_000, maxQueued: 64 })
+    enqueueMany(exporter, 23)
 
     await exporter.close()
 
-    expect(receiver.spans).toHaveLength(23)
-    expect([counts.exported, sum(counts)]).toEqual([23, 23])
+    expect([receiver.spans.length, counts.exported, sum(counts)]).toEqual([23, 23, 23])
   })
 })
 
 test('spans of attempts that have begun are waited for at the end, by all that wait for the end', async () => {
-  const receiver = await spanReceiver()
-  const { exporter, counts } = exporterTo(receiver.url)
+  const { receiver, exporter, counts } = await open()
   exporter.acquire()
   exporter.acquire()
   const closed = [exporter.close(), exporter.close()]
@@ -297,18 +257,16 @@ test('spans of attempts that have begun are waited for at the end, by all that w
   }
   await Promise.all(closed)
 
-  expect(receiver.spans).toHaveLength(2)
-  expect([counts.exported, sum(counts)]).toEqual([2, 2])
+  expect([receiver.spans.length, counts.exported, sum(counts)]).toEqual([2, 2, 2])
 })
 
 test('a span that comes after the end is dropped, and the log says why', async () => {
-  const receiver = await spanReceiver()
-  const { exporter, logged } = exporterTo(receiver.url)
+  const { exporter, logged } = await open()
   await exporter.close()
 
   enqueue(exporter)
 
-  expect(logged).toEqual([['spans are lost', { dropped: 1, failed: 0, reason: 'the receiver is no longer used' }]])
+  expect(logged).toEqual([lost(1, 0, 'the receiver is no longer used')])
 })
 
 test('what stands in variables of OpenTelemetry is not sent, and stands there still', async () => {
@@ -316,8 +274,7 @@ test('what stands in variables of OpenTelemetry is not sent, and stands there st
   vi.stubEnv('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'http://planted.invalid/')
   vi.stubEnv('OTEL_SERVICE_NAME', 'planted')
   onTestFinished(() => void vi.unstubAllEnvs())
-  const receiver = await spanReceiver()
-  const { exporter } = exporterTo(receiver.url)
+  const { receiver, exporter } = await open()
 
   enqueue(exporter)
   const [span] = await receiver.come(1)
@@ -330,12 +287,11 @@ test('what stands in variables of OpenTelemetry is not sent, and stands there st
 
 test('a collector that sends more than is read costs nothing but its batch', async () => {
   const server = createServer((_, response) => {
-    response.writeHead(200)
+    response.on('error', () => {}).writeHead(200)
     const pour = (): void => {
       while (response.write(Buffer.alloc(64 * 1024))) {}
       response.once('drain', pour)
     }
-    response.on('error', () => {})
     pour()
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -349,11 +305,9 @@ test('a collector that sends more than is read costs nothing but its batch', asy
 })
 
 test('spans that a closed exporter loses are counted, and are no failure that goes on', async () => {
-  const receiver = await spanReceiver()
-  receiver.behave(400)
-  const { exporter, counts } = exporterTo(receiver.url, { flushMs: soon })
+  const { exporter, counts } = await open(400, { flushMs: soon })
   enqueue(exporter)
-  await vi.waitFor(() => expect(counts.exportFailure).not.toBeNull(), { timeout: 30_000 })
+  await expect.poll(() => counts.exportFailure).not.toBeNull()
 
   enqueue(exporter)
   await exporter.close()
