@@ -10,6 +10,7 @@ import {
   bootHttp2,
   codeOf,
   dialHttp2,
+  type Frame,
   type FrameClient,
   frame,
   frameClient,
@@ -45,6 +46,13 @@ const change = (name: string, value: string): string[] => {
   fields[fields.indexOf(name) + 1] = value
   return fields
 }
+
+const upload = (...fields: readonly string[]): Buffer => head(1, [...get('/valuation/score', 'POST'), ...fields], false)
+const data = (text: string, flags = 0): Buffer => frame(0, flags, 1, Buffer.from(text))
+const window = (bytes: number): Buffer => frame(4, 0, 0, Buffer.from([0, 4, 0, 0, 0, bytes]))
+const isEnd = ({ type, flags }: Frame): boolean => type === 0 && (flags & 1) === 1
+const isExchange = ({ msg }: LogLine): boolean => msg === 'exchange'
+const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 
 const without = (name: string): string[] => get().filter((_, i, all) => all[i - (i % 2)] !== name)
 
@@ -107,7 +115,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     let begun = 0
     const { port } = answering((socket) => {
       begun++
-      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
+      socket.write(ok)
     })
     const client = await frameClient(port)
 
@@ -123,27 +131,27 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
       operations: { 'valuation.score': { maxBody: '1KiB' } },
     })
     const session = dialHttp2(port)
-    const of = (more: Record<string, string | string[]>, body?: Buffer) =>
-      requestHttp2(session, { ':path': '/market/insights', ...more }, body)
     const score = { ':path': '/valuation/score', ':method': 'POST' }
+    const many = Object.fromEntries(Array.from({ length: 21 }, (__, n) => [`x-${n}`, 'a']))
+    const rows: readonly (readonly [number, string, Record<string, string>, Buffer?])[] = [
+      [405, 'method-not-allowed', { ':method': 'POST' }],
+      [400, 'bad-request', { ':method': 'OPTIONS', ':path': '*' }],
+      [414, 'uri-too-long', { ':path': `/${'a'.repeat(64)}` }],
+      [431, 'header-too-large', { 'x-a': 'a'.repeat(1024) }],
+      [431, 'header-too-large', many],
+      [417, 'expectation-failed', { expect: 'a' }],
+      [508, 'loop', { via: '1.1 me' }],
+      [413, 'content-too-large', score, Buffer.alloc(2000)],
+      [413, 'content-too-large', { ...score, 'content-length': '2000' }, Buffer.alloc(2000)],
+    ]
 
-    const responses = await Promise.all([
-      of({ ':method': 'POST' }),
-      of({ ':method': 'OPTIONS', ':path': '*' }),
-      of({ ':path': `/${'a'.repeat(64)}` }),
-      of({ 'x-a': 'a'.repeat(1024) }),
-      of(Object.fromEntries(Array.from({ length: 21 }, (__, n) => [`x-${n}`, 'a']))),
-      of({ expect: 'a' }),
-      of({ via: '1.1 me' }),
-      of(score, Buffer.alloc(2000)),
-      of({ ...score, 'content-length': '2000' }, Buffer.alloc(2000)),
-    ])
+    const responses = await Promise.all(
+      rows.map(([, , more, body]) => requestHttp2(session, { ':path': '/market/insights', ...more }, body)),
+    )
 
-    const codes = ['method-not-allowed', 'bad-request', 'uri-too-long', 'header-too-large', 'header-too-large']
-    const more = ['expectation-failed', 'loop', 'content-too-large', 'content-too-large']
-    expect(responses.map(({ body }) => codeIn(body))).toEqual([...codes, ...more])
-    expect(responses.map(({ status }) => status)).toEqual([405, 400, 414, 431, 431, 417, 508, 413, 413])
-    expect(responses.every(({ code }) => code === 0)).toBe(true)
+    expect(responses.map(({ status, body, code }) => [status, codeIn(body), code])).toEqual(
+      rows.map(([status, code]) => [status, code, 0]),
+    )
     expect(fieldValues(responses[0]?.fields ?? [], 'allow')).toEqual(['GET'])
     expect(fieldValues(responses[0]?.fields ?? [], 'connection')).toEqual([])
   })
@@ -169,29 +177,28 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     const tunnel = session.request({ ':method': 'CONNECT', ':authority': 'a:1' })
     tunnel.end() // or the gateway would wait for what it may still send
 
-    expect(rejected).toMatchObject({ status: 405, code: 0 })
-    expect(rejected.body.length).toBe(0)
+    expect(rejected).toMatchObject({ status: 405, code: 0, body: Buffer.alloc(0) })
     expect(await readStreamResponse(tunnel)).toMatchObject({ status: 405 })
   })
 
   test.each<[string, string[], Buffer[]]>([
-    ['too short', ['content-length', '9'], [frame(0, 1, 1, Buffer.from('abc'))]],
-    ['too long', ['content-length', '2'], [frame(0, 1, 1, Buffer.from('abc'))]],
-    ['too short, and large', ['content-length', '90000'], [frame(0, 1, 1, Buffer.from('abc'))]],
-    ['reset as if nothing were wrong', [], [frame(0, 0, 1, Buffer.from('abc')), frame(3, 0, 1, Buffer.alloc(4))]],
+    ['too short', ['content-length', '9'], [data('abc', 1)]],
+    ['too long', ['content-length', '2'], [data('abc', 1)]],
+    ['too short, and large', ['content-length', '90000'], [data('abc', 1)]],
+    ['reset as if nothing were wrong', [], [data('abc'), frame(3, 0, 1, Buffer.alloc(4))]],
   ])('a body that is %s never reaches the upstream as a whole one', async (_, fields, frames) => {
     const upstream = await httpUpstream()
     const { port, line } = await bootHttp2({ upstream: upstream.url })
     const client = await frameClient(port)
 
-    await client.send(head(1, [...get('/valuation/score', 'POST'), ...fields], false))
+    await client.send(upload(...fields))
     for (const each of frames) {
       await client.send(each)
       // What was sent so far has reached the upstream: a body that ends then is on its way.
       if (fields.length === 0) await eventually(() => upstream.begun() === 1)
     }
 
-    expect(await line(({ operation }) => operation === 'valuation.score')).toMatchObject({ failure: 'client-gone' })
+    expect(await line(isExchange)).toMatchObject({ operation: 'valuation.score', failure: 'client-gone' })
     expect(upstream.requests.filter(({ complete }) => complete)).toEqual([])
   })
 
@@ -207,16 +214,16 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     const arrived: string[] = []
     const { port, line } = answering((socket, request) => {
       arrived.push(request)
-      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
+      socket.write(ok)
     })
     const client = await frameClient(port)
 
     await client.send(head(1, [...get(path, 'POST'), ...fields], false), ...frames)
 
-    const { status } = await line(({ msg }) => msg === 'exchange')
+    const { status } = await line(isExchange)
     expect(status).toBe(path === '/none' ? 404 : 200)
     expect(arrived.map((request) => /content-length: (.*)/i.exec(request)?.[1])).toEqual(path === '/none' ? [] : ['0'])
-    expect(await client.frame(({ flags, type }) => type === 0 && (flags & 1) === 1)).toBeDefined()
+    expect(await client.frame(isEnd)).toBeDefined()
     expect(client.frames.map(({ type }) => type)).not.toContain(3)
   })
 
@@ -247,31 +254,27 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     const { port, line } = await bootHttp2({ upstream: early.url })
     const client = await frameClient(port)
 
-    await client.send(head(1, get('/valuation/score', 'POST'), false), frame(0, 0, 1, Buffer.from('abc')))
-    await client.frame(({ type, flags }) => type === 0 && (flags & 1) === 1)
-    const isReset = (): boolean => client.frames.some(({ type }) => type === 3)
+    await client.send(upload(), data('abc'))
+    await client.frame(isEnd)
+    const reset = () => client.frames.find(({ type }) => type === 3)
     await eventually(() => {
-      if (!isReset()) vi.advanceTimersByTime(10)
-      return isReset()
+      if (reset() === undefined) vi.advanceTimersByTime(10)
+      return reset() !== undefined
     })
-    const reset = client.frames.find(({ type }) => type === 3)
 
-    expect(reset && codeOf(reset)).toBe(constants.NGHTTP2_NO_ERROR)
-    const data = client.frames.filter(({ type }) => type === 0)
-    expect(Buffer.concat(data.map(({ payload }) => payload)).toString()).toBe('no')
-    expect(data.at(-1)?.flags).toBe(1)
-    const entry = await line(({ msg }) => msg === 'exchange')
-    expect(entry).toMatchObject({ status: 403 })
-    expect(entry).not.toHaveProperty('failure')
+    expect(codeOf(reset() as Frame)).toBe(constants.NGHTTP2_NO_ERROR)
+    const sent = client.frames.filter(({ type }) => type === 0)
+    expect([Buffer.concat(sent.map(({ payload }) => payload)).toString(), sent.at(-1)?.flags]).toEqual(['no', 1])
+    const entry = await line(isExchange)
+    expect([entry.status, entry.failure]).toEqual([403, undefined])
   })
 
   test('a body that comes too slowly is 408, and the connection goes on', async () => {
     const upstream = await httpUpstream()
     const { port, line } = await bootHttp2({ upstream: upstream.url, listen: { timeouts: { body: '200ms' } } })
     const client = await frameClient(port)
-    const fields = [...get('/valuation/score', 'POST'), 'content-length', '9']
 
-    await client.send(head(1, fields, false), frame(0, 0, 1, Buffer.from('abc')))
+    await client.send(upload('content-length', '9'), data('abc'))
     const reset = await client.frame(({ type, stream }) => type === 3 && stream === 1)
     await client.send(head(3))
 
@@ -285,9 +288,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     const sockets: Socket[] = []
     const upstream = await rawUpstream((socket) => void sockets.push(socket.pause()))
     const other = await httpUpstream()
-    const { port } = await bootHttp2({
-      upstreams: { risk: upstream.url, market: other.url },
-    })
+    const { port } = await bootHttp2({ upstreams: { risk: upstream.url, market: other.url } })
     const session = dialHttp2(port)
     const stream = session.request({ ':path': '/risk/asset-valuation', ':method': 'POST' }, { endStream: false })
     stream.on('error', () => {})
@@ -334,17 +335,13 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     if (isBegun) await client.frame(({ type }) => type === 0)
     await client.send(frame(3, 0, 1, Buffer.from([0, 0, 0, code])))
 
-    expect(await line(({ msg }) => msg === 'exchange')).toMatchObject({ status: 499, failure: 'client-gone' })
+    expect(await line(isExchange)).toMatchObject({ status: 499, failure: 'client-gone' })
     await eventually(() => asked?.destroyed === true)
   })
 
   test.each([
     ['without a body', 'market.insights', head(1)],
-    [
-      'with a body',
-      'valuation.score',
-      Buffer.concat([head(1, get('/valuation/score', 'POST'), false), frame(0, 1, 1, Buffer.from('{}'))]),
-    ],
+    ['with a body', 'valuation.score', Buffer.concat([upload(), data('{}', 1)])],
   ])(
     'a response to a request %s that waits for its window ends when the client resets with code 0',
     async (_, operation, request) => {
@@ -352,11 +349,11 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
       const { port, line } = await bootHttp2({ upstream: upstream.url, listen: { timeouts: { body: 'none' } } })
       const client = await frameClient(port)
 
-      await client.send(frame(4, 0, 0, Buffer.from([0, 4, 0, 0, 0, 1])), request)
+      await client.send(window(1), request)
       await client.frame(({ type }) => type === 0)
       await client.send(frame(3, 0, 1, Buffer.alloc(4)))
 
-      expect(await line(({ msg }) => msg === 'exchange')).toMatchObject({ operation })
+      expect(await line(isExchange)).toMatchObject({ operation })
     },
   )
 
@@ -374,28 +371,19 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     stream.end('abc')
     const response = await pending
 
-    expect(response).toMatchObject({
-      status: 200,
-      code: 0,
-      interim: [{ ':status': 100 }, { ':status': 103, link: '<a>, <b>' }],
-    })
-    expect(response.body.toString()).toBe('a')
+    const interim = [{ ':status': 100 }, { ':status': 103, link: '<a>, <b>' }]
+    expect(response).toMatchObject({ status: 200, code: 0, interim, body: Buffer.from('a') })
     expect(fieldValues(response.fields, 'trailer')).toEqual([])
   })
 
-  test.each<[string, string]>([
-    ['a status that it has not', 'HTTP/1.1 999 A\r\n\r\n'],
-    ['a control character', 'HTTP/1.1 200 OK\r\nX-A: a\x01b\r\n\r\n'],
-  ])('a response with %s is 502', async (_, raw) => {
-    const { port, line } = answering((socket) => void socket.end(raw))
+  test('a response with a control character is 502', async () => {
+    const { port, line } = answering((socket) => void socket.end('HTTP/1.1 200 OK\r\nX-A: a\x01b\r\n\r\n'))
 
-    const response = await requestHttp2(dialHttp2(port), { ':path': '/market/insights' })
-
-    expect(response.status).toBe(502)
-    expect(await line(({ msg }) => msg === 'exchange')).toMatchObject({ failure: 'bad-answer' })
+    expect((await requestHttp2(dialHttp2(port), { ':path': '/market/insights' })).status).toBe(502)
+    expect(await line(isExchange)).toMatchObject({ failure: 'bad-answer' })
   })
 
-  test('a response that cannot be written counts once, also when more of its body is to come', async () => {
+  test('a response of a status that HTTP/2 has not is 502, and counts once, also when more of its body is to come', async () => {
     const upstream = await rawUpstream((socket) =>
       onRequest(socket, () => void socket.write('HTTP/1.1 999 A\r\nContent-Length: 9\r\n\r\nab')),
     )
@@ -403,7 +391,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
 
     const { status } = await requestHttp2(dialHttp2(gateway.address.port), { ':path': '/market/insights' })
 
-    await line(({ msg }) => msg === 'exchange')
+    expect(await line(isExchange)).toMatchObject({ failure: 'bad-answer' })
     const metrics = await (await fetch(`${admin}/metrics`)).text()
     expect(status).toBe(502)
     expect(total(metrics, 'lender_gateway_upstream_failures_total', { reason: 'answer-field' })).toBe(1)
@@ -426,8 +414,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
 
     const response = await requestHttp2(dialHttp2(port), { ':path': '/market/insights' })
 
-    expect(response).toMatchObject({ status, code: 0 })
-    expect(response.body.length).toBe(0)
+    expect(response).toMatchObject({ status, code: 0, body: Buffer.alloc(0) })
   })
 
   test.each<[string, Record<string, unknown>, boolean, number]>([
@@ -494,7 +481,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     const { port, gateway, line } = await bootHttp2({ shutdown: { wait: '0s', deadline: '10m' } })
     const client = await frameClient(port)
     await client.send(head(1))
-    await line(({ msg }) => msg === 'exchange')
+    await line(isExchange)
     client.socket.pause() // it does not see that the gateway ends its side
 
     vi.advanceTimersByTime(5_000)
@@ -512,7 +499,7 @@ test.skipIf(missing !== null)('a response that fills the window of its stream en
   const { port } = answering(onAsked)
   const client = await frameClient(port)
 
-  await client.send(frame(4, 0, 0, Buffer.from([0, 4, 0, 0, 0, 10])), head(1))
+  await client.send(window(10), head(1))
   const socket = await asked
   socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\na\r\n0123456789\r\n')
   await client.frame(({ type, payload }) => type === 0 && payload.length === 10)
@@ -520,7 +507,7 @@ test.skipIf(missing !== null)('a response that fills the window of its stream en
   const windows = new FlowControlWindows(client)
   for (let rounds = 0; rounds < 20; rounds++) await windows.round() // the gateway has read the end by then
   await client.send(frame(8, 0, 1, Buffer.from([0, 0, 0, 10])))
-  await client.frame(({ type, flags, stream }) => stream === 1 && (type === 3 || (type === 0 && flags === 1)))
+  await client.frame((each) => each.stream === 1 && (each.type === 3 || isEnd(each)))
 
   const ends = client.frames.filter(({ type, stream }) => stream === 1 && (type === 0 || type === 3))
   expect(ends.map(({ type }) => type)).not.toContain(3)
@@ -531,33 +518,25 @@ test.skipIf(missing !== null)('an empty response ends with its head, also where 
   const { port } = answering('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
   const client = await frameClient(port)
 
-  await client.send(frame(4, 0, 0, Buffer.from([0, 4, 0, 0, 0, 0])), head(1))
+  await client.send(window(0), head(1))
   const response = await client.frame(({ stream }) => stream === 1)
 
   expect([response?.type, (response?.flags ?? 0) & 1]).toEqual([1, 1])
 })
 
-describe.skipIf(missing !== null)('what goes upstream', () => {
-  test('has the crumbs of a cookie in one field', async () => {
-    const { promise: asked, resolve: onAsked } = Promise.withResolvers<string>()
-    const { port } = answering((_, request) => onAsked(request))
-    const client = await frameClient(port)
+// nghttp2 leaves such a field out, where RFC 9113 §8.2.1 would have the request rejected; the server gets no event.
+test.skipIf(missing !== null).each([
+  ['the crumbs of a cookie in one field', ['cookie', 'a=1', 'x-a', 'b', 'cookie', 'b=2'], ['cookie: a=1; b=2']],
+  ['no field with a line end', ['x-b', 'b\r\nc: d', 'x-c', '\xe9'], ['x-c: \xe9']],
+  ['no field with NUL', ['x-b', 'b\0', 'x-c', '\xe9'], ['x-c: \xe9']],
+  ['no field with DEL', ['x-b', '\x7f', 'x-c', '\xe9'], ['x-c: \xe9']],
+])('what goes upstream has %s', async (_, fields, lines) => {
+  const { promise: asked, resolve: onAsked } = Promise.withResolvers<string>()
+  const { port } = answering((_socket, request) => onAsked(request))
+  const client = await frameClient(port)
 
-    await client.send(frame(1, 5, 1, block(...get(), 'cookie', 'a=1', 'x-a', 'b', 'cookie', 'b=2', 'cookie', 'c=3')))
+  await client.send(frame(1, 5, 1, block(...get(), ...fields)))
 
-    expect((await asked).match(/^cookie: .*$/gim)).toEqual(['cookie: a=1; b=2; c=3'])
-    client.socket.destroy()
-  })
-
-  // nghttp2 leaves such a field out, where RFC 9113 §8.2.1 would have the request rejected; the server gets no event.
-  test.each(['b\r\nc: d', 'b\0', '\x7f'])('has no field whose value is %j', async (value) => {
-    const { promise: asked, resolve: onAsked } = Promise.withResolvers<string>()
-    const { port } = answering((_, request) => onAsked(request))
-    const client = await frameClient(port)
-
-    await client.send(head(1, [...get(), 'x-a', value, 'x-b', '\xe9']))
-
-    expect((await asked).match(/^(x-a|x-b|c): .*$/gim)).toEqual(['x-b: \xe9'])
-    client.socket.destroy()
-  })
+  expect((await asked).match(/^(cookie|x-b|x-c|c): .*$/gim)).toEqual(lines)
+  client.socket.destroy()
 })
