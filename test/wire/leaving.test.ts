@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { bootGateway, openGateway, type Settings } from '../helpers/gateway.ts'
-import { onRequest, rawUpstream } from '../helpers/upstream.ts'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { dialThrough } from '../helpers/dial-through.ts'
+import { bootGateway, type TestGateway } from '../helpers/gateway.ts'
+import { rawUpstream } from '../helpers/upstream.ts'
 import { call, dial, eventually, pseudoRandomBytes, readToEnd, renderHead } from '../helpers/wire.ts'
 
 const post = '/valuation/score'
@@ -85,59 +86,46 @@ describe('a client that leaves cancels the call', () => {
 
   test('that has closed, with the next piece of a response that streams', async () => {
     const gone = Promise.withResolvers<void>()
-    const upstream = await rawUpstream((socket) => {
-      socket.on('close', () => gone.resolve())
-      onRequest(socket, () => {
-        socket.write(streaming)
-        const drip = setInterval(() => socket.write('d'), 5)
-        socket.on('close', () => clearInterval(drip))
+    const { port, line } = await dialThrough((socket) => {
+      socket.write(streaming)
+      const drip = setInterval(() => socket.write('d'), 5)
+      socket.on('close', () => {
+        clearInterval(drip)
+        gone.resolve()
       })
     })
-    const booted = await bootGateway({ upstream: upstream.url })
-    const client = await dial(booted.port)
+    const client = await dial(port)
     client.write(renderHead({}))
     await firstBytes(client)
 
     client.destroy()
     await gone.promise
 
-    expect(await booted.line(({ failure }) => failure !== undefined)).toMatchObject({ failure: 'client-gone' })
+    expect(await line(({ failure }) => failure !== undefined)).toMatchObject({ failure: 'client-gone' })
   })
 
   test('while it does not read a large response', async () => {
     stopClock()
     const gone = Promise.withResolvers<void>()
-    let isBlocked = false
     let turns = 0
-    const upstream = await rawUpstream((socket) => {
+    const { port, line } = await dialThrough((socket) => {
       socket.on('close', () => gone.resolve())
-      onRequest(socket, () => {
-        socket.write('HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n')
-        const pump = (): void => {
-          if (socket.destroyed) return
-          if (socket.write(Buffer.alloc(1024 * 1024))) setImmediate(pump)
-          else {
-            isBlocked = true
-            socket.once('drain', () => {
-              isBlocked = false
-              turns = 0
-              pump()
-            })
-          }
-        }
-        pump()
-      })
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n')
+      const more = (): void => {
+        turns = 0
+        socket.write(Buffer.alloc(1024 * 1024), (error) => void (error ?? more()))
+      }
+      more()
     })
-    const booted = await bootGateway({ upstream: upstream.url })
-    const client = await dial(booted.port)
+    const client = await dial(port)
 
     client.pause()
     client.write(renderHead({}))
-    await eventually(() => isBlocked && ++turns > 1000) // nothing has moved for so long
+    await eventually(() => ++turns > 1000) // nothing has moved for so long
     client.resetAndDestroy()
     await gone.promise
 
-    expect(await booted.line(({ failure }) => failure !== undefined)).toMatchObject({ failure: 'client-gone' })
+    expect(await line(({ failure }) => failure !== undefined)).toMatchObject({ failure: 'client-gone' })
   })
 })
 
@@ -163,12 +151,11 @@ describe('an upstream that dies within the body resets the connection of the cli
 
   test.each(dyings)('(to an HTTP/%s client, a body %s, it %s)', async (version, _, death, bytes) => {
     let upstreamSide: Socket | undefined
-    const upstream = await rawUpstream((socket) => {
+    const { port, line } = await dialThrough((socket) => {
       upstreamSide = socket
-      onRequest(socket, () => void socket.write(bytes))
+      socket.write(bytes)
     })
-    const booted = await bootGateway({ upstream: upstream.url })
-    const client = await dial(booted.port)
+    const client = await dial(port)
     const response = readToEnd(client)
 
     client.write(renderHead({ version }))
@@ -184,16 +171,13 @@ describe('an upstream that dies within the body resets the connection of the cli
 
     expect({ how, status }).toEqual({ how: 'reset', status: 200 })
     expect(body.toString()).toBe(part)
-    const line = await booted.line(({ failure }) => failure !== undefined)
-    expect(line).toMatchObject({ failure: 'truncated', fault: 'upstream' })
+    const logged = await line(({ failure }) => failure !== undefined)
+    expect(logged).toMatchObject({ failure: 'truncated', fault: 'upstream' })
   })
 
   test.each(dying)('even with the head still on its way (a body %s, it %s)', async (_, death, bytes) => {
-    const upstream = await rawUpstream((socket) =>
-      onRequest(socket, () => void socket.write(bytes, () => deaths[death](socket))),
-    )
-    const booted = await bootGateway({ upstream: upstream.url })
-    const client = await dial(booted.port)
+    const { port } = await dialThrough((socket) => void socket.write(bytes, () => deaths[death](socket)))
+    const client = await dial(port)
 
     client.write(renderHead({ version: '1.0' }))
     const response = await readToEnd(client).catch(() => null)
@@ -204,27 +188,13 @@ describe('an upstream that dies within the body resets the connection of the cli
   })
 })
 
-describe('with a pool of eight', () => {
+describe('with a pool of eight, many clients that leave', () => {
   const rounds = 100
-  const atOnce = 50
+  const slow = { target: '/market/insights?slow' }
 
-  const pooled = (origin: string): Settings => ({
-    upstream: origin,
-    defaults: { maxConnections: 8 },
-  })
-
-  /** Runs `each` so many times, fifty at once. */
-  const manyTimes = async (each: (n: number) => Promise<void>): Promise<void> => {
-    let next = 0
-    const worker = async (): Promise<void> => {
-      while (next < rounds) await each(next++)
-    }
-    await Promise.all(Array.from({ length: atOnce }, worker))
-  }
-
-  /** Answers `?quick` at once; what else comes, as `onOther` likes. */
-  const upstreamFor = async (onOther: (socket: Socket) => void) =>
-    rawUpstream((socket) => {
+  /** Boots a gateway whose upstream answers `?quick` at once; what else comes, as `onOther` likes. */
+  const boot = async (onOther: (socket: Socket) => void) => {
+    const upstream = await rawUpstream((socket) => {
       let text = ''
       socket.on('end', () => socket.end())
       socket.on('data', (chunk: Buffer) => {
@@ -239,99 +209,95 @@ describe('with a pool of eight', () => {
         }
       })
     })
-
-  const stillServes = async (port: number): Promise<void> => {
-    const startedAt = performance.now()
-    const responses = await Promise.all(
-      Array.from({ length: 16 }, (_, i) =>
-        i % 2 === 0
-          ? call(port, { target: '/market/insights?quick' })
-          : call(port, { method: 'POST', target: `${post}?quick`, body: Buffer.from('x') }),
-      ),
-    )
-    const took = performance.now() - startedAt
-
-    expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 200))
-    expect(took).toBeLessThan(8000) // below every timeout of the gateway's: nothing was waited for
+    return { ...(await bootGateway({ upstream: upstream.url, defaults: { maxConnections: 8 } })), upstream }
   }
 
-  test('many clients that leave during a response leave nothing behind', async () => {
-    const upstream = await upstreamFor((socket) => {
+  /** Has clients leave, fifty at once. */
+  const haveLeave = async (
+    { port }: Pick<TestGateway, 'port'>,
+    leave: (client: Socket, n: number) => Promise<void>,
+  ): Promise<void> => {
+    let next = 0
+    const worker = async (): Promise<void> => {
+      while (next < rounds) {
+        const n = next++
+        await leave(await dial(port), n)
+      }
+    }
+    await Promise.all(Array.from({ length: 50 }, worker))
+  }
+
+  const expectServed = async (port: number): Promise<void> => {
+    const startedAt = performance.now()
+    const asked = [
+      { target: '/market/insights?quick' },
+      { method: 'POST', target: `${post}?quick`, body: Buffer.from('x') },
+    ]
+
+    const responses = await Promise.all(Array.from({ length: 16 }, (_, i) => call(port, asked[i % 2])))
+
+    expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 200))
+    expect(performance.now() - startedAt).toBeLessThan(8000) // below every timeout of the gateway's
+  }
+
+  test('during a response leave nothing behind', async () => {
+    const booted = await boot((socket) => {
       socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n')
       socket.write(Buffer.alloc(300_000))
     })
-    const booted = await bootGateway(pooled(upstream.url))
 
-    await manyTimes(async (n) => {
-      const client = await dial(booted.port)
+    await haveLeave(booted, async (client, n) => {
       if (n % 3 === 0) client.pause() // it takes nothing, so that the gateway waits for its drain
-      client.write(renderHead({ target: '/market/insights?slow' }))
+      client.write(renderHead(slow))
       if (n % 3 === 0) await new Promise((resolve) => setImmediate(resolve))
       else await firstBytes(client)
-      if (n % 2 === 0) client.destroy()
-      else client.resetAndDestroy()
+      client[n % 2 === 0 ? 'destroy' : 'resetAndDestroy']()
       await eventually(() => client.destroyed)
     })
 
-    await stillServes(booted.port)
-    await eventually(() => upstream.connections() <= 16)
+    await expectServed(booted.port)
+    await eventually(() => booted.upstream.connections() <= 16)
   })
 
-  test('many clients that leave during an upload leave nothing behind', async () => {
-    const upstream = await upstreamFor(() => {})
-    const booted = await bootGateway(pooled(upstream.url))
+  test('during an upload leave nothing behind', async () => {
+    const booted = await boot(() => {})
     const body = pseudoRandomBytes(70_000)
+    const target = `${post}?slow`
 
-    await manyTimes(async (n) => {
-      const client = await dial(booted.port)
-      const target = `${post}?slow`
-      if (n % 2 === 0) {
-        client.write(renderHead({ method: 'POST', target, fields: ['Content-Length', '10000000'] }))
-        client.write(body)
-      } else {
-        client.write(renderHead({ method: 'POST', target, fields: ['Transfer-Encoding', 'chunked'] }))
-        client.write('3\r\nabc\r\n')
-      }
-      await new Promise<void>((resolve) => client.write('', () => resolve()))
-      if (n % 3 === 0) client.destroy()
-      else client.resetAndDestroy()
+    await haveLeave(booted, async (client, n) => {
+      const framing = n % 2 === 0 ? ['Content-Length', '10000000'] : ['Transfer-Encoding', 'chunked']
+      client.write(renderHead({ method: 'POST', target, fields: framing }))
+      await new Promise<void>((resolve) => client.write(n % 2 === 0 ? body : '3\r\nabc\r\n', () => resolve()))
+      client[n % 3 === 0 ? 'destroy' : 'resetAndDestroy']()
     })
 
-    await stillServes(booted.port)
-    await eventually(() => upstream.connections() <= 16)
+    await expectServed(booted.port)
+    await eventually(() => booted.upstream.connections() <= 16)
   })
 
-  test('many clients that leave before their turn leave nothing behind', async () => {
+  test('before their turn leave nothing behind', async () => {
     const held: Socket[] = []
-    const upstream = await upstreamFor((socket) => held.push(socket))
-    const booted = await bootGateway(pooled(upstream.url))
+    const booted = await boot((socket) => held.push(socket))
     const share = 6 // what one address may hold of the eight places
-    const holders = await Promise.all(
-      Array.from({ length: share }, async () => {
-        const client = await dial(booted.port)
-        client.write(renderHead({ target: '/market/insights?slow' }))
-        return client
-      }),
-    )
+    const holders = await Promise.all(Array.from({ length: share }, () => dial(booted.port)))
+    for (const holder of holders) holder.write(renderHead(slow))
     await eventually(() => held.length === share)
 
-    await manyTimes(async () => {
-      const client = await dial(booted.port)
-      client.write(renderHead({ target: '/market/insights?slow' }))
+    await haveLeave(booted, async (client) => {
+      client.write(renderHead(slow))
       client.destroy()
     })
     await eventually(() => booted.lines.length === rounds)
     for (const holder of holders) holder.destroy()
 
-    await stillServes(booted.port)
+    await expectServed(booted.port)
     expect(held.length).toBe(share)
   })
 })
 
 test('a client that still sends after its response is not taken for one that is idle', async () => {
   const listen = { timeouts: { keepAlive: '100ms', headers: '100ms' } }
-  const { port, gateway } = await openGateway({ upstream: 'http://127.0.0.1:1', listen })
-  onTestFinished(() => gateway.close())
+  const { port } = await bootGateway({ upstream: 'http://127.0.0.1:1', listen })
   const countRejected = async (): Promise<number> => {
     const socket = connect({ port, host: '127.0.0.1' })
     socket.write(renderHead({ method: 'GET', target: '/unknown', fields: ['Connection', 'close'] }))
@@ -343,13 +309,8 @@ test('a client that still sends after its response is not taken for one that is 
   client.on('error', (error) => {
     lost = error
   })
-  client.write(
-    renderHead({
-      method: 'POST',
-      target: '/unknown',
-      fields: ['Connection', 'keep-alive', 'Content-Length', '10000000'],
-    }),
-  )
+  const fields = ['Connection', 'keep-alive', 'Content-Length', '10000000']
+  client.write(renderHead({ method: 'POST', target: '/unknown', fields }))
   await once(client.resume(), 'end')
 
   // Connections between two requests end after 2.2 s, those of clients that send nothing after 5.

@@ -36,6 +36,63 @@ const parent = fc
   .tuple(hex(32), hex(16), fc.integer({ min: 0, max: 255 }))
   .map(([traceId, spanId, flags]) => ({ traceId, spanId, flags: flags.toString(16).padStart(2, '0') }))
 
+describe('what goes on of the trace context of a caller', () => {
+  const traceId = '0af7651916cd43dd8448eb211c80319c'
+  const callerId = 'b7ad6b7169203331'
+  const sound = `00-${traceId}-${callerId}-01`
+
+  /** Starts an exchange with such fields. Returns its trace, and the fields for an upstream. */
+  const passOn = (sample: number, fields: readonly string[]) => {
+    const { trace, fields: kept } = at(sample).start(fields)
+    return { traceId: trace.traceId, fields: trace.attempt('http://upstream', null)?.fields(kept) ?? kept }
+  }
+
+  test('is its state as it came, and the span of the attempt as its parent', () => {
+    const { fields } = passOn(1, ['tracestate', 'a=1', 'TraceParent', sound, 'X', 'y', 'Tracestate', 'b=2'])
+
+    const parent = expect.stringMatching(new RegExp(`^00-${traceId}-(?!${callerId})[0-9a-f]{16}-01$`))
+    expect(fields).toEqual(['tracestate', 'a=1', 'X', 'y', 'Tracestate', 'b=2', 'traceparent', parent])
+  })
+
+  test.each([
+    ['two of them', ['traceparent', sound, 'traceparent', sound]],
+    ['in upper case', ['traceparent', sound.toUpperCase()]],
+    ['a trace of zeros', ['traceparent', `00-${'0'.repeat(32)}-${callerId}-01`]],
+    ['a span of zeros', ['traceparent', `00-${traceId}-${'0'.repeat(16)}-01`]],
+    ['an invalid version', ['traceparent', `ff${sound.slice(2)}`]],
+    ['more than its version has', ['traceparent', `${sound}-more`]],
+    ['something else', ['traceparent', 'from whoever it may be']],
+    ['none', []],
+  ])('is nothing, not even its state, of %s: a new trace begins', (_, fields) => {
+    for (const [sample, flags] of [[1, '03'] as const, [0, '02'] as const]) {
+      const passed = passOn(sample, [...fields, 'tracestate', 'a=1'])
+
+      const parent = expect.stringMatching(new RegExp(`^00-${passed.traceId}-[0-9a-f]{16}-${flags}$`))
+      expect(passed.traceId).not.toBe(traceId)
+      expect(passed.fields).toEqual(['traceparent', parent])
+    }
+  })
+
+  // W3C Trace Context Level 2 §3.2.2.5: the random flag is kept, and a flag that is not defined is sent as 0.
+  test.each([
+    ['00', '03', '03'],
+    ['00', '01', '01'],
+    ['00', 'ff', '03'],
+    ['00', 'fd', '01'],
+    ['cc', '01-what-nobody-knows-yet', '01'], // a version that is yet to come is continued as the one that is known
+  ])('is of version %s and flags %s what is defined: %s', (version, flags, sent) => {
+    const { fields } = passOn(1, ['traceparent', `${version}-${traceId}-${callerId}-${flags}`])
+
+    expect(fields[1]).toMatch(new RegExp(`^00-${traceId}-[0-9a-f]{16}-${sent}$`))
+  })
+
+  test('is all of it, to the byte, where its root has not sampled it', () => {
+    const fields = ['traceparent', `00-${traceId}-${callerId}-00`, 'tracestate', 'a=1']
+
+    expect(passOn(1, fields)).toEqual({ traceId, fields })
+  })
+})
+
 describe('whether a trace is sampled', () => {
   test('is decided by its parent, for every trace and whatever the share', () => {
     const gateways = [at(0), at(0.01), at(1)]

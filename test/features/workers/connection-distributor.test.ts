@@ -12,11 +12,9 @@ afterEach(() => {
 })
 
 /** Creates a worker that records the connections that it is handed; they are numbers here. */
-const createReceiver = (): ConnectionReceiver & {
-  readonly handedOff: unknown[]
-  ending: boolean
-  timeouts: number
-} => ({
+type Receiver = ConnectionReceiver & { readonly handedOff: unknown[]; ending: boolean; timeouts: number }
+
+const createReceiver = (): Receiver => ({
   handedOff: [],
   ending: false,
   timeouts: 0,

@@ -14,11 +14,14 @@ const slotOf = (number: number, prepare: () => Promise<void>) => {
 
 const timeouts = { replyMs: 1000, urgentReplyMs: 100, startMs: 1000 }
 
-test('what one worker cannot prepare all discard, and the error names that worker', async () => {
+test.each([
+  ['all discard', undefined],
+  ['is put into effect nowhere, urgent or not', Promise.resolve()],
+])('what one worker cannot prepare %s, and the error names that worker', async (_, urgent) => {
   const sound = slotOf(1, async () => {})
   const unable = slotOf(2, () => Promise.reject(new Error('has no room')))
 
-  const prepared = prepareAll([sound.slot, unable.slot], {} as never, timeouts)
+  const prepared = prepareAll([sound.slot, unable.slot], {} as never, timeouts, urgent)
 
   await expect(prepared).rejects.toThrow('worker 2 (process 2) has no room')
   expect(sound.sent).toEqual([{ type: 'discard', prepared: expect.any(Number) }])
@@ -28,12 +31,10 @@ test('what one worker cannot prepare all discard, and the error names that worke
 test('a worker that has not replied is named in an error of its own, unless another one cannot prepare it at all', async () => {
   const late = (number: number) => slotOf(number, () => Promise.reject(new ReplyTimeoutError('did not answer')))
   const unable = slotOf(3, () => Promise.reject(new Error('has no room')))
-  const prepare = (...slots: readonly ReturnType<typeof slotOf>[]) =>
-    prepareAll(
-      slots.map(({ slot }) => slot),
-      {} as never,
-      timeouts,
-    ).catch((error: unknown) => error)
+  const prepare = (...fakes: readonly ReturnType<typeof slotOf>[]) => {
+    const slots = fakes.map(({ slot }) => slot)
+    return prepareAll(slots, {} as never, timeouts).catch((error: unknown) => error)
+  }
 
   expect(await prepare(late(1), late(2))).toEqual(
     new WorkersNotAnsweringError('worker 1 (process 1) did not answer, worker 2 (process 2) did not answer'),
@@ -143,15 +144,5 @@ describe('what is urgent', () => {
     await committed
 
     expect([calls, before]).toEqual([['prepare', 'commit'], false])
-  })
-
-  test('is put into effect nowhere when a worker cannot prepare it', async () => {
-    const sound = slotOf(1, async () => {})
-    const unable = slotOf(2, () => Promise.reject(new Error('has no room')))
-
-    const prepared = prepareAll([sound.slot, unable.slot], {} as never, timeouts, Promise.resolve())
-
-    await expect(prepared).rejects.toThrow('worker 2 (process 2) has no room')
-    expect(sound.sent).toEqual([{ type: 'discard', prepared: expect.any(Number) }])
   })
 })

@@ -17,9 +17,8 @@ vi.mock('../../../src/features/workers/worker-process.ts', () => ({
 }))
 
 beforeEach(() => vi.useFakeTimers())
-afterEach(() => vi.useRealTimers())
-
 afterEach(() => {
+  vi.useRealTimers()
   events.length = 0
   killed.length = 0
 })
@@ -28,24 +27,9 @@ const none = () => null
 
 const createSlot = (): WorkerSlot =>
   createWorkerSlot(1, {
-    ...{
-      startMs: 30_000,
-      hangMs: 30_000,
-      createInit: vi.fn(),
-      onOutput: none,
-      onStart: none,
-      onReady: none,
-      onConnectionAck: none,
-    },
-    ...{
-      onHandOff: none,
-      onCall: none,
-      onNotification: none,
-      onConnectionReturned: none,
-      onConnectionsClosed: none,
-      onDisconnect: none,
-    },
-    onExit: none,
+    ...{ startMs: 30_000, hangMs: 30_000, createInit: vi.fn(), onOutput: none, onStart: none, onReady: none },
+    ...{ onConnectionAck: none, onHandOff: none, onCall: none, onNotification: none, onConnectionReturned: none },
+    ...{ onConnectionsClosed: none, onDisconnect: none, onExit: none },
   })
 
 const workerOf = ({ worker }: WorkerSlot): WorkerProcess => {
@@ -55,20 +39,20 @@ const workerOf = ({ worker }: WorkerSlot): WorkerProcess => {
 
 test('a slot serves from when its worker is ready until that disconnects, and then from when the next one is ready', () => {
   const slot = createSlot()
-  const seen: boolean[] = []
-  const record = (): void => void seen.push(slot.isServing)
-
-  slot.spawn()
-  record()
-  events[0]?.onReady(workerOf(slot))
-  record()
-  events[0]?.onDisconnect(workerOf(slot))
-  record()
-  events[0]?.onExit({ code: 1, signal: null }, workerOf(slot))
-  vi.runOnlyPendingTimers()
-  record()
-  events[1]?.onReady(workerOf(slot))
-  record()
+  const steps = [
+    () => slot.spawn(),
+    () => events[0]?.onReady(workerOf(slot)),
+    () => events[0]?.onDisconnect(workerOf(slot)),
+    () => {
+      events[0]?.onExit({ code: 1, signal: null }, workerOf(slot))
+      vi.runOnlyPendingTimers()
+    },
+    () => events[1]?.onReady(workerOf(slot)),
+  ]
+  const seen = steps.map((step) => {
+    step()
+    return slot.isServing
+  })
 
   expect(seen).toEqual([false, true, false, false, true])
   expect([events.length, slot.restarts]).toEqual([2, 1])

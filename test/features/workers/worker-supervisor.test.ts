@@ -24,36 +24,19 @@ test('delays are limited, however often a worker ends', () => {
   expect(nextDelayMs(0)).toBe(30_000)
 })
 
-const forwarded = (...chunks: readonly string[]): readonly string[] => {
+const long = 'x'.repeat(700_000)
+
+test.each<[string, readonly string[], readonly string[]]>([
+  ['are forwarded as they come', ['one\ntwo\nth', 'r', 'ee\n', 'four\n'], ['one\ntwo\n', 'three\n', 'four\n']],
+  ['are none without an end, when the writer dies', ['one\ntw'], ['one\n']],
+  ['may have a character that is cut in two', ['\xc3', '\xa4\n'], ['ä\n']],
+  ['without an end are not kept for ever', ['1\n', long, long, long, `${long}\n2\n`, '3\n'], ['1\n', '2\n', '3\n']],
+])('lines %s', (_, chunks, expected) => {
   const from = new PassThrough()
   const got: string[] = []
   forwardWholeLines(from, (lines) => void got.push(lines.toString()))
-  for (const chunk of chunks) from.emit('data', Buffer.from(chunk))
-  return got
-}
 
-test('lines are forwarded as they come, and the end of one is waited for', () => {
-  expect(forwarded('one\ntwo\nth', 'r', 'ee\n', 'four\n')).toEqual(['one\ntwo\n', 'three\n', 'four\n'])
-})
+  for (const chunk of chunks) from.emit('data', Buffer.from(chunk, 'latin1'))
 
-test('what has no end when its writer dies is no line', () => {
-  expect(forwarded('one\ntw')).toEqual(['one\n'])
-})
-
-test('a character that is cut in two is whole again', () => {
-  const from = new PassThrough()
-  const got: string[] = []
-  forwardWholeLines(from, (lines) => void got.push(lines.toString()))
-  const bytes = Buffer.from('ä\n')
-
-  from.emit('data', bytes.subarray(0, 1))
-  from.emit('data', bytes.subarray(1))
-
-  expect(got).toEqual(['ä\n'])
-})
-
-test('a line without an end is not kept for ever: it is left out, and the next one is not', () => {
-  const long = 'x'.repeat(700_000)
-
-  expect(forwarded('one\n', long, long, long, `${long}\ntwo\n`, 'three\n')).toEqual(['one\n', 'two\n', 'three\n'])
+  expect(got).toEqual(expected)
 })

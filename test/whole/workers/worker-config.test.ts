@@ -1,5 +1,6 @@
 /** The configuration that a worker is sent: divided, and without what opens the admin listener. */
 import { expect, test } from 'vitest'
+import type { Config } from '../../../src/core/config/config.ts'
 import { Shifts } from '../../../src/features/candidate/shift/shifts.ts'
 import { deserializeInput, serializeInput } from '../../../src/features/workers/messages.ts'
 import { perWorkerConfig } from '../../../src/features/workers/worker-pool.ts'
@@ -18,26 +19,21 @@ const configWith = (disabled: boolean) =>
     ],
   })
 const none = { all: [], get: () => null }
-const sent = (disabled: boolean) =>
-  structuredClone(
-    serializeInput({
-      config: configWith(disabled),
-      overrides: { operations: none, endpoints: none, learning: none, shifts: none },
-      sandboxOrigin: null,
-    }),
-  )
+const overrides = { operations: none, endpoints: none, learning: none, shifts: none }
+const send = (config: Config, more: Partial<typeof overrides> | { readonly shifts: Shifts } = {}) =>
+  structuredClone(serializeInput({ config, overrides: { ...overrides, ...more }, sandboxOrigin: null }))
 
 test('a worker runs the configuration that it was sent', async () => {
-  const { config } = await deserializeInput(sent(false), null)
+  const { config } = await deserializeInput(send(configWith(false)), null)
 
   expect(config).toEqual(configWith(false))
 })
 
 test('it keeps the clients that have not changed, and no others', async () => {
-  const running = (await deserializeInput(sent(false), null)).config
+  const running = (await deserializeInput(send(configWith(false)), null)).config
 
-  const same = await deserializeInput(sent(false), running)
-  const edited = await deserializeInput(sent(true), running)
+  const same = await deserializeInput(send(configWith(false)), running)
+  const edited = await deserializeInput(send(configWith(true)), running)
 
   expect(same.config.clients).toBe(running.clients)
   expect(edited.config).toEqual(configWith(true))
@@ -47,31 +43,18 @@ test('a worker is sent nothing that opens the admin listener', () => {
   const token = 'a-token-of-an-operator'
   const config = testConfig({ admin: { token, metricsToken: `${token}2`, tokens: adminTokens, jwt: adminJwt() } })
 
-  const sent = serializeInput({
-    config,
-    overrides: { operations: none, endpoints: none, learning: none, shifts: none },
-    sandboxOrigin: null,
-  })
+  const sent = send(config)
 
   expect(config.admin.tokens).toHaveLength(adminTokens.length)
-  expect(sent.config.admin).toMatchObject({
-    port: config.admin.port,
-    token: null,
-    metricsToken: null,
-    tokens: [],
-    jwt: null,
-  })
+  const { port } = config.admin
+  expect(sent.config.admin).toMatchObject({ port, token: null, metricsToken: null, tokens: [], jwt: null })
   expect(JSON.stringify(sent)).not.toMatch(new RegExp([token, ...adminTokens.map(({ hash }) => hash)].join('|')))
 })
 
 test('a worker is sent the compiled contract without its document', () => {
   const config = testConfig({ contract: { file: contractFile() } })
 
-  const { compiledContract } = serializeInput({
-    config,
-    overrides: { operations: none, endpoints: none, learning: none, shifts: none },
-    sandboxOrigin: null,
-  }).config
+  const { compiledContract } = send(config).config
 
   expect(config.compiledContract?.document).toMatchObject({ openapi: '3.1.1' })
   expect(compiledContract).toEqual({ ...config.compiledContract, document: null })
@@ -81,9 +64,8 @@ test('a worker is sent how much goes to each candidate, as it stands', async () 
   const shifts = new Shifts()
   shifts.prepare({ risk: { digest: 'a', share: 0.05, steps: null } }).commit()
   shifts.takeBack('risk', 'it fails')
-  const input = { config: configWith(false), overrides: { operations: none, endpoints: none, learning: none, shifts } }
 
-  const { overrides } = await deserializeInput(structuredClone(serializeInput({ ...input, sandboxOrigin: null })), null)
+  const { overrides } = await deserializeInput(send(configWith(false), { shifts }), null)
 
   expect(overrides.shifts?.get('risk')).toEqual(shifts.get('risk'))
   expect(overrides.shifts?.get('risk')).toMatchObject({ share: 0, isStopped: true })
@@ -116,13 +98,9 @@ test('the floor of retries is divided without rounding: three thirds a second ar
 })
 
 test('a candidate has places of its own, which are divided as well', () => {
-  const { market } = perWorkerConfig(
-    testConfig({
-      upstreams: { market: { endpoints: ['sandbox'], candidate: { endpoints: ['sandbox'], maxConnections: 4 } } },
-      defaults: { maxPending: 9 },
-    }),
-    3,
-  ).upstreams
+  const candidate = { endpoints: ['sandbox'], maxConnections: 4 }
+  const upstreams = { market: { endpoints: ['sandbox'], candidate } }
+  const { market } = perWorkerConfig(testConfig({ upstreams, defaults: { maxPending: 9 } }), 3).upstreams
 
   expect(market.candidate?.upstream).toMatchObject({ maxConnections: 2, maxPending: 3, retry: null })
   expect(market).toMatchObject({ maxConnections: 86, maxPending: 3 })
@@ -134,11 +112,8 @@ test('nothing else is touched, the hash least of all', () => {
 })
 
 test('a limit that is off stays off', () => {
-  const divided = perWorkerConfig(
-    testConfig({ listen: { maxConnections: 'none' }, limits: { concurrency: 'none' } }),
-    2,
-  )
-  const { listen, limits, upstreams, operations } = divided
+  const off = testConfig({ listen: { maxConnections: 'none' }, limits: { concurrency: 'none' } })
+  const { listen, limits, upstreams, operations } = perWorkerConfig(off, 2)
 
   expect([listen.maxConnections, upstreams.risk.retry]).toEqual([null, null])
   for (const { concurrency } of [limits, upstreams.risk, operations['market.insights']]) expect(concurrency).toBeNull()

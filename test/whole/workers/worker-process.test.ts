@@ -30,33 +30,24 @@ const accept = async (count: number): Promise<void> => {
 }
 
 /** The events of a worker that is told to do nothing. */
+const nothing = (): null => null
 const events: WorkerEvents = {
-  onReady: () => {},
-  onHandOff: () => null,
-  onConnectionsClosed: () => {},
-  onConnectionAck: () => {},
-  onCall: () => null,
-  onNotification: () => {},
-  onConnectionReturned: () => {},
-  onDisconnect: () => {},
-  onExit: () => {},
-  onOutput: (stdout) => void stdout.resume(),
+  ...{ onReady: nothing, onHandOff: nothing, onConnectionsClosed: nothing, onConnectionAck: nothing },
+  ...{ onCall: nothing, onNotification: nothing, onConnectionReturned: nothing, onDisconnect: nothing },
+  ...{ onExit: nothing, onOutput: (stdout) => void stdout.resume() },
 }
 
 test('one that gives no sign of life is killed, and the connections that it was about to be sent are returned before it is counted as gone', async () => {
   const returned: (Socket | 'gone')[] = []
   const ended = Promise.withResolvers<void>()
   await accept(3)
-  const worker = new WorkerProcess(
-    { type: 'start' } as WorkerInit,
-    {
-      ...events,
-      onConnectionReturned: (socket: Socket) => void returned.push(socket),
-      onDisconnect: () => void returned.push('gone'),
-      onExit: () => ended.resolve(),
-    },
-    200,
-  )
+  const noting = {
+    ...events,
+    onConnectionReturned: (socket: Socket) => void returned.push(socket),
+    onDisconnect: () => void returned.push('gone'),
+    onExit: () => ended.resolve(),
+  }
+  const worker = new WorkerProcess({ type: 'start' } as WorkerInit, noting, 200)
   process.kill(worker.pid ?? Number.NaN, 'SIGSTOP')
 
   for (const socket of accepted) worker.handOff(socket)
@@ -92,23 +83,12 @@ describe('a worker that serves', () => {
     upstream = await openHttpUpstream()
     const ready = Promise.withResolvers<void>()
     const init: WorkerInit = {
-      type: 'start',
-      worker: 1,
-      place: { workers: 1, answerMs: 1000, saveEveryMs: 60_000 },
-      state: stateOf({}),
-      verdicts: [],
-      handedOver: [],
-      pseudonym: 'gateway',
-      ticketSecret: 'secret',
-      digestKey: 'key',
-      draining: false,
-      logsToTerminal: false,
+      ...{ type: 'start', worker: 1, place: { workers: 1, answerMs: 1000, saveEveryMs: 60_000 }, state: stateOf({}) },
+      ...{ verdicts: [], handedOver: [], pseudonym: 'gateway', ticketSecret: 'secret', digestKey: 'key' },
+      ...{ draining: false, logsToTerminal: false },
     }
-    worker = new WorkerProcess(
-      init,
-      { ...events, onConnectionAck: () => void acknowledged++, onReady: () => ready.resolve() },
-      60_000,
-    )
+    const counting = { ...events, onConnectionAck: () => void acknowledged++, onReady: () => ready.resolve() }
+    worker = new WorkerProcess(init, counting, 60_000)
     await ready.promise
   })
 

@@ -44,27 +44,14 @@ const open = async (more: Partial<AdminContextInit> = {}, reports?: (quiet: Stat
   const loaded = parse(configText({ upstream: { endpoints: [one, two] } }))
   if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems))
   const { config } = loaded
-  const overrides = new Overrides(
-    () => {},
-    () => {},
-  )
-  const reloader = new Reloader({
-    file: 'gateway.yaml',
-    initial: loaded,
-    load: async () => loaded,
-    preflight: async () => [],
-    apply: async () => {},
-    onOutcome: () => {},
-  })
+  const nothing = (): void => {}
+  const overrides = new Overrides(nothing, nothing)
+  const acting = { preflight: async () => [], apply: async () => {}, onOutcome: nothing }
+  const reloader = new Reloader({ file: 'gateway.yaml', initial: loaded, load: async () => loaded, ...acting })
   const report = await quiet(config, overrides)
   const context: AdminContextInit = {
-    reloader,
-    overrides,
-    parts: partsWith({ states: [] }),
-    recordAdminEvent: () => {},
-    draining: () => false,
-    notServing: () => null,
-    droppedLines: () => 0,
+    ...{ reloader, overrides, parts: partsWith({ states: [] }), recordAdminEvent: nothing },
+    ...{ draining: () => false, notServing: () => null, droppedLines: () => 0 },
     report: async () => reports?.(report) ?? report,
     runEverywhere: async () => ({ results: [], unanswered: 0 }),
     ...more,
@@ -79,15 +66,8 @@ const open = async (more: Partial<AdminContextInit> = {}, reports?: (quiet: Stat
 }
 
 test('each worker is listed, with what is not known of it as null', async () => {
-  const gone = {
-    ...first,
-    worker: 2,
-    pid: null,
-    state: 'waiting',
-    startedAt: null,
-    inFlight: null,
-    config: null,
-  } as const
+  const unknown = { pid: null, startedAt: null, inFlight: null, config: null } as const
+  const gone = { ...first, worker: 2, state: 'waiting', ...unknown } as const
   const admin = await open({ parts: partsWith({ states: [first, gone] }) })
 
   const { body } = await fetchAdmin(`${admin}/status`)
@@ -136,10 +116,8 @@ test('an endpoint that only some workers have ejected is none to drain the other
   const admin = await open({}, (quiet) => {
     const { market } = quiet.upstreams
     const endpoints = market.endpoints.map((each) => (each.url === one ? { ...each, state } : each))
-    return mergeReports(quiet, [
-      quiet,
-      { ...quiet, upstreams: { ...quiet.upstreams, market: { ...market, endpoints } } },
-    ])
+    const ejected = { ...quiet, upstreams: { ...quiet.upstreams, market: { ...market, endpoints } } }
+    return mergeReports(quiet, [quiet, ejected])
   })
   const command = { method: 'POST', body: JSON.stringify({ group: 'market', url: two }) }
 

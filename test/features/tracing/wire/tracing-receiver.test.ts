@@ -2,10 +2,9 @@
  * What becomes of spans, and of clients, when the receiver is not there, is another one, or is sent spans by several
  * processes.
  */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { folderWith } from '../../../core/config/helper.ts'
 import { configText } from '../../../helpers/gateway.ts'
 import { bootLiveGateway } from '../../../helpers/live-gateway.ts'
 import { serve, waitForListening } from '../../../helpers/serve-process.ts'
@@ -16,18 +15,9 @@ import { call } from '../../../helpers/wire.ts'
 test('a gateway whose receiver hangs serves its clients, and ends at SIGTERM', async () => {
   const [receiver, upstream] = [await spanReceiver(), await httpUpstream()]
   receiver.behave('hang')
-  const folder = mkdtempSync(join(tmpdir(), 'gateway-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
-  const file = join(folder, 'gateway.yaml')
-  writeFileSync(
-    file,
-    configText({
-      upstream: upstream.url,
-      tracing: { otlp: receiver.url, sample: '100%' },
-      shutdown: { wait: '0ms', deadline: '20s' },
-    }),
-  )
-  const served = serve(file)
+  const tracing = { otlp: receiver.url, sample: '100%' }
+  const text = configText({ upstream: upstream.url, tracing, shutdown: { wait: '0ms', deadline: '20s' } })
+  const served = serve(join(folderWith({ 'gateway.yaml': text }), 'gateway.yaml'))
   const port = await waitForListening(served)
 
   // Two spans each, so that a batch goes out while they are served.
