@@ -14,25 +14,11 @@ const number = fc.oneof(
   fc.tuple(fc.integer(), fc.nat({ max: 999 }), fc.integer({ min: -30, max: 30 })).map(([a, b, c]) => `${a}.${b}e${c}`),
 )
 
+const escapes = ['\\u0061', '\\/', '/', '\\n', '\\ud83d\\ude00', '\\ud800', '\\udc00', '\\u0000', '\\"']
+
 /** Strings with escapes that say the same in another way, and halves of surrogate pairs. */
 const text = fc
-  .array(
-    fc.oneof(
-      fc.constantFrom(
-        '\\u0061',
-        '\\/',
-        '/',
-        '\\n',
-        '\\ud83d\\ude00',
-        '\\ud800',
-        '\\udc00',
-        '\\u0000',
-        '"'.padStart(2, '\\'),
-      ),
-      fc.string({ unit: 'grapheme', maxLength: 5 }).map((plain) => JSON.stringify(plain).slice(1, -1)),
-    ),
-    { maxLength: 5 },
-  )
+  .array(fc.oneof(fc.constantFrom(...escapes), fc.constantFrom('a', 'ä', '€', '😀', ' ')), { maxLength: 5 })
   .map((parts) => `"${parts.join('')}"`)
 
 /** JSON texts. `twice`: of an object, a member may stand there twice. */
@@ -52,17 +38,12 @@ const json = (twice: boolean) =>
       .map((members) => `{${members.map(([name, value]) => `${name}:${value}`).join()}}`),
   })).object
 
+const content = { 'application/json': { schema: { type: 'object' } } }
+const responses = { 200: { description: 'any', content } }
 const permissive = {
   openapi: '3.1.0',
   info: { title: 'Anything', version: '1.0.0' },
-  paths: {
-    '/valuation/score': {
-      post: {
-        requestBody: { required: true, content: { 'application/json': { schema: { type: 'object' } } } },
-        responses: { 200: { description: 'any', content: { 'application/json': { schema: { type: 'object' } } } } },
-      },
-    },
-  },
+  paths: { '/valuation/score': { post: { requestBody: { required: true, content }, responses } } },
 }
 
 /** Sends JSON through a gateway in one mode, and gets other JSON back: both arrive byte for byte. */
@@ -82,14 +63,10 @@ export const expectUntouched = async (mode: 'off' | 'report' | 'enforce', runs: 
     fc.asyncProperty(texts, texts, fc.boolean(), async (request, response, isChunked) => {
       answer = Buffer.from(response)
       const body = Buffer.from(request)
+      const fields = ['Content-Type', 'application/json']
+      const framing = isChunked ? { chunkBytes: 100 } : {}
 
-      const got = await call(port, {
-        method: 'POST',
-        target: '/valuation/score',
-        fields: ['Content-Type', 'application/json'],
-        body,
-        ...(isChunked ? { chunkBytes: 100 } : {}),
-      })
+      const got = await call(port, { method: 'POST', target: '/valuation/score', fields, body, ...framing })
 
       expect(got.status).toBe(200)
       expect([upstream.requests.at(-1)?.sha256, got.sha256]).toEqual([sha256(body), sha256(answer)])

@@ -11,6 +11,7 @@ import { call, eventually, fieldValues } from '../../helpers/wire.ts'
 // the request, and might lead some implementations to reject it, because of request smuggling.
 
 const content = Buffer.from('{"a":1}')
+const head = (query = ''): string => `GET /market/insights${query} HTTP/1.1\r\nHost: a\r\n`
 
 /** What names the framing of a request. */
 const framingOf = (request: ReceivedRequest | undefined): readonly string[] =>
@@ -28,7 +29,7 @@ describe.each(['reject', 'forward'])('a GET that has a body without content (get
     ]
 
     for (const rest of forms) {
-      const text = await exchangeRaw(port, `GET /market/insights HTTP/1.1\r\nHost: a\r\n${rest}`)
+      const text = await exchangeRaw(port, head() + rest)
       expect(parseStatus(text.replace('HTTP/1.1 100 Continue\r\n\r\n', ''))).toBe(200)
     }
     expect(upstream.requests.map(framingOf)).toEqual(forms.map(() => []))
@@ -61,8 +62,8 @@ test('a GET in chunks reaches the upstream when it has ended, and not before', a
   const { port } = await bootGateway({ upstream: upstream.url })
   const client = await rawClient(port)
 
-  client.send('GET /market/insights?1 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n')
-  await exchangeRaw(port, 'GET /market/insights?2 HTTP/1.1\r\nHost: a\r\n\r\n')
+  client.send(`${head('?1')}Transfer-Encoding: chunked\r\n\r\n`)
+  await exchangeRaw(port, `${head('?2')}\r\n`)
   const before = upstream.begun()
   client.send('0\r\n\r\n')
   await client.until((text) => parseStatus(text) === 200)
@@ -75,58 +76,44 @@ test('a GET with content is 400, and the log says why; the connection goes on be
   const { port, line } = await bootGateway({ upstream: upstream.url })
   const client = await rawClient(port)
 
-  client.send('GET /market/insights HTTP/1.1\r\nHost: a\r\nContent-Length: 7\r\n\r\n{"a":1}')
-  client.send('GET /market/insights HTTP/1.1\r\nHost: a\r\n\r\n')
+  client.send(`${head()}Content-Length: 7\r\n\r\n{"a":1}${head()}\r\n`)
   const text = await client.until((received) => received.includes('HTTP/1.1 200'))
 
   expect(parseStatus(text)).toBe(400)
   expect(text).toContain('"code":"bad-request"')
-  expect(await line(({ status }) => status === 400)).toMatchObject({
-    reason: 'get-content',
-    operation: 'market.insights',
-  })
+  const rejected = await line(({ status }) => status === 400)
+  expect(rejected).toMatchObject({ reason: 'get-content', operation: 'market.insights' })
   expect(upstream.requests).toHaveLength(1)
 })
 
-test('a GET that waits to send its content is rejected without 100 Continue (RFC 9110 §10.1.1)', async () => {
-  const { port } = await bootGateway()
-  const client = await rawClient(port)
-
-  client.send('GET /market/insights HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 7\r\n\r\n')
-  const { received } = await client.ended()
-
-  expect(parseStatus(received)).toBe(400)
-})
-
-test('a GET whose body does not come in time is 408', async () => {
+test.each([
+  ['that waits to send its content is rejected without 100 Continue', 'Expect: 100-continue\r\nContent-Length: 7', 400],
+  ['whose body does not come in time is late', 'Transfer-Encoding: chunked', 408],
+])('a GET %s (RFC 9110 §10.1.1)', async (_, fields, status) => {
   const { port } = await bootGateway({ listen: { timeouts: { body: '50ms' } } })
   const client = await rawClient(port)
 
-  client.send('GET /market/insights HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n')
+  client.send(`${head()}${fields}\r\n\r\n`)
 
-  expect(parseStatus((await client.ended()).received)).toBe(408)
+  expect(parseStatus((await client.ended()).received)).toBe(status)
 })
 
 test('the cache answers a GET whose chunks have no content, and stores nothing for one with content', async () => {
-  const upstream = await httpUpstream((_, response) =>
-    response.writeHead(200, { 'Cache-Control': 'max-age=60' }).end('x'),
-  )
-  const { port } = await bootGateway({
-    upstream: upstream.url,
-    listen: { getContent: 'forward' },
-    operations: { 'market.insights': { cache: {} } },
-  })
-  const rejecting = await bootGateway({ upstream: upstream.url, operations: { 'market.insights': { cache: {} } } })
+  const fields = { 'Cache-Control': 'max-age=60' }
+  const upstream = await httpUpstream((_, response) => void response.writeHead(200, fields).end('x'))
+  const cached = { upstream: upstream.url, operations: { 'market.insights': { cache: {} } } }
+  const { port } = await bootGateway({ ...cached, listen: { getContent: 'forward' } })
+  const rejecting = await bootGateway(cached)
 
   await call(port, { body: content })
   await call(port)
   await call(port, { body: content })
   const withContent = upstream.requests.map(({ body }) => body.length)
   await call(rejecting.port)
-  const { status, fields } = await call(rejecting.port, { body: Buffer.alloc(0), chunkBytes: 1 })
+  const stored = await call(rejecting.port, { body: Buffer.alloc(0), chunkBytes: 1 })
 
   expect(withContent).toEqual([7, 0, 7])
-  expect([status, fieldValues(fields, 'age').length]).toEqual([200, 1])
+  expect([stored.status, fieldValues(stored.fields, 'age').length]).toEqual([200, 1])
   expect(upstream.requests).toHaveLength(4)
 })
 
@@ -142,12 +129,8 @@ describe('where the file has the content of a GET forwarded', () => {
 
     for (const next of [{}, request, {}, {}]) expect((await call(port, next)).status).toBe(200)
 
-    expect(upstream.requests.map((each) => receivedValues(each, 'connection'))).toEqual([
-      ['keep-alive'],
-      ['close'],
-      ['keep-alive'],
-      ['keep-alive'],
-    ])
+    const connections = upstream.requests.flatMap((each) => receivedValues(each, 'connection'))
+    expect(connections).toEqual(['keep-alive', 'close', 'keep-alive', 'keep-alive'])
     expect(upstream.requests[1]?.body).toEqual(content)
     expect(upstream.accepted()).toBe(2)
   })
@@ -172,10 +155,8 @@ describe('where the file has the content of a GET forwarded', () => {
 
   test('and so does the copy for a candidate', async () => {
     const { primary, candidate } = await sideUpstreams()
-    const { port } = await bootGateway({
-      ...withCandidate(primary.url, candidate.url, { shadow: { sample: '100%' } }),
-      listen,
-    })
+    const shadowed = withCandidate(primary.url, candidate.url, { shadow: { sample: '100%' } })
+    const { port } = await bootGateway({ ...shadowed, listen })
 
     await call(port, { body: content })
     await eventually(() => candidate.requests.length === 1)

@@ -11,27 +11,16 @@ import { httpUpstream, onRequest, rawUpstream } from '../../helpers/upstream.ts'
 import { eventually } from '../../helpers/wire.ts'
 
 /** Sends a GET, and holds the response against what every error of the gateway's own looks like. */
-const isRejected = async (
-  live: LiveGateway,
-  path: string,
-  code: FailureKind,
-  fault: string,
-  hidden: string,
-): Promise<void> => {
+const isRejected = async (live: LiveGateway, code: FailureKind, fault: string, hidden: string): Promise<void> => {
   const id = `refused-${code}`
-  const response = await fetch(live.url + path, { headers: { 'X-Request-Id': id } })
+  const response = await fetch(`${live.url}/market/insights`, { headers: { 'X-Request-Id': id } })
   const text = await response.text()
 
   expect(response.status).toBe(503)
   expect(response.headers.get('content-type')).toBe('application/problem+json')
   expect(response.headers.get('retry-after')).toMatch(/^[1-9]\d*$/)
-  expect(JSON.parse(text)).toStrictEqual({
-    type: 'about:blank',
-    title: 'Service Unavailable',
-    status: 503,
-    code,
-    requestId: id,
-  })
+  const title = 'Service Unavailable'
+  expect(JSON.parse(text)).toStrictEqual({ type: 'about:blank', title, status: 503, code, requestId: id })
   expect(text).not.toContain(hidden)
   expect(await live.line(({ requestId }) => requestId === id)).toMatchObject({ status: 503, failure: code, fault })
 }
@@ -45,7 +34,7 @@ test('what would leave no record is audit-unavailable', async () => {
   await fetch(`${live.url}/market/insights`)
   await live.line(({ msg }) => msg === 'audit cannot be written')
 
-  await isRejected(live, '/market/insights', 'audit-unavailable', 'gateway', log.file)
+  await isRejected(live, 'audit-unavailable', 'gateway', log.file)
 })
 
 test('a group with all places taken is overloaded', async () => {
@@ -55,7 +44,7 @@ test('a group with all places taken is overloaded', async () => {
   const running = fetch(`${live.url}/market/insights`)
   await eventually(() => sockets.length === 1)
 
-  await isRejected(live, '/market/insights', 'overloaded', 'gateway', String(port))
+  await isRejected(live, 'overloaded', 'gateway', String(port))
 
   sockets[0]?.write('HTTP/1.1 204 No Content\r\n\r\n')
   expect((await running).status).toBe(204)
@@ -67,7 +56,7 @@ test('a group that fails as a whole is circuit-open, before anything is read of 
   const live = await bootLiveGateway({ upstreams: { market } })
   expect((await fetch(`${live.url}/market/insights`)).status).toBe(502)
 
-  await isRejected(live, '/market/insights', 'circuit-open', 'upstream', String(port))
+  await isRejected(live, 'circuit-open', 'upstream', String(port))
 
   expect(await live.line(({ msg }) => msg === 'circuit breaker open')).toMatchObject({ group: 'market', forMs: 5000 })
   const { body } = await fetchAdmin(`${live.admin}/status`)
@@ -83,7 +72,7 @@ test('a group of which every endpoint drains has no healthy endpoint', async () 
   live.edit({ upstreams: { market: url } })
   expect((await fetchAdmin(`${live.admin}/reload`, 'POST')).status).toBe(200)
 
-  await isRejected(live, '/market/insights', 'no-healthy-endpoint', 'upstream', String(port))
+  await isRejected(live, 'no-healthy-endpoint', 'upstream', String(port))
 })
 
 test('an endpoint that is drained gets nothing of requests whose bodies come after that', async () => {
@@ -96,11 +85,8 @@ test('an endpoint that is drained gets nothing of requests whose bodies come aft
     upload.flushHeaders()
     return upload
   })
-  await expect
-    .poll(() => fetchAdmin(`${live.admin}/status`))
-    .toMatchObject({
-      body: { limits: { concurrency: [{ key: 'limits.concurrency', inFlight: 4 }] } },
-    })
+  const limits = async () => (await fetchAdmin(`${live.admin}/status`)).body.limits
+  await expect.poll(limits).toMatchObject({ concurrency: [{ key: 'limits.concurrency', inFlight: 4 }] })
 
   const order = { body: JSON.stringify({ group: 'valuation', url: drained.url }) }
   expect((await fetchAdmin(`${live.admin}/endpoints/drain`, 'POST', order)).status).toBe(200)

@@ -19,6 +19,8 @@ const failingFirst = async (times: number): Promise<TestUpstream> => {
 const promptly = { base: '1ms', max: '1ms' }
 const plenty = { backoff: promptly, budget: { share: '100%', floor: 1000 } }
 
+const urls = (upstreams: readonly TestUpstream[]): string[] => upstreams.map(({ url }) => url)
+
 const counts = (upstreams: readonly TestUpstream[]): number[] => upstreams.map(({ requests }) => requests.length)
 
 /** Sends GETs one after the other; returns how often each status came. */
@@ -35,7 +37,7 @@ test.each(['p2c', 'round-robin'])(
   'by %s, with two of three endpoints failing, three attempts find the third',
   async (balance) => {
     const endpoints = [await failing(), await sound(), await failing(502)]
-    const market = { endpoints: endpoints.map(({ url }) => url), balance, outlier: 'none', retry: plenty }
+    const market = { endpoints: urls(endpoints), balance, outlier: 'none', retry: plenty }
     const booted = await bootGateway({ upstreams: { market } })
 
     const seen = await statuses(booted, 12)
@@ -47,11 +49,7 @@ test.each(['p2c', 'round-robin'])(
 
 test('with one of two endpoints failing at once, retry and its budget as they come make every GET good', async () => {
   const endpoints = [await failing(), await sound()]
-  const market = {
-    endpoints: endpoints.map(({ url }) => url),
-    outlier: 'none',
-    retry: { backoff: promptly },
-  }
+  const market = { endpoints: urls(endpoints), outlier: 'none', retry: { backoff: promptly } }
   const booted = await bootGateway({ upstreams: { market } })
 
   const seen = await statuses(booted, 150)
@@ -62,7 +60,7 @@ test('with one of two endpoints failing at once, retry and its budget as they co
 
 test('when all were tried, another attempt goes to one of them', async () => {
   const endpoints = [await failing(), await failing()]
-  const market = { endpoints: endpoints.map(({ url }) => url), outlier: 'none', retry: { ...plenty, attempts: 5 } }
+  const market = { endpoints: urls(endpoints), outlier: 'none', retry: { ...plenty, attempts: 5 } }
   const booted = await bootGateway({ upstreams: { market } })
 
   const response = await call(booted.port)
@@ -75,7 +73,7 @@ test('when all were tried, another attempt goes to one of them', async () => {
 describe('beside outlier detection', () => {
   test('a failure that takes its endpoint out is made good by the other', async () => {
     const endpoints = [await failing(), await sound()]
-    const market = { endpoints: endpoints.map(({ url }) => url), balance: 'round-robin', retry: plenty }
+    const market = { endpoints: urls(endpoints), balance: 'round-robin', retry: plenty }
     const live = await bootLiveGateway({ upstreams: { market } })
 
     const seen = await statuses({ port: live.gateway.address.port }, 40)
@@ -88,7 +86,7 @@ describe('beside outlier detection', () => {
   test('one that is up is tried again before one that is out', async () => {
     const endpoints = [await failing(), await failingFirst(0)]
     const outlier = { consecutiveFailures: 1, ejectionTime: '1h' }
-    const market = { endpoints: endpoints.map(({ url }) => url), balance: 'round-robin', outlier, retry: plenty }
+    const market = { endpoints: urls(endpoints), balance: 'round-robin', outlier, retry: plenty }
     const booted = await bootGateway({ upstreams: { market } })
     await statuses(booted, 2) // the first is out
 
@@ -105,12 +103,8 @@ test('beside a health check, one that is up is tried again before one that is do
   const up = await httpUpstream(({ url }, response) =>
     response.writeHead(url !== '/health' && blips-- > 0 ? 503 : 200).end(),
   )
-  const market = {
-    endpoints: [down.url, up.url],
-    outlier: 'none',
-    retry: plenty,
-    healthCheck: { path: '/health', interval: '100ms', unhealthyAfter: 1 },
-  }
+  const healthCheck = { path: '/health', interval: '100ms', unhealthyAfter: 1 }
+  const market = { endpoints: [down.url, up.url], outlier: 'none', retry: plenty, healthCheck }
   const live: LiveGateway = await bootLiveGateway({ upstreams: { market } })
   const isDown = async () => (await fetchGroupStatus(live, 'market')).endpoints[0]?.state === 'down'
   while (!(await isDown())) await call(live.gateway.address.port, { target: '/health' })
@@ -137,7 +131,7 @@ test('beside a drained endpoint, the one that takes work is tried again', async 
 test('beside a circuit breaker, what others make good does not open it', async () => {
   const endpoints = [await failing(), await sound()]
   const circuitBreaker = { minRequests: 5 }
-  const market = { endpoints: endpoints.map(({ url }) => url), outlier: 'none', circuitBreaker, retry: plenty }
+  const market = { endpoints: urls(endpoints), outlier: 'none', circuitBreaker, retry: plenty }
   const live = await bootLiveGateway({ upstreams: { market } })
 
   const seen = await statuses({ port: live.gateway.address.port }, 30)
