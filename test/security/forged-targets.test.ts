@@ -1,4 +1,7 @@
-/** What a request asks for, of whom, and that it is asked once: in a spelling that only the next hop understands. */
+/**
+ * What a request asks for, of whom, and that it is asked once: in a spelling that only the next hop understands. Which
+ * hosts, targets and Via are rejected is `validate-request.test.ts`'s.
+ */
 import { describe, expect, test } from 'vitest'
 import { freePort } from '../helpers/free-port.ts'
 import { bootGateway, gatewayForAll } from '../helpers/gateway.ts'
@@ -6,7 +9,10 @@ import { exchangeRaw, parseStatus } from '../helpers/raw-client.ts'
 import { findProblemFault, headerValues } from '../helpers/raw-response.ts'
 import { receivedValues, roundTrip } from '../helpers/round-trip.ts'
 
-const site = gatewayForAll((url) => ({ upstreams: { market: { endpoints: [url], host: 'client' } } }))
+const site = gatewayForAll((url) => ({
+  listen: { via: 'edge-1' },
+  upstreams: { market: { endpoints: [url], host: 'client' } },
+}))
 
 const get = (target: string, fields: string): string => `GET ${target} HTTP/1.1\r\n${fields}\r\n`
 const send = (bytes: string) => roundTrip(site.port, site.upstream, bytes)
@@ -14,116 +20,74 @@ const send = (bytes: string) => roundTrip(site.port, site.upstream, bytes)
 // The attack: a spelling that one hop's rules (an allow-list, a limit, an audit) do not know, and the next hop decodes
 // into one they do.
 test.each([
-  '/%76aluation/score',
-  '/valuation/%73core',
-  '/valuation%2fscore',
-  '/valuation%2Fscore',
-  '/valuation/score%00',
-  '/valuation/score%20',
-  '/valuation/score/',
-  '/valuation//score',
-  '//valuation/score',
-  '/./valuation/score',
-  '/x/../valuation/score',
-  '/x/%2e%2e/valuation/score',
-  '/x/..;/valuation/score',
-  '/valuation/score;a=b',
-  '/valuation;a/score',
-  '/valuation\\score',
-  '/Valuation/score',
-  '/valuation/score.json',
-  '/%2576aluation/score',
-  'http://a//valuation/score',
-  'http://a/%76aluation/score',
+  ...['/%76aluation/score', '/valuation%2fscore', '/valuation/score%00', '/valuation/score/', '/valuation//score'],
+  ...['//valuation/score', '/./valuation/score', '/x/../valuation/score', '/x/%2e%2e/valuation/score'],
+  ...[
+    '/x/..;/valuation/score',
+    '/valuation/score;a=b',
+    '/valuation\\score',
+    '/Valuation/score',
+    '/%2576aluation/score',
+  ],
+  ...['http://a//valuation/score', 'http://a/%76aluation/score'],
 ])('an alias, %s, is not found, and nothing is forwarded', async (target) => {
   const { response, arrived } = await send(`POST ${target} HTTP/1.1\r\nHost: a\r\n\r\n`)
 
-  expect(findProblemFault(response, 404)).toBeNull()
-  expect(arrived).toEqual([])
+  expect([findProblemFault(response, 404), arrived]).toEqual([null, []])
 })
 
 // The attack: two names for one request, of which the gateway believes one and the upstream the other.
 describe('the host that an upstream sees', () => {
-  const own = gatewayForAll()
-
   test('is its own, whatever the client asks for', async () => {
-    for (const bytes of [
-      get('/market/insights', 'Host: evil\r\n'),
-      get('http://evil/market/insights', 'Host: worse\r\n'),
-    ]) {
-      const { arrived } = await roundTrip(own.port, own.upstream, bytes)
+    for (const target of ['/leads/pipeline', 'http://evil/leads/pipeline']) {
+      const { arrived } = await send(get(target, 'Host: worse\r\n'))
 
-      expect(receivedValues(arrived[0], 'host')).toEqual([`127.0.0.1:${own.upstream.port}`])
+      expect(receivedValues(arrived[0], 'host')).toEqual([`127.0.0.1:${site.upstream.port}`])
     }
   })
 
-  test('is that of the absolute-form, never the Host beside it, when it is the client’s', async () => {
-    const { arrived } = await send(get('http://one:81/market/insights', 'Host: two\r\n'))
-
-    expect(receivedValues(arrived[0], 'host')).toEqual(['one:81'])
-    expect(receivedValues(arrived[0], 'x-forwarded-host')).toEqual(['one:81'])
-    expect(arrived[0]?.url).toBe('/market/insights')
-  })
-
-  test('is one, and no field can add another', async () => {
+  test.each([
+    ['that of the absolute-form, never the Host beside it', 'http://one:81/market/insights', 'two', 'one:81'],
+    ['one, and no field can add another', '/market/insights', 'one', 'one'],
+  ])('is, when it is the client’s, %s', async (_, target, host, seen) => {
     const forged = 'X-Forwarded-Host: evil\r\nX_Forwarded_Host: evil\r\nForwarded: host=evil\r\nConnection: host\r\n'
 
-    const { arrived } = await send(get('/market/insights', `Host: one\r\n${forged}`))
+    const { arrived } = await send(get(target, `Host: ${host}\r\n${forged}`))
 
-    expect(receivedValues(arrived[0], 'host')).toEqual(['one'])
-    expect(receivedValues(arrived[0], 'x-forwarded-host')).toEqual(['one'])
+    expect(receivedValues(arrived[0], 'host')).toEqual([seen])
+    expect(receivedValues(arrived[0], 'x-forwarded-host')).toEqual([seen])
+    expect(arrived[0]?.url).toBe('/market/insights')
     expect(JSON.stringify(arrived[0]?.rawHeaders)).not.toContain('evil')
   })
 
   test.each([
-    ['two Hosts', get('/market/insights', 'Host: one\r\nHost: two\r\n')],
     ['two Hosts that are the same', get('/market/insights', 'Host: one\r\nHost: one\r\n')],
     ['two Hosts beside an absolute-form', get('http://one/market/insights', 'Host: one\r\nHost: two\r\n')],
-    ['two Hosts joined by a comma', get('/market/insights', 'Host: one, two\r\n')],
     ['userinfo that looks like the host', get('http://one@two/market/insights', 'Host: one\r\n')],
-    ['userinfo in Host', get('/market/insights', 'Host: one@two\r\n')],
     ['a backslash that some take for a slash', get('http://one\\@two/market/insights', 'Host: one\r\n')],
-    ['a path in Host', get('/market/insights', 'Host: one/two\r\n')],
-    ['a space before the colon of Host', get('/market/insights', 'Host : one\r\n')],
-    ['a folded Host', get('/market/insights', 'Host: one\r\n two\r\n')],
     ['no Host beside an absolute-form', get('http://one/market/insights', '')],
     ['an invalid Host beside a valid absolute-form', get('http://one/market/insights', 'Host: a b\r\n')],
   ])('is that of no request with %s: it is rejected, and not forwarded', async (_, bytes) => {
     const { response, arrived } = await send(bytes)
 
-    expect(findProblemFault(response, 400)).toBeNull()
-    expect(arrived).toEqual([])
+    expect([findProblemFault(response, 400), arrived]).toEqual([null, []])
   })
 })
 
 // The attack: a gateway that is led back to itself answers one request with as many as it has connections.
 describe('a loop', () => {
-  const edge = gatewayForAll({ listen: { via: 'edge-1' } })
+  test.each(['Via: 1.1 other\r\nvia: 1.0 edge-1\r\n', 'Via: 1.1 edge-1\r\nConnection: Via\r\n'])(
+    'is our own name in %j',
+    async (fields) => {
+      const { response, arrived } = await send(get('/market/insights', `Host: a\r\n${fields}`))
 
-  test.each([
-    'Via: 1.1 edge-1\r\n',
-    'via: 1.0 edge-1\r\n',
-    'Via: HTTP/1.1 edge-1 (a comment)\r\n',
-    'Via: 1.1 other, 2 edge-1, 1.1 another\r\n',
-    'Via: 1.1 other\r\nVia: 1.1 edge-1\r\n',
-    'Via: 1.1 edge-1\r\nConnection: Via\r\n',
-  ])('is our own name in %j', async (fields) => {
-    const { response, arrived } = await roundTrip(
-      edge.port,
-      edge.upstream,
-      get('/market/insights', `Host: a\r\n${fields}`),
-    )
-
-    expect(findProblemFault(response, 508)).toBeNull()
-    expect(arrived).toEqual([])
-  })
+      expect([findProblemFault(response, 508), arrived]).toEqual([null, []])
+    },
+  )
 
   test('is not another gateway’s name, and ours is added behind it', async () => {
-    const fields = 'Host: a\r\nVia: 1.1 edge-10 (edge-1)\r\n'
+    const { response, arrived } = await send(get('/market/insights', 'Host: a\r\nVia: 1.1 edge-10 (edge-1)\r\n'))
 
-    const { response, arrived } = await roundTrip(edge.port, edge.upstream, get('/market/insights', fields))
-
-    expect(response.status).toBe(200)
     expect(receivedValues(arrived[0], 'via')).toEqual(['1.1 edge-10 (edge-1)', '1.1 edge-1'])
     expect(headerValues(response, 'via')).toEqual(['1.1 edge-1'])
   })
