@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
@@ -8,6 +7,7 @@ import { loadInThread } from '../../src/core/config/load/load-in-thread.ts'
 import { findChangedFiles } from '../../src/core/config/load/source-files.ts'
 import type { openLog } from '../../src/core/log/log.ts'
 import type { Gateway } from '../../src/core/runtime/gateway.ts'
+import { folderWith } from '../core/config/helper.ts'
 import { configText, logInMemory } from '../helpers/gateway.ts'
 
 // The attack: the machine, or the limit on processes of the container, has no thread left when the file is read again.
@@ -20,13 +20,7 @@ vi.mock('node:worker_threads', async (original) => {
 
 beforeEach(() => void vi.mocked(Worker).mockClear())
 
-const configured = (text = configText()): string => {
-  const folder = mkdtempSync(join(tmpdir(), 'starved-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
-  const file = join(folder, 'gateway.yaml')
-  writeFileSync(file, text)
-  return file
-}
+const configured = (): string => join(folderWith({ 'gateway.yaml': configText() }), 'gateway.yaml')
 
 test('a thread that cannot be started is a problem of the reload, and the next one is as good as any', async () => {
   const file = configured()
@@ -75,30 +69,23 @@ vi.mock('../../src/core/log/log.ts', async (original) => ({
 }))
 
 test('SIGHUP while the gateway starts is remembered, and the file is read again when it serves', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'starting-'))
+  const file = configured()
   const signals = ['SIGHUP', 'SIGTERM', 'SIGINT', 'uncaughtException'] as const
   const before = new Map(signals.map((name) => [name, process.listeners(name as 'SIGHUP')]))
   onTestFinished(() => {
-    rmSync(folder, { recursive: true })
     for (const name of signals)
       for (const listener of process.listeners(name as 'SIGHUP'))
         if (before.get(name)?.includes(listener) !== true) process.off(name, listener)
   })
-  const file = join(folder, 'gateway.yaml')
-  writeFileSync(file, configText())
-  let served: (gateway: unknown) => void = () => {}
-  startGateway.mockReturnValue(
-    new Promise((resolve) => {
-      served = resolve
-    }),
-  )
+  const served = Promise.withResolvers<unknown>()
+  startGateway.mockReturnValue(served.promise)
   const reload = vi.fn(async () => {})
 
   const running = createServeCommand().parseAsync(['--config', file], { from: 'user' })
   await vi.waitUntil(() => startGateway.mock.calls.length === 1, { timeout: 20_000 })
   const handled = process.emit('SIGHUP', 'SIGHUP')
   const address = { address: '127.0.0.1', port: 1, family: 'IPv4' }
-  served({ address, adminAddress: address, reload } satisfies Partial<Record<keyof Gateway, unknown>>)
+  served.resolve({ address, adminAddress: address, reload } satisfies Partial<Record<keyof Gateway, unknown>>)
   await running
   process.emit('SIGHUP', 'SIGHUP')
 

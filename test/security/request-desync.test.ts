@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http'
-import { afterAll, beforeAll, describe, expect } from 'vitest'
-import { openGateway, type TestGateway } from '../helpers/gateway.ts'
+import { describe, expect } from 'vitest'
+import { liveGatewayForAll } from '../helpers/live-gateway.ts'
 import { type RawClient, rawClient } from '../helpers/raw-client.ts'
 import { headerValues, parseResponse } from '../helpers/raw-response.ts'
 import { sample, testAndDrill } from '../helpers/speed.ts'
-import { openHttpUpstream, type ReceivedRequest, type TestUpstream } from '../helpers/upstream.ts'
+import type { ReceivedRequest } from '../helpers/upstream.ts'
 
 // The attack: a client sends odd requests, one behind the other on one connection, so that the gateway and the upstream
 // disagree on where one ends (RFC 9112 §11.2). Then a part of a body is a request, or another client gets a response
@@ -38,66 +38,49 @@ const withBody = (content: string, more = ''): string =>
 /** What a parser that has lost its place would take for a request of another client. */
 const smuggled = 'GET /market/insights?Z HTTP/1.1\r\nHost: a\r\nX-Sender: Z\r\n\r\n'
 
+const piece = (name: string, bytes: string, ...statuses: readonly number[]): Piece => ({ name, bytes, statuses })
+
 const going: readonly Piece[] = [
-  { name: 'a GET', bytes: get(), statuses: [200] },
-  { name: 'a GET with a body', bytes: `${get('Content-Length: 5\r\n')}<M><M`, statuses: [400] },
-  {
-    name: 'a GET with no chunk but the last',
-    bytes: `${get('Transfer-Encoding: chunked\r\n')}0\r\n\r\n`,
-    statuses: [200],
-  },
-  { name: 'empty lines and a GET', bytes: `\r\n\r\n${get()}`, statuses: [200] },
-  { name: 'an unchanged one', bytes: get('X-Status: 304\r\n'), statuses: [304] },
-  { name: 'a large response', bytes: get('X-Bytes: 150000\r\n'), statuses: [200] },
-  { name: 'a response in chunks', bytes: get('X-Chunks: 5\r\n'), statuses: [200] },
-  { name: 'a POST', bytes: post(90), statuses: [200] },
-  { name: 'a POST of 70 KB', bytes: post(70_000), statuses: [200] },
-  { name: 'a POST with a request in its body', bytes: withBody(smuggled.replaceAll('Z', 'M')), statuses: [200] },
-  { name: 'a POST that waits for 100', bytes: post(30, 'Expect: 100-continue\r\n'), statuses: [100, 200] },
-  { name: 'chunks', bytes: postChunked(chunk('<M>') + chunk(body(3000))), statuses: [200] },
-  { name: 'chunk extensions', bytes: postChunked(chunk('<M>', ';a="\\";0"') + chunk('<M>', ';0')), statuses: [200] },
-  { name: 'trailers', bytes: postChunked(chunk('<M>'), 'X-Sender: Z\r\nHost: z\r\n'), statuses: [200] },
-  { name: 'a body of 30 KB for an unknown path', bytes: post(30_000, '', '/nowhere'), statuses: [404] },
-  { name: 'a wrong method with a body', bytes: post(90, '', '/market/insights'), statuses: [405] },
-  { name: 'HEAD', bytes: get().replace('GET', 'HEAD'), statuses: [405], method: 'HEAD' },
-  { name: 'another host', bytes: get().replace('Host: a', 'Host: a\r\nHost: b'), statuses: [400] },
+  piece('a GET', get(), 200),
+  piece('a GET with a body', `${get('Content-Length: 5\r\n')}<M><M`, 400),
+  piece('a GET with no chunk but the last', `${get('Transfer-Encoding: chunked\r\n')}0\r\n\r\n`, 200),
+  piece('empty lines and a GET', `\r\n\r\n${get()}`, 200),
+  piece('an unchanged one', get('X-Status: 304\r\n'), 304),
+  piece('a large response', get('X-Bytes: 150000\r\n'), 200),
+  piece('a response in chunks', get('X-Chunks: 5\r\n'), 200),
+  piece('a POST', post(90), 200),
+  piece('a POST of 70 KB', post(70_000), 200),
+  piece('a POST with a request in its body', withBody(smuggled.replaceAll('Z', 'M')), 200),
+  piece('a POST that waits for 100', post(30, 'Expect: 100-continue\r\n'), 100, 200),
+  piece('chunks', postChunked(chunk('<M>') + chunk(body(3000))), 200),
+  piece('chunk extensions', postChunked(chunk('<M>', ';a="\\";0"') + chunk('<M>', ';0')), 200),
+  piece('trailers', postChunked(chunk('<M>'), 'X-Sender: Z\r\nHost: z\r\n'), 200),
+  piece('a body of 30 KB for an unknown path', post(30_000, '', '/nowhere'), 404),
+  piece('a wrong method with a body', post(90, '', '/market/insights'), 405),
+  { ...piece('HEAD', get().replace('GET', 'HEAD'), 405), method: 'HEAD' },
+  piece('another host', get().replace('Host: a', 'Host: a\r\nHost: b'), 400),
 ]
 
+const connect = head('CONNECT a:80 HTTP/1.1', `Content-Length: ${smuggled.length}\r\n`)
 const last: readonly Piece[] = [
-  { name: 'Connection: close', bytes: get('Connection: close\r\n'), statuses: [200] },
-  { name: 'HTTP/1.0', bytes: get('', '1.0'), statuses: [200] },
-  {
-    name: 'CONNECT with a body',
-    bytes: `${head('CONNECT a:80 HTTP/1.1', `Content-Length: ${smuggled.length}\r\n`)}${smuggled}`,
-    statuses: [405],
-  },
-  { name: 'a bare LF', bytes: get().replaceAll('\r\n', '\n'), statuses: [400] },
-  { name: 'two lengths', bytes: withBody(smuggled, 'Content-Length: 0\r\n'), statuses: [400] },
-  {
-    name: 'a length and chunks',
-    bytes: withBody(`0\r\n\r\n${smuggled}`, 'Transfer-Encoding: chunked\r\n'),
-    statuses: [400],
-  },
-  { name: 'another coding', bytes: get('Transfer-Encoding: gzip, chunked\r\n'), statuses: [501] },
-  { name: 'a chunk longer than its size', bytes: postChunked('3\r\n<M>x\r\n'), statuses: [400] },
-  { name: 'a length among the trailers', bytes: postChunked(chunk('<M>'), 'Content-Length: 3\r\n'), statuses: [400] },
-  {
-    name: 'chunks for an unknown path',
-    bytes: postChunked(chunk(smuggled)).replace('/valuation', '/no'),
-    statuses: [404],
-  },
-  {
-    name: 'an unknown path that waits for 100',
-    bytes: post(90, 'Expect: 100-continue\r\n', '/nowhere'),
-    statuses: [404],
-  },
-].map((piece) => ({ ...piece, isLast: true }))
+  piece('Connection: close', get('Connection: close\r\n'), 200),
+  piece('HTTP/1.0', get('', '1.0'), 200),
+  piece('CONNECT with a body', connect + smuggled, 405),
+  piece('a bare LF', get().replaceAll('\r\n', '\n'), 400),
+  piece('two lengths', withBody(smuggled, 'Content-Length: 0\r\n'), 400),
+  piece('a length and chunks', withBody(`0\r\n\r\n${smuggled}`, 'Transfer-Encoding: chunked\r\n'), 400),
+  piece('another coding', get('Transfer-Encoding: gzip, chunked\r\n'), 501),
+  piece('a chunk longer than its size', postChunked('3\r\n<M>x\r\n'), 400),
+  piece('a length among the trailers', postChunked(chunk('<M>'), 'Content-Length: 3\r\n'), 400),
+  piece('chunks for an unknown path', postChunked(chunk(smuggled)).replace('/valuation', '/no'), 404),
+  piece('an unknown path that waits for 100', post(90, 'Expect: 100-continue\r\n', '/nowhere'), 404),
+].map((each) => ({ ...each, isLast: true }))
 
 // Each piece between others that go on; and each that is the last, behind every kind of them, with more behind it.
 const first = (pieces: readonly Piece[], nth: number): Piece => pieces[nth % pieces.length] as Piece
 const sequences: readonly (readonly Piece[])[] = [
-  ...going.flatMap((piece, i) => [1, 9].map((step) => [first(going, i + step), piece, first(going, 2 * i + step)])),
-  ...last.flatMap((piece, i) => [0, 7].map((step) => [first(going, i + step), piece, first(going, i + step + 1)])),
+  ...going.flatMap((each, i) => [1, 9].map((step) => [first(going, i + step), each, first(going, 2 * i + step)])),
+  ...last.flatMap((each, i) => [0, 7].map((step) => [first(going, i + step), each, first(going, i + step + 1)])),
   going.map((_, i) => first(going, i * 5)),
 ]
 
@@ -121,19 +104,19 @@ const echo = ({ method, url, rawHeaders }: ReceivedRequest, response: ServerResp
 /** Names what is wrong with what a client was given for its pieces, or null. */
 const findFault = (received: string, pieces: readonly Piece[], names: readonly string[]): string | null => {
   let rest = received
-  for (const [nth, piece] of pieces.entries()) {
-    for (const status of piece.statuses) {
-      const next = rest === '' ? null : parseResponse(rest, piece.method ?? 'GET')
+  for (const [nth, each] of pieces.entries()) {
+    for (const status of each.statuses) {
+      const next = rest === '' ? null : parseResponse(rest, each.method ?? 'GET')
       if (next === null)
-        return `${nth}, ${piece.name}: ${status} is missing, and there is ${JSON.stringify(rest.slice(0, 200))}`
+        return `${nth}, ${each.name}: ${status} is missing, and there is ${JSON.stringify(rest.slice(0, 200))}`
       rest = rest.slice(next.taken)
       const { response } = next
-      if (response.status !== status) return `${nth}, ${piece.name}: ${response.status} in place of ${status}`
+      if (response.status !== status) return `${nth}, ${each.name}: ${response.status} in place of ${status}`
       if (status >= 400 || status === 100) continue
-      if (headerValues(response, 'x-sender').join() !== names[nth]) return `${nth}, ${piece.name}: of another sender`
-      if (response.body.replaceAll(`<${names[nth]}>`, '') !== '') return `${nth}, ${piece.name}: another body`
+      if (headerValues(response, 'x-sender').join() !== names[nth]) return `${nth}, ${each.name}: of another sender`
+      if (response.body.replaceAll(`<${names[nth]}>`, '') !== '') return `${nth}, ${each.name}: another body`
     }
-    if (piece.isLast) break
+    if (each.isLast) break
   }
   return rest === '' ? null : `more than was asked for: ${JSON.stringify(rest.slice(0, 200))}`
 }
@@ -176,57 +159,37 @@ const ways: readonly (readonly [how: string, send: Send, offset: number])[] = [
 const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYabcdefghijklmnopqrstuvwxy'
 
 describe.each(ways)('odd requests %s', (_, send, offset) => {
-  let upstream: TestUpstream
-  let gateway: TestGateway
-
-  beforeAll(async () => {
-    upstream = await openHttpUpstream(echo)
-    // One connection, so that all clients' requests are behind one another there too.
-    gateway = await openGateway({
-      upstream: upstream.url,
-      defaults: { maxConnections: 1 },
-    })
-  })
-  afterAll(async () => {
-    await gateway.gateway.close()
-    await upstream.close()
-  })
-
+  // One connection, so that all clients' requests are behind one another there too.
+  const site = liveGatewayForAll({ defaults: { maxConnections: 1 } })
   const cases = sequences.map((pieces) => [pieces.map(({ name }) => name).join('; '), pieces] as const)
 
   testAndDrill.each(sample(cases, offset))(
     'get each client its own responses, and no other: %s',
     async (__, pieces) => {
-      const before = upstream.requests.length
+      site.answerWith(echo)
       // Three clients in turn, and two that go on asking on connections of their own meanwhile.
-      const [left, right] = [await rawClient(gateway.port), await rawClient(gateway.port)]
-      const ask = { name: 'a GET', bytes: get(), statuses: [200] }
+      const ask = piece('a GET', get(), 200)
+      const others = await Promise.all(['<', '>'].map(async (name) => ({ name, client: await rawClient(site.port) })))
       const faults: (string | null)[] = []
       const used: string[] = ['<', '>']
-      let asked = 0
       for (let round = 0; round < 3; round++) {
         const names = pieces.map((_piece, nth) => letters.charAt((round * pieces.length + nth) % letters.length))
-        const client = await rawClient(gateway.port)
-        const bytes = pieces.map((piece, nth) => piece.bytes.replaceAll('M', names[nth] as string)).join('')
-        const ended = pieces.some(({ isLast }) => isLast)
-        asked++
-        for (const each of [left, right]) each.send(ask.bytes.replaceAll('M', each === left ? '<' : '>'))
-        await send(client, bytes)
-        if (ended) await client.ended()
+        const client = await rawClient(site.port)
+        for (const each of others) each.client.send(ask.bytes.replaceAll('M', each.name))
+        await send(client, pieces.map((each, nth) => each.bytes.replaceAll('M', names[nth] as string)).join(''))
+        if (pieces.some(({ isLast }) => isLast)) await client.ended()
         else await client.until((received) => !isUnfinished(findFault(received, pieces, names)))
         faults.push(findFault(client.received(), pieces, names))
         client.close()
         used.push(...names)
       }
-      for (const [nth, each] of [left, right].entries()) {
-        const whole = Array.from({ length: asked }, () => ask)
-        const names = whole.map(() => (nth === 0 ? '<' : '>'))
-        await each.until((received) => findFault(received, whole, names) === null)
-        each.close()
+      for (const { name, client } of others) {
+        await client.until((received) => findFault(received, [ask, ask, ask], [name, name, name]) === null)
+        client.close()
       }
 
       expect(faults).toEqual([null, null, null])
-      expect(findForeign(upstream.requests.slice(before), used)).toEqual([])
+      expect(findForeign(site.received(), used)).toEqual([])
     },
   )
 })

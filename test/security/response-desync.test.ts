@@ -1,12 +1,13 @@
 import { describe, expect, onTestFinished, vi } from 'vitest'
 import { batchWrite } from '../../src/core/lib/clock.ts'
-import { makeCertificates } from '../helpers/certificates.ts'
+import { makeCertificates, type Pair } from '../helpers/certificates.ts'
 import { needProgram } from '../helpers/program.ts'
 import { part, sample, testAndDrill } from '../helpers/speed.ts'
-import { getOf, postOf, uploadOf } from './desync/client.ts'
+import { type Client, getOf, postOf, uploadOf } from './desync/client.ts'
 import { faultOf } from './desync/judge.ts'
 import { all as allPoisons, type Poison, seconds, usual } from './desync/poisons.ts'
-import { atOnce, filled, inPieces, inTwo, settled, stage, turns } from './desync/stage.ts'
+import { atOnce, filled, inPieces, inTwo, type Play, settled, stage, turns } from './desync/stage.ts'
+import type { UpstreamRequest } from './desync/upstream.ts'
 
 // The attack: an upstream, or what an attacker makes of it, writes more, less or other bytes than its framing says.
 // Then one client could be given what was another's (RFC 9112 §11.1, response splitting; §9.2, responses that nothing
@@ -21,64 +22,47 @@ const all = named(allPoisons)
 // Nothing is wrong with the responses to the three clients that ask afterwards.
 const none = [null, null, null]
 
-describe.each([
-  ['in one packet', atOnce, null, 0],
-  ['byte by byte', inPieces, null, 1],
-  ['over TLS', atOnce, pair, 2],
-])('%s, to three clients in turn,', (how, play, tls, offset) => {
+/** What is played to the first client, which does what the row says; three clients ask in turn afterwards. */
+describe.each<[string, Play, Pair | null, typeof getOf, number]>([
+  ['in one packet', atOnce, null, getOf, 0],
+  ['byte by byte', inPieces, null, getOf, 1],
+  ['over TLS', atOnce, pair, getOf, 2],
+  ['before the request has been sent to its end', atOnce, null, (marker) => uploadOf(marker).first, 3],
+])('%s,', (how, play, tls, request, offset) => {
   const { poisoned, others } = stage(tls)
 
   testAndDrill.skipIf(how === 'over TLS' && tls === null).each(sample(all, offset))('%s', async (_, poison) => {
-    const { marker, client, played } = await poisoned((asked) => play(poison, asked))
+    const { marker, client, played } = await poisoned((asked) => play(poison, asked), request)
     const fault = faultOf(poison, marker, await client.given())
+    if (request !== getOf) client.sendMore(uploadOf(marker).rest)
     await settled(poison, await played)
 
     expect([fault, ...(await others())]).toEqual([null, ...none])
   })
 })
 
-describe('before the request has been sent to its end,', () => {
+const halfThenLeave = async (poison: Poison, { marker, socket, write }: UpstreamRequest, client: Client) => {
+  const bytes = filled(poison, marker)
+  write(bytes.slice(0, bytes.length / 2))
+  await turns(2)
+  client.leave()
+  write(bytes.slice(bytes.length / 2) + poison.stray)
+  if (poison.ends) socket.end()
+}
+
+const leaveThenPlay: typeof halfThenLeave = (poison, asked, client) => {
+  client.leave()
+  return atOnce(poison, asked)
+}
+
+describe.each([
+  ['as it comes', leaveThenPlay, 0],
+  ['in the middle of it', halfThenLeave, 1],
+])('to a client that leaves %s,', (_, play, offset) => {
   const { poisoned, others } = stage()
 
-  testAndDrill.each(sample(all, 3))('%s', async (_, poison) => {
-    const { marker, client, played } = await poisoned(
-      (asked) => atOnce(poison, asked),
-      (marker) => uploadOf(marker).first,
-    )
-    const fault = faultOf(poison, marker, await client.given())
-    client.sendMore(uploadOf(marker).rest)
-    await settled(poison, await played)
-
-    expect([fault, ...(await others())]).toEqual([null, ...none])
-  })
-})
-
-describe('to a client that leaves as it comes,', () => {
-  const { poisoned, others } = stage()
-
-  testAndDrill.each(sample(all, 0))('%s', async (_, poison) => {
-    const { played } = await poisoned((asked, client) => {
-      client.leave()
-      return atOnce(poison, asked)
-    })
-    await settled(poison, await played)
-
-    expect(await others()).toEqual(none)
-  })
-})
-
-describe('to a client that leaves in the middle of it,', () => {
-  const { poisoned, others } = stage()
-
-  testAndDrill.each(sample(all, 1))('%s', async (_, poison) => {
-    const { played } = await poisoned(async ({ marker, socket, write }, client) => {
-      const bytes = filled(poison, marker)
-      write(bytes.slice(0, bytes.length / 2))
-      await turns(2)
-      client.leave()
-      write(bytes.slice(bytes.length / 2) + poison.stray)
-      if (poison.ends) socket.end()
-    })
+  testAndDrill.each(sample(all, offset))('%s', async (__, poison) => {
+    const { played } = await poisoned((asked, client) => play(poison, asked, client))
     await settled(poison, await played)
 
     expect(await others()).toEqual(none)

@@ -10,28 +10,33 @@ const gapMs = 200
 const bytes = 60_000 // read whole from the upstream, and written in one piece
 const some = 95 // together more than the system takes for a client that does not read
 const get = (query: string): string => `GET /market/insights?${query} HTTP/1.1\r\nHost: a\r\n\r\n`
+const respond = (socket: Socket, length: number): boolean => {
+  socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${length}\r\n\r\n`)
+  return socket.write(Buffer.alloc(length))
+}
 
-const large = (socket: Socket): void => {
-  socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${bytes}\r\n\r\n`)
-  socket.write(Buffer.alloc(bytes))
+/** Opens an upstream that answers the first request when it is told to, and the others, three beside it, at once. */
+const upstreamOf = async (size: number, onAnswered: (upstream: { others: number; answerFirst(): void }) => void) => {
+  const state = { url: '', others: 0, answerFirst: () => {} }
+  const upstream = await rawUpstream((socket) =>
+    onRequest(socket, (head) => {
+      if (head.includes('?first')) state.answerFirst = () => void respond(socket, bytes)
+      else {
+        respond(socket, size)
+        state.others++
+        onAnswered(state)
+      }
+    }),
+  )
+  state.url = upstream.url
+  return state
 }
 
 test.each([
-  ['that were written in their turn', get('x').repeat(some)],
-  ['that were written before their turn', get('first') + get('x').repeat(some)],
-])('a client that does not read responses %s is cut in the time of a gap', async (_, requests) => {
-  let others = 0
-  let answerFirst = (): void => {}
-  const upstream = await rawUpstream((socket) =>
-    onRequest(socket, (head) => {
-      if (head.includes('?first')) {
-        answerFirst = () => large(socket)
-        return
-      }
-      large(socket)
-      if (++others === some) answerFirst()
-    }),
-  )
+  ['in their turn', get('x').repeat(some)],
+  ['before their turn', get('first') + get('x').repeat(some)],
+])('a client that does not read responses that were written %s is cut in the time of a gap', async (_, requests) => {
+  const upstream = await upstreamOf(bytes, ({ others, answerFirst }) => others === 3 && answerFirst())
   const { port, line } = await bootGateway({ upstream: upstream.url, listen: { timeouts: { body: `${gapMs}ms` } } })
   const client = await dial(port)
 
@@ -44,20 +49,14 @@ test.each([
 })
 
 afterEach(() => void vi.useRealTimers())
+const useFakeTimers = () => vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
 
 test('a client that takes less than the rate is cut long before a gap would say so', async () => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
-  const upstream = await rawUpstream((socket) =>
-    onRequest(socket, () => {
-      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n')
-      const more = (): void => void socket.write(Buffer.alloc(64 * 1024), (error) => void (error ?? more()))
-      more()
-    }),
-  )
-  const listen = { minRate: '10MiB/s', timeouts: { body: '1h' } }
+  useFakeTimers()
+  const upstream = await rawUpstream((socket) => onRequest(socket, () => void respond(socket, 16 * 1024 ** 2)))
   const { port, lines } = await bootGateway({
     upstream: upstream.url,
-    listen,
+    listen: { minRate: '10MiB/s', timeouts: { body: '1h' } },
     defaults: { timeouts: { body: 'none' } },
   })
   const client = await dial(port)
@@ -77,20 +76,9 @@ test('a client that takes less than the rate is cut long before a gap would say 
 })
 
 test('a client is not taken for one that does not read while its response waits behind another', async () => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+  useFakeTimers()
   const size = 4 * 1024 * 1024
-  let answerFirst = (): void => {}
-  let sent = false
-  const upstream = await rawUpstream((socket) =>
-    onRequest(socket, (head) => {
-      if (head.includes('?first')) {
-        answerFirst = () => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
-        return
-      }
-      socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n`)
-      sent = !socket.write(Buffer.alloc(size))
-    }),
-  )
+  const upstream = await upstreamOf(size, () => {})
   const { port, lines } = await bootGateway({
     upstream: upstream.url,
     listen: { minRate: '1MiB/s' },
@@ -103,12 +91,12 @@ test('a client is not taken for one that does not read while its response waits 
   })
 
   client.write(get('first') + get('second'))
-  await eventually(() => sent)
+  await eventually(() => upstream.others === 1)
   for (let turns = 0; turns < 300; turns++) {
     await new Promise(setImmediate)
     vi.advanceTimersByTime(1000)
   }
-  answerFirst()
+  upstream.answerFirst()
   await eventually(() => received > size || client.destroyed)
 
   expect(received).toBeGreaterThan(size)

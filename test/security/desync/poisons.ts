@@ -61,84 +61,67 @@ const started = (start: string): string => head(length, start) + own
 const coded = (coding: string): string => head([`Transfer-Encoding: ${coding}`])
 const begin = coded('chunked')
 const last = '0\r\n\r\n'
+const hex = (size: number): string => size.toString(16)
 const fine = `c\r\n${own}\r\n${last}`
 
 /** RFC 9112 §6.3, RFC 9110 §8.6. */
 const lengths: readonly Poison[] = [
   sound('a body that is a byte longer than said', said('12') + own, { stray: 's' }),
   sound('a body that is much longer than said', said('12') + own, { stray: unsolicitedMark.repeat(50_000) }),
-  sound('a body that ends with another response, by its length', said(String(12 + second.length)) + own + second, {
-    body: own + second,
-  }),
-  sound('a body of which its length leaves out a half', said('6') + own.slice(0, 6), {
-    body: 'own-00',
-    stray: `${unsolicitedMark}${second}`,
+  sound('a body that ends with another response', said(`${12 + second.length}`) + own + second, { body: own + second }),
+  sound('a length of half a body', said('6') + own.slice(0, 6), {
+    body: own.slice(0, 6),
+    stray: unsolicitedMark + second,
   }),
   badBody('a body that is a byte shorter than said', said('13') + own, { ends: true }),
-  badBody('a body too short, and another response that is too short as well', said('99999') + own + second, {
-    body: own + second,
-    ends: true,
-  }),
+  badBody('a body too short, and another response', said('99999') + own + second, { body: own + second, ends: true }),
   // What follows is the body, whatever it looks like: nothing else says where it ends.
   sound('no length, another response and the end', head([]) + own + second, { body: own + second, ends: true }),
-  ...['+12', '12, 0', '18446744073709551628', '12\0'].map((value) =>
-    badHead(`a length that is ${JSON.stringify(value)}`, said(value) + own + second),
-  ),
+  ...['12, 0', '18446744073709551628'].map((value) => badHead(`a length that is ${value}`, said(value) + own + second)),
   badHead('two lengths that differ', head(['Content-Length: 12', 'Content-Length: 0']) + own + second),
   badHead('a length and chunks', head([...length, 'Transfer-Encoding: chunked']) + own + second),
-  sound('a length with noughts before it', said('0000000012') + own),
 ]
 
 /** RFC 9112 §7.1, §6.1. */
 const chunks: readonly Poison[] = [
-  ...['+c', '0xc', '1000000000000000c'].map((size) =>
-    badBody(`a chunk size that is ${size}`, `${begin}${size}\r\n${own}\r\n${last}`),
-  ),
+  badBody('a chunk size that wraps around', `${begin}1000000000000000c\r\n${own}\r\n${last}`),
   badBody('a chunk that is a byte longer than said', `${begin}b\r\n${own}\r\n${last}`),
   badBody('a chunk that is a byte shorter than said', `${begin}d\r\n${own}\r\n${last}`, { body: `${own}\r` }),
   badBody('a chunk that another response fills up', `${begin}20\r\n${own}\r\n${last}${second}`, {
     body: `${own}\r\n${last}${second}`.slice(0, 0x20),
   }),
   badBody('a chunk that ends with LF', `${begin}c\r\n${own}\n${last}`),
-  badBody('a size of 2^63', `${begin}8000000000000000\r\n${own}`, { ends: true }),
   badBody('chunks without a last one', `${begin}c\r\n${own}\r\n`, { ends: true }),
   badBody('a last chunk without its end, and another response', `${begin}c\r\n${own}\r\n0\r\n${second}`),
   badBody('a trailer that says a length', `${begin}c\r\n${own}\r\n0\r\nContent-Length: 5\r\n\r\n`),
-  sound('a trailer of another name', `${begin}c\r\n${own}\r\n0\r\nContent_Length: 5\r\n\r\n`, { stray: second }),
   badBody('trailers of 100 KB', `${begin}c\r\n${own}\r\n0\r\n${`X-A: ${'b'.repeat(1000)}\r\n`.repeat(100)}\r\n`),
-  ...['gzip, chunked', 'chunked, chunked'].map((coding) =>
-    badHead(`a coding that is ${coding}`, coded(coding) + fine + second),
-  ),
+  badHead('a coding that is chunked, chunked', coded('chunked, chunked') + fine + second),
   // RFC 9112 §6.1: framing of a response of HTTP/1.0 with a coding is faulty.
   undecided('chunks of HTTP/1.0', head(['Transfer-Encoding: chunked'], 'HTTP/1.0 200 OK') + fine),
-  sound('chunks with extensions', `${begin}c;a;b=c;d="e"\r\n${own}\r\n0;f\r\n\r\n`, { stray: second }),
-  sound(
-    'a chunk that holds another response',
-    `${begin}${(12 + second.length).toString(16)}\r\n${own}${second}\r\n${last}`,
-    { body: own + second },
-  ),
+  sound('chunks with extensions and a trailer', `${begin}c;a;b=c;d="e"\r\n${own}\r\n0;f\r\nA: b\r\n\r\n`, {
+    stray: second,
+  }),
+  sound('a chunk that holds another response', `${begin}${hex(12 + second.length)}\r\n${own}${second}\r\n${last}`, {
+    body: own + second,
+  }),
 ]
 
 const early = (status: number, ...lines: readonly string[]): string =>
   [`HTTP/1.1 ${status} Early`, `X-Stray: ${unsolicitedMark}`, ...lines, '', ''].join('\r\n')
+const upgrade = ['Upgrade: x', 'Connection: Upgrade']
 
 /** RFC 9112 §4, §5; RFC 9110 §15.2: an interim response has no body, whatever it says. */
 const heads: readonly Poison[] = [
-  ...['HTTP/1.1 20 OK', 'HTTP/2.0 200 OK', `${unsolicitedMark}HTTP/1.1 200 OK`, 'HTTP/1.1 200 O\rK'].map((start) =>
-    badHead(`a first line that is ${JSON.stringify(start)}`, started(start)),
-  ),
-  ...[unsolicitedMark, `X-A: a\rX-Stray: ${unsolicitedMark}`, 'X-A: a\r\n b'].map((line) =>
-    badHead(`a field that is ${JSON.stringify(line)}`, head([line, ...length]) + own),
-  ),
+  badHead('a first line behind something else', started(`${unsolicitedMark}HTTP/1.1 200 OK`)),
+  badHead('a first line with CR', started('HTTP/1.1 200 O\rK')),
+  badHead('a field with CR', head([`X-A: a\rX-Stray: ${unsolicitedMark}`, ...length]) + own),
   badHead('a field that is 100 KB long', head([`X-A: ${'a'.repeat(100_000)}`, ...length]) + own),
   badHead('lines that end with LF', `HTTP/1.1 200 OK\nX-Own: ${own}\nContent-Length: 12\n\n${own}`),
   badHead('a head of TLS', '\x15\x03\x01\x00\x02\x02\x46\r\n\r\n'),
-  sound('status 999', started('HTTP/1.1 999 Beyond'), { status: 999 }),
   sound('103 before it, and another response behind it', early(103) + started('HTTP/1.1 200 OK'), { stray: second }),
   undecided('103 that says a length', early(103, ...length) + started('HTTP/1.1 200 OK')),
   undecided('100 ten thousand times before it', early(100).repeat(10_000) + started('HTTP/1.1 200 OK')),
-  badHead('101 alone', early(101, 'Upgrade: x', 'Connection: Upgrade')),
-  badHead('101 and the response', early(101, 'Upgrade: x', 'Connection: Upgrade') + started('HTTP/1.1 200 OK')),
+  badHead('101 and the response', early(101, ...upgrade) + started('HTTP/1.1 200 OK')),
   undecided('204 with a length and a body', head(length, 'HTTP/1.1 204 No'), {
     ...{ status: 204, body: '', stray: unsolicitedMark },
   }),
@@ -147,9 +130,7 @@ const heads: readonly Poison[] = [
   }),
   sound('HTTP/1.0 with a length', started('HTTP/1.0 200 OK'), { stray: second }),
   sound('HTTP/1.0 up to the end', head([], 'HTTP/1.0 200 OK') + own, { ends: true }),
-  sound('one that says close and keep-alive', head([...length, 'Connection: keep-alive, close']) + own, {
-    stray: second,
-  }),
+  sound('one that says close', head([...length, 'Connection: keep-alive, close']) + own, { stray: second }),
 ]
 
 /** Responses that are as they should be, in every framing. */
@@ -167,7 +148,7 @@ const unsolicited: readonly (readonly [name: string, bytes: string])[] = [
   ['a 200 up to the end of the connection', `HTTP/1.1 200 OK\r\n\r\n${unsolicitedMark}`],
   ['a 408', `HTTP/1.1 408 Request Timeout\r\nX-Stray: ${unsolicitedMark}\r\nContent-Length: 0\r\n\r\n`],
   ['a 100', early(100)],
-  ['a 101', `${early(101, 'Upgrade: x', 'Connection: Upgrade')}${unsolicitedMark}`],
+  ['a 101', `${early(101, ...upgrade)}${unsolicitedMark}`],
   ['half a head', `HTTP/1.1 200 OK\r\nX-Stray: ${unsolicitedMark}`],
   ['the first byte of one', 'H'],
   ['an empty line and a 200', `\r\n${second}`],

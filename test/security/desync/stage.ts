@@ -59,10 +59,7 @@ export const stage = (tls: Pair | null = null) => {
     return faultOfSound(marker, await client.given())
   }
 
-  /**
-   * Sends a request from each of the three, one after the other, the first one last. Names what is wrong with each
-   * response.
-   */
+  /** Asks from each of the three, the first one last. Names what is wrong with each response. */
   const others = async (): Promise<readonly Fault[]> => [
     await askWith(clients[1]),
     await askWith(clients[2]),
@@ -93,8 +90,10 @@ export const settled = async ({ stray, breaks, ends }: Poison, socket: Socket): 
 /** Renders the response with the marker of its request. */
 export const filled = ({ bytes }: Poison, marker: string): string => bytes.replaceAll(own, marker)
 
+export type Play = (poison: Poison, asked: UpstreamRequest) => Promise<void>
+
 /** Plays the whole of it in one write. */
-export const atOnce = async (poison: Poison, { marker, socket, write }: UpstreamRequest): Promise<void> => {
+export const atOnce: Play = async (poison, { marker, socket, write }) => {
   write(filled(poison, marker) + poison.stray)
   if (poison.ends) socket.end()
 }
@@ -103,7 +102,7 @@ export const atOnce = async (poison: Poison, { marker, socket, write }: Upstream
 const mostPieces = 300
 
 /** Plays it in pieces of a byte, each in a packet of its own. */
-export const inPieces = async (poison: Poison, { marker, socket, write }: UpstreamRequest): Promise<void> => {
+export const inPieces: Play = async (poison, { marker, socket, write }) => {
   const bytes = filled(poison, marker) + poison.stray
   const size = Math.ceil(bytes.length / mostPieces)
   for (let at = 0; at < bytes.length && !socket.destroyed; at += size) {
