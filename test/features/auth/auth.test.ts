@@ -8,51 +8,35 @@ import {
 } from '../../../src/features/auth/auth.ts'
 import { fakeExchange, fakeNext } from '../../helpers/exchange.ts'
 
-const authenticator = (authenticate: Authenticator['authenticate'], applies = true): Authenticator => ({
-  name: 'jwt',
-  fields: ['authorization'],
-  challenge: 'Bearer',
-  applies: () => applies,
-  authenticate,
-})
-
-const createHandler = (...authenticators: readonly Authenticator[]) =>
-  authLayer({
-    authenticators,
-    forwardsCredentials: false,
-    identityField: null,
-    required: { scopes: [], claims: {} },
-    algorithms: null,
-  })(fakeNext())
-
 describe('the attempted authentication method', () => {
-  test('is recorded in the exchange, also when the credential proves nothing', async () => {
+  const nobody = { client: null, token: null }
+  const reject = (): never => {
+    throw new GatewayError('unauthenticated', { reason: 'expired' })
+  }
+
+  test.each<[string, Authenticator['authenticate'], boolean, object, string | null]>([
+    ['recorded, also when the credential proves nothing', reject, true, { reason: 'expired' }, 'jwt'],
+    ['null without a credential', () => nobody, false, { kind: 'unauthenticated', reason: 'no-credential' }, null],
+    [
+      'that of a good credential of no client',
+      () => nobody,
+      true,
+      { kind: 'forbidden', reason: 'unknown-client' },
+      'jwt',
+    ],
+  ])('is %s', async (_, authenticate, applies, error, attempted) => {
     const exchange = fakeExchange()
-    const reject = (): never => {
-      throw new GatewayError('unauthenticated', { reason: 'expired' })
+    const authenticator: Authenticator = {
+      ...{ name: 'jwt', fields: ['authorization'], challenge: 'Bearer', applies: () => applies, authenticate },
     }
+    const handle = authLayer({
+      ...{ authenticators: [authenticator], forwardsCredentials: false, identityField: null, algorithms: null },
+      required: { scopes: [], claims: {} },
+    })(fakeNext())
 
-    await expect(createHandler(authenticator(reject))(exchange)).rejects.toMatchObject({ reason: 'expired' })
+    await expect(handle(exchange)).rejects.toMatchObject(error)
 
-    expect([exchange.attemptedAuth, exchange.identity]).toEqual(['jwt', null])
-  })
-
-  test('is null without a credential', async () => {
-    const exchange = fakeExchange()
-
-    const ended = createHandler(authenticator(() => ({ client: null, token: null }), false))(exchange)
-
-    await expect(ended).rejects.toMatchObject({ kind: 'unauthenticated', reason: 'no-credential' })
-    expect(exchange.attemptedAuth).toBeNull()
-  })
-
-  test('a good credential of no client is rejected as such', async () => {
-    const exchange = fakeExchange()
-
-    const ended = createHandler(authenticator(() => ({ client: null, token: null })))(exchange)
-
-    await expect(ended).rejects.toMatchObject({ kind: 'forbidden', reason: 'unknown-client' })
-    expect(exchange.attemptedAuth).toBe('jwt')
+    expect([exchange.attemptedAuth, exchange.identity]).toEqual([attempted, null])
   })
 })
 
@@ -102,18 +86,18 @@ describe('what a token has to say', () => {
   })
 
   test.each([
-    undefined,
-    '',
-    'leads.read',
-    'leads.read\tleads.list',
-    'leads.read,leads.list',
-    'LEADS.READ LEADS.LIST',
-    'leads.readleads.list',
-    ['leads.read leads.list'],
-    [['leads.read', 'leads.list']],
+    ...[
+      undefined,
+      '',
+      'leads.read',
+      'leads.read\tleads.list',
+      'leads.read,leads.list',
+      'LEADS.READ LEADS.LIST',
+      1,
+      null,
+    ],
+    ...['leads.readleads.list', ['leads.read leads.list'], [['leads.read', 'leads.list']]],
     { 'leads.read': true, 'leads.list': true },
-    1,
-    null,
   ])('a scope of %j is not enough', (scope) => {
     expect(outcome({ scope }, { scopes })).toMatch('insufficient_scope')
   })
@@ -122,13 +106,8 @@ describe('what a token has to say', () => {
     const required = { claims: { acr: 'high', constructor: 'x' } }
 
     expect(outcome({ acr: 'high', constructor: 'x' }, required)).toBe('good')
-    for (const claims of [
-      { acr: 'high' },
-      { acr: ['high'], constructor: 'x' },
-      { acr: 'High', constructor: 'x' },
-      null,
-    ])
-      expect(outcome(claims, required)).toBeNull()
+    const wrong = [{ acr: 'high' }, { acr: ['high'], constructor: 'x' }, { acr: 'High', constructor: 'x' }, null]
+    for (const claims of wrong) expect(outcome(claims, required)).toBeNull()
   })
 
   test('without requirements there is no check', () => {

@@ -43,51 +43,28 @@ test('a list that can still change is indexed anew', () => {
 })
 
 describe('by claims,', () => {
-  /** Creates an index of owners by their claims. */
-  const createIndex = (
-    ...all: readonly (readonly [string, Readonly<Record<string, string>>])[]
-  ): ClaimIndex<string> => {
-    const index = new ClaimIndex<string>()
-    for (const [owner, claims] of all) index.add(claims, owner)
-    return index
-  }
+  type Owner = readonly [owner: string, claims: Readonly<Record<string, string>>]
+  const robot: Owner = ['a', { client_id: 'robot' }]
+  const human: Owner = ['b', { sub: 'human' }]
+  const both: Owner = ['more', { client_id: 'robot', sub: 'human', tenant: 't' }]
+  const owners: readonly Owner[] = [robot, human, both, ['i', { iss: 'i', sub: 's' }], ['c', { constructor: 'x' }]]
 
-  test('an owner is found when all of its claims match', () => {
-    const index = createIndex(['a', { client_id: 'robot' }], ['b', { iss: 'i', sub: 's' }])
+  test.each<[string, object, string | null]>([
+    ['all of whose claims match', { iss: 'i', sub: 's' }, 'i'],
+    ['whose claims match beside others', { client_id: 'robot', sub: 'x' }, 'a'],
+    ['none of one claim of two', { sub: 's' }, null],
+    ['none of another value', { client_id: 'other' }, null],
+    ['the one with more claims first', { client_id: 'robot', sub: 'human', tenant: 't' }, 'more'],
+    ['neither of two with as many', { client_id: 'robot', sub: 'human' }, null],
+    ['the one whose claims are there', { client_id: 'robot', tenant: 'u' }, 'a'],
+    ['none of what is no text', { client_id: ['robot'] }, null],
+    ['none of what is only inherited', {}, null],
+  ])('an owner is found, in whatever order they stand: %s', (_, claims, expected) => {
+    for (const order of [owners, owners.toReversed()]) {
+      const index = new ClaimIndex<string>()
+      for (const [owner, named] of [...order, ['nobody', {}] as const]) index.add(named, owner)
 
-    expect(index.find({ client_id: 'robot', sub: 'x' })).toBe('a')
-    expect(index.find({ iss: 'i', sub: 's' })).toBe('b')
-    expect(index.find({ sub: 's' })).toBeNull()
-    expect(index.find({ client_id: 'other' })).toBeNull()
-  })
-
-  test('an owner with more claims is found first, in whatever order they stand', () => {
-    const some = ['some', { client_id: 'robot' }] as const
-    const more = ['more', { client_id: 'robot', tenant: 't' }] as const
-
-    for (const index of [createIndex(some, more), createIndex(more, some)]) {
-      expect(index.find({ client_id: 'robot', tenant: 't' })).toBe('more')
-      expect(index.find({ client_id: 'robot', tenant: 'u' })).toBe('some')
+      expect(index.find(claims)).toBe(expected)
     }
-  })
-
-  test('claims that match two owners of as many claims find neither, in whatever order they stand', () => {
-    const [a, b] = [['a', { client_id: 'robot' }] as const, ['b', { sub: 'human' }] as const]
-    const more = ['more', { client_id: 'robot', sub: 'human', tenant: 't' }] as const
-
-    for (const index of [createIndex(a, b, more), createIndex(more, b, a)]) {
-      expect(index.find({ client_id: 'robot', sub: 'human' })).toBeNull()
-      expect(index.find({ client_id: 'robot', sub: 'human', tenant: 't' })).toBe('more')
-      expect(index.find({ client_id: 'robot', sub: 'other' })).toBe('a')
-      expect(index.find({ sub: 'human' })).toBe('b')
-    }
-  })
-
-  test('a claim that is no text, or only inherited, does not match', () => {
-    const index = createIndex(['a', { client_id: 'robot' }], ['b', { constructor: 'x' }], ['c', { n: '1' }], ['x', {}])
-
-    expect(index.find({ client_id: ['robot'] })).toBeNull()
-    expect(index.find({ n: 1 })).toBeNull()
-    expect(index.find({})).toBeNull()
   })
 })

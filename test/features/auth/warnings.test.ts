@@ -28,25 +28,26 @@ const load = (key: keyof typeof own, auth: string, more = '') => {
   }))
 }
 
-const unusedWarning = (key: string, method: string) => ({
-  ...{ file: 'two.json', line: 9, path: `[1].${key}` },
-  message: 'this does nothing: no operation asks for it, here or of any other client',
-  expected: `${method} among methods, or no ${key}`,
-})
+const one = 'operations: { market.insights: { auth: { methods: [mtls] } } }'
 
-test('credentials that no operation asks for get a warning where they stand first', () => {
-  expect(load('apiKeys', `{ methods: [mtls], ${proxied} }`)).toEqual([unusedWarning('apiKeys', 'apiKey')])
-  expect(load('certificates', '{ methods: [apiKey] }')).toEqual([unusedWarning('certificates', 'mtls')])
-  expect(load('claims', '{ methods: [apiKey] }')).toEqual([unusedWarning('claims', 'jwt or introspection')])
-})
+test.each([
+  ['apiKeys', `{ methods: [mtls], ${proxied} }`, '', 'apiKey'],
+  ['certificates', '{ methods: [apiKey] }', '', 'mtls'],
+  ['claims', '{ methods: [apiKey] }', '', 'jwt or introspection'],
+  ['certificates', `{ methods: [apiKey], ${proxied} }`, one, null],
+  ['claims', `{ methods: [jwt], ${jwt} }`, '', null],
+  ['apiKeys', '{ methods: [apiKey] }', '', null],
+] as const)(
+  '%s get a warning where they stand first if no operation asks for them: auth: %s %s',
+  (key, auth, more, method) => {
+    const warning = {
+      ...{ file: 'two.json', line: 9, path: `[1].${key}`, expected: `${method} among methods, or no ${key}` },
+      message: 'this does nothing: no operation asks for it, here or of any other client',
+    }
 
-test('credentials that one operation asks for get none', () => {
-  const one = `operations: { market.insights: { auth: { methods: [mtls] } } }`
-
-  expect(load('certificates', `{ methods: [apiKey], ${proxied} }`, one)).toEqual([])
-  expect(load('claims', `{ methods: [jwt], ${jwt} }`)).toEqual([])
-  expect(load('apiKeys', '{ methods: [apiKey] }')).toEqual([])
-})
+    expect(load(key, auth, more)).toEqual(method === null ? [] : [warning])
+  },
+)
 
 test('an unused Client-Cert gets a warning; tokens may be bound to its certificate', () => {
   const warned = (methods: string) => {

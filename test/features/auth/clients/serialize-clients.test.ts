@@ -13,47 +13,30 @@ import {
 import { folderWith, sandbox } from '../../../core/config/helper.ts'
 
 const client = (nth: number): ClientConfig => ({
-  id: `client-${nth}`,
-  disabled: false,
-  apiKeys: [{ id: `key-${nth}`, sha256: 'ab'.repeat(32) }],
-  claims: { client_id: `client-${nth}` },
-  certificates: [],
-  operations: null,
-  addresses: [],
-  rate: null,
-  burst: null,
-  concurrency: null,
+  ...{ id: `client-${nth}`, disabled: false, apiKeys: [{ id: `key-${nth}`, sha256: 'ab'.repeat(32) }] },
+  ...{ claims: { client_id: `client-${nth}` }, certificates: [], operations: null, addresses: [] },
+  ...{ rate: null, burst: null, concurrency: null },
 })
 const makeClients = (count: number): readonly ClientConfig[] => Array.from({ length: count }, (_, nth) => client(nth))
 
-const transfer = (clients: readonly ClientConfig[], running: readonly ClientConfig[]) =>
+const transfer = (clients: readonly ClientConfig[], running: readonly ClientConfig[] = []) =>
   deserializeClients(serializeClients(clients), running)
 
-test('serialized clients are deserialized, frozen', async () => {
-  for (const clients of [makeClients(1), makeClients(600)]) {
-    const again = await deserializeClients(serializeClients(clients), [])
+test.each([1, 600])('%d serialized clients are deserialized, frozen', async (count) => {
+  const again = await transfer(makeClients(count))
 
-    expect(again).toEqual(clients)
-    expect([again, ...again, ...again.flatMap(({ apiKeys }) => [apiKeys, ...apiKeys])].every(Object.isFrozen)).toBe(
-      true,
-    )
-    expect(clientsDigest(again)).toBe(clientsDigest(clients))
-  }
+  expect(again).toEqual(makeClients(count))
+  const parts = [again, ...again, ...again.flatMap(({ apiKeys }) => [apiKeys, ...apiKeys])]
+  expect(parts.every(Object.isFrozen)).toBe(true)
 })
 
-test('after one is added in front, all the others are the same objects', async () => {
+test('after one is added in front, all the others are the same objects; without a change, the whole list is', async () => {
   const before = makeClients(600)
   const after = await transfer([client(-1), ...makeClients(600)], before)
 
   expect(after).toHaveLength(601)
   expect(before.every((each, nth) => each === after[nth + 1])).toBe(true)
-})
-
-test('without a change, the whole list is the same object', async () => {
-  const before = makeClients(600)
-
   expect(await transfer(makeClients(600), before)).toBe(before)
-  expect(await transfer(makeClients(599), before)).not.toBe(before)
 })
 
 test.each<[string, (list: ClientConfig[]) => ClientConfig[]]>([
@@ -64,7 +47,7 @@ test.each<[string, (list: ClientConfig[]) => ClientConfig[]]>([
   ['two that change places', (list) => list.with(3, client(555)).with(555, client(3))],
   ['none', () => []],
 ])('the transferred clients are those of the file: %s', async (_, edit) => {
-  const before = await deserializeClients(serializeClients(makeClients(600)), [])
+  const before = await transfer(makeClients(600))
   const read = edit([...makeClients(600)])
 
   const after = await transfer(read, before)
@@ -83,37 +66,29 @@ test('deserializing leaves the thread turns for other work', async () => {
   }
   setImmediate(count)
 
-  await transfer(makeClients(5000), [])
+  await transfer(makeClients(5000))
   isDone = true
 
   expect(turns).toBeGreaterThanOrEqual(10)
 })
 
+/** Writes a configuration whose clients stand in a file of their own; returns both. */
+const withFile = (text: string) => {
+  const yaml = `${sandbox}\nauth: { methods: [apiKey] }\nclients: file:clients\n`
+  const folder = folderWith({ 'gateway.yaml': yaml, clients: text })
+  return { file: join(folder, 'gateway.yaml'), clients: join(folder, 'clients') }
+}
+
 test('clients that are loaded in a thread are those that are loaded otherwise', async () => {
-  const list = Array.from({ length: 700 }, (_, nth) => ({
-    id: `c${nth}`,
-    operations: 'all',
-    rate: '5/s',
-    concurrency: 2,
-  }))
-  const folder = folderWith({
-    'gateway.yaml': `${sandbox}\nauth: { methods: [apiKey] }\nclients: file:clients.json\n`,
-    'clients.json': JSON.stringify(list),
-  })
-  const file = join(folder, 'gateway.yaml')
+  const list = Array.from({ length: 700 }, (_, n) => ({ id: `c${n}`, operations: 'all', rate: '5/s', concurrency: 2 }))
+  const { file } = withFile(JSON.stringify(list))
 
   expect(await loadInThread(file, {})).toEqual(loadConfig(file, {}))
 })
 
 test('an edited file of clients has new clients, and an unchanged one the same objects', async () => {
-  const list = (disabled: boolean) =>
-    JSON.stringify([
-      { id: 'a', operations: 'all', disabled },
-      { id: 'b', operations: 'all' },
-    ])
-  const files = { 'gateway.yaml': `${sandbox}\nauth: { methods: [apiKey] }\nclients: file:clients.json\n` }
-  const folder = folderWith({ ...files, 'clients.json': list(false) })
-  const file = join(folder, 'gateway.yaml')
+  const list = (disabled: boolean) => JSON.stringify(['a', 'b'].map((id) => ({ id, operations: 'all', disabled })))
+  const { file, clients } = withFile(list(false))
   const read = async (running: Config | null) => {
     const loaded = await loadInThread(file, {}, running)
     if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems))
@@ -122,28 +97,21 @@ test('an edited file of clients has new clients, and an unchanged one the same o
 
   const first = await read(null)
   const same = await read(first)
-  writeFileSync(join(folder, 'clients.json'), list(true))
+  writeFileSync(clients, list(true))
   const edited = await read(same)
-  writeFileSync(join(folder, 'clients.json'), list(false))
-  const back = await read(edited)
 
   expect(same.clients).toBe(first.clients)
-  expect(edited.clients.map(({ disabled }) => disabled)).toEqual([true, false])
-  expect(back).toEqual(first)
-  expect(new Set([first, same, edited, back].map(({ hash }) => hash)).size).toBe(2)
+  expect(edited.clients.map(({ disabled }) => disabled)).toEqual([true, true])
+  expect(edited.hash).not.toBe(first.hash)
 })
 
 test('a file with placeholders is read again in another environment', async () => {
-  const folder = folderWith({
-    'gateway.yaml': `${sandbox}\nauth: { methods: [apiKey] }\nclients: file:clients.yaml\n`,
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: the placeholders of the configuration file look like these
-    'clients.yaml': '- id: ${NAME}\n  operations: all\n',
-  })
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: the placeholders of the configuration file look like these
+  const { file } = withFile('- id: ${NAME}\n  operations: all\n')
   const loadId = async (NAME: string) => {
-    const loaded = await loadInThread(join(folder, 'gateway.yaml'), { NAME })
+    const loaded = await loadInThread(file, { NAME })
     return loaded.ok && loaded.config.clients[0]?.id
   }
 
-  expect(await loadId('a')).toBe('a')
-  expect(await loadId('b')).toBe('b')
+  expect([await loadId('a'), await loadId('b')]).toEqual(['a', 'b'])
 })

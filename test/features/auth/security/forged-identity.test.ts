@@ -3,8 +3,6 @@ import { bootApiKeyGateway, key } from '../../../helpers/api-key-gateway.ts'
 import { exchangeRaw, parseStatus } from '../../../helpers/raw-client.ts'
 import { receivedValues, roundTrip } from '../../../helpers/round-trip.ts'
 
-const isIdentity = (name: string): boolean => /^x[-_]client[-_]id$/i.test(name)
-
 // The attack: a client states its own identity, in the field that upstreams believe, in each spelling that a back end
 // may read as that field, several times, through an operation that asks for no credential, and named in Connection so
 // that a hop drops the gateway's own.
@@ -29,7 +27,9 @@ test('a client gives the upstream no identity, in whatever spelling', async () =
 
     const identities = upstream.requests
       .slice(before)
-      .map(({ rawHeaders }) => rawHeaders.filter((_, at) => at % 2 === 1 && isIdentity(rawHeaders[at - 1] ?? '')))
+      .map(({ rawHeaders }) =>
+        rawHeaders.filter((_, at) => at % 2 === 1 && /^x[-_]client[-_]id$/i.test(rawHeaders[at - 1] ?? '')),
+      )
     expect([forged, statuses, identities]).toEqual([forged, [200, 200], [['bank-a'], []]])
   }
 })
@@ -40,22 +40,15 @@ test('a client gives the upstream no identity, in whatever spelling', async () =
 test.each([
   ['strip', []],
   ['forward', [key]],
-] as const)(
-  'where credentials are to %s, nothing that looks like one goes on unchecked',
-  async (credentials, passed) => {
-    const { gateway, upstream } = await bootApiKeyGateway('all', { auth: { methods: ['apiKey'], credentials } })
-    const twins = ['X_Api_Key', 'x-api_key', 'X_API-KEY'].map((name) => `${name}: forged\r\n`)
-    const lines = `Host: a\r\nConnection: close\r\n${twins.join('')}X-Api-Key: ${key}\r\nX-Other_Key: kept\r\n`
+])('where credentials are to %s, nothing that looks like one goes on unchecked', async (credentials, passed) => {
+  const { gateway, upstream } = await bootApiKeyGateway('all', { auth: { methods: ['apiKey'], credentials } })
+  const twins = ['X_Api_Key', 'x-api_key', 'X_API-KEY'].map((name) => `${name}: forged`)
+  const lines = ['GET /market/insights HTTP/1.1', 'Host: a', ...twins, `X-Api-Key: ${key}`, 'X-Other_Key: kept', '\r\n']
 
-    const { response, arrived } = await roundTrip(
-      gateway.port,
-      upstream,
-      `GET /market/insights HTTP/1.1\r\n${lines}\r\n`,
-    )
+  const { response, arrived } = await roundTrip(gateway.port, upstream, lines.join('\r\n'))
 
-    expect(response.status).toBe(200)
-    expect(receivedValues(arrived[0], 'x-api-key')).toEqual(passed)
-    expect(JSON.stringify(arrived[0]?.rawHeaders)).not.toContain('forged')
-    expect(receivedValues(arrived[0], 'x-other_key')).toEqual(['kept'])
-  },
-)
+  expect(response.status).toBe(200)
+  expect(receivedValues(arrived[0], 'x-api-key')).toEqual(passed)
+  expect(JSON.stringify(arrived[0]?.rawHeaders)).not.toContain('forged')
+  expect(receivedValues(arrived[0], 'x-other_key')).toEqual(['kept'])
+})

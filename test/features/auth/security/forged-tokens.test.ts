@@ -33,57 +33,52 @@ const spelledAnew = (good: string, bits: number): string =>
 
 const beyondNumbers = JSON.stringify(claims({ exp: 1 })).replace('"exp":1', '"exp":1e999')
 
+const kids = [
+  ...[
+    '../../../../dev/null',
+    '/etc/passwd',
+    "x' UNION SELECT 'key",
+    'http://127.0.0.1/keys',
+    '__proto__',
+    'constructor',
+  ],
+  ...['elliptic\u0000', 'ELLIPTIC', ' elliptic', '', 'x'.repeat(4000)],
+]
+const audiences = [
+  ...['https://other.example', `${audience}/`, `${audience}.evil.example`, audience.toUpperCase()],
+  ...[[], [[audience]], { 0: audience }, undefined],
+]
+const issuers = ['https://other.example', `${issuer}/`, issuer.toUpperCase(), [issuer], null, undefined]
+const types = ['JWT', 'dpop+jwt', 'logout+jwt', 'at+jwt ', 'text/at+jwt', '', null, ['at+jwt'], undefined]
+const critical = [{ crit: ['policy'], policy: 'ask' }, { crit: [] }, { crit: ['b64'], b64: true }]
+const evil = 'https://evil.example'
+const publicKeys = [rsa, key].flatMap(({ publicKey }) => [
+  publicKey.export({ type: 'spki', format: 'pem' }),
+  publicKey.export({ type: 'spki', format: 'der' }),
+  JSON.stringify(publicKey.export({ format: 'jwk' })),
+])
+
 const attacks: readonly (readonly [attack: string, cause: string, tokens: readonly string[]])[] = [
-  // RFC 8725 §2.1: a token that says of itself that it is unsigned.
-  [
-    'without a signature, however it spells that',
-    'its algorithm is not allowed',
-    ['none', 'None', 'NONE', 'nOnE', ''].map(unsigned),
-  ],
-  [
-    'without the part of a signature',
-    'it is not a signed JWT, or too long',
-    [unsigned('none').slice(0, -'c2ln'.length)],
-  ],
+  // RFC 8725 §2.1: a token that says of itself that it is unsigned, however it spells that.
+  ['without a signature', 'its algorithm is not allowed', ['none', 'None', 'NONE', 'nOnE', ''].map(unsigned)],
+  ['without the part of one', 'it is not a signed JWT, or too long', [unsigned('none').slice(0, -'c2ln'.length)]],
   // RFC 8725 §2.1: an attacker has the public key, as every client has, and signs with it as if it were a secret.
-  [
-    'whose secret is the public key',
-    'its algorithm is not allowed',
-    [rsa, key].flatMap(({ publicKey }) =>
-      [
-        publicKey.export({ type: 'spki', format: 'pem' }),
-        publicKey.export({ type: 'spki', format: 'der' }),
-        JSON.stringify(publicKey.export({ format: 'jwk' })),
-      ].map(signedWithSecret),
-    ),
-  ],
+  ['whose secret is the public key', 'its algorithm is not allowed', publicKeys.map(signedWithSecret)],
   // CVE-2018-0114: a token that carries the key that it is to be verified with.
   ['that carries its key', 'its header has jwk', [withHeader({ jwk: own.jwk }, own)]],
   ['that carries its certificate', 'its header has x5c', [withHeader({ x5c: ['MIIB'] }, own)]],
   ['by another key of that name', 'its signature is wrong', [signToken(own)]],
   // RFC 8725 §2.9, §3.10: a token that says where its key is; a gateway that follows asks any address for an attacker.
-  ['that says where its key is', 'its header has jku', [withHeader({ jku: 'https://evil.example' }, own)]],
-  ['that says where its certificate is', 'its header has x5u', [withHeader({ x5u: 'https://evil.example' }, own)]],
+  ['that says where its key is', 'its header has jku', [withHeader({ jku: evil }, own)]],
+  ['that says where its certificate is', 'its header has x5u', [withHeader({ x5u: evil }, own)]],
   // RFC 8725 §3.10: a kid that is a path, a query, or what every object has. It is compared, and nothing else.
+  ['whose kid is no name', 'no key, or no single one, is known for it', kids.map((kid) => withHeader({ kid }))],
   [
-    'whose kid is no name of a key',
-    'no key, or no single one, is known for it',
-    [
-      ...['../../../../dev/null', '/etc/passwd', "x' UNION SELECT 'key", 'http://127.0.0.1/keys', '__proto__'],
-      ...['constructor', 'elliptic\u0000', 'ELLIPTIC', ' elliptic', '', 'x'.repeat(4000)],
-    ].map((kid) => withHeader({ kid })),
-  ],
-  [
-    'whose kid is no text',
-    'its kid is not a string',
+    ...(['whose kid is no text', 'its kid is not a string'] as const),
     [0, null, true, ['elliptic'], { toString: 'elliptic' }].map((kid) => withHeader({ kid })),
   ],
   // RFC 7515 §4.1.11: a recipient that does not understand a critical header parameter must reject the token.
-  [
-    'that calls something critical',
-    'its header has crit',
-    [{ crit: ['policy'], policy: 'ask' }, { crit: [] }, { crit: ['b64'], b64: true }].map((each) => withHeader(each)),
-  ],
+  ['that calls something critical', 'its header has crit', critical.map((each) => withHeader(each))],
   ['that has expired', 'it has expired', [saying({ exp: now - 60 }), saying({ exp: 0 })]],
   ['without an end', 'it does not say when it expires', [saying({ exp: undefined })]],
   ['whose end is no time', 'exp is not a time', [saying({ exp: String(now + 60) }), signToken(key, beyondNumbers)]],
@@ -91,30 +86,11 @@ const attacks: readonly (readonly [attack: string, cause: string, tokens: readon
   ['made in the future', 'it was made in the future', [saying({ iat: now + 60 })]],
   ['whose beginning is no time', 'nbf is not a time', [saying({ nbf: null })]],
   // RFC 8725 §3.9: a good token that was made for another service, which sends it here.
-  [
-    'for another service',
-    'it is for another audience',
-    [
-      ...['https://other.example', `${audience}/`, `${audience}.evil.example`, audience.toUpperCase()],
-      ...[[], [[audience]], { 0: audience }, undefined],
-    ].map((aud) => saying({ aud })),
-  ],
+  ['for another service', 'it is for another audience', audiences.map((aud) => saying({ aud }))],
   // RFC 8725 §3.8: one that another issuer has made, with a key of the same set.
-  [
-    'of another issuer',
-    'it is of another issuer',
-    ['https://other.example', `${issuer}/`, issuer.toUpperCase(), [issuer], null, undefined].map((iss) =>
-      saying({ iss }),
-    ),
-  ],
+  ['of another issuer', 'it is of another issuer', issuers.map((iss) => saying({ iss }))],
   // RFC 8725 §3.11, RFC 9068 §4: an ID token, or a proof, of the same issuer with the same key.
-  [
-    'that was signed for something else',
-    'its type is not allowed',
-    ['JWT', 'dpop+jwt', 'logout+jwt', 'at+jwt ', 'text/at+jwt', '', null, ['at+jwt'], undefined].map((typ) =>
-      withHeader({ typ }),
-    ),
-  ],
+  ['that was signed for something else', 'its type is not allowed', types.map((typ) => withHeader({ typ }))],
   // A client spells its token anew, and has it verified and remembered as another: the last character of a signature
   // has bits that say nothing (RFC 4648 §3.5).
   [

@@ -1,29 +1,13 @@
-import { type AddressInfo, createServer } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { bootGateway } from '../../../helpers/gateway.ts'
 import { bootLiveGateway, fetchAdmin } from '../../../helpers/live-gateway.ts'
-import { httpUpstream } from '../../../helpers/upstream.ts'
+import { httpUpstream, rawUpstream } from '../../../helpers/upstream.ts'
 
 const secret = 'planted-secret-of-the-gateway'
 const token = 'planted-token-of-a-client'
 const planted = [secret, token, Buffer.from(`gateway:${secret}`).toString('base64')]
 
 type Echo = (asked: string) => string
-
-/** Opens a server that answers with what it was asked, as `echo` puts it. */
-const echoing = async (echo: Echo): Promise<string> => {
-  const server = createServer((socket) => {
-    let asked = ''
-    socket.on('error', () => {})
-    socket.on('data', (chunk) => {
-      asked += chunk.toString('latin1')
-      if (asked.includes('token_type_hint')) socket.end(echo(asked))
-    })
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void server.close())
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/introspect`
-}
 
 const oneLine = (asked: string): string => asked.replaceAll(/[\r\n]+/g, ' ')
 
@@ -35,13 +19,16 @@ test.each<readonly [string, Echo]>([
   ['as its body', (asked) => `HTTP/1.1 200 OK\r\nContent-Length: ${asked.length}\r\n\r\n${asked}`],
   ['as JSON', (asked) => `HTTP/1.1 200 OK\r\n\r\n${JSON.stringify({ active: true, client_id: oneLine(asked) })}`],
 ])('what the gateway sends to the introspection server goes nowhere else: %s', async (_, echo) => {
-  const live = await bootLiveGateway({
-    auth: {
-      methods: ['introspection'],
-      introspection: { url: await echoing(echo), clientId: 'gateway', clientSecret: secret },
-    },
-    log: { level: 'trace' },
+  // A server that answers with what it was asked.
+  const server = await rawUpstream((socket) => {
+    let asked = ''
+    socket.on('data', (chunk) => {
+      asked += chunk.toString('latin1')
+      if (asked.includes('token_type_hint')) socket.end(echo(asked))
+    })
   })
+  const introspection = { url: `${server.url}/introspect`, clientId: 'gateway', clientSecret: secret }
+  const live = await bootLiveGateway({ auth: { methods: ['introspection'], introspection }, log: { level: 'trace' } })
 
   const response = await fetch(`${live.url}/market/insights`, { headers: { authorization: `Bearer ${token}` } })
   await live.line(({ failure }) => failure !== undefined)
@@ -59,13 +46,9 @@ test.each<readonly [string, Echo]>([
 test('a response on a token that is nested too deep to be written again is read like another', async () => {
   const deep = `${'['.repeat(20_000)}${']'.repeat(20_000)}`
   const server = await httpUpstream((_, response) => response.end(`{"active":true,"client_id":"bank-a","a":${deep}}`))
-  const upstream = await httpUpstream()
+  const introspection = { url: `${server.url}/introspect`, clientId: 'gateway', clientSecret: 'secret' }
   const { url } = await bootGateway({
-    upstream: upstream.url,
-    auth: {
-      methods: ['introspection'],
-      introspection: { url: `${server.url}/introspect`, clientId: 'gateway', clientSecret: 'secret' },
-    },
+    auth: { methods: ['introspection'], introspection },
     clients: [{ id: 'bank-a', claims: { client_id: 'bank-a' }, operations: 'all' }],
   })
 

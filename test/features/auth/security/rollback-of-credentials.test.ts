@@ -41,36 +41,31 @@ const rolledBack = async (initial: LoadedConfig, edit: LoadedConfig) => {
   return reloader.running.config
 }
 
-const sha256 = 'ab'.repeat(32)
-const bankA = { id: 'bank-a', operations: 'all', apiKeys: [{ id: 'a', sha256 }] }
-const byKey = (clients: NonNullable<Settings['clients']>, more: Settings = {}) =>
-  load({ auth: { methods: ['apiKey'] }, clients, ...more })
-const jwt = (text: string, more: Settings = {}) =>
+const bankA = { id: 'bank-a', operations: 'all', apiKeys: [{ id: 'a', sha256: 'ab'.repeat(32) }] }
+const jwtOf = (text: string, more: Settings = {}) =>
   load({ auth: { methods: ['jwt'], jwt: { issuer, audience: [audience], jwks: text } }, ...more })
+const write = (name: string, text: string): void => writeFileSync(join(folder, name), text)
+const debug = { log: { level: 'debug' } }
 
 describe('a rollback', () => {
   test('does not restore a client that was removed from an included file', async () => {
-    const write = (...clients: readonly object[]): void =>
-      writeFileSync(join(folder, 'clients.json'), JSON.stringify(clients))
-    write(bankA)
-    const before = byKey('file:clients.json')
-    write()
-    const after = byKey('file:clients.json', { log: { level: 'debug' } })
+    const byKey = (more: Settings = {}) => load({ auth: { methods: ['apiKey'] }, clients: 'file:clients', ...more })
+    write('clients', JSON.stringify([bankA]))
+    const before = byKey()
+    write('clients', '[]')
 
-    const config = await rolledBack(before, after)
+    const config = await rolledBack(before, byKey(debug))
 
     expect([config.log.level, config.clients]).toEqual(['info', []])
   })
 
   test('does not restore a key of the issuer that was removed from its file', async () => {
     const [good, stolen] = [signingKey('ES256', 'good'), signingKey('ES256', 'stolen')]
-    const write = (text: string): void => writeFileSync(join(folder, 'keys.json'), text)
-    write(jwks(good, stolen))
-    const before = jwt('file:keys.json')
-    write(jwks(good))
-    const after = jwt('file:keys.json', { log: { level: 'debug' } })
+    write('keys', jwks(good, stolen))
+    const before = jwtOf('file:keys')
+    write('keys', jwks(good))
 
-    const config = await rolledBack(before, after)
+    const config = await rolledBack(before, jwtOf('file:keys', debug))
 
     expect([config.log.level, config.auth?.jwt?.jwks]).toEqual(['info', { text: jwks(good) }])
   })
@@ -78,7 +73,7 @@ describe('a rollback', () => {
   test('undoes a mistake in where the keys are', async () => {
     const url = 'https://login.example/jwks'
 
-    const config = await rolledBack(jwt(url), jwt('https://login.example/typo'))
+    const config = await rolledBack(jwtOf(url), jwtOf('https://login.example/typo'))
 
     expect(config.auth?.jwt?.jwks).toEqual({ url })
   })
@@ -86,12 +81,9 @@ describe('a rollback', () => {
   test('does not restore a token of an operator that was replaced', async () => {
     const [leaked, fresh] = ['a-token-that-has-leaked', 'a-token-that-replaced-it']
 
-    const config = await rolledBack(
-      load({ admin: { token: leaked }, log: { level: 'warn' } }),
-      load({ admin: { token: fresh }, log: { level: 'debug' } }),
-    )
+    const config = await rolledBack(load({ admin: { token: leaked } }), load({ admin: { token: fresh }, ...debug }))
 
-    expect([config.log.level, config.admin.token]).toEqual(['warn', fresh])
+    expect([config.log.level, config.admin.token]).toEqual(['info', fresh])
   })
 })
 
@@ -101,17 +93,17 @@ describe.skipIf(openssl.missing)('a rollback, of certificates,', () => {
   // The attack: clients have begun to be known by names, from an authority; without it any client writes a name into a
   // certificate of his own.
   test('does not trust one behind a proxy only for the name of a client', async () => {
-    const settings = (mtls: object, certificate: string, level: string) =>
+    const settings = (mtls: object, certificate: string, more: Settings = {}) =>
       load({
         listen: { trustedProxies: ['127.0.0.1'] },
         auth: { methods: ['mtls'], mtls: { from: 'client-cert', ...mtls } },
         clients: [{ id: 'bank-a', certificates: [certificate], operations: 'all' }],
-        log: { level },
+        ...more,
       })
     const fingerprint = certificateThumbprint(new X509Certificate(made.client.cert))
-    const after = settings({ ca: made.authority.cert }, 'dns:bank-a.example', 'debug')
+    const after = settings({ ca: made.authority.cert }, 'dns:bank-a.example', debug)
 
-    const config = await rolledBack(settings({}, `sha256:${fingerprint}`, 'info'), after)
+    const config = await rolledBack(settings({}, `sha256:${fingerprint}`), after)
 
     expect(config.log.level).toBe('info')
     expect([config.auth, config.clients]).toEqual([after.config.auth, after.config.clients])
@@ -134,19 +126,17 @@ describe.skipIf(openssl.missing)('a rollback, of certificates,', () => {
 })
 
 test('what is shown after a rollback is what then runs', () => {
-  const keys = (kid: string) => ({
-    issuer,
-    audience: ['a'],
-    jwks: jwks(signingKey('ES256', kid)),
-    algorithms: ['ES256'],
+  const keyed = (kid: string) => ({
+    methods: ['apiKey', 'jwt'],
+    jwt: { issuer, audience: ['a'], jwks: jwks(signingKey('ES256', kid)), algorithms: ['ES256'] },
   })
   const files: readonly Settings[] = [
     {},
     { listen: { maxTarget: '4KiB' }, admin: { token: 'one-token-of-operators' } },
     { admin: { token: 'two-tokens-of-operators', metricsToken: 'one-token-of-operators' } },
     { auth: { methods: ['apiKey'] }, clients: [bankA] },
-    { auth: { methods: ['apiKey', 'jwt'], jwt: keys('a') }, clients: [{ ...bankA, disabled: true }] },
-    { auth: { methods: ['apiKey', 'jwt'], jwt: keys('b'), credentials: 'forward' }, clients: [] },
+    { auth: keyed('a'), clients: [{ ...bankA, disabled: true }] },
+    { auth: { ...keyed('b'), credentials: 'forward' }, clients: [] },
   ]
   const reported = files.map((file) => load(file).config).map((config) => ({ config, report: reportConfig(config) }))
 

@@ -1,6 +1,7 @@
+import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterEach, expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { createHttpClient, type HttpClient } from '../../../../src/features/auth/tokens/http-client.ts'
 import { makeCertificates } from '../../../helpers/certificates.ts'
 import { runWithFailingLoad } from '../../../helpers/failing-load.ts'
@@ -10,40 +11,26 @@ import { switchVerificationOff } from '../../../helpers/unverified-tls.ts'
 
 const openssl = await needProgram('openssl')
 
-const closing: (() => void)[] = []
+const limits = { timeoutMs: 60_000, maxBytes: 1000, connections: 1 }
 
-afterEach(() => {
-  for (const close of closing.splice(0).reverse()) close()
-})
-
-/** Starts a server that counts its requests. */
-const startServer = async (listener: RequestListener) => {
-  let requests = 0
-  const http = createServer((request, response) => {
-    requests++
-    listener(request, response)
-  })
-  await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve))
-  closing.push(() => {
-    http.closeAllConnections()
-    http.close()
-  })
-  return { port: (http.address() as AddressInfo).port, requests: () => requests }
+/** Creates a client as the gateway does. */
+const clientOf = (url: string, timeoutMs = limits.timeoutMs): HttpClient => {
+  const client = createHttpClient(new URL(url), { ...limits, timeoutMs })
+  onTestFinished(() => client.close())
+  return client
 }
 
-/** Starts a server, and creates its client as the gateway does. */
-const openClient = async (
-  listener: RequestListener,
-  timeoutMs = 60_000,
-): Promise<HttpClient & { requests(): number }> => {
-  const { port, requests } = await startServer(listener)
-  const client = createHttpClient(new URL(`http://127.0.0.1:${port}/keys?of=us`), {
-    timeoutMs,
-    maxBytes: 1000,
-    connections: 2,
-  })
-  closing.push(() => client.close())
-  return { ...client, requests }
+/** Starts a server, and creates its client. */
+const openClient = async (listener: RequestListener, timeoutMs?: number) => {
+  const server = createServer(listener).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const close = (): void => {
+    server.closeAllConnections()
+    server.close()
+  }
+  onTestFinished(close)
+  const { port } = server.address() as AddressInfo
+  return { ...clientOf(`http://127.0.0.1:${port}/keys?of=us`, timeoutMs), port, closeServer: close }
 }
 
 const get = { method: 'GET', headers: { accept: 'application/json' } } as const
@@ -69,7 +56,6 @@ test('a redirect is not followed', async () => {
   const client = await openClient((_, response) => response.writeHead(302, { location: '/elsewhere' }).end())
 
   expect((await client.request(get)).status).toBe(302)
-  expect(client.requests()).toBe(1)
 })
 
 test('a response without end is cut off', async () => {
@@ -105,32 +91,28 @@ test.skipIf(openssl.missing)(
   async () => {
     switchVerificationOff()
     const upstream = await httpsUpstream(makeCertificates(openssl.path ?? '').right)
-    const limits = { timeoutMs: 60_000, maxBytes: 1000, connections: 1 }
-    const client = createHttpClient(new URL(`https://127.0.0.1:${upstream.port}/`), limits)
-    closing.push(() => client.close())
 
-    await expect(client.request(get)).rejects.toThrow('certificate')
+    await expect(clientOf(`https://127.0.0.1:${upstream.port}/`).request(get)).rejects.toThrow('certificate')
     expect(upstream.requests()).toBe(0)
   },
 )
 
 test('a server that does not listen is an error', async () => {
   const client = await openClient(() => {})
-  for (const close of closing.splice(0).reverse()) close()
+  client.closeServer()
 
   await expect(client.request(get)).rejects.toThrow()
 })
 
 test('a library that could not be read is read again for the next request', async () => {
-  const { port } = await startServer((_, response) => response.end('keys'))
+  const { port } = await openClient((_, response) => response.end('keys'))
   const file = new URL('../../../../src/features/auth/tokens/http-client.ts', import.meta.url).href
 
   const outcomes = await runWithFailingLoad(
     'undici',
     1,
     `import { createHttpClient } from ${JSON.stringify(file)}
-    const limits = { timeoutMs: 60_000, maxBytes: 1000, connections: 1 }
-    const client = createHttpClient(new URL('http://127.0.0.1:${port}/'), limits)
+    const client = createHttpClient(new URL('http://127.0.0.1:${port}/'), ${JSON.stringify(limits)})
     const get = { method: 'GET', headers: {} }
     const outcome = () => client.request(get).then(({ text }) => text, ({ message }) => message)
     console.log(JSON.stringify([await outcome(), await outcome()]))

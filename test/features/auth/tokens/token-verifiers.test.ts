@@ -9,25 +9,21 @@ import { httpUpstream } from '../../../helpers/upstream.ts'
 
 const key = signingKey('ES256', 'a')
 
-const jwtConfig = (url: string, other: Partial<JwtConfig> = {}): JwtConfig => ({
-  issuer,
-  audience: [audience],
-  jwks: { url },
-  algorithms: ['ES256'],
-  types: ['at+jwt'],
-  clockTolerance: 0,
-  ...other,
+const nothing = (): void => {}
+
+const jwtConfig = (url: string, clockTolerance = 0): JwtConfig => ({
+  ...{ issuer, audience: [audience], jwks: { url }, algorithms: ['ES256'], types: ['at+jwt'], clockTolerance },
 })
 
 test('keys and verified tokens go on from snapshot to snapshot, as long as any uses them', async () => {
   const server = await httpUpstream((_, response) => void response.end(jwks(key)))
-  const verifiers = createTokenVerifiers(() => {})
+  const verifiers = createTokenVerifiers(nothing)
   const token = signToken(key)
   const before = verifiers.acquireJwt(jwtConfig(server.url))
   await before.getClaims(token)
 
   const after = verifiers.acquireJwt(jwtConfig(server.url))
-  const edited = verifiers.acquireJwt(jwtConfig(server.url, { clockTolerance: 1000 }))
+  const edited = verifiers.acquireJwt(jwtConfig(server.url, 1000))
   before.release()
 
   expect(after.getClaims(token)).not.toBeInstanceOf(Promise)
@@ -73,41 +69,33 @@ test('an introspection that an edit ends is no outage', async () => {
 
 type TokensReport = Reported<typeof tokensField>
 
-test('of several workers the worst state is reported, and in how many it is so', () => {
-  const well = { source: 'url', keys: 2, error: null, since: 5, lastSuccess: 9, where: null } as const
-  const ill = { ...well, error: 'gone', since: 7 }
-  const report = (jwt: TokensReport['jwt']): TokensReport => ({ jwt, introspection: null, proofs: null })
-
-  expect(tokensField.merge(report(well), [report(well), report(ill)])).toEqual(
-    report({ ...ill, where: 'in 1 of 2 workers' }),
-  )
-  expect(tokensField.merge(report(ill), [report(well), report({ ...well, since: 3 })])).toEqual(
-    report({ ...well, since: 3 }),
-  )
-  expect(tokensField.merge(report(well), [])).toEqual(report(well))
+const report = (jwt: TokensReport['jwt'], proofs: TokensReport['proofs'] = null): TokensReport => ({
+  ...{ jwt, introspection: null, proofs },
 })
+const well = { source: 'url', keys: 2, error: null, since: 5, lastSuccess: 9, where: null } as const
+const ill = { ...well, error: 'gone', since: 7 }
+const without = { ...ill, keys: 0, since: 8, lastSuccess: null }
+const since3 = { ...well, since: 3 }
+const full = { remembered: 3, room: 4 }
 
-test('of several workers one without keys is reported before all that fail, and in how many it is so', () => {
-  const ill = { source: 'url', keys: 2, error: 'gone', since: 3, lastSuccess: 2, where: null } as const
-  const without = { ...ill, keys: 0, since: 7, lastSuccess: null }
-  const report = (jwt: TokensReport['jwt']): TokensReport => ({ jwt, introspection: null, proofs: null })
-
-  expect(tokensField.merge(report(ill), [report(ill), report(without)])).toEqual(
-    report({ ...without, where: 'in 1 of 2 workers' }),
-  )
+test.each<[string, TokensReport, TokensReport[], TokensReport]>([
+  ['the worst', report(well), [report(well), report(ill)], report({ ...ill, where: 'in 1 of 2 workers' })],
+  ['the oldest of those that are well', report(ill), [report(well), report(since3)], report(since3)],
+  ['its own where there are none', report(well), [], report(well)],
+  ['one without keys', report(ill), [report(ill), report(without)], report({ ...without, where: 'in 1 of 2 workers' })],
+  ['the replay window of the primary', report(null, full), [report(null), report(null)], report(null, full)],
+])('of several workers the state that is reported is %s', (_, primary, workers, expected) => {
+  expect(tokensField.merge(primary, workers)).toEqual(expected)
 })
 
 test('the keys of a URL are handed over as they were fetched, and adopted only where that URL is in use', async () => {
   const server = await httpUpstream((_, response) => void response.end(jwks(key)))
   const handedOver: KeysHandover[] = []
-  const fetching = createTokenVerifiers(
-    () => {},
-    (keys) => handedOver.push(keys),
-  )
+  const fetching = createTokenVerifiers(nothing, (keys) => handedOver.push(keys))
   const lease = fetching.acquireJwt(jwtConfig(server.url))
   await lease.getClaims(signToken(key))
   await server.close()
-  const verifiers = createTokenVerifiers(() => {})
+  const verifiers = createTokenVerifiers(nothing)
   const other = verifiers.acquireJwt(jwtConfig(`${server.url}/other`))
   const same = verifiers.acquireJwt(jwtConfig(server.url))
 
@@ -120,11 +108,4 @@ test('the keys of a URL are handed over as they were fetched, and adopted only w
   expect(fetching.keysToHandOver()).toEqual(handedOver)
   for (const each of [lease, other, same]) each.release()
   expect(fetching.keysToHandOver()).toEqual([])
-})
-
-test('the replay window of several workers is the one of the primary', () => {
-  const of = (proofs: TokensReport['proofs']): TokensReport => ({ jwt: null, introspection: null, proofs })
-  const full = { remembered: 3, room: 4 }
-
-  expect(tokensField.merge(of(full), [of(null), of(null)])).toEqual(of(full))
 })

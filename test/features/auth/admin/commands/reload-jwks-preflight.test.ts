@@ -36,30 +36,25 @@ const issuerOf = (status: number, text: string) =>
 const message = 'the keys that the edit brings cannot be had, so no token would be good'
 const none = configured({ log: { level: 'warn' } })
 
-describe('an edit that adds a URL without keys is held back', () => {
-  test.each<[string, number, string, object, string]>([
-    ['answers 404', 404, '', {}, 'it answered 404'],
-    ['is no JSON', 200, '<html>', {}, 'it is not JSON'],
-    ['is empty', 200, jwks(), {}, 'it holds no key for PS256, ES256, EdDSA, Ed25519'],
-    ['is for others', 200, jwks(key), { algorithms: ['EdDSA'] }, 'it holds no key for EdDSA'],
-  ])('where what is there %s', async (_, status, text, more, reason) => {
-    const { url } = await issuerOf(status, text)
+test.each<[string, number, string, object, string]>([
+  ['answers 404', 404, '', {}, 'it answered 404'],
+  ['is no JSON', 200, '<html>', {}, 'it is not JSON'],
+  ['is empty', 200, jwks(), {}, 'it holds no key for PS256, ES256, EdDSA, Ed25519'],
+  ['is for others', 200, jwks(key), { algorithms: ['EdDSA'] }, 'it holds no key for EdDSA'],
+])('an edit that adds a URL without keys is held back: what is there %s', async (_, status, text, more, reason) => {
+  const { url } = await issuerOf(status, text)
 
-    expect(await tryKeys(none, clients(`${url}/jwks?key=hidden`, more))).toMatchObject([
-      { path: 'auth.jwt.jwks', line: 2, message, found: `${url}/jwks ${reason}` },
-    ])
-  })
+  expect(await tryKeys(none, clients(`${url}/jwks?key=hidden`, more))).toMatchObject([
+    { path: 'auth.jwt.jwks', line: 2, message, found: `${url}/jwks ${reason}` },
+  ])
+})
 
-  test('where no server listens, also as a change from keys that are there', async () => {
-    const problem = { path: 'auth.jwt.jwks', found: expect.stringContaining('ECONNREFUSED') }
+test('so is one where no server listens, also as a change from keys that are there, of operators as well', async () => {
+  const problem = { path: 'auth.jwt.jwks', found: expect.stringContaining('ECONNREFUSED') }
 
-    expect(await tryKeys(none, clients(nowhere))).toMatchObject([problem])
-    expect(await tryKeys(clients('https://login.example/jwks'), clients(nowhere))).toMatchObject([problem])
-  })
-
-  test('of operators as well', async () => {
-    expect(await tryKeys(none, operators(nowhere))).toMatchObject([{ path: 'admin.jwt.jwks', message }])
-  })
+  expect(await tryKeys(none, clients(nowhere))).toMatchObject([problem])
+  expect(await tryKeys(clients('https://login.example/jwks'), clients(nowhere))).toMatchObject([problem])
+  expect(await tryKeys(none, operators(nowhere))).toMatchObject([{ path: 'admin.jwt.jwks', message }])
 })
 
 test('keys are not asked for where they are there, or where the edit leaves their URL as it is', async () => {
