@@ -17,8 +17,6 @@ export interface AuthorizationServer {
   revoke(token: string): Promise<void>
   /** Makes a new key, signs with it from now on, and publishes it beside the old ones. */
   rotate(): Promise<void>
-  /** How often a path was asked for. */
-  asked(path: string): number
   close(): Promise<void>
 }
 
@@ -29,12 +27,7 @@ const bound = { id: 'bank-b-robot', secret: 'another secret' }
 
 /** Opens one, which the caller closes. */
 export const openAuthorizationServer = async (): Promise<AuthorizationServer> => {
-  const asked = new Map<string, number>()
-  const http = createServer((request, response) => {
-    const path = (request.url ?? '').split('?', 1)[0] ?? ''
-    asked.set(path, (asked.get(path) ?? 0) + 1)
-    return serve(request, response)
-  })
+  const http = createServer((request, response) => serve(request, response))
   await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve))
   const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}`
   const keys: JsonWebKey[] = [newKey()]
@@ -78,7 +71,6 @@ export const openAuthorizationServer = async (): Promise<AuthorizationServer> =>
       keys.unshift(newKey())
       serve = providerOf(url, keys)
     },
-    asked: (path) => asked.get(path) ?? 0,
     close: () =>
       new Promise((resolve) => {
         http.closeAllConnections()

@@ -75,16 +75,6 @@ test('a body in chunks of a byte goes on in few pieces, both ways, and another c
 describe('trailers', () => {
   // The attack: fields behind the body. They come when all checks are over, and a back end that merges them into the
   // head takes a length, an authorization or a client's address from there. Or they have no end.
-  test('reach no upstream', async () => {
-    const client = await rawClient(site.port)
-
-    client.send(`${head}0\r\nAuthorization: stolen\r\nX-Forwarded-For: 10.0.0.1\r\nHost: other\r\n\r\n`)
-    await client.until(isWholeResponse)
-    client.close()
-
-    expect(JSON.stringify(site.upstream.requests.at(-1)?.rawHeaders)).not.toMatch(/stolen|10\.0\.0\.1|other/)
-  })
-
   test.each([
     ['one', `A: ${'b'.repeat(KiB)}`, 'b'.repeat(KiB)],
     ['many', '', `A: ${'b'.repeat(100)}\r\n`],

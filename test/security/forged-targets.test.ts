@@ -6,13 +6,10 @@ import { describe, expect, test } from 'vitest'
 import { freePort } from '../helpers/free-port.ts'
 import { bootGateway, gatewayForAll } from '../helpers/gateway.ts'
 import { exchangeRaw, parseStatus } from '../helpers/raw-client.ts'
-import { findProblemFault, headerValues } from '../helpers/raw-response.ts'
+import { findProblemFault } from '../helpers/raw-response.ts'
 import { receivedValues, roundTrip } from '../helpers/round-trip.ts'
 
-const site = gatewayForAll((url) => ({
-  listen: { via: 'edge-1' },
-  upstreams: { market: { endpoints: [url], host: 'client' } },
-}))
+const site = gatewayForAll((url) => ({ upstreams: { market: { endpoints: [url], host: 'client' } } }))
 
 const get = (target: string, fields: string): string => `GET ${target} HTTP/1.1\r\n${fields}\r\n`
 const send = (bytes: string) => roundTrip(site.port, site.upstream, bytes)
@@ -38,14 +35,6 @@ test.each([
 
 // The attack: two names for one request, of which the gateway believes one and the upstream the other.
 describe('the host that an upstream sees', () => {
-  test('is its own, whatever the client asks for', async () => {
-    for (const target of ['/leads/pipeline', 'http://evil/leads/pipeline']) {
-      const { arrived } = await send(get(target, 'Host: worse\r\n'))
-
-      expect(receivedValues(arrived[0], 'host')).toEqual([`127.0.0.1:${site.upstream.port}`])
-    }
-  })
-
   test.each([
     ['that of the absolute-form, never the Host beside it', 'http://one:81/market/insights', 'two', 'one:81'],
     ['one, and no field can add another', '/market/insights', 'one', 'one'],
@@ -75,32 +64,14 @@ describe('the host that an upstream sees', () => {
 })
 
 // The attack: a gateway that is led back to itself answers one request with as many as it has connections.
-describe('a loop', () => {
-  test.each(['Via: 1.1 other\r\nvia: 1.0 edge-1\r\n', 'Via: 1.1 edge-1\r\nConnection: Via\r\n'])(
-    'is our own name in %j',
-    async (fields) => {
-      const { response, arrived } = await send(get('/market/insights', `Host: a\r\n${fields}`))
+test('a request that is led back to the gateway by way of a second one ends there, once', async () => {
+  const port = await freePort()
+  const second = await bootGateway({ upstream: `http://127.0.0.1:${port}` })
+  const first = await bootGateway({ upstream: second.url, listen: { port } })
 
-      expect([findProblemFault(response, 508), arrived]).toEqual([null, []])
-    },
-  )
+  const text = await exchangeRaw(first.port, get('/market/insights', 'Host: a\r\n'))
 
-  test('is not another gateway’s name, and ours is added behind it', async () => {
-    const { response, arrived } = await send(get('/market/insights', 'Host: a\r\nVia: 1.1 edge-10 (edge-1)\r\n'))
-
-    expect(receivedValues(arrived[0], 'via')).toEqual(['1.1 edge-10 (edge-1)', '1.1 edge-1'])
-    expect(headerValues(response, 'via')).toEqual(['1.1 edge-1'])
-  })
-
-  test('by way of a second gateway ends there, once', async () => {
-    const port = await freePort()
-    const second = await bootGateway({ upstream: `http://127.0.0.1:${port}` })
-    const first = await bootGateway({ upstream: second.url, listen: { port } })
-
-    const text = await exchangeRaw(first.port, get('/market/insights', 'Host: a\r\n'))
-
-    expect(parseStatus(text)).toBe(508)
-    await second.line(({ status }) => status === 508)
-    expect(second.lines.filter(({ operation }) => operation !== undefined)).toHaveLength(1)
-  })
+  expect(parseStatus(text)).toBe(508)
+  await second.line(({ status }) => status === 508)
+  expect(second.lines.filter(({ operation }) => operation !== undefined)).toHaveLength(1)
 })

@@ -1,92 +1,62 @@
-import { expect, onTestFinished, test } from 'vitest'
+import type { Socket } from 'node:net'
+import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
 import { bootGateway } from '../helpers/gateway.ts'
 import { isWholeResponse, parseStatus, type RawClient, rawClient } from '../helpers/raw-client.ts'
-import { httpUpstream, rawUpstream } from '../helpers/upstream.ts'
-import { call, eventually, renderHead } from '../helpers/wire.ts'
+import { httpUpstream, onRequest, rawUpstream } from '../helpers/upstream.ts'
+import { dial, eventually, renderHead } from '../helpers/wire.ts'
 
-/** Has a client send a little now and then, until it is cut. */
-const drip = ({ socket }: RawClient, text: string): void => {
-  const tap = setInterval(() => socket.write(text), 20)
-  socket.on('close', () => clearInterval(tap))
-}
+afterEach(() => void vi.useRealTimers())
+const useFakeTimers = () => vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
 
-// The attack (Slowloris): many clients begin a request, and add a field to it now and then. Each is one of ten thousand
-// connections, and a server that waits for the end of a head for ever has soon none left.
-test('a crowd that sends its heads a field at a time gets 408, and another client is served meanwhile', async () => {
-  const crowd = 50
-  const upstream = await httpUpstream()
-  const { port } = await bootGateway({
-    upstream: upstream.url,
-    listen: { maxConnections: crowd + 10, timeouts: { headers: '500ms' } },
-  })
-  // Each begins as soon as it is connected: of one that has sent nothing in time, nothing is said.
-  const begin = async (): Promise<RawClient> => {
-    const client = await rawClient(port)
-    client.send('GET /market/insights HTTP/1.1\r\nHost: a\r\n')
-    drip(client, 'X-Slow: a\r\n')
-    return client
-  }
+const get = (query: string): string => `GET /market/insights?${query} HTTP/1.1\r\nHost: a\r\n\r\n`
+const post = (...framing: readonly string[]): string =>
+  renderHead({ method: 'POST', target: '/risk/asset-valuation', fields: [...framing, 'Connection', 'keep-alive'] })
 
-  const clients = await Promise.all(Array.from({ length: crowd }, begin))
-  const meanwhile = await call(port)
-  const ended = await Promise.all(clients.map((client) => client.ended()))
-  const afterwards = await call(port)
-
-  expect([meanwhile.status, afterwards.status]).toEqual([200, 200])
-  expect(ended.map(({ received }) => parseStatus(received))).toEqual(Array(crowd).fill(408))
-  expect(upstream.begun()).toBe(2)
-})
-
-// The attack: connections are ten thousand, and cost the client next to nothing. An attacker who keeps them all, without
-// ever asking for anything, keeps every other client out.
-test('a connection on which no request comes is closed', async () => {
+// The attack (Slowloris): connections are ten thousand, and cost the client next to nothing. An attacker who keeps them
+// all, without ever asking for anything, or with requests whose heads have no end, keeps every other client out.
+test('a connection on which no whole request comes is closed', async () => {
   const upstream = await httpUpstream()
   const timeouts = { headers: '200ms', keepAlive: '200ms' }
   const { port } = await bootGateway({ upstream: upstream.url, listen: { timeouts } })
-  const get = renderHead({ fields: ['Connection', 'keep-alive'] })
   const rejected = 'POST /none HTTP/1.1\r\nHost: a\r\nContent-Length: 60000\r\n\r\n'
   const cases = [
-    ['', ''],
-    ['', '\r\n'],
-    [get, ''],
-    [get, '\r\n'],
-    [get, 'G'],
-    [rejected, 'x'],
+    ['', '', /^$/],
+    ['', '\r\n', /^(408)?$/],
+    ['GET / HTTP/1.1\r\nHost: a\r\n', 'X-Slow: a\r\n', /^408$/],
+    [get(''), '', /^200$/],
+    [get(''), '\r\n', /^200/],
+    [get(''), 'G', /^200/],
+    [rejected, 'x', /^404$/],
   ] as const
 
   const ends = cases.map(async ([first, then]) => {
     const client = await rawClient(port)
-    if (first !== '') {
-      client.send(first)
-      await client.until(isWholeResponse)
-    }
-    if (then !== '') drip(client, then)
-    return (await client.ended()).how
+    if (first !== '') client.send(first)
+    if (first.endsWith('\r\n\r\n')) await client.until(isWholeResponse)
+    const tap = setInterval(() => then === '' || client.socket.write(then), 20)
+    const { received } = await client.ended()
+    clearInterval(tap)
+    return [...received.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => status).join(', ')
   })
 
-  expect(await Promise.all(ends)).toEqual(cases.map(() => expect.stringMatching(/^(?:end|reset)$/)))
+  expect(await Promise.all(ends)).toEqual(cases.map(([, , statuses]) => expect.stringMatching(statuses)))
 })
 
 // The attack: uploads that go on and on, a byte at a time, until an upstream has no connection left. A body that streams
 // is not read before there is one, so no gap in it is timed and the request is never complete: the next client with an
 // upload waited for ever.
 test('an upload for which there is no connection gets an error in the time of the deadline', async () => {
-  let reached = 0
-  const upstream = await rawUpstream((socket) => {
-    reached++
-    socket.resume().on('end', () => socket.end())
-  })
+  const upstream = await rawUpstream((socket) => void socket.resume().on('end', () => socket.end()))
   const defaults = { maxConnections: 1, deadline: '200ms' }
   const { port } = await bootGateway({ upstream: upstream.url, defaults })
   const open = async (bytes: string, ...framing: readonly string[]): Promise<RawClient> => {
     const client = await rawClient(port)
     onTestFinished(() => client.close())
-    const fields = [...framing, 'Connection', 'keep-alive']
-    client.send(renderHead({ method: 'POST', target: '/valuation/score', fields }) + bytes)
+    client.send(post(...framing).replace('/risk/asset-valuation', '/valuation/score') + bytes)
     return client
   }
   const holder = await open('1\r\nx\r\n', 'Transfer-Encoding', 'chunked')
-  await eventually(() => reached === 1)
+  await eventually(() => upstream.connections() === 1)
 
   const waiting = await Promise.all([
     open('3\r\nabc\r\n0\r\n\r\n', 'Transfer-Encoding', 'chunked'),
@@ -97,4 +67,131 @@ test('an upload for which there is no connection gets an error in the time of th
   for (const client of waiting)
     expect(await client.until(isWholeResponse)).toMatch(/^HTTP\/1\.1 504 [\s\S]*deadline-exceeded/)
   expect(holder.received()).toBe('')
+})
+
+// The attack: an upload of a byte a second. No gap in it is long, so nothing ends it, and it holds a connection to the
+// upstream for days. What the rate is measured by is `min-rate.test.ts`'s.
+test.each([
+  ['in chunks, which holds a connection to the upstream', post('Transfer-Encoding', 'chunked'), '1\r\na\r\n'],
+  ['of a small body, which is read before it is sent', post('Content-Length', '1000'), 'a'],
+])('an upload slower than the rate is ended with 408, though no gap in it is long: %s', async (_, head, piece) => {
+  useFakeTimers()
+  let arrived = 0
+  const upstream = await rawUpstream((socket) => {
+    socket.on('data', ({ length }) => {
+      arrived += length
+    })
+    socket.on('end', () => socket.end())
+  })
+  const { port, line } = await bootGateway({
+    upstream: upstream.url,
+    listen: { minRate: '10B/s', timeouts: { body: '30s' } },
+    defaults: { deadline: 'none', timeouts: { headers: 'none' } },
+  })
+  const client = await rawClient(port)
+
+  client.send(head)
+  while (client.received() === '') {
+    const had = arrived
+    client.send(piece)
+    if (head.includes('chunked')) await eventually(() => arrived > had || client.received() !== '')
+    else await new Promise(setImmediate)
+    vi.advanceTimersByTime(1000)
+  }
+  const { received } = await client.ended()
+  await eventually(() => upstream.connections() === 0)
+
+  expect(parseStatus(received)).toBe(408)
+  expect(received).toContain('Connection: close')
+  expect(await line(({ failure }) => failure !== undefined)).toMatchObject({
+    ...{ failure: 'request-timeout', cause: 'sends less than listen.minRate' },
+  })
+})
+
+const respond = (socket: Socket, length: number): void => {
+  socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${length}\r\n\r\n`)
+  socket.write(Buffer.alloc(length))
+}
+
+/** Opens an upstream that answers the first request when it is told to, and the others, three beside it, at once. */
+const upstreamOf = async (size: number, onAnswered: (upstream: { others: number; answerFirst(): void }) => void) => {
+  const state = { url: '', others: 0, answerFirst: () => {} }
+  const upstream = await rawUpstream((socket) =>
+    onRequest(socket, (head) => {
+      if (head.includes('?first')) state.answerFirst = () => respond(socket, 60_000)
+      else {
+        respond(socket, size)
+        state.others++
+        onAnswered(state)
+      }
+    }),
+  )
+  state.url = upstream.url
+  return state
+}
+
+// The attack: a client that asks and never reads. What was written to it waits, its connection is one of ten thousand,
+// and it need do nothing more to keep it. No upstream streams to it by then: the responses are complete, only not read,
+// and together more than the system takes.
+test('a client that does not read responses that were written before their turn is cut in the time of a gap', async () => {
+  const upstream = await upstreamOf(60_000, ({ others, answerFirst }) => others === 3 && answerFirst())
+  const { port, line } = await bootGateway({ upstream: upstream.url, listen: { timeouts: { body: '200ms' } } })
+  const client = await dial(port)
+
+  client.pause()
+  client.write(get('first') + get('x').repeat(95))
+  const cut = await line(({ cause }) => cause !== undefined)
+
+  expect(cut).toMatchObject({ failure: 'client-gone', status: 499, cause: 'takes nothing' })
+  expect(cut.gatewayMs).toBeGreaterThanOrEqual(200)
+})
+
+test('a client that takes less than the rate is cut long before a gap would say so', async () => {
+  useFakeTimers()
+  const upstream = await rawUpstream((socket) => onRequest(socket, () => respond(socket, 16 * 1024 ** 2)))
+  const { port, lines } = await bootGateway({
+    upstream: upstream.url,
+    listen: { minRate: '10MiB/s', timeouts: { body: '1h' } },
+    defaults: { timeouts: { body: 'none' } },
+  })
+  const client = await dial(port)
+
+  client.pause()
+  client.write(get('x'))
+  let passedMs = 0
+  for (; lines.length === 0; passedMs += 10) {
+    await new Promise(setImmediate)
+    vi.advanceTimersByTime(10)
+  }
+
+  expect(lines[0]).toMatchObject({ failure: 'client-gone', status: 499, cause: 'takes less than listen.minRate' })
+  expect(passedMs).toBeLessThan(3_600_000)
+})
+
+test('a client is not taken for one that does not read while its response waits behind another', async () => {
+  useFakeTimers()
+  const size = 4 * 1024 * 1024
+  const upstream = await upstreamOf(size, () => {})
+  const { port, lines } = await bootGateway({
+    upstream: upstream.url,
+    listen: { minRate: '1MiB/s' },
+    defaults: { deadline: 'none', timeouts: { headers: 'none', body: 'none' } },
+  })
+  const client = await dial(port)
+  let received = 0
+  client.on('data', ({ length }) => {
+    received += length
+  })
+
+  client.write(get('first') + get('second'))
+  await eventually(() => upstream.others === 1)
+  for (let turns = 0; turns < 300; turns++) {
+    await new Promise(setImmediate)
+    vi.advanceTimersByTime(1000)
+  }
+  upstream.answerFirst()
+  await eventually(() => received > size || client.destroyed)
+
+  expect(received).toBeGreaterThan(size)
+  expect(lines.filter(({ cause }) => cause !== undefined)).toEqual([])
 })

@@ -3,7 +3,7 @@ import { gatewayForAll } from '../helpers/gateway.ts'
 import { exchangeRaw, rawClient } from '../helpers/raw-client.ts'
 
 // The attack: a request whose end two hops see in different places, so that what one takes for a body the other takes
-// for a request. Every framing that is rejected is `request-parser.test.ts`'s, and `validate-request.test.ts`'s.
+// for a request. Which framings are rejected is `framing.test.ts`'s, and `request-parser.test.ts`'s.
 const site = gatewayForAll()
 
 const hidden = 'GET /leads/pipeline?smuggled HTTP/1.1\r\nHost: a\r\n\r\n'
@@ -17,20 +17,10 @@ const last = 'GET /market/insights?last HTTP/1.1\r\nHost: a\r\nConnection: close
 test.each([
   ['CL.TE', post(`Content-Length: 6\r\n${te}`, ended)],
   ['TE.CL', post(`${te}\r\nContent-Length: 4`, `5c\r\n${hidden}\r\n0\r\n\r\n`)],
-  ['CL.CL', post('Content-Length: 0\r\nContent-Length: 60', hidden)],
   ['CL in a list', post('Content-Length: 0, 60', hidden)],
-  ['CL that wraps around', post('Content-Length: 18446744073709551616', hidden)],
   ['TE.TE, the second obscured', post(`${te}\r\nTransfer-Encoding: x`, ended)],
   ['TE.TE, the first obscured', post(`Transfer-Encoding: x\r\n${te}`, ended)],
-  ['TE with a space before the colon', post('Transfer-Encoding : chunked', ended)],
   ['TE behind a bare CR', post('X: y\rTransfer-Encoding: chunked', ended)],
-  ['TE folded onto another', post(`X: y\r\n ${te}`, ended)],
-  ['TE on HTTP/1.0', post(`Connection: keep-alive\r\n${te}`, ended).replace('HTTP/1.1', 'HTTP/1.0')],
-  ['LF alone at the end of every line', post(te, ended).replaceAll('\r\n', '\n')],
-  ['a chunk size ended by a bare LF', post(te, `0\n\r\n${hidden}`)],
-  ['a chunk ended by something else', post(te, `1\r\nxXX${ended}`)],
-  ['a chunk size that wraps around', post(te, `10000000000000000\r\n${hidden}\r\n0\r\n\r\n`)],
-  ['a trailer that is a length', post(te, `0\r\nContent-Length: ${hidden.length}\r\n\r\n${hidden}`)],
   ['a large body of an unknown path', unknown('Content-Length: 100000', hidden.repeat(1000)), '404'],
   ['a body that was never asked for', unknown('Expect: 100-continue\r\nContent-Length: 60', hidden), '404'],
   ['a body that is too large', post('Content-Length: 99999999999', hidden.repeat(100)), '413'],

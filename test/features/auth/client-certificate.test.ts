@@ -41,6 +41,7 @@ describe.skipIf(openssl.missing)('a certificate in Client-Cert', () => {
   test('is its DER and nothing else', () => {
     const der = new X509Certificate(certificates.bankA.cert).raw
     const field = (bytes: Buffer): string => `:${bytes.toString('base64')}:`
+    const texts = ['"certificate"', ':AQID:', '', `${field(der)}, ${field(der)}`]
     const others = [
       Buffer.concat([der, Buffer.from('more')]),
       Buffer.concat([der, new X509Certificate(certificates.client.cert).raw]),
@@ -49,8 +50,8 @@ describe.skipIf(openssl.missing)('a certificate in Client-Cert', () => {
     ]
 
     expect(readField(field(der))).toBe(print(certificates.bankA.cert))
-    for (const bytes of others)
-      expect(() => readField(field(bytes))).toThrow(expect.objectContaining({ kind: 'bad-request' }))
+    for (const text of [...texts, ...others.map(field)])
+      expect(() => readField(text)).toThrow(expect.objectContaining({ kind: 'bad-request' }))
   })
 })
 

@@ -49,7 +49,7 @@ describe('by claims,', () => {
   const both: Owner = ['more', { client_id: 'robot', sub: 'human', tenant: 't' }]
   const owners: readonly Owner[] = [robot, human, both, ['i', { iss: 'i', sub: 's' }], ['c', { constructor: 'x' }]]
 
-  test.each<[string, object, string | null]>([
+  test.each<[string, Readonly<Record<string, unknown>>, string | null]>([
     ['all of whose claims match', { iss: 'i', sub: 's' }, 'i'],
     ['whose claims match beside others', { client_id: 'robot', sub: 'x' }, 'a'],
     ['none of one claim of two', { sub: 's' }, null],

@@ -9,16 +9,8 @@ import { testConfig } from '../../helpers/gateway.ts'
 const { limits } = testConfig()
 
 const client = (id: string, count: number | null, concurrency: number | null = null): ClientConfig => ({
-  id,
-  disabled: false,
-  apiKeys: [],
-  claims: {},
-  certificates: [],
-  operations: null,
-  addresses: [],
-  rate: count === null ? null : { count, perMs: 1000 },
-  burst: count,
-  concurrency,
+  ...{ id, disabled: false, apiKeys: [], claims: {}, certificates: [], operations: null, addresses: [] },
+  ...{ rate: count === null ? null : { count, perMs: 1000 }, burst: count, concurrency },
 })
 
 const createRegistry = () => createRateLimiters({ kind: 'alone' }, new RedisRegistry(() => {}))
@@ -56,15 +48,11 @@ test('of an edited list, each has the rate and the concurrency limit of its entr
 })
 
 test('each of several workers has its share of what a client may have in flight, rounded up', () => {
-  const worker = createRateLimiters(
-    { kind: 'worker', workerCount: 3, timeoutMs: 1, askPrimary: async () => null },
-    new RedisRegistry(() => {}),
-  )
-  const { getConcurrencyLimit } = acquireClientLimits(
-    deepFreeze([client('a', null, 4), client('b', null, 1)]),
-    limits,
-    worker,
-  )
+  const place = { kind: 'worker', workerCount: 3, timeoutMs: 1, askPrimary: async () => null } as const
+  const worker = createRateLimiters(place, new RedisRegistry(() => {}))
+  const clients = deepFreeze([client('a', null, 4), client('b', null, 1)])
 
-  expect([getConcurrencyLimit('a'), getConcurrencyLimit('b'), getConcurrencyLimit('c')]).toEqual([2, 1, null])
+  const { getConcurrencyLimit } = acquireClientLimits(clients, limits, worker)
+
+  expect(['a', 'b', 'c'].map(getConcurrencyLimit)).toEqual([2, 1, null])
 })

@@ -37,44 +37,35 @@ describe('the lag of the event loop', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  test('a loop that is in time sheds nothing', () => {
+  test.each<[string, (readonly [forMs: number, lateMs?: number])[], boolean[], number]>([
+    ['that is in time sheds nothing', [[10_000]], [false], 0],
+    [
+      'that is later than the limit sheds, until it is well below',
+      [
+        [3000, 80],
+        [3000, 40],
+        [3000, 10],
+      ],
+      [true, true, false],
+      10,
+    ],
+    ['that is late but below the limit does not begin to shed', [[3000, 40]], [false], 40],
+    [
+      'that paused for the garbage collector does not, one that stood still for half a second does',
+      [[20, 100], [5000], [20, 500]],
+      [false, false, true],
+      129,
+    ],
+  ])('a loop %s', (_, turns, expected, delayMs) => {
     loop.setLimit(50)
 
-    turn(10_000)
+    const shed = turns.map(([forMs, lateMs]) => {
+      turn(forMs, lateMs)
+      return loop.sheds
+    })
 
-    expect([loop.sheds, loop.delayMs, logged]).toEqual([false, 0, []])
-  })
-
-  test('a loop that is later than the limit sheds, until it is well below', () => {
-    loop.setLimit(50)
-
-    turn(3000, 80)
-    const late = loop.sheds
-    turn(3000, 40)
-    const between = loop.sheds
-    turn(3000, 10)
-
-    expect([late, between, loop.sheds]).toEqual([true, true, false])
-  })
-
-  test('a loop that is late but below the limit does not begin to shed', () => {
-    loop.setLimit(50)
-
-    turn(3000, 40)
-
-    expect(loop.sheds).toBe(false)
-    expect(Math.round(loop.delayMs)).toBe(40)
-  })
-
-  test('a pause of the garbage collector is forgiven, half a second of standstill is not', () => {
-    loop.setLimit(50)
-
-    turn(20, 100)
-    const paused = loop.sheds
-    turn(5000)
-    turn(20, 500)
-
-    expect([paused, loop.sheds]).toEqual([false, true])
+    expect(shed).toEqual(expected)
+    expect(Math.round(loop.delayMs)).toBe(delayMs)
   })
 
   test('however long the process was stopped, that is forgotten a second and a half later', () => {

@@ -3,27 +3,18 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { isAllowed, msUntilNextToken, remainingTokens } from '../../../src/core/lib/token-bucket.ts'
 import { localShareLimiter, memoryLimiter, remoteLimiter } from '../../../src/features/limits/rate-limiters.ts'
 
+afterEach(() => void vi.useRealTimers())
+
 describe('in memory', () => {
   const limit = { policy: 'address', perMs: 1 / 1000, burst: 3 }
 
-  beforeEach(() => {
-    vi.useFakeTimers({ toFake: ['performance'] })
-  })
-
-  afterEach(() => {
-    vi.useRealTimers()
-  })
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }))
 
   test('each key has a bucket of its own', () => {
     const limiter = memoryLimiter(limit)
 
-    expect(['a', 'a', 'a', 'b', 'a'].map((key) => isAllowed(limiter.consume(key)))).toEqual([
-      true,
-      true,
-      true,
-      true,
-      false,
-    ])
+    const outcomes = ['a', 'a', 'a', 'b', 'a'].map((key) => isAllowed(limiter.consume(key)))
+    expect(outcomes).toEqual([true, true, true, true, false])
     vi.advanceTimersByTime(1000)
     expect(['a', 'a'].map((key) => isAllowed(limiter.consume(key)))).toEqual([true, false])
   })
@@ -61,10 +52,6 @@ describe('in memory', () => {
 describe('of several processes', () => {
   const limit = { policy: 'address', perMs: 10 / 1000, burst: 8 }
 
-  afterEach(() => {
-    vi.useRealTimers()
-  })
-
   test('the keys of one turn of the event loop go in one message', async () => {
     const batches: (readonly string[])[] = []
     const limiter = remoteLimiter(
@@ -90,17 +77,15 @@ describe('of several processes', () => {
 
     vi.advanceTimersByTime(20)
 
-    const results = await outcomes
-    expect(results.map(isAllowed)).toEqual([true, true, true, true, false])
-    expect(results.map((outcome) => remainingTokens(outcome, limit))).toEqual([6, 4, 2, 0, 0])
+    expect((await outcomes).map((each) => [isAllowed(each), remainingTokens(each, limit)])).toEqual([
+      ...[6, 4, 2, 0].map((left) => [true, left]),
+      [false, 0],
+    ])
   })
 
   test('so is one that the primary cannot count', async () => {
-    for (const callAll of [async () => null, () => Promise.reject(new Error('gone'))]) {
-      const limiter = remoteLimiter(limit, callAll, 20, localShareLimiter(2, limit))
-
-      expect(await limiter.consume('a')).toBe(2)
-    }
+    for (const callAll of [async () => null, () => Promise.reject(new Error('gone'))])
+      expect(await remoteLimiter(limit, callAll, 20, localShareLimiter(2, limit)).consume('a')).toBe(2)
   })
 
   test.each([

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { Overrides } from '../../../src/core/runtime/overrides.ts'
 import { DataPlane } from '../../../src/core/runtime/snapshot/data-plane.ts'
 import type { Reported } from '../../../src/core/runtime/status/field.ts'
@@ -10,17 +10,26 @@ import { testConfig } from '../../helpers/gateway.ts'
 
 type LimitsReport = Reported<typeof limitsField>
 
-const report = (inFlight: number, limit: number, eventLoop: LimitsReport['eventLoop'] = null): LimitsReport => ({
-  rate: null,
-  concurrency: [{ key: 'limits.concurrency', inFlight, limit }],
-  eventLoop,
-})
-
-const loop = (delayMs: number, sheds: boolean, since: number): LimitsReport => ({
+const report = (more: Partial<LimitsReport>): LimitsReport => ({
   rate: null,
   concurrency: [],
-  eventLoop: { delayMs, limitMs: 50, sheds, since, where: null },
+  eventLoop: null,
+  ...more,
 })
+
+const inFlight = (count: number, limit: number): LimitsReport =>
+  report({ concurrency: [{ key: 'limits.concurrency', inFlight: count, limit }] })
+
+const loop = (delayMs: number, sheds: boolean, since: number, where: string | null = null): LimitsReport =>
+  report({ eventLoop: { delayMs, limitMs: 50, sheds, since, where } })
+
+const rate = (state: 'shared' | 'local', since: number, where: string | null = null): LimitsReport =>
+  report({
+    rate: {
+      ...{ store: 'redis', server: 'redis:6379', state, since, where, evictions: 0 },
+      reason: state === 'local' ? 'refused' : null,
+    },
+  })
 
 test('keys that a limiter has forgotten count on when an edit puts another limit in its place', async () => {
   const state = (rate: string) => ({
@@ -43,73 +52,55 @@ test('keys that a limiter has forgotten count on when an edit puts another limit
   await plane.close(0)
 })
 
-describe('of several workers', () => {
-  test('what is in flight and the shares of a limit are sums, and the primary, which has no traffic, adds nothing', () => {
-    const merged = limitsField.merge(report(7, 5000), [report(10, 5000), report(1, 5000)])
-
-    expect(merged).toEqual(report(11, 10_000))
-  })
-
-  test('the event loop is as late as the latest', () => {
-    const { eventLoop } = limitsField.merge(loop(0, false, 0), [
-      loop(3, false, 2),
-      loop(80, true, 5),
-      loop(60, true, 4),
-    ])
-
-    expect(eventLoop).toEqual({ delayMs: 80, limitMs: 50, sheds: true, since: 4, where: 'in 2 of 3 workers' })
-  })
-
-  test('all, or none, is no place', () => {
-    const where = (...workers: readonly LimitsReport[]) =>
-      limitsField.merge(loop(0, false, 0), workers).eventLoop?.where
-
-    expect([where(loop(90, true, 1), loop(80, true, 2)), where(loop(1, false, 1), loop(2, false, 1))]).toEqual([
-      null,
-      null,
-    ])
-  })
-
-  test('counts are shared when all workers share them', () => {
-    const rate = (state: 'shared' | 'local', since: number): LimitsReport => ({
-      rate: {
-        ...{ store: 'redis', server: 'redis:6379', state, since, where: null, evictions: 0 },
-        reason: state === 'local' ? 'refused' : null,
-      },
-      concurrency: [],
-      eventLoop: null,
-    })
-    const primary = rate('local', 1)
-
-    expect(limitsField.merge(primary, [rate('shared', 3), rate('shared', 2)]).rate).toEqual(rate('shared', 2).rate)
-    expect(limitsField.merge(primary, [rate('shared', 3), rate('local', 5)]).rate).toEqual({
-      ...rate('local', 5).rate,
-      where: 'in 1 of 2 workers',
-    })
-  })
+// The primary, which has no traffic, adds nothing.
+test.each<[string, LimitsReport, LimitsReport[], LimitsReport]>([
+  [
+    'in flight is a sum, and so is the limit',
+    inFlight(7, 5000),
+    [inFlight(10, 5000), inFlight(1, 5000)],
+    inFlight(11, 10_000),
+  ],
+  [
+    'the event loop is as late as the latest',
+    loop(0, false, 0),
+    [loop(3, false, 2), loop(80, true, 5), loop(60, true, 4)],
+    loop(80, true, 4, 'in 2 of 3 workers'),
+  ],
+  ['all is no place', loop(0, false, 0), [loop(90, true, 1), loop(80, true, 2)], loop(90, true, 1)],
+  ['none is no place', loop(0, false, 0), [loop(2, false, 1), loop(1, false, 1)], loop(2, false, 1)],
+  ['rates are shared when all share them', rate('local', 1), [rate('shared', 3), rate('shared', 2)], rate('shared', 2)],
+  [
+    'and not when one does not',
+    rate('local', 1),
+    [rate('shared', 3), rate('local', 5)],
+    rate('local', 5, 'in 1 of 2 workers'),
+  ],
+])('of several workers: %s', (_, primary, workers, expected) => {
+  expect(limitsField.merge(primary, workers)).toEqual(expected)
 })
 
-describe('in the terminal', () => {
-  const at = Date.parse('2026-11-21T02:10:00.000Z')
+const redisIsOut = 'REDIS (redis:6379) IS OF NO USE in 1 of 2 workers since 2026-11-21T02:09:00Z, 1m ago: counted here'
 
-  type Rate = NonNullable<Status['limits']['rate']>
+test.each<[Partial<NonNullable<Status['limits']['rate']>>, string]>([
+  [{ store: 'memory', state: 'local' }, 'counted in memory'],
+  [{}, 'by redis (redis:6379), with other gateways'],
+  [{ state: 'local', where: 'in 1 of 2 workers' }, redisIsOut],
+  [
+    { store: 'memory', state: 'local', evictions: 7 },
+    'counted in memory; 7 keys forgotten for want of room since the start',
+  ],
+])('in the terminal the store of rates is shown, in capitals when Redis is out: %j', (more, expected) => {
+  const usual = {
+    store: 'redis',
+    server: 'redis:6379',
+    state: 'shared',
+    reason: null,
+    where: null,
+    evictions: 0,
+  } as const
+  const rate = { ...usual, since: '2026-11-21T02:09:00.000Z', ...more }
 
-  const row = (rate: Partial<Rate>): string | undefined => {
-    const since = '2026-11-21T02:09:00.000Z'
-    const server = 'redis:6379'
-    const usual: Rate = { store: 'redis', server, state: 'shared', since, reason: null, where: null, evictions: 0 }
-    const [, shown] = limitRows({ rate: { ...usual, ...rate }, concurrency: [], eventLoop: null }, at)
-    return shown?.[1]
-  }
+  const [, shown] = limitRows({ rate, concurrency: [], eventLoop: null }, Date.parse('2026-11-21T02:10:00.000Z'))
 
-  test('the store of rates is shown, in capitals when Redis is out', () => {
-    expect(row({ store: 'memory', state: 'local' })).toBe('counted in memory')
-    expect(row({})).toBe('by redis (redis:6379), with other gateways')
-    expect(row({ state: 'local', where: 'in 1 of 2 workers' })).toBe(
-      'REDIS (redis:6379) IS OF NO USE in 1 of 2 workers since 2026-11-21T02:09:00Z, 1m ago: counted here',
-    )
-    expect(row({ store: 'memory', state: 'local', evictions: 7 })).toBe(
-      'counted in memory; 7 keys forgotten for want of room since the start',
-    )
-  })
+  expect(shown?.[1]).toBe(expected)
 })

@@ -43,7 +43,7 @@ export const faultOfSound = (marker: string, { response, bytes }: Given): string
     response.body === marker &&
     parseResponse(bytes, 'GET')?.taken === bytes.length &&
     [...bytes.matchAll(/own-\d{8}|stray/g)].every(([found]) => found === marker)
-  return isOwn ? null : `not its own: ${shown({ response: response, bytes })}`
+  return isOwn ? null : `not its own: ${shown({ response, bytes })}`
 }
 
 const shown = ({ bytes }: Given): string => JSON.stringify(bytes.slice(0, 1000))

@@ -67,18 +67,12 @@ const fine = `c\r\n${own}\r\n${last}`
 /** RFC 9112 §6.3, RFC 9110 §8.6. */
 const lengths: readonly Poison[] = [
   sound('a body that is a byte longer than said', said('12') + own, { stray: 's' }),
-  sound('a body that is much longer than said', said('12') + own, { stray: unsolicitedMark.repeat(50_000) }),
   sound('a body that ends with another response', said(`${12 + second.length}`) + own + second, { body: own + second }),
-  sound('a length of half a body', said('6') + own.slice(0, 6), {
-    body: own.slice(0, 6),
-    stray: unsolicitedMark + second,
-  }),
   badBody('a body that is a byte shorter than said', said('13') + own, { ends: true }),
   badBody('a body too short, and another response', said('99999') + own + second, { body: own + second, ends: true }),
   // What follows is the body, whatever it looks like: nothing else says where it ends.
   sound('no length, another response and the end', head([]) + own + second, { body: own + second, ends: true }),
-  ...['12, 0', '18446744073709551628'].map((value) => badHead(`a length that is ${value}`, said(value) + own + second)),
-  badHead('two lengths that differ', head(['Content-Length: 12', 'Content-Length: 0']) + own + second),
+  badHead('a length that is a list', said('12, 0') + own + second),
   badHead('a length and chunks', head([...length, 'Transfer-Encoding: chunked']) + own + second),
 ]
 
@@ -86,16 +80,13 @@ const lengths: readonly Poison[] = [
 const chunks: readonly Poison[] = [
   badBody('a chunk size that wraps around', `${begin}1000000000000000c\r\n${own}\r\n${last}`),
   badBody('a chunk that is a byte longer than said', `${begin}b\r\n${own}\r\n${last}`),
-  badBody('a chunk that is a byte shorter than said', `${begin}d\r\n${own}\r\n${last}`, { body: `${own}\r` }),
   badBody('a chunk that another response fills up', `${begin}20\r\n${own}\r\n${last}${second}`, {
     body: `${own}\r\n${last}${second}`.slice(0, 0x20),
   }),
-  badBody('a chunk that ends with LF', `${begin}c\r\n${own}\n${last}`),
   badBody('chunks without a last one', `${begin}c\r\n${own}\r\n`, { ends: true }),
   badBody('a last chunk without its end, and another response', `${begin}c\r\n${own}\r\n0\r\n${second}`),
   badBody('a trailer that says a length', `${begin}c\r\n${own}\r\n0\r\nContent-Length: 5\r\n\r\n`),
   badBody('trailers of 100 KB', `${begin}c\r\n${own}\r\n0\r\n${`X-A: ${'b'.repeat(1000)}\r\n`.repeat(100)}\r\n`),
-  badHead('a coding that is chunked, chunked', coded('chunked, chunked') + fine + second),
   // RFC 9112 §6.1: framing of a response of HTTP/1.0 with a coding is faulty.
   undecided('chunks of HTTP/1.0', head(['Transfer-Encoding: chunked'], 'HTTP/1.0 200 OK') + fine),
   sound('chunks with extensions and a trailer', `${begin}c;a;b=c;d="e"\r\n${own}\r\n0;f\r\nA: b\r\n\r\n`, {
@@ -112,12 +103,8 @@ const upgrade = ['Upgrade: x', 'Connection: Upgrade']
 
 /** RFC 9112 §4, §5; RFC 9110 §15.2: an interim response has no body, whatever it says. */
 const heads: readonly Poison[] = [
-  badHead('a first line behind something else', started(`${unsolicitedMark}HTTP/1.1 200 OK`)),
   badHead('a first line with CR', started('HTTP/1.1 200 O\rK')),
   badHead('a field with CR', head([`X-A: a\rX-Stray: ${unsolicitedMark}`, ...length]) + own),
-  badHead('a field that is 100 KB long', head([`X-A: ${'a'.repeat(100_000)}`, ...length]) + own),
-  badHead('lines that end with LF', `HTTP/1.1 200 OK\nX-Own: ${own}\nContent-Length: 12\n\n${own}`),
-  badHead('a head of TLS', '\x15\x03\x01\x00\x02\x02\x46\r\n\r\n'),
   sound('103 before it, and another response behind it', early(103) + started('HTTP/1.1 200 OK'), { stray: second }),
   undecided('103 that says a length', early(103, ...length) + started('HTTP/1.1 200 OK')),
   undecided('100 ten thousand times before it', early(100).repeat(10_000) + started('HTTP/1.1 200 OK')),
@@ -128,7 +115,6 @@ const heads: readonly Poison[] = [
   sound('205 with a length and a body', `${head(['Content-Length: 5'], 'HTTP/1.1 205 Reset')}stray`, {
     ...{ status: 205, body: '' },
   }),
-  sound('HTTP/1.0 with a length', started('HTTP/1.0 200 OK'), { stray: second }),
   sound('HTTP/1.0 up to the end', head([], 'HTTP/1.0 200 OK') + own, { ends: true }),
   sound('one that says close', head([...length, 'Connection: keep-alive, close']) + own, { stray: second }),
 ]

@@ -60,11 +60,10 @@ export const stage = (tls: Pair | null = null) => {
   }
 
   /** Asks from each of the three, the first one last. Names what is wrong with each response. */
-  const others = async (): Promise<readonly Fault[]> => [
-    await askWith(clients[1]),
-    await askWith(clients[2]),
-    await askWith(clients[0]),
-  ]
+  const others = async (): Promise<readonly Fault[]> => {
+    const [first, second, third] = clients
+    return [await askWith(second), await askWith(third), await askWith(first)]
+  }
 
   /** Sends a request from the second and one from the third at once. */
   const inLine = (): Promise<readonly Fault[]> => Promise.all([askWith(clients[1]), askWith(clients[2])])

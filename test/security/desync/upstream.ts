@@ -1,7 +1,6 @@
-import type { AddressInfo, Socket } from 'node:net'
-import { createServer as createTlsServer, type TLSSocket } from 'node:tls'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { createServer as createTlsServer } from 'node:tls'
 import type { Pair } from '../../helpers/certificates.ts'
-import { openRawUpstream } from '../../helpers/upstream.ts'
 import { head, own } from './poisons.ts'
 
 /** A request as it arrived, with the connection that it came on. */
@@ -17,8 +16,7 @@ export interface PoisonedUpstream {
   readonly url: string
   /** Answers the request with this marker so; every other one gets a sound response that carries its marker. */
   plan(marker: string, play: Play): void
-  accepted(): number
-  close(): Promise<unknown>
+  close(): Promise<void>
 }
 
 /** Opens the upstream. `tls`: it speaks TLS with this certificate. */
@@ -29,37 +27,33 @@ export const poisonedUpstream = async (tls: Pair | null = null): Promise<Poisone
     socket.on('error', () => {})
     socket.on('end', () => socket.end())
     onHead(socket, (marker) => {
-      const asked = {
-        marker,
-        socket,
-        write: (bytes: string) => void (socket.writable && socket.write(bytes, 'latin1')),
-      }
+      const write = (bytes: string) => void (socket.writable && socket.write(bytes, 'latin1'))
       const play = plans.get(marker)
       plans.delete(marker)
-      if (play === undefined) asked.write(soundResponse(marker))
-      else play(asked)
+      if (play === undefined) write(soundResponse.replaceAll(own, marker))
+      else play({ marker, socket, write })
     })
   }
-  const plan = (marker: string, play: Play): void => void plans.set(marker, play)
-  if (tls === null) {
-    const { url, accepted, close } = await openRawUpstream(onConnection)
-    return { url, plan, accepted, close }
-  }
-  const open = new Set<TLSSocket>()
-  let accepted = 0
-  const server = createTlsServer({ ...tls, allowHalfOpen: true }, (socket) => {
-    accepted++
+  const open = new Set<Socket>()
+  const listener = (socket: Socket): void => {
     open.add(socket)
     onConnection(socket)
-  })
+  }
+  const server =
+    tls === null
+      ? createServer({ allowHalfOpen: true }, listener)
+      : createTlsServer({ ...tls, allowHalfOpen: true }, listener)
   server.on('tlsClientError', () => {})
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const close = (): Promise<void> =>
-    new Promise((resolve) => {
-      server.close(() => resolve())
-      for (const socket of open) socket.destroy()
-    })
-  return { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, plan, accepted: () => accepted, close }
+  return {
+    url: `${tls === null ? 'http' : 'https'}://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    plan: (marker, play) => void plans.set(marker, play),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        for (const socket of open) socket.destroy()
+      }),
+  }
 }
 
 /** Finds the heads of requests by their marker. What lies between is bodies: `{}`, or chunks up to an empty line. */
@@ -77,5 +71,4 @@ const onHead = (socket: Socket, asked: (marker: string) => void): void => {
   })
 }
 
-const template = head(['Content-Length: 12']) + own
-const soundResponse = (marker: string): string => template.replaceAll(own, marker)
+const soundResponse = head(['Content-Length: 12']) + own

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { loadInThread } from '../../../src/core/config/load/load-in-thread.ts'
@@ -14,19 +14,13 @@ vi.mock('../../../src/core/config/load/load-in-thread.ts', async (original) => {
   return { loadInThread: vi.fn(load) }
 })
 
-const real = vi.mocked(loadInThread).getMockImplementation()
-beforeEach(
-  () =>
-    void vi
-      .mocked(loadInThread)
-      .mockReset()
-      .mockImplementation(real as typeof loadInThread),
-)
+const real = vi.mocked(loadInThread).getMockImplementation() as typeof loadInThread
+beforeEach(() => void vi.mocked(loadInThread).mockReset().mockImplementation(real))
 
 /** Does something once, between the next reading of a file and what comes of it. */
 const afterReading = (act: () => Promise<void> | void): void => {
   vi.mocked(loadInThread).mockImplementationOnce(async (...told) => {
-    const read = await (real as typeof loadInThread)(...told)
+    const read = await real(...told)
     await act()
     return read
   })
@@ -48,10 +42,8 @@ const noticed = (file: string, text: string): Promise<void> =>
     watch.configure({ watch: true, poll: null })
   })
 
-const unpolled = { poll: 'none' }
-const first = { upstream: 'http://one.test', reload: unpolled }
-const second = { upstream: 'http://two.test', reload: unpolled }
-const third = { upstream: 'http://three.test', reload: unpolled }
+const settings = (upstream: string, more: object = {}) => ({ upstream, reload: { poll: 'none' }, ...more })
+const [first, second, third] = [settings('http://one.test'), settings('http://two.test'), settings('http://three.test')]
 const runs = async (live: Awaited<ReturnType<typeof bootLiveGateway>>, url: string) =>
   expect.poll(async () => JSON.stringify((await fetchAdmin(`${live.admin}/status`)).body)).toContain(`"${url}"`)
 
@@ -84,32 +76,13 @@ describe('an edit', () => {
 
   test('that mends what a rejected one lacked is taken', async () => {
     const live = await bootLiveGateway(first)
+    const request = { set: { 'X-Key': 'file:secrets/key' } }
     mkdirSync(join(live.folder, 'secrets'))
-    const market = { endpoints: ['http://four.test'], request: { set: { 'X-Key': 'file:secrets/key' } } }
-    live.edit({ ...first, upstreams: { market } })
+    live.edit(settings(first.upstream, { upstreams: { market: { endpoints: ['http://four.test'], request } } }))
     await live.line(({ msg }) => msg === 'configuration problem')
 
     writeFileSync(join(live.folder, 'secrets', 'key'), 'a secret')
 
     await runs(live, 'http://four.test')
-  })
-
-  test('in a folder that has taken the place of the one before it is taken', async () => {
-    const live = await bootLiveGateway(first)
-    const folder = join(live.folder, 'secrets')
-    mkdirSync(folder)
-    writeFileSync(join(folder, 'key'), 'one')
-    const market = { endpoints: ['http://four.test'], request: { set: { 'X-Key': 'file:secrets/key' } } }
-    live.edit({ ...first, upstreams: { market } })
-    const { to } = await live.line(({ msg }) => msg === 'configuration applied')
-
-    mkdirSync(`${folder}.new`)
-    writeFileSync(join(`${folder}.new`, 'key'), 'two')
-    renameSync(folder, `${folder}.old`)
-    renameSync(`${folder}.new`, folder)
-    const swapped = await live.line(({ from }) => from === to)
-    writeFileSync(join(folder, 'key'), 'three')
-
-    await live.line(({ from }) => from === swapped.to)
   })
 })

@@ -27,25 +27,19 @@ const hostile = (n: number): { readonly method: string; readonly bytes: string }
     bytes: `${[`${method} ${target} HTTP/1.1`, ...fields].join('\r\n')}\r\n\r\n`,
   })
   const host = 'Host: gateway.test'
-  switch (n % 8) {
-    case 0:
-      return write('GET', `/${own}`, host)
-    case 1:
-      return write('GET', `${path}/${own}?${own}`, host)
-    case 2:
-      return write('POST', `${path};${own}`, host, 'Content-Length: 0')
-    case 3:
-      return write(methods[n % methods.length] as string, `/%2e%2e/${own}"\\\t`.replace('\t', '%09'), host)
-    case 4:
-      return write('DELETE', `${path}?${own}`, host, `X-Request-Id: ${own}`)
-    case 5:
-      return write('GET', path, `Host: ${own}.example`)
-    case 6:
-      return write('GET', '/leads/pipeline', host, `X-API-Key: key.${own}`, `X-Request-Id: ${own}`)
-    default:
-      // None that HTTP has, which ends the connection: not as many of these.
-      return n % 800 === 7 ? write(`${mark.toUpperCase()}${n}`, path, host) : write('PUT', `/${own}/${own}`, host)
-  }
+  const id = `X-Request-Id: ${own}`
+  const kinds = [
+    () => write('GET', `/${own}`, host),
+    () => write('GET', `${path}/${own}?${own}`, host),
+    () => write('POST', `${path};${own}`, host, 'Content-Length: 0'),
+    () => write(methods[n % methods.length] as string, `/%2e%2e/${own}"\\%09`, host),
+    () => write('DELETE', `${path}?${own}`, host, id),
+    () => write('GET', path, `Host: ${own}.example`),
+    () => write('GET', '/leads/pipeline', host, `X-API-Key: key.${own}`, id),
+    // None that HTTP has, which ends the connection: not as many of these.
+    () => (n % 800 === 7 ? write(`${mark.toUpperCase()}${n}`, path, host) : write('PUT', `/${own}/${own}`, host)),
+  ]
+  return (kinds[n % kinds.length] as (typeof kinds)[0])()
 }
 
 testAndDrill(

@@ -1,7 +1,5 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { folderWith } from '../../core/config/helper.ts'
 import { freePort } from '../../helpers/free-port.ts'
 import { bootLiveGateway } from '../../helpers/live-gateway.ts'
 import { exchangeRaw, parseStatus } from '../../helpers/raw-client.ts'
@@ -31,17 +29,12 @@ const planted = {
 } as const
 
 test('nothing that a client wrote, and no credential, stands in a span; what the receiver is shown stands nowhere', async () => {
-  const [receiver, upstream, nobody] = [
-    await spanReceiver(),
-    await httpUpstream(({ url }, response) => {
-      if (url.includes('cut')) return void response.socket?.destroy()
-      response.writeHead(url.includes('fail') ? 503 : 200, { 'X-Answer': planted.answer }).end(planted.answer)
-    }),
-    await freePort(),
-  ]
-  const folder = mkdtempSync(join(tmpdir(), 'gateway-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
-  writeFileSync(join(folder, 'token'), `Bearer ${planted.receiver}`)
+  const [receiver, nobody] = [await spanReceiver(), await freePort()]
+  const upstream = await httpUpstream(({ url }, response) => {
+    if (url.includes('cut')) return void response.socket?.destroy()
+    response.writeHead(url.includes('fail') ? 503 : 200, { 'X-Answer': planted.answer }).end(planted.answer)
+  })
+  const folder = folderWith({ token: `Bearer ${planted.receiver}` })
   const live = await bootLiveGateway({
     upstream: { endpoints: [upstream.url], request: { set: { 'X-Team': planted.set } }, retry: { attempts: 2 } },
     upstreams: { compliance: `http://127.0.0.1:${nobody}` },
@@ -72,23 +65,23 @@ test('nothing that a client wrote, and no credential, stands in a span; what the
     'traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
     `tracestate: a=${planted.state}`,
   ]
-  const ask = async (line: string, more: readonly string[] = sound): Promise<number> =>
+  const ask = async (line: string, more: readonly string[]): Promise<number> =>
     parseStatus(await exchangeRaw(port, [`${line} HTTP/1.1`, ...fields, ...more, '', planted.body].join('\r\n')))
 
   const query = `?q=${planted.query}`
-  expect(await ask(`GET /market/insights${query}`)).toBe(200)
-  expect(await ask(`GET /market/insights${query}`, [`traceparent: ${planted.parent}`])).toBe(200)
-  expect(
-    await ask(`GET /market/insights${query}`, [
-      `traceparent: cc-${'a'.repeat(32)}-${'b'.repeat(16)}-01-${planted.parent}`,
-    ]),
-  ).toBe(200)
-  expect(await ask(`GET /market/insights${query}&fail`)).toBe(503)
-  expect(await ask(`GET /market/insights${query}&cut`)).toBe(502)
-  expect(await ask(`POST /inventory/sync${query}`)).toBe(200)
-  expect(await ask(`GET /compliance/audit-trail${query}`)).toBe(502)
-  expect(await ask(`POST /valuation/score${query}`)).toBe(401)
-  expect(await ask(`GET /${planted.path}`)).toBe(404)
+  const odd = `traceparent: cc-${'a'.repeat(32)}-${'b'.repeat(16)}-01-${planted.parent}`
+  for (const [line, status, more] of [
+    [`GET /market/insights${query}`, 200, sound],
+    [`GET /market/insights${query}`, 200, [`traceparent: ${planted.parent}`]],
+    [`GET /market/insights${query}`, 200, [odd]],
+    [`GET /market/insights${query}&fail`, 503, sound],
+    [`GET /market/insights${query}&cut`, 502, sound],
+    [`POST /inventory/sync${query}`, 200, sound],
+    [`GET /compliance/audit-trail${query}`, 502, sound],
+    [`POST /valuation/score${query}`, 401, sound],
+    [`GET /${planted.path}`, 404, sound],
+  ] as const)
+    expect([line, await ask(line, more)]).toEqual([line, status])
   const config = await (await fetch(`${live.admin}/config`)).text()
   await live.gateway.close()
 

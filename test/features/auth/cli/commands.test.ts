@@ -49,7 +49,7 @@ describe('hash-key', () => {
     },
   )
 
-  test.each([
+  test.each<readonly [args: readonly string[], code: string]>([
     ...['', 'a.b', 'a b', 'x'.repeat(65)].map((id) => [[`--id=${id}`], 'commander.invalidArgument'] as const),
     ...['anna b', '10.1.2.3', 'admin.token'].map((name) => [['--operator', name], 'commander.error'] as const),
     [['--scope', 'read'], 'commander.error'],
@@ -63,22 +63,15 @@ describe('hash-key', () => {
   })
 })
 
-describe('rollback', () => {
-  test('says that clients and keys are those of then where authentication comes back', async () => {
-    const changes = [{ part: 'auth', group: null, path: 'auth', from: 'none', to: {} }]
-    const body = { result: 'applied', from: '9b02c7d11e55', to: '3f1c0a9be2d4', groups: [], changes, warnings: [] }
-    const admin = await scriptedAdmin(jsonResponse(body))
+test('a rollback says that clients and keys are those of then where authentication comes back, and so does its help', async () => {
+  const changes = [{ part: 'auth', group: null, path: 'auth', from: 'none', to: {} }]
+  const body = { result: 'applied', from: '9b02c7d11e55', to: '3f1c0a9be2d4', groups: [], changes, warnings: [] }
+  const admin = await scriptedAdmin(jsonResponse(body))
 
-    const { out } = await runCommand(['rollback', '--admin', admin.url], { LENDER_GATEWAY_ADMIN_TOKEN: token })
+  const done = await runCommand(['rollback', '--admin', admin.url], { LENDER_GATEWAY_ADMIN_TOKEN: token })
+  const help = await runCommand(['rollback', '--help'])
 
-    expect(out).toContain(
-      '9b02c7d11e55 → 3f1c0a9be2d4, with admin and listen.tls as they are now, auth and clients as they were; ',
-    )
-  })
-
-  test('the help says so', async () => {
-    const { out } = await runCommand(['rollback', '--help'])
-
-    expect(out).toContain('Where auth was taken out, only admin and listen.tls stay;')
-  })
+  const kept = 'with admin and listen.tls as they are now, auth and clients as they were; '
+  expect(done.out).toContain(`9b02c7d11e55 → 3f1c0a9be2d4, ${kept}`)
+  expect(help.out).toContain('Where auth was taken out, only admin and listen.tls stay;')
 })

@@ -112,7 +112,14 @@ describe('a mistake is reported where it stands', () => {
 
   test.each<[string, string, string | Uint8Array, string, string, string]>([
     ['a name of an included file', beside, listOf('a'), 'gateway.yaml:6:9', 'clients[2].id', here],
-    ['one after an included file', beside, listOf('a'), 'gateway.yaml:6:24', 'clients[2].operations', 'not a list of operations'],
+    [
+      'one after an included file',
+      beside,
+      listOf('a'),
+      'gateway.yaml:6:24',
+      'clients[2].operations',
+      'not a list of operations',
+    ],
     ['a file that is not there', 'file:none', '', 'gateway.yaml:3:10', 'clients', notThere],
     ['one between clients', around, '', 'gateway.yaml:5:3', 'clients[1]', notThere],
     ['a broken client behind one', around, '', 'gateway.yaml:6:9', 'clients[2].id', 'not a name'],

@@ -56,19 +56,11 @@ describe.skipIf(openssl.missing)('Client-Cert', () => {
 
   test('is rejected from a trusted proxy too where it is no single certificate, or none that is good now', async () => {
     const own = shown(made.bankA.cert)
-
-    for (const [what, lines, status] of [
-      ['twice', [own, own], 400],
-      ['twice in one line', [`${own}, ${own.slice('Client-Cert: '.length)}`], 400],
-      ['as text', ['Client-Cert: "certificate"'], 400],
-      ['as what is no certificate', ['Client-Cert: :AQID:'], 400],
-      ['empty', ['Client-Cert:'], 400],
-      ['by its twin', [own.replace('-', '_')], 401],
-      ['that nobody has signed', [shown(made.forgedA.cert)], 401],
-      ['that has expired', [shown(made.expired.cert)], 401],
-    ] as const)
-      expect([what, (await send(proxied, lines)).status]).toEqual([what, status])
     const causes = () => proxied.lines.map(({ cause }) => cause)
+
+    expect((await send(proxied, [own, own])).status).toBe(400)
+    for (const line of [own.replace('-', '_'), shown(made.forgedA.cert), shown(made.expired.cert)])
+      expect((await send(proxied, [line])).status).toBe(401)
     await expect.poll(causes).toContain('its certificate is of an unknown authority')
     await expect.poll(causes).toContain('its certificate is not valid now')
   })

@@ -77,14 +77,6 @@ describe('a rollback', () => {
 
     expect(config.auth?.jwt?.jwks).toEqual({ url })
   })
-
-  test('does not restore a token of an operator that was replaced', async () => {
-    const [leaked, fresh] = ['a-token-that-has-leaked', 'a-token-that-replaced-it']
-
-    const config = await rolledBack(load({ admin: { token: leaked } }), load({ admin: { token: fresh }, ...debug }))
-
-    expect([config.log.level, config.admin.token]).toEqual(['info', fresh])
-  })
 })
 
 describe.skipIf(openssl.missing)('a rollback, of certificates,', () => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { CredentialRejected, VerifierUnavailable } from '../../../../src/features/auth/errors.ts'
-import type { HttpClient, HttpRequest } from '../../../../src/features/auth/tokens/http-client.ts'
+import type { HttpRequest } from '../../../../src/features/auth/tokens/http-client.ts'
 import {
   createIntrospector,
   type IntrospectorOptions,
@@ -11,14 +11,11 @@ describe('a request to the introspection server', () => {
   /** Creates a server that responds so, and records its requests. */
   const respondingWith = (status: number, text: string) => {
     const requests: HttpRequest[] = []
-    const server: HttpClient = {
-      request: async (request) => {
-        requests.push(request)
-        return { status, text }
-      },
-      close: () => {},
+    const request = async (asked: HttpRequest) => {
+      requests.push(asked)
+      return { status, text }
     }
-    return { server, requests, send: (token = 'to/ke+n=') => introspect(server, credentials, token) }
+    return { requests, send: () => introspect({ request, close: () => {} }, credentials, 'to/ke+n=') }
   }
 
   const credentials = { clientId: 'gate:way', clientSecret: 'p%ss wörd' }
@@ -66,13 +63,8 @@ describe('a request to the introspection server', () => {
   })
 })
 
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['Date', 'performance', 'setTimeout', 'clearTimeout'] })
-})
-
-afterEach(() => {
-  vi.useRealTimers()
-})
+beforeEach(() => void vi.useFakeTimers({ toFake: ['Date', 'performance', 'setTimeout', 'clearTimeout'] }))
+afterEach(() => void vi.useRealTimers())
 
 type ScriptedReply = Readonly<Record<string, unknown>> | null | Error
 
@@ -86,18 +78,21 @@ const introspecting = (reply: ScriptedReply, other: Partial<IntrospectorOptions>
       if (server.reply instanceof Error) throw server.reply
       return server.reply && { claims: server.reply, size: 1 }
     },
-    cache: 30_000,
-    issuer: null,
-    audience: null,
-    clockTolerance: 0,
+    ...{ cache: 30_000, issuer: null, audience: null, clockTolerance: 0 },
     onChange: (error) => changes.push(error),
     ...other,
   })
   const getClaims = async (token = 'token') => introspector.getClaims(token)
-  return { server, changes, introspector, getClaims }
+  const replyWith = async (next: ScriptedReply) => {
+    server.reply = next
+    await getClaims().catch(() => {})
+  }
+  return { server, changes, state: () => introspector.state(), getClaims, replyWith }
 }
 
-const inSeconds = (seconds: number): number => Date.now() / 1000 + seconds
+const active = { active: true }
+const failure = new VerifierUnavailable('introspection-server', 'connect ECONNRESET')
+const hour = 3_600_000
 
 test('the claims of a good token are cached for as long as is configured', async () => {
   const { server, getClaims } = introspecting({ active: true, client_id: 'bank-a' })
@@ -113,7 +108,7 @@ test('the claims of a good token are cached for as long as is configured', async
 })
 
 test('and no longer than the token itself is good', async () => {
-  const { server, getClaims } = introspecting({ active: true, exp: inSeconds(10) })
+  const { server, getClaims } = introspecting({ active: true, exp: Date.now() / 1000 + 10 })
   await getClaims()
 
   vi.advanceTimersByTime(10_000)
@@ -151,96 +146,82 @@ test('a token of more than 8 KiB is rejected, and the server is not asked', asyn
   expect(server.requests).toBe(1)
 })
 
-const issuer = 'https://issuer.example'
+const ours = { ...active, aud: 'gateway', iss: 'https://issuer.example' }
 test.each<readonly [string, ScriptedReply, string]>([
-  ['for another audience', { active: true, iss: issuer, aud: 'https://elsewhere.example' }, 'wrong-audience'],
-  ['without an audience', { active: true, iss: issuer }, 'wrong-audience'],
-  ['of another issuer', { active: true, aud: 'gateway', iss: 'https://evil.example' }, 'wrong-issuer'],
-  ['that has expired', { active: true, aud: 'gateway', iss: issuer, exp: 1 }, 'expired'],
-  ['that is not valid yet', { active: true, aud: 'gateway', iss: issuer, nbf: 1e11 }, 'not-yet-valid'],
+  ['for another audience', { ...ours, aud: 'https://elsewhere.example' }, 'wrong-audience'],
+  ['without an audience', { ...active, iss: ours.iss }, 'wrong-audience'],
+  ['of another issuer', { ...ours, iss: 'https://evil.example' }, 'wrong-issuer'],
+  ['that has expired', { ...ours, exp: 1 }, 'expired'],
+  ['that is not valid yet', { ...ours, nbf: 1e11 }, 'not-yet-valid'],
 ])('a token %s is rejected for that, each time, though the server says that it is active', async (_, reply, reason) => {
-  const { server, getClaims } = introspecting(reply, { issuer, audience: ['gateway'] })
+  const { server, getClaims } = introspecting(reply, { issuer: ours.iss, audience: ['gateway'] })
 
-  await expect(getClaims()).rejects.toMatchObject({ name: 'CredentialRejected', reason })
-  await expect(getClaims()).rejects.toMatchObject({ name: 'CredentialRejected', reason })
+  for (let n = 0; n < 2; n++) await expect(getClaims()).rejects.toMatchObject({ name: 'CredentialRejected', reason })
 
   expect(server.requests).toBe(1)
 })
 
 test('no client is let in while the server is unavailable, and that is logged once', async () => {
-  const { server, changes, introspector, getClaims } = introspecting(
-    new VerifierUnavailable('introspection-server', 'connect ECONNREFUSED'),
-  )
+  const { changes, state, getClaims, replyWith } = introspecting(failure)
   for (let i = 0; i < 5; i++) await expect(getClaims(`token ${i}`)).rejects.toThrow(VerifierUnavailable)
-  expect(introspector.state()).toMatchObject({ error: 'connect ECONNREFUSED', lastSuccess: null })
+  expect(state()).toMatchObject({ error: 'connect ECONNRESET', lastSuccess: null })
 
   vi.advanceTimersByTime(1000)
-  server.reply = { active: true }
-  await getClaims()
+  await replyWith(active)
 
-  expect(changes).toEqual(['connect ECONNREFUSED', null])
-  expect(introspector.state()).toMatchObject({ error: null, lastSuccess: Date.now() })
+  expect(changes).toEqual(['connect ECONNRESET', null])
+  expect(state()).toMatchObject({ error: null, lastSuccess: Date.now() })
 })
 
 test('one failure is over a second later, though no token comes by then', async () => {
-  const { server, changes, introspector, getClaims } = introspecting(
-    new VerifierUnavailable('introspection-server', 'connect ECONNRESET'),
-  )
+  const { changes, state, getClaims, replyWith } = introspecting(failure)
   await expect(getClaims()).rejects.toThrow(VerifierUnavailable)
-  server.reply = { active: true }
   vi.advanceTimersByTime(300)
-  await getClaims()
+  await replyWith(active)
 
   vi.advanceTimersByTime(699)
-  expect(introspector.state()).toMatchObject({ error: 'connect ECONNRESET' })
+  expect(state()).toMatchObject({ error: 'connect ECONNRESET' })
   vi.advanceTimersByTime(1)
 
-  expect(introspector.state()).toMatchObject({ error: null, since: Date.now(), lastSuccess: Date.now() - 700 })
+  expect(state()).toMatchObject({ error: null, since: Date.now(), lastSuccess: Date.now() - 700 })
   expect(changes).toEqual(['connect ECONNRESET', null])
 })
 
 test('a failure after a good response begins the second anew', async () => {
-  const { server, changes, introspector, getClaims } = introspecting({ active: true }, { cache: 0 })
-  const failure = new VerifierUnavailable('introspection-server', 'connect ECONNRESET')
-  const replyWith = async (reply: ScriptedReply) => {
-    server.reply = reply
-    await getClaims().catch(() => {})
-  }
+  const { changes, state, replyWith } = introspecting(active, { cache: 0 })
   await replyWith(failure)
-  await replyWith({ active: true })
+  await replyWith(active)
   vi.advanceTimersByTime(500)
   await replyWith(failure)
 
-  vi.advanceTimersByTime(3_600_000)
+  vi.advanceTimersByTime(hour)
 
-  expect(introspector.state()).toMatchObject({ error: 'connect ECONNRESET' })
+  expect(state()).toMatchObject({ error: 'connect ECONNRESET' })
   expect(changes).toEqual(['connect ECONNRESET'])
 })
 
 test('a clock that is set back keeps neither the server unavailable nor a token inactive', async () => {
-  const { server, changes, introspector, getClaims } = introspecting(
-    new VerifierUnavailable('introspection-server', 'certificate has expired'),
-  )
-  await expect(getClaims()).rejects.toThrow(VerifierUnavailable)
+  const { server, changes, state, getClaims, replyWith } = introspecting(failure)
+  await replyWith(failure)
   server.reply = null
   vi.advanceTimersByTime(500)
   await expect(getClaims('too early')).rejects.toThrow(CredentialRejected)
 
-  vi.setSystemTime(Date.now() - 6 * 3_600_000)
+  vi.setSystemTime(Date.now() - 6 * hour)
   vi.advanceTimersByTime(1000)
-  server.reply = { active: true }
+  server.reply = active
   await getClaims('too early')
 
-  expect(changes).toEqual(['certificate has expired', null])
-  expect(introspector.state()).toMatchObject({ error: null })
+  expect(changes).toEqual(['connect ECONNRESET', null])
+  expect(state()).toMatchObject({ error: null })
 })
 
 test('a token that was revoked is good for no longer than `cache` after the clock was set back', async () => {
-  const { server, getClaims } = introspecting({ active: true }, { cache: 1000 })
+  const { server, getClaims } = introspecting(active, { cache: 1000 })
   await getClaims()
   server.reply = null
 
-  vi.setSystemTime(Date.now() - 2 * 3_600_000)
+  vi.setSystemTime(Date.now() - 2 * hour)
   vi.advanceTimersByTime(999)
   await getClaims()
   vi.advanceTimersByTime(1)
@@ -248,61 +229,50 @@ test('a token that was revoked is good for no longer than `cache` after the cloc
   await expect(getClaims()).rejects.toThrow(CredentialRejected)
 })
 
-test('a flood of different tokens does not become one at the server', async () => {
-  let requests = 0
-  const ask = (): Promise<null> => {
-    requests++
-    return new Promise(() => {})
+describe('a flood of different tokens', () => {
+  /** Creates an introspector whose server says what `replies` has of a token, and nothing of all others. */
+  const askingSilentServer = (replies: Readonly<Record<string, ScriptedReply>>) => {
+    const asked: string[] = []
+    const ask: IntrospectorOptions['introspect'] = (token) => {
+      asked.push(token)
+      const reply = replies[token]
+      return reply === undefined ? new Promise(() => {}) : Promise.resolve(reply && { claims: { ...reply }, size: 1 })
+    }
+    const { getClaims } = introspecting(null, { introspect: ask })
+    const flood = () => Array.from({ length: 300 }, (_, nth) => getClaims(`random ${nth}`).catch((error) => error))
+    return { asked, getClaims, flood }
   }
-  const { introspector } = introspecting(null, { introspect: ask })
-  const outcomes = Array.from({ length: 300 }, async (_, at) => introspector.getClaims(`token ${at}`))
 
-  const first = await Promise.race(outcomes).catch((error) => error)
+  test('does not become one at the server', async () => {
+    const { asked, flood } = askingSilentServer({})
 
-  expect(first).toBeInstanceOf(VerifierUnavailable)
-  expect(requests).toBe(128)
-  for (const outcome of outcomes) outcome.catch(() => {})
-})
+    expect(await Promise.race(flood())).toBeInstanceOf(VerifierUnavailable)
+    expect(asked).toHaveLength(128)
+  })
 
-/** Creates an introspector whose server says what `replies` has of a token, and nothing of all others. */
-const askingSilentServer = (replies: Readonly<Record<string, ScriptedReply>>) => {
-  const asked: string[] = []
-  const ask: IntrospectorOptions['introspect'] = (token) => {
-    asked.push(token)
-    const reply = replies[token]
-    return reply === undefined
-      ? new Promise(() => {})
-      : Promise.resolve(reply === null ? null : { claims: { ...reply }, size: 1 })
-  }
-  const { getClaims } = introspecting(null, { introspect: ask })
-  const flood = (): void => {
-    for (let nth = 0; nth < 300; nth++) getClaims(`random ${nth}`).catch(() => {})
-  }
-  return { asked, getClaims, flood }
-}
+  test('leaves room for those that were active lately, though their results have expired', async () => {
+    const { asked, getClaims, flood } = askingSilentServer({ known: active })
+    await getClaims('known')
+    vi.advanceTimersByTime(30_000)
 
-test('a flood of random tokens leaves room for those that were active lately, though their results have expired', async () => {
-  const { asked, getClaims, flood } = askingSilentServer({ known: { active: true } })
-  await getClaims('known')
-  vi.advanceTimersByTime(30_000)
+    flood()
 
-  flood()
+    await expect(getClaims('known')).resolves.toEqual(active)
+    await expect(getClaims('another')).rejects.toThrow('too many tokens')
+    expect(asked.filter((token) => token === 'known')).toHaveLength(2)
+  })
 
-  await expect(getClaims('known')).resolves.toEqual({ active: true })
-  await expect(getClaims('another')).rejects.toThrow('too many tokens')
-  expect(asked.filter((token) => token === 'known')).toHaveLength(2)
-})
+  test('leaves none for a token that is active no more', async () => {
+    const replies: Record<string, ScriptedReply> = { revoked: active }
+    const { getClaims, flood } = askingSilentServer(replies)
+    await getClaims('revoked')
+    replies.revoked = null
+    vi.advanceTimersByTime(30_000)
+    await expect(getClaims('revoked')).rejects.toThrow('not active')
+    vi.advanceTimersByTime(1000)
 
-test('a token that is active no more has no room of those that are', async () => {
-  const replies: Record<string, ScriptedReply> = { revoked: { active: true } }
-  const { getClaims, flood } = askingSilentServer(replies)
-  await getClaims('revoked')
-  replies.revoked = null
-  vi.advanceTimersByTime(30_000)
-  await expect(getClaims('revoked')).rejects.toThrow('not active')
-  vi.advanceTimersByTime(1000)
+    flood()
 
-  flood()
-
-  await expect(getClaims('revoked')).rejects.toThrow('too many tokens')
+    await expect(getClaims('revoked')).rejects.toThrow('too many tokens')
+  })
 })

@@ -33,17 +33,11 @@ test('a key that cannot verify a signature is not usable', () => {
     set(
       { kty: 'oct', k: 'c2VjcmV0', kid: 'symmetric' },
       { ...privateKey.export({ format: 'jwk' }), kid: 'private' },
-      { ...jwk, use: 'enc' },
-      { ...jwk, key_ops: ['encrypt'] },
-      { ...jwk, kid: 7 },
-      { ...jwk, x: 'AA' },
       { kty: 'AKP', kid: 'of the future' },
+      ...[{ use: 'enc' }, { key_ops: ['encrypt'] }, { kid: 7 }, { x: 'AA' }].map((more) => ({ ...jwk, ...more })),
+      ...[{ alg: 'PS256' }, { alg: 'HS256' }, { y: jwk.x }].map((more) => ({ ...jwk, ...more })), // not on the curve
       ...[short, coin, agreement].map((key) => key.export({ format: 'jwk' })),
-      { ...jwk, alg: 'PS256' },
-      { ...jwk, alg: 'HS256' },
-      { ...jwk, y: jwk.x }, // not on the curve
-      'text',
-      null,
+      ...['text', null],
     ),
     null,
   )

@@ -18,11 +18,12 @@ describe.skipIf(openssl.missing)('with a certificate', () => {
     made = makeCertificates(openssl.path ?? '')
   })
 
-  const boot = async (clientCertificates: 'optional' | 'required' = 'optional', listen: object = {}) => {
+  const boot = async (clientCertificates = 'required', listen: object = {}) => {
     const upstream = await httpUpstream((request, response) =>
       response.end(`for ${receivedValues(request, 'x-client-id')}`),
     )
     const { fingerprint256 } = new X509Certificate(made.client.cert)
+    const client = (id: string, certificate: string) => ({ id, operations: 'all', certificates: [certificate] })
     return bootTlsGateway(
       made.right,
       { clientCertificates, clientCa: made.authority.cert },
@@ -30,55 +31,46 @@ describe.skipIf(openssl.missing)('with a certificate', () => {
         upstream: upstream.url,
         listen: { http2: true, ...listen },
         auth: { methods: ['mtls'], identityField: 'X-Client-Id' },
-        clients: [
-          { id: 'bank-a', operations: 'all', certificates: ['dns:bank-a.example'] },
-          { id: 'bank-b', operations: 'all', certificates: [`sha256:${fingerprint256}`] },
-        ],
+        clients: [client('bank-a', 'dns:bank-a.example'), client('bank-b', `sha256:${fingerprint256}`)],
       },
     )
   }
+  const forBankA = expect.stringMatching(/for bank-a$/)
 
-  test('a client is known by a name in it, or by its fingerprint', async () => {
-    const { port, line } = await boot()
+  test('a client is known by a name in it, or by its fingerprint, and no other gets in', async () => {
+    const { port, line } = await boot('optional')
 
     const [a, b] = [await requestOverTls(port, made.bankA), await requestOverTls(port, made.client)]
+    const [nobodys, none] = [await requestOverTls(port, made.brief), await requestOverTls(port)]
 
-    expect(a.text).toMatch(/for bank-a$/)
-    expect(b.text).toMatch(/for bank-b$/)
+    expect([a.text, b.text]).toEqual([forBankA, expect.stringMatching(/for bank-b$/)])
     expect(await line(({ clientId }) => clientId === 'bank-a')).toMatchObject({ auth: 'mtls', status: 200 })
+    expect([nobodys.status, none.status]).toEqual([403, 401])
+    expect(none.text).toContain('WWW-Authenticate: ClientCertificate realm="lender-gateway"\r\n')
+    await line(({ cause }) => cause === 'the credential is good, and belongs to no client')
   })
 
-  test('a client of HTTP/2 is known, for each of its requests', async () => {
-    const { port } = await boot('required')
-    const session = dialHttp2(port, made.bankA)
-
-    const responses = await Promise.all(
-      [1, 2].map(() => readStreamResponse(session.request({ ':path': '/market/insights' }))),
-    )
-
-    expect(responses.map(({ status, body }) => `${status} ${body}`)).toEqual(new Array(2).fill('200 for bank-a'))
-  })
-
-  test('a client whose address a load balancer tells is known by its own certificate', async () => {
+  test('a client whose address a load balancer tells is known by its own certificate, for each request', async () => {
     const { port, lines } = await boot('required', { proxyProtocol: { from: ['127.0.0.1'] } })
     const balancer = () => tcpBalancer(port, proxyV2('203.0.113.5'))
 
     const overHttp1 = await requestOverTls(await balancer(), made.bankA)
     const session = dialHttp2(await balancer(), made.bankA)
-    const overHttp2 = await readStreamResponse(session.request({ ':path': '/market/insights' }))
+    const asked = [1, 2].map(() => readStreamResponse(session.request({ ':path': '/market/insights' })))
+    const overHttp2 = await Promise.all(asked)
     const forged = await requestOverTls(await balancer(), made.forgedA)
 
-    expect([overHttp1.text, `${overHttp2.body}`]).toEqual(new Array(2).fill(expect.stringMatching(/for bank-a$/)))
+    expect([overHttp1.text, ...overHttp2.map(({ body }) => `${body}`)]).toEqual(new Array(3).fill(forBankA))
     expect(forged.status).toBe(0)
     expect(lines.filter(({ msg }) => msg === 'exchange')).toMatchObject(
-      new Array(2).fill({ client: '203.0.113.5', clientId: 'bank-a', auth: 'mtls', status: 200 }),
+      new Array(3).fill({ client: '203.0.113.5', clientId: 'bank-a', auth: 'mtls', status: 200 }),
     )
   })
 
   test.each(['TLSv1.2', 'TLSv1.3'] as const)(
     'a client that resumes a session of %s is the client that began it',
     async (version) => {
-      const { port } = await boot('required')
+      const { port } = await boot()
       const only = { minVersion: version, maxVersion: version }
       const first = await requestOverTls(port, { ...only, ...made.bankA })
 
@@ -86,17 +78,7 @@ describe.skipIf(openssl.missing)('with a certificate', () => {
       const again = await requestOverTls(port, { ...only, session: first.session })
 
       expect(again.resumed).toBe(true)
-      expect([first.text, again.text]).toEqual(new Array(2).fill(expect.stringMatching(/for bank-a$/)))
+      expect([first.text, again.text]).toEqual([forBankA, forBankA])
     },
   )
-
-  test('no other client gets in: 403 for a good one of no client, 401 for none', async () => {
-    const { port, line } = await boot()
-
-    const [nobodys, none] = [await requestOverTls(port, made.brief), await requestOverTls(port)]
-
-    expect([nobodys.status, none.status]).toEqual([403, 401])
-    expect(none.text).toContain('WWW-Authenticate: ClientCertificate realm="lender-gateway"\r\n')
-    await line(({ cause }) => cause === 'the credential is good, and belongs to no client')
-  })
 })

@@ -6,24 +6,14 @@ import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../../helpers/
 import { hurryClock } from '../../../helpers/odd-clocks.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
 
-/** Opens an upstream that answers when it is released, and counts the most that it ever had at once. */
+/** Opens an upstream that answers when it is released. */
 const held = async () => {
   const responses: (() => void)[] = []
-  let running = 0
-  const seen = { most: 0, requests: 0 }
-  const { url } = await httpUpstream((_, response) => {
-    seen.requests++
-    seen.most = Math.max(seen.most, ++running)
-    responses.push(() => {
-      running--
-      response.end('late')
-    })
-  })
-  const begun = (many: number): Promise<void> => expect.poll(() => responses.length).toBe(many)
+  const { url, begun } = await httpUpstream((_, response) => responses.push(() => response.end('late')))
   const release = (): void => {
     for (const answer of responses.splice(0)) answer()
   }
-  return { url, seen, begun, release }
+  return { url, begun: (many: number): Promise<void> => expect.poll(begun).toBe(many), count: begun, release }
 }
 
 const get = (live: LiveGateway, path = '/market/insights'): Promise<Response> => fetch(`${live.url}${path}`)
@@ -47,7 +37,7 @@ test('what an upstream cannot do at once is rejected at once, and nothing waits 
   }
   expect(other.status).toBe(200)
   expect((await Promise.all(served)).map(({ status }) => status)).toEqual([200, 200])
-  expect(upstream.seen).toEqual({ most: 2, requests: 2 })
+  expect(upstream.count()).toBe(2)
   expect(full).toMatchObject({
     concurrency: [{ key: 'limits.concurrency' }, { key: 'upstreams.market.concurrency', inFlight: 2, limit: 2 }],
   })

@@ -1,2 +1,0 @@
-/** The drills of `per-address.test.ts`. */
-import './per-address.test.ts'
