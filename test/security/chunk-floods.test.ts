@@ -44,8 +44,8 @@ describe('extensions of chunks', () => {
   })
 })
 
-// The attack: chunks of a byte. Each handed on, framed and written by itself, they kept the gateway busy for longer than
-// the time-outs of everyone else: 256 KiB of them for half a minute.
+// The attack: chunks of a byte. Each handed on, framed and written by itself, they kept the gateway busy for longer
+// than the time-outs of everyone else: 256 KiB of them for half a minute.
 test('a body in chunks of a byte goes on in few pieces, both ways, and another client is served meanwhile', async () => {
   let uploaded = ''
   const slow = await rawUpstream((socket) =>

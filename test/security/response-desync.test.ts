@@ -3,11 +3,19 @@ import { batchWrite } from '../../src/core/lib/clock.ts'
 import { makeCertificates, type Pair } from '../helpers/certificates.ts'
 import { needProgram } from '../helpers/program.ts'
 import { part, sample, testAndDrill } from '../helpers/speed.ts'
-import { type Client, getOf, postOf, uploadOf } from './desync/client.ts'
-import { faultOf } from './desync/judge.ts'
+import { type Client, faultOf, getOf, postOf, uploadOf } from './desync/client.ts'
 import { all as allPoisons, type Poison, seconds, usual } from './desync/poisons.ts'
-import { atOnce, filled, inPieces, inTwo, type Play, settled, stage, turns } from './desync/stage.ts'
-import type { UpstreamRequest } from './desync/upstream.ts'
+import {
+  atOnce,
+  filled,
+  inPieces,
+  inTwo,
+  type Play,
+  settled,
+  stage,
+  turns,
+  type UpstreamRequest,
+} from './desync/stage.ts'
 
 // The attack: an upstream, or what an attacker makes of it, writes more, less or other bytes than its framing says.
 // Then one client could be given what was another's (RFC 9112 §11.1, response splitting; §9.2, responses that nothing

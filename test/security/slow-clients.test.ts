@@ -42,9 +42,9 @@ test('a connection on which no whole request comes is closed', async () => {
   expect(await Promise.all(ends)).toEqual(cases.map(([, , statuses]) => expect.stringMatching(statuses)))
 })
 
-// The attack: uploads that go on and on, a byte at a time, until an upstream has no connection left. A body that streams
-// is not read before there is one, so no gap in it is timed and the request is never complete: the next client with an
-// upload waited for ever.
+// The attack: uploads that go on and on, a byte at a time, until an upstream has no connection left. A body that
+// streams is not read before there is one, so no gap in it is timed and the request is never complete: the next client
+// with an upload waited for ever.
 test('an upload for which there is no connection gets an error in the time of the deadline', async () => {
   const upstream = await rawUpstream((socket) => void socket.resume().on('end', () => socket.end()))
   const defaults = { maxConnections: 1, deadline: '200ms' }

@@ -17,9 +17,9 @@ const reserved = [
   ...['Content-Digest', 'Content-Disposition', 'Content-Transfer-Encoding', 'Content-Security-Policy'],
 ]
 
-// The attack: a client asks for one of the nine, and has a field say that it means another method or URL. Symfony, Rack,
-// IIS and others go by such a field, and so serve what is none of the nine. A CGI program takes `Proxy` for the proxy of
-// its own requests (https://httpoxy.org).
+// The attack: a client asks for one of the nine, and has a field say that it means another method or URL. Symfony,
+// Rack, IIS and others go by such a field, and so serve what is none of the nine. A CGI program takes `Proxy` for the
+// proxy of its own requests (https://httpoxy.org).
 const overrides = [
   ...['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override', 'X-Original-Method'],
   ...['X-Original-URL', 'X-Original-URI', 'X-Original-Path', 'X-Rewrite-URL', 'X-Rewrite-URI', 'X-Rewrite-Path'],

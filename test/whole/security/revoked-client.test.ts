@@ -58,8 +58,8 @@ describe.skipIf(openssl.missing).each(['TLSv1.2', 'TLSv1.3'] as const)(
       expect([first.status, again.status]).toEqual([0, 0])
     })
 
-    // The attack: a client resumes its session every few minutes. Over TLS 1.3 it gets a new ticket each time, so that five
-    // minutes limit nothing, and the certificate that has expired long since is never checked again.
+    // The attack: a client resumes its session every few minutes. Over TLS 1.3 it gets a new ticket each time, so that
+    // five minutes limit nothing, and the certificate that has expired long since is never checked again.
     test('lasts no longer than the certificate that it began with', async () => {
       const { port, line } = await bootTlsGateway(made.right, required(made.noneRevoked))
       const first = await requestOverTls(port, { ...only, ...made.brief })

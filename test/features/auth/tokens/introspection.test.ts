@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { CredentialRejected, VerifierUnavailable } from '../../../../src/features/auth/errors.ts'
+import { trackHealth } from '../../../../src/features/auth/tokens/dependency-health.ts'
 import type { HttpRequest } from '../../../../src/features/auth/tokens/http-client.ts'
 import {
   createIntrospector,
@@ -83,11 +84,7 @@ const introspecting = (reply: ScriptedReply, other: Partial<IntrospectorOptions>
     ...other,
   })
   const getClaims = async (token = 'token') => introspector.getClaims(token)
-  const replyWith = async (next: ScriptedReply) => {
-    server.reply = next
-    await getClaims().catch(() => {})
-  }
-  return { server, changes, state: () => introspector.state(), getClaims, replyWith }
+  return { server, changes, state: () => introspector.state(), getClaims }
 }
 
 const active = { active: true }
@@ -162,71 +159,61 @@ test.each<readonly [string, ScriptedReply, string]>([
 })
 
 test('no client is let in while the server is unavailable, and that is logged once', async () => {
-  const { changes, state, getClaims, replyWith } = introspecting(failure)
+  const { server, changes, state, getClaims } = introspecting(failure)
   for (let i = 0; i < 5; i++) await expect(getClaims(`token ${i}`)).rejects.toThrow(VerifierUnavailable)
   expect(state()).toMatchObject({ error: 'connect ECONNRESET', lastSuccess: null })
 
   vi.advanceTimersByTime(1000)
-  await replyWith(active)
+  server.reply = active
+  await getClaims()
 
   expect(changes).toEqual(['connect ECONNRESET', null])
   expect(state()).toMatchObject({ error: null, lastSuccess: Date.now() })
 })
 
-test('one failure is over a second later, though no token comes by then', async () => {
-  const { changes, state, getClaims, replyWith } = introspecting(failure)
-  await expect(getClaims()).rejects.toThrow(VerifierUnavailable)
-  vi.advanceTimersByTime(300)
-  await replyWith(active)
-
-  vi.advanceTimersByTime(699)
-  expect(state()).toMatchObject({ error: 'connect ECONNRESET' })
-  vi.advanceTimersByTime(1)
-
-  expect(state()).toMatchObject({ error: null, since: Date.now(), lastSuccess: Date.now() - 700 })
-  expect(changes).toEqual(['connect ECONNRESET', null])
-})
-
-test('a failure after a good response begins the second anew', async () => {
-  const { changes, state, replyWith } = introspecting(active, { cache: 0 })
-  await replyWith(failure)
-  await replyWith(active)
-  vi.advanceTimersByTime(500)
-  await replyWith(failure)
-
-  vi.advanceTimersByTime(hour)
-
-  expect(state()).toMatchObject({ error: 'connect ECONNRESET' })
-  expect(changes).toEqual(['connect ECONNRESET'])
-})
-
-test('a clock that is set back keeps neither the server unavailable nor a token inactive', async () => {
-  const { server, changes, state, getClaims, replyWith } = introspecting(failure)
-  await replyWith(failure)
-  server.reply = null
-  vi.advanceTimersByTime(500)
-  await expect(getClaims('too early')).rejects.toThrow(CredentialRejected)
+test('a clock that is set back keeps no token inactive', async () => {
+  const { server, getClaims } = introspecting(null)
+  await expect(getClaims()).rejects.toThrow(CredentialRejected)
 
   vi.setSystemTime(Date.now() - 6 * hour)
   vi.advanceTimersByTime(1000)
   server.reply = active
-  await getClaims('too early')
 
-  expect(changes).toEqual(['connect ECONNRESET', null])
-  expect(state()).toMatchObject({ error: null })
+  expect(await getClaims()).toEqual(active)
 })
 
-test('a token that was revoked is good for no longer than `cache` after the clock was set back', async () => {
-  const { server, getClaims } = introspecting(active, { cache: 1000 })
-  await getClaims()
-  server.reply = null
+describe('the health of a server', () => {
+  const open = () => {
+    const changes: (string | null)[] = []
+    return { changes, ...trackHealth((error) => changes.push(error), 1000) }
+  }
 
-  vi.setSystemTime(Date.now() - 2 * hour)
-  vi.advanceTimersByTime(999)
-  await getClaims()
-  vi.advanceTimersByTime(1)
+  test('is well again a second after its one failure, though nothing comes by then, and the clock is set back', () => {
+    const { changes, state, recordFailure, recordSuccess } = open()
+    recordFailure('gone')
+    vi.advanceTimersByTime(300)
+    vi.setSystemTime(Date.now() - 6 * hour)
+    recordSuccess()
 
-  await expect(getClaims()).rejects.toThrow(CredentialRejected)
+    vi.advanceTimersByTime(699)
+    expect(state).toMatchObject({ error: 'gone' })
+    vi.advanceTimersByTime(1)
+
+    expect(state).toMatchObject({ error: null, since: Date.now(), lastSuccess: Date.now() - 700 })
+    expect(changes).toEqual(['gone', null])
+  })
+
+  test('is not where a failure after a good response begins the second anew', () => {
+    const { changes, recordFailure, recordSuccess } = open()
+    recordFailure('gone')
+    recordSuccess()
+    vi.advanceTimersByTime(500)
+    recordFailure('gone')
+
+    vi.advanceTimersByTime(hour)
+
+    expect(changes).toEqual(['gone'])
+  })
 })
 
 describe('a flood of different tokens', () => {
