@@ -4,28 +4,18 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { contractFile, sampleContract } from '../../../helpers/contract.ts'
 import { openGateway, type TestGateway } from '../../../helpers/gateway.ts'
 import { exchangeRaw, parseStatus, rawClient } from '../../../helpers/raw-client.ts'
-import { onRequest, openRawUpstream, type RawUpstream } from '../../../helpers/upstream.ts'
-import { eventually } from '../../../helpers/wire.ts'
+import { onRequest, openRawUpstream } from '../../../helpers/upstream.ts'
 
 const score = sampleContract.paths['/valuation/score']
-const document = {
-  ...sampleContract,
-  paths: {
-    '/valuation/score': score,
-    '/valuation/forecast': score,
-    '/inventory/sync': score,
-    '/risk/asset-valuation': score,
-  },
-}
+const scoring = ['/valuation/score', '/valuation/forecast', '/inventory/sync', '/risk/asset-valuation']
+const paths = Object.fromEntries(scoring.map((path) => [path, score]))
+const file = contractFile({ ...sampleContract, paths }, afterAll)
 
-let upstream: RawUpstream
 let gateway: TestGateway
 let answer: (socket: Socket) => void = () => {}
 
-const file = contractFile(document, afterAll)
-
 beforeAll(async () => {
-  upstream = await openRawUpstream((socket) => onRequest(socket, () => answer(socket)))
+  const upstream = await openRawUpstream((socket) => onRequest(socket, () => answer(socket)))
   gateway = await openGateway({
     upstream: upstream.url,
     upstreams: { inventory: { endpoints: [upstream.url], timeouts: { body: '200ms' } } },
@@ -45,17 +35,16 @@ const post = (path: string): string =>
   `POST ${path} HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}`
 const head = (...fields: readonly string[]): string =>
   ['HTTP/1.1 200 OK', 'Content-Type: application/json', ...fields, '', ''].join('\r\n')
+const ofLength = (body: string): string => head(`Content-Length: ${body.length}`) + body
 
-/** Sends a request that the upstream answers with bytes of the test's choosing. */
-const send = (path: string, answering: (socket: Socket) => void): Promise<string> => {
+/** Sends a request that the upstream answers with bytes of the test's choosing; returns its line of the log too. */
+const send = async (path: string, answering: (socket: Socket) => void) => {
   answer = answering
-  return exchangeRaw(gateway.port, post(path))
-}
-
-/** Returns the line of the log of the last request. */
-const lastLine = async (from: number) => {
-  await eventually(() => gateway.lines.slice(from).some(({ msg }) => msg === 'exchange'))
-  return gateway.lines.slice(from).find(({ msg }) => msg === 'exchange')
+  const from = gateway.lines.length
+  const find = () => gateway.lines.slice(from).find(({ msg }) => msg === 'exchange')
+  const text = await exchangeRaw(gateway.port, post(path))
+  await expect.poll(find).toBeDefined()
+  return { text, status: parseStatus(text), line: find() }
 }
 
 describe.each([
@@ -65,10 +54,9 @@ describe.each([
   test('a body far beyond the bound passes, whole and unchecked', async () => {
     const body = `{"grade":"Z","pad":"${'x'.repeat(1024 ** 2)}"}`
 
-    const text = await send(path, (socket) => socket.write(head(`Content-Length: ${body.length}`) + body))
+    const { text, status } = await send(path, (socket) => socket.write(ofLength(body)))
 
-    expect(parseStatus(text)).toBe(200)
-    expect(text.endsWith(body)).toBe(true)
+    expect([status, text.endsWith(body)]).toEqual([200, true])
   })
 
   test('a body without an end streams, at the pace of the client, who leaves', async () => {
@@ -89,64 +77,46 @@ describe.each([
 
     client.close()
 
-    await eventually(() => sockets[0]?.destroyed === true)
+    await expect.poll(() => sockets[0]?.destroyed).toBe(true)
   })
 
   test('a length that is not reached is no whole response', async () => {
-    const from = gateway.lines.length
-
-    const received = await send(path, (socket) => socket.end(`${head('Content-Length: 100')}{"grade":"A"}`))
+    const { text, line } = await send(path, (socket) => socket.end(`${head('Content-Length: 100')}{"grade":"A"}`))
 
     // Enforced, nothing has gone out yet; reported, the part has, and the connection ends before the rest.
-    if (mode === 'enforce') expect(received).toContain('502 Bad Gateway')
-    else expect(received.endsWith('{"grade":"A"}')).toBe(true)
-    expect((await lastLine(from))?.failure).toBe('truncated')
+    expect(text).toMatch(mode === 'enforce' ? /502 Bad Gateway/ : /\{"grade":"A"\}$/)
+    expect(line?.failure).toBe('truncated')
   })
 })
 
 describe('enforced', () => {
-  test.each<[string, string, string]>([
-    ['another status', 'HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n', 'contract-answer-head'],
-    [
-      'another type',
-      'HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 3\r\n\r\nxyz',
-      'contract-answer-head',
-    ],
-    ['no type', 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}', 'contract-answer-head'],
-    ['two types', `${head('Content-Type: text/html', 'Content-Length: 13')}{"grade":"A"}`, 'contract-answer-head'],
-    ['a member twice', `${head('Content-Length: 25')}{"grade":"A","grade":"B"}`, 'contract-answer-body'],
-    [
-      '100,000 levels',
-      `${head('Transfer-Encoding: chunked')}c350\r\n${'['.repeat(50_000)}\r\n0\r\n\r\n`,
-      'contract-answer-body',
-    ],
-    ['a planted value', `${head('Content-Length: 19')}{"grade":"planted"}`, 'contract-answer-body'],
-    ['nothing', head('Content-Length: 0'), 'contract-answer-body'],
-  ])('%s becomes 502, and no byte of it goes out or into the log', async (_, bytes, reason) => {
-    const from = gateway.lines.length
+  const levels = `${head('Transfer-Encoding: chunked')}c350\r\n${'['.repeat(50_000)}\r\n0\r\n\r\n`
 
-    const text = await send('/valuation/score', (socket) => socket.write(bytes))
+  test.each<[string, string, 'head' | 'body']>([
+    ['another status', 'HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n', 'head'],
+    ['no type', 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}', 'head'],
+    ['two types', `${head('Content-Type: text/html', 'Content-Length: 13')}{"grade":"A"}`, 'head'],
+    ['a member twice', ofLength('{"grade":"A","grade":"B"}'), 'body'],
+    ['50,000 levels', levels, 'body'],
+    ['a planted value', ofLength('{"grade":"planted"}'), 'body'],
+    ['nothing', ofLength(''), 'body'],
+  ])('%s becomes 502, and no byte of it goes out or into the log', async (_, bytes, part) => {
+    const { text, status, line } = await send('/valuation/score', (socket) => socket.write(bytes))
 
-    expect(parseStatus(text)).toBe(502)
+    expect(status).toBe(502)
     expect(text).not.toMatch(/errors|planted/)
-    const line = await lastLine(from)
-    expect([line?.failure, line?.fault, line?.reason]).toEqual(['invalid-response', 'upstream', reason])
+    expect(line).toMatchObject({ failure: 'invalid-response', fault: 'upstream', reason: `contract-answer-${part}` })
     expect(JSON.stringify(line)).not.toContain('planted')
   })
 
-  test('a body that drips is given up after timeouts.body', async () => {
-    const from = gateway.lines.length
+  const begun = (socket: Socket) => void socket.write(`${head('Content-Length: 100')}{`)
 
-    await send('/inventory/sync', (socket) => socket.write(`${head('Content-Length: 100')}{`))
-
-    const line = await lastLine(from)
-    expect([line?.failure, line?.reason]).toEqual(['truncated', 'answer-stalled'])
-  })
-
-  test('a deadline holds while the body is awaited', async () => {
-    const text = await send('/risk/asset-valuation', (socket) => socket.write(`${head('Content-Length: 100')}{`))
-
-    expect(parseStatus(text)).toBe(504)
+  test('a body that drips is given up after timeouts.body, and a deadline holds while it is awaited', async () => {
+    expect((await send('/inventory/sync', begun)).line).toMatchObject({
+      failure: 'truncated',
+      reason: 'answer-stalled',
+    })
+    expect((await send('/risk/asset-valuation', begun)).status).toBe(504)
   })
 
   test('a client that leaves while the body is awaited ends the attempt', async () => {
@@ -154,15 +124,14 @@ describe('enforced', () => {
     answer = (socket) => {
       states.push('reached')
       socket.on('end', () => states.push('ended'))
-      socket.write(`${head('Content-Length: 100')}{`)
+      begun(socket)
     }
     const client = await rawClient(gateway.port)
     client.send(post('/valuation/score'))
-    await eventually(() => states.length === 1)
+    await expect.poll(() => states).toEqual(['reached'])
 
     client.close()
 
-    await eventually(() => states.includes('ended'))
-    expect(states).toEqual(['reached', 'ended'])
+    await expect.poll(() => states).toEqual(['reached', 'ended'])
   })
 })
