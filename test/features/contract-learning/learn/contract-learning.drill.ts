@@ -18,8 +18,7 @@ const hostileRequests = Number(process.env.HOSTILE ?? 4_000)
 test('of 2,000 requests and responses each, a draft accepts all, and at most 5 % of broken ones', {
   timeout: 600_000,
 }, () => {
-  let mutants = 0
-  let accepted = 0
+  let [mutants, accepted] = [0, 0]
   fc.assert(
     fc.property(hiddenContract, fc.integer(), fc.integer({ min: 1, max: 4 }), (contract, seed, learners) => {
       const learnt = learnHiddenContract(contract, { messages: 2000, seed, learners })
@@ -36,18 +35,14 @@ test('of 2,000 requests and responses each, a draft accepts all, and at most 5 %
   expect(mutants).toBe(contracts * 2000)
 })
 
+const runChild = (name: string, ...args: readonly string[]) =>
+  promisify(execFile)(process.execPath, ['--expose-gc', fileURLToPath(new URL(name, import.meta.url)), ...args])
+
 test.each(['any', 'full'])(
   `after ${hostileRequests} hostile requests a learner takes at most 8 MiB (%s)`,
-  {
-    timeout: 900_000,
-  },
+  { timeout: 900_000 },
   async (kind) => {
-    const { stdout } = await promisify(execFile)(process.execPath, [
-      '--expose-gc',
-      childFile('hostile-child.ts'),
-      String(hostileRequests),
-      kind,
-    ])
+    const { stdout } = await runChild('hostile-child.ts', String(hostileRequests), kind)
 
     console.log(stdout)
     const { heap, most, serialized } = JSON.parse(stdout)
@@ -60,7 +55,7 @@ test('the heap of a process that has learnt holds no secret of the traffic', { t
   const folder = mkdtempSync(join(tmpdir(), 'learnt-'))
   const files = [join(folder, 'secrets'), join(folder, 'learnt.heapsnapshot')] as const
 
-  const { stdout } = await promisify(execFile)(process.execPath, ['--expose-gc', childFile('heap-child.ts'), ...files])
+  const { stdout } = await runChild('heap-child.ts', ...files)
 
   const [secrets, heap] = files.map((file) => readFileSync(file, 'latin1'))
   const all = secrets?.trim().split('\n') ?? []
@@ -70,5 +65,3 @@ test('the heap of a process that has learnt holds no secret of the traffic', { t
   expect(all.filter((secret) => heap?.includes(secret))).toEqual([])
   rmSync(folder, { recursive: true })
 })
-
-const childFile = (name: string): string => fileURLToPath(new URL(name, import.meta.url))

@@ -1,9 +1,6 @@
 /** What was learnt is a file that the gateway takes: whatever passed, the draft loads without a problem. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect } from 'vitest'
+import { expect } from 'vitest'
 import { formatYaml } from '../../../../src/core/config/yaml/yaml-document.ts'
 import { checkRequestHead } from '../../../../src/features/contract/check/check-message.ts'
 import { createValidators } from '../../../../src/features/contract/check/validators.ts'
@@ -12,21 +9,16 @@ import { renderDraft } from '../../../../src/features/contract-learning/learn/dr
 import { mergeLearned } from '../../../../src/features/contract-learning/learn/learned-contract.ts'
 import { createLearner } from '../../../../src/features/contract-learning/learn/learner.ts'
 import { allOperations } from '../../../../src/operations.ts'
+import { folderWith } from '../../../core/config/helper.ts'
 import { runs, test, testAndDrill } from '../../../helpers/speed.ts'
 import { hiddenContract } from './hidden-schema.ts'
-import { learnerOptions, learnHiddenContract } from './learn-hidden-contract.ts'
-
-let folder = ''
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'drafts-'))
-})
-afterAll(() => rmSync(folder, { recursive: true }))
+import { learnerOptions, learnHiddenContract, requestOf } from './learn-hidden-contract.ts'
 
 /** Loads a draft as a contract file, in both formats, and lists what is wrong with it. */
 const problemsOf = (draft: unknown): readonly unknown[] => {
-  writeFileSync(join(folder, 'contract.yaml'), formatYaml(draft))
-  writeFileSync(join(folder, 'contract.json'), JSON.stringify(draft))
-  return ['contract.yaml', 'contract.json'].flatMap((file) => loadContract(folder, file).problems)
+  const files = { 'contract.yaml': formatYaml(draft), 'contract.json': JSON.stringify(draft) }
+  const folder = folderWith(files)
+  return Object.keys(files).flatMap((file) => loadContract(folder, file).problems)
 }
 
 testAndDrill('a draft of the traffic of any interface loads', { timeout: 120_000 }, () => {
@@ -52,12 +44,11 @@ testAndDrill('a draft of random messages loads', { timeout: 120_000 }, () => {
     fc.property(fc.array(message, { minLength: 1, maxLength: 12 }), fc.boolean(), (messages, enums) => {
       const learner = createLearner({ ...learnerOptions, enums })
       // Each ten times: what is seen often is what the draft tells.
-      for (let i = 0; i < 10; i++) {
+      for (let i = 0; i < 10; i++)
         for (const { operation, status, ...seen } of messages) {
           learner.observeRequest(operation, seen)
           learner.observeResponse(operation, { status, ...seen })
         }
-      }
 
       expect(problemsOf(renderDraft(mergeLearned([learner.report, learner.report])))).toEqual([])
     }),
@@ -68,18 +59,17 @@ testAndDrill('a draft of random messages loads', { timeout: 120_000 }, () => {
 test('a draft takes the fields that it was learnt from, also those that came twice', () => {
   const fields = ['Prefer', 'wait=5', 'prefer', 'respond-async', 'X-Branch', '1', 'X_Branch', '2', 'X-Once', 'a, b']
   const learner = createLearner(learnerOptions)
-  const request = { query: '', fields, contentType: null, body: undefined }
-  for (let i = 0; i < 10; i++) learner.observeRequest('market.insights', request)
-  writeFileSync(join(folder, 'contract.json'), JSON.stringify(renderDraft(learner.report)))
+  for (let i = 0; i < 10; i++) learner.observeRequest('market.insights', requestOf({ fields, contentType: null }))
+  const folder = folderWith({ 'contract.json': JSON.stringify(renderDraft(learner.report)) })
 
   const { contract } = loadContract(folder, 'contract.json')
 
   const own = contract?.operations['market.insights']?.request
   if (contract === null || own === undefined) throw new Error('the draft is no contract')
-  expect(own.parameters.map(({ name, types }) => [name, types])).toEqual([
-    ['prefer', ['array']],
-    ['x-branch', ['array']],
-    ['x-once', ['string']],
+  expect(own.parameters).toMatchObject([
+    { name: 'prefer', types: ['array'] },
+    { name: 'x-branch', types: ['array'] },
+    { name: 'x-once', types: ['string'] },
   ])
   const head = { query: '', fields, hasBody: false }
   expect(checkRequestHead(own, createValidators(contract), head).violations).toEqual([])
@@ -88,8 +78,7 @@ test('a draft takes the fields that it was learnt from, also those that came twi
 test('a draft accepts what it was learnt from, and rejects a wrong type or a missing member', {
   timeout: 120_000,
 }, () => {
-  let mutants = 0
-  let accepted = 0
+  let [mutants, accepted] = [0, 0]
   fc.assert(
     fc.property(hiddenContract, fc.integer(), fc.integer({ min: 1, max: 3 }), (contract, seed, learners) => {
       const learnt = learnHiddenContract(contract, { messages: 300, seed, learners })

@@ -39,26 +39,8 @@ export const compileSchema = (schema: DraftPart): ValidateFunction => {
   return ajv.compile(schema)
 }
 
-/** Compiles a draft's operation to a check of JSON bodies, and of queries. */
-export const compileOperation = ({ parameters = [], requestBody, responses }: DraftOperation) => {
-  const body = compileSchema(requestBody?.content?.['application/json']?.schema ?? {})
-  const response = compileSchema(responses['200']?.content?.['application/json']?.schema ?? {})
-  const checks = parameters
-    .filter((parameter) => parameter.in === 'query')
-    .map(({ name, required, schema }) => ({ name, required, type: schema.type, check: compileSchema(schema) }))
-  return {
-    acceptsRequest: (value: unknown): boolean => body(value),
-    acceptsResponse: (value: unknown): boolean => response(value),
-    acceptsQuery: (query: ReadonlyMap<string, string>): boolean =>
-      checks.every(({ name, required, type, check }) => {
-        const text = query.get(name)
-        return text === undefined ? !required : check(readAs(type, text))
-      }),
-  }
-}
-
-const readAs = (type: unknown, text: string): unknown => {
-  if (type === 'string') return text
-  if (type === 'boolean') return text === 'true' || (text === 'false' ? false : text)
-  return Number.isNaN(Number(text)) ? text : Number(text)
-}
+/** Compiles a draft's operation to checks of JSON bodies. */
+export const compileOperation = ({ requestBody, responses }: DraftOperation) => ({
+  acceptsRequest: compileSchema(requestBody?.content?.['application/json']?.schema ?? {}),
+  acceptsResponse: compileSchema(responses['200']?.content?.['application/json']?.schema ?? {}),
+})
