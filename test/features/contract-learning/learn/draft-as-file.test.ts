@@ -56,10 +56,12 @@ testAndDrill('a draft of random messages loads', { timeout: 120_000 }, () => {
   )
 })
 
-test('a draft takes the fields that it was learnt from, also those that came twice', () => {
+test('a draft takes the query and the fields that it was learnt from, also those that came twice', () => {
   const fields = ['Prefer', 'wait=5', 'prefer', 'respond-async', 'X-Branch', '1', 'X_Branch', '2', 'X-Once', 'a, b']
+  const query = '?limit=5&active=true&from=2026-01-01'
   const learner = createLearner(learnerOptions)
-  for (let i = 0; i < 10; i++) learner.observeRequest('market.insights', requestOf({ fields, contentType: null }))
+  for (let i = 0; i < 10; i++)
+    learner.observeRequest('market.insights', requestOf({ query, fields, contentType: null }))
   const folder = folderWith({ 'contract.json': JSON.stringify(renderDraft(learner.report)) })
 
   const { contract } = loadContract(folder, 'contract.json')
@@ -67,11 +69,14 @@ test('a draft takes the fields that it was learnt from, also those that came twi
   const own = contract?.operations['market.insights']?.request
   if (contract === null || own === undefined) throw new Error('the draft is no contract')
   expect(own.parameters).toMatchObject([
+    { name: 'active', types: ['boolean'] },
+    { name: 'from', types: ['string'] },
+    { name: 'limit', types: ['integer'] },
     { name: 'prefer', types: ['array'] },
     { name: 'x-branch', types: ['array'] },
     { name: 'x-once', types: ['string'] },
   ])
-  const head = { query: '', fields, hasBody: false }
+  const head = { query, fields, hasBody: false }
   expect(checkRequestHead(own, createValidators(contract), head).violations).toEqual([])
 })
 

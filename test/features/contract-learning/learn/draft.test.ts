@@ -1,41 +1,34 @@
 import { expect, test } from 'vitest'
 import { renderDraft } from '../../../../src/features/contract-learning/learn/draft.ts'
 import { createLearner, type ObservedRequest } from '../../../../src/features/contract-learning/learn/learner.ts'
-import type { OperationId } from '../../../../src/operations.ts'
 import { compileSchema, operationOf } from './draft-checker.ts'
-import { learnerOptions } from './learn-hidden-contract.ts'
+import { learnerOptions, requestOf } from './learn-hidden-contract.ts'
 
-const request: ObservedRequest = { query: '', fields: [], contentType: 'application/json', body: {} }
-
-/** Learns from requests, each as often as told. */
-const draftOf = (
-  requests: readonly Partial<ObservedRequest>[],
-  { times = 12, operation = 'valuation.score' as OperationId, enums = false } = {},
-) => {
+/** Learns from requests for scores, each as often as told, and returns what the draft says of them. */
+const draftOf = (requests: readonly Partial<ObservedRequest>[], { times = 12, enums = false } = {}) => {
   const learner = createLearner({ ...learnerOptions, enums })
-  for (let i = 0; i < times; i++) {
-    for (const each of requests) learner.observeRequest(operation, { ...request, ...each })
-  }
-  return renderDraft(learner.report)
+  for (let i = 0; i < times; i++)
+    for (const each of requests) learner.observeRequest('valuation.score', requestOf({ body: {}, ...each }))
+  return operationOf(renderDraft(learner.report), '/valuation/score', 'post')
 }
 
-const bodySchema = (bodies: readonly unknown[], options = {}) =>
-  operationOf(
-    draftOf(
-      bodies.map((body) => ({ body })),
-      options,
-    ),
-    '/valuation/score',
-    'post',
-  ).requestBody?.content?.['application/json']?.schema
+const bodySchema = (bodies: readonly unknown[], options = {}) => {
+  const { requestBody } = draftOf(
+    bodies.map((body) => ({ body })),
+    options,
+  )
+  return requestBody?.content?.['application/json']?.schema ?? {}
+}
 
 test('a draft holds those of the nine that were seen, and says which were not', () => {
   const learner = createLearner(learnerOptions)
-  const message = { query: '', fields: [], contentType: null, body: undefined }
-  for (let i = 0; i < 12; i++) learner.observeRequest('market.insights', { ...message, query: '?region=north&limit=5' })
+  const request = requestOf({ contentType: null, query: '?region=north&limit=5' })
+  for (let i = 0; i < 12; i++) learner.observeRequest('market.insights', request)
   learner.observeResponse('market.insights', { status: 200, contentType: 'application/json', body: [] })
   learner.observeResponse('market.insights', { status: 204, contentType: null, body: undefined })
 
+  const parameter = { in: 'query', required: true, 'x-seen': '12 of 12' }
+  const items = { schema: { type: 'array', 'x-items': { from: 0, below: 1 } }, 'x-seen': '1 of 1' }
   expect(renderDraft(learner.report)).toEqual({
     openapi: '3.1.0',
     info: { title: 'Lender integration service', version: 'draft', description: 'Drawn up from traffic.' },
@@ -49,26 +42,11 @@ test('a draft holds those of the nine that were seen, and says which were not', 
           tags: ['market'],
           'x-seen': '12 of 12',
           parameters: [
-            { in: 'query', name: 'limit', schema: { type: 'integer' }, required: true, 'x-seen': '12 of 12' },
-            {
-              in: 'query',
-              name: 'region',
-              schema: { type: 'string', 'x-length': { from: 1, below: 10 } },
-              required: true,
-              'x-seen': '12 of 12',
-            },
+            { ...parameter, name: 'limit', schema: { type: 'integer' } },
+            { ...parameter, name: 'region', schema: { type: 'string', 'x-length': { from: 1, below: 10 } } },
           ],
           responses: {
-            200: {
-              description: 'Status 200',
-              content: {
-                'application/json': {
-                  schema: { type: 'array', 'x-items': { from: 0, below: 1 } },
-                  'x-seen': '1 of 1',
-                },
-              },
-              'x-seen': '1 of 2',
-            },
+            200: { description: 'Status 200', content: { 'application/json': items }, 'x-seen': '1 of 2' },
             204: { description: 'Status 204', 'x-seen': '1 of 2' },
             default: { description: 'Any other status', 'x-gap': 'statuses that were not seen' },
           },
@@ -83,9 +61,7 @@ test('nothing learnt makes a document without paths', () => {
 })
 
 test('a POST without a body, and without a response, has gaps', () => {
-  const draft = draftOf([{ contentType: null, body: undefined }])
-
-  expect(operationOf(draft, '/valuation/score', 'post')).toMatchObject({
+  expect(draftOf([{ contentType: null, body: undefined }])).toMatchObject({
     'x-gap': 'no request body seen; no response seen',
   })
 })
@@ -97,71 +73,73 @@ test('a member is required where all of ten objects or more have it', () => {
   expect(bodySchema(bodies, { times: 4 })).not.toHaveProperty('required')
 })
 
-test('a member that may be null has two types, and its enumeration has null', () => {
-  expect(bodySchema([{ rate: 1.5 }, { rate: null }])).toMatchObject({
-    properties: { rate: { type: ['number', 'null'], 'x-null': '12 of 24', 'x-seen': '24 of 24' } },
-  })
-  expect(bodySchema([{ grade: 'A' }, { grade: 'B' }, { grade: null }], { times: 25, enums: true })).toMatchObject({
-    properties: { grade: { type: ['string', 'null'], enum: ['A', 'B', null] } },
-  })
-})
+const offers = Array.from({ length: 30 }, (_, i) => ({ offers: { [`offer-${10_000 + i}`]: { rate: i } } }))
+const offer = { type: 'object', properties: { rate: { type: 'integer' } }, required: ['rate'] }
+const amounts = [
+  { amount: 250.5, tags: ['a', 'bc'] },
+  { amount: -3, tags: [] },
+]
+const ofThree = (type: string) => ({ type, 'x-seen': '12 of 36' })
 
-test('values of several types are written as alternatives', () => {
-  expect(bodySchema([{ id: 'a' }, { id: 7 }, { id: null }])).toMatchObject({
-    properties: {
-      id: {
-        anyOf: [
-          { type: 'string', 'x-seen': '12 of 36' },
-          { type: 'integer', 'x-seen': '12 of 36' },
-          { type: 'null', 'x-seen': '12 of 36' },
-        ],
-      },
-    },
-  })
-})
-
-test('numbers and lengths are written as orders of magnitude, which bind nothing', () => {
-  const schema = bodySchema([
-    { amount: 250.5, tags: ['a', 'bc'] },
-    { amount: -3, tags: [] },
-  ])
-
-  expect(schema).toMatchObject({
-    properties: {
+test.each<[string, readonly unknown[], object, object]>([
+  [
+    'a member that may be null has two types',
+    [{ rate: 1.5 }, { rate: null }],
+    {},
+    { rate: { type: ['number', 'null'], 'x-null': '12 of 24', 'x-seen': '24 of 24' } },
+  ],
+  [
+    'the enumeration of a member that may be null has null',
+    [{ grade: 'A' }, { grade: 'B' }, { grade: null }],
+    { times: 25, enums: true },
+    { grade: { type: ['string', 'null'], enum: ['A', 'B', null] } },
+  ],
+  [
+    'values of several types are written as alternatives',
+    [{ id: 'a' }, { id: 7 }, { id: null }],
+    {},
+    { id: { anyOf: [ofThree('string'), ofThree('integer'), ofThree('null')] } },
+  ],
+  [
+    'numbers and lengths are written as orders of magnitude',
+    amounts,
+    {},
+    {
       amount: { type: 'number', 'x-range': { above: -10, below: 1000 } },
       tags: { type: 'array', items: { type: 'string' }, 'x-items': { from: 0, below: 10 } },
     },
-  })
-  expect(compileSchema(schema ?? {})({ amount: 10 ** 9, tags: ['x'.repeat(999)] })).toBe(true)
+  ],
+  ['a map keyed by ids has one schema for all its values', offers, {}, { offers: { additionalProperties: offer } }],
+  [
+    'a number beyond a double leaves its place open',
+    [JSON.parse('{"huge":1e999}'), { huge: 1 }],
+    {},
+    { huge: { 'x-gap': 'numbers beyond the range of a double' } },
+  ],
+])('%s', (_, bodies, options, properties) => {
+  expect(bodySchema(bodies, options)).toMatchObject({ properties })
 })
 
-test('members that the draft does not name are allowed', () => {
-  const schema = bodySchema([{ id: 1 }])
+test('orders of magnitude, numbers beyond a double and members that are not named bind nothing', () => {
+  const accepts = (bodies: readonly unknown[], body: unknown) => compileSchema(bodySchema(bodies))(body)
 
-  expect(JSON.stringify(schema)).not.toContain('additionalProperties')
-  expect(compileSchema(schema ?? {})({ id: 1, later: true })).toBe(true)
+  expect(accepts(amounts, { amount: 10 ** 9, tags: ['x'.repeat(999)] })).toBe(true)
+  expect(accepts([JSON.parse('{"huge":1e999}'), { huge: 1 }], { huge: Number.POSITIVE_INFINITY })).toBe(true)
+  expect(accepts([{ id: 1 }], { id: 1, later: true })).toBe(true)
+  expect(JSON.stringify(bodySchema([{ id: 1 }]))).not.toContain('additionalProperties')
 })
 
-test('a map keyed by ids has one schema for all its values, and none of the ids', () => {
-  const bodies = Array.from({ length: 30 }, (_, i) => ({ offers: { [`offer-${10_000 + i}`]: { rate: i } } }))
-
-  expect(bodySchema(bodies)).toMatchObject({
-    properties: {
-      offers: {
-        additionalProperties: { type: 'object', properties: { rate: { type: 'integer' } }, required: ['rate'] },
-      },
-    },
-  })
-  expect(JSON.stringify(bodySchema(bodies))).not.toContain('offer-')
+test('of a map keyed by ids no id is told', () => {
+  expect(JSON.stringify(bodySchema(offers))).not.toContain('offer-')
 })
 
 test('more than 64 names in one place are a map', () => {
   const names = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`n${i}`, i]))
+  const [few, many] = [bodySchema([names(64)]), bodySchema([names(65)])]
 
-  expect(bodySchema([names(64)])?.properties).toMatchObject(names(0))
-  expect(Object.keys(bodySchema([names(64)])?.properties ?? {})).toHaveLength(64)
-  expect(bodySchema([names(65)])).toMatchObject({ additionalProperties: { type: 'integer' } })
-  expect(bodySchema([names(65)])).not.toHaveProperty('properties')
+  expect(Object.keys(few.properties ?? {})).toHaveLength(64)
+  expect(many).toMatchObject({ additionalProperties: { type: 'integer' } })
+  expect(many).not.toHaveProperty('properties')
 })
 
 test('a name seen twice, or in less than one of a hundred objects, is only counted', () => {
@@ -173,44 +151,36 @@ test('a name seen twice, or in less than one of a hundred objects, is only count
   expect(JSON.stringify(bodySchema(bodies, { times: 5 }))).not.toContain('seldom')
 })
 
-test('an enumeration takes fifty codes, each of them known, and the setting', () => {
-  const bodies = [{ status: 'OPEN' }, { status: 'CLOSED' }]
-  const enumOf = (options: object, of = bodies) => JSON.stringify(bodySchema(of, options)).match(/"enum":\[.*?\]/)?.[0]
+const open = { status: 'OPEN' }
+const states = [open, { status: 'CLOSED' }]
 
-  expect(enumOf({ times: 25, enums: true })).toBe('"enum":["CLOSED","OPEN"]')
-  expect(enumOf({ times: 25, enums: false })).toBeUndefined()
-  expect(enumOf({ times: 24, enums: true })).toBeUndefined()
-  expect(enumOf({ times: 25, enums: true }, [...bodies, { status: 'Jane Doe' }])).toBeUndefined()
-  expect(enumOf({ times: 60, enums: true }, [{ status: 'OPEN' }])).toBeUndefined()
-})
+test.each<[number, boolean, readonly object[], string | undefined]>([
+  [25, true, states, '"enum":["CLOSED","OPEN"]'],
+  [25, false, states, undefined],
+  [24, true, states, undefined],
+  [25, true, [...states, { status: 'Jane Doe' }], undefined],
+  [60, true, [open], undefined],
+])(
+  'an enumeration takes fifty codes, each of them known, and the setting: %i times, %j, %j',
+  (times, enums, of, told) => {
+    expect(JSON.stringify(bodySchema(of, { times, enums })).match(/"enum":\[.*?\]/)?.[0]).toBe(told)
+  },
+)
 
-test('a parameter that comes more than once is an array', () => {
-  const draft = draftOf([{ query: '?id=1&id=2' }, { query: '?id=3' }, {}])
-
-  expect(operationOf(draft, '/valuation/score', 'post').parameters).toMatchObject([
-    { name: 'id', in: 'query', required: false, schema: { type: 'array', items: { type: 'integer' } } },
-  ])
-})
-
-test.each([
-  ['?flag=true', '?flag=false', 'boolean'],
-  ['?flag=1.5', '?flag=-2', 'number'],
-  ['?flag=007', '?flag=8', 'string'],
-  ['?flag=12345678901234567890', '?flag=1', 'string'],
-])('%s and %s make a parameter of the type %s', (one, other, type) => {
-  const draft = draftOf([{ query: one }, { query: other }])
-
-  expect(operationOf(draft, '/valuation/score', 'post').parameters).toMatchObject([{ schema: { type } }])
+test.each<[string, readonly string[], object]>([
+  ['?id=1&id=2', ['?id=3', ''], { name: 'id', required: false, schema: { type: 'array', items: { type: 'integer' } } }],
+  ['?flag=true', ['?flag=false'], { schema: { type: 'boolean' } }],
+  ['?flag=1.5', ['?flag=-2'], { schema: { type: 'number' } }],
+  ['?flag=007', ['?flag=8'], { schema: { type: 'string' } }],
+  ['?flag=12345678901234567890', ['?flag=1'], { schema: { type: 'string' } }],
+])('%s and %j make a parameter %j', (one, others, parameter) => {
+  expect(draftOf([one, ...others].map((query) => ({ query }))).parameters).toMatchObject([parameter])
 })
 
 test('content types that are not told apart are allowed, as one', () => {
-  const draft = draftOf([
-    { contentType: 'application/json; charset=utf-8' },
-    { contentType: 'nonsense' },
-    { contentType: null },
-  ])
+  const types = ['application/json; charset=utf-8', 'nonsense', null]
 
-  expect(operationOf(draft, '/valuation/score', 'post').requestBody).toMatchObject({
+  expect(draftOf(types.map((contentType) => ({ contentType }))).requestBody).toMatchObject({
     content: {
       'application/json': { 'x-seen': '12 of 36' },
       '*/*': { 'x-seen': '24 of 36', 'x-gap': 'content types not told apart' },
@@ -220,25 +190,15 @@ test('content types that are not told apart are allowed, as one', () => {
 })
 
 test('a body that was not read is a gap', () => {
-  const draft = draftOf([{}, { body: undefined }])
-
-  expect(operationOf(draft, '/valuation/score', 'post').requestBody?.content?.['application/json']).toMatchObject({
+  expect(draftOf([{}, { body: undefined }]).requestBody?.content?.['application/json']).toMatchObject({
     'x-seen': '24 of 24',
     'x-gap': '12 bodies were not read as JSON',
   })
 })
 
-test('a number beyond a double leaves its place open', () => {
-  const schema = bodySchema([JSON.parse('{"huge":1e999}'), { huge: 1 }])
-
-  expect(schema).toMatchObject({ properties: { huge: { 'x-gap': 'numbers beyond the range of a double' } } })
-  expect(compileSchema(schema ?? {})({ huge: Number.POSITIVE_INFINITY })).toBe(true)
-})
-
 test('names that an object inherits are not told', () => {
-  const body = JSON.parse('{"__proto__":1,"toString":1,"constructor":1,"id":1}')
-  const schema = bodySchema([body])
+  const schema = bodySchema([JSON.parse('{"__proto__":1,"toString":1,"constructor":1,"id":1}')])
 
-  expect(Object.keys(schema?.properties ?? {})).toEqual(['id'])
-  expect(compileSchema(schema ?? {})({ id: 1 })).toBe(true)
+  expect(Object.keys(schema.properties ?? {})).toEqual(['id'])
+  expect(compileSchema(schema)({ id: 1 })).toBe(true)
 })

@@ -3,10 +3,10 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { bodyShapes } from '../../../../src/features/contract-learning/learn/learn-message.ts'
 import { mergeLearned } from '../../../../src/features/contract-learning/learn/learned-contract.ts'
-import { createLearner } from '../../../../src/features/contract-learning/learn/learner.ts'
+import { createLearner, type Learner } from '../../../../src/features/contract-learning/learn/learner.ts'
 import { learnedInTable } from '../../../../src/features/contract-learning/learn/name-table.ts'
 import { measureShapes } from '../../../../src/features/contract-learning/learn/shape.ts'
-import { learnerOptions } from './learn-hidden-contract.ts'
+import { learnerOptions, requestOf } from './learn-hidden-contract.ts'
 
 const name = fc.constantFrom('id', 'a', 'b', 'status', 'items', 'K7Q9-M2X4-P8L1', '2024')
 const word = fc.stringMatching(/^[a-z]{1,2}$/)
@@ -26,43 +26,41 @@ const { body } = fc.letrec<{ body: unknown }>((tie) => ({
   ),
 }))
 
+const types = fc.constantFrom(null, 'application/json', 'Text/CSV; header=present', 'x')
+
 const message = fc.record({
   status: fc.oneof(fc.constantFrom(200, 404), fc.integer({ min: 200, max: 230 })),
   contentType: fc.oneof(
-    fc.constantFrom(null, 'application/json', 'Text/CSV; header=present', 'x'),
+    types,
     word.map((type) => `image/${type}`),
   ),
   body: fc.option(body, { nil: undefined }),
-  query: fc.array(fc.tuple(fc.oneof(name, word), fc.constantFrom('1', '007', 'true', '', 'x%20y'))).map(toQuery),
+  query: fc
+    .array(fc.tuple(fc.oneof(name, word), fc.constantFrom('1', '007', 'true', '', 'x%20y')))
+    .map((pairs) => `?${pairs.map((pair) => pair.join('=')).join('&')}`),
   fields: fc.array(fc.tuple(word, fc.string())).map((all) => all.flatMap(([field, value]) => [`X-${field}`, value])),
 })
 
 type Message = typeof message extends fc.Arbitrary<infer T> ? T : never
 
-function toQuery(pairs: readonly (readonly [string, string])[]): string {
-  return `?${pairs.map(([key, value]) => `${key}=${value}`).join('&')}`
-}
-
-const learn = (messages: readonly Message[]) => {
-  const learner = createLearner(learnerOptions)
+const observe = (learner: Learner, messages: readonly Message[]): void => {
   for (const each of messages) {
     learner.observeRequest('inventory.sync', each)
     learner.observeResponse('inventory.sync', each)
   }
+}
+const learn = (messages: readonly Message[]) => {
+  const learner = createLearner(learnerOptions)
+  observe(learner, messages)
   return learner.report
 }
+const messageOf = (body: unknown): Message => ({ status: 200, ...requestOf({ body }), body })
 
 const messages = fc.array(message, { maxLength: 20, size: 'max' })
 
 // Statuses, parameters, fields and content types past their bound are those that came last: here none are.
 const fewMessages = fc.array(
-  message.map((each) => ({
-    ...each,
-    status: 200,
-    query: '?a=1&id=x&id=',
-    fields: ['X-A', '', 'X-B', ''],
-    contentType: 'application/json',
-  })),
+  message.map(({ body }) => ({ ...messageOf(body), query: '?a=1&id=x&id=', fields: ['X-A', '', 'X-B', ''] })),
   { maxLength: 20, size: 'max' },
 )
 
@@ -94,22 +92,12 @@ test('several learners have learnt what one would have learnt alone', { timeout:
 })
 
 test('a name that each worker saw twice stays unnamed, and what was learnt of it is merged', () => {
-  const twice = (value: unknown) => {
-    const learner = createLearner(learnerOptions)
-    for (let i = 0; i < 2; i++) {
-      learner.observeRequest('inventory.sync', {
-        query: '',
-        fields: [],
-        contentType: 'text/plain',
-        body: { sku: value },
-      })
-    }
-    return learner.report
-  }
+  const twice = (sku: unknown) => learn([messageOf({ sku }), messageOf({ sku })])
 
   const merged = mergeLearned([twice('a'), twice(7)])
 
-  const body = merged.operations.get('inventory.sync')?.request.content.mediaTypes.named.get('text/plain')?.learned.body
+  const body = merged.operations.get('inventory.sync')?.request.content.mediaTypes.named.get('application/json')
+    ?.learned.body
   expect(body?.objects?.members.named.size).toBe(0)
   expect([...(body?.objects?.members.unnamed.values() ?? [])]).toMatchObject([
     { sightings: 2, learned: { count: 4, strings: { count: 2 }, numbers: { count: 2 } } },
@@ -117,8 +105,7 @@ test('a name that each worker saw twice stays unnamed, and what was learnt of it
 })
 
 test('reports cross between processes as they are, and merging leaves them so', () => {
-  const message: Message = { status: 200, contentType: 'application/json', body: { a: [1] }, query: '?a=1', fields: [] }
-  const report = learn([message, message, message])
+  const report = learn(Array(3).fill({ ...messageOf({ a: [1] }), query: '?a=1' }))
   const copy = deserialize(serialize(report))
 
   mergeLearned([report, report])
@@ -141,18 +128,12 @@ test('a learner that takes over what another has learnt knows what a merge knows
   fc.assert(
     fc.property(fewMessages, fewMessages, fewMessages, (first, second, third) => {
       const learner = createLearner(learnerOptions)
-      const observe = (all: readonly Message[]): void => {
-        for (const each of all) {
-          learner.observeRequest('inventory.sync', each)
-          learner.observeResponse('inventory.sync', each)
-        }
-      }
 
-      observe(first)
+      observe(learner, first)
       learner.adopt(learn(second))
 
       expect(learner.report).toEqual(mergeLearned([learn(first), learn(second)]))
-      observe(third)
+      observe(learner, third)
       const total = first.length + second.length + third.length
       expect(learner.report.operations.get('inventory.sync')?.request.content.count ?? 0).toBe(total)
     }),
@@ -167,10 +148,7 @@ test('what is taken over again and again stays within the bounds of one learner'
     )
   const learner = createLearner(learnerOptions)
 
-  for (const prefix of ['a', 'b', 'c', 'd'])
-    learner.adopt(
-      learn([{ status: 200, contentType: 'application/json', body: wide(prefix, 2), query: '', fields: [] }]),
-    )
+  for (const prefix of ['a', 'b', 'c', 'd']) learner.adopt(learn([messageOf(wide(prefix, 2))]))
 
   const sides = [...learner.report.operations.values()].flatMap(({ request, responses }) => [
     ...bodyShapes(request.content),

@@ -36,60 +36,29 @@ export const plantSecret = (secret: string): readonly Observed[] => {
   const encoded = encodeURIComponent(secret)
   const deep = (levels: number, inner: unknown): unknown => (levels === 0 ? inner : { deep: deep(levels - 1, inner) })
   const values = [
-    secret,
-    [secret],
-    [[[secret]]],
-    { id: secret },
-    { status: secret },
-    { amount: secret },
-    { applicant: secret },
-    { applicant: { name: secret } },
-    { applicant: { tags: [secret, 'NEW'] } },
-    { items: [{ sku: secret }, { sku: 'a' }] },
-    { unheardOf: secret },
-    { unheardOf: { of: [{ this: secret }] } },
-    deep(30, secret),
-    deep(60, secret),
-    { 'customer-10042': secret },
+    ...[secret, [secret], [[[secret]]], { id: secret }, { status: secret }, { amount: secret }, { applicant: secret }],
+    ...[{ applicant: { name: secret } }, { applicant: { tags: [secret, 'NEW'] } }, { unheardOf: secret }],
+    ...[{ items: [{ sku: secret }, { sku: 'a' }] }, { unheardOf: { of: [{ this: secret }] } }],
+    ...[deep(30, secret), deep(60, secret), { 'customer-10042': secret }],
   ]
   const names = [
-    { [secret]: 1 },
-    { [secret]: {} },
-    { applicant: { [secret]: 'x' } },
-    { applicant: { [secret]: { [secret]: secret } } },
+    ...[{ [secret]: 1 }, { [secret]: {} }, { applicant: { [secret]: 'x' } }, deep(20, { [secret]: true })],
     { items: [{ [secret]: 1 }, { [secret]: 2 }, { [secret]: 3 }, { [secret]: 4 }] },
     { nested: [[{ [secret]: null }], [{ [secret]: null }], [{ [secret]: null }]] },
-    deep(20, { [secret]: true }),
+    { applicant: { [secret]: { [secret]: secret } } },
   ]
-  const queries = [
-    `?${encoded}`,
-    `?${encoded}=1`,
-    `?${encoded}=${encoded}`,
-    `?a=${encoded}`,
-    `?region=${encoded}`,
-    `?limit=${encoded}`,
-    `?region=north&region=${encoded}`,
-    `?filter[${encoded}]=1`,
-    `?&&=${encoded}&`,
-    `?${encoded}=1&${encoded}=2&${encoded}=3`,
-    `?%zz${encoded}`,
-  ]
+  const queries = `?S ?S=1 ?S=S ?a=S ?region=S ?limit=S ?region=north&region=S ?filter[S]=1 ?&&=S& ?S=1&S=2&S=3 ?%zzS`
+    .split(' ')
+    .map((query) => query.replaceAll('S', encoded))
   const fields = [
     ['Authorization', `Bearer ${secret}`],
     ['Cookie', `session=${secret}`],
-    ['X-Api-Key', secret],
-    ['X-Lender-Branch', secret],
+    ...['X-Api-Key', 'X-Lender-Branch', 'X-Client-Name', secret].map((name) => [name, secret]),
     [`X-${secret}`, '1'],
-    ['X-Client-Name', secret],
-    [secret, secret],
   ]
-  const types = [
-    `application/${secret}`,
-    `text/plain; name="${secret}"`,
-    secret,
-    `${secret}/json`,
-    `image/x-${secret}+xml`,
-  ]
+  const types = ['application/S', 'text/plain; name="S"', 'S', 'S/json', 'image/x-S+xml'].map((type) =>
+    type.replace('S', secret),
+  )
   return [
     ...[...values, ...names].map((body) => requestWith({ body })),
     ...queries.map((query) => requestWith({ query })),
