@@ -1,8 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import { bufferRequestBody } from '../../../src/core/exchange/bodies/buffered-bodies.ts'
-import { ResponseBodyQueue } from '../../../src/core/exchange/bodies/response-bodies.ts'
 import type { RequestBody } from '../../../src/core/exchange/body.ts'
-import type { Exchange } from '../../../src/core/exchange/exchange.ts'
 import { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
 import { FairQuota, usualBodyBytes } from '../../../src/core/lib/fair-quota.ts'
 import { type CheckQueue, createCheckQueue } from '../../../src/features/contract/check-queue.ts'
@@ -13,8 +11,7 @@ import type {
   ObservedResponse,
 } from '../../../src/features/contract-learning/learn/learner.ts'
 import { chunkedBody, fakeBody, fakeExchange } from '../../helpers/exchange.ts'
-
-const json = ['Content-Type', 'application/json']
+import { json, sentBody as sentResponse } from '../contract/layer-parts.ts'
 
 const pendingBytesOf = ({ requests, responses }: CheckQueue): number => requests.used + responses.used
 
@@ -32,118 +29,90 @@ const noteObserved = () => {
   return { requests, responses, learner }
 }
 
-interface Passing {
-  readonly status?: number
-  readonly fields?: readonly string[]
-  readonly answer?: string
-  readonly exchange?: Exchange
-  /** Called before the response comes. */
-  readonly before?: () => void | Promise<void>
-  /** Whether the response breaks off. */
-  readonly isCut?: boolean
-}
-
-/** Lets a request and its response pass through the layer. */
-const pass = async ({
-  status = 200,
-  fields = json,
-  answer = '{"a":1}',
-  exchange = fakeExchange(),
-  before,
-  isCut,
-}: Passing) => {
-  const { requests, responses, learner } = noteObserved()
-  const checks = createCheckQueue((error) => {
-    throw error
-  })
-  const body = new ResponseBodyQueue({ pause: () => {}, resume: () => {}, cancel: () => {} })
-  const handler = contractLearningLayer({ learner, checks, maxBytes: 1000 })(async () => {
-    await before?.()
-    return { status, reason: '', fields, body }
-  })
-  const response = await handler(exchange)
-  const chunks: Buffer[] = []
-  response.body.consume({ data: (chunk) => chunks.push(chunk) > 0, end: () => {}, fail: () => {} })
-  if (answer !== '') body.push(Buffer.from(answer))
-  if (isCut === true) body.fail(new GatewayError('truncated'))
-  else body.end()
-  const settled = Promise.withResolvers<void>()
-  checks.addFor(null, () => settled.resolve())
-  await settled.promise
-  return { requests, responses, received: chunks.join(''), pendingBytes: pendingBytesOf(checks) }
-}
-
 /** A request body that a client sends while it is read. */
 const sentBody = (text: string, length: number | null = Buffer.byteLength(text)): RequestBody & { send(): void } => ({
   ...fakeBody(length),
   replayable: false,
   send() {
-    this.onData?.(Buffer.from(text))
+    if (text !== '') this.onData?.(Buffer.from(text))
     this.onData?.(null)
   },
 })
 
+interface Passing {
+  readonly status?: number
+  readonly fields?: readonly string[]
+  readonly answer?: string
+  readonly body?: RequestBody & { send?(): void }
+  readonly query?: string
+  /** Called before the response comes, in place of sending the body. */
+  readonly before?: (body: RequestBody) => void | Promise<void>
+  /** Whether the response breaks off. */
+  readonly isCut?: boolean
+}
+
+/** Lets a request and its response pass through the layer. */
+const pass = async ({ status = 200, fields = json, answer = '{"a":1}', query = '', ...more }: Passing) => {
+  const { requests, responses, learner } = noteObserved()
+  const checks = createCheckQueue((error) => {
+    throw error
+  })
+  const body = sentResponse()
+  const exchange = fakeExchange({ fields, query, ...(more.body === undefined ? {} : { body: more.body }) })
+  const handler = contractLearningLayer({ learner, checks, maxBytes: 1000 })(async () => {
+    if (more.before === undefined) more.body?.send?.()
+    else await more.before(exchange.body)
+    return { status, reason: '', fields, body }
+  })
+  const response = await handler(exchange)
+  const chunks: Buffer[] = []
+  response.body.consume({ data: (chunk) => chunks.push(chunk) > 0, end: () => {}, fail: () => {} })
+  body.push(Buffer.from(answer))
+  if (more.isCut === true) body.fail(new GatewayError('truncated'))
+  else body.end()
+  const settled = Promise.withResolvers<void>()
+  checks.addFor(null, () => settled.resolve())
+  await settled.promise
+  expect(pendingBytesOf(checks)).toBe(0)
+  return { requests, responses, received: chunks.join('') }
+}
+
+const type = 'application/json'
+const id7 = '{"id":"7"}'
+const learntId7 = { query: '', fields: json, contentType: type, body: { id: '7' } }
+
 test('a request whose response is 2xx is learnt, and the response', async () => {
-  const body = sentBody('{"id":"7"}')
-  const exchange = fakeExchange({ operation: 'valuation.score', query: '?x=1', fields: json, body })
-
-  const { requests, responses, received, pendingBytes } = await pass({ exchange, before: () => body.send() })
-
-  expect(requests).toEqual([{ query: '?x=1', fields: json, contentType: 'application/json', body: { id: '7' } }])
-  expect(responses).toEqual([{ status: 200, contentType: 'application/json', body: { a: 1 } }])
-  expect([received, pendingBytes]).toEqual(['{"a":1}', 0])
+  expect(await pass({ query: '?x=1', body: sentBody(id7) })).toEqual({
+    requests: [{ ...learntId7, query: '?x=1' }],
+    responses: [{ status: 200, contentType: type, body: { a: 1 } }],
+    received: '{"a":1}',
+  })
 })
 
 test.each([199, 304, 400])('a request whose response is %i is not learnt, the response is', async (status) => {
-  const body = sentBody('{"id":"7"}')
-  const exchange = fakeExchange({ fields: json, body })
-
-  const { requests, responses, pendingBytes } = await pass({ status, exchange, before: () => body.send() })
-
-  expect(requests).toEqual([])
-  expect(responses).toMatchObject([{ status }])
-  expect(pendingBytes).toBe(0)
+  expect(await pass({ status, body: sentBody(id7) })).toMatchObject({ requests: [], responses: [{ status }] })
 })
 
-test('a request that a layer further out has read is learnt', async () => {
-  const text = '{"id":"7"}'
-  const body = { ...fakeBody(text.length), received: true, read: async () => [Buffer.from(text)] }
+test('a request that a layer further out has read is learnt, whole or its beginning', async () => {
+  const read = { ...fakeBody(id7.length), received: true, read: async () => [Buffer.from(id7)] }
+  expect((await pass({ body: read })).requests).toEqual([learntId7])
 
-  const { requests } = await pass({ exchange: fakeExchange({ fields: json, body }) })
-
-  expect(requests).toMatchObject([{ body: { id: '7' } }])
-})
-
-test('a request of which a layer further out has read the beginning is learnt, though all of it has come', async () => {
-  const body = { ...chunkedBody('{"id"', ':"7"}'), received: true }
-  const exchange = fakeExchange({ fields: json, body })
-  await bufferRequestBody(exchange, 4, new FairQuota(usualBodyBytes))
-
-  const { requests } = await pass({
-    exchange,
-    before: async () => {
-      for await (const _ of exchange.body.stream(() => {}));
-    },
-  })
-
-  expect(requests).toMatchObject([{ contentType: 'application/json', body: { id: '7' } }])
+  const begun = fakeExchange({ fields: json, body: { ...chunkedBody('{"id"', ':"7"}'), received: true } })
+  await bufferRequestBody(begun, 4, new FairQuota(usualBodyBytes))
+  const readRest = async (body: RequestBody) => {
+    for await (const _ of body.stream(() => {}));
+  }
+  expect((await pass({ body: begun.body, before: readRest })).requests).toEqual([learntId7])
 })
 
 test('a request of which the upstream has not read all is not learnt', async () => {
-  const body = sentBody('{"id":"7"}')
+  const before = (body: RequestBody) => body.onData?.(Buffer.from('{"id"'))
 
-  const { requests, responses, pendingBytes } = await pass({
-    exchange: fakeExchange({ fields: json, body }),
-    before: () => body.onData?.(Buffer.from('{"id"')),
-  })
-
-  expect([requests, responses.length, pendingBytes]).toEqual([[], 1, 0])
+  expect(await pass({ body: sentBody(id7), before })).toMatchObject({ requests: [], responses: [{}] })
 })
 
 test('a response that breaks off is not learnt', async () => {
-  const { responses, pendingBytes } = await pass({ isCut: true })
-
-  expect([responses, pendingBytes]).toEqual([[], 0])
+  expect((await pass({ isCut: true })).responses).toEqual([])
 })
 
 test('a request that fails is not learnt, and its copy is gone', async () => {
@@ -157,51 +126,38 @@ test('a request that fails is not learnt, and its copy is gone', async () => {
 
   await expect(handler(fakeExchange({ fields: json, body }))).rejects.toThrow(GatewayError)
 
-  expect(pendingBytesOf(checks)).toBe(0)
-  expect(requests).toEqual([])
+  expect([requests, pendingBytesOf(checks)]).toEqual([[], 0])
 })
 
 test.each([
-  ['over the bound', json, JSON.stringify('x'.repeat(2000)), 'application/json'],
-  ['compressed', [...json, 'Content-Encoding', 'gzip'], '"x"', 'application/json'],
-  ['no JSON', json, '{', 'application/json'],
-  ['one that repeats a name', json, '{"a":1,"a":2}', 'application/json'],
-  ['of another charset', ['Content-Type', 'application/json; charset=utf-16'], '"x"', 'application/json'],
+  ['over the bound', json, JSON.stringify('x'.repeat(2000)), type],
+  ['compressed', [...json, 'Content-Encoding', 'gzip'], '"x"', type],
+  ['no JSON', json, '{', type],
+  ['one that repeats a name', json, '{"a":1,"a":2}', type],
+  ['of another charset', ['Content-Type', 'application/json; charset=utf-16'], '"x"', type],
   ['of another type', ['Content-Type', 'text/plain; name=x'], '"x"', 'text/plain'],
 ] as const)('a body that is %s is learnt by its type', async (_, fields, text, contentType) => {
-  const body = sentBody(text)
-  const exchange = fakeExchange({ fields, body })
-
-  const learnt = await pass({ fields, answer: text, exchange, before: () => body.send() })
-
-  expect(learnt.requests).toEqual([{ query: '', fields, contentType, body: undefined }])
-  expect(learnt.responses).toEqual([{ status: 200, contentType, body: undefined }])
-  expect(learnt.pendingBytes).toBe(0)
+  expect(await pass({ fields, answer: text, body: sentBody(text) })).toMatchObject({
+    requests: [{ query: '', fields, contentType, body: undefined }],
+    responses: [{ status: 200, contentType, body: undefined }],
+  })
 })
 
 test('a part of a response is learnt by its type', async () => {
-  expect((await pass({ status: 206 })).responses).toEqual([
-    { status: 206, contentType: 'application/json', body: undefined },
-  ])
+  expect((await pass({ status: 206 })).responses).toEqual([{ status: 206, contentType: type, body: undefined }])
 })
 
-test('a request without a body has no type, whatever its fields say, and however it is framed', async () => {
-  const chunked = sentBody('', null)
-  const empty = await pass({
-    exchange: fakeExchange({ fields: json, body: chunked }),
-    before: () => chunked.onData?.(null),
-  })
-
-  for (const { requests } of [await pass({ exchange: fakeExchange({ fields: json }) }), empty])
-    expect(requests).toEqual([{ query: '', fields: json, contentType: null, body: undefined }])
+test.each([
+  ['there is none', fakeBody()],
+  ['it is chunked, and empty', sentBody('', null)],
+])('a request without a body has no type, whatever its fields say: %s', async (_, body) => {
+  expect((await pass({ body })).requests).toEqual([{ ...learntId7, contentType: null, body: undefined }])
 })
 
 test('what a layer further out does with the bytes goes on', async () => {
-  const body = sentBody('{}')
   const onData = vi.fn()
-  body.onData = onData
 
-  await pass({ exchange: fakeExchange({ fields: json, body }), before: () => body.send() })
+  await pass({ body: Object.assign(sentBody('{}'), { onData }) })
 
   expect(onData.mock.calls).toEqual([[Buffer.from('{}')], [null]])
 })
@@ -210,17 +166,11 @@ test('when too much waits, nothing is learnt, and no byte waits', async () => {
   const { responses, learner } = noteObserved()
   const checks = createCheckQueue(() => {})
   while (checks.addFor(null, () => {}));
-  const body = new ResponseBodyQueue({ pause: () => {}, resume: () => {}, cancel: () => {} })
-  body.push(Buffer.from('{}'))
+  const body = sentResponse('{}')
   body.end()
-  const handler = contractLearningLayer({ learner, checks, maxBytes: 1000 })(async () => ({
-    status: 200,
-    reason: '',
-    fields: json,
-    body,
-  }))
+  const answer = { status: 200, reason: '', fields: json, body }
 
-  const response = await handler(fakeExchange())
+  const response = await contractLearningLayer({ learner, checks, maxBytes: 1000 })(async () => answer)(fakeExchange())
 
   expect(response.body.takeBuffered()?.toString()).toBe('{}')
   expect([responses, pendingBytesOf(checks)]).toEqual([[], 0])
