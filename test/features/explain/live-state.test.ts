@@ -45,53 +45,30 @@ describe('explain --live', () => {
     expect(out).toMatch(new RegExp(`^GET /market/insights: ${headline}\n`))
   })
 
-  test('shows that the running configuration is not the file', async () => {
+  test('as JSON for programs, and as text, shows what runs: not the file, nor one with problems', async () => {
     const live = await bootLiveGateway()
+    const { hash } = live.gateway.config
+    const at = expect.stringMatching(/Z$/)
+    const asJson = await explain(live.admin, live.file, '--format', 'json')
     writeFileSync(live.file, configText({ upstream: 'http://127.0.0.1:1' }))
-
-    const { out } = await explain(live.admin, live.file)
-
-    expect(out).toContain(`it runs ${live.gateway.config.hash}, which is NOT WHAT THE FILE SAYS: diff shows it\n`)
-  })
-
-  test('shows what runs while the file has problems', async () => {
-    const live = await bootLiveGateway()
+    const other = await explain(live.admin, live.file)
     writeFileSync(live.file, 'bogus: 1')
 
     const text = await explain(live.admin, live.file)
     const json = await explain(live.admin, live.file, '--format', 'json')
     const offline = await runCommand(['explain', 'GET', '/market/insights', '--config', live.file])
 
+    const upstream = { endpoints: [{ url: 'sandbox', state: 'up' }] }
+    expect(JSON.parse(asJson.out)).toMatchObject({
+      forwarded: true,
+      live: { url: live.admin, at, hash, operation: null, upstream, findings: expect.any(Array), failures: [] },
+    })
+    expect(other.out).toContain(`it runs ${hash}, which is NOT WHAT THE FILE SAYS: diff shows it\n`)
     expect([text.code, json.code, offline.code]).toEqual([1, 1, 1])
     expect(text.out).toMatch(/bogus: unknown key/)
-    expect(text.out).toContain(
-      `it runs ${live.gateway.config.hash}, which is NOT WHAT THE FILE SAYS: check shows why\n`,
-    )
-    expect(JSON.parse(json.out)).toMatchObject({
-      forwarded: null,
-      problems: expect.any(Array),
-      live: { hash: live.gateway.config.hash, at: expect.stringMatching(/Z$/) },
-    })
+    expect(text.out).toContain(`it runs ${hash}, which is NOT WHAT THE FILE SAYS: check shows why\n`)
+    expect(JSON.parse(json.out)).toMatchObject({ forwarded: null, problems: expect.any(Array), live: { hash, at } })
     expect(offline.err).toContain('nothing is explained while the file has problems')
-  })
-
-  test('prints JSON for programs', async () => {
-    const live = await bootLiveGateway()
-
-    const { out } = await explain(live.admin, live.file, '--format', 'json')
-
-    expect(JSON.parse(out)).toMatchObject({
-      forwarded: true,
-      live: {
-        url: live.admin,
-        at: expect.stringMatching(/Z$/),
-        hash: live.gateway.config.hash,
-        operation: null,
-        upstream: { endpoints: [{ url: 'sandbox', state: 'up' }] },
-        findings: expect.any(Array),
-        failures: [],
-      },
-    })
   })
 
   test('the explanation of the file is printed although no gateway can be asked', async () => {
@@ -125,24 +102,11 @@ describe('explain --live', () => {
     const evil = '\u001b]0;owned\u0007\u202e'
     const refusal = {
       ...{ at: '2026-11-21T02:04:58.000Z', requestId: evil, client: evil, clientId: null, method: 'GET' },
-      ...{
-        operation: 'market.insights',
-        endpoint: evil,
-        side: null,
-        fellBack: false,
-        status: 502,
-        kind: evil,
-        reason: evil,
-        traceId: null,
-      },
+      ...{ operation: 'market.insights', endpoint: evil, side: null, fellBack: false, status: 502 },
+      ...{ kind: evil, reason: evil, traceId: null },
     }
     const finding = {
-      severity: evil,
-      about: 'upstreams.market',
-      cause: evil,
-      details: [],
-      alsoAbout: [],
-      since: evil,
+      ...{ severity: evil, about: 'upstreams.market', cause: evil, details: [], alsoAbout: [], since: evil },
       command: evil,
     }
     const market = upstreamStatusWith(endpointStatusWith(evil, { state: evil, since: evil, reason: evil }))

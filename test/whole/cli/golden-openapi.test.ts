@@ -6,17 +6,14 @@ import { expectGolden, runInProcess } from '../../golden/golden.ts'
 // The file that the gateway comes with, seen from the folder where the commands run.
 const shipped = ['--config', '../../../config/gateway.yaml']
 
-/** Leaves two of the nine paths and three of the responses, and of the others what they say of each error. */
+/** Leaves one of the nine paths and one of the responses, and of the others what they say of each error. */
 const abridged = (text: string): string => {
-  const paths = /^ {2}\/(?!valuation\/score|market\/insights)[\s\S]*?(?=^ {2}\/|^components)/gm
+  const paths = /^ {2}\/(?!valuation\/score)[\s\S]*?(?=^ {2}\/|^components)/gm
   const [before = '', responses = ''] = text
     .replace(/^ {2}version: .*$/m, '  version: ·')
     .replace(paths, '')
     .split('\n  responses:\n')
-  const kept = responses.replace(
-    /^ {4}(?!BadRequest|ServiceUnavailable|Upstream)\w[\s\S]*?(?=^ {4}\w|^$(?![\s\S]))/gm,
-    '',
-  )
+  const kept = responses.replace(/^ {4}(?!BadRequest)\w[\s\S]*?(?=^ {4}\w|^$(?![\s\S]))/gm, '')
   const errors = [...responses.matchAll(/^ +(- `.*)$/gm)].map(([, line]) => `# ${line}\n`)
   return `${before}\n  responses:\n${kept}# Every error of the gateway:\n${errors.join('')}`
 }

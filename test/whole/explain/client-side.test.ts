@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { runCommand } from '../../core/cli/scripted-admin.ts'
+import { configFileWith, runCommand } from '../../core/cli/scripted-admin.ts'
+import { configText } from '../../helpers/gateway.ts'
 import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
 
 // In market, 203.0.113.5 is in bucket 7199.
@@ -11,17 +12,11 @@ const boot = () =>
     upstreams: { market: { endpoints: ['sandbox'], candidate: { endpoints: ['sandbox'], share: '30%' } } },
   })
 
+const explainFor = (id: string, target: string, ...args: readonly string[]) =>
+  runCommand(['explain', 'GET', target, '--client', id, ...args])
+
 const explainSide = async (file: string, ...args: readonly string[]): Promise<string | undefined> => {
-  const { out } = await runCommand([
-    'explain',
-    'GET',
-    '/market/insights',
-    '--client',
-    client,
-    '--config',
-    file,
-    ...args,
-  ])
+  const { out } = await explainFor(client, '/market/insights', '--config', file, ...args)
   return /^side +(.*)$/m.exec(out)?.[1]
 }
 
@@ -60,24 +55,25 @@ test('with --live it says which side the client is on after the orders of operat
   expect(await explainSide(file)).toMatch(/ is 30%$/)
 })
 
+const entryOf = (id: string, more: object = {}) => ({
+  ...{ id, operations: 'all', apiKeys: [{ id, sha256: hash('sha256', id, 'hex') }] },
+  ...more,
+})
+const auth = { methods: ['apiKey'] }
+
 test.each([
   ['bank-a', '/market/insights', 'forwarded', 0],
   ['bank-b', '/market/insights', 'refused with 403 forbidden', 1],
   ['bank-b', '/leads/pipeline', 'forwarded', 0],
   ['bank-c', '/leads/pipeline', 'refused with 403 forbidden', 1],
 ])('explain --client %s on %s: %s, as the gateway does it', async (id, target, result, code) => {
-  const { file } = await bootLiveGateway({
-    auth: { methods: ['apiKey'] },
-    clients: [
-      { id: 'bank-a', ...entryOf('bank-a') },
-      { id: 'bank-b', ...entryOf('bank-b'), operations: ['leads.pipeline'] },
-      { id: 'bank-c', ...entryOf('bank-c'), disabled: true },
-    ],
+  const others = [entryOf('bank-b', { operations: ['leads.pipeline'] }), entryOf('bank-c', { disabled: true })]
+  const file = configFileWith(configText({ auth, clients: [entryOf('bank-a'), ...others] }))
+
+  expect(await explainFor(id, target, '--config', file)).toMatchObject({
+    code,
+    out: expect.stringContaining(`GET ${target}: ${result}`),
   })
-
-  const explained = await runCommand(['explain', 'GET', target, '--client', id, '--config', file])
-
-  expect([explained.code, explained.out]).toEqual([code, expect.stringContaining(`GET ${target}: ${result}`)])
 })
 
 test.each([
@@ -89,16 +85,10 @@ test.each([
   ['203.0.113.5', '/leads/pipeline', 'leads.pipeline asks clients who they are; its side is not that of an address'],
   ['bank-a', '/market/insights', 'market.insights asks no client who it is; its side is that of its address'],
 ])('explain --client %s on %s is wrong usage: no request has such a client', async (id, target, reason) => {
-  const { file } = await bootLiveGateway({
-    auth: { methods: ['apiKey'] },
-    clients: [{ id: 'bank-a', ...entryOf('bank-a') }],
-    operations: { 'market.insights': { auth: 'none' } },
+  const operations = { 'market.insights': { auth: 'none' } }
+  const file = configFileWith(configText({ auth, clients: [entryOf('bank-a')], operations }))
+
+  expect(await explainFor(id, target, '--config', file)).toMatchObject({
+    ...{ code: 2, out: '', err: expect.stringContaining(`lender-gateway: --client: ${reason}`) },
   })
-
-  const { code, out, err } = await runCommand(['explain', 'GET', target, '--client', id, '--config', file])
-
-  expect({ code, out }).toEqual({ code: 2, out: '' })
-  expect(err).toContain(`lender-gateway: --client: ${reason}`)
 })
-
-const entryOf = (id: string) => ({ operations: 'all', apiKeys: [{ id, sha256: hash('sha256', id, 'hex') }] }) as const

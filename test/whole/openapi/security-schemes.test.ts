@@ -25,18 +25,33 @@ test('without auth it says nothing, and that is a gap', () => {
   expect(at(document, `${insights}/x-gap`)).toContain('authentication not specified')
 })
 
-test('each method is an alternative, in the order of the file', () => {
-  expect(securityOf({ methods: ['jwt', 'apiKey', 'introspection'], jwt, introspection })).toEqual([
-    { bearerJwt: [] },
-    { apiKey: [] },
-    { bearer: [] },
-  ])
-})
+const dpop = { maxAge: '60s' }
+const bound = { methods: ['jwt'], jwt, bound: 'required', dpop }
+const ownMethods = { 'market.insights': { auth: { methods: ['jwt'], scopes: ['insights'] } } }
+const trusting = { listen: { ...tls.listen, trustedProxies: ['127.0.0.1'] } }
 
-test('an operation has its own methods, and scopes beside its tokens', () => {
-  const operations = { 'market.insights': { auth: { methods: ['jwt'], scopes: ['insights'] } } }
-
-  expect(securityOf({ methods: ['apiKey', 'jwt'], jwt }, { operations })).toEqual([{ bearerJwt: ['insights'] }])
+test.each<[string, object, Settings, readonly object[]]>([
+  [
+    'each method is an alternative, in the order of the file',
+    { methods: ['jwt', 'apiKey', 'introspection'], jwt, introspection },
+    {},
+    [{ bearerJwt: [] }, { apiKey: [] }, { bearer: [] }],
+  ],
+  [
+    'an operation has its own methods, and scopes beside its tokens',
+    { methods: ['apiKey', 'jwt'], jwt },
+    { operations: ownMethods },
+    [{ bearerJwt: ['insights'] }],
+  ],
+  ['where every token is bound, a bearer is none', bound, tls, [{ dpop: [] }]],
+  [
+    'where every token is bound, a bearer needs a certificate beside it',
+    { ...bound, mtls: { from: 'client-cert' } },
+    trusting,
+    [{ bearerJwt: [], mtls: [] }, { dpop: [] }],
+  ],
+])('%s', (_, auth, more, expected) => {
+  expect(securityOf(auth, more)).toEqual(expected)
 })
 
 test('an operation without auth has the gap, beside others that have none', () => {
@@ -53,27 +68,11 @@ test('an operation without auth has the gap, beside others that have none', () =
 })
 
 test('with DPoP a bound token is an alternative, and its proof a parameter', () => {
-  const document = documentOf({
-    auth: { methods: ['jwt'], jwt, dpop: { maxAge: '60s' } },
-    clients: [client],
-    ...tls,
-  })
+  const document = documentOf({ auth: { methods: ['jwt'], jwt, dpop }, clients: [client], ...tls })
 
   expect(at(document, `${insights}/security`)).toEqual([{ bearerJwt: [] }, { dpop: [] }])
   expect(at(document, `${insights}/parameters`)).toContainEqual({ $ref: '#/components/parameters/DPoP' })
   expect(at(document, '/components/securitySchemes/dpop')).toMatchObject({ type: 'http', scheme: 'DPoP' })
-})
-
-test('where every token is bound, a bearer needs a certificate beside it', () => {
-  const dpop = { maxAge: '60s' }
-  const listen = { ...tls.listen, trustedProxies: ['127.0.0.1'] }
-  const bound = { methods: ['jwt'], jwt, bound: 'required', dpop }
-
-  expect(securityOf(bound, tls)).toEqual([{ dpop: [] }])
-  expect(securityOf({ ...bound, mtls: { from: 'client-cert' } }, { listen })).toEqual([
-    { bearerJwt: [], mtls: [] },
-    { dpop: [] },
-  ])
 })
 
 test('the field of the key is the one of the file', () => {
