@@ -2,56 +2,48 @@ import { describe, expect, test } from 'vitest'
 import { parse, withRisk } from '../../core/config/helper.ts'
 
 /** Lists the warnings about a group with a candidate, by key path. */
-const warned = (candidate: string, own = 'endpoints: [https://a], healthCheck: { path: /up }', top = '') => {
+const warned = (...of: Parameters<typeof warningsOf>) => warningsOf(...of).map(({ path, message }) => [path, message])
+
+const warningsOf = (candidate: string, own = 'endpoints: [https://a], healthCheck: { path: /up }', top = '') => {
   const result = parse(`${withRisk(` { ${own}, candidate: ${candidate} }`)}\n${top}`)
   if (!result.ok) throw new Error(JSON.stringify(result.problems))
-  return result.warnings.map(({ path, message }) => [path, message])
+  return result.warnings
 }
 
 const at = 'upstreams.risk.candidate'
+
+/** Renders a candidate with these keys. */
+const b = (keys: string): string => `{ endpoints: [https://b], ${keys} }`
 
 test('a sound candidate gets none', () => {
   expect(warned('https://b')).toEqual([])
   expect(warned('{ endpoints: [https://b], tls: { minVersion: TLSv1.3 } }')).toEqual([])
 })
 
-describe('one gets a warning', () => {
-  test.each<[string, string, string, string, string?]>([
-    ['that is the upstream itself', 'https://a', at, 'nothing to try'],
-    ['without a health check', '{ endpoints: [https://b], healthCheck: none }', at, 'does not notice'],
-    ['whose endpoint stands twice', '{ endpoints: [https://b, https://b] }', `${at}.endpoints[1]`, 'already'],
-    [
-      'whose certificates are not verified',
-      '{ endpoints: [https://b], tls: { verify: false, insecure: true } }',
-      `${at}.tls.verify`,
-      'WHOEVER ANSWERS',
-    ],
-    ['with TLS that nothing uses', '{ endpoints: [http://b], tls: { minVersion: TLSv1.3 } }', `${at}.tls`, 'nothing'],
-    [
-      'whose steps are over before they are judged',
-      '{ endpoints: [https://b], steps: { shares: [1%, 100%], every: 30s } }',
-      `${at}.steps.every`,
-      'has not seen a whole window',
-    ],
-    [
-      'whose first steps are not above its share',
-      '{ endpoints: [https://b], share: 5%, steps: { shares: [1%, 5%, 25%], every: 15m } }',
-      `${at}.steps.shares`,
-      'this does nothing: 1%, 5%, as',
-    ],
-    ['with hardly a share', '{ endpoints: [https://b], share: 0.001% }', `${at}.share`, 'less than the smallest share'],
-    [
-      'with fewer connections than workers',
-      '{ endpoints: [https://b], maxConnections: 1 }',
-      `${at}.maxConnections`,
-      'each of 2 workers',
-      'workers: 2',
-    ],
-  ])('%s', (_, candidate, path, message, top) => {
-    const found = warned(candidate, undefined, top).filter(([key]) => key !== 'workers') // this machine may have one core
+test.each<[string, string, string, string]>([
+  ['that is the upstream itself', 'https://a', at, 'nothing to try'],
+  ['without a health check', b('healthCheck: none'), at, 'does not notice'],
+  ['whose endpoint stands twice', '{ endpoints: [https://b, https://b] }', `${at}.endpoints[1]`, 'already'],
+  ['that is not verified', b('tls: { verify: false, insecure: true }'), `${at}.tls.verify`, 'WHOEVER ANSWERS'],
+  ['with TLS that nothing uses', '{ endpoints: [http://b], tls: { minVersion: TLSv1.3 } }', `${at}.tls`, 'nothing'],
+  [
+    'whose steps are over before they are judged',
+    b('steps: { shares: [1%, 100%], every: 30s }'),
+    `${at}.steps.every`,
+    'has not seen a whole window',
+  ],
+  [
+    'whose first steps are not above its share',
+    b('share: 5%, steps: { shares: [1%, 5%, 25%], every: 15m }'),
+    `${at}.steps.shares`,
+    'this does nothing: 1%, 5%, as',
+  ],
+  ['with hardly a share', b('share: 0.001%'), `${at}.share`, 'less than the smallest share'],
+  ['with too few connections', b('maxConnections: 1'), `${at}.maxConnections`, 'each of 2 workers'],
+])('one %s gets a warning', (_, candidate, path, message) => {
+  const found = warned(candidate, undefined, 'workers: 2').filter(([key]) => key !== 'workers') // this machine may have one core
 
-    expect(found).toEqual([[path, expect.stringContaining(message)]])
-  })
+  expect(found).toEqual([[path, expect.stringContaining(message)]])
 })
 
 describe('secrets that the group sets', () => {
@@ -85,10 +77,8 @@ test('what its group does not verify is told once, of the group', () => {
 
 test('what a group does not verify is said of it where its candidate alone is spoken to over TLS, and inherits it', () => {
   const own = 'endpoints: [http://a], healthCheck: { path: /up }, tls: { verify: false, insecure: true }'
-  const found = (candidate: string) => {
-    const result = parse(withRisk(` { ${own}, candidate: ${candidate} }`))
-    return result.ok && result.warnings.find(({ path }) => path === 'upstreams.risk.tls.verify')?.found
-  }
+  const found = (candidate: string) =>
+    warningsOf(candidate, own).find(({ path }) => path === 'upstreams.risk.tls.verify')?.found
 
   expect(found('https://b')).toBe('false for risk')
   expect(found('{ endpoints: [https://b], tls: { verify: true } }')).toBe('false')
@@ -113,25 +103,18 @@ test('TLS of a group does something where its candidate alone is spoken to over 
 })
 
 test('the sandbox as a candidate answers other machines when the listener is open to them', () => {
-  const real = withRisk(' { endpoints: [https://a], healthCheck: { path: /up }, candidate: sandbox }').replaceAll(
-    ': sandbox\n',
-    ': https://a\n',
-  )
+  const written = withRisk(' { endpoints: [https://a], healthCheck: { path: /up }, candidate: sandbox }')
+  const real = written.replaceAll(': sandbox\n', ': https://a\n')
   const result = parse(`${real}\nallowSandbox: true\nlisten: { host: 0.0.0.0 }`)
 
-  expect(result.ok && result.warnings.find(({ path }) => path === 'allowSandbox')).toMatchObject({
-    found: 'the sandbox behind risk',
-  })
+  const found = 'the sandbox behind risk'
+  expect(result.ok && result.warnings.find(({ path }) => path === 'allowSandbox')).toMatchObject({ found })
 })
 
 test('a candidate that is not told the key of idempotency cannot recognise it', () => {
   const operations = 'operations: { risk.asset-valuation: { idempotency: { onUnknown: forward } } }'
-  const candidate = '{ endpoints: [https://b], request: { remove: [Idempotency-Key] } }'
-  const result = parse(
-    `${withRisk(` { endpoints: [https://a], healthCheck: { path: /up }, candidate: ${candidate} }`)}\n${operations}`,
-  )
 
-  expect(result.ok && result.warnings).toMatchObject([
+  expect(warningsOf(b('request: { remove: [Idempotency-Key] }'), undefined, operations)).toMatchObject([
     {
       path: 'operations.risk.asset-valuation.idempotency',
       found: 'idempotency-key in upstreams.risk.candidate.request.remove',

@@ -3,11 +3,10 @@ import { beforeEach, expect, test } from 'vitest'
 import { withoutClientData } from '../../../src/features/candidate/bundle.ts'
 import { createShadowCounts } from '../../../src/features/candidate/layers/shadow-copies.ts'
 import { type ComparedAnswer, zeroDifferences } from '../../../src/features/candidate/observe/compare/comparison.ts'
-import { createComparisonCounts } from '../../../src/features/candidate/observe/comparison-counts.ts'
 import { comparisonViews } from '../../../src/features/candidate/status/candidate-status.ts'
 import { findingInputs } from '../../core/admin/findings/finding-inputs.ts'
 import { moveClock } from '../../helpers/odd-clocks.ts'
-import { answer, answerWith } from './observe/compare/answer.ts'
+import { answer, answerWith, createCounts } from './observe/compare/answer.ts'
 
 beforeEach(() => void moveClock(Date))
 
@@ -28,17 +27,13 @@ const pairs: readonly (readonly [primary: ComparedAnswer, candidate: ComparedAns
 
 /** Returns what /shadow says of the pairs. */
 const shadowResponse = (examples: boolean) => {
-  const rules = { fields: ['ETag'], ignore: [], numbers: null, arrays: {}, maxBody: 1024, noise: false, examples }
-  const counts = createComparisonCounts('digest', rules, 'key')
+  const counts = createCounts({ fields: ['ETag'], examples })
   for (const [primary, candidate] of pairs) {
-    const more = { contentType: null, headMs: 1, totalMs: 1 }
-    counts.onPair({ ...primary, ...more }, { ...candidate, ...more }, { operation: 'market.insights', requestId: 'r' })
+    const request = { operation: 'market.insights', requestId: 'r' } as const
+    counts.onPair({ ...primary, headMs: 1 }, { ...candidate, headMs: 1 }, request)
   }
-  const candidate = {
-    ...({ balance: 'p2c', breaker: null, endpoints: [] } as const),
-    shadow: { ...createShadowCounts(), underWay: 0, repeated: 0 },
-    comparison: counts.report,
-  }
+  const shadow = { ...createShadowCounts(), underWay: 0, repeated: 0 }
+  const candidate = { balance: 'p2c', breaker: null, endpoints: [], shadow, comparison: counts.report } as const
   return { comparisons: comparisonViews(findingInputs({ upstreams: { market: { candidate } } }).report) }
 }
 

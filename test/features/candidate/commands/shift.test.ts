@@ -9,12 +9,10 @@ import { endpoint, risk } from '../../../core/admin/findings/finding-inputs.ts'
 import { testConfig } from '../../../helpers/gateway.ts'
 import { bootLiveGateway, fetchAdmin } from '../../../helpers/live-gateway.ts'
 
-const candidate = 'http://127.0.0.1:1'
-
 /** Boots a gateway whose risk has a candidate that was asked nothing, and so is up. */
 const boot = async (own: object) => {
   const settings = (more: object) => ({
-    upstreams: { risk: { endpoints: ['sandbox'], candidate: { endpoints: [candidate], ...more } } },
+    upstreams: { risk: { endpoints: ['sandbox'], candidate: { endpoints: ['http://127.0.0.1:1'], ...more } } },
   })
   const live = await bootLiveGateway(settings(own))
   const shift = (body: object, group = 'risk') =>
@@ -42,67 +40,6 @@ const asFile = {
 
 test('an order changes what the file says, for its time; the log says who, why, and until when', async () => {
   const { live, shift, status } = await boot({ share: '5%' })
-  expect(await status()).toEqual(asFile)
-
-  const { status: code, body } = await shift({ to: '25%', for: '2h', reason: 'CHG-4711' })
-
-  const until = expect.stringMatching(/Z$/)
-  expect(code).toBe(200)
-  expect(body).toEqual({
-    ...{ group: 'risk', order: '25%', by: '127.0.0.1', reason: 'CHG-4711' },
-    shift: {
-      ...asFile,
-      ...{ share: 0.25, cause: 'operator', by: '127.0.0.1', reason: 'CHG-4711', until },
-      afterwards: { share: 0.05, cause: 'file' },
-    },
-  })
-  expect(await status()).toEqual(body.shift)
-  expect(live.lines).toContainEqual(
-    expect.objectContaining({
-      ...{ msg: 'shift order', group: 'risk', order: '25%', by: '127.0.0.1', reason: 'CHG-4711' },
-      ...{ share: '25%', cause: 'operator', until },
-    }),
-  )
-})
-
-test('steps stay where an operator has paused them, an abort ends them, and a resumption begins them anew', async () => {
-  const { shift } = await boot({ steps: { shares: ['1%', '5%', '25%', '100%'], every: '15m' } })
-
-  const paused = await shift({ pause: true, for: '3h' })
-  const aborted = await shift({ abort: true })
-  const resumed = await shift({ resume: true })
-
-  expect(paused.body).toMatchObject({
-    shift: {
-      ...{ share: 0.01, cause: 'steps' },
-      paused: { by: '127.0.0.1', reason: null, until: expect.stringMatching(/Z$/) },
-      step: { reached: 1, of: 4, nextShare: 0.05, nextAt: null },
-    },
-  })
-  expect(aborted.body).toMatchObject({
-    order: 'abort',
-    shift: { share: 0, cause: 'operator', stopped: true, by: '127.0.0.1', until: null },
-  })
-  expect(resumed.body).toMatchObject({ order: 'resume', by: '127.0.0.1', shift: { share: 0.01, cause: 'steps' } })
-})
-
-test('an order stays over edits of something else and edits that are rejected, and a stop over a rollback', async () => {
-  const { live, settings, shift, status, reload } = await boot({ share: '5%' })
-  await shift({ abort: true, reason: 'it lies' })
-
-  const { risk } = settings({ share: '5%' }).upstreams
-  expect(await reload({ upstreams: { risk, market: 'http://127.0.0.1:1' } })).toBe(200)
-  expect(await status()).toMatchObject({ share: 0, stopped: true })
-  expect(await reload(settings({ endpoints: [] }))).toBe(422)
-  expect(await status()).toMatchObject({ share: 0, stopped: true })
-  expect(await reload(settings({ share: '7%' }))).toBe(200)
-  expect(await status()).toEqual({ ...asFile, share: 0.07 })
-  expect((await fetchAdmin(`${live.admin}/rollback`, 'POST')).status).toBe(200)
-  expect(await status()).toMatchObject({ share: 0, stopped: true, reason: 'it lies' })
-})
-
-test('what is no order for this file is rejected, and changes nothing', async () => {
-  const { shift, status } = await boot({ share: '5%' })
   const one = 'one of to, pause, resume and abort is expected'
 
   for (const [body, code, detail, group] of [
@@ -123,8 +60,53 @@ test('what is no order for this file is rejected, and changes nothing', async ()
       ...{ status: code === 'bad-request' ? 400 : 409 },
       body: { code, detail: expect.stringContaining(detail) },
     })
-
   expect(await status()).toEqual(asFile)
+
+  const { status: code, body } = await shift({ to: '25%', for: '2h', reason: 'CHG-4711' })
+
+  const order = { group: 'risk', order: '25%', by: '127.0.0.1', reason: 'CHG-4711' }
+  const until = expect.stringMatching(/Z$/)
+  const held = { share: 0.25, cause: 'operator', by: '127.0.0.1', reason: 'CHG-4711', until }
+  expect(code).toBe(200)
+  expect(body).toEqual({ ...order, shift: { ...asFile, ...held, afterwards: { share: 0.05, cause: 'file' } } })
+  expect(await status()).toEqual(body.shift)
+  expect(live.lines.find(({ msg }) => msg === 'shift order')).toMatchObject({ ...order, ...held, share: '25%' })
+})
+
+test('steps stay where an operator has paused them, an abort ends them, and a resumption begins them anew', async () => {
+  const { shift } = await boot({ steps: { shares: ['1%', '5%', '25%', '100%'], every: '15m' } })
+  const by = '127.0.0.1'
+
+  const paused = await shift({ pause: true, for: '3h' })
+  const aborted = await shift({ abort: true })
+  const resumed = await shift({ resume: true })
+
+  const shifts = [paused, aborted, resumed].map(({ body }) => body)
+  expect(shifts).toMatchObject([
+    {
+      shift: {
+        ...{ share: 0.01, cause: 'steps', paused: { by, reason: null, until: expect.stringMatching(/Z$/) } },
+        step: { reached: 1, of: 4, nextShare: 0.05, nextAt: null },
+      },
+    },
+    { order: 'abort', shift: { share: 0, cause: 'operator', stopped: true, by, until: null } },
+    { order: 'resume', by, shift: { share: 0.01, cause: 'steps' } },
+  ])
+})
+
+test('an order stays over edits of something else and edits that are rejected, and a stop over a rollback', async () => {
+  const { live, settings, shift, status, reload } = await boot({ share: '5%' })
+  await shift({ abort: true, reason: 'it lies' })
+
+  const { risk } = settings({ share: '5%' }).upstreams
+  expect(await reload({ upstreams: { risk, market: 'http://127.0.0.1:1' } })).toBe(200)
+  expect(await status()).toMatchObject({ share: 0, stopped: true })
+  expect(await reload(settings({ endpoints: [] }))).toBe(422)
+  expect(await status()).toMatchObject({ share: 0, stopped: true })
+  expect(await reload(settings({ share: '7%' }))).toBe(200)
+  expect(await status()).toEqual({ ...asFile, share: 0.07 })
+  expect((await fetchAdmin(`${live.admin}/rollback`, 'POST')).status).toBe(200)
+  expect(await status()).toMatchObject({ share: 0, stopped: true, reason: 'it lies' })
 })
 
 describe('while the candidate is down', () => {
@@ -153,52 +135,42 @@ describe('while the candidate is down', () => {
     return planShift(shifts, config, report, { group: 'risk', ...none, ...wishes })
   }
 
-  const rejected = { code: 'candidate-down' }
+  const abort = { kind: 'abort' } as const
+  const named = { share: '25%', clients: ['bank-a'] }
 
-  describe('an order is carried out that', () => {
-    test.each([
-      ['pauses the steps', { steps }, [], { pause: true }],
-      ['gives it a smaller share', { share: '25%' }, [], { to: 0.01 }],
-      ['gives it the same share', { share: '25%' }, [], { to: 0.25 }],
-      ['gives it no share', { share: '25%', clients: ['bank-a'] }, [], { to: 0 }],
-      [
-        'gives it no share after an abort, where the file names no client',
-        { share: '25%' },
-        [{ kind: 'abort' }],
-        { to: 0 },
-      ],
-      ['ends a larger share', { share: '5%' }, [to(0.5)], { resume: true }],
-      ['aborts', { share: '25%' }, [], { abort: true }],
-      ['is forced', { share: '25%' }, [], { to: 0.5, force: true }],
-    ] as const)('%s', (_, candidate, orders, wishes) => {
-      expect(plan(candidate, orders, wishes)).toMatchObject({ group: 'risk', order: expect.anything() })
-    })
+  test.each<[string, object, readonly ShiftOrder[], object]>([
+    ['pauses the steps', { steps }, [], { pause: true }],
+    ['gives it a smaller share', { share: '25%' }, [], { to: 0.01 }],
+    ['gives it the same share', { share: '25%' }, [], { to: 0.25 }],
+    ['gives it no share', named, [], { to: 0 }],
+    ['gives it no share after an abort, where the file names no client', { share: '25%' }, [abort], { to: 0 }],
+    ['ends a larger share', { share: '5%' }, [to(0.5)], { resume: true }],
+    ['aborts', { share: '25%' }, [], { abort: true }],
+    ['is forced', { share: '25%' }, [], { to: 0.5, force: true }],
+  ])('an order is carried out that %s', (_, candidate, orders, wishes) => {
+    expect(plan(candidate, orders, wishes)).toMatchObject({ group: 'risk', order: expect.anything() })
   })
 
-  describe('and one is rejected that', () => {
-    test.each([
-      ['gives it a larger share', { share: '5%' }, [], { to: 0.25 }],
-      ['gives it a share after an abort', { share: '25%' }, [{ kind: 'abort' }], { to: 0.01 }],
-      ['brings named clients back', { clients: ['bank-a'] }, [{ kind: 'abort' }], { to: 0 }],
-      ['ends an abort', { share: '25%' }, [{ kind: 'abort' }], { resume: true }],
-      ['lets steps go on', { steps }, [{ kind: 'pause', ttlMs: null }], { resume: true }],
-      ['lets steps go on after a larger share', { steps }, [to(0.5)], { resume: true }],
-    ] as const)('%s', (_, candidate, orders, wishes) => {
-      expect(plan(candidate, orders, wishes)).toMatchObject(rejected)
-    })
+  const why = `no endpoint of the candidate of risk is up (${next} is down), so `
+  const serves = `${why}the primary serves its clients: send more there all the same with force (--force)`
 
-    test('says that the primary serves the clients', () => {
-      expect(plan({}, [], { to: 0.25 })).toEqual({
-        ...rejected,
-        status: 409,
-        detail: `no endpoint of the candidate of risk is up (${next} is down), so the primary serves its clients: send more there all the same with force (--force)`,
-      })
-    })
-
-    test('says that requests fail where it does not', () => {
-      expect(plan({ fallback: false }, [], { to: 0.25 })).toMatchObject({
-        detail: expect.stringContaining('is down), so requests of its clients fail: '),
-      })
+  test.each<[string, object, readonly ShiftOrder[], object, string]>([
+    ['gives it a larger share', { share: '5%' }, [], { to: 0.25 }, serves],
+    [
+      'gives it a larger share, without fallback',
+      { fallback: false },
+      [],
+      { to: 0.25 },
+      `${why}requests of its clients fail: `,
+    ],
+    ['gives it a share after an abort', { share: '25%' }, [abort], { to: 0.01 }, serves],
+    ['brings named clients back', { clients: ['bank-a'] }, [abort], { to: 0 }, serves],
+    ['ends an abort', { share: '25%' }, [abort], { resume: true }, serves],
+    ['lets steps go on', { steps }, [{ kind: 'pause', ttlMs: null }], { resume: true }, serves],
+    ['lets steps go on after a larger share', { steps }, [to(0.5)], { resume: true }, serves],
+  ])('and one is rejected that %s', (_, candidate, orders, wishes, detail) => {
+    expect(plan(candidate, orders, wishes)).toMatchObject({
+      ...{ code: 'candidate-down', status: 409, detail: expect.stringContaining(detail) },
     })
   })
 })

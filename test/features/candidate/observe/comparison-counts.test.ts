@@ -1,29 +1,12 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { ShadowAnswer, ShadowedRequest } from '../../../../src/features/candidate/observe/compare/comparison.ts'
-import {
-  type ComparisonCounts,
-  type ComparisonOptions,
-  createComparisonCounts,
-} from '../../../../src/features/candidate/observe/comparison-counts.ts'
+import type { ComparisonCounts } from '../../../../src/features/candidate/observe/comparison-counts.ts'
 import { moveClock } from '../../../helpers/odd-clocks.ts'
-import { answer, createRules } from './compare/answer.ts'
+import { createCounts, shadowAnswer } from './compare/answer.ts'
 
 let pass: (ms: number) => void
 beforeEach(() => {
   pass = moveClock(Date, Date.parse('2026-11-23T10:04:00Z'))
-})
-
-const createCounts = (options: Partial<ComparisonOptions> = {}, key = 'secret'): ComparisonCounts =>
-  createComparisonCounts(
-    'digest',
-    { ...createRules(), maxBody: 1024 ** 2, noise: false, examples: false, ...options },
-    key,
-  )
-
-const shadowAnswer = (body: unknown, more: Partial<ShadowAnswer> = {}): ShadowAnswer => ({
-  ...answer(JSON.stringify(body)),
-  headMs: 10,
-  ...more,
 })
 
 const request = (requestId: string | null = 'r-1', operation: ShadowedRequest['operation'] = 'market.insights') => ({
@@ -111,7 +94,7 @@ describe('the values that differ', () => {
   })
 
   test('have other digests at another gateway', () => {
-    const [one, other] = [createCounts({}, 'one'), createCounts({}, 'other')]
+    const [one, other] = [createCounts({}, '', 'one'), createCounts({}, '', 'other')]
     for (const counts of [one, other]) compare(counts, { grade: 'A' }, { grade: 'B' })
 
     const digests = [one, other].map(({ report }) => report.rows[0]?.pairs[0]?.digest)

@@ -1,6 +1,5 @@
 import { beforeEach, expect, test } from 'vitest'
 import { quantile } from '../../../../src/core/log/metrics/histogram.ts'
-import { createComparisonCounts } from '../../../../src/features/candidate/observe/comparison-counts.ts'
 import {
   type ComparisonReport,
   createNoise,
@@ -8,27 +7,22 @@ import {
   withoutRecentDifferences,
 } from '../../../../src/features/candidate/observe/comparison-report.ts'
 import { moveClock } from '../../../helpers/odd-clocks.ts'
-import { answer, createRules } from './compare/answer.ts'
+import { createCounts, shadowAnswer } from './compare/answer.ts'
 
 let pass: (ms: number) => void
 beforeEach(() => {
   pass = moveClock(Date, Date.parse('2026-11-23T10:04:00Z'))
 })
 
-const toAnswer = (body: unknown) => ({ ...answer(JSON.stringify(body)), headMs: 10 })
-
-const createCounts = (digest = 'digest') =>
-  createComparisonCounts(digest, { ...createRules(), maxBody: 1024, noise: true, examples: false }, 'key')
-
 const compareAll = (
   pairs: readonly (readonly [unknown, unknown])[],
   digest = 'digest',
   requestId = 'r-1',
 ): ComparisonReport => {
-  const counts = createCounts(digest)
+  const counts = createCounts({ noise: true }, digest)
   const request = { operation: 'market.insights', requestId } as const
-  for (let n = 0; n < 5; n++) counts.onRepeatedPair(toAnswer({ at: n }), toAnswer({ at: n + 1 }), request)
-  for (const [primary, candidate] of pairs) counts.onPair(toAnswer(primary), toAnswer(candidate), request)
+  for (let n = 0; n < 5; n++) counts.onRepeatedPair(shadowAnswer({ at: n }), shadowAnswer({ at: n + 1 }), request)
+  for (const [primary, candidate] of pairs) counts.onPair(shadowAnswer(primary), shadowAnswer(candidate), request)
   return counts.report
 }
 
@@ -73,8 +67,11 @@ test('of a pair of values that several have counted, the last request is told, w
 })
 
 test('workers learn noise each by itself, and one that has ended has nothing more to learn', () => {
-  const counts = createCounts()
-  counts.onRepeatedPair(toAnswer({ n: 1 }), toAnswer({ n: 2 }), { operation: 'market.insights', requestId: null })
+  const counts = createCounts({ noise: true })
+  counts.onRepeatedPair(shadowAnswer({ n: 1 }), shadowAnswer({ n: 2 }), {
+    operation: 'market.insights',
+    requestId: null,
+  })
   const { report } = counts
 
   const merged = mergeComparisonReports('digest', [report, report, withoutRecentDifferences(report)])

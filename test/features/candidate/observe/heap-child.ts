@@ -3,20 +3,13 @@
  * [EXAMPLES]`. The secrets are made here and stand in the first file, so that nothing else of the process has to know
  * them.
  */
-import { createComparisonCounts } from '../../../../src/features/candidate/observe/comparison-counts.ts'
 import { newSecret, writeSettledHeap } from '../../../helpers/secrets-in-heap.ts'
-import { answer } from './compare/answer.ts'
+import { answer, createCounts } from './compare/answer.ts'
 
 const [secretsFile = '', heapFile = '', examples = 'false'] = process.argv.slice(2)
 
-const counts = createComparisonCounts(
-  'digest',
-  {
-    ...{ fields: ['x-owner'], ignore: ['/ignored'], numbers: { relative: 0.01 }, arrays: { '/list': 'id' } },
-    ...{ maxBody: 1024 ** 2, noise: true, examples: examples === 'true' },
-  },
-  'key',
-)
+const rules = { fields: ['x-owner'], ignore: ['/ignored'], numbers: { relative: 0.01 }, arrays: { '/list': 'id' } }
+const counts = createCounts({ ...rules, noise: true, examples: examples === 'true' })
 
 const toAnswer = (body: string, fields: readonly string[]) => ({
   ...answer(body),

@@ -3,18 +3,10 @@
  * Prints what that costs in memory, in the middle and at the end: `hostile-child.ts ROUNDS`.
  */
 import { setImmediate } from 'node:timers/promises'
-import { createComparisonCounts } from '../../../../src/features/candidate/observe/comparison-counts.ts'
 import { allOperations } from '../../../../src/operations.ts'
-import { answer } from './compare/answer.ts'
+import { answer, createCounts } from './compare/answer.ts'
 
-const counts = createComparisonCounts(
-  'digest',
-  {
-    ...{ fields: ['x-hostile'], ignore: [], numbers: null, arrays: { '/list': 'id' } },
-    ...{ maxBody: 1024 ** 2, noise: true, examples: true },
-  },
-  'key',
-)
+const counts = createCounts({ fields: ['x-hostile'], arrays: { '/list': 'id' }, noise: true, examples: true })
 
 let drawn = 0
 
@@ -61,23 +53,12 @@ let middle = 0
 for (let at = 0; at < rounds; at++) {
   const { id } = allOperations[at % allOperations.length] ?? allOperations[0]
   const request = { operation: id, requestId: `${long().slice(0, 120)}${at}`, at }
-  const [primary, candidate] = [
-    toAnswer(at),
-    { ...toAnswer(at), ...(at % 5 === 0 ? {} : { status: 200 + ((at * 13) % 300) }) },
-  ]
+  const [primary, candidate] = [toAnswer(at), toAnswer(at)]
   if (at % 3 === 0) counts.onRepeatedPair(primary, candidate, request)
   counts.onPair(primary, candidate, request)
   if (at === rounds >> 1) middle = await heapUsed()
 }
 const end = await heapUsed()
 const { rows, noise, others } = counts.report
-console.log(
-  JSON.stringify({
-    middle,
-    end,
-    rows: rows.length,
-    noise: noise.length,
-    others,
-    report: JSON.stringify(counts.report).length,
-  }),
-)
+const bytes = JSON.stringify(counts.report).length
+console.log(JSON.stringify({ middle, end, rows: rows.length, noise: noise.length, others, report: bytes }))

@@ -75,12 +75,10 @@ test('JSON stays JSON, in lines as before', () => {
 })
 
 test('braces stay braces', () => {
-  const text =
-    'upstreams:\n  risk: { endpoints: [http://a.internal], candidate: http://b.internal, timeouts: { connect: 1s } } # x\n'
+  const render = (risk: string) => `upstreams:\n  risk: { ${risk}, timeouts: { connect: 1s } } # x\n`
+  const text = render('endpoints: [http://a.internal], candidate: http://b.internal')
 
-  expect(promoteCandidate(text, 'risk', {})).toBe(
-    'upstreams:\n  risk: { endpoints: [http://b.internal], timeouts: { connect: 1s } } # x\n',
-  )
+  expect(promoteCandidate(text, 'risk', {})).toBe(render('endpoints: [http://b.internal]'))
 })
 
 test('a policy that only the candidate turns on has its built-in values spelled out: defaults are not among them', () => {

@@ -130,46 +130,38 @@ const linesAround = (text: string): readonly string[] => {
 }
 
 describe('an anchor', () => {
-  test('that the candidate takes from its group stays where it is', () => {
-    const promotion = promote(
+  /** Renders a file in which market comes after risk. */
+  const withMarket = (risk: string, market: string): string =>
+    withRisk(risk).replace(/^ {2}market: sandbox\n([\s\S]*)$/m, `$1  market: ${market}\n`)
+  const group = '\n    endpoints: [http://a.internal]\n    candidate: sandbox\n'
+  const aliased = withRisk('\n    endpoints: [http://a.internal]\n    candidate: *next\n')
+  const next = '&next { endpoints: [http://n.internal], tls: { serverName: n.internal } }'
+  const timeouts = '    timeouts: &t { headers: 3s }\n'
+
+  test.each<[string, string, object]>([
+    [
+      'that the candidate takes from its group stays where it is',
       withRisk(
-        '\n    endpoints: [http://a.internal]\n    timeouts: &t { headers: 3s }\n    candidate: { endpoints: [sandbox], timeouts: *t }\ndefaults: { timeouts: *t }\n',
+        `\n    endpoints: [http://a.internal]\n${timeouts}    candidate: { endpoints: [sandbox], timeouts: *t }\ndefaults: { timeouts: *t }\n`,
       ),
-    )
-
-    expect(promotion).toMatchObject({
-      ok: true,
-      text: expect.stringContaining('timeouts: &t { headers: 3s }\ndefaults'),
-    })
-  })
-
-  test('that would go, though another group has it, is a problem', () => {
-    const promotion = promote(
-      withRisk('\n    endpoints: &e [http://a.internal]\n    candidate: sandbox\n').replace(
-        /^( {2}market): sandbox\n([\s\S]*)$/m,
-        '$2  market: { endpoints: *e }\n',
-      ),
-    )
-
-    expect(promotion).toMatchObject({ ok: false, problems: [{ line: 10 }] })
-  })
-
-  test('that makes another group change with this one is no edit', () => {
-    const text = withRisk(' &r\n    endpoints: [http://a.internal]\n    candidate: sandbox\n')
-    const promotion = promote(text.replace(/^( {2}market): sandbox\n([\s\S]*)$/m, '$2  market: *r\n'))
-
-    expect(promotion).toEqual({ ok: false, problems: [] })
-  })
-
-  test('of the candidate is written out', () => {
-    const text = withRisk('\n    endpoints: [http://a.internal]\n    candidate: *next\n').replace(
-      /^( {2}market): sandbox/m,
-      '$1: &next { endpoints: [http://n.internal], tls: { serverName: n.internal } }',
-    )
-
-    expect(promote(text)).toMatchObject({
-      ok: true,
-      text: expect.stringContaining('\n    endpoints: [http://n.internal]\n    tls: { serverName: n.internal }\n'),
-    })
+      { ok: true, text: expect.stringContaining(`${timeouts}defaults`) },
+    ],
+    [
+      'that would go, though another group has it, is a problem',
+      withMarket(group.replace('[', '&e ['), '{ endpoints: *e }'),
+      { ok: false, problems: [{ line: 10 }] },
+    ],
+    [
+      'that makes another group change with this one is no edit',
+      withMarket(` &r${group}`, '*r'),
+      { ok: false, problems: [] },
+    ],
+    [
+      'of the candidate is written out',
+      aliased.replace('market: sandbox', `market: ${next}`),
+      { ok: true, text: expect.stringContaining('[http://n.internal]\n    tls: { serverName: n.internal }\n') },
+    ],
+  ])('%s', (_, text, promotion) => {
+    expect(promote(text)).toMatchObject(promotion)
   })
 })

@@ -6,10 +6,12 @@ import { fieldsOf, sha256, shadowStage } from './shadow-stage.ts'
 
 // The attack: a client uses the copies of its requests to reach what it must not, or to harm others.
 
-const stage = shadowStage(
-  () => openHttpUpstream(({ url }, response) => void (url.includes('hang') || response.end())),
-  { maxBody: '64KiB', maxBytes: '1MiB', concurrency: 20, timeout: '10m' },
-)
+const stage = shadowStage(() => openHttpUpstream((_, response) => void response.end()), {
+  maxBody: '64KiB',
+  maxBytes: '1MiB',
+  concurrency: 20,
+  timeout: '10m',
+})
 
 /** Returns what the primary and the candidate got of requests with so many copies. */
 const sidesDuring = async (group: 'market' | 'valuation', count: number, act: () => Promise<unknown>) => {
@@ -79,22 +81,6 @@ test.each([
   ])
 })
 
-test.each([
-  ['a length and chunks', 'Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'],
-  ['two lengths', 'Content-Length: 4\r\nContent-Length: 5\r\n\r\nabcde'],
-  ['a coding of a coding', 'Transfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n'],
-])('a request with %s reaches neither', async (_, rest) => {
-  const { primary, candidate } = await sidesDuring('valuation', 1, async () => {
-    const client = await rawClient(stage.port())
-    client.send(`POST /valuation/score HTTP/1.1\r\nHost: a\r\n${rest}`)
-    await client.until((text) => text.startsWith('HTTP/1.1 400'))
-    await post(Buffer.from('sound'))
-  })
-
-  const sound = [sha256('sound')]
-  expect([primary, candidate].map((side) => side.map(({ sha256: digest }) => digest))).toEqual([sound, sound])
-})
-
 test('uploads that never end have no copies, and the copies of others go on', async () => {
   const begun = stage.primary().begun() + 20
   const start = `POST /valuation/score HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n`
@@ -112,25 +98,4 @@ test('uploads that never end have no copies, and the copies of others go on', as
   expect(Object.keys(unfinished.copies)).toContain('body-unfinished')
   expect(unfinished.candidate).toEqual([])
   expect(copies).toEqual({ '2xx': 5 })
-})
-
-test('huge bodies are not copied, and arrive whole', async () => {
-  const body = Buffer.alloc(900_000, 'x')
-
-  const { copies } = await sidesDuring('valuation', 1, async () =>
-    expect((await post(body)).body.toString()).toContain(sha256(body)),
-  )
-
-  expect(copies).toEqual({ 'body-too-large': 1 })
-})
-
-test('100 requests at once make no more copies than may be under way, and each is answered', async () => {
-  const before = await stage.shown('market')
-  const clients = await Promise.all(Array.from({ length: 10 }, () => rawClient(stage.port())))
-
-  for (const client of clients) client.send('GET /market/insights?hang HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(10))
-  for (const client of clients) await client.until((text) => text.split('HTTP/1.1 200').length === 11)
-  await expect.poll(async () => (await stage.shown('market')).dropped.full).toBe(80)
-
-  expect(await stage.shown('market')).toMatchObject({ sent: before.sent + 20, underWay: 20 })
 })

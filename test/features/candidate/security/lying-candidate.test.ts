@@ -10,6 +10,7 @@ import { sha256, shadowStage } from './shadow-stage.ts'
 
 const mebibyte = 1024 ** 2
 const head = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n'
+const chunked = `${head}Transfer-Encoding: chunked\r\n\r\n`
 const answerOf = (body: Buffer, more = ''): Buffer =>
   Buffer.concat([Buffer.from(`${head}${more}Content-Length: ${body.length}\r\n\r\n`), body])
 
@@ -30,10 +31,8 @@ const waysToFail: Readonly<Record<string, (socket: Socket) => void>> = {
   '100s without end': (socket) => pour(socket, '', 'HTTP/1.1 100 Continue\r\n\r\n'.repeat(2_000)),
   '103s without end': (socket) => pour(socket, '', 'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n'.repeat(2_000)),
   '199s without end': (socket) => pour(socket, '', 'HTTP/1.1 199 Other\r\n\r\n'.repeat(2_000)),
-  'a chunk extension without end': (socket) =>
-    pour(socket, `${head}Transfer-Encoding: chunked\r\n\r\n1;a=`, 'a'.repeat(65_536)),
-  'trailers without end': (socket) =>
-    pour(socket, `${head}Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n`, 'X-A: a\r\n'.repeat(8_000)),
+  'a chunk extension without end': (socket) => pour(socket, `${chunked}1;a=`, 'a'.repeat(65_536)),
+  'trailers without end': (socket) => pour(socket, `${chunked}1\r\na\r\n0\r\n`, 'X-A: a\r\n'.repeat(8_000)),
   'a switch of protocols': (socket) => pour(socket, 'HTTP/1.1 101 Switching Protocols\r\n\r\n', 'a'.repeat(65_536)),
   'a reset in the middle of its body': (socket) => {
     socket.write(`${head}Content-Length: 100\r\n\r\nabc`, () => socket.resetAndDestroy())
@@ -41,16 +40,11 @@ const waysToFail: Readonly<Record<string, (socket: Socket) => void>> = {
 }
 
 const bomb = gzipSync(Buffer.alloc(16 * mebibyte))
-const deep = Buffer.from('['.repeat(30_000) + ']'.repeat(30_000))
-const members = JSON.stringify(Object.fromEntries([...Array(10_000).keys()].entries()))
 
 const answers: Readonly<Record<string, Buffer>> = {
   'a bomb of gzip': answerOf(bomb, 'Content-Encoding: gzip\r\n'),
   'a bomb in a bomb': answerOf(gzipSync(bomb), 'Content-Encoding: gzip, gzip\r\n'),
-  'what is no gzip': answerOf(Buffer.from('abc'), 'Content-Encoding: gzip\r\n'),
-  'lists in lists in lists': answerOf(deep),
   'names that mean something to JavaScript': answerOf(Buffer.from('{"__proto__":{"a":1},"constructor":{"b":2}}')),
-  '10,000 members': answerOf(Buffer.from(members)),
   'bytes that are no text': answerOf(Buffer.from([0x22, 0xff, 0xfe, 0x22])),
   'another response behind its own': Buffer.concat([answerOf(Buffer.from('{}')), answerOf(Buffer.from('{"b":2}'))]),
 }

@@ -118,62 +118,33 @@ class FakeGateway {
   }
 }
 
+/** What may happen at a gateway, or to Redis. */
+const events: Readonly<Record<string, (gateway: FakeGateway, ms: number) => unknown>> = {
+  wait: (_, ms) => vi.advanceTimersByTimeAsync(ms % 3 === 0 ? ms % 1500 : ms),
+  back: ({ shifts }) => shifts.takeBack('risk', 'it fails'),
+  to: ({ shifts }, ms) => shifts.order('risk', { kind: 'to', share: (ms % 100) / 100, ttlMs: ms }, words).confirm(),
+  pause: ({ shifts }) => shifts.order('risk', { kind: 'pause', ttlMs: null }, words).confirm(),
+  abort: ({ shifts }) => shifts.order('risk', { kind: 'abort' }, words).confirm(),
+  resume: ({ shifts }) => shifts.order('risk', { kind: 'resume' }, words).confirm(),
+  cut: ({ cut }) => Object.assign(cut, { isCut: true }),
+  join: ({ cut }) => Object.assign(cut, { isCut: false }),
+  start: (gateway) => gateway.start(),
+  edit: (gateway) => gateway.edit(),
+  rollback: (gateway) => gateway.edit(undefined, true),
+  empty: () => redis.stored.clear(),
+}
+
 type Event = { readonly name: string; readonly at: number; readonly ms?: number }
 
 const anyEvent: fc.Arbitrary<Event> = fc.record({
-  name: fc.constantFrom(
-    'wait',
-    'wait',
-    'wait',
-    'back',
-    'to',
-    'pause',
-    'abort',
-    'resume',
-    'cut',
-    'join',
-    'start',
-    'edit',
-    'rollback',
-    'empty',
-  ),
+  name: fc.constantFrom('wait', 'wait', ...Object.keys(events)),
   at: fc.nat(2),
   ms: fc.integer({ min: 1, max: 20 * minute }),
 })
 
 const happen = async (gateways: readonly FakeGateway[], { name, at, ms = 1 }: Event): Promise<void> => {
-  const gateway = gateways[at % gateways.length] as FakeGateway
-  const { shifts, cut } = gateway
-  switch (name) {
-    case 'wait':
-      return void (await vi.advanceTimersByTimeAsync(ms % 3 === 0 ? ms % 1500 : ms))
-    case 'back':
-      return void shifts.takeBack('risk', 'it fails')
-    case 'to':
-      return void shifts.order('risk', { kind: 'to', share: (ms % 100) / 100, ttlMs: ms }, words).confirm()
-    case 'pause':
-      return void shifts.order('risk', { kind: 'pause', ttlMs: null }, words).confirm()
-    case 'abort':
-      return void shifts.order('risk', { kind: 'abort' }, words).confirm()
-    case 'resume':
-      return void shifts.order('risk', { kind: 'resume' }, words).confirm()
-    case 'cut':
-      cut.isCut = true
-      return
-    case 'join':
-      cut.isCut = false
-      return
-    case 'start':
-      return gateway.start()
-    case 'edit':
-      return gateway.edit()
-    case 'rollback':
-      return gateway.edit(undefined, true)
-    case 'empty':
-      return redis.stored.clear()
-    case 'set back':
-      return setBack()
-  }
+  if (name === 'set back') setBack()
+  else await events[name]?.(gateways[at % gateways.length] as FakeGateway, ms)
 }
 
 /** Takes the last version from Redis, as a failover may. */

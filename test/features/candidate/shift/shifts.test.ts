@@ -110,49 +110,58 @@ describe('the file', () => {
   })
 })
 
-describe('steps', () => {
-  test('go on by themselves to the last, and rest there without a timer', () => {
-    const { state, news, share } = open(stepped())
-    const first = share()
+const takeBack = 'take back'
 
-    pass(46)
+/** What happens, in its order: minutes that pass, orders, a takeback. */
+type Story = readonly (number | ShiftOrder | typeof takeBack)[]
 
-    expect([first, ...news]).toEqual([0.01, 'risk step 0.05', 'risk step 0.25', 'risk step 1'])
-    expect(state()).toMatchObject({ cause: 'steps', step: { reached: 4, of: 4, nextAt: null } })
-    expect(vi.getTimerCount()).toBe(0)
+/** Lets a story happen; returns the share at its beginning, and after each part of it. */
+const play = (gateway: ReturnType<typeof open>, story: Story): readonly unknown[] => [
+  gateway.share(),
+  ...story.map((part) => {
+    if (typeof part === 'number') pass(part)
+    else if (part === takeBack) gateway.takeBack()
+    else gateway.tell(part)
+    return gateway.share()
+  }),
+]
+
+const almost = 0.001 // of a minute
+
+describe('the share by and by', () => {
+  test.each<[string, ShiftPlan, Story, readonly number[]]>([
+    ['steps go on by themselves to the last', stepped(), [15, 15, 15, 600], [0.01, 0.05, 0.25, 1, 1]],
+    ['steps begin at a time of the file', stepped(1), [1 - almost, almost], [0, 0, 0.01]],
+    ['steps have begun at a time of the file', stepped(-20), [10], [0.05, 0.25]],
+    ['steps wait for more days than a timer holds', stepped(40 * day), [39 * day, day], [0, 0, 0.01]],
+    ['steps never go below the share of the file', stepped(null, 0.1), [31], [0.1, 0.25]],
+    [
+      'steps that are paused in the middle of one go on with what was left of it',
+      stepped(),
+      [10, pause(), 600, resume, 5 - almost, almost],
+      [0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.05],
+    ],
+    ['steps go on when a pause has ended', stepped(), [pause(60), 60, 15], [0.01, 0.01, 0.01, 0.05]],
+    ['an order goes before the file', plan(), [to(0.25, 60), 60 - almost, almost], [0.05, 0.25, 0.25, 0.05]],
+    ['an order replaces another, and its time', plan(), [to(0.25, 10), to(0.1, 60), 59], [0.05, 0.25, 0.1, 0.1]],
+    ['an order that ends leaves its clients to the steps', stepped(), [to(0.3, 60), 60, 15], [0.01, 0.3, 0.3, 1]],
+    [
+      'an order of less than the steps have reached is followed by the step, anew',
+      stepped(),
+      [31, to(0.01, 5), 5, 15 - almost, almost],
+      [0.01, 0.25, 0.01, 0.25, 0.25, 1],
+    ],
+    ['an order does not hold up a start of the file', stepped(10), [to(0.001, 20), 20], [0, 0.001, 0.01]],
+    ['an abort has no end', plan(), [abort, day], [0.05, 0, 0]],
+    ['a takeback goes before the steps and an order', stepped(), [to(0.5, 60), takeBack, 600], [0.01, 0.5, 0, 0]],
+    ['a takeback gives way to an order after it', stepped(), [takeBack, to(0.1, 60), 60], [0.01, 0, 0.1, 0]],
+    ['a takeback ends a later order too', plan(), [takeBack, to(0.1, 60), takeBack], [0.05, 0, 0.1, 0]],
+    ['steps begin anew when an operator resumes', stepped(-31), [takeBack, resume, 15], [0.25, 0, 0.01, 0.05]],
+  ])('%s', (_, risk, story, shares) => {
+    expect(play(open(risk), story)).toEqual(shares)
   })
 
-  test('do not begin before a time of the file, and are where that time says after a restart', () => {
-    const ahead = open(stepped(1))
-    const early = ahead.state()
-    pass(1)
-    const later = open(stepped(-20)).state()
-
-    expect(early).toMatchObject({ share: 0, step: { reached: 0, nextShare: 0.01, nextAt: start + minute } })
-    expect(ahead.share()).toBe(0.01)
-    expect(later).toMatchObject({ share: 0.05, step: { reached: 2, nextAt: start + 10 * minute } })
-  })
-
-  test('wait for a time that lies years ahead, which is more than a timer holds', () => {
-    const { share } = open(stepped(40 * day))
-
-    pass(39 * day)
-    const before = share()
-    pass(day)
-
-    expect([before, share()]).toEqual([0, 0.01])
-  })
-
-  test('never go below the share of the file', () => {
-    const { share } = open(stepped(null, 0.1))
-
-    const first = share()
-    pass(31)
-
-    expect([first, share()]).toEqual([0.1, 0.25])
-  })
-
-  test('are no shorter or longer when the wall clock jumps', () => {
+  test('is no other when the wall clock jumps', () => {
     const { share } = open(stepped())
 
     vi.setSystemTime(start + day * minute)
@@ -163,238 +172,166 @@ describe('steps', () => {
 
     expect([forward, share()]).toEqual([0.01, 0.05])
   })
-
-  test('that are paused in the middle of one go on with what was left of it', () => {
-    const { state, share, tell } = open(stepped())
-    pass(10)
-
-    tell(pause())
-    pass(600)
-    const paused = state()
-    tell(resume)
-    vi.advanceTimersByTime(5 * minute - 1)
-    const before = share()
-    vi.advanceTimersByTime(1)
-
-    expect(paused).toMatchObject({ share: 0.01, paused: { ...words, until: null }, step: { nextAt: null } })
-    expect([before, share()]).toEqual([0.01, 0.05])
-  })
-
-  test('go on when a pause has ended', () => {
-    const { state, news, tell } = open(stepped())
-
-    tell(pause(60))
-    pass(60)
-    const ended = state()?.paused
-    pass(15)
-
-    expect([ended, ...news]).toEqual([null, 'risk pause ended 0.01', 'risk step 0.05'])
-  })
-
-  test.each<[string, ShiftOrder, object]>([
-    ['an order', to(0.06, 20), { share: 0.06, step: { reached: 2 } }],
-    ['a pause', pause(20), { share: 0.01, step: { reached: 1 } }],
-  ])('that were to begin while no gateway ran make up for one, and %s of before them is over', (_, order, expected) => {
-    const before = open(stepped(10))
-    before.tell(order)
-    const { record } = before.toKeep()
-    const { shifts, state } = open(plan({ digest: 'b' }))
-
-    shifts.prepare({ risk: stepped(10) }, false, () => ({ record, ageMs: 600 * minute })).commit()
-    const begun = state()
-    vi.advanceTimersByTime(15 * minute - 1)
-
-    expect(begun).toMatchObject({ ...expected, cause: 'steps', until: null, paused: null })
-    expect(begun?.step?.nextAt).toBe(start + 15 * minute)
-    expect(state()).toMatchObject(expected)
-  })
 })
 
-describe('an order', () => {
-  test('goes before the file, and says what holds when it ends', () => {
-    const { news, share, tell } = open(plan())
+describe('the state, in words, and the news', () => {
+  const stopped = { share: 0, cause: 'guard', isStopped: true, by: null, reason: 'it fails', since: start, until: null }
 
-    const state = tell(to(0.25, 60))
-    vi.advanceTimersByTime(60 * minute - 1)
-    const held = share()
-    vi.advanceTimersByTime(1)
+  test.each<[string, ShiftPlan, Story, object, readonly string[]]>([
+    ['before the first step', stepped(1), [], { step: { reached: 0, nextShare: 0.01, nextAt: start + minute } }, []],
+    ['of steps that began before', stepped(-20), [], { step: { reached: 2, nextAt: start + 10 * minute } }, []],
+    [
+      'of the last step',
+      stepped(),
+      [46],
+      { cause: 'steps', step: { reached: 4, of: 4, nextAt: null } },
+      ['risk step 0.05', 'risk step 0.25', 'risk step 1'],
+    ],
+    ['of a pause', stepped(), [pause()], { paused: { ...words, until: null }, step: { nextAt: null } }, []],
+    ['of a pause that has ended', stepped(), [pause(60), 60], { paused: null }, ['risk pause ended 0.01']],
+    [
+      'of an order',
+      plan(),
+      [to(0.25, 60)],
+      {
+        ...{ cause: 'operator', ...words, since: start, until: start + 60 * minute },
+        afterwards: { share: 0.05, cause: 'file' },
+      },
+      [],
+    ],
+    ['of an order over steps', stepped(), [to(0.3, 60)], { afterwards: { share: 0.3, cause: 'steps' } }, []],
+    [
+      'of an order that has ended',
+      stepped(),
+      [to(0.3, 60), 60],
+      { cause: 'steps', step: { reached: 3, nextShare: 1 } },
+      ['risk order ended 0.3'],
+    ],
+    ['of an abort', stepped(), [abort], { cause: 'operator', isStopped: true, ...words, until: null }, []],
+    [
+      'of a takeback, which is told once',
+      stepped(),
+      [takeBack, takeBack, 600],
+      { ...stopped, step: { nextAt: null } },
+      ['risk taken back 0'],
+    ],
+    [
+      'of an order after a takeback',
+      plan(),
+      [takeBack, to(0.1, 60)],
+      { isStopped: false, afterwards: { share: 0, cause: 'guard' } },
+      ['risk taken back 0'],
+    ],
+    [
+      'of a takeback that holds again',
+      plan(),
+      [takeBack, to(0.1, 60), 60],
+      { ...stopped, afterwards: null },
+      ['risk taken back 0', 'risk order ended 0'],
+    ],
+    [
+      'of a takeback at a share of 0: clients by name, and copies',
+      plan({ share: 0 }),
+      [takeBack],
+      stopped,
+      ['risk taken back 0'],
+    ],
+  ])('%s', (_, risk, story, expected, news) => {
+    const gateway = open(risk)
 
-    expect(state).toMatchObject({
-      ...{ share: 0.25, cause: 'operator', ...words, since: start, until: start + 60 * minute },
-      afterwards: { share: 0.05, cause: 'file' },
-    })
-    expect([held, share(), ...news]).toEqual([0.25, 0.05, 'risk order ended 0.05'])
+    play(gateway, story)
+
+    expect(gateway.state()).toMatchObject(expected)
+    expect(gateway.news).toEqual(news)
   })
 
-  test('replaces another one, and its time', () => {
-    const { news, share, tell } = open(plan())
+  test('there is no timer where nothing is due', () => {
+    for (const story of [[46], [takeBack], [abort]] satisfies readonly Story[]) play(open(stepped()), story)
 
-    tell(to(0.25, 10))
-    tell(to(0.1, 60))
-    pass(59)
-
-    expect([share(), news]).toEqual([0.1, []])
-  })
-
-  test('that ends leaves its clients where they are while there are steps, which go on from there', () => {
-    const { state, share, tell } = open(stepped())
-
-    const { afterwards } = tell(to(0.3, 60))
-    pass(60)
-    const ended = state()
-    pass(15)
-
-    expect(afterwards).toEqual({ share: 0.3, cause: 'steps' })
-    expect(ended).toMatchObject({ share: 0.3, cause: 'steps', step: { reached: 3, nextShare: 1 } })
-    expect(share()).toBe(1)
-  })
-
-  test('of less than the steps have reached holds for its time, and then the step does, anew', () => {
-    const { share, tell } = open(stepped())
-    pass(31)
-
-    tell(to(0.01, 5))
-    pass(5)
-    const ended = share()
-    vi.advanceTimersByTime(15 * minute - 1)
-    const still = share()
-    vi.advanceTimersByTime(1)
-
-    expect([ended, still, share()]).toEqual([0.25, 0.25, 1])
-  })
-
-  test('does not hold up a start that the file has set', () => {
-    const { share, tell } = open(stepped(10))
-
-    tell(to(0.001, 20))
-    pass(20)
-
-    expect(share()).toBe(0.01)
-  })
-
-  test('that is undone leaves what held before, with the time that it has left', () => {
-    const { state, share, tell, order } = open(plan())
-    tell(to(0.25, 60))
-    pass(20)
-
-    order(to(0.5, 120)).undo()
-    const undone = state()
-    pass(40)
-
-    expect(undone).toMatchObject({ share: 0.25, until: start + 60 * minute })
-    expect(share()).toBe(0.05)
-  })
-
-  test('that is undone leaves what has come since, also where it held at once', () => {
-    const [one, other] = [open(plan()), open(plan())]
-
-    const aborted = one.order(abort)
-    const before = one.share()
-    one.tell(to(0.5, 60))
-    aborted.undo()
-    const pending = other.order(to(0.5, 60))
-    other.takeBack()
-    pending.undo()
-
-    expect([before, one.share()]).toEqual([0, 0.5])
-    expect(other.state()).toMatchObject({ share: 0, cause: 'guard' })
-  })
-
-  test('for a group without a candidate is a defect of the caller', () => {
-    const { shifts } = open(plan())
-
-    expect(() => shifts.order('market', to(0.5, 1), words)).toThrow('market has no candidate')
-  })
-
-  test('to abort sets the share to 0 without an end, in the name of the operator, with nothing to take back', () => {
-    const { state, news, tell, takeBack } = open(plan())
-
-    tell(abort)
-    pass(day)
-
-    expect(state()).toMatchObject({ share: 0, cause: 'operator', isStopped: true, ...words, until: null })
-    expect([takeBack(), news]).toEqual([false, []])
-  })
-})
-
-describe('a takeback', () => {
-  test('goes before the file, the steps and an order, and is told once', () => {
-    const { shifts, state, news, tell, takeBack } = open(stepped())
-    tell(to(0.5, 60))
-
-    const done = [takeBack(), takeBack('it still fails'), shifts.takeBack('market', 'it has no candidate')]
-    pass(600)
-
-    expect([done, news]).toEqual([[true, false, false], ['risk taken back 0']])
-    expect(state()).toMatchObject({
-      ...{ share: 0, cause: 'guard', isStopped: true, by: null, reason: 'it fails', since: start, until: null },
-      step: { nextAt: null },
-    })
     expect(vi.getTimerCount()).toBe(0)
   })
+})
 
-  test('takes back what a share of 0 leaves as well: clients by name, and copies', () => {
-    const { state, takeBack } = open(plan({ share: 0 }))
+test.each<[string, ShiftOrder, object]>([
+  ['an order', to(0.06, 20), { share: 0.06, step: { reached: 2 } }],
+  ['a pause', pause(20), { share: 0.01, step: { reached: 1 } }],
+])('steps that were to begin while no gateway ran make up for one, and %s is over', (_, order, expected) => {
+  const before = open(stepped(10))
+  before.tell(order)
+  const { record } = before.toKeep()
+  const { shifts, state } = open(plan({ digest: 'b' }))
 
-    expect(takeBack()).toBe(true)
-    expect(state()).toMatchObject({ share: 0, isStopped: true })
-  })
+  shifts.prepare({ risk: stepped(10) }, false, () => ({ record, ageMs: 600 * minute })).commit()
+  const begun = state()
+  vi.advanceTimersByTime(15 * minute - 1)
 
-  test('gives way to an order that comes after it, and holds again when that has ended', () => {
-    const { state, news, tell, takeBack } = open(stepped())
-    takeBack()
+  expect(begun).toMatchObject({ ...expected, cause: 'steps', until: null, paused: null })
+  expect(begun?.step?.nextAt).toBe(start + 15 * minute)
+  expect(state()).toMatchObject(expected)
+})
 
-    const ordered = tell(to(0.1, 60))
-    pass(60)
+test('an order that is undone leaves what held before, with the time that it has left', () => {
+  const { state, share, tell, order } = open(plan())
+  tell(to(0.25, 60))
+  pass(20)
 
-    expect(ordered).toMatchObject({ share: 0.1, isStopped: false, afterwards: { share: 0, cause: 'guard' } })
-    expect(state()).toMatchObject({ share: 0, cause: 'guard', isStopped: true, reason: 'it fails' })
-    expect(news.at(-1)).toBe('risk order ended 0')
-  })
+  order(to(0.5, 120)).undo()
+  const undone = state()
+  pass(40)
 
-  test('can come again while an order holds that came after the first', () => {
-    const { state, tell, takeBack } = open(plan())
-    takeBack()
-    tell(to(0.1, 60))
+  expect(undone).toMatchObject({ share: 0.25, until: start + 60 * minute })
+  expect(share()).toBe(0.05)
+})
 
-    expect(takeBack('it fails again')).toBe(true)
-    expect(state()).toMatchObject({ share: 0, reason: 'it fails again' })
-  })
+test('an order that is undone leaves what has come since, also where it held at once', () => {
+  const [one, other] = [open(plan()), open(plan())]
 
-  test('ends when an operator resumes: the steps begin anew at the first', () => {
-    const { share, tell, takeBack } = open(stepped(-31))
-    const before = share()
-    takeBack()
+  const aborted = one.order(abort)
+  const before = one.share()
+  one.tell(to(0.5, 60))
+  aborted.undo()
+  const pending = other.order(to(0.5, 60))
+  other.takeBack()
+  pending.undo()
 
-    tell(resume)
-    const resumed = share()
-    pass(15)
+  expect([before, one.share()]).toEqual([0, 0.5])
+  expect(other.state()).toMatchObject({ share: 0, cause: 'guard' })
+})
 
-    expect([before, resumed, share()]).toEqual([0.25, 0.01, 0.05])
-  })
+test('an order for a group without a candidate is a defect of the caller', () => {
+  expect(() => open(plan()).shifts.order('market', to(0.5, 1), words)).toThrow('market has no candidate')
+})
 
-  test('ends with another candidate in the file, and with the same one after it', () => {
-    const { share, edit, takeBack } = open(plan())
-    takeBack()
+test('a takeback says whether there was something to take back', () => {
+  const { shifts, tell, takeBack } = open(plan())
+  tell(abort)
+  const aborted = takeBack()
+  tell(resume)
 
-    edit(plan({ digest: 'b' }))
-    const other = share()
-    edit(plan())
+  expect([aborted, takeBack(), takeBack(), shifts.takeBack('market', 'it fails')]).toEqual([false, true, false, false])
+})
 
-    expect([other, share()]).toEqual([0.05, 0.05])
-  })
+test('a takeback ends with another candidate in the file, and with the same one after it', () => {
+  const { share, edit, takeBack } = open(plan())
+  takeBack()
 
-  test('holds again when a rollback brings its candidate back, also in the view before', () => {
-    const { shifts, state, edit, takeBack } = open(plan())
-    takeBack()
-    edit(plan({ digest: 'b' }))
+  edit(plan({ digest: 'b' }))
+  const other = share()
+  edit(plan())
 
-    const { view, commit } = shifts.prepare({ risk: plan() }, true)
-    commit()
+  expect([other, share()]).toEqual([0.05, 0.05])
+})
 
-    expect(view.get('risk')).toMatchObject({ share: 0, reason: 'it fails' })
-    expect(state()).toMatchObject({ share: 0, cause: 'guard', reason: 'it fails' })
-  })
+test('a takeback holds again when a rollback brings its candidate back, also in the view before', () => {
+  const { shifts, state, edit, takeBack } = open(plan())
+  takeBack()
+  edit(plan({ digest: 'b' }))
+
+  const { view, commit } = shifts.prepare({ risk: plan() }, true)
+  commit()
+
+  expect(view.get('risk')).toMatchObject({ share: 0, reason: 'it fails' })
+  expect(state()).toMatchObject({ share: 0, cause: 'guard', reason: 'it fails' })
 })
 
 describe('a rollback to a candidate', () => {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import {
   type DifferenceKind,
   zeroDifferences,
@@ -42,19 +42,14 @@ const compared = (all: number, equal: number, rows: readonly DifferenceView[] = 
   ...{ compared: all, equal, operations: [operation()], rows, ways: rows.length, others },
 })
 
-test('the verdict says how many are equal, and what differs with its values', () => {
+test('the verdict says how many are equal, and what differs with its values where they are told', () => {
   const grade = difference('/grade', 9, { pairs: [pair('A', 'B', 7), pair('A', 'C', 2)] })
+  const untold = difference('/grade', 1, { pairs: [pair(null, null, 1)] })
 
-  expect(describeComparison(compared(4120, 4111, [grade]))).toBe(
-    '4120 compared, 99.7 % equal; /grade differs in 9 (A→B 7, A→C 2)',
-  )
+  const words = '4120 compared, 99.7 % equal; /grade differs in 9 (A→B 7, A→C 2)'
+  expect(describeComparison(compared(4120, 4111, [grade]))).toBe(words)
   expect(describeComparison(compared(4120, 4111, [grade]), (count) => count.toLocaleString('en'))).toMatch(/^4,120 /)
-})
-
-test('it has no values that are not told', () => {
-  expect(describeComparison(compared(10, 9, [difference('/grade', 1, { pairs: [pair(null, null, 1)] })]))).toBe(
-    '10 compared, 90 % equal; /grade differs in 1',
-  )
+  expect(describeComparison(compared(10, 9, [untold]))).toBe('10 compared, 90 % equal; /grade differs in 1')
 })
 
 test('it names three places, and how many more there are', () => {
@@ -68,9 +63,8 @@ test('it names three places, and how many more there are', () => {
 test('it names the operations where there are several', () => {
   const rows = [difference('/a', 2), difference('/a', 1, { operation: 'valuation.score' })]
 
-  expect(describeComparison(compared(3, 0, rows))).toBe(
-    '3 compared, none equal; market.insights /a differs in 2, valuation.score /a differs in 1',
-  )
+  const words = '3 compared, none equal; market.insights /a differs in 2, valuation.score /a differs in 1'
+  expect(describeComparison(compared(3, 0, rows))).toBe(words)
 })
 
 test('it says what was not compared, and why', () => {
@@ -85,16 +79,15 @@ test('it says what was not compared, and why', () => {
 })
 
 test('it says that noise is learnt first, and how far that is', () => {
-  const learning = operation({ noisePairs: 2, noisePairsMissing: 3, uncompared: { ...zeroUncompared, learning: 3 } })
+  const describeNone = (more: Parameters<typeof operation>[0]) =>
+    describeComparison({ ...compared(0, 0), operations: [operation(more)] })
+  const uncompared = { ...zeroUncompared, learning: 3 }
 
-  expect(describeComparison({ ...compared(0, 0), operations: [learning] })).toBe(
+  expect(describeNone({ noisePairs: 2, noisePairsMissing: 3, uncompared })).toBe(
     'nothing was compared yet: noise is learnt first, and there are 2 of 5 pairs of market.insights; 3 not compared (learning)',
   )
-  const byFour = { ...learning, noisePairs: 8, noisePairsMissing: 12 }
-  expect(describeComparison({ ...compared(0, 0), operations: [byFour] })).toContain('8 of 20 pairs of market.insights')
-  expect(describeComparison({ ...compared(0, 0), operations: [operation({ noisePairs: 5 })] })).toBe(
-    'nothing was compared yet',
-  )
+  expect(describeNone({ noisePairs: 8, noisePairsMissing: 12 })).toContain('8 of 20 pairs of market.insights')
+  expect(describeNone({ noisePairs: 5 })).toBe('nothing was compared yet')
 })
 
 test.each([
@@ -105,31 +98,29 @@ test.each([
   expect(describeNoCopies({ share, stopped })).toBe(words)
 })
 
-test('neither all nor none comes of rounding', () => {
-  expect([
-    formatEqualShare(99_999, 100_000),
-    formatEqualShare(1, 100_000),
-    formatEqualShare(1, 3),
-    formatEqualShare(3, 3),
-    formatEqualShare(0, 3),
-  ]).toEqual(['99.9 %', 'under 0.1 %', '33.3 %', 'all', 'none'])
+test.each([
+  [99_999, 100_000, '99.9 %'],
+  [1, 100_000, 'under 0.1 %'],
+  [1, 3, '33.3 %'],
+  [3, 3, 'all'],
+  [0, 3, 'none'],
+])('neither all nor none comes of rounding: %d of %d', (equal, all, words) => {
+  expect(formatEqualShare(equal, all)).toBe(words)
 })
 
-describe('a way of differing', () => {
-  test.each<[DifferenceKind, string, string]>([
-    ['failure', '', 'no whole answer comes'],
-    ['status', '', 'another status comes'],
-    ['content-type', '', 'another content type comes'],
-    ['field', 'location', 'the field location differs'],
-    ['missing', '/a', '/a is missing'],
-    ['added', '/a', '/a is added'],
-    ['type', '/a', '/a has another type'],
-    ['type', '', 'the body has another type'],
-    ['value', '/a', '/a differs'],
-    ['length', '/a', '/a has another length'],
-    ['bytes', '', 'the body differs'],
-    ['unreadable', '', 'the body cannot be read'],
-  ])('%s at "%s" is in words: %s', (kind, pointer, words) => {
-    expect(describePlace({ kind, pointer })).toBe(words)
-  })
+test.each<[DifferenceKind, string, string]>([
+  ['failure', '', 'no whole answer comes'],
+  ['status', '', 'another status comes'],
+  ['content-type', '', 'another content type comes'],
+  ['field', 'location', 'the field location differs'],
+  ['missing', '/a', '/a is missing'],
+  ['added', '/a', '/a is added'],
+  ['type', '/a', '/a has another type'],
+  ['type', '', 'the body has another type'],
+  ['value', '/a', '/a differs'],
+  ['length', '/a', '/a has another length'],
+  ['bytes', '', 'the body differs'],
+  ['unreadable', '', 'the body cannot be read'],
+])('a way of differing, %s at "%s", is in words: %s', (kind, pointer, words) => {
+  expect(describePlace({ kind, pointer })).toBe(words)
 })

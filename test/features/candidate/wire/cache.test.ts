@@ -2,47 +2,38 @@
 import { expect, test } from 'vitest'
 import { clientBucket } from '../../../../src/features/candidate/layers/side.ts'
 import { sideUpstreams, withCandidate } from '../../../helpers/candidate.ts'
-import { bootGateway, type Settings } from '../../../helpers/gateway.ts'
+import { bootGateway } from '../../../helpers/gateway.ts'
 import { httpUpstream, type ReceivedRequest } from '../../../helpers/upstream.ts'
 import { call, fieldValues } from '../../../helpers/wire.ts'
 
 /** Finds an address on one side at a share of a half. */
-const addressOn = (side: 'candidate' | 'primary'): string => {
+const addressOn = (isOnCandidate: boolean): string => {
   const addresses = Array.from({ length: 100 }, (_, index) => `192.0.2.${index}`)
-  const found = addresses.find((address) => clientBucket('market', { address }) < 5000 === (side === 'candidate'))
-  if (found === undefined) throw new Error('half of them are')
-  return found
+  return addresses.find((address) => clientBucket('market', { address }) < 5000 === isOnCandidate) ?? ''
 }
 
 const expose = 'X-Upstream-Side'
-const [there, here] = [addressOn('candidate'), addressOn('primary')]
+const [there, here] = [addressOn(true), addressOn(false)]
 
 /** Boots a gateway that caches; half of the clients are on the candidate. */
-const boot = async (primary: string, candidate: string, own: object = {}, more: Settings = {}) => {
+const boot = async (primary: string, candidate: string, own: object = {}, valuation = 'sandbox') => {
+  const { upstreams } = withCandidate(primary, candidate, { share: '50%', expose, ...own })
   const { port } = await bootGateway({
-    ...withCandidate(primary, candidate, { share: '50%', expose, ...own }),
+    upstreams: { ...upstreams, valuation },
     listen: { trustedProxies: ['127.0.0.1'] },
     operations: { 'market.insights': { cache: true } },
-    ...more,
   })
   /** Gets as a client; returns the body and the side that the field names. */
   const get = async (address: string): Promise<string> => {
     const { status, body, fields } = await call(port, { fields: ['X-Forwarded-For', address] })
     return `${status} ${status < 400 ? body : ''} ${fieldValues(fields, expose).join()}`
   }
-  const post = (address: string) =>
-    call(port, {
-      method: 'POST',
-      target: '/valuation/score',
-      fields: ['X-Forwarded-For', address],
-      body: Buffer.from('{}'),
-    })
-  return { get, post }
+  return { get, port }
 }
 
-const stored = (seconds = 60) =>
+const stored = () =>
   sideUpstreams((_, response, name) => {
-    response.setHeader('Cache-Control', `max-age=${seconds}`)
+    response.setHeader('Cache-Control', 'max-age=60')
     response.end(name)
   })
 
@@ -72,19 +63,12 @@ test('what the primary has served for a client of the candidate is stored for ne
 test('a POST that names a resource makes it stale on both sides', async () => {
   const { primary, candidate } = await stored()
   const valuation = await httpUpstream((_, response) => response.writeHead(201, { Location: '/market/insights' }).end())
-  const { upstreams } = withCandidate(primary.url, candidate.url, { share: '50%', expose })
-  const { get, post } = await boot(
-    primary.url,
-    candidate.url,
-    {},
-    { upstreams: { ...upstreams, valuation: valuation.url } },
-  )
-  await get(there)
-  await get(here)
+  const { get, port } = await boot(primary.url, candidate.url, {}, valuation.url)
+  const getBoth = async () => [await get(there), await get(here)]
 
-  await post(here)
-  await get(there)
-  await get(here)
+  await getBoth()
+  await call(port, { method: 'POST', target: '/valuation/score', body: Buffer.from('{}') })
+  await getBoth()
 
   expect([getsOf(primary), getsOf(candidate)]).toEqual([2, 2])
 })

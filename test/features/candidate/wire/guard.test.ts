@@ -1,6 +1,5 @@
 /** A candidate that is worse than its primary is taken back by itself, beside everything else that acts on requests. */
 import { expect, test } from 'vitest'
-import { keyedClients, keyOf, sideUpstreams } from '../../../helpers/candidate.ts'
 import { contractFile, sampleContract } from '../../../helpers/contract.ts'
 import { withoutLateness } from '../../../helpers/findings.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../../helpers/live-gateway.ts'
@@ -70,32 +69,4 @@ test('one whose answers break the contract is taken back where it is enforced, a
     ...{ takenBackAfterMs: expect.any(Number), failed: 0 },
     reason: expect.stringContaining('requests to market.insights failed'),
   })
-})
-
-test.each([
-  ['market.insights', 'GET', { cache: true }],
-  ['risk.asset-valuation', 'POST', { idempotency: true }],
-] as const)('what was stored of %s is a request of no side', async (operation, method, settings) => {
-  const banks = ['bank-0', 'bank-1', 'bank-2', 'bank-3', 'bank-4', 'bank-5']
-  const { primary, candidate } = await sideUpstreams((_, response) =>
-    response.writeHead(404, { 'Cache-Control': 'public, max-age=60' }).end(),
-  )
-  const [group, name] = operation.split('.') as [string, string]
-  const guard = { minRequests: 10, window: '1m' }
-  const live = await bootLiveGateway({
-    ...keyedClients(...banks),
-    upstreams: {
-      [group]: { endpoints: [primary.url], candidate: { endpoints: [candidate.url], clients: banks, guard } },
-    },
-    operations: { [operation]: settings },
-  })
-  const ask = async (bank: string): Promise<number> => {
-    const headers = { ...Object.fromEntries([keyOf(bank)]), 'Idempotency-Key': 'the-same' }
-    return (await fetch(`${live.url}/${group}/${name}`, { method, headers })).status
-  }
-
-  for (let round = 0; round < 4; round++) expect(await Promise.all(banks.map(ask))).toEqual(banks.map(() => 404))
-
-  expect(candidate.begun()).toBeLessThanOrEqual(banks.length)
-  expect(isTakenBack(live)).toBe(false)
 })

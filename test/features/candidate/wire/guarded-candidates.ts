@@ -83,13 +83,11 @@ export const guardedSettings = (primary: string, candidate: object, windowMs: nu
   ...keyedClients(...banks),
 })
 
+/** Asks as a client that goes away after so long; false: there was no whole answer, or one of 400 and above. */
 const askOnce = async (url: string, bank: string, patienceMs: number): Promise<boolean> => {
-  const [name = '', value = ''] = keyOf(bank)
+  const headers = Object.fromEntries([keyOf(bank)])
   try {
-    const response = await fetch(`${url}/market/insights`, {
-      headers: { [name]: value },
-      signal: AbortSignal.timeout(patienceMs),
-    })
+    const response = await fetch(`${url}/market/insights`, { headers, signal: AbortSignal.timeout(patienceMs) })
     await response.arrayBuffer()
     return response.status < 400
   } catch {

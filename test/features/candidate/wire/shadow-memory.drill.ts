@@ -3,7 +3,7 @@
  * `SHADOW_MINUTES=20 npx vitest run test/features/candidate/wire/shadow-memory.drill.ts`.
  */
 import { createHash, randomBytes } from 'node:crypto'
-import { Agent, createServer, request as sendRequest } from 'node:http'
+import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
@@ -46,26 +46,17 @@ const openPrimary = async (): Promise<string> => {
 }
 
 /** Sends a request; resolves to what is wrong about the answer, null: nothing. */
-const ask = ({ method, path }: Operation, nth: number, port: number, agent: Agent): Promise<string | null> =>
-  new Promise((resolve) => {
-    const body = method === 'POST' ? (bodies[nth % bodies.length] as Buffer) : Buffer.alloc(0)
-    const wanted = `${path}?n=${nth} ${sha256(body)}`
-    const sent = sendRequest({ port, host: '127.0.0.1', method, path: `${path}?n=${nth}`, agent }, (response) => {
-      const chunks: Buffer[] = []
-      response.on('data', (chunk: Buffer) => chunks.push(chunk))
-      response.on('error', (error) => resolve(error.message))
-      response.on('end', () => {
-        const text = Buffer.concat(chunks).toString()
-        resolve(
-          response.statusCode === 200 && text.startsWith(wanted)
-            ? null
-            : `${response.statusCode} ${text.slice(0, 100)}`,
-        )
-      })
-    })
-    sent.on('error', (error) => resolve(error.message))
-    sent.end(body)
-  })
+const ask = async ({ method, path }: Operation, nth: number, url: string): Promise<string | null> => {
+  const body = method === 'POST' ? (bodies[nth % bodies.length] as Buffer<ArrayBuffer>) : null
+  const wanted = `${path}?n=${nth} ${sha256(body ?? Buffer.alloc(0))}`
+  try {
+    const response = await fetch(`${url}${path}?n=${nth}`, { method, body })
+    const text = await response.text()
+    return response.status === 200 && text.startsWith(wanted) ? null : `${response.status} ${text.slice(0, 100)}`
+  } catch (error) {
+    return String(error)
+  }
+}
 
 test(
   'memory is flat, and no request of a client fails',
@@ -88,13 +79,13 @@ test(
     const file = fileWrittenInPlace(onTestFinished)
     file.write(configText({ upstreams, log: { access: false } }))
     const gateway = await bootEditedGateway(file, onTestFinished)
-    const agent = new Agent({ keepAlive: true, maxSockets: lanes })
+    const url = `http://127.0.0.1:${gateway.port}`
     const wrong = new Set<string>()
     let [asked, isOver] = [0, false]
     const loads = Array.from({ length: lanes }, async () => {
       while (!isOver) {
         const nth = asked++
-        const found = await ask(allOperations[nth % allOperations.length] as Operation, nth, gateway.port, agent)
+        const found = await ask(allOperations[nth % allOperations.length] as Operation, nth, url)
         if (found !== null && wrong.size < 10) wrong.add(found)
         await pause(paceMs)
       }
@@ -107,7 +98,6 @@ test(
     }
     isOver = true
     await Promise.all(loads)
-    agent.destroy()
 
     // The first quarter warms up.
     const part = (from: number, to: number, of: keyof Heap): number =>

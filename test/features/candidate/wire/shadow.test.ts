@@ -79,24 +79,6 @@ test('what says who the client is does not arrive by itself, beside what the gat
   expect(candidate.requests.flatMap(fieldsOf)).toContainEqual(['x-upstream-token', 'of-the-gateway'])
 })
 
-test('what is served without the primary is not copied', async () => {
-  const primary = await httpUpstream((_, response) =>
-    response.writeHead(200, { 'Cache-Control': 'max-age=60' }).end('stored'),
-  )
-  const candidate = await httpUpstream()
-  const live = await boot(
-    primary.url,
-    { endpoints: [candidate.url], shadow: { sample: '100%' } },
-    { operations: { 'market.insights': { cache: true }, 'leads.pipeline': { state: 'refuse' } } },
-  )
-
-  for (let i = 0; i < 3; i++) expect(await (await fetch(`${live.url}/market/insights`)).text()).toBe('stored')
-  expect((await fetch(`${live.url}/leads/pipeline`)).status).toBe(503)
-  await copiesSent(live, 1)
-
-  expect(primary.requests).toHaveLength(1)
-})
-
 test('an aborted shift ends the copies, and a resumed one begins them again', async () => {
   const [primary, candidate] = [await httpUpstream(), await httpUpstream()]
   const live = await boot(primary.url, { endpoints: [candidate.url], share: '0.01%', shadow: { sample: '100%' } })

@@ -7,7 +7,9 @@ import { SharedShifts } from '../../../../src/features/candidate/shift/shared-sh
 import type { ShiftOrder } from '../../../../src/features/candidate/shift/shift-record.ts'
 import { Shifts } from '../../../../src/features/candidate/shift/shifts.ts'
 import { sandbox, validConfig } from '../../../core/config/helper.ts'
+import { ask as askSide, keyedClients, keyOf, sideUpstreams, withCandidate } from '../../../helpers/candidate.ts'
 import { freePort } from '../../../helpers/free-port.ts'
+import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../../helpers/live-gateway.ts'
 import { needProgram } from '../../../helpers/program.ts'
 import { type Redis, startRedis } from '../../../helpers/redis.ts'
 
@@ -24,14 +26,11 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
   beforeEach(() => void prefix++)
   afterAll(() => redis.kill())
 
+  const withRisk = (candidate: string) =>
+    sandbox.replace('risk: sandbox', `risk: { endpoints: [http://a.internal], candidate: ${candidate} }`)
   const configOf = (candidate: string, use = 'limits', keys = '', place = `p${prefix}`): Config => {
-    const upstreams = sandbox.replace(
-      'risk: sandbox',
-      `risk: { endpoints: [http://a.internal], candidate: ${candidate} }`,
-    )
-    return validConfig(
-      `${upstreams}\n${use}: { redis: { url: "${redis.url}", prefix: "${place}", timeout: 1s }${keys} }\n`,
-    )
+    const kept = `{ url: "${redis.url}", prefix: "${place}", timeout: 1s }`
+    return validConfig(`${withRisk(candidate)}\n${use}: { redis: ${kept}${keys} }\n`)
   }
   const shared = '{ endpoints: [http://b.internal], share: 5% }'
   const stepped = '{ endpoints: [http://b.internal], steps: { shares: [1%, 5%, 25%, 100%], every: 1h } }'
@@ -88,27 +87,22 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
     const first = await start(config)
     first.shifts.takeBack('risk', 'it fails')
     const before = first.risk()
-    await untilKept(config, { isStopped: true })
+    await untilKept(config, { share: 0, cause: 'guard', isStopped: true, reason: 'it fails' })
     first.stop()
 
-    const second = await start(config)
-
-    expect(second.risk()).toEqual(before)
-    expect(second.risk()).toMatchObject({ share: 0, cause: 'guard', reason: 'it fails' })
+    expect((await start(config)).risk()).toEqual(before)
   })
 
   test('outlive a restart: an order, and a pause', async () => {
     const config = configOf(stepped)
-    const expected = { share: 0.25, cause: 'operator', ...words, paused: words }
     const first = await start(config)
     first.order({ kind: 'pause', ttlMs: null })
     first.order({ kind: 'to', share: 0.25, ttlMs: hour })
-    await untilKept(config, expected)
+    await untilKept(config, { share: 0.25, cause: 'operator', ...words, paused: words })
+    const before = first.risk()
     first.stop()
 
-    const second = await start(config)
-
-    expect(second.risk()).toMatchObject(expected)
+    expect((await start(config)).risk()).toMatchObject({ ...before, until: expect.any(Number) })
   })
 
   test('hold at other gateways within a second or so, in both directions, and are told there', async () => {
@@ -179,50 +173,37 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
     expect(gateway.events).toContain('shifts cannot be kept in Redis')
   })
 
-  describe('while Redis is away', () => {
-    const freeze = (): void => {
-      redis.freeze()
-      onTestFinished(() => redis.thaw())
-    }
+  test('while Redis is away, a gateway that starts sends nothing to the candidate, and goes on when it is back', async () => {
+    const config = configOf(shared)
+    const first = await start(config)
+    first.shifts.takeBack('risk', 'it fails')
+    await untilKept(config, { isStopped: true })
+    first.stop()
+    redis.freeze()
+    onTestFinished(() => redis.thaw())
 
-    /** Takes a candidate back and stops Redis; returns the configuration of a gateway that starts then. */
-    const takeBackAndFreeze = async (): Promise<Config> => {
-      const config = configOf(shared)
-      const first = await start(config)
-      first.shifts.takeBack('risk', 'it fails')
-      await untilKept(config, { isStopped: true })
-      first.stop()
-      freeze()
-      return config
-    }
+    const second = await start(config)
+    const held = second.risk()
+    redis.thaw()
+    await until(second, { share: 0, isStopped: true, cause: 'guard', reason: 'it fails' })
 
-    test('a gateway that starts sends nothing to the candidate, waits a second at most, and goes on when it is back', async () => {
-      const config = await takeBackAndFreeze()
+    expect(held).toMatchObject({ share: 0, isStopped: true, cause: 'redis', by: null })
+    expect(second.events).toContain('shift held')
+  })
 
-      const second = await start(config)
-      const held = second.risk()
-      redis.thaw()
-      await until(second, { cause: 'guard' })
+  test('while Redis is away, an edit to another Redis waits for that one, also when the one before comes back', async () => {
+    const gateway = await start(configOf(shared))
+    await redis.kill()
+    await vi.waitFor(() => expect(gateway.events).toContain('shifts cannot be kept in Redis'), { timeout: 20_000 })
+    const { limits, ...config } = configOf('{ endpoints: [http://c.internal], share: 9% }')
+    const elsewhere = limits.redis && { ...limits.redis, url: `redis://127.0.0.1:${await freePort()}` }
+    const begun = now()
 
-      expect(held).toMatchObject({ share: 0, isStopped: true, cause: 'redis', by: null })
-      expect(second.events).toContain('shift held')
-      expect(second.risk()).toMatchObject({ share: 0, isStopped: true, cause: 'guard', reason: 'it fails' })
-    })
+    const applied = gateway.apply({ ...config, limits: { ...limits, redis: elsewhere } })
+    await redis.restart()
+    await applied
 
-    test('an edit to another Redis waits for that one, also when the one before comes back', async () => {
-      const gateway = await start(configOf(shared))
-      await redis.kill()
-      await vi.waitFor(() => expect(gateway.events).toContain('shifts cannot be kept in Redis'), { timeout: 20_000 })
-      const { limits, ...config } = configOf('{ endpoints: [http://c.internal], share: 9% }')
-      const elsewhere = limits.redis && { ...limits.redis, url: `redis://127.0.0.1:${await freePort()}` }
-      const begun = now()
-
-      const applied = gateway.apply({ ...config, limits: { ...limits, redis: elsewhere } })
-      await redis.restart()
-      await applied
-
-      expect(now() - begun).toBeGreaterThanOrEqual(1000)
-    })
+    expect(now() - begun).toBeGreaterThanOrEqual(1000)
   })
 
   describe('that stand in Redis', () => {
@@ -236,19 +217,20 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
     const key = async (): Promise<string> => (await client.keys(`p${prefix}:shift:risk:*`))[0] ?? ''
     const read = async (): Promise<string> => (await client.get(await key())) ?? ''
     const untilWritten = (part: string) => vi.waitFor(async () => expect(await read()).toContain(part), 20_000)
+    /** Ends a gateway once this is written, and has ten hours pass. */
+    const leaveAlone = async ({ stop }: Started, written: string): Promise<void> => {
+      await untilWritten(written)
+      stop()
+      await client.set(await key(), (await read()).replace(/ \d+ /, ` ${Date.now() - 10 * hour} `))
+    }
 
     test('from before a long time without a gateway make up for one step, and for the end of an order', async () => {
       const config = configOf(stepped)
-      const first = await start(config)
-      await untilWritten('"step":0')
-      first.stop()
-      await client.set(await key(), (await read()).replace(/ \d+ /, ` ${Date.now() - 10 * hour} `))
+      await leaveAlone(await start(config), '"step":0')
       const second = await start(config)
       const stepsMadeUp = second.risk()
       second.order({ kind: 'to', share: 0.06, ttlMs: hour })
-      await untilWritten('0.06')
-      second.stop()
-      await client.set(await key(), (await read()).replace(/ \d+ /, ` ${Date.now() - 10 * hour} `))
+      await leaveAlone(second, '0.06')
 
       const third = await start(config)
 
@@ -281,9 +263,31 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
     })
   })
 
+  test('that a gateway aborts are aborted at another, and at the one that is started again', async () => {
+    const { primary, candidate } = await sideUpstreams()
+    const settings = {
+      ...withCandidate(primary.url, candidate.url, { share: '100%' }),
+      ...keyedClients('bank-a'),
+      limits: { redis: { url: redis.url, prefix: 'abort', timeout: '1s' } },
+    }
+    const ask = ({ gateway }: LiveGateway) => askSide(gateway.address.port, { fields: keyOf('bank-a') })
+    const [a, b] = [await bootLiveGateway(settings), await bootLiveGateway(settings)]
+    const before = [await ask(a), await ask(b)]
+
+    const body = JSON.stringify({ group: 'market', abort: true, reason: 'CHG-4711' })
+    await fetchAdmin(`${a.admin}/shift`, 'POST', { headers: { 'Content-Type': 'application/json' }, body })
+    await vi.waitFor(async () => expect(await ask(b)).toBe('200 primary'), { timeout: 20_000 })
+    await b.gateway.close()
+    const again = await bootLiveGateway(settings)
+
+    expect(before).toEqual(['200 candidate', '200 candidate'])
+    expect([await ask(a), await ask(again)]).toEqual(['200 primary', '200 primary'])
+    expect(await b.line(({ msg }) => msg === 'shift taken up')).toMatchObject({ group: 'market', reason: 'CHG-4711' })
+    expect(await again.line(({ msg }) => msg === 'shift taken up')).toMatchObject({ cause: 'operator', share: '0%' })
+  })
+
   test('need Redis, and a candidate: without either no connection is opened', async () => {
-    const upstreams = sandbox.replace('risk: sandbox', `risk: { endpoints: [http://a.internal], candidate: ${shared} }`)
-    const none = await start(validConfig(upstreams))
+    const none = await start(validConfig(withRisk(shared)))
     const idle = await start(validConfig(`${sandbox}\nlimits: { redis: { url: "${redis.url}" } }\n`))
 
     none.order({ kind: 'abort' })

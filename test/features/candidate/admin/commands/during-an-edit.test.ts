@@ -44,7 +44,7 @@ interface InEffect {
  * says before that.
  */
 const open = (before: Settings, edited: Settings = before) => {
-  let rejection: AdminError | null = null
+  const own: { rejection: AdminError | null } = { rejection: null }
   const shifts = new Shifts()
   const overrides = new Overrides()
   onTestFinished(() => {
@@ -110,7 +110,7 @@ const open = (before: Settings, edited: Settings = before) => {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'string' }, (_, body, done) => done(null, body))
   app.addHook('onRequest', async ({ raw }) => setPrincipal(raw, new Principal(null, null, 60_000)))
-  registerCommands(app, context, logInMemory().log, () => rejection)
+  registerCommands(app, context, logInMemory().log, () => own.rejection)
   const post = async (url: string, body: object) => {
     const response = await app.inject({ method: 'POST', url, body: JSON.stringify(body) })
     return { status: response.statusCode, body: response.json() }
@@ -124,9 +124,7 @@ const open = (before: Settings, edited: Settings = before) => {
     asked,
     settle,
     /** Has the operator of each command given no more orders from now on. */
-    removeOperator(because: AdminError) {
-      rejection = because
-    },
+    removeOperator: (because: AdminError) => Object.assign(own, { rejection: because }),
     /** Lets the processes take up the oldest of what they have been told, or fail to. */
     async takeUp(failure: Error | null = null) {
       await settle()

@@ -28,3 +28,16 @@ export const createRules = (more: Partial<ComparisonRules> = {}): ComparisonRule
   ...{ fields: [], ignore: [], numbers: null, arrays: {} },
   ...more,
 })
+
+/** Counts what comparisons by these rules find. */
+export const createCounts = (options: Partial<ComparisonOptions> = {}, digest = 'digest', key = 'key') => {
+  const own = { maxBody: 1024 ** 2, noise: false, examples: false }
+  return createComparisonCounts(digest, { ...createRules(), ...own, ...options }, key)
+}
+
+/** Creates the answer of a side, of JSON, whose head took 10 ms unless said. */
+export const shadowAnswer = (body: unknown, more: Partial<ShadowAnswer> = {}): ShadowAnswer => ({
+  ...answer(JSON.stringify(body)),
+  headMs: 10,
+  ...more,
+})

@@ -6,10 +6,7 @@ import {
 } from '../../../../../src/features/candidate/observe/guard/guard-comparison.ts'
 
 const stratum = (bad: number, requests: number, otherBad: number, otherRequests: number): Stratum => ({
-  requests,
-  bad,
-  otherRequests,
-  otherBad,
+  ...{ requests, bad, otherRequests, otherBad },
 })
 
 const logFactorial = (n: number): number => (n < 2 ? 0 : Math.log(n) + logFactorial(n - 1))
@@ -35,11 +32,10 @@ test('no excess is no wonder', () => {
 })
 
 test('where all bad ones are on the candidate, it is the chance that each of them is there', () => {
-  expect(logChanceOfExcess([stratum(5, 100, 0, 900)])).toBeCloseTo(5 * Math.log(0.1), 6)
-  expect(logChanceOfExcess([stratum(5, 100, 0, 900), stratum(2, 50, 0, 50)])).toBeCloseTo(
-    5 * Math.log(0.1) + 2 * Math.log(0.5),
-    6,
-  )
+  const [tenth, half] = [5 * Math.log(0.1), 2 * Math.log(0.5)]
+
+  expect(logChanceOfExcess([stratum(5, 100, 0, 900)])).toBeCloseTo(tenth, 6)
+  expect(logChanceOfExcess([stratum(5, 100, 0, 900), stratum(2, 50, 0, 50)])).toBeCloseTo(tenth + half, 6)
 })
 
 test('it is never below the true chance, and not far above it', () => {

@@ -21,6 +21,10 @@ import { allOperations, sides } from '../../../../../src/operations.ts'
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
+type Counts = ReturnType<ReturnType<typeof createGuardReporter>['open']>
+
+const begin = (counts: Counts) => counts.begin('market.insights', 'candidate', 7, true)
+
 const open = () => {
   const all: (readonly GuardReport[])[] = []
   const reporter = createGuardReporter((reports) => all.push(reports))
@@ -34,59 +38,41 @@ const readAll = (list: readonly number[] = []) =>
 test('what was counted is reported once, within a quarter of a second', () => {
   const { all, counts } = open()
 
-  for (let nth = 0; nth < 3; nth++) counts.failed(counts.begin('market.insights', 'candidate', 7, true), 'failed')
+  for (let nth = 0; nth < 3; nth++) counts.failed(begin(counts), 'failed')
   vi.advanceTimersByTime(250)
 
-  expect(all).toHaveLength(1)
-  expect(all[0]).toMatchObject([{ group: 'market', era: 'era', waiting: [] }])
+  expect(all).toMatchObject([[{ group: 'market', era: 'era', waiting: [] }]])
   expect(readAll(all[0]?.[0]?.counts)).toMatchObject([{ outcome: 'failed', side: 'candidate', cell: 7, times: 3 }])
   vi.advanceTimersByTime(60_000)
-  expect(all).toHaveLength(1)
-  expect(vi.getTimerCount()).toBe(0)
+  expect([all.length, vi.getTimerCount()]).toEqual([1, 0])
 })
 
 test('a request that waits is reported again and again with its age, until there is a head', () => {
   const { all, counts } = open()
-  const request = counts.begin('market.insights', 'candidate', 7, true)
+  const request = begin(counts)
 
   vi.advanceTimersByTime(1000)
   counts.answered(request)
   vi.advanceTimersByTime(1000)
 
-  expect(all.map(([report]) => readAll(report?.waiting).map(({ outcome }) => outcome))).toEqual([
-    [latencyBucket(250)],
-    [latencyBucket(500)],
-    [latencyBucket(750)],
-    [latencyBucket(1000)],
-    [],
-  ])
+  const ages = [250, 500, 750, 1000].map((ms) => [latencyBucket(ms)])
+  expect(all.map(([report]) => readAll(report?.waiting).map(({ outcome }) => outcome))).toEqual([...ages, []])
   expect(readAll(all.at(-1)?.[0]?.counts)).toMatchObject([{ outcome: latencyBucket(1000), isAnswered: true, times: 1 }])
 })
 
-test('a request that waits while the configuration is loaded again still waits', () => {
+test.each([
+  ['the configuration is loaded again', []],
+  ['an edit of the share is rejected', ['rejected']],
+])('a request that waits while %s still waits', (_, meanwhile) => {
   const { reporter, all, counts } = open()
-  counts.begin('market.insights', 'candidate', 7, true)
+  begin(counts)
+  for (const era of meanwhile) reporter.open('market', era)
 
-  const reopened = reporter.open('market', 'era')
-  reopened.begin('market.insights', 'candidate', 7, true)
+  begin(reporter.open('market', 'era'))
   vi.advanceTimersByTime(250)
 
-  expect(all.map((reports) => reports.map(({ waiting }) => readAll(waiting).map(({ times }) => times)))).toEqual([
-    [[2]],
-  ])
-  expect(reporter.open('market', 'another')).not.toBe(counts)
-})
-
-test('a request that waits while an edit of the share is rejected still waits', () => {
-  const { reporter, all, counts } = open()
-  counts.begin('market.insights', 'candidate', 0, true)
-  reporter.open('market', 'rejected')
-
-  const reopened = reporter.open('market', 'era')
-  reopened.begin('market.insights', 'candidate', 0, true)
-  vi.advanceTimersByTime(1000)
-
   expect(all.at(-1)?.map(({ waiting }) => readAll(waiting).map(({ times }) => times))).toEqual([[2]])
+  expect(reporter.open('market', 'another')).not.toBe(counts)
 })
 
 test('what ends twice counts once', () => {
@@ -103,10 +89,8 @@ test('what ends twice counts once', () => {
 
 test('shares that follow each other are reported apart', () => {
   const { all, counts, reporter } = open()
-  const next = reporter.open('market', 'next')
 
-  counts.late('market.insights', 'candidate', 1)
-  next.late('market.insights', 'candidate', 1)
+  for (const each of [counts, reporter.open('market', 'next')]) each.late('market.insights', 'candidate', 1)
   vi.advanceTimersByTime(250)
 
   expect(all[0]?.map(({ era }) => era)).toEqual(['era', 'next'])
@@ -115,12 +99,11 @@ test('shares that follow each other are reported apart', () => {
 test('closed it reports nothing, and leaves no timer', () => {
   const { all, counts, reporter } = open()
 
-  counts.begin('market.insights', 'candidate', 7, true)
+  begin(counts)
   reporter.close()
   vi.advanceTimersByTime(1000)
 
-  expect(all).toEqual([])
-  expect(vi.getTimerCount()).toBe(0)
+  expect([all, vi.getTimerCount()]).toEqual([[], 0])
 })
 
 describe('keys of counts', () => {

@@ -44,40 +44,35 @@ describe('taken back is a candidate', () => {
   })
 
   test('that fails one operation alone, rarely called', () => {
-    const events = [
-      primary({ operation: 'valuation.score', answered: 5000 }),
-      primary({ operation: 'valuation.forecast', answered: 500 }),
-      ...clients(8, { operation: 'valuation.score', answered: 500 }),
-      ...clients(8, { operation: 'valuation.forecast', failed: 2 }),
-    ]
+    const [score, forecast] = [{ operation: 'valuation.score' }, { operation: 'valuation.forecast' }] as const
+    const ofPrimary = [primary({ ...score, answered: 5000 }), primary({ ...forecast, answered: 500 })]
+    const events = [...ofPrimary, ...clients(8, { ...score, answered: 500 }), ...clients(8, { ...forecast, failed: 2 })]
 
     expect(judge(events)).toMatchObject({ fault: 'failed', operations: [4], requests: 64, bad: 64 })
   })
 
-  test('whose one client fares badly, where it has no other', () => {
-    expect(judge([well, ...clients(1, { answered: 40, failed: 10 })])).toMatchObject({ fault: 'failed' })
-    expect(judge([well, ...clients(1, { refused: 20 })])).toMatchObject({ fault: 'refused' })
-  })
+  const before = [primary({ answered: 500, failed: 1 })]
 
-  test('of which the primary says nothing now, by what it did before', () => {
-    const before = [primary({ answered: 500, failed: 1 })]
-
-    expect(judge(clients(8, { answered: 10, failed: 5 }), before)).toMatchObject({ reference: 'before' })
-    expect(judge(clients(8, { refused: 5 }), before)).toMatchObject({ fault: 'refused', reference: 'before' })
-  })
-
-  test('of which nothing else is known, when it fails more than half', () => {
-    expect(judge(clients(8, { answered: 4, failed: 6 }))).toMatchObject({ fault: 'failed', reference: 'none' })
+  test.each<[string, readonly SideEvents[], readonly SideEvents[], object]>([
+    ['whose one client fails', [well, { answered: 40, failed: 10 }], [], { fault: 'failed' }],
+    ['whose one client is refused', [well, { refused: 20 }], [], { fault: 'refused' }],
+    ['that fails more than before', clients(8, { answered: 10, failed: 5 }), before, { reference: 'before' }],
+    ['that refuses more', clients(8, { refused: 5 }), before, { fault: 'refused', reference: 'before' }],
+    ['that fails more than half', clients(8, { answered: 4, failed: 6 }), [], { fault: 'failed', reference: 'none' }],
+  ])('%s, with nothing else to compare it with', (_, events, before, verdict) => {
+    expect(judge(events, before)).toMatchObject(verdict)
   })
 })
 
 describe('not taken back is a candidate', () => {
   const outage = primary({ failed: 400, answered: 100 })
-  test.each<[string, readonly SideEvents[]]>([
+  const slow = { operation: 'valuation.forecast', slow: [500, 900] } as const
+
+  test.each<[string, readonly SideEvents[], (readonly SideEvents[])?]>([
     ['that had too few requests', [well, ...clients(2, { failed: 6 })]],
     ['that is well', [well, ...clients(8, { answered: 100 })]],
     [
-      'that fails less than twice as much',
+      'that fails 1.8 times as much',
       [primary({ answered: 900, failed: 100 }), ...clients(8, { answered: 410, failed: 90 })],
     ],
     ['as bad as the primary', [outage, ...clients(8, { failed: 50, answered: 12 })]],
@@ -89,88 +84,75 @@ describe('not taken back is a candidate', () => {
     ['that is slow for one in thirty', [well, ...clients(8, { answered: 290, slow: [10, 90] })]],
     [
       'whose clients call a slow operation',
-      [
-        primary({ operation: 'valuation.score', answered: 5000 }),
-        primary({ operation: 'valuation.forecast', slow: [500, 900] }),
-        ...clients(8, { operation: 'valuation.forecast', slow: [50, 900] }),
-      ],
+      [primary({ operation: 'valuation.score', answered: 5000 }), primary(slow), ...clients(8, slow)],
     ],
     ['that refuses much, with nothing to compare it with', clients(8, { refused: 50 })],
-  ])('%s', (_, events) => {
-    expect(judge(events)).toBeNull()
+    [
+      'that fails now and then, the primary not asked',
+      clients(8, { answered: 95, failed: 5 }),
+      [primary({ answered: 500 })],
+    ],
+    [
+      'beside a primary that fails now',
+      [primary({ failed: 1 }), ...clients(8, { failed: 50 })],
+      [primary({ answered: 500 })],
+    ],
+  ])('%s', (_, events, before) => {
+    expect(judge(events, before)).toBeNull()
   })
 
-  test('that fails now and then, while the primary is not asked', () => {
-    expect(judge(clients(8, { answered: 95, failed: 5 }), [primary({ answered: 500 })])).toBeNull()
-  })
-
-  test('when the primary was well before and fails now', () => {
-    const events = [primary({ failed: 1 }), ...clients(8, { failed: 50 })]
-
-    expect(judge(events, [primary({ answered: 500 })])).toBeNull()
-  })
-
-  test('when an outage has just begun that the primary had no request in', () => {
+  const burst = (...batches: readonly (readonly [at: number, events: readonly SideEvents[]])[]) => {
     const window = new GuardWindow(windowMs)
     window.begin('era')
-    window.add('one', reportOf([primary({ answered: 5 }), ...clients(8, { answered: 100 })]), 10_000)
-    window.add('one', reportOf(clients(8, { failed: 300 })), 59_000)
-    window.advance(60_000)
+    for (const [at, events] of batches) window.add('one', reportOf(events), at)
+    window.advance(60_001)
+    return judgeCandidate(window.evidence, rules)
+  }
 
-    expect(judgeCandidate(window.evidence, rules)).toBeNull()
+  test('when an outage has just begun that the primary had no request in', () => {
+    const early = [primary({ answered: 5 }), ...clients(8, { answered: 100 })]
+
+    expect(burst([10_000, early], [59_000, clients(8, { failed: 300 })])).toBeNull()
   })
 
   test('when all that an operation had was one burst of failures, however much another was called meanwhile', () => {
-    const window = new GuardWindow(windowMs)
-    window.begin('era')
     const others = clients(8, { operation: 'valuation.score', answered: 100 })
-    for (const quarter of [1, 2, 3]) window.add('one', reportOf(others), quarter * 15_000)
-    window.add('one', reportOf([...others, ...clients(8, { operation: 'valuation.forecast', failed: 8 })]), 59_000)
-    window.advance(60_001)
+    const late = [...others, ...clients(8, { operation: 'valuation.forecast', failed: 8 })]
 
-    expect(judgeCandidate(window.evidence, rules)).toBeNull()
+    expect(burst([15_000, others], [30_000, others], [45_000, others], [59_000, late])).toBeNull()
   })
 
   test('with as many of each as the primary has, by its share, whatever they are', () => {
-    const counts = fc.record({
-      answered: fc.integer({ min: 0, max: 50 }),
-      failed: fc.integer({ min: 0, max: 50 }),
-      refused: fc.integer({ min: 0, max: 50 }),
-      slow: fc.tuple(fc.integer({ min: 0, max: 50 }), fc.constantFrom(1, 90, 5000)),
-    })
+    const number = fc.integer({ min: 0, max: 50 })
+    const slow = fc.tuple(number, fc.constantFrom(1, 90, 5000))
+    const counts = fc.record({ answered: number, failed: number, refused: number, slow })
     fc.assert(
       fc.property(counts, fc.integer({ min: 1, max: 20 }), fc.integer({ min: 1, max: 12 }), (each, times, many) => {
-        const scaled = {
-          answered: each.answered * times,
-          failed: each.failed * times,
-          refused: each.refused * times,
-          slow: [each.slow[0] * times, each.slow[1]] as const,
-        }
+        const [answered, failed, refused] = [each.answered * times, each.failed * times, each.refused * times]
+        const [count, ms] = each.slow
+        const scaled = primary({ answered, failed, refused, slow: [count * times, ms] })
 
-        expect(judge([primary(scaled), ...clients(many, each)])).toBeNull()
+        expect(judge([scaled, ...clients(many, each)])).toBeNull()
       }),
     )
   })
 })
 
-describe('the words', () => {
+test('the words say what the candidate did, and what the primary did', () => {
   const words = (events: readonly SideEvents[], before: readonly SideEvents[] = []): string => {
     const verdict = judge(events, before)
     return verdict === null ? '' : describeVerdict(verdict, windowMs)
   }
+  const failing = '100 % of 320 requests to market.insights failed within 1m, and'
 
-  test('say what the candidate did, and what the primary did', () => {
-    expect(words([well, ...clients(8, { answered: 5, failed: 5 })])).toBe(
-      '50 % of 320 requests to market.insights failed within 1m, and 0.2 % of 2024 at the primary',
-    )
-    expect(words([well, ...clients(8, { slow: [10, 200] })])).toBe(
-      '100 % of 320 requests to market.insights waited longer than 32ms for the head within 1m, and 0 % of 2000 at the primary',
-    )
-    expect(words(clients(8, { failed: 10 }), [primary({ answered: 500 })])).toBe(
-      '100 % of 320 requests to market.insights failed within 1m, and 0 % of 500 at the primary before, which has too few now',
-    )
-    expect(words(clients(8, { failed: 10 }))).toBe(
-      '100 % of 320 requests to market.insights failed within 1m, and the primary had too few to compare them with',
-    )
-  })
+  expect(words([well, ...clients(8, { answered: 5, failed: 5 })])).toBe(
+    '50 % of 320 requests to market.insights failed within 1m, and 0.2 % of 2024 at the primary',
+  )
+  expect(words([well, ...clients(8, { slow: [10, 200] })])).toBe(
+    '100 % of 320 requests to market.insights waited longer than 32ms for the head within 1m, and 0 % of 2000 at the primary',
+  )
+  expect(words(clients(8, { failed: 10 }), [primary({ answered: 500 })])).toBe(
+    `${failing} 0 % of 500 at the primary before, which has too few now`,
+  )
+  expect(words(clients(8, { failed: 10 }))).toBe(`${failing} the primary had too few to compare them with`)
 })
