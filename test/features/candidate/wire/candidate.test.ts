@@ -12,10 +12,14 @@ interface SideStatus {
   readonly breaker: { readonly state: string; readonly since: string } | null
 }
 
-const market = async ({ admin }: LiveGateway): Promise<SideStatus & { readonly candidate: SideStatus | null }> => {
+type GroupStatus = SideStatus & { readonly candidate: SideStatus | null }
+
+const sides = async ({ admin }: LiveGateway): Promise<Readonly<Record<string, GroupStatus>>> => {
   const { body } = await fetchAdmin(`${admin}/status`)
-  return (body as unknown as { upstreams: { market: SideStatus & { candidate: SideStatus | null } } }).upstreams.market
+  return (body as unknown as { readonly upstreams: Readonly<Record<string, GroupStatus>> }).upstreams
 }
+
+const market = async (live: LiveGateway): Promise<GroupStatus> => (await sides(live)).market as GroupStatus
 
 const reload = async (live: LiveGateway, upstreams: object): Promise<void> => {
   live.edit({ upstreams: { ...upstreams } })
@@ -24,37 +28,39 @@ const reload = async (live: LiveGateway, upstreams: object): Promise<void> => {
 
 const healthCheck = { path: '/health', interval: '100ms', unhealthyAfter: 1 }
 
-test('it gets its health checks, and no request of a client', async () => {
+test('it gets its health checks, and no request of a client; where it is down, the primary serves', async () => {
   const [primary, candidate] = [await httpUpstream(), await httpUpstream()]
+  const onBothSides = await httpUpstream(({ url }, response) => {
+    response.writeHead(url === '/candidate' ? 500 : 200).end()
+  })
+  const elsewhere = { endpoints: [onBothSides.url], healthCheck: { path: '/candidate' } }
   const live = await bootLiveGateway({
-    upstreams: { market: { endpoints: [primary.url], healthCheck, candidate: { endpoints: [candidate.url] } } },
+    upstreams: {
+      market: { endpoints: [primary.url], healthCheck, candidate: { endpoints: [candidate.url] } },
+      leads: { endpoints: [onBothSides.url], healthCheck, candidate: elsewhere },
+      inventory: { endpoints: ['sandbox'], candidate: 'http://nowhere.invalid:1' },
+    },
   })
 
   for (let i = 0; i < 5; i++) expect((await fetch(`${live.url}/market/insights`)).status).toBe(200)
   await expect.poll(candidate.begun).toBeGreaterThanOrEqual(2)
+  const down = await live.line(({ msg }) => msg === 'endpoint down')
+  const unresolved = await live.line(({ msg }) => msg === 'endpoint not resolved')
 
   expect(new Set(candidate.requests.map(({ url }) => url))).toEqual(new Set(['/health']))
   const idle = { inFlight: 0, balance: 'p2c', breaker: null }
-  expect(await market(live)).toMatchObject({
-    endpoints: [{ url: primary.url, requests: 5 }],
-    candidate: { ...idle, endpoints: [{ url: candidate.url, state: 'up', requests: 0 }] },
+  expect(await sides(live)).toMatchObject({
+    market: {
+      endpoints: [{ url: primary.url, requests: 5 }],
+      candidate: { ...idle, endpoints: [{ url: candidate.url, state: 'up', requests: 0 }] },
+    },
+    leads: { endpoints: [{ state: 'up' }], candidate: { endpoints: [{ state: 'down' }] } },
   })
-})
-
-test('an endpoint on both sides is two: where the candidate is down, the gateway is ready and the primary serves', async () => {
-  const upstream = await httpUpstream(({ url }, response) => {
-    response.writeHead(url === '/candidate' ? 500 : 200).end()
-  })
-  const candidate = { endpoints: [upstream.url], healthCheck: { path: '/candidate' } }
-  const live = await bootLiveGateway({ upstreams: { market: { endpoints: [upstream.url], healthCheck, candidate } } })
-
-  const down = await live.line(({ msg }) => msg === 'endpoint down')
-
-  expect(down).toMatchObject({ group: 'market', side: 'candidate', endpoint: upstream.url })
-  const candidateIsDown = { endpoints: [{ state: 'up' }], candidate: { endpoints: [{ state: 'down' }] } }
-  expect(await market(live)).toMatchObject(candidateIsDown)
-  expect((await fetch(`${live.admin}/ready`)).status).toBe(200)
-  expect((await fetch(`${live.url}/market/insights`)).status).toBe(200)
+  expect(down).toMatchObject({ group: 'leads', side: 'candidate', endpoint: onBothSides.url })
+  expect(unresolved).toMatchObject({ group: 'inventory', side: 'candidate' })
+  await expect.poll(async () => (await sides(live)).inventory?.candidate?.endpoints[0]?.state).toBe('down')
+  for (const url of [`${live.admin}/ready`, `${live.url}/leads/pipeline`]) expect((await fetch(url)).status).toBe(200)
+  expect((await fetch(`${live.url}/inventory/sync`, { method: 'POST' })).status).toBe(200)
 })
 
 test('an edit brings it, changes the sides around, and promotes it; each is probed as its side says', async () => {
@@ -126,18 +132,6 @@ test('what a process that probes finds of the candidate holds for the candidate 
 
   expect(candidate.health.down).not.toBeNull()
   expect(primary.health.down).toBeNull()
-})
-
-test('behind a name that does not resolve it is down, and the primary is not', async () => {
-  const live = await bootLiveGateway({
-    upstreams: { market: { endpoints: ['sandbox'], candidate: 'http://nowhere.invalid:1' } },
-  })
-
-  expect(await live.line(({ msg }) => msg === 'endpoint not resolved')).toMatchObject({
-    ...{ group: 'market', side: 'candidate' },
-  })
-  await expect.poll(async () => (await market(live)).candidate?.endpoints[0]?.state).toBe('down')
-  expect((await fetch(`${live.url}/market/insights`)).status).toBe(200)
 })
 
 test('an edit whose candidate is not there is rejected at its key, unless it is forced or leaves the candidate', async () => {

@@ -1,7 +1,12 @@
 import type {
   ComparedAnswer,
   ComparisonRules,
+  ShadowAnswer,
 } from '../../../../../src/features/candidate/observe/compare/comparison.ts'
+import {
+  type ComparisonOptions,
+  createComparisonCounts,
+} from '../../../../../src/features/candidate/observe/comparison-counts.ts'
 
 /** Creates a whole answer of JSON, 200 unless said. */
 export const answer = (body: string | Buffer, more: Partial<ComparedAnswer> = {}): ComparedAnswer => {

@@ -97,7 +97,24 @@ const simulate = (scene: Scene, seed: number): { readonly verdict: GuardVerdict;
   const random = randomFrom(seed)
   const clients = createClients(scene, random)
   // By Zipf's law: the second asks half as often as the first.
-  const pick = () => clients[Math.trunc(clients.length ** random()) - 1] as SimulatedClient
+  const total = clients.reduce((sum, _, rank) => sum + 1 / (rank + 1), 0)
+  let below = 0
+  const cumulative = clients.map((_, rank) => {
+    below = (below + 1 / (rank + 1)) / total
+    const share = below
+    below *= total
+    return share
+  })
+  const pick = (): SimulatedClient => {
+    const at = random()
+    let [low, high] = [0, clients.length - 1]
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (at < (cumulative[middle] as number)) high = middle
+      else low = middle + 1
+    }
+    return clients[low] as SimulatedClient
+  }
   const window = new GuardWindow(60_000)
   window.begin('era')
   let [burstUntil, burstFailing, burstSlower] = [0, 0, 1]
