@@ -26,11 +26,8 @@ const policy = (required: readonly string[], values: Readonly<Record<string, fc.
 const policies = {
   timeouts: some([], { connect: time, headers: fc.oneof(time, fc.constant('none')), body: time }),
   keepAlive: fc.constantFrom('none', '1s'),
-  maxConnections: fc.integer({ min: 1, max: 9 }),
   maxPending: fc.integer({ min: 0, max: 9 }),
-  resolve: time,
   balance: fc.constantFrom('p2c', 'round-robin'),
-  slowStart: fc.constantFrom('none', '3s'),
   tls: some([], { serverName: fc.constantFrom('x.internal', 'none'), minVersion: fc.constant('TLSv1.3') }),
   healthCheck: policy(['path'], { path: fc.constantFrom('/a', '/b'), interval: time, healthyAfter: fc.nat(3) }),
   outlier: policy([], { consecutiveFailures: fc.constantFrom('none', 7), ejectionTime: time }),
@@ -42,30 +39,20 @@ const fields = some([], {
   remove: fc.array(fc.constantFrom('X-C', 'X-D'), { maxLength: 2 }),
 })
 
+const endpoint = fc.oneof(url, some(['url'], { url, weight: fc.integer({ min: 1, max: 9 }) }))
 const target = {
-  endpoints: fc.array(fc.oneof(url, some(['url'], { url, weight: fc.integer({ min: 1, max: 9 }) })), {
-    minLength: 1,
-    maxLength: 3,
-  }),
+  endpoints: fc.array(endpoint, { minLength: 1, maxLength: 3 }),
   host: fc.constantFrom('client', 'endpoint', 'name.internal'),
-  request: fields,
-  response: fields,
+  ...{ request: fields, response: fields },
 }
 
-const candidate = fc.oneof(
-  url,
-  some(['endpoints'], {
-    ...target,
-    ...policies,
-    share: fc.constantFrom('5%', '100%'),
-    guard: fc.constant({}),
-    steps: fc.constant({ shares: ['1%', '100%'], every: '15m' }),
-    shadow: fc.constant({ sample: '10%' }),
-    clients: fc.constant(['bank-a']),
-    fallback: fc.boolean(),
-    expose: fc.constant('X-Upstream-Side'),
-  }),
-)
+/** What a candidate alone has, and leaves behind. */
+const own = {
+  ...{ share: fc.constantFrom('5%', '100%'), fallback: fc.boolean(), clients: fc.constant(['bank-a']) },
+  ...{ guard: fc.constant({}), shadow: fc.constant({ sample: '10%' }), expose: fc.constant('X-Upstream-Side') },
+  steps: fc.constant({ shares: ['1%', '100%'], every: '15m' }),
+}
+const candidate = fc.oneof(url, some(['endpoints'], { ...target, ...policies, ...own }))
 
 const file = fc
   .record({

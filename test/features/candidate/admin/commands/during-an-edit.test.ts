@@ -1,7 +1,7 @@
 /** Commands that come while something else is being put into effect: what they say is what is in effect afterwards. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { fastify } from 'fastify'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { Principal, setPrincipal } from '../../../../../src/core/admin/access/principal.ts'
 import type { AdminContext } from '../../../../../src/core/admin/admin-context.ts'
 import { OrderHistory } from '../../../../../src/core/admin/admin-context.ts'
@@ -151,33 +151,28 @@ const during = async (gateway: ReturnType<typeof open>, command: () => ReturnTyp
   return { ...(await commanded), inEffect: gateway.inEffect() }
 }
 
-describe('while an edit of the candidate is put into effect', () => {
-  test('an abort stops the candidate that the edit brings', async () => {
-    const gateway = open(market('5%'), market('50%'))
+test('an abort stops the candidate that an edit brings, while that is put into effect', async () => {
+  const gateway = open(market('5%'), market('50%'))
 
-    const { status, body, inEffect } = await during(gateway, () => gateway.shift({ abort: true }))
+  const { status, body, inEffect } = await during(gateway, () => gateway.shift({ abort: true }))
 
-    expect([status, body.shift]).toMatchObject([200, { share: 0, stopped: true }])
-    expect(inEffect?.shifts.get('market')).toMatchObject({ share: 0, isStopped: true })
-    expect(inEffect?.config.upstreams.market.candidate?.share).toBe(0.5)
-  })
-
-  test('an order is rejected where the edit takes the candidate away', async () => {
-    const gateway = open(market('5%'), { upstreams: { market: { endpoints: [one, two] } } })
-
-    expect(await during(gateway, () => gateway.shift({ abort: true }))).toMatchObject({
-      ...{ status: 409, body: { code: 'no-candidate' } },
-    })
-  })
+  expect([status, body.shift]).toMatchObject([200, { share: 0, stopped: true }])
+  expect(inEffect?.shifts.get('market')).toMatchObject({ share: 0, isStopped: true })
+  expect(inEffect?.config.upstreams.market.candidate?.share).toBe(0.5)
 })
 
-test('an endpoint that is the last one after an edit is not drained while that is put into effect', async () => {
-  const gateway = open(market('5%'), market('5%', [one]))
+test('what an edit takes away is not there for an order while that is put into effect: a candidate, an endpoint', async () => {
+  const [promoted, other] = [
+    open(market('5%'), { upstreams: { market: { endpoints: [one, two] } } }),
+    open(market('5%'), market('5%', [one])),
+  ]
 
-  const { status, body } = await during(gateway, () => gateway.post('/endpoints/drain', { group: 'market', url: one }))
+  const aborted = await during(promoted, () => promoted.shift({ abort: true }))
+  const drained = await during(other, () => other.post('/endpoints/drain', { group: 'market', url: one }))
 
-  expect([status, body.code]).toEqual([409, 'last-endpoint'])
-  expect(gateway.overrides.endpoints.all).toEqual([])
+  expect(aborted).toMatchObject({ status: 409, body: { code: 'no-candidate' } })
+  expect(drained).toMatchObject({ status: 409, body: { code: 'last-endpoint' } })
+  expect(other.overrides.endpoints.all).toEqual([])
 })
 
 test('an operation that an edit takes out of service serves for a while, when that is said while the edit is put into effect', async () => {
