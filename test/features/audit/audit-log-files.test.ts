@@ -17,10 +17,10 @@ import {
 import promises from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import type { AuditLog } from '../../../src/features/audit/audit-log.ts'
 import { eventually } from '../../helpers/wire.ts'
-import { open, openFailing, place, run, says } from './open-audit-log.ts'
+import { open, openFailing, openWriting, place, run, says } from './open-audit-log.ts'
 import { verified } from './sample-audit-log.ts'
 
 /** Records lines until so many files have been rotated; returns their texts. */
@@ -58,11 +58,10 @@ test('a file that is full is written on under its own name while no next one can
   const { config, folder, file, read } = place()
   const { auditLog, begin, lines } = open()
   await begin({ ...config, rotate: 1024 })
-  const openFile = promises.open
-  promises.open = () => Promise.reject(new Error('EMFILE: too many open files'))
+  const refused = vi.spyOn(promises, 'open').mockRejectedValue(new Error('EMFILE: too many open files'))
   syncBuiltinESMExports()
   onTestFinished(() => {
-    promises.open = openFile
+    refused.mockRestore()
     syncBuiltinESMExports()
   })
 
@@ -92,10 +91,7 @@ test('a crash in the first line of a file is reported with what the one rotated 
 
 test('a file that is moved away is followed by a new one at the next reload', async () => {
   const { config, file, read } = place()
-  const { auditLog, begin } = open()
-  await begin(config)
-  auditLog.record(says(1))
-  await eventually(() => read().includes('"n":1'))
+  const { auditLog } = await openWriting(config, read)
 
   renameSync(file, `${file}.1`)
   auditLog.reopen()
@@ -110,10 +106,7 @@ test('a file that is moved away is followed by a new one at the next reload', as
 
 test('where a file is removed, the next line begins a new one, and says what it follows', async () => {
   const { config, file, read } = place()
-  const { auditLog, begin, lines } = open()
-  await begin(config)
-  auditLog.record(says(1))
-  await eventually(() => read().includes('"n":1'))
+  const { auditLog, lines } = await openWriting(config, read)
 
   rmSync(file)
   auditLog.record(says(2))
@@ -176,10 +169,7 @@ test('behind a symbolic link the file is rotated where it is, and the link stays
 test('a link that is set to another disk is followed at the next reload', async () => {
   const [{ config, file }, one, other] = [place(), place(), place()]
   symlinkSync(one.file, file)
-  const { auditLog, begin } = open()
-  await begin(config)
-  auditLog.record(says(1))
-  await eventually(() => one.read().includes('"n":1'))
+  const { auditLog } = await openWriting(config, one.read)
 
   rmSync(file)
   symlinkSync(other.file, file)

@@ -6,7 +6,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { AuditWriter } from '../../../src/features/audit/audit-writer.ts'
 import { toAuditKey } from '../../../src/features/audit/chain/chain.ts'
 import { eventually } from '../../helpers/wire.ts'
-import { open, openFailing, place, run, says } from './open-audit-log.ts'
+import { open, openFailing, openWriting, place, run, says } from './open-audit-log.ts'
 import { key, verified } from './sample-audit-log.ts'
 
 test('a restart goes on with the chain of the file', async () => {
@@ -54,15 +54,17 @@ test('with another key than the last line was sealed with no chain goes on, nor 
 })
 
 test('what a worker lost is recorded, before the writer has started and after it, with what came early', async () => {
-  const { config, file, read } = place()
+  const { config, read } = place()
   const { auditLog, begin } = open()
+  const isRecorded = (text: string) => eventually(() => read().includes(text))
 
   auditLog.recordFromWorker([says(1)], 5)
   await begin(config)
-  await eventually(() => existsSync(file) && read().includes('"n":1'))
-  await eventually(() => read().includes('"event":"lost","lines":5,'))
+  await eventually(() => existsSync(config.file))
+  await isRecorded(says(1))
+  await isRecorded('"event":"lost","lines":5,')
   auditLog.recordFromWorker([], 7)
-  await eventually(() => read().includes('"event":"lost","lines":7,'))
+  await isRecorded('"event":"lost","lines":7,')
   await auditLog.close()
 
   expect(verified([read()])).toMatchObject({ findings: [] })
@@ -122,10 +124,7 @@ test.each([
   ],
 ])('a reload that names the same file, %s, goes on with its chain', async (_, respell) => {
   const { config, file, read } = place()
-  const { auditLog, begin } = open()
-  await begin(config)
-  auditLog.record(says(1))
-  await eventually(() => existsSync(file) && read().includes('"n":1'))
+  const { auditLog, begin } = await openWriting(config, read)
   const respelt = respell(file)
 
   await begin({ ...config, file: respelt })

@@ -1,5 +1,5 @@
 /** Audit logs on a disk, as a gateway has them. */
-import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
@@ -33,6 +33,15 @@ export const run = async (config: AuditConfig, lines: number): Promise<void> => 
   await begin(config)
   for (let n = 0; n < lines; n++) auditLog.record(says(n))
   await auditLog.close()
+}
+
+/** Starts an audit log, and waits until it has written a line. */
+export const openWriting = async (config: AuditConfig, read: () => string) => {
+  const opened = open()
+  await opened.begin(config)
+  opened.auditLog.record(says(1))
+  await eventually(() => existsSync(config.file) && read().includes(says(1)))
+  return opened
 }
 
 /** Starts an audit log whose file somebody else has written to, so that its lines cannot be written. */

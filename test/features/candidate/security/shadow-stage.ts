@@ -67,7 +67,6 @@ export const shadowStage = <Candidate extends { readonly url: string; close(): P
     return upstreams[group].candidate.shadow
   }
   return {
-    shown,
     port: () => gateway.address.port,
     candidate: () => candidate,
     primary: () => primary,

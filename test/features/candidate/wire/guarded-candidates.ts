@@ -57,7 +57,7 @@ export const openAnswering = async (answering: Answering): Promise<string> => {
 }
 
 /** What became of a candidate under load. */
-export interface GuardOutcome {
+interface GuardOutcome {
   /** After so many milliseconds; null: it was not taken back within a window and two seconds. */
   readonly takenBackAfterMs: number | null
   readonly reason: string | null
