@@ -25,16 +25,13 @@ const field = 'X-Sender: M\r\n'
 const head = (line: string, more = ''): string => `${line}\r\nHost: a\r\n${field}${more}\r\n`
 const get = (more = '', version = '1.1'): string => head(`GET /market/insights?M HTTP/${version}`, more)
 const body = (bytes: number): string => '<M>'.repeat(Math.ceil(bytes / 3)) // names are one character
-const post = (bytes: number, more = '', path = '/valuation/score'): string => {
-  const content = body(bytes)
-  return head(`POST ${path}?M HTTP/1.1`, `${more}Content-Length: ${content.length}\r\n`) + content
-}
 const chunk = (content: string, extension = ''): string =>
   `${content.length.toString(16)}${extension}\r\n${content}\r\n`
 const postChunked = (chunks: string, trailers = ''): string =>
   `${head('POST /valuation/score?M HTTP/1.1', 'Transfer-Encoding: chunked\r\n')}${chunks}0\r\n${trailers}\r\n`
-const withBody = (content: string, more = ''): string =>
-  head('POST /valuation/score?M HTTP/1.1', `${more}Content-Length: ${content.length}\r\n`) + content
+const withBody = (content: string, more = '', path = '/valuation/score'): string =>
+  head(`POST ${path}?M HTTP/1.1`, `${more}Content-Length: ${content.length}\r\n`) + content
+const post = (bytes: number, more = '', path = '/valuation/score'): string => withBody(body(bytes), more, path)
 /** What a parser that has lost its place would take for a request of another client. */
 const smuggled = 'GET /market/insights?Z HTTP/1.1\r\nHost: a\r\nX-Sender: Z\r\n\r\n'
 
