@@ -292,7 +292,7 @@ describe.skipIf(chromiumProgram.missing)('in a browser', { timeout: 60_000 }, ()
     expect(await page.textContent('#live')).toMatch(/^live, .* of another version now: load it again$/)
   })
 
-  test('an operator acts after being asked, and sees when the session is over', async () => {
+  test('an operator sees what was done, and when the session is over', async () => {
     const gateway = await bootTwo({ admin: { token: 'a-token-of-an-operator' } })
     const { page, complaints } = await visit(gateway.admin)
     await page.fill('input[name=token]', 'a-token-of-an-operator')

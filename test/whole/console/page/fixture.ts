@@ -42,6 +42,15 @@ const wave = (index: number, scale: number): number =>
   scale * (1 + 0.35 * Math.sin(index / 17) + 0.15 * Math.sin(index / 3.1))
 
 const none = { p50Ms: null, p99Ms: null }
+const steps = [...Array(170).keys()]
+const order = { until: before(-650), orderedBy: 'oncall-anna', orderedAt: before(250), orderReason: 'CHG-4712' }
+const tooOld = { status: 401, kind: 'unauthenticated' as const, reason: 'the token has expired' }
+const slash = 'a slash too many at the end; probably meant: POST /risk/asset-valuation'
+const refused = [
+  { status: 404, kind: 'not-found' as const, reason: slash },
+  { status: 502, kind: 'connect-failed' as const, reason: 'the endpoint refuses connections' },
+]
+const ofValuation = { group: 'valuation', side: 'primary' } as const
 
 /** An overview with something in everything that the page can show. */
 export const fixture: PageView = {
@@ -67,17 +76,11 @@ export const fixture: PageView = {
       },
     ],
     certificates: [
-      {
-        ...{ key: 'listen.tls.certificates[0]', names: ['gateway.lender.example'], notAfter: before(-44 * 86_400) },
-        daysLeft: 44,
-      },
+      { key: 'listen.tls.certificates[0]', names: ['lender.example'], notAfter: before(-44 * 86_400), daysLeft: 44 },
       { key: 'admin.tls', names: ['admin.lender.example'], notAfter: before(-5 * 86_400), daysLeft: 5 },
     ],
     workers: [
-      {
-        ...{ worker: 1, pid: 19, state: 'serving', startedAt: before(190_000), restarts: 0, inFlight: 9 },
-        config: '3f1c0a9be2d4',
-      },
+      { worker: 1, pid: 19, state: 'serving', startedAt: before(9), restarts: 0, inFlight: 9, config: '3f1c0a9be2d4' },
       { worker: 2, pid: null, state: 'waiting', startedAt: null, restarts: 7, inFlight: null, config: null },
     ],
     upstreams: {
@@ -137,10 +140,7 @@ export const fixture: PageView = {
     },
     clients: { methods: ['apiKey', 'jwt'], count: 12, disabled: 1 },
     tokens: {
-      jwt: {
-        ...{ source: 'url', keys: 2, error: 'it answered 503', since: before(500), lastSuccess: before(800) },
-        where: null,
-      },
+      jwt: { source: 'url', keys: 2, error: 'it answered 503', since: before(5), lastSuccess: before(8), where: null },
       ...{ introspection: null, operators: null, proofs: { remembered: 1204, room: 1_000_000 } },
     },
     cache: {
@@ -176,10 +176,7 @@ export const fixture: PageView = {
       ),
     },
     operations: {
-      'inventory.sync': {
-        ...{ state: 'refuse', until: before(-650), orderedBy: 'oncall-anna', orderedAt: before(250) },
-        orderReason: 'CHG-4712',
-      },
+      'inventory.sync': { state: 'refuse', ...order },
     },
     retiring: 1,
     audit: {
@@ -207,35 +204,29 @@ export const fixture: PageView = {
       },
     ],
   },
-  operations: allOperations.map(({ id, group, method, path }, index) => ({
-    ...{ id, group, method, path },
-    state: id === 'inventory.sync' ? ('refuse' as const) : ('serve' as const),
-    until: id === 'inventory.sync' ? before(-650) : null,
-    orderedBy: id === 'inventory.sync' ? 'oncall-anna' : null,
-    orderedAt: id === 'inventory.sync' ? before(250) : null,
-    ...{ orderReason: id === 'inventory.sync' ? 'CHG-4712' : null, failing: group === 'risk' },
-    pace: {
-      ...{ inFlight: index, perSecond: id === 'leads.pipeline' ? 0 : wave(180, 4 + index * 9) },
-      ...{ errorsPerSecond: group === 'risk' ? 3.4 : 0, refusedPerSecond: id === 'inventory.sync' ? 1.2 : 0 },
-      p50Ms: id === 'leads.pipeline' ? null : 8.2 + index * 3,
-      p99Ms: id === 'leads.pipeline' ? null : 41 + index * 130,
-      outcomes: {
-        served: id === 'leads.pipeline' ? none : { p50Ms: 8 + index * 3, p99Ms: 40 + index * 130 },
-        failed: group === 'risk' ? { p50Ms: 2004, p99Ms: 15_010 } : none,
-        refused: id === 'inventory.sync' ? { p50Ms: 0.3, p99Ms: 1.2 } : none,
+  operations: allOperations.map(({ id, group, method, path }, index) => {
+    const [isIdle, isRefused, fails] = [id === 'leads.pipeline', id === 'inventory.sync', group === 'risk']
+    return {
+      ...{ id, group, method, path, failing: fails, state: isRefused ? ('refuse' as const) : ('serve' as const) },
+      ...(isRefused ? order : { until: null, orderedBy: null, orderedAt: null, orderReason: null }),
+      pace: {
+        ...{ inFlight: index, perSecond: isIdle ? 0 : wave(180, 4 + index * 9) },
+        ...{ errorsPerSecond: fails ? 3.4 : 0, refusedPerSecond: isRefused ? 1.2 : 0 },
+        ...{ p50Ms: isIdle ? null : 8.2 + index * 3, p99Ms: isIdle ? null : 41 + index * 130 },
+        outcomes: {
+          served: isIdle ? none : { p50Ms: 8 + index * 3, p99Ms: 40 + index * 130 },
+          failed: fails ? { p50Ms: 2004, p99Ms: 15_010 } : none,
+          refused: isRefused ? { p50Ms: 0.3, p99Ms: 1.2 } : none,
+        },
       },
-    },
-    history: {
-      stepSeconds: 5,
-      perSecond: Array.from({ length: 170 }, (_, step) =>
-        id === 'leads.pipeline' ? 0 : wave(step + index * 20, 4 + index * 9),
-      ),
-      errorsPerSecond: Array.from({ length: 170 }, (_, step) => (group === 'risk' && step > 94 ? wave(step, 3) : 0)),
-      p99Ms: Array.from({ length: 170 }, (_, step) =>
-        id === 'leads.pipeline' || step % 40 > 36 ? null : wave(step * 3 + index * 20, 40 + index * 90),
-      ),
-    },
-  })),
+      history: {
+        stepSeconds: 5,
+        perSecond: steps.map((step) => (isIdle ? 0 : wave(step + index * 20, 4 + index * 9))),
+        errorsPerSecond: steps.map((step) => (fails && step > 94 ? wave(step, 3) : 0)),
+        p99Ms: steps.map((step) => (isIdle || step % 40 > 36 ? null : wave(step * 3, 40 + index * 90))),
+      },
+    }
+  }),
   orders: [
     { at: before(250), by: 'oncall-anna', text: 'inventory.sync is refused until 02:25:00.' },
     { at: before(400), by: 'deploy', text: 'The cache is cleared: 12 answers removed.' },
@@ -243,13 +234,8 @@ export const fixture: PageView = {
   unmatchedPerSecond: 0,
   promoteCommands: { leads: '/usr/bin/node /opt/gateway/src/main.ts shift leads --promote --config /etc/gateway.yaml' },
   endpointRates: [
-    ...(['a', 'b'] as const).map((name, place) => ({
-      ...{ group: 'valuation' as const, side: 'primary' as const, url: `http://valuation-${name}.internal:8080` },
-      ...{
-        ...{ perSecond: place === 0 ? 6.3 : 2.1, errorsPerSecond: place === 0 ? 0 : 0.4 },
-        share: place === 0 ? 0.75 : 0.25,
-      },
-    })),
+    { ...ofValuation, url: 'http://valuation-a.internal:8080', perSecond: 6.3, errorsPerSecond: 0, share: 0.75 },
+    { ...ofValuation, url: 'http://valuation-b.internal:8080', perSecond: 2.1, errorsPerSecond: 0.4, share: 0.25 },
   ],
   reloads: [
     {
@@ -338,14 +324,7 @@ export const fixture: PageView = {
     ...{ client: `203.0.113.${index}`, clientId: index % 3 === 0 ? 'bank-a' : null, method: 'POST' },
     operation: index % 4 === 0 ? null : ('risk.asset-valuation' as const),
     ...{ endpoint: index % 4 === 1 ? 'http://risk-a.internal:8080' : null, side: null, fellBack: false },
-    ...(index % 4 === 0
-      ? {
-          ...{ status: 404, kind: 'not-found' as const },
-          reason: 'a slash too many at the end; probably meant: POST /risk/asset-valuation',
-        }
-      : index % 4 === 1
-        ? { status: 502, kind: 'connect-failed' as const, reason: 'the endpoint refuses connections' }
-        : { status: 401, kind: 'unauthenticated' as const, reason: 'the token has expired' }),
+    ...(refused[index % 4] ?? tooOld),
     traceId: index % 5 === 0 ? '4bf92f3577b34da6a3ce929d0e0e4736' : null,
   })),
 }
