@@ -1,24 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { allOperations } from '../../src/operations.ts'
-import { openGateway, type TestGateway } from '../helpers/gateway.ts'
+import { gatewayForAll } from '../helpers/gateway.ts'
 import { exchangeRaw } from '../helpers/raw-client.ts'
 import { findProblemFault, headerValues, parseResponses } from '../helpers/raw-response.ts'
-import { openHttpUpstream, type TestUpstream } from '../helpers/upstream.ts'
 
-let upstream: TestUpstream
-let booted: TestGateway
-
-beforeAll(async () => {
-  upstream = await openHttpUpstream()
-  booted = await openGateway({ upstream: upstream.url, listen: { basePath: '/lender/v1' } })
-})
-afterAll(async () => {
-  await booted.gateway.close()
-  await upstream.close()
-})
+const site = gatewayForAll({ listen: { basePath: '/lender/v1' } })
 
 const ask = async (method: string, target: string) => {
-  const text = await exchangeRaw(booted.port, `${method} ${target} HTTP/1.1\r\nHost: a\r\n\r\n`)
+  const text = await exchangeRaw(site.port, `${method} ${target} HTTP/1.1\r\nHost: a\r\n\r\n`)
   const [answer] = parseResponses(text, [method]).responses
   if (answer === undefined) throw new Error(`no answer: ${JSON.stringify(text)}`)
   return answer
@@ -33,7 +22,7 @@ describe('with a base path', () => {
       ]
 
       expect([plain.status, absolute.status]).toEqual([200, 200])
-      expect(upstream.requests.slice(-2)).toMatchObject([
+      expect(site.upstream.requests.slice(-2)).toMatchObject([
         { method, url: `${path}?a=%20b` },
         { method, url: path },
       ])
@@ -41,14 +30,14 @@ describe('with a base path', () => {
   })
 
   test('each of the nine rejects another method', async () => {
-    const before = upstream.requests.length
+    const before = site.upstream.requests.length
 
     for (const { method, path } of allOperations) {
       const response = await ask('DELETE', `/lender/v1${path}`)
       expect(findProblemFault(response, 405)).toBeNull()
       expect(headerValues(response, 'allow')).toEqual([method])
     }
-    expect(upstream.requests.length).toBe(before)
+    expect(site.upstream.requests.length).toBe(before)
   })
 
   const misplaced = allOperations
@@ -73,12 +62,12 @@ describe('with a base path', () => {
       ].map((target) => [method, target] as const),
     )
   test.each(misplaced)('%s %s is not found', async (method, target) => {
-    const before = upstream.requests.length
+    const before = site.upstream.requests.length
 
     const response = await ask(method, target)
 
     expect(findProblemFault(response, 404)).toBeNull()
-    expect(upstream.requests.length).toBe(before)
+    expect(site.upstream.requests.length).toBe(before)
   })
 
   test.each(['/lender/v1', '/lender/v1/', '/', '/lender'])('%s itself is not found', async (target) => {

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { expect, onTestFinished, test } from 'vitest'
 import { sleep } from '../../src/core/lib/clock.ts'
 import { bootGatewayProcess } from '../helpers/gateway-process.ts'
-import { parseStatus, rawClient } from '../helpers/raw-client.ts'
+import { parseStatus } from '../helpers/raw-client.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 import { call } from '../helpers/wire.ts'
 import { type ClientOutcome, openBackstage, provokedFailures, type Stage } from './failure-table.ts'
@@ -58,24 +58,6 @@ test('3,000 failures of every kind leave no descriptor, socket or timer behind',
     )
     .toEqual({ descriptors: before.descriptors, resources: before.resources })
   expect(await gateway.close()).toBe(0)
-})
-
-test('the census sees a connection that stays and a timer that runs', async () => {
-  const backstage = await openBackstage()
-  onTestFinished(() => backstage.close())
-  const gateway = await bootGatewayProcess({ ...backstage.settings, defaults: {} })
-  gateway.stdout().resume()
-  const before = await gateway.census()
-  const client = await rawClient(gateway.port)
-  onTestFinished(() => client.close())
-
-  client.send('GET /market/insights?stall HTTP/1.1\r\nHost: gateway\r\nX-Request-Id: waiting\r\n\r\n')
-  await backstage.upstream.arrived('waiting')
-
-  const { descriptors, resources } = await gateway.census()
-  expect(descriptors.length).toBe(before.descriptors.length + 2)
-  const timers = (names: readonly string[]): number => names.filter((name) => name === 'Timeout').length
-  expect(timers(resources)).toBeGreaterThan(timers(before.resources))
 })
 
 // A process that stood still: to it, SIGSTOP is what the pause of its machine is.

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { openGateway, type Settings, type TestGateway } from '../helpers/gateway.ts'
-import { exchangeRaw, parseStatus } from '../helpers/raw-client.ts'
+import { exchangeRaw } from '../helpers/raw-client.ts'
 import { onRequest, openRawUpstream, type RawUpstream } from '../helpers/upstream.ts'
 import { call, fieldValues, type WireRequest, withoutFields } from '../helpers/wire.ts'
 
@@ -119,29 +119,12 @@ describe('the fields of a request', () => {
     expect(heads.at(-1)?.match(/(expect|content-length).*/gi)).toEqual(['Content-Length: 3'])
   })
 
-  const statusOf = async (field: string): Promise<number> => {
-    const { port } = await boot()
-    return parseStatus(await exchangeRaw(port, `GET /market/insights HTTP/1.1\r\nHost: x\r\n${field}\r\n\r\n`))
-  }
-
-  test('with any byte at all in a value arrive as they are, or the request is malformed', async () => {
-    const bytes = Array.from({ length: 256 }, (_, i) => String.fromCharCode(i))
-    const legal = /[\t\x20-\x7e\x80-\xff]/
-    const value = `a${bytes.filter((byte) => legal.test(byte)).join('')}b`
+  test('with any byte that a value may have arrive as they are', async () => {
+    const value = `a\t${Array.from({ length: 95 }, (_, i) => String.fromCharCode(i + 32)).join('')}${everyHighByte}b`
 
     const { both } = await exchange({ fields: ['X-Value', value] })
 
     expect(both('x-value')[0]).toEqual([value])
-    for (const byte of bytes.filter((each) => !legal.test(each)))
-      expect([byte, await statusOf(`X-Value: a${byte}b`)]).toEqual([byte, 400])
-  })
-
-  test('with any byte at all in a name are taken, or the request is malformed', async () => {
-    // The colon ends the name: what follows is the value. A blank before it is malformed (RFC 9112 §5.1).
-    const legal = "!#$%&'*+-.^_`|~0123456789AZaz:"
-    expect(await statusOf([...legal].map((byte) => `X${byte}: v`).join('\r\n'))).toBe(200)
-    for (const byte of '"(),/;<=>?@[\\]{} \t\0\x1f\x7f\x80\xa0\xff')
-      expect([byte, await statusOf(`X${byte}: v`)]).toEqual([byte, 400])
   })
 })
 

@@ -1,6 +1,6 @@
 import { generateKeyPairSync, sign, verify } from 'node:crypto'
 import { createServer, type IncomingMessage } from 'node:http'
-import { createServer as createTlsServer, type RequestOptions, request } from 'node:https'
+import { createServer as createTlsServer, request } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
@@ -12,13 +12,7 @@ import { bootTlsGateway } from '../helpers/tls-gateway.ts'
 const openssl = await needProgram('openssl')
 
 /** A request as one of both ends sees it. */
-interface Seen {
-  readonly method: string
-  readonly scheme: string
-  readonly authority: string
-  readonly target: string
-  readonly field: string
-}
+type Seen = Readonly<Record<'method' | 'scheme' | 'authority' | 'target' | 'field', string>>
 
 // RFC 9421 §2.2: each component is derived from the request.
 const components: Readonly<Record<string, (seen: Seen) => string>> = {
@@ -51,19 +45,14 @@ describe.skipIf(openssl.missing)('a signature survives, by default and by what i
   })
 
   const always = ['@method', '@path', '@query', '@request-target', 'content-digest']
+  const all = [...always, '@authority', '@scheme', '@target-uri']
 
   /** Opens an upstream that speaks `scheme`, and remembers what it sees. */
   const openUpstream = async (scheme: 'http' | 'https') => {
     const seen: Seen[] = []
-    const listener = (incoming: IncomingMessage, response: { end(): void }): void => {
-      const { method = '', url = '', headers } = incoming
-      seen.push({
-        method,
-        scheme,
-        authority: headers.host ?? '',
-        target: url,
-        field: String(headers['content-digest']),
-      })
+    const listener = ({ method = '', url = '', headers }: IncomingMessage, response: { end(): void }): void => {
+      const field = String(headers['content-digest'])
+      seen.push({ method, scheme, authority: headers.host ?? '', target: url, field })
       response.end()
     }
     const server = scheme === 'http' ? createServer(listener) : createTlsServer({ ...made.right }, listener)
@@ -75,53 +64,32 @@ describe.skipIf(openssl.missing)('a signature survives, by default and by what i
     return { seen, origin: `${scheme}://localhost:${(server.address() as AddressInfo).port}` }
   }
 
-  test.each<[string, 'http' | 'https', object, Record<string, string>, string, readonly string[]]>([
-    ['by default', 'http', {}, {}, '', always],
-    ['with host: client', 'http', { host: 'client' }, {}, '', [...always, '@authority']],
-    ['with an endpoint of the same scheme', 'https', {}, {}, '', [...always, '@scheme']],
-    ['with both', 'https', { host: 'client' }, {}, '', [...always, '@authority', '@scheme', '@target-uri']],
-    [
-      'with a base path that the endpoint does not have',
-      'https',
-      { host: 'client' },
-      { basePath: '/lender' },
-      '',
-      ['@method', '@query', 'content-digest', '@authority', '@scheme'],
-    ],
-    [
-      'with a base path that the endpoint has too',
-      'https',
-      { host: 'client' },
-      { basePath: '/lender' },
-      '/lender',
-      [...always, '@authority', '@scheme', '@target-uri'],
-    ],
-  ])('%s', async (_, scheme, upstream, listen, path, expected) => {
+  const ofClient = { host: 'client' }
+  const withoutPath = ['@method', '@query', 'content-digest', '@authority', '@scheme']
+  test.each<[string, 'http' | 'https', object, string, string, readonly string[]]>([
+    ['by default', 'http', {}, '', '', always],
+    ['with host: client', 'http', ofClient, '', '', [...always, '@authority']],
+    ['with an endpoint of the same scheme', 'https', {}, '', '', [...always, '@scheme']],
+    ['with both', 'https', ofClient, '', '', all],
+    ['with a base path that the endpoint does not have', 'https', ofClient, '/lender', '', withoutPath],
+    ['with a base path that the endpoint has too', 'https', ofClient, '/lender', '/lender', all],
+  ])('%s', async (_, scheme, upstream, basePath, path, expected) => {
     const { seen, origin } = await openUpstream(scheme)
-    const { port } = await bootTlsGateway(
-      made.right,
-      {},
-      {
-        listen,
-        upstream: { endpoints: [`${origin}${path}`], ...upstream },
-        defaults: { tls: { ca: made.authority.cert } },
-      },
-    )
-    const target = `${listen.basePath ?? ''}/market/insights?a=%20b&c`
-    const field = 'sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:'
-    const options: RequestOptions = {
-      port,
-      host: '127.0.0.1',
-      path: target,
-      agent: false,
-      rejectUnauthorized: false,
-      headers: { Host: 'gateway.example', 'Content-Digest': field },
+    const settings = {
+      ...(basePath !== '' && { listen: { basePath } }),
+      upstream: { endpoints: [`${origin}${path}`], ...upstream },
+      defaults: { tls: { ca: made.authority.cert } },
     }
-    const status = await new Promise((resolve, reject) =>
-      request(options, (response) => resolve(response.resume().statusCode))
-        .on('error', reject)
-        .end(),
-    )
+    const { port } = await bootTlsGateway(made.right, {}, settings)
+    const target = `${basePath}/market/insights?a=%20b&c`
+    const field = 'sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:'
+    const headers = { Host: 'gateway.example', 'Content-Digest': field }
+    const options = { port, host: '127.0.0.1', path: target, agent: false, rejectUnauthorized: false, headers }
+
+    const status = await new Promise((resolve, reject) => {
+      const asked = request(options, (response) => resolve(response.resume().statusCode))
+      asked.on('error', reject).end()
+    })
 
     const sent = { method: 'GET', scheme: 'https', authority: 'gateway.example', target, field }
     expect(status).toBe(200)

@@ -10,33 +10,18 @@ import { serve, waitForListening } from '../helpers/serve-process.ts'
 const nginx = await needProgram('nginx')
 const shipped = readFileSync(new URL('../../config/gateway.yaml', import.meta.url), 'utf8')
 
-/** The response to one of the nine operations. */
-interface NineResponse {
-  readonly id: string
-  readonly status: number
-  readonly sandbox: string | null
-  readonly operation: string | null
-  readonly body: string
-}
-
 const query = '?of=a%20b&of=&%E2%82%AC=x+y'
 const bodyOf = ({ id, method }: Operation): string => (method === 'POST' ? `{"of": "${id}",\t"n":1.50}` : '')
 
-const callTheNine = async (port: number): Promise<NineResponse[]> => {
-  const responses: NineResponse[] = []
+/** Asks for each of the nine operations. */
+const callTheNine = async (port: number) => {
+  const responses = []
   for (const operation of allOperations) {
     const { id, method, path } = operation
-    const response = await fetch(`http://127.0.0.1:${port}${path}${query}`, {
-      method,
-      ...(method === 'POST' && { body: bodyOf(operation), headers: { 'Content-Type': 'application/json' } }),
-    })
-    responses.push({
-      id,
-      status: response.status,
-      sandbox: response.headers.get('x-sandbox'),
-      operation: response.headers.get('x-operation'),
-      body: await response.text(),
-    })
+    const post = { body: bodyOf(operation), headers: { 'Content-Type': 'application/json' } }
+    const got = await fetch(`http://127.0.0.1:${port}${path}${query}`, { method, ...(method === 'POST' && post) })
+    const [sandbox, named] = [got.headers.get('x-sandbox'), got.headers.get('x-operation')]
+    responses.push({ id, status: got.status, sandbox, operation: named, body: await got.text() })
   }
   return responses
 }
@@ -94,10 +79,7 @@ describe.skipIf(nginx.missing)('the nine against a server of another make', () =
         body: bodyOf(operation),
       })),
     )
-    expect([firstEnd, secondEnd]).toEqual([
-      { code: 0, signal: null },
-      { code: 0, signal: null },
-    ])
+    expect([firstEnd, secondEnd]).toEqual(Array(2).fill({ code: 0, signal: null }))
     expect([first.errors(), second.errors()]).toEqual(['', ''])
   })
 })

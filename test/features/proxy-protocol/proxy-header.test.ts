@@ -17,6 +17,7 @@ const reasonOf = (text: string | Buffer): string | null => {
 }
 
 const full = '20010db8000000000000000000000001'.replace(/(.{4})(?!$)/g, '$1:')
+const longest = Array(8).fill('ffff').join(':')
 const rest = 'GET / HTTP/1.1\r\n\r\n'
 
 describe('a header names its client', () => {
@@ -24,27 +25,14 @@ describe('a header names its client', () => {
     ['version 1, IPv4', proxyV1('192.0.2.7'), '192.0.2.7'],
     ['version 1, IPv6 in any spelling', proxyV1('2001:0DB8:0:0::1'), '2001:db8::1'],
     ['version 1, IPv4 in IPv6', proxyV1('::ffff:192.0.2.7'), '192.0.2.7'],
-    [
-      'version 1, the longest line of all',
-      proxyV1('ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff', 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'),
-      'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff',
-    ],
+    ['version 1, the longest line of all', proxyV1(longest, longest), longest],
     ['version 2, IPv4', proxyV2('192.0.2.7'), '192.0.2.7'],
     ['version 2, IPv6', proxyV2(full), '2001:db8::1'],
     ['version 2, IPv4 in IPv6', proxyV2('0000:0000:0000:0000:0000:ffff:c000:0207'), '192.0.2.7'],
-    [
-      'version 2, with fields that mean nothing here',
-      proxyV2('192.0.2.7', tlv(0xea, 'vpce-1'), tlv(4, '')),
-      '192.0.2.7',
-    ],
+    ['version 2, with fields of no meaning here', proxyV2('192.0.2.7', tlv(0xea, 'vpce-1'), tlv(4, '')), '192.0.2.7'],
   ])('%s', (_, header, address) => {
-    expect(parse(Buffer.concat([header, Buffer.from(rest)]))).toEqual({
-      length: header.length,
-      origin: 'client',
-      address,
-      authority: null,
-      secure: null,
-    })
+    const parsed = { length: header.length, origin: 'client', address, authority: null, secure: null }
+    expect(parse(Buffer.concat([header, Buffer.from(rest)]))).toEqual(parsed)
   })
 })
 
@@ -53,11 +41,7 @@ describe('a header names no client', () => {
 
   test.each<[string, Buffer, ProxyHeader['origin']]>([
     ['version 1, UNKNOWN', Buffer.from('PROXY UNKNOWN\r\n'), 'unknown'],
-    [
-      'version 1, UNKNOWN with addresses, which are ignored',
-      Buffer.from('PROXY UNKNOWN ffff::1 ffff::2 65535 65535\r\n'),
-      'unknown',
-    ],
+    ['version 1, UNKNOWN with addresses', Buffer.from('PROXY UNKNOWN ffff::1 ffff::2 65535 65535\r\n'), 'unknown'],
     ['version 2, LOCAL', proxyV2Raw(0, 0, Buffer.alloc(0)), 'local'],
     ['version 2, LOCAL with an address, which is ignored', proxyV2Raw(0, 0x11, block.subarray(0, 12)), 'local'],
     ['version 2, LOCAL of a family that does not exist', proxyV2Raw(0, 0xff, block), 'local'],
@@ -103,9 +87,7 @@ describe('TLS between the client and the load balancer', () => {
   })
 
   test.each([0, 1, 4])('of which %i bytes are said is a malformed header', (length) => {
-    expect(parse(proxyV2('192.0.2.7', tlv(0x20, Buffer.alloc(length, 1))))).toMatchObject({
-      reason: 'bad-proxy-header',
-    })
+    expect(reasonOf(proxyV2('192.0.2.7', tlv(0x20, Buffer.alloc(length, 1))))).toBe('bad-proxy-header')
   })
 
   test('of a connection of the load balancer’s own is not read', () => {
@@ -220,16 +202,12 @@ describe('a header that breaks the protocol is refused', () => {
   })
 })
 
+const field = fc
+  .tuple(fc.integer({ min: 4, max: 255 }), fc.uint8Array({ maxLength: 40 }))
+  .map(([type, value]) => tlv(type, Buffer.from(value)))
 const headers = fc.oneof(
-  fc.ipV4().map((address) => proxyV1(address)),
-  fc.ipV6().map((address) => proxyV1(address)),
-  fc.ipV4().map((address) => proxyV2(address)),
-  fc
-    .tuple(
-      fc.ipV4(),
-      fc.array(fc.tuple(fc.integer({ min: 4, max: 255 }), fc.uint8Array({ maxLength: 40 })), { maxLength: 8 }),
-    )
-    .map(([address, tlvs]) => proxyV2(address, ...tlvs.map(([type, value]) => tlv(type, Buffer.from(value))))),
+  fc.oneof(fc.ipV4(), fc.ipV6()).map((address) => proxyV1(address)),
+  fc.tuple(fc.ipV4(), fc.array(field, { maxLength: 8 })).map(([address, fields]) => proxyV2(address, ...fields)),
 )
 
 test('a header is read exactly, whatever follows it, and not before its last byte has come', () => {
@@ -242,12 +220,13 @@ test('a header is read exactly, whatever follows it, and not before its last byt
 })
 
 test('random bytes are refused, or waited for up to the longest header, and never throw', () => {
+  const begun = Buffer.concat([proxySignature, Buffer.from([0x21, 0x11, 0])])
   const start = fc.constantFrom(
     Buffer.alloc(0),
     Buffer.from('PROXY '),
     Buffer.from('PROXY TCP4 '),
     proxySignature,
-    Buffer.concat([proxySignature, Buffer.from([0x21, 0x11, 0])]),
+    begun,
   )
   fc.assert(
     fc.property(start, fc.uint8Array({ maxLength: 700 }), (prefix, noise) => {
@@ -258,6 +237,6 @@ test('random bytes are refused, or waited for up to the longest header, and neve
       else if (parsed instanceof GatewayError) expect(['no-proxy-header', 'bad-proxy-header']).toContain(parsed.reason)
       else expect(parsed.length).toBeLessThanOrEqual(Math.min(bytes.length, maxProxyHeaderBytes))
     }),
-    { numRuns: 2000 },
+    { numRuns: 1000 },
   )
 })

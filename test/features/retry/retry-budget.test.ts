@@ -14,93 +14,89 @@ const takeUpTo = (budget: ReturnType<typeof createRetryBudget>, max: number): nu
   return taken
 }
 
-const pass = (budget: ReturnType<typeof createRetryBudget>, requests: number): void => {
-  for (let i = 0; i < requests; i++) budget.requested()
-}
+/** So many requests, so much time, or as many retries as there are tokens. */
+type Step = { readonly requests: number } | { readonly ms: number } | 'retry'
 
-describe('a quiet upstream', () => {
-  test('may retry a little from the start, and no more', () => {
-    const budget = createRetryBudget(defaults)
+// Each step with the tokens that are left behind it, or with those that were taken.
+test.each<[string, typeof defaults, readonly (readonly [Step, number])[]]>([
+  [
+    'a quiet upstream may retry a little from the start, and no more',
+    defaults,
+    [
+      ['retry', 3],
+      [{ ms: 0 }, 0],
+    ],
+  ],
+  [
+    'a quiet upstream may retry a little again a while later',
+    defaults,
+    [
+      ['retry', 3],
+      [{ ms: 10_000 }, 3],
+    ],
+  ],
+  [
+    'a quiet upstream saves nothing up for an outage',
+    defaults,
+    [
+      [{ ms: 3_600_000 }, 3],
+      ['retry', 3],
+    ],
+  ],
+  [
+    'an advance is paid back before time adds more',
+    defaults,
+    [
+      ['retry', 3],
+      [{ ms: 1000 }, 0],
+      [{ ms: 400 }, 1],
+    ],
+  ],
+  [
+    'requests add their share',
+    { share: 0.5, floor: 0 },
+    [
+      [{ requests: 5 }, 2],
+      ['retry', 2],
+    ],
+  ],
+  [
+    'requests save up what a hundred of them add',
+    defaults,
+    [
+      [{ requests: 100_000 }, 10],
+      ['retry', 10],
+    ],
+  ],
+  [
+    'what is saved up stays, however quiet it becomes',
+    defaults,
+    [
+      [{ requests: 1000 }, 10],
+      [{ ms: 60_000 }, 10],
+    ],
+  ],
+  ['whole tokens come to be even of a small share', { share: 0.001, floor: 0 }, [[{ requests: 2000 }, 1]]],
+  [
+    'where nothing adds any there are none',
+    { share: 0, floor: 0 },
+    [
+      [{ requests: 9999 }, 0],
+      [{ ms: 9999 }, 0],
+      ['retry', 0],
+    ],
+  ],
+])('%s', (_, config, steps) => {
+  const budget = createRetryBudget(config)
 
-    expect(budget.left).toBe(3)
-    expect(takeUpTo(budget, 100)).toBe(3)
-    expect(budget.left).toBe(0)
+  const seen = steps.map(([step]) => {
+    if (step === 'retry') return takeUpTo(budget, 100)
+    if ('ms' in step) vi.advanceTimersByTime(step.ms)
+    else for (let i = 0; i < step.requests; i++) budget.requested()
+    return budget.left
   })
 
-  test('may retry a little again a while later', () => {
-    const budget = createRetryBudget(defaults)
-    takeUpTo(budget, 100)
-
-    vi.advanceTimersByTime(10_000)
-
-    expect(budget.left).toBe(3)
-  })
-
-  test('saves nothing up for an outage', () => {
-    const budget = createRetryBudget(defaults)
-
-    vi.advanceTimersByTime(3_600_000)
-
-    expect(takeUpTo(budget, 100)).toBe(3)
-  })
-
-  test('pays its advance back before time adds more', () => {
-    const budget = createRetryBudget(defaults)
-    takeUpTo(budget, 100)
-
-    vi.advanceTimersByTime(1000)
-    const paidBack = budget.left
-    vi.advanceTimersByTime(400)
-
-    expect([paidBack, budget.left]).toEqual([0, 1])
-  })
-})
-
-describe('requests', () => {
-  test('add their share', () => {
-    const budget = createRetryBudget({ share: 0.5, floor: 0 })
-
-    pass(budget, 5)
-
-    expect(takeUpTo(budget, 100)).toBe(2)
-  })
-
-  test('save up what a hundred of them add', () => {
-    const budget = createRetryBudget(defaults)
-
-    pass(budget, 100_000)
-
-    expect(takeUpTo(budget, 100)).toBe(10)
-  })
-
-  test('leave what they have saved up there, however quiet it becomes', () => {
-    const budget = createRetryBudget(defaults)
-    pass(budget, 1000)
-    const before = budget.left
-
-    vi.advanceTimersByTime(60_000)
-
-    expect([before, budget.left]).toEqual([10, 10])
-  })
-})
-
-describe('whole tokens', () => {
-  test('come to be even of a small share', () => {
-    const budget = createRetryBudget({ share: 0.001, floor: 0 })
-
-    pass(budget, 2000)
-
-    expect(budget.left).toBe(1)
-  })
-
-  test('are never there when nothing adds any', () => {
-    const budget = createRetryBudget({ share: 0, floor: 0 })
-
-    pass(budget, 10_000)
-    vi.advanceTimersByTime(10_000)
-
-    expect([budget.left, budget.take()]).toEqual([0, false])
-  })
+  expect(seen).toEqual(steps.map(([, expected]) => expected))
 })
 
 type Event = { readonly request: true } | { readonly retry: true } | { readonly ms: number }
@@ -116,7 +112,7 @@ const events = fc.array(
 
 const configs = fc.record({ share: fc.nat(100).map((percent) => percent / 100), floor: fc.nat(50) })
 
-test('however requests, retries and time are interleaved, it gives no more than its start and what they add', () => {
+test('however requests, retries and time are interleaved, it gives no more than its start and what they add, and as many are left as it gives', () => {
   fc.assert(
     fc.property(configs, events, (config, happens) => {
       const budget = createRetryBudget(config)
@@ -134,22 +130,7 @@ test('however requests, retries and time are interleaved, it gives no more than 
         const accrued = config.share * seen.requests + (config.floor * seen.ms) / 1000
         expect(seen.retries).toBeLessThanOrEqual(start + accrued + 1e-6) // rounding of tenths
       }
-    }),
-  )
-})
-
-test('as many are left as it gives', () => {
-  fc.assert(
-    fc.property(configs, events, (config, happens) => {
-      const budget = createRetryBudget(config)
-      for (const event of happens) {
-        if ('ms' in event) vi.advanceTimersByTime(event.ms)
-        else if ('request' in event) budget.requested()
-        else budget.take()
-      }
-
       const { left } = budget
-
       expect(takeUpTo(budget, 1000)).toBe(left)
     }),
   )
@@ -186,7 +167,7 @@ describe('when every request of a steady load fails', () => {
 
   test('what a healthy time has saved up comes on top, once', () => {
     const budget = createRetryBudget(defaults)
-    pass(budget, 10_000)
+    for (let i = 0; i < 10_000; i++) budget.requested()
     let retries = 0
 
     for (let i = 0; i < 1000; i++) {

@@ -31,7 +31,6 @@ let probes = 0
 const settings = () => ({
   workers: 2,
   upstream: upstream.url,
-  upstreams: { leads: { endpoints: [upstream.url, `${upstream.url}/b`] } },
   listen: { maxConnections: 20 },
   log: { buffer: '64KiB' },
   shutdown: { wait: '300ms', deadline: '5s' },
@@ -340,28 +339,6 @@ drill(
     expect([first, (await again).status]).toEqual([503, 200])
     expect([await statusesOfBoth(), await overridden()]).toEqual([[503, 503], ['market.insights']])
     await gateway.ask('POST', '/operations/serve', override('1h'))
-  },
-)
-
-drill.each([
-  ['drain', 'it is in effect in no worker'],
-  ['ready', '1 of the workers did not answer: an ejection may go on in them, a drain goes on in all'],
-])(
-  'a command to %s an endpoint that one worker does not reply to is not in effect, and the response says so',
-  async (state, detail) => {
-    const endpoint = JSON.stringify({ group: 'leads', url: `${upstream.url}/b` })
-    const order = (wanted: string) => gateway.ask('POST', `/endpoints/${wanted}`, endpoint)
-    if (state === 'ready') await order('drain')
-    const shownStates = async () => (await gateway.status()).upstreams.leads?.endpoints.map((each) => each.state)
-    const before = await shownStates()
-
-    const { status, body } = await whileFirstHangs(() => order(state))
-
-    expect(status).toBe(503)
-    expect(JSON.parse(body)).toMatchObject({ code: 'workers-not-answering', detail: expect.stringContaining(detail) })
-    expect(await shownStates()).toEqual(before)
-    expect((await order(state)).status).toBe(200)
-    await order('ready')
   },
 )
 

@@ -56,6 +56,8 @@ const resolveAll = (): void => {
 /** Connects to `localhost.`. Rejects when the certificate does not verify. */
 type Client = (port: number, requests: () => number) => Promise<unknown>
 
+const at = (port: number): string => `https://localhost.:${port}`
+
 const limits = { timeoutMs: 20_000, maxBytes: 1000, connections: 1 }
 
 const redisClient =
@@ -73,23 +75,19 @@ const clients: readonly (readonly [name: string, client: Client])[] = [
   [
     'an upstream',
     async (port) => {
-      const gateway = await bootGateway({ upstream: `https://localhost.:${port}` })
+      const gateway = await bootGateway({ upstream: at(port) })
       // RFC 9110 §7.2: Host is the authority of the URL, as it stands there.
       expect(JSON.parse((await call(gateway.port)).body.toString())).toMatchObject({ host: `localhost.:${port}` })
     },
   ],
-  [
-    'a check of an endpoint',
-    (port) => checkReachable(`https://localhost.:${port}`, upstreamConfig(`https://localhost.:${port}`), 'connect'),
-  ],
+  ['a check of an endpoint', (port) => checkReachable(at(port), upstreamConfig(at(port)), 'connect')],
   [
     'an issuer or an introspection endpoint',
     async (port) => {
-      const client = createHttpClient(new URL(`https://localhost.:${port}/keys`), limits)
+      const client = createHttpClient(new URL(`${at(port)}/keys`), limits)
       onTestFinished(() => client.close())
-      expect(JSON.parse((await client.request({ method: 'GET', headers: {} })).text)).toMatchObject({
-        host: `localhost.:${port}`,
-      })
+      const { text } = await client.request({ method: 'GET', headers: {} })
+      expect(JSON.parse(text)).toMatchObject({ host: `localhost.:${port}` })
     },
   ],
   [
@@ -97,7 +95,7 @@ const clients: readonly (readonly [name: string, client: Client])[] = [
     (port, requests) =>
       new Promise((resolve) => {
         const stats = trackSpanExports(emptySpanCounts(), () => {})
-        const options = { url: `https://localhost.:${port}/v1/traces`, headers: [], serviceName: 'gateway' }
+        const options = { url: `${at(port)}/v1/traces`, headers: [], serviceName: 'gateway' }
         const transport = openOtlpTransport(options, 20_000, stats, { onSend() {}, isClosing: () => false })
         onTestFinished(() => transport.destroy())
         transport.export([], resolve)
@@ -108,12 +106,10 @@ const clients: readonly (readonly [name: string, client: Client])[] = [
   ['a node of a cluster', redisClient((port) => ({ cluster: [`rediss://localhost.:${port}`] }))],
   [
     'an admin listener',
-    (port) =>
-      callAdmin(adminTarget(port, { tls: true, host: 'localhost.' }), {
-        method: 'GET',
-        path: '/status',
-        timeoutMs: 20_000,
-      }),
+    (port) => {
+      const asked = { method: 'GET', path: '/status', timeoutMs: 20_000 } as const
+      return callAdmin(adminTarget(port, { tls: true, host: 'localhost.' }), asked)
+    },
   ],
 ]
 

@@ -392,20 +392,6 @@ describe('a candidate', () => {
     expect(statuses(received)).toEqual([200, 200])
     expect(await share()).toBe(0)
   })
-
-  drill('keeps what it has when one worker does not take up an order: it is in effect in none', async () => {
-    await configure()
-    await order({ to: '10%' })
-    const [first = 0] = await pids()
-
-    kill(first, 'SIGSTOP')
-    const { status, body } = await order({ to: '50%' })
-    kill(first, 'SIGCONT')
-    await untilBothServe()
-
-    expect([status, JSON.parse(body).code]).toEqual([503, 'workers-not-answering'])
-    expect(await share()).toBe(0.1)
-  })
 })
 
 drill('the keys that one worker has fetched last are those of all successors, and as old as they are', async () => {

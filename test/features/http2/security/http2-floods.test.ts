@@ -19,11 +19,15 @@ const endless =
     await flood(attacker, 1000, () => repeatFrame(50, each))
   }
 
-/** Opens a hundred requests a batch, and gives each up. */
+/** Opens a hundred requests a batch, and gives each up: `steps` are streams to open, or below 0 to cancel. */
 const givenUp =
-  (four: (first: number) => Buffer[]): Attack =>
+  (steps: (first: number) => number[]): Attack =>
   (attacker) =>
-    flood(attacker, 400, (nth) => Array.from({ length: 25 }, (_, n) => four(nth * 100 + n * 4 + 1)).flat())
+    flood(attacker, 400, (nth) =>
+      Array.from({ length: 25 }, (_, n) => steps(nth * 100 + n * 4 + 1))
+        .flat()
+        .map((stream) => (stream < 0 ? cancel(-stream) : head(stream))),
+    )
 
 const endsForAbuse: readonly (readonly [name: string, attack: Attack])[] = [
   // CVE-2019-9512: each has to be answered, and a client that does not read lets the responses pile up.
@@ -49,16 +53,8 @@ const ends: readonly (readonly [name: string, attack: Attack, begun: number])[] 
   ['frames without data, in the middle of a body', endless(frame(0, 0, 1), upload), 1],
   // CVE-2023-44487: each request is given up at once, so there are never too many under way, and the gateway works in
   // vain. 40,000 are sent.
-  [
-    'requests that are given up in the same packet',
-    givenUp((first) => [head(first), cancel(first), head(first + 2), cancel(first + 2)]),
-    20_000,
-  ],
-  [
-    'requests that are given up one packet later',
-    givenUp((first) => [head(first), cancel(Math.max(1, first - 2)), head(first + 2)]),
-    20_000,
-  ],
+  ['requests that are given up in the same packet', givenUp((n) => [n, -n, n + 2, -(n + 2)]), 20_000],
+  ['requests that are given up one packet later', givenUp((n) => [n, -Math.max(1, n - 2), n + 2]), 20_000],
 ]
 
 const moreOfThese: typeof ends = [

@@ -24,10 +24,10 @@ afterEach(() => void vi.useRealTimers())
 // The attack: as over HTTP/1.1, an upload of a byte a second; here a hundred of them share a connection.
 describeTests.skipIf(missing !== null)('an upload', () => {
   /**
-   * Opens a gateway that asks for 10 bytes a second, and a client whose uploads send a piece a second, each when the
+   * Opens a gateway that asks for 10 bytes a second, and a client whose uploads send a byte a second, each when the
    * one before has arrived.
    */
-  const begin = async (piece: string) => {
+  const begin = async () => {
     stopClock()
     let arrived = 0
     const upstream = await rawUpstream((socket) => {
@@ -44,21 +44,20 @@ describeTests.skipIf(missing !== null)('an upload', () => {
     })
     const client = await frameClient(booted.port)
     await client.send(head(1, get('/risk/asset-valuation', 'POST'), false))
-    const answered = (stream: number): boolean =>
-      client.frames.some((each) => each.type === 1 && each.stream === stream)
+    const answered = (): boolean => client.frames.some(({ type, stream }) => type === 1 && stream === 1)
     const send = async (pieces: number, first = ''): Promise<void> => {
-      for (let i = 0; i < pieces && !answered(1); i++) {
+      for (let i = 0; i < pieces && !answered(); i++) {
         const had = arrived
-        await client.send(frame(0, 0, 1, Buffer.from(i === 0 ? first + piece : piece)))
-        await eventually(() => arrived > had || answered(1))
+        await client.send(frame(0, 0, 1, Buffer.from(i === 0 ? `${first}a` : 'a')))
+        await eventually(() => arrived > had || answered())
         vi.advanceTimersByTime(1000)
       }
     }
-    return { booted, client, send, answered, upstream }
+    return { booted, client, send, upstream }
   }
 
   test('slower than the rate is ended with 408, and its connection goes on', async () => {
-    const { client, send, booted, upstream } = await begin('a')
+    const { client, send, booted, upstream } = await begin()
 
     await send(12)
     const reset = await client.frame(({ type, stream }) => type === 3 && stream === 1)
@@ -74,17 +73,8 @@ describeTests.skipIf(missing !== null)('an upload', () => {
     await eventually(() => upstream.connections() === 0)
   })
 
-  test('at the rate goes on', async () => {
-    const { client, send, answered } = await begin('a'.repeat(10))
-
-    await send(40)
-
-    expect(answered(1)).toBe(false)
-    client.socket.destroy()
-  })
-
   test('that slows down once its window is wide is ended all the same', async () => {
-    const { client, send } = await begin('a')
+    const { client, send } = await begin()
 
     for (let i = 0; i < 4; i++) await send(1, 'a'.repeat(16_383))
     await client.frame(({ type, payload }) => type === 4 && payload.length === 6) // SETTINGS, of one setting: it is wide
@@ -139,9 +129,8 @@ describeTests.skipIf(missing !== null)('a client that takes', () => {
     const reset = await client.frame(({ type }) => type === 3)
     await client.send(head(3, get('/nothing')))
 
-    expect(lines.find(({ msg }) => msg === 'exchange')).toMatchObject({
-      ...{ failure: 'client-gone', status: 499, cause: 'takes less than listen.minRate' },
-    })
+    const cause = 'takes less than listen.minRate'
+    expect(lines.find(({ msg }) => msg === 'exchange')).toMatchObject({ failure: 'client-gone', status: 499, cause })
     expect(passed).toBeLessThan(60_000)
     expect(reset).toMatchObject({ stream: 1 })
     expect(reset && codeOf(reset)).toBe(constants.NGHTTP2_INTERNAL_ERROR)

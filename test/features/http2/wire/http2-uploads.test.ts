@@ -142,20 +142,16 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     await client.send(head(3))
 
     expect(await line(({ operation }) => operation === 'valuation.score')).toMatchObject({ status: 413 })
-    expect(
-      await client.frame(({ type, stream, flags }) => type === 0 && stream === 3 && (flags & 1) === 1),
-    ).toBeDefined()
+    const isEnd = ({ type, stream, flags }: Frame): boolean => type === 0 && stream === 3 && (flags & 1) === 1
+    expect(await client.frame(isEnd)).toBeDefined()
     expect(credit.sentBytes).toBeLessThanOrEqual(4 * MiB)
   })
 
   // The attack: a body that is taken widens the windows; then a hundred that are not, as wide as they were.
-  test.each([
-    ['obeys', true],
-    ['does not obey', false],
-  ])('a client that %s SETTINGS has 10 MiB wait on a connection, and not 200', async (_, obeys) => {
-    const { client, credit } = await widened(obeys)
+  test('a client that does not obey SETTINGS has 10 MiB wait on a connection, and not 200', async () => {
+    const { client, credit } = await widened(false)
     const before = credit.sentBytes
-    const streams = Array.from({ length: 98 }, (__, n) => 5 + 2 * n)
+    const streams = Array.from({ length: 98 }, (_, n) => 5 + 2 * n)
     await client.send(...streams.map((stream) => post(stream, '/risk/asset-valuation', 64 * MiB)))
 
     for (let sent = 1; sent > 0; ) {
@@ -175,10 +171,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     const upstream = await httpUpstream()
     const narrow = await narrowTo(upstream.port)
     const { port } = await bootHttp2({ upstream: narrow.url })
-    const stream = dialHttp2(port).request(
-      { ':path': '/risk/asset-valuation', ':method': 'POST' },
-      { endStream: false },
-    )
+    const stream = dialHttp2(port).request({ ':path': '/risk/asset-valuation', ':method': 'POST' })
     const response = readStreamResponse(stream)
 
     for (let at = 0; at < body.length; at += 700) stream.write(body.subarray(at, at + 700))
