@@ -10,18 +10,9 @@ const windows = new ReceiveWindows(
   new WideConnections(),
 )
 
-const createRequest = (state: {
-  readonly closed: boolean
-  readonly destroyed: boolean
-  readonly endAfterHeaders?: boolean
-}) => {
-  const stream = Object.assign(new EventEmitter(), {
-    endAfterHeaders: false,
-    push: () => true,
-    resume() {},
-    destroy() {},
-    ...state,
-  })
+const createRequest = (state: { readonly closed: boolean; readonly destroyed: boolean }, endAfterHeaders = false) => {
+  const methods = { push: () => true, resume() {}, destroy() {} }
+  const stream = Object.assign(new EventEmitter(), { endAfterHeaders, ...methods, ...state })
   const request = new StreamRequest(stream as unknown as ServerHttp2Stream, [':method', 'POST'], null as never, windows)
   let ended = false
   request.consume((chunk) => {
@@ -44,7 +35,7 @@ test('a body without a length is chunked, and where there is none nothing is sai
   const open = { closed: false, destroyed: false }
 
   expect(createRequest(open).rawHeaders).toEqual(['transfer-encoding', 'chunked'])
-  expect(createRequest({ ...open, endAfterHeaders: true }).rawHeaders).toEqual([])
+  expect(createRequest(open, true).rawHeaders).toEqual([])
 })
 
 /** Creates a stream that the test feeds, and the request on it. */

@@ -20,13 +20,8 @@ test('it is off by default', () => {
 })
 
 test('with a URL, one in a hundred traces that begin here is sent', () => {
-  expect(read(`{ ${otlp} }`)).toEqual({
-    otlp: 'https://collector.example/v1/traces',
-    headers: [],
-    sample: 0.01,
-    serviceName: 'lender-gateway',
-    serverTiming: false,
-  })
+  const byDefault = { headers: [], sample: 0.01, serviceName: 'lender-gateway', serverTiming: false }
+  expect(read(`{ ${otlp} }`)).toEqual({ otlp: 'https://collector.example/v1/traces', ...byDefault })
 })
 
 test('Server-Timing needs no receiver', () => {
@@ -42,18 +37,11 @@ test('the value of a header is shown only where its name is known to be harmless
     'headers: { Authorization: file:token, X-Api-Key: planted-in-the-file, X-Honeycomb-Team: planted-too, Accept: a }'
   const config = validConfig(`tracing: { ${otlp}, ${headers} }\n${sandbox}`, {}, at)
 
-  expect(config.tracing?.headers.map(({ value }) => value)).toEqual([
-    'Bearer planted-in-a-file',
-    'planted-in-the-file',
-    'planted-too',
-    'a',
-  ])
-  expect(JSON.parse(JSON.stringify(renderEffectiveConfig(config).tracing))).toEqual({
-    otlp: 'https://collector.example/v1/traces',
+  const values = ['Bearer planted-in-a-file', 'planted-in-the-file', 'planted-too', 'a']
+  expect(config.tracing?.headers.map(({ value }) => value)).toEqual(values)
+  expect(JSON.parse(JSON.stringify(renderEffectiveConfig(config).tracing))).toMatchObject({
     headers: { Authorization: '***', 'X-Api-Key': '***', 'X-Honeycomb-Team': '***', Accept: 'a' },
     sample: '1%',
-    serviceName: 'lender-gateway',
-    serverTiming: false,
   })
 })
 

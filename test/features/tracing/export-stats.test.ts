@@ -4,10 +4,20 @@ import { emptySpanCounts, trackSpanExports } from '../../../src/features/tracing
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-test('lost spans are logged at once, then once a minute with all since, and when spans arrive again', () => {
+/** Opens the counts of an exporter, and keeps what is logged. */
+const open = () => {
   const counts = emptySpanCounts()
   const logged: unknown[] = []
-  const stats = trackSpanExports(counts, (level, event, fields) => logged.push([level, event, fields]))
+  return { counts, logged, stats: trackSpanExports(counts, (...line) => logged.push(line)) }
+}
+
+const lost = (dropped: number, failed: number, reason: string) => [
+  ...['warn', 'spans are lost', { dropped, failed, reason }],
+]
+const again = (failed: number) => ['info', 'spans arrive again', { dropped: 0, failed }]
+
+test('lost spans are logged at once, then once a minute with all since, and when spans arrive again', () => {
+  const { counts, logged, stats } = open()
 
   stats.onExported(1)
   stats.onLost('failed', 3, 'status 400')
@@ -20,17 +30,12 @@ test('lost spans are logged at once, then once a minute with all since, and when
   stats.onExported(6)
   stats.onExported(7)
 
-  expect(logged).toEqual([
-    ['warn', 'spans are lost', { dropped: 0, failed: 3, reason: 'status 400' }],
-    ['warn', 'spans are lost', { dropped: 1, failed: 6, reason: 'ECONNREFUSED' }],
-    ['info', 'spans arrive again', { dropped: 0, failed: 5 }],
-  ])
+  expect(logged).toEqual([lost(0, 3, 'status 400'), lost(1, 6, 'ECONNREFUSED'), again(5)])
   expect(counts).toEqual({ exported: 14, dropped: 1, failed: 14, exportFailure: null })
 })
 
 test('a collector that rejects every second batch is logged once a minute, and so is the end', () => {
-  const logged: unknown[] = []
-  const stats = trackSpanExports(emptySpanCounts(), (_, event, fields) => logged.push([event, fields]))
+  const { logged, stats } = open()
 
   for (let batches = 0; batches < 61; batches++) {
     stats.onLost('failed', 1, 'status 400')
@@ -38,19 +43,12 @@ test('a collector that rejects every second batch is logged once a minute, and s
     vi.advanceTimersByTime(1000)
   }
 
-  expect(logged).toEqual([
-    ['spans are lost', { dropped: 0, failed: 1, reason: 'status 400' }],
-    ['spans arrive again', { dropped: 0, failed: 0 }],
-    ['spans are lost', { dropped: 0, failed: 60, reason: 'status 400' }],
-    ['spans arrive again', { dropped: 0, failed: 0 }],
-  ])
+  expect(logged).toEqual([lost(0, 1, 'status 400'), again(0), lost(0, 60, 'status 400'), again(0)])
 })
 
 test('a collector that rejects some spans of each batch fails until it takes one whole', () => {
   vi.setSystemTime(1_800_000_000_000)
-  const counts = emptySpanCounts()
-  const logged: unknown[] = []
-  const stats = trackSpanExports(counts, (_, event) => logged.push(event))
+  const { counts, logged, stats } = open()
 
   stats.onExported(4, 1)
   vi.advanceTimersByTime(1000)
@@ -61,13 +59,12 @@ test('a collector that rejects some spans of each batch fails until it takes one
   const exportFailure = { since: 1_800_000_000_000, reason: 'partial success' }
   expect(meanwhile).toEqual({ exported: 3, dropped: 0, failed: 5, exportFailure })
   expect(counts).toMatchObject({ exported: 7, exportFailure: null })
-  expect(logged).toEqual(['spans are lost', 'spans arrive again'])
+  expect(logged).toEqual([lost(0, 1, 'partial success'), again(4)])
 })
 
 test('since when and why is known as long as it lasts; that there is no room says less than why', () => {
   vi.setSystemTime(1_800_000_000_000)
-  const counts = emptySpanCounts()
-  const stats = trackSpanExports(counts, () => {})
+  const { counts, stats } = open()
 
   stats.onLost('dropped', 1, 'too many spans wait')
   expect(counts.exportFailure).toEqual({ since: 1_800_000_000_000, reason: 'too many spans wait' })

@@ -58,23 +58,23 @@ test('workers end once every connection that was accepted is handed over', async
   expect(events).toEqual(['closed to clients', 'handed over', 'workers end'])
 })
 
-test('of the workers that are sent a command, those that hang are unanswered, and one that has ended is not counted', async () => {
-  const late = () => Promise.reject(new Error('did not answer'))
-  replies.push(Promise.resolve(7), Promise.reject(new PeerGoneError('is gone')), late(), late())
+const late = () => Promise.reject(new Error('did not answer'))
+const gone = () => Promise.reject(new PeerGoneError('is gone'))
+
+test.each([
+  ['those that hang are unanswered, and one that has ended is not counted', [gone, late, late], undefined, 2],
+  [
+    'none that hangs is waited for when something urgent has come',
+    [() => new Promise<never>(() => {})],
+    Promise.resolve(),
+    1,
+  ],
+])('of the workers that are sent a command %s', async (_, others, urgent, unanswered) => {
+  replies.splice(0, replies.length, Promise.resolve(7), ...others.map((reply) => reply()))
   const pool = await open()
 
-  const outcome = await pool.runCommand('uneject', { group: 'risk', url: 'http://a' })
+  const outcome = await pool.runCommand('uneject', { group: 'risk', url: 'http://a' }, urgent)
   await pool.close(0)
 
-  expect(outcome).toEqual({ results: [7], unanswered: 2 })
-})
-
-test('a command waits for no worker that hangs when something urgent has come', async () => {
-  replies.splice(0, replies.length, Promise.resolve(7), new Promise(() => {}))
-  const pool = await open()
-
-  const outcome = await pool.runCommand('uneject', { group: 'risk', url: 'http://a' }, Promise.resolve())
-  await pool.close(0)
-
-  expect(outcome).toEqual({ results: [7], unanswered: 1 })
+  expect(outcome).toEqual({ results: [7], unanswered })
 })
