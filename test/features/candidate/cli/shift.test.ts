@@ -36,7 +36,10 @@ describe('shift', () => {
     expect(ordered).toMatch(
       /^the candidate of risk gets 25% of the clients by 127.0.0.1 until 2\S+Z \(CHG-4711\); then 25% of the clients, and the steps go on\n$/,
     )
-    expect(await said('--pause')).toContain('until')
+    const paused = { by: '127.0.0.1', reason: null, until: expect.stringMatching(/Z$/) }
+    expect(JSON.parse(await said('--pause', '--for', '3h', '--format', 'json'))).toMatchObject({
+      ...{ order: 'pause', shift: { paused, step: { of: 2, nextAt: null } } },
+    })
     expect(await said('--resume')).toContain('25% of the clients: step 2 of 2, the last')
     expect(await said('--abort')).toMatch(
       /^the candidate of risk gets nothing: aborted by 127.0.0.1 at 2\S+Z; until an /,

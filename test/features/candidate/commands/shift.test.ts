@@ -73,27 +73,6 @@ test('an order changes what the file says, for its time; the log says who, why, 
   expect(live.lines.find(({ msg }) => msg === 'shift order')).toMatchObject({ ...order, ...held, share: '25%' })
 })
 
-test('steps stay where an operator has paused them, an abort ends them, and a resumption begins them anew', async () => {
-  const { shift } = await boot({ steps: { shares: ['1%', '5%', '25%', '100%'], every: '15m' } })
-  const by = '127.0.0.1'
-
-  const paused = await shift({ pause: true, for: '3h' })
-  const aborted = await shift({ abort: true })
-  const resumed = await shift({ resume: true })
-
-  const shifts = [paused, aborted, resumed].map(({ body }) => body)
-  expect(shifts).toMatchObject([
-    {
-      shift: {
-        ...{ share: 0.01, cause: 'steps', paused: { by, reason: null, until: expect.stringMatching(/Z$/) } },
-        step: { reached: 1, of: 4, nextShare: 0.05, nextAt: null },
-      },
-    },
-    { order: 'abort', shift: { share: 0, cause: 'operator', stopped: true, by, until: null } },
-    { order: 'resume', by, shift: { share: 0.01, cause: 'steps' } },
-  ])
-})
-
 test('an order stays over edits of something else and edits that are rejected, and a stop over a rollback', async () => {
   const { live, settings, shift, status, reload } = await boot({ share: '5%' })
   await shift({ abort: true, reason: 'it lies' })

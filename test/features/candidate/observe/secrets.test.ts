@@ -1,5 +1,6 @@
 /** Values of answers are told nowhere unless the file asks for examples: no report, no page, no line of the log. */
 import { expect, test } from 'vitest'
+import { withCandidate } from '../../../helpers/candidate.ts'
 import { bootLiveGateway } from '../../../helpers/live-gateway.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
 
@@ -14,22 +15,14 @@ const readAll = async (compare: object): Promise<Readonly<Record<string, string>
     httpUpstream((_, response) => {
       const [password, name, mail, card, salary] = secrets.map((_, i) => secrets[(i + at) % secrets.length])
       response.writeHead(200, { 'Content-Type': 'application/json', 'X-Owner': name })
-      response.end(
-        `{"p":"${password}","people":[{"name":"${name}","mail":"${mail}"}],"${card}":1,"salary":[${salary === undefined || Number.isNaN(Number(salary)) ? `"${salary}"` : salary}]}`,
-      )
+      const paid = Number.isNaN(Number(salary)) ? salary : Number(salary)
+      response.end(JSON.stringify({ p: password, people: [{ name, mail }], [String(card)]: 1, salary: [paid] }))
     })
   const [primary, candidate] = [await answering(0), await answering(1)]
+  const shadow = { sample: '100%', compare: { fields: ['X-Owner'], ...compare } }
   const live = await bootLiveGateway({
     log: { level: 'debug' },
-    upstreams: {
-      market: {
-        endpoints: [primary.url],
-        candidate: {
-          endpoints: [candidate.url],
-          shadow: { sample: '100%', compare: { fields: ['X-Owner'], ...compare } },
-        },
-      },
-    },
+    ...withCandidate(primary.url, candidate.url, { shadow }),
   })
   for (let n = 0; n < 20; n++) await (await fetch(`${live.url}/market/insights`)).arrayBuffer()
   const read = async (path: string) => (await fetch(live.admin + path, { headers: { Accept: '*/*' } })).text()
