@@ -33,17 +33,4 @@ describe('operation', () => {
 
     expect(result).toEqual({ code: 1, out: '', err: `lender-gateway: ${admin.url} does not accept it: ${detail}\n` })
   })
-
-  test.each([
-    ['an unknown operation', ['refuse', 'market.insight']],
-    ['an unknown state', ['stop', 'market.insights']],
-  ])('%s is wrong usage, and no gateway is asked', async (_, args) => {
-    const admin = await scriptedAdmin(jsonResponse({}))
-
-    const { code, err } = await runCommand(['operation', ...args, '--admin', admin.url])
-
-    expect(code).toBe(2)
-    expect(err).toContain('Allowed choices are')
-    expect(admin.received).toEqual([])
-  })
 })

@@ -377,10 +377,8 @@ test.each([
 
   const [ejected, drained] = [await run('ejected'), await run(null)]
 
-  expect(ejected).toMatchObject({
-    code: 'workers-not-answering',
-    done: { group: 'market', endpoint: 'http://a', state: 'ready' },
-  })
+  const done = { group: 'market', endpoint: 'http://a', state: 'ready' }
+  expect(ejected).toMatchObject({ code: 'workers-not-answering', done })
   expect(drained).toMatchObject({ code: 'workers-not-answering' })
   expect(drained).not.toHaveProperty('done') // no worker had it ejected: nothing was done
 })

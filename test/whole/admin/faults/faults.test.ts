@@ -199,15 +199,6 @@ test('Redis that is gone is named where it remembers proofs alone, and the metri
   expect(await (await fetch(`${live.admin}/metrics`)).text()).toMatch(/^lender_gateway_rate_limits_shared 0$/m)
 })
 
-test('a single mistake of a client is no finding', async () => {
-  const live = await bootLiveGateway()
-
-  await fetch(`${live.url}/nowhere`)
-  await live.line(({ failure }) => failure === 'not-found')
-
-  expect(await findingsOf(live.admin)).toEqual([])
-})
-
 test('connections that are closed at once are named by the setting that has it so', async () => {
   const live = await bootLiveGateway({ listen: { maxConnections: 1 } })
   const port = Number(new URL(live.url).port)
