@@ -247,6 +247,7 @@ describe('libraries stay at the rim', () => {
     const ofGateway =
       /^core\/(admin\/(?!admin-part|commands\/command-part)|runtime\/(?!supervisor|(primary|runtime|status\/status)-part))/
     expect(reached('main.ts').filter((name) => ofGateway.test(name))).toEqual([])
+    expect(reached('core/cli/commands/check.ts').filter((name) => /^(fastify|undici|pino)$/.test(name))).toEqual([])
     const loaded = [
       'core/cli/commands/operator-commands.ts',
       'features/overrides/endpoint-commands.ts',

@@ -21,31 +21,20 @@ test('below the target the findings stand first, each with its time and a comman
   )
 })
 
-test('the details of a finding stand below it', async () => {
-  const details = ['http://risk-a:8080 is failing', 'the circuit breaker of risk is\u001b[2J open']
-  const { out } = await runStatus({ ...healthyStatus, findings: [{ ...found, details }] })
-
-  expect(out).toMatch(
-    /check --online\n {10}- http:\/\/risk-a:8080 is failing\n {10}- the circuit breaker of risk is\\x1b\[2J open\n\ngateway/,
-  )
-})
-
-test('a command that changes something is printed as what to do', async () => {
-  const command = 'lender-gateway rollback --yes'
-
-  const { out } = await runStatus({ ...healthyStatus, findings: [{ ...found, command }] })
-
-  expect(out).toContain(`ago; to do: ${command}\n`)
+test.each([
+  [
+    'its details below it',
+    { details: ['it\u001b[2J fails', 'so it is'] },
+    '--online\n          - it\\x1b[2J fails\n          - so it is\n\n',
+  ],
+  ['a command that changes something as what to do', { command: 'rollback --yes' }, 'ago; to do: rollback --yes\n'],
+  ['nothing that controls the terminal', { cause: 'a\u001b[2Jb' }, 'upstreams.risk: a\\x1b[2Jb\n'],
+])('a finding has %s', async (_, more, text) => {
+  expect((await runStatus({ ...healthyStatus, findings: [{ ...found, ...more }] })).out).toContain(text)
 })
 
 test('the lack of findings is printed in words', async () => {
   expect((await runStatus({ ...healthyStatus, findings: [] })).out).toMatch(
     /^asked .*\n\nnothing is wrong\n\ngateway {2}serving, ready\n/,
   )
-})
-
-test('a finding cannot control the terminal', async () => {
-  const { out } = await runStatus({ ...healthyStatus, findings: [{ ...notice, cause: 'a\u001b[2Jb' }] })
-
-  expect(out).toContain('clients: a\\x1b[2Jb\n')
 })

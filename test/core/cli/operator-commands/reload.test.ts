@@ -3,51 +3,34 @@ import { type ConfigProblem, formatProblems } from '../../../../src/core/config/
 import { jsonResponse, runCommand, scriptedAdmin, token } from '../scripted-admin.ts'
 
 const change = (part: string, group: string | null, path: string, from: unknown, to: unknown) => ({
-  part,
-  group,
-  path,
-  from,
-  to,
+  ...{ part, group, path, from, to },
 })
+const ofRisk = (path: string, from: unknown, to: unknown) =>
+  change('upstreams.risk', 'risk', `upstreams.risk.${path}`, from, to)
+const ofMarket = (path: string, from: unknown, to: unknown) =>
+  change('upstreams.market', 'market', `upstreams.market.${path}`, from, to)
+const deadline = 'operations.risk.asset-valuation.deadline'
 
 const applied = {
-  result: 'applied',
-  from: '9b02c7d11e55',
-  to: '3f1c0a9be2d4',
-  groups: ['risk', 'market'],
+  ...{ result: 'applied', from: '9b02c7d11e55', to: '3f1c0a9be2d4', groups: ['risk', 'market'], warnings: [] },
   changes: [
     change('listen', null, 'listen.timeouts.body', '30s', 'none'),
-    change(
-      'upstreams.risk',
-      'risk',
-      'upstreams.risk.endpoints',
-      ['http://a:8080'],
-      ['http://b:8080', { url: 'http://c:8080', weight: 10 }],
-    ),
-    change('upstreams.risk', 'risk', 'upstreams.risk.request.set.X-Api-Key', '***', null),
-    change('upstreams.risk', 'risk', 'upstreams.risk.request.remove', [], ['Cookie']),
-    change('operations.risk.asset-valuation', 'risk', 'operations.risk.asset-valuation.deadline', '30s', '10s'),
-    change('upstreams.market', 'market', 'upstreams.market.request.set.Y', '***', '***'),
-    change('upstreams.market', 'market', 'upstreams.market.request.set.X', 'a b', '\u001b[2J'),
+    ofRisk('endpoints', ['http://a:8080'], ['http://b:8080', { url: 'http://c:8080', weight: 10 }]),
+    ofRisk('request.set.X-Api-Key', '***', null),
+    ofRisk('request.remove', [], ['Cookie']),
+    change('operations.risk.asset-valuation', 'risk', deadline, '30s', '10s'),
+    ofMarket('request.set.Y', '***', '***'),
+    ofMarket('request.set.X', 'a b', '\u001b[2J'),
   ],
-  warnings: [],
 }
 
 const problem: ConfigProblem = {
-  file: 'config/gateway.yaml',
-  line: 12,
-  column: 9,
-  path: 'upstreams.market',
-  message: 'not a URL',
-  expected: 'a URL such as http://risk.internal:8080, or sandbox',
-  found: '"market-b:8080"',
+  ...{ file: 'config/gateway.yaml', line: 12, column: 9, path: 'upstreams.market', message: 'not a URL' },
+  ...{ expected: 'a URL such as http://risk.internal:8080, or sandbox', found: '"market-b:8080"' },
 }
 
 const refused = {
-  title: 'Unprocessable Content',
-  status: 422,
-  code: 'configuration-refused',
-  hash: '9b02c7d11e55',
+  ...{ title: 'Unprocessable Content', status: 422, code: 'configuration-refused', hash: '9b02c7d11e55' },
   problems: [problem, problem],
 }
 
@@ -83,39 +66,25 @@ for all groups
     })
   })
 
-  test('prints warnings as check does, below the result', async () => {
-    const { code, out } = await run('reload', { ...applied, changes: [], warnings: [problem] })
+  const kept = '9b02c7d11e55'
+  const held = { ...refused, code: 'endpoints-not-reached', nextTry: '2026-11-21T02:05:01.000Z' }
+  const warned = `applied: ${kept} → 3f1c0a9be2d4\nwarning: ${formatProblems([problem]).replace('1 problem\n', '')}`
+  const refuses = `lender-gateway: http://gateway refuses it; ${kept} runs on`
+  const all = formatProblems([problem, problem])
+  const again = ', and it is tried again and again while the file says so'
 
-    expect({ code, out }).toEqual({
-      code: 0,
-      out: `applied: 9b02c7d11e55 → 3f1c0a9be2d4\nwarning: ${formatProblems([problem]).replace('1 problem\n', '')}`,
-    })
-  })
-
-  test('reports that the file is what runs', async () => {
-    expect(await run('reload', { ...applied, result: 'unchanged', to: applied.from, changes: [] })).toEqual({
-      code: 0,
-      err: '',
-      out: 'unchanged: 9b02c7d11e55 runs, and is what the file says\n',
-    })
-  })
-
-  test('exits with 1 when the file is rejected, and prints the problems as check does', async () => {
-    expect(await run('reload', refused, 422)).toEqual({
-      code: 1,
-      out: formatProblems([problem, problem]),
-      err: 'lender-gateway: http://gateway refuses it; 9b02c7d11e55 runs on\n',
-    })
-  })
-
-  test('reports that an edit whose endpoints were not reached is tried again', async () => {
-    const held = { ...refused, code: 'endpoints-not-reached', nextTry: '2026-11-21T02:05:01.000Z', problems: [problem] }
-
-    expect(await run('reload', held, 422)).toEqual({
-      code: 1,
-      out: formatProblems([problem]),
-      err: 'lender-gateway: http://gateway refuses it; 9b02c7d11e55 runs on, and it is tried again and again while the file says so\n',
-    })
+  test.each<[string, object, number, { code: number; out: string; err: string }]>([
+    ['warnings', { ...applied, changes: [], warnings: [problem] }, 200, { code: 0, err: '', out: warned }],
+    [
+      'that the file is what runs',
+      { ...applied, result: 'unchanged', to: kept, changes: [] },
+      200,
+      { code: 0, err: '', out: `unchanged: ${kept} runs, and is what the file says\n` },
+    ],
+    ['the problems of a file that is rejected', refused, 422, { code: 1, err: `${refuses}\n`, out: all }],
+    ['that an edit is tried again', held, 422, { code: 1, err: `${refuses}${again}\n`, out: all }],
+  ])('prints %s', async (_, body, status, expected) => {
+    expect(await run('reload', body, status)).toEqual(expected)
   })
 
   test('--force requests it all the same', async () => {
@@ -136,15 +105,12 @@ for all groups
     expect({ code: ran.code, out: JSON.parse(ran.out) }).toEqual({ code, out: body })
   })
 
+  const lineless = { hash: 'a', problems: [{ ...problem, line: null }] }
+
   test.each([
     ['changes that are none', { ...applied, changes: 'many' }, 200, 'a list is expected at changes'],
     ['a refusal without a problem', { hash: '9b02c7d11e55' }, 422, 'a list is expected at problems'],
-    [
-      'a problem without a line',
-      { hash: 'a', problems: [{ ...problem, line: null }] },
-      422,
-      'a number is expected at problems[0].line',
-    ],
+    ['a problem without a line', lineless, 422, 'a number is expected at problems[0].line'],
     ['what only a rollback answers', { code: 'conflict' }, 409, 'text is expected at hash'],
   ])('exits with 2 when the response is not a gateway’s: %s', async (_what, body, status, message) => {
     const { code, out, err } = await run('reload', body, status)
@@ -157,41 +123,22 @@ for all groups
 })
 
 describe('rollback', () => {
-  test('prints what runs again', async () => {
-    const changes = [change('upstreams.market', 'market', 'upstreams.market.endpoints', ['sandbox'], ['http://a'])]
+  const back = 'rolled back: 9b02c7d11e55 → 3f1c0a9be2d4, with clients, certificates, keys and tokens as they are now; '
+  const alone = 'the file is left alone, and reload takes it again\n'
+  const changes = [ofMarket('endpoints', ['sandbox'], ['http://a'])]
+  const neverRan = 'the edit that was refused at 2026-11-21T02:04:10.000Z never ran, so it is not what was undone\n'
 
-    expect(await run('rollback', { ...applied, changes })).toEqual({
-      code: 0,
-      err: '',
-      out: `rolled back: 9b02c7d11e55 → 3f1c0a9be2d4, with clients, certificates, keys and tokens as they are now; the file is left alone, and reload takes it again
-
-market
-  endpoints  sandbox → http://a
-`,
-    })
-  })
-
-  test('says that an edit that was refused is not what was undone', async () => {
-    const { out } = await run('rollback', { ...applied, neverRan: '2026-11-21T02:04:10.000Z', changes: [] })
-
-    expect(out).toBe(
-      'rolled back: 9b02c7d11e55 → 3f1c0a9be2d4, with clients, certificates, keys and tokens as they are now; the edit that was refused at 2026-11-21T02:04:10.000Z never ran, so it is not what was undone\n',
-    )
+  test.each([
+    ['what runs again', { changes }, `${alone}\nmarket\n  endpoints  sandbox → http://a\n`],
+    ['that a refused edit is not what was undone', { neverRan: '2026-11-21T02:04:10.000Z', changes: [] }, neverRan],
+  ])('prints %s', async (_, more, out) => {
+    expect(await run('rollback', { ...applied, ...more })).toEqual({ code: 0, err: '', out: back + out })
   })
 
   test.each([
-    [
-      'there is nothing to go back to',
-      'nothing-to-roll-back',
-      'nothing to roll back: what runs is the first configuration since the start',
-    ],
-    [
-      'only what is kept differs',
-      'nothing-to-roll-back',
-      'nothing to roll back: the configuration before differs only in what a rollback leaves as it is: clients, certificates, keys and tokens',
-    ],
-    ['it would switch something off', 'switches-off', 'the rollback would switch off what is on now: auth'],
-  ])('exits with 1 and the words of the gateway when %s', async (_, code, detail) => {
+    ['nothing-to-roll-back', 'nothing to roll back: what runs is the first configuration since the start'],
+    ['switches-off', 'the rollback would switch off what is on now: auth'],
+  ])('exits with 1 and the words of the gateway: %s', async (code, detail) => {
     expect(await run('rollback', { code, detail, status: 409 }, 409)).toEqual({ code: 1, err: '', out: `${detail}\n` })
   })
 
@@ -200,12 +147,7 @@ market
 
     const { code, out } = await runCommand(['rollback', '--force', '--admin', admin.url])
 
-    expect({ code, out }).toEqual({
-      code: 0,
-      out: `rolled back: 9b02c7d11e55 → 3f1c0a9be2d4, with clients, certificates, keys and tokens as they are now; the file is left alone, and reload takes it again
-switched off: auth
-`,
-    })
+    expect({ code, out }).toEqual({ code: 0, out: `${back}${alone}switched off: auth\n` })
     expect(admin.received).toMatchObject([{ request: 'POST /rollback?force' }])
   })
 })

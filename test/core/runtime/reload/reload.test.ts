@@ -4,15 +4,21 @@
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { groups } from '../../../../src/operations.ts'
 import { freePort } from '../../../helpers/free-port.ts'
-import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../../helpers/live-gateway.ts'
+import type { Settings } from '../../../helpers/gateway.ts'
+import { bootLiveGateway, fetchAdmin, type LiveGateway, shareLiveGateway } from '../../../helpers/live-gateway.ts'
 import { isWholeResponse, rawClient } from '../../../helpers/raw-client.ts'
-import { httpUpstream } from '../../../helpers/upstream.ts'
+import { httpUpstream, openHttpUpstream } from '../../../helpers/upstream.ts'
 
 /** Opens an upstream that responds with its name. */
 const namedUpstream = (name: string) => httpUpstream((_, response) => void response.end(name))
+const openNamedUpstream = async (name: string, atTheEnd: (close: () => Promise<void>) => void) => {
+  const upstream = await openHttpUpstream((_, response) => void response.end(name))
+  atTheEnd(() => upstream.close())
+  return upstream
+}
 
 const upstreamName = async ({ url }: LiveGateway, path = '/market/insights'): Promise<string> => {
   const response = await fetch(url + path)
@@ -21,24 +27,25 @@ const upstreamName = async ({ url }: LiveGateway, path = '/market/insights'): Pr
 
 const status = async ({ admin }: LiveGateway) => (await fetchAdmin(`${admin}/status`)).body
 
-describe('POST /reload', () => {
+/** Writes the file, and has it read. */
+const reload = async (live: LiveGateway, settings: Settings | string) => {
+  live.edit(settings)
+  return fetchAdmin(`${live.admin}/reload`, 'POST')
+}
+
+describe('POST /reload', async () => {
+  const one = await openNamedUpstream('one', afterAll)
+  const two = await openNamedUpstream('two', afterAll)
+  const live = await shareLiveGateway({ upstream: one.url })
+  beforeEach(async () => void (await reload(live, { upstream: one.url })))
+
   test('puts an edit into effect before it responds, and reports what changed', async () => {
-    const [one, two] = [await namedUpstream('one'), await namedUpstream('two')]
-    const live = await bootLiveGateway({ upstream: one.url })
-    const before = await upstreamName(live)
+    const { status: code, body } = await reload(live, { upstream: one.url, upstreams: { market: two.url } })
 
-    live.edit({ upstream: one.url, upstreams: { market: two.url } })
-    const { status: code, body } = await fetchAdmin(`${live.admin}/reload`, 'POST')
-
-    expect([before, await upstreamName(live), await upstreamName(live, '/leads/pipeline')]).toEqual([
-      'one',
-      'two',
-      'one',
-    ])
+    expect([await upstreamName(live), await upstreamName(live, '/leads/pipeline')]).toEqual(['two', 'one'])
     expect(code).toBe(200)
     expect(body).toMatchObject({
-      result: 'applied',
-      groups: ['market'],
+      ...{ result: 'applied', groups: ['market'] },
       changes: [{ group: 'market', path: 'upstreams.market.endpoints', from: [one.url], to: [two.url] }],
     })
     expect(await status(live)).toMatchObject({
@@ -48,14 +55,9 @@ describe('POST /reload', () => {
   })
 
   test('rejects a broken file with every problem and its place, and what ran runs on', async () => {
-    const [one, two] = [await namedUpstream('one'), await namedUpstream('two')]
-    const live = await bootLiveGateway({ upstream: one.url })
+    const { status: code, body, headers } = await reload(live, `upstreams:\n  market: ${two.url}\n  risc: sandbox\n`)
 
-    live.edit(`upstreams:\n  market: ${two.url}\n  risc: sandbox\n`)
-    const { status: code, body, headers } = await fetchAdmin(`${live.admin}/reload`, 'POST')
-
-    expect(code).toBe(422)
-    expect(headers.get('content-type')).toBe('application/problem+json')
+    expect([code, headers.get('content-type')]).toEqual([422, 'application/problem+json'])
     expect(body).toMatchObject({ code: 'configuration-refused' })
     expect(body.problems).toContainEqual(expect.objectContaining({ line: 3, column: 3, path: 'upstreams.risc' }))
     expect(await upstreamName(live)).toBe('one')
@@ -66,11 +68,7 @@ describe('POST /reload', () => {
   })
 
   test('rejects, whole, an edit that needs a restart, and says so', async () => {
-    const [one, two] = [await namedUpstream('one'), await namedUpstream('two')]
-    const live = await bootLiveGateway({ upstream: one.url })
-
-    live.edit({ upstream: two.url, listen: { port: 1 } })
-    const { status: code, body } = await fetchAdmin(`${live.admin}/reload`, 'POST')
+    const { status: code, body } = await reload(live, { upstream: two.url, listen: { port: 1 } })
 
     expect(code).toBe(422)
     expect(body.problems).toEqual([
@@ -79,84 +77,79 @@ describe('POST /reload', () => {
     expect(await upstreamName(live)).toBe('one')
   })
 
-  test('reads a secret again', async () => {
-    const one = await httpUpstream(({ rawHeaders }, response) => {
+  test('reads a secret again, and shows it nowhere', async () => {
+    const { url } = await httpUpstream(({ rawHeaders }, response) => {
       response.end(rawHeaders[rawHeaders.findIndex((name) => name.toLowerCase() === 'x-api-key') + 1])
     })
-    const live = await bootLiveGateway({ upstream: one.url })
-    const secret = join(live.folder, 'secret')
-    writeFileSync(secret, 'first')
-    const market = { endpoints: [one.url], request: { set: { 'X-Api-Key': 'file:secret' } } }
-    live.edit({ upstream: one.url, upstreams: { market } })
-    await fetchAdmin(`${live.admin}/reload`, 'POST')
+    const settings = { upstreams: { market: { endpoints: [url], request: { set: { 'X-Api-Key': 'file:secret' } } } } }
+    writeFileSync(join(live.folder, 'secret'), 'swordfish')
+    await reload(live, settings)
     const before = await upstreamName(live)
 
-    writeFileSync(secret, 'second')
-    const { body } = await fetchAdmin(`${live.admin}/reload`, 'POST')
+    writeFileSync(join(live.folder, 'secret'), 'mackerel')
+    const { body } = await reload(live, settings)
 
-    expect([before, await upstreamName(live)]).toEqual(['first', 'second'])
+    expect([before, await upstreamName(live)]).toEqual(['swordfish', 'mackerel'])
     expect(body).toMatchObject({ result: 'applied', groups: ['market'] })
-    expect(JSON.stringify([body, (await fetchAdmin(`${live.admin}/config`)).body])).not.toMatch(/first|second/)
-    expect(JSON.stringify(live.lines)).not.toMatch(/"first|second"/)
+    const shown = JSON.stringify([body, (await fetchAdmin(`${live.admin}/config`)).body, live.lines])
+    expect(shown).not.toMatch(/swordfish|mackerel/)
   })
 
   test('reroutes to the sandbox, which was not open before', async () => {
-    const one = await namedUpstream('one')
-    const live = await bootLiveGateway({ upstream: one.url })
-
-    live.edit({ upstream: one.url, upstreams: { market: 'sandbox' } })
-    await fetchAdmin(`${live.admin}/reload`, 'POST')
+    await reload(live, { upstream: one.url, upstreams: { market: 'sandbox' } })
 
     expect(JSON.parse(await upstreamName(live))).toMatchObject({ operation: 'market.insights' })
     expect(await status(live)).toMatchObject({ upstreams: { market: { endpoints: [{ sandbox: true }] } } })
   })
-})
 
-test('connections to endpoints that an edit does not change are kept, the others are closed', async () => {
-  const [one, two, three] = [await namedUpstream('one'), await namedUpstream('two'), await namedUpstream('three')]
-  const defaults = { keepAlive: '1h' } // else none is kept where a reload takes longer than a second
-  const live = await bootLiveGateway({ upstream: one.url, defaults, upstreams: { market: two.url } })
-  await upstreamName(live)
-  await upstreamName(live, '/leads/pipeline')
+  test('keeps connections to endpoints that it does not change, and closes the others', async () => {
+    const [kept, left] = [await namedUpstream('kept'), await namedUpstream('left')]
+    const defaults = { keepAlive: '1h' } // else none is kept where a reload takes longer than a second
+    await reload(live, { upstream: kept.url, defaults, upstreams: { market: left.url } })
+    await upstreamName(live)
+    await upstreamName(live, '/leads/pipeline')
 
-  live.edit({ upstream: one.url, defaults, upstreams: { market: three.url } })
-  await fetchAdmin(`${live.admin}/reload`, 'POST')
-  await upstreamName(live)
-  await upstreamName(live, '/leads/pipeline')
+    await reload(live, { upstream: kept.url, defaults, upstreams: { market: two.url } })
+    await upstreamName(live)
+    await upstreamName(live, '/leads/pipeline')
 
-  await expect.poll(() => two.connections()).toBe(0)
-  expect([one.accepted(), three.accepted()]).toEqual([1, 1])
-})
+    await expect.poll(() => left.connections()).toBe(0)
+    expect(kept.accepted()).toBe(1)
+  })
 
-test('limits of the public listener are those of the file now', async () => {
-  const one = await namedUpstream('one')
-  const live = await bootLiveGateway({ upstream: one.url, listen: { maxTarget: '64B' } })
-  const long = `/market/insights?${'q'.repeat(100)}`
-  const before = await upstreamName(live, long)
+  test('gives the public listener the limits of the file, also on the connections that are open', async () => {
+    const long = `/market/insights?${'q'.repeat(100)}`
+    await reload(live, { upstream: one.url, listen: { maxTarget: '64B', maxHeaders: '1KiB' } })
+    const client = await rawClient(Number(new URL(live.url).port))
+    const send = async (length: number): Promise<string> => {
+      const before = client.received().length
+      client.send(`GET /none HTTP/1.1\r\nHost: a\r\nX-A: ${'a'.repeat(length)}\r\n\r\n`)
+      return (await client.until((text) => isWholeResponse(text.slice(before)))).slice(before + 9, before + 12)
+    }
+    const before = [await upstreamName(live, long), await send(900)]
 
-  live.edit({ upstream: one.url, listen: { maxTarget: '1KiB', basePath: '/v1' } })
-  await fetchAdmin(`${live.admin}/reload`, 'POST')
+    await reload(live, { upstream: one.url, listen: { maxTarget: '1KiB', maxHeaders: '64KiB', basePath: '/v1' } })
 
-  expect([before, await upstreamName(live, long), await upstreamName(live, `/v1${long}`)]).toEqual([
-    '414',
-    '404',
-    'one',
-  ])
-})
+    expect(before).toEqual(['414', '404'])
+    expect(await Promise.all([upstreamName(live, long), upstreamName(live, `/v1${long}`)])).toEqual(['404', 'one'])
+    expect(await send(9000)).toBe('404')
+  })
 
-test('the level of the log is that of the file now, and /status says so', async () => {
-  const live = await bootLiveGateway({ log: { level: 'warn' } })
-  await upstreamName(live)
-  const before = (await status(live)).log // after a line of the request, had there been one
-  const quiet = live.lines.filter(({ msg }) => msg === 'exchange')
+  test('gives the log the level of the file, and /status says so', async () => {
+    const exchanges = () => live.lines.filter(({ msg }) => msg === 'exchange').length
+    await reload(live, { log: { level: 'warn' } })
+    const from = exchanges()
+    await upstreamName(live)
+    const before = (await status(live)).log // after a line of the request, had there been one
+    const quiet = exchanges() - from
 
-  live.edit({ log: { level: 'info' } })
-  await fetchAdmin(`${live.admin}/reload`, 'POST')
-  await upstreamName(live)
-  await live.line(({ msg }) => msg === 'exchange')
+    await reload(live, { log: { level: 'info' } })
+    await upstreamName(live)
+    await expect.poll(exchanges).toBe(from + 1)
 
-  expect([before, quiet]).toEqual([{ level: 'warn', dropped: 0 }, []])
-  expect((await status(live)).log).toEqual({ level: 'info', dropped: 0 })
+    expect([before, quiet]).toEqual([{ level: 'warn', dropped: 0 }, 0])
+    expect((await status(live)).log).toEqual({ level: 'info', dropped: 0 })
+  })
 })
 
 describe('POST /rollback', () => {
@@ -213,20 +206,4 @@ describe('POST /rollback', () => {
       'nothing to roll back: the configuration before differs only in what a rollback leaves as it is: clients, certificates, keys and tokens',
     )
   })
-})
-
-test('other limits on heads hold for the connections that are open', async () => {
-  const live = await bootLiveGateway({ listen: { maxHeaders: '1KiB', maxTarget: '64B' } })
-  const client = await rawClient(Number(new URL(live.url).port))
-  const send = async (length: number): Promise<string> => {
-    const before = client.received().length
-    client.send(`GET /none HTTP/1.1\r\nHost: a\r\nX-A: ${'a'.repeat(length)}\r\n\r\n`)
-    return (await client.until((text) => isWholeResponse(text.slice(before)))).slice(before + 9, before + 12)
-  }
-
-  const before = await send(900)
-  live.edit({ listen: { maxHeaders: '64KiB' } })
-  await fetchAdmin(`${live.admin}/reload`, 'POST')
-
-  expect([before, await send(9000)]).toEqual(['404', '404'])
 })
