@@ -31,9 +31,8 @@ describe.skipIf(openssl.missing !== null)('a certificate and its key', () => {
     const loaded = load('rubbish', made.right.key)
 
     const problems = loaded.ok ? [] : loaded.problems
-    expect(problems).toMatchObject([
-      { message: 'not a certificate in PEM', found: 'the contents of file:tls.crt', line: 3 },
-    ])
+    const found = 'the contents of file:tls.crt'
+    expect(problems).toMatchObject([{ message: 'not a certificate in PEM', found, line: 3 }])
     expect(formatProblems(problems)).not.toContain('rubbish')
   })
 
@@ -103,21 +102,14 @@ describe.skipIf(openssl.missing !== null)('a certificate and its key', () => {
       expect(JSON.stringify(shown)).not.toContain('BEGIN')
     })
 
+    const pair = '{ certificate: file:crt, key: file:key }'
+    const wrong = '{ certificate: file:crt, key: file:other }'
+
     test.each([
       ['a key of another certificate', '{ certificate: file:crt }', '{ key: file:other }', 'upstreams.risk.tls.key'],
-      [
-        'a key that does not belong, inherited by all',
-        '{ certificate: file:crt, key: file:other }',
-        '{}',
-        'defaults.tls.key',
-      ],
-      [
-        'a certificate taken back alone',
-        '{ certificate: file:crt, key: file:key }',
-        '{ certificate: none }',
-        'upstreams.risk.tls.certificate',
-      ],
-      ['a key taken back alone', '{ certificate: file:crt, key: file:key }', '{ key: none }', 'upstreams.risk.tls.key'],
+      ['a key that does not belong, inherited by all', wrong, '{}', 'defaults.tls.key'],
+      ['a certificate taken back alone', pair, '{ certificate: none }', 'upstreams.risk.tls.certificate'],
+      ['a key taken back alone', pair, '{ key: none }', 'upstreams.risk.tls.key'],
       ['an authority whose second part is broken', '{}', '{ ca: file:cut }', 'upstreams.risk.tls.ca'],
       ['an authority with a key among it', '{ ca: file:mixed }', '{}', 'defaults.tls.ca'],
     ])('%s is a problem where it stands', (_what, defaults, risk, path) => {

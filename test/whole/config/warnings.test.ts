@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { parse, sandbox, withRisk } from '../../core/config/helper.ts'
 import { adminTokens } from '../../helpers/admin-tokens.ts'
 import { adminJwt } from '../../helpers/operator-jwts.ts'
@@ -13,111 +13,88 @@ const warned = (text: string) => {
 const own = (...lines: readonly string[]): string =>
   withRisk(['', 'endpoints: [https://risk.internal]', ...lines].join('\n    '))
 
-describe('verify: false', () => {
-  test('gets a warning in capitals where it stands', () => {
-    expect(warned(own('tls: { verify: false, insecure: true }'))).toEqual([
-      {
-        line: 11,
-        path: 'upstreams.risk.tls.verify',
-        message: expect.stringContaining('WHOEVER ANSWERS IS BELIEVED'),
-        found: 'false for risk',
-      },
-    ])
-  })
+const insecure = 'defaults: { tls: { insecure: true } }'
+const unverified = 'defaults: { tls: { verify: false, insecure: true } }'
+const otherTls = own('tls: { minVersion: TLSv1.3 }')
+const redis = (address: string): string =>
+  `limits: { address: ${address}, redis: { url: "redis://redis" } }\n${sandbox}`
+const health = 'reload: { preflight: health }'
+const operations = '\noperations:\n  risk.asset-valuation:\n    idempotency: { onUnknown: forward }'
+const forwarding = (...lines: readonly string[]): string => own(...lines) + operations
+const asset = 'operations.risk.asset-valuation.idempotency'
 
-  test('in the defaults gets one warning, with the groups that it holds for', () => {
-    const text = `defaults: { tls: { verify: false, insecure: true } }\n${own()}`
-
-    expect(warned(text)).toMatchObject([{ line: 1, path: 'defaults.tls.verify', found: 'false for risk' }])
-    expect(warned(text.replace('[https', '[http'))).toMatchObject([{ path: 'defaults.tls.verify', found: 'false' }])
-  })
-
-  test('that every group overrides gets none', () => {
-    const groups = own('tls: { verify: true }').replaceAll(
-      ': sandbox',
-      ': { endpoints: [https://a], tls: { verify: true } }',
-    )
-
-    expect(warned(`defaults: { tls: { verify: false } }\n${groups}`)).toEqual([])
-  })
-
-  test('may have `insecure: true` on another level', () => {
-    expect(warned(`defaults: { tls: { insecure: true } }\n${own('tls: { verify: false }')}`)).toMatchObject([
-      { path: 'upstreams.risk.tls.verify' },
-    ])
-  })
+test('verify: false gets a warning in capitals where it stands', () => {
+  const path = 'upstreams.risk.tls.verify'
+  expect(warned(own('tls: { verify: false, insecure: true }'))).toEqual([
+    { line: 11, path, message: expect.stringContaining('WHOEVER ANSWERS IS BELIEVED'), found: 'false for risk' },
+  ])
 })
 
-describe('insecure: true where certificates are verified', () => {
-  test('is said to do nothing', () => {
-    expect(warned(own('tls: { insecure: true }'))).toMatchObject([{ line: 11, path: 'upstreams.risk.tls.insecure' }])
-    expect(warned(`defaults: { tls: { insecure: true } }\n${sandbox}`)).toMatchObject([
-      { path: 'defaults.tls.insecure' },
-    ])
-  })
+test.each<[string, string, object]>([
+  ['verify: false in the defaults names its groups', `${unverified}\n${own()}`, { line: 1, found: 'false for risk' }],
+  [
+    'and none without https',
+    `${unverified}\n${own()}`.replace('[https', '[http'),
+    { path: 'defaults.tls.verify', found: 'false' },
+  ],
+  [
+    'insecure: true may stand on another level',
+    `${insecure}\n${own('tls: { verify: false }')}`,
+    { path: 'upstreams.risk.tls.verify' },
+  ],
+  [
+    'insecure: true alone does nothing',
+    own('tls: { insecure: true }'),
+    { line: 11, path: 'upstreams.risk.tls.insecure' },
+  ],
+  ['insecure: true alone in the defaults', `${insecure}\n${sandbox}`, { path: 'defaults.tls.insecure' }],
+  ['tls of a group without https', otherTls.replace('[https', '[http'), { line: 11, path: 'upstreams.risk.tls' }],
+  [
+    'a Redis without anything to count',
+    redis('none'),
+    { path: 'limits.redis', message: expect.stringContaining('nothing') },
+  ],
+  [
+    'onUnknown: forward where the key is removed',
+    forwarding('request: { remove: [idempotency_key] }'),
+    { line: 14, path: asset, found: 'idempotency-key in upstreams.risk.request.remove' },
+  ],
+  [
+    'onUnknown: forward where the key is replaced',
+    forwarding('request: { set: { Idempotency-Key: one } }'),
+    { line: 14, path: asset, found: 'idempotency-key in upstreams.risk.request.set' },
+  ],
+  [
+    'preflight: health without a health check',
+    `${health}\n${own()}`,
+    { line: 1, path: 'reload.preflight', found: 'health' },
+  ],
+])('a warning: %s', (_, text, warning) => {
+  expect(warned(text)).toMatchObject([warning])
 })
 
-describe('tls of a group without https', () => {
-  const text = own('tls: { minVersion: TLSv1.3 }')
-
-  test('is said to do nothing', () => {
-    expect(warned(text.replace('[https', '[http'))).toMatchObject([{ line: 11, path: 'upstreams.risk.tls' }])
-  })
-
-  test('gets no warning when one endpoint has it, nor in the defaults', () => {
-    expect(warned(text.replace(']', ', http://b]'))).toEqual([])
-    expect(warned(`defaults: { tls: { minVersion: TLSv1.3 } }\n${sandbox}`)).toEqual([])
-  })
-})
-
-test('a Redis without anything to count is said to do nothing', () => {
-  const text = (address: string): string =>
-    `limits: { address: ${address}, redis: { url: "redis://redis" } }\n${sandbox}`
-
-  expect(warned(text('none'))).toMatchObject([{ path: 'limits.redis', message: expect.stringContaining('nothing') }])
-  expect(warned(text('{ rate: 1/s }'))).toEqual([])
-})
-
-describe('idempotency with onUnknown: forward', () => {
-  const operations = '\noperations:\n  risk.asset-valuation:\n    idempotency: { onUnknown: forward }'
-
-  test('gets no warning', () => {
-    expect(warned(own() + operations)).toEqual([])
-  })
-
-  test.each([
-    ['remove', 'request: { remove: [idempotency_key] }'],
-    ['set', 'request: { set: { Idempotency-Key: one } }'],
-  ])("where request.%s takes the client's key away is said to be in vain", (edit, line) => {
-    expect(warned(own(line) + operations)).toMatchObject([
-      {
-        line: 14,
-        path: 'operations.risk.asset-valuation.idempotency',
-        found: `idempotency-key in upstreams.risk.request.${edit}`,
-      },
-    ])
-    expect(warned(own(line) + operations.replace('forward', 'refuse'))).toEqual([])
-  })
-
-  test('gets no warning where another field is edited, or that of a response', () => {
-    const lines = ['request: { remove: [X-Key] }', 'response: { remove: [Idempotency-Key] }']
-
-    expect(warned(own(...lines) + operations)).toEqual([])
-  })
-})
-
-describe('reload.preflight: health', () => {
-  const health = 'reload: { preflight: health }\n'
-
-  test('without a health check is said to be the same as connect', () => {
-    expect(warned(health + own())).toMatchObject([{ line: 1, path: 'reload.preflight', found: 'health' }])
-    expect(warned(`${health}defaults: { healthCheck: { path: / } }\n${own('healthCheck: none')}`)).toEqual([])
-  })
-
-  test('with one anywhere gets no warning, nor does connect without one', () => {
-    expect(warned(health + own('healthCheck: { path: /health }'))).toEqual([])
-    expect(warned(health.replace('health', 'connect') + own())).toEqual([])
-  })
+test.each([
+  [
+    'verify: false that every group overrides',
+    `defaults: { tls: { verify: false } }\n${own('tls: { verify: true }').replaceAll(': sandbox', ': { endpoints: [https://a], tls: { verify: true } }')}`,
+  ],
+  ['tls where one endpoint of several has https', otherTls.replace(']', ', http://b]')],
+  ['tls in the defaults', `defaults: { tls: { minVersion: TLSv1.3 } }\n${sandbox}`],
+  ['a Redis that counts', redis('{ rate: 1/s }')],
+  ['onUnknown: forward', forwarding()],
+  ['onUnknown: refuse', forwarding('request: { remove: [idempotency_key] }').replace('forward', 'refuse')],
+  [
+    'onUnknown: forward where another field is edited, or that of a response',
+    forwarding('request: { remove: [X-Key] }', 'response: { remove: [Idempotency-Key] }'),
+  ],
+  ['preflight: health with a health check', `${health}\n${own('healthCheck: { path: /health }')}`],
+  [
+    'preflight: health with one that a group turns off',
+    `${health}\ndefaults: { healthCheck: { path: / } }\n${own('healthCheck: none')}`,
+  ],
+  ['preflight: connect', `${health.replace('health', 'connect')}\n${own()}`],
+])('no warning: %s', (_, text) => {
+  expect(warned(text)).toEqual([])
 })
 
 const warnedOfAdmin = (admin: object, more = '') => {

@@ -32,7 +32,7 @@ describe.skipIf(openssl.missing)('listen.tls', () => {
     'certificates:',
     '  - { certificate: "file:crt", key: "file:key" }',
     '  - { certificate: "file:other.crt", key: "file:other.key" }',
-  ]
+  ] as const
 
   test('is read from files, each of which is read again when it changes', () => {
     const loaded = load([...two, 'clientCertificates: optional', 'clientCa: file:ca', 'clientCrl: ["file:crl"]'])
@@ -51,45 +51,28 @@ describe.skipIf(openssl.missing)('listen.tls', () => {
     expect(names.sort()).toEqual(['ca', 'crl', 'crt', 'gateway.yaml', 'key', 'other.crt', 'other.key'])
   })
 
-  test.each([
+  const asked = [pair, 'clientCertificates: required']
+
+  test.each<[string, readonly string[], string, number]>([
     [
       'a key of another certificate',
-      [
-        'certificates:',
-        '  - { certificate: "file:crt", key: "file:key" }',
-        '  - { certificate: "file:crt", key: "file:other.key" }',
-      ],
-      'listen.tls.certificates[1].key',
+      [...two.slice(0, 2), two[2].replace('other.crt', 'crt')],
+      'certificates[1].key',
       5,
     ],
-    ['no certificate at all', ['certificates: []'], 'listen.tls.certificates', 3],
-    ['nothing but a version', ['minVersion: TLSv1.3'], 'listen.tls.certificates', 2],
-    ['an old version', [pair, 'minVersion: TLSv1.1'], 'listen.tls.minVersion', 4],
-    [
-      'clients that are asked, and no authority',
-      [pair, 'clientCertificates: required'],
-      'listen.tls.clientCertificates',
-      4,
-    ],
-    ['an authority, and no client asked', [pair, 'clientCa: file:ca'], 'listen.tls.clientCa', 4],
-    ['a list of the revoked, and no client asked', [pair, 'clientCrl: ["file:crl"]'], 'listen.tls.clientCrl', 4],
-    [
-      'a list that is cut short',
-      [pair, 'clientCertificates: required', 'clientCa: file:ca', 'clientCrl: ["file:cut"]'],
-      'listen.tls.clientCrl[0]',
-      6,
-    ],
-    [
-      'a key in place of an authority',
-      [pair, 'clientCertificates: required', 'clientCa: file:key'],
-      'listen.tls.clientCa',
-      5,
-    ],
+    ['no certificate at all', ['certificates: []'], 'certificates', 3],
+    ['nothing but a version', ['minVersion: TLSv1.3'], 'certificates', 2],
+    ['an old version', [pair, 'minVersion: TLSv1.1'], 'minVersion', 4],
+    ['clients that are asked, and no authority', asked, 'clientCertificates', 4],
+    ['an authority, and no client asked', [pair, 'clientCa: file:ca'], 'clientCa', 4],
+    ['a list of the revoked, and no client asked', [pair, 'clientCrl: ["file:crl"]'], 'clientCrl', 4],
+    ['a list that is cut short', [...asked, 'clientCa: file:ca', 'clientCrl: ["file:cut"]'], 'clientCrl[0]', 6],
+    ['a key in place of an authority', [...asked, 'clientCa: file:key'], 'clientCa', 5],
   ])('%s is a problem where it stands, which quotes no file', (_what, lines, path, line) => {
     const loaded = load(lines)
 
     const problems = loaded.ok ? [] : loaded.problems
-    expect(problems).toEqual([expect.objectContaining({ path, line })])
+    expect(problems).toEqual([expect.objectContaining({ path: `listen.tls.${path}`, line })])
     const printed = formatProblems(problems)
     for (const text of Object.values(files).flatMap((each) => each.split('\n')))
       if (/^[\w+/=]{16,}$/.test(text)) expect(printed).not.toContain(text)

@@ -22,17 +22,8 @@ const risk = (...lines: readonly string[]): string =>
 
 describe('a secret is in no problem', () => {
   const values = [
-    `"${secret}\\n"`,
-    `" ${secret}"`,
-    `[${secret}]`,
-    `{ ${secret}x: ${secret} }`,
-    `&a ${secret}`,
-    `!t ${secret}`,
-    '"${LINES}"',
-    '"a ${LINES}"',
-    'file:key',
-    'file:binary',
-    `"€${secret}"`,
+    ...[`"${secret}\\n"`, `" ${secret}"`, `[${secret}]`, `{ ${secret}x: ${secret} }`, `&a ${secret}`, `!t ${secret}`],
+    ...['"${LINES}"', '"a ${LINES}"', 'file:key', 'file:binary', `"€${secret}"`],
   ]
   test.each(values)('as the value of a field: %j', (value) => {
     for (const direction of ['request', 'response']) {
@@ -72,6 +63,8 @@ describe('a secret is in no problem', () => {
     expect(printProblems(withRisk(`\n    endpoints:\n      - url: ${url}\n        weight: "1"`))).not.toContain(secret)
   })
 
+  const privateKey = `  key: "-----BEGIN PRIVATE KEY-----${secret}"`
+
   test.each([
     ['for the whole section', `tls: ${secret}`],
     ['in a list', `tls: [${secret}]`],
@@ -83,56 +76,29 @@ describe('a secret is in no problem', () => {
     ['for a key, from a file', 'tls:', '  key: file:key'],
     ['for a key, from a file that is no text', 'tls:', '  key: file:binary'],
     ['for a key, from the environment', 'tls:', '  key: "${SECRET}"'],
-    ['for a key without its certificate', 'tls:', `  key: "-----BEGIN PRIVATE KEY-----${secret}"`],
-    [
-      'for a pair that cannot be read',
-      'tls:',
-      `  certificate: "-----BEGIN CERTIFICATE-----${secret}"`,
-      `  key: "-----BEGIN PRIVATE KEY-----${secret}"`,
-    ],
+    ['for a key without its certificate', 'tls:', privateKey],
+    ['for a pair that cannot be read', 'tls:', `  certificate: "-----BEGIN CERTIFICATE-----${secret}"`, privateKey],
     ['for an authority that cannot be read', 'tls:', `  ca: "-----BEGIN CERTIFICATE-----${secret}"`],
   ])('under tls, %s', (_where, ...lines) => {
     expect(printProblems(risk(...lines))).not.toContain(secret)
     expect(printProblems(`defaults:\n${lines.map((line) => `  ${line}\n`).join('')}${sandbox}`)).not.toContain(secret)
   })
 
+  const listen = ['host: "?:1"', 'port: ?', 'basePath: ?', 'trustedProxies: [?]', 'trustedProxies: ?', 'via: "? ?"']
+  const limits = ['maxTarget: ?', 'maxConnections: ?', 'timeouts: { headers: ? }']
+  const defaults = ['deadline: ?', 'maxBody: ?', 'balance: ?', 'outlier: ?', 'outlier: { failureRate: ? }']
+  const policies = ['healthCheck: { path: ? }', 'healthCheck: { path: /, expect: ? }', 'retry: { on: [?] }']
+  const tls = ['tls: ?', 'tls: { ca: ? }', 'tls: { serverName: "? ?" }']
+  const whole = ['version: ?', 'allowSandbox: ?', 'requestId: ?', 'listen: ?', 'operations: ?', 'bogus: ?']
+  const scores = ['{ state: ? }', '{ cache: ? }', '?']
   const places = [
-    'version: ?',
-    'allowSandbox: ?',
-    'requestId: { header: "a ?" }',
-    'requestId: ?',
-    'listen: ?',
-    'listen: { host: "?:1" }',
-    'listen: { port: ? }',
-    'listen: { basePath: ? }',
-    'listen: { trustedProxies: [?] }',
-    'listen: { trustedProxies: ? }',
-    'listen: { via: "? ?" }',
-    'listen: { maxTarget: ? }',
-    'listen: { maxConnections: ? }',
-    'listen: { timeouts: { headers: ? } }',
-    'admin: { port: ? }',
-    'log: { level: ? }',
-    'log: { access: ? }',
-    'defaults: { deadline: ? }',
-    'defaults: { maxBody: ? }',
-    'defaults: { balance: ? }',
-    'defaults: { outlier: ? }',
-    'defaults: { outlier: { failureRate: ? } }',
-    'defaults: { healthCheck: { path: ? } }',
-    'defaults: { healthCheck: { path: /, expect: ? } }',
-    'defaults: { retry: { on: [?] } }',
-    'defaults: { tls: ? }',
-    'defaults: { tls: { ca: ? } }',
-    'defaults: { tls: { serverName: "? ?" } }',
-    'reload: { preflight: ? }',
+    ...whole,
+    ...['requestId: { header: "a ?" }', 'admin: { port: ? }', 'log: { level: ? }', 'log: { access: ? }'],
+    ...['reload: { preflight: ? }', 'shutdown: { wait: ? }'],
+    ...[...listen, ...limits].map((line) => `listen: { ${line} }`),
+    ...[...defaults, ...policies, ...tls].map((line) => `defaults: { ${line} }`),
+    ...scores.map((score) => `operations: { valuation.score: ${score} }`),
     'auth: { methods: [apiKey, ?] }\noperations: { market.insights: { auth: { scopes: [read] } } }',
-    'operations: { valuation.score: { state: ? } }',
-    'operations: { valuation.score: { cache: ? } }',
-    'operations: { valuation.score: ? }',
-    'operations: ?',
-    'shutdown: { wait: ? }',
-    'bogus: ?',
   ]
   test.each(places)('from the environment: %s', (place) => {
     const quoted = (placeholder: string): string =>

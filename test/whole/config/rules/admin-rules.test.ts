@@ -15,22 +15,18 @@ const asYaml = (jwt: object, more: object = {}): string =>
 
 describe('admin.jwt', () => {
   test('has the keys of auth.jwt with the same defaults, and three of its own', () => {
-    const result = parse(
-      asYaml({ issuer, audience: [adminAudience], jwks: 'https://login.example/', scopes: { a: 'read' } }),
-    )
+    const own = { issuer, audience: [adminAudience], scopes: { a: 'read' } }
+    const result = parse(asYaml({ ...own, jwks: 'https://login.example/' }))
 
     expect(result.ok && result.config.admin.jwt).toEqual({
-      issuer,
-      audience: [adminAudience],
+      ...own,
       jwks: { url: 'https://login.example/' },
-      algorithms: ['PS256', 'ES256', 'EdDSA', 'Ed25519'],
-      types: ['at+jwt'],
-      clockTolerance: 5000,
-      nameClaim: 'sub',
-      scopeClaim: 'scope',
-      scopes: { a: 'read' },
+      ...{ algorithms: ['PS256', 'ES256', 'EdDSA', 'Ed25519'], types: ['at+jwt'], clockTolerance: 5000 },
+      ...{ nameClaim: 'sub', scopeClaim: 'scope' },
     })
   })
+
+  const noKey = 'no key of admin.jwt.jwks is for any of these, so no token is good'
 
   test.each<[string, object, string]>([
     ['no issuer', { issuer: undefined }, 'admin.jwt.issuer: missing'],
@@ -42,19 +38,11 @@ describe('admin.jwt', () => {
     ['empty scopes', { scopes: {} }, 'admin.jwt.scopes: nothing opens anything'],
     ['a scope that there is not', { scopes: { a: 'admin' } }, 'admin.jwt.scopes.a: unknown value'],
     ['a value with a blank behind it', { scopes: { 'a ': 'read' } }, 'admin.jwt.scopes."a ": not the value of a claim'],
-    [
-      'a placeholder for a value',
-      { scopes: { '${TEAM}': 'read' } },
-      'admin.jwt.scopes."${TEAM}": a placeholder in a key',
-    ],
+    ['a placeholder', { scopes: { '${TEAM}': 'read' } }, 'admin.jwt.scopes."${TEAM}": a placeholder in a key'],
     ['a claim that is none', { nameClaim: 'a b' }, 'admin.jwt.nameClaim: not the name of a claim'],
     ['a claim that every object has', { scopeClaim: '__proto__' }, 'admin.jwt.scopeClaim: not the name of a claim'],
     ['HMAC', { algorithms: ['HS256'] }, 'admin.jwt.algorithms[0]: unknown value'],
-    [
-      'keys for no algorithm',
-      { algorithms: ['EdDSA'] },
-      'admin.jwt.algorithms: no key of admin.jwt.jwks is for any of these, so no token is good',
-    ],
+    ['keys for no algorithm', { algorithms: ['EdDSA'] }, `admin.jwt.algorithms: ${noKey}`],
   ])('is rejected with %s', (_, jwt, problem) => {
     expect(problemsOf(adminJwt(jwt))).toEqual([problem])
   })

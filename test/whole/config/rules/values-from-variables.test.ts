@@ -10,62 +10,38 @@ const risk = (keys: string): string => withRisk(` { endpoints: [http://a.interna
 const judge = (text: string) =>
   findProblems(text, { KEY: 'k'.repeat(32) }).map(({ path, message }) => ({ path, message }))
 
+const methods = (more = ''): string => `${sandbox}\nauth: { methods: [?]${more} }`
+const insights = (auth: string): string => `operations: { market.insights: { auth: { ${auth} } } }`
+const scopes = 'operations.market.insights.auth'
+const ofIntrospection = `${sandbox}\nauth: { methods: [apiKey] }\n${insights('methods: [?]')}`
+const bound = `listen: { publicUrl: https://gateway.example }\n${methods(`, ${jwt}, bound: required, dpop: {}`)}`
+const contract = `${sandbox}\ncontract: { learn: ? }`
+const header = 'idempotency: { header: X-Request-Id }\noperations: { valuation.score: { idempotency: ? } }'
+const candidate = (more: string): string => `candidate: { endpoints: [http://b.internal], ${more} }`
+const side = risk(`response: { set: { X-Side: a } }, ${candidate('expose: ?')}`)
+const copies = risk(`request: { remove: [?] }, ${candidate('shadow: { sample: 10% }')}`)
+
 test.each<[string, string, string, string | null]>([
-  ['a token method without settings', `${sandbox}\nauth: { methods: [?] }`, 'jwt', 'auth.methods[0]'],
-  [
-    'a token method of an operation without settings',
-    `${sandbox}\nauth: { methods: [apiKey] }\noperations: { market.insights: { auth: { methods: [?] } } }`,
-    'introspection',
-    'operations.market.insights.auth.methods[0]',
-  ],
-  ['certificates that no client is asked for', `${sandbox}\nauth: { methods: [?] }`, 'mtls', 'auth.methods[0]'],
-  [
-    'scopes asked of a key',
-    `${sandbox}\nauth: { methods: [?] }\noperations: { market.insights: { auth: { scopes: [read] } } }`,
-    'apiKey',
-    'operations.market.insights.auth.scopes',
-  ],
+  ['a token method without settings', methods(), 'jwt', 'auth.methods[0]'],
+  ['a token method of an operation without settings', ofIntrospection, 'introspection', `${scopes}.methods[0]`],
+  ['certificates that no client is asked for', methods(), 'mtls', 'auth.methods[0]'],
+  ['scopes asked of a key', `${methods()}\n${insights('scopes: [read]')}`, 'apiKey', `${scopes}.scopes`],
   [
     'an identity in the field of tokens',
-    `${sandbox}\nauth: { methods: [?], ${jwt}, identityField: Authorization }`,
+    methods(`, ${jwt}, identityField: Authorization`),
     'jwt',
     'auth.identityField',
   ],
-  [
-    'tokens that have to be bound',
-    `${sandbox}\nlisten: { publicUrl: https://gateway.example }\nauth: { methods: [?], ${jwt}, bound: required, dpop: {} }`,
-    'jwt',
-    null,
-  ],
+  ['tokens that have to be bound', bound, 'jwt', null],
   ['standard output that is rotated', audit('file: ?, rotate: 1MiB'), 'stdout', 'audit.rotate'],
   ['standard output that is not rotated', audit('file: stdout, rotate: ?'), 'none', null],
-  ['a contract without a file that is not learnt', `${sandbox}\ncontract: { learn: ? }`, 'false', 'contract'],
-  ['a contract that is learnt', `${sandbox}\ncontract: { learn: ? }`, 'true', null],
+  ['a contract without a file that is not learnt', contract, 'false', 'contract'],
+  ['a contract that is learnt', contract, 'true', null],
   ['no Redis to encrypt for', `${sandbox}\nidempotency: { redis: ? }`, 'none', null],
-  [
-    'no idempotency whose key could stand in a field of another meaning',
-    `${sandbox}\nidempotency: { header: X-Request-Id }\noperations: { valuation.score: { idempotency: ? } }`,
-    'false',
-    null,
-  ],
-  [
-    'the field of the request id, removed',
-    risk('response: { remove: [?] }'),
-    'X-Request-Id',
-    'upstreams.risk.response.remove[0]',
-  ],
-  [
-    'a field of the side that is set to something else',
-    risk('response: { set: { X-Side: a } }, candidate: { endpoints: [http://b.internal], expose: ? }'),
-    'X-Side',
-    'upstreams.risk.candidate.expose',
-  ],
-  [
-    'the field that marks copies, removed',
-    risk('request: { remove: [?] }, candidate: { endpoints: [http://b.internal], shadow: { sample: 10% } }'),
-    'X-Shadow',
-    'upstreams.risk.candidate.shadow',
-  ],
+  ['no idempotency whose key could stand in another field', `${sandbox}\n${header}`, 'false', null],
+  ['the request id, removed', risk('response: { remove: [?] }'), 'X-Request-Id', 'upstreams.risk.response.remove[0]'],
+  ['a field of the side that is set', side, 'X-Side', 'upstreams.risk.candidate.expose'],
+  ['the field that marks copies, removed', copies, 'X-Shadow', 'upstreams.risk.candidate.shadow'],
 ])('%s', (_, text, value, path) => {
   const stated = judge(text.replace('?', value))
   const fromVariable = judge(text.replace('?', `"\${NAME:-${value}}"`))
