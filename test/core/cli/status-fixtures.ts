@@ -12,76 +12,39 @@ const inputs = findingInputs()
 
 /** The status of an endpoint that is up and never had a request. */
 export const endpointStatusWith = (url: string, more: object = {}): EndpointStatus => ({
-  url,
-  weight: 100,
-  sandbox: false,
-  inFlight: 0,
-  pending: 0,
-  state: 'up',
-  since: null,
-  reason: null,
-  lastProbe: null,
-  requests: 18,
-  failures: 0,
-  ejections: 0,
-  countedSince: '2026-11-21T00:05:00.000Z',
-  lastSuccess: '2026-11-21T02:04:50.000Z',
-  failingSince: null,
-  ejectedForSeconds: null,
-  latencyMs: null,
-  certificate: null,
-  drainUntil: null,
-  readyUntil: null,
-  orderedBy: null,
-  orderedAt: null,
-  orderReason: null,
+  ...{ url, weight: 100, sandbox: false, inFlight: 0, pending: 0, state: 'up', since: null, reason: null },
+  ...{ requests: 18, failures: 0, ejections: 0, countedSince: '2026-11-21T00:05:00.000Z', failingSince: null },
+  ...{ lastSuccess: '2026-11-21T02:04:50.000Z', ejectedForSeconds: null, latencyMs: null, certificate: null },
+  ...{ drainUntil: null, readyUntil: null, orderedBy: null, orderedAt: null, orderReason: null, lastProbe: null },
   ...more,
 })
 
 /** The status of an upstream. */
 export const upstreamStatusWith = (...endpoints: readonly EndpointStatus[]): UpstreamStatus => {
-  const own = {
-    inFlight: endpoints.reduce((sum, { inFlight }) => sum + inFlight, 0),
+  const inFlight = endpoints.reduce((sum, endpoint) => sum + endpoint.inFlight, 0)
+  return {
+    inFlight,
     balance: 'p2c',
     breaker: null,
     endpoints,
-  }
-  return { ...own, ...idleUpstreamStatus(inputs) } as object as UpstreamStatus
+    ...idleUpstreamStatus(inputs),
+  } as object as UpstreamStatus
 }
 
+const file = '/etc/lender-gateway/gateway.yaml'
+const busy = { inFlight: 2, requests: 40, latencyMs: 12.5 }
+
 const ownStatus = {
-  version: '0.1.0',
-  instance: null,
-  state: 'serving',
-  ready: true,
-  notReady: null,
-  findings: [],
-  uptimeSeconds: 93_784.2,
-  node: 'v24.21.0',
-  pid: 1,
+  ...{ version: '0.1.0', instance: null, state: 'serving', ready: true, notReady: null, findings: [] },
+  ...{ uptimeSeconds: 93_784.2, node: 'v24.21.0', pid: 1, warnings: [], certificates: [], operations: {}, retiring: 0 },
   config: {
-    file: '/etc/lender-gateway/gateway.yaml',
-    path: '/etc/lender-gateway/gateway.yaml',
-    hash: '3f1c0a9be2d4',
-    loadedAt: '2026-11-21T02:00:07.512Z',
-    loadedBy: 'file',
-    orderedBy: null,
-    fileDiffers: false,
-    differingFiles: [],
-    lastRefusal: null,
-    nextTry: null,
-    previous: null,
+    ...{ file, path: file, hash: '3f1c0a9be2d4', loadedAt: '2026-11-21T02:00:07.512Z', loadedBy: 'file' },
+    ...{ orderedBy: null, fileDiffers: false, differingFiles: [], lastRefusal: null, nextTry: null, previous: null },
   },
   upstreams: {
     valuation: upstreamStatusWith(endpointStatusWith('sandbox', { sandbox: true })),
-    risk: upstreamStatusWith(
-      endpointStatusWith('http://risk.internal:8080', { inFlight: 2, requests: 40, latencyMs: 12.5 }),
-    ),
+    risk: upstreamStatusWith(endpointStatusWith('http://risk.internal:8080', busy)),
   },
-  warnings: [],
-  certificates: [],
-  operations: {},
-  retiring: 0,
   log: { level: 'info', dropped: 0 },
 }
 
@@ -90,25 +53,14 @@ export const healthyStatus = { ...ownStatus, ...idleStatus(inputs) } as object a
 
 /** Makes the overview of a gateway without history. */
 export const toOverview = (status: object, operations: readonly object[] = []) => ({
-  at: '2026-11-21T02:05:00.000Z',
-  status,
-  operations,
-  orders: [],
-  reloads: [],
-  refusals: [],
-  drift: [],
-  comparisons: [],
+  ...{ at: '2026-11-21T02:05:00.000Z', status, operations, orders: [], reloads: [] },
+  ...{ refusals: [], drift: [], comparisons: [] },
 })
 
 /** A problem of a configuration file. */
 export const configProblem: ConfigProblem = {
-  file: '/etc/lender-gateway/gateway.yaml',
-  line: 12,
-  column: 9,
-  path: 'upstreams.market',
-  message: 'not a URL',
+  ...{ file, line: 12, column: 9, path: 'upstreams.market', message: 'not a URL', found: '"market-b:8080"' },
   expected: 'a URL such as http://risk.internal:8080, or sandbox',
-  found: '"market-b:8080"',
   hint: 'put http:// or https:// in front',
 }
 

@@ -1,10 +1,10 @@
 import { rmSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { describe, expect } from 'vitest'
 import { reportConfig } from '../../../../src/core/config/diff/report.ts'
 import { formatProblems } from '../../../../src/core/config/problem.ts'
 import { configText } from '../../../helpers/gateway.ts'
-import { serve } from '../../../helpers/serve-process.ts'
+import { bootLiveGateway, fetchAdmin } from '../../../helpers/live-gateway.ts'
 import { drill, part, test, testAndDrill } from '../../../helpers/speed.ts'
 import { findProblems, validConfig } from '../../config/helper.ts'
 import { configFileWith, jsonResponse, runCommand, scriptedAdmin, token } from '../scripted-admin.ts'
@@ -78,21 +78,10 @@ market
     const { code, out } = await diff(runs, file, '--format', 'json')
 
     expect(code).toBe(1)
+    const path = 'upstreams.market.endpoints'
     expect(JSON.parse(out)).toEqual({
-      same: false,
-      file: 'FILE',
-      from: runs.hash,
-      to: next.hash,
-      changes: [
-        {
-          part: 'upstreams.market',
-          group: 'market',
-          path: 'upstreams.market.endpoints',
-          from: ['http://a'],
-          to: ['http://b'],
-        },
-      ],
-      problems: [],
+      ...{ same: false, file: 'FILE', from: runs.hash, to: next.hash, problems: [] },
+      changes: [{ part: 'upstreams.market', group: 'market', path, from: ['http://a'], to: ['http://b'] }],
     })
   })
 
@@ -164,17 +153,14 @@ describe('the gateway that is asked', () => {
 })
 
 test('a real gateway and a file are compared, and secrets stay where they are', async () => {
-  const file = configFileWith(text('sandbox'))
-  const served = serve(file)
-  const { port } = await served.line(({ msg }) => msg === 'admin listening')
-  const next = join(dirname(file), 'next.yaml')
-  const compare = (other: string, ...args: readonly string[]) =>
-    runCommand(['diff', other, '--admin', `http://127.0.0.1:${port}`, ...args])
-
-  const same = await compare(file)
+  const { file, folder, admin, edit } = await bootLiveGateway()
+  edit(text('sandbox'))
+  await fetchAdmin(`${admin}/reload`, 'POST')
+  const next = join(folder, 'next.yaml')
   writeFileSync(next, text('http://b', 'hunter3'))
-  const differs = await compare(next)
-  const asJson = await compare(next, '--format', 'json')
+  const compare = (other: string, ...args: readonly string[]) => runCommand(['diff', other, '--admin', admin, ...args])
+
+  const [same, differs, asJson] = [await compare(file), await compare(next), await compare(next, '--format', 'json')]
 
   expect(same).toMatchObject({ code: 0, err: '', out: expect.stringMatching(/^no difference: /) })
   expect(differs).toMatchObject({ code: 1, err: '' })

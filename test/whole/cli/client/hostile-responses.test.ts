@@ -1,6 +1,6 @@
 /** Any program may listen on the port: each response is shown without harm, or reported as not understood. */
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 import * as yaml from 'yaml'
 import { configShape, reloadResponseShape } from '../../../../src/core/admin/api/config-responses.ts'
 import { statusShape } from '../../../../src/core/admin/api/status.ts'
@@ -21,6 +21,7 @@ import {
   toOverview,
   upstreamStatusWith,
 } from '../../../core/cli/status-fixtures.ts'
+import { describeTests, runs, test, testAndDrill } from '../../../helpers/speed.ts'
 
 const since = '2026-11-21T02:04:11.250Z'
 const at = Date.parse('2026-11-21T02:05:00Z')
@@ -34,10 +35,8 @@ const full = {
   notReady: 'draining',
   findings: [finding],
   config: {
-    ...healthyStatus.config,
-    fileDiffers: true,
+    ...{ ...healthyStatus.config, fileDiffers: true, nextTry: since },
     lastRefusal: { at: since, problems: [configProblem] },
-    nextTry: since,
   },
   warnings: [configProblem],
   certificates: [{ key: 'k', names: ['n'], notAfter: since, daysLeft: 3 }],
@@ -131,18 +130,18 @@ const expectHarmless = (sample: object, show: (body: unknown) => string): void =
       }
       expect(out).not.toMatch(controls)
     }),
-    { numRuns: 3000 },
+    { numRuns: runs(3000) },
   )
 }
 
 describe('an arbitrary response', () => {
   const target = adminTarget(9901)
 
-  test('of /status', () => {
+  testAndDrill('of /status', () => {
     expectHarmless(full, (body) => renderStatus(target, decodeResponse(target, body, statusShape), at))
   })
 
-  test('of /overview', () => {
+  testAndDrill('of /overview', () => {
     expectHarmless(toOverview(full, [operation]), (body) => {
       const overview = decodeResponse(target, body, overviewShape)
       const caps = { columns: 100, rows: 40, colour: false, unicode: true }
@@ -152,14 +151,14 @@ describe('an arbitrary response', () => {
     })
   })
 
-  test('of /reload', () => {
+  testAndDrill('of /reload', () => {
     expectHarmless(
       outcome,
       (body) => `changes\n${renderChanges(decodeResponse(target, body, reloadResponseShape).changes)}`,
     )
   })
 
-  test('of /config', () => {
+  testAndDrill('of /config', () => {
     expectHarmless(running, (body) => {
       const report = decodeResponse(target, body, configShape)
       return `changes\n${renderChanges(diffReports(report, { hash: 'b', config: {}, digests: {} }))}`
@@ -199,7 +198,7 @@ describe('an arbitrary response', () => {
   })
 })
 
-describe('a gateway of another version', () => {
+describeTests('a gateway of another version', () => {
   test('is shown as far as it is understood, and named as one', async () => {
     const admin = await scriptedAdmin(jsonResponse({ ...healthyStatus, version: '9.0.0' }))
 

@@ -11,17 +11,13 @@ import { freePort } from '../../../helpers/free-port.ts'
 import { configText } from '../../../helpers/gateway.ts'
 import { serve } from '../../../helpers/serve-process.ts'
 
+const [since, lastSuccess] = ['2026-11-21T02:04:57.000Z', '2026-11-21T02:00:07.000Z']
+
 const troubled = {
-  ...healthyStatus,
-  state: 'draining',
-  ready: false,
-  uptimeSeconds: 59,
+  ...{ ...healthyStatus, state: 'draining', ready: false, uptimeSeconds: 59, retiring: 1 },
   config: {
-    ...healthyStatus.config,
-    loadedBy: 'start',
-    fileDiffers: true,
+    ...{ ...healthyStatus.config, loadedBy: 'start', fileDiffers: true, previous: '9b02c7d11e55' },
     lastRefusal: { at: '2026-11-21T02:04:11.000Z', problems: [configProblem] },
-    previous: '9b02c7d11e55',
   },
   upstreams: {
     market: upstreamStatusWith(
@@ -35,24 +31,11 @@ const troubled = {
       { key: 'limits.concurrency', inFlight: 12, limit: 10_000 },
       { key: 'upstreams.market.concurrency', inFlight: 60, limit: 60 },
     ],
-    eventLoop: {
-      delayMs: 312.5,
-      limitMs: 200,
-      sheds: true,
-      since: '2026-11-21T02:04:57.000Z',
-      where: 'in 1 of 2 workers',
-    },
+    eventLoop: { delayMs: 312.5, limitMs: 200, sheds: true, since, where: 'in 1 of 2 workers' },
   },
   tokens: {
-    jwt: {
-      source: 'url',
-      keys: 2,
-      error: 'it answered 503',
-      since: '2026-11-21T02:04:57.000Z',
-      lastSuccess: '2026-11-21T02:00:07.000Z',
-      where: null,
-    },
-    introspection: { error: null, since: '2026-11-21T02:00:07.000Z', lastSuccess: null, where: null },
+    jwt: { source: 'url', keys: 2, error: 'it answered 503', since, lastSuccess, where: null },
+    introspection: { error: null, since: lastSuccess, lastSuccess: null, where: null },
     operators: null,
     proofs: { remembered: 500_000, room: 1_000_000 },
   },
@@ -61,21 +44,13 @@ const troubled = {
     'leads.pipeline': { state: 'refuse', until: null },
     'valuation.score': { state: 'serve', until: '2026-11-21T03:05:01.500Z' },
   },
-  retiring: 1,
   log: { level: 'info', dropped: 12 },
 }
 
 const audit = {
-  file: '/var/log/audit.log',
-  chain: '47fe3007d10bf399',
-  count: 1204,
-  hash: '5'.repeat(64),
-  reason: null,
-  since: '2026-11-21T02:04:57.000Z',
-  waitingBytes: 0,
-  lost: 0,
+  ...{ file: '/var/log/audit.log', chain: '47fe3007d10bf399', count: 1204, hash: '5'.repeat(64), state: 'written' },
+  ...{ reason: null, since, waitingBytes: 0, lost: 0 },
   disk: { freeBytes: 4_080_218_931, sizeBytes: 21_474_836_480, fullInSeconds: null, low: false },
-  state: 'written',
 }
 
 describe('status shows', () => {
@@ -165,14 +140,13 @@ refused 2026-11-21T02:04:11Z, 49s ago; what ran before runs on
     expect(await show(without)).toMatch(/^jwt {5}NO KEYS, never had; CANNOT BE ASKED in 1 of 2 workers since /)
   })
 
+  const chain = 'the chain in /var/log/audit.log has 1204 lines'
+  const lost = '3 LINES LOST since the start'
+
   test.each([
-    ['is written', {}, 'the chain in /var/log/audit.log has 1204 lines, and its disk 3.8 GiB free'],
-    [
-      'has lost some',
-      { lost: 3 },
-      'the chain in /var/log/audit.log has 1204 lines, 3 LINES LOST since the start, and its disk 3.8 GiB free',
-    ],
-    ['is of a disk that does not tell', { disk: null }, 'the chain in /var/log/audit.log has 1204 lines'],
+    ['is written', {}, `${chain}, and its disk 3.8 GiB free`],
+    ['has lost some', { lost: 3 }, `${chain}, ${lost}, and its disk 3.8 GiB free`],
+    ['is of a disk that does not tell', { disk: null }, chain],
     ['cannot be written', { reason: 'ENOSPC' }, 'NOT WRITTEN since 2026-11-21T02:04:57Z, 3s ago: ENOSPC'],
   ])('an audit log that %s, with the lines of its chain', async (_, how, row) => {
     const { out } = await runStatus({ ...healthyStatus, audit: { ...audit, ...how } })
@@ -243,6 +217,7 @@ test.each([
 })
 
 describe('status --ready', () => {
+  const says = (text: string) => expect.stringContaining(text)
   const ask = (url: string, ...args: readonly string[]) => runCommand(['status', '--ready', '--admin', url, ...args])
 
   test.each([
@@ -250,19 +225,9 @@ describe('status --ready', () => {
     ['one that stops', { ready: false, reason: 'draining' }, 503, { code: 1, out: 'not ready: draining\n', err: '' }],
     ['one that does not say why', { ready: false }, 503, { code: 1, out: 'not ready\n', err: '' }],
     ['one that draws on the terminal', { ready: false, reason: '\u001b[2J' }, 503, { code: 1, out: 'not ready\n' }],
-    [
-      'one that says both',
-      { ready: false },
-      200,
-      { code: 1, err: expect.stringContaining('does not say whether it is ready (200)') },
-    ],
-    ['another program', { status: 'UP' }, 200, { code: 1, err: expect.stringContaining('does not say') }],
-    [
-      'the public listener',
-      { code: 'not-found' },
-      404,
-      { code: 1, err: expect.stringContaining('and not the public one?\n') },
-    ],
+    ['one that says both', { ready: false }, 200, { code: 1, err: says('does not say whether it is ready (200)') }],
+    ['another program', { status: 'UP' }, 200, { code: 1, err: says('does not say') }],
+    ['the public listener', { code: 'not-found' }, 404, { code: 1, err: says('and not the public one?\n') }],
   ])('%s', async (_what, body, status, expected) => {
     const admin = await scriptedAdmin(jsonResponse(body, status))
 

@@ -1,0 +1,2 @@
+/** The drills of `hostile-responses.test.ts`. */
+import './hostile-responses.test.ts'
