@@ -33,22 +33,15 @@ const isRunning = (pid: number): boolean => {
 }
 
 describe.skipIf(systemdNotify.missing ?? python.missing)('the channel to systemd', () => {
-  test('carries what a shell would take for its own as it is, and a line feed as a blank', async () => {
-    const { path, messages } = await openNotifySocket(python.path ?? '')
-    const send = openNotifyChannel(path)
+  test.each([
+    ['by its path', undefined],
+    ['by its abstract name, which a systemd in a container may hand over', `@lender-gateway/${randomUUID()}`],
+  ])('is found %s, and carries words of a shell as they are, and a line feed as a blank', async (_, name) => {
+    const { path, messages } = await openNotifySocket(python.path ?? '', 0, name)
 
-    await send(['READY=1', 'STATUS=it\'s $(id) `id` "a" \\ * ; %s\nX=1'])
+    await openNotifyChannel(path)(['READY=1', 'STATUS=it\'s $(id) `id` "a" \\ * ; %s\nX=1'])
 
     expect(messages).toEqual([{ READY: '1', STATUS: 'it\'s $(id) `id` "a" \\ * ; %s X=1' }])
-  })
-
-  test('finds an abstract socket, which a systemd in a container may hand over', async () => {
-    const { path, messages } = await openNotifySocket(python.path ?? '', 0, `@lender-gateway/${randomUUID()}`)
-    const send = openNotifyChannel(path)
-
-    await send(['READY=1'])
-
-    expect(messages).toEqual([{ READY: '1' }])
   })
 
   test('says that nobody listens', async () => {

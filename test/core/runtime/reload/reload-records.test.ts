@@ -10,14 +10,8 @@ import { ReloadHistory, type ReloadOutcome } from '../../../../src/core/runtime/
 import { ReloadRequests } from '../../../../src/core/runtime/reload/reload-requests.ts'
 
 const rollback: ReloadOutcome = {
-  result: 'unchanged',
-  from: 'a',
-  to: 'a',
-  changes: [],
-  warnings: [],
-  forced: false,
-  switchedOff: [],
-  neverRan: null,
+  ...{ result: 'unchanged', from: 'a', to: 'a', changes: [], warnings: [] },
+  ...{ forced: false, switchedOff: [], neverRan: null },
 }
 const deferred = (known: boolean): ReloadOutcome => {
   const held = { hash: 'b', problems: [], since: 0, tries: 1, nextTryAt: 0, known }
@@ -79,12 +73,15 @@ const readAgain = async (result: LoadResult): Promise<readonly string[]> => {
   return reading.sources.map(({ file, digest }) => `${file} ${digest}`)
 }
 
-test('a load that was cut short leaves the files watched that the file referred to before', async () => {
-  expect(await readAgain({ ...failed, isCutShort: true })).toEqual(['/gateway.yaml c', '/clients.yaml b'])
-})
-
-test('a load that has read all names its own files', async () => {
-  expect(await readAgain(failed)).toEqual(['/gateway.yaml c'])
+test.each([
+  [
+    'was cut short leaves the files watched that were before',
+    { isCutShort: true },
+    ['/gateway.yaml c', '/clients.yaml b'],
+  ],
+  ['has read all names its own files', {}, ['/gateway.yaml c']],
+])('a load that %s', async (_, more, files) => {
+  expect(await readAgain({ ...failed, ...more })).toEqual(files)
 })
 
 beforeEach(() => void vi.useFakeTimers())

@@ -9,8 +9,7 @@ beforeEach(() => void vi.useFakeTimers({ now: 1_000_000 }))
 afterEach(() => vi.useRealTimers())
 
 test('an edit that is held back is rejected since its first try, however often it is tried', async () => {
-  const { reloader } = createReloader()
-  await reloader.reload('file')
+  const { reloader } = await heldBack()
 
   await later(20)
 
@@ -82,27 +81,31 @@ describe('workers do not reply', () => {
   })
 })
 
+/** Starts with an edit that is held back. */
+const heldBack = async () => {
+  const made = createReloader()
+  await made.reloader.reload('file')
+  return made
+}
+
 describe('the wait ends', () => {
   test('with a rollback: the file is not read until it changes or on request', async () => {
     const { reloader, file } = createReloader()
     file.reason = null
     await reloader.reload('file')
-    file.content = two
-    file.reason = 'connection refused'
+    Object.assign(file, { content: two, reason: 'connection refused' })
     await reloader.reload('file')
 
     await reloader.rollback()
     file.reason = null
     await later(120)
 
-    expect(reloader.config.hash).toBe(old)
-    expect([file.reads, vi.getTimerCount()]).toEqual([2, 0])
+    expect([reloader.config.hash, file.reads, vi.getTimerCount()]).toEqual([old, 2, 0])
     expect(reloader.state).toMatchObject({ fileDiffers: true, nextTryAt: null })
   })
 
   test('with a rollback that has nowhere to go as well: the operator who asks for it wants no edit', async () => {
-    const { reloader, file } = createReloader()
-    await reloader.reload('file')
+    const { reloader, file } = await heldBack()
 
     expect(await reloader.rollback()).toBeNull()
     await later(120)
@@ -111,8 +114,7 @@ describe('the wait ends', () => {
   })
 
   test('with a rollback that the next try has been waiting for', async () => {
-    const { reloader, file } = createReloader()
-    await reloader.reload('file')
+    const { reloader, file } = await heldBack()
     await later(0.999)
 
     const back = reloader.rollback()
@@ -135,8 +137,7 @@ describe('the wait ends', () => {
   })
 
   test('with a file that is broken since', async () => {
-    const { reloader, file } = createReloader()
-    await reloader.reload('file')
+    const { reloader, file } = await heldBack()
     file.content = parse('listen: 7')
 
     await reloader.reload('file')
@@ -146,8 +147,7 @@ describe('the wait ends', () => {
   })
 
   test('with an edit that cannot be put into effect though it is reached', async () => {
-    const { reloader, file } = createReloader()
-    await reloader.reload('file')
+    const { reloader, file } = await heldBack()
     file.reason = null
     file.failing = true
 
@@ -158,8 +158,7 @@ describe('the wait ends', () => {
   })
 
   test('and begins anew with another reload, which is reported in full', async () => {
-    const { reloader, outcomes } = createReloader()
-    await reloader.reload('file')
+    const { reloader, outcomes } = await heldBack()
     await later(7)
 
     await reloader.reload('request')
@@ -171,8 +170,7 @@ describe('the wait ends', () => {
 
 describe('a file that has changed since', () => {
   test('is simply reloaded', async () => {
-    const { reloader, file, outcomes } = createReloader()
-    await reloader.reload('file')
+    const { reloader, file, outcomes } = await heldBack()
     await later(1)
 
     file.content = two

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { findLostProtections } from '../../../../src/core/runtime/reload/rollback-target.ts'
-import { allOperations } from '../../../../src/operations.ts'
+import { allOperations, groups } from '../../../../src/operations.ts'
 import { folderWith, sandbox, validConfig, withRisk } from '../../../core/config/helper.ts'
 import { sampleContract } from '../../../helpers/contract.ts'
 
@@ -14,50 +14,28 @@ const enforced = 'contract: { file: contract.json, request: enforce, response: e
 const bothDirections = ['contract.request', 'contract.response']
 const unverified = 'defaults: { tls: { verify: false, insecure: true } }'
 
+const someOpen = 'operations: { market.insights: { auth: none }, valuation.score: { auth: none } }'
+const [score, valuation] = ['operations.valuation.score', 'operations.risk.asset-valuation']
+const twice = 'operations: { valuation.score: { idempotency: true }, risk.asset-valuation: { idempotency: true } }'
+const weaker = 'operations: { valuation.score: { idempotency: { required: true, onUnknown: forward } } }'
+const reported = `${enforced}\noperations: { market.insights: { contract: { request: report } } }`
+const refusing = enforced.replace('}', ', unchecked: refuse }')
+
 test.each([
   ['authentication of all', `${keys}\n${clients}`, '', ['auth']],
   [
     'authentication of some',
     `${keys}\n${clients}`,
-    `${keys}\n${clients}\noperations: { market.insights: { auth: none }, valuation.score: { auth: none } }`,
-    ['operations.valuation.score.auth', 'operations.market.insights.auth'],
+    `${keys}\n${clients}\n${someOpen}`,
+    [`${score}.auth`, 'operations.market.insights.auth'],
   ],
-  [
-    'idempotency of an operation',
-    'operations: { valuation.score: { idempotency: true }, risk.asset-valuation: { idempotency: true } }',
-    'operations: { valuation.score: { idempotency: { required: true, onUnknown: forward } } }',
-    ['operations.risk.asset-valuation.idempotency'],
-  ],
+  ['idempotency of an operation', twice, weaker, [`${valuation}.idempotency`]],
   ['the audit log', audit, '', ['audit']],
-  [
-    'verification of endpoints',
-    '',
-    unverified,
-    [
-      'upstreams.valuation.tls.verify',
-      'upstreams.financing.tls.verify',
-      'upstreams.analysis.tls.verify',
-      'upstreams.risk.tls.verify',
-      'upstreams.inventory.tls.verify',
-      'upstreams.leads.tls.verify',
-      'upstreams.compliance.tls.verify',
-      'upstreams.market.tls.verify',
-    ],
-  ],
+  ['verification of endpoints', '', unverified, groups.map((group) => `upstreams.${group}.tls.verify`)],
   ['enforcement of the contract, by its mode', enforced, 'contract: { file: contract.json }', bothDirections],
   ['enforcement of the contract, with its file', enforced, '', bothDirections],
-  [
-    'enforcement of the contract for one operation and direction',
-    enforced,
-    `${enforced}\noperations: { market.insights: { contract: { request: report } } }`,
-    ['operations.market.insights.contract.request'],
-  ],
-  [
-    'refusal of what cannot be checked',
-    enforced.replace('}', ', unchecked: refuse }'),
-    enforced,
-    ['contract.unchecked'],
-  ],
+  ['enforcement for one operation', enforced, reported, ['operations.market.insights.contract.request']],
+  ['refusal of what cannot be checked', refusing, enforced, ['contract.unchecked']],
   ['several', `${keys}\n${clients}\n${audit}`, '', ['auth', 'audit']],
 ])('%s is lost, and none the other way', (_, from, to, lost) => {
   expect(findLostProtections(at(from), at(to))).toEqual(lost)
