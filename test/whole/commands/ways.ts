@@ -21,46 +21,29 @@ interface Rule {
 }
 
 const run = (exit: number): Way => ({ how: 'run', exit })
-const upgrade = 'test/whole/deploying/upgrade.drill.ts'
+const read: Way = { how: 'read' }
+const elsewhere = (test: string): Way => ({ how: 'elsewhere', test: `test/whole/deploying/${test}` })
+const upgrade = elsewhere('upgrade.drill.ts')
+const secrets = elsewhere('kubernetes-secrets.test.ts')
 
 /** The first that is for a command holds. */
 export const rules: readonly Rule[] = [
-  {
-    page: 'docs/deploying.md',
-    heading: /^(systemd|Restarts under systemd)$/,
-    way: { how: 'elsewhere', test: upgrade },
-  },
-  {
-    page: 'docs/deploying.md',
-    heading: /^Kubernetes$/,
-    text: /^(?!kubectl)/,
-    way: { how: 'elsewhere', test: 'test/whole/deploying/kubernetes-secrets.test.ts' },
-  },
-  {
-    page: 'docs/audit.md',
-    heading: /^Rotation$/,
-    way: { how: 'elsewhere', test: 'test/whole/deploying/audit-rotation.drill.ts' },
-  },
-  { page: 'docs/upgrading.md', text: /^(?!kubectl|for pod in )/, way: { how: 'elsewhere', test: upgrade } },
-  {
-    page: 'docs/contract.md',
-    heading: /^In ten minutes/,
-    way: { how: 'elsewhere', test: 'test/whole/deploying/contract.drill.ts' },
-  },
+  { page: 'docs/deploying.md', heading: /^(systemd|Restarts under systemd)$/, way: upgrade },
+  { page: 'docs/deploying.md', heading: /^Kubernetes$/, text: /^(?!kubectl)/, way: secrets },
+  { page: 'docs/audit.md', heading: /^Rotation$/, way: elsewhere('audit-rotation.drill.ts') },
+  { page: 'docs/upgrading.md', text: /^(?!kubectl|for pod in )/, way: upgrade },
+  { page: 'docs/contract.md', heading: /^In ten minutes/, way: elsewhere('contract.drill.ts') },
   // A run of the suite within the suite; tools/lab/fresh-clone.ts has it run.
-  { text: /^npm ci && npm test$/, way: { how: 'read' } },
-  { text: /^(docker|kubectl|cd config\/examples\/compose$|for pod in )/, way: { how: 'read' } },
-  { text: /^npm run (check|format)$/, way: { how: 'read' } },
+  { text: /^npm ci && npm test$/, way: read },
+  { text: /^(docker|kubectl|cd config\/examples\/compose$|for pod in )/, way: read },
+  { text: /^npm run (check|format)$/, way: read },
   { text: /^openssl rand /, way: run(0) },
   { text: /^npm run (--silent sbom|licences)\b/, way: run(0) },
-  { text: /^npm run (bench|soak)\b|^node tools\/bench\//, way: { how: 'read' } },
+  { text: /^npm run (bench|soak)\b|^node tools\/bench\//, way: read },
   // It would be another file that the gateway of the other commands runs.
-  {
-    text: /^mv config\/next\.yaml config\/gateway\.yaml$/,
-    way: { how: 'elsewhere', test: 'test/whole/deploying/rerouting.drill.ts' },
-  },
-  { text: /^npm run test:drills$|npx vitest run /, way: { how: 'read' } },
-  { text: /^npx node tools\/lab\/at-rest\.ts /, way: { how: 'read' } },
+  { text: /^mv config\/next\.yaml config\/gateway\.yaml$/, way: elsewhere('rerouting.drill.ts') },
+  { text: /^npm run test:drills$|npx vitest run /, way: read },
+  { text: /^npx node tools\/lab\/at-rest\.ts /, way: read },
   { text: /^(npm ci && )?npm start\b/, way: { how: 'serve' } },
   { text: /^npx lender-gateway tail (--refused )?--since /, way: { how: 'until', says: /404 not-found/ } },
   { text: /^npx lender-gateway status --admin http:\/\/127\.0\.0\.1:9902$/, way: run(2) },

@@ -1,8 +1,9 @@
 /** How the process of `serve` starts, drains and ends, with the real command. */
 import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, get, type IncomingMessage } from 'node:http'
-import { createServer } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, vi } from 'vitest'
 import { allOperations } from '../../../../src/operations.ts'
@@ -12,6 +13,7 @@ import { serve, waitForListening } from '../../../helpers/serve-process.ts'
 import { drill, part, test, testAndDrill } from '../../../helpers/speed.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
 import { folderWith } from '../../config/helper.ts'
+import { runCommand } from '../scripted-admin.ts'
 
 const folder = (): string => {
   const made = folderWith({})
@@ -181,42 +183,42 @@ describe('what stops start-up', () => {
       ['listen', '127.0.0.1'],
     ] as const),
   )('a port of %s in use at %s is one clear line and exit code 1', async (key, host) => {
-    const blocker = createServer()
-    const port = await new Promise<number>((resolve) => {
-      blocker.listen(0, host, () => {
-        const address = blocker.address()
-        resolve(typeof address === 'object' ? (address?.port ?? 0) : 0)
-      })
-    })
+    const blocker = createServer().listen(0, host)
+    await once(blocker, 'listening')
     onTestFinished(() => void blocker.close())
+    const { port } = blocker.address() as AddressInfo
 
-    const served = serve(configFile({ [key]: { host, port } }))
-
-    expect(await served.ended).toEqual({ code: 1, signal: null })
-    expect(served.errors()).toBe(
-      `lender-gateway: cannot listen on ${host}:${port}: another process does; stop it, or change ${key}.port\n`,
-    )
-    expect(served.lines).toEqual([])
+    expect(await runCommand(['serve', '--config', configFile({ [key]: { host, port } })])).toEqual({
+      ...{ code: 1, out: '' },
+      err: `lender-gateway: cannot listen on ${host}:${port}: another process does; stop it, or change ${key}.port\n`,
+    })
   })
 
   drill('an address that this machine does not have is one clear line and exit code 1', async () => {
     // RFC 5737: for documentation, so no machine has it.
-    const served = serve(configFile({ upstream: 'http://upstream', listen: { host: '192.0.2.1' } }))
+    const file = configFile({ upstream: 'http://upstream', listen: { host: '192.0.2.1' } })
 
-    expect(await served.ended).toEqual({ code: 1, signal: null })
-    expect(served.errors()).toBe(
-      'lender-gateway: cannot listen on 192.0.2.1:0: this machine has no such address; change listen.host\n',
-    )
+    expect(await runCommand(['serve', '--config', file])).toEqual({
+      ...{ code: 1, out: '' },
+      err: 'lender-gateway: cannot listen on 192.0.2.1:0: this machine has no such address; change listen.host\n',
+    })
   })
 
-  test('however many problems there are, all of them are printed', async () => {
+  test('however many problems there are, all of them are printed, though a disk hangs', async () => {
     const unknown = Array.from({ length: 1000 }, (_, n) => `${'k'.repeat(50)}${n}: 1\n`).join('')
     const deep = join(folder(), 'd'.repeat(200), 'd'.repeat(200)) // each problem names it
     mkdirSync(deep, { recursive: true })
     const file = join(deep, 'gateway.yaml')
     writeFileSync(file, unknown)
+    const hang = `open(${JSON.stringify(makePipe())}, 'r', () => {})`
 
-    const served = serve(file)
+    const served = serve(
+      file,
+      importing(`
+        import { open } from 'node:fs'
+        import { isMainThread } from 'node:worker_threads'
+        if (isMainThread) ${hang}`),
+    )
 
     expect(await served.ended).toEqual({ code: 1, signal: null })
     expect(served.errors()).toMatch(/\n1\d{3} problems\n$/)
@@ -305,16 +307,4 @@ test('a disk that hangs under the thread that reads the file does not keep the p
   served.signal('SIGTERM')
 
   expect(await served.ended).toEqual({ code: 0, signal: null })
-})
-
-test('a disk that hangs does not keep a process that cannot start', async () => {
-  const hang = `open(${JSON.stringify(makePipe())}, 'r', () => {})`
-  const env = importing(`
-    import { open } from 'node:fs'
-    import { isMainThread } from 'node:worker_threads'
-    if (isMainThread) ${hang}`)
-  const served = serve(configFile({ admin: { port: -1 } }), env)
-
-  expect(await served.ended).toEqual({ code: 1, signal: null })
-  expect(served.errors()).toContain('admin.port')
 })

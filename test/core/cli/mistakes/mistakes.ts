@@ -5,7 +5,7 @@ import { groups } from '../../../../src/operations.ts'
 
 /** A mistake: the file with it, and the parts of its message. Without a key, the mistake is outside of all keys. */
 export interface Mistake {
-  readonly text: string | Uint8Array
+  readonly text: string
   readonly line: number
   readonly key: string
   readonly message: string
@@ -15,17 +15,14 @@ export interface Mistake {
 /**
  * Renders the eight groups, a line each from the second on, with risk on the fifth; `risk` is the text after its colon.
  */
-export const upstreams = (risk = ' sandbox'): string =>
+const upstreams = (risk = ' sandbox'): string =>
   `upstreams:\n${groups.map((group) => `  ${group}:${group === 'risk' ? risk : ' sandbox'}\n`).join('')}`
 
 /** Puts lines before the groups. */
 export const withTopLines = (...lines: readonly string[]): string => `${lines.join('\n')}\n${upstreams()}`
 
-/** Puts lines under `operations`, which stands on the tenth. */
-export const operations = (...lines: readonly string[]): string => `${upstreams()}operations:\n${lines.join('\n')}\n`
-
 /** Puts lines under risk, the first on the sixth. */
-export const risk = (...lines: readonly string[]): string => upstreams(['', ...lines].join('\n    '))
+const risk = (...lines: readonly string[]): string => upstreams(['', ...lines].join('\n    '))
 
 /** Tests each mistake: one problem, and its message names the line, the key and the remedy. */
 export const tryMistakes = (mistakes: Readonly<Record<string, Mistake>>): void =>
