@@ -1,42 +1,24 @@
 import { createHash } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openSandbox, type Sandbox } from '../../../src/core/runtime/sandbox.ts'
+import { afterAll, expect, test } from 'vitest'
+import { openSandbox } from '../../../src/core/runtime/sandbox.ts'
 import { allOperations } from '../../../src/operations.ts'
-import { bootGateway } from '../../helpers/gateway.ts'
 import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
 
-let sandbox: Sandbox
-
-beforeAll(async () => {
-  sandbox = await openSandbox()
-})
+const sandbox = await openSandbox()
 afterAll(() => sandbox.close())
 
 const sha256 = (bytes: string | Buffer): string => createHash('sha256').update(bytes).digest('hex')
-const nothing = sha256('')
 
-test.each(allOperations.map((operation) => [operation.id, operation] as const))(
-  '%s is echoed',
-  async (id, operation) => {
-    const { method, path, group } = operation
+test.each(allOperations)('$id is echoed', async ({ id: operation, method, path, group }) => {
+  const response = await fetch(`${sandbox.origin}${path}?a=?&a=%20b`, { method })
 
-    const response = await fetch(`${sandbox.origin}${path}?a=%20b&a=c`, { method })
-
-    expect(response.status).toBe(200)
-    expect(response.headers.get('x-sandbox')).toBe('1')
-    expect(response.headers.get('content-type')).toBe('application/json')
-    expect(await response.json()).toStrictEqual({
-      operation: id,
-      group,
-      method,
-      path,
-      query: 'a=%20b&a=c',
-      bytes: 0,
-      sha256: nothing,
-    })
-  },
-)
+  expect(response.status).toBe(200)
+  expect(response.headers.get('x-sandbox')).toBe('1')
+  expect(response.headers.get('content-type')).toBe('application/json')
+  const request = { operation, group, method, path, query: 'a=?&a=%20b' }
+  expect(await response.json()).toStrictEqual({ ...request, bytes: 0, sha256: sha256('') })
+})
 
 test.each([1, 64 * 1024, 1024 ** 2])('a body of %i bytes is counted and hashed', async (size) => {
   const body = Buffer.alloc(size, 'x')
@@ -61,31 +43,8 @@ test.each([
   expect(await response.json()).toMatchObject({ operation: null, group: null, method, path })
 })
 
-test('a question mark in the query is part of it', async () => {
-  const response = await fetch(`${sandbox.origin}/market/insights?a=?&b`)
-
-  expect(await response.json()).toMatchObject({ path: '/market/insights', query: 'a=?&b' })
-})
-
 test('it is on the loopback alone', () => {
   expect(new URL(sandbox.origin).hostname).toBe('127.0.0.1')
-})
-
-test('behind the gateway it reports what has arrived', async () => {
-  const { url } = await bootGateway()
-
-  const response = await fetch(`${url}/inventory/sync?full`, { method: 'POST', body: 'abc' })
-
-  expect(response.headers.get('x-sandbox')).toBe('1')
-  expect(await response.json()).toStrictEqual({
-    operation: 'inventory.sync',
-    group: 'inventory',
-    method: 'POST',
-    path: '/inventory/sync',
-    query: 'full',
-    bytes: 3,
-    sha256: sha256('abc'),
-  })
 })
 
 test('closed, it leaves no connection open', async () => {

@@ -16,12 +16,7 @@ test('an override holds for its time, and its end is reported once', () => {
   vi.advanceTimersByTime(2)
 
   expect(set).toEqual({
-    state: 'refuse',
-    by: 'anna',
-    reason: null,
-    since: 1_000_000,
-    until: 1_060_000,
-    endsAt: expect.any(Number),
+    ...{ state: 'refuse', by: 'anna', reason: null, since: 1_000_000, until: 1_060_000, endsAt: expect.any(Number) },
   })
   expect([held, overrides.get(id)]).toEqual([set, null])
   expect(onExpiry).toHaveBeenCalledOnce()
@@ -102,18 +97,16 @@ describe('an override of an endpoint', () => {
 
   test('goes before the file, whichever of the two drains it', () => {
     const { endpoints } = new Overrides()
-    const byFile = [findDrain(endpoints, key, true), findDrain(endpoints, key, false)]
+    const drains = () => [true, false].map((byFile) => findDrain(endpoints, key, byFile))
 
+    const before = drains()
     endpoints.set(key, 'ready', 60_000, 'anna')
-    const ready = [findDrain(endpoints, key, true), findDrain(endpoints, key, false)]
+    const ready = drains()
     endpoints.set(key, 'drain', 60_000, 'anna')
-    const drained = [findDrain(endpoints, key, true), findDrain(endpoints, key, false)]
 
-    expect([byFile, ready, drained]).toEqual([
-      ['file', null],
-      [null, null],
-      ['order', 'order'],
-    ])
+    expect({ before, ready, drained: drains() }).toEqual({
+      ...{ before: ['file', null], ready: [null, null], drained: ['order', 'order'] },
+    })
   })
 
   test('is for the endpoint of one group, not for its namesake in another', () => {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { Exchange } from '../../../../src/core/exchange/exchange.ts'
+import type { Exchange, ProxyResponse } from '../../../../src/core/exchange/exchange.ts'
 import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
 import { now } from '../../../../src/core/lib/clock.ts'
 import { deadlineLayer } from '../../../../src/core/runtime/pipeline/compose-layers.ts'
@@ -8,66 +8,52 @@ import { fakeBody, fakeExchange, fakeNext, fakeResponse, untilAborted } from '..
 beforeEach(() => vi.useFakeTimers())
 afterEach(() => vi.useRealTimers())
 
-test('what takes longer is ended, no earlier than that', async () => {
-  const exchange = fakeExchange()
+/** Starts an exchange whose upstream never answers; `expired` waits for its end. */
+const start = (body = fakeBody()) => {
+  const exchange = fakeExchange({ body })
   const ended = deadlineLayer(100)(untilAborted)(exchange)
   const rejection = expect(ended).rejects.toMatchObject({ kind: 'deadline-exceeded', status: 504 })
+  return {
+    exchange,
+    /** Expects it to be ended when its time is over, and no earlier. */
+    async expires(): Promise<void> {
+      vi.advanceTimersByTime(99)
+      expect(exchange.aborted).toBeNull()
+      vi.advanceTimersByTime(1)
+      await rejection
+    },
+  }
+}
 
-  vi.advanceTimersByTime(99)
-  const early = exchange.aborted
-  vi.advanceTimersByTime(1)
-
-  expect(early).toBeNull()
-  await rejection
+test('what takes longer is ended, no earlier than that', async () => {
+  await start().expires()
 })
 
-test('a response in time leaves no timer behind', async () => {
-  const exchange = fakeExchange()
-
-  const response = await deadlineLayer(100)(fakeNext())(exchange)
-
-  expect(response.status).toBe(200)
-  expect(vi.getTimerCount()).toBe(0)
-  expect(exchange.aborted).toBeNull()
-})
-
-test('a failure in time leaves no timer behind', async () => {
-  const failing = fakeNext(() => Promise.reject(new GatewayError('connect-failed')))
-
-  await expect(deadlineLayer(100)(failing)(fakeExchange())).rejects.toMatchObject({ kind: 'connect-failed' })
-
-  expect(vi.getTimerCount()).toBe(0)
+test('an upload that is never read is ended in that time', async () => {
+  await start(fakeBody(null)).expires()
 })
 
 test('it starts when the request is complete', async () => {
   const body = fakeBody(null)
-  const exchange = fakeExchange({ body })
-  const ended = deadlineLayer(100)(untilAborted)(exchange)
-  const rejection = expect(ended).rejects.toMatchObject({ kind: 'deadline-exceeded' })
+  const { exchange, expires } = start(body)
 
   body.begin()
   vi.advanceTimersByTime(10_000)
-  const uploading = exchange.aborted
+  expect(exchange.aborted).toBeNull()
   body.complete()
-  vi.advanceTimersByTime(99)
-  const early = exchange.aborted
-  vi.advanceTimersByTime(1)
 
-  expect([uploading, early]).toEqual([null, null])
-  await rejection
+  await expires()
 })
 
-test('an upload that is never read is ended in that time', async () => {
-  const exchange = fakeExchange({ body: fakeBody(null) })
-  const ended = deadlineLayer(100)(untilAborted)(exchange)
-  const rejection = expect(ended).rejects.toMatchObject({ kind: 'deadline-exceeded' })
+test('a response or a failure in time leaves no timer behind', async () => {
+  const exchange = fakeExchange()
+  const failing = fakeNext(() => Promise.reject(new GatewayError('connect-failed')))
 
-  vi.advanceTimersByTime(99)
-  const early = exchange.aborted
-  vi.advanceTimersByTime(1)
+  const { status } = await deadlineLayer(100)(fakeNext())(exchange)
+  const failed = deadlineLayer(100)(failing)(fakeExchange())
 
-  expect(early).toBeNull()
-  await rejection
+  await expect(failed).rejects.toMatchObject({ kind: 'connect-failed' })
+  expect([status, vi.getTimerCount(), exchange.aborted]).toEqual([200, 0, null])
 })
 
 test('a request that is complete after the response starts nothing', async () => {
@@ -78,8 +64,7 @@ test('a request that is complete after the response starts nothing', async () =>
   body.complete()
   vi.advanceTimersByTime(10_000)
 
-  expect(exchange.aborted).toBeNull()
-  expect(vi.getTimerCount()).toBe(0)
+  expect([exchange.aborted, vi.getTimerCount()]).toEqual([null, 0])
 })
 
 describe('the deadline', () => {
@@ -89,16 +74,14 @@ describe('the deadline', () => {
     const [served, failed] = [fakeExchange(), fakeExchange()]
     const deadlines: (number | null)[] = []
     const startedAt = now()
-    const see = (exchange: Exchange): void => void deadlines.push((exchange.deadlineAt ?? 0) - startedAt)
+    const through = (exchange: Exchange, result: Promise<ProxyResponse>) =>
+      deadlineLayer(moment)((seen) => {
+        deadlines.push((seen.deadlineAt ?? 0) - startedAt)
+        return result
+      })(exchange)
 
-    await deadlineLayer(moment)((exchange) => {
-      see(exchange)
-      return Promise.resolve(fakeResponse())
-    })(served)
-    await deadlineLayer(moment)((exchange) => {
-      see(exchange)
-      return Promise.reject(new GatewayError('connect-failed'))
-    })(failed).catch(() => {})
+    await through(served, Promise.resolve(fakeResponse()))
+    await through(failed, Promise.reject(new GatewayError('connect-failed'))).catch(() => {})
 
     expect(deadlines).toEqual([moment, moment])
     expect([served.deadlineAt, failed.deadlineAt]).toEqual([null, null])

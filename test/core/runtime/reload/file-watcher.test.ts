@@ -31,16 +31,13 @@ const contents = (file: string): string => {
   }
 }
 
-const unpolled = { watch: true, poll: null }
-const stampOfFile = (file: string) => readStatStamp([{ file, digest: null, limit: 0 }])
-
 /** Watches a file and records its contents each time that a change is noticed. */
 const watchFile = (file: string, poll: number | null = null) => {
   let read = contents(file)
   const seen: string[] = []
   const waiting: (() => void)[] = []
   const watch = createFileWatcher({
-    stamp: () => stampOfFile(file),
+    stamp: () => readStatStamp([{ file, digest: null, limit: 0 }]),
     changed: async () => contents(file) !== read,
     reading: () => false,
     onChange: () => {
@@ -61,24 +58,22 @@ const watchFile = (file: string, poll: number | null = null) => {
   }
 }
 
+/** Watches a file of the text `one` in a folder of its own. */
+const watchOne = (poll: number | null = null) => {
+  const file = join(folder(), 'gateway.yaml')
+  writeFileSync(file, 'one')
+  return { file, ...watchFile(file, poll) }
+}
+
 describe('a change is noticed', () => {
-  test('when the file is written in place, again and again', async () => {
-    const file = join(folder(), 'gateway.yaml')
-    writeFileSync(file, 'one')
-    const { notices } = watchFile(file)
-
-    writeFileSync(file, 'two')
-    await notices('two')
-    writeFileSync(file, 'three')
-    await notices('three')
-  })
-
-  test('when another file is renamed over it', async () => {
-    const file = join(folder(), 'gateway.yaml')
-    writeFileSync(file, 'one')
-    const { notices } = watchFile(file)
+  test('when the file is written in place, and when another file is renamed over it, again and again', async () => {
+    const { file, notices } = watchOne()
 
     for (const text of ['two', 'three']) {
+      writeFileSync(file, text)
+      await notices(text)
+    }
+    for (const text of ['four', 'five']) {
       writeFileSync(`${file}.new`, text)
       renameSync(`${file}.new`, file)
       await notices(text)
@@ -86,9 +81,7 @@ describe('a change is noticed', () => {
   })
 
   test('when it is removed, and when it is back', async () => {
-    const file = join(folder(), 'gateway.yaml')
-    writeFileSync(file, 'one')
-    const { notices } = watchFile(file)
+    const { file, notices } = watchOne()
 
     unlinkSync(file)
     await notices('gone')
@@ -115,10 +108,13 @@ describe('a change is noticed', () => {
     await notices('three')
   })
 
-  test('when the file that a link in another folder leads to is written', async () => {
+  test.each([
+    ['which a link in another folder leads to', symlinkSync],
+    ['which has another name, as behind a mount', linkSync],
+  ])('when the file is written %s', async (_, link) => {
     const [etc, elsewhere] = [folder(), folder()]
     writeFileSync(join(elsewhere, 'real.yaml'), 'one')
-    symlinkSync(join(elsewhere, 'real.yaml'), join(etc, 'gateway.yaml'))
+    link(join(elsewhere, 'real.yaml'), join(etc, 'gateway.yaml'))
     const { notices } = watchFile(join(etc, 'gateway.yaml'))
 
     writeFileSync(join(elsewhere, 'real.yaml'), 'two')
@@ -126,22 +122,9 @@ describe('a change is noticed', () => {
     await notices('two')
   })
 
-  test('when it is written through another name, as behind a mount', async () => {
-    const [inside, outside] = [folder(), folder()]
-    writeFileSync(join(outside, 'gateway.yaml'), 'one')
-    linkSync(join(outside, 'gateway.yaml'), join(inside, 'gateway.yaml'))
-    const { notices } = watchFile(join(inside, 'gateway.yaml'))
-
-    writeFileSync(join(outside, 'gateway.yaml'), 'two')
-
-    await notices('two')
-  })
-
   test('when as many bytes are written and the time of the last write is put back', async () => {
-    const file = join(folder(), 'gateway.yaml')
-    writeFileSync(file, 'one')
+    const { file, notices } = watchOne()
     const { atime, mtime } = statSync(file)
-    const { notices } = watchFile(file)
 
     writeFileSync(file, 'two')
     utimesSync(file, atime, mtime)
@@ -184,9 +167,7 @@ describe('a change is noticed', () => {
 })
 
 test('other files in the folder are no change, nor is a save that changes nothing', async () => {
-  const file = join(folder(), 'gateway.yaml')
-  writeFileSync(file, 'one')
-  const { seen, notices } = watchFile(file)
+  const { file, seen, notices } = watchOne()
 
   writeFileSync(`${file}.swp`, 'an editor’s')
   writeFileSync(file, 'one')
@@ -197,16 +178,14 @@ test('other files in the folder are no change, nor is a save that changes nothin
 })
 
 test('a write while the watcher is off is noticed when it is on again', async () => {
-  const file = join(folder(), 'gateway.yaml')
-  writeFileSync(file, 'one')
-  const { watch, notices, seen } = watchFile(file, 5)
+  const { file, watch, notices, seen } = watchOne(5)
   const other = watchFile(file, 5)
 
   watch.configure({ watch: false, poll: 5 })
   writeFileSync(file, 'two')
   await other.notices('two')
   const meanwhile = [...seen]
-  watch.configure(unpolled)
+  watch.configure({ watch: true, poll: null })
   await notices('two')
 
   expect(meanwhile).toEqual([])

@@ -98,7 +98,9 @@ describe('POST /reload', async () => {
   test('reroutes to the sandbox, which was not open before', async () => {
     await reload(live, { upstream: one.url, upstreams: { market: 'sandbox' } })
 
-    expect(JSON.parse(await upstreamName(live))).toMatchObject({ operation: 'market.insights' })
+    const response = await fetch(`${live.url}/market/insights?full`)
+    expect(response.headers.get('x-sandbox')).toBe('1')
+    expect(await response.json()).toMatchObject({ operation: 'market.insights', query: 'full', bytes: 0 })
     expect(await status(live)).toMatchObject({ upstreams: { market: { endpoints: [{ sandbox: true }] } } })
   })
 

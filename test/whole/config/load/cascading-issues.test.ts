@@ -1,6 +1,7 @@
 /** One wrongly indented line is one problem, whatever it does to the lines around it; two mistakes are two problems. */
 import { expect, test } from 'vitest'
 import { parseConfig } from '../../../../src/core/config/load/load-config.ts'
+import { withRisk } from '../../../core/config/helper.ts'
 
 const file = `version: 1
 
@@ -82,22 +83,16 @@ test.each([
   expect(findProblems(text)).toEqual(expected)
 })
 
+const wrong = '12 : wrong indentation'
+
 test.each<[string, string, readonly string[]]>([
-  [
-    'two lines of two sections',
-    shifted([11, 1], [30, 1]),
-    ['12 : wrong indentation', '31 operations: wrong indentation'],
-  ],
+  ['two lines of two sections', shifted([11, 1], [30, 1]), [wrong, '31 operations: wrong indentation']],
   [
     'a second colon behind it',
     shifted([11, 1]).replace('  leads: sandbox', '  leads: sand: box'),
-    ['12 : wrong indentation', '24 leads: a second colon in one line'],
+    [wrong, '24 leads: a second colon in one line'],
   ],
-  [
-    'a tab behind it',
-    shifted([11, 1]).replace('    deadline', '\tdeadline'),
-    ['12 : wrong indentation', '30 : a tab in the indentation'],
-  ],
+  ['a tab behind it', shifted([11, 1]).replace('    deadline', '\tdeadline'), [wrong, '30 : a tab in the indentation']],
   [
     'a key that is missing, and another that is unknown',
     file.replace('  leads: sandbox\n', '').replace('port:', 'prot:'),
@@ -120,15 +115,8 @@ test.each<[string, string, readonly string[]]>([
 test.each([
   [5, '13 upstreams.risk: wrong indentation'],
   [7, '12 upstreams.risk.endpoints[0]: an item of the list inside the one before it'],
-])(
-  'an item of a list with an indentation of %i, where the others have six, is reported as an item',
-  (spaces, expected) => {
-    const items = ['http://127.0.0.1:1', 'http://127.0.0.1:2', 'http://127.0.0.1:3']
-    const lines = items.map((item, i) => `${' '.repeat(i === 1 ? spaces : 6)}- ${item}`)
-    const others = ['valuation', 'financing', 'analysis', 'inventory', 'leads', 'compliance', 'market']
-    const text = `version: 1\nupstreams:\n${others.map((group) => `  ${group}: sandbox\n`).join('')}  risk:\n    endpoints:\n${lines.join('\n')}\n`
+])('an item of a list indented by %i, where the others are by six, is reported as an item', (spaces, expected) => {
+  const items = [6, spaces, 6].map((indent) => `\n${' '.repeat(indent)}- http://127.0.0.1:1`)
 
-    // The line of the first item is 12.
-    expect(findProblems(text)).toEqual([expected])
-  },
-)
+  expect(findProblems(`version: 1\n${withRisk(`\n    endpoints:${items.join('')}`)}\n`)).toEqual([expected])
+})

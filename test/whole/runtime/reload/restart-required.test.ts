@@ -21,11 +21,7 @@ const between = (before: Config, after: Config) =>
     'gateway.yaml',
   )
 
-const running = (() => {
-  const loaded = loadConfig(join(folderWith({ 'gateway.yaml': sandbox }), 'gateway.yaml'))
-  if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems))
-  return loaded.config
-})()
+const running = validConfig(sandbox)
 
 test.each([
   ['listen:\n  host: ::1', 'listen.host', 2, 9, '127.0.0.1', '::1'],
@@ -42,12 +38,8 @@ test.each([
 
     expect(problems).toEqual([
       {
-        file: 'gateway.yaml',
-        line,
-        column,
-        path,
+        ...{ file: 'gateway.yaml', line, column, path, found },
         expected: `${current}, which the gateway was started with`,
-        found,
         message: 'this cannot change while the gateway runs: it needs a restart',
         hint: `restart the gateway, or put ${current} back`,
       },
@@ -60,12 +52,8 @@ test('a key that was not there is to be removed, and one that was is to be put b
 
   expect(restartNeeds(running, named)).toMatchObject([
     {
-      path: 'listen.via',
-      line: 1,
-      column: 16,
+      ...{ path: 'listen.via', line: 1, column: 16, found: 'gw', hint: 'restart the gateway, or remove listen.via' },
       expected: 'no listen.via, which the gateway was started with',
-      found: 'gw',
-      hint: 'restart the gateway, or remove listen.via',
     },
   ])
   expect(restartNeeds(validConfig(named), sandbox)).toMatchObject([
@@ -75,15 +63,15 @@ test('a key that was not there is to be removed, and one that was is to be put b
 
 test('HTTP/2 switched on or off needs a restart', () => {
   const over = (http2: boolean): Config => ({ ...running, listen: { ...running.listen, http2 } })
-  const restartDiff = (before: boolean, after: boolean) => between(over(before), over(after))
 
-  expect(restartDiff(false, true)).toMatchObject([
-    { path: 'listen.http2', found: 'true', hint: 'restart the gateway, or put false back' },
-  ])
-  expect(restartDiff(true, false)).toMatchObject([
-    { path: 'listen.http2', found: 'false', hint: 'restart the gateway, or put true back' },
-  ])
-  expect(restartDiff(true, true)).toEqual([])
+  for (const [before, after] of [
+    [false, true],
+    [true, false],
+  ] as const) {
+    const hint = `restart the gateway, or put ${before} back`
+    expect(between(over(before), over(after))).toMatchObject([{ path: 'listen.http2', found: String(after), hint }])
+  }
+  expect(between(over(true), over(true))).toEqual([])
 })
 
 test('a pseudonym of none is a name, not the lack of one', () => {
@@ -94,19 +82,14 @@ test('a pseudonym of none is a name, not the lack of one', () => {
 
 test('HTTPS switched on or off needs a restart, and a renewed certificate does not', () => {
   const over = (tls: Config['admin']['tls']): Config => ({ ...running, admin: { ...running.admin, tls } })
-  const [old, renewed] = [
-    over({ certificate: 'a', key: 'b', clientCertificate: null }),
-    over({ certificate: 'c', key: 'd', clientCertificate: null }),
-  ]
-  const restartDiff = (before: Config, after: Config) => between(before, after)
+  const [old, renewed] = [['a', 'b'] as const, ['c', 'd'] as const].map(([certificate, key]) =>
+    over({ certificate, key, clientCertificate: null }),
+  ) as [Config, Config]
+  const needs = (before: Config, after: Config) => between(before, after).map(({ path, hint }) => [path, hint])
 
-  expect(restartDiff(running, old)).toMatchObject([
-    { path: 'admin.tls', hint: 'restart the gateway, or remove admin.tls' },
-  ])
-  expect(restartDiff(old, running)).toMatchObject([
-    { path: 'admin.tls', hint: 'restart the gateway, or put admin.tls back' },
-  ])
-  expect(restartDiff(old, renewed)).toEqual([])
+  expect(needs(running, old)).toEqual([['admin.tls', 'restart the gateway, or remove admin.tls']])
+  expect(needs(old, running)).toEqual([['admin.tls', 'restart the gateway, or put admin.tls back']])
+  expect(needs(old, renewed)).toEqual([])
 })
 
 test('any other change needs none', () => {
