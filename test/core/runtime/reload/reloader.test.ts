@@ -4,12 +4,7 @@ import type { LoadedConfig, LoadResult } from '../../../../src/core/config/load/
 import type { ReloadTrigger } from '../../../../src/core/runtime/reload/reload-history.ts'
 import { Reloader } from '../../../../src/core/runtime/reload/reloader.ts'
 import { parse, sandbox, validConfig, withRisk } from '../../config/helper.ts'
-
-const loaded = (text: string): LoadedConfig => {
-  const result = parse(text)
-  if (!result.ok) throw new Error(JSON.stringify(result.problems))
-  return result
-}
+import { loaded } from './reloader-fixture.ts'
 
 const at = (url: string): LoadedConfig => loaded(withRisk(` ${url}`))
 const broken = parse('listen: 7')
@@ -250,28 +245,26 @@ test('the warnings of what runs are kept: a rejected edit changes nothing about 
 })
 
 describe('a rollback', () => {
-  test('goes one step back, and again forth', async () => {
-    const { reloader } = createReloader(at('http://new.internal'))
-    await reloader.reload('file')
-    const [old, next] = [validConfig(sandbox).hash, at('http://new.internal').config.hash]
-
-    const hashes = [await reloader.rollback(), await reloader.rollback()].map(
-      (outcome) => outcome !== null && 'to' in outcome && outcome.to,
-    )
-
-    expect(hashes).toEqual([old, next])
-  })
-
-  test('leaves the file different from what runs, until it is read again', async () => {
+  test('goes one step back, which leaves the file different from what runs, and again forth', async () => {
     const { reloader } = createReloader(at('http://new.internal'))
     await reloader.reload('file')
 
     await reloader.rollback()
-    const differs = reloader.state.fileDiffers
+    const back = [reloader.config.hash, reloader.state.fileDiffers]
+    await reloader.rollback()
+
+    expect(back).toEqual([validConfig(sandbox).hash, true])
+    expect([reloader.config.hash, reloader.state.fileDiffers]).toEqual([at('http://new.internal').config.hash, false])
+  })
+
+  test('lasts until the file is read again', async () => {
+    const { reloader } = createReloader(at('http://new.internal'))
+    await reloader.reload('file')
+
+    await reloader.rollback()
     await reloader.reload('request')
 
-    expect([differs, reloader.state.fileDiffers]).toEqual([true, false])
-    expect(reloader.config.hash).toBe(at('http://new.internal').config.hash)
+    expect([reloader.config.hash, reloader.state.fileDiffers]).toEqual([at('http://new.internal').config.hash, false])
   })
 
   test('has nowhere to go when only the credentials of operators have changed', async () => {
@@ -294,10 +287,9 @@ describe('a rollback', () => {
 
     const outcome = await reloader.rollback()
 
-    const expected = loaded(`admin: { token: another-token-of-an-operator }\n${sandbox}`).config
-    expect(outcome).toMatchObject({ result: 'applied', to: expected.hash })
-    expect(reloader.config.upstreams).toEqual(expected.upstreams)
-    expect(reloader.config.admin).toEqual(expected.admin)
+    const { hash, upstreams, admin } = loaded(`admin: { token: another-token-of-an-operator }\n${sandbox}`).config
+    expect(outcome).toMatchObject({ result: 'applied', to: hash })
+    expect(reloader.config).toMatchObject({ upstreams, admin })
   })
 
   test('and the one that undoes it go to and fro, whatever credentials came between', async () => {
@@ -346,8 +338,7 @@ describe('a rollback', () => {
   test('has nowhere to go at first', async () => {
     const { reloader } = createReloader(broken)
 
-    expect(await reloader.rollback()).toBeNull()
-    expect(reloader.state.isFirst).toBe(true)
+    expect([await reloader.rollback(), reloader.state.isFirst]).toEqual([null, true])
   })
 
   test('that would switch a protection off changes nothing, unless by force', async () => {
