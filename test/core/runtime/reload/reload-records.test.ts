@@ -73,12 +73,8 @@ const readAgain = async (result: LoadResult): Promise<readonly string[]> => {
   return reading.sources.map(({ file, digest }) => `${file} ${digest}`)
 }
 
-test.each([
-  [
-    'was cut short leaves the files watched that were before',
-    { isCutShort: true },
-    ['/gateway.yaml c', '/clients.yaml b'],
-  ],
+test.each<[string, { isCutShort?: true }, readonly string[]]>([
+  ['was cut short leaves those watched that were before', { isCutShort: true }, ['/gateway.yaml c', '/clients.yaml b']],
   ['has read all names its own files', {}, ['/gateway.yaml c']],
 ])('a load that %s', async (_, more, files) => {
   expect(await readAgain({ ...failed, ...more })).toEqual(files)
