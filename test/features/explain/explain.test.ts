@@ -1,6 +1,5 @@
-import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { failureTable } from '../../../src/core/exchange/failures/failure-table.ts'
 import { simulateRequest } from '../../../src/features/explain/rejection.ts'
 import { runCommand } from '../../core/cli/scripted-admin.ts'
@@ -9,63 +8,37 @@ import { bootGateway, testConfig } from '../../helpers/gateway.ts'
 import { parseStatus, rawClient } from '../../helpers/raw-client.ts'
 import { explain, methods, settings } from './explaining.ts'
 
+const at = '/lender/market/insights'
 const targets = [
-  '/lender/market/insights',
-  '/lender/market/insights?a=b&c=%2F%00',
-  '/lender/market/insights?',
-  '/lender/market/insights ',
-  '/market/insights',
-  '/lender/market/insights/',
-  '/lender//market/insights',
-  '/lender/%6Darket/insights',
-  '/lender/Market/insights',
-  '/lender/./market/insights',
-  '/lender/market/insights;a=1',
-  '/lender/market/insights#a',
-  '/lender/market insights',
-  '/lender/m\u00e4rket/insights',
-  '/lender/market/insights\u0001',
-  '/lender/market\\insights',
-  `/lender/market/insights?${'a'.repeat(200)}`,
-  `/lender/market insights${'a'.repeat(200)}`,
-  `/lender/market/insights?${'a'.repeat(4000)}`,
-  `/lender/market/insights?${'a'.repeat(4000)}\u0001`,
-  'http://api.example/lender/market/insights?a',
-  'HTTPS://api.example:443/lender/market/insights',
-  'http://user@api.example/lender/market/insights',
-  'http:///lender/market/insights',
-  'http://api.example',
-  'ftp://api.example/lender/market/insights',
-  'lender/market/insights',
-  'api.example:443',
-  '*',
-  '?',
-  '',
+  ...[at, `${at}?a=b&c=%2F%00`, `${at}?`, `${at} `, '/market/insights', `${at}/`, '/lender//market/insights'],
+  ...['/lender/%6Darket/insights', '/lender/Market/insights', '/lender/./market/insights', `${at};a=1`, `${at}#a`],
+  ...['/lender/market insights', '/lender/m\u00e4rket/insights', `${at}\u0001`, '/lender/market\\insights'],
+  ...[`${at}?${'a'.repeat(200)}`, `/lender/market insights${'a'.repeat(200)}`, `${at}?${'a'.repeat(4000)}`],
+  ...[`${at}?${'a'.repeat(4000)}\u0001`, `http://api.example${at}?a`, `HTTPS://api.example:443${at}`],
+  ...[`http://user@api.example${at}`, `http://${at}`, 'http://api.example', `ftp://api.example${at}`],
+  ...['lender/market/insights', 'api.example:443', '*', '?', ''],
 ]
 
-describe('explain predicts what a gateway does', () => {
+test('explain predicts what a gateway does, with any target by GET, and with any method', async () => {
   const { listen } = testConfig(settings)
+  const { port } = await bootGateway(settings)
+  const few = ['/lender/market/insights', '/lender/market/insights?a=b', '*', 'api.example:443', '']
+  const others = methods.filter((method) => method !== 'GET')
+  const requests = [
+    ...targets.map((target) => ['GET', target] as const),
+    ...others.flatMap((method) => few.map((target) => [method, target] as const)),
+  ]
 
-  test('with any target by GET, and with any method', async () => {
-    const { port } = await bootGateway(settings)
-    const few = ['/lender/market/insights', '/lender/market/insights?a=b', '*', 'api.example:443', '']
-    const others = methods.filter((method) => method !== 'GET')
-    const requests = [
-      ...targets.map((target) => ['GET', target] as const),
-      ...others.flatMap((method) => few.map((target) => [method, target] as const)),
-    ]
+  const simulated = requests.map(([method, target]) => simulateRequest(method, target, listen))
+  const done = await Promise.all(requests.map(([method, target]) => ask(port, method, target)))
 
-    const simulated = requests.map(([method, target]) => simulateRequest(method, target, listen))
-    const done = await Promise.all(requests.map(([method, target]) => ask(port, method, target)))
-
-    const predicted = simulated.map((arrival, i) => ({
-      request: requests[i],
-      status: arrival.admitted ? 200 : failureTable[arrival.kind].status,
-      code: arrival.admitted || done[i]?.code === null ? null : arrival.kind,
-      allow: arrival.admitted ? null : arrival.allow,
-    }))
-    expect(predicted).toEqual(done.map((each, i) => ({ request: requests[i], ...each })))
-  })
+  const predicted = simulated.map((arrival, i) => ({
+    request: requests[i],
+    status: arrival.admitted ? 200 : failureTable[arrival.kind].status,
+    code: arrival.admitted || done[i]?.code === null ? null : arrival.kind,
+    allow: arrival.admitted ? null : arrival.allow,
+  }))
+  expect(predicted).toEqual(done.map((each, i) => ({ request: requests[i], ...each })))
 })
 
 /** Sends a request line over a socket; `code` is null for a rejection without a body, and for a forwarded request. */
@@ -83,7 +56,6 @@ test('explain loads no server, no client and no logger', async () => {
     'spy.mjs': `import { registerHooks } from 'node:module'
       registerHooks({ resolve: (name, context, next) => { if (/^(fastify|undici|pino|@fastify)/.test(name)) process.stderr.write(name); return next(name, context) } })`,
   })
-  onTestFinished(() => rmSync(folder, { recursive: true }))
   const node = ['--import', join(folder, 'spy.mjs')]
 
   const { code, err } = await runCommand(['explain', 'GET', '/market/insights'], {}, { node })

@@ -13,13 +13,8 @@ import { documentOf, problemsOf } from './document.ts'
 const serversOf = (listen: object, tls: ListenTlsConfig | null = null) =>
   describeServers({ ...testConfig({ listen: { ...listen } }).listen, tls })
 
-const tls: ListenTlsConfig = {
-  certificates: [],
-  minVersion: 'TLSv1.2',
-  clientCertificates: 'none',
-  clientCa: null,
-  clientCrl: [],
-}
+const certificates = { certificates: [], clientCertificates: 'none', clientCa: null, clientCrl: [] } as const
+const tls: ListenTlsConfig = { ...certificates, minVersion: 'TLSv1.2' }
 const hosts = ['gateway.example', '[::1]:8080']
 
 test('without a name, the gateway is where the document came from', () => {
@@ -39,13 +34,7 @@ test.each([
 
 test.each([
   ['is the server', 'https://gateway.example', '', 'https://gateway.example', ''],
-  [
-    'ends with the base path, which belongs to paths',
-    'https://a.example/b/lender',
-    '/lender',
-    'https://a.example/b',
-    '/lender',
-  ],
+  ['ends with the base path of paths', 'https://a.example/b/lender', '/lender', 'https://a.example/b', '/lender'],
   ['hides the base path behind a proxy', 'https://a.example/b', '/lender', 'https://a.example/b', ''],
   ['has a host that ends like the base path', 'https://lender', '/lender', 'https://lender', ''],
 ])('a public URL %s', (_, publicUrl, basePath, url, pathPrefix) => {

@@ -1,8 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished } from 'vitest'
+import { expect } from 'vitest'
 import { runCommand } from '../../core/cli/scripted-admin.ts'
+import { folderWith } from '../../core/config/helper.ts'
 import { configText, type Settings } from '../../helpers/gateway.ts'
 import { drill, test } from '../../helpers/speed.ts'
 
@@ -22,11 +21,8 @@ const held: Settings = { contract: { file: 'contract.yaml' } }
 
 /** Explains an operation, and takes the rows of the two layers: their text, and their members as JSON. */
 const explain = async (settings: Settings, method: string, path: string) => {
-  const folder = mkdtempSync(join(tmpdir(), 'explain-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const folder = folderWith({ 'contract.yaml': contract, 'gateway.yaml': configText(settings) })
   const file = join(folder, 'gateway.yaml')
-  writeFileSync(join(folder, 'contract.yaml'), contract)
-  writeFileSync(file, configText(settings))
   const run = async (...args: readonly string[]): Promise<string> =>
     (await runCommand(['explain', method, path, '--config', file, ...args])).out.replaceAll(`${folder}/`, '')
   const rows = (await run()).split('\n').filter((line) => /^ +\d+ (request|response)-contract/.test(line))

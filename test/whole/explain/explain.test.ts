@@ -1,6 +1,5 @@
-import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { globalSettingRows } from '../../../src/features/explain/global-settings.ts'
 import { folderWith } from '../../core/config/helper.ts'
 import { explain } from '../../features/explain/explaining.ts'
@@ -15,7 +14,6 @@ test('settings of tokens are shown with their lines, and no secret', async () =>
     operations: { 'market.insights': { auth: { scopes: ['insights.read'], claims: { acr: 'high' } } } },
   })
   const folder = folderWith({ 'gateway.yaml': text })
-  onTestFinished(() => rmSync(folder, { recursive: true }))
 
   const { out } = await explain('GET', '/market/insights', '--config', join(folder, 'gateway.yaml'))
 
@@ -30,7 +28,6 @@ test('edits of fields are in the JSON, of the candidate too, with their places a
     candidate: { endpoints: ['http://127.0.0.1:2'], response: { set: { 'X-Side': 'next' } } },
   }
   const folder = folderWith({ 'gateway.yaml': configText({ upstreams: { market } }) })
-  onTestFinished(() => rmSync(folder, { recursive: true }))
   const file = join(folder, 'gateway.yaml')
 
   const { out } = await explain('GET', '/market/insights', '--config', file, '--format', 'json')
@@ -47,7 +44,6 @@ test('edits of fields are in the JSON, of the candidate too, with their places a
 
 test('a layer that all operations have is explained by its own key and line', async () => {
   const folder = folderWith({ 'gateway.yaml': configText({ metrics: { clients: true } }) })
-  onTestFinished(() => rmSync(folder, { recursive: true }))
   const file = join(folder, 'gateway.yaml')
 
   const { out } = await explain('POST', '/valuation/score', '--config', file, '--format', 'json')

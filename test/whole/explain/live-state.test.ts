@@ -19,17 +19,14 @@ describe('explain --live', () => {
     expect({ code, err, drainResponse: drainResponse.status }).toEqual({ code: 0, err: '', drainResponse: 200 })
     expect(out).toMatch(/^GET \/market\/insights: forwarded\n/)
     expect(below(out)).toContain(`it runs ${live.gateway.config.hash}\n`)
-    expect(below(out)).toMatch(new RegExp(`^market +${drained} +100 +0 +drained by 127.0.0.1 until .* left$`, 'm'))
-    expect(below(out)).toMatch(
-      new RegExp(`^ +${dead} +100 +0 +up, 3 of 3 requests failed since \\S+Z, \\d+s ago$`, 'm'),
-    )
-    expect(below(out)).toMatch(/^upstreams\.market\.concurrency +0 of 7 in flight$/m)
-    expect(below(out)).toMatch(
-      new RegExp(
-        `^3 +\\S+Z, \\d+s ago +502 connect-failed: the endpoint refuses connections \\(ECONNREFUSED\\), at ${dead}$`,
-        'm',
-      ),
-    )
+    const refused = 'connect-failed: the endpoint refuses connections \\(ECONNREFUSED\\)'
+    for (const line of [
+      `market +${drained} +100 +0 +drained by 127.0.0.1 until .* left`,
+      ` +${dead} +100 +0 +up, 3 of 3 requests failed since \\S+Z, \\d+s ago`,
+      'upstreams\\.market\\.concurrency +0 of 7 in flight',
+      `3 +\\S+Z, \\d+s ago +502 ${refused}, at ${dead}`,
+    ])
+      expect(below(out)).toMatch(new RegExp(`^${line}$`, 'm'))
     expect(below(out)).not.toMatch(/leads|valuation/)
   })
 
@@ -41,16 +38,8 @@ describe('explain --live', () => {
     await setState('serve', 'leads.pipeline')
 
     const refused = await explain(live.admin, live.file)
-    const served = await runCommand([
-      'explain',
-      'GET',
-      '/leads/pipeline',
-      '--config',
-      live.file,
-      '--live',
-      '--admin',
-      live.admin,
-    ])
+    const where = ['--config', live.file, '--live', '--admin', live.admin]
+    const served = await runCommand(['explain', 'GET', '/leads/pipeline', ...where])
     const offline = await runCommand(['explain', 'GET', '/market/insights', '--config', live.file])
 
     expect([refused.code, served.code, offline.code]).toEqual([1, 0, 0])

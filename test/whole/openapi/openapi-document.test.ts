@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { PlainObject } from '../../../src/core/lib/plain-object.ts'
 import { describeServers } from '../../../src/features/openapi/openapi-document.ts'
 import { allOperations } from '../../../src/operations.ts'
@@ -40,10 +40,10 @@ const configurations: Readonly<Record<string, Settings>> = {
   },
 }
 
-describe.each(Object.entries(configurations))('the document of %s', (_, settings) => {
-  const document = documentOf(settings)
-
-  test('fits the schema of OpenAPI 3.1, and has exactly the nine, by their ids and with their groups as tags', async () => {
+test.each(Object.entries(configurations))(
+  'the document of %s fits OpenAPI 3.1, and has exactly the nine, by their ids and with their groups as tags',
+  async (_, settings) => {
+    const document = documentOf(settings)
     const prefix = settings.listen?.basePath ?? ''
 
     expect(await problemsOf(document)).toEqual([])
@@ -53,19 +53,15 @@ describe.each(Object.entries(configurations))('the document of %s', (_, settings
         operationId: id,
         tags: [group],
       })
-  })
-})
+  },
+)
 
 test('what the two upstreams of a group set has one header for each name', () => {
-  const document = documentOf({
-    upstreams: {
-      market: {
-        endpoints: ['sandbox'],
-        response: { set: { 'X-Frame-Options': 'DENY' } },
-        candidate: { endpoints: ['sandbox'], response: { set: { 'x-frame-options': 'DENY', 'X-Stage': 'tried' } } },
-      },
-    },
-  })
+  const own = { endpoints: ['sandbox'], response: { set: { 'X-Frame-Options': 'DENY' } } }
+  const set = { 'x-frame-options': 'DENY', 'X-Stage': 'tried' }
+  const candidate = { endpoints: ['sandbox'], response: { set } }
+
+  const document = documentOf({ upstreams: { market: { ...own, candidate } } })
 
   expect(Object.keys(Object(at(document, '/components/headers'))).filter((name) => name.startsWith('Set.'))).toEqual([
     'Set.x-frame-options',

@@ -14,10 +14,8 @@ test('the contract is learnt, shown to be, stopped and printed as a file', async
   await (await fetch(`${live.url}/market/insights?limit=1`)).arrayBuffer()
   const report = await contract(live.admin, 'report')
   const status = await runCommand(['status', '--admin', live.admin])
-  const explained = await runCommand([
-    ...['explain', 'GET', '/market/insights', '--live'],
-    ...['--config', live.file, '--admin', live.admin],
-  ])
+  const where = ['--config', live.file, '--admin', live.admin]
+  const explained = await runCommand(['explain', 'GET', '/market/insights', '--live', ...where])
   const json = await vi.waitFor(async () => {
     const drawn = await contract(live.admin, 'draft', '--format', 'json')
     expect(drawn.code).toBe(0)
@@ -32,11 +30,8 @@ test('the contract is learnt, shown to be, stopped and printed as a file', async
   const piped = await contract(live.admin, 'draft', '--output', '-')
 
   expect(none).toMatchObject({ code: 1, out: '', err: expect.stringContaining('nothing was learnt: ') })
-  expect(learnt).toMatchObject({
-    code: 0,
-    err: '',
-    out: expect.stringMatching(/^the contract is learnt anew until .*Z\n$/),
-  })
+  const out = expect.stringMatching(/^the contract is learnt anew until .*Z\n$/)
+  expect(learnt).toMatchObject({ code: 0, err: '', out })
   const shown = /the contract is learnt, with enumerations, by 127.0.0.1 until .*: contract draft prints it/
   for (const { out } of [report, status, explained]) expect(out).toMatch(shown)
   expect(stopped).toMatchObject({ code: 0, out: 'the contract is not learnt any more; the draft stays\n' })
