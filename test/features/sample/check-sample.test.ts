@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Config } from '../../../src/core/config/config.ts'
+import type { CheckedMessage, CheckedSample } from '../../../src/features/sample/check-sample.ts'
 import { checkSampleFiles } from '../../../src/features/sample/sample-report.ts'
 import { runCommand } from '../../core/cli/scripted-admin.ts'
 import { folderWith, sandbox, validConfig } from '../../core/config/helper.ts'
@@ -12,19 +13,7 @@ import { httpUpstream } from '../../helpers/upstream.ts'
 
 type Tree = Readonly<Record<string, unknown>>
 
-interface Row {
-  readonly operation: string
-  readonly line: number
-  readonly request: Message
-  readonly response: Message
-}
-
-type Message = null | {
-  readonly mode: string
-  readonly unchecked: string | null
-  readonly rejected: { readonly status: number; readonly code: string } | null
-  readonly violations: readonly { readonly pointer: string; readonly in: string; readonly rule: string }[]
-}
+type Message = CheckedMessage | null
 
 /** Writes a configuration with the contract of the tests, and a file of samples as text or as a value. */
 const folderFor = (samples: unknown, contract: Tree = {}, more = ''): string =>
@@ -53,8 +42,7 @@ const configFor = (contract: Tree, more: string) => {
 const check = async (samples: unknown, contract: Tree = {}, more = '') => {
   const { file, config } = configFor(contract, more)
   const text = typeof samples === 'string' ? samples : JSON.stringify(samples)
-  const report = await checkSampleFiles([join(folderWith({ 'sample.json': text }), 'sample.json')], config, file)
-  return { ok: report.ok, samples: report.samples as readonly Row[], problems: report.problems }
+  return checkSampleFiles([join(folderWith({ 'sample.json': text }), 'sample.json')], config, file)
 }
 
 const placesOf = (message: Message | undefined): readonly string[] =>
@@ -202,7 +190,7 @@ const checkFields = async (names: readonly string[], schema: object, members: ob
   const file = join(folder, 'gateway.yaml')
   const settings = validConfig(`${config}\ncontract: { file: contract.json }\n`, {}, file)
   const { samples } = await checkSampleFiles([join(folder, 'sample.json')], settings, file)
-  return [placesOf(samples[0]?.request as Message), placesOf(samples[0]?.response as Message)]
+  return [placesOf(samples[0]?.request), placesOf(samples[0]?.response)]
 }
 
 test('fields that never reach the contract keep none', async () => {
@@ -267,7 +255,7 @@ test('a sample gets what the gateway gives to the same request and response', as
   }
   const { samples } = await check(messages, modes)
 
-  const statusOf = ({ request, response }: Row) => request?.rejected?.status ?? response?.rejected?.status
+  const statusOf = ({ request, response }: CheckedSample) => request?.rejected?.status ?? response?.rejected?.status
   expect(samples.map((row, i) => statusOf(row) ?? pairs[i]?.response?.status)).toEqual(given)
   expect([...new Set(given)].sort()).toEqual([200, 304, 400, 413, 415, 502])
 })

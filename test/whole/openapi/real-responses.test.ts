@@ -26,12 +26,8 @@ const get = (fields = '', target = '/market/insights', host = 'localhost'): stri
 const post = (fields: string, body = ''): string =>
   `POST /valuation/score HTTP/1.1\r\nHost: localhost\r\n${fields}\r\n${body}`
 
-type Case = readonly [
-  ...(readonly [status: number, code: string | null, what: string, request: string]),
-  settings?: Settings,
-  /** How often the request is sent before. */
-  before?: number,
-]
+/** `before`: how often the request is sent before. */
+type Case = [status: number, code: string | null, what: string, request: string, settings?: Settings, before?: number]
 
 const forbidden: Settings = { ...withKeys, clients: [{ ...client, operations: ['leads.pipeline'] }] }
 const seldom: Settings = { ...withKeys, clients: [{ ...client, rate: '1/min' }] }
