@@ -28,68 +28,48 @@ const inChunks = (body: string): string => `POST / HTTP/1.1\r\n${chunked}\r\n${b
 
 type Request = Partial<ParsedRequestMessage>
 
+const anyTarget = '!"#$%&\'()*+,-./09:;<=>?@AZ[\\]^_`az{|}~'
+const two = { length: 2, body: 'ok', complete: true }
+const whole = { body: 'ok', complete: true }
+const plain = { method: 'GET', target: '/a?b=c', version: '1.1', fields: [], length: 0, body: '', complete: true }
+
 // The rule, bytes that follow it, and what is read of them.
 const accepted: readonly (readonly [rule: string, bytes: string, ...requests: Request[]])[] = [
-  [
-    'a request line has a method, a target and a version (RFC 9112 §3)',
-    'GET /a?b=c HTTP/1.1\r\n\r\n',
-    { method: 'GET', target: '/a?b=c', version: '1.1', fields: [], length: 0, body: '', complete: true },
-  ],
+  ['a request line has a method, a target and a version (RFC 9112 §3)', 'GET /a?b=c HTTP/1.1\r\n\r\n', plain],
   ['a target may be absolute (RFC 9112 §3.2.2)', 'GET http://a:80/b HTTP/1.1\r\n\r\n', { target: 'http://a:80/b' }],
   ['a target may be an authority (RFC 9112 §3.2.3)', 'CONNECT a:443 HTTP/1.1\r\n\r\n', { target: 'a:443' }],
   ['a target may be a star (RFC 9112 §3.2.4)', 'OPTIONS * HTTP/1.1\r\n\r\n', { target: '*' }],
-  [
-    'a target is handed on byte for byte: its forms are told apart later',
-    'GET !"#$%&\'()*+,-./09:;<=>?@AZ[\\]^_`az{|}~ HTTP/1.1\r\n\r\n',
-    { target: '!"#$%&\'()*+,-./09:;<=>?@AZ[\\]^_`az{|}~' },
-  ],
+  ['a target is handed on byte for byte', `GET ${anyTarget} HTTP/1.1\r\n\r\n`, { target: anyTarget }],
   ...METHODS.map((method) => [`${method} is a method`, `${method} / HTTP/1.1\r\n\r\n`, { method }] as const),
-  [
-    'empty lines in front are left out (RFC 9112 §2.2)',
-    `\r\n\r\n${get('')}\r\n${get('')}\r\n`,
-    { method: 'GET' },
-    { method: 'GET' },
-  ],
+  ['empty lines in front are left out (RFC 9112 §2.2)', `\r\n\r\n${get('')}\r\n${get('')}\r\n`, {}, { method: 'GET' }],
   [
     'fields are as they were received: names, order, repetitions, bytes above 0x7f, blanks inside (RFC 9110 §5)',
     get('B: 1\r\na:\t2 \t\r\nB:\r\nC: \t \r\nX-Y_z!: \xe9 \t "q"\r\n'),
     { fields: ['B', '1', 'a', '2', 'B', '', 'C', '', 'X-Y_z!', '\xe9 \t "q"'] },
   ],
-  [
-    'a field name is a token (RFC 9110 §5.6.2)',
-    get("!#$%&'*+-.^_`|~09AZaz: b\r\n"),
-    { fields: ["!#$%&'*+-.^_`|~09AZaz", 'b'] },
-  ],
-  ['a value may have a colon', get('a::b:c\r\n'), { fields: ['a', ':b:c'] }],
+  ...[["!#$%&'*+-.^_`|~09AZaz", 'b'] as const, ['a', ':b:c'] as const].map(
+    (fields) => [`${fields} are a name and a value (RFC 9110 §5)`, get(`${fields.join(':')}\r\n`), { fields }] as const,
+  ),
   [
     'fields of the connection and of the framing are handed on too',
-    'POST / HTTP/1.1\r\nConnection: a\r\nA: b\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+    `POST / HTTP/1.1\r\nConnection: a\r\nA: b\r\n${chunked}\r\n0\r\n\r\n`,
     { fields: ['Connection', 'a', 'A', 'b', 'Transfer-Encoding', 'chunked'] },
   ],
 
-  ['a body is as long as its length says (RFC 9112 §6.2)', ofLength('ok'), { length: 2, body: 'ok', complete: true }],
+  ['a body is as long as its length says (RFC 9112 §6.2)', ofLength('ok'), two],
   ['a body of length 0 is none', ofLength(''), { length: 0, body: '', complete: true }],
   ['a request without a length has no body (RFC 9112 §6.3)', `POST / HTTP/1.1\r\n\r\n`, { length: 0, complete: true }],
-  ['a length may have zeros in front', 'POST / HTTP/1.1\r\nContent-Length: 0002\r\n\r\nok', { length: 2, body: 'ok' }],
-  [
-    'blanks may stand around a length (RFC 9112 §5.1)',
-    `${get('Content-Length: \t 2 \t\r\n')}ok`,
-    { fields: ['Content-Length', '2'], body: 'ok' },
-  ],
+  ['a length may have zeros in front', `${get('Content-Length: 0002\r\n')}ok`, two],
+  ['blanks may stand around a length (RFC 9112 §5.1)', `${get('A: \t 2 \t\r\ncontent-length: \t 2 \t\r\n')}ok`, two],
   [
     'a length may be 2^53 - 1',
     get('Content-Length: 9007199254740991\r\n'),
-    { length: Number.MAX_SAFE_INTEGER, complete: false },
+    { fields: ['Content-Length', '9007199254740991'], length: Number.MAX_SAFE_INTEGER, complete: false },
   ],
-  ['a GET may have a body (RFC 9110 §9.3.1)', `${get('content-length: 2\r\n')}ok`, { body: 'ok', complete: true }],
   ['a body may look like a request', ofLength(get('')), { body: get('') }],
   ['a body is not complete before its last byte', ofLength('ok').slice(0, -1), { body: 'o', complete: false }],
 
-  [
-    'a body may be in chunks (RFC 9112 §7.1)',
-    inChunks('2\r\nok\r\n1\r\n!\r\n0\r\n\r\n'),
-    { length: null, body: 'ok!', complete: true },
-  ],
+  ['a body may be in chunks (RFC 9112 §7.1)', inChunks('1\r\no\r\n1\r\nk\r\n0\r\n\r\n'), { length: null, ...whole }],
   [
     'the lines of many chunks may have more than 16 KiB together',
     inChunks(`${'1\r\na\r\n'.repeat(4000)}0\r\n\r\n`),
@@ -99,7 +79,7 @@ const accepted: readonly (readonly [rule: string, bytes: string, ...requests: Re
   [
     'a coding may be in other letters, with blanks around it (RFC 9112 §7)',
     'POST / HTTP/1.1\r\ntransfer-encoding: \t cHunKed \t\r\n\r\n2\r\nok\r\n0\r\n\r\n',
-    { body: 'ok', complete: true },
+    whole,
   ],
   [
     'a size is in hexadecimal, in either case, with zeros in front (RFC 9112 §7.1)',
@@ -111,12 +91,12 @@ const accepted: readonly (readonly [rule: string, bytes: string, ...requests: Re
   [
     'extensions of a chunk are left out (RFC 9112 §7.1.1)',
     inChunks('2;a="\\"\t;\\\\\xe9";b;c=d\r\nok\r\n0;e\r\n\r\n'),
-    { body: 'ok', complete: true },
+    whole,
   ],
   [
     'trailers are left out (RFC 9112 §7.1.2)',
     inChunks('2\r\nok\r\n0\r\nA: b\r\nConnection: close\r\n\r\n'),
-    { fields: ['Transfer-Encoding', 'chunked'], body: 'ok', complete: true, isPersistent: true },
+    { fields: ['Transfer-Encoding', 'chunked'], ...whole, isPersistent: true },
   ],
   ['chunks end behind the trailers, not before', inChunks('0\r\nA: b\r\n'), { complete: false }],
   [
@@ -128,7 +108,7 @@ const accepted: readonly (readonly [rule: string, bytes: string, ...requests: Re
   [
     'requests may come one behind the other (RFC 9112 §9.3.2)',
     ofLength('ok') + inChunks('1\r\n!\r\n0\r\nA: b\r\n\r\n') + get('') + ofLength('x'),
-    { target: '/a', body: 'ok', complete: true },
+    { target: '/a', ...two },
     { target: '/', length: null, body: '!', complete: true },
     { method: 'GET', length: 0, body: '' },
     { target: '/a', body: 'x', complete: true },
@@ -163,17 +143,16 @@ const persistent: readonly (readonly [version: string, lines: string, isPersiste
 const each = (values: readonly string[], rule: string, bytes: (value: string) => string, reason: string) =>
   values.map((value) => [`${JSON.stringify(value.slice(0, 20))} ${rule}`, bytes(value), reason] as const)
 
+const line = 'GET / HTTP/1.1\r\n'
+
 // Each is rejected at its last byte: the parser waits for nothing more. As the reason of a 400, or as a kind.
 const rejected: readonly (readonly [rule: string, bytes: string, reasonOrKind: string])[] = [
   ...each(
-    ['g', 'X', '\x16', '\0', ' ', '\xe9', '"', 'GX', 'PRI', 'HT', 'SET', 'POSTS', 'M-SEARCHX'],
-    'begins no method (RFC 9112 §3.1)',
+    ['g', 'X', '\x16', '\0', ' ', '\xe9', '"', 'GX', 'PRI', 'HT', 'SET', 'POSTS', 'M-SEARCHX', 'GE ', 'GET\t', 'GET\r'],
+    'is no method with a blank behind it (RFC 9112 §3, §3.1)',
     (start) => start,
     'bad-method',
   ),
-  ['a method is not cut short', 'GE ', 'bad-method'],
-  ['a method ends with a blank (RFC 9112 §3)', 'GET\t', 'bad-method'],
-  ['a method ends with a blank, and no line does there', 'GET\r', 'bad-method'],
   ['a target is not empty (RFC 9112 §3.2)', 'GET  ', 'bad-target'],
   ...each(
     ['\t', '\n', '\0', '\x1f', '\x7f', '\x80', '\xff'],
@@ -182,10 +161,22 @@ const rejected: readonly (readonly [rule: string, bytes: string, reasonOrKind: s
     'bad-target',
   ),
   ['HTTP/0.9 is not spoken: a request line has a version (RFC 9112 §3)', 'GET /\r', 'unsupported-version'],
-  ['one blank stands before the version (RFC 9112 §3)', 'GET /  ', 'bad-version'],
-  ['a version does not end at the target', 'GET / \r', 'bad-version'],
   ...each(
-    ['h', 'R', 'HTTPS', 'HTTP ', 'HTTP/x', 'HTTP/-', 'HTTP/11', 'HTTP/1,', 'HTTP/1.x', 'HTTP/1.\r', 'HTTP/\xb9'],
+    [
+      ' ',
+      '\r',
+      'h',
+      'R',
+      'HTTPS',
+      'HTTP ',
+      'HTTP/x',
+      'HTTP/-',
+      'HTTP/11',
+      'HTTP/1,',
+      'HTTP/1.x',
+      'HTTP/1.\r',
+      'HTTP/\xb9',
+    ],
     'begins no version (RFC 9112 §2.3)',
     (version) => `GET / ${version}`,
     'bad-version',
@@ -199,34 +190,30 @@ const rejected: readonly (readonly [rule: string, bytes: string, reasonOrKind: s
   ),
 
   ['a bare CR in front of a request is no empty line (RFC 9112 §2.2)', '\rG', 'bad-line-end'],
-  ['a bare LF in front of a request is no empty line (RFC 9112 §2.2)', '\n', 'bad-method'],
-  ['a bare LF in front of a second request is no empty line', `${get('')}\n`, 'bad-method'],
-  ['blanks in front of a request are none of it', '\r\n ', 'bad-method'],
-  ['a bare LF ends no request line (RFC 9112 §2.2)', 'GET / HTTP/1.1\n', 'bad-line-end'],
-  ['a bare CR ends no request line (RFC 9112 §2.2)', 'GET / HTTP/1.1\rA', 'bad-line-end'],
-  ['two CRs end no request line', 'GET / HTTP/1.1\r\r', 'bad-line-end'],
-  ['a bare LF ends no field (RFC 9112 §2.2)', 'GET / HTTP/1.1\r\nA: b\n', 'bad-field'],
-  ['a bare CR ends no field (RFC 9112 §2.2)', 'GET / HTTP/1.1\r\nA: b\rc', 'bad-line-end'],
-  ['a bare LF ends no field without a value', 'GET / HTTP/1.1\r\nA:\n', 'bad-field'],
-  ['a bare LF ends no head (RFC 9112 §2.2)', 'GET / HTTP/1.1\r\nA: b\r\n\n', 'bad-field'],
-  ['a bare CR ends no head (RFC 9112 §2.2)', 'GET / HTTP/1.1\r\nA: b\r\n\rc', 'bad-line-end'],
-  ['no blank stands behind the request line (RFC 9112 §2.2)', 'GET / HTTP/1.1\r\n ', 'bad-field'],
-  ['a line is not folded with a blank (RFC 9112 §5.2)', 'GET / HTTP/1.1\r\nA: b\r\n ', 'bad-field'],
-  ['a line is not folded with a tab (RFC 9112 §5.2)', 'GET / HTTP/1.1\r\nA: b\r\n\t', 'bad-field'],
-  ['no blank stands before the colon (RFC 9112 §5.1)', 'GET / HTTP/1.1\r\nA ', 'bad-field'],
-  ['no tab stands before the colon (RFC 9112 §5.1)', 'GET / HTTP/1.1\r\nContent-Length\t', 'bad-field'],
-  ['a field has a name', 'GET / HTTP/1.1\r\n:', 'bad-field'],
-  ['a field has a colon', 'GET / HTTP/1.1\r\nA\r', 'bad-field'],
+  ...each(['\n', `${get('')}\n`, '\r\n '], 'is no empty line in front', (text) => text, 'bad-method'),
+  ...each(
+    ['GET / HTTP/1.1\n', 'GET / HTTP/1.1\rA', 'GET / HTTP/1.1\r\r', `${line}A: b\rc`, `${line}A: b\r\n\rc`],
+    'ends no line (RFC 9112 §2.2)',
+    (text) => text,
+    'bad-line-end',
+  ),
+  ...each(
+    // A bare LF, a blank behind the request line, a fold, a blank before the colon, no name and no colon.
+    ['A: b\n', 'A:\n', 'A: b\r\n\n', ' ', 'A: b\r\n ', 'A: b\r\n\t', 'A ', 'Content-Length\t', ':', 'A\r'],
+    'is no field (RFC 9112 §2.2, §5.1, §5.2)',
+    (text) => line + text,
+    'bad-field',
+  ),
   ...each(
     ['(', '"', '/', ',', ';', '@', '[', '{', '\\', '\0', '\x7f', '\x80', '\xe9'],
     'stands in no field name (RFC 9110 §5.6.2)',
-    (byte) => `GET / HTTP/1.1\r\nA${byte}`,
+    (byte) => `${line}A${byte}`,
     'bad-field',
   ),
   ...each(
     ['\0', '\x01', '\x08', '\x0b', '\x0c', '\x1f', '\x7f'],
     'stands in no value (RFC 9110 §5.5)',
-    (byte) => `GET / HTTP/1.1\r\nA: b${byte}`,
+    (byte) => `${line}A: b${byte}`,
     'bad-field',
   ),
 
@@ -264,46 +251,33 @@ const rejected: readonly (readonly [rule: string, bytes: string, reasonOrKind: s
   ),
   ['a line of a chunk has no more than 16 KiB', inChunks(`1;${'a'.repeat(16 * 1024 - 1)}`), 'bad-chunk'],
   ['zeros in front of a size come to an end', inChunks('0'.repeat(16 * 1024 + 1)), 'bad-chunk'],
-  ['a chunk is not longer than its size', inChunks('1\r\nok'), 'bad-chunk'],
-  ['a chunk is not shorter than its size', inChunks('3\r\nok\r\n'), 'bad-chunk'],
-  ['a bare LF ends no chunk', inChunks('1\r\no\n'), 'bad-chunk'],
-  ['a bare CR ends no chunk', inChunks('1\r\no\r1'), 'bad-chunk'],
-  ['a bare LF does not end the chunks', inChunks('0\r\n\n'), 'bad-field'],
-  ['a trailer is not folded (RFC 9112 §5.2)', inChunks('0\r\nA: b\r\n '), 'bad-field'],
-  ['a bare LF ends no trailer', inChunks('0\r\nA: b\n'), 'bad-field'],
+  ...each(['1\r\nok', '3\r\nok\r\n', '1\r\no\n', '1\r\no\r1'], 'has another size or end', inChunks, 'bad-chunk'),
+  ...each(
+    // A bare LF, a fold, a bare LF, and no framing (RFC 9110 §6.5.1).
+    ['\n', 'A: b\r\n ', 'A: b\n', 'content-length: 2\r\n\r\n', `${chunked}\r\n`],
+    'is no trailer (RFC 9112 §2.2, §5.2)',
+    (text) => inChunks(`0\r\n${text}`),
+    'bad-field',
+  ),
   ['a bare CR ends no trailer', inChunks('0\r\nA: b\rc'), 'bad-line-end'],
-  ['no length stands among the trailers (RFC 9110 §6.5.1)', inChunks('0\r\ncontent-length: 2\r\n\r\n'), 'bad-field'],
-  ['no coding stands among the trailers (RFC 9110 §6.5.1)', inChunks(`0\r\n${chunked}\r\n`), 'bad-field'],
   ['trailers have no more bytes than a head', inChunks(`0\r\n${'a'.repeat(400)}`), 'header-too-large'],
   ['behind a body comes a request and nothing else', `${ofLength('ok')}!`, 'bad-method'],
 
   ['a target is no longer than its limit (RFC 9112 §3)', `GET /${'a'.repeat(395)}`, 'uri-too-long'],
-  [
-    'a target over its limit is told from fields',
-    `GET /${'a'.repeat(100)} HTTP/1.1\r\n`.padEnd(400, 'a'),
-    'uri-too-long',
-  ],
-  [
-    'a head is no longer than its limit (RFC 9110 §5.4)',
-    `GET /${'a'.repeat(99)} HTTP/1.1\r\n`.padEnd(400, 'a'),
+  ['a target over it is told from fields', `GET /${'a'.repeat(100)} HTTP/1.1\r\n`.padEnd(400, 'a'), 'uri-too-long'],
+  ...each(
+    [`GET /${'a'.repeat(99)} HTTP/1.1\r\n`.padEnd(400, 'a'), `${line}a:`.padEnd(400, ' '), line.padEnd(400, 'a:b\r\n')],
+    'is no longer than its limit (RFC 9110 §5.4)',
+    (head) => head,
     'header-too-large',
-  ],
-  ['a value comes to an end', 'GET / HTTP/1.1\r\na:'.padEnd(400, ' '), 'header-too-large'],
-  [
-    'small fields are too large together',
-    `GET / HTTP/1.1\r\n${'a:b\r\n'.repeat(100)}`.slice(0, 400),
-    'header-too-large',
-  ],
+  ),
 ]
 
 describe('a request parser', () => {
-  test.each(accepted.map(([rule, bytes, ...requests]) => [rule, bytes, requests] as const))(
-    '%s',
-    (_, bytes, requests) => {
-      expect(read(bytes)).toMatchObject({ requests, rejected: null })
-      expect(read(bytes).requests).toHaveLength(requests.length)
-    },
-  )
+  test.each(accepted)('%s', (_, bytes, ...requests) => {
+    expect(read(bytes)).toMatchObject({ requests, rejected: null })
+    expect(read(bytes).requests).toHaveLength(requests.length)
+  })
 
   test.each(persistent)('HTTP/%s with %j persists: %j (RFC 9112 §9.3)', (version, lines, isPersistent) => {
     expect(read(get(lines, version))).toMatchObject({ requests: [{ version, isPersistent }], rejected: null })
@@ -326,10 +300,9 @@ describe('a request parser', () => {
   test('a limit is of each head by itself, not of bodies', () => {
     const body = 'a'.repeat(1000)
 
-    expect(read(`${ofLength(body)}${inChunks(`3e8\r\n${body}\r\n0\r\n\r\n`)}${get('')}`)).toMatchObject({
-      requests: [{ body }, { body }, {}],
-      rejected: null,
-    })
+    const { requests, rejected } = read(ofLength(body) + inChunks(`3e8\r\n${body}\r\n0\r\n\r\n`) + get(''))
+
+    expect([requests.map((each) => each.body), rejected]).toEqual([[body, body, ''], null])
   })
 })
 

@@ -8,47 +8,16 @@ import {
   randomId,
 } from '../../../../src/core/downstream/request/request-head.ts'
 
-/** Of one byte, and some beyond. */
-const anyCharacter = fc.constantFrom(
-  ...Array.from({ length: 256 }, (_, code) => String.fromCharCode(code)),
-  ...'\u0130\u2028\u202e€\ud800😀',
-)
-
 const parse = (raw: readonly string[], trusted = false) => parseRequestHead(raw, 'x-request-id', trusted)
-
-const pairs = (raw: readonly string[]): [string, string][] =>
-  raw.flatMap((name, i): [string, string][] => (i % 2 === 0 ? [[name, raw[i + 1] ?? '']] : []))
 
 describe('the end-to-end fields', () => {
   test('keep order, casing, repetitions and every byte', () => {
     const raw = [
-      'aCCept',
-      '*/*',
-      'X-b',
-      '1',
-      'Cookie',
-      'a=b',
-      'X-B',
-      '2',
-      'cookie',
-      'c=\xe9\xff',
-      'X-b',
-      '1',
-      'Empty',
-      '',
+      ...['aCCept', '*/*', 'X-b', '1', 'Cookie', 'a=b', 'X-B', '2', 'cookie', 'c=\xe9\xff', 'X-b', '1', 'Empty', ''],
+      ...["y!#$%&'*+.^_`|~-", '\x00 \xff'],
     ]
 
     expect(parse(raw).fields).toEqual(raw)
-  })
-
-  test('of any other names are kept as they are', () => {
-    const name = fc.stringMatching(/^y[A-Za-z0-9!#$%&'*+.^_`|~-]{0,30}$/)
-    const list = fc.array(fc.tuple(name, fc.string({ unit: 'binary-ascii' })), { maxLength: 40 })
-    fc.assert(
-      fc.property(list, (fields) => {
-        expect(parse(fields.flat()).fields).toEqual(fields.flat())
-      }),
-    )
   })
 
   const omitted = [
@@ -68,14 +37,8 @@ describe('the end-to-end fields', () => {
     ...['X-Forwarded-Anything', 'X-Forwarded', 'X-Real-IP'],
   ]
   test.each(forged)('are without %s of an untrusted peer, nor its underscore twins', (name) => {
-    const twins = [
-      name,
-      name.toLowerCase(),
-      name.toUpperCase(),
-      name.replaceAll('-', '_'),
-      name.replace('-', '_'),
-      name.replace(/-(?!.*-)/, '_'),
-    ]
+    const underscored = [name.replaceAll('-', '_'), name.replace('-', '_'), name.replace(/-(?!.*-)/, '_')]
+    const twins = [name, name.toLowerCase(), name.toUpperCase(), ...underscored]
 
     for (const twin of twins) expect(parse(['A', 'b', twin, 'x', 'C', 'd']).fields).toEqual(['A', 'b', 'C', 'd'])
   })
@@ -95,12 +58,8 @@ describe('the end-to-end fields', () => {
 
         const head = parseRequestHead(['A', 'b', twin, 'x', 'C', 'd'], 'x-request-id', trusted, false, true)
 
-        expect(head.fields).toEqual(['A', 'b', 'C', 'd'])
-        expect(head).toMatchObject({
-          contentLength: null,
-          transferEncoding: null,
-          forwarded: { for: null, host: null },
-        })
+        const none = { contentLength: null, transferEncoding: null, forwarded: { for: null, host: null } }
+        expect(head).toMatchObject({ fields: ['A', 'b', 'C', 'd'], ...none })
       }),
       { seed: 49 },
     )
@@ -136,26 +95,10 @@ describe('the fields that Connection names', () => {
     ['and no others beside close', ['Connection', 'close'], all],
     ['and no others beside other options', ['Connection', 'keep-alive, Upgrade'], all],
     ['and none that only begins so', ['Connection', 'x'], all],
+    ['in any spelling', ['Connection', 'X-a ,b'], []],
   ])('end here, wherever they stand: %s', (_, connection, left) => {
     expect(parse([...all, ...connection]).fields).toEqual(left)
     expect(parse([...connection, ...all]).fields).toEqual(left)
-  })
-
-  test('are dropped in every spelling, and no others are', () => {
-    const name = fc.stringMatching(/^y[a-z-]{1,8}$/)
-    const spelled = name.chain((each) => fc.mixedCase(fc.constant(each)))
-    fc.assert(
-      fc.property(
-        fc.array(fc.tuple(spelled, fc.constant('v'))),
-        fc.array(spelled, { minLength: 1 }),
-        (fields, named) => {
-          const lower = named.map((each) => each.toLowerCase())
-          const kept = pairs(parse([...fields.flat(), 'Connection', named.join(' ,')]).fields)
-
-          expect(kept).toEqual(fields.filter(([each]) => !lower.includes(each.toLowerCase())))
-        },
-      ),
-    )
   })
 
   test('leave what the gateway needs to know: lengths, hosts, Via', () => {
@@ -169,15 +112,13 @@ describe('the fields that Connection names', () => {
 })
 
 describe('what the gateway parses', () => {
-  test('is every Host line', () => {
-    expect(parse(['Host', 'a', 'hOST', 'b']).hosts).toEqual(['a', 'b'])
-  })
+  test('is every Host line, and Via and Transfer-Encoding, several lines joined', () => {
+    const head = parse([
+      ...['Host', 'a', 'hOST', 'b', 'Via', '1.0 a', 'via', '1.1 b'],
+      ...['Transfer-Encoding', 'gzip', 'transfer-encoding', 'chunked'],
+    ])
 
-  test('is Via and Transfer-Encoding, several lines joined', () => {
-    const head = parse(['Via', '1.0 a', 'via', '1.1 b', 'Transfer-Encoding', 'gzip', 'transfer-encoding', 'chunked'])
-
-    expect(head.via).toBe('1.0 a, 1.1 b')
-    expect(head.transferEncoding).toBe('gzip, chunked')
+    expect(head).toMatchObject({ hosts: ['a', 'b'], via: '1.0 a, 1.1 b', transferEncoding: 'gzip, chunked' })
   })
 
   test.each<[string[], string | null]>([
@@ -199,14 +140,11 @@ describe('what the gateway parses', () => {
   })
 
   test('is the size of the whole section, dropped fields included', () => {
-    const field = fc.tuple(fc.stringMatching(/^[A-Za-z-]{1,20}$/), fc.string({ unit: 'binary-ascii', maxLength: 20 }))
-    fc.assert(
-      fc.property(fc.array(field), (fields) => {
-        const bytes = fields.map(([name, value]) => `${name}: ${value}\r\n`).join('').length
+    const lines = ['Host: a', 'X-A: \xe9\xff', 'Connection: x-a', 'X_Forwarded_For: b', 'B: ']
 
-        expect(parse(fields.flat()).bytes).toBe(bytes)
-      }),
-    )
+    const { bytes } = parse(lines.flatMap((line) => line.split(': ')))
+
+    expect(bytes).toBe(lines.map((line) => `${line}\r\n`).join('').length)
   })
 })
 
@@ -225,60 +163,52 @@ describe('a request id that is created', () => {
 
 describe('a request id of a client', () => {
   test.each([
-    'a',
-    '7f3e9a52-0a3c-4d29-9a41-9d8f3c1b2a10',
-    'Root=1-67891233-abcdef012345678912345678',
-    'QWxhZGRpbg==',
-    'a/b+c~d:e@f_g.h',
-    'x'.repeat(128),
+    ...['a', '7f3e9a52-0a3c-4d29-9a41-9d8f3c1b2a10', 'Root=1-67891233-abcdef012345678912345678', 'QWxhZGRpbg=='],
+    ...['a/b+c~d:e@f_g.h', 'x'.repeat(128)],
   ])('is kept when it is %j', (id) => expect(isValidRequestId(id)).toBe(true))
 
   test.each([
-    '',
-    ' ',
-    'a b',
-    'a,b',
-    'a;b',
-    '"a"',
-    '<a>',
-    '{a}',
-    '$a',
-    'a\r\nb',
-    'a\n',
-    'a\tb',
-    'a\x00',
-    'é',
-    'x'.repeat(129),
+    ...[
+      '',
+      ' ',
+      'a b',
+      'a,b',
+      'a;b',
+      '"a"',
+      '<a>',
+      '{a}',
+      '$a',
+      'a\r\nb',
+      'a\n',
+      'a\tb',
+      'a\x00',
+      'é',
+      'x'.repeat(129),
+    ],
   ])('is replaced when it is %j', (id) => expect(isValidRequestId(id)).toBe(false))
 
-  test('is a token of at most 128 characters, whatever else comes', () => {
-    fc.assert(
-      fc.property(fc.string({ unit: anyCharacter, maxLength: 200 }), (id) => {
-        const every = [...id].every((char) => /[A-Za-z0-9._~+/=:@-]/.test(char))
-        expect(isValidRequestId(id)).toBe(every && id.length > 0 && id.length <= 128)
-      }),
-    )
+  test('may have no other character', () => {
+    const others = Array.from({ length: 0x3000 }, (_, code) => String.fromCharCode(code)).filter(isValidRequestId)
+
+    expect(others.join('')).toBe('+-./0123456789:=@ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz~')
   })
 })
 
 describe('expectations', () => {
-  const parse = (field: string | null, httpVersion = '1.1') => parseExpectation(field, httpVersion)
-
-  test.each(['100-continue', '100-Continue', ' 100-continue ', '100-continue, 100-continue', ', 100-continue,'])(
-    'a client that sends Expect: %j waits for 100 Continue',
-    (value) => expect(parse(value)).toBe('continue'),
-  )
-
-  test.each(['x', '100', '100-continued', '100-continue;a=b', '100-continue, x', '"100-continue"', '200-ok'])(
-    'Expect: %j is unknown',
-    (value) => expect(parse(value)).toBe('unknown'),
-  )
-
-  test.each([null, '', ' ', ',', ' , ,'])('a client that sends Expect: %j expects nothing', (value) => {
-    expect(parse(value)).toBe('none')
-  })
-
-  test.each(['100-continue', 'x'])('HTTP/1.0 has no expectations, not even %j', (value) => {
-    expect(parse(value, '1.0')).toBe('none')
+  test.each<[string, string, readonly (string | null)[]]>([
+    [
+      'continue',
+      '1.1',
+      ['100-continue', '100-Continue', ' 100-continue ', '100-continue, 100-continue', ', 100-continue,'],
+    ],
+    [
+      'unknown',
+      '1.1',
+      ['x', '100', '100-continued', '100-continue;a=b', '100-continue, x', '"100-continue"', '200-ok'],
+    ],
+    ['none', '1.1', [null, '', ' ', ',', ' , ,']],
+    ['none', '1.0', ['100-continue', 'x']],
+  ])('are %s in HTTP/%s by Expect: %j', (expected, version, fields) => {
+    expect(fields.map((field) => parseExpectation(field, version))).toEqual(fields.map(() => expected))
   })
 })

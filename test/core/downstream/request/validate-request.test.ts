@@ -1,4 +1,3 @@
-import { isIPv6 } from 'node:net'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseExpectation, parseRequestHead } from '../../../../src/core/downstream/request/request-head.ts'
@@ -36,11 +35,7 @@ const match = ({
   names = [],
 }: TestRequest) => {
   const head = parseRequestHead(rawHeaders, 'x-request-id', false)
-  const options = {
-    matchesAuthority: compileAuthorityMatcher({ hosts: names }),
-    pseudonym: 'me',
-    secure: false,
-  }
+  const options = { matchesAuthority: compileAuthorityMatcher({ hosts: names }), pseudonym: 'me', secure: false }
   const target = parseRequestTarget(url)
   const request = { method, originalUrl: url, target, httpVersion, rawHeaders }
   return validateRequest(
@@ -53,11 +48,8 @@ const match = ({
 
 describe('a request that is matched', () => {
   test.each(allOperations)('has $id, the raw query and the host', (operation) => {
-    expect(match({ method: operation.method, url: `${operation.path}?a=%20b` })).toEqual({
-      operation,
-      query: '?a=%20b',
-      authority: 'a',
-    })
+    const expected = { operation, query: '?a=%20b', authority: 'a' }
+    expect(match({ method: operation.method, url: `${operation.path}?a=%20b` })).toEqual(expected)
   })
 
   test.each<[string, TestRequest, string]>([
@@ -68,12 +60,9 @@ describe('a request that is matched', () => {
     expect(match(request)).toMatchObject({ authority })
   })
 
-  test.each(['1.1 you', '1.1 me2', '1.1 xme', 'me you', '1.1 you (me)', '1.1 ME'])(
-    'may have come by way of %j',
-    (via) => {
-      expect(match({ rawHeaders: ['Host', 'a', 'Via', via] })).toHaveProperty('operation')
-    },
-  )
+  test.each(['1.1 you', '1.1 me2', '1.1 xme', 'me you', '1.1 you (me)', '1.1 ME'])('may come by way of %j', (via) => {
+    expect(match({ rawHeaders: ['Host', 'a', 'Via', via] })).toHaveProperty('operation')
+  })
 })
 
 describe('a request that is rejected', () => {
@@ -113,30 +102,19 @@ describe('a request that is rejected', () => {
   })
 
   test.each(allOperations)('is sent the one method of $id', ({ method, path }) => {
-    expect(match({ method: 'DELETE', url: path })).toMatchObject({
-      kind: 'method-not-allowed',
-      reason: null,
-      fields: ['Allow', method],
-    })
+    const rejection = { kind: 'method-not-allowed', reason: null, fields: ['Allow', method] }
+    expect(match({ method: 'DELETE', url: path })).toMatchObject(rejection)
   })
 
   test.each<[string, string, TestRequest]>([
-    ['malformed', 'unknown', { url: '/x', rawHeaders: [] }],
-    ['malformed', 'misdirected', { names: ['b'], rawHeaders: ['Host', 'a/b'] }],
-    ['misdirected', 'unknown', { names: ['b'], url: '/x' }],
-    ['unknown', 'the wrong method', { url: '/x', method: 'DELETE' }],
-    ['too long', 'malformed', { url: '#'.padEnd(101, 'a') }],
-    ['the wrong method', 'a loop', { method: 'PUT', rawHeaders: ['Host', 'a', 'Via', '1.1 me'] }],
-  ])('is %s before it is %s', (first, _, request) => {
-    const kinds: Record<string, string> = {
-      malformed: 'bad-request',
-      misdirected: 'misdirected',
-      unknown: 'not-found',
-      'too long': 'uri-too-long',
-      'the wrong method': 'method-not-allowed',
-    }
-
-    expect(match(request)).toMatchObject({ kind: kinds[first] })
+    ['bad-request', 'for no operation', { url: '/x', rawHeaders: [] }],
+    ['bad-request', 'misdirected', { names: ['b'], rawHeaders: ['Host', 'a/b'] }],
+    ['misdirected', 'for no operation', { names: ['b'], url: '/x' }],
+    ['not-found', 'of the wrong method', { url: '/x', method: 'DELETE' }],
+    ['uri-too-long', 'malformed', { url: '#'.padEnd(101, 'a') }],
+    ['method-not-allowed', 'a loop', { method: 'PUT', rawHeaders: ['Host', 'a', 'Via', '1.1 me'] }],
+  ])('is %s before it is %s', (kind, _, request) => {
+    expect(match(request)).toMatchObject({ kind })
   })
 })
 
@@ -155,27 +133,15 @@ describe('authorities', () => {
   })
 
   test.each([
-    ['gateway.example', true],
-    ['GATEWAY.example', true],
-    ['gateway.example.', true],
-    ['gateway.example:1', true],
-    ['gateway.example:', true],
-    ['gateway.example.:8080', true],
-    ['dotted.example', true],
-    ['other.example:8443', true],
-    ['other.example:08443', true],
-    ['other.example:844', false],
-    ['other.example', false],
-    ['plain.example', true],
-    ['[::1]:8080', true],
-    ['evil.gateway.example', false],
-    ['gateway.example.evil', false],
-    ['gateway.example..', false],
-    ['gateway%2eexample', false],
-    ['', false],
-  ])('that clients may ask for %j is %s', (authority, expected) => {
-    expect(matches(authority, false)).toBe(expected)
-  })
+    ...['gateway.example', 'GATEWAY.example', 'gateway.example.', 'gateway.example:1', 'gateway.example:'],
+    ...['gateway.example.:8080', 'dotted.example', 'other.example:8443', 'other.example:08443', 'plain.example'],
+    '[::1]:8080',
+  ])('may be asked for: %j', (authority) => expect(matches(authority, false)).toBe(true))
+
+  test.each([
+    ...['other.example:844', 'other.example', 'evil.gateway.example', 'gateway.example.evil', 'gateway.example..'],
+    ...['gateway%2eexample', ''],
+  ])('may not be asked for: %j', (authority) => expect(matches(authority, false)).toBe(false))
 
   test('a port that is left out is the one of the scheme', () => {
     const secure = compileAuthorityMatcher({ hosts: ['a:443'] })
@@ -196,35 +162,25 @@ describe('a valid host', () => {
 
   test.each([
     ...['', ' ', 'a ', ' a', 'a b', ':', ':80', 'a:b', 'a:-1', 'a:+1', 'a:65536', 'a:100000', 'a:1:2', 'a,b', 'a, a'],
-    ...['u@a', 'a/b', 'a?b', 'a#b', 'a\\b', 'a%', 'a%2', 'a%zz', '::1', '[]', '[::1', '::1]', '[::1]a', '[::1]:x'],
+    ...[
+      'u@a',
+      'user@a.example',
+      'a/b',
+      'a?b',
+      'a#b',
+      'a\\b',
+      'a%',
+      'a%2',
+      'a%zz',
+      '::1',
+      '[]',
+      '[::1',
+      '::1]',
+      '[::1]a',
+      '[::1]:x',
+    ],
     ...['[1.2.3.4]', '[::1%25lo]', '[v1.a]', 'é', 'a\x00', 'a\r\n', 'a\n', '"a"', '<a>', 'http://a'],
   ])('is not %j', (value) => expect(isValidHost(value)).toBe(false))
-
-  test('may have any port up to 65535', () => {
-    fc.assert(
-      fc.property(fc.nat(99_999), (port) => {
-        expect(isValidHost(`a:${port}`)).toBe(port <= 65_535)
-      }),
-    )
-  })
-
-  test('is any IPv6 address in brackets, and never without them', () => {
-    fc.assert(
-      fc.property(fc.ipV6(), (address) => {
-        expect(isValidHost(`[${address}]`)).toBe(isIPv6(address))
-        expect(isValidHost(address)).toBe(false)
-      }),
-    )
-  })
-
-  test('is any domain name, and none with userinfo', () => {
-    fc.assert(
-      fc.property(fc.domain(), (name) => {
-        expect(isValidHost(name)).toBe(true)
-        expect(isValidHost(`user@${name}`)).toBe(false)
-      }),
-    )
-  })
 
   test('never holds what could end the field, the authority or a log line', () => {
     fc.assert(
@@ -235,71 +191,36 @@ describe('a valid host', () => {
   })
 })
 
-describe('a target in origin-form', () => {
-  test.each([
-    ['/', '/', ''],
-    ['/a/b', '/a/b', ''],
-    ['/a?', '/a', '?'],
-    ['/a?b?c', '/a', '?b?c'],
-    ['//a/b', '//a/b', ''],
-    ['/%2f%00', '/%2f%00', ''],
-    ['/http://a/b', '/http://a/b', ''],
-    ['/a@b:80', '/a@b:80', ''],
-  ])('%s is split at the first question mark and nowhere else', (raw, path, query) => {
-    expect(parseRequestTarget(raw)).toEqual({ path, query, authority: null })
-  })
-
-  test('keeps every byte of the client', () => {
-    const text = fc.string({ unit: 'binary-ascii' }).filter((each) => !each.includes('#'))
-    fc.assert(
-      fc.property(text, (rest) => {
-        const target = parseRequestTarget(`/${rest}`)
-
-        expect(target && target.path + target.query).toBe(`/${rest}`)
-        expect(target?.path).not.toContain('?')
-        expect(target?.authority).toBeNull()
-      }),
-    )
-  })
+test.each([
+  // In origin-form it is split at the first question mark and nowhere else.
+  ['/', '/', '', null],
+  ['/a/b', '/a/b', '', null],
+  ['/a?', '/a', '?', null],
+  ['/a?b?c', '/a', '?b?c', null],
+  ['//a/b', '//a/b', '', null],
+  ['/%2f%00', '/%2f%00', '', null],
+  ['/http://a/b', '/http://a/b', '', null],
+  ['/a@b:80', '/a@b:80', '', null],
+  ['/\x80\xff \t?\0', '/\x80\xff \t', '?\0', null],
+  // In absolute-form it names its authority.
+  ['http://a/b?c', '/b', '?c', 'a'],
+  ['https://a:443/b', '/b', '', 'a:443'],
+  ['HTTP://A/B', '/B', '', 'A'],
+  ['http://a', '', '', 'a'],
+  ['http://a?b', '', '?b', 'a'],
+  ['http://a?b/c', '', '?b/c', 'a'],
+  ['http://[::1]:80/b', '/b', '', '[::1]:80'],
+  ['http://a//b', '//b', '', 'a'],
+  ['http://a/@/b', '/@/b', '', 'a'],
+])('the target %j has the path %j, the query %j and the authority %j', (raw, path, query, authority) => {
+  expect(parseRequestTarget(raw)).toEqual({ path, query, authority })
 })
 
-describe('a target in absolute-form', () => {
-  test.each([
-    ['http://a/b?c', '/b', '?c', 'a'],
-    ['https://a:443/b', '/b', '', 'a:443'],
-    ['HTTP://A/B', '/B', '', 'A'],
-    ['http://a', '', '', 'a'],
-    ['http://a?b', '', '?b', 'a'],
-    ['http://a?b/c', '', '?b/c', 'a'],
-    ['http://[::1]:80/b', '/b', '', '[::1]:80'],
-    ['http://a//b', '//b', '', 'a'],
-    ['http://a/@/b', '/@/b', '', 'a'],
-  ])('%s names its authority', (raw, path, query, authority) => {
-    expect(parseRequestTarget(raw)).toEqual({ path, query, authority })
-  })
-
-  test.each([
-    ...['http://', 'http:///b', 'http://:80/b', 'http://u@a/b', 'http://u:p@a/b', 'http://a:99999/b', 'http://a:x/b'],
-    ...['http://[::1/b', 'http://a,b/c', 'http://a b/c', 'http://a\\b/c', 'http://a\\@b/c'],
-  ])('%s has no valid authority and is none', (raw) => {
-    expect(parseRequestTarget(raw)).toBeNull()
-  })
-})
-
-describe('no target of http', () => {
-  test.each([
-    ...['', '*', 'a', 'a:80', '?a', '.', 'ftp://a/b', 'ws://a/b', 'http:/a', 'http:a', 'xhttp://a/b', ' /a', '\\a'],
-    ...['%2fa'],
-  ])('is %j', (raw) => {
-    expect(parseRequestTarget(raw)).toBeNull()
-  })
-
-  test('has a fragment, wherever it stands', () => {
-    const around = fc.string({ unit: 'binary-ascii' })
-    fc.assert(
-      fc.property(fc.constantFrom('/', 'http://a/'), around, around, (start, a, b) => {
-        expect(parseRequestTarget(`${start}${a}#${b}`)).toBeNull()
-      }),
-    )
-  })
+test.each([
+  ...['', '*', 'a', 'a:80', '?a', '.', 'ftp://a/b', 'ws://a/b', 'http:/a', 'http:a', 'xhttp://a/b', ' /a', '\\a'],
+  ...['%2fa', '/#', '/a#b', '#/a', '/a?b#c', 'http://a/#', 'http://a/b#c', 'http://a/b?c#d', 'http://a#b'],
+  ...['http://', 'http:///b', 'http://:80/b', 'http://u@a/b', 'http://u:p@a/b', 'http://a:99999/b', 'http://a:x/b'],
+  ...['http://[::1/b', 'http://a,b/c', 'http://a b/c', 'http://a\\b/c', 'http://a\\@b/c'],
+])('%j is no target of http, or has a fragment or no valid authority', (raw) => {
+  expect(parseRequestTarget(raw)).toBeNull()
 })
