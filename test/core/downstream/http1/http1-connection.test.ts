@@ -43,21 +43,17 @@ describe('connections', () => {
       isClosing: false,
     })
     const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
-    return {
-      failures,
-      socket,
-      responses,
-      async receive(text: string) {
-        socket.push(text)
-        await settled()
-      },
-      async take() {
-        for (let next = untaken.shift(); next !== undefined; next = untaken.shift()) {
-          next()
-          await settled()
-        }
-      },
+    const receive = (text: string): Promise<void> => {
+      socket.push(text)
+      return settled()
     }
+    const take = async (): Promise<void> => {
+      for (let next = untaken.shift(); next !== undefined; next = untaken.shift()) {
+        next()
+        await settled()
+      }
+    }
+    return { failures, socket, responses, receive, take }
   }
 
   const get = 'GET /market/insights HTTP/1.1\r\nHost: a\r\n\r\n'
@@ -99,35 +95,29 @@ describe('connections', () => {
 describe('bodies of requests', () => {
   const KiB = 1024
 
-  /** Creates a POST whose connection notes when it is held back. */
-  const createRequest = (length: number | null = null) => {
+  /** Creates a POST whose connection notes when it is held back; `collect` asks for its body, whose end is `null`. */
+  const createRequest = () => {
     const flow = { isPaused: false }
-    const message = { method: 'POST', target: '/', version: '1.1', fields: [], length, isPersistent: true }
-    const request = new Http1Request(message, null as never, {
-      pause: () => {
-        flow.isPaused = true
-      },
-      resume: () => {
-        flow.isPaused = false
-      },
-    })
-    return { request, flow }
-  }
-
-  /** Collects what is handed on; `null` is the end. */
-  const collect = (request: Http1Request): (string | null)[] => {
-    const chunks: (string | null)[] = []
-    request.consume((chunk) => void chunks.push(chunk === null ? null : String(chunk)))
-    return chunks
+    const hold = (isPaused: boolean) => () => void Object.assign(flow, { isPaused })
+    const message = { method: 'POST', target: '/', version: '1.1', fields: [], length: null, isPersistent: true }
+    const request = new Http1Request(message, null as never, { pause: hold(true), resume: hold(false) })
+    const receive = (...chunks: readonly (string | null)[]): void => {
+      for (const chunk of chunks) request.receive(chunk === null ? null : Buffer.from(chunk))
+    }
+    const collect = (): (string | null)[] => {
+      const chunks: (string | null)[] = []
+      request.consume((chunk) => void chunks.push(chunk === null ? null : String(chunk)))
+      return chunks
+    }
+    return { request, flow, receive, collect }
   }
 
   test('what comes before it is asked for is held, and handed on first', () => {
-    const { request } = createRequest()
+    const { receive, collect } = createRequest()
 
-    request.receive(Buffer.from('a'))
-    const chunks = collect(request)
-    request.receive(Buffer.from('b'))
-    request.receive(null)
+    receive('a')
+    const chunks = collect()
+    receive('b', null)
 
     expect(chunks).toEqual(['a', 'b', null])
   })
@@ -142,24 +132,23 @@ describe('bodies of requests', () => {
     expect([before, flow.isPaused]).toEqual([false, true])
   })
 
-  test('a consumer that pauses gets nothing more, and the rest in order when it goes on', () => {
-    const { request, flow } = createRequest()
-    const chunks = collect(request)
+  test('a consumer that pauses gets nothing more, and the rest in order; the connection reads on at the end', () => {
+    const { request, flow, receive, collect } = createRequest()
+    const chunks = collect()
 
     request.pause()
-    request.receive(Buffer.from('a'))
-    request.receive(null)
+    const held = flow.isPaused
+    receive('a', null)
     const during = [...chunks]
+    const read = flow.isPaused
     request.resume()
 
-    expect([during, chunks]).toEqual([[], ['a', null]])
-    expect(flow.isPaused).toBe(false)
+    expect([held, during, read, chunks]).toEqual([true, [], false, ['a', null]])
   })
 
   test('a consumer can pause between two pieces of what was held', () => {
     const { request } = createRequest()
-    request.receive(Buffer.alloc(16 * KiB))
-    request.receive(Buffer.alloc(16 * KiB))
+    for (let n = 0; n < 2; n++) request.receive(Buffer.alloc(16 * KiB))
     const lengths: number[] = []
 
     request.consume((chunk) => {
@@ -170,36 +159,24 @@ describe('bodies of requests', () => {
     expect(lengths).toEqual([16 * KiB])
   })
 
-  test('the connection reads on when a body is complete, though its consumer pauses', () => {
-    const { request, flow } = createRequest()
-    collect(request)
-    request.pause()
-
-    request.receive(null)
-
-    expect(flow.isPaused).toBe(false)
-  })
-
   test('a body that was asked for is not discarded with its response', () => {
-    const { request } = createRequest()
-    const chunks = collect(request)
+    const { request, receive, collect } = createRequest()
+    const chunks = collect()
 
     request.discardUnasked()
-    request.receive(Buffer.from('a'))
+    receive('a')
 
     expect(chunks).toEqual(['a'])
   })
 
   test('a body that was discarded is never handed on: a part of it would pass for the whole', () => {
-    const { request } = createRequest()
+    const { request, receive, collect } = createRequest()
 
-    request.receive(Buffer.from('a'))
+    receive('a')
     request.discardUnasked()
-    const chunks = collect(request)
-    request.receive(Buffer.from('b'))
-    request.receive(null)
+    const chunks = collect()
+    receive('b', null)
 
-    expect(chunks).toEqual([])
-    expect(request.complete).toBe(true)
+    expect([chunks, request.complete]).toEqual([[], true])
   })
 })

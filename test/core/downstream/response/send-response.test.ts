@@ -10,66 +10,44 @@ import { fakeExchange } from '../../../helpers/exchange.ts'
 import { serveHttp1 } from '../../../helpers/http1-server.ts'
 
 describe('what is sent to a client', () => {
-  /** Sends chunks to a client through a sink, and returns what the client received. */
-  const sendAll = async (chunks: readonly Buffer[], isShared = false): Promise<Buffer> => {
+  const snapshot = { config: { listen: { timeouts: { body: 5000 }, minRate: null } } }
+  const memoryOf = () => Buffer.from(new ArrayBuffer(64 * 1024)).fill('a')
+
+  /** Sends a chunk to a client through a sink, and returns whether the client received just that. */
+  const send = async (chunk: Buffer, isShared = false): Promise<boolean> => {
+    const expected = Buffer.from(chunk)
     const port = await serveHttp1((request, response) => {
-      const snapshot = { config: { listen: { timeouts: { body: 5000 }, minRate: null } } }
       const activeRequest = { request, response, snapshot, bytesOut: 0 } as unknown as ActiveRequest
       const sink = new ClientSink(activeRequest, { isShared, resume: () => {} } as never)
       response.writeFields(200, '', [])
-      for (const chunk of chunks) sink.data(chunk)
+      sink.data(chunk)
       sink.end()
     })
     const response = await fetch(`http://127.0.0.1:${port}/`)
-    return Buffer.from(await response.arrayBuffer())
+    return Buffer.from(await response.arrayBuffer()).equals(expected)
   }
 
-  test('the memory of a large chunk is freed once it has been sent, and the client has all of it', async () => {
-    const chunk = Buffer.from(new ArrayBuffer(64 * 1024)).fill('a')
-    const expected = Buffer.from(chunk)
+  test.each([
+    ['of a large chunk is freed once it has been sent', 0, false, 0],
+    ['of a chunk that others read too is kept', 0, true, 64 * 1024],
+    ['of a chunk that shares it is kept', 100, false, 64 * 1024],
+  ])('the memory %s, and the client has all of it', async (_, from, isShared, left) => {
+    const memory = memoryOf()
 
-    const received = await sendAll([chunk])
-
-    expect(received.equals(expected)).toBe(true)
-    expect(chunk.byteLength).toBe(0)
-  })
-
-  test('a chunk that others read too keeps its memory', async () => {
-    const chunk = Buffer.from(new ArrayBuffer(64 * 1024)).fill('a')
-
-    const received = await sendAll([chunk], true)
-
-    expect(chunk.byteLength).toBe(64 * 1024)
-    expect(received.equals(chunk)).toBe(true)
-  })
-
-  test('a chunk that shares its memory keeps it', async () => {
-    const memory = Buffer.from(new ArrayBuffer(64 * 1024)).fill('a')
-    const chunk = memory.subarray(100)
-
-    await sendAll([chunk])
-
+    expect(await send(memory.subarray(from), isShared)).toBe(true)
+    expect(memory.byteLength).toBe(left)
     expect(memory.every((byte) => byte === 0x61)).toBe(true)
-    expect(memory.byteLength).toBe(64 * 1024)
   })
 
   // A stream of HTTP/2 may be cut while its connection goes on: freed memory could go out with other content.
   test('the memory of a chunk that may still be on its way is not freed', () => {
-    const chunk = Buffer.from(new ArrayBuffer(64 * 1024))
-    const written: ((error?: Error) => void)[] = []
-    const response = {
-      on: () => {},
-      writableLength: 0,
-      write: (_: Buffer, onFlushed: () => void) => written.push(onFlushed) > 0,
-    }
-    const snapshot = { config: { listen: { timeouts: { body: 5000 }, minRate: null } } }
-    const sink = new ClientSink(
-      { request: {}, response, snapshot, bytesOut: 0 } as unknown as ActiveRequest,
-      { isShared: false } as never,
-    )
-    sink.data(chunk)
+    const chunk = memoryOf()
+    const write = vi.fn((_: Buffer, _onFlushed: (error?: Error) => void) => true)
+    const response = { on: () => {}, writableLength: 0, write }
+    const activeRequest = { request: {}, response, snapshot, bytesOut: 0 } as unknown as ActiveRequest
+    new ClientSink(activeRequest, { isShared: false } as never).data(chunk)
 
-    written[0]?.(new Error('cut'))
+    write.mock.calls[0]?.[1](new Error('cut'))
 
     expect(chunk.byteLength).toBe(64 * 1024)
   })
@@ -92,17 +70,12 @@ describe('a response that is relayed', () => {
   }
 
   /** A request whose response is written as `response` has it. */
-  const activeRequest = (response: object, abort: (reason: GatewayError) => void = () => {}): ActiveRequest =>
-    ({
-      response,
-      abort,
-      request: { method: 'GET', complete: true },
-      snapshot: { config: { requestId: { header: null }, listen: { minRate: null } } },
-      head: { interactionId: null },
-      body: null,
-      exchange: null,
-      isDraining: false,
-    }) as unknown as ActiveRequest
+  const activeRequest = (response: object, abort: (reason: GatewayError) => void = () => {}): ActiveRequest => {
+    const snapshot = { config: { requestId: { header: null }, listen: { minRate: null } } }
+    const request = { method: 'GET', complete: true }
+    const nothing = { head: { interactionId: null }, body: null, exchange: null, isDraining: false }
+    return { response, abort, request, snapshot, ...nothing } as unknown as ActiveRequest
+  }
 
   /** A response of HTTP/1 whose client takes everything; `writes` are the pieces in which the system is given it. */
   const http1Response = () => {
@@ -119,26 +92,24 @@ describe('a response that is relayed', () => {
     return { response: new Http1Response(request as never, connection as never), writes }
   }
 
-  /** A response of an upstream whose body comes as a test pushes it. */
+  /** A response of an upstream whose body comes as a test pushes it, and how it is relayed. */
   const streamed = () => {
+    const { response, writes } = http1Response()
     const body = new ResponseBodyQueue({ pause: () => {}, resume: () => {}, cancel: () => {} })
     const proxyResponse: ProxyResponse = { status: 200, reason: '', fields: [], body }
-    return { body, proxyResponse }
+    const relay = () => relayResponse(activeRequest(response), fakeExchange(), proxyResponse, '1.1 gateway')
+    return { body, writes, relay }
   }
 
-  /** Relays it to the end of the turn. */
-  const relay = async (response: Http1Response, proxyResponse: ProxyResponse): Promise<void> => {
-    relayResponse(activeRequest(response), fakeExchange(), proxyResponse, '1.1 gateway')
-    await new Promise((resolve) => setImmediate(resolve))
-  }
+  const endOfTurn = () => new Promise((resolve) => setImmediate(resolve))
 
   const shorten = (text: string): string => text.replace(/^HTTP\/1\.1 200 OK\r\n[\s\S]*?\r\n\r\n/, 'the head, ')
 
   test('a head goes out before the first byte of the body has come', async () => {
-    const { response, writes } = http1Response()
-    const { body, proxyResponse } = streamed()
+    const { body, writes, relay } = streamed()
 
-    await relay(response, proxyResponse)
+    relay()
+    await endOfTurn()
     const before = [...writes]
     body.push(Buffer.from('late'))
 
@@ -146,40 +117,42 @@ describe('a response that is relayed', () => {
     expect(writes.slice(1)).toEqual(['4\r\nlate\r\n'])
   })
 
-  test('a body in chunks that has come with its head goes out with it, in one write', async () => {
-    const { response, writes } = http1Response()
-    const { body, proxyResponse } = streamed()
-    body.push(Buffer.from('ok'))
-    body.end()
+  type Streamed = ReturnType<typeof streamed>
 
-    await relay(response, proxyResponse)
+  test.each<[string, (streamed: Streamed) => void, string]>([
+    [
+      'has come to its end',
+      ({ body, relay }) => {
+        body.push(Buffer.from('ok'))
+        body.end()
+        relay()
+      },
+      'the head, 2\r\nok\r\n0\r\n\r\n',
+    ],
+    [
+      'comes in the next turn',
+      ({ body, relay }) => {
+        relay()
+        body.push(Buffer.from('ok'))
+      },
+      'the head, 2\r\nok\r\n',
+    ],
+  ])('a body in chunks that %s goes out with its head, in one write', async (_, act, expected) => {
+    const response = streamed()
 
-    expect(writes.map(shorten)).toEqual(['the head, 2\r\nok\r\n0\r\n\r\n'])
+    act(response)
+    await endOfTurn()
+
+    expect(response.writes.map(shorten)).toEqual([expected])
   })
 
-  test.each([
-    ['has come', true],
-    ['comes in the next turn', false],
-  ])('the beginning of a body that %s goes out with the head, in one write', async (_, hasCome) => {
-    const { response, writes } = http1Response()
-    const { body, proxyResponse } = streamed()
-
-    if (hasCome) body.push(Buffer.from('ok'))
-    const relayed = relay(response, proxyResponse)
-    if (!hasCome) body.push(Buffer.from('ok'))
-    await relayed
-
-    expect(writes.map(shorten)).toEqual(['the head, 2\r\nok\r\n'])
-  })
-
-  test('nothing is left to do at the end of the turn where the body has taken the head along', () => {
+  test('a body that has come takes the head along, and nothing is left to do at the end of the turn', () => {
     const schedule = vi.spyOn(globalThis, 'setImmediate')
     onTestFinished(() => schedule.mockRestore())
-    const { response, writes } = http1Response()
-    const { body, proxyResponse } = streamed()
+    const { body, writes, relay } = streamed()
     body.push(Buffer.from('ok'))
 
-    relayResponse(activeRequest(response), fakeExchange(), proxyResponse, '1.1 gateway')
+    relay()
 
     expect(writes.map(shorten)).toEqual(['the head, 2\r\nok\r\n'])
     expect(schedule).not.toHaveBeenCalled()
@@ -197,17 +170,12 @@ describe('a response that is relayed', () => {
   test('layers are told that a response is over whose head cannot be written', () => {
     const { response, ends, abort } = observed()
     const statuses: number[] = []
-    const written = {
-      destroyed: false,
-      headersSent: false,
-      isHeadOfLine: true,
-      isFlushed: true,
-      writeFields: (status: number) => {
-        if (status > 599) throw new RangeError('HTTP/2 has no such status')
-        statuses.push(status)
-      },
-      end: () => {},
+    const writeFields = (status: number) => {
+      if (status > 599) throw new RangeError('HTTP/2 has no such status')
+      statuses.push(status)
     }
+    const states = { destroyed: false, headersSent: false, isHeadOfLine: true, isFlushed: true }
+    const written = { ...states, writeFields, end: () => {} }
 
     relayResponse(activeRequest(written, abort), fakeExchange(), response, '1.1 gateway')
 
@@ -221,46 +189,31 @@ describe('the rate of a client', () => {
 
   const mebibyte = 1024 ** 2
 
-  /** Makes a response whose client takes nothing of it, under a configuration with this rate. */
-  const untakenResponse = (
-    socket: object,
-    minRate: number,
-  ): ActiveRequest & { readonly reset: ReturnType<typeof vi.fn> } => {
-    const reset = vi.fn()
-    const snapshot = { config: { listen: { minRate, timeouts: { body: null } } } }
-    const response = { isHeadOfLine: true, on: () => {} }
-    const request = { multiplexed: false, socket }
-    return { reset, snapshot, response, request, onHeadOfLine: null } as never
-  }
-
-  /** Waits for the client of a response to take some of it. */
-  const awaitClient = (response: ActiveRequest, forMs: number): void => {
-    const monitor = new FlushMonitor(response)
-    monitor.start()
-    vi.advanceTimersByTime(forMs)
-    monitor.stop()
-  }
-
-  test.each([
-    ['lower', mebibyte, 1024, 0],
-    ['higher', 1024, mebibyte, 1],
-  ])('a %s rate holds from the next response on, also on a connection that was open', (_, before, after, cuts) => {
+  /**
+   * Has the clients of two responses of one connection take nothing, each for so long under its rate; returns how often
+   * the second is cut.
+   */
+  const cuts = (...responses: readonly (readonly [minRate: number, forMs: number])[]): number => {
     const socket = { bytesWritten: 0, writableLength: 0 }
-    const next = untakenResponse(socket, after)
+    const reset = vi.fn()
+    for (const [minRate, forMs] of responses) {
+      const snapshot = { config: { listen: { minRate, timeouts: { body: null } } } }
+      const response = { isHeadOfLine: true, on: () => {} }
+      const request = { multiplexed: false, socket }
+      const monitor = new FlushMonitor({ reset, snapshot, response, request, onHeadOfLine: null } as never)
+      monitor.start()
+      vi.advanceTimersByTime(forMs)
+      monitor.stop()
+    }
+    return reset.mock.calls.length
+  }
 
-    awaitClient(untakenResponse(socket, before), 0)
-    awaitClient(next, 20_000)
-
-    expect(next.reset).toHaveBeenCalledTimes(cuts)
+  test('holds from the next response on when it changes, also on a connection that was open', () => {
+    expect(cuts([mebibyte, 0], [1024, 20_000])).toBe(0)
+    expect(cuts([1024, 0], [mebibyte, 20_000])).toBe(1)
   })
 
-  test('responses of one connection are judged together', () => {
-    const socket = { bytesWritten: 0, writableLength: 0 }
-    const next = untakenResponse(socket, mebibyte)
-
-    awaitClient(untakenResponse(socket, mebibyte), 9_000)
-    awaitClient(next, 10_000)
-
-    expect(next.reset).toHaveBeenCalledTimes(1)
+  test('is that of all responses of one connection together', () => {
+    expect(cuts([mebibyte, 9_000], [mebibyte, 10_000])).toBe(1)
   })
 })
