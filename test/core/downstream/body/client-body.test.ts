@@ -10,20 +10,33 @@ const createRequest = (length: number | null): Http1Request => {
   return new Http1Request(message, null as never, { pause: () => {}, resume: () => {} })
 }
 
-const createBody = (length: number | null, request = createRequest(length)): ClientBody =>
-  new ClientBody(request, { writeContinue: (onSent) => onSent() }, length, true, {
-    timeouts: { headers: 1000, body: null, keepAlive: 1000 },
-    minRate: null,
-  })
+const createBody = (length: number | null, request = createRequest(length)): ClientBody => {
+  const timeouts = { headers: 1000, body: null, keepAlive: 1000 }
+  return new ClientBody(request, { writeContinue: (onSent) => onSent() }, length, true, { timeouts, minRate: null })
+}
+
+/** Begins to read a body that is sent in these parts. */
+const readBody = async (...parts: readonly Buffer[]) => {
+  const length = parts.reduce((sum, part) => sum + part.length, 0)
+  const request = createRequest(length)
+  const body = createBody(length, request)
+  const reading = body.read()
+  for (const part of [...parts, null]) request.receive(part)
+  return { body, read: await reading }
+}
+
+const begin = (body: ClientBody) =>
+  body
+    .stream(() => {})
+    [Symbol.asyncIterator]()
+    .next()
 
 test('a body that streams has not begun before its first chunk is asked for, however often it was made ready', () => {
   const body = createBody(null)
 
-  const stopped = body.stream(() => {})
-  stopped.stop()
-  const upload = body.stream(() => {})
+  body.stream(() => {}).stop()
   const before = body.started
-  void upload[Symbol.asyncIterator]().next()
+  void begin(body)
 
   expect([before, body.started]).toEqual([false, true])
 })
@@ -38,20 +51,13 @@ test('a small body has begun when it is read', () => {
 })
 
 test('the buffers of a body that was read can be freed', async () => {
-  const length = 64 * 1024
-  const request = createRequest(length)
-  const body = createBody(length, request)
-  const reading = body.read()
-  request.receive(Buffer.alloc(length / 2))
-  request.receive(Buffer.alloc(length / 2))
-  request.receive(null)
-  const read = await reading
+  const { body, read } = await readBody(Buffer.alloc(32 * 1024), Buffer.alloc(32 * 1024))
   const bytes = (): number => read.reduce((sum, { byteLength }) => sum + byteLength, 0)
   const before = bytes()
 
   body.freeBuffers()
 
-  expect([before, bytes()]).toEqual([length, 0])
+  expect([before, bytes()]).toEqual([64 * 1024, 0])
 })
 
 test('a body that is given up before its reader begins fails that reader as well', async () => {
@@ -60,23 +66,13 @@ test('a body that is given up before its reader begins fails that reader as well
   for (const body of [read, streamed]) body.abort(reason)
 
   await expect(read.read()).rejects.toBe(reason)
-  await expect(
-    streamed
-      .stream(() => {})
-      [Symbol.asyncIterator]()
-      .next(),
-  ).rejects.toBe(reason)
+  await expect(begin(streamed)).rejects.toBe(reason)
 
   expect([read.started, streamed.started]).toEqual([false, false])
 })
 
 test('what was read before it is given up can be read again', async () => {
-  const request = createRequest(3)
-  const body = createBody(3, request)
-  const reading = body.read()
-  request.receive(Buffer.from('abc'))
-  request.receive(null)
-  await reading
+  const { body } = await readBody(Buffer.from('abc'))
 
   body.abort(new GatewayError('client-gone'))
 
@@ -86,25 +82,16 @@ test('what was read before it is given up can be read again', async () => {
 test('the time for a body begins when its client has been told to continue', async () => {
   vi.useFakeTimers()
   onTestFinished(() => void vi.useRealTimers())
-  let onTold = () => {}
-  const body = new ClientBody(
-    createRequest(10),
-    {
-      writeContinue: (onSent) => {
-        onTold = onSent
-      },
-    },
-    10,
-    false,
-    { timeouts: { headers: 1000, body: 1000, keepAlive: 1000 }, minRate: null },
-  )
+  const writeContinue = vi.fn((_onSent: () => void) => {})
+  const timeouts = { headers: 1000, body: 1000, keepAlive: 1000 }
+  const body = new ClientBody(createRequest(10), { writeContinue }, 10, false, { timeouts, minRate: null })
   const reading = body.read().catch(({ reason }) => reason)
   const failed = vi.fn()
   body.onFailure = failed
 
   vi.advanceTimersByTime(5000)
   expect(failed).not.toHaveBeenCalled()
-  onTold()
+  writeContinue.mock.calls[0]?.[0]()
   vi.advanceTimersByTime(990)
   expect(failed).not.toHaveBeenCalled()
   vi.advanceTimersByTime(20)

@@ -8,13 +8,8 @@ afterEach(() => void vi.useRealTimers())
 const start = (unreportedBytes = 0, toleranceBytes = 0) => {
   const monitor = new MinRateMonitor(100, unreportedBytes)
   const other = { moved: 0, cut: 0 }
-  const wait = (): void =>
-    monitor.wait(
-      other,
-      () => other.moved,
-      toleranceBytes,
-      () => other.cut++,
-    )
+  const onCut = () => other.cut++
+  const wait = (): void => monitor.wait(other, () => other.moved, toleranceBytes, onCut)
   /** Waits, has so much moved at the end of it, and is done with waiting. */
   const move = (ms: number, bytes: number): void => {
     wait()
@@ -37,20 +32,15 @@ test('a side that moves nothing is cut after ten seconds of waiting, once', () =
   expect(vi.getTimerCount()).toBe(0)
 })
 
-test('a side that moves a byte a second is cut as well', () => {
+test.each([
+  ['moves a byte a second is cut as well', 11, 1, 1],
+  ['keeps up the rate is not cut, however long it takes', 1000, 100, 0],
+])('a side that %s', (_, times, bytes, cuts) => {
   const { other, move } = start()
 
-  for (let i = 0; i < 11; i++) move(1000, 1)
+  for (let i = 0; i < times; i++) move(1000, bytes)
 
-  expect(other.cut).toBe(1)
-})
-
-test('a side that keeps up the rate is not cut, however long it takes', () => {
-  const { other, move } = start()
-
-  for (let i = 0; i < 1000; i++) move(1000, 100)
-
-  expect(other.cut).toBe(0)
+  expect(other.cut).toBe(cuts)
 })
 
 test('a burst pays for the ten seconds that it falls in, and for no more', () => {
@@ -102,13 +92,10 @@ test('an inexact count is granted what it may be wrong by', () => {
 test('a response that follows at once is waited for where the one before left off', () => {
   const { monitor } = start()
   const [first, second] = [{ cut: 0 }, { cut: 0 }]
-  const waitFor = (waiter: { cut: number }): void =>
-    monitor.wait(
-      waiter,
-      () => 0,
-      0,
-      () => waiter.cut++,
-    )
+  const waitFor = (waiter: { cut: number }): void => {
+    const onCut = () => waiter.cut++
+    monitor.wait(waiter, () => 0, 0, onCut)
+  }
 
   waitFor(first)
   vi.advanceTimersByTime(6000)

@@ -16,30 +16,29 @@ const send = async (port: number, request: string): Promise<string> => {
 }
 
 type Write<Response> = (response: Response) => void
+type Exchange<Response> = (request: string, write: Write<Response>) => Promise<string>
 
 /** Opens a server, and returns how to ask it: each response is written as the caller says. */
-const open = async () => {
-  let write: Write<Http1Response> = () => {}
-  const settings = { listen: { timeouts: { keepAlive: '72500ms' } } }
-  const port = await serveHttp1((_request, response) => write(response), settings)
-  return (request: string, next: Write<Http1Response>): Promise<string> => {
+const open = async <Response = Http1Response>(
+  serve = (respond: Write<never>): Promise<number> =>
+    serveHttp1((_, response) => respond(response as never), { listen: { timeouts: { keepAlive: '72500ms' } } }),
+): Promise<Exchange<Response>> => {
+  let write: Write<Response> = () => {}
+  const port = await serve((response) => write(response))
+  return (request, next) => {
     write = next
     return send(port, request)
   }
 }
 
 /** The same by Node's own server. */
-const openNode = async () => {
-  let write: Write<ServerResponse> = () => {}
-  const server = createServer({ keepAliveTimeout: 72_500 }, (_request, response) => write(response))
-  onTestFinished(() => void server.close().closeAllConnections())
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  return (request: string, next: Write<ServerResponse>): Promise<string> => {
-    write = next
-    return send(port, request)
-  }
-}
+const openNode = () =>
+  open<ServerResponse>(async (respond) => {
+    const server = createServer({ keepAliveTimeout: 72_500 }, (_, response) => respond(response as never))
+    onTestFinished(() => void server.close().closeAllConnections())
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    return (server.address() as AddressInfo).port
+  })
 
 const requests = {
   'HTTP/1.1': 'GET / HTTP/1.1\r\nHost: a\r\n\r\n',
@@ -52,26 +51,25 @@ const requests = {
 const length = ['Content-Length', '4']
 const date = ['Date', 'Tue, 15 Nov 1994 08:12:31 GMT']
 
-const heads: Readonly<Record<string, readonly [status: number, phrase: string, fields: readonly string[]]>> = {
-  'a length': [200, 'OK', ['Content-Type', 'text/plain', ...length, 'ETag', '"a"']],
-  'no length': [200, 'OK', ['Content-Type', 'text/plain']],
-  'no field': [200, 'OK', []],
-  'a date': [200, 'OK', ['A', '1', ...date, ...length, 'B', '2']],
-  'repeated fields': [200, 'OK', ['Set-Cookie', 'a=1', ...length, 'set-cookie', 'b=2', 'Set-Cookie', 'a=1']],
-  'an empty value': [200, 'OK', ['X-Empty', '', ...length]],
-  'bytes beyond ASCII': [200, 'OK', ['X-Name', 'caf\xe9 \xff\x80', ...length]],
-  'no phrase': [404, '', length],
-  'no phrase of a status without one': [299, '', length],
-  'a phrase of its own': [200, 'Fine, thanks', length],
-  'a phrase beyond ASCII': [200, 'Tr\xe8s bien', length],
-  '304': [304, '', [...length, 'ETag', '"a"']],
-  '205': [205, '', length],
-  '999': [999, 'Odd', length],
-}
+const heads: readonly (readonly [status: number, phrase: string, fields: readonly string[]])[] = [
+  [200, 'OK', ['Content-Type', 'text/plain', ...length, 'ETag', '"a"']],
+  [200, 'OK', ['Content-Type', 'text/plain']],
+  [200, 'OK', []],
+  [200, 'OK', ['A', '1', ...date, ...length, 'B', '2']],
+  [200, 'OK', ['Set-Cookie', 'a=1', ...length, 'set-cookie', 'b=2', 'Set-Cookie', 'a=1', 'X-Empty', '']],
+  [200, 'OK', ['X-Name', 'caf\xe9 \xff\x80', ...length]],
+  [404, '', length],
+  [299, '', length],
+  [200, 'Fine, thanks', length],
+  [200, 'Tr\xe8s bien', length],
+  [304, '', [...length, 'ETag', '"a"']],
+  [205, '', length],
+  [999, 'Odd', length],
+]
 
 test.each(Object.entries(requests))('to %s each head goes out as Node writes it', async (name, request) => {
   const [exchange, exchangeByNode] = [await open(), await openNode()]
-  const cases = Object.values(heads).slice(0, name === 'HTTP/1.1' ? undefined : 4)
+  const cases = heads.slice(0, name === 'HTTP/1.1' ? undefined : 4)
 
   for (const [status, phrase, fields] of cases) {
     const actual = await exchange(request, (response) => {
@@ -90,26 +88,20 @@ test.each(Object.entries(requests))('to %s each head goes out as Node writes it'
 })
 
 // Node ends a connection of HTTP/1.0 with them. They have no body, so nothing has to end it (RFC 9112 §6.3).
-test.each(Object.entries(requests))(
-  'what has no content has no length to %s, and ends no connection',
-  async (name, request) => {
-    const exchange = await open()
+test.each(Object.entries(requests))('no content has no length to %s, and ends no connection', async (name, request) => {
+  const exchange = await open()
+  const ends = name === 'HTTP/1.0' || name.endsWith('close')
+  const connection = ends ? 'Connection: close' : 'Connection: keep-alive\r\nKeep-Alive: timeout=72'
 
-    for (const [status, phrase] of [
-      [204, 'No Content'],
-      [304, 'Not Modified'],
-    ] as const) {
-      const actual = await exchange(request, (response) => {
-        response.writeFields(status, '', ['X-A', '1'])
-        response.end('body')
-      })
+  for (const [status, phrase] of Object.entries({ 204: 'No Content', 304: 'Not Modified' })) {
+    const actual = await exchange(request, (response) => {
+      response.writeFields(Number(status), '', ['X-A', '1'])
+      response.end('body')
+    })
 
-      const ends = name === 'HTTP/1.0' || name.endsWith('close')
-      const connection = ends ? 'Connection: close' : 'Connection: keep-alive\r\nKeep-Alive: timeout=72'
-      expect(actual).toBe(`HTTP/1.1 ${status} ${phrase}\r\nX-A: 1\r\nDate: now\r\n${connection}\r\n\r\n`)
-    }
-  },
-)
+    expect(actual).toBe(`HTTP/1.1 ${status} ${phrase}\r\nX-A: 1\r\nDate: now\r\n${connection}\r\n\r\n`)
+  }
+})
 
 test.each(Object.entries(requests))('the last response to %s says so as Node does', async (_name, request) => {
   const [exchange, exchangeByNode] = [await open(), await openNode()]
@@ -130,17 +122,14 @@ test.each(Object.entries(requests))('the last response to %s says so as Node doe
   }
 })
 
-test.each(['caf\xc3\xa9', 'caf\xe9'])(
-  'the bytes of Content-Disposition behind a length stay as they are: %j',
-  async (name) => {
-    const received = await (await open())(requests['HTTP/1.1'], (response) => {
-      response.writeFields(200, '', [...length, 'Content-Disposition', `attachment; filename="${name}"`])
-      response.end('body')
-    })
+test.each(['caf\xc3\xa9', 'caf\xe9'])('the bytes of Content-Disposition behind a length stay: %j', async (name) => {
+  const received = await (await open())(requests['HTTP/1.1'], (response) => {
+    response.writeFields(200, '', [...length, 'Content-Disposition', `attachment; filename="${name}"`])
+    response.end('body')
+  })
 
-    expect(received).toContain(`\r\nContent-Disposition: attachment; filename="${name}"\r\n`)
-  },
-)
+  expect(received).toContain(`\r\nContent-Disposition: attachment; filename="${name}"\r\n`)
+})
 
 test.each([
   ['a line end in a value', 200, '', ['X-A', 'b\r\nX-C: d']],

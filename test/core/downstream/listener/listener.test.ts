@@ -29,73 +29,42 @@ describe('lingering', () => {
     return client
   }
 
-  describe('a client that is still sending after its response', () => {
-    test('is waited for as long as it sends, for 30 s in all', () => {
-      const client = startLinger(1)
+  const tooSlow = getLingerMode(new GatewayError('request-timeout'))
+
+  test.each<[string, number, number, LingerMode, number]>([
+    ['as long as it sends, for 30 s in all', 1, Number.POSITIVE_INFINITY, 'long', 30_000],
+    ['5 s when it sends nothing', 0, Number.POSITIVE_INFINITY, 'long', 5_000],
+    ['until it has sent more than a request may have', 1000, 3500, 'long', 4_000],
+    ['300 ms when its request was rejected for coming too slowly', 1, Number.POSITIVE_INFINITY, tooSlow, 300],
+    ['as ever when it was rejected otherwise', 0, 100, getLingerMode(new GatewayError('not-found')), 5_000],
+  ])(
+    'a client that is still sending after its response is waited for: %s',
+    (_, sends, maxBytes, mode, endedAfterMs) => {
+      const client = startLinger(sends, maxBytes, mode)
 
       vi.advanceTimersByTime(60_000)
 
-      expect(client.endedAfterMs).toBe(30_000)
-    })
+      expect(client.endedAfterMs).toBe(endedAfterMs)
+    },
+  )
 
-    test('is waited for 5 s when it sends nothing', () => {
-      const client = startLinger(0)
+  test('a client is not taken to be quiet while it is the gateway that stands still', () => {
+    const { now } = performance
+    let stoodStillMs = 0
+    vi.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + stoodStillMs)
+    let bytes = 0
+    const end = vi.fn()
+    const stop = linger('long', 100, () => bytes, end)
 
-      vi.advanceTimersByTime(60_000)
+    vi.advanceTimersByTime(1_000)
+    stoodStillMs = 10_000
+    vi.advanceTimersByTime(1_000) // timers come before what has arrived meanwhile
+    bytes = 10
+    vi.advanceTimersByTime(4_000)
 
-      expect(client.endedAfterMs).toBe(5_000)
-    })
-
-    test('is waited for until it has sent more than a request may have', () => {
-      const client = startLinger(1000, 3500)
-
-      vi.advanceTimersByTime(60_000)
-
-      expect(client.endedAfterMs).toBe(4_000)
-    })
-
-    test('has 300 ms when its request was rejected for coming too slowly', () => {
-      const mode = getLingerMode(new GatewayError('request-timeout'))
-      const client = startLinger(1, Number.POSITIVE_INFINITY, mode)
-
-      vi.advanceTimersByTime(60_000)
-
-      expect(client.endedAfterMs).toBe(300)
-      expect(getLingerMode(new GatewayError('not-found'))).toBe('long')
-    })
-
-    test('is not taken to be quiet while it is the gateway that stands still', () => {
-      const { now } = performance
-      let stoodStillMs = 0
-      vi.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + stoodStillMs)
-      let bytes = 0
-      let ended = false
-      const stop = linger(
-        'long',
-        100,
-        () => bytes,
-        () => {
-          ended = true
-        },
-      )
-
-      vi.advanceTimersByTime(1_000)
-      stoodStillMs = 10_000
-      vi.advanceTimersByTime(1_000) // timers come before what has arrived meanwhile
-      bytes = 10
-      vi.advanceTimersByTime(4_000)
-
-      expect(ended).toBe(false)
-      stop()
-    })
-
-    test('leaves no timer behind when it ends by itself', () => {
-      const client = startLinger(1)
-
-      client.stop()
-
-      expect(vi.getTimerCount()).toBe(0)
-    })
+    expect(end).not.toHaveBeenCalled()
+    stop()
+    expect(vi.getTimerCount()).toBe(0)
   })
 
   test('of the clients that are waited for at once, those beyond the thousandth have 300 ms', () => {
@@ -113,13 +82,8 @@ describe('lingering', () => {
 
 test('what was said of a connection was received by the connection below TLS alone', () => {
   const [raw, secured] = [new Socket(), new Socket()]
-  setConnectionClaims(raw, {
-    length: 28,
-    address: '192.0.2.1',
-    isAnonymous: false,
-    authority: null,
-    isSecure: () => false,
-  })
+  const said = { length: 28, address: '192.0.2.1', isAnonymous: false, authority: null }
+  setConnectionClaims(raw, { ...said, isSecure: () => false })
 
   inheritConnectionClaims(secured, raw)
 
@@ -145,9 +109,9 @@ test('as many of one address are accepted as the limit says, and another when on
 test('of IPv6 a network of 64 bits counts as one', () => {
   const limit = createLimit(1)
 
-  expect(limit.acquire('2001:db8:0:1::1')).not.toBe(false)
-  expect(limit.acquire('2001:db8:0:1:ffff::2')).toBe(false)
-  expect(limit.acquire('2001:db8:0:2::1')).not.toBe(false)
+  const keys = ['2001:db8:0:1::1', '2001:db8:0:1:ffff::2', '2001:db8:0:2::1'].map((address) => limit.acquire(address))
+
+  expect(keys.map((key) => key !== false)).toEqual([true, false, true])
 })
 
 test('trusted proxies are not counted, and without a limit no address is', () => {
