@@ -32,64 +32,52 @@ describe('compose', () => {
   })
 
   test('the layers are wrapped once, not at every exchange', async () => {
-    let wrapped = 0
-    const layer: Layer = (next) => {
-      wrapped++
-      return next
-    }
+    const layer = vi.fn<Layer>((next) => next)
     const handle = compose([layer], fakeNext())
 
     await handle(fakeExchange())
     await handle(fakeExchange())
 
-    expect(wrapped).toBe(1)
+    expect(layer).toHaveBeenCalledTimes(1)
   })
 })
 
 describe('an abort', () => {
-  test('reaches the listener once, with its reason', () => {
+  const record = () => {
     const exchange = fakeExchange()
-    const reasons: string[] = []
-    exchange.setAbortListener(({ kind }) => reasons.push(kind))
+    const seen: string[] = []
+    const listen = (name: string) => exchange.setAbortListener(({ kind }) => seen.push(`${name}: ${kind}`))
+    return { exchange, seen, listen, abort: () => exchange.abort(new GatewayError('client-gone')) }
+  }
 
-    exchange.abort(new GatewayError('client-gone'))
+  test('reaches the last listener, as attempts follow each other, once, with its reason', () => {
+    const { exchange, seen, listen, abort } = record()
+    listen('first')
+    listen('second')
+
+    abort()
     exchange.abort(new GatewayError('deadline-exceeded'))
 
-    expect(reasons).toEqual(['client-gone'])
-    expect(exchange.aborted?.kind).toBe('client-gone')
+    expect([seen, exchange.aborted?.kind]).toEqual([['second: client-gone'], 'client-gone'])
   })
 
   test('that has happened reaches a later listener at once', () => {
-    const exchange = fakeExchange()
-    exchange.abort(new GatewayError('client-gone'))
+    const { seen, listen, abort } = record()
+    abort()
 
-    const reasons: string[] = []
-    exchange.setAbortListener(({ kind }) => reasons.push(kind))
+    listen('late')
 
-    expect(reasons).toEqual(['client-gone'])
-  })
-
-  test('reaches the last listener: attempts follow each other', () => {
-    const exchange = fakeExchange()
-    const reasons: string[] = []
-    exchange.setAbortListener(() => reasons.push('first'))
-    exchange.setAbortListener(() => reasons.push('second'))
-
-    exchange.abort(new GatewayError('client-gone'))
-
-    expect(reasons).toEqual(['second'])
+    expect(seen).toEqual(['late: client-gone'])
   })
 
   test('reaches no listener that has been removed', () => {
-    const exchange = fakeExchange()
-    const reasons: string[] = []
-    exchange.setAbortListener(() => reasons.push('late'))
+    const { exchange, seen, listen, abort } = record()
+    listen('removed')
     exchange.setAbortListener(null)
 
-    exchange.abort(new GatewayError('client-gone'))
+    abort()
 
-    expect(reasons).toEqual([])
-    expect(exchange.aborted?.kind).toBe('client-gone')
+    expect([seen, exchange.aborted?.kind]).toEqual([[], 'client-gone'])
   })
 })
 

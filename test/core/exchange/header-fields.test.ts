@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { fieldNameEquals, isHopByHop } from '../../../src/core/exchange/header-fields.ts'
 import { formatHttpDate, parseHttpDate } from '../../../src/core/exchange/http1/http-date.ts'
@@ -21,20 +20,10 @@ test.each([
   expect(fieldNameEquals(name, lower)).toBe(same)
 })
 
-test.each([
-  ['Connection', true],
-  ['CONNECTION', true],
-  ['keep-Alive', true],
-  ['User-Agent', false],
-  ['te', true],
-  ['TE', true],
-  ['upgrade', true],
-  ['Trailer', true],
-  ['Refresh', false],
-  ['Proxy-Authorization', true],
-  ['Content-Type', false],
-])('%s ends at this hop: %s', (name, ends) => {
-  expect(isHopByHop(name)).toBe(ends)
+test('fields of the connection end at this hop, in any case', () => {
+  const ending = ['Connection', 'CONNECTION', 'keep-Alive', 'te', 'TE', 'upgrade', 'Trailer', 'Proxy-Authorization']
+
+  expect([...ending, 'User-Agent', 'Refresh', 'Content-Type'].filter(isHopByHop)).toEqual(ending)
 })
 
 describe('dates', () => {
@@ -86,11 +75,7 @@ describe('dates', () => {
     })
   })
 
-  test('a written date is read as it was, to the second', () => {
-    fc.assert(
-      fc.property(fc.integer({ min: 0, max: 253_402_300_799 }), (seconds) => {
-        expect(parseHttpDate(formatHttpDate(seconds * 1000 + 999), now)).toBe(seconds * 1000)
-      }),
-    )
+  test.each([0, 784_111_777, 253_402_300_799])('a written date is read as it was, to the second: %d', (seconds) => {
+    expect(parseHttpDate(formatHttpDate(seconds * 1000 + 999), now)).toBe(seconds * 1000)
   })
 })

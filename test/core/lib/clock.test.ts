@@ -18,14 +18,23 @@ describe('a clock that the test moves', () => {
     return { firedAt, timer: new CoalescedTimer(() => firedAt.push(now() - start)) }
   }
 
-  test('it fires once, when its time has come', () => {
-    const { timer: a, firedAt } = createTimer()
+  // `100` sets it for 100 ms, `for ever` without an end; `wait 60` is 60 ms that pass.
+  test.each([
+    ['it fires once, when its time has come', '100, wait 1000', [100]],
+    ['set again, it waits from then on', '100, wait 60, 100, wait 1000', [160]],
+    ['set again for an earlier time, it fires then, and the first leaves no timer', '3600000, 10, wait 1000', [10]],
+    ['cleared, it does not fire; set again, it does', '100, clear, wait 1000, 50, wait 1000', [1050]],
+    ['set for ever, it does not fire', '100, for ever, wait 1000000', []],
+  ])('%s', (_, steps, expected) => {
+    const { timer, firedAt } = createTimer()
 
-    a.set(100)
-    vi.advanceTimersByTime(1000)
+    for (const step of steps.split(', ')) {
+      if (step.startsWith('wait')) vi.advanceTimersByTime(Number(step.slice(4)))
+      else if (step === 'clear') timer.clear()
+      else timer.set(step === 'for ever' ? null : Number(step))
+    }
 
-    expect(firedAt).toEqual([100])
-    expect(vi.getTimerCount()).toBe(0)
+    expect([firedAt, vi.getTimerCount()]).toEqual([expected, 0])
   })
 
   test('a timer that fires early does not make it fire early', () => {
@@ -43,51 +52,16 @@ describe('a clock that the test moves', () => {
     expect(firedAt.length).toBe(1)
   })
 
-  test('set again, it waits from then on', () => {
-    const { timer: a, firedAt } = createTimer()
-
-    a.set(100)
-    vi.advanceTimersByTime(60)
-    a.set(100)
-    vi.advanceTimersByTime(1000)
-
-    expect(firedAt).toEqual([160])
-  })
-
-  test('set again for an earlier time, it fires then', () => {
-    const { timer: a, firedAt } = createTimer()
-
-    a.set(100)
-    a.set(10)
-    vi.advanceTimersByTime(1000)
-
-    expect(firedAt).toEqual([10])
-  })
-
   test('set a thousand times in a row, it has one timer', () => {
-    const { timer: a } = createTimer()
+    const { timer } = createTimer()
     const timers = vi.spyOn(globalThis, 'setTimeout')
 
     for (let i = 0; i < 1000; i++) {
-      a.set(100)
+      timer.set(100)
       vi.advanceTimersByTime(0.01)
     }
 
     expect(timers.mock.calls.length).toBe(1)
-  })
-
-  test('cleared, it does not fire; set again, it does', () => {
-    const { timer: a, firedAt } = createTimer()
-
-    a.set(100)
-    a.clear()
-    vi.advanceTimersByTime(1000)
-    const cleared = [...firedAt]
-    a.set(50)
-    vi.advanceTimersByTime(1000)
-
-    expect(cleared).toEqual([])
-    expect(firedAt).toEqual([1050])
   })
 
   test('many of one duration share a timer, and each fires in its turn', () => {
@@ -121,27 +95,6 @@ describe('a clock that the test moves', () => {
     vi.advanceTimersByTime(100)
     expect(firedAt.length).toBe(1)
     expect(vi.getTimerCount()).toBe(0)
-  })
-
-  test('set again for another time, it leaves no timer of the first', () => {
-    const { timer: a } = createTimer()
-
-    a.set(3_600_000)
-    a.set(10)
-    const meanwhile = vi.getTimerCount()
-    a.clear()
-
-    expect([meanwhile, vi.getTimerCount()]).toEqual([1, 0])
-  })
-
-  test('null waits for ever', () => {
-    const { timer: a, firedAt } = createTimer()
-
-    a.set(100)
-    a.set(null)
-    vi.advanceTimersByTime(1_000_000)
-
-    expect(firedAt).toEqual([])
   })
 
   test('one that is set anew when it fires delays no other', () => {
@@ -244,15 +197,11 @@ describe('writes of one turn', () => {
   test('a write that throws keeps none of the others back, and its error is thrown by itself', async () => {
     const written: string[] = []
     const thrown: unknown[] = []
-    vi.spyOn(globalThis, 'setImmediate').mockImplementation(((call: () => void) => {
-      queueMicrotask(() => {
-        try {
-          call()
-        } catch (error) {
-          thrown.push(error)
-        }
-      })
-    }) as never)
+    const soon = (call: () => void) =>
+      void Promise.resolve()
+        .then(call)
+        .catch((error) => thrown.push(error))
+    vi.spyOn(globalThis, 'setImmediate').mockImplementation(soon as never)
     const defect = new Error('a defect')
 
     batchWrite(() => {
@@ -262,7 +211,6 @@ describe('writes of one turn', () => {
     for (let n = 0; n < 5; n++) await Promise.resolve()
     vi.restoreAllMocks()
 
-    expect(written).toEqual(['other'])
-    expect(thrown).toEqual([defect])
+    expect([written, thrown]).toEqual([['other'], [defect]])
   })
 })

@@ -58,8 +58,7 @@ describe.each<[keyof typeof units, Readonly<Record<string, unknown>>, readonly s
 test('what is written is read back', () => {
   fc.assert(fc.property(fc.nat(), (ms) => durations.parse(durations.format(ms)) === ms))
   fc.assert(fc.property(fc.maxSafeNat(), (bytes) => sizes.parse(sizes.format(bytes)) === bytes))
-  const shares = fc.nat(100_000).map((thousandths) => thousandths / 100_000)
-  fc.assert(fc.property(shares, (share) => percentages.parse(percentages.format(share)) === share))
+  fc.assert(fc.property(fc.nat(100_000), (n) => percentages.parse(percentages.format(n / 100_000)) === n / 100_000))
 })
 
 test.each<[keyof typeof units, Readonly<Record<string, string | undefined>>]>([
@@ -79,40 +78,15 @@ test.each<[keyof typeof units, Readonly<Record<string, string | undefined>>]>([
   for (const [text, suggestion] of Object.entries(meant)) expect([text, suggest(text)]).toEqual([text, suggestion])
 })
 
-test.each([
-  [0, '0 B'],
-  [1023, '1023 B'],
-  [1_204_224, '1.1 MiB'],
-  [67_108_864, '64.0 MiB'],
-  [2 ** 60, '1048576 TiB'],
-])('%d bytes are %s', (value, written) => {
-  expect(formatRoundedSize(value)).toBe(written)
-})
+test('sizes, ages and seconds are written for people', () => {
+  const sizesOf = [0, 1023, 1_204_224, 67_108_864, 2 ** 60].map(formatRoundedSize)
+  const day = 86_400_000
+  const ages = [0, 59_999, 60_000, 3_600_000, 8_040_000, day * 2 + 3_600_000 * 4, day * 40 + 3_600_000].map(formatAge)
+  const seconds = [0, 0.9, 59.9, 60, 61, 3600, 90_061, 86_401, -5].map(humanizeSeconds)
 
-test.each([
-  [0, 'under 1 min'],
-  [59_999, 'under 1 min'],
-  [60_000, '1 min'],
-  [3_600_000, '1 h'],
-  [8_040_000, '2 h 14 min'],
-  [86_400_000 * 2 + 3_600_000 * 4, '2 d 4 h'],
-  [86_400_000 * 40 + 3_600_000, '40 d'],
-])('%d ms are an age of %s', (value, written) => {
-  expect(formatAge(value)).toBe(written)
-})
-
-test.each([
-  [0, '0s'],
-  [0.9, '0s'],
-  [59.9, '59s'],
-  [60, '1m'],
-  [61, '1m 1s'],
-  [3600, '1h'],
-  [90_061, '1d 1h'],
-  [86_401, '1d'],
-  [-5, '0s'],
-])('%d seconds are %s', (seconds, text) => {
-  expect(humanizeSeconds(seconds)).toBe(text)
+  expect(sizesOf).toEqual(['0 B', '1023 B', '1.1 MiB', '64.0 MiB', '1048576 TiB'])
+  expect(ages).toEqual(['under 1 min', 'under 1 min', '1 min', '1 h', '2 h 14 min', '2 d 4 h', '40 d'])
+  expect(seconds).toEqual(['0s', '0s', '59s', '1m', '1m 1s', '1h', '1d 1h', '1d', '0s'])
 })
 
 /** Unicode's property Bidi_Control, the two separators of lines, and C1 with DEL. */

@@ -35,23 +35,16 @@ describe('of a request', () => {
   }
 
   describe('a body within the bound', () => {
-    test('is read, and can be sent as often as one likes', async () => {
+    test('is read, can be sent as often as one likes, and keeps its room until the exchange has finished', async () => {
+      const room = createRoom()
       const exchange = fakeExchange({ body: chunkedBody('{"a"', ':1}') })
 
-      const { whole } = await bufferRequestBody(exchange, 100, createRoom())
+      const { whole } = await bufferRequestBody(exchange, 100, room)
 
       expect(whole?.toString()).toBe('{"a":1}')
       const { body } = exchange
       expect([body.replayable, body.length, body.received]).toEqual([true, 7, true])
       for (let i = 0; i < 2; i++) expect(Buffer.concat(await body.read()).toString()).toBe('{"a":1}')
-    })
-
-    test('keeps its room until the exchange has finished', async () => {
-      const room = createRoom()
-      const exchange = fakeExchange({ body: chunkedBody('{"a"', ':1}') })
-
-      await bufferRequestBody(exchange, 100, room)
-
       expect(room.used).toBeGreaterThan(0)
       exchange.finish()
       expect(room.used).toBe(0)
@@ -65,41 +58,37 @@ describe('of a request', () => {
 
       const error = await bufferRequestBody(fakeExchange({ body }), 4 * 1024 ** 2, room).catch((thrown) => thrown)
 
-      expect(error).toBeInstanceOf(GatewayError)
-      expect([error.kind, error.reason, error.fields, body.isStopped]).toEqual([
-        'overloaded',
-        'buffered-bodies',
-        ['Retry-After', '1'],
-        true,
-      ])
+      const fields = ['Retry-After', '1']
+      expect(error).toMatchObject({ kind: 'overloaded', reason: 'buffered-bodies', fields })
+      expect(body.isStopped).toBe(true)
     })
   })
 
   describe('a body beyond the bound', () => {
+    const beyond = async () => {
+      const body = chunkedBody('abcd', 'efgh', 'ijkl', 'mn')
+      const exchange = fakeExchange({ body })
+      return { body, exchange, ...(await bufferRequestBody(exchange, 6, createRoom())) }
+    }
+
     test('streams on from its beginning', async () => {
-      const exchange = fakeExchange({ body: chunkedBody('abcd', 'efgh', 'ijkl', 'mn') })
+      const { exchange, whole } = await beyond()
 
-      const { whole } = await bufferRequestBody(exchange, 6, createRoom())
-
-      expect(whole).toBeNull()
-      expect(exchange.body.replayable).toBe(false)
+      expect([whole, exchange.body.replayable]).toEqual([null, false])
       expect(await readAll(exchange.body.stream(() => {}))).toBe('abcdefghijklmn')
     })
 
     test('can be sent to another endpoint while none has taken of it', async () => {
-      const body = chunkedBody('abcd', 'efgh', 'ij')
-      const exchange = fakeExchange({ body })
-      await bufferRequestBody(exchange, 6, createRoom())
+      const { body, exchange } = await beyond()
 
       exchange.body.stream(() => {}).stop() // the first endpoint refused the connection
 
       expect([exchange.body.started, body.isStopped]).toEqual([false, false])
-      expect(await readAll(exchange.body.stream(() => {}))).toBe('abcdefghij')
+      expect(await readAll(exchange.body.stream(() => {}))).toBe('abcdefghijklmn')
     })
 
     test('says that it begins when an attempt takes of it, as the deadline has to know', async () => {
-      const exchange = fakeExchange({ body: chunkedBody('abcd', 'efgh', 'ij') })
-      await bufferRequestBody(exchange, 6, createRoom())
+      const { exchange } = await beyond()
       const onStarted = vi.fn()
       exchange.body.onStarted = onStarted
 
@@ -111,8 +100,7 @@ describe('of a request', () => {
     })
 
     test('is given up when no attempt will send it', async () => {
-      const body = chunkedBody('abcd', 'efgh', 'ij')
-      const { stop } = await bufferRequestBody(fakeExchange({ body }), 6, createRoom())
+      const { body, stop } = await beyond()
 
       stop()
 
@@ -122,25 +110,18 @@ describe('of a request', () => {
 })
 
 describe('of a response', () => {
-  interface Source {
-    readonly body: ResponseBodyQueue
-    readonly calls: string[]
-  }
-
-  const source = (): Source => {
+  /** Begins to buffer a body, of which these chunks have come; `ended` when they are all. */
+  const buffer = (maxBytes: number, chunks: readonly (string | Buffer)[] = [], ended = false, room = createRoom()) => {
     const calls: string[] = []
-    const body = new ResponseBodyQueue({
-      pause: () => calls.push('pause'),
-      resume: () => calls.push('resume'),
-      cancel: () => calls.push('cancel'),
-    })
-    return { body, calls }
-  }
-
-  /** Begins to buffer a body that has not come yet. */
-  const buffer = (maxBytes: number) => {
-    const [{ body, calls }, room, exchange] = [source(), createRoom(), fakeExchange()]
-    return { body, calls, room, exchange, buffering: bufferResponseBody(body, exchange, maxBytes, room) }
+    const note = (call: string) => () => calls.push(call)
+    const body = new ResponseBodyQueue({ pause: note('pause'), resume: note('resume'), cancel: note('cancel') })
+    const exchange = fakeExchange()
+    const push = (...more: readonly (string | Buffer)[]): void => {
+      for (const chunk of more) body.push(Buffer.from(chunk as string))
+    }
+    push(...chunks)
+    if (ended) body.end()
+    return { body, push, calls, room, exchange, buffering: bufferResponseBody(body, exchange, maxBytes, room) }
   }
 
   /** A sink that takes `maxChunks` chunks before it asks to wait. */
@@ -162,12 +143,9 @@ describe('of a response', () => {
   }
 
   test('a whole body stays whole where the exchange is aborted before the body is asked for', async () => {
-    const { body } = source()
-    const exchange = fakeExchange({ operation: 'market.insights' })
-    body.push(Buffer.from('abc'))
-    body.end()
+    const { exchange, buffering } = buffer(10, ['abc'], true)
+    const buffered = await buffering
 
-    const buffered = await bufferResponseBody(body, exchange, 10, createRoom().shareOf('a'))
     exchange.abort(new GatewayError('content-too-large', { reason: 'body-too-large-streamed' }))
 
     expect(buffered.body.takeBuffered()?.toString()).toBe('abc')
@@ -175,8 +153,8 @@ describe('of a response', () => {
 
   describe('a body within the bound', () => {
     test('is read and delivered, and gives its room back', async () => {
-      const { body, room, buffering } = buffer(100)
-      for (const text of ['a', 'bc', 'def']) body.push(Buffer.from(text))
+      const { body, push, room, buffering } = buffer(100)
+      push('a', 'bc', 'def')
       body.end()
 
       const buffered = await buffering
@@ -189,26 +167,23 @@ describe('of a response', () => {
 
     test('goes to a slow client in slices', async () => {
       const text = 'x'.repeat(200_000)
-      const { body, room, buffering } = buffer(1024 ** 2)
-      body.push(Buffer.from(text))
-      body.end()
-      const buffered = await buffering
+      const { room, buffering } = buffer(1024 ** 2, [text], true)
+      const { body } = await buffering
 
       const taken = sinkOf(1)
-      expect(buffered.body.takeBuffered()).toBeNull()
-      buffered.body.consume(taken.sink)
+      expect(body.takeBuffered()).toBeNull()
+      body.consume(taken.sink)
 
       expect(taken.text()).toHaveLength(64 * 1024)
-      while (taken.ends.length === 0) buffered.body.resume()
+      while (taken.ends.length === 0) body.resume()
       expect([taken.text() === text, room.used]).toEqual([true, 0])
     })
 
     test('gives its room back when its reader is gone, and nothing takes the rest', async () => {
-      const { body, room, exchange, buffering } = buffer(1024 ** 2)
-      body.push(Buffer.alloc(200_000))
-      body.end()
+      const { room, exchange, buffering } = buffer(1024 ** 2, [Buffer.alloc(200_000)], true)
       const taken = sinkOf(1)
-      ;(await buffering).body.consume(taken.sink)
+      const { body } = await buffering
+      body.consume(taken.sink)
 
       exchange.abort(new GatewayError('client-gone'))
 
@@ -216,19 +191,15 @@ describe('of a response', () => {
     })
 
     test('is taken at once when it is small and has come', async () => {
-      const { body } = source()
-      const room = createRoom()
-      body.push(Buffer.from('{}'))
-      body.end()
+      const { room, buffering } = buffer(100, ['{}'], true)
 
-      const buffered = await bufferResponseBody(body, fakeExchange(), 100, room)
+      const { body } = await buffering
 
-      expect([buffered.body.takeBuffered()?.toString(), room.used]).toEqual(['{}', 0])
+      expect([body.takeBuffered()?.toString(), room.used]).toEqual(['{}', 0])
     })
 
     test('that breaks off rejects with why', async () => {
-      const { body, room, buffering } = buffer(100)
-      body.push(Buffer.from('{'))
+      const { body, room, buffering } = buffer(100, ['{'])
       body.fail(new GatewayError('truncated'))
 
       await expect(buffering).rejects.toMatchObject({ kind: 'truncated' })
@@ -238,36 +209,30 @@ describe('of a response', () => {
 
   describe('a body beyond the bound', () => {
     test('streams on from its beginning, at the pace of the client', async () => {
-      const { body, calls, room, buffering } = buffer(4)
-      for (const text of ['abc', 'def', 'ghi']) body.push(Buffer.from(text))
+      const { body, push, calls, room, buffering } = buffer(4)
+      push('abc', 'def', 'ghi')
       const buffered = await buffering
 
-      expect(buffered.whole).toBeNull()
-      expect([calls.at(-1), room.used]).toEqual(['pause', 0])
+      expect([buffered.whole, calls.at(-1), room.used]).toEqual([null, 'pause', 0])
       const taken = deliver(buffered.body)
       expect(calls.at(-1)).toBe('resume')
-      body.push(Buffer.from('jkl'))
+      push('jkl')
       body.end()
       expect([taken.text(), taken.ends]).toEqual(['abcdefghijkl', ['end']])
     })
 
     test('that came at once is delivered as it is', async () => {
-      const { body } = source()
-      body.push(Buffer.from('abcdef'))
-      body.end()
-
-      const buffered = await bufferResponseBody(body, fakeExchange(), 4, createRoom())
+      const buffered = await buffer(4, ['abcdef'], true).buffering
 
       expect([buffered.whole, deliver(buffered.body).text()]).toEqual([null, 'abcdef'])
     })
 
     test('without end is dropped when the process has no room, however small its chunks', async () => {
-      const { body, calls } = source()
       const room = createRoom()
       while (room.reserve(1024)) {}
-      const buffering = bufferResponseBody(body, fakeExchange(), 1024 ** 2, room)
       const taken = room.used
-      for (let i = 0; i < 2000; i++) body.push(Buffer.from('x'))
+      const { push, calls, buffering } = buffer(1024 ** 2, [], false, room)
+      for (let i = 0; i < 2000; i++) push('x')
 
       await expect(buffering).rejects.toMatchObject({ kind: 'overloaded', reason: 'buffered-bodies' })
       expect([calls.includes('cancel'), room.used]).toEqual([true, taken])

@@ -26,129 +26,56 @@ const createQueue = () => {
 
 const bytes = (text: string): Buffer => Buffer.from(text)
 
-test('a body that has ended is taken whole, in order', () => {
-  const { queue, events } = createQueue()
-  queue.push(bytes('a'))
-  queue.push(bytes('b'))
-  queue.end()
-
-  expect(queue.takeBuffered()?.toString()).toBe('ab')
-  expect(events).toEqual([])
-})
-
-test('a body of one chunk is taken without a copy', () => {
-  const { queue } = createQueue()
+test('a body that has ended is taken whole, in order, and one chunk without a copy', () => {
+  const takeBuffered = (...chunks: readonly Buffer[]) => {
+    const { queue } = createQueue()
+    for (const chunk of chunks) queue.push(chunk)
+    queue.end()
+    return queue.takeBuffered()
+  }
   const chunk = bytes('a')
-  queue.push(chunk)
-  queue.end()
 
-  expect(queue.takeBuffered()).toBe(chunk)
-})
-
-test('an empty body is taken whole', () => {
-  const { queue } = createQueue()
-  queue.end()
-
-  expect(queue.takeBuffered()).toEqual(Buffer.alloc(0))
+  expect(takeBuffered(chunk, bytes('b'))?.toString()).toBe('ab')
+  expect(takeBuffered(chunk)).toBe(chunk)
+  expect(takeBuffered()).toEqual(Buffer.alloc(0))
 })
 
 test('a body that is still arriving, or has failed, is not whole', () => {
-  const arriving = createQueue().queue
-  const failed = createQueue().queue
-  arriving.push(bytes('a'))
-  failed.push(bytes('a'))
-  failed.fail(new GatewayError('truncated'))
+  const { queue } = createQueue()
+  queue.push(bytes('a'))
+  const arriving = queue.takeBuffered()
+  queue.fail(new GatewayError('truncated'))
 
-  expect(arriving.takeBuffered()).toBeNull()
-  expect(failed.takeBuffered()).toBeNull()
+  expect([arriving, queue.takeBuffered()]).toEqual([null, null])
 })
 
-type Rig = ReturnType<typeof createQueue>
-
-test.each<[string, (rig: Rig) => void, readonly string[]]>([
-  [
-    'chunks that arrived before the sink go first, then later ones, then the end',
-    ({ queue, sink }) => {
-      queue.push(bytes('a'))
-      queue.push(bytes('b'))
-      queue.consume(sink())
-      queue.push(bytes('c'))
-      queue.end()
-    },
-    ['a', 'b', 'resume', 'c', 'end'],
-  ],
-  [
-    'a body that had ended ends at once',
-    ({ queue, sink }) => {
-      queue.push(bytes('a'))
-      queue.end()
-      queue.consume(sink())
-    },
-    ['a', 'end'],
-  ],
+// `x!` is a sink that is full by x, `!` one that is full by everything; a number is that many bytes.
+test.each([
+  ['chunks from before the sink go first', 'push a, push b, sink, push c, end', ['a', 'b', 'resume', 'c', 'end']],
+  ['a body that had ended ends at once', 'push a, end, sink', ['a', 'end']],
   [
     'the source pauses when a sink is full, and goes on when it says so',
-    ({ queue, sink }) => {
-      queue.consume(sink((chunk) => chunk !== 'b'))
-      queue.push(bytes('a'))
-      queue.push(bytes('b'))
-      queue.resume()
-      queue.push(bytes('c'))
-    },
+    'sink b!, push a, push b, resume, push c',
     ['resume', 'a', 'b', 'pause', 'resume', 'c'],
   ],
-  [
-    'the source stays paused when the waiting chunks fill the sink',
-    ({ queue, sink }) => {
-      queue.push(bytes('a'))
-      queue.consume(sink(() => false))
-    },
-    ['a', 'pause'],
-  ],
-  ['less than 64 KiB pause no source', ({ queue }) => queue.push(Buffer.alloc(64 * 1024 - 1)), []],
-  [
-    '64 KiB wait for the sink, then the source pauses',
-    ({ queue, sink }) => {
-      queue.push(Buffer.alloc(64 * 1024 - 1))
-      queue.push(bytes('a'))
-      queue.consume(sink())
-    },
-    ['pause', '65535 bytes', 'a', 'resume'],
-  ],
-  [
-    'a failure before the sink reaches it behind the waiting chunks',
-    ({ queue, sink }) => {
-      queue.push(bytes('a'))
-      queue.fail(new GatewayError('truncated'))
-      queue.consume(sink())
-    },
-    ['a', 'truncated'],
-  ],
-  [
-    'a failure after the sink reaches it at once',
-    ({ queue, sink }) => {
-      queue.consume(sink())
-      queue.push(bytes('a'))
-      queue.fail(new GatewayError('client-gone'))
-    },
-    ['resume', 'a', 'client-gone'],
-  ],
-  [
-    'a discarded body cancels its source, and reaches no sink',
-    ({ queue }) => {
-      queue.push(bytes('first'))
-      queue.discard()
-      queue.push(bytes('second'))
-      queue.fail(new GatewayError('truncated'))
-    },
-    ['cancel'],
-  ],
-])('%s', (_, act, expected) => {
-  const rig = createQueue()
+  ['the source stays paused when the waiting chunks fill the sink', 'push a, sink !', ['a', 'pause']],
+  ['less than 64 KiB pause no source', 'push 65535', []],
+  ['64 KiB pause it before the sink', 'push 65535, push a, sink', ['pause', '65535 bytes', 'a', 'resume']],
+  ['a failure before the sink reaches it behind the chunks', 'push a, fail, sink', ['a', 'truncated']],
+  ['a failure after the sink reaches it at once', 'sink, push a, fail', ['resume', 'a', 'truncated']],
+  ['a discarded body cancels its source, and reaches no sink', 'push a, discard, push b, fail', ['cancel']],
+])('%s', (_, steps, expected) => {
+  const { queue, events, sink } = createQueue()
 
-  act(rig)
+  for (const [step, what = ''] of steps.split(', ').map((each) => each.split(' '))) {
+    if (step === 'push') queue.push(Number(what) > 0 ? Buffer.alloc(Number(what)) : bytes(what))
+    if (step === 'sink')
+      queue.consume(sink((chunk) => !what.endsWith('!') || (what !== '!' && !what.startsWith(chunk))))
+    if (step === 'fail') queue.fail(new GatewayError('truncated'))
+    if (step === 'resume' || step === 'end' || step === 'discard') queue[step]()
+  }
 
-  expect(rig.events).toEqual(expected)
+  expect(events).toEqual(expected)
 })
 
 describe('a body of bytes', () => {
