@@ -22,13 +22,10 @@ test('attempts are five at once and then two a second', () => {
 test('what was right does not count', () => {
   const throttle = new AttemptThrottle(limit)
 
-  const all = Array.from({ length: 20 }, () => {
-    const wait = throttle.tryAcquire()
+  for (let n = 0; n < 20; n++) {
+    expect(throttle.tryAcquire()).toBeNull()
     throttle.refund()
-    return wait
-  })
-
-  expect(all).toEqual(all.map(() => null))
+  }
 })
 
 test('an address has its own count, and a network of IPv6 has one', () => {

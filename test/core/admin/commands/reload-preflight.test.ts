@@ -3,9 +3,9 @@
  * `reloader-*.test.ts`'s.
  */
 import { createServer } from 'node:net'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { freePort } from '../../../helpers/free-port.ts'
-import { bootLiveGateway, fetchAdmin, type LiveGateway, shareLiveGateway } from '../../../helpers/live-gateway.ts'
+import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../../helpers/live-gateway.ts'
 
 const settings = { reload: { watch: false, preflight: 'connect' } }
 
@@ -42,15 +42,9 @@ describe('an edit that leads nowhere', () => {
       nextTry: expect.stringMatching(/Z$/),
       lastRefusal: { problems: [problem] },
     })
-    expect(live.lines).toContainEqual(
-      expect.objectContaining({
-        level: 50,
-        msg: 'configuration refused: what ran before runs on',
-        problems: 1,
-        tries: 1,
-      }),
-    )
-    expect(live.lines).toContainEqual(expect.objectContaining({ ...problem, level: 50, msg: 'configuration problem' }))
+    const refusal = { msg: 'configuration refused: what ran before runs on', problems: 1, tries: 1 }
+    for (const line of [refusal, { ...problem, msg: 'configuration problem' }])
+      expect(live.lines).toContainEqual(expect.objectContaining({ ...line, level: 50 }))
   })
 
   test('is logged once, then in a line a try, and takes effect by itself as soon as a server listens', async () => {
@@ -75,27 +69,18 @@ describe('an edit that leads nowhere', () => {
     const { status, body } = await reload(live, query)
 
     expect([status, body.result, body.forced]).toEqual([200, 'applied', true])
-    expect(live.lines).toContainEqual(
-      expect.objectContaining({ msg: 'configuration applied', trigger: 'request', forced: true }),
-    )
+    const applied = { msg: 'configuration applied', trigger: 'request', forced: true }
+    expect(live.lines).toContainEqual(expect.objectContaining(applied))
   })
 
-  describe('is not taken, nor read, with anything else', () => {
-    let live: LiveGateway
-    beforeAll(async () => {
-      live = await shareLiveGateway(settings)
-      live.edit({ ...settings, upstreams: { market: 'http://127.0.0.1:1' } })
-    })
+  test('is not taken, nor read, with anything else', async () => {
+    const live = await bootLiveGateway(settings)
+    live.edit({ ...settings, upstreams: { market: 'http://127.0.0.1:1' } })
 
-    test.each(['?force=false', '?force=1', '?FORCE', '?force&force', '?force=true&x', '?froce', '?force%3Dtrue'])(
-      '%s',
-      async (query) => {
-        const { status, body } = await reload(live, query)
-
-        expect(status).toBe(400)
-        expect(body.detail).toContain('?force or ?force=true')
-        expect(live.lines.filter(({ msg }) => msg.startsWith('configuration'))).toEqual([])
-      },
-    )
+    for (const query of ['force=false', 'force=1', 'FORCE', 'force&force', 'force=true&x', 'froce', 'force%3Dtrue']) {
+      const { status, body } = await reload(live, `?${query}`)
+      expect([status, body.detail]).toEqual([400, expect.stringContaining('?force or ?force=true')])
+    }
+    expect(live.lines.filter(({ msg }) => msg.startsWith('configuration'))).toEqual([])
   })
 })
