@@ -53,30 +53,22 @@ describe('why an endpoint could not be reached', () => {
 
     expect(failure).toMatchObject({ kind, reason: 'answer-length' })
   })
-
-  test('is kept by a failure that knows it', () => {
-    const failure = new GatewayError('connect-failed', { reason: 'refused' })
-
-    expect(describeUpstreamError(failure)).toBe('the endpoint refuses connections (ECONNREFUSED)')
-  })
 })
 
-describe('what an operator reads', () => {
-  test('is what the reason says everywhere, with its code', () => {
-    const cause = coded('ECONNREFUSED', 'connect ECONNREFUSED 10.0.0.1:80')
+test('an operator reads what the reason says everywhere, with its code, and else what the system says', () => {
+  const refused = coded('ECONNREFUSED', 'connect ECONNREFUSED 10.0.0.1:80')
+  const other = coded('MADE_UP', 'made up')
+  const known = [
+    ...[refused, new GatewayError('connect-failed', { reason: 'refused', cause: refused })],
+    new GatewayError('connect-failed', { reason: 'refused' }),
+  ]
+  const unknown = [
+    new GatewayError('connect-failed', { reason: 'other-connect-failure', cause: other }),
+    new AggregateError([other, other]),
+  ]
 
-    expect(describeUpstreamError(cause)).toBe('the endpoint refuses connections (ECONNREFUSED)')
-    expect(describeUpstreamError(new GatewayError('connect-failed', { reason: 'refused', cause }))).toBe(
-      describeUpstreamError(cause),
-    )
-  })
-
-  test('is what the system says where no reason is known', () => {
-    const cause = coded('MADE_UP', 'made up')
-
-    expect(describeUpstreamError(new GatewayError('connect-failed', { reason: 'other-connect-failure', cause }))).toBe(
-      'made up',
-    )
-    expect(describeUpstreamError(new AggregateError([cause, cause]))).toBe('made up')
-  })
+  expect(new Set(known.map(describeUpstreamError))).toEqual(
+    new Set(['the endpoint refuses connections (ECONNREFUSED)']),
+  )
+  expect(unknown.map(describeUpstreamError)).toEqual(['made up', 'made up'])
 })

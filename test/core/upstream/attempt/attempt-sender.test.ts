@@ -140,52 +140,43 @@ describe('an exchange that is aborted', () => {
 
     const { body } = await upstream.send(exchange)
     exchange.abort(clientGone())
-    const events: string[] = []
-    body.consume({ data: () => true, end: () => events.push('end'), fail: ({ kind }) => events.push(kind) })
+    const fail = vi.fn()
+    body.consume({ data: () => true, end: () => expect.unreachable(), fail })
 
     expect(body.takeBuffered()).toBeNull()
-    expect(events).toEqual(['client-gone'])
+    expect(fail.mock.calls).toMatchObject([[{ kind: 'client-gone' }]])
     await expect.poll(connections).toBe(0)
   })
 })
 
-describe('a response', () => {
-  // response-parser.test.ts has all that is malformed.
-  test('that is malformed is bad-answer', async () => {
-    const { url, connections } = await responsive(
-      'HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\nabc',
-    )
+// response-parser.test.ts has all that is malformed.
+test('a response that is malformed is bad-answer', async () => {
+  const { url, connections } = await responsive('HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\nabc')
 
-    expect(await sendOutcome(open(url), fakeExchange())).toBe('bad-answer')
-    await expect.poll(connections).toBe(0)
-  })
-
-  test('that was not requested, behind another, is dropped', async () => {
-    const { url, accepted } = await responsive(ok + ok.replace('ok', 'no'))
-    const upstream = open(url, { maxConnections: 1 })
-
-    const bodies: (string | undefined)[] = []
-    for (let i = 0; i < 3; i++) {
-      const { body } = await upstream.send(fakeExchange())
-      bodies.push(body.takeBuffered()?.toString())
-    }
-
-    expect(bodies).toEqual(['ok', 'ok', 'ok'])
-    expect(accepted()).toBe(3)
-  })
+  expect(await sendOutcome(open(url), fakeExchange())).toBe('bad-answer')
+  await expect.poll(connections).toBe(0)
 })
 
-test('a connection is used again, and is not when keepAlive is 0', async () => {
-  const kept = await responsive()
-  const single = await responsive()
-  const persistent = open(kept.url, { maxConnections: 1 })
-  const closing = open(single.url, { keepAlive: 0 })
+test('a response that was not requested, behind another, is dropped', async () => {
+  const { url, accepted } = await responsive(ok + ok.replace('ok', 'no'))
+  const upstream = open(url, { maxConnections: 1 })
+  const bodies: (string | undefined)[] = []
 
-  for (const upstream of [persistent, closing])
-    for (let i = 0; i < 3; i++) expect(await sendOutcome(upstream, fakeExchange())).toBe(200)
+  for (let i = 0; i < 3; i++) bodies.push((await upstream.send(fakeExchange())).body.takeBuffered()?.toString())
 
-  expect(kept.accepted()).toBe(1)
-  expect(single.accepted()).toBe(3)
+  expect([bodies, accepted()]).toEqual([['ok', 'ok', 'ok'], 3])
+})
+
+test.each([
+  ['is used again', { maxConnections: 1 }, 1],
+  ['is not when keepAlive is 0', { keepAlive: 0 }, 3],
+])('a connection %s', async (_, settings, connections) => {
+  const { url, accepted } = await responsive()
+  const upstream = open(url, settings)
+
+  for (let i = 0; i < 3; i++) expect(await sendOutcome(upstream, fakeExchange())).toBe(200)
+
+  expect(accepted()).toBe(connections)
 })
 
 test('closing finishes what runs', async () => {

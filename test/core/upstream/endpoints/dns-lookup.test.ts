@@ -56,15 +56,15 @@ test('one that does not resolve gives its turn back', async () => {
   expect(await next).toEqual([one])
 })
 
-test('a connection gets all addresses, or the first', async () => {
-  const look = (all: boolean) =>
-    new Promise((resolve) => {
-      lookupHostname('a.test', { all }, (...result) => resolve(result))
-      resolveName('a.test')
-    })
+test.each([
+  [true, [null, [one]]],
+  [false, [null, '192.0.2.1', 4]],
+])('a connection gets all addresses, or the first: %s', async (all, expected) => {
+  const { promise, resolve } = Promise.withResolvers()
+  lookupHostname('a.test', { all }, (...result) => resolve(result))
+  resolveName('a.test')
 
-  expect(await look(true)).toEqual([null, [one]])
-  expect(await look(false)).toEqual([null, '192.0.2.1', 4])
+  expect(await promise).toEqual(expected)
 })
 
 describe('while the name server of some hangs', () => {

@@ -2,6 +2,7 @@ import type { LookupAddress } from 'node:dns'
 import { type AddressInfo, createServer, type LookupFunction, type Socket } from 'node:net'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { LogEvent } from '../../../../src/core/log/log.ts'
+import type { Upstream } from '../../../../src/core/upstream/upstream.ts'
 import { fakeExchange } from '../../../helpers/exchange.ts'
 import { openTestUpstream, sendOutcome } from '../../../helpers/open-upstream.ts'
 import { onRequest } from '../../../helpers/upstream.ts'
@@ -24,11 +25,6 @@ vi.mock('../../../../src/core/upstream/endpoints/dns.ts', async (original) => {
       actual.startDnsRefresh(hostname, intervalMs, callbacks, resolve),
   }
 })
-
-/** Sets what the name resolves to from now on. */
-const resolveTo = (...addresses: readonly string[]): void => {
-  names.addresses = addresses
-}
 
 /** Opens a server on each address, all on one port, and counts the requests of each. */
 const servers = async (...addresses: readonly string[]) => {
@@ -54,14 +50,12 @@ const servers = async (...addresses: readonly string[]) => {
     onTestFinished(() => void server.close())
   }
   for (const address of addresses) await open(address)
-  const hold = () => {
-    holding = true
+  /** Has requests wait, or all that do answered. */
+  const hold = (isOn: boolean) => {
+    holding = isOn
+    if (!isOn) for (const socket of held) socket.write('HTTP/1.1 204 No Content\r\n\r\n')
   }
-  const release = () => {
-    holding = false
-    for (const socket of held) socket.write('HTTP/1.1 204 No Content\r\n\r\n')
-  }
-  return { port, open, held, hold, release, counts: () => [...counts.values()], accepted: () => accepted }
+  return { port, open, held, hold, counts: () => [...counts.values()], accepted: () => accepted }
 }
 
 const one = '127.0.0.1'
@@ -74,52 +68,52 @@ const openNamed = async (port: number, resolve: number, logEvent?: LogEvent, max
   return upstream
 }
 
+/** Sends so many requests, one after the other. */
+const sendAll = async (upstream: Upstream, count: number): Promise<void> => {
+  for (let n = 0; n < count; n++) expect(await sendOutcome(upstream, fakeExchange())).toBe(204)
+}
+
 test('requests are spread over all addresses of a name', async () => {
   const { port, counts } = await servers(one, two)
-  resolveTo(one, two)
+  names.addresses = [one, two]
   const upstream = await openNamed(port, 60_000)
 
-  for (let i = 0; i < 10; i++) expect(await sendOutcome(upstream, fakeExchange())).toBe(204)
+  await sendAll(upstream, 10)
 
   expect(counts()).toEqual([5, 5])
 })
 
 test('an address that refuses is passed over, and has its share a second after it is back', async () => {
   const { port, open, counts, accepted } = await servers(one)
-  resolveTo(two, one)
+  names.addresses = [two, one]
   vi.useFakeTimers({ toFake: ['performance'] })
   onTestFinished(() => void vi.useRealTimers())
   const upstream = await openNamed(port, 60_000)
-  const send = async () => {
-    for (let i = 0; i < 10; i++) expect(await sendOutcome(upstream, fakeExchange())).toBe(204)
-  }
 
-  await send()
+  await sendAll(upstream, 10)
   const before = [...counts(), accepted()]
   await open(two)
-  await send()
+  await sendAll(upstream, 10)
   const within = counts()
   vi.advanceTimersByTime(1000)
-  await send()
+  await sendAll(upstream, 10)
 
-  expect(before).toEqual([10, 2])
-  expect(within).toEqual([20, 0])
-  expect(counts()).toEqual([25, 5])
+  expect([...before, ...within, ...counts()]).toEqual([10, 2, 20, 0, 25, 5])
 })
 
 test('an address that is dropped finishes what runs, and gets nothing new', async () => {
-  const { port, counts, held, hold, release } = await servers(one, two)
-  resolveTo(one, two)
+  const { port, counts, held, hold } = await servers(one, two)
+  names.addresses = [one, two]
   const upstream = await openNamed(port, 10)
-  hold()
+  hold(true)
   const running = [sendOutcome(upstream, fakeExchange()), sendOutcome(upstream, fakeExchange())]
   await eventually(() => held.length === 2)
 
-  resolveTo(two)
+  names.addresses = [two]
   const { lookups } = names
   await eventually(() => names.lookups > lookups + 1)
-  release()
-  for (let i = 0; i < 6; i++) expect(await sendOutcome(upstream, fakeExchange())).toBe(204)
+  hold(false)
+  await sendAll(upstream, 6)
 
   expect(await Promise.all(running)).toEqual([204, 204])
   expect(counts()).toEqual([1, 7])
@@ -128,7 +122,7 @@ test('an address that is dropped finishes what runs, and gets nothing new', asyn
 test('a name that does not resolve is down, with the reason, until it does', async () => {
   const { port } = await servers(one)
   const events: unknown[] = []
-  resolveTo()
+  names.addresses = []
   const upstream = openTestUpstream(`http://name.test:${port}`, { resolve: 10 }, (_, event) => events.push(event))
   const state = () => upstream.members[0]?.state
   await eventually(() => state()?.name === 'down')
@@ -136,7 +130,7 @@ test('a name that does not resolve is down, with the reason, until it does', asy
   expect(state()?.reason).toBe('the name of the endpoint does not resolve (ENOTFOUND)')
   expect(await sendOutcome(upstream, fakeExchange())).toBe('connect-failed')
 
-  resolveTo(one)
+  names.addresses = [one]
   await eventually(() => state()?.name === 'up')
 
   expect(await sendOutcome(upstream, fakeExchange())).toBe(204)
@@ -145,7 +139,7 @@ test('a name that does not resolve is down, with the reason, until it does', asy
 
 test('probes go to the known addresses in turns, and ask no name server', async () => {
   const { port, counts } = await servers(one, two)
-  resolveTo(one, two)
+  names.addresses = [one, two]
   const expected = { expect: { from: 200, to: 299 }, healthyAfter: 1, unhealthyAfter: 1 }
   const healthCheck = { path: '/health', interval: 10, timeout: 20_000, ...expected }
   const upstream = openTestUpstream(`http://name.test:${port}`, { healthCheck })
@@ -160,16 +154,16 @@ test('probes go to the known addresses in turns, and ask no name server', async 
 })
 
 test('a request that is sent again after its connection was closed goes to the known addresses', async () => {
-  const { port, held, hold, release, counts } = await servers(one)
-  resolveTo(one)
+  const { port, held, hold, counts } = await servers(one)
+  names.addresses = [one]
   const upstream = await openNamed(port, 60_000, undefined, 1)
   await sendOutcome(upstream, fakeExchange())
-  hold()
+  hold(true)
   const running = sendOutcome(upstream, fakeExchange())
   await eventually(() => held.length === 1)
 
   held[0]?.resetAndDestroy()
-  release()
+  hold(false)
 
   expect(await running).toBe(204)
   expect(counts()).toEqual([3])

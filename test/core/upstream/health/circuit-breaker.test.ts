@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { CircuitBreakerConfig } from '../../../../src/core/config/config.ts'
 import type { ProxyResponse } from '../../../../src/core/exchange/exchange.ts'
@@ -162,12 +161,10 @@ describe('open', () => {
     const rig = await opened()
     vi.advanceTimersByTime(ms)
 
-    const rejected = rig.send()
+    const { passed, settled } = rig.send()
 
-    expect(rejected.passed).toBe(false)
-    expect(await rejected.settled).toMatchObject({
-      ...{ kind: 'circuit-open', status: 503, fields: ['Retry-After', seconds] },
-    })
+    const rejection = { kind: 'circuit-open', status: 503, fields: ['Retry-After', seconds] }
+    expect([passed, await settled]).toMatchObject([false, rejection])
   })
 
   test('what was on its way does not count, nor open it anew', async () => {
@@ -343,42 +340,4 @@ describe('why it is open', () => {
     await rig.run(200)
     expect(outage()).toEqual(['closed', null])
   })
-})
-
-test('whatever happens, nothing passes while open, few while half-open, and it recovers', async () => {
-  const step = fc.oneof(
-    fc.constant('send' as const),
-    fc.constantFrom(1, 900, 5_000, 12_000),
-    fc.record({ which: fc.nat(20), how: fc.constantFrom<End>(200, 500, 500, 'headers-timeout', 'client-gone') }),
-  )
-  await fc.assert(
-    fc.asyncProperty(fc.array(step, { maxLength: 150 }), fc.integer({ min: 1, max: 4 }), async (steps, probes) => {
-      const rig = new Rig({ probes })
-      const pending: { sent: Sent; state: BreakerState; changes: number }[] = []
-      let waitedMs = 0
-
-      for (const each of steps) {
-        if (typeof each === 'number') {
-          vi.advanceTimersByTime(each)
-          waitedMs += each
-        } else if (each === 'send') {
-          const { state } = rig
-          const sent = rig.send()
-          if (state !== 'half-open') expect(sent.passed).toBe(state === 'closed')
-          if (sent.passed) pending.push({ sent, state, changes: rig.changes.length })
-        } else if (pending.length > 0) {
-          const [ended] = pending.splice(each.which % pending.length, 1)
-          await ended?.sent.end(each.how)
-        }
-        const probing = pending.filter(({ state, changes }) => state === 'half-open' && changes === rig.changes.length)
-        expect(probing.length).toBeLessThanOrEqual(probes * (1 + Math.floor(waitedMs / config.openFor)))
-      }
-
-      for (const { sent } of pending) await sent.end('client-gone')
-      vi.advanceTimersByTime(config.openFor + config.window)
-      await rig.run(...new Array<End>(probes).fill(200))
-      expect(rig.state).toBe('closed')
-    }),
-    { numRuns: 50 },
-  )
 })

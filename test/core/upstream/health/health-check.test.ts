@@ -220,25 +220,29 @@ describe('probing', () => {
   })
 
   describe('a probe that takes too long', () => {
-    const within120 = { timeout: 120 }
+    const dripping = (head: string, drop: string) => (socket: Socket) => {
+      socket.write(head)
+      const drip = setInterval(() => socket.write(drop), 10)
+      socket.on('close', () => clearInterval(drip))
+    }
 
-    test('is over while the connection is still being made, and leaves none', async () => {
-      const { port, connections } = await rawUpstream((socket) => socket.resume().on('end', () => socket.end()))
+    test.each<[string, string, (socket: Socket) => void]>([
+      // TLS gets no response
+      ['the connection is still being made', 'https', (socket) => socket.resume().on('end', () => socket.end())],
+      ['the head drips, however steadily', 'http', dripping('HTTP/1.1 200 OK\r\n', 'X: y\r\n')],
+    ])('is over while %s, and leaves no connection', async (_, scheme, act) => {
+      const { port, connections } = await rawUpstream(act)
 
-      const message = await probe(port, within120, null, 'https') // TLS gets no response
-
-      expect(message).toBe('no answer within 120ms')
+      expect(await probe(port, { timeout: 120 }, null, scheme)).toBe('no answer within 120ms')
       await expect.poll(connections).toBe(0)
     })
 
-    test('is over when the head drips, however steadily', async () => {
-      const { port, connections } = await rawUpstream((socket) => {
-        socket.write('HTTP/1.1 200 OK\r\n')
-        const drip = setInterval(() => socket.write('X: y\r\n'), 10)
-        socket.on('close', () => clearInterval(drip))
-      })
+    test('does not keep its status from deciding, nor its connection open for ever, when its body drips', async () => {
+      const drip = dripping('HTTP/1.1 500 No\r\n\r\n', 'x')
+      const { port, connections } = await rawUpstream((socket) => onRequest(socket, () => drip(socket)))
 
-      expect(await probe(port, within120)).toBe('no answer within 120ms')
+      expect(await probe(port, { timeout: 400 })).toBe('answered 500, 200-299 is expected')
+      expect(connections()).toBe(1)
       await expect.poll(connections).toBe(0)
     })
   })
@@ -283,20 +287,6 @@ describe('probing', () => {
       )
 
       expect(await probe(port, { timeout: 60_000 })).toBeNull()
-      await expect.poll(connections).toBe(0)
-    })
-
-    test('that drips does not keep the status from deciding, nor its connection open for ever', async () => {
-      const { port, connections } = await rawUpstream((socket) =>
-        onRequest(socket, () => {
-          socket.write('HTTP/1.1 500 No\r\n\r\n')
-          const drip = setInterval(() => socket.write('x'), 10)
-          socket.on('close', () => clearInterval(drip))
-        }),
-      )
-
-      expect(await probe(port, { timeout: 400 })).toBe('answered 500, 200-299 is expected')
-      expect(connections()).toBe(1)
       await expect.poll(connections).toBe(0)
     })
   })

@@ -31,21 +31,13 @@ const unshared = { exchange: fakeExchange() }
 /** A request that runs until it finishes. */
 const request = (ran: (name: number) => void, name: number) => {
   let held: UpstreamConnection | null = null
-  const user: PlaceWaiter & { finish(): void; failure: GatewayError | null } = {
-    ...unshared,
-    failure: null,
-    onConnection(connection) {
-      held = connection
-      connection.send(handler, 'GET / HTTP/1.1\r\n\r\n', [], 0)
-      ran(name)
-      return true
-    },
-    onError(error) {
-      user.failure = error
-    },
-    finish: () => held?.abort(),
+  const onConnection = (connection: UpstreamConnection): boolean => {
+    held = connection
+    connection.send(handler, 'GET / HTTP/1.1\r\n\r\n', [], 0)
+    ran(name)
+    return true
   }
-  return user
+  return { ...unshared, onConnection, onError: vi.fn((_: GatewayError) => {}), finish: () => held?.abort() }
 }
 
 type User = ReturnType<typeof request>
@@ -65,27 +57,24 @@ test('a long queue is empty at once when its endpoint is cut, and each has faile
 
   await all.destroy(new Error('shut down'))
 
-  expect(new Set(requests.map(({ failure }) => failure?.kind))).toEqual(new Set(['connect-failed']))
+  expect(new Set(requests.map(({ onError }) => onError.mock.calls[0]?.[0].kind))).toEqual(new Set(['connect-failed']))
   expect(all.isFull).toBe(false)
 })
 
 test('a request whose connection ends before it is written has not been sent: any request may go elsewhere', async () => {
   const sockets: Socket[] = []
   const all = connections(1, 0, createFakeConnector(sockets))
-  const failures: GatewayError[] = []
-  all.acquire({
-    ...unshared,
-    onConnection(connection) {
-      connection.send({ ...handler, onError: (error) => failures.push(error) }, 'POST / HTTP/1.1\r\n', [], 0)
-      sockets[0]?.destroy()
-      return true
-    },
-    onError: () => {},
-  })
+  const onError = vi.fn()
+  const onConnection = (connection: UpstreamConnection): boolean => {
+    connection.send({ ...handler, onError }, 'POST / HTTP/1.1\r\n', [], 0)
+    sockets[0]?.destroy()
+    return true
+  }
+  all.acquire({ ...unshared, onConnection, onError: () => {} })
   await made()
   await made()
 
-  expect(failures).toMatchObject([{ kind: 'connect-failed', reason: 'closed' }])
+  expect(onError.mock.calls).toMatchObject([[{ kind: 'connect-failed', reason: 'closed' }]])
   expect(all.isFull).toBe(false)
 })
 
