@@ -95,21 +95,6 @@ describe('an endpoint with all slots taken', () => {
   }
   const noQueue = { maxConnections: 1, maxPending: 0, balance: 'round-robin' } as const
 
-  test('queues as many more, and rejects the next with Retry-After', async () => {
-    const { url, sockets } = await hanging()
-    const upstream = openTestUpstream(url, { maxConnections: 1, maxPending: 2 })
-    const running = Array.from({ length: 3 }, () => sendOutcome(upstream, fakeExchange()))
-    await eventually(() => sockets.length === 1)
-    const fields = ['Retry-After', '1']
-    await expect(upstream.send(fakeExchange())).rejects.toMatchObject({ kind: 'overloaded', fields })
-
-    for (let nth = 0; nth < 3; nth++) {
-      await eventually(() => sockets.length === nth + 1)
-      sockets[nth]?.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
-      expect(await running[nth]).toBe(200)
-    }
-  })
-
   test('gets nothing while another has slots, and all full is overloaded', async () => {
     const full = await hanging()
     const free = await httpUpstream()

@@ -120,9 +120,9 @@ describe('closed', () => {
 
   test('failures that are older than the window do not count', async () => {
     const rig = new Rig()
+
     await rig.run(500, 500, 500)
     vi.advanceTimersByTime(10_000)
-
     await rig.run(500, 500, 500)
 
     expect(rig.state).toBe('closed')
@@ -204,14 +204,32 @@ describe('half-open', () => {
     expect(rig.changes).toEqual(['open', 'half-open'])
   })
 
-  test('it closes when all probes went well, and begins with an empty window', async () => {
+  test('each change is reported', async () => {
     const rig = await halfOpen()
 
-    await rig.run(200, 404)
-    const closed = rig.state
-    await rig.run(500, 500, 500)
+    await rig.run(502)
+    vi.advanceTimersByTime(5_000)
+    await rig.run(200, 200)
 
-    expect([closed, rig.state, rig.changes]).toEqual(['closed', 'closed', ['open', 'half-open', 'closed']])
+    expect(rig.changes).toEqual(['open', 'half-open', 'open', 'half-open', 'closed'])
+  })
+
+  // Numbers are statuses one after the other, `wait 10` is 10 ms that pass.
+  test.each<[string, string, BreakerState, boolean]>([
+    ['it closes when all probes went well', '200, 404', 'closed', true],
+    ['it begins with an empty window then', '200, 404, 500, 500, 500', 'closed', true],
+    ['one that fails opens it', '200, 502', 'open', false],
+    ['it is open for the whole time', '200, 502, wait 4999', 'open', false],
+    ['all must go well again after that', '200, 502, wait 5000, 200', 'half-open', true],
+  ])('%s', async (_, steps, state, passed) => {
+    const rig = await halfOpen()
+
+    for (const step of steps.split(', ')) {
+      if (step.startsWith('wait')) vi.advanceTimersByTime(Number(step.slice(4)))
+      else await rig.run(Number(step))
+    }
+
+    expect([rig.state, rig.send().passed]).toEqual([state, passed])
   })
 
   test('one probe that went well does not make room for a third', async () => {
@@ -219,19 +237,6 @@ describe('half-open', () => {
     await rig.run(200)
 
     expect(rig.passes(2)).toEqual([true, false])
-  })
-
-  test('one that fails opens it for the whole time, after which all must go well again', async () => {
-    const rig = await halfOpen()
-
-    await rig.run(200, 502)
-    vi.advanceTimersByTime(4_999)
-    expect(rig.send().passed).toBe(false)
-    expect(rig.changes).toEqual(['open', 'half-open', 'open'])
-    vi.advanceTimersByTime(1)
-    await rig.run(200)
-
-    expect([rig.state, rig.send().passed]).toEqual(['half-open', true])
   })
 
   test.each<FailureKind>(['client-gone', 'overloaded'])('%s gives its place to another', async (kind) => {

@@ -114,15 +114,6 @@ test('a share of failures is given as the reason, and so is a failure after the 
   expect(again.events[1]?.reason).toBe('failed again after its return')
 })
 
-test('a sibling that drains is not compared with', () => {
-  const rig = new Rig(3, byShare)
-  rig.member(1).receivesTraffic = false
-
-  play(rig, `1 succeeds 20, 1 fails 20, 2 succeeds 20, ${half}`)
-
-  expect(rig.out).toEqual([0])
-})
-
 describe('an ejection', () => {
   test('ends when its time is over, and the slow start begins there', () => {
     const rig = new Rig(2)
@@ -140,13 +131,11 @@ describe('an ejection', () => {
   test('is not changed by what ends meanwhile', () => {
     const rig = new Rig(2)
     rig.end(0, 'failure', 5)
-    const before = rig.health(0).ejection
+    const { ejection } = rig.health(0)
 
-    rig.end(0, 'failure', 50)
-    rig.end(0, 'success')
+    play(rig, '0 fails 50, 0 succeeds')
 
-    expect(rig.health(0).ejection).toBe(before)
-    expect(rig.health(0).onProbation).toBe(true)
+    expect(rig.health(0)).toMatchObject({ ejection, onProbation: true })
   })
 
   test.each<[string, Partial<OutlierConfig>, readonly number[]]>([
@@ -166,12 +155,8 @@ describe('an ejection', () => {
     [10_001, 10_000],
   ])('after %i ms in, following one of 10000 ms, takes %i ms', (inForMs, expected) => {
     const rig = new Rig(2)
-    rig.end(0, 'failure', 5)
-    vi.advanceTimersByTime(10_000)
-    rig.end(0, 'success')
-    vi.advanceTimersByTime(inForMs)
 
-    rig.end(0, 'failure', 5)
+    play(rig, `0 fails 5, wait 10000, 0 succeeds, wait ${inForMs}, 0 fails 5`)
 
     expect(rig.events[1]?.forMs).toBe(expected)
   })
@@ -205,14 +190,15 @@ describe('how many are out', () => {
     expect(rig.out.length).toBe(expected)
   })
 
-  test.each<[string, readonly number[], number, readonly number[]]>([
-    ['one that drains is not ejected', [0], 0, []],
-    ['those that drain make no room for another', [0, 1], 2, []],
-  ])('%s', (_, draining, failing, expected) => {
-    const rig = new Rig(3)
+  test.each<[string, readonly number[], Partial<OutlierConfig>, string, readonly number[]]>([
+    ['one that drains is not ejected', [0], {}, '0 fails 10', []],
+    ['those that drain make no room for another', [0, 1], {}, '2 fails 10', []],
+    ['one that drains is not compared with', [1], byShare, `1 succeeds 20, 1 fails 20, 2 succeeds 20, ${half}`, [0]],
+  ])('%s', (_, draining, more, steps, expected) => {
+    const rig = new Rig(3, more)
     for (const i of draining) rig.member(i).receivesTraffic = false
 
-    rig.end(failing, 'failure', 10)
+    play(rig, steps)
 
     expect(rig.out).toEqual(expected)
   })

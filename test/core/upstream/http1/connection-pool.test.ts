@@ -169,7 +169,8 @@ test('as many run and wait as may, in the order in which they came, and one that
   for (const each of requests.slice(0, 5)) all.acquire(each)
   await made()
   const before = [[...ran], all.isFull]
-  expect(() => all.acquire(sixth)).toThrow()
+  const overloaded = { kind: 'overloaded', fields: ['Retry-After', '1'] }
+  expect(() => all.acquire(sixth)).toThrow(expect.objectContaining(overloaded))
 
   const cancelled = all.cancel(third)
   all.acquire(sixth)
