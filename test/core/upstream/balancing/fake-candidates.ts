@@ -7,21 +7,12 @@ export class FakeCandidate implements BalancerCandidate {
   latencyMs = 1
   attempts = 1
   weight: number
+  readonly weightAt = (): number => this.weight
+  readonly latencyAt = (): number => this.latencyMs
+  readonly attemptsPerSuccessAt = (): number => this.attempts
 
   constructor(weight = 100) {
     this.weight = weight
-  }
-
-  weightAt(): number {
-    return this.weight
-  }
-
-  latencyAt(): number {
-    return this.latencyMs
-  }
-
-  attemptsPerSuccessAt(): number {
-    return this.attempts
   }
 }
 
@@ -55,29 +46,18 @@ export const tally = <T extends BalancerCandidate>(
 
 /** An endpoint in a simulation: it responds to each request after `serviceMs`; Infinity: never. */
 export class Server implements BalancerCandidate {
-  readonly weight: number
   readonly serviceMs: number
   readonly latency = new PeakEwma()
   readonly #due: number[] = []
   inFlight = 0
   /** The number of requests that it received. */
   received = 0
+  readonly weightAt = (): number => 100
+  readonly latencyAt = (now: number): number => this.latency.at(now)
+  readonly attemptsPerSuccessAt = (): number => 1
 
-  constructor(serviceMs: number, weight = 100) {
+  constructor(serviceMs: number) {
     this.serviceMs = serviceMs
-    this.weight = weight
-  }
-
-  weightAt(): number {
-    return this.weight
-  }
-
-  latencyAt(now: number): number {
-    return this.latency.at(now)
-  }
-
-  attemptsPerSuccessAt(): number {
-    return 1
   }
 
   send(now: number): void {

@@ -116,30 +116,23 @@ describe('an endpoint that is probed', () => {
     expect(reported).toEqual(expected)
   })
 
-  test('is probed no more when that is over, and leaves no timer', async () => {
-    const { stop, probedAt } = startScript(['well'])
-    await vi.advanceTimersByTimeAsync(1000)
+  test.each<[string, Reply, number, number]>([
+    ['after a probe', 'well', 1000, 1],
+    ['before the first probe', 300, 0, 0],
+    ['during a probe', 300, 600, 1],
+  ])(
+    'is probed no more when that is over %s, nothing more is reported, and no timer is left',
+    async (_, reply, ms, times) => {
+      const { stop, reported, probes, probedAt } = startScript([reply], { unhealthyAfter: 1 })
+      await vi.advanceTimersByTimeAsync(ms)
+      const before = probes.length
 
-    stop()
-    await vi.advanceTimersByTimeAsync(60_000)
+      stop()
+      await vi.advanceTimersByTimeAsync(60_000)
 
-    expect(probedAt).toEqual([500])
-    expect(vi.getTimerCount()).toBe(0)
-  })
-
-  test.each<[string, number]>([
-    ['before the first probe', 0],
-    ['during a probe', 600],
-  ])('has nothing reported when that is over %s', async (_, ms) => {
-    const { stop, reported, probes } = startScript([300], { unhealthyAfter: 1 })
-    await vi.advanceTimersByTimeAsync(ms)
-
-    stop()
-    await vi.advanceTimersByTimeAsync(60_000)
-
-    expect({ reported, probes }).toEqual({ reported: [], probes: [] })
-    expect(vi.getTimerCount()).toBe(0)
-  })
+      expect([probedAt.length, probes.length - before, reported.length, vi.getTimerCount()]).toEqual([times, 0, 0, 0])
+    },
+  )
 })
 
 describe('probing', () => {
