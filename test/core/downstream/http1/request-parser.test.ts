@@ -274,7 +274,8 @@ const rejected: readonly (readonly [rule: string, bytes: string, reasonOrKind: s
 ]
 
 describe('a request parser', () => {
-  test.each(accepted)('%s', (_, bytes, ...requests) => {
+  const rows = accepted.map(([rule, bytes, ...requests]) => [rule, bytes, requests] as const)
+  test.each(rows)('%s', (_, bytes, requests) => {
     expect(read(bytes)).toMatchObject({ requests, rejected: null })
     expect(read(bytes).requests).toHaveLength(requests.length)
   })
