@@ -44,6 +44,7 @@ const nothing = Buffer.alloc(8)
 const unknown = frame(0x16, 0, 0, nothing)
 const itself = bytes(0, 0, 0, 1, 255)
 const largest = 2 ** 31 - 1
+const widest = (stream: number): Buffer => windowUpdate(stream, largest)
 const hundred = Array.from({ length: 101 }, (_, n) => head(1 + 2 * n))
 const hex = (text: string): Buffer => Buffer.from(text, 'hex')
 const without = (name: string): string[] => get().filter((_, i, all) => all[i - (i % 2)] !== name)
@@ -107,28 +108,13 @@ const frames: Row[] = [
   ['6.9', 'a window update of 0', [windowUpdate(0, 0)], connectionError(protocol)],
   ['6.9', 'a window update of 0 for a stream', [post(), windowUpdate(1, 0)], streamError(protocol)],
   ['6.9', 'a window update of 3 bytes', [frame(8, 0, 0, bytes(0, 0, 1))], connectionError(frameSize)],
-  [
-    '6.9.1',
-    'a window above the largest',
-    [windowUpdate(0, largest), windowUpdate(0, largest)],
-    connectionError(flowControl),
-  ],
-  [
-    '6.9.1',
-    'the same for a stream',
-    [post(), windowUpdate(1, largest), windowUpdate(1, largest)],
-    streamError(flowControl),
-  ],
+  ['6.9.1', 'a window above the largest', [widest(0), widest(0)], connectionError(flowControl)],
+  ['6.9.1', 'the same for a stream', [post(), widest(1), widest(1)], streamError(flowControl)],
   ['6.10', 'CONTINUATION twice', [headers(1, endStream), continuation(1, 0), continuation(1)], 'answers'],
   ['6.10', 'DATA amid CONTINUATION', [headers(1, 0), continuation(1, 0), data(1)], connectionError(protocol)],
   ['6.10', 'CONTINUATION on stream 0', [headers(1, endStream), continuation(0)], connectionError(protocol)],
   ['6.10', 'CONTINUATION behind a block', [head(1), continuation(1)], connectionError(protocol)],
-  [
-    '6.10',
-    'CONTINUATION behind the last',
-    [headers(1, 1), continuation(1), continuation(1)],
-    connectionError(protocol),
-  ],
+  ['6.10', 'CONTINUATION, a last twice', [headers(1, 1), continuation(1), continuation(1)], connectionError(protocol)],
   ['6.10', 'CONTINUATION behind DATA', [post(), data(1), continuation(1, 0)], connectionError(protocol)],
   ['7', 'RST_STREAM of an unknown code', [post(), reset(1, u32(255))], 'goes on'],
 ]
@@ -195,12 +181,8 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
   let upstream: RawUpstream
   let gateway: TestGateway
   beforeAll(async () => {
-    upstream = await openRawUpstream((socket) =>
-      onRequest(
-        socket,
-        () => void socket.end('HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello'),
-      ),
-    )
+    const hello = 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello'
+    upstream = await openRawUpstream((socket) => onRequest(socket, () => void socket.end(hello)))
     gateway = await openGateway({ upstream: upstream.url, listen: { ...listenHttp2(), maxHeaders: '64KiB' } })
   })
   afterAll(async () => {
