@@ -1,2 +1,0 @@
-/** The drills of `reference.test.ts`. */
-import './reference.test.ts'
