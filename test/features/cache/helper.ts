@@ -5,6 +5,7 @@ import { cacheLayer } from '../../../src/features/cache/cache.ts'
 import { type CachePartition, createCachePartition } from '../../../src/features/cache/partition.ts'
 import type { CacheRules } from '../../../src/features/cache/policy/cache-request.ts'
 import { CacheStore } from '../../../src/features/cache/store/cache-store.ts'
+import { fakeExchange } from '../../helpers/exchange.ts'
 import { rules } from './policy/helper.ts'
 
 /** The body of a response, fed by a test. */
@@ -122,8 +123,14 @@ export const openCache = (options: Partial<CacheRules> = {}, maxBytes = 1024 * 1
     onRevalidationFailed: (error: GatewayError) => void revalidationErrors.push(error),
   }
   const layer: Layer = cacheLayer(rules({ maxEntry: 64 * 1024, ...options }), partition, events)
+  const handle = layer(upstream.next)
   return {
-    handle: layer(upstream.next),
+    handle,
+    /** Sends a request. */
+    get: (fields: string[] = [], query = '') => handle(fakeExchange({ fields, query })),
+    /** Has the upstream respond to its nth request. */
+    respond: (nth: number, ...response: Parameters<typeof createResponse>) =>
+      upstream.sent[nth]?.respond(createResponse(...response)),
     sent: upstream.sent,
     store,
     partition,
