@@ -108,6 +108,18 @@ test.each([
   expect(settlementsOf(calls)).toMatchObject([{ state }])
 })
 
+test.each([
+  ...[401, 403, 408, 409, 425, 429].map((status) => [status, 'free'] as const),
+  ...[200, 303, 404, 422].map((status) => [status, 'done'] as const),
+  ...[500, 503].map((status) => [status, 'unknown'] as const),
+])('a key whose attempt is answered with %i is %s', async (status, state) => {
+  const { store, calls } = openStore()
+
+  await serve(async () => fakeResponse(status), store)(post())
+
+  expect(settlementsOf(calls)).toMatchObject([{ state }])
+})
+
 test('a response for which there is no room was processed all the same, and is not kept', async () => {
   const { store, calls } = openStore()
   const body = { ...fakeResponse().body, takeBuffered: () => Buffer.from('answer') }

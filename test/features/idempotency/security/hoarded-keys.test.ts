@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { type FailureReason, reasonTable } from '../../../../src/core/exchange/failures/errors.ts'
 import { AbandonedAttempts } from '../../../../src/features/idempotency/claimed-attempt.ts'
 import { MemoryIdempotencyStore } from '../../../../src/features/idempotency/store/memory-idempotency-store.ts'
@@ -6,114 +6,68 @@ import { fakeBody, fakeExchange } from '../../../helpers/exchange.ts'
 import { bootGateway } from '../../../helpers/gateway.ts'
 import { rawClient } from '../../../helpers/raw-client.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
-import { call, fieldValues } from '../../../helpers/wire.ts'
+import { fieldValues } from '../../../helpers/wire.ts'
+import { createClaim } from '../idempotency-claim.ts'
+import { headOf, once, openHeldUpstream, post, send, told } from '../wire/keyed-post.ts'
 
 // The attack: more keys, or more requests, than can be remembered.
-const operations = { 'valuation.score': { idempotency: true } }
-
-const request = (key: string) => ({
-  method: 'POST',
-  target: '/valuation/score',
-  fields: ['Idempotency-Key', key],
-  body: Buffer.from('abc'),
-})
-
 test('a client that makes up keys has no more than its share, and others find room', () => {
   const store = new MemoryIdempotencyStore({ maxEntries: 200, maxBytes: 1024 ** 2 })
-  const claimOf = (client: string, nth: number) => ({
-    type: 'claim' as const,
-    claim: {
-      client,
-      share: client,
-      name: `${client} ${nth}`,
-      token: 't',
-      fingerprint: null,
-      requestId: 'r',
-      ttlMs: 86_400_000,
-      leaseMs: 15_000,
-      takesOver: false,
-      maxKeys: 100,
-    },
-  })
+  const claim = (client: string) => store.reply({ type: 'claim', claim: createClaim({ client, maxKeys: 100 }) })
 
-  for (let nth = 0; nth < 1000; nth++) store.reply(claimOf('hoarder', nth))
+  for (let nth = 0; nth < 1000; nth++) claim('hoarder')
 
   expect(store.state()).toMatchObject({ entries: 100, refused: 900 })
-  expect(store.reply(claimOf('hoarder', 1000))).toEqual({ state: 'full', of: 'client' })
-  expect(store.reply(claimOf('another', 0))).toEqual({ state: 'claimed' })
+  expect([claim('hoarder'), claim('another')]).toEqual([{ state: 'full', of: 'client' }, { state: 'claimed' }])
 })
 
 test('a stranger that makes up a credential for each key has the share of its address, and others find room', async () => {
-  const upstream = await httpUpstream()
-  const { port } = await bootGateway({
-    upstream: upstream.url,
-    operations,
-    idempotency: { maxEntries: 100 },
-    listen: { trustedProxies: ['127.0.0.1'] },
-  })
-  const ask = async (address: string, key: string, credential: string): Promise<number> => {
-    const fields = ['Idempotency-Key', key, 'Authorization', `Bearer ${credential}`, 'X-Forwarded-For', address]
-    return (await call(port, { ...request(key), fields })).status
+  const listen = { trustedProxies: ['127.0.0.1'] }
+  const { port, line } = await bootGateway({ ...once, listen, idempotency: { maxEntries: 100 } })
+  const ask = async (address: string, nth: number): Promise<number> => {
+    const fields = ['Authorization', `Bearer c${nth}`, 'X-Forwarded-For', address]
+    return (await send(port, `k${nth}`, { fields })).status
   }
 
   const statuses: number[] = []
-  for (let nth = 0; nth < 51; nth++) statuses.push(await ask('192.0.2.1', `k${nth}`, `c${nth}`))
-  const ofAnother = await ask('192.0.2.2', 'k', 'c')
-  const repeated = await ask('192.0.2.1', 'k0', 'c0')
+  for (let nth = 0; nth < 51; nth++) statuses.push(await ask('192.0.2.1', nth))
 
-  expect([200, 429, 503].map((status) => statuses.filter((each) => each === status).length)).toEqual([50, 1, 0])
-  expect([ofAnother, repeated]).toEqual([200, 200])
-  expect(upstream.requests).toHaveLength(51)
-})
-
-test('a client that has used up its keys is told so, and another is served', async () => {
-  const upstream = await httpUpstream()
-  const idempotency = { maxKeysPerClient: 3 }
-  const { port } = await bootGateway({ upstream: upstream.url, operations, idempotency })
-
-  const statuses: number[] = []
-  for (const key of ['a', 'b', 'c', 'd', 'a']) statuses.push((await call(port, request(key))).status)
-  const refused = await call(port, request('e'))
-  const other = await call(port, { ...request('e'), fields: ['Idempotency-Key', 'e', 'Authorization', 'Bearer b'] })
-
-  expect(statuses).toEqual([200, 200, 200, 429, 200])
-  expect(JSON.parse(refused.body.toString())).toMatchObject({ code: 'rate-limited' })
-  expect(fieldValues(refused.fields, 'retry-after')).toEqual(['60'])
-  expect(other.status).toBe(200)
-  expect(upstream.requests).toHaveLength(4)
-})
-
-test('a client that has half of all keys is told of the bound that it has reached', async () => {
-  const { port, line } = await bootGateway({ operations, idempotency: { maxEntries: 100 } })
-
-  for (let nth = 0; nth < 50; nth++) await call(port, request(`k${nth}`))
-  const refused = await call(port, request('one more'))
-
-  expect(refused.status).toBe(429)
+  expect(statuses).toEqual([...Array(50).fill(200), 429])
+  expect(await ask('192.0.2.2', 0)).toBe(200)
   const { reason } = await line(({ status }) => status === 429)
   expect(reasonTable[reason as FailureReason].text).toContain('idempotency.maxEntries')
 })
 
+test('a client that has used up its keys is told so, and another is served', async () => {
+  const upstream = await httpUpstream((_, response) => response.end('done'))
+  const { port } = await bootGateway({ upstream: upstream.url, ...once, idempotency: { maxKeysPerClient: 3 } })
+
+  const got: string[] = []
+  for (const key of ['a', 'b', 'c', 'd', 'a']) got.push(await post(port, key))
+  const refused = await send(port, 'e')
+  const other = await post(port, 'e', { fields: ['Authorization', 'Bearer b'] })
+
+  expect([...got, told(refused), other]).toEqual([
+    ...['200 done', '200 done', '200 done', '429 rate-limited', '200 done replayed'],
+    ...['429 rate-limited', '200 done'],
+  ])
+  expect(fieldValues(refused.fields, 'retry-after')).toEqual(['60'])
+})
+
 test('a client that sends 100 requests with one key and leaves has one processed', async () => {
-  const { promise: released, resolve: release } = Promise.withResolvers<void>()
-  const upstream = await httpUpstream((_, response) => void released.then(() => response.end('done')))
-  const { port } = await bootGateway({ upstream: upstream.url, operations })
-  const one = 'POST /valuation/score HTTP/1.1\r\nHost: a\r\nIdempotency-Key: k\r\nContent-Length: 3\r\n\r\nabc'
+  const { upstream, release } = await openHeldUpstream()
+  const { port } = await bootGateway({ upstream: upstream.url, ...once })
 
   const clients = await Promise.all(Array.from({ length: 5 }, () => rawClient(port)))
-  for (const client of clients) client.send(one.repeat(20))
+  for (const client of clients) client.send(`${headOf('k', 3)}abc`.repeat(20))
   // One of them waits for its first response.
-  await vi.waitFor(() => {
-    expect(clients.filter((client) => client.received().includes('409')).length).toBeGreaterThanOrEqual(4)
-  }, 30_000)
+  const refused = () => clients.filter((client) => client.received().includes('409')).length
+  await expect.poll(refused).toBeGreaterThanOrEqual(4)
   for (const client of clients) client.close()
   await expect.poll(() => upstream.begun()).toBe(1)
   release()
 
-  await vi.waitFor(async () => {
-    const { status, fields } = await call(port, request('k'))
-    expect([status, fieldValues(fields, 'idempotency-replayed')]).toEqual([200, ['true']])
-  }, 30_000)
+  await expect.poll(() => post(port, 'k')).toBe('200 done replayed')
   expect(upstream.begun()).toBe(1)
 })
 

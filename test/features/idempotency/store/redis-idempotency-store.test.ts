@@ -248,3 +248,32 @@ test('records that do not open are logged once a minute, without what they hold'
   expect(results).toEqual(Array(2).fill({ state: 'unknown', requestId: 'r-1', fingerprint: 'f-1' }))
   expect(log.mock.calls).toEqual(Array(2).fill(['warn', 'a remembered response cannot be decrypted', {}]))
 })
+
+const asBytes = (reply: unknown): unknown => {
+  if (Array.isArray(reply)) return reply.map(asBytes)
+  return typeof reply === 'string' ? Buffer.from(reply) : reply
+}
+
+// The attack: a Redis that lies.
+test.each([
+  ...[null, 1, 'c', [], ['x'], [1], [1, 2, 3, 4, 5], [['c'], [], []]],
+  ...[
+    ['d', null, 'f', 't', 'evil'],
+    ['e', 'r', 'f', 't', 'evil'],
+    ['d', 'r', 'f', 't', 1],
+  ],
+])('a claim to which Redis replies %j is not granted, and nothing of it is believed', async (reply) => {
+  const store = storeWith({ isShared: true, run: async () => asBytes(reply) })
+
+  expect(await store.call({ type: 'claim', claim: createClaim() })).toBe(null)
+})
+
+test.each([
+  ['evil', { state: 'unknown' }],
+  ['', { state: 'unknown' }],
+  [null, { state: 'done', response: null }],
+])('of a record that is done, a response that is %j is not believed', async (response, known) => {
+  const store = storeWith({ isShared: true, run: async () => asBytes(['d', 'r', '', 't', response]) })
+
+  expect(await store.call({ type: 'claim', claim: createClaim() })).toMatchObject(known)
+})

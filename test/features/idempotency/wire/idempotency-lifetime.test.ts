@@ -1,16 +1,20 @@
 /** A key of idempotency over the life of a gateway: edits, commands, and its end. */
 import { expect, test } from 'vitest'
-import { bootLiveGateway, fetchAdmin } from '../../../helpers/live-gateway.ts'
+import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../../helpers/live-gateway.ts'
 import { rawClient } from '../../../helpers/raw-client.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
-import { abandon, left, openHeldUpstream, operations, post } from './lifetime.ts'
+import { abandon, headOf, left, once, openHeldUpstream, post as postTo } from './keyed-post.ts'
+
+const { operations } = once
+const portOf = ({ gateway }: LiveGateway): number => gateway.address.port
+const post = (live: LiveGateway, key: string) => postTo(portOf(live), key)
 
 test('an edit that takes the endpoint away lets an abandoned attempt end, and its outcome is known afterwards', async () => {
   const { upstream, release } = await openHeldUpstream()
   const other = await httpUpstream((_, response) => response.end('other'))
   const live = await bootLiveGateway({ upstream: upstream.url, operations })
 
-  await abandon(live, 'a', () => upstream.requests.length === 1)
+  await abandon(portOf(live), 'a', () => upstream.requests.length === 1)
   await left(live)
   live.edit({ upstream: other.url, operations })
   await fetchAdmin(`${live.admin}/reload`, 'POST')
@@ -49,10 +53,8 @@ test('a request that the gateway cuts at its end has the gateway’s reason, wit
     operations,
     shutdown: { wait: '1ms', deadline: '100ms' },
   })
-  for (const field of ['', 'Idempotency-Key: a\r\n']) {
-    const client = await rawClient(live.gateway.address.port)
-    client.send(`POST /valuation/score HTTP/1.1\r\nHost: a\r\n${field}Content-Length: 3\r\n\r\nabc`)
-  }
+  for (const head of [headOf('a', 3), headOf('a', 3).replace(/Idempotency.*\r\n/, '')])
+    (await rawClient(portOf(live))).send(`${head}abc`)
   await expect.poll(() => upstream.requests.length).toBe(2)
 
   await live.gateway.close()

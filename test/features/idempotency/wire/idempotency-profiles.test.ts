@@ -3,150 +3,126 @@
  * "Idempotency" of the UK Open Banking Read/Write API profile v4.0.
  */
 import { expect, test } from 'vitest'
-import { bootGateway } from '../../../helpers/gateway.ts'
-import { httpUpstream, type TestUpstream } from '../../../helpers/upstream.ts'
-import { call, fieldValues } from '../../../helpers/wire.ts'
+import { liveGatewayForAll } from '../../../helpers/live-gateway.ts'
+import { post } from './keyed-post.ts'
 
 const draft = { header: 'Idempotency-Key', required: true, ttl: '24h' }
 const ukOpenBanking = { header: 'x-idempotency-key', required: true, maxKey: 40, ttl: '24h' }
 
-/** Sends a POST with a key of the profile, or without one, and returns the status and what the body says. */
-type Send = (key: string | null, body?: string, fields?: readonly string[]) => Promise<string>
+const gateway = liveGatewayForAll({
+  operations: {
+    'financing.pre-approval': { idempotency: draft },
+    'valuation.forecast': { idempotency: { ...draft, ttl: '1s' } },
+    'risk.asset-valuation': { idempotency: ukOpenBanking },
+  },
+})
 
-interface Rule {
-  readonly section: string
-  readonly rule: string
-  readonly profile: Readonly<Record<string, unknown>>
-  readonly run: (send: Send, upstream: TestUpstream) => Promise<readonly string[]>
-  readonly got: readonly string[]
-  readonly processed: number
+/** Has the upstream say the number of its request, and 404 to a body that is missing there. */
+const numbered = (): void =>
+  gateway.answerWith(({ body }, response) => {
+    if (body.toString() === 'missing') response.writeHead(404).end('no such thing')
+    else response.writeHead(201).end(`made ${gateway.received().length}`)
+  })
+
+const targets = {
+  draft: ['/financing/pre-approval', draft.header],
+  'of a second': ['/valuation/forecast', draft.header],
+  'UK v4.0': ['/risk/asset-valuation', ukOpenBanking.header],
+} as const
+
+/** A request: its key (null: none), its body, what its client is told, and a credential. */
+type Asked = readonly [key: string | null, body: string, told: string, credential?: string]
+
+const send = (profile: keyof typeof targets, [key, body, , credential]: Asked): Promise<string> => {
+  const [target, header] = targets[profile]
+  const own = credential === undefined ? [] : ['Authorization', `Bearer ${credential}`]
+  const fields = [...(key === null ? [] : [header, key]), ...own]
+  return post(gateway.port, null, { target, fields, body: Buffer.from(body) })
 }
 
 const uuid = '8e03978e-40d5-43e8-bc93-6894a57f9324'
+const long = 'k'.repeat(40)
 
-const rules: readonly Rule[] = [
-  {
-    section: 'draft §2.1',
-    rule: 'the key is a string of structured fields, and there is no more than one',
-    profile: draft,
-    run: async (send) => [
-      await send(`"${uuid}"`),
-      await send(`"${uuid}"`),
-      await send(`"${uuid}"`, 'abc', ['Idempotency-Key', `"${uuid}"`]),
-      await send('"8e03'),
+test.each<
+  readonly [section: string, rule: string, profile: keyof typeof targets, asked: readonly Asked[], made: number]
+>([
+  [
+    ...['draft §2.1, §2.7', 'the key is a string of structured fields, and is not missing: 400', 'draft'],
+    [
+      [`"${uuid}"`, 'abc', '201 made 1'],
+      [`"${uuid}"`, 'abc', '201 made 1 replayed'],
+      ['"8e03', 'abc', '400 idempotency-key-invalid'],
+      [null, 'abc', '400 idempotency-key-missing'],
     ],
-    got: ['201 made 1', '201 made 1 replayed', '400 idempotency-key-invalid', '400 idempotency-key-invalid'],
-    processed: 1,
-  },
-  {
-    section: 'draft §2.2, §2.7',
-    rule: 'a key is not used again with another payload: 422',
-    profile: draft,
-    run: async (send) => [await send('"k"', 'abc'), await send('"k"', 'abd'), await send('"k"', 'abc')],
-    got: ['201 made 1', '422 idempotency-key-reused', '201 made 1 replayed'],
-    processed: 1,
-  },
-  {
-    section: 'draft §2.3',
-    rule: 'a key may expire: it is new then',
-    profile: { ...draft, ttl: '1s' },
-    run: async (send, upstream) => {
-      const first = await send('"k"')
-      await expect.poll(() => send('"k"', 'another'), { timeout: 30_000 }).toBe('201 made 2')
-      return [first, String(upstream.requests.length)]
-    },
-    got: ['201 made 1', '2'],
-    processed: 2,
-  },
-  {
-    section: 'draft §2.6',
-    rule: 'a repetition of what has ended has its result, success or error',
-    profile: draft,
-    run: async (send) => [
-      await send('"k"'),
-      await send('"k"'),
-      await send('"missing"', 'missing'),
-      await send('"missing"', 'missing'),
+    1,
+  ],
+  [
+    ...['draft §2.2, §2.7', 'a key is not used again with another payload: 422', 'draft'],
+    [
+      ['"k"', 'abc', '201 made 1'],
+      ['"k"', 'abd', '422 idempotency-key-reused'],
+      ['"k"', 'abc', '201 made 1 replayed'],
     ],
-    got: ['201 made 1', '201 made 1 replayed', '404 no such thing', '404 no such thing replayed'],
-    processed: 2,
-  },
-  {
-    section: 'draft §2.6, §2.7',
-    rule: 'a repetition of what has not ended is a conflict: 409',
-    profile: draft,
-    run: async (send, upstream) => {
-      const first = send('"k"', 'slow')
-      await expect.poll(() => upstream.begun()).toBe(1)
-      const second = await send('"k"', 'slow')
-      await send('"release"', 'release')
-      return [second, await first]
-    },
-    got: ['409 request-in-progress', '201 made 1'],
-    processed: 2,
-  },
-  {
-    section: 'draft §2.7',
-    rule: 'a key that is asked for and missing: 400',
-    profile: draft,
-    run: async (send) => [await send(null)],
-    got: ['400 idempotency-key-missing'],
-    processed: 0,
-  },
-  {
-    section: 'UK v4.0, Idempotency',
-    rule: 'a key has at most 40 characters; a longer one: 400',
-    profile: ukOpenBanking,
-    run: async (send) => [await send('k'.repeat(40)), await send('k'.repeat(41)), await send(null)],
-    got: ['201 made 1', '400 idempotency-key-invalid', '400 idempotency-key-missing'],
-    processed: 1,
-  },
-  {
-    section: 'UK v4.0, Idempotency',
-    rule: 'the same key of the same TPP within 24 hours creates nothing, and is answered 201; of another TPP it is new',
-    profile: ukOpenBanking,
-    run: async (send) => {
-      const as = (tpp: string) => send(uuid, 'abc', ['Authorization', `Bearer ${tpp}`])
-      return [await as('a'), await as('a'), await as('b')]
-    },
-    got: ['201 made 1', '201 made 1 replayed', '201 made 2'],
-    processed: 2,
-  },
-  {
-    section: 'UK v4.0, Idempotency',
-    rule: 'the same key with another body does not change the resource',
-    profile: ukOpenBanking,
-    run: async (send) => [await send(uuid, 'pay 1'), await send(uuid, 'pay 2')],
-    got: ['201 made 1', '422 idempotency-key-reused'],
-    processed: 1,
-  },
-]
+    1,
+  ],
+  [
+    ...['draft §2.6', 'a repetition of what has ended has its result, an error as well', 'draft'],
+    [
+      ['"missing"', 'missing', '404 no such thing'],
+      ['"missing"', 'missing', '404 no such thing replayed'],
+    ],
+    1,
+  ],
+  [
+    ...['UK v4.0', 'a key has at most 40 characters: 400', 'UK v4.0'],
+    [
+      [long, 'abc', '201 made 1'],
+      [`${long}k`, 'abc', '400 idempotency-key-invalid'],
+      [null, 'abc', '400 idempotency-key-missing'],
+    ],
+    1,
+  ],
+  [
+    ...[
+      'UK v4.0',
+      'the same key of the same TPP creates nothing, with another body neither; of another TPP it is new',
+      'UK v4.0',
+    ],
+    [
+      [uuid, 'pay 1', '201 made 1', 'a'],
+      [uuid, 'pay 1', '201 made 1 replayed', 'a'],
+      [uuid, 'pay 2', '422 idempotency-key-reused', 'a'],
+      [uuid, 'pay 1', '201 made 2', 'b'],
+    ],
+    2,
+  ],
+] as never)('%s: %s', async (_section, _rule, profile, asked, made) => {
+  numbered()
+  const got: string[] = []
 
-test.each(rules)('$section: $rule', async ({ profile, run, got, processed }) => {
+  for (const each of asked) got.push(await send(profile, each))
+
+  expect(got).toEqual(asked.map(([, , told]) => told))
+  expect(gateway.received()).toHaveLength(made)
+})
+
+test('draft §2.3: a key may expire: it is new then', async () => {
+  numbered()
+
+  const first = await send('of a second', ['"k"', 'abc', ''])
+
+  await expect.poll(() => send('of a second', ['"k"', 'another', ''])).toBe('201 made 2')
+  expect([first, gateway.received().length]).toEqual(['201 made 1', 2])
+})
+
+test('draft §2.6, §2.7: a repetition of what has not ended is a conflict: 409', async () => {
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
-  const upstream = await httpUpstream(({ body }, response) => {
-    const nth = upstream.requests.length
-    if (body.toString() === 'release') release()
-    if (body.toString() === 'missing') response.writeHead(404).end('no such thing')
-    else if (body.toString() === 'slow') void released.then(() => response.writeHead(201).end(`made ${nth}`))
-    else response.writeHead(201).end(`made ${nth}`)
-  })
-  const operations = { 'financing.pre-approval': { idempotency: profile } }
-  const { port } = await bootGateway({ upstream: upstream.url, operations })
-  const send: Send = async (key, body = 'abc', fields = []) => {
-    const own = key === null ? [] : [String(profile.header), key]
-    const response = await call(port, {
-      method: 'POST',
-      target: '/financing/pre-approval',
-      fields: [...own, ...fields],
-      body: Buffer.from(body),
-    })
-    const [type] = fieldValues(response.fields, 'content-type')
-    const text = response.body.toString()
-    const replayed = fieldValues(response.fields, 'idempotency-replayed').map(() => ' replayed')
-    return `${response.status} ${type === 'application/problem+json' ? JSON.parse(text).code : text}${replayed.join()}`
-  }
+  gateway.answerWith((_, response) => void released.then(() => response.writeHead(201).end('made')))
+  const first = send('draft', ['"slow"', 'abc', ''])
+  await expect.poll(() => gateway.begun()).toBe(1)
 
-  expect(await run(send, upstream)).toEqual(got)
-  expect(upstream.requests).toHaveLength(processed)
+  const second = await send('draft', ['"slow"', 'abc', ''])
+  release()
+
+  expect([second, await first]).toEqual(['409 request-in-progress', '201 made'])
 })

@@ -1,19 +1,11 @@
 import { expect, test } from 'vitest'
+import { once, send } from '../../../features/idempotency/wire/keyed-post.ts'
 import { bootGateway } from '../../../helpers/gateway.ts'
 import { bootHttp2, dialHttp2, missing, requestHttp2 } from '../../../helpers/http2.ts'
 import { httpUpstream, onRequest, rawUpstream } from '../../../helpers/upstream.ts'
-import { call, withoutFields } from '../../../helpers/wire.ts'
+import { withoutFields } from '../../../helpers/wire.ts'
 
 // The attack: a response whose fields belong to one connection or one session, replayed on another.
-const idempotency = { operations: { 'valuation.score': { idempotency: true } } }
-
-const request = {
-  method: 'POST',
-  target: '/valuation/score',
-  fields: ['Idempotency-Key', 'k-1'],
-  body: Buffer.from('abc'),
-}
-
 test('a replay has each end-to-end field of the first response, byte for byte, and no cookie', async () => {
   const upstream = await rawUpstream((socket) =>
     onRequest(socket, () =>
@@ -42,9 +34,9 @@ test('a replay has each end-to-end field of the first response, byte for byte, a
       ),
     ),
   )
-  const { port } = await bootGateway({ upstream: upstream.url, ...idempotency })
+  const { port } = await bootGateway({ upstream: upstream.url, ...once })
 
-  const [first, second] = [await call(port, request), await call(port, request)]
+  const [first, second] = [await send(port, 'k-1'), await send(port, 'k-1')]
 
   const names = first.fields.filter((_, i) => i % 2 === 0)
   for (const gone of ['Keep-Alive', 'Proxy-Authenticate', 'Trailer', 'X-Nominated']) expect(names).not.toContain(gone)
@@ -60,12 +52,12 @@ test('a replay has each end-to-end field of the first response, byte for byte, a
 
 test.skipIf(missing)('a key means the same on HTTP/2', async () => {
   const upstream = await httpUpstream((_, response) => response.writeHead(201, { Connection: 'close' }).end('done'))
-  const { port } = await bootHttp2({ upstream: upstream.url, ...idempotency })
+  const { port } = await bootHttp2({ upstream: upstream.url, ...once })
   const session = dialHttp2(port)
-  const send = (key: string) =>
+  const sendOn = (key: string) =>
     requestHttp2(session, { ':method': 'POST', ':path': '/valuation/score', 'idempotency-key': key }, 'abc')
 
-  const [first, second, twin] = [await send('k-1'), await send('"k-1"'), await send('k-1, k-2')]
+  const [first, second, twin] = [await sendOn('k-1'), await sendOn('"k-1"'), await sendOn('k-1, k-2')]
 
   expect([first, second, twin].map(({ status }) => status)).toEqual([201, 201, 400])
   expect(second.fields).toContain('idempotency-replayed')

@@ -1,28 +1,28 @@
 import { expect, test } from 'vitest'
-import { abandon, left, openHeldUpstream, operations, post } from '../../../features/idempotency/wire/lifetime.ts'
+import { abandon, left, once, openHeldUpstream, post } from '../../../features/idempotency/wire/keyed-post.ts'
 import { bootLiveGateway, fetchAdmin } from '../../../helpers/live-gateway.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
 
 test('an operation that is taken out of service replays nothing, and replays again when it is back', async () => {
   const upstream = await httpUpstream((_, response) => response.end('done'))
-  const live = await bootLiveGateway({ upstream: upstream.url, operations })
+  const live = await bootLiveGateway({ upstream: upstream.url, ...once })
   const body = JSON.stringify({ operation: 'valuation.score' })
 
-  const got = [await post(live, 'a')]
+  const got = [await post(live.gateway.address.port, 'a')]
   await fetchAdmin(`${live.admin}/operations/refuse`, 'POST', { body })
-  got.push(await post(live, 'a'))
+  got.push(await post(live.gateway.address.port, 'a'))
   await fetchAdmin(`${live.admin}/operations/serve`, 'POST', { body })
-  got.push(await post(live, 'a'))
+  got.push(await post(live.gateway.address.port, 'a'))
 
   expect(got).toEqual(['200 done', '503 refused-by-operator', '200 done replayed'])
 })
 
 test('a gateway that stops waits for an abandoned attempt, as for every request', async () => {
   const { upstream, release } = await openHeldUpstream()
-  const live = await bootLiveGateway({ upstream: upstream.url, operations, shutdown: { deadline: '30s' } })
+  const live = await bootLiveGateway({ upstream: upstream.url, ...once, shutdown: { deadline: '30s' } })
   let isClosed = false
 
-  await abandon(live, 'a', () => upstream.requests.length === 1)
+  await abandon(live.gateway.address.port, 'a', () => upstream.requests.length === 1)
   await left(live)
   const closed = live.gateway.close().then(() => {
     isClosed = true
@@ -49,7 +49,7 @@ test('a gateway that stops waits for an abandoned attempt that is to be repeated
     shutdown: { wait: '1ms', deadline: '30s' },
   })
 
-  await abandon(live, 'a', () => upstream.requests.length === 1)
+  await abandon(live.gateway.address.port, 'a', () => upstream.requests.length === 1)
   await left(live)
   const closed = live.gateway.close()
   release()

@@ -1,169 +1,115 @@
 /** What the log, the audit log, the metrics and the status say of requests with a key of idempotency. */
-import { expect, onTestFinished, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { readExposition } from '../../../core/admin/metrics/parse-exposition.ts'
 import { createAuditLog } from '../../../features/audit/audit-log-place.ts'
-import { bootLiveGateway, fetchAdmin } from '../../../helpers/live-gateway.ts'
+import { abandon, headOf, once, send } from '../../../features/idempotency/wire/keyed-post.ts'
+import { bootLiveGateway, fetchAdmin, liveGatewayForAll } from '../../../helpers/live-gateway.ts'
+import type { LogLine } from '../../../helpers/log-lines.ts'
 import { rawClient } from '../../../helpers/raw-client.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
-import { call, eventually } from '../../../helpers/wire.ts'
+import { eventually } from '../../../helpers/wire.ts'
 
-const bootOnce = async (settings: object = {}) => {
-  let status = 200
-  const upstream = await httpUpstream((_, response) => response.writeHead(status).end('done'))
-  const live = await bootLiveGateway({
-    upstream: upstream.url,
-    operations: { 'financing.pre-approval': { idempotency: true } },
-    ...settings,
-  })
-  const post = (requestId: string, key: string, body = 'abc') =>
-    call(live.gateway.address.port, {
-      method: 'POST',
-      target: '/financing/pre-approval',
-      fields: ['X-Request-Id', requestId, ...(key === '' ? [] : ['Idempotency-Key', key])],
-      body: Buffer.from(body),
-    })
-  const fail = (): void => {
-    status = 500
-  }
-  return { live, post, fail }
-}
+const log = createAuditLog(afterAll)
+const gateway = liveGatewayForAll({
+  audit: log.settings,
+  operations: { 'valuation.score': { idempotency: { maxBody: '1KiB' } } },
+})
 
-const told = [
-  ['first', 200, 'processed', undefined],
-  ['again', 200, 'replayed', 'first'],
-  ['other', 422, 'reused', 'first'],
-  ['plain', 200, undefined, undefined],
-]
+const post = (requestId: string, key: string | null, body = 'abc', port = gateway.port) =>
+  send(port, key, { fields: ['X-Request-Id', requestId], body: Buffer.from(body) })
+
+const isExchange = ({ msg }: LogLine): boolean => msg === 'exchange'
 
 test('the log and the audit log say what became of a key, and which request was the first', async () => {
-  const log = createAuditLog(onTestFinished)
-  const { live, post } = await bootOnce({ audit: log.settings })
+  gateway.answerWith((_, response) => response.end('done'))
+  const exchanges = () => log.lines().filter(({ event }) => event === 'exchange')
 
   await post('first', 'k-1')
   await post('again', '"k-1"')
   await post('other', 'k-1', 'abd')
-  await post('plain', '')
-  await eventually(() => log.lines().filter(({ event }) => event === 'exchange').length === 4)
+  await post('plain', null)
+  await eventually(() => exchanges().length === 4)
 
-  const columns = ({ requestId, status, idempotency, firstRequestId }: Readonly<Record<string, unknown>>) => [
-    requestId,
-    status,
-    idempotency,
-    firstRequestId,
-  ]
-  expect(live.lines.filter(({ msg }) => msg === 'exchange').map(columns)).toEqual(told)
-  expect(
-    log
-      .lines()
-      .filter(({ event }) => event === 'exchange')
-      .map(columns),
-  ).toEqual(told)
+  const columns = ({ requestId, status, idempotency, firstRequestId }: Readonly<Record<string, unknown>>) =>
+    [requestId, status, idempotency, firstRequestId].join(' ').trim()
+  const told = ['first 200 processed', 'again 200 replayed first', 'other 422 reused first', 'plain 200']
+  expect(gateway.live.lines.filter(isExchange).map(columns)).toEqual(told)
+  expect(exchanges().map(columns)).toEqual(told)
   expect(await log.verify()).toMatchObject({ code: 0 })
-  expect(JSON.stringify([live.lines, log.text()])).not.toContain('k-1')
+  expect(JSON.stringify([gateway.live.lines, log.text()])).not.toContain('k-1')
 })
 
 test('where no field carries request ids, a repetition leads to the line of the first request all the same', async () => {
-  const { live, post } = await bootOnce({ requestId: { header: 'none' } })
+  const upstream = await httpUpstream()
+  const live = await bootLiveGateway({ upstream: upstream.url, requestId: { header: 'none' }, ...once })
+  const exchanges = () => live.lines.filter(isExchange)
 
-  await post('first', 'k-1')
-  await post('again', 'k-1')
-  await eventually(() => live.lines.filter(({ msg }) => msg === 'exchange').length === 2)
+  for (const id of ['first', 'again']) await post(id, 'k-1', 'abc', live.gateway.address.port)
+  await eventually(() => exchanges().length === 2)
 
-  const [first, again] = live.lines.filter(({ msg }) => msg === 'exchange')
+  const [first, again] = exchanges()
   expect([first?.idempotency, again?.idempotency]).toEqual(['processed', 'replayed'])
   expect(again?.firstRequestId).toBe(first?.requestId)
 })
 
 test('the log says that a request has gone on without its client', async () => {
-  const upstream = await httpUpstream(() => {})
-  const live = await bootLiveGateway({
-    upstream: upstream.url,
-    operations: { 'financing.pre-approval': { idempotency: true } },
-  })
-  const leaving = new AbortController()
-  const headers = { 'Idempotency-Key': 'k-1', 'X-Request-Id': 'left' }
-  const { signal } = leaving
-  const left = fetch(`${live.url}/financing/pre-approval`, { method: 'POST', headers, body: 'abc', signal }).catch(
-    () => 'left',
-  )
-  await expect.poll(() => upstream.requests.length).toBe(1)
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  gateway.answerWith((_, response) => void released.then(() => response.end()))
 
-  leaving.abort()
+  await abandon(gateway.port, 'k-2', () => gateway.begun() === 1)
+  const line = await gateway.live.line(({ idempotency }) => idempotency === 'abandoned')
+  release()
 
-  expect(await left).toBe('left')
-  expect(await live.line(({ msg }) => msg === 'exchange')).toMatchObject({
-    ...{ requestId: 'left', failure: 'client-gone', idempotency: 'abandoned' },
-  })
+  expect(line).toMatchObject({ msg: 'exchange', failure: 'client-gone' })
 })
 
 test('the log says that the outcome is unknown where a client leaves in the middle of a long body', async () => {
-  const upstream = await httpUpstream()
-  const operations = { 'financing.pre-approval': { idempotency: { maxBody: '1KiB' } } }
-  const live = await bootLiveGateway({ upstream: upstream.url, operations })
-  const client = await rawClient(live.gateway.address.port)
+  gateway.answerWith((_, response) => response.end())
+  const client = await rawClient(gateway.port)
 
-  client.send(
-    `POST /financing/pre-approval HTTP/1.1\r\nHost: a\r\nIdempotency-Key: k-1\r\nContent-Length: 200000\r\n\r\n${'x'.repeat(100_000)}`,
-  )
-  await eventually(() => upstream.begun() === 1)
+  client.send(headOf('k-3', 200_000) + 'x'.repeat(100_000))
+  await eventually(() => gateway.begun() === 1)
   client.socket.resetAndDestroy()
-  const line = await live.line(({ msg }) => msg === 'exchange')
 
-  expect(line).toMatchObject({ status: 499, failure: 'client-gone', idempotency: 'unknown' })
+  const line = await gateway.live.line(({ idempotency }) => idempotency === 'unknown')
+  expect(line).toMatchObject({ msg: 'exchange', status: 499, failure: 'client-gone' })
 })
 
-test('the metrics count the outcomes of each operation that has idempotency, and what is remembered', async () => {
-  const { live, post, fail } = await bootOnce()
-  const metrics = async () => readExposition(await (await fetch(`${live.admin}/metrics`)).text())
+test('the metrics and the status count outcomes, and say how full the memory is, where an operation has idempotency', async () => {
+  let status = 200
+  const upstream = await httpUpstream((_, response) => response.writeHead(status).end('done'))
+  const live = await bootLiveGateway({ upstream: upstream.url, ...once })
+  const readMetrics = async () => readExposition(await (await fetch(`${live.admin}/metrics`)).text())
+  type Metrics = Awaited<ReturnType<typeof readMetrics>>
+  const linesOf = (metrics: Metrics, name: string) =>
+    (metrics.get(`lender_gateway_idempotency_${name}`)?.lines ?? []).map(({ labels, value }) =>
+      [...Object.values(labels), value].join(' '),
+    )
+  const before = await readMetrics()
 
-  const before = await metrics()
-  await post('first', 'k-1')
-  await post('again', 'k-1')
-  fail()
-  await post('lost', 'k-2')
+  for (const key of ['k-1', 'k-1', 'k-2']) {
+    status = key === 'k-2' ? 500 : 200
+    await post('any', key, 'abc', live.gateway.address.port)
+  }
 
-  const lines = (of: Awaited<ReturnType<typeof metrics>>, name: string) =>
-    (of.get(`lender_gateway_idempotency_${name}`)?.lines ?? []).map(({ labels, value }) => [
-      ...Object.values(labels),
-      value,
-    ])
-  expect(lines(before, 'requests_total')).toHaveLength(11)
-  await expect
-    .poll(async () => lines(await metrics(), 'requests_total').filter(([, , count]) => count !== 0))
-    .toEqual([
-      ['financing.pre-approval', 'processed', 1],
-      ['financing.pre-approval', 'unknown', 1],
-      ['financing.pre-approval', 'replayed', 1],
-    ])
-  const after = await metrics()
+  expect(linesOf(before, 'requests_total')).toHaveLength(11)
+  const counted = async () => linesOf(await readMetrics(), 'requests_total').filter((line) => !line.endsWith(' 0'))
+  const outcomes = ['processed', 'unknown', 'replayed']
+  await expect.poll(counted).toEqual(outcomes.map((outcome) => `valuation.score ${outcome} 1`))
+  const after = await readMetrics()
   const gauges = ['entries', 'limit_entries', 'in_progress', 'unknown', 'store_up', 'dropped_total', 'refused_total']
-  expect(gauges.flatMap((name) => lines(after, name))).toEqual([[2], [200_000], [0], [1], [1], [0], [0]])
+  expect(gauges.map((name) => linesOf(after, name).join())).toEqual(['2', '200000', '0', '1', '1', '0', '0'])
+  const time = expect.stringMatching(/^\d{4}-.*Z$/)
+  expect((await fetchAdmin(`${live.admin}/status`)).body.idempotency).toEqual({
+    ...{ store: 'memory', state: 'local', since: time, reason: null, where: null },
+    ...{ entries: 2, maxEntries: 200_000, bytes: expect.any(Number), maxBytes: 64 * 1024 ** 2 },
+    ...{ inProgress: 0, unknown: 1, oldestUnknown: time, dropped: 0, refused: 0 },
+  })
 })
 
-test('the status says how full the memory is, and null where no operation has idempotency', async () => {
-  const { live, post, fail } = await bootOnce()
-  const plain = await bootLiveGateway()
-  fail()
+test('neither says anything of idempotency where no operation has it', async () => {
+  const { admin } = await bootLiveGateway()
 
-  await post('lost', 'k-1')
-
-  const { idempotency } = (await fetchAdmin(`${live.admin}/status`)).body
-  expect(idempotency).toEqual({
-    store: 'memory',
-    state: 'local',
-    since: expect.stringMatching(/^\d{4}-.*Z$/),
-    reason: null,
-    where: null,
-    entries: 1,
-    maxEntries: 200_000,
-    bytes: 0,
-    maxBytes: 64 * 1024 ** 2,
-    inProgress: 0,
-    unknown: 1,
-    oldestUnknown: expect.stringMatching(/^\d{4}-.*Z$/),
-    dropped: 0,
-    refused: 0,
-  })
-  expect((await fetchAdmin(`${plain.admin}/status`)).body.idempotency).toBeNull()
-  expect(await (await fetch(`${plain.admin}/metrics`)).text()).not.toContain('idempotency_')
+  expect((await fetchAdmin(`${admin}/status`)).body.idempotency).toBeNull()
+  expect(await (await fetch(`${admin}/metrics`)).text()).not.toContain('idempotency_')
 })
