@@ -127,6 +127,17 @@ describe('what is stored (RFC 9111 §3, §4, §4.2)', () => {
     [15, saying('max-stale=10'), null, 'cached 200 1 age 15'],
   ])
 
+  keep(
+    'is fresh for as long as ttl says, where it says nothing itself, and so it is after a 304 that says nothing',
+    [
+      [0, [], [200, ...tag], 'fetched 200 1'],
+      [59, [], null, 'cached 200 1 age 59'],
+      [61, [], [304, ...tag], 'fetched 200 1', knows('"a"')],
+      [120, [], null, 'cached 200 1 age 59'],
+    ],
+    { ttl: { 200: 60_000 } },
+  )
+
   const onlyIfCached = saying('only-if-cached')
 
   for (const fields of [[], ['Range', 'bytes=0-0']])

@@ -1,7 +1,7 @@
 /** What an attempt tells its store, and what it gives back when it ends in another way than by a response. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { BodySink } from '../../../src/core/exchange/body.ts'
-import type { Exchange, Handler } from '../../../src/core/exchange/exchange.ts'
+import type { Exchange, Handler, ProxyResponse } from '../../../src/core/exchange/exchange.ts'
 import { FailedAttempt, GatewayError } from '../../../src/core/exchange/failures/errors.ts'
 import { FairQuota, usualBodyBytes } from '../../../src/core/lib/fair-quota.ts'
 import { deadlineLayer } from '../../../src/core/runtime/pipeline/compose-layers.ts'
@@ -34,25 +34,25 @@ const openStore = (claimed: () => Promise<ClaimResult | null> = async () => ({ s
 const settlementsOf = (calls: readonly IdempotencyCall[]) =>
   calls.flatMap((call) => (call.type === 'settle' ? [call.settlement] : []))
 
-const serve = (
-  next: Handler,
-  store: IdempotencyStore,
-  more: {
-    readonly abandoned?: AbandonedAttempts
-    readonly responses?: FairQuota
-    readonly maxClaimMs?: number
-  } = {},
-) => {
-  const { abandoned = new AbandonedAttempts(), responses = new FairQuota(usualBodyBytes), maxClaimMs = null } = more
-  const deps = { store, rooms: { requests: new FairQuota(usualBodyBytes), responses }, abandoned }
-  return idempotencyLayer(rules, { ...deps, credentialFields: [], maxKeysPerClient: 10, maxClaimMs })(next)
+interface Deps {
+  readonly abandoned?: AbandonedAttempts
+  readonly responses?: FairQuota
+  readonly maxClaimMs?: number
+}
+
+const serve = (next: Handler, store: IdempotencyStore, deps: Deps = {}) => {
+  const { abandoned = new AbandonedAttempts(), responses = new FairQuota(usualBodyBytes), maxClaimMs = null } = deps
+  const rooms = { requests: new FairQuota(usualBodyBytes), responses }
+  const usual = { credentialFields: [], maxKeysPerClient: 10 }
+  return idempotencyLayer(rules, { ...usual, store, rooms, abandoned, maxClaimMs })(next)
 }
 
 /** Counts how many attempts may still go on without their client. */
 const roomOf = (abandoned: AbandonedAttempts): number => {
-  const added = Array.from({ length: 1001 }, (_, nth) => abandoned.add(fakeExchange({ client: `c ${nth}` }))).filter(
-    (each) => each !== null,
-  )
+  const added = Array.from(
+    { length: 1001 },
+    (_, nth) => abandoned.add(fakeExchange({ client: `c ${nth}` })) ?? [],
+  ).flat()
   for (const release of added) release()
   return added.length
 }
@@ -61,31 +61,36 @@ const post = (): Exchange => fakeExchange({ operation: 'valuation.score', fields
 const gone = new GatewayError('client-gone')
 const cut = new GatewayError('client-gone', { reason: 'shutdown-deadline' })
 
-/** Sends until it is aborted, and says so. */
-const sendUntilAborted =
-  (sent: () => void): Handler =>
-  (own) => {
+/** Serves a request until it is sent; its attempt ends with `answered`, or when it is aborted. */
+const serveUntilSent = async (
+  store: IdempotencyStore,
+  abandoned = new AbandonedAttempts(),
+  answered: Promise<ProxyResponse> | null = null,
+) => {
+  const sent = Promise.withResolvers<void>()
+  const exchange = post()
+  const send: Handler = (own) => {
     own.attempts.count++
     own.attempts.wasSent = true
-    sent()
-    return untilAborted(own)
+    sent.resolve()
+    return answered ?? untilAborted(own)
   }
+  const served = serve(send, store, { abandoned })(exchange)
+  await sent.promise
+  return { exchange, served }
+}
 
 test('a claim waits no longer than the deadline of its operation, and is given back', async () => {
   const { store, calls } = openStore(() => new Promise(() => {}))
-  let sent = 0
+  const next = vi.fn()
 
-  const rejected = expect(
-    serve(
-      sendUntilAborted(() => sent++),
-      store,
-      { maxClaimMs: 300 },
-    )(post()),
-  ).rejects.toMatchObject({ kind: 'idempotency-unavailable' })
+  const served = serve(next, store, { maxClaimMs: 300 })(post())
+  const rejected = expect(served).rejects.toMatchObject({ kind: 'idempotency-unavailable' })
   await vi.advanceTimersByTimeAsync(300)
 
   await rejected
-  expect([sent, settlementsOf(calls)]).toEqual([0, [{ state: 'free' }]])
+  expect(settlementsOf(calls)).toEqual([{ state: 'free' }])
+  expect(next).not.toHaveBeenCalled()
 })
 
 test.each([
@@ -167,32 +172,19 @@ test('the deadline does not end a response that is too long to be kept, once its
   expect(ended).not.toHaveBeenCalled()
 })
 
-test('a claim that comes after its client has left is given back, and nothing is forwarded', async () => {
+test.each([
+  ['', [true]],
+  ['again when the store cannot be told at first', [null, null, true]],
+])('a claim that comes after its client has left is given back %s, and nothing is forwarded', async (_, settled) => {
   const claimed = Promise.withResolvers<ClaimResult>()
-  const { store, calls } = openStore(() => claimed.promise)
-  const next = vi.fn()
-  const exchange = post()
-  const served = serve(next, store)(exchange)
-  await vi.waitFor(() => expect(calls).toHaveLength(1))
-
-  exchange.abort(gone)
-  claimed.resolve({ state: 'claimed' })
-
-  await expect(served).rejects.toBe(gone)
-  expect(settlementsOf(calls)).toEqual([{ state: 'free' }])
-  expect(next).not.toHaveBeenCalled()
-})
-
-test('a claim that comes after its client has left is given back again when the store cannot be told at first', async () => {
-  const claimed = Promise.withResolvers<ClaimResult>()
-  const settled: (true | null)[] = [null, null, true]
   const calls: IdempotencyCall[] = []
-  const call = async (next: IdempotencyCall): Promise<unknown> => {
-    calls.push(next)
-    return next.type === 'claim' ? claimed.promise : settled.shift()
+  const replies = [...settled]
+  const call = async (query: IdempotencyCall): Promise<unknown> => {
+    calls.push(query)
+    return query.type === 'claim' ? claimed.promise : replies.shift()
   }
-  const exchange = post()
-  const served = serve(vi.fn(), { call } as IdempotencyStore)(exchange)
+  const [next, exchange] = [vi.fn(), post()]
+  const served = serve(next, { call } as IdempotencyStore)(exchange)
   await vi.waitFor(() => expect(calls).toHaveLength(1))
 
   exchange.abort(gone)
@@ -200,31 +192,20 @@ test('a claim that comes after its client has left is given back again when the 
   await expect(served).rejects.toBe(gone)
   await vi.advanceTimersByTimeAsync(60_000)
 
-  expect(settlementsOf(calls)).toEqual(Array(3).fill({ state: 'free' }))
+  expect(settlementsOf(calls)).toEqual(settled.map(() => ({ state: 'free' })))
+  expect(next).not.toHaveBeenCalled()
 })
 
 test('an attempt that went on without its client makes room for another when it ends', async () => {
   const { store, calls } = openStore()
-  const answered = Promise.withResolvers<void>()
+  const answered = Promise.withResolvers<ProxyResponse>()
   const abandoned = new AbandonedAttempts()
-  const sent = vi.fn()
-  const handler = serve(
-    async () => {
-      sent()
-      await answered.promise
-      return fakeResponse()
-    },
-    store,
-    { abandoned },
-  )
-  const exchange = post()
-  const served = handler(exchange)
-  await vi.waitFor(() => expect(sent).toHaveBeenCalled())
+  const { exchange, served } = await serveUntilSent(store, abandoned, answered.promise)
   exchange.abort(gone)
   await expect(served).rejects.toBe(gone)
   const roomMeanwhile = roomOf(abandoned)
 
-  answered.resolve()
+  answered.resolve(fakeResponse())
   await vi.waitFor(() => expect(settlementsOf(calls)).toMatchObject([{ state: 'done' }]))
 
   expect(roomMeanwhile).toBe(998)
@@ -238,15 +219,11 @@ test.each([
   const { store, calls } = openStore()
   const abandoned = new AbandonedAttempts()
   for (let nth = roomOf(abandoned); nth > room; nth--) abandoned.add(fakeExchange({ client: `c ${nth}` }))
-  const sent = vi.fn()
-  const exchange = post()
-  const served = serve(sendUntilAborted(sent), store, { abandoned })(exchange)
-  await vi.waitFor(() => expect(sent).toHaveBeenCalled())
+  const { exchange, served } = await serveUntilSent(store, abandoned)
 
   exchange.abort(reason)
-  const recorded = [exchange.attempts.count, exchange.outcome?.outcome]
 
-  expect(recorded).toEqual([1, 'unknown'])
+  expect([exchange.attempts.count, exchange.outcome?.outcome]).toEqual([1, 'unknown'])
   await expect(served).rejects.toBe(reason)
   expect([exchange.attempts.count, settlementsOf(calls)]).toMatchObject([1, [{ state: 'unknown' }]])
 })
@@ -254,10 +231,7 @@ test.each([
 test('attempts that go on without their client are cut off at the end of the gateway, and settled', async () => {
   const { store, calls } = openStore()
   const abandoned = new AbandonedAttempts()
-  const sent = vi.fn()
-  const exchange = post()
-  const served = serve(sendUntilAborted(sent), store, { abandoned })(exchange)
-  await vi.waitFor(() => expect(sent).toHaveBeenCalled())
+  const { exchange, served } = await serveUntilSent(store, abandoned)
   exchange.abort(gone)
   await expect(served).rejects.toBe(gone)
   const roomMeanwhile = roomOf(abandoned)

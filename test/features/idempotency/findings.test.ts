@@ -3,20 +3,9 @@ import type { IdempotencyReport } from '../../../src/features/idempotency/status
 import { at, cause, findingInputs, renderFindings } from '../../core/admin/findings/finding-inputs.ts'
 
 const report = (more: Partial<IdempotencyReport> = {}): IdempotencyReport => ({
-  store: 'memory',
-  state: 'local',
-  since: at - 3_600_000,
-  reason: null,
-  where: null,
-  entries: 40,
-  maxEntries: 100,
-  bytes: 0,
-  maxBytes: 100,
-  inProgress: 0,
-  unknown: 0,
-  oldestUnknown: null,
-  dropped: 0,
-  refused: 0,
+  ...{ store: 'memory', state: 'local', since: at - 3_600_000, reason: null, where: null },
+  ...{ entries: 40, maxEntries: 100, bytes: 0, maxBytes: 100, inProgress: 0 },
+  ...{ unknown: 0, oldestUnknown: null, dropped: 0, refused: 0 },
   ...more,
 })
 
@@ -33,12 +22,8 @@ const findingsOf = (
     }),
   )
 
-const refused = {
-  kind: 'idempotency-unavailable',
-  reason: null,
-  operation: 'financing.pre-approval',
-  endpoint: null,
-} as const
+const operation = 'financing.pre-approval'
+const refused = { kind: 'idempotency-unavailable', reason: null, operation, endpoint: null } as const
 const explain = 'lender-gateway explain POST /financing/pre-approval --live'
 
 test('a store with room and few unknown outcomes is fine', () => {

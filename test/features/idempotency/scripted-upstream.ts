@@ -4,31 +4,48 @@ import type { Exchange, Handler, ProxyResponse } from '../../../src/core/exchang
 import { GatewayError, overloadedError } from '../../../src/core/exchange/failures/errors.ts'
 import { epochMs, now } from '../../../src/core/lib/clock.ts'
 
+type BodyKind = 'whole' | 'chunks' | 'truncated'
+
+/** What becomes of a request; with neither a status nor a failure, the upstream is silent. */
+interface Decision {
+  readonly isProcessed?: true
+  /** Whether the failure says that nothing was sent. */
+  readonly isUnsent?: true
+  readonly failure?: () => GatewayError
+  /** One of these, by turns. */
+  readonly statuses?: readonly number[]
+  readonly body?: BodyKind
+  readonly bytes?: number
+}
+
+const ok = { isProcessed: true, statuses: [200, 201, 202, 303] } as const
+const fail = (...[kind, options]: ConstructorParameters<typeof GatewayError>) => ({
+  failure: () => new GatewayError(kind, options),
+})
+
 /** Where the upstream is in a request when it fails, or what it says at the end. */
-export const outcomes = [
-  'ok',
-  'ok in chunks',
-  'too large',
-  'not found',
-  'refused',
-  'error',
-  'error after processing',
-  'truncated',
-  'reset before processing',
-  'reset after processing',
-  'connect failed',
-  'circuit open',
-  'no place',
-  'breaks the contract',
-  'no room for its check',
-  'processed in silence',
-] as const
+const decisions = {
+  ok,
+  'ok in chunks': { ...ok, body: 'chunks' },
+  'too large': { ...ok, body: 'chunks', bytes: 2000 },
+  truncated: { ...ok, body: 'truncated' },
+  'not found': { isProcessed: true, statuses: [404] },
+  refused: { statuses: [401, 403, 408, 409, 425, 429] },
+  error: { statuses: [500] },
+  'error after processing': { isProcessed: true, statuses: [502], body: 'chunks' },
+  'reset before processing': fail('reset-before-headers'),
+  'reset after processing': { isProcessed: true, ...fail('reset-before-headers') },
+  'connect failed': { isUnsent: true, ...fail('connect-failed') },
+  'circuit open': { isUnsent: true, ...fail('circuit-open') },
+  'no place': { isUnsent: true, failure: () => overloadedError('endpoint-connections') },
+  'breaks the contract': { isProcessed: true, ...fail('invalid-response', { reason: 'contract-answer-body' }) },
+  'no room for its check': { isProcessed: true, failure: () => overloadedError('buffered-bodies') },
+  'processed in silence': { isProcessed: true },
+} as const satisfies Record<string, Decision>
 
-export type Outcome = (typeof outcomes)[number]
+export type Outcome = keyof typeof decisions
 
-// What an upstream cannot say of a request that it has processed.
-const unsent: readonly Outcome[] = ['connect failed', 'circuit open', 'no place']
-const denials: readonly Outcome[] = ['refused', ...unsent]
+export const outcomes = Object.keys(decisions) as Outcome[]
 
 /** One sending of a request. */
 export interface Sending {
@@ -50,9 +67,6 @@ export interface SentResponse {
   readonly fields: readonly string[]
   readonly text: string
 }
-
-const okStatuses = [200, 201, 202, 303]
-const refusals = [401, 403, 408, 409, 425, 429]
 
 /** Remembers what was sent to it, and what it said. */
 export class ScriptedUpstream {
@@ -87,13 +101,18 @@ export class ScriptedUpstream {
           isEnded: false,
           end: (outcome) =>
             void read.then(async (isWhole) => {
-              if (!isWhole || sending.isEnded || (sending.isProcessed && denials.includes(outcome))) return
-              const { isProcessed = false, response, failure } = this.#decide(sending, nth, outcome)
-              sending.isProcessed ||= isProcessed
-              sending.isEnded = response !== undefined || failure !== undefined
+              const decision: Decision = decisions[outcome]
+              // What an upstream cannot say of a request that it has processed.
+              const isDenial = decision.isUnsent === true || outcome === 'refused'
+              if (!isWhole || sending.isEnded || (sending.isProcessed && isDenial)) return
+              sending.isProcessed ||= decision.isProcessed === true
+              const response = this.#respond(sending, nth, decision)
+              sending.isEnded = response !== null || decision.failure !== undefined
               await running()
-              if (response !== undefined) hear(() => resolve(response))
-              if (failure !== undefined) hear(() => reject(note(exchange, outcome, failure)))
+              if (response !== null) hear(() => resolve(response))
+              if (decision.failure === undefined) return
+              if (decision.isUnsent) exchange.attempts.wasSent = false
+              hear(() => reject(decision.failure?.()))
             }),
         }
         exchange.attempts.count++
@@ -107,63 +126,15 @@ export class ScriptedUpstream {
         this.sendings.push(sending)
       })
 
-  #decide(sending: Sending, nth: number, outcome: Outcome): Decision {
-    const respond = (status: number, kind: BodyKind = 'whole', bytes = 40): ProxyResponse => {
-      const text = `${nth}:`.padEnd(bytes, 'x')
-      const fields = ['X-Nth', String(nth), 'Set-Cookie', `a=${nth}`, 'Date', new Date(epochMs()).toUTCString()]
-      if (kind !== 'truncated')
-        this.responses.set(String(nth), { name: sending.name, requestId: sending.requestId, status, fields, text })
-      return { status, reason: status === 202 ? 'Taken' : '', fields, body: new SentBody(text, kind) }
-    }
-    const status = okStatuses[nth % okStatuses.length] as number
-    switch (outcome) {
-      case 'ok':
-        return { isProcessed: true, response: respond(status) }
-      case 'ok in chunks':
-        return { isProcessed: true, response: respond(status, 'chunks') }
-      case 'too large':
-        return { isProcessed: true, response: respond(status, 'chunks', 2000) }
-      case 'truncated':
-        return { isProcessed: true, response: respond(status, 'truncated') }
-      case 'not found':
-        return { isProcessed: true, response: respond(404) }
-      case 'refused':
-        return { response: respond(refusals[nth % refusals.length] as number) }
-      case 'error':
-        return { response: respond(500) }
-      case 'error after processing':
-        return { isProcessed: true, response: respond(502, 'chunks') }
-      case 'reset before processing':
-        return { failure: new GatewayError('reset-before-headers') }
-      case 'reset after processing':
-        return { isProcessed: true, failure: new GatewayError('reset-before-headers') }
-      case 'connect failed':
-        return { failure: new GatewayError('connect-failed') }
-      case 'circuit open':
-        return { failure: new GatewayError('circuit-open') }
-      case 'no place':
-        return { failure: overloadedError('endpoint-connections') }
-      case 'breaks the contract':
-        return { isProcessed: true, failure: new GatewayError('invalid-response', { reason: 'contract-answer-body' }) }
-      case 'no room for its check':
-        return { isProcessed: true, failure: overloadedError('buffered-bodies') }
-      case 'processed in silence':
-        return { isProcessed: true }
-    }
+  #respond({ name, requestId }: Sending, nth: number, decision: Decision): ProxyResponse | null {
+    const { statuses, body: kind = 'whole', bytes = 40 } = decision
+    if (statuses === undefined) return null
+    const status = statuses[nth % statuses.length] as number
+    const text = `${nth}:`.padEnd(bytes, 'x')
+    const fields = ['X-Nth', String(nth), 'Set-Cookie', `a=${nth}`, 'Date', new Date(epochMs()).toUTCString()]
+    if (kind !== 'truncated') this.responses.set(String(nth), { name, requestId, status, fields, text })
+    return { status, reason: status === 202 ? 'Taken' : '', fields, body: sentBody(text, kind) }
   }
-}
-
-/** What becomes of a request; with neither response nor failure, the upstream is silent. */
-interface Decision {
-  readonly isProcessed?: boolean
-  readonly response?: ProxyResponse
-  readonly failure?: GatewayError
-}
-
-/** Notes a failure at its exchange as an attempt does. */
-const note = (exchange: Exchange, outcome: Outcome, failure: GatewayError): GatewayError => {
-  if (unsent.includes(outcome)) exchange.attempts.wasSent = false
-  return failure
 }
 
 /** Reads a request's body to its end; false: it has none. */
@@ -177,29 +148,14 @@ const readAll = async ({ body }: Exchange): Promise<boolean> => {
   }
 }
 
-type BodyKind = 'whole' | 'chunks' | 'truncated'
-
-class SentBody implements ResponseBody {
-  readonly isShared = false
-  readonly #text: string
-  readonly #kind: BodyKind
-
-  constructor(text: string, kind: BodyKind) {
-    this.#text = text
-    this.#kind = kind
-  }
-
-  takeBuffered(): Buffer | null {
-    return this.#kind === 'whole' ? Buffer.from(this.#text) : null
-  }
-
-  consume(sink: BodySink): void {
-    for (let at = 0; at < this.#text.length; at += 500) sink.data(Buffer.from(this.#text.slice(at, at + 500)))
-    if (this.#kind === 'truncated') sink.fail(new GatewayError('truncated'))
+const sentBody = (text: string, kind: BodyKind): ResponseBody => ({
+  isShared: false,
+  takeBuffered: () => (kind === 'whole' ? Buffer.from(text) : null),
+  consume: (sink: BodySink): void => {
+    for (let at = 0; at < text.length; at += 500) sink.data(Buffer.from(text.slice(at, at + 500)))
+    if (kind === 'truncated') sink.fail(new GatewayError('truncated'))
     else sink.end()
-  }
-
-  resume(): void {}
-
-  discard(): void {}
-}
+  },
+  resume: () => {},
+  discard: () => {},
+})

@@ -1,28 +1,11 @@
 import * as fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { consumeToken } from '../../../src/core/lib/token-bucket.ts'
 import { consumeScript } from '../../../src/features/redis/redis-server.ts'
-import { needProgram } from '../../helpers/program.ts'
-import { type Redis, startRedis } from '../../helpers/redis.ts'
+import { redisForAll, redisProgram } from './redis-for-all.ts'
 
-const program = await needProgram('redis-server')
-
-describe.skipIf(program.missing)('the script for Redis', () => {
-  let redis: Redis
-  let client: Awaited<ReturnType<typeof connect>>
-  const connect = async (url: string) => {
-    const { createClient } = await import('@redis/client')
-    return createClient({ url, RESP: 2 }).connect()
-  }
-
-  beforeAll(async () => {
-    redis = await startRedis(program.path ?? '')
-    client = await connect(redis.url)
-  })
-  afterAll(async () => {
-    client.destroy()
-    await redis.kill()
-  })
+describe.skipIf(redisProgram.missing)('the script for Redis', () => {
+  const redis = redisForAll()
 
   // The same script with another clock: the time comes with the arguments, and Redis, which expires by its own, expires
   // nothing.
@@ -52,7 +35,7 @@ describe.skipIf(program.missing)('the script for Redis', () => {
           const [seconds, rest] = [Math.floor(atUs / 1e6), atUs % 1e6]
           const here = consumeToken(bucket, limit, seconds * 1000 + rest / 1000)
           const args = [limit.perMs, limit.burst, seconds, rest].map(String)
-          return [here, Number(await client.eval(withoutExpiry, { keys: [key], arguments: args }))] as const
+          return [here, Number(await redis.client.eval(withoutExpiry, { keys: [key], arguments: args }))] as const
         })
         for (const [here, there] of await Promise.all(results)) expect(there).toBe(here)
       }),
@@ -61,10 +44,10 @@ describe.skipIf(program.missing)('the script for Redis', () => {
   })
 
   test('lets Redis expire what has drained', async () => {
-    await client.eval(consumeScript.text, { keys: ['short'], arguments: ['10', '5'] })
-    await client.eval(consumeScript.text, { keys: ['long'], arguments: ['0.00001', '5'] })
+    await redis.client.eval(consumeScript.text, { keys: ['short'], arguments: ['10', '5'] })
+    await redis.client.eval(consumeScript.text, { keys: ['long'], arguments: ['0.00001', '5'] })
 
-    expect(await client.pTTL('long')).toBeGreaterThan(50_000)
-    expect(await client.pTTL('short')).toBeLessThanOrEqual(1)
+    expect(await redis.client.pTTL('long')).toBeGreaterThan(50_000)
+    expect(await redis.client.pTTL('short')).toBeLessThanOrEqual(1)
   })
 })

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { ManagedRedis } from '../../../src/features/redis/managed-redis.ts'
 import type { ConnectRedis, RedisConnection } from '../../../src/features/redis/redis-connection.ts'
 import { calmChanges } from '../../../src/features/redis/redis-registry.ts'
@@ -16,15 +16,9 @@ type Behavior = 'answer' | 'late' | 'stall' | 'fail' | 'refuse'
 
 /** Creates a Redis with scripted behaviour: it replies, in time or late, is silent, or refuses connections. */
 const createScripted = (behavior: Behavior = 'answer') => {
-  const redis = {
-    behavior,
-    connections: 0,
-    consumed: 0,
-    lose: (_reason: Error): void => {},
-  }
+  const redis = { behavior, consumed: 0, lose: (_reason: Error): void => {} }
   const connect: ConnectRedis = async (lost) => {
     if (redis.behavior === 'refuse') throw new Error('refused')
-    redis.connections++
     redis.lose = lost
     const connection: RedisConnection = {
       consume: () => {
@@ -46,8 +40,21 @@ const createScripted = (behavior: Behavior = 'answer') => {
     timeoutKey: 'limits.redis.timeout',
     onChange: (...change) => changes.push(change),
   })
+  onTestFinished(() => link.close())
   return { redis, link, changes }
 }
+
+/** Opens one that is connected, and behaves so from then on. */
+const openShared = async (behavior: Behavior = 'answer') => {
+  const scripted = createScripted()
+  await pass(0)
+  scripted.redis.behavior = behavior
+  return scripted
+}
+
+/** What is reported of an outage. */
+const shared = [true, null] as const
+const tooSlow = [false, 'no answer within 20ms (limits.redis.timeout)'] as const
 
 const consume = (link: ManagedRedis): Promise<number | null> => link.consume('key', 1, 1)
 
@@ -63,14 +70,11 @@ test('it is shared once a connection has run what requests will send', async () 
 
   expect(link.isShared).toBe(true)
   expect(await consume(link)).toBe(1)
-  expect(changes).toEqual([[true, null]])
-  link.close()
+  expect(changes).toEqual([shared])
 })
 
 test('a reply that is late is no reply, and several in a row end the use of the connection', async () => {
-  const { redis, link, changes } = createScripted()
-  await pass(0)
-  redis.behavior = 'stall'
+  const { redis, link, changes } = await openShared('stall')
 
   const outcomes = Promise.all(Array.from({ length: 5 }, () => consume(link)))
   await pass(21)
@@ -80,16 +84,11 @@ test('a reply that is late is no reply, and several in a row end the use of the 
   const { consumed } = redis
   expect(await consume(link)).toBeNull() // at once, without a command
   expect(redis.consumed).toBe(consumed)
-  expect(changes).toEqual([
-    [true, null],
-    [false, 'no answer within 20ms (limits.redis.timeout)'],
-  ])
-  link.close()
+  expect(changes).toEqual([shared, tooSlow])
 })
 
 test('a reply that is late now and then is a hiccup', async () => {
-  const { redis, link } = createScripted()
-  await pass(0)
+  const { redis, link } = await openShared()
 
   for (let n = 0; n < 10; n++) {
     redis.behavior = 'stall'
@@ -101,13 +100,10 @@ test('a reply that is late now and then is a hiccup', async () => {
   }
 
   expect(link.isShared).toBe(true)
-  link.close()
 })
 
 test('replies that are late for requests end its use, though background commands get theirs within their own time', async () => {
-  const { redis, link, changes } = createScripted()
-  await pass(0)
-  redis.behavior = 'late'
+  const { link, changes } = await openShared('late')
   const run = (waitMs = link.timeoutMs) => link.run(consumeScript, { keys: ['key'], args: [] }, { waitMs })
 
   for (let n = 0; n < 5; n++) {
@@ -119,17 +115,11 @@ test('replies that are late for requests end its use, though background commands
     expect(await late).toBeNull()
   }
 
-  expect(changes).toEqual([
-    [true, null],
-    [false, 'no answer within 20ms (limits.redis.timeout)'],
-  ])
-  link.close()
+  expect(changes).toEqual([shared, tooSlow])
 })
 
 test('a reply that comes while a request waits longer for it is in time', async () => {
-  const { redis, link } = createScripted()
-  await pass(0)
-  redis.behavior = 'late'
+  const { link } = await openShared('late')
 
   for (let n = 0; n < 10; n++) {
     const late = consume(link)
@@ -141,13 +131,10 @@ test('a reply that comes while a request waits longer for it is in time', async 
   }
 
   expect(link.isShared).toBe(true)
-  link.close()
 })
 
 test('one reply that does not come at all has the connection tried, though no further command is sent', async () => {
-  const { redis, link, changes } = createScripted()
-  await pass(0)
-  redis.behavior = 'stall'
+  const { redis, link, changes } = await openShared('stall')
   const late = link.run(consumeScript, { keys: ['key'], args: [] })
   await pass(21)
   expect(await late).toBeNull()
@@ -156,18 +143,11 @@ test('one reply that does not come at all has the connection tried, though no fu
 
   await pass(1001 + 500)
 
-  expect(changes).toEqual([
-    [true, null],
-    [false, 'no answer within 1000ms'],
-    [true, null],
-  ])
-  link.close()
+  expect(changes).toEqual([shared, [false, 'no answer within 1000ms'], shared])
 })
 
 test('a connection that was too slow is used again once it has been in time three times in a row', async () => {
-  const { redis, link } = createScripted()
-  await pass(0)
-  redis.behavior = 'late'
+  const { redis, link } = await openShared('late')
   const late = Promise.all(Array.from({ length: 5 }, () => consume(link)))
   await pass(31)
   await late
@@ -181,31 +161,22 @@ test('a connection that was too slow is used again once it has been in time thre
   }
 
   expect(shared).toEqual([false, false, false, false, false, true])
-  link.close()
 })
 
 test('a server that refuses to count is as good as none, however well it is connected', async () => {
-  const { redis, link, changes } = createScripted()
-  await pass(0)
-  redis.behavior = 'fail'
+  const { link, changes } = await openShared('fail')
 
   for (let n = 0; n < 5; n++) expect(await consume(link)).toBeNull()
   await pass(5000)
 
   expect(link.isShared).toBe(false)
-  expect(changes).toEqual([
-    [true, null],
-    [false, 'READONLY'],
-  ])
-  link.close()
+  expect(changes).toEqual([shared, [false, 'READONLY']])
 })
 
 test.each(['refuse', 'stall', 'fail'] as const)(
   'after an outage (%s) it is shared again within a second',
   async (outage) => {
-    const { redis, link, changes } = createScripted()
-    await pass(0)
-    redis.behavior = outage
+    const { redis, link, changes } = await openShared(outage)
     redis.lose(new Error('lost'))
     await pass(60_000)
     expect(link.isShared).toBe(false)
@@ -215,23 +186,18 @@ test.each(['refuse', 'stall', 'fail'] as const)(
 
     expect(link.isShared).toBe(true)
     expect(changes.map(([isShared]) => isShared)).toEqual([true, false, true])
-    link.close()
   },
 )
 
 test('that Redis is down at the start is reported once', async () => {
-  const { redis, link, changes } = createScripted('refuse')
+  const { redis, changes } = createScripted('refuse')
   await pass(60_000)
   expect(changes).toEqual([[false, 'refused']])
 
   redis.behavior = 'answer'
   await pass(1000)
 
-  expect(changes).toEqual([
-    [false, 'refused'],
-    [true, null],
-  ])
-  link.close()
+  expect(changes).toEqual([[false, 'refused'], shared])
 })
 
 test('closed, it leaves no timer behind', async () => {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import tls, { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { RedisClient } from '@redis/client'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { connectRedis } from '../../../src/features/redis/redis-connection.ts'
 import type { RedisTls } from '../../../src/features/redis/redis-settings.ts'
 import { makeCertificates } from '../../helpers/certificates.ts'
@@ -76,57 +76,50 @@ test('servers that are tried by turns cost no class of commands each', async () 
 
 const [server, openssl] = [await needProgram('redis-server'), await needProgram('openssl')]
 
-test.skipIf(server.missing ?? openssl.missing)('rediss: is TLS, to a server whose certificate verifies', async () => {
-  const { authority, right } = makeCertificates(openssl.path ?? '')
-  const folder = mkdtempSync(join(tmpdir(), 'redis-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
-  const [cert, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
-  writeFileSync(cert, right.cert)
-  writeFileSync(key, right.key)
-  const tls = ['--tls-cert-file', cert, '--tls-key-file', key, '--tls-auth-clients', 'no']
-  const redis = await startRedis(server.path ?? '', ['--port', '0', '--tls-port', '{port}', ...tls])
-  onTestFinished(() => redis.kill())
-  const connect = connectRedis(redisSettings({ url: `rediss://localhost:${redis.port}` }))
-  switchVerificationOff()
-
-  await expect(connect(() => {})).rejects.toThrow('unable to get local issuer certificate')
-  const before = getCACertificates('default')
-  setDefaultCACertificates([...before, authority.cert])
-  onTestFinished(() => setDefaultCACertificates(before))
-
-  const connection = await connect(() => {})
-  onTestFinished(() => connection.destroy())
-  expect(await connection.consume('key', 1, 2)).toBe(1)
-})
-
-test.skipIf(server.missing ?? openssl.missing)(
-  'an authority of its own and a certificate of the gateway, in the configuration',
-  async () => {
-    const { authority, right, client, selfSigned } = makeCertificates(openssl.path ?? '')
+describe.skipIf(server.missing ?? openssl.missing)('over TLS', () => {
+  /** Starts a Redis that is reached over TLS alone. */
+  const start = async (...options: readonly string[]) => {
+    const made = makeCertificates(openssl.path ?? '')
     const folder = mkdtempSync(join(tmpdir(), 'redis-'))
     onTestFinished(() => rmSync(folder, { recursive: true }))
-    const files = { ca: authority.cert, cert: right.cert, key: right.key }
+    const files = { ca: made.authority.cert, cert: made.right.cert, key: made.right.key }
     for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
-    const tls = [
-      ...['--tls-ca-cert-file', join(folder, 'ca')],
-      ...['--tls-cert-file', join(folder, 'cert')],
-      ...['--tls-key-file', join(folder, 'key')],
-    ]
-    const redis = await startRedis(server.path ?? '', ['--port', '0', '--tls-port', '{port}', ...tls])
+    const tls = Object.keys(files).flatMap((name) => [`--tls-${name}-file`, join(folder, name)])
+    const own = tls.map((option) => option.replace('--tls-ca-file', '--tls-ca-cert-file'))
+    const redis = await startRedis(server.path ?? '', ['--port', '0', '--tls-port', '{port}', ...own, ...options])
     onTestFinished(() => redis.kill())
-    const url = `rediss://localhost:${redis.port}`
-    const shown = { certificate: client.cert, key: client.key }
-    const connect = (tls: RedisTls | null) => connectRedis(redisSettings({ url, tls }), 30_000)(() => {})
+    const connect = async (settings: RedisTls | null) => {
+      const url = `rediss://localhost:${redis.port}`
+      const connection = await connectRedis(redisSettings({ url, tls: settings }), 30_000)(() => {})
+      onTestFinished(() => connection.destroy())
+      return connection
+    }
+    return { made, connect }
+  }
 
-    const connection = await connect({ ca: authority.cert, ...shown })
-    onTestFinished(() => connection.destroy())
-    expect(await connection.consume('key', 1, 2)).toBe(1)
+  test('a server whose certificate does not verify is refused, whatever the environment says of that', async () => {
+    const { made, connect } = await start('--tls-auth-clients', 'no')
+    switchVerificationOff()
+
+    await expect(connect(null)).rejects.toThrow('unable to get local issuer certificate')
+    const before = getCACertificates('default')
+    setDefaultCACertificates([...before, made.authority.cert])
+    onTestFinished(() => setDefaultCACertificates(before))
+
+    expect(await (await connect(null)).consume('key', 1, 2)).toBe(1)
+  })
+
+  test('the configuration may have an authority of its own and a certificate of the gateway', async () => {
+    const { made, connect } = await start()
+    const [ca, shown] = [made.authority.cert, { certificate: made.client.cert, key: made.client.key }]
+
+    expect(await (await connect({ ca, ...shown })).consume('key', 1, 2)).toBe(1)
 
     await expect(connect(null)).rejects.toThrow('certificate')
-    await expect(connect({ ca: selfSigned.cert, ...shown })).rejects.toThrow('certificate')
-    await expect(connect({ ca: authority.cert, certificate: null, key: null })).rejects.toThrow()
-  },
-)
+    await expect(connect({ ca: made.selfSigned.cert, ...shown })).rejects.toThrow('certificate')
+    await expect(connect({ ca, certificate: null, key: null })).rejects.toThrow()
+  })
+})
 
 // A file of authorities takes milliseconds to read: with 20 Sentinels that are away, that took two thirds of a core.
 test('servers that are tried again and again cost one reading of the authorities', async () => {

@@ -11,13 +11,8 @@ import { redisSettings } from './redis-settings.ts'
 
 const systemTls = { ca: null, certificate: null, key: null }
 const bare = {
-  tls: null,
-  username: null,
-  password: null,
-  database: 0,
-  connectTimeoutMs: 500,
-  replicas: 0,
-  replicaTimeoutMs: 10,
+  ...{ tls: null, username: null, password: null, database: 0 },
+  ...{ connectTimeoutMs: 500, replicas: 0, replicaTimeoutMs: 10 },
 }
 
 test.each<[url: string, more: Partial<RedisSettings>, server: object]>([
@@ -91,25 +86,20 @@ const url = 'redis://redis.internal:6379'
 const sentinel = { sentinels: ['a:1', 'b:1'], name: 'm' }
 const cluster = { cluster: ['redis://a:1', 'redis://b:1'] }
 
-test.each<[string, Partial<RedisSettings>, Partial<RedisSettings>]>([
-  ['another password and timeout', { url }, { url: 'redis://u:p@redis.internal', timeout: 1 }],
-  ['one more Sentinel', sentinel, { ...sentinel, sentinels: ['b:1', 'c:1', 'a:1'] }],
-  ['other Sentinels, but for one', sentinel, { ...sentinel, sentinels: ['b:1', 'c:1'] }],
-  ['other nodes of a cluster, but for one', cluster, { cluster: ['redis://c:1', 'redis://b:1'] }],
-])('with %s the keys are the same', (_, one, other) => {
-  expect(isSameKeyspace(redisSettings(one), redisSettings(other))).toBe(true)
-})
-
-test.each<[string, Partial<RedisSettings>, Partial<RedisSettings>]>([
-  ['prefix', { url }, { url, prefix: 'other' }],
-  ['prefix of a cluster', cluster, { ...cluster, prefix: 'other' }],
-  ['database', { url }, { url: `${url}/1` }],
-  ['host', { url }, { url: 'redis://other' }],
-  ['name of the master', sentinel, { ...sentinel, name: 'n' }],
-  ['set of Sentinels', sentinel, { ...sentinel, sentinels: ['c:1'] }],
-  ['cluster', cluster, { cluster: ['redis://c:1'] }],
-])('with another %s the keys are others', (_, one, other) => {
-  expect(isSameKeyspace(redisSettings(one), redisSettings(other))).toBe(false)
+test.each<readonly [isSame: boolean, what: string, one: Partial<RedisSettings>, other: Partial<RedisSettings>]>([
+  [true, 'another password and timeout', { url }, { url: 'redis://u:p@redis.internal', timeout: 1 }],
+  [true, 'one more Sentinel', sentinel, { ...sentinel, sentinels: ['b:1', 'c:1', 'a:1'] }],
+  [true, 'other Sentinels, but for one', sentinel, { ...sentinel, sentinels: ['b:1', 'c:1'] }],
+  [true, 'other nodes of a cluster, but for one', cluster, { cluster: ['redis://c:1', 'redis://b:1'] }],
+  [false, 'another prefix', { url }, { url, prefix: 'other' }],
+  [false, 'another prefix of a cluster', cluster, { ...cluster, prefix: 'other' }],
+  [false, 'another database', { url }, { url: `${url}/1` }],
+  [false, 'another host', { url }, { url: 'redis://other' }],
+  [false, 'another name of the master', sentinel, { ...sentinel, name: 'n' }],
+  [false, 'another set of Sentinels', sentinel, { ...sentinel, sentinels: ['c:1'] }],
+  [false, 'another cluster', cluster, { cluster: ['redis://c:1'] }],
+])('whether the keys are the same (%s), with %s', (isSame, _, one, other) => {
+  expect(isSameKeyspace(redisSettings(one), redisSettings(other))).toBe(isSame)
 })
 
 test('the keys of a Redis are called by database and prefix too', () => {
@@ -124,23 +114,17 @@ test('the keys of a Redis are called by database and prefix too', () => {
   ])
 })
 
-test.each([
-  ["ERR unknown command 'AUTH', with args beginning with: 'user' 'p@ss' ", "ERR unknown command 'AUTH'"],
-  ['ERR what is "p@ss"?', 'ERR what is "***"?'],
-  ['ERR what is "p%40ss"?', 'ERR what is "***"?'],
-  ['connect ECONNREFUSED 127.0.0.1:6379', 'connect ECONNREFUSED 127.0.0.1:6379'],
-])('of %j, %j is reported', (reason, expected) => {
-  expect(redactSecrets(reason, redisSettings({ url: 'redis://user:p%40ss@redis.internal:6379' }))).toBe(expected)
-})
+const named = { url: 'redis://user:p%40ss@redis.internal:6379' }
 
-test('without a password nothing is masked', () => {
-  expect(redactSecrets('ERR no', redisSettings({ url: 'redis://redis.internal' }))).toBe('ERR no')
-})
-
-test.each([
-  [{ sentinels: ['a:26379'], name: 'm', password: 'p@ss' }],
-  [{ sentinels: ['a:26379'], name: 'm', sentinelPassword: 'p@ss' }],
-  [{ cluster: ['redis://a:6379'], username: 'user', password: 'p@ss' }],
-])('a password beside the place is masked: %j', (settings) => {
-  expect(redactSecrets('ERR what is "p@ss"?', redisSettings(settings))).toBe('ERR what is "***"?')
+test.each<readonly [reason: string, settings: Partial<RedisSettings>, told: string]>([
+  ["ERR unknown command 'AUTH', with args beginning with: 'user' 'p@ss' ", named, "ERR unknown command 'AUTH'"],
+  ['ERR what is "p@ss"?', named, 'ERR what is "***"?'],
+  ['ERR what is "p%40ss"?', named, 'ERR what is "***"?'],
+  ['connect ECONNREFUSED 127.0.0.1:6379', named, 'connect ECONNREFUSED 127.0.0.1:6379'],
+  ['ERR no', { url: 'redis://redis.internal' }, 'ERR no'],
+  ['ERR what is "p@ss"?', { ...sentinel, password: 'p@ss' }, 'ERR what is "***"?'],
+  ['ERR what is "p@ss"?', { ...sentinel, sentinelPassword: 'p@ss' }, 'ERR what is "***"?'],
+  ['ERR what is "p@ss"?', { ...cluster, username: 'user', password: 'p@ss' }, 'ERR what is "***"?'],
+])('of %j, where Redis is %j, %j is reported', (reason, settings, told) => {
+  expect(redactSecrets(reason, redisSettings(settings))).toBe(told)
 })

@@ -1,18 +1,8 @@
 import type { RedisSettings } from '../../../src/features/redis/redis-settings.ts'
 
-const nothing: RedisSettings = {
-  url: null,
-  sentinels: null,
-  name: null,
-  cluster: null,
-  username: null,
-  password: null,
-  sentinelUsername: null,
-  sentinelPassword: null,
-  tls: null,
-  timeout: 20,
-  prefix: 'test',
-}
-
 /** Fills in what a test does not say of its Redis. */
-export const redisSettings = (stated: Partial<RedisSettings>): RedisSettings => ({ ...nothing, ...stated })
+export const redisSettings = (stated: Partial<RedisSettings>): RedisSettings => ({
+  ...{ url: null, sentinels: null, name: null, cluster: null, username: null, password: null },
+  ...{ sentinelUsername: null, sentinelPassword: null, tls: null, timeout: 20, prefix: 'test' },
+  ...stated,
+})

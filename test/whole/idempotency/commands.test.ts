@@ -1,58 +1,47 @@
 /** What support learns of a key of idempotency, and how it has one forgotten. */
 import { hash } from 'node:crypto'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import type { AdminContext } from '../../../src/core/admin/admin-context.ts'
 import { idempotencyCommands } from '../../../src/features/idempotency/commands.ts'
 import { createAuditLog } from '../../features/audit/audit-log-place.ts'
-import type { Settings } from '../../helpers/gateway.ts'
-import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
-import { httpUpstream } from '../../helpers/upstream.ts'
-import { call } from '../../helpers/wire.ts'
+import { once, send } from '../../features/idempotency/wire/keyed-post.ts'
+import { fetchAdmin, liveGatewayForAll, type SharedGateway } from '../../helpers/live-gateway.ts'
 
-const operation = 'financing.pre-approval'
+const operation = 'valuation.score'
 const mine = { operation, address: '127.0.0.1' }
 const time = expect.stringMatching(/^\d{4}-.*Z$/)
 
-/** Boots a gateway whose upstream responds with a status that can be changed. */
-const boot = async (settings: Settings = {}) => {
-  const reply = { status: 201, held: Promise.resolve() }
-  const upstream = await httpUpstream(
-    (_, response) => void reply.held.then(() => response.writeHead(reply.status).end('done')),
-  )
-  const written = { upstream: upstream.url, operations: { [operation]: { idempotency: true } }, ...settings }
-  const live = await bootLiveGateway(written)
-  const post = (key: string, fields: readonly string[] = []) =>
-    call(live.gateway.address.port, {
-      method: 'POST',
-      target: '/financing/pre-approval',
-      fields: ['Idempotency-Key', key, 'X-Request-Id', `id-of-${key}`, ...fields],
-      body: Buffer.from('abc'),
-    })
-  const command = async (name: 'show' | 'forget', body: object) => {
-    const response = await fetchAdmin(`${live.admin}/idempotency/${name}`, 'POST', { body: JSON.stringify(body) })
-    return [response.status, response.body] as const
-  }
-  return { live, written, upstream, reply, post, command }
+const post = ({ port }: SharedGateway, key: string, ...fields: readonly string[]) =>
+  send(port, key, { fields: ['X-Request-Id', `id-of-${key}`, ...fields] })
+
+const command = async ({ live }: SharedGateway, name: 'show' | 'forget', body: object) => {
+  const response = await fetchAdmin(`${live.admin}/idempotency/${name}`, 'POST', { body: JSON.stringify(body) })
+  return [response.status, response.body] as const
 }
 
-const secret = 'A'.repeat(43)
-const credential = ['X-Api-Key', `key.${secret}`]
-const client = (id: string, key: string, value: string) => ({
-  ...{ id, operations: 'all' },
-  apiKeys: [{ id: key, sha256: hash('sha256', value) }],
-})
-const lender = client('lender', 'other', 'B'.repeat(43))
+const log = createAuditLog(afterAll)
+const gateway = liveGatewayForAll({ ...once, audit: log.settings })
 
-/** Boots a gateway that asks its clients who they are: bank-a, whose credential is above, and lender. */
-const bootWithClients = () =>
-  boot({ auth: { methods: ['apiKey'] }, clients: [client('bank-a', 'key', secret), lender] })
+const answer = (status: number) => gateway.answerWith((_, response) => response.writeHead(status).end('done'))
+
+/** Sends a POST that the upstream holds until the returned function is called, which waits for its end. */
+const hold = async (key: string): Promise<() => Promise<unknown>> => {
+  const { promise: released, resolve } = Promise.withResolvers<void>()
+  gateway.answerWith((_, response) => void released.then(() => response.end('done')))
+  const running = post(gateway, key)
+  await expect.poll(() => gateway.begun()).toBe(1)
+  return () => {
+    resolve()
+    return running
+  }
+}
 
 describe('show', () => {
   test('says of a done request which it was, when, and how much is stored, and nothing of its content', async () => {
-    const { live, post, command } = await boot()
-    await post('k-1')
+    answer(201)
+    await post(gateway, 'k-1')
 
-    const [status, shown] = await command('show', { ...mine, key: '"k-1"' })
+    const [status, shown] = await command(gateway, 'show', { ...mine, key: '"k-1"' })
 
     expect([status, shown]).toEqual([
       200,
@@ -62,22 +51,19 @@ describe('show', () => {
         ...{ claimedAt: time, expiresAt: time, responseBytes: expect.any(Number) },
       },
     ])
-    expect(live.lines).toContainEqual(expect.objectContaining({ ...shown, msg: 'idempotency key shown' }))
-    expect(JSON.stringify(live.lines)).not.toContain('"k-1"')
+    const { lines } = gateway.live
+    expect(lines).toContainEqual(expect.objectContaining({ ...shown, msg: 'idempotency key shown' }))
+    expect(JSON.stringify(lines)).not.toContain('"k-1"')
   })
 
   test('says that an outcome is unknown, that a request is under way, and that nothing is remembered', async () => {
-    const { upstream, reply, post, command } = await boot()
-    const { promise, resolve } = Promise.withResolvers<void>()
-    reply.status = 500
-    await post('lost')
-    reply.held = promise
-    const running = post('running')
-    await expect.poll(() => upstream.requests.length).toBe(2)
+    answer(500)
+    await post(gateway, 'lost')
+    const release = await hold('running')
 
-    const shown = await Promise.all(['lost', 'running', 'none'].map((key) => command('show', { ...mine, key })))
-    resolve()
-    await running
+    const keys = ['lost', 'running', 'none']
+    const shown = await Promise.all(keys.map((key) => command(gateway, 'show', { ...mine, key })))
+    await release()
 
     expect(shown).toMatchObject([
       [200, { state: 'unknown', firstRequestId: 'id-of-lost', expiresAt: time, responseBytes: null }],
@@ -86,60 +72,53 @@ describe('show', () => {
     ])
   })
 
-  test('finds the key of a client by its id, and none by the id of another', async () => {
-    const { post, command } = await bootWithClients()
-    await post('k-1', credential)
-
-    const shown = await command('show', { operation, key: 'k-1', client: 'bank-a' })
-    const other = await command('show', { operation, key: 'k-1', client: 'lender' })
-
-    expect([shown, other].map(([, { state }]) => state)).toEqual(['done', 'absent'])
-  })
-
-  test.each(['show', 'forget'] as const)('%s rejects an owner that no request can have', async (name) => {
-    const { post, command } = await bootWithClients()
-    await post('k-1', credential)
-
-    const misspelt = await command(name, { operation, key: 'k-1', client: 'bank-z', yes: true })
-    const byAddress = await command(name, { ...mine, key: 'k-1', yes: true })
-
-    const nearest = 'client: none under clients is named bank-z; probably meant: bank-a'
-    expect(misspelt).toMatchObject([400, { detail: nearest }])
-    const asked = 'address: financing.pre-approval asks each client who it is; write its name with --client'
-    expect(byAddress).toMatchObject([400, { detail: asked }])
-  })
-
-  test('rejects a client where no client is asked who it is', async () => {
-    const { command } = await boot()
-
-    const [status, { detail }] = await command('show', { operation, key: 'k-1', client: 'bank-a' })
-
-    expect([status, detail]).toEqual([400, `client: ${operation} asks no client who it is; write its --address`])
-  })
-
-  test('finds the key of a client that the file no longer has', async () => {
-    const { live, written, post, command } = await bootWithClients()
-    await post('k-1', credential)
-    live.edit({ ...written, clients: [lender] })
-    const { status: reloaded } = await fetchAdmin(`${live.admin}/reload`, 'POST')
-
-    const [, { state }] = await command('show', { operation, key: 'k-1', client: 'bank-a' })
-
-    expect([reloaded, state]).toEqual([200, 'done'])
-  })
-
   test.each([
     [{ key: 'k-1', operation }, 400, 'either client or address is expected'],
     [{ key: 'k-1', ...mine, client: 'a' }, 400, 'either client or address is expected'],
+    [{ key: 'k-1', operation, client: 'a' }, 400, `client: ${operation} asks no client who it is; write its --address`],
     [{ key: 'k-1', operation, address: 'localhost' }, 400, 'address is expected to be an IP address'],
     [{ key: '', ...mine }, 400, 'key is expected to be one that the operation takes'],
     [{ key: 'k'.repeat(256), ...mine }, 400, 'key is expected to be one that the operation takes'],
     [{ key: 'k-1', ...mine, operation: 'market.insights' }, 400, 'operation is expected to be one of'],
-    [{ key: 'k-1', ...mine, operation: 'valuation.score' }, 409, 'operations.valuation.score has no idempotency'],
+    [{ key: 'k-1', ...mine, operation: 'inventory.sync' }, 409, 'operations.inventory.sync has no idempotency'],
   ])('rejects what names no key: %j', async (body, status, detail) => {
-    const { command } = await boot()
+    const shown = await command(gateway, 'show', body)
 
-    expect(await command('show', body)).toMatchObject([status, { detail: expect.stringContaining(detail) }])
+    expect(shown).toMatchObject([status, { detail: expect.stringContaining(detail) }])
+  })
+})
+
+describe('of clients that are asked who they are,', () => {
+  const client = (id: string, key: string, value: string) => ({
+    ...{ id, operations: 'all' },
+    apiKeys: [{ id: key, sha256: hash('sha256', value) }],
+  })
+  const secret = 'A'.repeat(43)
+  const lender = client('lender', 'other', 'B'.repeat(43))
+  const settings = { ...once, auth: { methods: ['apiKey'] } }
+  const asked = liveGatewayForAll({ ...settings, clients: [client('bank-a', 'key', secret), lender] })
+
+  test('the key of one is found by its id, and by no other, also when the file no longer has it', async () => {
+    await post(asked, 'k-1', 'X-Api-Key', `key.${secret}`)
+    const showOf = async (id: string) => (await command(asked, 'show', { operation, key: 'k-1', client: id }))[1].state
+
+    const before = [await showOf('bank-a'), await showOf('lender')]
+    const owners = [
+      { operation, client: 'bank-z' },
+      { ...mine, client: undefined },
+    ]
+    for (const name of ['show', 'forget'] as const)
+      expect(
+        await Promise.all(owners.map((owner) => command(asked, name, { ...owner, key: 'k-1', yes: true }))),
+      ).toMatchObject([
+        [400, { detail: 'client: none under clients is named bank-z; probably meant: bank-a' }],
+        [400, { detail: `address: ${operation} asks each client who it is; write its name with --client` }],
+      ])
+    asked.live.edit({ ...settings, upstream: asked.upstream, clients: [lender] })
+    const { status: reloaded } = await fetchAdmin(`${asked.live.admin}/reload`, 'POST')
+
+    expect(before).toEqual(['done', 'absent'])
+    expect([reloaded, await showOf('bank-a')]).toEqual([200, 'done'])
   })
 })
 
@@ -154,67 +133,54 @@ const forgetWhere = async (results: readonly unknown[]) => {
 
 describe('forget', () => {
   test('has a key processed again, and the audit log says what was forgotten', async () => {
-    const log = createAuditLog(onTestFinished)
-    const { live, upstream, reply, post, command } = await boot({ audit: log.settings })
-    reply.status = 500
-    await post('k-1')
-    reply.status = 201
+    answer(500)
+    await post(gateway, 'k-2')
+    answer(201)
 
-    const [status, forgotten] = await command('forget', { ...mine, key: 'k-1', yes: true })
-    const again = await post('k-1')
+    const [status, forgotten] = await command(gateway, 'forget', { ...mine, key: 'k-2', yes: true })
+    const again = await post(gateway, 'k-2')
 
-    expect([status, forgotten.state, forgotten.firstRequestId]).toEqual([200, 'unknown', 'id-of-k-1'])
-    expect([again.status, upstream.requests.length]).toEqual([201, 2])
-    const event = { ...mine, state: 'unknown', firstRequestId: 'id-of-k-1' }
-    await expect
-      .poll(() => log.lines())
-      .toContainEqual(expect.objectContaining({ ...event, event: 'idempotency key forgotten' }))
-    expect(live.lines).toContainEqual(expect.objectContaining({ ...event, msg: 'idempotency key forgotten' }))
+    expect([status, forgotten.state, forgotten.firstRequestId]).toEqual([200, 'unknown', 'id-of-k-2'])
+    expect([again.status, gateway.received().length]).toEqual([201, 1])
+    const event = { ...mine, state: 'unknown', firstRequestId: 'id-of-k-2' }
+    const [audited, logged] = ['event', 'msg'].map((name) =>
+      expect.objectContaining({ ...event, [name]: 'idempotency key forgotten' }),
+    )
+    await expect.poll(() => log.lines()).toContainEqual(audited)
+    expect(gateway.live.lines).toContainEqual(logged)
   })
 
   test('asks before it does, and says what is at stake', async () => {
-    const { post, command } = await boot()
-    await post('k-1')
+    answer(201)
+    await post(gateway, 'k-3')
 
-    const asked = await command('forget', { ...mine, key: 'k-1' })
-    const [, { state }] = await command('show', { ...mine, key: 'k-1' })
+    const asked = await command(gateway, 'forget', { ...mine, key: 'k-3' })
+    const [, { state }] = await command(gateway, 'show', { ...mine, key: 'k-3' })
 
-    expect(asked).toMatchObject([
-      409,
-      {
-        code: 'not-confirmed',
-        detail: expect.stringMatching(
-          /^the first request with this key was processed; its id is id-of-k-1, .*a request with it is processed again: .*--yes/,
-        ),
-      },
-    ])
+    const detail = expect.stringMatching(
+      /^the first request with this key was processed; its id is id-of-k-3, .*a request with it is processed again: .*--yes/,
+    )
+    expect(asked).toMatchObject([409, { code: 'not-confirmed', detail }])
     expect(state).toBe('done')
   })
 
   test('leaves a request alone that is under way, and a key of which nothing is remembered', async () => {
-    const { upstream, reply, post, command } = await boot()
-    const { promise, resolve } = Promise.withResolvers<void>()
-    reply.held = promise
-    const running = post('running')
-    await expect.poll(() => upstream.requests.length).toBe(1)
+    const release = await hold('under way')
 
-    const early = await command('forget', { ...mine, key: 'running', yes: true })
-    const none = await command('forget', { ...mine, key: 'none', yes: true })
-    resolve()
-    await running
-    await post('running')
+    const early = await command(gateway, 'forget', { ...mine, key: 'under way', yes: true })
+    const none = await command(gateway, 'forget', { ...mine, key: 'nothing', yes: true })
+    await release()
+    await post(gateway, 'under way')
 
     expect([early, none]).toMatchObject([
       [409, { code: 'in-progress' }],
       [409, { code: 'not-remembered' }],
     ])
-    expect(upstream.requests).toHaveLength(1)
+    expect(gateway.received()).toHaveLength(1)
   })
 
   test('leaves a repetition alone that has come since it looked', async () => {
-    const result = await forgetWhere(['in-progress'])
-
-    expect(result).toMatchObject({ status: 409, code: 'in-progress' })
+    expect(await forgetWhere(['in-progress'])).toMatchObject({ status: 409, code: 'in-progress' })
   })
 
   test.each([
@@ -223,8 +189,8 @@ describe('forget', () => {
   ])('where %s answers, says that it may be done all the same, in its event too', async (_, code, results) => {
     const result = await forgetWhere(results)
 
-    expect(result).toMatchObject({ status: 503, code, done: { operation, firstRequestId: 'first' } })
-    expect(result).toMatchObject({ detail: expect.stringContaining('may be forgotten all the same') })
+    const detail = expect.stringContaining('may be forgotten all the same')
+    expect(result).toMatchObject({ status: 503, code, detail, done: { operation, firstRequestId: 'first' } })
     expect(JSON.stringify(result)).not.toContain('k-1')
   })
 

@@ -2,18 +2,26 @@ import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { createIdempotencyRegistry } from '../../../src/features/idempotency/idempotency-registry.ts'
 import { claimKeyScript } from '../../../src/features/idempotency/store/idempotency-scripts.ts'
 import type { Claim } from '../../../src/features/idempotency/store/idempotency-store.ts'
+import { createClaim } from '../../features/idempotency/idempotency-claim.ts'
 import { type Settings, testConfig } from '../../helpers/gateway.ts'
 import { scriptedRedis } from '../../helpers/scripted-redis.ts'
 
 beforeEach(() => vi.useFakeTimers({ now: Date.parse('2026-11-23T10:00:00Z') }))
 afterEach(() => vi.useRealTimers())
 
-const claim = (name: string): Claim => ({
-  ...{ client: 'a', share: 'a', name, token: name, fingerprint: 'f', requestId: 'r', takesOver: false },
-  ...{ ttlMs: 60_000, leaseMs: 15_000, maxKeys: 100 },
-})
+const claim = (token: string): Claim => createClaim({ client: 'a', name: token, token, ttlMs: 60_000, leaseMs: 15_000 })
 
-const acquire = (idempotency = {}, registry = createIdempotencyRegistry({ kind: 'alone' }, () => {})) => {
+type Event = readonly [event: string, fields: object]
+
+/** Creates a registry, and the events that it logs. */
+const createRegistry = () => {
+  const events: Event[] = []
+  const registry = createIdempotencyRegistry({ kind: 'alone' }, (_, ...event) => events.push(event))
+  const namesOf = () => events.map(([name]) => name)
+  return { registry, events, namesOf }
+}
+
+const acquire = (idempotency = {}, { registry } = createRegistry()) => {
   const operations = { 'financing.pre-approval': { idempotency: true } }
   const lease = registry.acquire(testConfig({ operations, idempotency }))
   if (lease === null) throw new Error('no operation has idempotency')
@@ -57,8 +65,7 @@ test('the state of the memory is that of this gateway alone, since the process s
 })
 
 test('an edit that is prepared changes no bound, and is not logged, before it is in effect', async () => {
-  const events: string[] = []
-  const registry = createIdempotencyRegistry({ kind: 'alone' }, (_, event) => events.push(event))
+  const registry = createRegistry()
   const running = acquire({}, registry)
   running.activate()
   const redis = { url: 'redis://127.0.0.1:1' }
@@ -69,10 +76,10 @@ test('an edit that is prepared changes no bound, and is not logged, before it is
   )
 
   expect(new Set(replies.map((reply) => reply?.state))).toEqual(new Set(['claimed']))
-  expect(events).not.toContain('idempotency store changed')
+  expect(registry.namesOf()).not.toContain('idempotency store changed')
   edited.activate()
   expect(await running.store.call({ type: 'claim', claim: claim('b') })).toEqual({ state: 'full', of: 'client' })
-  expect(events).toContain('idempotency store changed')
+  expect(registry.namesOf()).toContain('idempotency store changed')
   edited.release()
 })
 
@@ -81,8 +88,7 @@ test.each<[string, object, object | null]>([
   ['is another database', { url: 'redis://127.0.0.1:1/3' }, { to: '127.0.0.1:1, database 3, prefix lender-gateway' }],
   ['has another timeout', { timeout: '30ms' }, null],
 ])('an edit after which Redis %s is logged when every key is new', (_, edit, expected) => {
-  const events: (readonly [string, object])[] = []
-  const registry = createIdempotencyRegistry({ kind: 'alone' }, (__, event, fields) => events.push([event, fields]))
+  const registry = createRegistry()
   const url = 'redis://127.0.0.1:1'
   const leases = [{}, edit].map((more) =>
     acquire({ redis: { url, ...more }, encryptionKeys: ['0'.repeat(64)] }, registry),
@@ -90,7 +96,7 @@ test.each<[string, object, object | null]>([
 
   for (const lease of leases) lease.activate()
 
-  const changes = events.filter(([event]) => event === 'idempotency store changed').map(([, fields]) => fields)
+  const changes = registry.events.filter(([event]) => event === 'idempotency store changed').map(([, fields]) => fields)
   const from = '127.0.0.1:1, database 0, prefix lender-gateway'
   expect(changes).toEqual(expected === null ? [] : [{ from, ...expected }])
   for (const lease of leases) lease.release()
@@ -100,7 +106,7 @@ test('the keys that Redis has refused are counted on after an edit', async () =>
   vi.useRealTimers()
   const redis = await scriptedRedis((command) => (command.includes(claimKeyScript.sha) ? ['f'] : undefined))
   const shared = { redis: { url: `redis://127.0.0.1:${redis.port}` }, encryptionKeys: ['0'.repeat(64)] }
-  const registry = createIdempotencyRegistry({ kind: 'alone' }, () => {})
+  const registry = createRegistry()
   const running = acquire(shared, registry)
   onTestFinished(() => running.release())
   await running.settled
@@ -118,10 +124,7 @@ test('a store whose replicas are missing is unavailable, with the reason, until 
   let replicas = 0
   const redis = await scriptedRedis(([name]) => (name === 'WAIT' ? replicas : undefined))
   const shared = { redis: { url: `redis://127.0.0.1:${redis.port}` }, encryptionKeys: ['0'.repeat(64)], replicas: 1 }
-  const lease = acquire(
-    shared,
-    createIdempotencyRegistry({ kind: 'alone' }, () => {}),
-  )
+  const lease = acquire(shared)
   onTestFinished(() => lease.release())
 
   await lease.settled
@@ -148,8 +151,7 @@ test.each<[string, Settings, Settings, readonly string[] | null]>([
   ['switches auth off elsewhere', auth, { ...auth, operations: { 'valuation.score': { auth: 'none' } } }, null],
   ['changes something else', {}, { limits: { concurrency: 10 } }, null],
 ])('an edit that %s is logged when it changes whose keys are whose', (_, before, after, operations) => {
-  const events: (readonly [string, object])[] = []
-  const registry = createIdempotencyRegistry({ kind: 'alone' }, (__, event, fields) => events.push([event, fields]))
+  const { registry, events } = createRegistry()
 
   for (const settings of [before, before, after, after]) registry.acquire(withKeys(settings))?.activate()
 

@@ -74,32 +74,19 @@ export class ModelGateway {
     const store: IdempotencyStore = { call: call as IdempotencyStore['call'] }
     const handle = (operation: OperationId, wait: number): Handler => {
       const rules = {
-        header: 'idempotency-key',
-        required: true,
-        ttl: ttlMs,
-        maxKey: 255,
-        maxBody: 1024,
-        maxResponse: 1024,
-        wait,
-        onUnknown: 'refuse',
-        onStoreFailure: 'refuse',
-      } as const
+        ...{ header: 'idempotency-key', required: true, ttl: ttlMs, maxKey: 255, maxBody: 1024, maxResponse: 1024 },
+        ...({ wait, onUnknown: 'refuse', onStoreFailure: 'refuse' } as const),
+      }
       const deps = {
-        store,
-        rooms: { requests: this.room, responses: this.room },
-        abandoned: this.abandoned,
-        credentialFields: ['authorization'],
-        maxKeysPerClient: 100,
-        maxClaimMs: null,
+        ...{ store, rooms: { requests: this.room, responses: this.room }, abandoned: this.abandoned },
+        ...{ credentialFields: ['authorization'], maxKeysPerClient: 100, maxClaimMs: null },
       }
       const send = upstream.send(
         (exchange) => nameOf(exchange.client, operation, keyOf(exchange)),
         () => this.running,
       )
-      const retries = retryLayer(retryConfig(), createRetryBudget({ share: 1, floor: 1000 }), {
-        safe: false,
-        keyField: null,
-      })
+      const budget = createRetryBudget({ share: 1, floor: 1000 })
+      const retries = retryLayer(retryConfig(), budget, { safe: false, keyField: null })
       return compose([idempotencyLayer(rules, deps), deadlineLayer(4000), retries], send)
     }
     this.handlers = {
@@ -139,16 +126,10 @@ export class World {
 
   send(gateway: ModelGateway, wanted: Wanted): Sent {
     const requestId = `r-${this.sent.length}`
-    const body = bodyOf(wanted)
-    const exchange = fakeExchange({
-      requestId,
-      operation: wanted.operation,
-      client: wanted.client,
-      fields: ['Idempotency-Key', wanted.key],
-      body,
-    })
+    const { body, stopBody } = bodyOf(wanted)
+    const { client, operation, key } = wanted
+    const exchange = fakeExchange({ requestId, operation, client, fields: ['Idempotency-Key', key], body })
     const isDisturbed = gateway.running !== undefined
-    const stopBody = (): void => (body instanceof LongBody ? body.stop() : undefined)
     const known = { requestId, wanted, startedAt: now(), gateway, exchange, stopBody }
     const sent: Sent = { ...known, isDisturbed, got: null, endedAt: 0 }
     this.sent.push(sent)
@@ -192,56 +173,37 @@ const readResponse = async ({ status, reason, fields, body }: ProxyResponse): Pr
   return { status, reason, fields, text: Buffer.concat(chunks).toString() }
 }
 
-const bodyOf = ({ body, size }: Wanted): RequestBody => {
+const bodyOf = ({ body, size }: Wanted): { readonly body: RequestBody; readonly stopBody: () => void } => {
   const bytes = Buffer.from(body)
-  if (size === 'small') return { ...fakeBody(bytes.length), received: true, read: () => Promise.resolve([bytes]) }
-  return new LongBody(bytes, size === 'endless')
+  if (size !== 'small') return longBody(bytes, size === 'endless')
+  const small = { ...fakeBody(bytes.length), received: true, read: () => Promise.resolve([bytes]) }
+  return { body: small, stopBody: () => {} }
 }
 
 /** A body over maxBody, in two pieces; the second of an endless one never comes. */
-class LongBody implements RequestBody {
-  readonly length = null
-  readonly replayable = false
-  received = false
-  started = false
-  maxBytes = Number.POSITIVE_INFINITY
-  onData: RequestBody['onData'] = null
-  onStarted: RequestBody['onStarted'] = null
-  onReceived: RequestBody['onReceived'] = null
-  readonly #bytes: Buffer
-  readonly #stopped = Promise.withResolvers<never>()
-  readonly #isEndless: boolean
-
-  constructor(bytes: Buffer, isEndless: boolean) {
-    this.#bytes = bytes
-    this.#isEndless = isEndless
-    this.#stopped.promise.catch(() => {})
+const longBody = (bytes: Buffer, isEndless: boolean): ReturnType<typeof bodyOf> => {
+  const stopped = Promise.withResolvers<never>()
+  stopped.promise.catch(() => {})
+  const stop = (): void => stopped.reject(new GatewayError('client-gone'))
+  const body: RequestBody = {
+    ...fakeBody(null),
+    read: () => Promise.reject(new Error('a long body streams')),
+    stream: () => ({
+      stop,
+      async *[Symbol.asyncIterator]() {
+        body.started = true
+        body.onStarted?.()
+        const first = Buffer.alloc(1500, bytes)
+        body.onData?.(first)
+        yield first
+        if (isEndless) await stopped.promise
+        body.received = true
+        body.onReceived?.()
+        body.onData?.(bytes)
+        yield bytes
+        body.onData?.(null)
+      },
+    }),
   }
-
-  read(): Promise<never> {
-    return Promise.reject(new Error('a long body streams'))
-  }
-
-  /** Ends it before its end. */
-  stop(): void {
-    this.#stopped.reject(new GatewayError('client-gone'))
-  }
-
-  stream() {
-    return { stop: () => this.stop(), [Symbol.asyncIterator]: () => this.#iterate() }
-  }
-
-  async *#iterate(): AsyncGenerator<Buffer, void> {
-    this.started = true
-    this.onStarted?.()
-    const first = Buffer.alloc(1500, this.#bytes)
-    this.onData?.(first)
-    yield first
-    if (this.#isEndless) await this.#stopped.promise
-    this.received = true
-    this.onReceived?.()
-    this.onData?.(this.#bytes)
-    yield this.#bytes
-    this.onData?.(null)
-  }
+  return { body, stopBody: stop }
 }

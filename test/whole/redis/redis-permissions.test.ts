@@ -1,7 +1,6 @@
 /** The users of docs/redis.md at a real Redis: what they may do is enough, and no more than is needed. */
 import { readFileSync } from 'node:fs'
-import { createClient } from '@redis/client'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { findScript, renewScript, storeScript } from '../../../src/features/cache/redis/redis-entry.ts'
 import { beginRecord } from '../../../src/features/candidate/shift/shift-record.ts'
 import { callShiftStore } from '../../../src/features/candidate/shift/shift-store.ts'
@@ -10,11 +9,8 @@ import { createResponseSealer } from '../../../src/features/idempotency/store/re
 import { connectRedis, type RedisConnection } from '../../../src/features/redis/redis-connection.ts'
 import { removeScript } from '../../../src/features/redis/redis-server.ts'
 import { createClaim } from '../../features/idempotency/idempotency-claim.ts'
+import { redisForAll, redisProgram } from '../../features/redis/redis-for-all.ts'
 import { redisSettings } from '../../features/redis/redis-settings.ts'
-import { needProgram } from '../../helpers/program.ts'
-import { type Redis, startRedis } from '../../helpers/redis.ts'
-
-const program = await needProgram('redis-server')
 
 const page = readFileSync(new URL('../../../docs/redis.md', import.meta.url), 'utf8')
 
@@ -79,27 +75,16 @@ const uses = [
   ['idempotency', runIdempotency],
 ] as const
 
-describe.skipIf(program.missing)('a user of its own', () => {
-  let redis: Redis
-  let admin: Awaited<ReturnType<typeof openAdmin>>
-  const openAdmin = (url: string) => createClient({ url, RESP: 2 }).connect()
+describe.skipIf(redisProgram.missing)('a user of its own', () => {
+  const redis = redisForAll()
 
-  beforeAll(async () => {
-    redis = await startRedis(program.path ?? '')
-    admin = await openAdmin(redis.url)
-  })
-  afterAll(async () => {
-    admin.destroy()
-    await redis.kill()
-  })
-
-  const forgetScripts = (): Promise<unknown> => admin.sendCommand(['SCRIPT', 'FLUSH'])
+  const forgetScripts = (): Promise<unknown> => redis.client.sendCommand(['SCRIPT', 'FLUSH'])
 
   /** Connects as a user with these rules, to a Redis that knows no script and no key. */
   const connectAs = async (user: string, rules: readonly string[]): Promise<RedisConnection> => {
-    await admin.flushAll()
+    await redis.client.flushAll()
     await forgetScripts()
-    await admin.sendCommand(['ACL', 'SETUSER', user, 'reset', ...rules])
+    await redis.client.sendCommand(['ACL', 'SETUSER', user, 'reset', ...rules])
     const settings = { url: redis.url, username: user, password: 'secret', prefix: space }
     const connection = await connectRedis(redisSettings(settings), 30_000)(() => {})
     onTestFinished(() => connection.destroy())

@@ -7,31 +7,24 @@ const cc = (value: string): string[] => ['Cache-Control', value]
 const modified = ['Last-Modified', at(-1000)]
 
 describe('a response by its status', () => {
-  test.each([200, 203, 204, 299, 300, 302, 307, 400, 404, 418, 499, 500, 503, 599])('%d is stored', (status) => {
-    expect(getReason(cc('max-age=1'), { status })).toBeNull()
-  })
+  const [lasting, guessed] = [{ fields: cc('max-age=1') }, { fields: modified, heuristic: true }]
+  const understanding = { fields: cc('must-understand, max-age=1') }
+  const ofRange = { ...lasting, request: ['Range', 'bytes=9-'] }
 
-  test.each([101, 199, 206, 304, 600, 999])('%d is not', (status) => {
-    expect(getReason(cc('max-age=1'), { status })).toBe('status')
-  })
+  test.each([
+    ['stored', lasting, null, [200, 203, 204, 299, 300, 302, 307, 400, 404, 418, 499, 500, 503, 599]],
+    ['not stored', lasting, 'status', [101, 199, 206, 304, 600, 999]],
+    ['not stored where it is about a range', ofRange, 'status', [416]],
+    // RFC 9110 §15.1
+    ['heuristically cacheable', guessed, null, [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501]],
+    ['not heuristically cacheable', guessed, 'no-lifetime', [201, 302, 303, 307, 400, 403, 418, 500, 502, 503]],
+    // RFC 9111 §5.2.2.3
+    ['understood', understanding, null, [200, 205, 307, 408, 426, 505]],
+    ['not understood', understanding, 'status', [226, 298, 299, 418, 451, 511]],
+  ])('is %s', (_, { fields, ...given }, reason, statuses) => {
+    const reasons = statuses.map((status) => [status, getReason(fields, { ...given, status })])
 
-  // RFC 9110 §15.1
-  test.each([200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501])('%d is heuristically cacheable', (status) => {
-    expect(getReason(modified, { heuristic: true, status })).toBeNull()
-  })
-
-  test.each([201, 302, 303, 307, 400, 403, 418, 500, 502, 503])('%d is not heuristically cacheable', (status) => {
-    expect(getReason(modified, { heuristic: true, status })).toBe('no-lifetime')
-  })
-
-  // RFC 9111 §5.2.2.3
-  test.each([200, 205, 226, 298, 307, 408, 418, 426, 451, 505, 511])('whether %d is understood', (status) => {
-    const isUnderstood = ![226, 298, 418, 451, 511].includes(status)
-    expect(getReason(cc('must-understand, max-age=1'), { status })).toBe(isUnderstood ? null : 'status')
-  })
-
-  test('a 416 is not, where it is about a range', () => {
-    expect(getReason(cc('max-age=1'), { status: 416, request: ['Range', 'bytes=9-'] })).toBe('status')
+    expect(reasons).toEqual(statuses.map((status) => [status, reason]))
   })
 })
 
@@ -63,8 +56,7 @@ describe('a response by its directives', () => {
     expect(getReason(cc(value))).toBe(reason)
   })
 
-  test('must-understand requires an understood status', () => {
-    expect(getReason(cc('must-understand, max-age=1'), { status: 299 })).toBe('status')
+  test('must-understand requires an understood status, also beside no-store', () => {
     expect(getReason(cc('must-understand, no-store, max-age=1'), { status: 299 })).toBe('status')
   })
 
@@ -137,6 +129,12 @@ test('a response that varies by everything is not stored', () => {
   expect(getReason([...cc('max-age=1'), 'Vary', 'Accept, *'])).toBe('vary')
 })
 
+/** The lifetime of a stored response, in seconds. */
+const lifetime = (...given: Parameters<typeof createStoredHead>): number => {
+  const { freshUntil, bornAt } = createStoredHead(...given)
+  return (freshUntil - bornAt) / 1000
+}
+
 describe('freshness', () => {
   test.each([
     ['max-age', cc('max-age=10'), 10],
@@ -154,9 +152,7 @@ describe('freshness', () => {
     ['max-age twice', cc('max-age=9, max-age=8'), 0],
     ['a huge max-age', cc(`max-age=${'9'.repeat(99)}`), 2 ** 31],
   ])('is that of %s', (_, fields, seconds) => {
-    const { freshUntil, bornAt } = createStoredHead(fields)
-
-    expect((freshUntil - bornAt) / 1000).toBe(seconds)
+    expect(lifetime(fields)).toBe(seconds)
   })
 
   test.each([
@@ -165,20 +161,13 @@ describe('freshness', () => {
     ['for a status of those', { status: 404 }, modified, 100],
     ['for what says public', { status: 202 }, [...cc('public'), ...modified], 100],
   ])('may be guessed: %s', (_, given, fields, seconds) => {
-    const head = createStoredHead(['Date', at(0), ...fields], { heuristic: true, ...given })
-
-    expect(head.isHeuristic).toBe(true)
-    expect((head.freshUntil - head.bornAt) / 1000).toBe(seconds)
+    expect(createStoredHead(fields, { heuristic: true, ...given }).isHeuristic).toBe(true)
+    expect(lifetime(['Date', at(0), ...fields], { heuristic: true, ...given })).toBe(seconds)
   })
 
-  test('is not guessed from a Last-Modified in the future', () => {
-    expect(createStoredHead(['Last-Modified', at(1000)], { heuristic: true }).freshUntil).toBe(noon)
-  })
-
-  test('is guessed from Date where there is one', () => {
-    const { freshUntil, bornAt } = createStoredHead(['Date', at(-500), 'Last-Modified', at(-1500)], { heuristic: true })
-
-    expect(freshUntil - bornAt).toBe(100_000)
+  test('is guessed from Date where there is one, and not from a Last-Modified in the future', () => {
+    expect(lifetime(['Date', at(-500), 'Last-Modified', at(-1500)], { heuristic: true })).toBe(100)
+    expect(lifetime(['Last-Modified', at(1000)], { heuristic: true })).toBe(0)
   })
 
   test.each([
@@ -198,10 +187,8 @@ describe('freshness', () => {
     ['the shorter of ttl and the guess', { ttl: { 200: 60_000 }, heuristic: true }, modified, 60],
     ['the shorter of the guess and ttl', { ttl: { 200: 600_000 }, heuristic: true }, modified, 100],
   ])('is what ttl says for %s (RFC 9111 §4.2.2)', (_, given, fields, seconds) => {
-    const head = createStoredHead(['Date', at(0), ...fields], given)
-
-    expect(head.isHeuristic).toBe(true)
-    expect((head.freshUntil - head.bornAt) / 1000).toBe(seconds)
+    expect(createStoredHead(fields, given).isHeuristic).toBe(true)
+    expect(lifetime(['Date', at(0), ...fields], given)).toBe(seconds)
   })
 
   test.each([
@@ -221,17 +208,10 @@ describe('freshness', () => {
     ['max-age', cc('max-age=5'), 5],
     ['Expires', ['Date', at(0), 'Expires', at(7)], 7],
     ['s-maxage', cc('s-maxage=9'), 9],
+    ['a wrong max-age', [...cc('max-age=x'), ...modified], 0],
   ])('is the response’s own by %s, whatever ttl says', (_, fields, seconds) => {
-    const head = createStoredHead(fields, { ttl: { 200: 60_000 } })
-
-    expect(head.isHeuristic).toBe(false)
-    expect((head.freshUntil - head.bornAt) / 1000).toBe(seconds)
-  })
-
-  test('is not guessed where it is explicit', () => {
-    const head = createStoredHead([...cc('max-age=x'), ...modified], { heuristic: true, ttl: { 200: 60_000 } })
-
-    expect(head).toMatchObject({ isHeuristic: false, freshUntil: noon })
+    expect(createStoredHead(fields, { ttl: { 200: 60_000 }, heuristic: true }).isHeuristic).toBe(false)
+    expect(lifetime(fields, { ttl: { 200: 60_000 }, heuristic: true })).toBe(seconds)
   })
 })
 
@@ -279,33 +259,19 @@ describe('staleness', () => {
 })
 
 describe('a stored response', () => {
-  test('has all fields but Age, and a Date where there is none', () => {
-    expect(createStoredHead([...cc('max-age=9'), 'age', '3', 'X-A', '1', 'x-a', '2']).fields).toEqual([
-      ...cc('max-age=9'),
-      ...['X-A', '1', 'x-a', '2', 'Date', at(0)],
-    ])
-  })
-
-  test('has a readable Date', () => {
-    expect(createStoredHead([...cc('max-age=9'), 'Date', 'x']).fields).toEqual([...cc('max-age=9'), 'Date', at(0)])
-    expect(createStoredHead(['DATE', at(-1), ...cc('max-age=9')]).fields).toEqual(['DATE', at(-1), ...cc('max-age=9')])
+  test.each([
+    ['all fields but Age', ['age', '3', 'X-A', '1', 'x-a', '2'], ['X-A', '1', 'x-a', '2', 'Date', at(0)]],
+    ['a Date in place of one that cannot be read', ['Date', 'x'], ['Date', at(0)]],
+    ['its own Date', ['DATE', at(-1)], ['DATE', at(-1)]],
+  ])('has %s', (_, fields, kept) => {
+    expect(createStoredHead([...cc('max-age=9'), ...fields]).fields).toEqual([...cc('max-age=9'), ...kept])
   })
 
   test('has no private field, nor one that would need validation', () => {
-    const fields = [
-      ...cc('max-age=9, private="X-A", no-cache="x-b"'),
-      'Date',
-      at(0),
-      'x-a',
-      '1',
-      'X-B',
-      '2',
-      'X-C',
-      '3',
-    ]
+    const kept = [...cc('max-age=9, private="X-A", no-cache="x-b"'), 'Date', at(0)]
 
-    expect(createStoredHead(fields)).toMatchObject({
-      fields: [...cc('max-age=9, private="X-A", no-cache="x-b"'), 'Date', at(0), 'X-C', '3'],
+    expect(createStoredHead([...kept, 'x-a', '1', 'X-B', '2', 'X-C', '3'])).toMatchObject({
+      fields: [...kept, 'X-C', '3'],
       noCache: false,
       mayBeStale: true,
     })
@@ -345,28 +311,19 @@ describe('a stored response', () => {
   })
 })
 
-describe('the length of a body', () => {
-  test('is added where it came without', () => {
-    const head = createStoredHead(cc('max-age=9'))
+test('the length of a body is added where it came without, but to a 204, and has to be the declared one', () => {
+  const [open, declared] = [
+    createStoredHead(cc('max-age=9')),
+    createStoredHead([...cc('max-age=9'), 'Content-Length', '12']),
+  ]
+  const empty = createStoredHead(cc('max-age=9'), { status: 204 })
 
-    const complete = withContentLength(head, 12)
+  const complete = withContentLength(open, 12)
 
-    expect(complete?.fields).toEqual([...head.fields, 'Content-Length', '12'])
-    expect(complete?.bytes).toBeGreaterThan(head.bytes)
-  })
-
-  test('has to be the declared one', () => {
-    const head = createStoredHead([...cc('max-age=9'), 'Content-Length', '12'])
-
-    expect(withContentLength(head, 12)).toBe(head)
-    expect(withContentLength(head, 11)).toBeNull()
-  })
-
-  test('is not added to a 204', () => {
-    const head = createStoredHead(cc('max-age=9'), { status: 204 })
-
-    expect(withContentLength(head, 0)).toBe(head)
-  })
+  expect(complete?.fields).toEqual([...open.fields, 'Content-Length', '12'])
+  expect(complete?.bytes).toBeGreaterThan(open.bytes)
+  expect([withContentLength(declared, 12), withContentLength(declared, 11)]).toEqual([declared, null])
+  expect(withContentLength(empty, 0)).toBe(empty)
 })
 
 const stored = (...fields: string[]) => createStoredHead([...cc('max-age=10'), 'Date', at(0), 'X-A', '1', ...fields])
@@ -386,25 +343,19 @@ const updatedBy = (head: ReturnType<typeof stored>, fields: string[], request: s
   return result
 }
 
+const [ofTag, ofWeakTag, ofDate] = [
+  ['If-None-Match', '"a"'],
+  ['If-None-Match', 'W/"a"'],
+  ['If-Modified-Since', at(-9)],
+]
+
 test.each([
-  [
-    ['ETag', '"a"'],
-    ['If-None-Match', '"a"'],
-  ],
-  [
-    ['ETag', 'W/"a"'],
-    ['If-None-Match', 'W/"a"'],
-  ],
-  [
-    ['Last-Modified', at(-9)],
-    ['If-Modified-Since', at(-9)],
-  ],
-  [
-    ['ETag', '"a"', 'Last-Modified', at(-9)],
-    ['If-None-Match', '"a"', 'If-Modified-Since', at(-9)],
-  ],
-  [['ETag', 'a', 'Last-Modified', 'x'], []],
-])('a response with %j is validated by %j', (fields, conditions) => {
+  ['a tag', ['ETag', '"a"'], ofTag],
+  ['a weak tag', ['ETag', 'W/"a"'], ofWeakTag],
+  ['a date', ['Last-Modified', at(-9)], ofDate],
+  ['both', ['ETag', '"a"', 'Last-Modified', at(-9)], [...ofTag, ...ofDate]],
+  ['none that is sound', ['ETag', 'a', 'Last-Modified', 'x'], []],
+])('a response is validated by what it has: %s', (_, fields, conditions) => {
   expect(conditionFields(stored(...fields))).toEqual(conditions)
 })
 
@@ -455,13 +406,12 @@ describe('an updated response', () => {
     expect(fields).not.toContain('99')
   })
 
-  test('is fresh from then on, by the last lifetime', () => {
-    expect(updatedBy(head, ['ETag', '"a"', 'Date', at(100)]).stored.head).toMatchObject({
-      bornAt: later,
-      freshUntil: later + 10_000,
-    })
-    expect(updatedBy(head, ['ETag', '"a"', ...cc('max-age=50')]).stored.head?.freshUntil).toBe(later + 50_000)
-    expect(updatedBy(head, ['ETag', '"a"', 'Age', '3']).stored.head?.bornAt).toBe(later - 3000)
+  test.each([
+    [['Date', at(100)], { bornAt: later, freshUntil: later + 10_000 }],
+    [cc('max-age=50'), { bornAt: later, freshUntil: later + 50_000 }],
+    [['Age', '3'], { bornAt: later - 3000 }],
+  ])('is fresh from then on, by the last lifetime: %j', (fields, expected) => {
+    expect(updatedBy(head, ['ETag', '"a"', ...fields]).stored.head).toMatchObject(expected)
   })
 
   test('was made when the 304 was, or arrived', () => {

@@ -12,24 +12,14 @@ import { StoredBody } from '../../../../src/features/cache/store/stored-response
 import { at, createRequest, createStoredHead, noon, rules } from '../policy/helper.ts'
 
 const key: RecordKey = {
-  operation: 'leads.pipeline',
-  shape: 'shape',
-  client: 'bank-a',
-  site: 'https://gateway.example',
-  query: '?a=1',
+  ...{ operation: 'leads.pipeline', shape: 'shape', client: 'bank-a' },
+  ...{ site: 'https://gateway.example', query: '?a=1' },
 }
 
 const request = createRequest(['Accept', 'text/plain'])
-const responseFields = [
-  'Cache-Control',
-  'max-age=60, stale-if-error=600',
-  'ETag',
-  '"1"',
-  'Vary',
-  'Accept',
-  'Date',
-  at(-5),
-]
+const varied = ['ETag', '"1"', 'Vary', 'Accept']
+const responseFields = ['Cache-Control', 'max-age=60, stale-if-error=600', ...varied, 'Date', at(-5)]
+const body = Buffer.from('body')
 
 const complete = (head: StoredHead, body: Buffer): StoredHead => withContentLength(head, body.length) ?? head
 
@@ -60,17 +50,7 @@ describe('a record', () => {
   test('read at once is what was written, whatever it was', () => {
     fc.assert(
       fc.property(answers, bodies, ({ maxAge, dated, age, more }, body) => {
-        const fields = [
-          'Cache-Control',
-          `max-age=${maxAge}`,
-          'ETag',
-          '"1"',
-          'Vary',
-          'Accept',
-          'Age',
-          `${age}`,
-          ...more.flat(),
-        ]
+        const fields = ['Cache-Control', `max-age=${maxAge}`, ...varied, 'Age', `${age}`, ...more.flat()]
         const head = stored(dated ? [...fields, 'Date', at(-5)] : fields, body)
 
         expect(read(encodeRecord(key, head, body, noon), body)).toEqual(head)
@@ -79,7 +59,6 @@ describe('a record', () => {
   })
 
   test('belongs to one key and no other', () => {
-    const body = Buffer.from('body')
     const record = encodeRecord(key, stored(responseFields, body), body, noon)
 
     expect(decodeRecord(key, record, body)).not.toBeNull()
@@ -88,7 +67,6 @@ describe('a record', () => {
   })
 
   test('is not for a request that does not select it', () => {
-    const body = Buffer.from('body')
     const record = encodeRecord(key, stored(responseFields, body), body, noon)
 
     expect(read(record, body, noon, 0, createRequest(['Accept', 'text/html']))).toBeNull()
@@ -125,8 +103,6 @@ const lie = (what: object, body: Buffer): Buffer => {
 }
 
 describe('a forged record', () => {
-  const body = Buffer.from('body')
-
   test('that changes nothing is accepted', () => {
     expect(read(lie({}, body), body)).not.toBeNull()
   })
@@ -159,7 +135,6 @@ describe('a forged record', () => {
 })
 
 describe('the age of a found response', () => {
-  const body = Buffer.from('body')
   const head = stored(responseFields, body)
 
   test('counts how long it was there, by the reader’s own clock', () => {

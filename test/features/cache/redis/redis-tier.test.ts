@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { cacheLayer } from '../../../../src/features/cache/cache.ts'
 import { createCachePartition } from '../../../../src/features/cache/partition.ts'
 import { createRedisCacheStore, type RedisCacheStore } from '../../../../src/features/cache/redis/redis-cache-store.ts'
@@ -164,8 +164,9 @@ const openStore = async () => {
     timeoutMs: 20,
     onChange: () => {},
   })
+  onTestFinished(() => link.close())
   await pass(0)
-  return { redis, link, store: createRedisCacheStore(link, { prefix: 'test', isCluster: false }) }
+  return { redis, store: createRedisCacheStore(link, { prefix: 'test', isCluster: false }) }
 }
 
 /** Ends a generation while a request waits, and notes what came of it. */
@@ -179,31 +180,22 @@ const endInTime = (store: RedisCacheStore) => {
   return outcome
 }
 
-test('a request waits until Redis knows that a generation has ended', async () => {
-  const { link, store } = await openStore()
+test.each([
+  ['until Redis knows that a generation has ended', false, 4, true],
+  ['for a silent Redis as long as for a lookup, and no longer', true, 19, false],
+])('a request waits %s', async (_, isSilent, waitedMs, isRenewed) => {
+  const { redis, store } = await openStore()
+  redis.isSilent = isSilent
   const outcome = endInTime(store)
 
-  await pass(4)
-  expect(outcome.isRenewed).toBe('pending')
-  await pass(1)
-  expect(outcome.isRenewed).toBe(true)
-  link.close()
-})
-
-test('it waits for a silent Redis as long as for a lookup, and no longer', async () => {
-  const { redis, link, store } = await openStore()
-  redis.isSilent = true
-  const outcome = endInTime(store)
-
-  await pass(19)
+  await pass(waitedMs)
   expect(outcome.isRenewed).toBe('pending')
   await pass(2) // a timer never fires early
-  expect(outcome.isRenewed).toBe(false)
-  link.close()
+  expect(outcome.isRenewed).toBe(isRenewed)
 })
 
 test('five such waits in a row, and none waits any more', async () => {
-  const { redis, link, store } = await openStore()
+  const { redis, store } = await openStore()
   redis.isSilent = true
   for (let n = 0; n < 5; n++) {
     endInTime(store)
@@ -213,7 +205,6 @@ test('five such waits in a row, and none waits any more', async () => {
 
   expect(endInTime(store).isRenewed).toBeNull()
   expect(redis.ran).toBe(ranBefore)
-  link.close()
 })
 
 test('a response that is removed before its turn has come is not written after', async () => {

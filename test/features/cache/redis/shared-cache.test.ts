@@ -1,45 +1,29 @@
 /** Gateways that find in a real Redis what one of them has stored. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
 import { getFirstFieldValue } from '../../../../src/core/exchange/header-fields.ts'
 import type { Settings } from '../../../helpers/gateway.ts'
-import { needProgram } from '../../../helpers/program.ts'
-import { type Redis, startRedis } from '../../../helpers/redis.ts'
+import { redisForAll, redisProgram } from '../../redis/redis-for-all.ts'
 import { createResponse } from '../helper.ts'
 import { openSharedGateway } from './shared-gateway.ts'
-
-const program = await needProgram('redis-server')
 
 const fresh = ['Cache-Control', 'max-age=60']
 const unwilling = ['Cache-Control', 'no-cache']
 const operation = 'market.insights'
 
-describe.skipIf(program.missing)('with Redis', () => {
-  let redis: Redis
-  let client: Awaited<ReturnType<typeof connect>>
+describe.skipIf(redisProgram.missing)('with Redis', () => {
+  const redis = redisForAll()
   let nth = 0
-  const connect = async (url: string) => {
-    const { createClient } = await import('@redis/client')
-    return createClient({ url, RESP: 2 }).connect()
-  }
-  beforeAll(async () => {
-    redis = await startRedis(program.path ?? '')
-    client = await connect(redis.url)
-  })
-  afterAll(async () => {
-    client.destroy()
-    await redis.kill()
-  })
   beforeEach(() => void nth++)
-  afterEach(() => client.flushDb())
+  afterEach(() => redis.client.flushDb())
 
   const open = (more?: Settings) => openSharedGateway({ url: redis.url, prefix: `test-${nth}` }, more)
 
   /** Lists the keys of the responses in Redis. */
   const keysOfResponses = async (): Promise<readonly string[]> => {
-    const keys = await client.keys(`test-${nth}:cache:*`)
+    const keys = await redis.client.keys(`test-${nth}:cache:*`)
     const held = await Promise.all(
-      keys.map(async (key) => (await client.type(key)) === 'hash' && (await client.hExists(key, 'h')) > 0),
+      keys.map(async (key) => (await redis.client.type(key)) === 'hash' && (await redis.client.hExists(key, 'h')) > 0),
     )
     return keys.filter((_, i) => held[i])
   }
@@ -138,7 +122,7 @@ describe.skipIf(program.missing)('with Redis', () => {
       const [one, other] = [await open({ operations }), await open({ operations })]
       await one.ask({}, createResponse(fresh, 'good'))
       await written(1)
-      await client.flushDb()
+      await redis.client.flushDb()
       await other.ask({}, createResponse(lasting, 'down', 503))
       await written(1)
 
@@ -151,11 +135,11 @@ describe.skipIf(program.missing)('with Redis', () => {
       const [one, other] = [await open({ operations }), await open({ operations })]
       await one.ask({}, createResponse(past, 'good'))
       await written(1)
-      const keys = await client.keys('*')
-      for (const key of keys) await client.rename(key, `kept:${key}`)
+      const keys = await redis.client.keys('*')
+      for (const key of keys) await redis.client.rename(key, `kept:${key}`)
       await other.ask({}, createResponse(fresh, 'down', 503))
       await written(1)
-      for (const key of keys) await client.rename(`kept:${key}`, key)
+      for (const key of keys) await redis.client.rename(`kept:${key}`, key)
 
       await other.ask({ fields: ['Cache-Control', 'min-fresh=100'] }, createResponse([], 'down', 503))
 
@@ -219,9 +203,9 @@ describe.skipIf(program.missing)('with Redis', () => {
     for (const query of ['?a=1', '?a=2']) await one.ask({ query }, createResponse(fresh, query))
     await written(2)
     const [first = '', second = ''] = await keysOfResponses()
-    const [head, swapped] = [await client.hGet(first, 'h'), await client.hGet(second, 'h')]
-    await client.hSet(second, 'h', head ?? '')
-    await client.hSet(first, 'h', swapped ?? '')
+    const [head, swapped] = [await redis.client.hGet(first, 'h'), await redis.client.hGet(second, 'h')]
+    await redis.client.hSet(second, 'h', head ?? '')
+    await redis.client.hSet(first, 'h', swapped ?? '')
 
     const texts = []
     for (const query of ['?a=1', '?a=2']) texts.push((await other.ask({ query })).text)

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { ProxyResponse } from '../../../../src/core/exchange/exchange.ts'
 import { cacheLayer } from '../../../../src/features/cache/cache.ts'
 import { createCachePartition } from '../../../../src/features/cache/partition.ts'
@@ -13,13 +13,10 @@ import { CacheStore } from '../../../../src/features/cache/store/cache-store.ts'
 import type { ManagedRedis } from '../../../../src/features/redis/managed-redis.ts'
 import { type RedisScript, removeScript } from '../../../../src/features/redis/redis-server.ts'
 import { fakeExchange } from '../../../helpers/exchange.ts'
-import { needProgram } from '../../../helpers/program.ts'
-import { type Redis, startRedis } from '../../../helpers/redis.ts'
+import { redisForAll, redisProgram } from '../../redis/redis-for-all.ts'
 import { openLink } from '../../redis/redis-link.ts'
 import { Client, createResponse, fakeUpstream, settled } from '../helper.ts'
 import { rules } from '../policy/helper.ts'
-
-const program = await needProgram('redis-server')
 
 const cacheRules = rules({ maxEntry: 4 * maxSharedBytes })
 const fresh = ['Cache-Control', 'max-age=60', 'Vary', 'Accept-Language']
@@ -34,12 +31,8 @@ interface Trouble {
 
 const noTrouble: Trouble = { isDown: false, late: null }
 
-describe.skipIf(program.missing)('a variant that the upstream has taken back', () => {
-  let redis: Redis
-  beforeAll(async () => {
-    redis = await startRedis(program.path ?? '')
-  })
-  afterAll(() => redis.kill())
+describe.skipIf(redisProgram.missing)('a variant that the upstream has taken back', () => {
+  const redis = redisForAll()
 
   /** Opens gateways that share a cache in Redis. */
   const openShared = async (prefix: string, trouble = noTrouble) => {
@@ -96,25 +89,34 @@ describe.skipIf(program.missing)('a variant that the upstream has taken back', (
         return text
       }
     }
-    return { openGateway, recover }
+    /** Asks by a gateway that has just started. */
+    const ask = (...request: Parameters<ReturnType<typeof openGateway>>) => openGateway()(...request)
+    return { openGateway, ask, recover }
   }
+
+  /** Opens gateways that share a response for each of two languages. */
+  const openWithBoth = async (...given: Parameters<typeof openShared>) => {
+    const shared = await openShared(...given)
+    await shared.ask('de', createResponse(fresh, 'alt'))
+    await shared.ask('en', createResponse(fresh, 'old'))
+    return shared
+  }
+
+  const notFound = () => createResponse(noStore, '', 404)
 
   describe.each([
     ['not stored', () => createResponse(noStore, 'neu')],
-    ['not found', () => createResponse(noStore, '', 404)],
+    ['not found', notFound],
     ['too large to share', () => createResponse(fresh, 'x'.repeat(maxSharedBytes + 1))],
   ])('that is %s', (how, withdrawn) => {
     test('stays away once another one is stored', async () => {
-      const { openGateway } = await openShared(how)
-      await openGateway()('de', createResponse(fresh, 'alt'))
-      await openGateway()('en', createResponse(fresh, 'old'))
-      expect(await openGateway()('de', null)).toBe('alt')
+      const { ask } = await openWithBoth(how)
+      expect(await ask('de', null)).toBe('alt')
 
-      await openGateway()('de', withdrawn())
-      await openGateway()('en', createResponse(fresh, 'new'))
+      await ask('de', withdrawn())
+      await ask('en', createResponse(fresh, 'new'))
 
-      expect(await openGateway()('de', null)).toBe('asked upstream')
-      expect(await openGateway()('en', null)).toBe('new')
+      expect([await ask('de', null), await ask('en', null)]).toEqual(['asked upstream', 'new'])
     })
 
     test.each([
@@ -123,51 +125,37 @@ describe.skipIf(program.missing)('a variant that the upstream has taken back', (
       ['does not say in time that it is gone', { late: removeScript }],
     ])('stays away where Redis %s', async (when, had) => {
       const trouble = { ...noTrouble }
-      const { openGateway, recover } = await openShared(`${how} ${when}`, trouble)
-      await openGateway()('de', createResponse(fresh, 'alt'))
-      await openGateway()('en', createResponse(fresh, 'old'))
+      const { ask, recover } = await openWithBoth(`${how} ${when}`, trouble)
 
       Object.assign(trouble, had)
-      await openGateway()('de', withdrawn())
+      await ask('de', withdrawn())
       await recover()
-      await openGateway()('en', createResponse(fresh, 'new'))
+      await ask('en', createResponse(fresh, 'new'))
 
-      expect(await openGateway()('de', null)).toBe('asked upstream')
+      expect(await ask('de', null)).toBe('asked upstream')
     })
   })
 
-  test('stays away where another one was taken back before it', async () => {
-    const { openGateway } = await openShared('both')
-    await openGateway()('de', createResponse(fresh, 'alt'))
-    await openGateway()('en', createResponse(fresh, 'old'))
+  test('stays away where another one was taken back before it, and leaves the others where they are', async () => {
+    const { ask } = await openWithBoth('both')
 
-    await openGateway()('en', createResponse(noStore, '', 404))
-    await openGateway()('de', createResponse(noStore, '', 404))
-    await openGateway()('en', createResponse(fresh, 'new'))
+    await ask('en', notFound())
+    const other = await ask('de', null)
+    await ask('de', notFound())
+    await ask('en', createResponse(fresh, 'new'))
 
-    expect(await openGateway()('de', null)).toBe('asked upstream')
-  })
-
-  test('leaves the others where they are', async () => {
-    const { openGateway } = await openShared('others')
-    await openGateway()('de', createResponse(fresh, 'alt'))
-    await openGateway()('en', createResponse(fresh, 'old'))
-
-    await openGateway()('de', createResponse(noStore, '', 404))
-
-    expect(await openGateway()('en', null)).toBe('old')
+    expect([other, await ask('de', null)]).toEqual(['alt', 'asked upstream'])
   })
 
   test('leaves the others where they are, also while the gateway does not ask Redis for their key', async () => {
-    const { openGateway } = await openShared('hit for miss')
+    const { openGateway, ask } = await openShared('hit for miss')
     const get = openGateway()
     await get('en', createResponse(fresh, 'old'))
-    await openGateway()('fr', createResponse(fresh, 'vieux'))
-    await get('de', createResponse(noStore, '', 404))
+    await ask('fr', createResponse(fresh, 'vieux'))
+    await get('de', notFound())
 
-    await get('en', createResponse(noStore, '', 404))
+    await get('en', notFound())
 
-    expect(await openGateway()('en', null)).toBe('asked upstream')
-    expect(await openGateway()('fr', null)).toBe('vieux')
+    expect([await ask('en', null), await ask('fr', null)]).toEqual(['asked upstream', 'vieux'])
   })
 })

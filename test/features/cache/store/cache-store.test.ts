@@ -28,36 +28,35 @@ const named = (query: string, client = ''): CacheKey => ({ client, site: 'http:/
 const put = (partition: CachePartition, query: string, stored: StoredResponse, client = '', replaces = true): boolean =>
   partition.put(partition.reserve(named(query, client)), stored, () => replaces)
 
+/** Opens a store of so many KiB with a partition. */
+const openStore = (size = 64) => {
+  const store = new CacheStore(size * kib)
+  return { store, partition: createCachePartition(store, 'market.insights') }
+}
+
 const found = (partition: CachePartition, query: string, client = ''): StoredResponse | undefined =>
   partition.find(partition.toStoreKey(named(query, client)))?.variants[0]
 
 describe('the limit of bytes', () => {
   test('holds whatever is put, and the least recently used goes first', () => {
-    const store = new CacheStore(64 * kib)
-    const partition = createCachePartition(store, 'market.insights')
+    const { store, partition } = openStore()
     for (const query of ['?1', '?2', '?3']) put(partition, query, entry(16 * kib))
     found(partition, '?1')
 
     put(partition, '?4', entry(16 * kib))
 
-    expect(['?1', '?2', '?3', '?4'].map((query) => found(partition, query) !== undefined)).toEqual([
-      true,
-      false,
-      true,
-      true,
-    ])
+    expect(['?1', '?2', '?3', '?4'].filter((query) => found(partition, query))).toEqual(['?1', '?3', '?4'])
     expect(store.bytes).toBeLessThanOrEqual(64 * kib)
     expect(store.evictions).toBe(1)
   })
 
   test('that becomes smaller has the least recently used go', () => {
-    const store = new CacheStore(64 * kib)
-    const partition = createCachePartition(store, 'market.insights')
+    const { store, partition } = openStore()
     for (const query of ['?1', '?2', '?3']) put(partition, query, entry(16 * kib))
 
     store.setMaxBytes(32 * kib)
 
-    expect(['?1', '?2', '?3'].map((query) => found(partition, query) !== undefined)).toEqual([false, false, true])
+    expect(['?1', '?2', '?3'].filter((query) => found(partition, query))).toEqual(['?3'])
   })
 
   test('counts bodies, fields and keys', () => {
@@ -80,8 +79,7 @@ describe('the limit of bytes', () => {
   })
 
   test('is never exceeded by an entry that does not fit, and the others stay', () => {
-    const store = new CacheStore(64 * kib)
-    const partition = createCachePartition(store, 'market.insights')
+    const { partition } = openStore()
     put(partition, '?small', entry())
 
     put(partition, '?large', entry(65 * kib))
@@ -134,7 +132,7 @@ test('keeps nothing of the head that a request is cut out of', () => {
   let nth = 0
   const cutOut = (): string =>
     Buffer.alloc(bytes, 'x').toString('latin1').concat(',', `a value, the ${nth++}th`).slice(-20)
-  const partition = createCachePartition(new CacheStore(1024 * kib), 'market.insights')
+  const { partition } = openStore(1024)
   collect()
   const before = process.memoryUsage().heapUsed
 
@@ -154,8 +152,7 @@ test('keeps nothing of the head that a request is cut out of', () => {
 
 describe('a reservation', () => {
   test('counts, makes room for itself, and takes no more than half', () => {
-    const store = new CacheStore(64 * kib)
-    const partition = createCachePartition(store, 'market.insights')
+    const { store, partition } = openStore()
     for (const query of ['?1', '?2', '?3']) put(partition, query, entry(18 * kib))
     const [first, second] = [partition.reserve(named('?a')), partition.reserve(named('?b'))]
 
@@ -171,8 +168,7 @@ describe('a reservation', () => {
   })
 
   test('gives back its room, though the limit has become smaller since', () => {
-    const store = new CacheStore(64 * kib)
-    const partition = createCachePartition(store, 'market.insights')
+    const { store, partition } = openStore()
     const reservations = [partition.reserve(named('?a')), partition.reserve(named('?b'))]
     for (const each of reservations) each.grow(15 * kib)
 
@@ -185,8 +181,7 @@ describe('a reservation', () => {
   })
 
   test('is cancelled when its operation, its client or its query is purged', () => {
-    const store = new CacheStore(64 * kib)
-    const partition = createCachePartition(store, 'market.insights')
+    const { store, partition } = openStore()
     const stay = createCachePartition(store, 'leads.pipeline').reserve(named('?a', 'ann'))
     const before = [
       partition.reserve(named('?a', 'ann')),
@@ -206,8 +201,7 @@ describe('a reservation', () => {
   })
 
   test('stores nothing in a partition that has been closed', () => {
-    const store = new CacheStore(64 * kib)
-    const partition = createCachePartition(store, 'market.insights')
+    const { store, partition } = openStore()
     const reservation = partition.reserve(named('?a'))
     put(partition, '?b', entry())
 
@@ -264,7 +258,7 @@ describe('a purge', () => {
 })
 
 test('no client has the key of another, whatever its name and its query are', () => {
-  const partition = createCachePartition(new CacheStore(64 * kib), 'market.insights')
+  const { partition } = openStore()
   const names = ['', 'a', 'a\n', 'a\nb', '\n', 'a?x', '?x']
   const queries = ['', '?x', '?', '?a?x']
 
@@ -275,8 +269,7 @@ test('no client has the key of another, whatever its name and its query are', ()
 
 describe('variants', () => {
   test('are limited for one key, and the oldest goes', () => {
-    const store = new CacheStore(1024 * kib)
-    const partition = createCachePartition(store, 'market.insights')
+    const { partition } = openStore(1024)
     const all = Array.from({ length: 40 }, () => entry())
 
     for (const each of all) put(partition, '', each, '', false)
@@ -288,8 +281,7 @@ describe('variants', () => {
   })
 
   test('of one key never take more than there is', () => {
-    const store = new CacheStore(64 * kib)
-    const partition = createCachePartition(store, 'market.insights')
+    const { store, partition } = openStore()
 
     for (let i = 0; i < 10; i++) put(partition, '', entry(20 * kib), '', false)
 
@@ -302,7 +294,7 @@ describe('keys whose responses cannot be shared', () => {
   afterEach(() => void vi.restoreAllMocks())
 
   test('are remembered for five seconds', () => {
-    const { hitForMiss } = createCachePartition(new CacheStore(64 * kib), 'market.insights')
+    const { hitForMiss } = openStore().partition
     const clock = vi.spyOn(performance, 'now').mockReturnValue(1000)
     hitForMiss.mark('a', 'no-store')
 
@@ -314,7 +306,7 @@ describe('keys whose responses cannot be shared', () => {
   })
 
   test('are forgotten when there are too many', () => {
-    const { hitForMiss } = createCachePartition(new CacheStore(64 * kib), 'market.insights')
+    const { hitForMiss } = openStore().partition
 
     for (let i = 0; i < 1000; i++) hitForMiss.mark(`${'x'.repeat(8000)}${i}`, 'private')
 

@@ -2,17 +2,17 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished } from 'vitest'
+import { createClient } from '@redis/client'
+import { afterEach, beforeEach, describe, expect, onTestFinished } from 'vitest'
 import { startClosedLoop } from '../../../helpers/closed-loop-load.ts'
 import type { LogLine, Settings } from '../../../helpers/gateway.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../../helpers/live-gateway.ts'
-import { needProgram } from '../../../helpers/program.ts'
 import { type Redis, startRedis } from '../../../helpers/redis.ts'
 import { slowLink } from '../../../helpers/slow-link.ts'
 import { drill, test } from '../../../helpers/speed.ts'
 import { httpUpstream, type TestUpstream } from '../../../helpers/upstream.ts'
+import { redisForAll, redisProgram } from '../../redis/redis-for-all.ts'
 
-const program = await needProgram('redis-server')
 const isShared = ({ msg }: LogLine): boolean => msg === 'cache is shared'
 const isLocal = ({ msg }: LogLine): boolean => msg === 'cache is not shared'
 
@@ -30,27 +30,21 @@ const get = async ({ url }: LiveGateway, target: string, headers: Record<string,
   return { status: answer.statusCode, fields: answer.headers, body: await text(answer) }
 }
 
-describe.skipIf(program.missing)('with Redis', () => {
-  let redis: Redis
-  let client: Awaited<ReturnType<typeof connect>>
+describe.skipIf(redisProgram.missing)('with Redis', () => {
+  const redis = redisForAll()
   let upstream: TestUpstream
   let nth = 0
 
-  const connect = async (url: string) => {
-    const { createClient } = await import('@redis/client')
-    const made = createClient({ url, RESP: 2 })
-    made.on('error', () => {})
-    return made.connect()
+  /** Starts a Redis that a test may kill or freeze. */
+  const open = async (): Promise<Redis> => {
+    const own = await startRedis(redisProgram.path ?? '')
+    onTestFinished(() => {
+      own.thaw()
+      return own.kill()
+    })
+    return own
   }
 
-  beforeAll(async () => {
-    redis = await startRedis(program.path ?? '')
-    client = await connect(redis.url)
-  })
-  afterAll(async () => {
-    client.destroy()
-    await redis.kill()
-  })
   beforeEach(async () => {
     nth++
     upstream = await httpUpstream((arrived, response) => {
@@ -60,9 +54,12 @@ describe.skipIf(program.missing)('with Redis', () => {
       response.end(Buffer.from(`answer ${upstream.requests.length}\0\xff\xfe\r\n`, 'latin1'))
     })
   })
-  afterEach(() => client.flushDb())
+  afterEach(() => redis.client.flushDb())
 
-  const settings = ({ operations, cache, ...more }: Settings = {}, { url }: Pick<Redis, 'url'> = redis): Settings => ({
+  const settings = (
+    { operations, cache, ...more }: Settings = {},
+    { url }: { readonly url: string } = redis,
+  ): Settings => ({
     upstream: upstream.url,
     operations: { 'market.insights': { cache: true }, 'leads.pipeline': { cache: true }, ...operations },
     // On a busy machine a response may take long; where that is not the subject, it is waited for.
@@ -80,9 +77,9 @@ describe.skipIf(program.missing)('with Redis', () => {
   const written = (responses: number): Promise<void> =>
     expect
       .poll(async () => {
-        const keys = await client.keys(`test-${nth}:cache:*`)
+        const keys = await redis.client.keys(`test-${nth}:cache:*`)
         const held = await Promise.all(
-          keys.map(async (key) => (await client.type(key)) === 'hash' && client.hExists(key, 'h')),
+          keys.map(async (key) => (await redis.client.type(key)) === 'hash' && redis.client.hExists(key, 'h')),
         )
         return held.filter(Boolean).length
       })
@@ -133,8 +130,7 @@ describe.skipIf(program.missing)('with Redis', () => {
   )
 
   test('killed under load, every request is answered; back again, it is used again', async () => {
-    const own = await startRedis(program.path ?? '')
-    onTestFinished(() => own.kill())
+    const own = await open()
     // Within 20 ms, say, a machine under load may never have three replies in a row.
     const gateway = await boot({}, own)
     let n = 0
@@ -154,11 +150,7 @@ describe.skipIf(program.missing)('with Redis', () => {
   })
 
   test('frozen, it delays no request for long, and soon none at all', async () => {
-    const own = await startRedis(program.path ?? '')
-    onTestFinished(() => {
-      own.thaw()
-      return own.kill()
-    })
+    const own = await open()
     const gateway = await boot({ cache: { timeout: '20ms' } }, own)
     own.freeze()
 
@@ -172,14 +164,12 @@ describe.skipIf(program.missing)('with Redis', () => {
   })
 
   test('a purge that does not reach Redis is reported as such, and is done when it is back', async () => {
-    const own = await startRedis(program.path ?? '')
-    onTestFinished(() => {
-      own.thaw()
-      return own.kill()
-    })
+    const own = await open()
     const [one, other] = [await boot({}, own), await boot({}, own)]
     await get(one, '/market/insights')
-    const watching = await connect(own.url)
+    const watching = await createClient({ url: own.url, RESP: 2 })
+      .on('error', () => {})
+      .connect()
     onTestFinished(() => watching.destroy())
     await expect.poll(async () => (await watching.keys('*:cache:*')).length).toBe(4)
     const [generationKey = ''] = await watching.keys('*:cache:of:market.insights')
@@ -221,7 +211,7 @@ describe.skipIf(program.missing)('with Redis', () => {
   test('turned off, the connection is closed', async () => {
     const live = await boot()
     const connections = async (): Promise<number> =>
-      Number(/connected_clients:(\d+)/.exec(await client.info('clients'))?.[1])
+      Number(/connected_clients:(\d+)/.exec(await redis.client.info('clients'))?.[1])
     await get(live, '/market/insights')
     const before = await connections()
 

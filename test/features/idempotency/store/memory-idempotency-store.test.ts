@@ -19,40 +19,34 @@ interface Entry {
   readonly requestId: string
   readonly wasUnknown: boolean
   readonly leaseUntil: number
-  state: 'in-progress' | 'unknown' | 'done'
-  since: number
+  readonly state: 'in-progress' | 'unknown' | 'done'
+  readonly since: number
   response: Buffer | null
 }
 
-/** What a store remembers, in the plainest form. */
+/** What a store remembers, in the plainest form: in the order of its end. */
 class Model {
   readonly entries = new Map<string, Entry>()
   dropped = 0
 
-  /** Brings all up to date. */
-  at(at: number): this {
-    for (const [name, entry] of this.entries) {
-      if (entry.state === 'in-progress') continue
-      if (entry.since + entry.claim.ttlMs <= at) this.entries.delete(name)
+  /** Forgets what has expired, and has lapse what is asked for. */
+  bringUpToDate(at: number, ...names: readonly string[]): void {
+    for (const [name, { state, since, claim }] of this.entries)
+      if (state !== 'in-progress' && since + claim.ttlMs <= at) this.entries.delete(name)
+    for (const name of names) {
+      const entry = this.entries.get(name)
+      if (entry?.state === 'in-progress' && entry.leaseUntil <= at) this.end(name, 'unknown', at)
     }
-    return this
   }
 
-  lapse(name: string, at: number): void {
-    const entry = this.entries.get(name)
-    if (entry?.state === 'in-progress' && entry.leaseUntil <= at) this.end(name, 'unknown', at, null)
-  }
-
-  end(name: string, state: 'unknown' | 'done', at: number, response: Buffer | null): void {
-    const entry = this.entries.get(name)
-    if (entry === undefined) return
-    this.entries.delete(name) // the order is that of the end
+  end(name: string, state: 'unknown' | 'done', at: number, response: Buffer | null = null): void {
+    const entry = this.entries.get(name) as Entry
+    this.entries.delete(name)
     this.entries.set(name, { ...entry, state, since: at, response })
-    while (this.bytes > bounds.maxBytes) {
-      const oldest = [...this.entries.values()].find((each) => each.response !== null)
-      if (oldest === undefined) return
-      oldest.response = null
-      this.dropped++
+    for (const each of this.entries.values()) {
+      if (this.bytes <= bounds.maxBytes) return
+      if (each.response !== null) this.dropped++
+      each.response = null
     }
   }
 
@@ -60,19 +54,16 @@ class Model {
     return [...this.entries.values()].reduce((total, { response }) => total + (response?.length ?? 0), 0)
   }
 
-  countOf(client: string): number {
-    return [...this.entries.values()].filter(({ claim }) => claim.client === client).length
-  }
-
   claim(claim: Claim, at: number): ClaimResult {
     const entry = this.entries.get(claim.name)
     if (entry !== undefined && !(entry.state === 'unknown' && claim.takesOver)) {
-      const { state, requestId, response } = entry
-      const { fingerprint } = entry.claim
-      return state === 'done' ? { state, requestId, fingerprint, response } : { state, requestId, fingerprint }
+      const { state, requestId, response, claim: first } = entry
+      const known = { requestId, fingerprint: first.fingerprint }
+      return state === 'done' ? { state, ...known, response } : { state, ...known }
     }
     const free = bounds.maxEntries - this.entries.size
-    if (entry === undefined && !(this.countOf(claim.client) < Math.min(free, claim.maxKeys)))
+    const own = [...this.entries.values()].filter((each) => each.claim.client === claim.client).length
+    if (entry === undefined && own >= Math.min(free, claim.maxKeys))
       return { state: 'full', of: free > 0 ? 'client' : 'store' }
     this.entries.delete(claim.name)
     this.entries.set(claim.name, {
@@ -90,7 +81,7 @@ test('remembers what a plain list of records would, whatever is claimed, settled
     {
       weight: 5,
       arbitrary: fc.record({
-        ...{ type: fc.constant('settle'), name, state: fc.constantFrom('done', 'done', 'unknown', 'free') },
+        ...{ type: fc.constant('settle'), name, state: fc.constantFrom('done' as const, 'done', 'unknown', 'free') },
         bytes: fc.constantFrom(null, 0, 10, 400, 1001),
       }),
     },
@@ -114,12 +105,11 @@ test('remembers what a plain list of records would, whatever is claimed, settled
       for (const [nth, each] of steps.entries()) {
         vi.advanceTimersByTime(1) // of two that end at once, neither is the older one
         const at = performance.now()
-        model.at(at)
+        model.bringUpToDate(at, ...('name' in each ? [each.name] : []))
         if (each.type === 'wait') {
           vi.advanceTimersByTime(each.ms)
           continue
         }
-        model.lapse(each.name, at)
         const known = model.entries.get(each.name)
         const client = 'abcdefgh'.includes(each.name) ? 'c-1' : 'c-2'
         const ttlMs = 100 + (each.name.charCodeAt(0) % 3) * 100
@@ -135,22 +125,23 @@ test('remembers what a plain list of records would, whatever is claimed, settled
           const claim = known?.claim ?? createClaim({ name: each.name, client })
           const response = each.bytes === null ? null : Buffer.alloc(each.bytes, nth)
           const { fingerprint } = claim
-          const settlement =
-            each.state === 'done'
-              ? ({ state: 'done', fingerprint, response } as const)
-              : each.state === 'unknown'
-                ? ({ state: 'unknown', fingerprint } as const)
-                : ({ state: 'free' } as const)
+          const settlements = {
+            done: { state: 'done', fingerprint, response },
+            unknown: { state: 'unknown', fingerprint },
+            free: { state: 'free' },
+          } as const
+          const settlement = settlements[each.state]
           const isHeld = known?.state === 'in-progress'
           expect(store.reply({ type: 'settle', claim, settlement })).toBe(isHeld)
           if (isHeld && settlement.state !== 'free')
             model.end(each.name, settlement.state, at, settlement.state === 'done' ? response : null)
-          else if (isHeld && known.wasUnknown) model.end(each.name, 'unknown', at, null)
+          else if (isHeld && known.wasUnknown) model.end(each.name, 'unknown', at)
           else if (isHeld) model.entries.delete(each.name)
         }
       }
       const at = performance.now()
-      for (const entry of model.at(at).entries.keys()) model.lapse(entry, at)
+      model.bringUpToDate(at)
+      model.bringUpToDate(at, ...model.entries.keys())
       const entries = [...model.entries.values()]
       const unknown = entries.filter(({ state }) => state === 'unknown')
       expect(store.state()).toEqual({

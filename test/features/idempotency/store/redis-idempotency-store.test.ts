@@ -1,16 +1,12 @@
-import { createClient } from '@redis/client'
 import * as fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { claimKeyScript, renewKeyScript } from '../../../../src/features/idempotency/store/idempotency-scripts.ts'
 import { RedisIdempotencyStore } from '../../../../src/features/idempotency/store/redis-idempotency-store.ts'
 import { createResponseSealer } from '../../../../src/features/idempotency/store/response-sealer.ts'
 import type { ManagedRedis } from '../../../../src/features/redis/managed-redis.ts'
-import { needProgram } from '../../../helpers/program.ts'
-import { type Redis, startRedis } from '../../../helpers/redis.ts'
+import { redisForAll, redisProgram } from '../../redis/redis-for-all.ts'
 import { openLink } from '../../redis/redis-link.ts'
 import { createClaim, repeatClaim } from '../idempotency-claim.ts'
-
-const program = await needProgram('redis-server')
 
 type Link = Pick<ManagedRedis, 'run' | 'isShared'>
 
@@ -31,12 +27,8 @@ const storeWith = (link: Link, logEvent = vi.fn(), replicated: Link | null = nul
   })
 }
 
-describe.skipIf(program.missing)('with a real Redis', () => {
-  let redis: Redis
-  beforeAll(async () => {
-    redis = await startRedis(program.path ?? '')
-  })
-  afterAll(() => redis.kill())
+describe.skipIf(redisProgram.missing)('with a real Redis', () => {
+  const redis = redisForAll()
 
   test('a claim whose reply is lost is given back, and frees no other attempt', async () => {
     const link = await openLink(redis.url)
@@ -144,11 +136,9 @@ describe.skipIf(program.missing)('with a real Redis', () => {
 
   test('a key that is freed leaves the count of its client as long as it would have lasted', async () => {
     const store = storeWith(await openLink(redis.url))
-    const client = await createClient({ url: redis.url, RESP: 2 }).connect()
-    onTestFinished(() => client.destroy())
     const kept = createClaim()
     const freed = createClaim({ client: kept.client })
-    const countLeftMs = () => client.pTTL(`test:idempotency:{${kept.client}}:keys:${kept.ttlMs}`)
+    const countLeftMs = () => redis.client.pTTL(`test:idempotency:{${kept.client}}:keys:${kept.ttlMs}`)
 
     for (const claim of [kept, freed]) await store.call({ type: 'claim', claim })
     await store.call({ type: 'settle', claim: freed, settlement: { state: 'free' } })
@@ -174,8 +164,6 @@ describe.skipIf(program.missing)('with a real Redis', () => {
 
   test('a client never has more than twice the maximum of keys, nor is it refused one below', async () => {
     expect(withoutExpiry).not.toMatch(/TIME|PX|PEXPIRE/)
-    const client = await createClient({ url: redis.url, RESP: 2 }).connect()
-    onTestFinished(() => client.destroy())
     const ttlMs = 1000
     const pausesMs = fc.array(fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 2 * ttlMs })), { maxLength: 80 })
     await fc.assert(
@@ -186,7 +174,7 @@ describe.skipIf(program.missing)('with a real Redis', () => {
         for (const pause of pauses) {
           at += pause
           const time = [Math.floor(at / 1000), (at % 1000) * 1000]
-          const reply = await client.eval(withoutExpiry, {
+          const reply = await redis.client.eval(withoutExpiry, {
             keys: [`{${owner}}:${createClaim().name}`, `{${owner}}:keys`],
             arguments: ['t', 'f', 'r', ttlMs, 1, 0, max, 1, ...time].map(String),
           })

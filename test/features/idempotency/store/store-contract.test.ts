@@ -47,264 +47,218 @@ const stores: Readonly<Record<string, () => Promise<IdempotencyStore>>> = {
 }
 
 const response = Buffer.from('the response '.repeat(100))
+const done = { state: 'done', fingerprint: 'f-1', response } as const
+const unknown = { state: 'unknown', fingerprint: 'f-1' } as const
+const free = { state: 'free' } as const
+const claimed = { state: 'claimed' }
+
+const often = { interval: 5, timeout: 30_000 }
 
 describe.each(Object.entries(stores))('a store in %s', (_, open) => {
-  const use = async () => {
+  /** Opens a store, and makes a claim in it. */
+  const use = async (more: Partial<Claim> = {}) => {
     const store = await open()
-    return {
+    const first = createClaim(more)
+    const used = {
       claim: (claim: Claim) => store.call({ type: 'claim', claim }),
       settle: (claim: Claim, settlement: Settlement) => store.call({ type: 'settle', claim, settlement }),
       renew: (claim: Claim) => store.call({ type: 'renew', claim }),
       find: (key: Claim) => store.call({ type: 'find', key }),
       forget: (key: Claim) => store.call({ type: 'forget', key }),
     }
+    expect(await used.claim(first)).toEqual(claimed)
+    return {
+      ...used,
+      first,
+      /** Claims the key of the first once more. */
+      repeat: (again: Partial<Claim> = {}) => used.claim(repeatClaim(first, again)),
+      /** Waits until the attempt of a claim has lapsed. */
+      lapsed: (claim: Claim) => expect.poll(() => used.find(claim), often).toMatchObject({ state: 'unknown' }),
+      /** What a repetition is told of the first, if it is in this state. */
+      known: (state: string) => ({ state, requestId: first.requestId, fingerprint: 'f-1' }),
+    }
   }
 
-  /** Waits until the attempt of a claim has lapsed. */
-  const lapsed = (find: (key: Claim) => Promise<unknown>, claim: Claim): Promise<void> =>
-    vi.waitFor(async () => expect(await find(claim)).toMatchObject({ state: 'unknown' }), 30_000)
-
   test('lets one attempt be made for a key', async () => {
-    const { claim } = await use()
-    const first = createClaim()
+    const { claim, repeat, known } = await use()
 
-    expect(await claim(first)).toEqual({ state: 'claimed' })
-    expect(await claim(repeatClaim(first))).toEqual({
-      state: 'in-progress',
-      requestId: first.requestId,
-      fingerprint: 'f-1',
-    })
-    expect(await claim(createClaim())).toEqual({ state: 'claimed' })
+    expect([await repeat(), await claim(createClaim())]).toEqual([known('in-progress'), claimed])
   })
 
-  test('returns the response of what is done, byte for byte', async () => {
-    const { claim, settle } = await use()
-    const first = createClaim()
+  test('returns the response of what is done, byte for byte, also to another request', async () => {
+    const { first, settle, repeat, known } = await use()
 
-    await claim(first)
-    expect(await settle(first, { state: 'done', fingerprint: 'f-1', response })).toBe(true)
-    const second = await claim(repeatClaim(first, { fingerprint: 'f-2' }))
+    expect(await settle(first, done)).toBe(true)
 
-    expect(second).toEqual({ state: 'done', requestId: first.requestId, fingerprint: 'f-1', response })
+    expect(await repeat({ fingerprint: 'f-2' })).toEqual({ ...known('done'), response })
   })
 
   test('remembers what is done without its response', async () => {
-    const { claim, settle } = await use()
-    const first = createClaim({ fingerprint: null })
+    const { first, settle, repeat, known } = await use({ fingerprint: null })
 
-    await claim(first)
     await settle(first, { state: 'done', fingerprint: null, response: null })
 
-    const known = { requestId: first.requestId, fingerprint: null }
-    expect(await claim(repeatClaim(first))).toEqual({ state: 'done', ...known, response: null })
+    expect(await repeat()).toEqual({ ...known('done'), fingerprint: null, response: null })
   })
 
   test('learns the fingerprint of a streamed request when it is settled', async () => {
-    const { claim, settle } = await use()
-    const first = createClaim({ fingerprint: null })
+    const { first, settle, repeat, known } = await use({ fingerprint: null })
 
-    await claim(first)
     await settle(first, { state: 'unknown', fingerprint: 'f-9' })
 
-    const known = { requestId: first.requestId, fingerprint: 'f-9' }
-    expect(await claim(repeatClaim(first))).toEqual({ state: 'unknown', ...known })
+    expect(await repeat()).toEqual({ ...known('unknown'), fingerprint: 'f-9' })
   })
 
   test('frees a key that led to nothing, and the room that it took', async () => {
-    const { claim, settle } = await use()
-    const first = createClaim({ maxKeys: 1 })
+    const { first, settle, repeat } = await use({ maxKeys: 1 })
 
-    await claim(first)
-    expect(await settle(first, { state: 'free' })).toBe(true)
+    expect(await settle(first, free)).toBe(true)
 
-    expect(await claim(repeatClaim(first, { fingerprint: 'f-2' }))).toEqual({ state: 'claimed' })
+    expect(await repeat({ fingerprint: 'f-2' })).toEqual(claimed)
   })
 
   test('settles and renews an attempt by its token alone', async () => {
-    const { claim, settle, renew } = await use()
-    const first = createClaim()
+    const { first, settle, renew, repeat } = await use()
     const other = repeatClaim(first)
 
-    await claim(first)
-
-    expect(await renew(other)).toBe(false)
-    expect(await settle(other, { state: 'done', fingerprint: 'f-1', response })).toBe(false)
-    expect(await settle(other, { state: 'free' })).toBe(false)
+    expect([await renew(other), await settle(other, done), await settle(other, free)]).toEqual([false, false, false])
     expect(await renew(first)).toBe(true)
-    expect((await claim(repeatClaim(first)))?.state).toBe('in-progress')
+    expect(await repeat()).toMatchObject({ state: 'in-progress' })
   })
 
   test('settles an attempt once', async () => {
-    const { claim, settle, renew } = await use()
-    const first = createClaim()
+    const { first, settle, renew } = await use()
 
-    await claim(first)
-    await settle(first, { state: 'unknown', fingerprint: 'f-1' })
+    await settle(first, unknown)
 
-    expect(await settle(first, { state: 'done', fingerprint: 'f-1', response })).toBe(false)
-    expect(await settle(first, { state: 'free' })).toBe(false)
-    expect(await renew(first)).toBe(false)
+    expect([await settle(first, done), await settle(first, free), await renew(first)]).toEqual([false, false, false])
   })
 
   test('takes an attempt that was not renewed for one of unknown outcome, which its gateway cannot settle', async () => {
-    const { claim, settle, renew, find } = await use()
-    const first = createClaim({ leaseMs: 20 })
+    const { first, settle, renew, repeat, lapsed, known } = await use({ leaseMs: 20 })
 
-    await claim(first)
-    await lapsed(find, first)
+    await lapsed(first)
 
-    const known = { requestId: first.requestId, fingerprint: 'f-1' }
-    expect(await claim(repeatClaim(first))).toEqual({ state: 'unknown', ...known })
-    expect(await renew(first)).toBe(false)
-    expect(await settle(first, { state: 'done', fingerprint: 'f-1', response })).toBe(false)
+    expect(await repeat()).toEqual(known('unknown'))
+    expect([await renew(first), await settle(first, done)]).toEqual([false, false])
   })
 
   test('keeps what has lapsed for as long as what was settled', async () => {
-    const { claim, find } = await use()
-    const first = createClaim({ leaseMs: 20, ttlMs: 2000 })
-
     const at = performance.now()
-    await claim(first)
-    await lapsed(find, first)
+    const { first, find } = await use({ leaseMs: 20, ttlMs: 500 })
 
-    await vi.waitFor(async () => expect(await find(first)).toBe(false), 30_000)
-    expect(performance.now() - at).toBeGreaterThanOrEqual(2000)
+    await expect.poll(() => find(first), often).toBe(false)
+
+    expect(performance.now() - at).toBeGreaterThanOrEqual(500)
   })
 
   test('is renewed beyond the time that a record is kept', async () => {
-    const { claim, renew, settle } = await use()
-    const first = createClaim({ ttlMs: 40, leaseMs: 60_000 })
+    const { first, renew, settle } = await use({ ttlMs: 40, leaseMs: 60_000 })
 
-    await claim(first)
     await new Promise((resolve) => setTimeout(resolve, 100))
 
-    expect(await renew(first)).toBe(true)
-    expect(await settle(first, { state: 'free' })).toBe(true)
+    expect([await renew(first), await settle(first, free)]).toEqual([true, true])
   })
 
   test('forgets what is settled when its time is over', async () => {
-    const { claim, settle, find } = await use()
-    const first = createClaim({ ttlMs: 50 })
+    const { first, settle, find, repeat } = await use({ ttlMs: 50 })
 
-    await claim(first)
-    await settle(first, { state: 'done', fingerprint: 'f-1', response })
-    await vi.waitFor(async () => expect(await find(first)).toBe(false), 30_000)
+    await settle(first, done)
+    await expect.poll(() => find(first), often).toBe(false)
 
-    expect(await claim(repeatClaim(first))).toEqual({ state: 'claimed' })
+    expect(await repeat()).toEqual(claimed)
   })
 
   test('lets an unknown outcome be found out by the same request alone, and where that is allowed', async () => {
-    const { claim, settle, renew } = await use()
-    const first = createClaim()
+    const { first, claim, settle, renew, repeat, known } = await use()
     const again = repeatClaim(first, { takesOver: true })
 
-    await claim(first)
-    expect((await claim(again))?.state).toBe('in-progress')
-    await settle(first, { state: 'unknown', fingerprint: 'f-1' })
+    expect(await claim(again)).toEqual(known('in-progress'))
+    await settle(first, unknown)
 
-    expect((await claim(repeatClaim(first)))?.state).toBe('unknown')
-    expect((await claim(repeatClaim(first, { takesOver: true, fingerprint: 'f-2' })))?.state).toBe('unknown')
-    expect(await claim(again)).toEqual({ state: 'claimed' })
-    expect(await renew(first)).toBe(false)
-    expect(await renew(again)).toBe(true)
+    expect(await repeat()).toEqual(known('unknown'))
+    expect(await repeat({ takesOver: true, fingerprint: 'f-2' })).toEqual(known('unknown'))
+    expect(await claim(again)).toEqual(claimed)
+    expect([await renew(first), await renew(again)]).toEqual([false, true])
   })
 
   test('lets it be found out by a request whose body streams, which may be the same', async () => {
-    const { claim, settle } = await use()
-    const first = createClaim()
-    const again = repeatClaim(first, { takesOver: true, fingerprint: null })
+    const { first, settle, repeat, known } = await use()
 
-    await claim(first)
-    await settle(first, { state: 'unknown', fingerprint: 'f-1' })
+    await settle(first, unknown)
 
-    expect((await claim(repeatClaim(first, { fingerprint: null })))?.state).toBe('unknown')
-    expect(await claim(again)).toEqual({ state: 'claimed' })
-    expect(await claim(repeatClaim(first))).toMatchObject({ state: 'in-progress', fingerprint: 'f-1' })
+    expect(await repeat({ fingerprint: null })).toEqual(known('unknown'))
+    expect(await repeat({ fingerprint: null, takesOver: true })).toEqual(claimed)
+    expect(await repeat()).toMatchObject({ state: 'in-progress', fingerprint: 'f-1' })
   })
 
   test('has an unknown outcome again when the attempt that was to find it out was not made', async () => {
-    const { claim, settle } = await use()
-    const first = createClaim()
+    const { first, claim, settle, repeat, known } = await use()
     const again = repeatClaim(first, { takesOver: true })
 
-    await claim(first)
-    await settle(first, { state: 'unknown', fingerprint: 'f-1' })
+    await settle(first, unknown)
     await claim(again)
-    expect(await settle(again, { state: 'free' })).toBe(true)
+    expect(await settle(again, free)).toBe(true)
 
-    const known = { requestId: first.requestId, fingerprint: 'f-1' }
-    expect(await claim(repeatClaim(first))).toEqual({ state: 'unknown', ...known })
-    expect((await claim(repeatClaim(first, { takesOver: true, fingerprint: 'f-2' })))?.state).toBe('unknown')
-    expect(await claim(repeatClaim(first, { takesOver: true }))).toEqual({ state: 'claimed' })
+    expect(await repeat()).toEqual(known('unknown'))
+    expect(await repeat({ takesOver: true, fingerprint: 'f-2' })).toEqual(known('unknown'))
+    expect(await repeat({ takesOver: true })).toEqual(claimed)
   })
 
   test('names the first request, and its time, after another has found its outcome out', async () => {
-    const { claim, settle, find } = await use()
-    const first = createClaim()
-    const again = repeatClaim(first, { takesOver: true })
-
     vi.useFakeTimers({ toFake: ['Date', 'performance'] }) // Redis has a clock of its own
     onTestFinished(() => void vi.useRealTimers())
+    const { first, claim, settle, find, repeat } = await use()
+    const again = repeatClaim(first, { takesOver: true })
     const claimedAtOf = async (key: Claim): Promise<number> => ((await find(key)) || { claimedAt: 0 }).claimedAt
-    await claim(first)
     const claimedAt = await claimedAtOf(first)
-    await settle(first, { state: 'unknown', fingerprint: 'f-1' })
+    await settle(first, unknown)
     await vi.waitFor(async () => {
       const later = createClaim()
       await claim(later)
       expect(await claimedAtOf(later)).toBeGreaterThan(claimedAt)
     }, 30_000)
     await claim(again)
-    await settle(again, { state: 'done', fingerprint: 'f-1', response })
+    await settle(again, done)
 
-    expect(await claim(repeatClaim(first))).toMatchObject({ state: 'done', requestId: first.requestId, response })
+    expect(await repeat()).toMatchObject({ state: 'done', requestId: first.requestId, response })
     expect(await claimedAtOf(first)).toBe(claimedAt)
   })
 
   test('has room for so many keys of one client, and tells of those that it has', async () => {
-    const { claim } = await use()
-    const first = createClaim({ maxKeys: 2 })
-    const { client } = first
+    const { first, claim, repeat } = await use({ maxKeys: 2 })
+    const own = { client: first.client, maxKeys: 2 }
 
-    expect(await claim(first)).toEqual({ state: 'claimed' })
-    expect(await claim(createClaim({ client, maxKeys: 2 }))).toEqual({ state: 'claimed' })
+    expect(await claim(createClaim(own))).toEqual(claimed)
 
-    expect(await claim(createClaim({ client, maxKeys: 2 }))).toEqual({ state: 'full', of: 'client' })
-    expect((await claim(repeatClaim(first)))?.state).toBe('in-progress')
-    expect(await claim(createClaim({ maxKeys: 2 }))).toEqual({ state: 'claimed' })
+    expect(await claim(createClaim(own))).toEqual({ state: 'full', of: 'client' })
+    expect(await repeat()).toMatchObject({ state: 'in-progress' })
+    expect(await claim(createClaim({ maxKeys: 2 }))).toEqual(claimed)
   })
 
   test('finds a record for an operator, and forgets it', async () => {
-    const { claim, settle, find, forget } = await use()
-    const first = createClaim()
+    const { first, settle, find, forget, repeat } = await use()
+    const { requestId } = first
 
-    expect(await find(first)).toBe(false)
-    await claim(first)
-    const before = await find(first)
-    await settle(first, { state: 'done', fingerprint: 'f-1', response })
+    const [none, before] = [await find(createClaim()), await find(first)]
+    await settle(first, done)
     const after = (await find(first)) || null
 
-    expect(before).toMatchObject({ state: 'in-progress', requestId: first.requestId, responseBytes: null })
-    expect(after).toMatchObject({ state: 'done', requestId: first.requestId, responseBytes: expect.any(Number) })
+    expect(none).toBe(false)
+    expect(before).toMatchObject({ state: 'in-progress', requestId, responseBytes: null })
+    expect(after).toMatchObject({ state: 'done', requestId, responseBytes: expect.any(Number) })
     expect(Math.abs((after?.claimedAt ?? 0) - Date.now())).toBeLessThan(60_000)
     expect(Math.abs((after?.expiresAt ?? 0) - Date.now() - first.ttlMs)).toBeLessThan(60_000)
-    expect(await forget(first)).toBe(true)
-    expect(await forget(first)).toBe(false)
-    expect(await claim(repeatClaim(first))).toEqual({ state: 'claimed' })
+    expect([await forget(first), await forget(first), await repeat()]).toEqual([true, false, claimed])
   })
 
   test('forgets no attempt that is under way, and one that has lapsed', async () => {
-    const { claim, renew, find, forget } = await use()
-    const running = createClaim()
+    const { first: running, claim, renew, find, forget, lapsed } = await use()
     const lost = createClaim({ leaseMs: 50 })
-    await claim(running)
     await claim(lost)
-    await lapsed(find, lost)
+    await lapsed(lost)
 
-    const forgotten = [await forget(running), await forget(lost)]
-
-    expect(forgotten).toEqual(['in-progress', true])
-    expect(await renew(running)).toBe(true)
-    expect(await find(lost)).toBe(false)
+    expect([await forget(running), await forget(lost)]).toEqual(['in-progress', true])
+    expect([await renew(running), await find(lost)]).toEqual([true, false])
   })
 })

@@ -10,9 +10,10 @@ import { bootGateway, type LogLine, type TestGateway } from '../../../helpers/ga
 import { needProgram } from '../../../helpers/program.ts'
 import { type SentinelSetup, startCluster, startSentinels } from '../../../helpers/redis-topology.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
-import { call, fieldValues } from '../../../helpers/wire.ts'
+import { fieldValues } from '../../../helpers/wire.ts'
 import { redisSettings } from '../../redis/redis-settings.ts'
 import { createClaim } from '../idempotency-claim.ts'
+import { once, post } from './keyed-post.ts'
 
 const [server, sentinel, cli] = [
   await needProgram('redis-server'),
@@ -170,26 +171,21 @@ const postAllTheTime = (gateways: readonly TestGateway[]) => {
   const answers: Answers = { counts: new Map(), refusedSentAt: [] }
   const keys: string[] = []
   let [isRunning, nth, sent] = [true, 0, 0]
-  const post = async (key: string): Promise<void> => {
+  const send = async (key: string): Promise<void> => {
     const { port } = gateways[sent++ % gateways.length] as TestGateway
     const sentAt = performance.now()
-    const { status, body } = await call(port, {
-      method: 'POST',
-      target: '/financing/pre-approval',
-      fields: ['Idempotency-Key', key],
-      body: Buffer.from('abc'),
-    })
-    const what = status >= 400 ? `${status} ${JSON.parse(body.toString()).code}` : String(status)
+    const got = await post(port, key)
+    const what = got.startsWith('200') ? '200' : got
     answers.counts.set(what, (answers.counts.get(what) ?? 0) + 1)
-    if (status === 503) answers.refusedSentAt.push(sentAt)
+    if (what.startsWith('503')) answers.refusedSentAt.push(sentAt)
   }
   const lanes = Array.from({ length: 6 }, async (_, lane) => {
     while (isRunning) {
       const key = `key-${lane}-${nth++}`
       keys.push(key)
-      await Promise.all([post(key), post(key)])
-      await post(key)
-      await post(key)
+      await Promise.all([send(key), send(key)])
+      await send(key)
+      await send(key)
       await pause(5)
     }
   })
@@ -202,7 +198,7 @@ const postAllTheTime = (gateways: readonly TestGateway[]) => {
     await Promise.all(lanes)
   }
   const repeatAll = async (): Promise<void> => {
-    for (const key of keys) await post(key)
+    for (const key of keys) await send(key)
   }
   return { answers, more, stop, repeatAll }
 }
@@ -228,8 +224,7 @@ describe.skipIf(server.missing ?? sentinel.missing)('two gateways', { timeout: 3
       const upstream = await httpUpstream((_, response) => response.end('done'))
       const boot = async (): Promise<TestGateway> => {
         const gateway = await bootGateway({
-          upstream: upstream.url,
-          operations: { 'financing.pre-approval': { idempotency: true } },
+          ...{ upstream: upstream.url, ...once },
           idempotency: {
             maxKeysPerClient: 1_000_000,
             redis: { sentinels: setup.addresses, name: 'mymaster', timeout: '1s' },

@@ -12,9 +12,9 @@ import { bootGateway, type LogLine } from '../../../helpers/gateway.ts'
 import { needProgram } from '../../../helpers/program.ts'
 import { type Redis, startRedis } from '../../../helpers/redis.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
-import { call, fieldValues } from '../../../helpers/wire.ts'
 import { redisSettings } from '../../redis/redis-settings.ts'
 import { createClaim, repeatClaim } from '../idempotency-claim.ts'
+import { once, post } from './keyed-post.ts'
 
 const program = await needProgram('redis-server')
 
@@ -23,21 +23,8 @@ const patient = { timeout: 60_000, interval: 20 }
 const isAvailable = ({ msg }: LogLine): boolean => msg === 'idempotency store is available'
 const isUnavailable = ({ msg }: LogLine): boolean => msg === 'idempotency store is unavailable'
 
-/** Sends a POST with a key, and returns its status, its code or body, and whether it was replayed. */
-const post = async (port: number, key: string, body = 'abc') => {
-  const response = await call(port, {
-    method: 'POST',
-    target: '/financing/pre-approval',
-    fields: ['Idempotency-Key', key],
-    body: Buffer.from(body),
-  })
-  const text = response.body.toString()
-  const isReplayed = fieldValues(response.fields, 'idempotency-replayed').includes('true')
-  return [response.status, text.startsWith('{') ? JSON.parse(text).code : text, isReplayed] as const
-}
-
-const replayed = [200, 'done', true]
-const unavailable = [503, 'idempotency-unavailable', false]
+const replayed = '200 done replayed'
+const unavailable = '503 idempotency-unavailable'
 
 describe.skipIf(program.missing)('a master with one replica', { timeout: 120_000 }, () => {
   let master: Redis
@@ -99,8 +86,7 @@ describe.skipIf(program.missing)('a master with one replica', { timeout: 120_000
     const start = async () => {
       const upstream = await httpUpstream((_, response) => response.end('done'))
       const gateway = await bootGateway({
-        upstream: upstream.url,
-        operations: { 'financing.pre-approval': { idempotency: true } },
+        ...{ upstream: upstream.url, ...once },
         idempotency: {
           redis: { url: master.url, timeout: '1s' },
           replicas: 1,
@@ -118,8 +104,8 @@ describe.skipIf(program.missing)('a master with one replica', { timeout: 120_000
     const since = () => first.lines.slice(before)
     replica.freeze()
     while (!since().some(isUnavailable)) {
-      expect(await post(first.port, `fresh-${first.lines.length}`)).toEqual(unavailable)
-      expect(await post(first.port, 'finished')).toEqual(replayed)
+      expect(await post(first.port, `fresh-${first.lines.length}`)).toBe(unavailable)
+      expect(await post(first.port, 'finished')).toBe(replayed)
     }
     const second = await start()
     await second.line(isUnavailable)
@@ -127,15 +113,16 @@ describe.skipIf(program.missing)('a master with one replica', { timeout: 120_000
     for (const { port } of [first, second]) {
       const answers = await Promise.all(Array.from({ length: 20 }, () => post(port, 'finished')))
       expect(answers).toEqual(Array(20).fill(replayed))
-      expect(await post(port, 'finished', 'another body')).toEqual([422, 'idempotency-key-reused', false])
-      expect(await post(port, 'another-fresh')).toEqual(unavailable)
+      const other = { body: Buffer.from('another body') }
+      expect(await post(port, 'finished', other)).toBe('422 idempotency-key-reused')
+      expect(await post(port, 'another-fresh')).toBe(unavailable)
     }
     for (const lines of [since(), second.lines])
       expect(lines.find(isUnavailable)?.reason).toBe('0 of 1 replicas have what was written')
 
     replica.thaw()
     await second.line(isAvailable)
-    expect(await post(second.port, 'another-fresh')).toEqual([200, 'done', false])
+    expect(await post(second.port, 'another-fresh')).toBe('200 done')
     await expect.poll(() => since().filter(isAvailable).length, patient).toBe(1)
     expect(since().filter(isUnavailable)).toHaveLength(1)
     expect(first.upstream.requests).toHaveLength(1)

@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { createAuditLog } from '../../../features/audit/audit-log-place.ts'
 import { once, post, send, told } from '../../../features/idempotency/wire/keyed-post.ts'
 import { contractFile } from '../../../helpers/contract.ts'
-import { bootGateway } from '../../../helpers/gateway.ts'
+import { bootGateway, type Settings } from '../../../helpers/gateway.ts'
 import { liveGatewayForAll } from '../../../helpers/live-gateway.ts'
 import { rawClient } from '../../../helpers/raw-client.ts'
 import { receivedValues } from '../../../helpers/round-trip.ts'
@@ -28,7 +28,7 @@ describe('with retries', () => {
   })
 
   /** Boots a gateway with retries before an upstream that sends these responses (null: a reset), then the last again. */
-  const bootBefore = async (operations: object, ...responses: readonly (string | null)[]) => {
+  const bootBefore = async (operations: Settings['operations'], ...responses: readonly (string | null)[]) => {
     let heads = 0
     const upstream = await rawUpstream((socket) =>
       onRequest(socket, () => {

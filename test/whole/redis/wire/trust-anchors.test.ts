@@ -44,56 +44,46 @@ describe.skipIf(openssl.missing)('an issuing authority without its root', () => 
       }).toEqual({ issued: 200, withItsChain: 200, ofTheRoot: 0, selfSigned: 0 })
     })
 
+    /** Boots a gateway that asks for certificates, by these settings and by others after an edit. */
+    const boot = async (settings: object) => {
+      const always = { clientCertificates: 'required' }
+      const { port, edit, reload } = await bootTlsGateway(made.right, { ...always, ...settings })
+      const certificates = [{ certificate: made.right.cert, key: made.right.key }]
+      const reloadWith = (edited: object) => {
+        edit({ listen: { tls: { certificates, ...always, ...edited } } })
+        return reload()
+      }
+      return { reloadWith, statusOfIssued: async () => (await requestOverTls(port, made.issued)).status }
+    }
+
     test('is one after an edit too, and again not after the next', async () => {
-      const { port, edit, reload } = await bootTlsGateway(made.right, {
-        clientCertificates: 'required',
-        clientCa: made.authority.cert,
-      })
-      const tls = { certificates: [{ certificate: made.right.cert, key: made.right.key }] }
-      const statusAfter = async (clientCa: string): Promise<number> => {
-        edit({ listen: { tls: { ...tls, clientCertificates: 'required', clientCa } } })
-        await reload()
-        return (await requestOverTls(port, made.issued)).status
+      const { reloadWith, statusOfIssued } = await boot({ clientCa: made.authority.cert })
+
+      const statuses = [await statusOfIssued()] // of whose issuer the gateway knows nothing
+      for (const { cert } of [made.issuing, made.selfSigned]) {
+        await reloadWith({ clientCa: cert })
+        statuses.push(await statusOfIssued())
       }
 
-      expect([
-        (await requestOverTls(port, made.issued)).status, // of whose issuer the gateway knows nothing
-        await statusAfter(made.issuing.cert),
-        await statusAfter(made.selfSigned.cert),
-      ]).toEqual([0, 200, 0])
+      expect(statuses).toEqual([0, 200, 0])
     })
 
     test('with lists of the revoked is refused where its root is missing, and judged by them where it is not', async () => {
       const clientCa = `${made.issuing.cert}\n${made.authority.cert}`
       const lists = (ofIssuing: string) => [made.noneRevoked, ofIssuing]
-      const { port, edit, reload } = await bootTlsGateway(made.right, {
-        clientCertificates: 'required',
-        clientCa,
-        clientCrl: lists(made.noneOfIssuedRevoked),
-      })
-      const tls = { certificates: [{ certificate: made.right.cert, key: made.right.key }] }
-      const reloadWith = (settings: object) => {
-        edit({ listen: { tls: { ...tls, clientCertificates: 'required', ...settings } } })
-        return reload()
-      }
+      const { reloadWith, statusOfIssued } = await boot({ clientCa, clientCrl: lists(made.noneOfIssuedRevoked) })
 
-      const before = (await requestOverTls(port, made.issued)).status
+      const before = await statusOfIssued()
       const alone = await reloadWith({ clientCa: made.issuing.cert, clientCrl: [made.noneOfIssuedRevoked] })
       const revoked = await reloadWith({ clientCa, clientCrl: lists(made.issuedRevoked) })
 
-      expect(before).toBe(200)
-      expect(alone).toMatchObject({
-        result: 'refused',
-        problems: [
-          {
-            path: 'listen.tls.clientCa',
-            message: 'with clientCrl, no client of this authority would be accepted: its issuer is missing',
-            found: 'CN=issuing, issued by CN=authority',
-          },
-        ],
-      })
-      expect(revoked.result).toBe('applied')
-      expect((await requestOverTls(port, made.issued)).status).toBe(0)
+      const problem = {
+        path: 'listen.tls.clientCa',
+        message: 'with clientCrl, no client of this authority would be accepted: its issuer is missing',
+        found: 'CN=issuing, issued by CN=authority',
+      }
+      expect(alone).toMatchObject({ result: 'refused', problems: [problem] })
+      expect([before, revoked.result, await statusOfIssued()]).toEqual([200, 'applied', 0])
     })
   })
 

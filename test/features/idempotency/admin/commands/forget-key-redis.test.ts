@@ -4,19 +4,13 @@ import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../../../helpe
 import { needProgram } from '../../../../helpers/program.ts'
 import { startRedis } from '../../../../helpers/redis.ts'
 import { httpUpstream } from '../../../../helpers/upstream.ts'
-import { call } from '../../../../helpers/wire.ts'
+import { once, send } from '../../wire/keyed-post.ts'
 
 const program = await needProgram('redis-server')
 
-const operation = 'financing.pre-approval'
+const operation = 'valuation.score'
 
-const post = (live: LiveGateway) =>
-  call(live.gateway.address.port, {
-    method: 'POST',
-    target: '/financing/pre-approval',
-    fields: ['Idempotency-Key', 'k-1', 'X-Request-Id', 'first'],
-    body: Buffer.from('abc'),
-  })
+const post = (live: LiveGateway) => send(live.gateway.address.port, 'k-1', { fields: ['X-Request-Id', 'first'] })
 
 const command = async ({ admin }: LiveGateway, name: string, more: object = {}) => {
   const body = JSON.stringify({ key: 'k-1', operation, address: '127.0.0.1', ...more })
@@ -31,12 +25,8 @@ describe.skipIf(program.missing)('with Redis', () => {
     const upstream = await httpUpstream((_, response) => response.end('done'))
     const boot = async (encryptionKey = Buffer.alloc(32, 1)) => {
       const live = await bootLiveGateway({
-        upstream: upstream.url,
-        operations: { [operation]: { idempotency: true } },
-        idempotency: {
-          redis: { url: redis.url, timeout: '1s' },
-          encryptionKeys: [encryptionKey.toString('base64')],
-        },
+        ...{ upstream: upstream.url, ...once },
+        idempotency: { redis: { url: redis.url, timeout: '1s' }, encryptionKeys: [encryptionKey.toString('base64')] },
       })
       await live.line(({ msg }) => msg === 'idempotency store is available')
       return live

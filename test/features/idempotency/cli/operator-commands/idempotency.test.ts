@@ -2,21 +2,13 @@ import { expect, test } from 'vitest'
 import { jsonResponse, runCommand, scriptedAdmin } from '../../../../core/cli/scripted-admin.ts'
 import { bootLiveGateway } from '../../../../helpers/live-gateway.ts'
 import { httpUpstream } from '../../../../helpers/upstream.ts'
-import { call } from '../../../../helpers/wire.ts'
+import { once, send } from '../../wire/keyed-post.ts'
 
 test('support is shown a key, is asked before it is forgotten, and has it forgotten', async () => {
   const upstream = await httpUpstream((_, response) => response.end('done'))
-  const live = await bootLiveGateway({
-    upstream: upstream.url,
-    operations: { 'financing.pre-approval': { idempotency: true } },
-  })
-  await call(live.gateway.address.port, {
-    method: 'POST',
-    target: '/financing/pre-approval',
-    fields: ['Idempotency-Key', 'k-1', 'X-Request-Id', 'first'],
-    body: Buffer.from('abc'),
-  })
-  const key = ['k-1', '--operation', 'financing.pre-approval', '--address', '127.0.0.1', '--admin', live.admin]
+  const live = await bootLiveGateway({ upstream: upstream.url, ...once })
+  await send(live.gateway.address.port, 'k-1', { fields: ['X-Request-Id', 'first'] })
+  const key = ['k-1', '--operation', 'valuation.score', '--address', '127.0.0.1', '--admin', live.admin]
   const run = (action: string, ...more: readonly string[]) => runCommand(['idempotency', action, ...key, ...more])
 
   const shown = await run('show')
@@ -51,7 +43,7 @@ test.each([
   ['both', ['--client', 'bank-a', '--address', '192.0.2.7']],
 ])('a key of %s a client and an address is wrong usage, and no gateway is asked', async (_which, owner) => {
   const admin = await scriptedAdmin(jsonResponse({}))
-  const key = ['k-1', '--operation', 'financing.pre-approval', '--admin', admin.url]
+  const key = ['k-1', '--operation', 'valuation.score', '--admin', admin.url]
 
   const { code, err } = await runCommand(['idempotency', 'show', ...key, ...owner])
 
