@@ -19,9 +19,7 @@ interface Decision {
 }
 
 const ok = { isProcessed: true, statuses: [200, 201, 202, 303] } as const
-const fail = (...[kind, options]: ConstructorParameters<typeof GatewayError>) => ({
-  failure: () => new GatewayError(kind, options),
-})
+const fail = (...why: ConstructorParameters<typeof GatewayError>) => ({ failure: () => new GatewayError(...why) })
 
 /** Where the upstream is in a request when it fails, or what it says at the end. */
 const decisions = {

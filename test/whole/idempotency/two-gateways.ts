@@ -16,7 +16,7 @@ import { createRetryBudget } from '../../../src/features/retry/runtime.ts'
 import type { OperationId } from '../../../src/operations.ts'
 import { ScriptedUpstream } from '../../features/idempotency/scripted-upstream.ts'
 import { retryConfig } from '../../features/retry/helper.ts'
-import { fakeBody, fakeExchange } from '../../helpers/exchange.ts'
+import { type FakeBody, fakeBody, fakeExchange } from '../../helpers/exchange.ts'
 
 export const ttlMs = 120_000
 
@@ -185,7 +185,7 @@ const longBody = (bytes: Buffer, isEndless: boolean): ReturnType<typeof bodyOf> 
   const stopped = Promise.withResolvers<never>()
   stopped.promise.catch(() => {})
   const stop = (): void => stopped.reject(new GatewayError('client-gone'))
-  const body: RequestBody = {
+  const body: FakeBody = {
     ...fakeBody(null),
     read: () => Promise.reject(new Error('a long body streams')),
     stream: () => ({

@@ -28,7 +28,10 @@ describe('with retries', () => {
   })
 
   /** Boots a gateway with retries before an upstream that sends these responses (null: a reset), then the last again. */
-  const bootBefore = async (operations: Settings['operations'], ...responses: readonly (string | null)[]) => {
+  const bootBefore = async (
+    operations: NonNullable<Settings['operations']>,
+    ...responses: readonly (string | null)[]
+  ) => {
     let heads = 0
     const upstream = await rawUpstream((socket) =>
       onRequest(socket, () => {
