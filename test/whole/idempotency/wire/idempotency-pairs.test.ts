@@ -27,7 +27,7 @@ describe('with retries', () => {
     expect(upstream.requests).toHaveLength(2)
   })
 
-  /** Boots a gateway with retries, before an upstream that sends these (null: a reset), and the last again and again. */
+  /** Boots a gateway with retries, before an upstream that sends these (null: a reset), and the last from then on. */
   const bootBefore = async (
     operations: NonNullable<Settings['operations']>,
     ...responses: readonly (string | null)[]
