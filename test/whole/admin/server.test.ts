@@ -144,14 +144,17 @@ test('/config shows everything that holds, and no secret', async () => {
 })
 
 describe('a token, once configured', () => {
-  test.each(['GET /nothing', 'GET /ready/', 'GET //ready', 'GET /%72eady'])('is asked for: %s', async (request) => {
-    const [method, path] = request.split(' ')
-    const { status, headers, body } = await fetchAdmin(locked.admin + path, method)
+  test.each(['GET /', 'GET /nothing', 'GET /ready/', 'GET //ready', 'GET /%72eady'])(
+    'is asked for: %s',
+    async (request) => {
+      const [method, path] = request.split(' ')
+      const { status, headers, body } = await fetchAdmin(locked.admin + path, method)
 
-    expect([status, headers.get('www-authenticate')]).toEqual([401, 'Bearer'])
-    expect(headers.get('content-type')).toBe('application/problem+json')
-    expect(body).toMatchObject({ title: 'Unauthorized', status: 401, code: 'unauthenticated' })
-  })
+      expect([status, headers.get('www-authenticate')]).toEqual([401, 'Bearer'])
+      expect(headers.get('content-type')).toBe('application/problem+json')
+      expect(body).toMatchObject({ title: 'Unauthorized', status: 401, code: 'unauthenticated' })
+    },
+  )
 
   test('that is wrong leaves a line without it, and none leaves no line', async () => {
     const wrong = 'a-token-of-long-ago'
