@@ -9,8 +9,11 @@ import { learnerOptions } from './learn-hidden-contract.ts'
 const draw = createDraw(22)
 
 const hex = (digits: number): string => Math.floor(draw() * 16 ** digits).toString(16)
-const letters = (length: number): string =>
-  Array.from({ length }, () => String.fromCharCode(97 + Math.floor(draw() * 26))).join('')
+const pool = Array.from({ length: 50_000 }, () => String.fromCharCode(97 + Math.floor(draw() * 26))).join('')
+const letters = (length: number): string => {
+  const at = Math.floor(draw() * (pool.length - length))
+  return pool.slice(at, at + length)
+}
 
 // Names that pass for words, from few to endless many: each kind fills other bounds.
 const name = (): string =>
