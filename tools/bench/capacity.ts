@@ -12,8 +12,8 @@ import { type Logged, type Part, requestsAt } from './h2load.ts'
 import type { Watch } from './load.ts'
 import { behindEach, gatewayFile } from './peers/gateway.ts'
 import { projectRoot, serveTree } from './peers/gateway-tree.ts'
-import { start, stop } from './process.ts'
 import { machine } from './report.ts'
+import { startSideServer } from './side-server.ts'
 import type { Stage } from './stage.ts'
 import { median, quantile } from './stats.ts'
 import { table } from './table.ts'
@@ -70,9 +70,10 @@ interface Turn {
 export const capacity = async (stage: Stage): Promise<CapacityReport> => {
   const h2load = await program('h2load')
   if (h2load.missing !== null) throw new Error(h2load.missing)
-  const upstreamPort = await startUpstream(stage)
+  const upstream = await startSideServer('capacity-upstream.ts', String(places), String(serviceMs))
+  stage.atEnd(upstream.stop)
   const levels: Awaited<ReturnType<typeof startLevel>>[] = []
-  for (const concurrency of limits) levels.push(await startLevel(stage, concurrency, upstreamPort))
+  for (const concurrency of limits) levels.push(await startLevel(stage, concurrency, upstream.port))
   for (let round = 0; round <= stage.options.rounds; round++) {
     for (const { running, adminPort, concurrency, turns } of levels) {
       for (const offer of offers) {
@@ -94,16 +95,6 @@ export const capacity = async (stage: Stage): Promise<CapacityReport> => {
     }
   }
   return { date: new Date().toISOString(), machine: machine(), levels }
-}
-
-const startUpstream = async (stage: Stage): Promise<number> => {
-  const args = [join(import.meta.dirname, 'capacity-upstream.ts'), String(places), String(serviceMs)]
-  const child = await start({ path: process.execPath, args }, ['ignore', 'pipe', 'inherit'])
-  stage.atEnd(() => stop(child))
-  return new Promise((resolve, reject) => {
-    child.stdout?.once('data', (line) => resolve(Number(line)))
-    child.once('exit', () => reject(new Error('the upstream did not start')))
-  })
 }
 
 const startLevel = async (stage: Stage, concurrency: number | null, upstreamPort: number) => {

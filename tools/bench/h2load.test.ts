@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { connectionsFor, readLog } from './h2load.ts'
+import { readLog } from './h2load.ts'
 import { responseReader } from './response-reader.ts'
 
 test('latencies are those of requests begun while it counts, and failures are those of all', () => {
@@ -19,10 +19,6 @@ test('latencies are those of requests begun while it counts, and failures are th
 
   const steady = { rate: 3, served: 4 }
   expect(turn).toEqual({ served: 6, failed: 2, seconds: 1.58, p50Ms: 2, p99Ms: 3, steady })
-})
-
-test('no connection is asked for more than the timer of h2load gives it', () => {
-  expect([1, 49, 50, 9_800].map(connectionsFor)).toEqual([1, 1, 2, 200])
 })
 
 test('a response ends where its length or its last chunk says, however it is cut', () => {

@@ -4,7 +4,6 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { program } from '../../test/helpers/program.ts'
 import type { Task } from './load-worker.ts'
-import type { Options } from './options.ts'
 import type { Running } from './process.ts'
 import { requestTexts } from './request-text.ts'
 import type { Fields, Workload } from './workload.ts'
@@ -48,12 +47,9 @@ export interface Load {
 /**
  * Chooses the generator. wrk takes the least CPU time beside what is measured, so it is the choice where it is present.
  */
-export const chooseLoad = async (choice: Options['load'], directory: string): Promise<Load> => {
-  if (choice === 'own') return ownLoad
-  const wrk = await program('wrk')
-  if (wrk.missing === null) return wrkLoad(wrk.path, directory)
-  if (choice === 'wrk') throw new Error(wrk.missing)
-  return ownLoad
+export const chooseLoad = async (directory: string): Promise<Load> => {
+  const { path } = await program('wrk')
+  return path === null ? ownLoad : wrkLoad(path, directory)
 }
 
 const wrkLoad = (path: string, directory: string): Load => ({

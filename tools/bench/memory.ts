@@ -21,16 +21,14 @@ export const peakKiB = (pid: number): number => total(pid, 'VmHWM')
 /** Sums the resident memory now, in KiB. */
 export const residentKiB = (pid: number): number => total(pid, 'VmRSS')
 
-const total = (pid: number, key: string): number =>
-  processTree(pid).reduce(
-    (sum, id) => sum + Number(new RegExp(`^${key}:\\s+(\\d+) kB`, 'm').exec(status(id))?.[1] ?? 0),
-    0,
-  )
+const total = (pid: number, key: string): number => processTree(pid).reduce((sum, id) => sum + ownKiB(id, key), 0)
 
-const status = (pid: number): string => {
+/** Reads a figure of one process, without those that descend from it; 0: it has ended. */
+export const ownKiB = (pid: number, key: string): number => {
   try {
-    return readFileSync(`/proc/${pid}/status`, 'utf8')
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+    return Number(new RegExp(`^${key}:\\s+(\\d+) kB`, 'm').exec(status)?.[1] ?? 0)
   } catch {
-    return ''
+    return 0
   }
 }

@@ -27,7 +27,6 @@ export interface Options {
   readonly profile: boolean
   /** Leaves what `perf record` saw of each gateway in `.bench/`. */
   readonly perf: boolean
-  readonly load: 'auto' | 'wrk' | 'own'
   /** Runs one of the tables of the gateway alone instead of the comparison. */
   readonly scale: 'connections' | 'endpoints' | 'clients' | null
   /** Measures how long reloads take, instead of the comparison. */
@@ -61,7 +60,6 @@ export const usage = `npm run bench -- [flags]
   --json FILE          write the result as JSON too
   --profile            leave a CPU profile of each gateway in .bench/
   --perf               leave what perf saw of each gateway in .bench/ instead: where CPU time goes
-  --load auto|wrk|own  load generator (auto: wrk where present)
 npm run bench -- --scale connections|endpoints|clients   the gateway alone, from few to many
 npm run bench -- --reload                        how long a reload to 50 endpoints a group takes
 npm run bench -- --reload --scale clients        the same with 10,000 clients, in JSON and in YAML
@@ -87,7 +85,6 @@ export const readOptions = (args: readonly string[]): Options => {
       json: { type: 'string' },
       profile: { type: 'boolean', default: false },
       perf: { type: 'boolean', default: false },
-      load: { type: 'string', default: 'auto' },
       scale: { type: 'string' },
       reload: { type: 'boolean', default: false },
       capacity: { type: 'boolean', default: false },
@@ -111,15 +108,7 @@ export const readOptions = (args: readonly string[]): Options => {
     json: values.json ?? null,
     profile: values.profile,
     perf: values.perf,
-    load: oneOf('load', values.load, ['auto', 'wrk', 'own']),
-    scale:
-      values.scale === undefined
-        ? null
-        : oneOf<'connections' | 'endpoints' | 'clients'>('scale', values.scale, [
-            'connections',
-            'endpoints',
-            'clients',
-          ]),
+    scale: values.scale === undefined ? null : scaleOf(values.scale),
     reload: values.reload,
     capacity: values.capacity,
     layers: values.layers,
@@ -127,14 +116,15 @@ export const readOptions = (args: readonly string[]): Options => {
   }
 }
 
-const count = (name: string, text: string): number => {
+/** Reads a whole number from 1. */
+export const count = (name: string, text: string): number => {
   const value = Number(text)
   if (!Number.isInteger(value) || value < 1) throw new Error(`--${name}: expected a whole number from 1, got ${text}`)
   return value
 }
 
-const oneOf = <Choice extends string>(name: string, text: string, choices: readonly Choice[]): Choice => {
-  const choice = choices.find((each) => each === text)
-  if (choice === undefined) throw new Error(`--${name}: expected ${choices.join(' or ')}, got ${text}`)
-  return choice
+const scaleOf = (text: string): NonNullable<Options['scale']> => {
+  const scale = (['connections', 'endpoints', 'clients'] as const).find((each) => each === text)
+  if (scale === undefined) throw new Error(`--scale: expected connections or endpoints or clients, got ${text}`)
+  return scale
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { countSamples } from './perf.ts'
 import { barsOf } from './picture.ts'
-import { placesOfPerf, placesOfProfile } from './profile-shares.ts'
+import { placesOfPerf } from './profile-shares.ts'
 
 test('samples of perf are counted by place and divided by owner', () => {
   const script = [
@@ -27,24 +27,5 @@ test('samples of perf are counted by place and divided by owner', () => {
     'garbage collection',
     'kernel',
     'src',
-  ])
-})
-
-test("a profile of V8's counts time by whose function ran, and leaves idle time out", () => {
-  const frame = (id: number, functionName: string, url = '') => ({ id, callFrame: { functionName, url } })
-  const nodes = [
-    frame(1, '(idle)'),
-    frame(2, 'send', 'file:///gateway/src/main.ts'),
-    frame(3, 'writev'),
-    frame(4, '(garbage collector)'),
-  ]
-  const text = JSON.stringify({ nodes, samples: [1, 2, 3, 2, 4], timeDeltas: [900, 10, 20, 50, 20] })
-
-  const bars = barsOf(placesOfProfile(text))
-
-  expect(bars.map(({ owner, share }) => [owner, share])).toEqual([
-    ['src', 0.6],
-    ['V8 and native functions', 0.2],
-    ['garbage collection', 0.2],
   ])
 })

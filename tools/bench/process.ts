@@ -26,8 +26,6 @@ export interface Command {
   readonly args: readonly string[]
   /** What is set beside the environment of the bench. */
   readonly env?: NodeJS.ProcessEnv
-  /** Whether it leaves processes of its own behind when it ends: then all of its group are ended with it. */
-  readonly leavesWorkers?: boolean
 }
 
 /** Longer than a graceful shutdown of the gateway takes. */
@@ -45,23 +43,14 @@ export const killAll = (): void => {
 export const start = (command: Command, stdio: StdioOptions): Promise<ChildProcess> =>
   new Promise((resolve, reject) => {
     const env = { ...process.env, NODE_ENV: 'production', ...command.env }
-    const child = spawn(command.path, command.args, { stdio, env, detached: command.leavesWorkers ?? false })
+    const child = spawn(command.path, command.args, { stdio, env })
     child.once('error', reject)
     child.once('spawn', () => {
       running.add(child)
       resolve(child)
     })
-    child.once('exit', () => {
-      running.delete(child)
-      if (command.leavesWorkers) endGroup(child)
-    })
+    child.once('exit', () => running.delete(child))
   })
-
-const endGroup = ({ pid }: ChildProcess): void => {
-  try {
-    if (pid !== undefined) process.kill(-pid)
-  } catch {} // none is left
-}
 
 /** Asks a process to end, and ends it when it has not after 40 s. */
 export const stop = async (child: ChildProcess): Promise<void> => {

@@ -3,7 +3,6 @@
  * them copied, against a gateway without a candidate. `node tools/bench/shadow.ts [--rounds N] [--rate N] [--seconds N]
  * [--only A,B]`.
  */
-import { join } from 'node:path'
 import { freePort } from '../../test/helpers/free-port.ts'
 import { program } from '../../test/helpers/program.ts'
 import { addresses } from './addresses.ts'
@@ -13,11 +12,10 @@ import { readOptions } from './options.ts'
 import { behindEach, gatewayFile } from './peers/gateway.ts'
 import { projectRoot, serveTree } from './peers/gateway-tree.ts'
 import type { Peer } from './peers/peer.ts'
-import { start, stop } from './process.ts'
 import { machine } from './report.ts'
 import { takeRounds } from './rounds.ts'
 import { candidateWays } from './shadow-candidate.ts'
-import type { Stage } from './stage.ts'
+import { startSideServer } from './side-server.ts'
 import { withStage } from './stage.ts'
 import { byRound, type Interval, median } from './stats.ts'
 import { table } from './table.ts'
@@ -46,17 +44,6 @@ const cases: Readonly<Record<string, Case | null>> = {
 
 const options = readOptions(process.argv.slice(2))
 const rate = typeof options.rate === 'number' ? options.rate : 400
-
-/** Starts a candidate that behaves in a way; returns its port. */
-const startCandidate = async (stage: Stage, way: string): Promise<number> => {
-  const args = [join(import.meta.dirname, 'shadow-candidate.ts'), way]
-  const child = await start({ path: process.execPath, args }, ['ignore', 'pipe', 'inherit'])
-  stage.atEnd(() => stop(child))
-  return new Promise((resolve, reject) => {
-    child.stdout?.once('data', (line) => resolve(Number(line)))
-    child.once('exit', () => reject(new Error('the candidate did not start')))
-  })
-}
 
 const candidateText = (name: string, port: number): string =>
   cases[name] == null ? '' : `candidate: { endpoints: ["http://127.0.0.1:${port}"], shadow: { ${cases[name].shadow} } }`
@@ -90,7 +77,9 @@ await withStage(options, async (stage) => {
   const peers: Peer[] = []
   for (const name of names) {
     const way = cases[name]?.way ?? null
-    const port = way === null ? await freePort() : await startCandidate(stage, way)
+    const candidate = way === null ? null : await startSideServer('shadow-candidate.ts', way)
+    if (candidate !== null) stage.atEnd(candidate.stop)
+    const port = candidate?.port ?? (await freePort())
     const adminPort = await freePort()
     adminPorts.set(name, adminPort)
     peers.push({

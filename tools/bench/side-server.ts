@@ -9,12 +9,9 @@ export interface SideServer {
 }
 
 /** Starts a script of this folder. */
-export const startSideServer = async (script: string): Promise<SideServer> => {
-  const child = await start({ path: process.execPath, args: [join(import.meta.dirname, script)] }, [
-    'ignore',
-    'pipe',
-    'inherit',
-  ])
+export const startSideServer = async (script: string, ...args: readonly string[]): Promise<SideServer> => {
+  const command = { path: process.execPath, args: [join(import.meta.dirname, script), ...args] }
+  const child = await start(command, ['ignore', 'pipe', 'inherit'])
   const port = await new Promise<number>((resolve, reject) => {
     child.stdout?.once('data', (line) => resolve(Number(line)))
     child.once('exit', () => reject(new Error(`${script} did not start`)))

@@ -8,7 +8,7 @@ import { type Contender, type PeerNote, startContender } from './contender.ts'
 import { chooseLoad, type Load } from './load.ts'
 import type { Options } from './options.ts'
 import type { Peer } from './peers/peer.ts'
-import { start, stop } from './process.ts'
+import { startSideServer } from './side-server.ts'
 import type { Workload } from './workload.ts'
 
 export interface Stage {
@@ -41,8 +41,9 @@ export const withStage = async <Result>(
   const stops: (() => Promise<void>)[] = []
   process.once('exit', () => rmSync(directory, { recursive: true, force: true }))
   try {
-    const load = await chooseLoad(options.load, directory)
-    const upstreamPort = await startUpstream(stops)
+    const load = await chooseLoad(directory)
+    const { port: upstreamPort, stop } = await startSideServer('upstream.ts', ...listened)
+    stops.push(stop)
     const startPeers = async (peers: readonly Peer[], asked: readonly Workload[]): Promise<StartedPeers> => {
       const contenders: Contender[] = []
       const absent: PeerNote[] = []
@@ -63,14 +64,4 @@ export const withStage = async <Result>(
   } finally {
     await Promise.all(stops.map((each) => each()))
   }
-}
-
-const startUpstream = async (stops: (() => Promise<void>)[]): Promise<number> => {
-  const args = [join(import.meta.dirname, 'upstream.ts'), ...listened]
-  const child = await start({ path: process.execPath, args }, ['ignore', 'pipe', 'inherit'])
-  stops.push(() => stop(child))
-  return new Promise((resolve, reject) => {
-    child.stdout?.once('data', (line) => resolve(Number(line)))
-    child.once('exit', () => reject(new Error('the upstream did not start')))
-  })
 }

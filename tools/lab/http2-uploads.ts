@@ -4,7 +4,6 @@
  * openssl.
  */
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { type ClientHttp2Session, connect } from 'node:http2'
 import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net'
@@ -13,6 +12,7 @@ import { makeCertificates } from '../../test/helpers/certificates.ts'
 import { configText } from '../../test/helpers/gateway.ts'
 import { program } from '../../test/helpers/program.ts'
 import { slowLink } from '../../test/helpers/slow-link.ts'
+import { residentKiB } from '../bench/memory.ts'
 import { startGateway } from '../soak/gateway.ts'
 
 const MiB = 1024 * 1024
@@ -52,8 +52,7 @@ const upload = async (session: ClientHttp2Session, bytes: number): Promise<void>
 
 const large = Buffer.alloc(4 * MiB)
 
-const residentMiB = (): number =>
-  Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${gateway.pid}/status`, 'latin1'))?.[1]) / 1024
+const residentMiB = (): number => residentKiB(gateway.pid) / 1024
 
 for (const [what, taken] of [
   ['that never moved', 0],

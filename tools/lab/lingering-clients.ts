@@ -4,11 +4,11 @@
  * and again. Ends with 1 when any of its responses is not the one due, or when attackers are left that should have been
  * cut.
  */
-import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { makeCertificates } from '../../test/helpers/certificates.ts'
 import { program } from '../../test/helpers/program.ts'
+import { residentKiB } from '../bench/memory.ts'
 import { openEarlyUpstream, startGateways } from './uploads/rejecting-servers.ts'
 
 const [clients = 1000, seconds = 45] = process.argv.slice(2).map(Number)
@@ -18,10 +18,7 @@ if (path === null) throw new Error(missing)
 const upstream = await openEarlyUpstream()
 const gateway = await startGateways(upstream.url, makeCertificates(path).right)
 const port = gateway.plain[0]?.port ?? 0
-const pid = gateway.plainPid
-
-const residentMiB = (): number =>
-  Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024)
+const residentMiB = (): number => Math.round(residentKiB(gateway.plainPid) / 1024)
 
 const attack = (): Socket => {
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })

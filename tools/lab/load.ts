@@ -143,9 +143,3 @@ export const tally = (results: readonly Result[]): Readonly<Record<string, numbe
   for (const { method, said } of results) counts[`${method} ${said}`] = (counts[`${method} ${said}`] ?? 0) + 1
   return counts
 }
-
-/** Returns the time within which a share of the results came. */
-export const percentile = (results: readonly Result[], share: number): number => {
-  const sorted = results.map(({ ms }) => ms).toSorted((one, other) => one - other)
-  return sorted[Math.min(sorted.length - 1, Math.floor((sorted.length * share) / 100))] ?? 0
-}

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { deadEndpoint, oneOfTwoDead, runOutage } from './outage.ts'
 
-// As `node tools/lab/outage.ts` does for 90 s: long enough for a breaker to have tried again several times.
+// Long enough for a breaker to have tried again several times.
 const short = { seconds: 4, breaker: { openFor: '500ms', minRequests: 6 } }
 
 test('two dead groups, one with retries and one without, are named with the cause wherever an operator looks', async () => {

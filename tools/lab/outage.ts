@@ -1,20 +1,17 @@
 /**
  * Makes the upstreams of a real gateway fail under load, and checks each second whether everything that an operator
- * reads names the cause: `node tools/lab/outage.ts [SECONDS] [WORKERS]` (90 s of each fault, one process). Two groups,
- * one with `retry` and one without, both with a circuit breaker, are asked 12 times a second each.
+ * reads names the cause. Two groups, one with `retry` and one without, both with a circuit breaker, are asked 12 times a
+ * second each.
  */
-import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, type RequestListener, type Server } from 'node:http'
-import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { sleep } from '../../src/core/lib/clock.ts'
-import { makeCertificates } from '../../test/helpers/certificates.ts'
-import { program } from '../../test/helpers/program.ts'
+import type { Line } from '../soak/child.ts'
+import { startGateway } from '../soak/gateway.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const asked = { market: '/market/insights', leads: '/leads/pipeline' } as const
@@ -23,9 +20,8 @@ const groups = Object.keys(asked) as readonly Group[]
 
 /** What goes wrong, and what names it. */
 export interface Fault {
-  readonly name: string
-  /** What `upstreams` says of a group; and what breaks it, or nothing when it is broken from the start. */
-  open(onEnd: (end: () => unknown) => void): Promise<{ readonly upstream: object; breakIt(): unknown }>
+  /** Opens the endpoints of a group, and says what breaks it. */
+  open(onEnd: (end: () => unknown) => void): Promise<{ readonly endpoints: readonly string[]; breakIt(): void }>
   /** What names the cause in a sentence, and in a line of the log. */
   readonly words: RegExp
   readonly logged: RegExp
@@ -34,26 +30,20 @@ export interface Fault {
   readonly severity: 'critical' | 'warning'
 }
 
-const serve = async <S extends Server | TlsServer>(server: S, onEnd: (end: () => unknown) => void): Promise<number> => {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onEnd(() => close(server))
-  return (server.address() as AddressInfo).port
+/** Opens a server that answers well. */
+const serve = async (onEnd: (end: () => unknown) => void): Promise<{ readonly url: string; close(): void }> => {
+  const server: Server = createServer((_, response) => response.end('{}')).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const close = (): void => server.close().closeAllConnections()
+  onEnd(close)
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close }
 }
-
-const close = (server: Server | TlsServer): void => {
-  server.close()
-  server.closeAllConnections()
-}
-
-const well: RequestListener = (_, response) => void response.end('{}')
 
 /** An endpoint that is gone. */
 export const deadEndpoint: Fault = {
-  name: 'dead',
   async open(onEnd) {
-    const server = createServer(well)
-    const port = await serve(server, onEnd)
-    return { upstream: { endpoints: [`http://127.0.0.1:${port}`] }, breakIt: () => close(server) }
+    const { url, close } = await serve(onEnd)
+    return { endpoints: [url], breakIt: close }
   },
   words: /ECONNREFUSED/,
   logged: /ECONNREFUSED/,
@@ -64,65 +54,12 @@ export const deadEndpoint: Fault = {
 /** One of two that is gone. */
 export const oneOfTwoDead: Fault = {
   ...deadEndpoint,
-  name: 'one of two dead',
   async open(onEnd) {
-    const other = await serve(createServer(well), onEnd)
-    const { upstream, breakIt } = await deadEndpoint.open(onEnd)
-    const { endpoints } = upstream as { readonly endpoints: readonly string[] }
-    return { upstream: { endpoints: [...endpoints, `http://127.0.0.1:${other}`] }, breakIt }
+    const [dead, other] = [await serve(onEnd), await serve(onEnd)]
+    return { endpoints: [dead.url, other.url], breakIt: dead.close }
   },
   severity: 'warning',
 }
-
-const hanging: Fault = {
-  name: 'hanging',
-  async open(onEnd) {
-    let hangs = false
-    const port = await serve(
-      createServer((request, response) => (hangs ? undefined : well(request, response))),
-      onEnd,
-    )
-    const upstream = { endpoints: [`http://127.0.0.1:${port}`], timeouts: { headers: '1s' } }
-    return {
-      upstream,
-      breakIt: () => {
-        hangs = true
-      },
-    }
-  },
-  words: /did not answer within timeouts\.headers/,
-  logged: /headers-timeout/,
-  reason: 'headers-timeout',
-  severity: 'critical',
-}
-
-const nameless: Fault = {
-  name: 'DNS gone',
-  open: async () => ({ upstream: { endpoints: ['http://gone.invalid:8080'] }, breakIt: () => {} }),
-  words: /ENOTFOUND|EAI_AGAIN/,
-  logged: /ENOTFOUND|EAI_AGAIN/,
-  reason: 'name-not-found|name-server-silent',
-  severity: 'critical',
-}
-
-/** Makes the fault of a certificate that expires. */
-const expiring = (openssl: string): Fault => ({
-  name: 'certificate expired',
-  async open(onEnd) {
-    const made = makeCertificates(openssl)
-    const server = createTlsServer(made.right, well)
-    const port = await serve(server, onEnd)
-    const breakIt = (): void => {
-      server.setSecureContext(made.expired)
-      server.closeAllConnections()
-    }
-    return { upstream: { endpoints: [`https://localhost:${port}`], tls: { ca: made.authority.cert } }, breakIt }
-  },
-  words: /CERT_HAS_EXPIRED/,
-  logged: /certificate has expired/,
-  reason: 'certificate-expired',
-  severity: 'critical',
-})
 
 /** What was seen of a fault: of how many looks, lines and rejections it was named in how many. */
 export interface OutageResult {
@@ -160,10 +97,6 @@ export const runOutage = async (
   }
 }
 
-interface Line {
-  readonly [field: string]: unknown
-}
-
 const fewestNotes = 20
 const longestWaitForTailMs = 30_000
 
@@ -173,39 +106,36 @@ const look = async (
   onEnd: (end: () => unknown) => void,
 ): Promise<OutageResult> => {
   const opened = await Promise.all(groups.map(() => fault.open(onEnd)))
-  const folder = mkdtempSync(join(tmpdir(), 'outage-'))
-  onEnd(() => rmSync(folder, { recursive: true }))
-  const file = join(folder, 'gateway.yaml')
   const upstreams = Object.fromEntries(
-    groups.map((group, i) => [group, { ...opened[i]?.upstream, ...(group === 'market' ? { retry: {} } : {}) }]),
+    groups.map((group, i) => [
+      group,
+      { endpoints: opened[i]?.endpoints, ...(group === 'market' ? { retry: {} } : {}) },
+    ]),
   )
   const none = ['valuation', 'financing', 'analysis', 'risk', 'inventory', 'compliance']
   const config = {
     ...{ workers, listen: { host: '127.0.0.1', port: 0 }, admin: { port: 0 }, reload: { preflight: 'none' } },
-    defaults: { circuitBreaker: breaker },
+    ...{ defaults: { circuitBreaker: breaker }, shutdown: { wait: '0s' } },
     upstreams: { ...Object.fromEntries(none.map((group) => [group, 'sandbox'])), ...upstreams },
   }
-  writeFileSync(file, JSON.stringify(config))
   const lines: Line[] = []
-  const ports = { listening: Promise.withResolvers<number>(), 'admin listening': Promise.withResolvers<number>() }
-  const gateway = start(['serve', '--config', file], onEnd)
-  eachLine(gateway, (text) => {
-    const line: Line = JSON.parse(text)
-    lines.push(line)
-    if (line.msg === 'listening' || line.msg === 'admin listening') ports[line.msg].resolve(Number(line.port))
-  })
-  const [port, adminPort] = await Promise.all(Object.values(ports).map(({ promise }) => promise))
-  const [base, admin] = [`http://127.0.0.1:${port}`, `http://127.0.0.1:${adminPort}`]
+  const gateway = await startGateway(JSON.stringify(config))
+  onEnd(gateway.stop)
+  gateway.onLine = (line) => lines.push(line)
+  const { admin } = gateway
   const notes: string[] = []
-  const tail = start(['tail', '--refused', '--admin', admin], onEnd)
-  eachLine(tail, (line) => notes.push(line))
+  const tail = spawn(process.execPath, [main, 'tail', '--refused', '--admin', admin], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  onEnd(() => tail.kill('SIGKILL'))
+  createInterface({ input: tail.stdout }).on('line', (line) => notes.push(line))
 
   let isPaused = false
   const underWay = new Set<Promise<unknown>>()
   const load = setInterval(() => {
     if (isPaused) return
     for (const group of groups) {
-      const request: Promise<unknown> = fetch(base + asked[group])
+      const request: Promise<unknown> = fetch(`http://127.0.0.1:${gateway.port}${asked[group]}`)
         .then((got) => got.arrayBuffer())
         .catch(() => {})
         .finally(() => underWay.delete(request))
@@ -284,21 +214,6 @@ const look = async (
 /** How long a request took, in ms. */
 const durationOf = ({ gatewayMs, upstreamMs }: Line): number => Number(gatewayMs) + Number(upstreamMs ?? 0)
 
-const start = (args: readonly string[], onEnd: (end: () => unknown) => void): ChildProcess => {
-  const child = spawn(process.execPath, [main, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
-  onEnd(() => {
-    if (child.exitCode !== null) return
-    const ended = new Promise((resolve) => child.once('exit', resolve))
-    child.kill('SIGKILL')
-    return ended
-  })
-  return child
-}
-
-const eachLine = ({ stdout }: ChildProcess, take: (line: string) => void): void => {
-  if (stdout !== null) createInterface({ input: stdout }).on('line', take)
-}
-
 type FoundFinding = Readonly<Record<string, string>>
 
 const findingsOf = (group: Group, found: readonly FoundFinding[]): readonly FoundFinding[] =>
@@ -315,20 +230,3 @@ const countOf = (metrics: string, group: string, reason: string): number =>
 
 const escaped = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll("'", '&#39;')
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const [, , seconds = '90', workers = '1'] = process.argv
-  const openssl = (await program('openssl')).path
-  const faults = [deadEndpoint, ...(openssl === null ? [] : [expiring(openssl)]), hanging, nameless, oneOfTwoDead]
-  for (const fault of faults) {
-    const { looks, status, page, metric, lines, tail, ...seen } = await runOutage(fault, {
-      seconds: Number(seconds),
-      workers: Number(workers),
-    })
-    const of = (named: number, all: number): string => `${named} of ${all}`
-    console.log(
-      `${fault.name.padEnd(20)} status ${of(status, looks)}, page ${of(page, looks)}, metric ${of(metric, looks)}, log ${of(...lines)}, tail ${of(...tail)}; ` +
-        `${seen.severities.join('/')}, at most ${seen.findings} finding(s) a group, since off by ${seen.offMs} ms, state ${seen.states}`,
-    )
-  }
-}

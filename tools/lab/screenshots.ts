@@ -7,13 +7,14 @@ import { execFileSync, spawn } from 'node:child_process'
 import { hash } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
-import { type AddressInfo, createServer as createTcpServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { chromium } from 'playwright-core'
 import { now, sleep } from '../../src/core/lib/clock.ts'
 import { allOperations, type Group, groups } from '../../src/operations.ts'
+import { freePort } from '../../test/helpers/free-port.ts'
 import { installProgram } from '../../test/helpers/installed-program.ts'
 import { program } from '../../test/helpers/program.ts'
 
@@ -31,14 +32,6 @@ const openEndpoint = async (baseMs: number): Promise<{ readonly url: string; rea
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server }
-}
-
-const freePort = async (): Promise<number> => {
-  const server = createTcpServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }
 
 const place = mkdtempSync(join(tmpdir(), 'lender-gateway-'))

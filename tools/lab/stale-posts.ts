@@ -13,7 +13,8 @@ import { allOperations, type Group, groups } from '../../src/operations.ts'
 import { tempPaths } from '../../test/helpers/nginx.ts'
 import { program } from '../../test/helpers/program.ts'
 import { type Running, startServer } from '../bench/process.ts'
-import { backEnds } from './back-ends.ts'
+import { startServerOf } from './real-back-ends/drill.ts'
+import { servers } from './real-back-ends/servers.ts'
 
 const [, , posts = '2000', seconds = '2'] = process.argv
 const idleSeconds = Number(seconds)
@@ -33,7 +34,8 @@ interface Behind {
 /** Sends one POST, and resolves with its status; 0: no response. */
 const post = (agent: Agent, port: number, path: string): Promise<number> =>
   new Promise((resolve) => {
-    const sent = request({ agent, host: '127.0.0.1', port, path, method: 'POST', headers: { 'Content-Length': 2 } })
+    const headers = { 'Content-Length': 2, 'X-Probe': 'stale' }
+    const sent = request({ agent, host: '127.0.0.1', port, path, method: 'POST', headers })
     sent.once('response', (response) => {
       response.resume().once('close', () => resolve(response.statusCode ?? 0))
     })
@@ -99,19 +101,20 @@ http {
   })
 
 const place = await mkdtemp(join(tmpdir(), 'stale-'))
-const running: Running[] = []
+const stops: (() => Promise<unknown>)[] = []
 try {
   const paths = allOperations.filter(
     ({ method }, i) => method === 'POST' && allOperations[i - 1]?.group !== allOperations[i]?.group,
   )
   const behind: Behind[] = []
-  for (const [i, { name, start }] of backEnds.entries()) {
-    const started = await start(place, idleSeconds)
-    if ('missing' in started) throw new Error(started.missing)
-    running.push(started)
+  const asked = servers.filter(({ name }) => ['nginx', 'gunicorn', 'go', 'uvicorn'].includes(name))
+  for (const [i, server] of asked.entries()) {
+    const found = await program(server.program)
+    if (found.missing !== null) throw new Error(found.missing)
     const operation = paths.filter(({ id }) => id !== 'valuation.forecast')[i]
-    if (operation === undefined) throw new Error(`no group for ${name}`)
-    behind.push({ name, group: operation.group, path: operation.path, running: started })
+    if (operation === undefined) throw new Error(`no group for ${server.name}`)
+    const started = await startServerOf(server, found.path, place, idleSeconds, stops)
+    behind.push({ name: server.name, group: operation.group, path: operation.path, running: started })
   }
   const nginx = await program('nginx')
   if (nginx.missing !== null) throw new Error(nginx.missing)
@@ -119,7 +122,7 @@ try {
     const directory = join(place, name.replaceAll(/\W/g, '-'))
     await mkdir(directory)
     const started = await start(directory)
-    running.push(started)
+    stops.push(started.stop)
     return { name, port: started.port }
   }
   const proxies = [
@@ -144,6 +147,6 @@ try {
     }),
   )
 } finally {
-  for (const each of running.toReversed()) await each.stop()
+  for (const stop of stops.toReversed()) await stop()
   await rm(place, { recursive: true, force: true })
 }

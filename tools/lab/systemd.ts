@@ -85,20 +85,8 @@ const outside = spawn('sh', ['-c', apart, 'lab', boot], { stdio: ['ignore', 'inh
 /** Runs a command beside that systemd. */
 const inside = async (command: string): Promise<string> => {
   const { stdout: pid } = await run('pgrep', ['-P', String(outside.pid)])
-  const { stdout } = await run('nsenter', [
-    '-t',
-    pid.trim(),
-    '-m',
-    '-u',
-    '-i',
-    '-n',
-    '-p',
-    '-r',
-    '-w',
-    'sh',
-    '-c',
-    command,
-  ])
+  const into = ['-t', pid.trim(), ...'-m -u -i -n -p -r -w'.split(' ')]
+  const { stdout } = await run('nsenter', [...into, 'sh', '-c', command])
   return stdout.trim()
 }
 const show = (property: string): Promise<string> => inside(`systemctl show -P ${property} lender-gateway`)

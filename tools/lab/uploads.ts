@@ -4,7 +4,7 @@
  * 500000,5000000,0] [--only NAME,…] [--no-nginx]`. Takes a quarter of an hour. Ends with 1 when the gateway has lost
  * any.
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -12,6 +12,7 @@ import { makeCertificates } from '../../test/helpers/certificates.ts'
 import { program } from '../../test/helpers/program.ts'
 import { slowLink } from '../../test/helpers/slow-link.ts'
 import { pseudoRandomBytes } from '../../test/helpers/wire.ts'
+import { residentKiB } from '../bench/memory.ts'
 import { type UploadClient, uploadClients } from './uploads/clients.ts'
 import { openEarlyUpstream, type RejectingServer, startGateways, startNginx } from './uploads/rejecting-servers.ts'
 
@@ -43,8 +44,7 @@ const rejectingServers: RejectingServer[] = [await startGateways(upstream.url, r
 if (!values['no-nginx'])
   rejectingServers.push(await startNginx(await need('nginx'), join(folder, 'nginx'), upstream.url, right))
 
-const residentMiB = ({ pid }: RejectingServer): number =>
-  Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024)
+const residentMiB = ({ pid }: RejectingServer): number => Math.round(residentKiB(pid) / 1024)
 
 /** Makes a client upload over and over, and returns what it got: how often each status, and what failed. */
 const measure = async (client: UploadClient, refuser: RejectingServer, speech: 'plain' | 'tls', rate: number) => {
@@ -98,6 +98,6 @@ for (const client of uploadClients()) {
       )
 }
 console.log(`\nthe gateway has lost ${lostHere}`)
-upstream.close()
+await upstream.close()
 await Promise.all(rejectingServers.map((each) => each.stop()))
 process.exit(lostHere === 0 ? 0 : 1)

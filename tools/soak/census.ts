@@ -1,5 +1,6 @@
 /** Reads what a process holds: from outside what the kernel knows, over its inspector what the process knows. */
-import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
+import { readdirSync, readlinkSync } from 'node:fs'
+import { ownKiB } from '../bench/memory.ts'
 import type { Inspector } from './inspector.ts'
 
 /** Counts by kind: `socket`, `pipe`, `Timeout`, … */
@@ -23,18 +24,11 @@ export const takeCensus = async (pid: number, inspector: Inspector): Promise<Cen
   return {
     heapBytes: heapUsed,
     externalBytes: external,
-    residentKiB: memoryKiB(pid, 'VmRSS'),
+    residentKiB: ownKiB(pid, 'VmRSS'),
     descriptors: count(descriptors(pid)),
     resources: count(resources),
   }
 }
-
-/** Reads resident memory (`VmRSS`), or the most there was since `forgetPeak` (`VmHWM`). */
-export const memoryKiB = (pid: number, key: 'VmRSS' | 'VmHWM'): number =>
-  Number(new RegExp(`^${key}:\\s+(\\d+) kB`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? Number.NaN)
-
-/** Resets `VmHWM`: proc(5), clear_refs. */
-export const forgetPeak = (pid: number): void => writeFileSync(`/proc/${pid}/clear_refs`, '5')
 
 /** Lists what each open descriptor of a process is. */
 const descriptors = (pid: number): readonly string[] =>

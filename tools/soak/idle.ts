@@ -1,19 +1,20 @@
 /** Measures what an idle keep-alive connection takes of the gateway's memory: `--idle 10000`. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { type AddressInfo, connect, type Socket } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { groups } from '../../src/operations.ts'
-import { memoryKiB, takeCensus } from './census.ts'
+import { openIdle } from '../bench/idle.ts'
+import { residentKiB } from '../bench/memory.ts'
+import { get } from '../bench/workload.ts'
+import { takeCensus } from './census.ts'
 import { type Child, portsOf, startChild } from './child.ts'
 import { startGateway } from './gateway.ts'
+import { settled } from './settled.ts'
 import type { Verdict } from './verdict.ts'
 
 /** The most resident memory that an idle connection may take. */
 const atMostKiB = 25
-
-/** As many connect at once as any listening queue holds. */
-const batch = 100
 
 export interface Idle {
   readonly who: string
@@ -30,7 +31,7 @@ export interface Idle {
 /**
  * Opens connections that each make one request and then stay, to the gateway and to a bare server of Node's beside it.
  */
-export const measureIdle = async (count: number, snapshot: string | null): Promise<readonly Idle[]> => {
+export const measureIdle = async (count: number): Promise<readonly Idle[]> => {
   const upstream = createServer((_, response) => response.end('{"id":1}')).listen(0, '127.0.0.1')
   await once(upstream, 'listening')
   const { port } = upstream.address() as AddressInfo
@@ -39,10 +40,7 @@ export const measureIdle = async (count: number, snapshot: string | null): Promi
   const bareOpen = portsOf(bare, 'listening')
   try {
     const [barePort = 0] = await bareOpen
-    return [
-      await measure('gateway', gateway, gateway.port, count, snapshot),
-      await measure('node:http', bare, barePort, count, null),
-    ]
+    return [await measure('gateway', gateway, gateway.port, count), await measure('node:http', bare, barePort, count)]
   } finally {
     await Promise.all([gateway.stop(), bare.stop()])
     upstream.close()
@@ -74,25 +72,21 @@ upstreams:
 ${groups.map((group) => `  ${group}: http://127.0.0.1:${port}`).join('\n')}
 `
 
-const measure = async (
-  who: string,
-  child: Child,
-  port: number,
-  count: number,
-  snapshot: string | null,
-): Promise<Idle> => {
+const measure = async (who: string, child: Child, port: number, count: number): Promise<Idle> => {
   const [watched] = await child.watched()
   if (watched === undefined) throw new Error(`${who} has no inspector`)
   const { pid, inspector } = watched
   // What is made once, and compiled once, is none of a connection's.
-  await release(await open(port, 500))
+  await (await openIdle(port, get, 500)).close()
+  await settled(
+    async () => takeCensus(pid, inspector),
+    ({ resources }) => (resources.TCPSocketWrap ?? 0) === 0,
+  )
   const before = await takeCensus(pid, inspector)
-  const sockets = await open(port, count)
-  const uncollectedKiB = memoryKiB(pid, 'VmRSS')
+  const idle = await openIdle(port, get, count)
+  const uncollectedKiB = residentKiB(pid)
   const after = await takeCensus(pid, inspector)
-  if (snapshot !== null) await inspector.snapshot(snapshot)
-  const closed = sockets.filter(({ destroyed }) => destroyed).length
-  await release(sockets)
+  const closed = await idle.close()
   return {
     who,
     connections: count,
@@ -101,35 +95,4 @@ const measure = async (
     uncollectedKiBEach: (uncollectedKiB - before.residentKiB) / count,
     heapKiBEach: (after.heapBytes - before.heapBytes) / 1024 / count,
   }
-}
-
-const open = async (port: number, count: number): Promise<readonly Socket[]> => {
-  const sockets: Socket[] = []
-  while (sockets.length < count) {
-    const more = Array.from({ length: Math.min(batch, count - sockets.length) }, () => openOne(port))
-    sockets.push(...(await Promise.all(more)))
-  }
-  return sockets
-}
-
-const request =
-  'GET /market/insights?region=north HTTP/1.1\r\nHost: gateway.example\r\nUser-Agent: lender-core/4.2\r\n' +
-  'Accept: application/json\r\nAccept-Encoding: gzip, deflate\r\n\r\n'
-
-const openOne = async (port: number): Promise<Socket> => {
-  const socket = connect({ port, host: '127.0.0.1', noDelay: true })
-  socket.on('error', () => {})
-  socket.write(request)
-  await Promise.race([once(socket, 'data'), once(socket, 'close')])
-  return socket.resume()
-}
-
-const release = async (sockets: readonly Socket[]): Promise<void> => {
-  await Promise.all(
-    sockets.map((socket) => {
-      const closed = socket.destroyed ? null : once(socket, 'close')
-      socket.destroy()
-      return closed
-    }),
-  )
 }

@@ -1,5 +1,4 @@
 /** Asks a Node process from outside, over its inspector: what is measured needs no code of its own for it. */
-import { appendFile, writeFile } from 'node:fs/promises'
 
 // Node has it (undici's), while the types of this project are those of Node without a browser's.
 declare const WebSocket: new (
@@ -16,15 +15,11 @@ export interface Inspector {
   evaluate<Value>(expression: string): Promise<Value>
   /** Collects twice: the first runs finalizers, the second takes what those let go. */
   collect(): Promise<void>
-  /** Writes a snapshot of the heap, which a browser's developer tools read. */
-  snapshot(file: string): Promise<void>
   close(): void
 }
 
 interface Message {
   readonly id?: number
-  readonly method?: string
-  readonly params?: { readonly chunk?: string }
   readonly result?: { readonly result?: { readonly value?: unknown }; readonly exceptionDetails?: unknown }
   readonly error?: { readonly message: string }
 }
@@ -41,7 +36,6 @@ interface Waiting {
 export const inspect = async (url: string): Promise<Inspector> => {
   const socket = new WebSocket(url)
   const waiting = new Map<number, Waiting>()
-  let onChunk = (_: string): void => {}
   let asked = 0
 
   const ended = new Promise<never>((_, reject) => {
@@ -55,8 +49,7 @@ export const inspect = async (url: string): Promise<Inspector> => {
   })
   ended.catch(() => {})
   socket.addEventListener('message', ({ data }) => {
-    const { id, method, params, result, error }: Message = JSON.parse(data)
-    if (method === 'HeapProfiler.addHeapSnapshotChunk') onChunk(params?.chunk ?? '')
+    const { id, result, error }: Message = JSON.parse(data)
     if (id === undefined) return
     const asker = waiting.get(id)
     waiting.delete(id)
@@ -84,14 +77,6 @@ export const inspect = async (url: string): Promise<Inspector> => {
     async collect() {
       await ask('HeapProfiler.collectGarbage')
       await ask('HeapProfiler.collectGarbage')
-    },
-    async snapshot(file) {
-      let writing = writeFile(file, '')
-      onChunk = (chunk) => {
-        writing = writing.then(() => appendFile(file, chunk))
-      }
-      await ask('HeapProfiler.takeHeapSnapshot', { reportProgress: false })
-      await writing
     },
     close: () => socket.close(),
   }

@@ -1,5 +1,6 @@
 /** Clients that take or send little at a time. */
 import { connect, type Socket } from 'node:net'
+import { pour } from './pour.ts'
 
 const everyMs = 1000
 const bytesATime = 4096
@@ -31,16 +32,8 @@ export const slowWriter = (port: number, head: string): Socket => {
 /** Uploads as fast as it is let. */
 export const fastWriter = (port: number, head: string, bytes: number): Socket => {
   const socket = connect({ port, host: '127.0.0.1' })
-  const piece = Buffer.alloc(64 * 1024, 'w')
-  let left = bytes
-  const write = (): void => {
-    while (left > 0 && !socket.destroyed) {
-      left -= piece.length
-      if (!socket.write(piece)) return void socket.once('drain', write)
-    }
-  }
   socket.on('error', () => {})
   socket.write(head)
-  write()
+  pour(socket, bytes)
   return socket.resume()
 }

@@ -2,7 +2,8 @@
 import type { Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { groups } from '../../src/operations.ts'
-import { differences, forgetPeak, memoryKiB, takeCensus } from './census.ts'
+import { peakKiB, resetPeak } from '../bench/memory.ts'
+import { differences, takeCensus } from './census.ts'
 import type { Watched } from './child.ts'
 import { type SoakedGateway, startGateway } from './gateway.ts'
 import { settled } from './settled.ts'
@@ -58,7 +59,7 @@ export const measureSlow = async (count: number): Promise<readonly Slow[]> => {
     return measured
   } finally {
     await gateway.stop()
-    upstream.close()
+    await upstream.close()
   }
 }
 
@@ -102,9 +103,9 @@ const measure = async (
   count: number,
 ): Promise<Slow> => {
   const before = await takeCensus(pid, inspector)
-  forgetPeak(pid)
+  resetPeak(pid)
   const closed = await hold(gateway, client, count, heldMs)
-  const peakKiB = memoryKiB(pid, 'VmHWM')
+  const peakMiB = peakKiB(pid) / 1024
   const left = await settled(
     async () => {
       const { descriptors, resources } = await takeCensus(pid, inspector)
@@ -112,7 +113,7 @@ const measure = async (
     },
     (found) => found.length === 0,
   )
-  return { what, connections: count, closed, beforeMiB: before.residentKiB / 1024, peakMiB: peakKiB / 1024, left }
+  return { what, connections: count, closed, beforeMiB: before.residentKiB / 1024, peakMiB, left }
 }
 
 /** Returns how many were closed by the gateway. */

@@ -2,7 +2,6 @@
  * Shows that memory stays flat while everything goes on together, for minutes: `npm run soak`. Linux only, for it reads
  * /proc. Prints tables; the exit code is 1 when a verdict fails.
  */
-import { writeFile } from 'node:fs/promises'
 import { churnCache } from './cache/churn.ts'
 import { judgeChurn } from './cache/judge.ts'
 import { judgeIdle, measureIdle } from './idle.ts'
@@ -13,27 +12,21 @@ import { judgeSlow, measureSlow } from './slow.ts'
 import { renderChurn, renderIdle, renderRun, renderSlow, renderVerdicts } from './table.ts'
 import type { Verdict } from './verdict.ts'
 
-interface Found {
-  readonly measured: unknown
-  readonly text: string
-  readonly verdicts: readonly Verdict[]
-}
-
-const measure = async (options: Options): Promise<Found> => {
+const measure = async (options: Options): Promise<readonly [text: string, verdicts: readonly Verdict[]]> => {
   if (options.idle !== null) {
-    const measured = await measureIdle(options.idle, options.snapshot)
-    return { measured, text: renderIdle(measured), verdicts: judgeIdle(measured) }
+    const measured = await measureIdle(options.idle)
+    return [renderIdle(measured), judgeIdle(measured)]
   }
   if (options.slow !== null) {
     const measured = await measureSlow(options.slow)
-    return { measured, text: renderSlow(measured), verdicts: judgeSlow(measured) }
+    return [renderSlow(measured), judgeSlow(measured)]
   }
   if (options.cache) {
     const measured = await churnCache(options.minutes)
-    return { measured, text: renderChurn(measured), verdicts: judgeChurn(measured) }
+    return [renderChurn(measured), judgeChurn(measured)]
   }
   const measured = await soak(options.minutes, options.workers)
-  return { measured, text: renderRun(measured), verdicts: judgeRun(measured) }
+  return [renderRun(measured), judgeRun(measured)]
 }
 
 const read = (): Options => {
@@ -47,9 +40,6 @@ const read = (): Options => {
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
 
-const options = read()
-const { measured, text, verdicts } = await measure(options)
+const [text, verdicts] = await measure(read())
 console.log(`${new Date().toISOString()}, Node ${process.version}\n\n${text}\n\n${renderVerdicts(verdicts)}`)
-if (options.json !== null)
-  await writeFile(options.json, `${JSON.stringify({ options, verdicts, measured }, null, 2)}\n`)
 process.exit(verdicts.every(({ held }) => held) ? 0 : 1)

@@ -1,4 +1,5 @@
 /** Writes what was measured as tables of Markdown. */
+import { table as padded } from '../bench/table.ts'
 import type { Churn } from './cache/churn.ts'
 import type { Idle } from './idle.ts'
 import type { LongRun } from './long-run.ts'
@@ -6,10 +7,12 @@ import type { Sample } from './series.ts'
 import type { Slow } from './slow.ts'
 import type { Verdict } from './verdict.ts'
 
-const row = (cells: readonly (string | number)[]): string => `| ${cells.join(' | ')} |`
-
 const table = (head: readonly string[], rows: readonly (readonly (string | number)[])[]): string =>
-  [row(head), row(head.map(() => '---')), ...rows.map(row)].join('\n')
+  padded(
+    head,
+    rows.map((cells) => cells.map(String)),
+    1,
+  )
 
 const mib = (bytes: number): string => (bytes / 1024 / 1024).toFixed(1)
 

@@ -12,35 +12,13 @@ import type { Level } from './levels.ts'
  * served. Words in capitals stand for what is known when it starts: a DIRECTORY of the gateway's own, the KEY of the
  * client, who makes tokens and where it is asked about them.
  */
-export interface Switches {
-  readonly eventLoopDelay: string
-  readonly concurrency: string
-  readonly upstreamConcurrency: string
-  readonly address: string
-  readonly auth: string
-  /** What is said of the one client beside what it may call; empty: there is none. */
-  readonly client: string
-  readonly maxBody: string
-  readonly deadline: string
-  readonly retry: string
-  readonly access: string
-  readonly audit: string
-  readonly requestId: string
-  readonly tracing: string
-  readonly metrics: string
-  readonly contract: string
-  /** What is the same for all operations that have it; empty: none has it. */
-  readonly idempotency: string
-  /** What is said of a candidate at the same place beside where it is; empty: there is no candidate. */
-  readonly candidate: string
-}
-
-const off: Switches = {
+const off = {
   eventLoopDelay: 'none',
   concurrency: 'none',
   upstreamConcurrency: 'none',
   address: 'none',
   auth: 'none',
+  /** What is said of the one client beside what it may call; empty: there is none. */
   client: '',
   maxBody: 'none',
   deadline: 'none',
@@ -51,9 +29,13 @@ const off: Switches = {
   tracing: 'none',
   metrics: 'none',
   contract: 'none',
+  /** What is the same for all operations that have it; empty: none has it. */
   idempotency: '',
+  /** What is said of a candidate at the same place beside where it is; empty: there is no candidate. */
   candidate: '',
 }
+
+export type Switches = Readonly<typeof off>
 
 /** Where a gateway runs. */
 export interface LevelSite {
@@ -88,38 +70,28 @@ const tls = `  tls:
 `
 
 const textOf = (level: Level, { port, upstreamPort }: LevelSite): string => {
-  const {
-    eventLoopDelay,
-    concurrency,
-    upstreamConcurrency,
-    address,
-    auth,
-    client,
-    maxBody,
-    deadline,
-    retry,
-    access,
-    audit,
-    requestId,
-    tracing,
-    metrics,
-    contract,
-    idempotency,
-    candidate,
-  } = { ...off, ...level.on }
+  const on = { ...off, ...level.on }
+  const { client, idempotency, candidate } = on
   const listen = `  publicUrl: ${publicUrl}\n${level.tls ? tls : ''}`
-  return `${gatewayFile(port, { tls: listen })}requestId: { header: ${requestId} }
-log: { access: ${access} }
-audit: ${audit}
-tracing: ${tracing}
-metrics: ${metrics}
-contract: ${contract}
-${idempotency === '' ? '' : `idempotency: ${idempotency}\n`}limits: { concurrency: ${concurrency}, address: ${address}, eventLoopDelay: ${eventLoopDelay} }
-auth: ${auth}
-${client === '' ? '' : `clients: [{ id: bank-a, operations: all, ${client} }]\n`}defaults: { concurrency: ${upstreamConcurrency}, maxBody: ${maxBody}, deadline: ${deadline}, retry: ${retry} }
+  return `${gatewayFile(port, { tls: listen })}requestId: { header: ${on.requestId} }
+log: { access: ${on.access} }
+audit: ${on.audit}
+tracing: ${on.tracing}
+metrics: ${on.metrics}
+contract: ${on.contract}
+${idempotency === '' ? '' : `idempotency: ${idempotency}\n`}limits:
+  concurrency: ${on.concurrency}
+  address: ${on.address}
+  eventLoopDelay: ${on.eventLoopDelay}
+auth: ${on.auth}
+${client === '' ? '' : `clients: [{ id: bank-a, operations: all, ${client} }]\n`}defaults:
+  concurrency: ${on.upstreamConcurrency}
+  maxBody: ${on.maxBody}
+  deadline: ${on.deadline}
+  retry: ${on.retry}
 operations:
   analysis.esg-grant: { auth: none }
-  ${get.operation.id}: { concurrency: ${upstreamConcurrency} }
+  ${get.operation.id}: { concurrency: ${on.upstreamConcurrency} }
   ${post.operation.id}: { idempotency: ${idempotency !== ''} }
 ${behindEach(addresses(1), upstreamPort, candidate === '' ? '' : candidateWith(candidate, upstreamPort))}`
 }

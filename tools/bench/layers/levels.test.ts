@@ -6,7 +6,7 @@ import { program } from '../../../test/helpers/program.ts'
 import type { Turn } from '../load.ts'
 import { requestTexts } from '../request-text.ts'
 import { get, type Workload } from '../workload.ts'
-import { apiKeyOnly, freshDpopProofs, freshJwts, freshOpaqueTokens, withCredentials } from './credentials.ts'
+import { freshDpopProofs, freshJwts, freshOpaqueTokens, withCredentials } from './credentials.ts'
 import { readLayerList } from './layer-list.ts'
 import { renderLevelConfig } from './level-config.ts'
 import { writePairs, writeSecrets } from './level-peer.ts'
@@ -50,14 +50,6 @@ test.skipIf(openssl.missing !== null).each(levels)(
   },
 )
 
-test('every level is compared with one that has nothing on and is reached in the same way', () => {
-  for (const level of levels.filter(({ over }) => over !== null)) {
-    const baseline = levels.find(({ name }) => name === level.over)
-
-    expect(baseline).toMatchObject({ over: null, on: {}, tls: level.tls })
-  }
-})
-
 test('a level that is named comes with what it is compared with, and with nothing else', () => {
   expect(chooseLevels(['auth-by-DPoP', 'retry']).map(toLevelId)).toEqual([
     'nothing',
@@ -92,11 +84,4 @@ test.each([
 
   expect(found).not.toContain(undefined)
   expect(new Set(found).size).toBe(100)
-})
-
-test('where nothing has to be fresh, one request is all', async () => {
-  const [first, ...others] = await sent(apiKeyOnly)
-
-  expect(first).toContain('X-Api-Key: key-0.')
-  expect(others).toEqual([])
 })

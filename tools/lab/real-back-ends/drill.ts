@@ -107,7 +107,7 @@ export const drill = async (server: Server, path: string, plan: Plan): Promise<T
   const tally: Tally = { server: server.name, requests: 0, failures: 0, mismatches: 0, retries: 0, wrong: '' }
   const stops: (() => Promise<unknown>)[] = []
   try {
-    const port = await start(server, path, plan.parent, stops)
+    const { port } = await startServerOf(server, path, plan.parent, idleSeconds, stops)
     const gateway = await startGateway(
       JSON.stringify({
         upstreams: Object.fromEntries(groups.map((group) => [group, `http://127.0.0.1:${port}`])),
@@ -129,13 +129,14 @@ export const drill = async (server: Server, path: string, plan: Plan): Promise<T
   return tally
 }
 
-/** Starts it, with what stands behind it. */
-const start = async (
+/** Starts a server in a folder of its own, with what stands behind it. `stops` gets what ends them. */
+export const startServerOf = async (
   server: Server,
   path: string,
   parent: string,
+  idleSeconds: number,
   stops: (() => Promise<unknown>)[],
-): Promise<number> => {
+): Promise<Running> => {
   const directory = join(parent, server.name.replaceAll(/\W/g, '-'))
   const served = join(directory, 'files')
   const echoing = join(directory, 'echo')
@@ -150,7 +151,7 @@ const start = async (
   const behind = (port: number) => node({ path: process.execPath, directory: echoing, port, idleSeconds: 60 })
   const echo = server.passesOn ? (await run(echoing, behind)).port : 0
   const place = { path, directory, idleSeconds, files: served, echo }
-  return (await run(directory, (port) => server.command({ ...place, port }))).port
+  return run(directory, (port) => server.command({ ...place, port }))
 }
 
 const load = async (
@@ -181,7 +182,7 @@ const load = async (
   const post = async (nth: number): Promise<void> => {
     const body = bodies[nth % bodies.length] as Buffer
     const target = `/valuation/score?n=${nth}&a=%2F`
-    const isChunked = server.chunks && (nth >> 3) % 2 === 1
+    const isChunked = (nth >> 3) % 2 === 1
     const fields = {
       'X-Probe': `probe-${nth}`,
       ...(isChunked ? { 'Transfer-Encoding': 'chunked' } : { 'Content-Length': String(body.length) }),

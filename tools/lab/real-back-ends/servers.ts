@@ -1,5 +1,5 @@
 /**
- * Starts servers of many makes, each of which closes a connection that has been idle for `idleSeconds`, less than the
+ * The commands of servers of other makes, each of which closes a connection that has been idle for `idleSeconds`, less than the
  * gateway keeps it.
  */
 import { execFile } from 'node:child_process'
@@ -31,8 +31,6 @@ export interface Server {
   readonly files: boolean
   /** Passes what is not a file on to a server of Node's. */
   readonly passesOn: boolean
-  /** Takes a request body in chunks. */
-  readonly chunks: boolean
   readonly command: (place: Place) => Promise<Command>
 }
 
@@ -47,7 +45,7 @@ const configured = async (directory: string, text: string): Promise<string> => {
 }
 
 const server = (name: string, program: string, command: Server['command'], more: Partial<Server> = {}): Server => ({
-  ...{ name, program, command, files: false, passesOn: false, chunks: true },
+  ...{ name, program, command, files: false, passesOn: false },
   ...more,
 })
 
@@ -76,86 +74,6 @@ http {
 `,
   )
   return { path, args: ['-p', directory, '-e', 'stderr', '-c', file] }
-}
-
-const modules = 'mpm_event authz_core mime filter deflate rewrite proxy proxy_http'.split(' ')
-
-const apache = async ({ path, directory, port, idleSeconds, files, echo }: Place): Promise<Command> => {
-  const file = await configured(
-    directory,
-    `ServerRoot ${directory}
-ServerName localhost
-Listen 127.0.0.1:${port}
-PidFile ${directory}/apache.pid
-DefaultRuntimeDir ${directory}
-ErrorLog ${directory}/error.log
-${asRoot ? 'User nobody\nGroup nogroup' : ''}
-${modules.map((name) => `LoadModule ${name}_module /usr/lib/apache2/modules/mod_${name}.so`).join('\n')}
-KeepAlive On
-KeepAliveTimeout ${idleSeconds}
-MaxKeepAliveRequests 0
-TypesConfig /dev/null
-AddType text/plain .txt
-AddOutputFilterByType DEFLATE text/plain
-DocumentRoot ${files}
-RewriteEngine On
-RewriteCond %{QUERY_STRING} ^file=(.+)$
-RewriteRule ^ ${files}/%1 [L]
-RewriteRule ^/(.*)$ http://127.0.0.1:${echo}/$1 [P]
-`,
-  )
-  return { path, args: ['-DFOREGROUND', '-f', file] }
-}
-
-const lighttpd = async ({ path, directory, port, idleSeconds, files, echo }: Place): Promise<Command> => {
-  const file = await configured(
-    directory,
-    `server.modules = ("mod_rewrite", "mod_proxy")
-server.bind = "127.0.0.1"
-server.port = ${port}
-server.document-root = "${files}"
-server.upload-dirs = ("${directory}")
-server.max-keep-alive-idle = ${idleSeconds}
-server.max-keep-alive-requests = 100000
-mimetype.assign = (".txt" => "text/plain", "" => "application/octet-stream")
-url.rewrite-once = ("^/market/insights\\?file=(.*)$" => "/$1")
-$HTTP["url"] =~ "^/$|^/(market|valuation)/" {
-  proxy.server = ("" => (("host" => "127.0.0.1", "port" => ${echo})))
-}
-`,
-  )
-  return { path, args: ['-D', '-f', file] }
-}
-
-const caddy = async ({ path, directory, port, idleSeconds, files, echo }: Place): Promise<Command> => {
-  const file = await configured(
-    directory,
-    `{
-  admin off
-  auto_https off
-  servers {
-    timeouts {
-      idle ${idleSeconds}s
-    }
-  }
-}
-http://127.0.0.1:${port} {
-  @file query file=*
-  handle @file {
-    rewrite * /{query.file}
-    encode gzip
-    file_server {
-      root ${files}
-    }
-  }
-  handle {
-    reverse_proxy 127.0.0.1:${echo}
-  }
-}
-`,
-  )
-  const env = { HOME: directory, XDG_DATA_HOME: directory, XDG_CONFIG_HOME: directory }
-  return { path, args: ['run', '--adapter', 'caddyfile', '--config', file], env }
 }
 
 const haproxy = async ({ path, directory, port, idleSeconds, echo }: Place): Promise<Command> => {
@@ -212,31 +130,13 @@ const go = async ({ path, directory, port, idleSeconds }: Place): Promise<Comman
   return { path: binary, args: [String(port), String(idleSeconds)] }
 }
 
-// Closes each connection, and has no end of a body that comes in chunks.
-const php = async ({ path, port }: Place): Promise<Command> => ({
-  path,
-  args: ['-d', 'post_max_size=0', '-d', 'memory_limit=256M', '-S', `127.0.0.1:${port}`, join(here, 'echo.php')],
-  env: { PHP_CLI_SERVER_WORKERS: '4' },
-  leavesWorkers: true,
-})
-
-const java = async ({ path, port, idleSeconds }: Place): Promise<Command> => ({
-  path: path.replace(/javac$/, 'java'),
-  args: [`-Dsun.net.httpserver.idleInterval=${idleSeconds}`, join(here, 'Echo.java'), String(port)],
-})
-
-/** The servers of the drill, in the order of its table. */
+/** The servers, those first that the drill asks. */
 export const servers: readonly Server[] = [
   server('nginx', 'nginx', nginx, { files: true, passesOn: true }),
-  server('Apache', 'apache2', apache, { files: true, passesOn: true }),
-  server('lighttpd', 'lighttpd', lighttpd, { files: true, passesOn: true }),
-  server('Caddy', 'caddy', caddy, { files: true, passesOn: true }),
   server('HAProxy', 'haproxy', haproxy, { passesOn: true }),
   server('Python http.server', 'python3', python),
+  server('Node', 'node', node),
   server('gunicorn', 'gunicorn', gunicorn),
   server('uvicorn', 'uvicorn', uvicorn),
-  server('Node', 'node', node),
-  server('Go', 'go', go),
-  server('PHP', 'php', php, { chunks: false }),
-  server('Java', 'javac', java),
+  server('go', 'go', go),
 ]

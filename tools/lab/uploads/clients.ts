@@ -40,14 +40,7 @@ export const uploadClients = (): readonly UploadClient[] => [
       lines('/usr/bin/perl', [script('client.pl'), file, String(count), String(atOnce), ...urls]),
   },
   command('wget', (file, url) => [
-    '-q',
-    '-S',
-    '-O',
-    '/dev/null',
-    '--tries=1',
-    '--no-check-certificate',
-    `--post-file=${file}`,
-    url,
+    ...['-q', '-S', '-O', '/dev/null', '--tries=1', '--no-check-certificate', `--post-file=${file}`, url],
   ]),
   command('curl', (file, url) => curl(file, url, '--http1.1')),
   { ...command('curl', (file, url) => curl(file, url, '--http2')), name: 'curl-h2', speaks: 'h2' },
@@ -80,20 +73,8 @@ function python(name: string, ...modules: readonly (string | null)[]): UploadCli
 }
 
 const curl = (file: string, url: string, version: string): string[] => [
-  ...[
-    '-sS',
-    '-k',
-    version,
-    '-o',
-    '/dev/null',
-    '-w',
-    '  HTTP/x %{http_code}\n',
-    '-H',
-    'Expect:',
-    '--data-binary',
-    `@${file}`,
-    url,
-  ],
+  ...['-sS', '-k', version, '-o', '/dev/null', '-w', '  HTTP/x %{http_code}\n', '-H', 'Expect:'],
+  ...['--data-binary', `@${file}`, url],
 ]
 
 /** A program that uploads once. It has its response when it says a status, and has not failed otherwise. */

@@ -1,14 +1,14 @@
 /** What rejects uploads: the gateway as it ships, and nginx in the same place. */
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { groups } from '../../../src/operations.ts'
 import type { Pair } from '../../../test/helpers/certificates.ts'
 import { freePort } from '../../../test/helpers/free-port.ts'
 import { tempPaths } from '../../../test/helpers/nginx.ts'
+import { openRawUpstream, type RawUpstream } from '../../../test/helpers/upstream.ts'
 import { startGateway } from '../../soak/gateway.ts'
 
 // What has been started ends with the process, which by a signal alone would end without a word.
@@ -33,17 +33,13 @@ export interface RejectingServer {
 }
 
 /** Opens an upstream that answers 413 to the first bytes of a request. */
-export const openEarlyUpstream = async (): Promise<{ readonly url: string; close(): void }> => {
-  const server = createServer((socket) => {
-    socket.on('error', () => {})
+export const openEarlyUpstream = (): Promise<RawUpstream> =>
+  openRawUpstream((socket) => {
     socket
       .once('data', () => socket.write('HTTP/1.1 413 Too Large\r\nConnection: close\r\nContent-Length: 4\r\n\r\nmuch'))
+      .once('end', () => socket.end())
       .resume()
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close: () => void server.close() }
-}
 
 /** Starts gateways that answer 404, 413, 503, 413 of an upstream's and, with a limit that is used up, 429. */
 export const startGateways = async (upstream: string, { cert: certificate, key }: Pair): Promise<RejectingServer> => {

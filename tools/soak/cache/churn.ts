@@ -1,7 +1,8 @@
 /** Makes clients ask for many times what may be stored, and watches the memory meanwhile: `--cache`. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { groups } from '../../../src/operations.ts'
-import { differences, memoryKiB } from '../census.ts'
+import { residentKiB } from '../../bench/memory.ts'
+import { differences } from '../census.ts'
 import type { Line } from '../child.ts'
 import { type SoakedGateway, startGateway } from '../gateway.ts'
 import { type Sample, sampleAll } from '../series.ts'
@@ -56,7 +57,7 @@ export const churnCache = async (minutes: number): Promise<Churn> => {
     const from = performance.now()
     const load = asking(gateway.port, tally)
     const taking = ongoing(1, sampleEveryMs, async () => {
-      const uncollectedKiB = memoryKiB(gateway.pid, 'VmRSS')
+      const uncollectedKiB = residentKiB(gateway.pid)
       const sample = { ...(await censusOf(gateway)), ...(await readStatusCount(gateway.admin)) }
       samples.push({ ...sample, uncollectedKiB, atMs: performance.now() - from })
     })
