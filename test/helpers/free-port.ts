@@ -12,3 +12,14 @@ export const freePort = async (): Promise<number> => {
   promisedPorts.add(port)
   return new Promise((resolve) => server.close(() => resolve(port)))
 }
+
+/** Starts a program on a free port, and on another one where it does not start: the port may have been taken since. */
+export const onFreePort = async <Started>(start: (port: number) => Promise<Started>): Promise<Started> => {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await start(await freePort())
+    } catch (error) {
+      if (attempt === 3) throw error
+    }
+  }
+}

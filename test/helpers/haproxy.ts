@@ -6,7 +6,8 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { freePort } from './free-port.ts'
+import { endProcess } from './end-process.ts'
+import { onFreePort } from './free-port.ts'
 
 /** A row of HAProxy's statistics: a server's, or `FRONTEND` or `BACKEND`, by the names of its columns. */
 export type StatRow = Readonly<Record<string, string>>
@@ -28,21 +29,12 @@ export interface Haproxy {
  * is hidden. With `tcp` it passes connections on as they are. `bindOptions` stand behind its address. Throws with what
  * HAProxy said when it does not start.
  */
-export const startHaproxy = async (
+export const startHaproxy = (
   path: string,
   backend: string,
   mode: 'http' | 'tcp' = 'http',
   bindOptions = '',
-): Promise<Haproxy> => {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await startOnce(path, await freePort(), backend, mode, bindOptions)
-    } catch (error) {
-      // The port may have been taken since it was found free.
-      if (attempt === 3) throw error
-    }
-  }
-}
+): Promise<Haproxy> => onFreePort((port) => startOnce(path, port, backend, mode, bindOptions))
 
 const startOnce = async (
   path: string,
@@ -68,7 +60,7 @@ const startOnce = async (
     said += text
   })
   const stop = async (): Promise<void> => {
-    await end(child)
+    await endProcess(child)
     await rm(directory, { recursive: true, force: true })
   }
   if (!(await responses(child, socket))) {
@@ -119,15 +111,6 @@ const readRows = (csv: string): StatRow[] => {
     .split('\n')
     .map((line) => line.split(','))
   return rows.map((cells) => Object.fromEntries(names.map((name, i) => [name, cells[i] ?? ''])))
-}
-
-const end = async (child: ChildProcess): Promise<void> => {
-  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
-  const gone = once(child, 'exit')
-  child.kill('SIGTERM')
-  const timer = setTimeout(() => child.kill('SIGKILL'), 3_000)
-  await gone
-  clearTimeout(timer)
 }
 
 const config = (port: number, socket: string, backend: string, mode: 'http' | 'tcp', bindOptions: string): string => `

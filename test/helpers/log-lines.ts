@@ -1,3 +1,5 @@
+import type { Readable } from 'node:stream'
+
 export type LogLine = { readonly [field: string]: unknown; readonly msg: string }
 
 /** Keeps the lines of a log, and the callers that wait for one of them. */
@@ -23,4 +25,16 @@ export const logLines = () => {
         look()
       }),
   }
+}
+
+/** Keeps the lines of a process's log: each line is whole, or reading it fails. */
+export const followLog = (stdout: Readable) => {
+  const log = logLines()
+  let rest = ''
+  stdout.setEncoding('utf8').on('data', (text: string) => {
+    const whole = (rest + text).split('\n')
+    rest = whole.pop() ?? ''
+    log.add(...whole.map((line): LogLine => JSON.parse(line)))
+  })
+  return log
 }

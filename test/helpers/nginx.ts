@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { allOperations } from '../../src/operations.ts'
-import { freePort } from './free-port.ts'
+import { endProcess } from './end-process.ts'
+import { onFreePort } from './free-port.ts'
 
 /** Records one request as nginx read it. */
 export interface NginxRequest {
@@ -37,16 +38,8 @@ export type RenderHttp = (directory: string, port: number) => string
  * its body and its operation in `X-Operation`; anything else is 404. Bodies up to 1 MiB are recorded. `beside` is what
  * stands beside the `http` block. Throws with what nginx said when it does not start.
  */
-export const startNginx = async (path: string, render: RenderHttp = renderNine, beside = ''): Promise<Nginx> => {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await startOnce(path, await freePort(), render, beside)
-    } catch (error) {
-      // The port may have been taken since it was found free.
-      if (attempt === 3) throw error
-    }
-  }
-}
+export const startNginx = (path: string, render: RenderHttp = renderNine, beside = ''): Promise<Nginx> =>
+  onFreePort((port) => startOnce(path, port, render, beside))
 
 const startOnce = async (path: string, port: number, render: RenderHttp, beside: string): Promise<Nginx> => {
   const directory = await mkdtemp(join(tmpdir(), 'nginx-'))
@@ -60,7 +53,7 @@ const startOnce = async (path: string, port: number, render: RenderHttp, beside:
     said += chunk
   })
   const stop = async (): Promise<void> => {
-    await end(child)
+    await endProcess(child)
     await rm(directory, { recursive: true, force: true })
   }
   const origin = `http://127.0.0.1:${port}`
@@ -89,15 +82,6 @@ const serves = async (child: ChildProcess, origin: string): Promise<boolean> => 
     await sleep(25)
   }
   return false
-}
-
-const end = async (child: ChildProcess): Promise<void> => {
-  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
-  const gone = new Promise((resolve) => child.once('exit', resolve))
-  child.kill('SIGTERM')
-  const timer = setTimeout(() => child.kill('SIGKILL'), 3_000)
-  await gone
-  clearTimeout(timer)
 }
 
 const readRequests = async (file: string): Promise<readonly NginxRequest[]> => {

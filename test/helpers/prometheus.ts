@@ -1,13 +1,13 @@
 /** Runs a real Prometheus on the configuration and the rules that are shipped. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parse, stringify } from 'yaml'
-import { freePort } from './free-port.ts'
+import { endProcess } from './end-process.ts'
+import { onFreePort } from './free-port.ts'
 
 /** One series at a moment. */
 export interface Point {
@@ -49,26 +49,20 @@ export const runPrometheus = async (path: string, given: Readonly<Record<string,
   const config = { ...given, global: { scrape_interval: interval, evaluation_interval: interval } }
   writeFileSync(join(folder, 'prometheus.yml'), stringify(config))
   writeFileSync(join(folder, 'alerts.yml'), hurried(read('alerts.yml')))
-  for (let attempt = 1; ; attempt++) {
-    const port = await freePort()
-    const child = spawn(
-      path,
-      [
-        `--config.file=${join(folder, 'prometheus.yml')}`,
-        `--storage.tsdb.path=${join(folder, 'data')}`,
-        `--web.listen-address=127.0.0.1:${port}`,
-        '--log.level=warn',
-      ],
-      { stdio: ['ignore', 'inherit', 'pipe'], env: { ...process.env, GOMAXPROCS: '1' } },
-    )
+  return onFreePort(async (port) => {
+    const args = [
+      ...[`--config.file=${join(folder, 'prometheus.yml')}`, `--storage.tsdb.path=${join(folder, 'data')}`],
+      ...[`--web.listen-address=127.0.0.1:${port}`, '--log.level=warn'],
+    ]
+    const env = { ...process.env, GOMAXPROCS: '1' }
+    const child = spawn(path, args, { stdio: ['ignore', 'inherit', 'pipe'], env })
     let said = ''
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       said += text
     })
-    if (await isReady(child, port)) return running(child, port, folder)
-    // The port may have been taken since it was found free.
-    if (attempt === 3) throw new Error(`prometheus did not start: ${said}`)
-  }
+    if (!(await isReady(child, port))) throw new Error(`prometheus did not start: ${said}`)
+    return running(child, port, folder)
+  })
 }
 
 /**
@@ -111,9 +105,7 @@ const running = (child: ChildProcess, port: number, folder: string): Prometheus 
       return [...new Set(points.map(({ labels }) => labels.alertname ?? ''))].sort()
     },
     async close() {
-      const ended = once(child, 'exit')
-      child.kill('SIGKILL')
-      await ended
+      await endProcess(child, 'SIGKILL')
       rmSync(folder, { recursive: true })
     },
   }

@@ -1,3 +1,5 @@
+import { fieldValues, parseHead } from './wire.ts'
+
 /** One response taken off a connection's bytes. Strings are latin1. */
 export interface RawResponse {
   readonly status: number
@@ -9,8 +11,7 @@ export interface RawResponse {
 }
 
 /** Finds every value of a field; `lower` is the name in lower case. */
-export const headerValues = (response: RawResponse, lower: string): string[] =>
-  response.fields.filter((_, i) => i % 2 === 1 && response.fields[i - 1]?.toLowerCase() === lower)
+export const headerValues = (response: RawResponse, lower: string): string[] => fieldValues(response.fields, lower)
 
 /** Returns whether a response is the last of its connection. */
 export const closesConnection = (response: RawResponse): boolean =>
@@ -24,14 +25,7 @@ export const closesConnection = (response: RawResponse): boolean =>
 export const parseResponse = (text: string, method: string): { response: RawResponse; taken: number } | null => {
   const end = text.indexOf('\r\n\r\n')
   if (end === -1) return null
-  const [line = '', ...lines] = text.slice(0, end).split('\r\n')
-  const start = /^(HTTP\/\d\.\d) (\d{3}) ?(.*)$/.exec(line)
-  if (start === null) throw new Error(`no status line: ${JSON.stringify(text.slice(0, 200))}`)
-  const fields = lines.flatMap((each) => {
-    const at = each.indexOf(':')
-    return [each.slice(0, at), each.slice(at + 1).trim()]
-  })
-  const response = { version: start[1] ?? '', status: Number(start[2]), reason: start[3] ?? '', fields, body: '' }
+  const response = { ...parseHead(text.slice(0, end)), body: '' }
   const from = end + 4
   const empty = method === 'HEAD' || response.status < 200 || response.status === 204 || response.status === 304
   if (empty) return { response: response, taken: from }

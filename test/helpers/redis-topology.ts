@@ -1,12 +1,12 @@
 /** Runs Redis as several servers: a master whose replicas Sentinels watch, and a cluster. */
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { execFile, spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { createClient } from '@redis/client'
 import { expect } from 'vitest'
+import { endProcess } from './end-process.ts'
 import { freePort } from './free-port.ts'
 import { type Redis, startRedis } from './redis.ts'
 
@@ -151,17 +151,13 @@ export const startSentinels = async (
     },
     failOver: async () => void (await ask('SENTINEL', 'FAILOVER', 'mymaster')),
     async stop() {
-      await Promise.all([...sentinels.map(({ child }) => end(child)), ...servers.map((each) => each.kill())])
+      await Promise.all([
+        ...sentinels.map(({ child }) => endProcess(child, 'SIGKILL')),
+        ...servers.map((each) => each.kill()),
+      ])
       rmSync(folder, { recursive: true })
     },
   }
-}
-
-const end = async (child: ChildProcess): Promise<void> => {
-  if (child.exitCode !== null || child.signalCode !== null) return
-  const ended = once(child, 'exit')
-  child.kill('SIGKILL')
-  await ended
 }
 
 /** The nodes of a cluster. */

@@ -1,8 +1,8 @@
 /** Runs a real Redis. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import { freePort } from './free-port.ts'
+import { endProcess } from './end-process.ts'
+import { onFreePort } from './free-port.ts'
 
 export interface Redis {
   readonly port: number
@@ -20,38 +20,25 @@ export interface Redis {
  * Starts Redis on a free loopback port; it keeps nothing on disk. `more` are options as on its command line, `{port}`
  * in them its port.
  */
-export const startRedis = async (
+export const startRedis = (
   path: string,
   more: readonly string[] = [],
   url?: (port: number) => string,
-): Promise<Redis> => {
-  for (let attempt = 1; ; attempt++) {
-    const port = await freePort()
+): Promise<Redis> =>
+  onFreePort(async (port) => {
     const args = more.map((option) => option.replace('{port}', String(port)))
-    const start = (): Promise<ChildProcess> => startOnce(path, port, args)
-    try {
-      let child = await start()
-      return {
-        port,
-        url: url?.(port) ?? `redis://127.0.0.1:${port}`,
-        async kill() {
-          if (child.exitCode !== null || child.signalCode !== null) return
-          const ended = once(child, 'exit')
-          child.kill('SIGKILL')
-          await ended
-        },
-        async restart() {
-          child = await start()
-        },
-        freeze: () => void child.kill('SIGSTOP'),
-        thaw: () => void child.kill('SIGCONT'),
-      }
-    } catch (error) {
-      // The port may have been taken since it was found free.
-      if (attempt === 3) throw error
+    let child = await startOnce(path, port, args)
+    return {
+      port,
+      url: url?.(port) ?? `redis://127.0.0.1:${port}`,
+      kill: async () => void (await endProcess(child, 'SIGKILL')),
+      async restart() {
+        child = await startOnce(path, port, args)
+      },
+      freeze: () => void child.kill('SIGSTOP'),
+      thaw: () => void child.kill('SIGCONT'),
     }
-  }
-}
+  })
 
 const startOnce = async (path: string, port: number, more: readonly string[]): Promise<ChildProcess> => {
   const args = ['--bind', '127.0.0.1', '--port', String(port), '--save', '', '--appendonly', 'no', ...more]

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
-import type { LogLine } from './gateway.ts'
+import { followLog, type LogLine } from './log-lines.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -61,45 +61,24 @@ const follow = (child: ChildProcessByStdio<null, Readable, Readable>): ServeProc
   onTestFinished(() => {
     child.kill('SIGKILL')
   })
-  const lines: LogLine[] = []
+  const { lines, line } = followLog(child.stdout)
   let errors = ''
-  let rest = ''
-  let over = false
-  const watchers = new Set<() => void>()
-  const look = (): void => {
-    for (const watcher of [...watchers]) watcher()
-  }
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    const whole = (rest + text).split('\n')
-    rest = whole.pop() ?? ''
-    lines.push(...whole.map((line): LogLine => JSON.parse(line)))
-    look()
-  })
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     errors += text
   })
-  const ended = once(child, 'close').then(([code, signal]): ProcessExit => {
-    over = true
-    look()
-    return { code, signal }
-  })
+  const ended = once(child, 'close').then(([code, signal]): ProcessExit => ({ code, signal }))
   return {
     pid: child.pid,
     lines,
     exited,
     errors: () => errors,
     line: (wanted) =>
-      new Promise((resolve, reject) => {
-        const watcher = (): void => {
-          const found = lines.find(wanted)
-          if (found === undefined && !over) return
-          watchers.delete(watcher)
-          if (found === undefined) reject(new Error(`the process ended without it: ${errors}`))
-          else resolve(found)
-        }
-        watchers.add(watcher)
-        watcher()
-      }),
+      Promise.race([
+        line(wanted),
+        ended.then((): never => {
+          throw new Error(`the process ended without it: ${errors}`)
+        }),
+      ]),
     signal: (name) => void child.kill(name),
     ended,
   }

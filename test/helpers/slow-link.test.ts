@@ -1,9 +1,8 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
-import { Line, type LinkOptions, slowLink } from './slow-link.ts'
-import { eventually, pseudoRandomBytes, sha256 } from './wire.ts'
+import { type LinkOptions, slowLink } from './slow-link.ts'
+import { pseudoRandomBytes, sha256 } from './wire.ts'
 
 /** Opens a link between two sockets, with both ends in hand. */
 const ends = async (link: Omit<LinkOptions, 'to'>): Promise<{ readonly client: Socket; readonly server: Socket }> => {
@@ -67,60 +66,4 @@ test('a reset arrives behind what was sent before it', async () => {
 
   expect((await failed).code).toBe('ECONNRESET')
   expect(got).toEqual(['last words'])
-})
-
-test('a sender is held back when the window is full', async () => {
-  const { client, server } = await ends({ delayMs: 20, bytesPerSecond: 20_000_000 })
-  const piece = Buffer.alloc(64 * 1024)
-  const pieces = 640 // 40 MiB
-  let taken = 0
-  let received = 0
-  let most = 0
-  server.on('data', (chunk: Buffer) => {
-    received += chunk.length
-  })
-
-  for (let i = 0; i < pieces; i++)
-    client.write(piece, () => {
-      taken += piece.length
-      most = Math.max(most, taken - received)
-    })
-  await eventually(() => received === pieces * piece.length)
-
-  // The buffers of four sockets, and not all that was sent.
-  expect(most).toBeLessThan(20 * 1024 * 1024)
-})
-
-test('no piece of a line arrives sooner than its rate and delay allow, nor out of order', () => {
-  const sends = fc.array(fc.record({ bytes: fc.integer({ min: 1, max: 100_000 }), gapMs: fc.nat(50) }), {
-    minLength: 1,
-  })
-
-  fc.assert(
-    fc.property(sends, fc.nat(100), fc.integer({ min: 1, max: 10_000 }), (all, delayMs, bytesPerMs) => {
-      const line = new Line(delayMs, bytesPerMs)
-      let now = 0
-      let sentBytes = 0
-      let before = 0
-      for (const { bytes, gapMs } of all) {
-        now += gapMs
-        sentBytes += bytes
-        const dueAt = line.dueAt(bytes, now)
-        expect(dueAt + 1e-6).toBeGreaterThanOrEqual(now + delayMs + bytes / bytesPerMs)
-        expect(dueAt + 1e-6).toBeGreaterThanOrEqual(delayMs + sentBytes / bytesPerMs)
-        expect(dueAt).toBeGreaterThan(before)
-        before = dueAt
-      }
-    }),
-  )
-})
-
-test('the pieces of a line are together what was sent', () => {
-  fc.assert(
-    fc.property(fc.uint8Array({ maxLength: 100_000 }), fc.integer({ min: 1, max: 10_000 }), (bytes, bytesPerMs) => {
-      const pieces = new Line(0, bytesPerMs).pieces(Buffer.from(bytes))
-
-      expect(Buffer.concat(pieces).equals(bytes)).toBe(true)
-    }),
-  )
 })

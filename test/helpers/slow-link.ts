@@ -116,7 +116,7 @@ const carry = (from: Socket, into: Socket, { delayMs, bytesPerSecond, windowByte
 }
 
 /** The clock of one direction: returns when what is sent now has arrived. */
-export class Line {
+class Line {
   readonly #delayMs: number
   readonly #bytesPerMs: number
   #freeAt = 0

@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { configText, type Settings } from './gateway.ts'
-import { type LogLine, logLines } from './log-lines.ts'
+import { followLog, type LogLine } from './log-lines.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -84,13 +84,7 @@ export const startWorkerGateway = async (
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, ...environment },
   })
-  const { lines, add, line } = logLines()
-  let rest = ''
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    const whole = (rest + text).split('\n')
-    rest = whole.pop() ?? ''
-    add(...whole.map((each): LogLine => JSON.parse(each)))
-  })
+  const { lines, line } = followLog(child.stdout)
   const ended = once(child, 'close').then(([code]): number | null => code)
   const [{ port }, { port: admin }] = await Promise.race([
     Promise.all([line(({ msg }) => msg === 'listening'), line(({ msg }) => msg === 'admin listening')]),

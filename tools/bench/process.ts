@@ -4,6 +4,7 @@ import { closeSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pair } from '../../test/helpers/certificates.ts'
+import { endProcess } from '../../test/helpers/end-process.ts'
 import { freePort } from '../../test/helpers/free-port.ts'
 import { requestPeer } from './request-peer.ts'
 
@@ -54,12 +55,7 @@ export const start = (command: Command, stdio: StdioOptions): Promise<ChildProce
 
 /** Asks a process to end, and ends it when it has not after 40 s. */
 export const stop = async (child: ChildProcess): Promise<void> => {
-  if (hasEnded(child)) return
-  const gone = new Promise((resolve) => child.once('exit', resolve))
-  child.kill('SIGTERM')
-  const timer = setTimeout(() => child.kill('SIGKILL'), stopTimeoutMs)
-  await gone
-  clearTimeout(timer)
+  await endProcess(child, 'SIGTERM', stopTimeoutMs)
 }
 
 /**

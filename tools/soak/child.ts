@@ -1,9 +1,9 @@
 /** Starts what is measured, with its inspector open, and reads what it says. */
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
+import { endProcess } from '../../test/helpers/end-process.ts'
 import { type Inspector, inspect } from './inspector.ts'
 
 /** One process that serves or supervises. */
@@ -65,7 +65,7 @@ export const startChild = (args: readonly string[]): Child => {
     async stop() {
       // A process does not end before its inspector has disconnected.
       for (const each of await made.watched()) each.inspector.close()
-      return stop(child)
+      return endProcess(child, 'SIGTERM', 40_000)
     },
   }
   createInterface({ input: child.stdout }).on('line', (text) => made.onLine(parse(text)))
@@ -78,7 +78,7 @@ export const portsOf = (child: Child, ...wanted: readonly string[]): Promise<rea
   new Promise((resolve, reject) => {
     const ports = new Map<string, number>()
     const previous = child.onLine
-    const giveUp = setTimeout(() => reject(new Error(`it did not start: ${child.complaints.join('\n')}`)), 30_000)
+    const giveUp = setTimeout(() => reject(new Error(`it did not start: ${child.complaints.join('\n')}`)), 120_000)
     child.onLine = (line) => {
       previous(line)
       if (line.msg !== undefined && wanted.includes(line.msg)) ports.set(line.msg, Number(line.port))
@@ -117,14 +117,4 @@ const isAlive = (pid: number): boolean => {
   } catch {
     return false
   }
-}
-
-const stop = async (child: ChildProcess): Promise<number | null> => {
-  if (child.exitCode !== null || child.signalCode !== null) return child.exitCode
-  const gone = once(child, 'exit')
-  child.kill('SIGTERM')
-  const patience = setTimeout(() => child.kill('SIGKILL'), 40_000)
-  const [code] = await gone
-  clearTimeout(patience)
-  return code as number | null
 }
