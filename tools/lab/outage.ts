@@ -1,7 +1,7 @@
 /**
  * Makes the upstreams of a real gateway fail under load, and checks each second whether everything that an operator
- * reads names the cause. Two groups, one with `retry` and one without, both with a circuit breaker, are asked 12 times a
- * second each.
+ * reads names the cause. Two groups, one with `retry` and one without, both with a circuit breaker, are asked 12 times
+ * a second each.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,6 +1,6 @@
 /**
- * The commands of servers of other makes, each of which closes a connection that has been idle for `idleSeconds`, less than the
- * gateway keeps it.
+ * The commands of servers of other makes, each of which closes a connection that has been idle for `idleSeconds`, less
+ * than the gateway keeps it.
  */
 import { execFile } from 'node:child_process'
 import { copyFile, writeFile } from 'node:fs/promises'
