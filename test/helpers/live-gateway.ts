@@ -22,6 +22,8 @@ export interface LiveGateway {
   line(wanted: (line: LogLine) => boolean): Promise<LogLine>
   /** Writes the file in place. */
   edit(settings: Settings | string): void
+  /** Closes it and removes its folder. */
+  close(): Promise<void>
 }
 
 /** A response of the admin listener. */
@@ -32,21 +34,24 @@ export interface AdminJsonResponse {
 }
 
 /** Boots a gateway from a file that stays; what it watches is up to `settings.reload` (nothing unless said). */
-export const bootLiveGateway = (settings: Settings = {}, environment: Environment = {}): Promise<LiveGateway> =>
-  openLiveGateway(settings, environment, onTestFinished)
+export const bootLiveGateway = async (settings: Settings = {}, environment: Environment = {}): Promise<LiveGateway> => {
+  const live = await openLiveGateway(settings, environment)
+  onTestFinished(live.close)
+  return live
+}
 
-/** Boots one for all tests of a file or a suite; called at the top of the file, or in a `beforeAll`. */
-export const shareLiveGateway = (settings: Settings = {}): Promise<LiveGateway> =>
-  openLiveGateway(settings, {}, (end) => afterAll(end))
+/** Boots one for all tests of a file or a suite; called at the top, and not in a `beforeAll`. */
+export const shareLiveGateway = async (settings: Settings = {}): Promise<LiveGateway> => {
+  const live = await openLiveGateway(settings)
+  afterAll(live.close)
+  return live
+}
 
-const openLiveGateway = async (
-  settings: Settings,
-  environment: Environment,
-  atTheEnd: (end: () => void | Promise<void>) => void,
-): Promise<LiveGateway> => {
+/** Boots one that its caller closes: a `beforeAll` returns what does so (Vitest ignores an `afterAll` in it). */
+export const openLiveGateway = async (settings: Settings = {}, environment: Environment = {}): Promise<LiveGateway> => {
   const folder = mkdtempSync(join(tmpdir(), 'gateway-'))
-  atTheEnd(() => rmSync(folder, { recursive: true }))
   const file = join(folder, 'gateway.yaml')
+  const remove = (): void => rmSync(folder, { recursive: true })
   const edit = (next: Settings | string): void =>
     writeFileSync(
       file,
@@ -54,21 +59,32 @@ const openLiveGateway = async (
         ? next
         : configText({ ...(settings.reload === undefined ? {} : { reload: settings.reload }), ...next }),
     )
-  edit(settings)
-  const loaded = loadConfig(file, environment)
-  if (!loaded.ok) throw new Error(`the test's configuration is refused: ${JSON.stringify(loaded.problems, null, 2)}`)
-  const { log, lines, line } = logInMemory()
-  const gateway = await startGateway({ file, loaded, environment, log, droppedLines: () => 0, forwardLines: () => {} })
-  atTheEnd(() => gateway.close())
-  return {
-    gateway,
-    file,
-    folder,
-    url: `http://127.0.0.1:${gateway.address.port}`,
-    admin: `http://127.0.0.1:${gateway.adminAddress.port}`,
-    lines,
-    line,
-    edit,
+  try {
+    edit(settings)
+    const loaded = loadConfig(file, environment)
+    if (!loaded.ok) throw new Error(`the test's configuration is refused: ${JSON.stringify(loaded.problems, null, 2)}`)
+    const { log, lines, line } = logInMemory()
+    const options = { file, loaded, environment, log, droppedLines: () => 0, forwardLines: () => {} }
+    const gateway = await startGateway(options)
+    const close = async (): Promise<void> => {
+      await gateway.close()
+      remove()
+    }
+    const url = `http://127.0.0.1:${gateway.address.port}`
+    return {
+      gateway,
+      file,
+      folder,
+      url,
+      admin: `http://127.0.0.1:${gateway.adminAddress.port}`,
+      lines,
+      line,
+      edit,
+      close,
+    }
+  } catch (error) {
+    remove()
+    throw error
   }
 }
 
@@ -95,9 +111,12 @@ export const liveGatewayForAll = (settings: Settings | ((upstream: string) => Se
   let before = { requests: 0, begun: 0 }
   beforeAll(async () => {
     upstream = await openHttpUpstream((request, response) => answering(request, response))
-    afterAll(() => upstream.close())
     const given = typeof settings === 'function' ? settings(upstream.url) : settings
-    live = await shareLiveGateway({ upstream: upstream.url, ...given })
+    live = await openLiveGateway({ upstream: upstream.url, ...given })
+    return async () => {
+      await live.close()
+      await upstream.close()
+    }
   })
   return {
     get live() {

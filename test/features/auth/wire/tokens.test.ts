@@ -10,7 +10,7 @@ import { type Certificates, makeCertificates, type Pair } from '../../../helpers
 import { clientCertField } from '../../../helpers/client-cert.ts'
 import { makeDpopClient } from '../../../helpers/dpop.ts'
 import { bootGateway } from '../../../helpers/gateway.ts'
-import { fetchAdmin, type LiveGateway, shareLiveGateway } from '../../../helpers/live-gateway.ts'
+import { fetchAdmin, type LiveGateway, openLiveGateway } from '../../../helpers/live-gateway.ts'
 import { needProgram } from '../../../helpers/program.ts'
 import { receivedNames, roundTrip } from '../../../helpers/round-trip.ts'
 import { requestOverTls } from '../../../helpers/tls-client.ts'
@@ -33,7 +33,7 @@ const introspection = () => ({
 beforeAll(async () => {
   server = await openAuthorizationServer()
   upstream = await openHttpUpstream((request, response) => response.end(JSON.stringify(request.rawHeaders)))
-  live = await shareLiveGateway({
+  live = await openLiveGateway({
     upstream: upstream.url,
     auth: {
       methods: ['jwt', 'introspection'],
@@ -44,6 +44,7 @@ beforeAll(async () => {
     clients: [{ id: 'bank-a', claims: { client_id: 'bank-a-robot' }, operations: 'all' }],
     operations: { 'leads.pipeline': { auth: { scopes: ['leads.read'] } } },
   })
+  return live.close
 })
 
 afterAll(() => Promise.all([server.close(), upstream.close()]))

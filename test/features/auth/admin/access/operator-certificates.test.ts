@@ -14,7 +14,7 @@ import { adminTokens, bearerOf } from '../../../../helpers/admin-tokens.ts'
 import { type Certificates, makeCertificates, type Pair } from '../../../../helpers/certificates.ts'
 import { hiddenFields } from '../../../../helpers/form-browser.ts'
 import { configText, testConfig } from '../../../../helpers/gateway.ts'
-import { bootLiveGateway, type LiveGateway, shareLiveGateway } from '../../../../helpers/live-gateway.ts'
+import { bootLiveGateway, type LiveGateway, openLiveGateway } from '../../../../helpers/live-gateway.ts'
 import { needProgram } from '../../../../helpers/program.ts'
 import { tlsHandshake } from '../../../../helpers/tls-client.ts'
 
@@ -43,7 +43,8 @@ describe.skipIf(openssl.missing)('an operator with a certificate', () => {
   let shared: LiveGateway
   beforeAll(async () => {
     made = makeCertificates(openssl.path ?? '')
-    shared = await shareLiveGateway(settings())
+    shared = await openLiveGateway(settings())
+    return shared.close
   })
 
   const fingerprint = ({ cert }: Pair): string => `sha256:${new X509Certificate(cert).fingerprint256}`
