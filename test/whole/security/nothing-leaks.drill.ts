@@ -1,0 +1,2 @@
+/** The drills of `nothing-leaks.test.ts`. */
+import './nothing-leaks.test.ts'
