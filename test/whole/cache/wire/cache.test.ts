@@ -1,10 +1,11 @@
 import { X509Certificate } from 'node:crypto'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, describe, expect, onTestFinished } from 'vitest'
 import { createAuditLog } from '../../../features/audit/audit-log-place.ts'
 import { type Certificates, makeCertificates } from '../../../helpers/certificates.ts'
 import { bootLiveGateway, fetchAdmin } from '../../../helpers/live-gateway.ts'
 import { needProgram } from '../../../helpers/program.ts'
 import { receivedValues } from '../../../helpers/round-trip.ts'
+import { drill, test } from '../../../helpers/speed.ts'
 import { requestOverTls } from '../../../helpers/tls-client.ts'
 import { bootTlsGateway } from '../../../helpers/tls-gateway.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
@@ -49,7 +50,7 @@ test('the audit log has what each client was sent, from memory or not', async ()
   expect(upstream.requests).toHaveLength(1)
 })
 
-test('with several workers, one drops what another has made invalid, and all are purged', async () => {
+drill('with several workers, one drops what another has made invalid, and all are purged', async () => {
   const target = '/market/insights?a=1'
   const upstream = await httpUpstream(({ method }, response) => {
     if (method === 'POST') response.writeHead(201, { Location: target })

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { callerId, traced, traceId } from '../../../features/tracing/wire/traced.ts'
 import { freePort } from '../../../helpers/free-port.ts'
 import { bootGateway } from '../../../helpers/gateway.ts'
@@ -6,6 +6,7 @@ import { bootLiveGateway } from '../../../helpers/live-gateway.ts'
 import { rawClient } from '../../../helpers/raw-client.ts'
 import { receivedValues } from '../../../helpers/round-trip.ts'
 import { spanReceiver } from '../../../helpers/span-receiver.ts'
+import { drill, test } from '../../../helpers/speed.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
 import { call } from '../../../helpers/wire.ts'
 import { startWorkerGateway } from '../../../helpers/worker-gateway.ts'
@@ -173,7 +174,7 @@ test('an attempt that outlives its client, and then an edit of the receiver, has
   expect([result, ...spans.map(({ kind }) => kind)]).toEqual(['applied', 'server', 'client'])
 })
 
-test('of two workers each exports its own spans, and can be distinguished from the other', async () => {
+drill('of two workers each exports its own spans, and can be distinguished from the other', async () => {
   const [receiver, upstream] = [await spanReceiver(), await httpUpstream()]
   const gateway = await startWorkerGateway({
     upstream: upstream.url,

@@ -1,0 +1,2 @@
+/** The drills of `cache.test.ts`. */
+import './cache.test.ts'

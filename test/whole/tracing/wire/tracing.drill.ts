@@ -1,0 +1,2 @@
+/** The drills of `tracing.test.ts`. */
+import './tracing.test.ts'
