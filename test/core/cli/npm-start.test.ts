@@ -2,11 +2,10 @@
  * The end of `npm start`, the first command of the README: with a real npm, on the pinned Node and on the machine's
  * own.
  */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { describe, expect, onTestFinished } from 'vitest'
-import { configText } from '../../helpers/gateway.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { exchangeRaw } from '../../helpers/raw-client.ts'
 import { npmStart, waitForListening } from '../../helpers/serve-process.ts'
@@ -25,34 +24,31 @@ describe.skipIf(npm.missing !== null).each(
     ["the machine's own Node", own],
   ]),
 )('npm start, with npm on %s', (_, path) => {
-  testAndDrill('SIGTERM to npm ends the gateway, after its running requests', async () => {
-    const release = Promise.withResolvers<void>()
-    const upstream = await httpUpstream((_, response) => void release.promise.then(() => response.end('late')))
-    const folder = mkdtempSync(join(tmpdir(), 'npm-start-'))
-    onTestFinished(() => rmSync(folder, { recursive: true }))
-    const file = join(folder, 'gateway.yaml')
-    writeFileSync(file, configText({ upstream: upstream.url, shutdown: { wait: '0s' } }))
-    const served = npmStart(npm.path ?? '', file, { HOME: folder, PATH: path.join(delimiter) })
-    const port = await waitForListening(served)
-    const running = exchangeRaw(port, 'GET /market/insights HTTP/1.1\r\nHost: gateway\r\n\r\n')
-    await expect.poll(() => upstream.begun()).toBe(1)
+  testAndDrill(
+    'PORT and ADMIN_PORT set the ports, and SIGTERM to npm ends the gateway after its requests',
+    async () => {
+      const release = Promise.withResolvers<void>()
+      const upstream = await httpUpstream((_, response) => void release.promise.then(() => response.end('late')))
+      const folder = mkdtempSync(join(tmpdir(), 'npm-start-'))
+      onTestFinished(() => rmSync(folder, { recursive: true }))
+      const file = join(folder, 'gateway.yaml')
+      const shipped = readFileSync('config/gateway.yaml', 'utf8').replace('market: sandbox', `market: ${upstream.url}`)
+      writeFileSync(file, `${shipped}\nshutdown: { wait: 0s }\n`)
+      const env = { HOME: folder, PATH: path.join(delimiter), PORT: '0', ADMIN_PORT: '0' }
+      const served = npmStart(npm.path ?? '', file, env)
+      const port = await waitForListening(served)
+      const { port: admin } = await served.line(({ msg }) => msg === 'admin listening')
+      for (const each of [port, admin]) expect([8080, 9901]).not.toContain(each)
+      const running = exchangeRaw(port, 'GET /market/insights HTTP/1.1\r\nHost: gateway\r\n\r\n')
+      await expect.poll(() => upstream.begun()).toBe(1)
 
-    served.signal('SIGTERM')
-    await served.line(({ msg }) => msg === 'stopping')
-    release.resolve()
+      served.signal('SIGTERM')
+      await served.line(({ msg }) => msg === 'stopping')
+      release.resolve()
 
-    expect(await running).toMatch(/^HTTP\/1.1 200 .*late$/s)
-    expect(await served.ended).toEqual({ code: 0, signal: null })
-    await expect(exchangeRaw(port, '')).rejects.toThrow('ECONNREFUSED')
-  })
-
-  testAndDrill('PORT and ADMIN_PORT set the ports of the shipped file', async () => {
-    const env = { HOME: tmpdir(), PATH: path.join(delimiter), PORT: '0', ADMIN_PORT: '0' }
-    const served = npmStart(npm.path ?? '', 'config/gateway.yaml', env)
-
-    const { port: admin } = await served.line(({ msg }) => msg === 'admin listening')
-
-    expect([8080, 9901]).not.toContain(await waitForListening(served))
-    expect([8080, 9901]).not.toContain(admin)
-  })
+      expect(await running).toMatch(/^HTTP\/1.1 200 .*late$/s)
+      expect(await served.ended).toEqual({ code: 0, signal: null })
+      await expect(exchangeRaw(port, '')).rejects.toThrow('ECONNREFUSED')
+    },
+  )
 })
