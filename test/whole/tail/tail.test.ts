@@ -31,11 +31,12 @@ describe('tail without an option', () => {
   }
 
   testAndDrill.each(part([1, 2]))(
-    'prints what is served and what is rejected, as it ends: workers %i',
+    'prints what is served and what is rejected, as it ends, and with --since what was rejected before: workers %i',
     async (workers) => {
       const live = await bootLiveGateway({ ...keyed, workers })
       await get(live, 'before')
-      const followed = await watched(live)
+      await get(live, 'earlier', '/market/insights/')
+      const followed = await watched(live, '--since', '10m')
 
       await get(live, 'served')
       await get(live, 'rejected', '/market/insights/')
@@ -44,6 +45,7 @@ describe('tail without an option', () => {
 
       expect(await followed.interrupt()).toBe(0)
       expect(followed.out()).not.toContain('before')
+      expect(followed.out()).toContain('[request earlier]')
       expect(followed.out()).toMatch(
         /^2\S+Z {2}200 {2}GET market\.insights {2}127\.0\.0\.1 \(bank-a\) {2}[\d.]+ms, at sandbox {2}\[request served/m,
       )
@@ -67,17 +69,6 @@ describe('tail without an option', () => {
     expect(JSON.parse(lines.at(-1) ?? '')).toMatchObject({
       ...{ requestId: 'wanted', operation: 'market.insights', status: 200, kind: null, clientId: 'bank-a' },
     })
-  })
-
-  test('prints with --since those that were rejected before', async () => {
-    const live = await bootLiveGateway(keyed)
-    await get(live, 'rejected', '/market/insights/')
-    await get(live, 'served')
-    const followed = tailAll(live.admin, '--since', '10m')
-    await followed.printed(/rejected/)
-
-    expect(await followed.interrupt()).toBe(0)
-    expect(followed.out()).not.toContain('served')
   })
 
   test('a gateway of an earlier version, which cannot be watched, is an error', async () => {

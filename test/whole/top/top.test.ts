@@ -18,6 +18,20 @@ const drawn = /market\.insights/
 const some = { id: 'a', state: 'serve' }
 const words = { stepSeconds: 5, perSecond: ['x'] }
 
+const evil = '\u001b]0;owned\u0007\u009b2J\r\n\u202e'
+
+/** An overview that would control a terminal. */
+const hostile = toOverview(
+  {
+    ...healthyStatus,
+    ...{ version: evil, state: evil },
+    findings: [{ severity: evil, about: evil, cause: evil.repeat(9), details: [evil], since: evil, command: evil }],
+    upstreams: { [evil]: upstreamStatusWith(endpointStatusWith(evil, { state: evil, reason: evil, since: evil })) },
+    limits: { ...healthyStatus.limits, concurrency: [{ key: evil, inFlight: 1, limit: 2 }] },
+  },
+  [{ id: evil, state: evil, group: evil, method: evil, path: evil, failing: true }],
+)
+
 describe('top where there is no terminal', () => {
   test('prints one whole frame, without colours', async () => {
     const live = await bootLiveGateway({ upstreams: { risk: `http://127.0.0.1:${await freePort()}` } })
@@ -41,6 +55,15 @@ describe('top where there is no terminal', () => {
 
     expect(code).toBe(0)
     expect(JSON.parse(out)).toMatchObject({ status: { state: 'serving' }, operations: expect.any(Array) })
+  })
+
+  test('prints nothing with which a listener controls a terminal', async () => {
+    const { code, out } = await runCommand(['top', '--admin', (await scriptedAdmin(jsonResponse(hostile))).url])
+
+    expect(code).toBe(0)
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: those are meant
+    expect(out).not.toMatch(/[\u001b\u0007\u009b\u202e\r]/u)
+    expect(out).toContain(String.raw`\x1b]0;owned`)
   })
 
   test('prints why it cannot ask', async () => {
@@ -185,17 +208,8 @@ describe.skipIf(script.missing)('top in a terminal', () => {
     expect(terminal.text()).toContain('\u001b[1mlender-gateway')
   })
 
-  test('a listener cannot control the terminal', async () => {
-    const evil = '\u001b]0;owned\u0007\u009b2J\r\n\u202e'
-    const finding = { severity: evil, about: evil, cause: evil.repeat(9), details: [evil], since: evil, command: evil }
-    const status = {
-      ...healthyStatus,
-      ...{ version: evil, state: evil, findings: [finding] },
-      upstreams: { [evil]: upstreamStatusWith(endpointStatusWith(evil, { state: evil, reason: evil, since: evil })) },
-      limits: { ...healthyStatus.limits, concurrency: [{ key: evil, inFlight: 1, limit: 2 }] },
-    }
-    const operation = { id: evil, state: evil, group: evil, method: evil, path: evil, failing: true }
-    const admin = await scriptedAdmin(jsonResponse(toOverview(status, [operation])))
+  drill('a listener cannot control it', async () => {
+    const admin = await scriptedAdmin(jsonResponse(hostile))
     const terminal = top(admin.url)
     await terminal.shows(/owned/)
     terminal.type('q')

@@ -8,8 +8,8 @@ import {
   upstreamStatusWith,
 } from '../../../core/cli/status-fixtures.ts'
 import { freePort } from '../../../helpers/free-port.ts'
-import { configText } from '../../../helpers/gateway.ts'
-import { serve } from '../../../helpers/serve-process.ts'
+import { bootLiveGateway } from '../../../helpers/live-gateway.ts'
+import { httpUpstream } from '../../../helpers/upstream.ts'
 
 const [since, lastSuccess] = ['2026-11-21T02:04:57.000Z', '2026-11-21T02:00:07.000Z']
 
@@ -265,21 +265,26 @@ describe('status --ready', () => {
 })
 
 test('a real gateway shows its state, before and while it stops', async () => {
-  const file = configFileWith(
-    configText({ admin: { token }, shutdown: { wait: '20s' }, operations: { 'inventory.sync': { state: 'refuse' } } }),
-  )
-  const served = serve(file)
-  const { port } = await served.line(({ msg }) => msg === 'admin listening')
-  const at = ['--admin', `http://127.0.0.1:${port}`]
+  const [received, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const { url } = await httpUpstream((_, response) => {
+    received.resolve()
+    released.promise.then(() => response.end())
+  })
+  const operations = { 'inventory.sync': { state: 'refuse' } }
+  const { gateway, file, ...live } = await bootLiveGateway({ admin: { token }, upstreams: { market: url }, operations })
+  const at = ['--admin', live.admin]
   const environment = { LENDER_GATEWAY_ADMIN_TOKEN: token }
 
   const before = await runCommand(['status', ...at], environment)
   const withoutToken = await runCommand(['status', ...at])
   const ready = await runCommand(['status', '--ready', ...at])
-  served.signal('SIGTERM')
-  await served.line(({ msg }) => msg === 'stopping')
+  const running = fetch(`${live.url}/market/insights`)
+  await received.promise
+  const closed = gateway.close()
   const stopping = await runCommand(['status', ...at], environment)
   const late = await runCommand(['status', '--ready', ...at])
+  released.resolve()
+  await Promise.all([closed, running.then((response) => response.text())])
 
   expect(before).toMatchObject({ code: 0, err: '' })
   expect(before.out).toMatch(/\n\ngateway {2}serving, ready\n/)
