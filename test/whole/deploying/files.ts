@@ -33,6 +33,9 @@ export const documentsOf = (text: string): readonly Tree[] =>
     return document.toJS()
   })
 
+/** Reads the first document of an example. */
+export const exampleOf = (path: string): Tree => documentsOf(read(`${examples}/${path}`))[0] as Tree
+
 const kubernetes = `${examples}/kubernetes`
 
 /** Reads the configuration of the gateways in Kubernetes: the base, or the overlay that is named. */
@@ -62,3 +65,12 @@ export const manifestOf = (kind: string): Tree => {
   if (found === undefined) throw new Error(`no manifest of kind ${kind}`)
   return found.manifest
 }
+
+/** What runs a pod of the gateway: its labels, its specification, and its one container. */
+const template = at(manifestOf('Deployment'), 'spec', 'template')
+export const labels = at(template, 'metadata', 'labels') as Tree
+export const pod = at(template, 'spec') as Tree
+export const container = at(pod, 'containers', 0) as Tree
+
+/** What Compose starts. */
+export const compose = exampleOf('compose/compose.yaml')

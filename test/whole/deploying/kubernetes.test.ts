@@ -2,13 +2,9 @@
 import { describe, expect, test } from 'vitest'
 import { durations } from '../../../src/core/lib/text/units.ts'
 import { load, metricsTokenBeside, tokenBeside } from './configurations.ts'
-import { at, documentsOf, examples, manifestOf, manifests, read, type Tree } from './files.ts'
+import { at, compose, container, exampleOf, labels, manifestOf, manifests, pod, read, type Tree } from './files.ts'
 import { problemsOf } from './kubernetes-schema.ts'
 import { admits, allows } from './network-policy.ts'
-
-test.each(manifests)('$file: $manifest.kind is valid, with no field that Kubernetes does not know', ({ manifest }) => {
-  expect(problemsOf(manifest)).toEqual([])
-})
 
 /** Distinguishes a map, whose keys are free, from an object with fields. */
 const isMap = (tree: object, path: string): boolean =>
@@ -28,19 +24,16 @@ const misspellings = (tree: unknown, path = ''): readonly { readonly path: strin
   ])
 }
 
-test.each(manifests)('a misspelt field of $file: $manifest.kind is a problem, whichever it is', ({ manifest }) => {
+test.each(manifests)('$file: $manifest.kind is valid, and not with any field misspelt', ({ manifest }) => {
   const misspelt = misspellings(manifest)
 
-  const passed = misspelt.filter(({ copy }) => problemsOf(copy as Tree).length === 0)
-
+  expect(problemsOf(manifest)).toEqual([])
   expect(misspelt.length).toBeGreaterThan(3)
-  expect(passed.map(({ path }) => path)).toEqual([])
+  expect(misspelt.filter(({ copy }) => problemsOf(copy as Tree).length === 0).map(({ path }) => path)).toEqual([])
 })
 
 test('a misspelt field is named by its path, and a wrong value by what was expected', () => {
-  const [misspelt] = misspellings(manifestOf('Deployment')).filter(({ path }) =>
-    path.endsWith('/readOnlyRootFilesystem'),
-  )
+  const misspelt = misspellings(manifestOf('Deployment')).find(({ path }) => path.endsWith('/readOnlyRootFilesystem'))
 
   expect(problemsOf(misspelt?.copy as Tree)).toEqual([
     'unknown field /spec/template/spec/containers/0/securityContext/readOnlyRootFilesystems',
@@ -48,57 +41,51 @@ test('a misspelt field is named by its path, and a wrong value by what was expec
   expect(problemsOf({ ...manifestOf('Service'), spec: { ports: [{ port: '80' }] } })[0]).toMatch('port must be')
 })
 
-test('every selector takes the pods of the deployment, and every port that is named is theirs', () => {
-  const labels = at(manifestOf('Deployment'), 'spec', 'template', 'metadata', 'labels')
-  const ports = at(manifestOf('Deployment'), 'spec', 'template', 'spec', 'containers', 0, 'ports') as Tree[]
+test.each([
+  ['Deployment', 'selector', 'matchLabels'],
+  ['Service', 'selector'],
+  ['PodDisruptionBudget', 'selector', 'matchLabels'],
+  ['NetworkPolicy', 'podSelector', 'matchLabels'],
+])('the selector of the %s takes the pods of the deployment', (kind, ...path) => {
+  expect(at(manifestOf(kind), 'spec', ...path)).toEqual(labels)
+})
 
-  expect(at(manifestOf('Deployment'), 'spec', 'selector', 'matchLabels')).toEqual(labels)
-  expect(at(manifestOf('Service'), 'spec', 'selector')).toEqual(labels)
-  expect(at(manifestOf('PodDisruptionBudget'), 'spec', 'selector', 'matchLabels')).toEqual(labels)
-  expect(at(manifestOf('NetworkPolicy'), 'spec', 'podSelector', 'matchLabels')).toEqual(labels)
-  expect(ports.map(({ name }) => name)).toEqual(['public', 'admin'])
-  expect(at(manifestOf('Service'), 'spec', 'ports', 0, 'targetPort')).toBe('public')
+test('nothing but the public port is in a Service', () => {
+  expect(at(manifestOf('Service'), 'spec', 'ports')).toEqual([{ name: 'http', port: 8080, targetPort: 'public' }])
 })
 
 test('the pod runs as the image does: not as root, on a read-only root, without a privilege', () => {
-  const pod = at(manifestOf('Deployment'), 'spec', 'template', 'spec')
-
-  expect(at(pod, 'securityContext')).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } })
-  expect(at(pod, 'containers', 0, 'securityContext')).toEqual({
+  expect(pod).toMatchObject({
+    securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+    automountServiceAccountToken: false,
+  })
+  expect(at(container, 'securityContext')).toEqual({
     allowPrivilegeEscalation: false,
     readOnlyRootFilesystem: true,
     capabilities: { drop: ['ALL'] },
   })
-  expect(at(pod, 'automountServiceAccountToken')).toBe(false)
 })
 
 test('the configuration is mounted as a folder: with subPath an edit would never be seen', () => {
-  const mounts = at(manifestOf('Deployment'), 'spec', 'template', 'spec', 'containers', 0, 'volumeMounts')
+  const mount = { name: 'config', mountPath: '/etc/lender-gateway', readOnly: true }
 
-  expect(mounts).toEqual([{ name: 'config', mountPath: '/etc/lender-gateway', readOnly: true }])
+  expect(at(container, 'volumeMounts')).toEqual([mount])
 })
 
-const text = read(`${examples}/prometheus/prometheus-kubernetes.yml`)
-const template = at(manifestOf('Deployment'), 'spec', 'template')
 const namespaced = (name: string): Tree => ({ 'kubernetes.io/metadata.name': name })
 const named = (name: string): Tree => ({ 'app.kubernetes.io/name': name })
 
 describe('the network policy of production', () => {
   test.each([
-    ['Prometheus', 'admin', 'monitoring', 'prometheus'],
-    ['a client', 'public', 'lender-systems', 'anything'],
-  ])('lets %s in at the %s port', (_, port, namespace, name) => {
-    expect(admits({ namespace: namespaced(namespace), pod: named(name) }, port)).toBe(true)
-  })
-
-  test.each([
-    ['a client', 'admin', 'lender-systems', 'anything'],
-    ['a client that calls itself Prometheus', 'admin', 'lender-systems', 'prometheus'],
-    ['another pod beside Prometheus', 'admin', 'monitoring', 'grafana'],
-    ['another gateway', 'admin', 'default', 'lender-gateway'],
-    ['Prometheus', 'public', 'monitoring', 'prometheus'],
-  ])('keeps %s from the %s port', (_, port, namespace, name) => {
-    expect(admits({ namespace: namespaced(namespace), pod: named(name) }, port)).toBe(false)
+    ['lets', 'Prometheus', 'in at', 'admin', 'monitoring', 'prometheus'],
+    ['lets', 'a client', 'in at', 'public', 'lender-systems', 'anything'],
+    ['keeps', 'a client', 'from', 'admin', 'lender-systems', 'anything'],
+    ['keeps', 'a client that calls itself Prometheus', 'from', 'admin', 'lender-systems', 'prometheus'],
+    ['keeps', 'another pod beside Prometheus', 'from', 'admin', 'monitoring', 'grafana'],
+    ['keeps', 'another gateway', 'from', 'admin', 'default', 'lender-gateway'],
+    ['keeps', 'Prometheus', 'from', 'public', 'monitoring', 'prometheus'],
+  ])('%s %s %s the %s port', (verdict, _, __, port, namespace, name) => {
+    expect(admits({ namespace: namespaced(namespace), pod: named(name) }, port)).toBe(verdict === 'lets')
   })
 
   const dns = { namespace: namespaced('kube-system'), pod: { 'k8s-app': 'kube-dns' } }
@@ -112,77 +99,56 @@ describe('the network policy of production', () => {
       expect(allows({ namespace: namespaced(hostname.split('.')[1] ?? ''), pod: {} }, Number(port))).toBe(true)
   })
 
-  test('keeps them from everything else', () => {
-    expect(allows(dns, 443)).toBe(false)
-    expect(allows({ namespace: namespaced('lending'), pod: {} }, 5432)).toBe(false)
-    expect(allows({ namespace: namespaced('monitoring'), pod: named('prometheus') }, 8080)).toBe(false)
-    expect(allows({ namespace: {}, pod: named('lender-gateway') }, 9901)).toBe(false)
+  test.each([
+    ['another port of the name server', dns, 443],
+    ['a database', { namespace: namespaced('lending'), pod: {} }, 5432],
+    ['Prometheus', { namespace: namespaced('monitoring'), pod: named('prometheus') }, 8080],
+    ['each other', { namespace: {}, pod: named('lender-gateway') }, 9901],
+  ])('keeps them from %s', (_, peer, port) => {
+    expect(allows(peer, port)).toBe(false)
   })
 })
 
 test('the base names no namespace of yours: it lets nobody in, and the gateways reach the name server alone', () => {
   const base = manifestOf('NetworkPolicy')
   const all = manifests.filter(({ file }) => file.startsWith('base/')).map(({ manifest }) => manifest)
-  const names = [...JSON.stringify(all).matchAll(/"kubernetes\.io\/metadata\.name":"([\w-]+)"/g)].map(
-    ([, name]) => name,
-  )
+  const names = [...JSON.stringify(all).matchAll(/"kubernetes\.io\/metadata\.name":"([\w-]+)"/g)]
 
   expect(all.filter(({ metadata }) => 'namespace' in (metadata as Tree))).toEqual([])
-  expect(new Set(names)).toEqual(new Set(['kube-system']))
+  expect(new Set(names.map(([, name]) => name))).toEqual(new Set(['kube-system']))
   expect(base.spec).toMatchObject({ policyTypes: ['Ingress', 'Egress'] })
   expect(base.spec).not.toHaveProperty('ingress')
   expect(allows({ namespace: namespaced('lending'), pod: {} }, 8080, base)).toBe(false)
 })
 
 test.each(['demo', 'production'])('the overlay %s says into which namespace all goes', (overlay) => {
-  const [kustomization] = documentsOf(read(`${examples}/kubernetes/overlays/${overlay}/kustomization.yaml`))
-
-  expect(kustomization?.namespace).toMatch(/^lender/)
+  expect(exampleOf(`kubernetes/overlays/${overlay}/kustomization.yaml`).namespace).toMatch(/^lender/)
 })
 
 test('what Prometheus has is one token of its own, in a Secret that the pods mount', () => {
-  const { admin } = load('kubernetes').config
-  const secrets = documentsOf(text).map((document) => at(document, 'scrape_configs', 0, 'authorization'))
+  const token = at(exampleOf('prometheus/prometheus-kubernetes.yml'), 'scrape_configs', 0, 'authorization')
 
-  expect(admin).toMatchObject({ token: tokenBeside, metricsToken: metricsTokenBeside })
-  expect(secrets).toEqual([{ credentials_file: '/etc/prometheus/lender-gateway/metrics-token' }])
-  expect(at(template, 'spec', 'volumes', 0, 'projected', 'sources')).toContainEqual({
-    secret: { name: 'lender-gateway-metrics' },
-  })
+  expect(load('kubernetes').config.admin).toMatchObject({ token: tokenBeside, metricsToken: metricsTokenBeside })
+  expect(token).toEqual({ credentials_file: '/etc/prometheus/lender-gateway/metrics-token' })
+  expect(at(pod, 'volumes', 0, 'projected', 'sources')).toContainEqual({ secret: { name: 'lender-gateway-metrics' } })
 })
 
 const inKubernetes = ['kubernetes', 'kubernetes, demo', 'kubernetes, production'] as const
-const pod = at(manifestOf('Deployment'), 'spec', 'template', 'spec')
-const container = at(pod, 'containers', 0)
-const probe = (name: string, key: string): number => Number(at(container, name, key)) * 1000
+const graceMs = Number(at(pod, 'terminationGracePeriodSeconds')) * 1000
+const stopTimeout = /^docker run .*--stop-timeout (\d+)/m.exec(read('docs/deploying.md'))?.[1]
+const stopGrace = String(at(compose, 'services', 'gateway-a', 'stop_grace_period'))
 
 test.each([
-  ...inKubernetes.map(
-    (name) => [name, 'terminationGracePeriodSeconds', Number(at(pod, 'terminationGracePeriodSeconds')) * 1000] as const,
-  ),
-  [
-    'the image',
-    '--stop-timeout',
-    Number(/^docker run .*--stop-timeout (\d+)/m.exec(read('docs/deploying.md'))?.[1]) * 1000,
-  ],
-  [
-    'compose',
-    'stop_grace_period',
-    durations.parse(
-      String(
-        at(documentsOf(read(`${examples}/compose/compose.yaml`))[0], 'services', 'gateway-a', 'stop_grace_period'),
-      ),
-    ),
-  ],
+  ...inKubernetes.map((name) => [name, 'terminationGracePeriodSeconds', graceMs] as const),
+  ['the image', '--stop-timeout', Number(stopTimeout) * 1000],
+  ['compose', 'stop_grace_period', durations.parse(stopGrace)],
 ] as const)('%s: %s is longer than the shutdown may take, with time to spare', (name, _, ms = 0) => {
-  const { shutdown } = load(name).config
-
-  expect(ms).toBeGreaterThanOrEqual(shutdown.deadline + 5000)
+  expect(ms).toBeGreaterThanOrEqual(load(name).config.shutdown.deadline + 5000)
 })
 
 test.each(inKubernetes)('%s: not ready shows before the gateway stops accepting', (name) => {
-  const noticedMs =
-    probe('readinessProbe', 'periodSeconds') * Number(at(container, 'readinessProbe', 'failureThreshold'))
+  const probe = at(container, 'readinessProbe') as Readonly<Record<string, number>>
+  const noticedMs = Number(probe.periodSeconds) * 1000 * Number(probe.failureThreshold)
 
   expect(noticedMs).toBeLessThan(load(name).config.shutdown.wait)
   expect(container).not.toHaveProperty('lifecycle') // a preStop sleep would only come before that wait
@@ -191,20 +157,17 @@ test.each(inKubernetes)('%s: not ready shows before the gateway stops accepting'
 test.each(inKubernetes)('%s: probes ask the admin port, for pages that take no token', (name) => {
   const { listen, admin } = load(name).config
 
-  expect(at(container, 'ports')).toEqual([
-    { name: 'public', containerPort: listen.port },
-    { name: 'admin', containerPort: admin.port },
-  ])
-  expect(at(container, 'startupProbe', 'httpGet')).toEqual({ path: '/live', port: 'admin' })
-  expect(at(container, 'readinessProbe', 'httpGet')).toEqual({ path: '/ready', port: 'admin' })
-  expect(at(container, 'livenessProbe', 'httpGet')).toEqual({ path: '/live', port: 'admin' })
+  expect(container).toMatchObject({
+    ports: [
+      { name: 'public', containerPort: listen.port },
+      { name: 'admin', containerPort: admin.port },
+    ],
+    startupProbe: { httpGet: { path: '/live', port: 'admin' } },
+    readinessProbe: { httpGet: { path: '/ready', port: 'admin' } },
+    livenessProbe: { httpGet: { path: '/live', port: 'admin' } },
+  })
 })
 
-test('kubernetes, compose: the admin listener is reachable and asks for a token', () => {
-  expect(load('kubernetes').config.admin).toMatchObject({ host: '0.0.0.0', insecure: true, token: tokenBeside })
-  expect(load('compose').config.admin).toMatchObject({ host: '0.0.0.0', insecure: true, token: tokenBeside })
-})
-
-test('kubernetes: nothing but the public port is in a Service', () => {
-  expect(at(manifestOf('Service'), 'spec', 'ports')).toEqual([{ name: 'http', port: 8080, targetPort: 'public' }])
+test.each(['kubernetes', 'compose'] as const)('%s: the admin listener is reachable and asks for a token', (name) => {
+  expect(load(name).config.admin).toMatchObject({ host: '0.0.0.0', insecure: true, token: tokenBeside })
 })

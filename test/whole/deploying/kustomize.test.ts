@@ -12,16 +12,20 @@ const kubectl = await needKubectl()
 const overlays = ['demo', 'production'] as const
 
 describe.skipIf(kubectl.missing)('kubectl kustomize', () => {
-  const documents = new Map<string, readonly Tree[]>()
-  const rendered = async (overlay: string): Promise<readonly Tree[]> => {
-    const found = documents.get(overlay) ?? (await render(kubectl, `overlays/${overlay}`))
+  const documents = new Map<string, Promise<readonly Tree[]>>()
+  const rendered = (overlay: string): Promise<readonly Tree[]> => {
+    const found = documents.get(overlay) ?? render(kubectl, `overlays/${overlay}`)
     documents.set(overlay, found)
     return found
   }
-  const named = async (overlay: string, kind: string, name = 'lender-gateway'): Promise<Tree> => {
-    const found = (await rendered(overlay)).find((each) => each.kind === kind && at(each, 'metadata', 'name') === name)
-    if (found === undefined) throw new Error(`no ${kind} ${name} in ${overlay}`)
-    return found
+  /** Finds what production has of each kind, by this name. */
+  const production = async (kinds: readonly string[], name = 'lender-gateway'): Promise<readonly Tree[]> => {
+    const all = (await rendered('production')).filter((each) => at(each, 'metadata', 'name') === name)
+    return kinds.map((kind) => {
+      const found = all.find((each) => each.kind === kind)
+      if (found === undefined) throw new Error(`no ${kind} ${name}`)
+      return found
+    })
   }
 
   test.each(overlays)('%s: every document is valid, with no field that Kubernetes does not know', async (overlay) => {
@@ -31,33 +35,24 @@ describe.skipIf(kubectl.missing)('kubectl kustomize', () => {
     expect(all.length).toBeGreaterThan(7)
   })
 
-  test.each(overlays)(
-    '%s: the ConfigMap has a name without a suffix, and the file that check takes',
-    async (overlay) => {
-      const text = String(at(await named(overlay, 'ConfigMap'), 'data', 'gateway.yaml'))
-      const brought = (await rendered(overlay)).flatMap((each) =>
-        each.kind === 'Secret' ? Object.entries(each.data as Readonly<Record<string, string>>) : [],
-      )
-      const secrets = Object.fromEntries(brought.map(([key, data]) => [key, Buffer.from(data, 'base64').toString()]))
-      const file = join(scratch({ 'gateway.yaml': text, ...secretsBeside, ...secrets }), 'gateway.yaml')
+  test.each(overlays)('%s: the ConfigMap has no suffix, and the file that check takes', async (overlay) => {
+    const all = await rendered(overlay)
+    const config = all.find(({ kind, metadata }) => kind === 'ConfigMap' && at(metadata, 'name') === 'lender-gateway')
+    const text = String(at(config, 'data', 'gateway.yaml'))
+    const brought = all.flatMap(({ kind, data }) => (kind === 'Secret' ? Object.entries(data as object) : []))
+    const secrets = Object.fromEntries(brought.map(([key, data]) => [key, Buffer.from(data, 'base64').toString()]))
+    const file = join(scratch({ 'gateway.yaml': text, ...secretsBeside, ...secrets }), 'gateway.yaml')
 
-      expect(text).toBe(kubernetesConfig(overlay))
-      expect(loadConfig(file, {})).toMatchObject({ ok: true })
-    },
-  )
+    expect(text).toBe(kubernetesConfig(overlay))
+    expect(loadConfig(file, {})).toMatchObject({ ok: true })
+  })
 
   test.each(overlays)('%s: all of one namespace, and every selector takes pods that are there', async (overlay) => {
     const all = (await rendered(overlay)).filter(({ kind }) => kind !== 'Namespace')
-    const pods = all.flatMap((each) =>
-      ['Deployment', 'StatefulSet'].includes(String(each.kind))
-        ? [at(each, 'spec', 'template', 'metadata', 'labels')]
-        : [],
-    )
-    const selectors = all.flatMap((each) =>
-      ['selector', 'podSelector'].flatMap((key) => {
-        const selector = (each.spec as Tree | undefined)?.[key] as Tree | undefined
-        return selector === undefined ? [] : [selector.matchLabels ?? selector]
-      }),
+    const specs = all.map((each) => (each.spec ?? {}) as Readonly<Record<string, Tree | undefined>>)
+    const pods = specs.flatMap(({ template }) => (template === undefined ? [] : [at(template, 'metadata', 'labels')]))
+    const selectors = specs.flatMap(({ selector, podSelector }) =>
+      [selector, podSelector].flatMap((each) => (each === undefined ? [] : [each.matchLabels ?? each])),
     )
 
     expect(new Set(all.map((each) => at(each, 'metadata', 'namespace'))).size).toBe(1)
@@ -67,106 +62,90 @@ describe.skipIf(kubectl.missing)('kubectl kustomize', () => {
 
   test('the demo needs no Secret that it does not bring, and one pod', async () => {
     const demo = await rendered('demo')
-    const brought = demo.flatMap((each) => (each.kind === 'Secret' ? [at(each, 'metadata', 'name')] : []))
+    const named = (kind: string) => demo.filter((each) => each.kind === kind)
+    const brought = named('Secret').map((each) => at(each, 'metadata', 'name'))
 
     expect(brought).toEqual(['lender-gateway-admin', 'lender-gateway-metrics'])
-    expect(at(await named('demo', 'Deployment'), 'spec', 'replicas')).toBe(1)
+    expect(named('Deployment').map(({ spec }) => at(spec, 'replicas'))).toEqual([1])
   })
 
-  test('in production no manifest has a Secret, and each that a pod mounts is made by the page', async () => {
-    const production = await rendered('production')
-    const mounted = [
-      ...JSON.stringify(production).matchAll(/"secret":\{"(?:secretN|n)ame":"([\w-]+)"|"secretName":"([\w-]+)"/g),
-    ]
+  test('in production no manifest has a Secret, and each that a pod mounts is made by the page, with its keys', async () => {
+    const text = JSON.stringify(await rendered('production'))
+    const mounted = [...text.matchAll(/"secret":\{"(?:secretN|n)ame":"([\w-]+)"|"secretName":"([\w-]+)"/g)]
       .map(([, one, other]) => one ?? other)
       .filter((name) => name !== at(manifestOf('Certificate'), 'spec', 'secretName')) // by cert-manager
-
-    expect(production.map(({ kind }) => kind)).not.toContain('Secret')
-    expect(new Set(mounted).size).toBe(5)
-    for (const name of mounted) expect(read('docs/deploying.md')).toContain(`create secret generic ${name} `)
-  })
-
-  test('in production each file that the configuration names is a key of those Secrets', () => {
     const files = [...kubernetesConfig('production').matchAll(/file:([\w-]+)/g)].map(([, name = '']) => name)
+    const page = read('docs/deploying.md')
 
+    expect(text).not.toContain('"kind":"Secret"')
+    expect(new Set(mounted).size).toBe(5)
+    for (const name of mounted) expect(page).toContain(`create secret generic ${name} `)
     expect(new Set(files)).toEqual(new Set(Object.keys(secretsBeside)))
-    for (const name of files) expect(read('docs/deploying.md')).toContain(`--from-literal=${name}=`)
+    for (const name of files) expect(page).toContain(`--from-literal=${name}=`)
   })
 
-  test('in production the autoscaler alone says how many pods there are, three at least', async () => {
-    const { spec } = await named('production', 'HorizontalPodAutoscaler')
-    const deployment = await named('production', 'Deployment')
+  test('in production the autoscaler alone says how many pods there are, over zones, then nodes', async () => {
+    const [scaler, deployment] = await production(['HorizontalPodAutoscaler', 'Deployment'])
+    const spread = at(deployment, 'spec', 'template', 'spec', 'topologySpreadConstraints') as readonly Tree[]
 
-    expect(deployment.spec).not.toHaveProperty('replicas')
-    expect(spec).toMatchObject({ scaleTargetRef: { kind: 'Deployment', name: 'lender-gateway' }, minReplicas: 3 })
+    expect(scaler?.spec).toMatchObject({
+      scaleTargetRef: { kind: 'Deployment', name: 'lender-gateway' },
+      minReplicas: 3,
+    })
+    expect(deployment?.spec).not.toHaveProperty('replicas')
     expect(at(deployment, 'spec', 'minReadySeconds')).toBeGreaterThan(0)
-  })
-
-  test('in production pods are spread over zones, then nodes', async () => {
-    const spread = at(await named('production', 'Deployment'), 'spec', 'template', 'spec', 'topologySpreadConstraints')
-
-    expect((spread as readonly Tree[]).map(({ topologyKey }) => topologyKey)).toEqual([
+    expect(spread.map(({ topologyKey }) => topologyKey)).toEqual([
       'topology.kubernetes.io/zone',
       'kubernetes.io/hostname',
     ])
   })
 
   test('in production one host name leads from the certificate to the Service', async () => {
-    const certificate = await named('production', 'Certificate')
-    const gateway = await named('production', 'Gateway')
-    const route = await named('production', 'HTTPRoute')
-    const service = await named('production', 'Service')
-    const [host] = load('kubernetes, production').config.listen.hosts
+    const [certificate, gateway, route, service] = await production(['Certificate', 'Gateway', 'HTTPRoute', 'Service'])
+    const [hostname] = load('kubernetes, production').config.listen.hosts
+    const name = 'lender-gateway'
+    const tls = { mode: 'Terminate', certificateRefs: [{ name: at(certificate, 'spec', 'secretName') }] }
 
-    expect(at(certificate, 'spec', 'dnsNames')).toEqual([host])
-    expect(at(gateway, 'spec', 'listeners')).toEqual([
-      expect.objectContaining({
-        hostname: host,
-        tls: { mode: 'Terminate', certificateRefs: [{ name: at(certificate, 'spec', 'secretName') }] },
-      }),
-    ])
-    expect(at(route, 'spec')).toMatchObject({
-      hostnames: [host],
-      parentRefs: [{ name: at(gateway, 'metadata', 'name') }],
-    })
+    expect(at(certificate, 'spec', 'dnsNames')).toEqual([hostname])
+    expect(at(gateway, 'spec', 'listeners')).toEqual([expect.objectContaining({ hostname, tls })])
+    expect(at(route, 'spec')).toMatchObject({ hostnames: [hostname], parentRefs: [{ name }] })
     expect(at(route, 'spec', 'rules', 0, 'backendRefs')).toEqual([
-      { name: at(service, 'metadata', 'name'), port: at(service, 'spec', 'ports', 0, 'port') },
+      { name, port: at(service, 'spec', 'ports', 0, 'port') },
     ])
   })
 
   test('in production Prometheus asks the admin port, with the token of the Secret, as the job of the alerts', async () => {
-    const { spec } = await named('production', 'PodMonitor')
-    const label = String(at(spec, 'jobLabel'))
+    const [monitor, deployment, rule] = await production(['PodMonitor', 'Deployment', 'PrometheusRule'])
+    const labels = at(deployment, 'spec', 'template', 'metadata', 'labels')
 
-    expect(at(spec, 'podMetricsEndpoints', 0)).toMatchObject({
+    expect(at(monitor, 'spec', 'podMetricsEndpoints', 0)).toMatchObject({
       port: 'admin',
       authorization: { credentials: { name: 'lender-gateway-metrics', key: 'metrics-token' } },
     })
-    expect(at(await named('production', 'Deployment'), 'spec', 'template', 'metadata', 'labels', label)).toBe(
-      'lender-gateway',
-    )
-    expect(JSON.stringify(await named('production', 'PrometheusRule'))).toContain('{job=\\"lender-gateway\\"}')
+    expect(at(labels, String(at(monitor, 'spec', 'jobLabel')))).toBe('lender-gateway')
+    expect(JSON.stringify(rule)).toContain('{job=\\"lender-gateway\\"}')
   })
 
   test('in production the gateways reach Redis, no other pod does, and Redis reaches nothing', async () => {
-    const ours = await named('production', 'NetworkPolicy')
-    const theirs = await named('production', 'NetworkPolicy', 'lender-redis')
+    const [[ours], [theirs]] = [
+      await production(['NetworkPolicy']),
+      await production(['NetworkPolicy'], 'lender-redis'),
+    ]
     const redis = { namespace: {}, pod: { 'app.kubernetes.io/name': 'lender-redis' } }
     const { limits, idempotency } = load('kubernetes, production').config
+    const podSelector = { matchLabels: at(ours, 'spec', 'podSelector', 'matchLabels') }
 
-    expect(allows(redis, 6379, ours)).toBe(true)
-    expect(allows(redis, 6379, manifestOf('NetworkPolicy'))).toBe(false) // by the base
-    expect(ours.spec).toEqual(productionPolicy().spec)
-    expect(at(theirs, 'spec', 'ingress', 0, 'from')).toEqual([
-      { podSelector: { matchLabels: at(ours, 'spec', 'podSelector', 'matchLabels') } },
-    ])
-    expect(theirs.spec).toMatchObject({ policyTypes: ['Ingress', 'Egress'] })
-    expect(theirs.spec).not.toHaveProperty('egress')
+    expect([allows(redis, 6379, ours), allows(redis, 6379, manifestOf('NetworkPolicy'))]).toEqual([true, false])
+    expect(ours?.spec).toEqual(productionPolicy().spec)
+    expect(theirs?.spec).toMatchObject({ policyTypes: ['Ingress', 'Egress'], ingress: [{ from: [{ podSelector }] }] })
+    expect(at(theirs, 'spec', 'ingress', 0, 'from')).toHaveLength(1)
+    expect(theirs?.spec).not.toHaveProperty('egress')
     expect(JSON.stringify([limits.redis, idempotency?.redis])).toContain('lender-redis')
   })
 
   test('in production a pod has no disk of its own or of others, and its audit lines go to standard output', async () => {
-    const { containers, volumes } = at(await named('production', 'Deployment'), 'spec', 'template', 'spec') as Tree
+    const [deployment] = await production(['Deployment'])
+    const { containers, volumes } = at(deployment, 'spec', 'template', 'spec') as Tree
     const mounts = at(containers, 0, 'volumeMounts') as readonly Tree[]
     const kinds = (await rendered('production')).map(({ kind }) => kind)
 
@@ -177,10 +156,9 @@ describe.skipIf(kubectl.missing)('kubectl kustomize', () => {
   })
 
   test('in production a drain of nodes waits for whoever deletes the one Redis', async () => {
-    const budget = await named('production', 'PodDisruptionBudget', 'lender-redis')
-    const redis = await named('production', 'StatefulSet', 'lender-redis')
+    const [budget, redis] = await production(['PodDisruptionBudget', 'StatefulSet'], 'lender-redis')
 
-    expect(budget.spec).toEqual({
+    expect(budget?.spec).toEqual({
       maxUnavailable: 0,
       unhealthyPodEvictionPolicy: 'AlwaysAllow',
       selector: at(redis, 'spec', 'selector'),

@@ -7,10 +7,11 @@ import { parseListenFds } from '../../../src/features/systemd/listen-fds.ts'
 import { settingOf, settingsOf } from '../../features/systemd/systemd-stand-in.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { load, tokenBeside } from './configurations.ts'
-import { at, examples, manifestOf, read, root, scratch } from './files.ts'
+import { at, container, examples, read, root, scratch } from './files.ts'
 
 const run = promisify(execFile)
 const unit = read(`${examples}/systemd/lender-gateway.service`)
+const memory = String(at(container, 'resources', 'limits', 'memory'))
 const analyze = await needProgram('systemd-analyze')
 
 /** Writes the unit with the paths of this machine, which systemd-analyze looks for. */
@@ -20,23 +21,16 @@ const installed = (text: string): string => {
 }
 
 describe.skipIf(analyze.missing)('systemd-analyze', () => {
+  const nothing = { stdout: '', stderr: '' }
   const ask = (...args: readonly string[]) =>
     run(analyze.path ?? '', [...args], { env: { ...process.env, SYSTEMD_COLORS: '0' } })
 
-  test('verify finds nothing wrong with the unit', async () => {
-    const { stdout, stderr } = await ask('verify', '--man=no', installed(unit))
-
-    expect(stdout + stderr).toBe('')
-  })
-
-  test('verify finds nothing wrong with the socket unit beside it', async () => {
+  test('verify finds nothing wrong with the unit, nor with the socket unit beside it', async () => {
     const service = installed(unit)
     const socket = join(dirname(service), 'lender-gateway.socket')
     writeFileSync(socket, read(`${examples}/systemd/lender-gateway.socket`))
 
-    const { stdout, stderr } = await ask('verify', '--man=no', socket)
-
-    expect(stdout + stderr).toBe('')
+    for (const file of [service, socket]) expect(await ask('verify', '--man=no', file)).toEqual(nothing)
   })
 
   test.each([
@@ -59,38 +53,28 @@ describe.skipIf(analyze.missing)('systemd-analyze', () => {
   })
 })
 
-test("a reload is SIGHUP, a failure starts it again, and only the gateway's own process gets SIGTERM", () => {
-  expect(settingOf(unit, 'ExecReload')).toBe('/bin/kill -HUP $MAINPID')
-  expect(settingOf(unit, 'Restart')).toBe('on-failure')
-  expect(settingOf(unit, 'KillMode')).toBe('mixed')
-  expect(settingsOf(unit, 'KillSignal')).toEqual([]) // SIGTERM, unless it is named
+test.each([
+  ['a reload is SIGHUP', 'ExecReload', '/bin/kill -HUP $MAINPID'],
+  ['a failure starts it again', 'Restart', 'on-failure'],
+  ["only the gateway's own process gets a signal", 'KillMode', 'mixed'],
+  ['the gateway is heard when it is ready', 'Type', 'notify'],
+  ['systemd-notify, a child, is heard', 'NotifyAccess', 'all'],
+  ['the gateway is heard while it lives', 'WatchdogSec', '30'],
+  ['it may write an audit log', 'LogsDirectory', 'lender-gateway'],
+  ['it may have as much memory as a pod', 'MemoryMax', memory.replace('Mi', 'M')],
+  ['a worker that is killed for want of memory is started again, and stops no other', 'OOMPolicy', 'continue'],
+  ['V8 may write and execute a page, without which Node would not start', 'MemoryDenyWriteExecute', 'no'],
+  [
+    'a start starts the socket unit, which goes down with a service that is given up',
+    'Sockets',
+    'lender-gateway.socket',
+  ],
+])('%s: %s=%s', (_, setting, value) => {
+  expect(settingOf(unit, setting)).toBe(value)
 })
 
-test('the gateway is heard when it is ready and while it lives, and may write an audit log', () => {
-  expect(settingOf(unit, 'Type')).toBe('notify')
-  expect(settingOf(unit, 'NotifyAccess')).toBe('all') // systemd-notify is a child
-  expect(Number(settingOf(unit, 'WatchdogSec'))).toBe(30)
-  expect(settingOf(unit, 'LogsDirectory')).toBe('lender-gateway')
-})
-
-test('the service may have as much memory as a pod', () => {
-  const limit = String(
-    at(manifestOf('Deployment'), 'spec', 'template', 'spec', 'containers', 0, 'resources', 'limits', 'memory'),
-  )
-
-  expect(settingOf(unit, 'MemoryMax')).toBe(limit.replace('Mi', 'M'))
-})
-
-test('one process that is killed for want of memory does not stop the others: a worker is started again', () => {
-  expect(settingOf(unit, 'OOMPolicy')).toBe('continue')
-})
-
-test('V8 may write and execute a page: MemoryDenyWriteExecute would end Node at its start', () => {
-  expect(settingOf(unit, 'MemoryDenyWriteExecute')).toBe('no')
-})
-
-test('each start of the service starts the socket unit, which goes down with a service that is given up', () => {
-  expect(settingOf(unit, 'Sockets')).toBe('lender-gateway.socket')
+test('that signal is SIGTERM, as nothing else is named', () => {
+  expect(settingsOf(unit, 'KillSignal')).toEqual([])
 })
 
 test('the socket unit listens where the configuration says, under the name that the gateway looks for', () => {
