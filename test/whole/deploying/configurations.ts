@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Environment } from '../../../src/core/config/environment.ts'
 import { loadConfig } from '../../../src/core/config/load/load-config.ts'
-import { type ConfigProblem, formatProblems } from '../../../src/core/config/problem.ts'
+import { formatProblems } from '../../../src/core/config/problem.ts'
 import { examples, kubernetesConfig, read, scratch } from './files.ts'
 
 /** Lists every configuration that is shipped for running the gateway, as text. */
@@ -51,6 +51,3 @@ export const load = (name: Name, environment: Environment = {}) => {
   if (!result.ok) throw new Error(formatProblems(result.problems))
   return result
 }
-
-/** Lists the warnings of the loader about one. */
-export const getWarnings = (name: Name): readonly ConfigProblem[] => load(name).warnings

@@ -3,8 +3,8 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { fullCommandLine } from '../../helpers/command-line.ts'
-import { getWarnings } from './configurations.ts'
-import { only, stagesOf } from './dockerfile.ts'
+import { load } from './configurations.ts'
+import { execForm, only, stagesOf } from './dockerfile.ts'
 import { examples, read, root } from './files.ts'
 
 const page = read('docs/deploying.md')
@@ -21,14 +21,12 @@ test('links every example', () => {
 test('names base, user and command of the image as the Dockerfile has them', () => {
   const [, image = []] = stagesOf(read('Dockerfile'))
 
-  expect(page).toContain(`\`${only(image, 'FROM')}\``)
-  expect(page).toContain(`\`${only(image, 'USER')}\``)
-  expect(page).toContain(`\`${JSON.parse(only(image, 'ENTRYPOINT')).join(' ')}\``)
-  expect(page).toContain(`\`${JSON.parse(only(image, 'CMD')).join(' ')}\``)
+  for (const name of ['FROM', 'USER']) expect(page).toContain(`\`${only(image, name)}\``)
+  for (const name of ['ENTRYPOINT', 'CMD']) expect(page).toContain(`\`${execForm(only(image, name)).join(' ')}\``)
 })
 
 test('shows what the image warns of when nothing is mounted', () => {
-  const [warning] = getWarnings('the image')
+  const [warning] = load('the image').warnings
 
   expect(page).toContain(`"path":"${warning?.path}","message":"${warning?.message}"`)
 })

@@ -1,39 +1,20 @@
 /** Reads the dashboard for Grafana that is shipped. */
 import { examples, read } from '../files.ts'
 
-interface Target {
-  readonly expr: string
-  readonly legendFormat: string
-}
-
 interface Panel {
   readonly id: number
   readonly type: string
   readonly title: string
   readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number }
   readonly datasource?: { readonly uid: string }
-  readonly targets?: readonly Target[]
-  readonly links?: readonly Link[]
-}
-
-interface Link {
-  readonly url: string
-}
-
-interface Variable {
-  readonly name: string
-  readonly type: string
-  readonly definition?: string
-  readonly query?: unknown
-  readonly allValue?: string
+  readonly targets?: readonly { readonly expr: string }[]
+  readonly links?: readonly { readonly url: string }[]
 }
 
 interface Dashboard {
-  readonly uid: string
-  readonly schemaVersion: number
   readonly panels: readonly Panel[]
-  readonly links: readonly Link[]
-  readonly templating: { readonly list: readonly Variable[] }
+  readonly links: readonly { readonly url: string }[]
+  readonly templating: { readonly list: readonly { readonly name: string; readonly definition?: string }[] }
   readonly annotations: { readonly list: readonly { readonly name: string; readonly expr?: string }[] }
 }
 
@@ -54,11 +35,13 @@ export const marks = dashboard.annotations.list.flatMap(({ name, expr }) =>
 )
 
 /** Puts into an expression what Grafana would. */
-export function chosen(expression: string, window: string): string {
-  return expression
-    .replaceAll('$__rate_interval', window)
-    .replaceAll('$job', 'lender-gateway')
-    .replaceAll('$instance', '.*')
-    .replaceAll('$operation', '.+')
-    .replaceAll('$client', '.+')
+function chosen(expression: string, window: string): string {
+  const variables = {
+    $__rate_interval: window,
+    $job: 'lender-gateway',
+    $instance: '.*',
+    $operation: '.+',
+    $client: '.+',
+  }
+  return Object.entries(variables).reduce((text, [name, value]) => text.replaceAll(name, value), expression)
 }
