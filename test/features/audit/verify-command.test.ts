@@ -23,20 +23,13 @@ const write = (contents: Readonly<Record<string, string | Buffer>>): readonly st
 /** Verifies files in that order; returns what is printed. */
 const verifies = async (contents: Readonly<Record<string, string | Buffer>>, checkpoint: readonly string[] = []) => {
   const [files, [key = '']] = [write(contents), write({ key: 'k'.repeat(32) })]
-  let [out, errors] = ['', '']
-  const code = await verifyAuditLog(
-    files,
-    { key: [`file:${key}`], checkpoint, mixed: false },
-    {
-      out: (text) => {
-        out += text
-      },
-      error: (text) => {
-        errors += text.replaceAll(`${dirname(files[0] ?? '')}/`, '')
-      },
-    },
-  )
-  return { code, out, errors }
+  const [out, errors]: [string[], string[]] = [[], []]
+  const io = {
+    out: (text: string) => void out.push(text),
+    error: (text: string) => void errors.push(text.replaceAll(`${dirname(files[0] ?? '')}/`, '')),
+  }
+  const code = await verifyAuditLog(files, { key: [`file:${key}`], checkpoint, mixed: false }, io)
+  return { code, out: out.join(''), errors: errors.join('') }
 }
 
 const inOrder = { code: 0, errors: '' }
@@ -61,12 +54,8 @@ const otherLater = sample(2, other.link).text
 test.each([
   ['the whole of a log', { 'audit.log': first.text }, ''],
   ['a log without its oldest file', { 'audit.log': second.text }, ', from number 5 on'],
-  ['two chains, one without', { 'audit.log': first.text, 'other.log': otherLater }, ', from number 4 on'],
-  [
-    'two chains, the other without',
-    { 'audit.log': second.text, 'other.log': otherLater, 'other.log.3': other.text },
-    ', from number 5 on',
-  ],
+  ['two chains, one without', { a: first.text, b: otherLater }, ', from number 4 on'],
+  ['two, the other without', { a: second.text, b: otherLater, 'b.3': other.text }, ', from number 5 on'],
 ])('%s says from where on all is as it was written', async (_, files: Record<string, string>, from) => {
   const out = expect.stringContaining(`all is as it was written${from}; whether`)
 
@@ -74,9 +63,8 @@ test.each([
 })
 
 test('junk without a line end is one finding, however long it is', async () => {
-  const { code, errors, out } = await verifies({
-    'audit.log': Buffer.concat([Buffer.from(first.text), Buffer.alloc(4e6)]),
-  })
+  const junk = Buffer.concat([Buffer.from(first.text), Buffer.alloc(4e6)])
+  const { code, errors, out } = await verifies({ 'audit.log': junk })
 
   expect([code, errors]).toEqual([1, 'audit.log:5: this is no line of an audit log; expected line number 5\n'])
   expect(out).toMatch(/^chain [0-9a-f]{16}: 4 lines, number 1 to 4\nNOT as it was written: 1 fault\n$/)
@@ -87,30 +75,18 @@ const checkpointLine = { level: 30, time: 0, chain, count, hash, msg: 'audit che
 /** Writes a log of the gateway. */
 const writeLog = (text: string): string => write({ 'gateway.log': text })[0] ?? ''
 
-test('a malformed checkpoint is not taken for one', async () => {
-  const [malformed, sound] = [{ ...checkpointLine, count: 'many' }, checkpointLine].map((line) =>
-    writeLog(`${JSON.stringify(line)}\n`),
-  )
+test.each([
+  ['a line that is malformed', () => writeLog(JSON.stringify({ ...checkpointLine, count: 'many' })), /holds no line "/],
+  ['cut short', () => '3:abc', /^lender-gateway: 3:abc is neither COUNT:HASH, .*, nor a log that can be read: ENOENT/],
+])('a checkpoint that is %s is wrong usage, and says what was expected', async (_, checkpoint, words) => {
+  const errors = expect.stringMatching(words)
 
-  expect(await verifies({ 'audit.log': first.text }, [malformed ?? ''])).toMatchObject({
-    code: 2,
-    errors: expect.stringContaining('holds no line "audit checkpoint"'),
-  })
-  expect(await verifies({ 'audit.log': first.text }, [sound ?? ''])).toMatchObject(inOrder)
+  expect(await verifies({ 'audit.log': first.text }, [checkpoint()])).toMatchObject({ code: 2, errors })
 })
 
-test('a checkpoint that is cut short says what was expected', async () => {
-  expect(await verifies({ 'audit.log': first.text }, ['3:abc'])).toMatchObject({
-    code: 2,
-    errors: expect.stringMatching(
-      /^lender-gateway: 3:abc is neither COUNT:HASH, .*, nor a log that can be read: ENOENT/,
-    ),
-  })
-})
-
-test.each(['ecs', 'otel'] as const)('checkpoints are read from a log by %s as well', async (format) => {
-  const rewrite = createLineRewriter(testConfig({ log: { format } }))
-  const log = writeLog(rewrite?.(JSON.stringify(checkpointLine)) ?? '')
+test.each(['pino', 'ecs', 'otel'] as const)('checkpoints are read from a log of the format %s', async (format) => {
+  const rewrite = createLineRewriter(testConfig({ log: { format } })) ?? ((line: string) => `${line}\n`)
+  const log = writeLog(rewrite(JSON.stringify(checkpointLine)))
 
   expect(await verifies({ 'audit.log': first.text }, [log])).toMatchObject(inOrder)
   expect(await verifies({ 'audit.log': first.text.slice(0, -400) }, [log])).toMatchObject({ code: 1 })

@@ -2,17 +2,13 @@
  * The way of docs/rerouting.md, as printed, under load: a back end is rehearsed on copies, gets clients step by step,
  * is taken back for a defect, mended and promoted. Both back ends are real, and so is the gateway, with two workers.
  */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { startBackEnd } from '../../helpers/back-end-nginx.ts'
 import { startClosedLoop } from '../../helpers/closed-loop-load.ts'
-import { freePort } from '../../helpers/free-port.ts'
 import { needProgram } from '../../helpers/program.ts'
-import { serve, waitForListening } from '../../helpers/serve-process.ts'
-import { makeCheckout } from '../commands/checkout.ts'
-import { askAdmin, blocksBelow, runBlock, textsOf } from './documented-steps.ts'
-import { read } from './files.ts'
+import { blocksBelow, prepareSteps, textsOf } from './documented-steps.ts'
 
 const [npm, nginx] = [await needProgram('npm'), await needProgram('nginx')]
 const wait = { timeout: 120_000, interval: 100 }
@@ -27,17 +23,13 @@ interface Answer {
 }
 
 interface Status {
-  readonly findings: readonly { readonly about: string; readonly cause: string; readonly severity: string }[]
   readonly upstreams: {
-    readonly market: {
-      readonly candidate: { readonly shift: { readonly share: number; readonly stopped: boolean } } | null
-    }
+    readonly market: { readonly candidate: { readonly shift: object & { readonly share: number } } | null }
   }
 }
 
 describe.skipIf(npm.missing ?? nginx.missing)('from the first copy to the last client', () => {
   test('by the blocks of the page: only the defect of the candidate fails requests', { timeout: 420_000 }, async () => {
-    const [port, adminPort] = [await freePort(), await freePort()]
     const [old, next] = [await startBackEnd(nginx.path ?? '', 'old'), await startBackEnd(nginx.path ?? '', 'next')]
     onTestFinished(() => old.stop())
     onTestFinished(() => next.stop())
@@ -46,30 +38,25 @@ describe.skipIf(npm.missing ?? nginx.missing)('from the first copy to the last c
         .replaceAll('http://market-1.internal:8080', old.origin)
         .replaceAll('http://market-2.internal:8080', next.origin)
         .replaceAll('every: 15m', 'every: 10s')
-    const checkout = makeCheckout(npm.path ?? '', mapped)
-    onTestFinished(() => checkout.remove())
+    const documented = await prepareSteps(npm, mapped)
+    const { checkout, url, run, ask, causes } = documented
     const blocks = blocksBelow('docs/rerouting.md', '## A reroute, from the first copy to the last client')
     const [group = '', steps = ''] = textsOf(blocks, 'yaml').map(mapped)
     const [tryIt = '', report = '', look = '', resume = '', promote = ''] = textsOf(blocks, 'sh')
-    const config = read('config/gateway.yaml')
-      .replace(/\$\{PORT:-8080\}/, String(port))
-      .replace(/\$\{ADMIN_PORT:-9901\}/, String(adminPort))
-      .replace('# trustedProxies: [10.0.0.0/8]', 'trustedProxies: [127.0.0.1]')
-    const withMarket = (text: string): string => config.replace(/^ {2}market: sandbox.*\n/m, text)
     const write = (market: string): void =>
-      writeFileSync(checkout.file, `${withMarket(market)}\nworkers: 2\nshutdown: { wait: 0s }\n`)
-    const run = (text: string) => runBlock(checkout, text)
-    const status = () => askAdmin<Status>(adminPort, '/status')
-    const shift = async () => (await status()).upstreams.market.candidate?.shift ?? null
-    const causes = async () => (await status()).findings.map(({ cause }) => cause).join('\n')
+      documented.write((config) =>
+        config
+          .replace('# trustedProxies: [10.0.0.0/8]', 'trustedProxies: [127.0.0.1]')
+          .replace(/^ {2}market: sandbox.*\n/m, market),
+      )
+    const shift = async () => (await ask<Status>('/status')).upstreams.market.candidate?.shift ?? null
 
     write(`  market: ${old.origin}\n`)
-    const gateway = serve(checkout.file)
-    await waitForListening(gateway)
+    const gateway = await documented.start()
     let nextClient = 0
     const load = startClosedLoop<Answer>(async () => {
       const client = nextClient++ % clients
-      const response = await fetch(`http://127.0.0.1:${port}/market/insights?asset=A-1`, {
+      const response = await fetch(`${url}/market/insights?asset=A-1`, {
         headers: { 'X-Forwarded-For': `198.18.0.${client}`, Authorization: `Bearer ${client}` },
       })
       await response.arrayBuffer()
@@ -86,9 +73,8 @@ describe.skipIf(npm.missing ?? nginx.missing)('from the first copy to the last c
     await run(tryIt)
     await expect.poll(shift, wait).toMatchObject({ share: 0 })
     await expect.poll(async () => (await next.requests()).length, wait).toBeGreaterThan(100)
-    expect(new Set((await next.requests()).map(({ shadow, authorization }) => shadow + authorization))).toEqual(
-      new Set(['1']),
-    )
+    const copies = await next.requests()
+    expect(new Set(copies.map(({ shadow, authorization }) => shadow + authorization))).toEqual(new Set(['1']))
 
     // 2. The report names it, and nothing else.
     const differing = async () => [...(await run(report)).matchAll(/^market\.insights: (\S+)/gm)].map(([, at]) => at)
@@ -103,10 +89,8 @@ describe.skipIf(npm.missing ?? nginx.missing)('from the first copy to the last c
     expect(failed()).toEqual([])
 
     // 4. It goes wrong, and is taken back.
-    const plantedAt = performance.now()
     await next.plant('errors')
     await gateway.line(({ msg }) => msg === 'shift taken back')
-    const seconds = (performance.now() - plantedAt) / 1000
     await expect.poll(shift, wait).toMatchObject({ share: 0, stopped: true })
     await load.more(50)
     const failedThen = failed()
@@ -128,7 +112,7 @@ describe.skipIf(npm.missing ?? nginx.missing)('from the first copy to the last c
     // 6. It is promoted.
     expect(await run(promote)).toMatch(/endpoints +http.* → http/)
     const promoted = readFileSync(checkout.file, 'utf8')
-    expect([promoted.includes(next.origin), promoted.includes(old.origin)]).toEqual([true, false])
+    expect([next, old].map(({ origin }) => promoted.includes(origin))).toEqual([true, false])
     await expect.poll(shift, wait).toBe(null)
     const oldRequests = (await old.requests()).length
     await load.more(500)
@@ -136,9 +120,6 @@ describe.skipIf(npm.missing ?? nginx.missing)('from the first copy to the last c
 
     expect((await old.requests()).length).toBe(oldRequests)
     expect(failed()).toHaveLength(failedThen.length)
-    console.log(
-      `${load.responses.length} requests, ${failedThen.length} failed: by the defect, in the ${seconds.toFixed(1)} s before the guard acted`,
-    )
     gateway.signal('SIGTERM')
     expect(await gateway.exited).toEqual({ code: 0, signal: null })
   })

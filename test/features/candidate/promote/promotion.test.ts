@@ -14,13 +14,12 @@ const promote = (text: string) => {
   return planPromotion(text, 'gateway.yaml', 'risk', loaded, {})
 }
 
-const some = (required: readonly string[], values: Readonly<Record<string, fc.Arbitrary<unknown>>>) =>
-  fc.record({ ...values }, { requiredKeys: [...required] })
+type Values = Readonly<Record<string, fc.Arbitrary<unknown>>>
+const some = (required: readonly string[], values: Values) => fc.record({ ...values }, { requiredKeys: [...required] })
 
 const time = fc.constantFrom('1s', '2500ms', '7s')
 const url = fc.constantFrom('http://a.internal:8080', 'https://b.internal/base', 'sandbox')
-const policy = (required: readonly string[], values: Readonly<Record<string, fc.Arbitrary<unknown>>>) =>
-  fc.oneof(fc.constant('none'), some(required, values))
+const policy = (required: readonly string[], values: Values) => fc.oneof(fc.constant('none'), some(required, values))
 
 /** The keys that `defaults`, a group and a candidate may all have. */
 const policies = {
@@ -58,12 +57,8 @@ const file = fc
   .record({
     defaults: some([], policies),
     risk: some(['endpoints', 'candidate'], {
-      ...target,
-      ...policies,
-      retry: policy([], { attempts: fc.constant(2) }),
-      concurrency: fc.constant('none'),
-      deadline: time,
-      candidate,
+      ...{ ...target, ...policies, candidate, deadline: time },
+      ...{ retry: policy([], { attempts: fc.constant(2) }), concurrency: fc.constant('none') },
     }),
     market: fc.oneof(url, some(['endpoints'], { ...target, ...policies })),
   })
@@ -95,8 +90,7 @@ test('the upstream is what the candidate was, and everything else is as it was',
 
     const promotion = planPromotion(text, 'gateway.yaml', 'risk', before, {})
 
-    expect(promotion).toMatchObject({ ok: true })
-    if (!promotion.ok) return
+    if (!promotion.ok) throw new Error(JSON.stringify(promotion.problems))
     const after = validConfig(promotion.text)
     expect(after.upstreams.risk).toEqual(promotedUpstream(before.config, 'risk'))
     expect(withoutHash({ ...after, upstreams: before.config.upstreams })).toEqual(withoutHash(before.config))
@@ -104,9 +98,9 @@ test('the upstream is what the candidate was, and everything else is as it was',
     for (const line of linesAround(text)) expect(promotion.text).toContain(line)
   })
 
-  fc.assert(property, { numRuns: 12 })
+  fc.assert(property, { numRuns: 8 })
 
-  expect(count).toBeGreaterThan(5)
+  expect(count).toBeGreaterThan(3)
 }, 120_000)
 
 /** Returns what stands before and after the group, where it stands on lines of its own. */

@@ -7,27 +7,19 @@ import { needProgram } from '../../../helpers/program.ts'
 import { window } from '../../../helpers/prometheus.ts'
 import { kill } from '../../../helpers/worker-gateway.ts'
 import { expressions } from './dashboard.ts'
-import { ask, keepAsking, key, openWorld, type World } from './world.ts'
+import { ask, findPrograms, keepAsking, key, openWorld, type World } from './world.ts'
 
 /** A real Prometheus with the configuration and the rules that are shipped, and a gateway of two workers under load. */
 
-const [prometheus, promtool, redis, openssl] = [
-  await needProgram('prometheus'),
-  await needProgram('promtool'),
-  await needProgram('redis-server'),
-  await needProgram('openssl'),
-]
+const promtool = await needProgram('promtool')
+const programs = await findPrograms()
 
-describe.skipIf(prometheus.missing ?? promtool.missing ?? redis.missing ?? openssl.missing)('under load', () => {
+describe.skipIf(programs.missing ?? promtool.missing)('under load', () => {
   let world: World
   let stop: () => Promise<void> = async () => {}
 
   beforeAll(async () => {
-    world = await openWorld({
-      prometheus: prometheus.path ?? '',
-      redis: redis.path ?? '',
-      openssl: openssl.path ?? '',
-    })
+    world = await openWorld(programs)
   }, 60_000)
 
   afterAll(async () => {
@@ -54,28 +46,29 @@ describe.skipIf(prometheus.missing ?? promtool.missing ?? redis.missing ?? opens
     }
 
     expect(sent).toEqual({ insights: 12, scores: 12, pipeline: 4, refused: 4, strange: 4 })
-    const requests = (of: string): string => `sum(lender_gateway_requests_total{${of}})`
-    await shows(requests('operation="market.insights", status_class="2xx", failure="none"'), 12)
-    await shows(requests('operation="valuation.score"'), 12)
-    await shows(requests('operation="leads.pipeline", failure="none"'), 4)
-    await shows(requests('operation="leads.pipeline", failure="unauthenticated"'), 4)
-    await shows(requests('operation="none", failure="not-found"'), 4)
-    await shows(requests(''), 36)
-    await shows('sum(lender_gateway_request_duration_seconds_count)', 36)
-    await shows('sum(lender_gateway_request_duration_seconds_bucket{le="+Inf"})', 36)
-    await shows('sum(lender_gateway_request_body_bytes_total)', 120)
-    await shows('sum(lender_gateway_endpoint_requests_total{group="valuation"})', 12)
-    await shows('sum(lender_gateway_cache_requests_total{operation="market.insights"})', 12)
-    await shows('sum(lender_gateway_authentications_total{method="apiKey", result="accepted"})', 4)
-    await shows('sum(lender_gateway_authentications_total{method="apiKey", result="refused"})', 4)
-    await shows('count(lender_gateway_worker_serving == 1)', 2)
+    for (const [family, labels, value] of [
+      ['requests_total', 'operation="market.insights", status_class="2xx", failure="none"', 12],
+      ['requests_total', 'operation="valuation.score"', 12],
+      ['requests_total', 'operation="leads.pipeline", failure="none"', 4],
+      ['requests_total', 'operation="leads.pipeline", failure="unauthenticated"', 4],
+      ['requests_total', 'operation="none", failure="not-found"', 4],
+      ['requests_total', '', 36],
+      ['request_duration_seconds_count', '', 36],
+      ['request_duration_seconds_bucket', 'le="+Inf"', 36],
+      ['request_body_bytes_total', '', 120],
+      ['endpoint_requests_total', 'group="valuation"', 12],
+      ['cache_requests_total', 'operation="market.insights"', 12],
+      ['authentications_total', 'method="apiKey", result="accepted"', 4],
+      ['authentications_total', 'method="apiKey", result="refused"', 4],
+      ['worker_serving', '', 2],
+    ] as const)
+      await shows(`sum(lender_gateway_${family}{${labels}})`, value)
     await shows('count(up == 1)', 1)
     // Whatever has its first one now was there before it.
     const known = seriesOf(before)
     const added = [...seriesOf(await world.metrics()).keys()].filter((series) => !known.has(series))
-    expect(
-      added.filter((series) => !/^lender_gateway_endpoint_(latency|certificate)|event_loop_delay/.test(series)),
-    ).toEqual([])
+    const own = /^lender_gateway_endpoint_(latency|certificate)|event_loop_delay/
+    expect(added.filter((series) => !own.test(series))).toEqual([])
   })
 
   test('every expression of the dashboard has data', async () => {

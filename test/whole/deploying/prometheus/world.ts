@@ -8,6 +8,7 @@ import { createAuditLog } from '../../../features/audit/audit-log-place.ts'
 import { makeCertificates } from '../../../helpers/certificates.ts'
 import type { Settings } from '../../../helpers/gateway.ts'
 import { openHttpsUpstream } from '../../../helpers/https-upstream.ts'
+import { needProgram, type Program } from '../../../helpers/program.ts'
 import { type Prometheus, startPrometheus } from '../../../helpers/prometheus.ts'
 import { exchangeRaw, parseStatus } from '../../../helpers/raw-client.ts'
 import { type Redis, startRedis } from '../../../helpers/redis.ts'
@@ -35,12 +36,21 @@ export interface World {
   close(): Promise<void>
 }
 
-/** Names where the programs are. */
-export interface Programs {
-  readonly prometheus: string
-  readonly redis: string
-  readonly openssl: string
+/** Finds the programs that the world is made of. */
+export const findPrograms = async () => {
+  const [prometheus, redis, openssl] = [
+    await needProgram('prometheus'),
+    await needProgram('redis-server'),
+    await needProgram('openssl'),
+  ]
+  const path = (program: Program): string => program.path ?? ''
+  return {
+    ...{ prometheus: path(prometheus), redis: path(redis), openssl: path(openssl) },
+    missing: prometheus.missing ?? redis.missing ?? openssl.missing,
+  }
 }
+
+type Programs = Awaited<ReturnType<typeof findPrograms>>
 
 // At this signal a process has less and less time for anything else.
 const starving = `process.on('SIGWINCH', () => setInterval(() => {
@@ -55,14 +65,14 @@ export const openWorld = async (programs: Programs): Promise<World> => {
     for (const end of ends.splice(0).reverse()) await end()
   }
   try {
-    return { ...(await open(programs, (end) => ends.push(end))), close }
+    return { ...(await openAll(programs, (end) => ends.push(end))), close }
   } catch (error) {
     await close()
     throw error
   }
 }
 
-const open = async (programs: Programs, onEnd: (end: () => unknown) => void): Promise<Omit<World, 'close'>> => {
+const openAll = async (programs: Programs, onEnd: (end: () => unknown) => void): Promise<Omit<World, 'close'>> => {
   const set = jwks(signingKey('ES256', 'one'))
   const upstream = await openHttpUpstream(({ url, method }, response) => {
     if (url === '/jwks') return void response.end(set)
@@ -86,6 +96,7 @@ const open = async (programs: Programs, onEnd: (end: () => unknown) => void): Pr
   }
   const audit = createAuditLog((end) => onEnd(end))
   const contract = inFile('contract.json', JSON.stringify(keptContract)).slice('file:'.length)
+  const open = { auth: 'none' }
   const settings: Settings = {
     upstream: upstream.url,
     upstreams: {
@@ -114,7 +125,8 @@ const open = async (programs: Programs, onEnd: (end: () => unknown) => void): Pr
     },
     clients: [{ id: 'bank-a', operations: 'all', apiKeys: [{ id: 'key', sha256: hash('sha256', secret) }] }],
     operations: {
-      ...Object.fromEntries(unguarded.map((id) => [id, { auth: 'none' }])),
+      ...{ 'valuation.score': open, 'valuation.forecast': open, 'risk.asset-valuation': open },
+      ...{ 'analysis.esg-grant': open, 'compliance.audit-trail': open },
       'market.insights': { auth: 'none', cache: {} },
       'inventory.sync': { auth: 'none', concurrency: 2 },
       'financing.pre-approval': { idempotency: true },
@@ -134,10 +146,7 @@ const open = async (programs: Programs, onEnd: (end: () => unknown) => void): Pr
   const prometheus = await startPrometheus(programs.prometheus, Number(port))
   onEnd(() => prometheus.close())
   return {
-    gateway: gateway,
-    prometheus,
-    redis,
-    settings,
+    ...{ gateway, prometheus, redis, settings },
     brief: inFile('brief.pem', certificates.authority.cert + certificates.brief.cert),
     endCertificate: () => secure.renew(certificates.ending),
     metrics: async () => (await gateway.ask('GET', '/metrics')).body,
@@ -150,19 +159,9 @@ const open = async (programs: Programs, onEnd: (end: () => unknown) => void): Pr
 
 /** A contract that no response breaks. */
 const keptContract = {
-  openapi: '3.1.1',
-  info: { title: 'kept', version: '1' },
+  ...{ openapi: '3.1.1', info: { title: 'kept', version: '1' } },
   paths: { '/analysis/esg-grant': { get: { responses: { default: { description: 'any' } } } } },
 }
-
-/** Lists the operations that ask for no credential. */
-const unguarded = [
-  'valuation.score',
-  'analysis.esg-grant',
-  'risk.asset-valuation',
-  'valuation.forecast',
-  'compliance.audit-trail',
-] as const
 
 /** Asks on a connection of its own, which goes to the next worker; returns the status. */
 export const ask = async (port: number, method: string, target: string, more = '', body = ''): Promise<number> => {
