@@ -62,7 +62,10 @@ test('while lines cannot be written, requests are rejected', async () => {
   const log = createAuditLog(onTestFinished)
   const live = await bootLiveGateway({ audit: log.settings })
   const ask = async (): Promise<number> => (await fetch(`${live.url}/market/insights`)).status
-  const state = async () => (await fetchAdmin(`${live.admin}/status`)).body.audit as { readonly state: string }
+  const state = async () => {
+    const { body } = await fetchAdmin(`${live.admin}/status`)
+    return (body as { readonly audit?: { readonly state: string } }).audit
+  }
   expect(await ask()).toBe(200)
   await eventually(() => log.lines().length === 2)
   const { length } = readFileSync(log.file)
@@ -73,7 +76,7 @@ test('while lines cannot be written, requests are rejected', async () => {
   const meanwhile = await ask()
   const failing = await state()
   truncateSync(log.file, length)
-  await expect.poll(async () => (await state()).state).toBe('written')
+  await expect.poll(async () => (await state())?.state).toBe('written')
   const afterwards = await ask()
   await eventually(() => log.lines().length === 5)
 
