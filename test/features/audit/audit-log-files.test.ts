@@ -1,19 +1,5 @@
-/**
- * The files of an audit log: rotated, moved away, removed, written to by others. How its chain goes on is
- * `audit-log.test.ts`'s.
- */
-import {
-  appendFileSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  truncateSync,
-} from 'node:fs'
+/** The files of an audit log: rotated, moved away, removed, written to by others. */
+import * as fs from 'node:fs'
 import promises from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
@@ -25,15 +11,14 @@ import { verified } from './sample-audit-log.ts'
 
 /** Records lines until so many files have been rotated; returns their texts. */
 const rotate = async (auditLog: AuditLog, folder: string, name: string, count: number): Promise<readonly string[]> => {
-  const files = () => readdirSync(folder).filter((each) => each !== name)
+  const files = () => fs.readdirSync(folder).filter((each) => each !== name)
   for (let round = 1; round <= count; round++) {
     for (let n = 0; n < 30; n++) auditLog.record(says(n))
     await eventually(() => files().length >= round)
   }
   await auditLog.close()
-  return files()
-    .sort()
-    .map((each) => readFileSync(join(folder, each), 'utf8'))
+  const sorted = files().sort()
+  return sorted.map((each) => fs.readFileSync(join(folder, each), 'utf8'))
 }
 
 test('a file that is full is renamed by its last line, and the next begins where it ended; a restart between the two goes on as well', async () => {
@@ -48,7 +33,7 @@ test('a file that is full is renamed by its last line, and the next begins where
   expect(earlier.length).toBeGreaterThanOrEqual(3)
   expect(verified([...earlier, last]).findings).toEqual([])
   expect(verified(earlier.slice(1)).findings).toEqual([])
-  rmSync(file)
+  fs.rmSync(file)
   await run(small, 1)
   // The content of the last file is missing, and so is its beginning.
   expect(verified([...earlier, read()]).findings).toEqual([])
@@ -70,22 +55,22 @@ test('a file that is full is written on under its own name while no next one can
   auditLog.record(says(30))
   await auditLog.close()
 
-  expect(readdirSync(folder)).toEqual(['audit.log'])
+  expect(fs.readdirSync(folder)).toEqual(['audit.log'])
   expect(verified([read()]).findings).toEqual([])
-  expect(readFileSync(file, 'utf8')).toContain('"n":30')
+  expect(fs.readFileSync(file, 'utf8')).toContain('"n":30')
 })
 
 test('a crash in the first line of a file is reported with what the one rotated before it ends in', async () => {
   const { config, folder, file, read } = place()
   await run(config, 3)
   const rotated = join(folder, 'audit.log.000000000005')
-  renameSync(file, rotated)
-  appendFileSync(rotated, '{"audit":"')
-  appendFileSync(file, '{"aud')
+  fs.renameSync(file, rotated)
+  fs.appendFileSync(rotated, '{"audit":"')
+  fs.appendFileSync(file, '{"aud')
 
   await run(config, 1)
 
-  const files = [readFileSync(rotated, 'utf8'), read()]
+  const files = [fs.readFileSync(rotated, 'utf8'), read()]
   expect(verified(files)).toMatchObject({ findings: [], chains: [{ first: 1, lines: 8 }] })
 })
 
@@ -93,13 +78,13 @@ test('a file that is moved away is followed by a new one at the next reload', as
   const { config, file, read } = place()
   const { auditLog } = await openWriting(config, read)
 
-  renameSync(file, `${file}.1`)
+  fs.renameSync(file, `${file}.1`)
   auditLog.reopen()
-  await eventually(() => existsSync(file))
+  await eventually(() => fs.existsSync(file))
   auditLog.record(says(2))
   await auditLog.close()
 
-  const files = [readFileSync(`${file}.1`, 'utf8'), read()]
+  const files = [fs.readFileSync(`${file}.1`, 'utf8'), read()]
   expect(files[1]).toContain('"event":"file"')
   expect(verified(files)).toMatchObject({ findings: [], chains: [{ lines: 5 }] })
 })
@@ -108,9 +93,9 @@ test('where a file is removed, the next line begins a new one, and says what it 
   const { config, file, read } = place()
   const { auditLog, lines } = await openWriting(config, read)
 
-  rmSync(file)
+  fs.rmSync(file)
   auditLog.record(says(2))
-  await eventually(() => existsSync(file) && read().includes('"n":2'))
+  await eventually(() => fs.existsSync(file) && read().includes('"n":2'))
   await auditLog.close()
 
   expect(lines[0]).toMatchObject({ msg: 'audit cannot be written', reason: 'it was removed' })
@@ -122,13 +107,13 @@ test('what is written where it could not be read counts as not written, and goes
   const { auditLog, begin, lines } = open()
   await begin(config)
   await eventually(() => read().length > 0)
-  rmSync(folder, { recursive: true })
+  fs.rmSync(folder, { recursive: true })
 
   auditLog.record(says(1))
   await eventually(() => auditLog.failing)
   const { reason } = auditLog.state ?? {}
   await eventually(() => auditLog.state?.reason?.startsWith('ENOENT') === true)
-  mkdirSync(folder)
+  fs.mkdirSync(folder)
   await eventually(() => !auditLog.failing)
 
   expect(reason).toMatch(/it was removed|ENOENT/)
@@ -140,7 +125,7 @@ test('what is written where it could not be read counts as not written, and goes
 test('a second writer to the file is noticed before the chain is broken, and it goes on when that is undone', async () => {
   const { auditLog, file, before, read, lines } = await openFailing()
 
-  truncateSync(file, before.length)
+  fs.truncateSync(file, before.length)
   await eventually(() => !auditLog.failing)
 
   expect(lines[0]).toMatchObject({ msg: 'audit cannot be written', reason: expect.stringContaining('who else writes') })
@@ -150,31 +135,31 @@ test('a second writer to the file is noticed before the chain is broken, and it 
 test('behind a symbolic link the file is rotated where it is, and the link stays; a restart goes on from there', async () => {
   const [{ config, folder, file, read }, disk] = [place(), place()]
   const real = join(disk.folder, 'records.log')
-  symlinkSync(real, file)
+  fs.symlinkSync(real, file)
   const small = { ...config, rotate: 4096 }
   const { auditLog, begin } = open()
   await begin(small)
 
   const before = await rotate(auditLog, disk.folder, 'records.log', 2)
   const last = read()
-  rmSync(real) // so that the chain has to be found in the file that was rotated last
+  fs.rmSync(real) // so that the chain has to be found in the file that was rotated last
   await run(small, 1)
 
-  expect([readlinkSync(file), readdirSync(folder)]).toEqual([real, ['audit.log']])
-  expect(readdirSync(disk.folder).sort()[1]).toMatch(/^records\.log\.\d{12}$/)
+  expect([fs.readlinkSync(file), fs.readdirSync(folder)]).toEqual([real, ['audit.log']])
+  expect(fs.readdirSync(disk.folder).sort()[1]).toMatch(/^records\.log\.\d{12}$/)
   expect(verified([...before, last]).findings).toEqual([])
   expect(verified([...before, read()]).findings).toEqual([])
 })
 
 test('a link that is set to another disk is followed at the next reload', async () => {
   const [{ config, file }, one, other] = [place(), place(), place()]
-  symlinkSync(one.file, file)
+  fs.symlinkSync(one.file, file)
   const { auditLog } = await openWriting(config, one.read)
 
-  rmSync(file)
-  symlinkSync(other.file, file)
+  fs.rmSync(file)
+  fs.symlinkSync(other.file, file)
   auditLog.reopen()
-  await eventually(() => existsSync(other.file))
+  await eventually(() => fs.existsSync(other.file))
   auditLog.record(says(2))
   await auditLog.close()
 

@@ -56,16 +56,10 @@ export const createAuditLog = (onEnd: OnTestEnd): AuditLog => {
         .map((line): AuditLine => JSON.parse(line)),
     files,
     async verify(checkpoints = []) {
-      let errors = ''
-      const error = (said: string): void => {
-        errors += said
-      }
-      const code = await verifyAuditLog(
-        files(),
-        { key: [key], checkpoint: checkpoints, mixed: false },
-        { out: () => {}, error },
-      )
-      return { code, errors }
+      const errors: string[] = []
+      const io = { out: () => {}, error: (said: string) => void errors.push(said) }
+      const code = await verifyAuditLog(files(), { key: [key], checkpoint: checkpoints, mixed: false }, io)
+      return { code, errors: errors.join('') }
     },
   }
 }

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { ResponseBodyQueue } from '../../../src/core/exchange/bodies/response-bodies.ts'
 import type { ResponseBody } from '../../../src/core/exchange/body.ts'
@@ -7,12 +6,11 @@ import { digestsOf } from '../../../src/features/audit/audit-line.ts'
 import type { AuditConfig } from '../../../src/features/audit/config.ts'
 import { auditLayer } from '../../../src/features/audit/runtime.ts'
 import { fakeBody, fakeExchange, fakeNext, fakeResponse } from '../../helpers/exchange.ts'
+import { sha256 } from './audit-log-place.ts'
 
 const config: AuditConfig = { file: 'stdout', key: 'k'.repeat(32), digests: 'none', onFailure: 'refuse', rotate: null }
 const auditor = { failing: false, record: () => {} }
 const failing = { ...auditor, failing: true }
-
-const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 
 test.each(['none', 'both'] as const)(
   'while lines cannot be written, an exchange that would leave no record is rejected, with digests: %s',
@@ -70,11 +68,8 @@ describe('the digest of a request', () => {
 describe('the digest of a response', () => {
   const respondWith = async (body: ResponseBody) => {
     const exchange = fakeExchange()
-    const handle = auditLayer(
-      { ...config, digests: 'answer' },
-      auditor,
-    )?.(fakeNext(() => Promise.resolve({ ...fakeResponse(), body })))
-    return { exchange, response: await handle?.(exchange) }
+    const next = fakeNext(() => Promise.resolve({ ...fakeResponse(), body }))
+    return { exchange, response: await auditLayer({ ...config, digests: 'answer' }, auditor)?.(next)(exchange) }
   }
   const source = { pause() {}, resume() {}, cancel() {} }
   const sink = { data: () => true, end() {}, fail() {} }

@@ -44,16 +44,14 @@ test('how many were lost while the primary took none is reported when it takes s
 
 test('everything is on its way only when the loss is reported as well', async () => {
   const { sink, sent, take } = open()
-  let isSent = false
+  const events: string[] = []
   sink.record('a')
-  void sink.flushed().then(() => {
-    isSent = true
-  })
+  void sink.flushed().then(() => events.push('sent'))
 
   await turn()
-  const before = isSent
+  events.push('taken')
   take()
   await turn()
 
-  expect([sent, before, isSent]).toEqual([[{ lines: 1, lost: 0 }], false, true])
+  expect([sent, events]).toEqual([[{ lines: 1, lost: 0 }], ['taken', 'sent']])
 })
