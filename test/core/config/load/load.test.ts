@@ -86,14 +86,14 @@ describeTests('a file', () => {
   })
 
   test('nested too deeply is rejected', () => {
-    const problems = findProblems(`listen: ${'['.repeat(50_000)}`)
+    const problems = findProblems(`listen: ${'['.repeat(10_000)}`)
 
     expect(problems[0]?.message).toBe('nested too deeply')
   })
 })
 
 test('beyond a thousand problems the rest is counted', () => {
-  const problems = findProblems(`${sandbox}\n${Array.from({ length: 1002 }, (_, i) => `key${i}: 1`).join('\n')}`)
+  const problems = findProblems(`${sandbox}\nclients: [${'1, '.repeat(1001)}]`)
 
   expect(problems).toHaveLength(1001)
   expect(problems.at(-1)?.message).toBe('2 more problems are not shown')
