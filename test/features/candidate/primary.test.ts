@@ -1,13 +1,14 @@
 /** When the guard acts, and what becomes of news of shifts, on a clock that is not real. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { Config } from '../../../src/core/config/config.ts'
 import { neededFiles } from '../../../src/core/runtime/gateway.ts'
 import { createReapply } from '../../../src/core/runtime/overrides.ts'
 import { createCandidateGuard, open } from '../../../src/features/candidate/primary.ts'
 import { listShiftPlans, type ShiftRecord } from '../../../src/features/candidate/shift/shift-record.ts'
 import { guardEra } from '../../../src/features/candidate/shift/shift-state.ts'
 import { Shifts } from '../../../src/features/candidate/shift/shifts.ts'
-import { logInMemory, testConfig } from '../../helpers/gateway.ts'
+import { logInMemory, type Settings, testConfig } from '../../helpers/gateway.ts'
 import { reportOf, type SideEvents } from './observe/guard/side-events.ts'
 
 beforeEach(() => void vi.useFakeTimers({ now: 1_700_000_000_000 }))
@@ -17,6 +18,16 @@ afterEach(() => {
 })
 
 const opened: (() => void)[] = []
+
+const configs = new Map<string, Config>()
+
+/** Returns the configuration of some settings, which is read once. */
+const configOf = (settings: Settings): Config => {
+  const key = JSON.stringify(settings)
+  const config = configs.get(key) ?? testConfig(settings)
+  configs.set(key, config)
+  return config
+}
 
 const clients = Array.from({ length: 8 }, (_, client) => client)
 const primary: SideEvents = { side: 'primary', answered: 500 }
@@ -32,7 +43,7 @@ const openGuard = (candidate: object) => {
   const settings = {
     upstreams: { market: { endpoints: ['http://a'], candidate: { endpoints: ['http://b'], ...candidate } } },
   }
-  let config = testConfig(settings)
+  let config = configOf(settings)
   const shifts = new Shifts(() => apply())
   let inEffect = shifts.prepare({}).view
   /** Puts what holds into effect, as a gateway does. */
@@ -72,7 +83,7 @@ const openGuard = (candidate: object) => {
       shifts.takeUp('market', kept.digest, { record: { ...kept.record, ...change(kept.record) }, ageMs: 0 })
     },
     edit(more: object) {
-      config = testConfig({ ...settings, ...more })
+      config = configOf({ ...settings, ...more })
       apply()
     },
   }
@@ -216,7 +227,7 @@ describe('news of a shift', () => {
       recordAdminEvent,
       reapply: createReapply(reapply, () => false),
       droppedLines: () => 0,
-      config: () => testConfig(),
+      config: () => configOf({}),
       channel: { notify: () => {} },
     })
     shifts.prepare({ risk: { digest: 'a', share: 0.05, steps: null } }).commit()
