@@ -189,7 +189,7 @@ describe('an upstream that dies within the body resets the connection of the cli
 })
 
 describe('with a pool of eight, many clients that leave', () => {
-  const rounds = 100
+  const rounds = 48
   const slow = { target: '/market/insights?slow' }
 
   /** Boots a gateway whose upstream answers `?quick` at once; what else comes, as `onOther` likes. */
@@ -212,7 +212,7 @@ describe('with a pool of eight, many clients that leave', () => {
     return { ...(await bootGateway({ upstream: upstream.url, defaults: { maxConnections: 8 } })), upstream }
   }
 
-  /** Has clients leave, fifty at once. */
+  /** Has clients leave, 24 at once. */
   const haveLeave = async (
     { port }: Pick<TestGateway, 'port'>,
     leave: (client: Socket, n: number) => Promise<void>,
@@ -224,7 +224,7 @@ describe('with a pool of eight, many clients that leave', () => {
         await leave(await dial(port), n)
       }
     }
-    await Promise.all(Array.from({ length: 50 }, worker))
+    await Promise.all(Array.from({ length: 24 }, worker))
   }
 
   const expectServed = async (port: number): Promise<void> => {

@@ -128,7 +128,7 @@ describe('an unasked 100 of an upstream', () => {
 
   test.each(['100 Continue', '103 Early Hints'])('without end, as %s, is no response', async (status) => {
     const { port } = await dialThrough((socket) => {
-      const more = (): void => void (socket.writable && socket.write(`HTTP/1.1 ${status}\r\n\r\n`, more))
+      const more = (): void => void (socket.writable && socket.write(`HTTP/1.1 ${status}\r\n\r\n`.repeat(100), more))
       more()
     })
 
