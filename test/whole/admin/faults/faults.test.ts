@@ -1,7 +1,7 @@
 /** What an operator reads of each fault, and what the commands do that its finding leads to. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import type { FindingView } from '../../../../src/core/admin/findings/finding.ts'
 import { programCommand } from '../../../../src/core/lib/program.ts'
 import { runCommand } from '../../../core/cli/scripted-admin.ts'
@@ -9,6 +9,7 @@ import { withoutLateness } from '../../../helpers/findings.ts'
 import { bootLiveGateway, fetchAdmin } from '../../../helpers/live-gateway.ts'
 import { hurryClock } from '../../../helpers/odd-clocks.ts'
 import { rawClient } from '../../../helpers/raw-client.ts'
+import { drill, part, test, testAndDrill } from '../../../helpers/speed.ts'
 import { tokenBindingSettings } from '../../../helpers/token-binding.ts'
 import { signingKey } from '../../../helpers/tokens.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
@@ -30,7 +31,8 @@ const runFound = (command: string | null | undefined) =>
 
 for (const fault of faults.filter(({ isOfProcess }) => !isOfProcess)) {
   const program = programFor(fault)
-  test.skipIf(program === null)(`${fault.name}: it is named, and not before`, async () => {
+  const declare = fault.needs === 'redis-server' ? drill : test
+  declare.skipIf(program === null)(`${fault.name}: it is named, and not before`, async () => {
     const { admin, fail } = await fault.plant({}, program ?? '')
     await lacks(admin, symptom(fault.number))
 
@@ -172,10 +174,12 @@ test('a canary that answers 404 is named, with its share and the command that dr
   expect((await canaries()).filter(({ cause }) => cause.includes('4xx'))).toEqual([])
 })
 
-test.each([
+const rejected: readonly [string, object, string][] = [
   ['that needs a restart', { workers: 2 }, 'it needs a restart'],
   ['whose audit file cannot be opened', { audit: { file: '/nowhere/audit.log', key: 'file:audit.key' } }, 'ENOENT'],
-])('an edit %s leads to the command that says so again', async (_, settings, reason) => {
+]
+
+testAndDrill.each(part(rejected))('an edit %s leads to the command that says so again', async (_, settings, reason) => {
   const live = await bootLiveGateway()
   writeFileSync(join(live.folder, 'audit.key'), 'k'.repeat(32), { mode: 0o600 })
   live.edit(settings)
