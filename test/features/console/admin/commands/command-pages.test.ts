@@ -123,25 +123,26 @@ test('every page says which gateway it acts on, also after the file has given it
   expect(words(rejected)).toContain('Refused · production · gateway-eu-2')
 })
 
-describe('what is confirmed is done, as a script’s command is', () => {
-  test('an operation is refused, and serves again', async () => {
-    const live = await bootLiveGateway()
+const acting = await shareLiveGateway({ upstreams: { market }, reload: { watch: false, preflight: 'connect' } })
 
-    const refused = await confirm(live, '/actions/refuse?operation=market.insights&ttl=1h')
-    const response = await fetch(`${live.url}/market/insights`)
-    const served = await confirm(live, '/actions/serve?operation=market.insights')
+describe('what is confirmed is done, as a script’s command is', () => {
+  const live = acting
+
+  test('an operation is refused, and serves again', async () => {
+    const refused = await confirm(live, '/actions/refuse?operation=leads.pipeline&ttl=1h')
+    const response = await fetch(`${live.url}/leads/pipeline`)
+    const served = await confirm(live, '/actions/serve?operation=leads.pipeline')
 
     expect([refused.status, refused.location, refused.text]).toEqual([303, '/', ''])
     expect([response.status, served.status]).toEqual([503, 303])
-    expect((await fetch(`${live.url}/market/insights`)).status).toBe(200)
-    const order = { operation: 'market.insights', state: 'refuse', until: expect.any(String) }
+    expect((await fetch(`${live.url}/leads/pipeline`)).status).toBe(200)
+    const order = { operation: 'leads.pipeline', state: 'refuse', until: expect.any(String) }
     expect(await live.line(({ msg }) => msg === 'operation override')).toMatchObject(order)
     const request = { method: 'POST', url: '/actions/refuse', status: 303 }
     expect(await live.line(({ msg }) => msg === 'admin request')).toMatchObject(request)
   })
 
   test('an endpoint is drained, and made ready, but no page drains the last one that is left meanwhile', async () => {
-    const live = await bootLiveGateway({ upstreams: { market } })
     const states = async () => {
       const { upstreams } = JSON.parse((await visitPage(`${live.admin}/status`)).text)
       return upstreams.market.endpoints.map(({ state }: { state: string }) => state)
@@ -162,62 +163,38 @@ describe('what is confirmed is done, as a script’s command is', () => {
     expect(await live.line(({ msg }) => msg === 'endpoint order')).toMatchObject(order)
   })
 
-  test('the file is read again, and what it said before comes back', async () => {
+  test('the file is read again; what it said before comes back, by no form whose page showed something else', async () => {
     const upstream = await httpUpstream()
-    const live = await bootLiveGateway()
     const first = live.gateway.config.hash
-    live.edit({ upstreams: { market: upstream.url } })
+    live.edit({ upstreams: { market, risk: upstream.url } })
+    const rollback = `${live.admin}/actions/rollback`
 
     const before = words(await visitPage(`${live.admin}/actions/reload`))
     const reloaded = await confirm(live, '/actions/reload')
     const second = live.gateway.config.hash
-    const back = words(await visitPage(`${live.admin}/actions/rollback`))
-    const rolledBack = await confirm(live, '/actions/rollback')
+    const page = await visitPage(rollback)
+    const twice = await Promise.all([1, 2].map(() => submitForm(rollback, hiddenFields(page))))
+    const rolledBack = live.gateway.config.hash
+    const old = hiddenFields(await visitPage(rollback))
+    live.edit({ upstreams: { market }, operations: { 'market.insights': { state: 'refuse' } } })
+    await live.gateway.reload('request')
+    const third = live.gateway.config.hash
+    const byForce = await submitForm(rollback, { ...old, force: 'true' }, { accept: '*/*' })
 
     expect(before).toContain(`It says something else than what runs now (${first})`)
-    expect([reloaded.status, rolledBack.status]).toEqual([303, 303])
-    expect(second).not.toBe(first)
-    expect(back).toContain(`${first} instead of ${second}, 1 change in market`)
-    expect(back).toContain(`upstreams.market.endpoints : ["${upstream.url}"] → ["sandbox"]`)
-    expect(live.gateway.config.hash).toBe(first)
-    expect(await live.line(({ msg }) => msg === 'configuration applied')).toMatchObject({ trigger: 'request' })
-  })
-
-  test('the form of a rollback that is sent twice does not undo what it did', async () => {
-    const live = await bootLiveGateway()
-    const first = live.gateway.config.hash
-    live.edit({ operations: { 'leads.pipeline': { state: 'refuse' } } })
-    await live.gateway.reload('request')
-    const second = live.gateway.config.hash
-    const form = hiddenFields(await visitPage(`${live.admin}/actions/rollback`))
-
-    const twice = await Promise.all([1, 2].map(() => submitForm(`${live.admin}/actions/rollback`, form)))
-
-    expect(twice.map(({ status }) => status).toSorted()).toEqual([303, 409])
+    expect([reloaded.status, ...twice.map(({ status }) => status).toSorted()]).toEqual([303, 303, 409])
+    expect(words(page)).toContain(`${first} instead of ${second}, 1 change in risk`)
+    expect(words(page)).toContain(`upstreams.risk.endpoints : ["${upstream.url}"] → ["sandbox"]`)
     expect(twice.map(words).join()).toContain(
       `The page showed a rollback from ${second} to ${first}, but now ${first} runs, and a rollback brings back ${second}: nothing was done`,
     )
-    expect(live.gateway.config.hash).toBe(first)
-  })
-
-  test('the form of a rollback undoes no edit that its page did not show, also not by force', async () => {
-    const live = await bootLiveGateway()
-    live.edit({ operations: { 'leads.pipeline': { state: 'refuse' } } })
-    await live.gateway.reload('request')
-    const form = hiddenFields(await visitPage(`${live.admin}/actions/rollback`))
-    live.edit({ operations: { 'market.insights': { state: 'refuse' } } })
-    await live.gateway.reload('request')
-    const { hash } = live.gateway.config
-
-    const response = await submitForm(`${live.admin}/actions/rollback`, { ...form, force: 'true' }, { accept: '*/*' })
-
-    expect(response.status).toBe(409)
-    expect(JSON.parse(response.text)).toMatchObject({ code: 'outdated-page' })
-    expect(live.gateway.config.hash).toBe(hash)
+    expect([second === first, rolledBack]).toEqual([false, first])
+    expect(await live.line(({ msg }) => msg === 'configuration applied')).toMatchObject({ trigger: 'request' })
+    expect([byForce.status, JSON.parse(byForce.text)]).toMatchObject([409, { code: 'outdated-page' }])
+    expect([third === first, live.gateway.config.hash]).toEqual([false, third])
   })
 
   test('a file with faults is rejected with each of them and where it is', async () => {
-    const live = await bootLiveGateway()
     live.edit('version: 1\nupstreams:\n  risc: sandbox\n')
 
     const response = await confirm(live, '/actions/reload')
@@ -228,14 +205,13 @@ describe('what is confirmed is done, as a script’s command is', () => {
   })
 
   test('an edit that leads nowhere is rejected, unless by force', async () => {
-    const live = await bootLiveGateway({ reload: { watch: false, preflight: 'connect' } })
-    live.edit({ upstreams: { market: 'http://127.0.0.1:1' } })
+    live.edit({ upstreams: { market, risk: url } })
 
     const refused = await confirm(live, '/actions/reload')
     const forced = await confirm(live, '/actions/reload?force=true')
 
     expect(refused.status).toBe(422)
-    expect(words(refused)).toContain('no endpoint of market that the edit brings can be reached')
+    expect(words(refused)).toContain('no endpoint of risk that the edit brings can be reached')
     expect(forced.status).toBe(303)
   })
 })
@@ -276,8 +252,18 @@ describe('the shift of a candidate', () => {
     expect(words(page)).toContain(what)
   })
 
+  test('can go on with another share, by a link', async () => {
+    const first = await visitPage(`${shifting.admin}/actions/shift?group=market&to=1%25&for=4h`)
+    const [, href = ''] = /<a href="([^"]*)">50%<\/a>/.exec(first.text) ?? []
+
+    const page = await visitPage(shifting.admin + href.replaceAll('&#38;', '&'))
+
+    expect(words(page)).toContain('For 4 hours the candidate of market gets 50% of the clients')
+    expect(hiddenFields(page)).toMatchObject({ group: 'market', to: '50%', for: '4h' })
+  })
+
   test('is ordered with a reason, and the page says how it stands and offers what can be done now', async () => {
-    const live = await bootLiveGateway({ upstreams: { market: { ...market, candidate } } })
+    const live = shifting
     const page = await visitPage(`${live.admin}/actions/shift?group=market&to=10%25`)
 
     const done = await submitForm(`${live.admin}/actions/shift`, { ...hiddenFields(page), reason: '<b>CHG</b>' })
@@ -290,15 +276,5 @@ describe('the shift of a candidate', () => {
     const links = [...row.matchAll(/href="\/actions\/shift\?group=market&#38;([^"]*)"/g)].map(([, order]) => order)
     expect(links).toEqual(['to=25%25', 'pause=true', 'resume=true', 'abort=true'])
     expect(await live.line(({ msg }) => msg === 'shift order')).toMatchObject({ order: '10%', reason: '<b>CHG</b>' })
-  })
-
-  test('can go on with another share, by a link', async () => {
-    const first = await visitPage(`${shifting.admin}/actions/shift?group=market&to=1%25&for=4h`)
-    const [, href = ''] = /<a href="([^"]*)">50%<\/a>/.exec(first.text) ?? []
-
-    const page = await visitPage(shifting.admin + href.replaceAll('&#38;', '&'))
-
-    expect(words(page)).toContain('For 4 hours the candidate of market gets 50% of the clients')
-    expect(hiddenFields(page)).toMatchObject({ group: 'market', to: '50%', for: '4h' })
   })
 })
