@@ -54,7 +54,7 @@ test('when as many watch as may, the next one reads so in words', async () => {
   await vi.waitFor(async () => expect((await watch(admin)).received()).toContain('event: tick'), 30_000)
 })
 
-/** Opens nothing but the stream, of frames of a given size. */
+/** Opens nothing but the stream, of which the first four frames have a given size. */
 const open = async (
   frameBytes: number,
   isAuthorized = true,
@@ -68,7 +68,7 @@ const open = async (
   const { status } = fixture
   const streams = createSseHub(async () => {
     reads++
-    const audit = status.audit && { ...status.audit, file: `${reads} `.padEnd(frameBytes, 'x') }
+    const audit = status.audit && { ...status.audit, file: `${reads} `.padEnd(reads > 4 ? 0 : frameBytes, 'x') }
     return { ...fixture, status: { ...status, audit } }
   })
   registerEventStream(app, streams, () => isAuthorized)
