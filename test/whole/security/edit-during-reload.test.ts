@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
+import { loadConfig } from '../../../src/core/config/load/load-config.ts'
 import { loadInThread } from '../../../src/core/config/load/load-in-thread.ts'
 import { readStatStamp } from '../../../src/core/config/load/source-files.ts'
 import { createFileWatcher } from '../../../src/core/runtime/reload/file-watcher.ts'
@@ -9,20 +10,18 @@ import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
 // The attack: edits come faster than reloads. What is written after a file was read and before that is in effect must
 // not stay unseen: the gateway would run what the file no longer says, for ever where contents are not polled. Nothing
 // here is polled.
-vi.mock('../../../src/core/config/load/load-in-thread.ts', async (original) => {
-  const { loadInThread: load } = await original<typeof import('../../../src/core/config/load/load-in-thread.ts')>()
-  return { loadInThread: vi.fn(load) }
-})
+vi.mock('../../../src/core/config/load/load-in-thread.ts', () => ({ loadInThread: vi.fn() }))
 
-const real = vi.mocked(loadInThread).getMockImplementation() as typeof loadInThread
-beforeEach(() => void vi.mocked(loadInThread).mockReset().mockImplementation(real))
+/** Reads a file, and needs no thread for it. */
+const read = async (...[file, environment]: Parameters<typeof loadInThread>) => loadConfig(file, environment)
+beforeEach(() => void vi.mocked(loadInThread).mockReset().mockImplementation(read))
 
 /** Does something once, between the next reading of a file and what comes of it. */
 const afterReading = (act: () => Promise<void> | void): void => {
   vi.mocked(loadInThread).mockImplementationOnce(async (...told) => {
-    const read = await real(...told)
+    const loaded = await read(...told)
     await act()
-    return read
+    return loaded
   })
 }
 
