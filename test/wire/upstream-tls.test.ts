@@ -2,8 +2,8 @@ import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import type { TLSSocket } from 'node:tls'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { getCACertificates, setDefaultCACertificates, type TLSSocket } from 'node:tls'
+import { beforeAll, describe, expect, onTestFinished } from 'vitest'
 import { folderWith } from '../core/config/helper.ts'
 import { type Certificates, makeCertificates, type Pair } from '../helpers/certificates.ts'
 import { bootGateway, configText } from '../helpers/gateway.ts'
@@ -11,6 +11,7 @@ import { httpsUpstream } from '../helpers/https-upstream.ts'
 import { bootLiveGateway, fetchAdmin } from '../helpers/live-gateway.ts'
 import { needProgram } from '../helpers/program.ts'
 import { serve, waitForListening } from '../helpers/serve-process.ts'
+import { drill, test } from '../helpers/speed.ts'
 import { switchVerificationOff } from '../helpers/unverified-tls.ts'
 import { call } from '../helpers/wire.ts'
 
@@ -122,7 +123,16 @@ describe.skipIf(openssl.missing !== null)('an https upstream', () => {
     expect([before, await ask()]).toEqual([502, 200])
   })
 
-  test('is trusted by NODE_EXTRA_CA_CERTS', async () => {
+  test('is trusted by an authority that the process trusts', async () => {
+    const upstream = await httpsUpstream(made.right)
+    const authorities = getCACertificates('default')
+    onTestFinished(() => setDefaultCACertificates(authorities))
+    setDefaultCACertificates([ca])
+
+    expect((await call((await speaking(upstream.port, {})).port)).status).toBe(200)
+  })
+
+  drill('is trusted by NODE_EXTRA_CA_CERTS', async () => {
     const upstream = await httpsUpstream(made.right)
     const text = configText({ upstream: `https://localhost:${upstream.port}` })
     const folder = folderWith({ 'gateway.yaml': text, 'authority.pem': ca })
@@ -149,16 +159,15 @@ describe.skipIf(openssl.missing !== null)('an https upstream', () => {
       return { url: `https://localhost:${(server.address() as AddressInfo).port}`, asked }
     }
     const [well, ill] = [await open(200), await open(500)]
-    const live = await bootLiveGateway()
+    const folder = folderWith({})
     const present = ({ cert, key }: Pair): void => {
-      writeFileSync(join(live.folder, 'client.pem'), cert)
-      writeFileSync(join(live.folder, 'client.key'), key)
+      writeFileSync(join(folder, 'client.pem'), cert)
+      writeFileSync(join(folder, 'client.key'), key)
     }
     present(made.client)
-    const tls = { ca, certificate: 'file:client.pem', key: 'file:client.key' }
+    const tls = { ca, certificate: `file:${folder}/client.pem`, key: `file:${folder}/client.key` }
     const healthCheck = { path: '/health', interval: '1s' }
-    live.edit({ upstreams: { market: { endpoints: [well.url, ill.url], tls, healthCheck } } })
-    await live.gateway.reload('signal')
+    const live = await bootLiveGateway({ upstreams: { market: { endpoints: [well.url, ill.url], tls, healthCheck } } })
     const upstreams = async () => (await fetchAdmin(`${live.admin}/status`)).body.upstreams
     await expect.poll(upstreams).toMatchObject({ market: { endpoints: [{ state: 'up' }, { state: 'down' }] } })
 

@@ -1,0 +1,2 @@
+/** The drills of `upstream-tls.test.ts`. */
+import './upstream-tls.test.ts'
