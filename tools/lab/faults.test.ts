@@ -1,5 +1,6 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 import { groups } from '../../src/operations.ts'
+import { drill, part, test, testAndDrill } from '../../test/helpers/speed.ts'
 import { pseudoRandomBytes } from '../../test/helpers/wire.ts'
 import { openEndpoint } from './endpoint.ts'
 import * as does from './endpoint-behaviour.ts'
@@ -29,9 +30,9 @@ const timeouts = { headers: '2s', body: '2s' }
 const either = ['502 connect-failed', '502 reset-before-headers']
 
 const faults: readonly Misbehaves[] = [
+  row('resets when it has the request', does.resetWhenWhole, '502 reset-before-headers'),
   // The reset may arrive before the request goes out, or afterwards.
   row('resets at accept', does.resetAtAccept, '502 reset-before-headers', undefined, { alone: either }),
-  row('resets when it has the request', does.resetWhenWhole, '502 reset-before-headers'),
   row('hangs before the head', does.hang, '504 headers-timeout', undefined, { slow: true }),
   row('drips its head', does.dripHead, '504 headers-timeout', undefined, { slow: true }),
   row('drips its body', does.dripBody, '200'),
@@ -48,7 +49,7 @@ const faults: readonly Misbehaves[] = [
 ]
 
 describe('an endpoint that', () => {
-  test.each(faults)('$fault', async ({ behaviour, slow, ...fault }) => {
+  testAndDrill.each(part(faults))('$fault', async ({ behaviour, slow, ...fault }) => {
     const benches = await openFaultSetups()
     for (const { faulty } of benches) faulty.behave(behaviour)
     const live = await bootLab(toUpstreams(benches, slow ? { timeouts } : {}))
@@ -69,20 +70,23 @@ describe('an endpoint that', () => {
     )
   })
 
-  test('answers before it has read the body gets its response through, however much of the body is still to come', async () => {
-    const endpoint = await openEndpoint({ behaviour: does.respondEarly })
-    const live = await bootLab({ risk: endpoint.url })
-    const body = pseudoRandomBytes(8_000_000)
+  drill(
+    'answers before it has read the body gets its response through, however much of the body is still to come',
+    async () => {
+      const endpoint = await openEndpoint({ behaviour: does.respondEarly })
+      const live = await bootLab({ risk: endpoint.url })
+      const body = pseudoRandomBytes(8_000_000)
 
-    const outcomes = []
-    for (let n = 0; n < 10; n++)
-      outcomes.push(await sendToGroup(live.port, 'risk', newId(), { body, chunkBytes: 50_000 }))
+      const outcomes = []
+      for (let n = 0; n < 10; n++)
+        outcomes.push(await sendToGroup(live.port, 'risk', newId(), { body, chunkBytes: 50_000 }))
 
-    expect(outcomes.map(({ said }) => said)).toEqual(Array(10).fill('413'))
-    endpoint.behave(does.respond())
-    expect(await sendToGroup(live.port, 'risk', newId(), { body })).toMatchObject({ said: '200' })
-    expect(await fetchGroupStatus(live, 'risk')).toMatchObject({ inFlight: 0 })
-  })
+      expect(outcomes.map(({ said }) => said)).toEqual(Array(10).fill('413'))
+      endpoint.behave(does.respond())
+      expect(await sendToGroup(live.port, 'risk', newId(), { body })).toMatchObject({ said: '200' })
+      expect(await fetchGroupStatus(live, 'risk')).toMatchObject({ inFlight: 0 })
+    },
+  )
 
   test('sends bytes without a request is ignored, and that connection is not used again', async () => {
     const behaviour = does.extraResponseLater()
@@ -99,7 +103,7 @@ describe('an endpoint that', () => {
     expect(endpoint.accepted()).toBe(2)
   })
 
-  test('refuses connections gets no request of a client as long as there is another', async () => {
+  drill('refuses connections gets no request of a client as long as there is another', async () => {
     const fault = { fault: 'refuses', get: null, post: null, alone: ['502 connect-failed'] }
     const benches = await openFaultSetups()
     for (const { faulty } of benches) await faulty.refuseConnections()
@@ -117,25 +121,28 @@ describe('an endpoint that', () => {
     for (const group of groups) expect(await fetchGroupStatus(live, group)).toMatchObject({ inFlight: 0 })
   })
 
-  test('has a name that does not resolve is down, and gets no request of a client as long as there is another', async () => {
-    const fault = { fault: 'unresolved', get: null, post: null, alone: ['502 connect-failed', '504 connect-timeout'] }
-    const benches = await openFaultSetups()
-    const live = await bootLab(
-      toUpstreams(benches, {}, ({ name, url, port }) => (name === 'faulty' ? `http://nowhere.invalid:${port}` : url)),
-    )
+  drill(
+    'has a name that does not resolve is down, and gets no request of a client as long as there is another',
+    async () => {
+      const fault = { fault: 'unresolved', get: null, post: null, alone: ['502 connect-failed', '504 connect-timeout'] }
+      const benches = await openFaultSetups()
+      const live = await bootLab(
+        toUpstreams(benches, {}, ({ name, url, port }) => (name === 'faulty' ? `http://nowhere.invalid:${port}` : url)),
+      )
 
-    const wrong = await Promise.all(
-      benches.map(async (bench) => [
-        ...(await checkFault(live.port, fault, bench)),
-        ...(bench.count > 1 ? await checkRecovery(live.port, bench, bench.sound) : []),
-      ]),
-    )
+      const wrong = await Promise.all(
+        benches.map(async (bench) => [
+          ...(await checkFault(live.port, fault, bench)),
+          ...(bench.count > 1 ? await checkRecovery(live.port, bench, bench.sound) : []),
+        ]),
+      )
 
-    expect(wrong.flat()).toEqual([])
-    for (const { group } of benches) {
-      const { inFlight, endpoints } = await fetchGroupStatus(live, group)
-      expect(inFlight).toBe(0)
-      expect(endpoints[0]).toMatchObject({ state: 'down', reason: expect.any(String) })
-    }
-  })
+      expect(wrong.flat()).toEqual([])
+      for (const { group } of benches) {
+        const { inFlight, endpoints } = await fetchGroupStatus(live, group)
+        expect(inFlight).toBe(0)
+        expect(endpoints[0]).toMatchObject({ state: 'down', reason: expect.any(String) })
+      }
+    },
+  )
 })

@@ -1,0 +1,2 @@
+/** The drills of `faults.test.ts`. */
+import './faults.test.ts'
