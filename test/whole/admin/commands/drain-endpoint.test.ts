@@ -3,6 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import type { AdminContext } from '../../../../src/core/admin/admin-context.ts'
 import { isAdminError } from '../../../../src/core/admin/admin-error.ts'
 import { findClients } from '../../../../src/core/admin/admin-parts.ts'
+import type { Config } from '../../../../src/core/config/config.ts'
 import { durations } from '../../../../src/core/lib/text/units.ts'
 import { Overrides } from '../../../../src/core/runtime/overrides.ts'
 import { WorkersNotAnsweringError } from '../../../../src/core/runtime/proxy-server.ts'
@@ -24,17 +25,23 @@ const sidesOf = (file: string) =>
     }),
   )
 
+const configs = new Map<string, Config>()
+
+/** Returns the configuration of such a file, which is read once. */
+const configOf = (file: string, candidate: object): Config => {
+  const key = JSON.stringify([file, candidate])
+  const [endpoints, others] = sidesOf(file).map((side) => side.map(({ how, ...entry }) => entry))
+  const market = { endpoints, ...(others && { candidate: { endpoints: others, ...candidate } }) }
+  const config = configs.get(key) ?? testConfig({ upstreams: { market } })
+  configs.set(key, config)
+  return config
+}
+
 /** Gives orders one after another where the file has those endpoints, without a gateway. */
 const openMarket = (first: string, candidate: object = {}) => {
   let file = first
   const overrides = new Overrides()
   onTestFinished(() => overrides.clear())
-  const toConfig = () => {
-    const [endpoints, others] = sidesOf(file).map((side) => side.map(({ how, ...entry }) => entry))
-    return testConfig({
-      upstreams: { market: { endpoints, ...(others && { candidate: { endpoints: others, ...candidate } }) } },
-    })
-  }
   const toReport = () => {
     const [primary, other] = sidesOf(file).map((side) => ({
       endpoints: side.map(({ url, how }) => ({ url, inFlight: 0, state: { name: how } })),
@@ -45,7 +52,7 @@ const openMarket = (first: string, candidate: object = {}) => {
     ...{ overrides: Object.assign(overrides, idleOverrides), findClients, draining: () => false },
     reloader: {
       get config() {
-        return toConfig()
+        return configOf(file, candidate)
       },
     },
     report: async () => toReport(),
@@ -146,7 +153,7 @@ test.each<[string, string, ...string[]]>([
   [
     'first (endpoint ready market http://b), drain this one for less, add one',
     'a b:drain',
-    'ready b 24h',
+    'ready b 23h',
     'drain a 24h',
   ],
   ['when a drain ends', 'a b:drain', 'ready b 2h', 'drain a 1h', 'ready b 10m'],
@@ -199,37 +206,36 @@ const endpoints = async ({
 
 const states = async (live: LiveGateway) => (await endpoints(live)).map(({ state }) => state)
 
-const shared = await shareLiveGateway()
-
-/** Has the shared gateway run two servers for market; `drain` is what the file says of the second. */
-const runTwo = async (more: object = {}, drain = false) => {
+/** Boots a gateway before two servers for market; `drain` is what the file says of the second. */
+const bootTwo = async (more: object = {}, drain = false) => {
   let status = 200
   const one = await httpUpstream((_, response) => void response.writeHead(status).end())
   const two = await httpUpstream()
   const settings = { upstreams: { market: { endpoints: [one.url, { url: two.url, drain }], ...more } } }
-  const reload = async (next: object) => {
-    shared.edit(next)
-    expect((await shared.gateway.reload('request')).result).toBe('applied')
+  const live = await bootLiveGateway(settings)
+  /** Reloads an edit of something else. */
+  const reload = async () => {
+    live.edit({ ...settings, operations: { 'leads.pipeline': { state: 'refuse' } } })
+    expect((await live.gateway.reload('request')).result).toBe('applied')
   }
-  await reload(settings)
   const sendRequests = async (times: number) => {
-    for (let i = 0; i < times; i++) await (await fetch(`${shared.url}/market/insights`)).text()
+    for (let i = 0; i < times; i++) await (await fetch(`${live.url}/market/insights`)).text()
     return [one.requests.length, two.requests.length]
   }
   const fail = () => {
     status = 500
   }
   const order = (state: 'drain' | 'ready', { url }: { url: string }, ttl = '15m') =>
-    command(shared, state, { group: 'market', url, ttl })
-  return { live: shared, one, two, sendRequests, fail, order, reload, settings }
+    command(live, state, { group: 'market', url, ttl })
+  return { live, one, two, sendRequests, fail, order, reload }
 }
 
 describe('at a gateway, an endpoint', () => {
-  test('that is drained takes no new work, also after a reload, and the log says so', async () => {
-    const { live, one, sendRequests, order, reload, settings } = await runTwo()
+  test('that is drained takes no new work, also after a reload, until it is made ready, and the log says so', async () => {
+    const { live, one, sendRequests, order, reload } = await bootTwo()
 
     const { status, body } = await order('drain', one, '10m')
-    const { group, url, state, until } = body as { [key: string]: string }
+    const { group, url, until } = body as { [key: string]: string }
 
     expect(status).toBe(200)
     expect(body).toEqual({
@@ -245,28 +251,23 @@ describe('at a gateway, an endpoint', () => {
       { state: 'up', drainUntil: null, readyUntil: null },
     ])
     expect(live.lines).toContainEqual(
-      expect.objectContaining({ msg: 'endpoint order', group, endpoint: url, state, until }),
+      expect.objectContaining({ msg: 'endpoint order', group, endpoint: url, state: 'drain', until }),
     )
-    await reload({ ...settings, operations: { 'leads.pipeline': { state: 'refuse' } } })
+    await reload()
     expect(await sendRequests(5)).toEqual([0, 25])
-  })
 
-  test('that is made ready takes work again at once', async () => {
-    const { live, one, sendRequests, order } = await runTwo()
-    await order('drain', one)
+    const ready = await order('ready', one)
 
-    const { body } = await order('ready', one)
-
-    expect(body).toEqual({ group: 'market', url: one.url, state: 'ready', reason: null, until: null })
+    expect(ready.body).toEqual({ group: 'market', url: one.url, state: 'ready', reason: null, until: null })
     expect(await states(live)).toEqual(['up', 'up'])
     expect((await sendRequests(20))[0]).toBeGreaterThan(0)
   })
 
   test('that the file drains says since when, and takes work for a while', async () => {
-    const { live, two, sendRequests, order, reload, settings } = await runTwo({}, true)
+    const { live, two, sendRequests, order, reload } = await bootTwo({}, true)
     const before = await sendRequests(5)
     const since = (await endpoints(live)).map((each) => each.since)
-    await reload({ ...settings, operations: { 'leads.pipeline': { state: 'refuse' } } })
+    await reload()
     const kept = (await endpoints(live)).map((each) => each.since)
 
     const { body } = await order('ready', two, '1h')
@@ -277,7 +278,7 @@ describe('at a gateway, an endpoint', () => {
   })
 
   test('is what the file says again when the time of an override is over, and the log says so', async () => {
-    const { live, one, order } = await runTwo()
+    const { live, one, order } = await bootTwo()
     await order('drain', one, '1s')
     const before = await states(live)
 
@@ -291,20 +292,23 @@ describe('at a gateway, an endpoint', () => {
   test('finishes what it has, and is not cut', async () => {
     const release = Promise.withResolvers<void>()
     const slow = await httpUpstream((_, response) => void release.promise.then(() => response.end('late')))
-    const { two, order, reload } = await runTwo({}, true)
-    await reload({ upstreams: { market: { endpoints: [slow.url, { url: two.url, drain: true }] } } })
-    const call = fetch(`${shared.url}/market/insights`)
+    const endpoints = [slow.url, { url: 'http://127.0.0.1:1', drain: true }]
+    const live = await bootLiveGateway({ upstreams: { market: { endpoints } } })
+    const call = fetch(`${live.url}/market/insights`)
     await expect.poll(() => slow.requests.length).toBe(1)
 
-    await order('ready', two, '1h')
-    await order('drain', slow)
+    const orders = [
+      await command(live, 'ready', { group: 'market', url: 'http://127.0.0.1:1', ttl: '1h' }),
+      await command(live, 'drain', { group: 'market', url: slow.url, ttl: '15m' }),
+    ]
     release.resolve()
 
+    expect(orders.map(({ status }) => status)).toEqual([200, 200])
     expect(await (await call).text()).toBe('late')
   })
 
   test('that is ejected is let in again when it is made ready', async () => {
-    const { live, one, sendRequests, fail, order } = await runTwo({
+    const { live, one, sendRequests, fail, order } = await bootTwo({
       outlier: { consecutiveFailures: 1, ejectionTime: '10m' },
     })
     fail()
@@ -318,7 +322,7 @@ describe('at a gateway, an endpoint', () => {
   })
 
   test('is the last one when both are drained at once', async () => {
-    const { one, two, order } = await runTwo()
+    const { one, two, order } = await bootTwo()
 
     const responses = await Promise.all([order('drain', one), order('drain', two)])
 
