@@ -65,20 +65,6 @@ describe.skipIf(redisProgram.missing)('with Redis', () => {
     expect((await (await open()).ask({})).text).toBe('later')
   })
 
-  test('each variant is found by those for whom it is', async () => {
-    const [one, other] = [await open(), await open()]
-    const varied = [...fresh, 'Vary', 'Accept-Language']
-    for (const language of ['en', 'de'])
-      await one.ask({ fields: ['Accept-Language', language] }, createResponse(varied, language))
-    await written(2)
-
-    const texts = []
-    for (const language of ['de', 'en', 'fr'])
-      texts.push((await other.ask({ fields: ['Accept-Language', language] })).text)
-
-    expect(texts).toEqual(['de', 'en', 'asked upstream'])
-  })
-
   test('what is stale there is validated', async () => {
     const [one, other] = [await open(), await open()]
     const tagged = ['Cache-Control', 'no-cache', 'ETag', '"1"']
@@ -196,21 +182,5 @@ describe.skipIf(redisProgram.missing)('with Redis', () => {
     await expect.poll(async () => (await keysOfResponses()).length).toBeGreaterThan(0)
 
     expect((await other.ask({})).text).toBe('asked upstream')
-  })
-
-  test('what another program has written there is served to no client', async () => {
-    const [one, other] = [await open(), await open()]
-    for (const query of ['?a=1', '?a=2']) await one.ask({ query }, createResponse(fresh, query))
-    await written(2)
-    const [first = '', second = ''] = await keysOfResponses()
-    const [head, swapped] = [await redis.client.hGet(first, 'h'), await redis.client.hGet(second, 'h')]
-    await redis.client.hSet(second, 'h', head ?? '')
-    await redis.client.hSet(first, 'h', swapped ?? '')
-
-    const texts = []
-    for (const query of ['?a=1', '?a=2']) texts.push((await other.ask({ query })).text)
-
-    expect(texts).toEqual(['asked upstream', 'asked upstream'])
-    expect(other.lease.sharedState()?.counts).toMatchObject({ found: 0, refused: 2 })
   })
 })

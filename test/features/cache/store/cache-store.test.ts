@@ -279,15 +279,6 @@ describe('variants', () => {
     expect(variants[0]).toBe(all[39])
     expect(partition.entries).toBe(32)
   })
-
-  test('of one key never take more than there is', () => {
-    const { store, partition } = openStore()
-
-    for (let i = 0; i < 10; i++) put(partition, '', entry(20 * kib), '', false)
-
-    expect(partition.find(partition.toStoreKey(named('')))?.variants.length).toBe(3)
-    expect(store.bytes).toBeLessThanOrEqual(64 * kib)
-  })
 })
 
 describe('keys whose responses cannot be shared', () => {

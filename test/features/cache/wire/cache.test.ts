@@ -1,40 +1,15 @@
-/** What only the wire can show of the cache: framing, fields, clients that leave, reloads and the admin listener. */
-import { once } from 'node:events'
-import type { ServerResponse } from 'node:http'
 import { expect, test } from 'vitest'
 import { bootGateway } from '../../../helpers/gateway.ts'
 import { bootLiveGateway, fetchAdmin } from '../../../helpers/live-gateway.ts'
 import { receivedValues } from '../../../helpers/round-trip.ts'
-import { httpUpstream, onRequest, rawUpstream } from '../../../helpers/upstream.ts'
-import {
-  call,
-  dial,
-  eventually,
-  fieldValues,
-  pseudoRandomBytes,
-  readToEnd,
-  renderHead,
-  sha256,
-  type WireResponse,
-} from '../../../helpers/wire.ts'
+import { httpUpstream } from '../../../helpers/upstream.ts'
+import { call, fieldValues, pseudoRandomBytes, sha256, type WireResponse } from '../../../helpers/wire.ts'
 
 const cached = (upstream: string) => bootGateway({ upstream, operations: { 'market.insights': { cache: true } } })
 
 const fresh = ['Cache-Control', 'max-age=60', 'ETag', '"a"']
 
 const statusOf = ({ fields }: WireResponse): string => fieldValues(fields, 'cache-status').join()
-
-/** Opens an upstream whose responses a test sends when it likes. */
-const holding = async () => {
-  const held: ServerResponse[] = []
-  const upstream = await httpUpstream((_, response) => void held.push(response))
-  return { upstream, held }
-}
-
-/** Waits until the gateway has read what was written to it before: it has answered what was asked for afterwards. */
-const passed = async (port: number): Promise<void> => {
-  for (let i = 0; i < 3; i++) await call(port, { target: '/nowhere' })
-}
 
 test('what is stored answers, validates and is cut into ranges without the upstream', async () => {
   const body = pseudoRandomBytes(300_000)
@@ -75,86 +50,6 @@ test('what is stored answers, validates and is cut into ranges without the upstr
   expect([part.status, part.body.equals(body.subarray(100_000, 100_010))]).toEqual([206, true])
   expect(fieldValues((await call(port, { target: '/leads/pipeline' })).fields, 'cache-status')).toEqual(['Origin;hit'])
   expect(upstream.requests).toHaveLength(2)
-})
-
-test('what was broken off is not stored, and the client can see it', async () => {
-  let requests = 0
-  const upstream = await rawUpstream((socket) =>
-    onRequest(socket, () => {
-      requests++
-      socket.end('HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 100000\r\n\r\nbegun')
-    }),
-  )
-  const { port } = await cached(upstream.url)
-
-  const responses = [await call(port), await call(port)]
-
-  expect(responses.map(({ whole }) => whole)).toEqual([false, false])
-  expect(requests).toBe(2)
-})
-
-test('one request of several clients goes on for those who stay, and ends when all have left', async () => {
-  const { upstream, held } = await holding()
-  const { port, lines, line } = await cached(upstream.url)
-  const clients = [await dial(port), await dial(port)]
-  for (const socket of clients) socket.write(renderHead({}))
-  await eventually(() => held.length > 0)
-  await passed(port)
-  const closed = once(held[0] as ServerResponse, 'close')
-
-  clients[0]?.resetAndDestroy()
-  await eventually(() => lines.some(({ failure }) => failure === 'client-gone'))
-  const wasOpen = held[0]?.destroyed === false
-  clients[1]?.resetAndDestroy()
-  await closed
-
-  expect([wasOpen, upstream.begun()]).toEqual([true, 1])
-  // The first of them began the request, and had waited for the upstream.
-  expect(await line(({ attempts }) => attempts === 1)).toMatchObject({
-    ...{ status: 499, endpoint: upstream.url, upstreamMs: expect.any(Number) },
-  })
-})
-
-test('while it streams, a client has the beginning before the upstream has sent the end', async () => {
-  const body = pseudoRandomBytes(200_000)
-  const { upstream, held } = await holding()
-  const { port } = await cached(upstream.url)
-  const sockets = [await dial(port), await dial(port)]
-  const responses = sockets.map(readToEnd)
-  for (const socket of sockets) socket.write(renderHead({}))
-  await eventually(() => held.length > 0)
-  await passed(port)
-
-  const begun = Promise.all(sockets.map((socket) => once(socket, 'data')))
-  held[0]?.writeHead(200, [...fresh, 'Content-Length', String(body.length)])
-  held[0]?.write(body.subarray(0, 1000))
-  await begun
-  held[0]?.end(body.subarray(1000))
-  const hashes = (await Promise.all(responses)).map(({ sha256 }) => sha256)
-
-  expect([...hashes, (await call(port)).sha256]).toEqual(Array(3).fill(sha256(body)))
-  expect(upstream.begun()).toBe(1)
-})
-
-test('an upstream that is killed during a request fails no client: what is stale is served', async () => {
-  const held: ServerResponse[] = []
-  const upstream = await httpUpstream((request, response) => {
-    if (receivedValues(request, 'if-none-match').length > 0) return void held.push(response)
-    response.writeHead(200, ['ETag', '"a"', 'Cache-Control', 'max-age=60', 'Age', '61']).end(request.url)
-  })
-  const { port, lines } = await cached(upstream.url)
-  const targets = ['/market/insights?0', '/market/insights?1']
-  for (const target of targets) await call(port, { target })
-  const askAll = () => Promise.all([...targets, ...targets].map((target) => call(port, { target })))
-  const waiting = askAll()
-  await eventually(() => held.length >= targets.length)
-
-  await upstream.close()
-  const responses = [...(await waiting), ...(await askAll())]
-
-  expect(responses.map(({ body }) => body.toString())).toEqual(Array(4).fill(targets).flat())
-  for (const each of responses) expect(statusOf(each)).toMatch(/;fwd=stale;.*ttl=-\d+$/)
-  expect(lines.filter(({ failure }) => failure !== undefined)).toEqual([])
 })
 
 /** Boots a gateway with two cached operations; the upstream counts, and POSTs say what they have changed. */

@@ -1,2 +1,0 @@
-/** The drills of `safe-reuse.property.test.ts`. */
-import './safe-reuse.property.test.ts'
