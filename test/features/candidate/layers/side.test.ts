@@ -190,11 +190,6 @@ describe('the bucket of a client', () => {
     expect(clientBucket('risk', { address: '2001:db8:0:1:/64' })).toBe(6269)
   })
 
-  test('is remembered once for each group', () => {
-    expect(getBucketMemory('risk')).toBe(getBucketMemory('risk'))
-    expect(getBucketMemory('risk')).not.toBe(getBucketMemory('leads'))
-  })
-
   test('is remembered as it is, with more owners than there is room for, and names like addresses', () => {
     const findBucket = getBucketMemory('leads')
     const addresses = Array.from({ length: 6000 }, (_, index) => `10.0.${index >> 8}.${index & 255}`)

@@ -430,25 +430,6 @@ describe('no client goes back', () => {
       { numRuns: 60 },
     )
   })
-
-  test('over a restart that finds the record of the one before, however long it took', () => {
-    fc.assert(
-      fc.property(fc.array(anyEvent, { maxLength: 15 }), fc.nat(600 * minute), (events, ageMs) => {
-        const gateway = open(stepped())
-        for (const happen of events) happen(gateway)
-        const [{ record }, before] = [gateway.toKeep(), gateway.share() ?? 0]
-        gateway.shifts.clear()
-
-        const after = new Shifts()
-        opened.push(after)
-        after.prepare({ risk: stepped() }, false, () => ({ record, ageMs })).commit()
-
-        expect(after.get('risk')?.share).toBeGreaterThanOrEqual(before)
-        after.clear()
-      }),
-      { numRuns: 60 },
-    )
-  })
 })
 
 describe('an order that is not in effect yet', () => {

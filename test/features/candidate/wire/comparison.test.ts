@@ -90,18 +90,6 @@ test('a reload that leaves what is compared as it is keeps the report, and other
   expect((await compared(live, 1)).verdict).toBe('1 compared, none equal; /grade differs in 1 (A→B 1)')
 })
 
-test('noise is learnt with the credentials that the primary has got, which the candidate does not get', async () => {
-  const { live, primary, candidate, get } = await boot(json({}), json({}), { noise: true })
-
-  await get(['Authorization', 'Bearer secret-1'])
-  await expect.poll(() => primary.requests.length).toBe(2)
-  await expect.poll(async () => (await comparisonOf(live)).shadow).toMatchObject({ repeated: 1, underWay: 0 })
-
-  expect(primary.requests.map(({ rawHeaders }) => rawHeaders.includes('Bearer secret-1'))).toEqual([true, true])
-  expect(primary.requests.map(({ rawHeaders }) => rawHeaders.includes('X-Shadow'))).toEqual([false, true])
-  expect(candidate.requests).toEqual([])
-})
-
 test('what is compared has all its series from the start, and nothing else has any', async () => {
   const upstream = (shadow: object) => ({
     endpoints: ['http://127.0.0.1:1'],

@@ -14,9 +14,6 @@ import type { WireRequest } from '../../../helpers/wire.ts'
 const nowhere = 'http://127.0.0.1:1'
 
 let primary: TestUpstream
-/** Answers with the status of the moment. */
-let candidate: TestUpstream
-let status = 500
 /** Closes each connection once it has read the head of a request. */
 let resetting: RawUpstream
 let heads = 0
@@ -24,7 +21,6 @@ let gateway: TestGateway
 
 beforeAll(async () => {
   primary = await openHttpUpstream((_, response) => void response.end('primary'))
-  candidate = await openHttpUpstream((_, response) => void response.writeHead(status).end('candidate'))
   resetting = await openRawUpstream((socket) =>
     onRequest(socket, () => {
       heads++
@@ -39,18 +35,16 @@ beforeAll(async () => {
   gateway = await openGateway({
     upstreams: {
       risk: group(nowhere),
-      leads: group(candidate.url, { circuitBreaker: { minRequests: 2, openFor: '1s', probes: 1 } }),
-      compliance: group(nowhere, { healthCheck: { path: '/', interval: '100ms', unhealthyAfter: 1 } }),
       market: group(resetting.url, { retry: { attempts: 3, backoff: { base: '1ms', max: '1ms' } } }),
     },
   })
 })
 afterAll(async () => {
   await gateway.gateway.close()
-  await Promise.all([primary, candidate, resetting].map((each) => each.close()))
+  await Promise.all([primary, resetting].map((each) => each.close()))
 })
 
-/** Requests of clients that the primary got; it gets probes too. */
+/** Requests of clients that the primary got. */
 const gotOf = (path: string) => primary.requests.filter(({ url }) => url === path)
 
 const ask = (request: WireRequest) => askSide(gateway.port, request)
@@ -75,24 +69,6 @@ test('so has an upload of unknown length, whole', async () => {
   expect(await ask({ ...post, body, chunkBytes: 10_000 })).toBe('200 primary')
 
   expect(gotOf('/risk/asset-valuation').at(-1)?.body.equals(body)).toBe(true)
-})
-
-test('an open breaker sends its clients to the primary, and a half-open one tries the candidate again', async () => {
-  const get = () => ask({ target: '/leads/pipeline' })
-
-  expect([await get(), await get(), await get()]).toEqual(['500 candidate', '500 candidate', '200 primary'])
-  status = 200
-  await expect.poll(get).toBe('200 candidate')
-})
-
-test('of a candidate that its probes find down, no client waits for a connection', async () => {
-  await gateway.line(({ msg, group }) => msg === 'endpoint down' && group === 'compliance')
-
-  expect(await ask({ target: '/compliance/audit-trail' })).toBe('200 primary')
-
-  const line = await lineOf('compliance.audit-trail')
-  expect(line).toMatchObject({ side: 'candidate', fellBack: true, attempts: 1 })
-  expect(line).not.toHaveProperty('failedAttempts')
 })
 
 test('with retries, a GET that was reset goes to the primary, once', async () => {

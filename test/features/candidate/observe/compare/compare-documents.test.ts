@@ -147,25 +147,7 @@ describe('two documents differ in', () => {
   })
 })
 
-describe('for every document', () => {
-  const json = fc.jsonValue({ maxDepth: 5, depthSize: 'medium' })
-
-  /** Writes a document with its members in reverse, and with blanks. */
-  const rewrite = (value: unknown): string => {
-    if (typeof value !== 'object' || value === null) return JSON.stringify(value)
-    if (Array.isArray(value)) return `[ ${value.map(rewrite).join(' ,\n')} ]`
-    const members = Object.entries(value).map(([name, member]) => `${JSON.stringify(name)}: ${rewrite(member)}`)
-    return `{\t${members.toReversed().join(',')}}`
-  }
-
-  test('it is equal to itself, with its members in another order', () => {
-    fc.assert(
-      fc.property(json, (value) => {
-        expect(differences(JSON.stringify(value), rewrite(value))).toEqual([])
-      }),
-    )
-  })
-
+describe('for every number', () => {
   test('a number of any length is equal to itself written otherwise, and to no other', () => {
     const digits = fc.bigInt({ min: 1n, max: 10n ** 40n })
     fc.assert(
@@ -185,19 +167,6 @@ describe('for every document', () => {
 
         const isWithin = Math.abs(primary - candidate) * 1000 <= Math.abs(primary) * thousandths
         expect(found).toHaveLength(isWithin ? 0 : 1)
-      }),
-    )
-  })
-
-  test('one value of another kind in it is found, and nothing else', () => {
-    fc.assert(
-      fc.property(fc.array(json, { minLength: 1 }), fc.nat(), (values, at) => {
-        const changed = values.with(at % values.length, { planted: 'defect' })
-
-        const found = differences(JSON.stringify({ values }), JSON.stringify({ values: changed }))
-
-        expect(found.length).toBeGreaterThan(0)
-        expect(found.every((text) => / \/values\/\*/.test(text))).toBe(true)
       }),
     )
   })

@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   describeVerdict,
@@ -120,21 +119,6 @@ describe('not taken back is a candidate', () => {
     const late = [...others, ...clients(8, { operation: 'valuation.forecast', failed: 8 })]
 
     expect(burst([15_000, others], [30_000, others], [45_000, others], [59_000, late])).toBeNull()
-  })
-
-  test('with as many of each as the primary has, by its share, whatever they are', () => {
-    const number = fc.integer({ min: 0, max: 50 })
-    const slow = fc.tuple(number, fc.constantFrom(1, 90, 5000))
-    const counts = fc.record({ answered: number, failed: number, refused: number, slow })
-    fc.assert(
-      fc.property(counts, fc.integer({ min: 1, max: 20 }), fc.integer({ min: 1, max: 12 }), (each, times, many) => {
-        const [answered, failed, refused] = [each.answered * times, each.failed * times, each.refused * times]
-        const [count, ms] = each.slow
-        const scaled = primary({ answered, failed, refused, slow: [count * times, ms] })
-
-        expect(judge([scaled, ...clients(many, each)])).toBeNull()
-      }),
-    )
   })
 })
 
