@@ -5,10 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { reportConfig } from '../../../../src/core/config/diff/report.ts'
 import type { LoadResult } from '../../../../src/core/config/load/load.ts'
 import { loadConfig } from '../../../../src/core/config/load/load-config.ts'
-import type { KeyPath } from '../../../../src/core/config/problem.ts'
-import { parseYamlSource } from '../../../../src/core/config/yaml/yaml-document.ts'
 import { Reloader } from '../../../../src/core/runtime/reload/reloader.ts'
-import { readClientFile } from '../../../../src/features/auth/clients/client-list.ts'
 import { folderWith, parse, sandbox } from '../../../core/config/helper.ts'
 
 const sha = 'ab'.repeat(32)
@@ -148,37 +145,6 @@ describe('a mistake is reported where it stands', () => {
     expect(JSON.stringify(problems)).not.toContain(secret)
   })
 })
-
-test.each([0, 1, '\t'])(
-  'a position in JSON is the one that the YAML parser finds in the whole file: indent %j',
-  (indent) => {
-    const odd = ['[', '}', ',', '"', '\\', '\n', 'a: b', '', '\u00e9', '\u2028', '😀']
-    const list = odd.map((text, n) => ({
-      id: text,
-      apiKeys: odd.slice(0, n % 3).map((id) => ({ id, sha256: n % 2 === 0 ? text : null })),
-      claims: { [text]: text, sub: '' },
-      rate: [n, -1.5e-7, true, null][n % 4],
-    }))
-    const pathsIn = (value: unknown): readonly KeyPath[] =>
-      typeof value !== 'object' || value === null
-        ? [[]]
-        : Object.entries(value).flatMap(([key, each]) => {
-            const step = Array.isArray(value) ? Number(key) : key
-            return [[], ...pathsIn(each)].map((below) => [step, ...below])
-          })
-    const written = JSON.stringify(list, null, indent)
-    const read = readClientFile(folderWith({ clients: written }), 'clients', {})
-    if ('reason' in read) throw new Error(read.reason)
-    const parsed = parseYamlSource(written)
-
-    for (const path of pathsIn(list))
-      expect([path, read.locate(path), read.locate(path, true)]).toEqual([
-        path,
-        parsed.locate(path),
-        parsed.locate(path, true),
-      ])
-  },
-)
 
 test('clients that move to a file of their own are shown there, and no later edit is said to move them', async () => {
   const list = [{ id: 'bank-a', operations: 'all' }]

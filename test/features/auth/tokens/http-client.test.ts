@@ -97,13 +97,6 @@ test.skipIf(openssl.missing)(
   },
 )
 
-test('a server that does not listen is an error', async () => {
-  const client = await openClient(() => {})
-  client.closeServer()
-
-  await expect(client.request(get)).rejects.toThrow()
-})
-
 test('a library that could not be read is read again for the next request', async () => {
   const { port } = await openClient((_, response) => response.end('keys'))
   const file = new URL('../../../../src/features/auth/tokens/http-client.ts', import.meta.url).href

@@ -84,12 +84,6 @@ test('a token that was ended is no good, nor is one that the server never made',
   }
 })
 
-test('a client without a credential gets one challenge, without an error', async () => {
-  const { status, headers } = await fetch(`${live.url}/market/insights`)
-
-  expect([status, headers.get('www-authenticate')]).toEqual([401, 'Bearer realm="lender-gateway"'])
-})
-
 test('keys are rotated, and no client is rejected', async () => {
   const before = await server.token(resource)
   await server.rotate()

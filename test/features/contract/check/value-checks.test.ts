@@ -40,24 +40,6 @@ test.each<[divisor: number, multiples: readonly number[], others: readonly numbe
   ])
 })
 
-test('a number of few digits is a multiple exactly when its digits are', () => {
-  const power = fc.integer({ min: 0, max: 9 })
-  fc.assert(
-    fc.property(
-      fc.integer(),
-      fc.integer({ min: 1, max: 999 }),
-      power,
-      fc.boolean(),
-      (drawn, by, digits, isMultiple) => {
-        const dividend = isMultiple ? drawn * by : drawn
-        const isMultipleOf = createMultipleOf(Number(`${by}e-${digits}`), endless())
-
-        expect(isMultipleOf(Number(`${dividend}e-${digits}`))).toBe(dividend % by === 0)
-      },
-    ),
-  )
-})
-
 test('a number of many digits takes steps', () => {
   const steps = new StepBudget()
   const isMultipleOf = createMultipleOf(0.7, steps)
