@@ -1,11 +1,11 @@
 import { X509Certificate } from 'node:crypto'
-import { beforeAll, describe, expect, onTestFinished } from 'vitest'
+import { beforeAll, expect, onTestFinished } from 'vitest'
 import { createAuditLog } from '../../../features/audit/audit-log-place.ts'
 import { type Certificates, makeCertificates } from '../../../helpers/certificates.ts'
 import { bootLiveGateway, fetchAdmin } from '../../../helpers/live-gateway.ts'
 import { needProgram } from '../../../helpers/program.ts'
 import { receivedValues } from '../../../helpers/round-trip.ts'
-import { drill, test } from '../../../helpers/speed.ts'
+import { describeTests, drill, test } from '../../../helpers/speed.ts'
 import { requestOverTls } from '../../../helpers/tls-client.ts'
 import { bootTlsGateway } from '../../../helpers/tls-gateway.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
@@ -95,7 +95,7 @@ test('what was removed in part stands among the orders, with what and why not al
 
 const openssl = await needProgram('openssl')
 
-describe.skipIf(openssl.missing)('a client with a certificate', () => {
+describeTests.skipIf(openssl.missing)('a client with a certificate', () => {
   let made: Certificates
   beforeAll(() => {
     made = makeCertificates(openssl.path ?? '')
