@@ -2,12 +2,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { configText } from '../../helpers/gateway.ts'
 import { needProgram } from '../../helpers/program.ts'
-import { exchangeRaw, parseStatus } from '../../helpers/raw-client.ts'
 import { serve, waitForListening } from '../../helpers/serve-process.ts'
-import { drill, part, testAndDrill } from '../../helpers/speed.ts'
+import { describeDrills, drill } from '../../helpers/speed.ts'
 import { openNotifySocket } from './notify-socket.ts'
 
 const [systemdNotify, python] = [await needProgram('systemd-notify'), await needProgram('python3')]
@@ -34,25 +33,7 @@ const startService = async (settings: object = {}, watchdogMs = 0) => {
   return { gateway, port, file, write, named, messages: systemd.messages }
 }
 
-describe.skipIf(systemdNotify.missing ?? python.missing)('a service of Type=notify', () => {
-  testAndDrill.each(part([1, 2]))(
-    'is ready when it listens, gives signs of life, and stops in words: workers %i',
-    async (workers) => {
-      const { gateway, port, named, messages } = await startService(workers === 1 ? {} : { workers }, 1000)
-
-      await expect.poll(() => named('READY')).toHaveLength(1)
-      expect(messages[0]?.STATUS).toMatch(new RegExp(`^Serves clients on 127\\.0\\.0\\.1:${port}; configuration \\w+$`))
-      const request = 'GET /market/insights HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n'
-      expect(parseStatus(await exchangeRaw(port, request))).toBe(200)
-      await expect.poll(() => named('WATCHDOG').length).toBeGreaterThan(1)
-      gateway.signal('SIGTERM')
-
-      expect(await gateway.exited).toEqual({ code: 0, signal: null })
-      await expect.poll(() => named('STOPPING')).toEqual([{ STOPPING: '1', STATUS: 'Stops; requests in flight end' }])
-      expect(gateway.errors()).toBe('')
-    },
-  )
-
+describeDrills.skipIf(systemdNotify.missing ?? python.missing)('a service of Type=notify', () => {
   drill('says before a reload that it begins, and after it what came of it', async () => {
     const { gateway, file, write, named, messages } = await startService({ reload: { watch: false } })
     await expect.poll(() => named('READY')).toHaveLength(1)

@@ -7,9 +7,12 @@ import { expect, onTestFinished } from 'vitest'
 import { getFileDescriptor } from '../../../src/core/lib/file-descriptors.ts'
 import { fileWrittenInPlace } from '../../helpers/editable-file.ts'
 import { configText, type Settings } from '../../helpers/gateway.ts'
-import { drill, part, test, testAndDrill } from '../../helpers/speed.ts'
+import { needProgram } from '../../helpers/program.ts'
+import { drill, part, testAndDrill } from '../../helpers/speed.ts'
 import { openServer, steadyLoad } from '../../helpers/steady-load.ts'
+import { openNotifySocket } from './notify-socket.ts'
 
+const [systemdNotify, python] = [await needProgram('systemd-notify'), await needProgram('python3')]
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 
 /**
@@ -68,8 +71,8 @@ const prepare = (file: string, fds: readonly number[], env: Readonly<Record<stri
   }
 }
 
-testAndDrill.each(part([1, 2]))(
-  'workers: %i: while the command is restarted, clients wait in the socket that systemd keeps, and none fails',
+testAndDrill.skipIf(systemdNotify.missing ?? python.missing).each(part([1, 2]))(
+  'workers: %i: while a service that says how it is is restarted, clients wait in the socket that systemd keeps, and none fails',
   async (workers) => {
     const socket = await openSocket()
     const file = fileWith({
@@ -78,26 +81,33 @@ testAndDrill.each(part([1, 2]))(
       listen: { port: socket.port },
       shutdown: { wait: '500ms' },
     })
-    const env = { LISTEN_FDS: '1', LISTEN_FDNAMES: 'public' }
+    const { path, messages } = await openNotifySocket(python.path ?? '', 1000)
+    const named = (name: string) => messages.filter((message) => name in message)
+    const watched = { NOTIFY_SOCKET: path, WATCHDOG_USEC: '1000000' }
+    const env = { ...watched, LISTEN_FDS: '1', LISTEN_FDNAMES: 'public' }
     const [first, second] = [prepare(file, [socket.fd], env), prepare(file, [socket.fd], env)]
     await socket.close()
     first.go()
     await first.listens()
+    await expect.poll(() => named('WATCHDOG').length).toBeGreaterThan(1)
     const load = steadyLoad(socket.port, onTestFinished, { fresh: 2, mayEnd: true })
 
     first.child.kill('SIGTERM')
     const ended = await first.ended
+    await expect.poll(() => named('STOPPING')).toEqual([{ STOPPING: '1', STATUS: 'Stops; requests in flight end' }])
     second.go()
     await second.listens()
     const { failed, requests } = await load.stop()
 
+    const serves = new RegExp(`^Serves clients on 127\\.0\\.0\\.1:${socket.port}; configuration \\w+$`)
+    expect(messages[0]).toMatchObject({ READY: '1', STATUS: expect.stringMatching(serves) })
     expect(ended).toEqual({ code: 0, errors: '' })
     expect(failed).toEqual([])
     expect(requests).toBeGreaterThan(0)
   },
 )
 
-test('a socket on another port than the file says is one clear line and exit code 1', async () => {
+drill('a socket on another port than the file says is one clear line and exit code 1', async () => {
   const socket = await openSocket()
   const file = fileWith({ listen: { port: 1 } })
   const gateway = prepare(file, [socket.fd], { LISTEN_FDS: '1', LISTEN_FDNAMES: 'public' })

@@ -9,11 +9,14 @@ import { testConfig } from '../../helpers/gateway.ts'
 
 const events: string[] = []
 const replies: Promise<number>[] = []
+const accepting = { isListening: true, hasReceiver: true }
 const handedOver = Promise.withResolvers<void>()
 
 vi.mock('../../../src/features/workers/acceptor.ts', () => ({
   openAcceptor: () => ({
     applyConfig() {},
+    isListening: () => accepting.isListening,
+    distributor: { hasReceiver: () => accepting.hasReceiver },
     listen: () => ({ address: '127.0.0.1', family: 'IPv4', port: 1 }),
     stopAccepting() {
       events.push('closed to clients')
@@ -56,6 +59,18 @@ test('workers end once every connection that was accepted is handed over', async
 
   expect(before).toEqual(['closed to clients'])
   expect(events).toEqual(['closed to clients', 'handed over', 'workers end'])
+})
+
+test.each([
+  ['nothing while they do', true, true, null],
+  ['no worker while none takes connections', true, false, 'no-worker'],
+  ['a listener that is gone, whether they do or not', false, true, 'not-listening'],
+])('what keeps workers from serving is %s', async (_, isListening, hasReceiver, reason) => {
+  Object.assign(accepting, { isListening, hasReceiver })
+  const pool = await open()
+
+  expect(pool.notServing()).toBe(reason)
+  await pool.close(0)
 })
 
 const late = () => Promise.reject(new Error('did not answer'))

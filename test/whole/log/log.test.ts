@@ -56,27 +56,30 @@ const exchanges = async (port: number, count: number): Promise<number> => {
   return count
 }
 
-test('while the reader stalls, exchanges go on, a bounded number of lines waits, and the rest is counted', async () => {
-  const { writeEnd, read, text } = openPipe()
-  const gateway = await bootGatewayProcess({ log: { buffer: '64KiB' } }, writeEnd)
-  closeSync(writeEnd)
+drill(
+  'while the reader stalls, exchanges go on, a bounded number of lines waits, and the rest is counted',
+  async () => {
+    const { writeEnd, read, text } = openPipe()
+    const gateway = await bootGatewayProcess({ log: { buffer: '64KiB' } }, writeEnd)
+    closeSync(writeEnd)
 
-  const rounds = await Promise.all(Array.from({ length: 10 }, () => exchanges(gateway.port, 60)))
+    const rounds = await Promise.all(Array.from({ length: 10 }, () => exchanges(gateway.port, 60)))
 
-  const { dropped } = await gateway.census()
-  const answered = rounds.reduce((sum, each) => sum + each, 0)
-  const ended = once(read(), 'end')
-  expect(await gateway.close()).toBe(0)
-  await ended
-  const texts = text().trim().split('\n')
-  const lines = texts.map((line) => JSON.parse(line) as { msg: string; dropped?: number })
-  const written = lines.filter(({ msg }) => msg === 'exchange')
-  expect([answered, written.length + dropped]).toEqual([600, 600])
-  expect(dropped).toBeGreaterThan(0)
-  expect(Buffer.byteLength(text())).toBeLessThan(pipeBytes + bufferBytes + 4096)
-  const reported = lines.filter(({ msg }) => msg.startsWith('log lines dropped'))
-  expect(reported.reduce((sum, line) => sum + (line.dropped ?? 0), 0)).toBe(dropped)
-})
+    const { dropped } = await gateway.census()
+    const answered = rounds.reduce((sum, each) => sum + each, 0)
+    const ended = once(read(), 'end')
+    expect(await gateway.close()).toBe(0)
+    await ended
+    const texts = text().trim().split('\n')
+    const lines = texts.map((line) => JSON.parse(line) as { msg: string; dropped?: number })
+    const written = lines.filter(({ msg }) => msg === 'exchange')
+    expect([answered, written.length + dropped]).toEqual([600, 600])
+    expect(dropped).toBeGreaterThan(0)
+    expect(Buffer.byteLength(text())).toBeLessThan(pipeBytes + bufferBytes + 4096)
+    const reported = lines.filter(({ msg }) => msg.startsWith('log lines dropped'))
+    expect(reported.reduce((sum, line) => sum + (line.dropped ?? 0), 0)).toBe(dropped)
+  },
+)
 
 drill('a process whose reader has stalled ends on SIGTERM all the same', async () => {
   const { writeEnd, read, text } = openPipe()

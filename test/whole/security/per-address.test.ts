@@ -3,7 +3,6 @@ import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { bootGateway, type LogLine } from '../../helpers/gateway.ts'
 import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
 import { isWholeResponse, rawClient } from '../../helpers/raw-client.ts'
-import { startWorkerGateway } from '../../helpers/worker-gateway.ts'
 
 // The attack: one client opens as many connections as the gateway takes from all clients, and keeps them.
 afterEach(() => void vi.useRealTimers())
@@ -51,31 +50,6 @@ describe('of one address', () => {
     vi.advanceTimersByTime(1001)
 
     expect([before, counts()]).toEqual([[1], [1, 19]])
-  })
-
-  test('workers count together, by address and in all, and one that ends takes its connections with it', async () => {
-    const listen = { maxConnectionsPerAddress: 3, maxConnections: 4 }
-    const gateway = await startWorkerGateway({ workers: 2, listen })
-    onTestFinished(() => gateway.stop())
-
-    const held = [await ask(gateway.port), await ask(gateway.port), await ask(gateway.port)]
-    const fourth = await ask(gateway.port)
-    const others = [await ask(gateway.port, '127.0.0.2'), await ask(gateway.port, '127.0.0.3')]
-    others[0]?.destroy()
-    held[0]?.destroy()
-    await expect.poll(() => ask(gateway.port)).not.toBeNull()
-    for (const { pid } of (await gateway.status()).workers) if (pid !== null) process.kill(pid, 'SIGKILL')
-    const askThree = async (): Promise<boolean> => {
-      const three = await Promise.all([1, 2, 3].map(() => ask(gateway.port)))
-      if (!three.includes(null)) return true
-      for (const each of three) each?.destroy() // or they would be in the way of the next three
-      return false
-    }
-    await expect.poll(askThree).toBe(true)
-
-    expect(held).not.toContain(null)
-    expect(others.map((each) => each !== null)).toEqual([true, false])
-    expect(fourth).toBeNull()
   })
 })
 
