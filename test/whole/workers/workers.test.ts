@@ -8,7 +8,7 @@ import { type AuditLog, createAuditLog } from '../../features/audit/audit-log-pl
 import { contractFile } from '../../helpers/contract.ts'
 import { identifiedLoad } from '../../helpers/identified-load.ts'
 import { rawClient } from '../../helpers/raw-client.ts'
-import { drill, test } from '../../helpers/speed.ts'
+import { describeTests, drill, test } from '../../helpers/speed.ts'
 import { audience, claims, issuer, jwks, signingKey, signToken } from '../../helpers/tokens.ts'
 import { openHttpUpstream, type ReceivedRequest, type TestUpstream } from '../../helpers/upstream.ts'
 import { call, fieldValues, type WireRequest } from '../../helpers/wire.ts'
@@ -270,7 +270,7 @@ const statusesWith = (token: string, count = 4): Promise<readonly number[]> =>
   )
 const all = (status: number): readonly number[] => Array(4).fill(status)
 
-describe('a candidate', () => {
+describeTests('a candidate', () => {
   const addresses = Array.from({ length: 20 }, (_, index) => `192.0.2.${index}`)
 
   /** Asks as each address; returns which side has answered each. */
