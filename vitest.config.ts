@@ -34,7 +34,12 @@ export default defineConfig({
     maxWorkers: 2 * availableParallelism(),
     provide: { speed: 'test' },
     globalSetup: 'test/helpers/run-setup.ts',
-    setupFiles: ['test/helpers/install-features.ts', 'test/helpers/forget-timers.ts', 'test/helpers/property-seed.ts'],
+    setupFiles: [
+      'test/helpers/left-behind.ts',
+      'test/helpers/install-features.ts',
+      'test/helpers/forget-timers.ts',
+      'test/helpers/property-seed.ts',
+    ],
     // A machine may be five times as slow as usual: a test or a hook that starts commands takes its time there.
     testTimeout: 120_000,
     hookTimeout: 120_000,
