@@ -1,0 +1,2 @@
+/** The drills of `safe-reuse.property.test.ts`. */
+import './safe-reuse.property.test.ts'
