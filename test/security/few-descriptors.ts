@@ -33,7 +33,11 @@ export const takeAllConnections = async (processes: number, settings: Settings =
   }
   await expect.poll(upstream.connections).toBe(70 * processes)
   await gateway.line(({ reason }) => reason === 'no-descriptors')
-  const asked = async (path: string): Promise<number> => (await fetch(`http://127.0.0.1:${admin}${path}`)).status
+  const asked = async (path: string): Promise<number> => {
+    const response = await fetch(`http://127.0.0.1:${admin}${path}`)
+    await response.text()
+    return response.status
+  }
 
   expect([await asked('/ready'), await asked('/metrics')]).toEqual([200, 200])
   expect(upstream.connections()).toBe(70 * processes)

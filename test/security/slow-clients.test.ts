@@ -137,6 +137,7 @@ test('a client that does not read responses that were written before their turn 
   const upstream = await upstreamOf(60_000, ({ others, answerFirst }) => others === 3 && answerFirst())
   const { port, line } = await bootGateway({ upstream: upstream.url, listen: { timeouts: { body: '200ms' } } })
   const client = await dial(port)
+  onTestFinished(() => void client.destroy()) // paused, it does not see the end
 
   client.pause()
   client.write(get('first') + get('x').repeat(95))
@@ -155,6 +156,7 @@ test('a client that takes less than the rate is cut long before a gap would say 
     defaults: { timeouts: { body: 'none' } },
   })
   const client = await dial(port)
+  onTestFinished(() => void client.destroy()) // paused, it does not see the end
 
   client.pause()
   client.write(get('x'))

@@ -143,7 +143,7 @@ interface ClientFile extends IncludedFile {
 /** An unreadable file is watched for its return, like any other source. */
 type UnreadClientFile = Pick<ClientFile, 'source'> & { readonly reason: string }
 
-export const readClientFile = (folder: string, name: string, variables: Environment): ClientFile | UnreadClientFile => {
+const readClientFile = (folder: string, name: string, variables: Environment): ClientFile | UnreadClientFile => {
   const file = resolve(folder, name)
   const bytes = readFileWithLimit(file, maxBytes)
   if (isReadError(bytes)) return { reason: bytes.reason, source: toSourceFile(file, null, maxBytes) }

@@ -25,6 +25,7 @@ import type {
 import { createDeferredWork } from '../../../../src/features/contract/check-queue.ts'
 import { fakeBody, fakeExchange, untilAborted } from '../../../helpers/exchange.ts'
 
+beforeEach(() => vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }))
 afterEach(() => {
   vi.useRealTimers()
   vi.restoreAllMocks()
@@ -153,8 +154,6 @@ const serve = async (layer: Layer, primary: Handler = sending(), request = fakeE
 const post = (body: RequestBody) => fakeExchange({ operation: 'valuation.score', body })
 
 const bodyOf = async ({ body }: Exchange): Promise<string> => Buffer.concat([...(await body.read())]).toString()
-
-const useFakeTimers = () => vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
 
 describe('a request', () => {
   test('goes to the candidate as it is, without credentials and marked', async () => {
@@ -523,7 +522,6 @@ describe('what bounds copies', () => {
   })
 
   test('a candidate that takes too long is given up, and has failed', async () => {
-    useFakeTimers()
     const { layer, pairs, copied, held } = shadowing({ timeout: 5000, send: untilAborted })
 
     await serve(layer)
@@ -539,7 +537,6 @@ describe('what bounds copies', () => {
   })
 
   test('a client that reads for hours costs a copy no more than its time', async () => {
-    useFakeTimers()
     const { layer, counts, held } = shadowing({ timeout: 5000 })
     const { body, response } = streamed()
 
@@ -630,8 +627,6 @@ test.each([true, false])('copies go to a candidate while an endpoint of it takes
 describe('requests that the primary gets twice, in place of a copy, so that its noise is learnt', () => {
   // So long after the first the second one goes out.
   const waitMs = 1100
-
-  beforeEach(useFakeTimers)
 
   /** Creates the layer, and notes what the primary gets again; `again` sends to it once more. */
   const repeating = (again: Handler = answering('again'), { isTaken = true, concurrency = 10 } = {}) => {

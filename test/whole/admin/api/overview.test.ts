@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { bootLiveGateway, fetchAdmin } from '../../../helpers/live-gateway.ts'
-import { openHttpUpstream } from '../../../helpers/upstream.ts'
+import { httpUpstream } from '../../../helpers/upstream.ts'
 
 interface OperationMembers {
   readonly id: string
@@ -39,7 +39,7 @@ test('it shows the operations with what they do, and the recent errors, without 
 
 test('what is in flight is counted until the last byte of its response', async () => {
   const arrived = Promise.withResolvers<() => void>()
-  const upstream = await openHttpUpstream((_, response) => {
+  const upstream = await httpUpstream((_, response) => {
     response.write('a')
     arrived.resolve(() => response.end('b'))
   })
@@ -69,7 +69,7 @@ test.each([true, 'none'] as const)(
 )
 
 test('an operation does not fail with its primary where every client is on the candidate', async () => {
-  const { url } = await openHttpUpstream()
+  const { url } = await httpUpstream()
   const candidate = { endpoints: [url], share: '100%' }
   const risk = { endpoints: [dead], healthCheck: { path: '/', interval: '100ms', unhealthyAfter: 1 }, candidate }
   const { admin } = await bootLiveGateway({ upstreams: { risk } })
