@@ -7,7 +7,7 @@ import { makeCertificates } from '../helpers/certificates.ts'
 import { startClosedLoop } from '../helpers/closed-loop-load.ts'
 import { bootGateway, type LogLine, type TestGateway } from '../helpers/gateway.ts'
 import type { TlsFiles } from '../helpers/redis-topology.ts'
-import { openHttpUpstream } from '../helpers/upstream.ts'
+import { httpUpstream } from '../helpers/upstream.ts'
 
 const isShared = ({ msg }: LogLine): boolean => msg === 'limits are shared'
 const isLocal = ({ msg }: LogLine): boolean => msg === 'limits are not shared'
@@ -16,7 +16,7 @@ const patient = { timeout: 60_000 }
 
 /** Boots two gateways whose clients may ask 200 times in a minute, as the Redis of these settings counts. */
 export const bootTwoGateways = async (redis: object): Promise<readonly [TestGateway, TestGateway]> => {
-  const upstream = await openHttpUpstream()
+  const upstream = await httpUpstream()
   const boot = async (): Promise<TestGateway> => {
     const gateway = await bootGateway({
       upstream: upstream.url,
