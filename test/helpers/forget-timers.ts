@@ -2,7 +2,10 @@
 import { afterAll, afterEach, vi } from 'vitest'
 import { forgetTimers } from '../../src/core/lib/clock.ts'
 
-afterEach(forgetTimers)
+// Beside a concurrent test others run, whose timers are not its own.
+afterEach(({ task }) => {
+  if (task.concurrent !== true) forgetTimers()
+})
 
 afterAll(() => {
   vi.useRealTimers()
