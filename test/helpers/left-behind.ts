@@ -1,17 +1,13 @@
 /** Runs before each file of tests: a file fails that leaves a server, a connection, a timer or a process behind. */
 import { setTimeout as pause } from 'node:timers/promises'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { beforeAll, expect } from 'vitest'
+import { collectGarbage } from './collect-garbage.ts'
 
 /** Counts what keeps this process running, by kind. */
 const countHandles = (): ReadonlyMap<string, number> => {
   const kinds = Map.groupBy(process.getActiveResourcesInfo(), (kind) => kind).entries()
   return new Map(kinds.map(([kind, all]) => [kind, all.length]))
 }
-
-setFlagsFromString('--expose-gc')
-const collectGarbage: () => void = runInNewContext('gc')
 
 const longestMs = 20_000
 

@@ -1,5 +1,3 @@
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { Exchange, ProxyResponse } from '../../../../src/core/exchange/exchange.ts'
 import { type CachePartition, createCachePartition } from '../../../../src/features/cache/partition.ts'
@@ -10,6 +8,7 @@ import {
   StoredBody,
   type StoredResponse,
 } from '../../../../src/features/cache/store/stored-response.ts'
+import { collectGarbage } from '../../../helpers/collect-garbage.ts'
 import { fakeExchange } from '../../../helpers/exchange.ts'
 import { Client, createResponse, FedBody, openCache } from '../helper.ts'
 import { assess } from '../policy/helper.ts'
@@ -126,14 +125,12 @@ describe('the limit of bytes', () => {
 })
 
 test('keeps nothing of the head that a request is cut out of', () => {
-  setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc') as () => void
   const [entries, bytes] = [20, 512 * kib]
   let nth = 0
   const cutOut = (): string =>
     Buffer.alloc(bytes, 'x').toString('latin1').concat(',', `a value, the ${nth++}th`).slice(-20)
   const { partition } = openStore(1024)
-  collect()
+  collectGarbage()
   const before = process.memoryUsage().heapUsed
 
   for (let i = 0; i < entries; i++) {
@@ -144,7 +141,7 @@ test('keeps nothing of the head that a request is cut out of', () => {
     partition.put(partition.reserve(cacheKey), { head, body: emptyStoredBody }, () => true)
     partition.hitForMiss.mark(partition.toStoreKey({ ...cacheKey, query: cutOut() }), 'no-lifetime')
   }
-  collect()
+  collectGarbage()
 
   expect(process.memoryUsage().heapUsed - before).toBeLessThan((entries * bytes) / 2)
   expect(partition.entries).toBe(entries)
