@@ -139,7 +139,7 @@ export const parseWireResponse = (bytes: Buffer, how: WireResponse['how'] = 'end
 /** Takes a head apart. Throws when it is that of no response. */
 export const parseHead = (text: string): WireHead => {
   const [first = '', ...lines] = text.split('\r\n')
-  const match = /^HTTP\/(\d\.\d) (\d{3}) ?(.*)$/.exec(first)
+  const match = /^HTTP\/(\d\.\d) (\d{3}) (.*)$/.exec(first)
   if (match === null) throw new Error(`no status line: ${JSON.stringify(first)}`)
   const fields = lines.flatMap((line) => {
     const colon = line.indexOf(':')
