@@ -93,7 +93,7 @@ describeTests('a file', () => {
 })
 
 test('beyond a thousand problems the rest is counted', () => {
-  const problems = findProblems(`${sandbox}\nclients: [${'1, '.repeat(1001)}]`)
+  const problems = findProblems(`${sandbox}\n${Array.from({ length: 1002 }, (_, i) => `key${i}: 1`).join('\n')}`)
 
   expect(problems).toHaveLength(1001)
   expect(problems.at(-1)?.message).toBe('2 more problems are not shown')
