@@ -137,6 +137,7 @@ const runTests = (
   folder: string,
   files: readonly string[],
   env: object,
+  patienceMs: number,
   ...options: readonly string[]
 ): Promise<boolean> =>
   new Promise((resolve) => {
@@ -156,7 +157,7 @@ const runTests = (
     })
   })
 
-const patienceMs = 3_600_000
+const hourMs = 3_600_000
 
 const maxFiles = 30
 
@@ -168,7 +169,14 @@ const main = async (): Promise<void> => {
     mkdirSync(seenFolder)
     console.error('every test once …')
     const report = join(folder, 'mutation-report.json')
-    await runTests(folder, positionals, { MUTATION_SEEN: seenFolder }, '--reporter=json', `--outputFile=${report}`)
+    await runTests(
+      folder,
+      positionals,
+      { MUTATION_SEEN: seenFolder },
+      hourMs,
+      '--reporter=json',
+      `--outputFile=${report}`,
+    )
     const results: readonly {
       readonly name: string
       readonly status: string
@@ -193,8 +201,11 @@ const main = async (): Promise<void> => {
         const files = [...(meets.get(mutant.id) ?? [])]
           .sort((a, b) => (green.get(a) ?? 0) - (green.get(b) ?? 0))
           .slice(0, maxFiles)
+        const usualMs = files.reduce((sum, file) => sum + (green.get(file) ?? 0), 0)
         const isGreen =
-          files.length === 0 ? null : await runTests(folder, files, { MUTANT: `${mutant.id}` }, '--bail', '1')
+          files.length === 0
+            ? null
+            : await runTests(folder, files, { MUTANT: `${mutant.id}` }, 60_000 + 5 * usualMs, '--bail', '1')
         const outcome = isGreen === null ? 'met by no test' : isGreen ? 'survived' : 'killed'
         outcomes.push({ mutant, outcome })
         if (outcomes.length % 20 === 0) console.error(`${outcomes.length} of ${mutants.length}`)
