@@ -2,8 +2,8 @@
  * Shows that features can be left out: `node scripts/without.ts FEATURE… [-- TEST…]`; FEATURE `all`: every one. In a copy
  * of the work tree it takes away the folder of each in src/features and test/features and its line in the list, of those
  * too that need it, and what wants all features (test/whole; the types and tests of tools). Then types and style are
- * checked, the tests are run (those that TEST names, else all), and the nine are asked for. Ends with 1 at the first that
- * fails.
+ * checked, the tests are run (those that TEST names, else all), and the nine are asked for, here, in a process that cannot
+ * load what is left out. Ends with 1 at the first that fails.
  */
 import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -17,18 +17,9 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { features } from '../src/features/index.ts'
 import { allOperations } from '../src/operations.ts'
+import { list, withoutLines } from './leave-out.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const list = 'src/features/index.ts'
-
-/** Returns the source of the list of features without some of them. Throws for one that is not in it. */
-export const withoutLines = (source: string, names: readonly string[]): string =>
-  names.reduce((text, name) => {
-    const [line, variable = ''] =
-      new RegExp(`^import \\{ (\\w+) \\} from './${name}/index.ts'\\n`, 'm').exec(text) ?? []
-    if (line === undefined) throw new Error(`${list} has no feature '${name}'`)
-    return text.replace(line, '').replace(new RegExp(`(?<=[[\\s])${variable}(?:,\\s*|(?=]))`), '')
-  }, source)
 
 export const featureNames: readonly string[] = features.map(({ name }) => name)
 
@@ -62,17 +53,19 @@ export const copyWithout = async (names: readonly string[]): Promise<string> => 
   return folder
 }
 
-/** Starts the gateway of a folder, with an upstream that takes everything, and returns the statuses of the nine. */
-export const askTheNine = async (folder: string): Promise<readonly number[]> => {
+/** Starts the gateway without some features, with an upstream that takes everything; returns the statuses of the nine. */
+export const askTheNine = async (names: readonly string[]): Promise<readonly number[]> => {
   const upstream = createServer((_, response) => response.end()).listen(0, '127.0.0.1')
   await once(upstream, 'listening')
   const { port } = upstream.address() as AddressInfo
   const upstreams = Object.fromEntries(allOperations.map(({ group }) => [group, `http://127.0.0.1:${port}`]))
-  const file = join(folder, 'nine.yaml')
+  const folder = mkdtempSync(join(tmpdir(), 'nine-'))
+  const file = join(folder, 'gateway.yaml')
   writeFileSync(file, JSON.stringify({ listen: { port: 0 }, admin: { port: 0 }, upstreams, shutdown: { wait: '0s' } }))
   const gateway = spawn(process.execPath, ['src/main.ts', 'serve', '--config', file], {
-    cwd: folder,
+    cwd: root,
     stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, NODE_OPTIONS: '--import ./scripts/leave-out.ts', LEFT_OUT: names.join(',') },
   })
   const exited = once(gateway, 'exit')
   try {
@@ -89,6 +82,7 @@ export const askTheNine = async (folder: string): Promise<readonly number[]> => 
     gateway.kill()
     await exited
     upstream.close()
+    rmSync(folder, { recursive: true })
   }
 }
 
@@ -108,7 +102,7 @@ const main = async (words: readonly string[]): Promise<void> => {
     run(folder, 'biome', 'check', '--write', dirname(list))
     run(folder, 'biome', 'check', '--error-on-warnings')
     run(folder, 'vitest', 'run', '--project', 'shared', '--project', 'alone', ...tests)
-    const statuses = await askTheNine(folder)
+    const statuses = await askTheNine(names)
     if (statuses.some((status) => status !== 200)) throw new Error(`the nine are answered with ${statuses.join(', ')}`)
     const lines = execFileSync('sh', ['-c', 'find src -type f -print0 | xargs -0 cat | wc -l'], {
       cwd: folder,
