@@ -2,16 +2,22 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
 import { expect } from 'vitest'
+import { runCommand } from '../../core/cli/scripted-admin.ts'
 import { root } from '../../helpers/printed.ts'
 
 export interface Checkout {
   readonly folder: string
   /** Its configuration file, which commands find by themselves. */
   readonly file: string
-  /** A folder whose `npx` runs the gateway's command at once: in a PATH before that of npm, which takes two seconds. */
+  /**
+   * A folder whose `npx` runs the gateway's command at once, in a process that has loaded it: in a PATH before that of
+   * npm, which takes two seconds.
+   */
   readonly quick: string
   /** Runs a command as a shell does; returns all that it printed and its exit code. */
   run(text: string, path: readonly string[]): Promise<{ readonly output: string; readonly code: number | null }>
@@ -31,8 +37,8 @@ export const makeCheckout = (npm: string, mapped: (text: string, folder: string)
   for (const name of ['config', 'bin', 'quick', 'home']) mkdirSync(join(folder, name))
   // tools/lab/fresh-clone.ts has `npm ci` run.
   writeFileSync(join(folder, 'bin/npm'), `#!/bin/sh\n[ "$1" = ci ] || exec ${npm} "$@"\n`, { mode: 0o755 })
-  const quickly = '#!/bin/sh\n[ "$1" = lender-gateway ] || exit 127\nshift\nexec src/main.ts "$@"\n'
   writeFileSync(join(folder, 'quick/npx'), quickly, { mode: 0o755 })
+  const door = openDoor(folder)
   // Without it curl is content with a response of 404.
   writeFileSync(join(folder, 'home/.curlrc'), 'fail\nsilent\nshow-error\n')
 
@@ -72,9 +78,34 @@ export const makeCheckout = (npm: string, mapped: (text: string, folder: string)
         await closed // not before the last of the group has ended
       }
     },
-    remove: () => rmSync(folder, { recursive: true }),
+    remove() {
+      door.close()
+      rmSync(folder, { recursive: true })
+    },
   }
 }
+
+// `tail` does not end by itself: it has a process of its own.
+const quickly = `#!/bin/sh
+[ "$1" = lender-gateway ] || exit 127
+shift
+[ "$1" = tail ] && exec src/main.ts "$@"
+said=$(mktemp -d said-XXXXXX)
+printf '%s\\0' "$@" | curl -q -sS --unix-socket door --data-binary @- "http://door/$said"
+cat "$said/out"
+cat "$said/err" >&2
+exit "$(cat "$said/code")"
+`
+
+/** Runs the commands that {@link quickly} asks for; the path is where it reads what they have said. */
+const openDoor = (folder: string) =>
+  createServer(async (request, response) => {
+    const args = (await buffer(request)).toString().split('\0').slice(0, -1)
+    const environment = { HOME: join(folder, 'home'), TZ: 'UTC', LANG: 'C.UTF-8' }
+    const said = await runCommand(args, environment, { cwd: folder })
+    for (const [name, text] of Object.entries(said)) writeFileSync(join(folder, request.url ?? '', name), String(text))
+    response.end()
+  }).listen(join(folder, 'door'))
 
 const endGroup = ({ pid }: ChildProcess): void => {
   try {
