@@ -82,6 +82,9 @@ export interface SentinelOptions {
   readonly password?: string
 }
 
+// Each question is a connection of its own.
+const seldom = { timeout: 60_000, interval: 200 }
+
 // A replica that waits before it copies its master cannot take its place meanwhile.
 const atOnce = ['--repl-diskless-sync-delay', '0']
 
@@ -130,7 +133,7 @@ export const startSentinels = async (
     askServer(sentinels[0]?.port ?? 0, command, tls, password)
   const describeMaster = async (): Promise<string> => String(await ask('SENTINEL', 'MASTER', 'mymaster').catch(String))
   await expect
-    .poll(describeMaster, { timeout: 60_000 })
+    .poll(describeMaster, seldom)
     .toMatch(new RegExp(`,flags,master,.*num-slaves,${replicas},num-other-sentinels,2,`))
 
   const nameMaster = (port = 0): Promise<unknown> =>
@@ -203,7 +206,7 @@ export const startCluster = async (
   const ask: RedisClusterSetup['ask'] = (node, ...command) => askServer(node?.port ?? 0, command, tls)
   const isWhole: RedisClusterSetup['isWhole'] = (which = nodes) =>
     expect
-      .poll(() => Promise.all(which.map((node) => ask(node, 'CLUSTER', 'INFO').catch(String))), { timeout: 60_000 })
+      .poll(() => Promise.all(which.map((node) => ask(node, 'CLUSTER', 'INFO').catch(String))), seldom)
       .toEqual(which.map(() => expect.stringContaining('cluster_state:ok')))
   const addresses = nodes.map(({ port }) => `127.0.0.1:${port}`)
   const options = ['--cluster-replicas', String(replicas), '--cluster-yes']

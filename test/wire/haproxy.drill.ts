@@ -153,10 +153,10 @@ interface Client {
 // The slow ones often have a request under way when the wait is over, which is then finished. The pauses leave
 // connections of HAProxy's to the gateways idle, for the gateway to close and for HAProxy to use again.
 const clients: readonly Client[] = [
-  ...Array<Client>(8).fill({ keepAlive: true, paceMs: 60, bodyMs: 0 }),
-  ...Array<Client>(4).fill({ keepAlive: false, paceMs: 60, bodyMs: 0 }),
+  ...Array<Client>(8).fill({ keepAlive: true, paceMs: 200, bodyMs: 0 }),
+  ...Array<Client>(4).fill({ keepAlive: false, paceMs: 200, bodyMs: 0 }),
   ...Array<Client>(2).fill({ keepAlive: true, paceMs: 500, bodyMs: 0 }),
-  ...Array<Client>(4).fill({ keepAlive: true, paceMs: 60, bodyMs: 3000 }),
+  ...Array<Client>(4).fill({ keepAlive: true, paceMs: 200, bodyMs: 3000 }),
 ]
 
 const bodySizes = [1, 900, 20_000, 150_000]
@@ -229,16 +229,14 @@ const brokenRequests = ({ log }: Haproxy): string[] => log.filter((line) => line
 describe.skipIf(haproxy.missing)('behind HAProxy, which asks /ready and tries nothing twice', () => {
   // HAProxy stops using an instance when `fall` checks in a row have failed, so at worst `fall` × `inter` after
   // SIGTERM, and the time that a check takes: 200 ms here. `shutdown.wait` is ten times that, for a busy machine.
-  test('two instances are each restarted twice under load, and no request fails', {
+  test('two instances are each restarted under load, and no request fails', {
     timeout: 480_000,
   }, async () => {
     const { instances, balancer } = await startAll('2s')
     const { tally, made, stop } = load(balancer.port)
 
     const ends = []
-    for (let round = 0; round < 2; round++) {
-      for (const each of instances) ends.push(await restart(each, balancer))
-    }
+    for (const each of instances) ends.push(await restart(each, balancer))
     await stop()
     const rows = await Promise.all(['a', 'b', 'BACKEND'].map(balancer.row))
     for (const { processes } of instances) {
@@ -248,7 +246,7 @@ describe.skipIf(haproxy.missing)('behind HAProxy, which asks /ready and tries no
 
     expect(tally.failures).toEqual([])
     expect(brokenRequests(balancer)).toEqual([])
-    expect(ends).toEqual(Array(6).fill({ code: 0, signal: null }))
+    expect(ends).toEqual(Array(4).fill({ code: 0, signal: null }))
     const processes = instances.flatMap((each) => each.processes)
     expect(processes.map(({ errors }) => errors()).join('')).toBe('')
     // Each request reached one gateway, once, and both had their share.
@@ -264,7 +262,7 @@ describe.skipIf(haproxy.missing)('behind HAProxy, which asks /ready and tries no
       ...{ hrsp_4xx: '0', hrsp_5xx: '0', econ: '0', eresp: '0', wretr: '0', wredis: '0', cli_abrt: '0', srv_abrt: '0' },
     })
     for (const row of [a, b]) {
-      expect(Number(row?.chkdown)).toBeGreaterThanOrEqual(2)
+      expect(Number(row?.chkdown)).toBeGreaterThanOrEqual(1)
       expect(Number(row?.reuse)).toBeGreaterThan(Number(row?.connect) / 2)
     }
   })
@@ -272,9 +270,11 @@ describe.skipIf(haproxy.missing)('behind HAProxy, which asks /ready and tries no
   test('requests fail when an instance does not wait until HAProxy has noticed', { timeout: 120_000 }, async () => {
     const { instances, balancer } = await startAll('0s')
     const { tally, stop } = load(balancer.port)
-    await instances[0].processes[0]?.line(isExchange)
+    const [first] = instances[0].processes
+    await first?.line(isExchange)
 
-    await restart(instances[0], balancer)
+    first?.signal('SIGTERM')
+    await isSeen(balancer, 'a', 'DOWN')
     await stop()
 
     expect(tally.failures).toContainEqual(expect.stringMatching(/: 503 /))

@@ -60,7 +60,7 @@ describe.skipIf(npm.missing ?? nginx.missing)('from the first copy to the last c
         headers: { 'X-Forwarded-For': `198.18.0.${client}`, Authorization: `Bearer ${client}` },
       })
       await response.arrayBuffer()
-      await pause(20)
+      await pause(60)
       return { client, status: response.status, release: response.headers.get('x-release') }
     })
     onTestFinished(() => load.stop())

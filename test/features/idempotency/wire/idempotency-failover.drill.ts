@@ -22,7 +22,11 @@ const [server, sentinel, cli] = [
 ]
 const paths = { server: server.path ?? '', sentinel: sentinel.path ?? '', cli: cli.path ?? '' }
 
-const patient = { timeout: 120_000, interval: 20 }
+const patient = { timeout: 120_000, interval: 50 }
+
+/** With FAILOVERS=all, all that docs/redis.md measures, at the pace that it was measured with. */
+const areAllWanted = process.env.FAILOVERS === 'all'
+const paceMs = areAllWanted ? 5 : 30
 
 const records = 'test:idempotency:*:name-*'
 
@@ -51,7 +55,7 @@ const claimAllTheTime = async (settings: Partial<RedisSettings>) => {
       const result = await store.call({ type: 'claim', claim })
       if (result?.state === 'claimed') granted.push(claim.name)
       else refused++
-      await pause(result === null ? 10 : 5)
+      await pause(result === null ? 2 * paceMs : paceMs)
     }
   })
   const more = async (count: number): Promise<void> => {
@@ -114,10 +118,9 @@ const failovers = {
 } as const
 
 /**
- * Without FAILOVERS=all, one replica that must have each key, and claims alone only where the master is killed. More
- * take longer, and with fewer some may be lost.
+ * Without FAILOVERS=all, one replica that must have each key: more take longer, and with fewer some may be lost. Two
+ * gateways show the same of Sentinels as claims alone.
  */
-const areAllWanted = process.env.FAILOVERS === 'all'
 const isWanted = ({ has, replicas }: { readonly has: number; readonly replicas: number }): boolean =>
   areAllWanted || (has === 1 && replicas === 1)
 
@@ -127,31 +130,30 @@ const sentinelCases = (Object.keys(failovers) as (keyof typeof failovers)[]).fla
     { has: 1, replicas: 1 },
     { has: 2, replicas: 1 },
     { has: 2, replicas: 2 },
-  ]
-    .filter((each) => isWanted(each) && (areAllWanted || how === 'since the master is killed'))
-    .map((each) => ({ how, ...each })),
+  ].map((each) => ({ how, ...each })),
 )
 
-describe.skipIf(server.missing ?? sentinel.missing)('with Sentinels', { timeout: 300_000 }, () => {
-  test.each(sentinelCases)('failing over $how: $has replicas, and $replicas must have a claim', async (row) => {
-    const { how, has, replicas } = row
-    const setup = await startSentinels(paths, { replicas: has })
-    onTestFinished(() => setup.stop())
-    const claims = await claimAllTheTime({ sentinels: setup.addresses, name: 'mymaster', replicas })
-    await claims.more(200)
-    const before = await setup.master()
+if (areAllWanted)
+  describe.skipIf(server.missing ?? sentinel.missing)('with Sentinels', { timeout: 300_000 }, () => {
+    test.each(sentinelCases)('failing over $how: $has replicas, and $replicas must have a claim', async (row) => {
+      const { how, has, replicas } = row
+      const setup = await startSentinels(paths, { replicas: has })
+      onTestFinished(() => setup.stop())
+      const claims = await claimAllTheTime({ sentinels: setup.addresses, name: 'mymaster', replicas })
+      await claims.more(200)
+      const before = await setup.master()
 
-    await failovers[how](setup)
-    await expect.poll(async () => (await setup.master()).port, patient).not.toBe(before.port)
-    await claims.sharedAgain()
-    await claims.more(200)
-    await claims.stop()
+      await failovers[how](setup)
+      await expect.poll(async () => (await setup.master()).port, patient).not.toBe(before.port)
+      await claims.sharedAgain()
+      await claims.more(200)
+      await claims.stop()
 
-    const lost = lostOf(claims, await keysOf(setup), `${how}: ${replicas} of ${has}`)
-    // Where other replicas follow the master on, they may have what the elected one has not.
-    if (replicas === has) expect(lost).toBe(0)
+      const lost = lostOf(claims, await keysOf(setup), `${how}: ${replicas} of ${has}`)
+      // Where other replicas follow the master on, they may have what the elected one has not.
+      if (replicas === has) expect(lost).toBe(0)
+    })
   })
-})
 
 const isAvailable = ({ msg }: LogLine): boolean => msg === 'idempotency store is available'
 const isUnavailable = ({ msg }: LogLine): boolean => msg === 'idempotency store is unavailable'
@@ -186,7 +188,7 @@ const postAllTheTime = (gateways: readonly TestGateway[]) => {
       await Promise.all([send(key), send(key)])
       await send(key)
       await send(key)
-      await pause(5)
+      await pause(paceMs)
     }
   })
   const more = async (count: number): Promise<void> => {
@@ -279,7 +281,7 @@ describe.skipIf(server.missing ?? sentinel.missing)('two gateways', { timeout: 3
 })
 
 describe.skipIf(server.missing ?? cli.missing)('with a cluster', { timeout: 300_000 }, () => {
-  test.each([0, 1])('a node is killed, and %i replicas must have a claim', async (replicas) => {
+  test.each(areAllWanted ? [0, 1] : [1])('a node is killed, and %i replicas must have a claim', async (replicas) => {
     const setup = await startCluster(paths, 1)
     onTestFinished(() => setup.stop())
     const claims = await claimAllTheTime({ cluster: setup.urls, replicas })

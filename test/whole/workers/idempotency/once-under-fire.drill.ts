@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { needProgram } from '../../../helpers/program.ts'
 import { startRedis } from '../../../helpers/redis.ts'
 import { startCluster, startSentinels } from '../../../helpers/redis-topology.ts'
@@ -116,6 +116,13 @@ const stages: readonly (readonly [string, number, readonly (string | null)[], ()
 
 const encryptionKeys = [Buffer.alloc(32, 1).toString('base64')]
 
+/** Two gateways for all stages: an edit says what remembers. */
+let both: readonly WorkerGateway[] = []
+beforeAll(async () => {
+  both = [await startWorkerGateway({}), await startWorkerGateway({})]
+})
+afterAll(() => Promise.all(both.map((gateway) => gateway.stop())))
+
 describe.each(stages)('with %s', (_, gateways, missing, open) => {
   test.skipIf(missing.some((each) => each !== null))(
     'a key is processed at most once beside kills, standstills and clients that leave',
@@ -124,17 +131,16 @@ describe.each(stages)('with %s', (_, gateways, missing, open) => {
       const random = seededRandom(seed)
       const { redis, masters, disturb } = await open()
       const { upstream, processed } = await openCountingUpstream(random)
-      const started = await Promise.all(
-        Array.from({ length: gateways }, () =>
-          startWorkerGateway({
-            upstream: upstream.url,
-            workers: 2,
-            operations: { 'financing.pre-approval': { idempotency: true, deadline: '3s' } },
-            ...(redis !== null && { idempotency: { redis, encryptionKeys } }),
-          }),
-        ),
-      )
-      for (const gateway of started) onTestFinished(() => gateway.stop())
+      const started = both.slice(0, gateways)
+      for (const gateway of started) {
+        gateway.edit({
+          upstream: upstream.url,
+          operations: { 'financing.pre-approval': { idempotency: true, deadline: '3s' } },
+          ...(redis !== null && { idempotency: { redis, encryptionKeys } }),
+        })
+        // A worker that was killed before comes first.
+        await expect.poll(async () => (await gateway.ask('POST', '/reload')).status).toBe(200)
+      }
       const counts = { kills: 0, standstills: 0, failures: 0 }
       const electedAt: number[] = []
       const disturbances: { readonly from: number; to: number }[] = []
@@ -167,7 +173,7 @@ describe.each(stages)('with %s', (_, gateways, missing, open) => {
       })
 
       let known = ''
-      const watching = repeat(isOver, 100, async () => {
+      const watching = repeat(isOver, 250, async () => {
         const named = (await masters?.().catch(() => known)) ?? ''
         if (named !== known) electedAt.push(Date.now())
         known = named
