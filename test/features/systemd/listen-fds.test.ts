@@ -1,18 +1,17 @@
 /** Which listening sockets a process was started with. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
+import { getFileDescriptor } from '../../../src/core/lib/file-descriptors.ts'
 import { listenAt, noInheritedSockets, resolveBindTarget } from '../../../src/core/lib/net/bind-target.ts'
 import { parseListenFds } from '../../../src/features/systemd/listen-fds.ts'
 
 const pid = 4711
 const systemd = { LISTEN_PID: String(pid), LISTEN_FDS: '2', LISTEN_FDNAMES: 'admin:public' }
 const address = { host: '127.0.0.1', port: 8080 }
-
-test('none, without the variables of systemd', () => {
-  expect(parseListenFds({}, pid)).toEqual(noInheritedSockets)
-})
 
 test("systemd's are told apart by their names", () => {
   expect(parseListenFds(systemd, pid)).toEqual({
@@ -22,8 +21,9 @@ test("systemd's are told apart by their names", () => {
   expect(parseListenFds({ ...systemd, LISTEN_FDS: '1', LISTEN_FDNAMES: 'public' }, pid)).toMatchObject({ admin: null })
 })
 
-test('those of another process are none', () => {
-  expect(parseListenFds({ ...systemd, LISTEN_PID: '1' }, pid)).toEqual(noInheritedSockets)
+test('those of another process are none, and there are none without the variables of systemd', () => {
+  for (const variables of [{}, { ...systemd, LISTEN_PID: '1' }])
+    expect(parseListenFds(variables, pid)).toEqual(noInheritedSockets)
 })
 
 test.each([
@@ -52,4 +52,23 @@ test('a file instead of a socket that listens is refused', async () => {
   const listening = listenAt(createServer(), { fd, source: 'public of LISTEN_FDNAMES', port: null })
 
   await expect(listening).rejects.toThrow(`descriptor ${fd} (public of LISTEN_FDNAMES) is no TCP socket that listens`)
+})
+
+test('from a socket that another process has opened connections are taken', async () => {
+  const opener = createServer()
+  await once(opener.listen(0, '127.0.0.1'), 'listening')
+  const { port } = opener.address() as AddressInfo
+  const script = `
+    import { createServer } from 'node:net'
+    import { listenAt } from '${new URL('../../../src/core/lib/net/bind-target.ts', import.meta.url)}'
+    const server = createServer((socket) => server.close(() => {}) && socket.end('taken'))
+    await listenAt(server, { fd: 3, source: 'public of LISTEN_FDNAMES', port: ${port} })`
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
+    stdio: ['ignore', 'inherit', 'inherit', getFileDescriptor(opener) ?? -1],
+  })
+  opener.close()
+
+  const [taken] = await once(connect(port, '127.0.0.1').setEncoding('utf8'), 'data')
+
+  expect([taken, await once(child, 'exit')]).toEqual(['taken', [0, null]])
 })

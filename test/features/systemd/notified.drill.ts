@@ -1,8 +1,8 @@
 /** A gateway as a service of `Type=notify`: the real `systemd-notify`, and a listener in systemd's place. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { folderWith } from '../../core/config/helper.ts'
 import { configText } from '../../helpers/gateway.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { serve, waitForListening } from '../../helpers/serve-process.ts'
@@ -15,9 +15,7 @@ const hanging = "process.on('SIGWINCH', () => { process.stderr.write('hangs'); f
 
 /** Starts a gateway whose file can be edited, with a listener for its messages. */
 const startService = async (settings: object = {}, watchdogMs = 0) => {
-  const folder = mkdtempSync(join(tmpdir(), 'service-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
-  const file = join(folder, 'gateway.yaml')
+  const file = join(folderWith({}), 'gateway.yaml')
   const write = (more: string): void =>
     writeFileSync(file, `${configText({ upstream: 'sandbox', shutdown: { wait: '0s' }, ...settings })}${more}`)
   write('')

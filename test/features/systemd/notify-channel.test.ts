@@ -1,23 +1,24 @@
 import { randomUUID } from 'node:crypto'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import {
   openNotifyChannel,
   parseNotifySettings,
   takeNotifySettings,
 } from '../../../src/features/systemd/notify-channel.ts'
+import { folderWith } from '../../core/config/helper.ts'
 import { collectGarbage } from '../../helpers/collect-garbage.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { openNotifySocket } from './notify-socket.ts'
 
 const [systemdNotify, python] = [await needProgram('systemd-notify'), await needProgram('python3')]
 
+afterEach(() => void vi.unstubAllEnvs())
+
 /** Makes a folder with a program `systemd-notify` of this text, for the PATH. */
 const withProgram = (text: string): string => {
-  const folder = mkdtempSync(join(tmpdir(), 'channel-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const folder = folderWith({})
   writeFileSync(join(folder, 'systemd-notify'), `#!/bin/sh\n${text}\n`, { mode: 0o755 })
   return folder
 }
@@ -97,10 +98,7 @@ test('nothing is kept of a message that was sent', async () => {
 })
 
 test('the program gets two variables, and no secret of this process', async () => {
-  process.env.SECRET_OF_A_TEST = 'secret'
-  onTestFinished(() => {
-    delete process.env.SECRET_OF_A_TEST
-  })
+  vi.stubEnv('SECRET_OF_A_TEST', 'secret')
   const folder = withProgram('/usr/bin/env > "$(dirname "$0")/seen"')
   const send = openNotifyChannel('/notify', `${folder}:/usr/bin:/bin`)
 
@@ -113,10 +111,12 @@ test('the program gets two variables, and no secret of this process', async () =
 
 const socket = '/run/systemd/notify'
 
-test('without a socket systemd asks for nothing', () => {
-  expect(parseNotifySettings({}, 7)).toBe(null)
-  expect(parseNotifySettings({ NOTIFY_SOCKET: '', WATCHDOG_USEC: '1000000' }, 7)).toBe(null)
-})
+test.each([{}, { NOTIFY_SOCKET: '', WATCHDOG_USEC: '1000000' }])(
+  'without a socket systemd asks for nothing: %j',
+  (none) => {
+    expect(parseNotifySettings(none, 7)).toBe(null)
+  },
+)
 
 test.each([
   ['a time for this process', { WATCHDOG_USEC: '30000000', WATCHDOG_PID: '7' }, 30_000],
@@ -129,12 +129,8 @@ test.each([
   expect(parseNotifySettings({ NOTIFY_SOCKET: socket, ...variables }, 7)).toEqual({ socket, watchdogMs })
 })
 
-afterEach(() => {
-  delete process.env.NOTIFY_SOCKET
-})
-
 test('child processes do not inherit what was asked of this process', () => {
-  process.env.NOTIFY_SOCKET = socket
+  vi.stubEnv('NOTIFY_SOCKET', socket)
 
   expect(takeNotifySettings()).toEqual({ socket, watchdogMs: null })
   expect(process.env).not.toHaveProperty('NOTIFY_SOCKET')

@@ -1,10 +1,9 @@
 /** Listens where systemd would: on a datagram socket with a path, which Node cannot open, so Python does. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
+import { folderWith } from '../../core/config/helper.ts'
 
 export interface NotifySocket {
   /** The path, for NOTIFY_SOCKET. */
@@ -40,9 +39,7 @@ while True:
  * for that long. `name` is that of an abstract socket, with `@` in front; by default it has a path.
  */
 export const openNotifySocket = async (python: string, watchdogMs = 0, name?: string): Promise<NotifySocket> => {
-  const folder = mkdtempSync(join(tmpdir(), 'notify-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
-  const path = name ?? join(folder, 'notify')
+  const path = name ?? join(folderWith({}), 'notify')
   const child = spawn(python, ['-c', listener, path, String(watchdogMs / 1000)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })

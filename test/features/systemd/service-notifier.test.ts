@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { Log } from '../../../src/core/log/log.ts'
-import type { ReloadTrigger } from '../../../src/core/runtime/reload/reload-history.ts'
 import { createServiceNotifier, describeService } from '../../../src/features/systemd/service-notifier.ts'
 
 beforeEach(() => vi.useFakeTimers())
@@ -9,26 +8,24 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** Makes one whose messages are kept; `send` may hold one up, or reject it. */
-const notifier = (
-  send: () => Promise<void> = async () => {},
-  watchdogMs: number | null = 1000,
-  describe = () => 'serves',
-) => {
+/** Makes one whose messages are kept; `outcome` may hold one up, or reject it. */
+const notifier = (outcome = async () => {}, watchdogMs: number | null = 1000, describe = () => 'serves') => {
   const sent: string[] = []
   const warned: unknown[] = []
   const log = { warn: (fields: unknown, event: string) => warned.push([event, fields]) } as unknown as Log
-  const service = createServiceNotifier({
-    watchdogMs,
-    log,
-    describe,
-    send: (assignments) => {
-      sent.push(assignments.join(' '))
-      return send()
-    },
-  })
-  return { service, sent, warned }
+  const send = (assignments: readonly string[]) => {
+    sent.push(assignments.join(' '))
+    return outcome()
+  }
+  return { service: createServiceNotifier({ watchdogMs, log, describe, send }), sent, warned }
 }
+
+/** Fails with each `false` of some results, and succeeds after them. */
+const failing =
+  (...results: boolean[]) =>
+  async () => {
+    if (results.shift() === false) throw new Error('spawn systemd-notify ENOENT')
+  }
 
 const settle = () => vi.advanceTimersByTimeAsync(0)
 
@@ -87,10 +84,7 @@ test('messages keep their order, and a beat that is held up is not joined by oth
 })
 
 test('a message that fails is sent once more before the next, and a success is not logged', async () => {
-  const results = [false]
-  const { service, sent, warned } = notifier(async () => {
-    if (results.shift() === false) throw new Error('spawn systemd-notify EAGAIN')
-  }, null)
+  const { service, sent, warned } = notifier(failing(false), null)
 
   service.ready()
   service.reloading()
@@ -110,10 +104,7 @@ test('what it says of itself never makes a message too long for systemd', async 
 })
 
 test('a message that is lost twice is logged once, until one arrives again', async () => {
-  const results = [false, false, false, false, true, false, false]
-  const { service, warned } = notifier(async () => {
-    if (results.shift() === false) throw new Error('spawn systemd-notify ENOENT')
-  })
+  const { service, warned } = notifier(failing(false, false, false, false, true, false, false))
 
   service.ready()
   await vi.advanceTimersByTimeAsync(600)
@@ -123,22 +114,19 @@ test('a message that is lost twice is logged once, until one arrives again', asy
   expect(warned).toHaveLength(2)
 })
 
-const describeAfterRejectionOf = (trigger: ReloadTrigger): string => {
-  const place = { file: 'gateway.yaml', line: 3, column: 1, path: 'audit.file' }
-  const problem = { ...place, message: 'it cannot be opened', expected: 'a file', found: 'EACCES' }
-  return describeService({
-    address: { address: '::1', family: 'IPv6', port: 8080 },
-    config: { hash: 'e25ebc608ce5' },
-    notServing: () => null,
-    rejection: { at: 0, since: 0, trigger, problems: [problem, problem], isFileSound: true, isUnanswered: false },
-  })
-}
-
 test.each([
   ['file', 'an edit'],
   ['rollback', 'a rollback'],
 ] as const)('what was refused has its name: %s', (trigger, what) => {
-  expect(describeAfterRejectionOf(trigger)).toBe(
+  const place = { file: 'gateway.yaml', line: 3, column: 1, path: 'audit.file' }
+  const problem = { ...place, message: 'it cannot be opened', expected: 'a file', found: 'EACCES' }
+  const said = describeService({
+    address: { address: '::1', family: 'IPv6', port: 8080 },
+    ...{ config: { hash: 'e25ebc608ce5' }, notServing: () => null },
+    rejection: { at: 0, since: 0, trigger, problems: [problem, problem], isFileSound: true, isUnanswered: false },
+  })
+
+  expect(said).toBe(
     `Serves clients on [::1]:8080; configuration e25ebc608ce5; ${what} was refused: gateway.yaml:3:1 audit.file, and 1 more`,
   )
 })

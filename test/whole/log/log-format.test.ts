@@ -1,5 +1,7 @@
 /** Lines of the log in the formats of others, against the field lists of their schemas. */
+import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { promisify } from 'node:util'
 import * as conventions from '@opentelemetry/semantic-conventions/incubating'
 import pino from 'pino'
 import { describe, expect, test } from 'vitest'
@@ -90,6 +92,30 @@ describe('names', () => {
 
 test('pino’s lines stay as they are', () => {
   expect(createLineRewriter(testConfig({}))).toBeNull()
+})
+
+test('stdout has lines by the name of now, and those of workers and of the audit log as they come', async () => {
+  const script = `
+    import { applyLogConfig, getRawLogDestination, openLog } from '${new URL('../../../src/core/log/log.ts', import.meta.url)}'
+    const named = (name) => ({ log: { level: 'info', buffer: 65_536, format: 'ecs' }, instance: { name, environment: null } })
+    const { log, forwardLines, close } = await openLog(named('blue'))
+    log.info('listening')
+    applyLogConfig(log, named('green'))
+    log.info('exchange')
+    getRawLogDestination(log).write('{"seq":1}\\n')
+    forwardLines(Buffer.from('{"message":"of a worker"}\\n'))
+    await close()`
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script])
+
+  const lines = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Line)
+  expect(lines.slice(0, 2)).toMatchObject([
+    { message: 'listening', 'service.node.name': 'blue' },
+    { message: 'exchange', 'service.node.name': 'green' },
+  ])
+  expect(lines.slice(2)).toEqual([{ seq: 1 }, { message: 'of a worker' }])
 })
 
 describe('a line of ECS', () => {
@@ -205,8 +231,7 @@ describe('a line of OpenTelemetry', () => {
         ...{ Timestamp: expect.stringMatching(at), SeverityText: 'INFO', SeverityNumber: 9, Body: 'exchange' },
         TraceId: 'ab'.repeat(16),
         Resource: {
-          'service.name': 'edge',
-          'lender_gateway.instance_name': 'gateway-eu-1',
+          ...{ 'service.name': 'edge', 'lender_gateway.instance_name': 'gateway-eu-1' },
           'deployment.environment.name': 'production',
         },
         Attributes: {
