@@ -12,30 +12,13 @@ import { type FailureKind, failureTable } from '../../src/core/exchange/failures
 import { layerPlaces } from '../../src/core/runtime/pipeline/layer-stack.ts'
 import { allOperations, groups } from '../../src/operations.ts'
 import { findProblems } from '../core/config/helper.ts'
+import { anchorsOf, rows, section, withoutCode } from '../helpers/markdown.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const read = (file: string): string => readFileSync(join(root, file), 'utf8')
 const docs = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
 const beside = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md']
 const pages = [...beside, ...docs.filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`)]
-
-/** Returns the text under a heading, down to the next one of any depth. */
-const section = (text: string, heading: string): string => {
-  const [, under = ''] = text.split(new RegExp(`^#+ ${heading}.*$`, 'm'))
-  return under.split(/^#+ /m)[0] ?? ''
-}
-
-/** Reads the rows of the tables in a text: cells as written. */
-const rows = (text: string): string[][] =>
-  text
-    .split('\n')
-    .filter((line) => line.startsWith('|') && !/^\|[-:| ]+\|$/.test(line))
-    .map((line) =>
-      line
-        .slice(1, -1)
-        .split('|')
-        .map((cell) => cell.trim()),
-    )
 
 /** Lists the texts in backticks. */
 const code = (cell = ''): string[] => [...cell.matchAll(/`([^`]*)`/g)].map(([, text = '']) => text)
@@ -76,24 +59,6 @@ describe('every relative link', () => {
     ])
   })
 })
-
-const withoutCode = (text: string): string => text.replaceAll(/^ *```.*?^ *```$/gms, '')
-
-/** Lists the anchors of a page: its headings, as GitHub writes them. */
-function anchorsOf(text: string): ReadonlySet<string> {
-  const anchors = new Set<string>()
-  for (const [, title = ''] of withoutCode(text).matchAll(/^#{1,6} +(.*?) *$/gm)) {
-    const anchor = title
-      .toLowerCase()
-      .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
-      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
-      .replaceAll(/\s/g, '-')
-    let number = 0
-    while (anchors.has(number === 0 ? anchor : `${anchor}-${number}`)) number++
-    anchors.add(number === 0 ? anchor : `${anchor}-${number}`)
-  }
-  return anchors
-}
 
 test('every page is linked from the README, and the decisions are numbered one after another', () => {
   const readme = read('README.md')

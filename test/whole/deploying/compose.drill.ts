@@ -11,6 +11,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { allOperations } from '../../../src/operations.ts'
 import { startClosedLoop } from '../../helpers/closed-loop-load.ts'
 import { freePort } from '../../helpers/free-port.ts'
+import { gatherText } from '../../helpers/gather-text.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { runPrometheus } from '../../helpers/prometheus.ts'
 import { exchangeRaw, parseStatus } from '../../helpers/raw-client.ts'
@@ -74,10 +75,7 @@ describe.skipIf(haproxy.missing ?? prometheus.missing)('the files of Compose', (
       stdio: ['ignore', 'pipe', 'ignore'],
     })
     onTestFinished(() => void balancer.kill('SIGKILL'))
-    let log = ''
-    balancer.stdout.setEncoding('utf8').on('data', (text: string) => {
-      log += text
-    })
+    const log = gatherText(balancer.stdout)
     await expect.poll(() => ask(front, 0, ['GET'])).toBe(200)
 
     // Prometheus has the shipped file, and both gateways take its token.
@@ -103,11 +101,11 @@ describe.skipIf(haproxy.missing ?? prometheus.missing)('the files of Compose', (
       .toEqual([0, 1])
 
     const again = await startGateway(ports[0], ports[1])
-    await expect.poll(() => log, { timeout: 20_000 }).toMatch(/Server lender_gateway\/a is UP/)
+    await expect.poll(log, { timeout: 20_000 }).toMatch(/Server lender_gateway\/a is UP/)
     const reads = startClosedLoop(() => ask(front, n++, ['GET']))
     await reads.more(100)
     b.signal('SIGKILL')
-    await expect.poll(() => log, { timeout: 20_000 }).toMatch(/Server lender_gateway\/b is DOWN/)
+    await expect.poll(log, { timeout: 20_000 }).toMatch(/Server lender_gateway\/b is DOWN/)
     await reads.more(100)
     await reads.stop()
     const killed = reads.responses.filter((status) => status !== 200)

@@ -11,25 +11,22 @@ import { at, compose, exampleOf, examples, read, root, scratch, type Tree } from
 const folder = join(root, examples, 'compose')
 const file = `${examples}/compose/compose.yaml`
 
-/** What dclint says of a file: its own types do not resolve for an ES module. */
-interface LintResult {
-  readonly messages: readonly { readonly rule: string; readonly message: string }[]
-}
-
-/** Checks a file against the schema of the Compose specification and the rules of dclint; returns its messages. */
-const problemsOf = (path: string): readonly string[] =>
+/** Checks a file against the schema of the Compose specification and the rules of dclint. */
+const problemsOf = (path: string): string =>
   new DCLinter({ rules: {}, quiet: false, debug: false, exclude: [] })
     .lintFiles([path], false)
-    .flatMap(({ messages }: LintResult) => messages.map(({ rule, message }) => `${rule}: ${message}`))
+    // Its own types do not resolve for an ES module.
+    .map(({ messages }: { readonly messages: readonly unknown[] }) => JSON.stringify(messages))
+    .join()
 
 test('compose.yaml is valid, and breaks no rule of the linter', () => {
-  expect(problemsOf(join(root, file))).toEqual([])
+  expect(problemsOf(join(root, file))).toBe('[]')
 })
 
 test.each(['read_only:', 'create_host_path:'])('a misspelt %s is a problem', (key) => {
   const misspelt = scratch({ 'compose.yaml': read(file).replace(key, `x${key}`) })
 
-  expect(problemsOf(join(misspelt, 'compose.yaml')).join()).toMatch('invalid-schema')
+  expect(problemsOf(join(misspelt, 'compose.yaml'))).toMatch('invalid-schema')
 })
 
 const services = at(compose, 'services') as Readonly<Record<string, Tree>>
@@ -110,11 +107,8 @@ test('Grafana has a default data source and the dashboard as its first page, to 
   expect(dirname(home)).toBe(at(provider, 'providers', 0, 'options', 'path'))
   expect(existsSync(join(root, examples, 'grafana', basename(home)))).toBe(true)
   // Grafana begins with a password that everybody knows.
-  expect(environment).toMatchObject({
-    GF_AUTH_ANONYMOUS_ENABLED: 'true',
-    GF_AUTH_BASIC_ENABLED: 'false',
-    GF_AUTH_DISABLE_LOGIN_FORM: 'true',
-  })
+  const noLogin = { GF_AUTH_BASIC_ENABLED: 'false', GF_AUTH_DISABLE_LOGIN_FORM: 'true' }
+  expect(environment).toMatchObject({ GF_AUTH_ANONYMOUS_ENABLED: 'true', ...noLogin })
 })
 
 const prometheusArgs = ['check', 'config', '--syntax-only', join(folder, 'prometheus/prometheus.yml')]

@@ -1,10 +1,8 @@
 /** Reads what is shipped for running the gateway: the Dockerfile, the image's configuration and the examples. */
-import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { onTestFinished } from 'vitest'
 import { parseAllDocuments } from 'yaml'
-import { folderWith } from '../../core/config/helper.ts'
 
 /** The project's root. */
 export const root = fileURLToPath(new URL('../../..', import.meta.url))
@@ -15,12 +13,7 @@ export const examples = 'config/examples'
 /** Reads a file by its path below the root. */
 export const read = (path: string): string => readFileSync(join(root, path), 'utf8')
 
-/** Makes a folder with the files given; the test takes it away when it has finished. */
-export const scratch = (files: Readonly<Record<string, string>>): string => {
-  const folder = folderWith(files)
-  onTestFinished(() => rmSync(folder, { recursive: true }))
-  return folder
-}
+export { folderWith as scratch } from '../../core/config/helper.ts'
 
 /** What a YAML document holds. */
 export type Tree = Readonly<Record<string, unknown>>

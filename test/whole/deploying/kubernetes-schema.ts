@@ -16,21 +16,8 @@ import { Service } from 'kubernetes-models/v1/Service'
 import type { Tree } from './files.ts'
 
 const models = [
-  Certificate,
-  ConfigMap,
-  Deployment,
-  Gateway,
-  HTTPRoute,
-  HorizontalPodAutoscaler,
-  Namespace,
-  NetworkPolicy,
-  PersistentVolumeClaim,
-  PodDisruptionBudget,
-  PodMonitor,
-  PrometheusRule,
-  Secret,
-  Service,
-  StatefulSet,
+  ...[Certificate, ConfigMap, Deployment, Gateway, HTTPRoute, HorizontalPodAutoscaler, Namespace, NetworkPolicy],
+  ...[PersistentVolumeClaim, PodDisruptionBudget, PodMonitor, PrometheusRule, Secret, Service, StatefulSet],
 ]
 
 /**

@@ -67,9 +67,7 @@ test('the pod runs as the image does: not as root, on a read-only root, without 
 })
 
 test('the configuration is mounted as a folder: with subPath an edit would never be seen', () => {
-  const mount = { name: 'config', mountPath: '/etc/lender-gateway', readOnly: true }
-
-  expect(at(container, 'volumeMounts')).toEqual([mount])
+  expect(at(container, 'volumeMounts')).toEqual([{ name: 'config', mountPath: '/etc/lender-gateway', readOnly: true }])
 })
 
 const namespaced = (name: string): Tree => ({ 'kubernetes.io/metadata.name': name })
@@ -157,14 +155,11 @@ test.each(inKubernetes)('%s: not ready shows before the gateway stops accepting'
 test.each(inKubernetes)('%s: probes ask the admin port, for pages that take no token', (name) => {
   const { listen, admin } = load(name).config
 
+  const port = (name: string, containerPort: number) => ({ name, containerPort })
+  const probe = (path: string) => ({ httpGet: { path, port: 'admin' } })
   expect(container).toMatchObject({
-    ports: [
-      { name: 'public', containerPort: listen.port },
-      { name: 'admin', containerPort: admin.port },
-    ],
-    startupProbe: { httpGet: { path: '/live', port: 'admin' } },
-    readinessProbe: { httpGet: { path: '/ready', port: 'admin' } },
-    livenessProbe: { httpGet: { path: '/live', port: 'admin' } },
+    ports: [port('public', listen.port), port('admin', admin.port)],
+    ...{ startupProbe: probe('/live'), readinessProbe: probe('/ready'), livenessProbe: probe('/live') },
   })
 })
 

@@ -2,7 +2,6 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { fullCommandLine } from '../../helpers/command-line.ts'
 import { load } from './configurations.ts'
 import { execForm, only, stagesOf } from './dockerfile.ts'
 import { examples, read, root } from './files.ts'
@@ -29,14 +28,4 @@ test('shows what the image warns of when nothing is mounted', () => {
   const [warning] = load('the image').warnings
 
   expect(page).toContain(`"path":"${warning?.path}","message":"${warning?.message}"`)
-})
-
-test('names no command that there is not', () => {
-  const named = [...page.matchAll(/(?:lender-gateway|src\/main\.ts|lender-gateway:[\d.]+) ([a-z]+)(?= |\n|`)/g)].map(
-    ([, name = '']) => name,
-  )
-  const commands = fullCommandLine().commands.map((command) => command.name())
-
-  expect([...new Set(named)].sort()).toEqual(['bundle', 'check', 'operation', 'rollback', 'status'])
-  expect(commands).toEqual(expect.arrayContaining(named))
 })

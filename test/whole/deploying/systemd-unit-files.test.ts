@@ -39,9 +39,8 @@ describe.skipIf(analyze.missing)('systemd-analyze', () => {
     ['SystemCallFilter=@system-service', 'SystemCallFilter=@system-services'],
     ['src/main.ts serve', 'src/main.ts serve "unclosed'],
   ])('verify finds %s written as %s', async (good, bad) => {
-    const { stdout, stderr } = await ask('verify', '--man=no', installed(unit.replace(good, bad))).catch(
-      (error) => error,
-    )
+    const asked = ask('verify', '--man=no', installed(unit.replace(good, bad)))
+    const { stdout, stderr } = await asked.catch((error) => error)
 
     expect(stdout + stderr).toMatch(/lender-gateway\.service:\d+: /)
   })
@@ -64,11 +63,7 @@ test.each([
   ['it may have as much memory as a pod', 'MemoryMax', memory.replace('Mi', 'M')],
   ['a worker that is killed for want of memory is started again, and stops no other', 'OOMPolicy', 'continue'],
   ['V8 may write and execute a page, without which Node would not start', 'MemoryDenyWriteExecute', 'no'],
-  [
-    'a start starts the socket unit, which goes down with a service that is given up',
-    'Sockets',
-    'lender-gateway.socket',
-  ],
+  ['a start starts the socket unit, which goes down with it when it is given up', 'Sockets', 'lender-gateway.socket'],
 ])('%s: %s=%s', (_, setting, value) => {
   expect(settingOf(unit, setting)).toBe(value)
 })
@@ -82,9 +77,8 @@ test('the socket unit listens where the configuration says, under the name that 
   const { host, port } = load('systemd').config.listen
 
   expect(settingOf(socket, 'ListenStream')).toBe(`${host}:${port}`)
-  expect(
-    parseListenFds({ LISTEN_PID: '1', LISTEN_FDS: '1', LISTEN_FDNAMES: settingOf(socket, 'FileDescriptorName') }, 1),
-  ).toMatchObject({ public: { fd: 3 }, admin: null })
+  const named = { LISTEN_PID: '1', LISTEN_FDS: '1', LISTEN_FDNAMES: settingOf(socket, 'FileDescriptorName') }
+  expect(parseListenFds(named, 1)).toMatchObject({ public: { fd: 3 }, admin: null })
 })
 
 test('logrotate renames the file of the audit log where the unit lets the gateway write it, and asks for this service', () => {

@@ -2,7 +2,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
-import type { FindingView } from '../../../../src/core/admin/findings/finding.ts'
 import { programCommand } from '../../../../src/core/lib/program.ts'
 import { runCommand } from '../../../core/cli/scripted-admin.ts'
 import { withoutLateness } from '../../../helpers/findings.ts'
@@ -16,14 +15,15 @@ import { httpUpstream } from '../../../helpers/upstream.ts'
 import { faults, programFor } from './plant.ts'
 import { lacks, shows, symptom } from './symptom.ts'
 
+const ofInsights = { heading: '', severity: 'critical', about: 'operations.market.insights' }
+
 const sendRequests = async (url: string, times = 1): Promise<readonly number[]> => {
   const got: number[] = []
   for (let n = 0; n < times; n++) got.push((await fetch(`${url}/market/insights`)).status)
   return got
 }
 
-const findingsOf = async (admin: string): Promise<readonly FindingView[]> =>
-  withoutLateness((await fetchAdmin(`${admin}/status`)).body.findings)
+const findingsOf = async (admin: string) => withoutLateness((await fetchAdmin(`${admin}/status`)).body.findings)
 
 /** Runs the command of a finding, as an operator copies it. */
 const runFound = (command: string | null | undefined) =>
@@ -104,10 +104,9 @@ test('a dead endpoint is named while stale responses stand in for it, and each a
   const upstream = await httpUpstream(
     (_, response) => void response.writeHead(200, { 'Cache-Control': 'max-age=0', ETag: '"a"' }).end('{}'),
   )
-  const live = await bootLiveGateway({
-    upstreams: { market: { endpoints: [upstream.url], circuitBreaker: { minRequests: 8 }, retry: {} } },
-    operations: { 'market.insights': { cache: { staleIfError: '1h' } } },
-  })
+  const market = { endpoints: [upstream.url], circuitBreaker: { minRequests: 8 }, retry: {} }
+  const operations = { 'market.insights': { cache: { staleIfError: '1h' } } }
+  const live = await bootLiveGateway({ upstreams: { market }, operations })
   expect(await sendRequests(live.url)).toEqual([200])
 
   await upstream.close()
@@ -129,7 +128,7 @@ test('an upstream that answers with errors of its own is named, though they are 
   expect(await sendRequests(live.url, 4)).toEqual([500, 500, 500, 500])
 
   await shows(live.admin, {
-    ...{ heading: '', severity: 'critical', about: 'operations.market.insights' },
+    ...ofInsights,
     cause: /its upstream answers with 5xx of its own \(\S+ answered 500 last\): 4 of 5 requests in the last minute/,
     command: / explain GET \/market\/insights --live --config /,
   })
@@ -147,14 +146,13 @@ test('a stored error is told of the cache, with what clears it, and not of the u
   expect(await sendRequests(live.url, 5)).toEqual([503, 503, 503, 503, 503])
 
   const { cause, command } = await shows(live.admin, {
-    ...{ heading: '', severity: 'critical', about: 'operations.market.insights' },
+    ...ofInsights,
     cause: /the cache answers with a stored 503, which .* fresh until \S+: 5 of 6 requests in the last minute/,
     command: / cache clear market\.insights --config /,
   })
   expect(JSON.stringify(await findingsOf(live.admin))).not.toContain('its upstream answers')
-  expect((await runCommand(['explain', 'GET', '/market/insights', '--live', '--admin', live.admin])).out).toContain(
-    cause,
-  )
+  const explained = await runCommand(['explain', 'GET', '/market/insights', '--live', '--admin', live.admin])
+  expect(explained.out).toContain(cause)
   expect((await runFound(command)).code).toBe(0)
   expect(await sendRequests(live.url)).toEqual([200])
 })
@@ -214,8 +212,7 @@ test('Redis that is gone is named where it remembers proofs alone, and the metri
 test('connections that are closed at once are named by the setting that has it so', async () => {
   const live = await bootLiveGateway({ listen: { maxConnections: 1 } })
   const port = Number(new URL(live.url).port)
-  const first = await rawClient(port)
-  const second = await rawClient(port)
+  const [first, second] = [await rawClient(port), await rawClient(port)]
   await second.ended()
 
   await shows(live.admin, {

@@ -2,11 +2,9 @@
  * The page with each of the twelve faults, as an operator on call sees it after the login. `FAULTS=all` has axe look at
  * each of them in four ways: light and dark, on a screen and on a phone. Otherwise it looks at four, each in one way.
  */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { folderWith } from '../../../core/config/helper.ts'
 import { findGraveViolations } from '../../../helpers/axe.ts'
 import { chromiumProgram, useChromium } from '../../../helpers/chromium.ts'
 import { installProgram } from '../../../helpers/installed-program.ts'
@@ -32,14 +30,12 @@ const looks = [
 describe.skipIf(chromiumProgram.missing)('the page', () => {
   const openPage = useChromium()
   // Commands are printed as an operator reads them.
-  const folder = mkdtempSync(join(tmpdir(), 'program-'))
   const { PATH } = process.env
   beforeAll(() => {
-    process.env.PATH = installProgram(folder)
+    process.env.PATH = installProgram(folderWith({}))
   })
   afterAll(() => {
     process.env.PATH = PATH
-    rmSync(folder, { recursive: true })
   })
 
   /** Opens the page of a gateway as an operator does: by the login. */

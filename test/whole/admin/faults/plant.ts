@@ -1,11 +1,11 @@
 /** The faults whose symptoms docs/operating.md has, each in a gateway of its own that is well first. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
 import { allOperations } from '../../../../src/operations.ts'
+import { folderWith } from '../../../core/config/helper.ts'
 import { makeCertificates } from '../../../helpers/certificates.ts'
 import { contractFile } from '../../../helpers/contract.ts'
 import { configText, type Settings } from '../../../helpers/gateway.ts'
@@ -57,17 +57,10 @@ const boot = async (settings: Settings, unasked = '/market/insights') => {
   return { ...live, send }
 }
 
-/** Makes a folder that goes with the test. */
-const folder = (): string => {
-  const path = mkdtempSync(join(tmpdir(), 'fault-'))
-  onTestFinished(() => rmSync(path, { recursive: true }))
-  return path
-}
-
 /** Starts a gateway as a process, by the command that starts another one. */
 export const startProcess = async (settings: Settings, through: readonly string[]) => {
   const { url: upstream } = await httpUpstream()
-  const file = join(folder(), 'gateway.yaml')
+  const file = join(folderWith({}), 'gateway.yaml')
   writeFileSync(file, configText({ upstream, ...settings, shutdown: { wait: '0ms' } }))
   const served = serve(file, {}, through)
   const url = `http://127.0.0.1:${await waitForListening(served)}`
@@ -176,7 +169,7 @@ export const faults: readonly Fault[] = [
     broken: ['#endpoint-market-0', '#upstreams tr.group:has(#unfold-market)'],
     async plant(common) {
       const upstream = await httpUpstream()
-      const [hosts, nsswitch] = [join(folder(), 'hosts'), join(folder(), 'nsswitch.conf')]
+      const [hosts, nsswitch] = [join(folderWith({}), 'hosts'), join(folderWith({}), 'nsswitch.conf')]
       writeFileSync(hosts, '127.0.0.1 localhost market.internal\n')
       writeFileSync(nsswitch, 'hosts: files\n')
       const market = { endpoints: [`http://market.internal:${upstream.port}`], resolve: '1s' }
@@ -196,7 +189,7 @@ export const faults: readonly Fault[] = [
     ...{ number: 9, name: 'an audit log on a full disk', isOfProcess: true },
     broken: ['#operations', '#summary', '#records'],
     async plant(common) {
-      const [disk, key] = [folder(), join(folder(), 'key')]
+      const [disk, key] = [folderWith({}), join(folderWith({}), 'key')]
       writeFileSync(key, 'k'.repeat(32))
       const audit = { file: join(disk, 'audit.log'), key: `file:${key}`, onFailure: 'refuse' }
       const { admin, served, url, send } = await startProcess({ ...common, audit }, onSmallDisk(disk))
@@ -278,16 +271,11 @@ export const faults: readonly Fault[] = [
     ...{ number: 14, name: 'POSTs whose outcomes are unknown', broken: [] },
     async plant(common) {
       const upstream = await httpUpstream((_, response) => response.writeHead(500).end())
-      const operations = { 'financing.pre-approval': { idempotency: true } }
-      const upstreams = { financing: upstream.url }
-      const { admin, send } = await boot({ ...common, upstreams, operations }, '/financing/pre-approval')
+      const [path, operations] = ['/financing/pre-approval', { 'financing.pre-approval': { idempotency: true } }]
+      const { admin, send } = await boot({ ...common, upstreams: { financing: upstream.url }, operations }, path)
+      const post = (key: string) => send(1, { method: 'POST', headers: { 'Idempotency-Key': key }, body: 'a' }, path)
       const fail = async () => {
-        for (let n = 0; n < 10; n++)
-          await send(
-            1,
-            { method: 'POST', headers: { 'Idempotency-Key': `k-${n}` }, body: 'a' },
-            '/financing/pre-approval',
-          )
+        for (let n = 0; n < 10; n++) await post(`k-${n}`)
       }
       return { admin, fail }
     },

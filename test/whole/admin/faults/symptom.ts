@@ -20,8 +20,7 @@ export interface Symptom {
   readonly command: RegExp | null
 }
 
-/** The text of docs/operating.md. */
-export const text = readFileSync(fileURLToPath(new URL('../../../../docs/operating.md', import.meta.url)), 'utf8')
+const text = readFileSync(fileURLToPath(new URL('../../../../docs/operating.md', import.meta.url)), 'utf8')
 
 // A URL, a path of a file, a number with its unit, a time.
 const variablePart = /(https?:\/\/[^\s;,)]+|\/[\w./-]+|\d[\w.:-]*)/

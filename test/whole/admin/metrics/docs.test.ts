@@ -1,24 +1,14 @@
 import { expect, test } from 'vitest'
 import { metricFamilies } from '../../../../src/core/admin/server.ts'
+import { rows } from '../../../helpers/markdown.ts'
 import { at, documentsOf, examples, read, type Tree } from '../../deploying/files.ts'
 
 /** docs/metrics.md against the list of metrics and the rules. */
 
-const page = read('docs/metrics.md')
-
-/** Reads the rows of a page's tables: cells as written, without backticks. */
-const rows = page
-  .split('\n')
-  .filter((line) => line.startsWith('| `'))
-  .map((line) =>
-    line
-      .slice(1, -1)
-      .split('|')
-      .map((cell) => cell.trim().replaceAll('`', '')),
-  )
+const table = rows(read('docs/metrics.md')).map((cells) => cells.map((cell) => cell.replaceAll('`', '')))
 
 test('every metric stands on the page, in its order, with its type, labels and meaning, and no other', () => {
-  const listed = rows.filter(([name]) => name?.startsWith('lender_gateway_'))
+  const listed = table.filter(([name]) => name?.startsWith('lender_gateway_'))
 
   expect(listed).toEqual(metricFamilies.map(({ name, type, labels, help }) => [name, type, labels.join(', '), help]))
 })
@@ -29,7 +19,7 @@ test('every alert stands there, in its order, with the command that names its ca
     .flatMap((group) => at(group, 'rules') as readonly Tree[])
     .filter((rule) => 'alert' in rule)
 
-  const listed = rows.filter(([name]) => name?.startsWith('LenderGateway'))
+  const listed = table.filter(([name]) => name?.startsWith('LenderGateway'))
 
   expect(listed.map(([name, , , command]) => [name, command])).toEqual(
     alerts.map((rule) => [rule.alert, at(rule, 'annotations', 'command')]),

@@ -11,14 +11,11 @@ const gauge = (samples: readonly MetricSample[], help = 'Says something.'): Metr
 })
 
 test('a family is its help, its type and a line for each series', () => {
-  const text = renderExposition([
-    gauge([
-      { labels: { operation: 'market.insights', state: 'up' }, value: 1 },
-      { labels: {}, value: 0.25 },
-    ]),
-  ])
+  const first = { labels: { operation: 'market.insights', state: 'up' }, value: 1 }
 
-  expect(text).toBe(`# HELP lender_gateway_thing Says something.
+  expect(
+    renderExposition([gauge([first, { labels: {}, value: 0.25 }])]),
+  ).toBe(`# HELP lender_gateway_thing Says something.
 # TYPE lender_gateway_thing gauge
 lender_gateway_thing{operation="market.insights",state="up"} 1
 lender_gateway_thing 0.25
@@ -26,20 +23,10 @@ lender_gateway_thing 0.25
 })
 
 test('a histogram is its buckets with +Inf, its sum and its count', () => {
-  const value = {
-    buckets: [
-      { le: 0.001, count: 1 },
-      { le: 2.5, count: 3 },
-    ],
-    sum: 12.5,
-    count: 4,
-  }
+  const [low, high] = [{ le: 0.001, count: 1 } as const, { le: 2.5, count: 3 } as const]
+  const samples = [{ labels: { a: 'b' }, value: { buckets: [low, high], sum: 12.5, count: 4 } }]
 
-  const text = renderExposition([
-    { name: 'd_seconds', help: 'h', type: 'histogram', samples: [{ labels: { a: 'b' }, value }] },
-  ])
-
-  expect(text).toBe(`# HELP d_seconds h
+  expect(renderExposition([{ name: 'd_seconds', help: 'h', type: 'histogram', samples }])).toBe(`# HELP d_seconds h
 # TYPE d_seconds histogram
 d_seconds_bucket{a="b",le="0.001"} 1
 d_seconds_bucket{a="b",le="2.5"} 3
@@ -82,30 +69,20 @@ const value = fc.double().map((each) => (Object.is(each, -0) ? 0 : each))
 
 test('whatever is written is read back as it was', () => {
   const family = fc.record({
-    name,
-    help: fc.string({ unit: 'binary' }),
+    ...{ name, help: fc.string({ unit: 'binary' }) },
     type: fc.constantFrom('counter' as const, 'gauge' as const),
     samples: fc.array(fc.record({ labels, value }), { minLength: 1, maxLength: 4 }),
   })
   fc.assert(
     fc.property(fc.uniqueArray(family, { selector: (each) => each.name, maxLength: 4 }), (families) => {
-      const read = readExposition(renderExposition(families))
+      const wellFormed = (labels: Readonly<Record<string, string>>) =>
+        Object.fromEntries(Object.entries(labels).map(([label, is]) => [label, is.toWellFormed()]))
 
-      expect([...read]).toEqual(
-        families.map((each) => [
-          each.name,
-          {
-            help: each.help.toWellFormed(),
-            type: each.type,
-            lines: each.samples.map((sample) => ({
-              name: each.name,
-              labels: Object.fromEntries(
-                Object.entries(sample.labels).map(([label, is]) => [label, is.toWellFormed()]),
-              ),
-              value: sample.value,
-            })),
-          },
-        ]),
+      expect([...readExposition(renderExposition(families))]).toEqual(
+        families.map(({ name, help, type, samples }) => {
+          const lines = samples.map((sample) => ({ ...sample, name, labels: wellFormed(sample.labels) }))
+          return [name, { help: help.toWellFormed(), type, lines }]
+        }),
       )
     }),
   )

@@ -1,6 +1,4 @@
 /** A real Prometheus with what the example has as comments: the token, and TLS. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { parse } from 'yaml'
@@ -8,7 +6,7 @@ import { makeCertificates } from '../../../helpers/certificates.ts'
 import { bootLiveGateway } from '../../../helpers/live-gateway.ts'
 import { needProgram } from '../../../helpers/program.ts'
 import { startPrometheus } from '../../../helpers/prometheus.ts'
-import { examples, read } from '../files.ts'
+import { examples, read, scratch } from '../files.ts'
 
 const [prometheus, openssl] = [await needProgram('prometheus'), await needProgram('openssl')]
 const token = 't'.repeat(40)
@@ -27,19 +25,11 @@ describe.skipIf(prometheus.missing ?? openssl.missing)('a listener with a token 
     ['is read with them', token, 1],
     ['is not with another token', 'x'.repeat(40), 0],
   ])('%s', async (_, given, up) => {
-    const folder = mkdtempSync(join(tmpdir(), 'guarded-'))
-    onTestFinished(() => rmSync(folder, { recursive: true }))
     const { right, authority } = makeCertificates(openssl.path ?? '')
-    writeFileSync(join(folder, 'right.pem'), right.cert)
-    writeFileSync(join(folder, 'right.key'), right.key)
-    writeFileSync(join(folder, 'lender-gateway-ca.pem'), authority.cert)
-    writeFileSync(join(folder, 'lender-gateway-token'), given)
-    const { gateway } = await bootLiveGateway({
-      admin: {
-        token,
-        tls: { certificate: `file:${join(folder, 'right.pem')}`, key: `file:${join(folder, 'right.key')}` },
-      },
-    })
+    const ours = { 'lender-gateway-ca.pem': authority.cert, 'lender-gateway-token': given }
+    const folder = scratch({ 'right.pem': right.cert, 'right.key': right.key, ...ours })
+    const tls = { certificate: `file:${join(folder, 'right.pem')}`, key: `file:${join(folder, 'right.key')}` }
+    const { gateway } = await bootLiveGateway({ admin: { token, tls } })
 
     const watching = await startPrometheus(prometheus.path ?? '', gateway.adminAddress.port, guarded(folder))
     onTestFinished(() => watching.close())

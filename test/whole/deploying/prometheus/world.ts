@@ -1,9 +1,9 @@
 /** A gateway of two workers that has everything on, what stands around it, and a Prometheus that watches it. */
 import { hash } from 'node:crypto'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { folderWith } from '../../../core/config/helper.ts'
 import { createAuditLog } from '../../../features/audit/audit-log-place.ts'
 import { makeCertificates } from '../../../helpers/certificates.ts'
 import type { Settings } from '../../../helpers/gateway.ts'
@@ -88,8 +88,7 @@ const openAll = async (programs: Programs, onEnd: (end: () => unknown) => void):
   const certificates = makeCertificates(programs.openssl)
   const secure = await openHttpsUpstream(certificates.right)
   onEnd(() => secure.close())
-  const folder = mkdtempSync(join(tmpdir(), 'world-'))
-  onEnd(() => rmSync(folder, { recursive: true }))
+  const folder = folderWith({})
   const inFile = (name: string, text: string): string => {
     writeFileSync(join(folder, name), text)
     return `file:${join(folder, name)}`
@@ -104,10 +103,7 @@ const openAll = async (programs: Programs, onEnd: (end: () => unknown) => void):
         endpoints: [`https://localhost:${secure.port}`],
         tls: { ca: inFile('authority.pem', certificates.authority.cert) },
       },
-      compliance: {
-        endpoints: [upstream.url],
-        candidate: { endpoints: [upstream.url], shadow: { sample: '100%' } },
-      },
+      compliance: { endpoints: [upstream.url], candidate: { endpoints: [upstream.url], shadow: { sample: '100%' } } },
     },
     defaults: { retry: {}, circuitBreaker: { minRequests: 5, openFor: '1s' } },
     listen: { trustedProxies: ['192.0.2.1'] },
