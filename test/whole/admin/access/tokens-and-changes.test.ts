@@ -1,9 +1,9 @@
 /** Tokens of operators across what else happens to a configuration: rejected edits, rollbacks, workers. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, onTestFinished } from 'vitest'
+import { expect } from 'vitest'
 import { runCommand } from '../../../core/cli/scripted-admin.ts'
+import { folderWith } from '../../../core/config/helper.ts'
 import { adminTokens, bearerOf, tokenOf } from '../../../helpers/admin-tokens.ts'
 import { logIn, visitPage } from '../../../helpers/form-browser.ts'
 import { configText } from '../../../helpers/gateway.ts'
@@ -50,9 +50,7 @@ test('a rollback brings back no token that was removed, nor the listener without
 })
 
 drill('with two workers and from the command line, a token does what its scope says until it is removed', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'tokens-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
-  const file = join(folder, 'gateway.yaml')
+  const file = join(folderWith({}), 'gateway.yaml')
   const write = (tokens: object): void =>
     writeFileSync(file, configText({ workers: 2, admin: { tokens, jwt: adminJwt() }, reload: { watch: false } }))
   write(adminTokens)
@@ -62,21 +60,15 @@ drill('with two workers and from the command line, a token does what its scope s
   const run = (token: string, ...args: readonly string[]) =>
     runCommand([...args, '--admin', admin, '--config', file], { LENDER_GATEWAY_ADMIN_TOKEN: token })
 
-  const [refused, done] = await Promise.all([
-    run(tokenOf.read, 'operation', 'refuse', 'inventory.sync'),
-    run(tokenOf.operate, 'operation', 'refuse', 'inventory.sync'),
-  ])
+  const tokens = [tokenOf.read, tokenOf.operate]
+  const [refused, done] = await Promise.all(tokens.map((token) => run(token, 'operation', 'refuse', 'inventory.sync')))
   const shown = await run(tokenOf.read, 'status')
   const drained = await run(operatorJwt(), 'operation', 'refuse', 'leads.pipeline')
   write(withoutAnna)
   const { status } = await fetchAdmin(`${admin}/reload`, 'POST', { headers: bearerOf('operate') })
 
-  expect(refused).toMatchObject({
-    code: 2,
-    err: expect.stringContaining(
-      'auditor has the scope read: that is to read, and to give no orders; this takes the scope operate',
-    ),
-  })
+  const why = 'auditor has the scope read: that is to read, and to give no orders; this takes the scope operate'
+  expect(refused).toMatchObject({ code: 2, err: expect.stringContaining(why) })
   expect(done).toMatchObject({ code: 0, out: expect.stringContaining('inventory.sync is refused until ') })
   expect(shown.out).toMatch(/^inventory\.sync +REFUSED by oncall-anna until /m)
   expect(drained).toMatchObject({ code: 0, out: expect.stringContaining('leads.pipeline is refused until ') })

@@ -27,10 +27,9 @@ test('each order has the name of its operator in its log line and in its audit l
   expect(named.map(({ msg, by }) => [msg, by])).toEqual(events.map((event) => [event, 'oncall-anna']))
   expect(live.lines).toContainEqual(expect.objectContaining({ msg: 'configuration unchanged', by: 'oncall-anna' }))
   const lines = audit.lines().filter(({ event }) => event !== 'start' && event !== 'end')
+  const recorded = [...events, 'reload', ...Array.from({ length: 4 }, () => 'admin request')].toSorted()
   expect(lines.map(({ event, by, operator }) => [event, by ?? operator]).toSorted()).toEqual(
-    [...events, 'reload', ...Array.from({ length: 4 }, () => 'admin request')]
-      .map((event) => [event, 'oncall-anna'])
-      .toSorted(),
+    recorded.map((event) => [event, 'oncall-anna']),
   )
 })
 

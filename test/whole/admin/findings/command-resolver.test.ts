@@ -3,48 +3,38 @@
  * PATH.
  */
 import { execFile } from 'node:child_process'
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, realpathSync, symlinkSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { isMutatingCommand } from '../../../../src/core/admin/commands/command-groups.ts'
 import type { FindingView } from '../../../../src/core/admin/findings/finding.ts'
 import { programCommand, shellQuote } from '../../../../src/core/lib/program.ts'
+import { folderWith } from '../../../core/config/helper.ts'
 import { bootLiveGateway, fetchAdmin } from '../../../helpers/live-gateway.ts'
 
 const run = promisify(execFile)
 
-const emptyFolder = (): string => {
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'runnable-')))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
-  return folder
-}
-
 /** Runs a command as right after a login. */
 const inShell = (command: string) => run('sh', ['-c', command], { cwd: '/', env: { PATH: '/usr/bin:/bin' } })
 
-describe('the program', () => {
+test('the program is its name where that is on the PATH, with the same Node, and else what its name leads to', () => {
   /** Makes a machine with Node and the program, each in a folder. */
   const machine = (programs: string) => {
-    const folder = emptyFolder()
+    const folder = realpathSync(folderWith({ node: '', 'main.ts': '' }))
     const [node, main, bin] = [join(folder, 'node'), join(folder, 'main.ts'), join(folder, programs)]
-    for (const file of [node, main]) writeFileSync(file, '')
     mkdirSync(bin, { recursive: true })
     symlinkSync(main, join(bin, 'lender-gateway'))
     symlinkSync(node, join(bin, 'node'))
     return { node, main, path: ['/nowhere', bin].join(delimiter), bin }
   }
+  const [own, foreign, npx] = [machine('bin'), machine('bin'), machine('_npx/5eec/node_modules/.bin')]
 
-  test('is its name where that is on the PATH, with the same Node, and else what its name leads to', () => {
-    const [own, foreign, npx] = [machine('bin'), machine('bin'), machine('_npx/5eec/node_modules/.bin')]
-
-    expect(programCommand(own)).toBe('lender-gateway')
-    // npx alone has put it on the PATH.
-    expect(programCommand(npx)).toBe(`${npx.node} ${npx.main}`)
-    expect(programCommand({ ...own, node: foreign.node })).toBe(`${foreign.node} ${own.main}`)
-    expect(programCommand({ ...own, main: foreign.main })).toBe(`${own.node} ${foreign.main}`)
-  })
+  expect(programCommand(own)).toBe('lender-gateway')
+  // npx alone has put it on the PATH.
+  expect(programCommand(npx)).toBe(`${npx.node} ${npx.main}`)
+  expect(programCommand({ ...own, node: foreign.node })).toBe(`${foreign.node} ${own.main}`)
+  expect(programCommand({ ...own, main: foreign.main })).toBe(`${own.node} ${foreign.main}`)
 })
 
 test('words come through a shell as they are', async () => {

@@ -62,12 +62,9 @@ test('a gateway that is well has none', () => {
 
 test('the worst comes first, whatever it is of', () => {
   const unmatched = cause({ kind: 'not-found', reason: null, operation: null, endpoint: null })
+  const all = { causes: [cause(), unmatched], ...edit() }
 
-  expect(lines({ causes: [cause(), unmatched], ...edit() })).toEqual([
-    expect.stringMatching(/^critical upstreams.risk /),
-    expect.stringMatching(/^warning config /),
-    expect.stringMatching(/^notice clients /),
-  ])
+  expectFindings('', all, /^critical upstreams.risk /, /^warning config /, /^notice clients /)
 })
 
 test.each([
@@ -122,13 +119,9 @@ describe('an endpoint', () => {
   test('that fails is named with its cause, how often, since when, and what shows more', () => {
     expect(found({ causes: [cause()] })).toEqual([
       {
-        severity: 'critical',
-        about: 'upstreams.risk',
+        ...{ severity: 'critical', about: 'upstreams.risk', alsoAbout: [], details: [] },
         cause: `${refuses}: 12 requests failed in the last minute`,
-        alsoAbout: [],
-        details: [],
-        since: '2026-11-21T02:03:00.000Z',
-        command: `lender-gateway ${tryIt}`,
+        ...{ since: '2026-11-21T02:03:00.000Z', command: `lender-gateway ${tryIt}` },
       },
     ])
   })
@@ -139,12 +132,14 @@ describe('an endpoint', () => {
   const isDown = `upstreams.risk 02:03:00 ${refuses}`
   const itsCertificate = `upstreams.risk the certificate of ${risk}`
   const expiredOne = riskOf(showing(certificate(-1)))
+  const atOne = riskOf(showing(certificate(300), certificate(9, '::1')))
   const refused12 = { causes: [cause()] }
   const in9Days = '2026-11-30T02:04:00.000Z'
 
   const ofCause = (...more: Parameters<typeof cause>) => ({ causes: [cause(...more)] })
   const resets = (kind: 'reset-before-headers' | 'truncated', lastMinute: number) =>
     cause({ kind, reason: 'closed', lastMinute })
+  const downBefore = riskOf(endpoint({ state: { name: 'down', since: at - 60_000, reason: 'a 404' } }))
   const outFor10s = ejected({ ejectedForMs: 10_000 })
   const draining = endpoint({ state: { name: 'draining', since: at - 1000, reason: null } })
   const ofTwo = { risk: { endpoints: [showing(certificate(9))] }, market: { endpoints: [showing(certificate(9))] } }
@@ -168,11 +163,7 @@ describe('an endpoint', () => {
     ['well after its ejection', riskOf(endpoint({ ...failed, failingSince: null }), other), /^notice /],
     ['failed before its drain', { ...ofCause({ lastMinute: 0 }), ...riskOf(draining, other) }, /^notice \S+ 02:03:00 /],
     ['left alone', { causes: [cause()], ...riskOf(ejected(), other) }, /^warning /],
-    [
-      'down, and answers',
-      riskOf(down('a 404', { state: { name: 'down', since: at - 60_000, reason: 'a 404' } })),
-      /^warning .*it is down: a 404, and answers all the same$/,
-    ],
+    ['down, and answers', downBefore, /^warning .*it is down: a 404, and answers all the same$/],
     ['failing 15 s ago', ofCause({ lastAt: at - 14_999 }), `critical ${isDown}: ${twelve}`],
     ['failing before that', ofCause({ lastAt: at - 15_000 }), `warning ${isDown}: ${twelve}, none since 02:03:45`],
     ['failing a minute ago', ofCause({ lastMinute: 0, last15Min: 7 }), /^notice .* 7 .*15 minutes, none in the last/],
@@ -187,19 +178,18 @@ describe('an endpoint', () => {
     ['expired', expiredOne, `critical ${expiredCertificate}`],
     ['expired, unverified', { ...expiredOne, settings: unverified }, `warning ${expiredCertificate}`],
     ['expired, and fails', { ...expiredOne, ...ofCause(expiredAt()) }, / \(CERT_HAS_EXPIRED\): 12 /],
-    [
-      'first at one address',
-      riskOf(showing(certificate(300), certificate(9, '::1'))),
-      `warning ${itsCertificate}, as ::1 shows it, expires at ${in9Days}`,
-    ],
+    ['first at ::1', atOne, `warning ${itsCertificate}, as ::1 shows it, expires at ${in9Days}`],
     ['of two groups', { upstreams: ofTwo }, / expires at 2026-11-30T02:04:00.000Z \(the same behind market\)$/],
   ])('is found as one that is %s', expectFindings)
 
   test('whose certificate has expired is named once where another endpoint makes good what fails for it', () => {
-    const broken = { certificates: [certificate(-1)], failingSince: at - 60_000, failuresInARow: 9 }
-    const findings = lines(riskOf(endpoint({ ...broken, lastFailure: expiredAt() }), other))
+    const broken = { ...failed, certificates: [certificate(-1)], onProbation: false, lastFailure: expiredAt() }
 
-    expect(findings.filter((each) => each.includes('has expired'))).toHaveLength(1)
+    expect(
+      lines(riskOf(endpoint(broken), other))
+        .join()
+        .match(/has expired/g),
+    ).toHaveLength(1)
   })
 
   test('that does not answer is named with the limit, and once, whatever it failed by', () => {
@@ -249,18 +239,15 @@ describe('a group', () => {
 
     expect(found({ upstreams, causes: [refused, cause()] })).toEqual([
       {
-        severity: 'critical',
-        about: 'upstreams.risk',
+        ...{ severity: 'critical', about: 'upstreams.risk', alsoAbout: [] },
         cause: `no endpoint of risk serves since 02:03:58; every request to risk.asset-valuation fails: ECONNREFUSED at ${risk}`,
-        alsoAbout: [],
         details: [
           `${risk} is failing: no success since 9 failures, the last: the endpoint refuses connections (ECONNREFUSED); 9 of 40 requests to it failed since 00:04:00`,
           'the circuit breaker of risk is open: 40 requests were refused in the last minute',
           'the first request after 02:04:04 tries whether it is well',
           `for the owner of ${risk} to mend: nothing has changed here since the last good answer`,
         ],
-        since: '2026-11-21T02:03:58.000Z',
-        command: `lender-gateway ${tryIt}`,
+        ...{ since: '2026-11-21T02:03:58.000Z', command: `lender-gateway ${tryIt}` },
       },
     ])
   })
@@ -335,9 +322,7 @@ describe('a group', () => {
   ])('is found as one that is %s', expectFindings)
 
   test('that fails as others do is also about them', () => {
-    const upstreams = { risk: { endpoints: [dead()] }, market: { endpoints: [dead()] } }
-
-    expect(found({ upstreams })).toMatchObject([{ about: 'upstreams.risk', alsoAbout: ['upstreams.market'] }])
+    expect(found({ upstreams: both })).toMatchObject([{ about: 'upstreams.risk', alsoAbout: ['upstreams.market'] }])
   })
 
   const detailsOf = (...endpoints: readonly EndpointReport[]) => found(riskOf(...endpoints))[0]?.details
@@ -355,10 +340,8 @@ describe('a group', () => {
   })
 
   test('of which an endpoint is down or ejected says how many have failed there in a row', () => {
-    const out = { name: 'down', since: at - 100, reason: 'answered 503' } as const
-    const endpoints = [4, 0].map((failuresInARow) =>
-      dead({ url: `http://b${failuresInARow}`, state: out, failuresInARow }),
-    )
+    const state = { name: 'down', since: at - 100, reason: 'answered 503' } as const
+    const endpoints = [4, 0].map((failuresInARow) => dead({ url: `http://b${failuresInARow}`, state, failuresInARow }))
 
     const details = detailsOf(...endpoints)
     expect(details?.[0]).toMatch(/; no success since 4 failures; 9 of 40 requests/)
@@ -430,8 +413,7 @@ const overloaded = (reason: 'upstream-concurrency' | 'buffered-bodies' | 'event-
   cause({ kind: 'overloaded', reason, endpoint: null })
 const refusedByLimit = { causes: [overloaded('upstream-concurrency')] }
 const twelveOf = (requests: number, ago: number) => ({
-  ...concurrency(3),
-  ...trafficOf(asset, { requests }),
+  ...{ ...concurrency(3), ...trafficOf(asset, { requests }) },
   causes: [{ ...overloaded('upstream-concurrency'), lastAt: at - ago }],
 })
 const rejected = (lastMinute: number) => ({
@@ -441,19 +423,12 @@ const lateLoop = (sheds: boolean) => {
   const eventLoop = { delayMs: 812.4, limitMs: 200, sheds, since: at, where: null }
   return { report: { limits: { rate: null, concurrency: [], eventLoop } }, causes: [overloaded('event-loop')] }
 }
-const lateProcess = (p99: number) => ({
-  report: {
-    runtimes: [
-      {
-        process: 'worker-1',
-        ...{ pid: 1, startedAt: 1, uptimeSeconds: 1, residentBytes: 1, externalBytes: 0 },
-        cpuSeconds: { user: 0, system: 0 },
-        heap: { usedBytes: 1, totalBytes: 2, limitBytes: 100 },
-        eventLoop: { activeSeconds: 1, idleSeconds: 1, delayMs: { p50: 1, p99, max: p99 } },
-      },
-    ],
-  },
-})
+const lateProcess = (p99: number) => {
+  const eventLoop = { activeSeconds: 1, idleSeconds: 1, delayMs: { p50: 1, p99, max: p99 } }
+  const memory = { residentBytes: 1, externalBytes: 0, heap: { usedBytes: 1, totalBytes: 2, limitBytes: 100 } }
+  const started = { pid: 1, startedAt: 1, uptimeSeconds: 1, cpuSeconds: { user: 0, system: 0 } }
+  return { report: { runtimes: [{ process: 'worker-1', ...started, ...memory, eventLoop }] } }
+}
 const bodies = {
   causes: [overloaded('buffered-bodies'), { ...overloaded('buffered-bodies'), operation: 'valuation.score' as const }],
 }
@@ -535,17 +510,15 @@ const problem = {
 }
 
 describe('an edit', () => {
+  const restart = ['until the file is corrected, a restart fails']
+
   test('that was rejected is named with the place and the problem', () => {
     expect(found(edit({ at: at + 5000, problems: [problem, problem] }))).toEqual([
       {
-        severity: 'warning',
-        about: 'config',
+        ...{ severity: 'warning', about: 'config', alsoAbout: [], details: restart },
         cause:
           'an edit of gateway.yaml was refused, and what ran before runs on: gateway.yaml:12:9 upstreams.market: not a URL, and 1 more',
-        alsoAbout: [],
-        details: ['until the file is corrected, a restart fails'],
-        since: '2026-11-21T02:04:00.000Z',
-        command: 'lender-gateway check gateway.yaml',
+        ...{ since: '2026-11-21T02:04:00.000Z', command: 'lender-gateway check gateway.yaml' },
       },
     ])
   })
@@ -573,10 +546,8 @@ describe('an edit', () => {
     expect(found(inputs)).toMatchObject([{ about: 'config', command: `lender-gateway ${command}` }])
   })
 
-  test.each([1, -1])('that a restart fails by says so after a rollback as well: %d', (ms) => {
-    const details = ['until the file is corrected, a restart fails']
-
-    expect(found({ ...rolledBack, loadedAt: at + ms })).toMatchObject([{ details }])
+  test('that a restart fails by says so after a rollback as well', () => {
+    expect([1, -1].map((ms) => found({ ...rolledBack, loadedAt: at + ms })[0]?.details)).toEqual([restart, restart])
   })
 })
 
@@ -584,15 +555,7 @@ describe('the audit log', () => {
   const file = '/var/log/audit.log'
   const withAudit = (state: Partial<AuditWriterState>) => {
     const written = {
-      file,
-      chain: '',
-      count: 1,
-      hash: '',
-      reason: null,
-      since: at,
-      waitingBytes: 0,
-      lost: 0,
-      disk: null,
+      ...{ file, chain: '', count: 1, hash: '', reason: null, since: at, waitingBytes: 0, lost: 0, disk: null },
     }
     return { parts: { audit: { state: { ...written, ...state } }, workers: { states: [] } } as object as PrimaryParts }
   }
@@ -632,6 +595,7 @@ describe('the audit log', () => {
 
 describe('what an operator has ended for a while', () => {
   const none = { get: () => null, all: [] }
+  const until = 'until 2026-11-21T02:05:00.000Z'
   const overridden = (what: 'operations' | 'endpoints', state: 'drain' | 'refuse', ...keys: readonly string[]) => {
     const override = { state, by: 'anna', reason: null, since: at, until: at + 60_000, endsAt: 60_000 } as const
     const view = { get: (key: string) => (keys.includes(key) ? override : null), all: [] }
@@ -641,21 +605,15 @@ describe('what an operator has ended for a while', () => {
   test('is an endpoint: a notice, with what ends that, unless an edit has taken it out', () => {
     expect(overridden('endpoints', 'drain', `risk ${risk}`, 'risk http://taken-out:8080')).toMatchObject([
       {
-        severity: 'notice',
-        about: 'upstreams.risk',
-        cause: `anna drains ${risk} until 2026-11-21T02:05:00.000Z: it gets no new requests`,
-        command: `lender-gateway endpoint ready risk ${risk}`,
+        ...{ severity: 'notice', about: 'upstreams.risk', command: `lender-gateway endpoint ready risk ${risk}` },
+        cause: `anna drains ${risk} ${until}: it gets no new requests`,
       },
     ])
   })
 
   test('is an operation: a warning, with the end of that', () => {
     expect(overridden('operations', 'refuse', 'inventory.sync')).toMatchObject([
-      {
-        severity: 'warning',
-        about: 'operations.inventory.sync',
-        cause: 'anna refuses it until 2026-11-21T02:05:00.000Z',
-      },
+      { severity: 'warning', about: 'operations.inventory.sync', cause: `anna refuses it ${until}` },
     ])
   })
 })
@@ -729,9 +687,7 @@ test.each([
 
   expect(found({ operatorKeys: state })).toMatchObject([
     {
-      severity: 'warning',
-      about: 'admin.jwt',
-      command: `lender-gateway ${tryIt}`,
+      ...{ severity: 'warning', about: 'admin.jwt', command: `lender-gateway ${tryIt}` },
       cause: `the keys of the issuer of operators (admin.jwt.jwks) cannot be had: ${words}`,
     },
   ])
