@@ -80,11 +80,3 @@ test.each([[['GET']], [['GET', '/a', '/b']], [['GET', '/a', '--format', 'xml']],
     expect(err).toMatch(/^lender-gateway: .+\n/)
   },
 )
-
-test('--help shows examples and the exit codes', async () => {
-  const { code, out } = await explain('--help')
-
-  expect(code).toBe(0)
-  expect(out).toContain("Examples:\n  lender-gateway explain GET '/market/insights?region=eu'")
-  expect(out).toContain('Exit code: 0 it would be forwarded, 1 it would be refused')
-})

@@ -8,6 +8,12 @@ import { bootLiveGateway } from '../../helpers/live-gateway.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
 import { below, explain } from './live.ts'
 
+/** Explains by what a gateway says of itself that is healthy but for this. */
+const explainAs = async (more: object) => {
+  const admin = await scriptedAdmin(jsonResponse({ ...healthyStatus, refusals: [], total: 0, ...more }))
+  return explain(admin.url, configFileWith(configText()))
+}
+
 describe('explain --live', () => {
   test('says of what an upstream answers itself no more than that it is no error of the gateway', async () => {
     const upstream = await httpUpstream((_, response) => void response.writeHead(503).end())
@@ -24,9 +30,7 @@ describe('explain --live', () => {
     ['draining', 'no new client is served just now: draining'],
     ['audit-unavailable', 'refused with 503 audit-unavailable'],
   ])('a gateway that is not ready, %s, forwards nothing', async (notReady, headline) => {
-    const admin = await scriptedAdmin(jsonResponse({ ...healthyStatus, notReady, refusals: [], total: 0 }))
-
-    const { code, out } = await explain(admin.url, configFileWith(configText()))
+    const { code, out } = await explainAs({ notReady })
 
     expect(code).toBe(1)
     expect(out).toMatch(new RegExp(`^GET /market/insights: ${headline}\n`))
@@ -89,11 +93,8 @@ describe('explain --live', () => {
       finding('upstreams.risk', ['upstreams.market']),
     ]
     const market = upstreamStatusWith(endpointStatusWith('http://a'))
-    const admin = await scriptedAdmin(
-      jsonResponse({ ...healthyStatus, upstreams: { market }, findings, refusals: [], total: 0 }),
-    )
 
-    const { out } = await explain(admin.url, configFileWith(configText()))
+    const { out } = await explainAs({ upstreams: { market }, findings })
 
     expect(out.match(/(?<=^CRITICAL {2}.*: of ).*$/gm)).toEqual(['audit', 'listen.proxyProtocol', 'upstreams.risk'])
   })
@@ -105,16 +106,11 @@ describe('explain --live', () => {
       ...{ operation: 'market.insights', endpoint: evil, side: null, fellBack: false, status: 502 },
       ...{ kind: evil, reason: evil, traceId: null },
     }
-    const finding = {
-      ...{ severity: evil, about: 'upstreams.market', cause: evil, details: [], alsoAbout: [], since: evil },
-      command: evil,
-    }
+    const said = { severity: evil, cause: evil, since: evil, command: evil }
+    const finding = { ...said, about: 'upstreams.market', details: [], alsoAbout: [] }
     const market = upstreamStatusWith(endpointStatusWith(evil, { state: evil, since: evil, reason: evil }))
-    const admin = await scriptedAdmin(
-      jsonResponse({ ...healthyStatus, upstreams: { market }, findings: [finding], refusals: [refusal], total: 1 }),
-    )
 
-    const { code, out } = await explain(admin.url, configFileWith(configText()))
+    const { code, out } = await explainAs({ upstreams: { market }, findings: [finding], refusals: [refusal], total: 1 })
 
     expect(code).toBe(0)
     expect(below(out)).toContain('502 ')

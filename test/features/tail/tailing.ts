@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished } from 'vitest'
+import { gatherText } from '../../helpers/gather-text.ts'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 
@@ -22,18 +23,11 @@ export const tailAll = (admin: string, ...args: readonly string[]): Tail => {
   const child = spawn(process.execPath, ['src/main.ts', 'tail', '--admin', admin, ...args], { cwd: root })
   onTestFinished(() => void child.kill('SIGKILL'))
   const closed = once(child, 'close').then(([code]): number | null => code)
-  let [out, err] = ['', '']
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    out += text
-  })
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    err += text
-  })
+  const [out, err] = [gatherText(child.stdout), gatherText(child.stderr)]
   const comes = (text: () => string, wanted: RegExp): Promise<void> =>
     expect.poll(text, { timeout: 30_000, interval: 20 }).toMatch(wanted)
   return {
-    ...{ child, out: () => out, err: () => err, printed: (wanted) => comes(() => out, wanted) },
-    noted: (wanted) => comes(() => err, wanted),
+    ...{ child, out, err, printed: (wanted) => comes(out, wanted), noted: (wanted) => comes(err, wanted) },
     interrupt() {
       child.kill('SIGINT')
       return closed

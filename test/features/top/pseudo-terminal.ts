@@ -3,6 +3,7 @@ import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished } from 'vitest'
+import { gatherText } from '../../helpers/gather-text.ts'
 
 const main = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
 
@@ -41,20 +42,17 @@ export const runInTerminal = (
     env: { ...process.env, LANG: 'C.UTF-8', LC_ALL: 'C.UTF-8', NO_COLOR: '1', ...environment },
   })
   onTestFinished(() => void child.kill('SIGKILL'))
-  let text = ''
-  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
-    text += chunk
-  })
-  const reported = (name: string): string => new RegExp(`${name}=(\\S+)`).exec(text)?.[1] ?? ''
+  const text = gatherText(child.stdout)
+  const reported = (name: string): string => new RegExp(`${name}=(\\S+)`).exec(text())?.[1] ?? ''
   return {
-    text: () => text,
+    text,
     frame() {
-      const frames = text.split(restoreSequence)[0]?.split('\u001b[H') ?? []
+      const frames = text().split(restoreSequence)[0]?.split('\u001b[H') ?? []
       // biome-ignore lint/suspicious/noControlCharactersInRegex: those are meant
       const lines = (frames.at(-1) ?? '').replaceAll(/\u001b\[[0-9;?]*[A-Za-z]/g, '').split(/\r*\n/)
       return lines.at(-1) === '' ? lines.slice(0, -1) : lines
     },
-    shows: (wanted) => expect.poll(() => text, { timeout: 30_000, interval: 20 }).toMatch(wanted),
+    shows: (wanted) => expect.poll(text, { timeout: 30_000, interval: 20 }).toMatch(wanted),
     type: (keys) => void child.stdin.write(keys),
     resize: (columns, rows) =>
       void execFileSync('stty', ['-F', reported('tty'), 'cols', String(columns), 'rows', String(rows)]),

@@ -1,34 +1,18 @@
 import { spawn } from 'node:child_process'
 import { hash } from 'node:crypto'
 import { once } from 'node:events'
-import {
-  cpSync,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { cpSync, existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished } from 'vitest'
+import { describe, expect } from 'vitest'
 import { allOperations } from '../../../src/operations.ts'
 import { configFileWith, jsonResponse, runCommand, scriptedAdmin, token } from '../../core/cli/scripted-admin.ts'
+import { folderWith } from '../../core/config/helper.ts'
 import { unzip } from '../../features/bundle/unzip.ts'
 import { freePort } from '../../helpers/free-port.ts'
 import { bootLiveGateway, shareLiveGateway } from '../../helpers/live-gateway.ts'
 import { describeTests, drill, test } from '../../helpers/speed.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
-
-const folder = (): string => {
-  const made = mkdtempSync(join(tmpdir(), 'bundle-'))
-  onTestFinished(() => rmSync(made, { recursive: true }))
-  return made
-}
 
 const shared = await shareLiveGateway()
 
@@ -39,7 +23,7 @@ const bundle = async (
   admin: string,
   {
     file = configFileWith('{}'),
-    output = join(folder(), 'a.zip'),
+    output = join(folderWith({}), 'a.zip'),
     environment = {},
     args = [] as readonly string[],
   } = {},
@@ -107,7 +91,7 @@ describe('bundle', () => {
   })
 
   drill('has the time in its default name, and JSON lists its parts', async () => {
-    const cwd = folder()
+    const cwd = folderWith({})
 
     const { code, out } = await spawnBundle(cwd, main, '--format', 'json')
 
@@ -121,7 +105,7 @@ describe('bundle', () => {
   })
 
   test('overwrites nothing, and follows no link, unless it is forced', async () => {
-    const here = folder()
+    const here = folderWith({})
     const [file, link] = [join(here, 'a.zip'), join(here, 'b.zip')]
     writeFileSync(file, 'precious', { mode: 0o644 })
     symlinkSync(file, link)
@@ -138,7 +122,7 @@ describe('bundle', () => {
   })
 
   test('that cannot be written is reported in one line, which names --output - where the folder takes no file', async () => {
-    const missing = await bundle(shared.admin, { output: join(folder(), 'no', 'a.zip') })
+    const missing = await bundle(shared.admin, { output: join(folderWith({}), 'no', 'a.zip') })
     const readOnly = await bundle(shared.admin, { output: '/sys/a.zip' }) // takes no file, nor of root
 
     expect([missing.code, missing.out, readOnly.code, readOnly.out]).toEqual([2, '', 2, ''])
@@ -147,7 +131,7 @@ describe('bundle', () => {
   })
 
   drill('of an installation without package-lock.json has the hash of the list that npm leaves', async () => {
-    const image = folder()
+    const image = folderWith({})
     for (const path of ['src', 'package.json']) cpSync(path, join(image, path), { recursive: true })
     symlinkSync(join(process.cwd(), 'node_modules'), join(image, 'node_modules'))
 

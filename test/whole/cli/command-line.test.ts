@@ -35,15 +35,12 @@ test.each(commands.map((command) => [command.name(), command] as const))(
 test.each(commands.map((command) => [command.name(), command] as const))(
   '%s --help shows an example',
   (name, command) => {
-    let help = ''
-    command.configureOutput({
-      writeOut: (text) => {
-        help += text
-      },
-    })
+    const written: string[] = []
+    command.configureOutput({ writeOut: (text) => void written.push(text) })
 
     command.outputHelp()
 
+    const help = written.join('')
     expect(help).toMatch(new RegExp(`\\nExamples?:\\n {2}lender-gateway ${name}`))
     expect(help).toContain('\nExit code: 0 ')
   },

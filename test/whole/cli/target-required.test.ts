@@ -1,17 +1,8 @@
 /** No command is sent to a guessed gateway. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { configFileWith, runCommand } from '../../core/cli/scripted-admin.ts'
+import { folderWith } from '../../core/config/helper.ts'
 import { bootLiveGateway } from '../../helpers/live-gateway.ts'
-
-/** Makes an empty folder, which is removed after the test. */
-const emptyFolder = (): string => {
-  const folder = mkdtempSync(join(tmpdir(), 'orders-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
-  return folder
-}
 
 test.each([
   'operation refuse market.insights',
@@ -20,7 +11,7 @@ test.each([
   'reload --force',
   'operation serve market.insights',
 ])('%s is not sent where there is no file, and names the options', async (command) => {
-  expect(await runCommand(command.split(' '), {}, { cwd: emptyFolder() })).toEqual({
+  expect(await runCommand(command.split(' '), {}, { cwd: folderWith({}) })).toEqual({
     code: 2,
     out: '',
     err: 'lender-gateway: config/gateway.yaml cannot be read: no such file, so it is not known which gateway is meant: give --config FILE or --admin URL\n',
@@ -43,7 +34,7 @@ test('a command is sent to --admin, without a file', async () => {
   const { code } = await runCommand(
     ['operation', 'refuse', 'market.insights', '--admin', live.admin],
     {},
-    { cwd: emptyFolder() },
+    { cwd: folderWith({}) },
   )
 
   expect(code).toBe(0)
@@ -60,7 +51,7 @@ test('a command is sent when other keys of admin cannot be used', async () => {
 })
 
 test('a command that only reads asks the default address, where there is no file', async () => {
-  const { code, err } = await runCommand(['status'], {}, { cwd: emptyFolder() })
+  const { code, err } = await runCommand(['status'], {}, { cwd: folderWith({}) })
 
   // Whether a gateway listens there or not: it was asked.
   expect([0, 2]).toContain(code)

@@ -3,19 +3,18 @@ import { expect, test } from 'vitest'
 import { globalSettingRows } from '../../../src/features/explain/global-settings.ts'
 import { folderWith } from '../../core/config/helper.ts'
 import { explain } from '../../features/explain/explaining.ts'
-import { configText, testConfig } from '../../helpers/gateway.ts'
+import { configText, type Settings, testConfig } from '../../helpers/gateway.ts'
+
+const fileWith = (settings: Settings) => join(folderWith({ 'gateway.yaml': configText(settings) }), 'gateway.yaml')
 
 test('settings of tokens are shown with their lines, and no secret', async () => {
-  const text = configText({
-    auth: {
-      methods: ['introspection'],
-      introspection: { url: 'https://login.example/', clientId: 'gateway', clientSecret: 'planted-secret' },
-    },
+  const introspection = { url: 'https://login.example/', clientId: 'gateway', clientSecret: 'planted-secret' }
+  const file = fileWith({
+    auth: { methods: ['introspection'], introspection },
     operations: { 'market.insights': { auth: { scopes: ['insights.read'], claims: { acr: 'high' } } } },
   })
-  const folder = folderWith({ 'gateway.yaml': text })
 
-  const { out } = await explain('GET', '/market/insights', '--config', join(folder, 'gateway.yaml'))
+  const { out } = await explain('GET', '/market/insights', '--config', file)
 
   expect(out).toMatch(/ auth {2,}auth: introspection with scope insights.read, acr: high .*gateway.yaml:1\n/)
   expect(out).toMatch(/auth\.introspection\.clientSecret +\*\*\* +file/)
@@ -27,8 +26,7 @@ test('edits of fields are in the JSON, of the candidate too, with their places a
     ...{ endpoints: ['http://127.0.0.1:1'], request: { set: { 'X-Api-Key': 'planted-secret' } } },
     candidate: { endpoints: ['http://127.0.0.1:2'], response: { set: { 'X-Side': 'next' } } },
   }
-  const folder = folderWith({ 'gateway.yaml': configText({ upstreams: { market } }) })
-  const file = join(folder, 'gateway.yaml')
+  const file = fileWith({ upstreams: { market } })
 
   const { out } = await explain('GET', '/market/insights', '--config', file, '--format', 'json')
 
@@ -43,8 +41,7 @@ test('edits of fields are in the JSON, of the candidate too, with their places a
 })
 
 test('a layer that all operations have is explained by its own key and line', async () => {
-  const folder = folderWith({ 'gateway.yaml': configText({ metrics: { clients: true } }) })
-  const file = join(folder, 'gateway.yaml')
+  const file = fileWith({ metrics: { clients: true } })
 
   const { out } = await explain('POST', '/valuation/score', '--config', file, '--format', 'json')
 

@@ -14,60 +14,39 @@ import { formatYaml } from '../../../../src/core/config/yaml/yaml-document.ts'
 import { overviewShape } from '../../../../src/features/overview/overview.ts'
 import { renderFrame } from '../../../../src/features/top/frame.ts'
 import { adminTarget, jsonResponse, runCommand, scriptedAdmin } from '../../../core/cli/scripted-admin.ts'
-import {
-  configProblem,
-  endpointStatusWith,
-  healthyStatus,
-  toOverview,
-  upstreamStatusWith,
-} from '../../../core/cli/status-fixtures.ts'
+import { configProblem, healthyStatus, toOverview } from '../../../core/cli/status-fixtures.ts'
 import { describeTests, runs, test, testAndDrill } from '../../../helpers/speed.ts'
+import { fixture } from '../../console/page/fixture.ts'
 
 const since = '2026-11-21T02:04:11.250Z'
 const at = Date.parse('2026-11-21T02:05:00Z')
-const finding = { severity: 'critical', about: 'a', cause: 'b', details: ['c'], since, command: 'd' }
 const certificate = { notAfter: since, daysLeft: 3, endsSoon: true, seenAt: since }
 const standing = { error: 'e', since, lastSuccess: since, where: 'f' }
+const { status, operations } = fixture
+const [first, ...others] = status.upstreams.market?.endpoints ?? []
 
 /** A status without avoidable nulls. */
 const full = {
-  ...healthyStatus,
-  notReady: 'draining',
-  findings: [finding],
-  config: {
-    ...{ ...healthyStatus.config, fileDiffers: true, nextTry: since },
-    lastRefusal: { at: since, problems: [configProblem] },
-  },
-  warnings: [configProblem],
-  certificates: [{ key: 'k', names: ['n'], notAfter: since, daysLeft: 3 }],
-  workers: [{ worker: 1, pid: 2, state: 'serving', startedAt: since, restarts: 0, inFlight: 1, config: 'h' }],
+  ...{ ...status, notReady: 'draining' },
+  config: { ...status.config, nextTry: since, lastRefusal: { at: since, problems: [configProblem] } },
+  workers: status.workers.slice(0, 1),
   upstreams: {
     risk: {
-      ...upstreamStatusWith(
-        endpointStatusWith('http://a', { since, reason: 'r', certificate, drainUntil: since, readyUntil: since }),
-      ),
-      breaker: { state: 'open', since, where: 'w', outageSince: since, reason: 'r', nextTry: since },
-      retryBudget: { left: 2 },
+      ...status.upstreams.risk,
+      breaker: { ...status.upstreams.risk?.breaker, outageSince: since },
+      endpoints: [{ ...first, certificate, drainUntil: since, readyUntil: since }, ...others],
     },
   },
-  limits: {
-    rate: { store: 'redis', server: 's', state: 'local', since, reason: 'r', where: 'w', evictions: 3 },
-    concurrency: [{ key: 'limits.concurrency', inFlight: 1, limit: 1 }],
-    eventLoop: { delayMs: 1, limitMs: 2, sheds: true, since, where: 'w' },
-  },
   tokens: {
-    jwt: { source: 'url', keys: 1, ...standing },
-    introspection: standing,
-    operators: { source: 'url', keys: 1, ...standing },
-    proofs: { remembered: 1, room: 2 },
+    ...{ jwt: { source: 'url', keys: 1, ...standing }, introspection: standing },
+    ...{ operators: { source: 'url', keys: 1, ...standing }, proofs: { remembered: 1, room: 2 } },
   },
-  operations: { 'inventory.sync': { state: 'refuse', until: since } },
 }
 
+const [counted] = operations
 const operation = {
-  ...{ id: 'a', group: 'b', method: 'GET', path: '/c', state: 'serve', failing: true, until: null },
-  pace: { inFlight: 1, perSecond: 1, errorsPerSecond: 1, refusedPerSecond: 1, p50Ms: 1, p99Ms: 1 },
-  history: { stepSeconds: 5, perSecond: [1, 2], errorsPerSecond: [0, 0], p99Ms: [null, 1] },
+  ...counted,
+  history: { ...counted?.history, perSecond: [1, 2], errorsPerSecond: [0], p99Ms: [null, 1] },
 }
 
 const outcome = {
@@ -152,10 +131,8 @@ describe('an arbitrary response', () => {
   })
 
   testAndDrill('of /reload', () => {
-    expectHarmless(
-      outcome,
-      (body) => `changes\n${renderChanges(decodeResponse(target, body, reloadResponseShape).changes)}`,
-    )
+    const decode = (body: unknown) => decodeResponse(target, body, reloadResponseShape)
+    expectHarmless(outcome, (body) => `changes\n${renderChanges(decode(body).changes)}`)
   })
 
   testAndDrill('of /config', () => {
@@ -191,10 +168,8 @@ describe('an arbitrary response', () => {
 
     const { code, err } = await runCommand(['status', '--admin', admin.url, '--format', 'json'])
 
-    expect({ code, err }).toEqual({
-      code: 2,
-      err: `lender-gateway: ${admin.url} answers with JSON that is nested too deeply: is that the admin listener of a lender gateway?\n`,
-    })
+    const nested = 'answers with JSON that is nested too deeply: is that the admin listener of a lender gateway?'
+    expect({ code, err }).toEqual({ code: 2, err: `lender-gateway: ${admin.url} ${nested}\n` })
   })
 })
 

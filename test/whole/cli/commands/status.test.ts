@@ -131,10 +131,10 @@ refused 2026-11-21T02:04:11Z, 49s ago; what ran before runs on
   test('a worker without keys is shown, also while its first fetch is under way', async () => {
     const { jwt } = troubled.tokens
     const without = { ...jwt, keys: 0, lastSuccess: null, where: 'in 1 of 2 workers' }
-    const show = (shown: object) =>
-      runStatus({ ...troubled, tokens: { jwt: shown, introspection: null, operators: null, proofs: null } }).then(
-        ({ out }) => out.split('\n').find((line) => line.startsWith('jwt ')),
-      )
+    const show = async (shown: object) => {
+      const tokens = { jwt: shown, introspection: null, operators: null, proofs: null }
+      return /^jwt .*$/m.exec((await runStatus({ ...troubled, tokens })).out)?.[0]
+    }
 
     expect(await show({ ...without, error: null })).toBe('jwt     NO KEYS in 1 of 2 workers, never had')
     expect(await show(without)).toMatch(/^jwt {5}NO KEYS, never had; CANNOT BE ASKED in 1 of 2 workers since /)
@@ -158,10 +158,8 @@ refused 2026-11-21T02:04:11Z, 49s ago; what ran before runs on
     ['rollback', 'DIFFERS from what runs: it was rolled back; reload takes it again'],
     ['file', 'DIFFERS from what runs: it was not read yet; reload reads it now'],
   ])('why the file differs after: %s', async (loadedBy, why) => {
-    const { out } = await runStatus({
-      ...healthyStatus,
-      config: { ...healthyStatus.config, fileDiffers: true, loadedBy },
-    })
+    const config = { ...healthyStatus.config, fileDiffers: true, loadedBy }
+    const { out } = await runStatus({ ...healthyStatus, config })
 
     expect(out).toContain(`gateway.yaml: ${why}\n`)
   })
@@ -176,11 +174,8 @@ refused 2026-11-21T02:04:11Z, 49s ago; what ran before runs on
   })
 
   test('nothing that controls the terminal', async () => {
-    const { out } = await runStatus({
-      ...healthyStatus,
-      version: '\u001b[2J\u009b1m\n',
-      operations: { '\u0007': { state: '\r', until: null } },
-    })
+    const operations = { '\u0007': { state: '\r', until: null } }
+    const { out } = await runStatus({ ...healthyStatus, version: '\u001b[2J\u009b1m\n', operations })
 
     expect(out).toContain('version  \\x1b[2J\\x9b1m\\x0a, Node')
     expect(out).toContain('\\x07       \\x0d by the file')
@@ -189,13 +184,12 @@ refused 2026-11-21T02:04:11Z, 49s ago; what ran before runs on
   test('JSON for programs, as the gateway sends it', async () => {
     const body = { ...troubled, news: ['of a later version'] }
 
-    expect(await runStatus(body, '--format', 'json')).toEqual({
-      code: 0,
-      err: '',
-      out: `${JSON.stringify(body, null, 2)}\n`,
-    })
+    const out = `${JSON.stringify(body, null, 2)}\n`
+    expect(await runStatus(body, '--format', 'json')).toEqual({ code: 0, err: '', out })
   })
 })
+
+const risk = { ...upstreamStatusWith(), endpoints: [7] }
 
 test.each([
   ['nothing', null, 'a map is expected'],
@@ -204,7 +198,7 @@ test.each([
   ['a list for a map', { ...healthyStatus, upstreams: [] }, 'a map is expected at upstreams'],
   [
     'an endpoint that is none',
-    { ...healthyStatus, upstreams: { risk: { ...upstreamStatusWith(), endpoints: [7] } } },
+    { ...healthyStatus, upstreams: { risk } },
     'a map is expected at upstreams.risk.endpoints[0]',
   ],
   ['a flag that is text', { ...healthyStatus, ready: 'yes' }, 'true or false is expected at ready'],
@@ -239,9 +233,8 @@ describe('status --ready', () => {
     const admin = await scriptedAdmin(jsonResponse({ ready: true }))
     const file = configFileWith(`admin: { port: ${admin.port}, token: ${token} }\nupstreams: [`)
 
-    expect(
-      await runCommand(['status', '--ready', '--config', file], { LENDER_GATEWAY_ADMIN_TOKEN: token }),
-    ).toMatchObject({ code: 0 })
+    const environment = { LENDER_GATEWAY_ADMIN_TOKEN: token }
+    expect(await runCommand(['status', '--ready', '--config', file], environment)).toMatchObject({ code: 0 })
     expect(admin.received[0]?.headers).not.toHaveProperty('authorization')
   })
 
@@ -257,10 +250,9 @@ describe('status --ready', () => {
     const spy = `import { registerHooks } from 'node:module'
       registerHooks({ resolve: (name, context, next) => { if (/^(zod|yaml|fastify|undici|pino|node:https|node:crypto|@fastify)|config\\/|downstream\\/|runtime\\/(?!supervisor|workers\\/heap)/.test(name) && !/-(part|facts)\\.ts$/.test(name)) process.stderr.write(name); return next(name, context) } })`
 
-    const args = ['status', '--ready', '--admin', admin.url]
-    expect(
-      await runCommand(args, {}, { node: ['--import', `data:text/javascript,${encodeURIComponent(spy)}`] }),
-    ).toEqual({ code: 0, out: 'ready\n', err: '' })
+    const node = ['--import', `data:text/javascript,${encodeURIComponent(spy)}`]
+    const ran = await runCommand(['status', '--ready', '--admin', admin.url], {}, { node })
+    expect(ran).toEqual({ code: 0, out: 'ready\n', err: '' })
   })
 })
 
@@ -287,10 +279,9 @@ test('a real gateway shows its state, before and while it stops', async () => {
   await Promise.all([closed, running.then((response) => response.text())])
 
   expect(before).toMatchObject({ code: 0, err: '' })
-  expect(before.out).toMatch(/\n\ngateway {2}serving, ready\n/)
   expect(before.out).toMatch(/^notice {4}operations\.inventory\.sync: the file refuses it \(state: refuse\)\n/m)
-  expect(before.out).toContain(`${file}: says what runs\n`)
-  expect(before.out).toContain('\ninventory.sync  REFUSED by the file\n')
+  for (const line of ['gateway  serving, ready', `${file}: says what runs`, 'inventory.sync  REFUSED by the file'])
+    expect(before.out).toContain(`${line}\n`)
   expect(withoutToken).toMatchObject({ code: 2, out: '', err: expect.stringContaining('wants a token') })
   expect(ready).toMatchObject({ code: 0, out: 'ready\n' })
   expect(stopping.out).toMatch(/\n\ngateway {2}draining, NOT READY: draining\n/)

@@ -33,31 +33,18 @@ test('a request that is tried again is one trace: the caller, the exchange, and 
     attempts.map(({ spanId }) => [`00-${traceId}-${spanId}-01`]),
   )
   expect(new Set([server, ...attempts].map(({ spanId }) => spanId)).size).toBe(3)
+  const common = { 'http.request.method': 'GET', 'server.address': '127.0.0.1', 'lender_gateway.group': 'market' }
   expect(server.attributes).toEqual({
-    'http.request.method': 'GET',
-    'http.route': '/market/insights',
-    'url.path': '/market/insights',
-    'url.scheme': 'http',
-    'server.address': '127.0.0.1',
-    'http.response.status_code': 200,
-    'http.request.body.size': 0,
-    'http.response.body.size': 3,
-    'lender_gateway.operation': 'market.insights',
-    'lender_gateway.group': 'market',
-    'lender_gateway.attempts': 2,
+    ...{ ...common, 'http.route': '/market/insights', 'url.path': '/market/insights', 'url.scheme': 'http' },
+    ...{ 'http.response.status_code': 200, 'http.request.body.size': 0, 'http.response.body.size': 3 },
+    ...{ 'lender_gateway.operation': 'market.insights', 'lender_gateway.attempts': 2 },
     'lender_gateway.config_hash': lines.find(({ msg }) => msg === 'exchange')?.config,
   })
-  const common = {
-    'http.request.method': 'GET',
-    'server.address': '127.0.0.1',
-    'server.port': upstream.port,
-    'url.full': `${upstream.url}/market/insights`,
-    'lender_gateway.group': 'market',
-    'lender_gateway.endpoint': upstream.url,
-  }
+  const asked = { 'server.port': upstream.port, 'url.full': `${upstream.url}/market/insights` }
+  const sent = { ...common, ...asked, 'lender_gateway.endpoint': upstream.url }
   expect(attempts.map(({ attributes }) => attributes)).toEqual([
-    { ...common, 'http.response.status_code': 503, 'error.type': '503' },
-    { ...common, 'http.response.status_code': 200, 'http.request.resend_count': 1 },
+    { ...sent, 'http.response.status_code': 503, 'error.type': '503' },
+    { ...sent, 'http.response.status_code': 200, 'http.request.resend_count': 1 },
   ])
   for (const { startMs, endMs } of attempts) {
     expect(startMs).toBeGreaterThanOrEqual(server.startMs - 1)
@@ -68,13 +55,9 @@ test('a request that is tried again is one trace: the caller, the exchange, and 
 })
 
 test('a failure has its kind and reason, as in the access line; one of the client is no error', async () => {
-  const nobody = await freePort()
-  const settings = {
-    upstream: `http://127.0.0.1:${nobody}`,
-    auth: { methods: ['apiKey'] },
-    clients: [],
-    operations: { 'market.insights': { auth: 'none' } },
-  }
+  const operations = { 'market.insights': { auth: 'none' } }
+  const upstream = `http://127.0.0.1:${await freePort()}`
+  const settings = { upstream, auth: { methods: ['apiKey'] }, clients: [], operations }
 
   const { spans, lines } = await traced(settings, [
     { target: '/market/insights' },
@@ -98,10 +81,8 @@ test('a failure has its kind and reason, as in the access line; one of the clien
 test('what is answered from the cache has no attempt', async () => {
   const upstream = await httpUpstream((_, response) => response.writeHead(200, { 'Cache-Control': 'max-age=60' }).end())
 
-  const { spans } = await traced({ upstream: upstream.url, operations: { 'market.insights': { cache: true } } }, [
-    {},
-    {},
-  ])
+  const settings = { upstream: upstream.url, operations: { 'market.insights': { cache: true } } }
+  const { spans } = await traced(settings, [{}, {}])
 
   const servers = spans.filter(({ kind }) => kind === 'server')
   expect(servers.map(({ attributes }) => attributes['lender_gateway.cache'])).toEqual(['miss', 'hit'])
@@ -117,10 +98,8 @@ test('what a key of idempotency led to stands in the span, and a replay has no a
     fields: ['Idempotency-Key', 'k-1'],
   }
 
-  const { spans } = await traced(
-    { upstream: upstream.url, operations: { 'financing.pre-approval': { idempotency: true } } },
-    [once, once],
-  )
+  const settings = { upstream: upstream.url, operations: { 'financing.pre-approval': { idempotency: true } } }
+  const { spans } = await traced(settings, [once, once])
 
   const servers = spans.filter(({ kind }) => kind === 'server')
   expect(servers.map(({ attributes }) => attributes['lender_gateway.idempotency'])).toEqual(['processed', 'replayed'])
