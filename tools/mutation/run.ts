@@ -1,12 +1,15 @@
 /**
  * Mutation testing of the parts that matter: `node tools/mutation/run.ts [--mutants N] [--seed N] [--sources GLOB]
- * [--file FILE] [TESTS…]`. Draws mutants by a fixed seed, runs the tests once to learn which file meets which mutant,
- * and then, for each mutant, those files until one fails: the fastest first, at most 30 of them. Prints the survivors
- * and how many were killed. `--sources`: instead of the parts that matter. TESTS: folders or files, default all.
+ * [--file FILE] [--folder FOLDER] [TESTS…]`. Draws mutants by a fixed seed, runs the tests once to learn which file
+ * meets which mutant, and then, for each mutant, those files until one fails: the fastest first, at most 30 of them.
+ * Prints the survivors and how many were killed. `--sources`: instead of the parts that matter. `--folder`: where the
+ * copy is, which then stays: a run that was ended goes on there. TESTS: folders or files, default all.
  */
 import { execFileSync, spawn } from 'node:child_process'
 import {
+  appendFileSync,
   cpSync,
+  existsSync,
   globSync,
   mkdirSync,
   mkdtempSync,
@@ -42,6 +45,7 @@ const { values, positionals } = parseArgs({
     mutants: { type: 'string', default: '400' },
     seed: { type: 'string', default: '1' },
     file: { type: 'string' },
+    folder: { type: 'string' },
   },
 })
 
@@ -85,8 +89,7 @@ const draw = (count: number, seed: number): readonly Drawn[] => {
 }
 
 /** Copies the work tree, with all mutants in it, each asleep. */
-const copyWith = (mutants: readonly Drawn[]): string => {
-  const folder = mkdtempSync(join(tmpdir(), 'mutation-'))
+const copyWith = (mutants: readonly Drawn[], folder: string): void => {
   const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
     cwd: root,
     encoding: 'utf8',
@@ -121,15 +124,25 @@ Object.assign(globalThis, { mutationTest: file })
 process.env.MUTATION_TEST = file
 `,
   )
+  writeFileSync(
+    join(folder, 'mutation-order.ts'),
+    `import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+export class AsGiven extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const place = ({ moduleId }: TestSpecification) => process.argv.indexOf(moduleId)
+    return files.toSorted((a, b) => place(a) - place(b))
+  }
+}
+`,
+  )
   const config = join(folder, 'vitest.config.ts')
   writeFileSync(
     config,
-    readFileSync(config, 'utf8').replaceAll(
-      "'test/helpers/install-features.ts'",
-      "'mutation-setup.ts', 'test/helpers/install-features.ts'",
-    ),
+    `import { AsGiven } from './mutation-order.ts'\n${readFileSync(config, 'utf8')}`
+      .replace('defineConfig({\n  test: {', 'defineConfig({\n  test: {\n    sequence: { sequencer: AsGiven },')
+      .replaceAll("'test/helpers/install-features.ts'", "'mutation-setup.ts', 'test/helpers/install-features.ts'"),
   )
-  return folder
 }
 
 /** Tells whether every test passed. */
@@ -161,71 +174,87 @@ const hourMs = 3_600_000
 
 const maxFiles = 30
 
+/** Runs every test once, and returns how long each file took that was green, in milliseconds, and which it meets. */
+const learn = async (folder: string) => {
+  const seenFolder = join(folder, 'mutation-seen')
+  const report = join(folder, 'mutation-report.json')
+  if (!existsSync(report)) {
+    console.error('every test once …')
+    mkdirSync(seenFolder, { recursive: true })
+    const words = ['--reporter=json', `--outputFile=${report}`]
+    await runTests(folder, positionals, { MUTATION_SEEN: seenFolder }, hourMs, ...words)
+  }
+  const results: readonly {
+    readonly name: string
+    readonly status: string
+    readonly startTime: number
+    readonly endTime: number
+  }[] = JSON.parse(readFileSync(report, 'utf8')).testResults
+  const green = new Map(
+    results.filter(({ status }) => status === 'passed').map((each) => [each.name, each.endTime - each.startTime]),
+  )
+  console.error(`${green.size} of ${results.length} files of tests are green without a mutant`)
+  const meets = new Map<number, Set<string>>()
+  for (const process of readdirSync(seenFolder))
+    for (const line of readFileSync(join(seenFolder, process), 'utf8').split('\n')) {
+      const [file = '', id] = line.split('\t')
+      if (id === undefined || !green.has(file)) continue
+      meets.set(Number(id), (meets.get(Number(id)) ?? new Set()).add(file))
+    }
+  return { green, meets }
+}
+
+type Outcome = 'killed' | 'survived' | 'met by no test'
+
+/** Runs the tests that meet a mutant. */
+const judge = async (
+  mutant: Drawn,
+  folder: string,
+  { green, meets }: Awaited<ReturnType<typeof learn>>,
+): Promise<Outcome> => {
+  const durationOf = (file: string): number => green.get(file) ?? 0
+  const files = [...(meets.get(mutant.id) ?? [])].sort((a, b) => durationOf(a) - durationOf(b)).slice(0, maxFiles)
+  if (files.length === 0) return 'met by no test'
+  const usualMs = files.reduce((sum, file) => sum + durationOf(file), 0)
+  const env = { MUTANT: `${mutant.id}` }
+  const isGreen = await runTests(folder, files, env, 60_000 + 5 * usualMs, '--bail=1', '--maxWorkers=1')
+  return isGreen ? 'survived' : 'killed'
+}
+
 const main = async (): Promise<void> => {
   const mutants = draw(Number(values.mutants), Number(values.seed))
-  const folder = copyWith(mutants)
+  const folder = values.folder ?? mkdtempSync(join(tmpdir(), 'mutation-'))
   try {
-    const seenFolder = join(folder, 'mutation-seen')
-    mkdirSync(seenFolder)
-    console.error('every test once …')
-    const report = join(folder, 'mutation-report.json')
-    await runTests(
-      folder,
-      positionals,
-      { MUTATION_SEEN: seenFolder },
-      hourMs,
-      '--reporter=json',
-      `--outputFile=${report}`,
-    )
-    const results: readonly {
-      readonly name: string
-      readonly status: string
-      readonly startTime: number
-      readonly endTime: number
-    }[] = JSON.parse(readFileSync(report, 'utf8')).testResults
-    const green = new Map(
-      results.filter(({ status }) => status === 'passed').map((each) => [each.name, each.endTime - each.startTime]),
-    )
-    console.error(`${green.size} of ${results.length} files of tests are green without a mutant`)
-    const meets = new Map<number, Set<string>>()
-    for (const process of readdirSync(seenFolder))
-      for (const line of readFileSync(join(seenFolder, process), 'utf8').split('\n')) {
-        const [file = '', id] = line.split('\t')
-        if (id === undefined || !green.has(file)) continue
-        meets.set(Number(id), (meets.get(Number(id)) ?? new Set()).add(file))
-      }
-    const outcomes: { readonly mutant: Drawn; readonly outcome: 'killed' | 'survived' | 'met by no test' }[] = []
-    const waiting = [...mutants]
+    if (!existsSync(join(folder, 'mutation-order.ts'))) copyWith(mutants, folder)
+    const learned = await learn(folder)
+    const outcomesFile = join(folder, 'mutation-outcomes.txt')
+    appendFileSync(outcomesFile, '')
+    const lines = readFileSync(outcomesFile, 'utf8').split('\n').slice(0, -1)
+    const outcomes = new Map(lines.map((line) => line.split('\t')).map(([id, outcome]) => [Number(id), outcome]))
+    const waiting = mutants.filter(({ id }) => !outcomes.has(id))
     const work = async (): Promise<void> => {
       for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift()) {
-        const files = [...(meets.get(mutant.id) ?? [])]
-          .sort((a, b) => (green.get(a) ?? 0) - (green.get(b) ?? 0))
-          .slice(0, maxFiles)
-        const usualMs = files.reduce((sum, file) => sum + (green.get(file) ?? 0), 0)
-        const isGreen =
-          files.length === 0
-            ? null
-            : await runTests(folder, files, { MUTANT: `${mutant.id}` }, 60_000 + 5 * usualMs, '--bail', '1')
-        const outcome = isGreen === null ? 'met by no test' : isGreen ? 'survived' : 'killed'
-        outcomes.push({ mutant, outcome })
-        if (outcomes.length % 20 === 0) console.error(`${outcomes.length} of ${mutants.length}`)
+        const outcome = await judge(mutant, folder, learned)
+        outcomes.set(mutant.id, outcome)
+        appendFileSync(outcomesFile, `${mutant.id}\t${outcome}\n`)
+        if (outcomes.size % 20 === 0) console.error(`${outcomes.size} of ${mutants.length}`)
       }
     }
     await Promise.all([work(), work()])
-    const lines = outcomes
-      .filter(({ outcome }) => outcome !== 'killed')
-      .sort((a, b) => a.mutant.id - b.mutant.id)
-      .map(({ mutant: { file, line, what }, outcome }) => `${file}:${line} ${what}: ${outcome}`)
-    const summary = Object.keys(parts).map((part) => {
-      const of = outcomes.filter(({ mutant }) => mutant.part === part)
-      return `${part}: ${of.filter(({ outcome }) => outcome === 'killed').length} of ${of.length}`
-    })
-    const killed = outcomes.length - lines.length
-    const text = [...lines, '', ...summary, `killed ${killed} of ${outcomes.length}`].join('\n')
+    const alive = mutants.filter(({ id }) => outcomes.get(id) !== 'killed')
+    const text = [
+      ...alive.map(({ id, file, line, what }) => `${file}:${line} ${what}: ${outcomes.get(id)}`),
+      '',
+      ...Object.keys(parts).map((part) => {
+        const of = mutants.filter((mutant) => mutant.part === part)
+        return `${part}: ${of.filter((mutant) => !alive.includes(mutant)).length} of ${of.length}`
+      }),
+      `killed ${mutants.length - alive.length} of ${mutants.length}`,
+    ].join('\n')
     console.log(text)
     if (values.file !== undefined) writeFileSync(values.file, `${text}\n`)
   } finally {
-    rmSync(folder, { recursive: true })
+    if (values.folder === undefined) rmSync(folder, { recursive: true })
   }
 }
 
