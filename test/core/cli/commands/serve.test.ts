@@ -5,10 +5,10 @@ import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, get, type IncomingMessage } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { allOperations } from '../../../../src/operations.ts'
 import { bootGateway, configText, type Settings } from '../../../helpers/gateway.ts'
-import { exchangeRaw, parseStatus, rawClient } from '../../../helpers/raw-client.ts'
+import { exchangeRaw, rawClient } from '../../../helpers/raw-client.ts'
 import { serve, waitForListening } from '../../../helpers/serve-process.ts'
 import { drill, part, test, testAndDrill } from '../../../helpers/speed.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
@@ -35,7 +35,7 @@ const start = async (settings: Settings, env: Readonly<Record<string, string>> =
   return { served, port, file }
 }
 
-const marketInsights = 'GET /market/insights HTTP/1.1\r\nHost: gateway\r\n\r\n'
+const getInsights = (path = '/market/insights'): string => `GET ${path} HTTP/1.1\r\nHost: gateway\r\n\r\n`
 
 const ask = (port: number, path: string, agent?: Agent): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
@@ -45,11 +45,12 @@ const ask = (port: number, path: string, agent?: Agent): Promise<IncomingMessage
     }).on('error', reject)
   })
 
-/** Opens an upstream that responds only when the test lets it. */
+/** Opens an upstream that responds at once, but to `?held` only when the test lets it. */
 const heldUpstream = async () => {
   const received = Promise.withResolvers<void>()
   const released = Promise.withResolvers<void>()
-  const upstream = await httpUpstream((_, response) => {
+  const upstream = await httpUpstream(({ url }, response) => {
+    if (!url.endsWith('?held')) return void response.end('rerouted')
     received.resolve()
     released.promise.then(() => response.end('late'))
   })
@@ -86,8 +87,9 @@ const hangingReader = () => {
   return { env, hang: () => mkdirSync(hangs), hung: () => existsSync(hung) }
 }
 
-test('it prints the nine, reloads at SIGHUP, opens no inspector, and serves on after SIGTERM, though a disk hangs', async () => {
-  const { url } = await httpUpstream((_, response) => void response.end('rerouted'))
+// npm passes signals on, and a terminal signals the whole process group: one press of Ctrl-C comes twice.
+test('it prints the nine, reloads at SIGHUP, opens no inspector, and after SIGINT, even twice within a second, serves on, finishes the running exchange and ends with 0, though a disk hangs', async () => {
+  const upstream = await heldUpstream()
   const settings: Settings = {
     upstreams: { risk: 'http://risk.internal:8080' },
     listen: { basePath: '/lender' },
@@ -115,59 +117,45 @@ test('it prints the nine, reloads at SIGHUP, opens no inspector, and serves on a
   expect(last.msg).toBe(`to reroute a group, edit its line under "upstreams" in ${file} and save it`)
 
   served.signal('SIGUSR1')
-  writeFileSync(file, configText({ ...settings, upstreams: { market: url } }))
+  writeFileSync(file, configText({ ...settings, upstreams: { market: upstream.url } }))
   served.signal('SIGHUP')
   await served.line(({ msg, trigger }) => msg === 'configuration applied' && trigger === 'signal')
   served.signal('SIGUSR1')
-  const insights = marketInsights.replace('/market', '/lender/market')
-  expect(await exchangeRaw(port, insights)).toMatch(/rerouted$/)
+  const path = '/lender/market/insights'
+  expect(await exchangeRaw(port, getInsights(path))).toMatch(/rerouted$/)
   expect(served.errors()).not.toMatch(/Debugger/i)
 
   disk.hang()
   served.signal('SIGHUP')
   await expect.poll(disk.hung).toBe(true)
-  const path = '/lender/market/insights'
   const agent = new Agent({ keepAlive: true })
   const before = [(await ask(admin, '/ready')).statusCode, (await ask(port, path, agent)).headers.connection]
-  served.signal('SIGTERM')
-  await served.line(({ msg }) => msg === 'stopping')
-  const after = await Promise.all([ask(admin, '/ready'), ask(admin, '/live'), ask(port, path, agent), ask(port, path)])
-
-  expect(before).toEqual([200, 'keep-alive'])
-  expect(after.map(({ statusCode }) => statusCode)).toEqual([503, 200, 200, 200])
-  expect(after.slice(2).map(({ headers }) => headers.connection)).toEqual(['close', 'close'])
-  expect(await served.ended).toEqual({ code: 0, signal: null })
-  const stopped = served.lines.at(-1)
-  expect(stopped).toMatchObject({ level: 30, msg: 'stopped' })
-  expect(stopped?.afterMs).toBeGreaterThanOrEqual(2000)
-})
-
-// npm passes signals on, and a terminal signals the whole process group: one press of Ctrl-C comes twice.
-test('SIGINT, even twice within a second, finishes the running exchange, accepts no other, and ends with 0', async () => {
-  const upstream = await heldUpstream()
-  const { served, port } = await start({ upstream: upstream.url, shutdown: { wait: '0ms' } })
   const [idle, client] = [await rawClient(port), await rawClient(port)]
-  client.send(marketInsights)
+  client.send(getInsights(`${path}?held`))
   await upstream.received
-
   served.signal('SIGINT')
   await served.line(({ msg }) => msg === 'stopping')
   served.signal('SIGINT')
   await served.line(({ again }) => again === true)
-  const refused = await rawClient(port).catch((error: NodeJS.ErrnoException) => error.code)
+  const after = await Promise.all([ask(admin, '/ready'), ask(admin, '/live'), ask(port, path, agent), ask(port, path)])
+  const dial = () =>
+    rawClient(port)
+      .then((more) => more.close())
+      .catch(({ code }) => code)
+  await expect.poll(dial).toBe('ECONNREFUSED')
   upstream.release()
   const { received, how } = await client.ended()
 
-  expect(refused).toBe('ECONNREFUSED')
-  expect(parseStatus(received)).toBe(200)
-  expect(received).toMatch(/\r\nConnection: close\r\n.*late/is)
-  expect(how).toBe('end')
-  expect((await idle.ended()).how).toBe('end')
+  expect(before).toEqual([200, 'keep-alive'])
+  expect(after.map(({ statusCode }) => statusCode)).toEqual([503, 200, 200, 200])
+  expect(after.slice(2).map(({ headers }) => headers.connection)).toEqual(['close', 'close'])
+  expect(received).toMatch(/^HTTP\/1\.1 200 [\s\S]*\r\nConnection: close\r\n[\s\S]*late/i)
+  expect([how, (await idle.ended()).how]).toEqual(['end', 'end'])
   expect(await served.ended).toEqual({ code: 0, signal: null })
-  expect(served.lines.slice(-2)).toMatchObject([
-    { msg: 'exchange', operation: 'market.insights', status: 200 },
-    { msg: 'stopped' },
-  ])
+  const [exchange, stopped] = served.lines.slice(-2)
+  expect(exchange).toMatchObject({ msg: 'exchange', operation: 'market.insights', status: 200 })
+  expect(stopped).toMatchObject({ level: 30, msg: 'stopped' })
+  expect(stopped?.afterMs).toBeGreaterThanOrEqual(2000)
 })
 
 // Node gives up the connection at CONNECT: its own list no longer has it.
@@ -178,7 +166,7 @@ test.each([
   const upstream = await heldUpstream()
   const { gateway, port } = await bootGateway({ upstream: upstream.url, shutdown: { wait: '0ms', deadline: '250ms' } })
   const client = await rawClient(port)
-  client.send(marketInsights + behind)
+  client.send(getInsights('/market/insights?held') + behind)
   await upstream.received
 
   await gateway.close()
@@ -196,55 +184,42 @@ drill('the same signal a second later ends it at once', async () => {
   expect(code).toBe(1)
 })
 
-describe('what stops start-up', () => {
-  // Of a name, the error of the system has the address alone.
-  testAndDrill.each(
-    part([
-      ['admin', 'localhost'],
-      ['listen', '127.0.0.1'],
-    ] as const),
-  )('a port of %s in use at %s is one clear line and exit code 1', async (key, host) => {
-    const blocker = createServer().listen(0, host)
-    await once(blocker, 'listening')
-    onTestFinished(() => void blocker.close())
-    const { port } = blocker.address() as AddressInfo
+// serve-start.test.ts has the reasons and their words. Of a name, the error of the system has the address alone; no
+// machine has the last one, which is for documentation (RFC 5737).
+drill.each([
+  ['listen', '127.0.0.1', 'another process does; stop it, or change listen.port'],
+  ['admin', 'localhost', 'another process does; stop it, or change admin.port'],
+  ['listen', '192.0.2.1', 'this machine has no such address; change listen.host'],
+])('that %s cannot be on %s is one clear line and exit code 1', async (key, host, why) => {
+  const blocker = createServer().listen(0, host === 'localhost' ? host : '127.0.0.1')
+  await once(blocker, 'listening')
+  onTestFinished(() => void blocker.close())
+  const { port } = blocker.address() as AddressInfo
 
-    expect(await runCommand(['serve', '--config', configFile({ [key]: { host, port } })])).toEqual({
-      ...{ code: 1, out: '' },
-      err: `lender-gateway: cannot listen on ${host}:${port}: another process does; stop it, or change ${key}.port\n`,
-    })
+  expect(await runCommand(['serve', '--config', configFile({ [key]: { host, port } })])).toEqual({
+    ...{ code: 1, out: '', err: `lender-gateway: cannot listen on ${host}:${port}: ${why}\n` },
   })
+})
 
-  drill('an address that this machine does not have is one clear line and exit code 1', async () => {
-    // RFC 5737: for documentation, so no machine has it.
-    const file = configFile({ upstream: 'http://upstream', listen: { host: '192.0.2.1' } })
+drill('however many problems there are, all of them are printed, though a disk hangs', async () => {
+  const unknown = Array.from({ length: 1000 }, (_, n) => `${'k'.repeat(50)}${n}: 1\n`).join('')
+  const deep = join(folder(), 'd'.repeat(200), 'd'.repeat(200)) // each problem names it
+  mkdirSync(deep, { recursive: true })
+  const file = join(deep, 'gateway.yaml')
+  writeFileSync(file, unknown)
+  const hang = `open(${JSON.stringify(makePipe())}, 'r', () => {})`
 
-    expect(await runCommand(['serve', '--config', file])).toEqual({
-      ...{ code: 1, out: '' },
-      err: 'lender-gateway: cannot listen on 192.0.2.1:0: this machine has no such address; change listen.host\n',
-    })
-  })
+  const served = serve(
+    file,
+    importing(`
+      import { open } from 'node:fs'
+      import { isMainThread } from 'node:worker_threads'
+      if (isMainThread) ${hang}`),
+  )
 
-  test('however many problems there are, all of them are printed, though a disk hangs', async () => {
-    const unknown = Array.from({ length: 1000 }, (_, n) => `${'k'.repeat(50)}${n}: 1\n`).join('')
-    const deep = join(folder(), 'd'.repeat(200), 'd'.repeat(200)) // each problem names it
-    mkdirSync(deep, { recursive: true })
-    const file = join(deep, 'gateway.yaml')
-    writeFileSync(file, unknown)
-    const hang = `open(${JSON.stringify(makePipe())}, 'r', () => {})`
-
-    const served = serve(
-      file,
-      importing(`
-        import { open } from 'node:fs'
-        import { isMainThread } from 'node:worker_threads'
-        if (isMainThread) ${hang}`),
-    )
-
-    expect(await served.ended).toEqual({ code: 1, signal: null })
-    expect(served.errors()).toMatch(/\n1\d{3} problems\n$/)
-    expect(served.lines).toEqual([])
-  })
+  expect(await served.ended).toEqual({ code: 1, signal: null })
+  expect(served.errors()).toMatch(/\n1\d{3} problems\n$/)
+  expect(served.lines).toEqual([])
 })
 
 drill('allowSandbox lets other machines reach the sandbox, with a warning', async () => {

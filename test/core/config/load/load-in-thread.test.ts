@@ -1,14 +1,27 @@
+import { writeFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { afterAll, expect, onTestFinished, test, vi } from 'vitest'
 import { loadConfig } from '../../../../src/core/config/load/load-config.ts'
 import { heapMib, loadInThread } from '../../../../src/core/config/load/load-in-thread.ts'
+import { findChangedFiles } from '../../../../src/core/config/load/source-files.ts'
 import { folderWith, sandbox, slowFile } from '../helper.ts'
 
 vi.mock('node:fs/promises', async (original) => {
   const real = await original<typeof import('node:fs/promises')>()
   return { ...real, open: vi.fn(real.open) }
+})
+const machine = vi.hoisted(() => ({ hasThreads: true }))
+vi.mock('node:worker_threads', async (original) => {
+  const real = await original<typeof import('node:worker_threads')>()
+  class Thread extends real.Worker {
+    constructor(...args: ConstructorParameters<typeof real.Worker>) {
+      if (!machine.hasThreads) throw new Error('Worker initialization failure: EAGAIN')
+      super(...args)
+    }
+  }
+  return { ...real, Worker: Thread }
 })
 
 // Another file's thread may still end in this process.
@@ -55,16 +68,22 @@ test('a load that took too long is over, though its thread was busy', async () =
   expect(await loadInThread(fileWith(slowFile), {}, null, 1)).toMatchObject({ ok: false })
 })
 
+/** Has the next thread get no request: what is done in its place takes all the time that a load has. */
+const takeTooLong = (during: () => void): void => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  const asked = vi.spyOn(Worker.prototype, 'postMessage').mockImplementationOnce(during)
+  onTestFinished(() => {
+    vi.useRealTimers()
+    asked.mockRestore()
+  })
+}
+
 test('a load that takes too long is a problem of the file, whose digest is known; a standstill is one turn of many', async () => {
   const file = fileWith(sandbox)
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
-  onTestFinished(() => void vi.useRealTimers())
-  // The thread gets no request, and never replies.
   let turns = 0
-  const asked = vi.spyOn(Worker.prototype, 'postMessage').mockImplementationOnce(() => {
+  takeTooLong(() => {
     for (; vi.getTimerCount() > 0; turns++) vi.advanceTimersToNextTimer()
   })
-  onTestFinished(() => asked.mockRestore())
 
   const loaded = await loadInThread(file, {})
 
@@ -74,6 +93,31 @@ test('a load that takes too long is a problem of the file, whose digest is known
     sources: [{ file, digest: expect.stringMatching(/^[0-9a-f]{64}$/) }],
   })
   expect(turns).toBeGreaterThanOrEqual(10)
+})
+
+test('an edit of a file that takes too long to read is not taken for what was read', async () => {
+  const file = fileWith(sandbox)
+  takeTooLong(() => {
+    writeFileSync(file, `${sandbox}# mended`)
+    vi.advanceTimersByTime(30_000)
+  })
+
+  const { ok, sources } = await loadInThread(file, {})
+
+  expect([ok, await findChangedFiles(sources)]).toEqual([false, [file]])
+})
+
+// The attack: the machine, or the limit on processes of the container, has no thread left when the file is read again.
+// `new Worker` then throws on the spot, and a rejection without a handler ends the process.
+test('a thread that cannot be started is a problem of the reload, and the next one is as good as any', async () => {
+  const file = fileWith(sandbox)
+  machine.hasThreads = false
+  const starved = await loadInThread(file, {})
+  machine.hasThreads = true
+
+  expect(starved).toMatchObject({ ok: false, problems: [{ message: expect.stringContaining('EAGAIN') }] })
+  expect(await findChangedFiles(starved.sources)).toEqual([file]) // so it is tried again at the next look
+  expect((await loadInThread(file, {})).ok).toBe(true)
 })
 
 test('a file that hangs holds one thread of the pool, however often it is loaded; when it responds, a load succeeds', async () => {

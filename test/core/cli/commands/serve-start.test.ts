@@ -1,0 +1,67 @@
+/** What the command does while its gateway starts, which here is the test's. */
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { createServeCommand } from '../../../../src/core/cli/commands/serve.ts'
+import type { openLog } from '../../../../src/core/log/log.ts'
+import type { Gateway } from '../../../../src/core/runtime/gateway.ts'
+import { configText, logInMemory, type Settings } from '../../../helpers/gateway.ts'
+import { folderWith } from '../../config/helper.ts'
+
+const { startGateway } = vi.hoisted(() => ({ startGateway: vi.fn() }))
+vi.mock('../../../../src/core/runtime/gateway.ts', () => ({ startGateway }))
+vi.mock('../../../../src/core/log/log.ts', async (original) => ({
+  ...(await original<object>()),
+  openLog: async (): ReturnType<typeof openLog> => ({
+    log: logInMemory().log,
+    dropped: () => 0,
+    forwardLines: () => {},
+    close: async () => {},
+  }),
+}))
+
+const signals = ['SIGHUP', 'SIGTERM', 'SIGINT', 'uncaughtException'] as const
+const before = new Map<string, readonly unknown[]>()
+beforeEach(() => {
+  for (const name of signals) before.set(name, process.listeners(name as 'SIGHUP'))
+})
+afterEach(() => {
+  for (const name of signals)
+    for (const listener of process.listeners(name as 'SIGHUP'))
+      if (before.get(name)?.includes(listener) !== true) process.off(name, listener)
+})
+
+const serve = (settings: Settings = {}): Promise<unknown> => {
+  const file = join(folderWith({ 'gateway.yaml': configText(settings) }), 'gateway.yaml')
+  return createServeCommand().parseAsync(['--config', file], { from: 'user' })
+}
+
+// The attack: SIGHUP comes while the gateway starts. Unheard, it ends the process; systemd takes that for a clean exit,
+// and does not start it again. `systemctl reload` sends one to whatever it has just started.
+test('SIGHUP while the gateway starts is remembered, and the file is read again when it serves', async () => {
+  const served = Promise.withResolvers<unknown>()
+  startGateway.mockClear().mockReturnValueOnce(served.promise)
+  const reload = vi.fn(async () => {})
+
+  const running = serve()
+  await vi.waitUntil(() => startGateway.mock.calls.length === 1, { timeout: 20_000 })
+  const handled = process.emit('SIGHUP', 'SIGHUP')
+  const address = { address: '127.0.0.1', port: 1, family: 'IPv4' }
+  served.resolve({ address, adminAddress: address, reload } satisfies Partial<Record<keyof Gateway, unknown>>)
+  await running
+  process.emit('SIGHUP', 'SIGHUP')
+
+  expect(handled).toBe(true)
+  expect(reload.mock.calls).toEqual([['signal'], ['signal']])
+})
+
+test.each([
+  ['listen', 'EADDRINUSE', 'another process does; stop it, or change listen.port'],
+  ['admin', 'EADDRINUSE', 'another process does; stop it, or change admin.port'],
+  ['listen', 'EACCES', 'not permitted; ports below 1024 need a privilege, or change listen.port'],
+  ['listen', 'EADDRNOTAVAIL', 'this machine has no such address; change listen.host'],
+] as const)('where %s gets %s, the command fails with what to do', async (key, code, why) => {
+  const target = { host: '127.0.0.1', port: 1 }
+  startGateway.mockRejectedValueOnce(Object.assign(new Error('listen'), { code, target }))
+
+  await expect(serve({ [key]: target })).rejects.toThrow(`cannot listen on 127.0.0.1:1: ${why}`)
+})
