@@ -6,15 +6,11 @@ import { compare, judge } from './fuzz/judge.ts'
 const mutations = 2_000
 
 test(`of ${mutations} mutated responses each is read as llhttp reads it, or differs in a way that is known`, () => {
-  const outcomes: Record<string, number> = {}
-  for (let n = 0; n < mutations; n++) {
-    const outcome = judge(n)
-    outcomes[outcome] = (outcomes[outcome] ?? 0) + 1
-  }
+  const outcomes = Array.from({ length: mutations }, (_, n) => judge(n))
 
   // They are neither so gentle that nothing is rejected, nor so rough that nothing is read.
-  expect(outcomes['the same']).toBeGreaterThan(mutations / 4)
-  expect(outcomes['rejected by both']).toBeGreaterThan(mutations / 4)
+  for (const outcome of ['the same', 'rejected by both'])
+    expect(outcomes.filter((each) => each === outcome).length).toBeGreaterThan(mutations / 4)
 })
 
 test.each(stricter)('only llhttp accepts %s', (_, says, example) => {

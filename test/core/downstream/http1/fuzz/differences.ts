@@ -4,6 +4,7 @@ const chunked = 'POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n'
 export const wider: readonly (readonly [what: string, example: string])[] = [
   ['a target of no form (RFC 9112 §3.2: they are told apart behind the parser)', 'GET a HTTP/1.1\r\n\r\n'],
   ['a tab behind a coding (RFC 9112 §5.1: it is none of the value)', `${chunked.replace('ed\r', 'ed\t\r')}0\r\n\r\n`],
+  ['a tab behind a length (as of a coding)', 'POST / HTTP/1.1\r\nContent-Length: 2\t\r\n\r\nok'],
   [
     'Proxy-Connection (RFC 9112 §C.2.2: it is not about the connection)',
     'GET / HTTP/1.1\r\nProxy-Connection: close\r\n\r\n',
@@ -22,7 +23,7 @@ export const wider: readonly (readonly [what: string, example: string])[] = [
 export const mendHead = (head: string): string => {
   const mended = head
     .replace(/^([\r\n]*[A-Z-]+ )(?=[^/* ])/, '$1/')
-    .replace(/^(transfer-encoding:[^\r\n]*?)[ \t]+\r$/gim, '$1\r')
+    .replace(/^((?:content-length|transfer-encoding):[^\r\n]*?)[ \t]+\r$/gim, '$1\r')
     .replace(/^proxy-connection:.*\r\n/gim, '')
   const closes = /^.* HTTP\/1\.0\r/m.test(mended) && /^connection:.*close/im.test(mended)
   return closes ? mended.replace(/^connection:.*\r$/gim, (line) => line.replace(/keep-alive/gi, 'x')) : mended
@@ -53,6 +54,11 @@ export const stricter: readonly (readonly [what: string, says: RegExp, example: 
     'POST / HTTP/1.1\r\nContent-Length: 9007199254740992\r\n\r\n',
   ],
   ['a size beyond counting (RFC 9112 §7.1)', /a size beyond counting/, `${chunked}20000000000000\r\n`],
+  [
+    'a coding among the trailers (RFC 9110 §6.5.1)',
+    /among the trailers/,
+    `${chunked}0\r\nTransfer-Encoding: x\r\n\r\n`,
+  ],
   ['an extension without a value, or with several (RFC 9112 §7.1.1)', /in its extension/, `${chunked}0;a=\r\n\r\n`],
   ['a limit on heads, as of the tests', /more than 1200 bytes/, `GET / HTTP/1.1\r\na: ${'b'.repeat(1200)}\r\n\r\n`],
   ['a limit on chunk extensions', /more than 16384 bytes/, `${chunked}0;${'a'.repeat(16 * 1024)}\r\n\r\n`],

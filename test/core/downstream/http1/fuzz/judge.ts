@@ -1,6 +1,7 @@
 import { findHeads, type ParsedConnection, runRequestParser } from '../../../../helpers/run-request-parser.ts'
+import { judgeMutation } from '../../../upstream/http1/fuzz/judge.ts'
+import { type LlhttpRequest, type LlhttpRequests, runLlhttpOnRequests } from '../../../upstream/http1/fuzz/llhttp.ts'
 import { mendHead, mendTrailers, stricter } from './differences.ts'
-import { type LlhttpRequest, type LlhttpResult, runLlhttp } from './llhttp.ts'
 import { requestMutation } from './mutate.ts'
 
 // So low that some mutations reach them.
@@ -8,54 +9,17 @@ const limits = { maxTargetBytes: 256, maxBytes: 1200, maxFields: Number.POSITIVE
 
 const run = (bytes: Buffer, cuts?: readonly number[]): ParsedConnection => runRequestParser(bytes, cuts, limits)
 
-/** Judges `count` mutations from the `first` on. `judged` receives each outcome, or what nothing explains. */
-export const judgeAll = async (
-  first: number,
-  count: number,
-  judged: (outcome: string | Error) => void,
-): Promise<void> => {
-  // Many at a time: each waits for the streams of its oracle.
-  const atATime = 200
-  for (let n = first; n < first + count; n += atATime) {
-    const numbers = Array.from({ length: Math.min(atATime, first + count - n) }, (_, i) => n + i)
-    for (const outcome of await Promise.all(numbers.map((each) => judge(each).catch(toError)))) judged(outcome)
-  }
-}
-
-/**
- * Runs both parsers on the n-th mutation, the gateway's in parts too. Returns the outcome; throws when nothing explains
- * it.
- */
-const judge = async (n: number): Promise<string> => {
-  const { bytes, draw } = requestMutation(n)
-  const actual = run(bytes)
-  const all = JSON.stringify(actual)
-  const places = Array.from({ length: 3 }, () => draw(bytes.length + 1)).sort((a, b) => a - b)
-  const cuts = bytes.length > 250 ? [places] : [places, Array.from(bytes, (_, at) => at)]
-  try {
-    for (const each of cuts) {
-      const cut = JSON.stringify(run(bytes, each))
-      if (cut !== all) throw new Error(`cut at ${each.slice(0, 10)} it is ${cut}, else ${all}`)
-    }
-    return await compare(bytes, actual)
-  } catch (error) {
-    throw new Error(`mutation ${n}, ${JSON.stringify(bytes.toString('latin1'))}`, { cause: error })
-  }
-}
-
-const toError = (thrown: unknown): Error => {
-  if (!(thrown instanceof Error)) throw thrown
-  return thrown
-}
+/** Runs both parsers on the n-th mutation. Returns the outcome; throws when nothing explains it. */
+export const judge = (n: number): string => judgeMutation(n, requestMutation(n), 250, run, compare)
 
 /** Runs both parsers on requests. Returns the outcome; throws when they differ, and nothing explains it. */
-export const compare = async (bytes: Buffer, actual: ParsedConnection = run(bytes)): Promise<string> => {
+export const compare = (bytes: Buffer, actual: ParsedConnection = run(bytes)): string => {
   const differences: string[] = []
   for (const [name, input, mend] of [
     ['the same', bytes, asItIs],
     ['only the gateway', withMends(bytes), mendHead],
   ] as const) {
-    const [ours, expected] = upToTheLast(inFormOfLlhttp(actual, mend), await runLlhttp(input))
+    const [ours, expected] = upToTheLast(inFormOfLlhttp(actual, mend), runLlhttpOnRequests(input))
     const difference = findDifference(ours, expected, isEarly(actual, expected))
     if (difference !== null) differences.push(difference)
     else if (ours.rejected === null) return name
@@ -83,7 +47,7 @@ const asItIs: Mend = (head) => head
  * - An upgrade: llhttp stops behind its body, though the server does not switch. Node passes over errors in that body.
  * - A request that is not persistent: llhttp rejects each byte that follows.
  */
-const upToTheLast = (ours: LlhttpResult, expected: LlhttpResult): [LlhttpResult, LlhttpResult] => {
+const upToTheLast = (ours: LlhttpRequests, expected: LlhttpRequests): [LlhttpRequests, LlhttpRequests] => {
   const at = ours.requests.findIndex(
     (request) => request.method === 'CONNECT' || isUpgrade(request) || request.persistent === false,
   )
@@ -92,7 +56,7 @@ const upToTheLast = (ours: LlhttpResult, expected: LlhttpResult): [LlhttpResult,
   const isTunnel = last.method === 'CONNECT'
   const isWithoutBody = isTunnel || (isUpgrade(last) && !last.complete)
   if (!isWithoutBody && !last.complete) return [ours, expected]
-  const cut = ({ requests, rejected }: LlhttpResult): LlhttpResult => ({
+  const cut = ({ requests, rejected }: LlhttpRequests): LlhttpRequests => ({
     requests: requests.slice(0, at + 1).map((request, i) => ({
       ...request,
       ...(isWithoutBody && i === at ? { body: '', complete: true } : {}),
@@ -112,7 +76,7 @@ const isUpgrade = ({ fields }: LlhttpRequest): boolean => {
 const upgradeOption = /(?:^|,)[\t ]*upgrade[\t ]*(?:,|$)/i
 
 /** Writes what the gateway's parser has read in the form of the other's, with what is done to the heads there. */
-const inFormOfLlhttp = ({ requests, rejected }: ParsedConnection, mend: Mend): LlhttpResult => ({
+const inFormOfLlhttp = ({ requests, rejected }: ParsedConnection, mend: Mend): LlhttpRequests => ({
   requests: requests.map(({ isPersistent, length: _, ...request }) => ({
     ...(mend === asItIs ? request : mendRequest(request, mend)),
     persistent: isPersistent,
@@ -133,16 +97,16 @@ const describe = ({ kind, reason, why }: NonNullable<ParsedConnection['rejected'
 
 // A version is checked with the byte behind it, and lengths and codings when the head, or the trailer section, is
 // complete. Until then nothing is made of it.
-const isEarly = ({ isInHead, requests }: ParsedConnection, { rejected }: LlhttpResult): boolean =>
-  (isInHead && rejected === 'HPE_INVALID_VERSION') ||
+const isEarly = ({ isInHead, requests }: ParsedConnection, { rejected }: LlhttpRequests): boolean =>
+  (isInHead && rejected === 'INVALID_VERSION') ||
   ((isInHead || requests.at(-1)?.complete === false) &&
-    /^HPE_(UNEXPECTED|INVALID)_(CONTENT_LENGTH|TRANSFER_ENCODING)$/.test(rejected ?? ''))
+    /^(UNEXPECTED|INVALID)_(CONTENT_LENGTH|TRANSFER_ENCODING)$/.test(rejected ?? ''))
 
 /**
  * Finds where the two contradict each other in what they hand on, before an error too; null: nowhere. llhttp may have
  * read more than the gateway's parser before that rejected something.
  */
-const findDifference = (ours: LlhttpResult, expected: LlhttpResult, isEarlyError: boolean): string | null => {
+const findDifference = (ours: LlhttpRequests, expected: LlhttpRequests, isEarlyError: boolean): string | null => {
   const pairs: [string, unknown, unknown][] = []
   for (const [i, { body, complete, ...head }] of ours.requests.entries()) {
     const { body: expectedBody, complete: isComplete, ...expectedHead } = expected.requests[i] ?? noRequest
@@ -166,7 +130,7 @@ const findDifference = (ours: LlhttpResult, expected: LlhttpResult, isEarlyError
 const noRequest = { body: '', complete: false }
 
 /** Tells whether both reject in the head of one request, or in its body. */
-const isSamePlace = (ours: LlhttpResult, expected: LlhttpResult): boolean =>
+const isSamePlace = (ours: LlhttpRequests, expected: LlhttpRequests): boolean =>
   expected.rejected !== null &&
   ours.requests.length === expected.requests.length &&
   ours.requests.at(-1)?.complete === expected.requests.at(-1)?.complete

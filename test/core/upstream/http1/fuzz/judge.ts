@@ -1,21 +1,26 @@
 import { type ParsedResponse, runResponseParser } from '../../../../helpers/run-response-parser.ts'
 import { mend, stricter } from './differences.ts'
-import { type LlhttpResult, runLlhttp } from './llhttp.ts'
+import { type LlhttpResponse, runLlhttp } from './llhttp.ts'
 import { mutation } from './mutate.ts'
 
 /**
- * Runs both parsers on the n-th mutation, the gateway's in parts too. Returns the outcome; throws when nothing
- * explains it.
+ * Judges the n-th mutation: `run` is the gateway's parser, which has to read the same in parts too, also of a byte each
+ * where these are no more than `mostParts`. Returns what `compare` says; throws when nothing explains it.
  */
-export const judge = (n: number): string => {
-  const { bytes, draw } = mutation(n)
-  const actual = runResponseParser(bytes)
+export const judgeMutation = <Result>(
+  n: number,
+  { bytes, draw }: ReturnType<typeof mutation>,
+  mostParts: number,
+  run: (bytes: Buffer, cuts?: readonly number[]) => Result,
+  compare: (bytes: Buffer, actual: Result) => string,
+): string => {
+  const actual = run(bytes)
   const all = JSON.stringify(actual)
   const places = Array.from({ length: 3 }, () => draw(bytes.length + 1)).sort((a, b) => a - b)
-  const cuts = bytes.length > 1000 ? [places] : [places, Array.from(bytes, (_, at) => at)]
+  const cuts = bytes.length > mostParts ? [places] : [places, Array.from(bytes, (_, at) => at)]
   try {
     for (const each of cuts) {
-      const cut = JSON.stringify(runResponseParser(bytes, each))
+      const cut = JSON.stringify(run(bytes, each))
       if (cut !== all) throw new Error(`cut at ${each.slice(0, 10)} it is ${cut}, else ${all}`)
     }
     return compare(bytes, actual)
@@ -23,6 +28,9 @@ export const judge = (n: number): string => {
     throw new Error(`mutation ${n}, ${JSON.stringify(bytes.toString('latin1'))}`, { cause: error })
   }
 }
+
+/** Runs both parsers on the n-th mutation. Returns the outcome; throws when nothing explains it. */
+export const judge = (n: number): string => judgeMutation(n, mutation(n), 1000, runResponseParser, compare)
 
 /** Runs both parsers on a response. Returns the outcome; throws when they differ, and nothing explains it. */
 export const compare = (bytes: Buffer, actual: ParsedResponse = runResponseParser(bytes)): string => {
@@ -44,13 +52,13 @@ export const compare = (bytes: Buffer, actual: ParsedResponse = runResponseParse
 }
 
 // Lengths and codings are checked when the head, or the trailer section, is complete. Until then nothing is made of it.
-const isEarly = (actual: ParsedResponse, { rejected }: LlhttpResult): boolean =>
+const isEarly = (actual: ParsedResponse, { rejected }: LlhttpResponse): boolean =>
   actual.rejected === null &&
   actual.ended === 'no' &&
   /^(UNEXPECTED|INVALID)_(CONTENT_LENGTH|TRANSFER_ENCODING)$/.test(rejected ?? '')
 
 /** Finds where the two contradict each other in what they hand on, before an error too; null: nowhere. */
-const findDifference = (actual: ParsedResponse, expected: LlhttpResult): string | null => {
+const findDifference = (actual: ParsedResponse, expected: LlhttpResponse): string | null => {
   const { status, fields } = expected
   const isPartly = expected.body.startsWith(actual.body) || actual.body.startsWith(expected.body)
   const pairs: [string, unknown, unknown][] = []
@@ -74,7 +82,7 @@ const hopByHop =
   /^(connection|keep-alive|proxy-authenticate|proxy-authentication-info|proxy-authorization|proxy-connection|http2-settings|te|trailer|transfer-encoding|upgrade)$/i
 
 const endToEnd = (status: number, raw: readonly string[]): string[] => {
-  const pairs = raw.flatMap((name, i) => (i % 2 === 0 ? [[name, raw[i + 1]?.replace(/[ \t]+$/, '') ?? '']] : []))
+  const pairs = raw.flatMap((name, i) => (i % 2 === 0 ? [[name, raw[i + 1] ?? '']] : []))
   const named = pairs
     .flatMap(([name = '', value = '']) => (/^connection$/i.test(name) ? value.split(',') : []))
     .map((token) => token.trim().toLowerCase())
