@@ -78,23 +78,6 @@ describe('a client that ends its side after its request gets its response', () =
     expect(await response).toMatchObject({ status: 200, whole: true, sha256: sha256(body) })
   })
 
-  test('to each of the requests that it has sent', async () => {
-    const { port, answer } = await bootPatient(hello)
-    const socket = dialHalfOpen(port)
-    let text = ''
-    socket.setEncoding('latin1').on('data', (chunk) => {
-      text += chunk
-    })
-
-    socket.end(get + get)
-    await once(socket, 'data')
-    answer()
-    await once(socket, 'end')
-    socket.destroy()
-
-    expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n[\s\S]*\r\n\r\nhelloHTTP\/1\.1 200 OK\r\n[\s\S]*\r\n\r\nhello$/)
-  })
-
   test.skipIf(openssl.missing).each(['TLSv1.2', 'TLSv1.3'] as const)('over %s, by close_notify', async (version) => {
     const { port, answer } = await bootPatient(hello, overTls())
     const versions = { minVersion: version, maxVersion: version }

@@ -193,7 +193,7 @@ describe('with a pool of eight, many clients that leave', () => {
   const slow = { target: '/market/insights?slow' }
 
   /** Boots a gateway whose upstream answers `?quick` at once; what else comes, as `onOther` likes. */
-  const boot = async (onOther: (socket: Socket) => void) => {
+  const boot = async (onOther: (socket: Socket, isUpload: boolean) => void) => {
     const upstream = await rawUpstream((socket) => {
       let text = ''
       socket.on('end', () => socket.end())
@@ -204,8 +204,8 @@ describe('with a pool of eight, many clients that leave', () => {
           text = ''
           socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
         } else if (/\?slow/.test(text)) {
+          onOther(socket, text.startsWith('POST'))
           text = 'begun'
-          onOther(socket)
         }
       })
     })
@@ -240,34 +240,27 @@ describe('with a pool of eight, many clients that leave', () => {
     expect(performance.now() - startedAt).toBeLessThan(8000) // below every timeout of the gateway's
   }
 
-  test('during a response leave nothing behind', async () => {
-    const booted = await boot((socket) => {
+  test('during a response or an upload leave nothing behind', async () => {
+    const booted = await boot((socket, isUpload) => {
+      if (isUpload) return
       socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n')
       socket.write(Buffer.alloc(300_000))
     })
-
-    await haveLeave(booted, async (client, n) => {
-      if (n % 3 === 0) client.pause() // it takes nothing, so that the gateway waits for its drain
-      client.write(renderHead(slow))
-      if (n % 3 === 0) await new Promise((resolve) => setImmediate(resolve))
-      else await firstBytes(client)
-      client[n % 2 === 0 ? 'destroy' : 'resetAndDestroy']()
-      await eventually(() => client.destroyed)
-    })
-
-    await expectServed(booted.port)
-    await eventually(() => booted.upstream.connections() <= 16)
-  })
-
-  test('during an upload leave nothing behind', async () => {
-    const booted = await boot(() => {})
     const body = pseudoRandomBytes(70_000)
-    const target = `${post}?slow`
+    const [byLength, inChunks] = [longHead, chunkedHead].map((head) => head.replace(post, `${post}?slow`))
+    /** What clients do before they leave: those that take nothing have the gateway wait for their drain. */
+    const begin: readonly ((client: Socket) => unknown)[] = [
+      (client) => new Promise((resolve) => client.pause().write(renderHead(slow), resolve)),
+      (client) => {
+        client.write(renderHead(slow))
+        return firstBytes(client)
+      },
+      (client) => new Promise((resolve) => client.write(`${inChunks}3\r\nabc\r\n`, resolve)),
+      (client) => new Promise((resolve) => client.write(Buffer.concat([Buffer.from(`${byLength}`), body]), resolve)),
+    ]
 
     await haveLeave(booted, async (client, n) => {
-      const framing = n % 2 === 0 ? ['Content-Length', '10000000'] : ['Transfer-Encoding', 'chunked']
-      client.write(renderHead({ method: 'POST', target, fields: framing }))
-      await new Promise<void>((resolve) => client.write(n % 2 === 0 ? body : '3\r\nabc\r\n', () => resolve()))
+      await begin[n % 4]?.(client)
       client[n % 3 === 0 ? 'destroy' : 'resetAndDestroy']()
     })
 

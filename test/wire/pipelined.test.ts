@@ -1,11 +1,12 @@
 import { once } from 'node:events'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Http1Response } from '../../src/core/downstream/http1/http1-response.ts'
 import { openDownstreamServer } from '../../src/core/downstream/listener/downstream-server.ts'
 import { dialThrough } from '../helpers/dial-through.ts'
 import { type LogLine, logInMemory, testConfig } from '../helpers/gateway.ts'
 import { serveHttp1 } from '../helpers/http1-server.ts'
+import { listen } from '../helpers/listen.ts'
 import { rawClient } from '../helpers/raw-client.ts'
 import { call, eventually } from '../helpers/wire.ts'
 
@@ -66,17 +67,6 @@ test('a client that sends requests and takes no response is not read from, until
   client.close()
 
   expect(sockets).toHaveLength(count)
-})
-
-test('a client that pipelines 150 requests gets 150 responses, and may send another behind them', async () => {
-  const { client } = await dialThrough((socket) => void socket.write(ok))
-  const received = (count: number) => client.until((text) => text.split('HTTP/1.1 200 ').length === count + 1)
-
-  client.send(get.repeat(150))
-  await received(150)
-  client.send(get)
-
-  expect(await received(151)).not.toMatch(/^Connection: close/im)
 })
 
 test('a body that has begun is read all the same, so that its client is not late with it', async () => {
@@ -188,9 +178,7 @@ test('a connection that is handed over when the listener has closed is closed', 
   })
   await server.close(0)
   const acceptor = createServer((socket) => server.adoptConnection(socket))
-  onTestFinished(() => void acceptor.close())
-  await once(acceptor.listen(0, '127.0.0.1'), 'listening')
-  const client = await rawClient((acceptor.address() as AddressInfo).port)
+  const client = await rawClient(await listen(acceptor))
 
   client.send(get)
 

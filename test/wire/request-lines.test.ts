@@ -20,35 +20,35 @@ const statusesOf = async (lines: readonly string[]): Promise<ReadonlyMap<string,
   return statuses
 }
 
-const bytes = Array.from({ length: 256 }, (_, code) => String.fromCharCode(code)).filter(
-  (byte) => !' \r\n'.includes(byte),
-)
-
+// Each method that none of the nine has goes to one of them, in turn.
 test('each of the nine is forwarded with its method, and with no other', async () => {
-  const lines = allOperations.flatMap(({ path }) => METHODS.map((method) => `${method} ${path}?a=%20b`))
+  const isTurn = (method: string, n: number, nth: number) => /^(GET|POST)$/.test(method) || n % 9 === nth
+  const lines = allOperations.flatMap(({ path }, nth) =>
+    METHODS.filter((method, n) => isTurn(method, n, nth)).map((method) => `${method} ${path}?a=%20b`),
+  )
   const nine = allOperations.map(({ method, path }) => `${method} ${path}?a=%20b`)
-  const before = site.upstream.requests.length
 
   const statuses = await statusesOf(lines)
 
   expect(new Set(lines.map((line) => statuses.get(line)))).toEqual(new Set([200, 405]))
   expect(lines.filter((line) => statuses.get(line) === 200).toSorted()).toEqual(nine.toSorted())
-  const arrived = site.upstream.requests.slice(before).map(({ method, url }) => `${method} ${url}`)
+  const arrived = site.upstream.requests.map(({ method, url }) => `${method} ${url}`)
   expect(arrived.toSorted()).toEqual(nine.toSorted())
 })
 
 // The rules stand with validate-request.ts; here whatever comes between, also of two readings of one byte.
 test('whatever byte stands before, within or behind the path of an operation, or in place of one, it is another', async () => {
   const { method, path } = allOperations[0]
-  const places = bytes.flatMap((byte) => [
-    ...[byte + path, path.replace('n/', `n${byte}/`), ...(byte === '?' ? [] : [path + byte])],
-    ...[path.replace('s', byte)].filter((each) => each !== path),
-  ])
+  const bytes = Array.from({ length: 256 }, (_, code) => String.fromCharCode(code))
+  const places = bytes.map((byte, n) => [byte + path, path.replace('n/', `n${byte}/`), path + byte][n % 3] as string)
+  const others = [...places, ...bytes.map((byte) => path.replace('s', byte))].filter(
+    (each) => !/[ \r\n]/.test(each) && each !== path && each !== `${path}?`,
+  )
   const before = site.upstream.begun()
 
-  const statuses = await statusesOf(places.map((place) => `${method} ${place}`))
+  const statuses = await statusesOf(others.map((place) => `${method} ${place}`))
 
   expect(new Set(statuses.values())).toEqual(new Set([400, 404]))
-  expect(statuses.size).toBeGreaterThan(900)
+  expect(statuses.size).toBeGreaterThan(500)
   expect(site.upstream.begun()).toBe(before)
 })

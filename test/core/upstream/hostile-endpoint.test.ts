@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Upload } from '../../../src/core/exchange/body.ts'
 import type { Exchange } from '../../../src/core/exchange/exchange.ts'
 import { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
@@ -9,7 +9,6 @@ import { openTestUpstream } from '../../helpers/open-upstream.ts'
 import { onRequest, rawUpstream } from '../../helpers/upstream.ts'
 import { eventually, pseudoRandomBytes } from '../../helpers/wire.ts'
 
-const MiB = 1024 * 1024
 const clientGone = () => new GatewayError('client-gone')
 const endpointOf = (upstream: Upstream) => upstream.members[0]?.endpoint
 const failuresOf = (upstream: Upstream) => upstream.members[0]?.health.counts.failures
@@ -158,55 +157,6 @@ test.each<[string, readonly number[], (socket: Socket) => void, number]>([
   expect(await promise).toBe('truncated')
   expect([failuresOf(upstream), onBrokenAnswer.mock.calls.length]).toEqual([failures, failures])
   expect(exchange.attempts.failed).toHaveLength(1)
-})
-
-describe('the part that has no reader', () => {
-  test('of a response of a gigabyte, stays with the upstream', async () => {
-    const chunk = Buffer.alloc(MiB)
-    let written = 0
-    const { url } = await rawUpstream((socket) =>
-      onRequest(socket, () => {
-        socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${1024 * MiB}\r\n\r\n`)
-        const more = (): void => {
-          while (!socket.destroyed && socket.writableLength < 4 * MiB && written < 1024 * MiB) {
-            written += chunk.length
-            socket.write(chunk)
-          }
-        }
-        more()
-        socket.on('drain', more)
-      }),
-    )
-    const upstream = openTestUpstream(url, { maxConnections: 1 })
-    const exchange = fakeExchange()
-    const { body } = await upstream.send(exchange)
-    let taken = 0
-    const data = (chunk: Buffer): boolean => {
-      taken += chunk.length
-      return false
-    }
-    body.consume({ data, end: () => {}, fail: () => {} })
-
-    await turns(200)
-
-    expect(taken).toBeLessThan(MiB)
-    expect(written).toBeLessThan(64 * MiB) // what the system and the upstream itself keep
-    exchange.abort(clientGone())
-    expect(endpointOf(upstream)?.inFlight).toBe(0)
-  })
-
-  test('of an upload of a gigabyte, stays with the client', async () => {
-    const { url } = await rawUpstream((socket) => void socket.pause())
-    const { exchange, taken } = createUpload(1024, MiB)
-    const running = readBody(openTestUpstream(url, { maxConnections: 1 }), exchange)
-
-    await turns(500)
-
-    expect(taken.chunks).toBeGreaterThan(0)
-    expect(taken.chunks).toBeLessThan(32)
-    exchange.abort(clientGone())
-    expect([await running, taken.stopped]).toEqual(['client-gone', true])
-  })
 })
 
 const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'

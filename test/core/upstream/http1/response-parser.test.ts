@@ -208,6 +208,10 @@ describe('not rejected is', () => {
     ['a status line without a phrase and with the blank', `HTTP/1.1 200 ${withBody}`],
     ['a later minor version (RFC 9110 §2.5)', `HTTP/1.9 200 OK${withBody}`],
     ['a status of another class', `HTTP/1.1 999 Odd${withBody}`],
+    [
+      'a coding in other letters, with blanks',
+      `HTTP/1.1 200 OK\r\nTransfer-Encoding: \t cHunked \t\r\n\r\n2\r\nok\r\n0\r\n\r\n`,
+    ],
     ['an extension of 16 KiB', chunks(`2;${'a'.repeat(16 * 1024 - 4)}\r\nok\r\n0\r\n\r\n`)],
   ])('%s', (_, bytes) => {
     expect(read(bytes)).toMatchObject({ body: 'ok', ended: 'yes', reusable: true, rejected: null })
