@@ -1,9 +1,9 @@
 import { generateKeyPairSync, sign, verify } from 'node:crypto'
 import { createServer, type IncomingMessage } from 'node:http'
 import { createServer as createTlsServer, request } from 'node:https'
-import type { AddressInfo } from 'node:net'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
+import { listen } from '../helpers/listen.ts'
 import { needProgram } from '../helpers/program.ts'
 import { bootTlsGateway } from '../helpers/tls-gateway.ts'
 
@@ -56,12 +56,7 @@ describe.skipIf(openssl.missing)('a signature survives, by default and by what i
       response.end()
     }
     const server = scheme === 'http' ? createServer(listener) : createTlsServer({ ...made.right }, listener)
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    onTestFinished(() => {
-      server.close()
-      server.closeAllConnections()
-    })
-    return { seen, origin: `${scheme}://localhost:${(server.address() as AddressInfo).port}` }
+    return { seen, origin: `${scheme}://localhost:${await listen(server)}` }
   }
 
   const ofClient = { host: 'client' }

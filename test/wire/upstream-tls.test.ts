@@ -1,6 +1,5 @@
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { getCACertificates, setDefaultCACertificates, type TLSSocket } from 'node:tls'
 import { beforeAll, describe, expect, onTestFinished } from 'vitest'
@@ -8,6 +7,7 @@ import { folderWith } from '../core/config/helper.ts'
 import { type Certificates, makeCertificates, type Pair } from '../helpers/certificates.ts'
 import { bootGateway, configText } from '../helpers/gateway.ts'
 import { httpsUpstream } from '../helpers/https-upstream.ts'
+import { listen } from '../helpers/listen.ts'
 import { bootLiveGateway, fetchAdmin } from '../helpers/live-gateway.ts'
 import { needProgram } from '../helpers/program.ts'
 import { serve, waitForListening } from '../helpers/serve-process.ts'
@@ -50,12 +50,6 @@ describe.skipIf(openssl.missing !== null)('an https upstream', () => {
     expect(JSON.parse(response.body.toString())).toEqual({ servername: 'other.test', host: `localhost:${port}` })
   })
 
-  test('is believed whatever it shows when nothing is verified', async () => {
-    const { port } = await httpsUpstream(made.expired)
-
-    expect((await call((await speaking(port, { verify: false, insecure: true })).port)).status).toBe(200)
-  })
-
   test('that is not believed is 502 tls-failed, and gets nothing, under NODE_TLS_REJECT_UNAUTHORIZED=0 too', async () => {
     const { port, requests } = await httpsUpstream(made.selfSigned)
     const gateway = await speaking(port, { ca })
@@ -70,57 +64,35 @@ describe.skipIf(openssl.missing !== null)('an https upstream', () => {
     expect([codesThen, requests()]).toEqual([['tls-failed', 'tls-failed'], 0])
   })
 
-  test.each<[string, 'TLSv1.2' | 'TLSv1.3', (made: Certificates) => Pair | null, string]>([
+  test.each([
     // RFC 5246 §7.3: the server judges before the handshake is over.
-    ['is shown none', 'TLSv1.2', () => null, 'tls-failed'],
+    ['TLSv1.2', 'tls-failed'],
     // RFC 8446 §4.4.2.4: the client has finished by then, and the request was on its way.
-    ['is shown none', 'TLSv1.3', () => null, 'reset-before-headers'],
-    ['rejects the one', 'TLSv1.3', ({ selfSigned }) => selfSigned, 'reset-before-headers'],
-  ])('that demands a certificate and %s says so in its time (%s): 502', async (_, maxVersion, pick, code) => {
-    const { port, requests } = await httpsUpstream(made.right, { ca, requestCert: true, maxVersion })
-    const shown = pick(made)
+    ['TLSv1.3', 'reset-before-headers'],
+  ] as const)(
+    'that demands a certificate and is shown none says so in its time (%s): 502 %s',
+    async (maxVersion, code) => {
+      const { port, requests } = await httpsUpstream(made.right, { ca, requestCert: true, maxVersion })
 
-    const gateway = await speaking(port, { ca, ...(shown && { certificate: shown.cert, key: shown.key }) })
-
-    expect([await codes(gateway), requests()]).toEqual([[code, code], 0])
-  })
+      expect([await codes(await speaking(port, { ca })), requests()]).toEqual([[code, code], 0])
+    },
+  )
 
   test('is verified under its own name, whatever Host is sent', async () => {
     const [right, wrong] = [await httpsUpstream(made.right), await httpsUpstream(made.wrongName)]
     const hosted = (port: number, host: string) => ({ endpoints: [`https://localhost:${port}`], host, tls: { ca } })
     const { port } = await bootGateway({
-      upstreams: {
-        market: hosted(right.port, 'client'),
-        leads: hosted(wrong.port, 'client'),
-        analysis: hosted(wrong.port, 'other.test'),
-      },
+      upstreams: { market: hosted(right.port, 'client'), leads: hosted(wrong.port, 'other.test') },
     })
 
-    const targets = ['/market/insights', '/leads/pipeline', '/analysis/esg-grant']
+    const targets = ['/market/insights', '/leads/pipeline']
     const responses = await Promise.all(targets.map((target) => call(port, { target, fields: ['Host', 'other.test'] })))
 
     expect(responses.map(({ body }) => JSON.parse(body.toString()))).toMatchObject([
       { servername: 'localhost', host: 'other.test' },
       { code: 'tls-failed' },
-      { code: 'tls-failed' },
     ])
     expect(wrong.requests()).toBe(0)
-  })
-
-  test('is trusted as the file of its authority says, which is read again when it changes', async () => {
-    const { port } = await httpsUpstream(made.right)
-    const file = join(folderWith({ 'ca.pem': made.selfSigned.cert }), 'ca.pem')
-    const live = await bootLiveGateway({
-      upstreams: { market: { endpoints: [`https://localhost:${port}`], tls: { ca: `file:${file}` } } },
-      reload: { watch: true, poll: '100ms' },
-    })
-    const ask = async () => (await call(live.gateway.address.port)).status
-
-    const before = await ask()
-    writeFileSync(file, ca)
-    await live.line(({ msg }) => msg === 'configuration applied')
-
-    expect([before, await ask()]).toEqual([502, 200])
   })
 
   test('is trusted by an authority that the process trusts', async () => {
@@ -151,12 +123,7 @@ describe.skipIf(openssl.missing !== null)('an https upstream', () => {
         if (url !== '/health') asked.push(String((socket as TLSSocket).getPeerCertificate().subject.CN))
         response.writeHead(status).end()
       })
-      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-      onTestFinished(() => {
-        server.close()
-        server.closeAllConnections()
-      })
-      return { url: `https://localhost:${(server.address() as AddressInfo).port}`, asked }
+      return { url: `https://localhost:${await listen(server)}`, asked }
     }
     const [well, ill] = [await open(200), await open(500)]
     const folder = folderWith({})
@@ -174,7 +141,7 @@ describe.skipIf(openssl.missing !== null)('an https upstream', () => {
     present(made.bankA)
     const { result } = await live.gateway.reload('signal')
     const ask = async (): Promise<number> => (await call(live.gateway.address.port)).status
-    const statuses = await Promise.all(Array.from({ length: 20 }, ask))
+    const statuses = await Promise.all(Array.from({ length: 8 }, ask))
 
     expect([result, new Set(statuses)]).toEqual(['applied', new Set([200])])
     expect([new Set(well.asked), ill.asked]).toEqual([new Set(['bank-a']), []])

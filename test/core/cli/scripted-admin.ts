@@ -3,12 +3,13 @@ import { once } from 'node:events'
 import { rmSync } from 'node:fs'
 import { createServer, type IncomingHttpHeaders, type RequestListener, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
+import { createServer as createTcpServer, type Socket } from 'node:net'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 import type { AdminTarget } from '../../../src/core/cli/client/admin-target.ts'
 import type { Pair } from '../../helpers/certificates.ts'
+import { listen } from '../../helpers/listen.ts'
 import { folderWith } from '../config/helper.ts'
 import { type CommandRequest, type CommandResult, isHostBusy, runInHost } from './command-host.ts'
 
@@ -40,32 +41,13 @@ export const scriptedAdmin = async (
     respond(response)
   }
   const server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener)
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const { port } = server.address() as AddressInfo
+  const port = await listen(server)
   return { port, url: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`, received }
 }
 
 /** Opens a listener with its own handler of connections; resolves to its port. */
-export const rawServer = async (onConnection: (socket: Socket) => void): Promise<number> => {
-  const sockets = new Set<Socket>()
-  const server = createTcpServer((socket) => {
-    sockets.add(socket)
-    socket.on('error', () => {})
-    onConnection(socket)
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  return (server.address() as AddressInfo).port
-}
+export const rawServer = (onConnection: (socket: Socket) => void): Promise<number> =>
+  listen(createTcpServer((socket) => onConnection(socket.on('error', () => {}))))
 
 /** Makes a JSON response; the gateway's clock is at five past two in the morning. */
 export const jsonResponse =
@@ -77,13 +59,7 @@ export const jsonResponse =
 
 /** Makes a target of which only the port is known. */
 export const adminTarget = (port: number, more: Partial<AdminTarget> = {}): AdminTarget => ({
-  tls: false,
-  host: '127.0.0.1',
-  port,
-  certificate: null,
-  token: null,
-  file: null,
-  fallbackReason: null,
+  ...{ tls: false, host: '127.0.0.1', port, certificate: null, token: null, file: null, fallbackReason: null },
   isDefaultAddress: false,
   ...more,
 })

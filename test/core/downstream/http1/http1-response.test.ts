@@ -1,8 +1,8 @@
 import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { Http1Response } from '../../../../src/core/downstream/http1/http1-response.ts'
 import { serveHttp1 } from '../../../helpers/http1-server.ts'
+import { listen } from '../../../helpers/listen.ts'
 import { rawClient } from '../../../helpers/raw-client.ts'
 
 /** Sends one request and returns everything that was sent back, with a fixed time in `Date`. */
@@ -35,9 +35,7 @@ const open = async <Response = Http1Response>(
 const openNode = () =>
   open<ServerResponse>(async (respond) => {
     const server = createServer({ keepAliveTimeout: 72_500 }, (_, response) => respond(response as never))
-    onTestFinished(() => void server.close().closeAllConnections())
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    return (server.address() as AddressInfo).port
+    return listen(server)
   })
 
 const requests = {

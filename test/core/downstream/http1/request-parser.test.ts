@@ -1,5 +1,3 @@
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
 import {
   getRequestLimits,
@@ -7,6 +5,7 @@ import {
   RequestParser,
 } from '../../../../src/core/downstream/http1/request-parser.ts'
 import { METHODS } from '../../../../src/core/exchange/node-http.ts'
+import { collectGarbage } from '../../../helpers/collect-garbage.ts'
 import {
   type ParsedConnection,
   type ParsedRequestMessage,
@@ -163,18 +162,7 @@ const rejected: readonly (readonly [rule: string, bytes: string, reasonOrKind: s
   ['HTTP/0.9 is not spoken: a request line has a version (RFC 9112 §3)', 'GET /\r', 'unsupported-version'],
   ...each(
     [
-      ' ',
-      '\r',
-      'h',
-      'R',
-      'HTTPS',
-      'HTTP ',
-      'HTTP/x',
-      'HTTP/-',
-      'HTTP/11',
-      'HTTP/1,',
-      'HTTP/1.x',
-      'HTTP/1.\r',
+      ...[' ', '\r', 'h', 'R', 'HTTPS', 'HTTP ', 'HTTP/x', 'HTTP/-', 'HTTP/11', 'HTTP/1,', 'HTTP/1.x', 'HTTP/1.\r'],
       'HTTP/\xb9',
     ],
     'begins no version (RFC 9112 §2.3)',
@@ -348,10 +336,8 @@ const silent: RequestEvents = { head: () => {}, body: () => {}, end: () => {} }
 
 // One request that gets a 431, and its connection then idle: as many as `listen.maxConnections`, each for 75 s.
 test('a parser keeps nothing of a head of very many fields once that has been read', () => {
-  setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc') as () => void
   const used = (): number => {
-    for (let i = 0; i < 2; i++) collect() // the memory of buffers is counted down by the next one
+    for (let i = 0; i < 2; i++) collectGarbage() // the memory of buffers is counted down by the next one
     const { heapUsed, arrayBuffers } = process.memoryUsage()
     return heapUsed + arrayBuffers
   }

@@ -1,9 +1,8 @@
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { FailedAttempt, GatewayError, reasonsFor } from '../../../../src/core/exchange/failures/errors.ts'
 import { mergeRecentErrors, RecentErrors } from '../../../../src/core/log/recent-errors.ts'
 import { allOperations } from '../../../../src/operations.ts'
+import { collectGarbage } from '../../../helpers/collect-garbage.ts'
 import { exchangeRecord } from '../exchange-record.ts'
 
 beforeEach(() => vi.useFakeTimers({ now: Date.parse('2026-11-22T02:00:00Z') }))
@@ -98,8 +97,6 @@ describe('the recent errors', () => {
 })
 
 test('what is kept of an error holds neither its packet nor what it was thrown in', async () => {
-  setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc') as () => void
   const errors = new RecentErrors()
   const reject = (): WeakRef<Error> => {
     const cause = Object.assign(new Error('Parse Error'), { rawPacket: Buffer.alloc(65_536) })
@@ -110,26 +107,24 @@ test('what is kept of an error holds neither its packet nor what it was thrown i
   const held = reject()
 
   await new Promise(setImmediate) // what a WeakRef tells stays until the end of the job
-  collect()
+  collectGarbage()
 
   expect(errors.report).toMatchObject({ last: [{ cause: 'Parse Error' }], causes: [{ detail: 'Parse Error' }] })
   expect(held.deref()).toBeUndefined()
 })
 
 test('nor the target and the fields that its path, its address and its id were cut out of', () => {
-  setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc') as () => void
   const [fields, bytes] = [20, 256 * 1024]
   const cutOut = (): string => Buffer.alloc(bytes, 'x').toString('latin1').concat(',', '192.168.100.100').slice(-20)
   const errors = new RecentErrors()
-  collect()
+  collectGarbage()
   const before = process.memoryUsage().heapUsed
 
   for (let i = 0; i < fields; i++) {
     const requestId = cutOut()
     errors.record(exchangeRecord({ ...notFound, requestId, path: cutOut(), client: cutOut() }))
   }
-  collect()
+  collectGarbage()
 
   expect(process.memoryUsage().heapUsed - before).toBeLessThan((fields * bytes) / 2)
   expect(errors.report.last).toHaveLength(fields)

@@ -1,5 +1,4 @@
-import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
+import { createServer } from 'node:net'
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls'
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { UpstreamConfig } from '../../../../src/core/config/config.ts'
@@ -14,6 +13,7 @@ import {
 import type { Group, Side } from '../../../../src/operations.ts'
 import { type Certificates, makeCertificates, type Pair } from '../../../helpers/certificates.ts'
 import { freePort } from '../../../helpers/free-port.ts'
+import { listen } from '../../../helpers/listen.ts'
 import { needProgram } from '../../../helpers/program.ts'
 import { httpUpstream, rawUpstream } from '../../../helpers/upstream.ts'
 import { upstreamConfig } from '../../../helpers/upstream-config.ts'
@@ -137,10 +137,7 @@ describe('a standstill of the process', () => {
   })
 
   test('does not hide an endpoint that listens, though it stands still while it connects', async () => {
-    const server = createServer()
-    await once(server.listen(0, '127.0.0.1'), 'listening')
-    onTestFinished(() => void server.close())
-    const upstream = upstreamConfig(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    const upstream = upstreamConfig(`http://127.0.0.1:${await listen(createServer())}`)
     const [endpoint] = upstream.endpoints as readonly [UpstreamConfig['endpoints'][number]]
     const checked = checkAll([toPreflightTarget({ group: 'risk', side: 'primary', endpoint, upstream }, 'connect')])
     standStill()
@@ -252,19 +249,12 @@ describe('one endpoint', () => {
       certificates = makeCertificates(openssl.path ?? '')
     })
 
+    const breaksOff = 'the endpoint breaks off the TLS handshake'
+    const asks = 'the endpoint asks for a client certificate (tls.certificate)'
+
     test.each<[string, TlsOptions, (made: Certificates) => Pair | null, string | null]>([
-      [
-        'described when it is shown none',
-        { maxVersion: 'TLSv1.2' },
-        () => null,
-        'the endpoint breaks off the TLS handshake',
-      ],
-      [
-        'described when it is shown none, in TLS 1.3',
-        { maxVersion: 'TLSv1.3' },
-        () => null,
-        'the endpoint asks for a client certificate (tls.certificate)',
-      ],
+      ['described when it is shown none', { maxVersion: 'TLSv1.2' }, () => null, breaksOff],
+      ['described when it is shown none, in TLS 1.3', { maxVersion: 'TLSv1.3' }, () => null, asks],
       ['reached with one that it accepts', {}, ({ right }) => right, null],
     ])('is %s', async (_, options, shown, expected) => {
       const { authority, right } = certificates
@@ -273,9 +263,7 @@ describe('one endpoint', () => {
         socket.on('error', () => {}).resume(),
       )
       server.on('tlsClientError', () => {})
-      await once(server.listen(0, '127.0.0.1'), 'listening')
-      onTestFinished(() => void server.close())
-      const origin = `https://localhost:${(server.address() as AddressInfo).port}`
+      const origin = `https://localhost:${await listen(server)}`
       const { cert: certificate = null, key = null } = shown(certificates) ?? {}
       const tls = { ...upstreamConfig(origin).tls, ca, certificate, key }
 

@@ -1,5 +1,4 @@
-import { once } from 'node:events'
-import type { AddressInfo, LookupFunction, Socket } from 'node:net'
+import type { LookupFunction } from 'node:net'
 import { createServer, type TLSSocket, type TlsOptions } from 'node:tls'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { UpstreamTlsConfig } from '../../../../src/core/config/config.ts'
@@ -11,6 +10,7 @@ import {
 } from '../../../../src/core/upstream/endpoints/endpoint-certificates.ts'
 import { type Connector, createConnector } from '../../../../src/core/upstream/http1/connector.ts'
 import { type Certificates, makeCertificates, type Pair } from '../../../helpers/certificates.ts'
+import { listen } from '../../../helpers/listen.ts'
 import { needProgram } from '../../../helpers/program.ts'
 import { upstreamConfig } from '../../../helpers/upstream-config.ts'
 
@@ -32,15 +32,8 @@ describe.skipIf(openssl.missing !== null)('a TLS connection', () => {
       socket.on('error', () => {})
       socket.on('data', () => socket.write('hello'))
     })
-    const open = new Set<Socket>()
-    server.on('connection', (socket: Socket) => open.add(socket))
     server.on('tlsClientError', () => {})
-    await once(server.listen(0, '127.0.0.1'), 'listening')
-    onTestFinished(() => {
-      server.close()
-      for (const socket of open) socket.destroy()
-    })
-    return { port: (server.address() as AddressInfo).port, clients, server }
+    return { port: await listen(server), clients, server }
   }
 
   /** Creates the connector to an origin, the same one each time. */

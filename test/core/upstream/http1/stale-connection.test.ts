@@ -1,10 +1,11 @@
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { createServer } from 'node:tls'
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
 import type { Upstream } from '../../../../src/core/upstream/upstream.ts'
 import { makeCertificates } from '../../../helpers/certificates.ts'
 import { fakeBody, fakeExchange } from '../../../helpers/exchange.ts'
+import { listen } from '../../../helpers/listen.ts'
 import { openTestUpstream, sendOutcome } from '../../../helpers/open-upstream.ts'
 import { needProgram } from '../../../helpers/program.ts'
 import { onRequest, rawUpstream } from '../../../helpers/upstream.ts'
@@ -169,9 +170,7 @@ describe('a connection that is closed for having been idle, in the moment before
       socket.on('error', () => {})
       onRequest(socket, () => respond(socket))
     })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    onTestFinished(() => void server.close())
-    const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const url = `https://127.0.0.1:${await listen(server)}`
     const upstream = openTestUpstream(url, { tls: { ...upstreamConfig(url).tls, verify: false } })
     await sendGet(upstream)
     await turn()
