@@ -1,8 +1,6 @@
 /** Restarts gateways behind a real HAProxy, under load: no client notices. */
-import { once } from 'node:events'
 import { readFileSync, rmSync } from 'node:fs'
-import { Agent, createServer, type IncomingMessage, request } from 'node:http'
-import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
+import { Agent, type IncomingMessage, type RequestOptions, request } from 'node:http'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -15,6 +13,7 @@ import { type Haproxy, startHaproxy } from '../helpers/haproxy.ts'
 import { needProgram } from '../helpers/program.ts'
 import { isWholeResponse, parseStatus, rawClient } from '../helpers/raw-client.ts'
 import { type ServeProcess, serve, waitForListening } from '../helpers/serve-process.ts'
+import { httpUpstream, onRequest, rawUpstream } from '../helpers/upstream.ts'
 
 const haproxy = await needProgram('haproxy')
 
@@ -47,21 +46,11 @@ const backend = ([a, b]: readonly [Instance, Instance]): string =>
 
 /** Opens an upstream that answers with the target and the body that it received. */
 const openEcho = async (): Promise<string> => {
-  const server = createServer({ keepAliveTimeout: 0 }, (arrived, response) => {
-    const chunks: Buffer[] = []
-    arrived.on('data', (chunk: Buffer) => chunks.push(chunk))
-    arrived.on('end', () => {
-      response.write(`${arrived.method} ${arrived.url}\n`)
-      response.end(Buffer.concat(chunks))
-    })
+  const { url } = await httpUpstream(({ method, url, body }, response) => {
+    response.write(`${method} ${url}\n`)
+    response.end(body)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return url
 }
 
 /**
@@ -72,10 +61,7 @@ const instance = async (name: string, host: string, upstream: string, wait: stri
   const [port, adminPort] = [await freePort(), await freePort()]
   const folder = folderWith({
     'gateway.yaml': configText({
-      upstream,
-      listen: { host, port, via: name },
-      admin: { host, port: adminPort },
-      reload: {},
+      ...{ upstream, listen: { host, port, via: name }, admin: { host, port: adminPort }, reload: {} },
       shutdown: { wait },
     }),
   })
@@ -132,90 +118,61 @@ const restart = async (old: Instance, balancer: Haproxy) => {
   return ended
 }
 
-/** What became of the requests of a load. */
-interface Tally {
-  /** Answered as they should be, by the instance that answered. */
-  readonly by: Map<string, number>
-  /** All others, each with what was wrong. */
-  readonly failures: string[]
-}
-
-/** A client that sends one request after another until it is stopped. */
-interface Client {
-  /** Keeps a connection alive; otherwise each request has one of its own. */
-  readonly keepAlive: boolean
-  /** How long it pauses between two requests, at most; the pace of the load, for which nothing waits. */
-  readonly paceMs: number
-  /** How long the body of a POST takes. */
-  readonly bodyMs: number
-}
-
-// The slow ones often have a request under way when the wait is over, which is then finished. The pauses leave
-// connections of HAProxy's to the gateways idle, for the gateway to close and for HAProxy to use again.
-const clients: readonly Client[] = [
-  ...Array<Client>(8).fill({ keepAlive: true, paceMs: 200, bodyMs: 0 }),
-  ...Array<Client>(4).fill({ keepAlive: false, paceMs: 200, bodyMs: 0 }),
-  ...Array<Client>(2).fill({ keepAlive: true, paceMs: 500, bodyMs: 0 }),
-  ...Array<Client>(4).fill({ keepAlive: true, paceMs: 200, bodyMs: 3000 }),
+/**
+ * The clients of a load, each of which sends one request after another: whether it keeps a connection alive, how long
+ * it pauses between two requests at most (the pace of the load, for which nothing waits), and how long the body of a
+ * POST takes. The slow ones often have a request under way when the wait is over, which is then finished. The pauses
+ * leave connections of HAProxy's to the gateways idle, for the gateway to close and for HAProxy to use again.
+ */
+const clients: readonly (readonly [keepAlive: boolean, paceMs: number, bodyMs: number])[] = [
+  ...Array(8).fill([true, 200, 0]),
+  ...Array(4).fill([false, 200, 0]),
+  ...Array(2).fill([true, 500, 0]),
+  ...Array(4).fill([true, 200, 3000]),
 ]
 
 const bodySizes = [1, 900, 20_000, 150_000]
 
-/** Puts load on a port until it is stopped. */
+/** Puts load on a port until it is stopped; notes by which instance each request was answered, or what was wrong. */
 const load = (port: number) => {
-  const tally: Tally = { by: new Map(), failures: [] }
+  const by = new Map<string, number>()
+  const failures: string[] = []
   let running = true
   let made = 0
-  const run = async ({ keepAlive, paceMs, bodyMs }: Client): Promise<void> => {
+  const exchange = async (agent: Agent, n: number, bodyMs: number): Promise<string | null> => {
+    const { method, path: operation } = allOperations[n % allOperations.length] ?? allOperations[0]
+    const path = `${operation}?n=${n}`
+    const size = bodySizes[n % bodySizes.length] ?? 0
+    const body = method === 'GET' ? '' : `${n}:`.padEnd(size, 'abcdefghijklmnopqrstuvwxyz'.slice(n % 26))
+    const response = await send({ port, agent, method, path }, body, n % 2 === 0, bodyMs)
+    const received = await text(response)
+    if (response.statusCode !== 200) return `${path}: ${response.statusCode} ${received.slice(0, 200)}`
+    if (received !== `${method} ${path}\n${body}`) return `${path}: ${received.length} bytes: ${received.slice(0, 200)}`
+    by.set(response.headers.via ?? '', (by.get(response.headers.via ?? '') ?? 0) + 1)
+    return null
+  }
+  const run = async ([keepAlive, paceMs, bodyMs]: (typeof clients)[number]): Promise<void> => {
     const agent = new Agent({ keepAlive, maxSockets: 1 })
     while (running) {
-      await exchange(port, agent, made++, bodyMs, tally)
+      const failure = await exchange(agent, made++, bodyMs).catch(String)
+      if (failure !== null) failures.push(failure)
       await sleep(Math.random() * paceMs)
     }
     agent.destroy()
   }
   const over = Promise.all(clients.map(run))
-  return {
-    tally,
-    made: () => made,
-    stop: async (): Promise<void> => {
-      running = false
-      await over
-    },
+  const stop = async (): Promise<void> => {
+    running = false
+    await over
   }
-}
-
-/** Makes one request, and notes whether it was answered exactly. */
-const exchange = async (port: number, agent: Agent, n: number, bodyMs: number, tally: Tally): Promise<void> => {
-  const { method, path } = allOperations[n % allOperations.length] ?? allOperations[0]
-  const target = `${path}?n=${n}`
-  const size = bodySizes[n % bodySizes.length] ?? 0
-  const body = method === 'GET' ? '' : `${n}:`.padEnd(size, 'abcdefghijklmnopqrstuvwxyz'.slice(n % 26))
-  const fail = (what: string): void => void tally.failures.push(`${method} ${target}: ${what}`)
-  try {
-    const response = await send({ port, agent, method, path: target }, body, n % 2 === 0, bodyMs)
-    const received = await text(response)
-    if (response.statusCode !== 200) return fail(`${response.statusCode} ${received.slice(0, 200)}`)
-    if (received !== `${method} ${target}\n${body}`) return fail(`${received.length} bytes: ${received.slice(0, 200)}`)
-    const by = response.headers.via ?? ''
-    tally.by.set(by, (tally.by.get(by) ?? 0) + 1)
-  } catch (error) {
-    fail(String(error))
-  }
-}
-
-interface Head {
-  readonly port: number
-  readonly agent: Agent
-  readonly method: string
-  readonly path: string
+  return { by, failures, made: () => made, stop }
 }
 
 /** Sends a request, its body in two halves: with its length or in chunks. */
-const send = (head: Head, body: string, chunked: boolean, bodyMs: number): Promise<IncomingMessage> =>
+const send = (head: RequestOptions, body: string, chunked: boolean, bodyMs: number): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
-    const fields = body === '' || chunked ? {} : { 'Content-Length': body.length }
-    const sent = request({ host: '127.0.0.1', ...head, headers: fields }, resolve)
+    const headers = body === '' || chunked ? {} : { 'Content-Length': body.length }
+    const sent = request({ host: '127.0.0.1', ...head, headers }, resolve)
     sent.on('error', reject)
     if (body === '') return void sent.end()
     const half = Math.floor(body.length / 2)
@@ -233,7 +190,7 @@ describe.skipIf(haproxy.missing)('behind HAProxy, which asks /ready and tries no
     timeout: 480_000,
   }, async () => {
     const { instances, balancer } = await startAll('2s')
-    const { tally, made, stop } = load(balancer.port)
+    const { by, failures, made, stop } = load(balancer.port)
 
     const ends = []
     for (const each of instances) ends.push(await restart(each, balancer))
@@ -244,7 +201,7 @@ describe.skipIf(haproxy.missing)('behind HAProxy, which asks /ready and tries no
       ends.push(await processes.at(-1)?.ended)
     }
 
-    expect(tally.failures).toEqual([])
+    expect(failures).toEqual([])
     expect(brokenRequests(balancer)).toEqual([])
     expect(ends).toEqual(Array(4).fill({ code: 0, signal: null }))
     const processes = instances.flatMap((each) => each.processes)
@@ -253,8 +210,8 @@ describe.skipIf(haproxy.missing)('behind HAProxy, which asks /ready and tries no
     const lines = processes.map((process) => process.lines.filter(isExchange))
     expect(lines.flat().filter(({ status, failure }) => status !== 200 || failure !== undefined)).toEqual([])
     expect(lines.flat()).toHaveLength(made())
-    expect([...tally.by.keys()].sort()).toEqual(['1.1 a', '1.1 b'])
-    expect(Math.min(...tally.by.values())).toBeGreaterThan(made() / 5)
+    expect([...by.keys()].sort()).toEqual(['1.1 a', '1.1 b'])
+    expect(Math.min(...by.values())).toBeGreaterThan(made() / 5)
     // HAProxy counts the same, and it did keep and reuse connections.
     const [a, b, all] = rows
     expect(all).toMatchObject({
@@ -269,7 +226,7 @@ describe.skipIf(haproxy.missing)('behind HAProxy, which asks /ready and tries no
 
   test('requests fail when an instance does not wait until HAProxy has noticed', { timeout: 120_000 }, async () => {
     const { instances, balancer } = await startAll('0s')
-    const { tally, stop } = load(balancer.port)
+    const { failures, stop } = load(balancer.port)
     const [first] = instances[0].processes
     await first?.line(isExchange)
 
@@ -277,7 +234,7 @@ describe.skipIf(haproxy.missing)('behind HAProxy, which asks /ready and tries no
     await isSeen(balancer, 'a', 'DOWN')
     await stop()
 
-    expect(tally.failures).toContainEqual(expect.stringMatching(/: 503 /))
+    expect(failures).toContainEqual(expect.stringMatching(/: 503 /))
     expect(brokenRequests(balancer)).toContainEqual(expect.stringMatching(/^request SC 503 a /))
   })
 })
@@ -285,30 +242,20 @@ describe.skipIf(haproxy.missing)('behind HAProxy, which asks /ready and tries no
 const compose = readFileSync(new URL('../../config/examples/compose/haproxy/haproxy.cfg', import.meta.url), 'utf8')
 
 /** Opens a server that answers every GET and is killed by every POST: its connection ends without a byte. */
-const openMortal = async (): Promise<number> => {
-  const open = new Set<Socket>()
-  const server = createTcpServer((socket) => {
-    open.add(socket)
-    socket.on('error', () => {})
-    socket.on('data', (bytes) => {
-      if (bytes.toString('latin1').startsWith('POST')) socket.resetAndDestroy()
+const openMortal = () =>
+  rawUpstream((socket) =>
+    onRequest(socket, (head) => {
+      if (head.startsWith('POST')) socket.resetAndDestroy()
       else socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
-    })
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    server.close()
-    for (const socket of open) socket.destroy()
-  })
-  return (server.address() as AddressInfo).port
-}
+    }),
+  )
 
 describe.skipIf(haproxy.missing)('by the lines of the Compose example, a POST in flight', () => {
   const boot = async () => {
     const lines = (/^backend .*/ms.exec(compose)?.[0] ?? '')
       .replace(/^ +(option httpchk|http-check|timeout check|default-server).*\n/gm, '')
-      .replace('gateway-a:8080 port 9901', `127.0.0.1:${await openMortal()}`)
-      .replace('gateway-b:8080 port 9901', `127.0.0.1:${await openMortal()}`)
+      .replace('gateway-a:8080 port 9901', `127.0.0.1:${(await openMortal()).port}`)
+      .replace('gateway-b:8080 port 9901', `127.0.0.1:${(await openMortal()).port}`)
     const balancer = await startHaproxy(haproxy.path ?? '', lines)
     onTestFinished(() => balancer.stop())
     const client = await rawClient(balancer.port)
