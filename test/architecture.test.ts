@@ -4,11 +4,15 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { features } from '../src/features/index.ts'
 
-/** A file of src and its imports: files of src by their path in it, anything else by name. */
+/** A file of src, and what it names: files of src by their path in it, anything else by name. */
 interface Source {
   readonly path: string
   readonly text: string
+  /** All that it imports: as a type only and on demand too. */
   readonly imports: readonly string[]
+  /** What it names at once, types included; and of that, what Node loads with it. */
+  readonly links: readonly string[]
+  readonly loads: readonly string[]
 }
 
 const src = fileURLToPath(new URL('../src/', import.meta.url))
@@ -17,9 +21,14 @@ const sources: readonly Source[] = readdirSync(src, { recursive: true, encoding:
   .filter((path) => path.endsWith('.ts'))
   .map((path) => {
     const text = readFileSync(join(src, path), 'utf8')
-    const names = [...text.matchAll(/(?:\bfrom\s|^import\s|\bimport\()'([^']+)'/gm)].map(([, name = '']) => name)
-    const imports = names.map((name) => (name.startsWith('.') ? normalize(join(dirname(path), name)) : name))
-    return { path, text, imports }
+    const named = (pattern: RegExp): string[] =>
+      [...text.matchAll(pattern)].map(([, name = '']) =>
+        name.startsWith('.') ? normalize(join(dirname(path), name)) : name,
+      )
+    const imports = named(/(?:\bfrom\s|^import\s|\bimport\()'([^']+)'/gm)
+    const links = named(/^(?:import|export)\s(?:[^'"]*?\sfrom\s)?'([^']+)'/gm)
+    const loads = named(/^(?:import|export)\s(?!type\b)(?:[^']*?\sfrom\s)?'([^']+)'/gm)
+    return { path, text, imports, links, loads }
   })
 
 // A room of core imports from the rooms to its right and from its own, never from those to its left or beside it.
@@ -66,26 +75,30 @@ const importsOf = (name: string): readonly string[] =>
     return [...text.matchAll(pattern)].map(([found]) => `${path}: ${found}`)
   })
 
+/** Lists the imports that may not be. */
+const strayImports = (mayBe: (path: string, name: string) => boolean): readonly string[] =>
+  sources.flatMap(({ path, imports }) =>
+    imports.filter((name) => !mayBe(path, name)).map((name) => `${path} → ${name}`),
+  )
+
 /** Returns whether a file of src may import another. */
 const mayImport = (from: string, to: string): boolean =>
   roomOf(from) === roomOf(to) || isConfig(to) || columnOf(to) > columnOf(from)
 
-/**
- * Lists the modules that Node loads with a file: all its imports and theirs, except those that are loaded on demand.
- */
-const reached = (path: string): readonly string[] => {
-  const found = new Set([path])
-  for (const each of found) for (const name of withIt.get(each) ?? []) found.add(name)
-  return [...found]
+type Graph = ReadonlyMap<string, readonly string[]>
+
+/** Finds all that one leads to, and what that leads to: itself only by way of others. */
+const reach = (graph: Graph, from: string): ReadonlySet<string> => {
+  const found = new Set(graph.get(from))
+  for (const each of found) for (const next of graph.get(each) ?? []) found.add(next)
+  return found
 }
 
-const withIt = new Map(
-  sources.map(({ path, text }) => {
-    const statements = [...text.matchAll(/^(?:import|export)\s(?!type\b)(?:[^']*?\sfrom\s)?'([^']+)'/gm)]
-    const names = statements.map(([, name = '']) => name)
-    return [path, names.map((name) => (name.startsWith('.') ? normalize(join(dirname(path), name)) : name))]
-  }),
-)
+const loads: Graph = new Map(sources.map((source) => [source.path, source.loads]))
+const links: Graph = new Map(sources.map((source) => [source.path, source.links]))
+
+/** Lists the modules that Node loads with a file, except those that are loaded on demand. */
+const loadedWith = (path: string): readonly string[] => [...reach(loads, path)]
 
 test('every file stands in a room', () => {
   expect(filesWhere(({ path }) => roomOf(path) === undefined)).toEqual([])
@@ -93,11 +106,7 @@ test('every file stands in a room', () => {
 })
 
 test('core imports from its right alone, and no feature', () => {
-  const inside = sources.flatMap(({ path, imports }) =>
-    imports.filter((name) => name.endsWith('.ts') && !mayImport(path, name)).map((name) => `${path} → ${name}`),
-  )
-
-  expect(inside).toEqual([])
+  expect(strayImports((path, name) => !name.endsWith('.ts') || mayImport(path, name))).toEqual([])
 })
 
 describe('features', () => {
@@ -126,15 +135,10 @@ describe('features', () => {
   })
 
   test('none needs itself, by however many others', () => {
-    const allNeeds = (name: string, of: ReadonlyMap<string, readonly string[]> = needsOf): ReadonlySet<string> => {
-      const found = new Set(of.get(name))
-      for (const each of found) for (const next of of.get(each) ?? []) found.add(next)
-      return found
-    }
     const circle = new Map(Object.entries({ one: ['other'], other: ['one'] }))
 
-    expect([...needsOf.keys()].filter((name) => allNeeds(name).has(name))).toEqual([])
-    expect(allNeeds('one', circle)).toContain('one')
+    expect([...needsOf.keys()].filter((name) => reach(needsOf, name).has(name))).toEqual([])
+    expect(reach(circle, 'one')).toContain('one')
   })
 
   test('no part imports what waits for that part of all features, and so for itself', () => {
@@ -149,7 +153,7 @@ describe('features', () => {
     }
     const parts = sources.filter(({ path }) => /^features\/[^/]+\/[a-z]+\.ts$/.test(path) && waits[basename(path)])
     const waiting = parts.flatMap(({ path }) => {
-      const imported = reached(path)
+      const imported = loadedWith(path)
       return (waits[basename(path)] ?? []).filter((name) => imported.includes(name)).map((name) => `${path} → ${name}`)
     })
 
@@ -197,13 +201,9 @@ describe('libraries stay at the rim', () => {
   }
 
   test('each is imported where it belongs, and all that are imported have a place', () => {
-    const strays = sources.flatMap(({ path, imports }) =>
-      imports
-        .filter((name) => !name.endsWith('.ts') && !name.startsWith('node:') && rims[name]?.test(path) !== true)
-        .map((name) => `${path} → ${name}`),
-    )
+    const isInside = (path: string, name: string) => /\.ts$|^node:/.test(name) || rims[name]?.test(path) === true
 
-    expect(strays).toEqual([])
+    expect(strayImports(isInside)).toEqual([])
   })
 
   test.each<[string, string, string]>([
@@ -232,42 +232,35 @@ describe('libraries stay at the rim', () => {
       'features/tracing/runtime.ts',
       'features/workers/worker-main.ts',
       'features/workers/worker-pool.ts',
-    ].flatMap(reached)
+    ].flatMap(loadedWith)
 
     expect(loaded.filter((name) => !/^node:|\.ts$/.test(name) && !allowed.has(name))).toEqual([])
     expect(loaded).toContain('core/downstream/request/fastify-routes.ts')
     expect(
       [...new Set(loaded)].filter((name) => /^(core\/downstream\/tls|features\/http2\/(?!index|listener))/.test(name)),
     ).toEqual([])
-    const reading = reached('load-thread.ts').filter((name) => !/^node:|\.ts$/.test(name))
+    const reading = loadedWith('load-thread.ts').filter((name) => !/^node:|\.ts$/.test(name))
     expect(reading.sort()).toEqual(['fastest-levenshtein', 'yaml', 'zod'])
   })
 
   test('a health check loads no operator command, and the commands load nothing that serves clients', () => {
     const ofGateway =
       /^core\/(admin\/(?!admin-part|commands\/command-part)|runtime\/(?!supervisor|(primary|runtime|status\/status)-part))/
-    expect(reached('main.ts').filter((name) => ofGateway.test(name))).toEqual([])
-    expect(reached('core/cli/commands/check.ts').filter((name) => /^(fastify|undici|pino)$/.test(name))).toEqual([])
+    expect(loadedWith('main.ts').filter((name) => ofGateway.test(name))).toEqual([])
+    expect(loadedWith('core/cli/commands/check.ts').filter((name) => /^(fastify|undici|pino)$/.test(name))).toEqual([])
     const loaded = [
       'core/cli/commands/operator-commands.ts',
       'features/overrides/endpoint-commands.ts',
       'features/overrides/operation-commands.ts',
-    ].flatMap(reached)
+    ].flatMap(loadedWith)
     expect(loaded).toContain('core/admin/commands/reload.ts')
     expect(loaded.filter((name) => /^core\/(downstream|upstream|config)\/|^fastify$/.test(name))).toEqual([])
   })
 
   test('the packages of the browser are served from one file, and imported by none', () => {
-    const users = sources.filter(({ text }) => /['"](uplot|idiomorph)[/'"]/.test(text))
+    const users = filesWhere(({ text }) => /['"](uplot|idiomorph)[/'"]/.test(text))
 
-    expect(users.map(({ path }) => path)).toEqual(thatAreHere(['features/console/page/assets.ts']))
-    expect(users.flatMap(({ imports }) => imports).filter((name) => /uplot|idiomorph/.test(name))).toEqual([])
-  })
-
-  test('@fastify/http-proxy stands in exactly one file', () => {
-    const users = filesWhere(({ imports }) => imports.includes('@fastify/http-proxy'))
-
-    expect(users).toEqual(['core/downstream/request/fastify-routes.ts'])
+    expect(users).toEqual(thatAreHere(['features/console/page/assets.ts']))
   })
 
   test('node:http is imported as a type only: to import it loads the fetch of Node', () => {
@@ -327,20 +320,8 @@ test('each undocumented part of Node is used in one file, and listed', () => {
 })
 
 test('no file imports one that imports it, by however many others, types included', () => {
-  const loads = new Map(
-    sources.map(({ path, text }) => {
-      const names = [...text.matchAll(/^(?:import|export)\s(?:[^'"]*?\sfrom\s)?'(\.[^']+)'/gm)]
-      return [path, names.map(([, name = '']) => normalize(join(dirname(path), name)))]
-    }),
-  )
-  const loadedBy = (path: string): ReadonlySet<string> => {
-    const found = new Set(loads.get(path))
-    for (const each of found) for (const next of loads.get(each) ?? []) found.add(next)
-    return found
-  }
-
-  expect(filesWhere(({ path }) => loadedBy(path).has(path))).toEqual([])
-  expect(loadedBy('main.ts').size).toBeGreaterThan(5)
+  expect(filesWhere(({ path }) => reach(links, path).has(path))).toEqual([])
+  expect(reach(links, 'main.ts').size).toBeGreaterThan(5)
 })
 
 test('no file is longer than 300 lines', () => {
