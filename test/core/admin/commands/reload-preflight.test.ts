@@ -37,10 +37,7 @@ describe('an edit that leads nowhere', () => {
     expect(body).toMatchObject({ code: 'endpoints-not-reached', hash, nextTry: expect.stringMatching(/Z$/) })
     expect(body.problems).toMatchObject([problem])
     expect(await configOf(live)).toMatchObject({
-      hash,
-      fileDiffers: true,
-      nextTry: expect.stringMatching(/Z$/),
-      lastRefusal: { problems: [problem] },
+      ...{ hash, fileDiffers: true, nextTry: expect.stringMatching(/Z$/), lastRefusal: { problems: [problem] } },
     })
     const refusal = { msg: 'configuration refused: what ran before runs on', problems: 1, tries: 1 }
     for (const line of [refusal, { ...problem, msg: 'configuration problem' }])

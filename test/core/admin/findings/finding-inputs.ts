@@ -20,23 +20,11 @@ export const risk = 'http://risk-a:8080'
 
 /** An endpoint that is up. */
 export const endpoint = (more: Partial<EndpointReport> = {}): EndpointReport => ({
-  url: risk,
-  weight: 100,
-  pending: 0,
-  inFlight: 0,
-  state: { name: 'up', since: null, reason: null },
+  ...{ url: risk, weight: 100, pending: 0, inFlight: 0, state: { name: 'up', since: null, reason: null } },
   lastProbe: null,
   ...{ requests: 40, failures: 0, ejections: 0 },
-  countedSince: at - 7_200_000,
-  lastFailure: null,
-  outdated: null,
-  succeededAt: at - 10_000,
-  failingSince: null,
-  failuresInARow: 0,
-  onProbation: false,
-  certificates: [],
-  ejectedForMs: null,
-  latencyMs: 5,
+  ...{ countedSince: at - 7_200_000, lastFailure: null, outdated: null, succeededAt: at - 10_000, failingSince: null },
+  ...{ failuresInARow: 0, onProbation: false, certificates: [], ejectedForMs: null, latencyMs: 5 },
   recentResponses: { requests: 0, clientErrors: 0 },
   ...more,
 })
@@ -45,15 +33,8 @@ const well: UpstreamReport = { balance: 'p2c', breaker: null, endpoints: [endpoi
 
 /** Why requests failed: twelve in the last minute, at the endpoint of risk. */
 export const cause = (more: Partial<ErrorCount> = {}): ErrorCount => ({
-  operation: 'risk.asset-valuation',
-  kind: 'connect-failed',
-  reason: 'refused',
-  endpoint: risk,
-  detail: null,
-  lastMinute: 12,
-  last15Min: 12,
-  firstAt: at - 60_000,
-  lastAt: at,
+  ...{ operation: 'risk.asset-valuation', kind: 'connect-failed', reason: 'refused', endpoint: risk, detail: null },
+  ...{ lastMinute: 12, last15Min: 12, firstAt: at - 60_000, lastAt: at },
   ...more,
 })
 
@@ -93,20 +74,11 @@ export const findingInputs = ({
   const whole = { ...own, ...idleReport, ...report } as object as StatusReport
   const overrides: OverridesView = { operations: nothing, endpoints: nothing, ...idleOverrides }
   return {
-    at,
-    config: settings === undefined ? wellConfig : testConfig(settings),
-    loadedAt: at - 86_400_000,
+    ...{ at, config: settings === undefined ? wellConfig : testConfig(settings), loadedAt: at - 86_400_000 },
     undoableEditAt: null,
     file: { name: 'gateway.yaml', differing: [], rolledBack: false, refusal: null, nextTryAt: null },
-    report: whole,
-    recent: null,
-    overrides,
-    parts: idleParts,
-    findingParts: adminParts,
-    findClients,
-    notServing: null,
-    draining: false,
-    droppedLines: 0,
+    ...{ report: whole, recent: null, overrides, parts: idleParts, findingParts: adminParts, findClients },
+    ...{ notServing: null, draining: false, droppedLines: 0 },
     ...idleInputs(whole),
     ...more,
   } as FindingInputs

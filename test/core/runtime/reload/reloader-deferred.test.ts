@@ -104,13 +104,27 @@ describe('the wait ends', () => {
     expect(reloader.state).toMatchObject({ fileDiffers: true, nextTryAt: null })
   })
 
-  test('with a rollback that has nowhere to go as well: the operator who asks for it wants no edit', async () => {
-    const { reloader, file } = await heldBack()
+  type Made = ReturnType<typeof createReloader>
+  const failing = { reason: null, failing: true }
 
-    expect(await reloader.rollback()).toBeNull()
+  test.each<[string, (made: Made) => unknown, number]>([
+    ['a rollback with nowhere to go as well: who asks for it wants no edit', ({ reloader }) => reloader.rollback(), 1],
+    [
+      'a file that is broken since',
+      ({ reloader, file }) => {
+        file.content = parse('listen: 7')
+        return reloader.reload('file')
+      },
+      2,
+    ],
+    ['an edit that cannot be put into effect though it is reached', ({ file }) => Object.assign(file, failing), 2],
+  ])('with %s', async (_, act, reads) => {
+    const made = await heldBack()
+
+    await act(made)
     await later(120)
 
-    expect([file.reads, reloader.state.nextTryAt]).toEqual([1, null])
+    expect([made.file.reads, made.reloader.state.nextTryAt, vi.getTimerCount()]).toEqual([reads, null, 0])
   })
 
   test('with a rollback that the next try has been waiting for', async () => {
@@ -134,27 +148,6 @@ describe('the wait ends', () => {
     await later(120)
 
     expect([file.reads, vi.getTimerCount(), reloader.state.nextTryAt]).toEqual([1, 0, null])
-  })
-
-  test('with a file that is broken since', async () => {
-    const { reloader, file } = await heldBack()
-    file.content = parse('listen: 7')
-
-    await reloader.reload('file')
-
-    expect(reloader.state.nextTryAt).toBeNull()
-    expect(vi.getTimerCount()).toBe(0)
-  })
-
-  test('with an edit that cannot be put into effect though it is reached', async () => {
-    const { reloader, file } = await heldBack()
-    file.reason = null
-    file.failing = true
-
-    await later(60)
-
-    expect(reloader.state).toMatchObject({ nextTryAt: null, refusal: { problems: [{ found: 'planted' }] } })
-    expect(file.reads).toBe(2)
   })
 
   test('and begins anew with another reload, which is reported in full', async () => {

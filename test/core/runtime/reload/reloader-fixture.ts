@@ -25,10 +25,7 @@ export const old = validConfig(sandbox).hash
  */
 export const createReloader = (first = loaded(sandbox)) => {
   const file: { content: LoadResult; reason: string | null; reads: number; failing: boolean | Error } = {
-    content: one,
-    reason: 'connection refused',
-    reads: 0,
-    failing: false,
+    ...{ content: one, reason: 'connection refused', reads: 0, failing: false },
   }
   const outcomes: [ReloadTrigger, ReloadOutcome][] = []
   const preflighted: string[] = []

@@ -245,30 +245,24 @@ test('the warnings of what runs are kept: a rejected edit changes nothing about 
 })
 
 describe('a rollback', () => {
-  test('goes one step back, which leaves the file different from what runs, and again forth', async () => {
+  test.each<[string, (reloader: Reloader) => Promise<unknown>]>([
+    ['and again forth', (reloader) => reloader.rollback()],
+    ['until the file is read again', (reloader) => reloader.reload('request')],
+  ])('goes one step back, which leaves the file different from what runs, %s', async (_, goForth) => {
     const { reloader } = createReloader(at('http://new.internal'))
     await reloader.reload('file')
 
     await reloader.rollback()
     const back = [reloader.config.hash, reloader.state.fileDiffers]
-    await reloader.rollback()
+    await goForth(reloader)
 
     expect(back).toEqual([validConfig(sandbox).hash, true])
     expect([reloader.config.hash, reloader.state.fileDiffers]).toEqual([at('http://new.internal').config.hash, false])
   })
 
-  test('lasts until the file is read again', async () => {
-    const { reloader } = createReloader(at('http://new.internal'))
-    await reloader.reload('file')
-
-    await reloader.rollback()
-    await reloader.reload('request')
-
-    expect([reloader.config.hash, reloader.state.fileDiffers]).toEqual([at('http://new.internal').config.hash, false])
-  })
-
-  test('has nowhere to go when only the credentials of operators have changed', async () => {
+  test('has nowhere to go at first, nor when only the credentials of operators have changed', async () => {
     const { reloader } = createReloader(loaded(`admin: { token: a-token-of-an-operator }\n${sandbox}`))
+    expect([await reloader.rollback(), reloader.state.isFirst]).toEqual([null, true])
     await reloader.reload('file')
 
     expect(reloader.previous).toBeNull()
@@ -333,12 +327,6 @@ describe('a rollback', () => {
     expect(refusal?.trigger).toBe('rollback')
     expect(outcome).toMatchObject({ result: 'applied', neverRan: null })
     expect(reloader.state.refusal).toBeNull()
-  })
-
-  test('has nowhere to go at first', async () => {
-    const { reloader } = createReloader(broken)
-
-    expect([await reloader.rollback(), reloader.state.isFirst]).toEqual([null, true])
   })
 
   test('that would switch a protection off changes nothing, unless by force', async () => {
