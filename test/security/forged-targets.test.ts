@@ -19,13 +19,8 @@ const send = (bytes: string) => roundTrip(site.port, site.upstream, bytes)
 test.each([
   ...['/%76aluation/score', '/valuation%2fscore', '/valuation/score%00', '/valuation/score/', '/valuation//score'],
   ...['//valuation/score', '/./valuation/score', '/x/../valuation/score', '/x/%2e%2e/valuation/score'],
-  ...[
-    '/x/..;/valuation/score',
-    '/valuation/score;a=b',
-    '/valuation\\score',
-    '/Valuation/score',
-    '/%2576aluation/score',
-  ],
+  ...['/x/..;/valuation/score', '/valuation/score;a=b', '/valuation\\score', '/Valuation/score'],
+  ...['/%2576aluation/score'],
   ...['http://a//valuation/score', 'http://a/%76aluation/score'],
 ])('an alias, %s, is not found, and nothing is forwarded', async (target) => {
   const { response, arrived } = await send(`POST ${target} HTTP/1.1\r\nHost: a\r\n\r\n`)

@@ -44,21 +44,10 @@ describe('with a base path', () => {
     .slice(1, 3)
     .flatMap(({ method, path }) =>
       [
-        path,
-        `/lender${path}`,
-        `/v1${path}`,
-        `/lender/v1/${path}`,
-        `/lender/v1/lender/v1${path}`,
-        `/Lender/v1${path}`,
-        `/lender/v1x${path.slice(1)}`,
-        `/lender%2fv1${path}`,
-        `/lender/%761${path}`,
-        `/lender/v1/.${path}`,
-        `/lender/v1/..${path}`,
-        `/lender/v1;a${path}`,
-        `//lender/v1${path}`,
-        `/lender/v1${path}/`,
-        `http://lender/v1${path}`,
+        ...[path, `/lender${path}`, `/v1${path}`, `/lender/v1/${path}`, `/lender/v1/lender/v1${path}`],
+        ...[`/Lender/v1${path}`, `/lender/v1x${path.slice(1)}`, `/lender%2fv1${path}`, `/lender/%761${path}`],
+        ...[`/lender/v1/.${path}`, `/lender/v1/..${path}`, `/lender/v1;a${path}`, `//lender/v1${path}`],
+        ...[`/lender/v1${path}/`, `http://lender/v1${path}`],
       ].map((target) => [method, target] as const),
     )
   test.each(misplaced)('%s %s is not found', async (method, target) => {

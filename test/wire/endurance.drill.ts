@@ -22,7 +22,7 @@ const soon = (heard: Promise<ClientOutcome>): Promise<Pick<ClientOutcome, 'recei
 test('3,000 failures of every kind leave no descriptor, socket or timer behind', { timeout: 600_000 }, async () => {
   // A connection on which nothing has come by then is closed without a response, and here as many as 200 are opened at
   // once: on a slow machine the last of them waits for seconds.
-  const backstage = await openBackstage({ headers: '15s' })
+  const backstage = await openBackstage(undefined, '15s')
   onTestFinished(() => backstage.close())
   const gateway = await bootGatewayProcess(backstage.settings)
   gateway.stdout().resume()

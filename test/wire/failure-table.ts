@@ -63,13 +63,7 @@ export interface Backstage {
  * Opens the servers that misbehave, and says how a gateway is set up in front of them: a group, a way to fail. `limit`
  * is for all that is waited for, `headers` for the head of a client.
  */
-export const openBackstage = async ({
-  limit = '250ms',
-  headers = limit,
-}: {
-  readonly limit?: string
-  readonly headers?: string
-} = {}): Promise<Backstage> => {
+export const openBackstage = async (limit = '250ms', headers = limit): Promise<Backstage> => {
   const upstream = await openMisbehavingUpstream()
   const deaf: FullBacklog = await openFullBacklog()
   const plain: RawUpstream = await openRawUpstream((socket) => {
@@ -81,11 +75,7 @@ export const openBackstage = async ({
     ports: [upstream.port, deaf.port, plain.port],
     settings: {
       listen: {
-        hosts: ['gateway'],
-        via: 'gateway-on-stage',
-        maxTarget: '1KiB',
-        maxHeaders: '2KiB',
-        maxHeaderFields: 20,
+        ...{ hosts: ['gateway'], via: 'gateway-on-stage', maxTarget: '1KiB', maxHeaders: '2KiB', maxHeaderFields: 20 },
         timeouts: { headers, body: limit, keepAlive: '1s' },
       },
       defaults: { timeouts: { connect: limit, headers: limit, body: limit }, keepAlive: '500ms' },
@@ -183,16 +173,13 @@ const connect = 'CONNECT gateway:443 HTTP/1.1\r\nHost: gateway:443\r\n\r\n'
 const chunk = (text: string): string => `${text.length.toString(16)}\r\n${text}\r\n`
 const allow = { fields: { allow: 'GET' } }
 const overBound = { cause: /more than 4096 bytes/ }
-const risk = '/risk/asset-valuation'
+const [risk, sync] = ['/risk/asset-valuation', '/inventory/sync?stall']
+const otherCoding = 'Transfer-Encoding: x, chunked'
+const tenThousand = `X: ${'x'.repeat(10_000)}`
 const closes = { fields: { connection: 'close' } }
 
-type Row = readonly [
-  kind: FailureKind,
-  provoked: string,
-  status: FailureRow['status'],
-  provoke: Provoke,
-  more?: Pick<FailureRow, 'fields' | 'body' | 'cause'>,
-]
+type More = Pick<FailureRow, 'fields' | 'body' | 'cause'>
+type Row = readonly [FailureKind, provoked: string, FailureRow['status'], Provoke, More?]
 
 // What is malformed and how is a matter of the parsers: here stands one of each sort.
 const rows: readonly Row[] = [
@@ -207,31 +194,13 @@ const rows: readonly Row[] = [
   ['method-not-allowed', 'another method', 405, request('POST /market/insights HTTP/1.1'), allow],
   ['method-not-allowed', 'HEAD', 405, headRequest, { ...allow, body: false }],
   ['method-not-allowed', 'CONNECT', 405, bytes(connect), { fields: { allow: 'GET, POST', connection: 'close' } }],
-  [
-    'unsupported-coding',
-    'a coding before chunked',
-    501,
-    post(risk, '0\r\n\r\n', 'Transfer-Encoding: x, chunked'),
-    closes,
-  ],
+  ['unsupported-coding', 'a coding before chunked', 501, post(risk, '0\r\n\r\n', otherCoding), closes],
   ['unsupported-version', 'HTTP/2.0 in a request line', 505, request('GET /market/insights HTTP/2.0')],
-  ['content-too-large', 'a length over the bound', 413, post('/inventory/sync?stall', 'x'.repeat(2000))],
-  [
-    'content-too-large',
-    'chunks over it',
-    413,
-    post('/inventory/sync?stall', chunk('x'.repeat(1600)), inChunks),
-    closes,
-  ],
+  ['content-too-large', 'a length over the bound', 413, post(sync, 'x'.repeat(2000))],
+  ['content-too-large', 'chunks over it', 413, post(sync, chunk('x'.repeat(1600)), inChunks), closes],
   ['header-too-large', 'too many fields', 431, request(get, Array<string>(30).fill('X-Many: 1'))],
   ['header-too-large', 'fields over the bound', 431, request(get, [`X-Large: ${'x'.repeat(2100)}`])],
-  [
-    'header-too-large',
-    'fields over the bound of the parser',
-    431,
-    request(get, [`X: ${'x'.repeat(10_000)}`]),
-    overBound,
-  ],
+  ['header-too-large', 'fields over the bound of the parser', 431, request(get, [tenThousand]), overBound],
   ['uri-too-long', 'a target over the bound', 414, market('x'.repeat(1100))],
   ['uri-too-long', 'a target over the bound of the parser', 414, market('x'.repeat(10_000)), overBound],
   ['request-timeout', 'a head that never ends', 408, bytes(`${get}\r\nHost: gateway\r\n`)],

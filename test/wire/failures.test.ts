@@ -17,7 +17,7 @@ let broken: TestGateway
 let stage: Stage
 
 beforeAll(async () => {
-  backstage = await openBackstage({ limit: '1s' })
+  backstage = await openBackstage('1s')
   sound = await openGateway(backstage.settings)
   broken = await openGateway(backstage.settings, openBrokenGateway)
   stage = { port: sound.port, brokenPort: broken.port, upstream: backstage.upstream }

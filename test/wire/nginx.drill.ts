@@ -51,32 +51,21 @@ describe.skipIf(nginx.missing)('the nine against a server of another make', () =
     )
     expect(echoed.map(({ body }) => JSON.parse(body))).toMatchObject(
       allOperations.map(({ id, group, method, path }) => ({
-        operation: id,
-        group,
-        method,
-        path,
-        query: query.slice(1),
+        ...{ operation: id, group, method, path, query: query.slice(1) },
       })),
     )
     expect(onNginx.split('\n').filter((line) => line.includes(upstream.origin))).toHaveLength(8)
     expect(before).toEqual([])
     expect(answered).toEqual(
       allOperations.map(({ id, method, path }) => ({
-        id,
-        status: 200,
-        sandbox: null,
-        operation: id,
-        body: `nginx ${method} ${path}${query}`,
+        ...{ id, status: 200, sandbox: null, operation: id, body: `nginx ${method} ${path}${query}` },
       })),
     )
     expect(await upstream.requests()).toEqual(
       allOperations.map((operation) => ({
-        operation: operation.id,
-        method: operation.method,
-        target: `${operation.path}${query}`,
+        ...{ operation: operation.id, method: operation.method, target: `${operation.path}${query}` },
         host: upstream.origin.slice('http://'.length),
-        contentType: operation.method === 'POST' ? 'application/json' : '',
-        body: bodyOf(operation),
+        ...{ contentType: operation.method === 'POST' ? 'application/json' : '', body: bodyOf(operation) },
       })),
     )
     expect([firstEnd, secondEnd]).toEqual(Array(2).fill({ code: 0, signal: null }))

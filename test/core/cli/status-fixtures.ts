@@ -23,10 +23,7 @@ export const endpointStatusWith = (url: string, more: object = {}): EndpointStat
 export const upstreamStatusWith = (...endpoints: readonly EndpointStatus[]): UpstreamStatus => {
   const inFlight = endpoints.reduce((sum, endpoint) => sum + endpoint.inFlight, 0)
   return {
-    inFlight,
-    balance: 'p2c',
-    breaker: null,
-    endpoints,
+    ...{ inFlight, balance: 'p2c', breaker: null, endpoints },
     ...idleUpstreamStatus(inputs),
   } as object as UpstreamStatus
 }

@@ -114,11 +114,8 @@ describe.skipIf(openssl.missing !== null)('a certificate and its key', () => {
       ['an authority with a key among it', '{ ca: file:mixed }', '{}', 'defaults.tls.ca'],
     ])('%s is a problem where it stands', (_what, defaults, risk, path) => {
       const loaded = loadTls(defaults, risk, {
-        crt: made.right.cert,
-        key: made.right.key,
-        other: made.wrongName.key,
-        cut: made.authority.cert + made.right.cert.slice(0, 90),
-        mixed: made.authority.cert + made.right.key,
+        ...{ crt: made.right.cert, key: made.right.key, other: made.wrongName.key },
+        ...{ cut: made.authority.cert + made.right.cert.slice(0, 90), mixed: made.authority.cert + made.right.key },
       })
 
       const problems = loaded.ok ? [] : loaded.problems

@@ -30,11 +30,7 @@ test.skipIf(openssl.missing)(
   async () => {
     const { issued, issuing, right } = makeCertificates(openssl.path ?? '')
     const options = {
-      key: right.key,
-      cert: right.cert,
-      ca: issuing.cert,
-      requestCert: true,
-      rejectUnauthorized: true,
+      ...{ key: right.key, cert: right.cert, ca: issuing.cert, requestCert: true, rejectUnauthorized: true },
       ...trustAnchors,
     }
     const outcomeAt = async (server: Server): Promise<string> => {

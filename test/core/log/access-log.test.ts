@@ -133,12 +133,8 @@ describe('a failure', () => {
 test('no line holds a field value, a query value or a body, of what is answered, rejected or malformed', async () => {
   const secret = 'a5ecret'
   const fieldLines = [
-    ...[
-      `Authorization: Bearer ${secret}`,
-      `Cookie: session=${secret}`,
-      `X-Api-Key: ${secret}`,
-      `User-Agent: ${secret}`,
-    ],
+    ...[`Authorization: Bearer ${secret}`, `Cookie: session=${secret}`, `X-Api-Key: ${secret}`],
+    ...[`User-Agent: ${secret}`],
     ...[`X-Request-Id: ${secret} is no id`, `x-fapi-interaction-id: ${secret}`, `X-Forwarded-For: ${secret}`],
     ...[`Host: ${secret}.invalid`, `Referer: http://${secret}.invalid/`],
   ].join('\r\n')

@@ -84,10 +84,7 @@ export const uploadOf = (marker: string) => ({
 type Verdict = 'whole' | 'refused' | 'cut'
 
 const allowed: Readonly<Record<Poison['breaks'], readonly Verdict[]>> = {
-  nowhere: ['whole'],
-  head: ['refused'],
-  body: ['refused', 'cut'],
-  undecided: ['whole', 'refused', 'cut'],
+  ...{ nowhere: ['whole'], head: ['refused'], body: ['refused', 'cut'], undecided: ['whole', 'refused', 'cut'] },
 }
 
 /** Names what is wrong with what a client was given of a response, or null. */

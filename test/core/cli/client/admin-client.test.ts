@@ -75,9 +75,8 @@ describe('a response', () => {
   test('has its status and the clock of the gateway', async () => {
     const admin = await scriptedAdmin(jsonResponse({ a: 1 }, 422))
 
-    expect(await callAdmin(adminTarget(admin.port), getStatus)).toEqual({
-      ...{ status: 422, body: { a: 1 }, at: Date.UTC(2026, 10, 21, 2, 5) },
-    })
+    const expected = { status: 422, body: { a: 1 }, at: Date.UTC(2026, 10, 21, 2, 5) }
+    expect(await callAdmin(adminTarget(admin.port), getStatus)).toEqual(expected)
   })
 
   const grow = (response: ServerResponse): void => {
@@ -157,6 +156,7 @@ describe('a rejection names what to do', () => {
   const of = 'LENDER_GATEWAY_ADMIN_TOKEN'
   const older = { token: { value: token, from: 'admin.token in a.yaml' } }
   const why = 'auditor has the scope read: this takes the scope operate'
+  const tooNarrow = { code: 'insufficient-scope', detail: why }
   const byCertificate =
     'lets in by a certificate alone, and this command shows none: ask with curl --cert and --key, or give the operator ' +
     'a token in admin.tokens'
@@ -168,18 +168,13 @@ describe('a rejection names what to do', () => {
       401,
       detail,
       { token: known },
-      `refuses the token of ${of}: it has no such token, or has it no more; its log says why`,
+      `refuses the token of ${of}: it has no such token, or has it no more; its log says`,
     ],
     [401, detail, older, `refuses the token of admin.token in a.yaml: it may run with an older one; set ${of}`],
     [401, { code: 'certificate-required' }, {}, byCertificate],
     [401, { code: 'certificate-required' }, { token: known }, byCertificate],
     [403, detail, {}, 'refuses /status (403): because \\x1b[31mred'],
-    [
-      403,
-      { code: 'insufficient-scope', detail: why },
-      { token: known },
-      `knows the token of ${of}, which is not for /status: ${why}`,
-    ],
+    [403, tooNarrow, { token: known }, `knows the token of ${of}, which is not for /status: ${why}`],
     [404, detail, {}, 'has no /status (404): is that the admin listener, and not the public one?'],
     [421, detail, {}, 'does not answer to that name (421): because \\x1b[31mred'],
     [500, detail, {}, 'fails at /status (500): because \\x1b[31mred'],
@@ -268,7 +263,6 @@ describe.skipIf(openssl.missing)('over TLS', () => {
     const admin = await scriptedAdmin(jsonResponse({ ready: true }), pair)
 
     const target = adminTarget(admin.port, { ...over, certificate: right.cert })
-
     await callAdmin(target, { ...getStatus, unauthenticated: true })
 
     expect(admin.received).toHaveLength(1)
@@ -283,8 +277,7 @@ describe.skipIf(openssl.missing)('over TLS', () => {
     const [plain, secure] = [await scriptedAdmin(jsonResponse({})), await scriptedAdmin(jsonResponse({}), right)]
 
     expect(await failureOf(adminTarget(secure.port))).toContain('does it want https?')
-    expect(await failureOf(adminTarget(plain.port, { ...over, certificate: right.cert }))).toContain(
-      'does not speak TLS',
-    )
+    const failure = await failureOf(adminTarget(plain.port, { ...over, certificate: right.cert }))
+    expect(failure).toContain('does not speak TLS')
   })
 })

@@ -81,13 +81,8 @@ describe('the address', () => {
 
   test.each([
     ...['ops.internal:9901', '127.0.0.1:9901', 'ftp://ops.internal', 'http://ops.internal/status', 'http://'],
-    ...[
-      'http://ops.internal?a',
-      'http://ops.internal#a',
-      'http://ops.internal:0',
-      'http://me:hunter2@ops.internal',
-      '',
-    ],
+    ...['http://ops.internal?a', 'http://ops.internal#a', 'http://ops.internal:0', 'http://me:hunter2@ops.internal'],
+    ...[''],
   ])('is a URL of scheme, host and port, and any other text is not printed: %s', async (admin) => {
     await expect(locateGateway({ config: '/nowhere', admin }, {})).rejects.toThrow(
       /^--admin: a URL of scheme, host and port is expected, such as http:\/\/127.0.0.1:9901$/,

@@ -42,10 +42,7 @@ const diff = async (body: unknown, file: string, ...args: readonly string[]) => 
 describe('diff', () => {
   test('exits with 0 when the file is what runs', async () => {
     expect(await diff(runs, configFileWith(text('http://a')))).toEqual({
-      code: 0,
-      asked: ['GET /config'],
-      err: '',
-      out: `no difference: FILE says what runs (hash ${runs.hash})\n`,
+      ...{ code: 0, asked: ['GET /config'], err: '', out: `no difference: FILE says what runs (hash ${runs.hash})\n` },
     })
   })
 

@@ -1,13 +1,14 @@
 /** How the process of `serve` starts, drains and ends, with the real command. */
+
 import { execFileSync } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, get, type IncomingMessage } from 'node:http'
-import { type AddressInfo, createServer } from 'node:net'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
 import { allOperations } from '../../../../src/operations.ts'
 import { bootGateway, configText, type Settings } from '../../../helpers/gateway.ts'
+import { listen } from '../../../helpers/listen.ts'
 import { exchangeRaw, rawClient } from '../../../helpers/raw-client.ts'
 import { serve, waitForListening } from '../../../helpers/serve-process.ts'
 import { drill, part, test, testAndDrill } from '../../../helpers/speed.ts'
@@ -91,11 +92,8 @@ const hangingReader = () => {
 test('it prints the nine, reloads at SIGHUP, opens no inspector, and after SIGINT, even twice within a second, serves on, finishes the running exchange and ends with 0, though a disk hangs', async () => {
   const upstream = await heldUpstream()
   const settings: Settings = {
-    upstreams: { risk: 'http://risk.internal:8080' },
-    listen: { basePath: '/lender' },
-    operations: { 'inventory.sync': { state: 'refuse' } },
-    reload: { watch: false },
-    shutdown: { wait: '2s' },
+    ...{ upstreams: { risk: 'http://risk.internal:8080' }, listen: { basePath: '/lender' } },
+    ...{ operations: { 'inventory.sync': { state: 'refuse' } }, reload: { watch: false }, shutdown: { wait: '2s' } },
   }
   const disk = hangingReader()
   const { served, port, file } = await start(settings, disk.env)
@@ -108,10 +106,7 @@ test('it prints the nine, reloads at SIGHUP, opens no inspector, and after SIGIN
   }
   expect(served.lines.filter(({ msg }) => msg === 'serving')).toMatchObject(
     allOperations.map(({ id, method, path }) => ({
-      operation: id,
-      method,
-      path: `/lender${path}`,
-      upstream: upstreams[id] ?? 'sandbox (embedded)',
+      ...{ operation: id, method, path: `/lender${path}`, upstream: upstreams[id] ?? 'sandbox (embedded)' },
     })),
   )
   expect(last.msg).toBe(`to reroute a group, edit its line under "upstreams" in ${file} and save it`)
@@ -191,10 +186,7 @@ drill.each([
   ['admin', 'localhost', 'another process does; stop it, or change admin.port'],
   ['listen', '192.0.2.1', 'this machine has no such address; change listen.host'],
 ])('that %s cannot be on %s is one clear line and exit code 1', async (key, host, why) => {
-  const blocker = createServer().listen(0, host === 'localhost' ? host : '127.0.0.1')
-  await once(blocker, 'listening')
-  onTestFinished(() => void blocker.close())
-  const { port } = blocker.address() as AddressInfo
+  const port = await listen(createServer(), host === 'localhost' ? host : '127.0.0.1')
 
   expect(await runCommand(['serve', '--config', configFile({ [key]: { host, port } })])).toEqual({
     ...{ code: 1, out: '', err: `lender-gateway: cannot listen on ${host}:${port}: ${why}\n` },

@@ -2,12 +2,9 @@ import { expect, test } from 'vitest'
 import { healthyStatus, runStatus } from '../status-fixtures.ts'
 
 const found = {
-  severity: 'critical',
-  about: 'upstreams.risk',
+  ...{ severity: 'critical', about: 'upstreams.risk' },
   cause: 'http://risk-a:8080 refuses connections (ECONNREFUSED): 12 requests failed in the last minute',
-  details: [] as readonly string[],
-  alsoAbout: [] as readonly string[],
-  since: '2026-11-21T02:04:00.000Z',
+  ...{ details: [] as readonly string[], alsoAbout: [] as readonly string[], since: '2026-11-21T02:04:00.000Z' },
   command: 'lender-gateway check --online',
 }
 const notice = { ...found, severity: 'notice', about: 'clients', cause: 'the token has expired', since: null }

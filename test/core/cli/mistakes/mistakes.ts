@@ -49,11 +49,7 @@ export const riskUpstream = (...lines: readonly string[]): string => risk('endpo
 
 /** Makes a mistake in one line. */
 export const oneLineMistake = (text: string, line: number, key: string, message: string, remedy: string): Mistake => ({
-  text,
-  line,
-  key,
-  message,
-  remedy,
+  ...{ text, line, key, message, remedy },
 })
 
 /** The path of the keys of {@link riskUpstream}. */

@@ -64,13 +64,11 @@ describeTests('a file', () => {
   })
 
   test('with an alias bomb is rejected in little time', () => {
-    const levels = ['a0: &a0 [x, x, x, x, x, x, x, x, x]']
-    for (let n = 1; n < 9; n++)
-      levels.push(
-        `a${n}: &a${n} [${Array(9)
-          .fill(`*a${n - 1}`)
-          .join(', ')}]`,
-      )
+    const level = (n: number): string =>
+      `a${n}: &a${n} [${Array(9)
+        .fill(n === 0 ? 'x' : `*a${n - 1}`)
+        .join(', ')}]`
+    const levels = Array.from({ length: 9 }, (_, n) => level(n))
 
     const problems = findProblems([...levels, sandbox].join('\n'))
 

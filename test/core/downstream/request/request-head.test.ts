@@ -168,23 +168,8 @@ describe('a request id of a client', () => {
   ])('is kept when it is %j', (id) => expect(isValidRequestId(id)).toBe(true))
 
   test.each([
-    ...[
-      '',
-      ' ',
-      'a b',
-      'a,b',
-      'a;b',
-      '"a"',
-      '<a>',
-      '{a}',
-      '$a',
-      'a\r\nb',
-      'a\n',
-      'a\tb',
-      'a\x00',
-      'é',
-      'x'.repeat(129),
-    ],
+    ...['', ' ', 'a b', 'a,b', 'a;b', '"a"', '<a>', '{a}', '$a', 'a\r\nb', 'a\n', 'a\tb', 'a\x00', 'é'],
+    'x'.repeat(129),
   ])('is replaced when it is %j', (id) => expect(isValidRequestId(id)).toBe(false))
 
   test('may have no other character', () => {
@@ -196,16 +181,8 @@ describe('a request id of a client', () => {
 
 describe('expectations', () => {
   test.each<[string, string, readonly (string | null)[]]>([
-    [
-      'continue',
-      '1.1',
-      ['100-continue', '100-Continue', ' 100-continue ', '100-continue, 100-continue', ', 100-continue,'],
-    ],
-    [
-      'unknown',
-      '1.1',
-      ['x', '100', '100-continued', '100-continue;a=b', '100-continue, x', '"100-continue"', '200-ok'],
-    ],
+    ['continue', '1.1', ['100-continue', '100-Continue', ' 100-continue ', ', 100-continue,, 100-continue']],
+    ['unknown', '1.1', ['x', '100', '100-continued', '100-continue;a=b', '100-continue, x', '"100-continue"']],
     ['none', '1.1', [null, '', ' ', ',', ' , ,']],
     ['none', '1.0', ['100-continue', 'x']],
   ])('are %s in HTTP/%s by Expect: %j', (expected, version, fields) => {
