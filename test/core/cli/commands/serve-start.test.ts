@@ -43,7 +43,7 @@ test('SIGHUP while the gateway starts is remembered, and the file is read again 
   const reload = vi.fn(async () => {})
 
   const running = serve()
-  await vi.waitUntil(() => startGateway.mock.calls.length === 1, { timeout: 20_000 })
+  await expect.poll(() => startGateway.mock.calls.length).toBe(1)
   const handled = process.emit('SIGHUP', 'SIGHUP')
   const address = { address: '127.0.0.1', port: 1, family: 'IPv4' }
   served.resolve({ address, adminAddress: address, reload } satisfies Partial<Record<keyof Gateway, unknown>>)
