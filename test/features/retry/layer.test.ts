@@ -1,12 +1,13 @@
+import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Exchange, Handler } from '../../../src/core/exchange/exchange.ts'
 import { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
-import type { FailureKind } from '../../../src/core/exchange/failures/failure-table.ts'
+import { type FailureKind, failureTable } from '../../../src/core/exchange/failures/failure-table.ts'
 import { now } from '../../../src/core/lib/clock.ts'
 import type { RetryConfig } from '../../../src/features/retry/config.ts'
 import { retryLayer } from '../../../src/features/retry/layer.ts'
 import { createRetryBudget } from '../../../src/features/retry/runtime.ts'
-import { fakeExchange } from '../../helpers/exchange.ts'
+import { type FakeBody, fakeExchange } from '../../helpers/exchange.ts'
 import { bodies, plenty, retryConfig, type Step, scripted } from './helper.ts'
 
 beforeEach(() => vi.useFakeTimers())
@@ -37,30 +38,19 @@ const run = async (next: Handler, given: Given = {}) => {
   return ended
 }
 
-test('an exchange that succeeds is sent once, and takes no token of the budget', async () => {
-  const [next, budget] = [scripted(200), plenty()]
+// The bodies of responses that another one replaces are discarded once.
+test.each<[string, readonly [Step, ...Step[]], number, readonly number[], object]>([
+  ['an exchange that succeeds is sent once', [200], 1, [0], { requested: 1, taken: 0 }],
+  ['another attempt hides a failure', ['reset-before-headers', 200], 2, [0], { requested: 1, taken: 1 }],
+  ['another attempt hides a response', [503, 502, 200], 3, [1, 1, 0], { requested: 1, taken: 2 }],
+])('%s', async (_, steps, calls, discards, counts) => {
+  const [next, budget] = [scripted(...steps), plenty()]
 
-  const response = await begin(next, { budget })
-
-  expect([response.status, next.calls.length]).toEqual([200, 1])
-  expect(budget.counts).toEqual({ requested: 1, taken: 0 })
+  expect((await run(next, { budget })).status).toBe(200)
+  expect([next.calls.length, next.discards, budget.counts]).toEqual([calls, discards, counts])
 })
 
 describe('another attempt', () => {
-  test('hides a failure', async () => {
-    const next = scripted('reset-before-headers', 200)
-
-    expect((await run(next)).status).toBe(200)
-    expect(next.calls).toHaveLength(2)
-  })
-
-  test('hides a response, whose body is discarded once', async () => {
-    const next = scripted(503, 502, 200)
-
-    expect((await run(next)).status).toBe(200)
-    expect(next.discards).toEqual([1, 1, 0])
-  })
-
   test('follows only what the configuration names', async () => {
     const bug = new TypeError('bug')
     const nexts = [scripted(500, 200), scripted('headers-timeout', 200), scripted(bug, 200)] as const
@@ -82,14 +72,12 @@ describe('another attempt', () => {
     expect(responses.discards).toEqual([1, 1, 1, 0])
   })
 
+  const failed = 'connect-failed'
+
   test.each<[string, readonly [Step, ...Step[]], string]>([
-    [
-      'reaches no endpoint does not hide how the one before failed',
-      ['connect-failed', 'circuit-open'],
-      'connect-failed',
-    ],
-    ['finds no place does not hide it either', ['connect-failed', 'overloaded'], 'connect-failed'],
-    ['fails in another way decides the failure', ['connect-failed', 'headers-timeout'], 'headers-timeout'],
+    ['reaches no endpoint does not hide how the one before failed', [failed, 'circuit-open'], failed],
+    ['finds no place does not hide it either', [failed, 'overloaded'], failed],
+    ['fails in another way decides the failure', [failed, 'headers-timeout'], 'headers-timeout'],
     ['is not made after a rejection leaves that one', ['circuit-open'], 'circuit-open'],
     ['is rejected after a response decides the failure', [503, 'circuit-open'], 'circuit-open'],
   ])('that %s', async (_, steps, failure) => {
@@ -99,33 +87,21 @@ describe('another attempt', () => {
     expect(next.calls).toHaveLength(steps.length)
   })
 
-  test('does not follow when the client has begun to get a response', async () => {
-    const next = scripted(503, 200)
-    const exchange = Object.assign(fakeExchange(), { responseStarted: true })
+  test.each<[string, Parameters<typeof retryLayer>[2], (exchange: Exchange) => void]>([
+    ['has begun to get a response', safe, (exchange) => Object.assign(exchange, { responseStarted: true })],
+    ['has ended', safe, (exchange) => exchange.abort(new GatewayError('client-gone'))],
+    ['may not be repeated', { safe: false, keyField: 'idempotency-key' }, () => {}],
+    ['has no time left', safe, (exchange) => Object.assign(exchange, { deadlineAt: now() })],
+  ])('does not follow in an exchange that %s, and takes nothing of the budget', async (_, repeatable, arrange) => {
+    const [next, budget, exchange] = [scripted(503), plenty(), fakeExchange()]
+    arrange(exchange)
 
-    await expect(run(next, { exchange })).resolves.toMatchObject({ status: 503 })
-    expect(next.discards).toEqual([0])
-  })
-
-  test('does not follow when the exchange has ended', async () => {
-    const next = scripted('connect-failed', 200)
-    const exchange = fakeExchange()
-    exchange.abort(new GatewayError('client-gone'))
-
-    await expect(run(next, { exchange })).rejects.toThrow('connect-failed')
-    expect(next.calls).toHaveLength(1)
+    await expect(run(next, { exchange, budget, repeatable })).resolves.toMatchObject({ status: 503 })
+    expect([next.calls.length, next.discards, budget.counts.taken]).toEqual([1, [0], 0])
   })
 })
 
 describe('the budget', () => {
-  test('counts an exchange once, and each further attempt', async () => {
-    const budget = plenty()
-
-    await run(scripted(503), { budget })
-
-    expect(budget.counts).toEqual({ requested: 1, taken: 2 })
-  })
-
   test('ends the attempts at once when it is used up', async () => {
     const budget = createRetryBudget({ share: 0, floor: 1 })
     const given = { config: { attempts: 5 }, budget, random: noWait }
@@ -137,21 +113,6 @@ describe('the budget', () => {
     expect(response.status).toBe(503)
     expect([first, second].map(({ discards }) => discards)).toEqual([[1, 0], [0]])
   })
-
-  test.each<[string, Parameters<typeof retryLayer>[2], (exchange: Exchange) => void]>([
-    ['has begun to get a response', safe, (exchange) => Object.assign(exchange, { responseStarted: true })],
-    ['has ended', safe, (exchange) => exchange.abort(new GatewayError('client-gone'))],
-    ['may not be repeated', { safe: false, keyField: 'idempotency-key' }, () => {}],
-    ['has no time left', safe, (exchange) => Object.assign(exchange, { deadlineAt: now() })],
-  ])('gives nothing for an exchange that %s', async (_, repeatable, arrange) => {
-    const budget = plenty()
-    const exchange = fakeExchange()
-    arrange(exchange)
-
-    await run(scripted(503), { exchange, budget, repeatable })
-
-    expect(budget.counts.taken).toBe(0)
-  })
 })
 
 /** Returns the pauses before the second, the third … attempt. */
@@ -159,22 +120,16 @@ const pauses = ({ calls }: { readonly calls: readonly number[] }): number[] =>
   calls.slice(1).map((at, i) => Math.round(at - (calls[i] as number)))
 
 describe('the pause', () => {
-  test('is at most the base, doubled each time, up to the longest', async () => {
+  test.each([
+    ['is at most the base, doubled each time, up to the longest', [1, 1, 1, 1, 1, 1], [25, 50, 100, 200, 250, 250]],
+    ['is any part of that', [0.2, 0.5, 0.99], [5, 25, 99]],
+  ])('%s', async (_, drawn, expected) => {
     const next = scripted('connect-failed')
+    const left = [...drawn]
 
-    await run(next, { config: { attempts: 7 }, random: wholeWait }).catch(() => {})
+    await run(next, { config: { attempts: drawn.length + 1 }, random: () => left.shift() ?? 0 }).catch(() => {})
 
-    expect(pauses(next)).toEqual([25, 50, 100, 200, 250, 250])
-  })
-
-  test('is any part of that', async () => {
-    const next = scripted('connect-failed')
-    const drawn = [0.2, 0.5, 0.99]
-    const random = () => drawn.shift() ?? 0
-
-    await run(next, { config: { attempts: 4 }, random }).catch(() => {})
-
-    expect(pauses(next)).toEqual([5, 25, 99])
+    expect(pauses(next)).toEqual(expected)
   })
 
   test('is at least what the response asks for', async () => {
@@ -316,3 +271,90 @@ test.each(rows)(
     expect(tried).toEqual(expected)
   },
 )
+
+const kinds = Object.keys(failureTable) as FailureKind[]
+const statuses = [200, 404, 429, 500, 502, 503, 504]
+
+const cases = fc.record({
+  steps: fc.array(
+    fc.oneof(
+      fc.constantFrom<Step>(...kinds, ...statuses),
+      fc.record({ status: fc.constantFrom(...statuses), retryAfter: fc.constantFrom('0', '1', '40', 'soon') }),
+    ),
+    { minLength: 1, maxLength: 12 },
+  ),
+  attempts: fc.integer({ min: 2, max: 10 }),
+  on: fc.subarray([...kinds, ...statuses] as RetryConfig['on'][number][]),
+  budget: fc.record({ share: fc.constantFrom(0, 0.1, 1), floor: fc.constantFrom(0, 3, 1000) }),
+  get: fc.boolean(),
+  keyed: fc.boolean(),
+  keys: fc.array(fc.constantFrom('', 'a', 'b'), { maxLength: 2 }),
+  body: fc.constantFrom('empty', 'replayable', 'unread'),
+  deadlineMs: fc.option(fc.integer({ min: 1, max: 60_000 })),
+  abortAfterMs: fc.option(fc.integer({ min: 0, max: 2000 })),
+})
+
+type Case = typeof cases extends fc.Arbitrary<infer T> ? T : never
+
+/** Tells whether the upstream may have received the request. */
+const wasSent = (step: Step): boolean => typeof step !== 'string' || failureTable[step].retry !== 'always'
+
+const getStatus = (step: Step): number | null => {
+  if (typeof step === 'object' && 'status' in step) return step.status
+  return typeof step === 'number' ? step : null
+}
+
+const runCase = async (given: Case) => {
+  const budget = createRetryBudget(given.budget)
+  const taken = vi.spyOn(budget, 'take')
+  const fields = given.keys.flatMap((key) => ['Idempotency-Key', key])
+  const body: FakeBody = bodies[given.body]()
+  const exchange = fakeExchange({ operation: given.get ? 'market.insights' : 'valuation.score', fields, body })
+  const next = scripted(...(given.steps as [Step, ...Step[]]))
+  const stepOf = (call: number): Step => given.steps[Math.min(call, given.steps.length - 1)] as Step
+  let startedBefore = 0
+  /** Reads the body as an attempt does. */
+  const sending: Handler = (each: Exchange) => {
+    if (body.length === null && body.started) startedBefore++
+    if (wasSent(stepOf(next.calls.length))) body.begin()
+    return next(each)
+  }
+  const config = { ...given, backoff: { base: 25, max: 250 } }
+  exchange.deadlineAt = given.deadlineMs === null ? null : now() + given.deadlineMs
+  if (given.abortAfterMs !== null) setTimeout(() => exchange.abort(new GatewayError('client-gone')), given.abortAfterMs)
+
+  const repeatable = { safe: given.get, keyField: given.keyed ? 'idempotency-key' : null }
+  const ended = retryLayer(config, budget, repeatable)(sending)(exchange).catch((error: unknown) => error)
+  await vi.runAllTimersAsync()
+  const outcome = await ended
+  const granted = taken.mock.results.filter(({ value }) => value === true).length
+  return { outcome, next, steps: next.calls.map((_, call) => stepOf(call)), granted, startedBefore, exchange }
+}
+
+test('whatever happens, no more attempts than are allowed, none that does harm, each replaced response discarded once, and nothing left behind', async () => {
+  await fc.assert(
+    fc.asyncProperty(cases, async (given) => {
+      const startedAt = now()
+      const { outcome, next, steps, granted, startedBefore, exchange } = await runCase(given)
+      const repeatable = given.get || (given.keyed && given.keys.length === 1 && given.keys[0] !== '')
+      const replaced = steps.slice(0, -1)
+
+      // One token for each retry; a wait that an abort ended has cost one, too.
+      expect(next.calls.length).toBeLessThanOrEqual(given.attempts)
+      expect(granted - (next.calls.length - 1)).toBe(outcome === exchange.aborted && outcome !== null ? 1 : 0)
+      if (!repeatable) expect(replaced.filter(wasSent)).toEqual([])
+      expect(startedBefore).toBe(0)
+      for (const step of replaced) {
+        expect(given.on).toContain(typeof step === 'string' ? step : getStatus(step))
+        if (typeof step === 'string') expect(failureTable[step].retry).not.toBe('never')
+      }
+      // The response that is relayed is never discarded.
+      const relayed = outcome instanceof Error ? 0 : 1
+      expect(next.discards).toEqual([...Array(next.discards.length - relayed).fill(1), ...Array(relayed).fill(0)])
+      // An attempt that waits begins before the deadline.
+      for (const at of next.calls) expect(at - startedAt).toBeLessThan(given.deadlineMs ?? Number.POSITIVE_INFINITY)
+      expect(vi.getTimerCount()).toBe(0)
+    }),
+    { numRuns: 600 },
+  )
+})

@@ -14,101 +14,37 @@ const takeUpTo = (budget: ReturnType<typeof createRetryBudget>, max: number): nu
   return taken
 }
 
-/** So many requests, so much time, or as many retries as there are tokens. */
-type Step = { readonly requests: number } | { readonly ms: number } | 'retry'
+/** So many requests or so much time, after which so many tokens are left; or so many retries, all that there are. */
+type Step = readonly [what: 'requests' | 'ms', count: number, left: number] | readonly [what: 'retries', count: number]
 
-// Each step with the tokens that are left behind it, or with those that were taken.
-test.each<[string, typeof defaults, readonly (readonly [Step, number])[]]>([
+test.each<[string, typeof defaults, ...Step[]]>([
+  ['a quiet upstream may retry a little from the start, and no more', defaults, ['retries', 3], ['ms', 0, 0]],
+  ['a quiet upstream may retry a little again a while later', defaults, ['retries', 3], ['ms', 10_000, 3]],
+  ['a quiet upstream saves nothing up for an outage', defaults, ['ms', 3_600_000, 3], ['retries', 3]],
+  ['an advance is paid back before time adds more', defaults, ['retries', 3], ['ms', 1000, 0], ['ms', 400, 1]],
+  ['requests add their share', { share: 0.5, floor: 0 }, ['requests', 5, 2], ['retries', 2]],
+  ['requests save up what a hundred of them add', defaults, ['requests', 100_000, 10], ['retries', 10]],
+  ['what is saved up stays, however quiet it becomes', defaults, ['requests', 1000, 10], ['ms', 60_000, 10]],
+  ['whole tokens come to be even of a small share', { share: 0.001, floor: 0 }, ['requests', 2000, 1]],
   [
-    'a quiet upstream may retry a little from the start, and no more',
-    defaults,
-    [
-      ['retry', 3],
-      [{ ms: 0 }, 0],
-    ],
+    ...(['where nothing adds any there are none', { share: 0, floor: 0 }] as const),
+    ...([['requests', 9999, 0] as const, ['ms', 9999, 0] as const, ['retries', 0] as const] as const),
   ],
-  [
-    'a quiet upstream may retry a little again a while later',
-    defaults,
-    [
-      ['retry', 3],
-      [{ ms: 10_000 }, 3],
-    ],
-  ],
-  [
-    'a quiet upstream saves nothing up for an outage',
-    defaults,
-    [
-      [{ ms: 3_600_000 }, 3],
-      ['retry', 3],
-    ],
-  ],
-  [
-    'an advance is paid back before time adds more',
-    defaults,
-    [
-      ['retry', 3],
-      [{ ms: 1000 }, 0],
-      [{ ms: 400 }, 1],
-    ],
-  ],
-  [
-    'requests add their share',
-    { share: 0.5, floor: 0 },
-    [
-      [{ requests: 5 }, 2],
-      ['retry', 2],
-    ],
-  ],
-  [
-    'requests save up what a hundred of them add',
-    defaults,
-    [
-      [{ requests: 100_000 }, 10],
-      ['retry', 10],
-    ],
-  ],
-  [
-    'what is saved up stays, however quiet it becomes',
-    defaults,
-    [
-      [{ requests: 1000 }, 10],
-      [{ ms: 60_000 }, 10],
-    ],
-  ],
-  ['whole tokens come to be even of a small share', { share: 0.001, floor: 0 }, [[{ requests: 2000 }, 1]]],
-  [
-    'where nothing adds any there are none',
-    { share: 0, floor: 0 },
-    [
-      [{ requests: 9999 }, 0],
-      [{ ms: 9999 }, 0],
-      ['retry', 0],
-    ],
-  ],
-])('%s', (_, config, steps) => {
+])('%s', (_, config, ...steps) => {
   const budget = createRetryBudget(config)
-
-  const seen = steps.map(([step]) => {
-    if (step === 'retry') return takeUpTo(budget, 100)
-    if ('ms' in step) vi.advanceTimersByTime(step.ms)
-    else for (let i = 0; i < step.requests; i++) budget.requested()
-    return budget.left
-  })
-
-  expect(seen).toEqual(steps.map(([, expected]) => expected))
+  for (const [what, count, left] of steps) {
+    if (what === 'retries') expect(takeUpTo(budget, 100)).toBe(count)
+    else {
+      if (what === 'ms') vi.advanceTimersByTime(count)
+      else for (let i = 0; i < count; i++) budget.requested()
+      expect(budget.left).toBe(left)
+    }
+  }
 })
 
-type Event = { readonly request: true } | { readonly retry: true } | { readonly ms: number }
-
-const events = fc.array(
-  fc.oneof(
-    fc.constant<Event>({ request: true }),
-    fc.constant<Event>({ retry: true }),
-    fc.record({ ms: fc.nat(3000) }) as fc.Arbitrary<Event>,
-  ),
-  { maxLength: 300, size: 'max' },
-)
+/** A request, a retry, or so many milliseconds. */
+const event = fc.oneof(fc.constantFrom('request', 'retry'), fc.nat(3000))
+const events = fc.array(event, { maxLength: 300, size: 'max' })
 
 const configs = fc.record({ share: fc.nat(100).map((percent) => percent / 100), floor: fc.nat(50) })
 
@@ -119,10 +55,10 @@ test('however requests, retries and time are interleaved, it gives no more than 
       const start = budget.left
       const seen = { requests: 0, retries: 0, ms: 0 }
       for (const event of happens) {
-        if ('ms' in event) {
-          vi.advanceTimersByTime(event.ms)
-          seen.ms += event.ms
-        } else if ('request' in event) {
+        if (typeof event === 'number') {
+          vi.advanceTimersByTime(event)
+          seen.ms += event
+        } else if (event === 'request') {
           budget.requested()
           seen.requests++
         } else if (budget.take()) seen.retries++

@@ -17,10 +17,14 @@ const hex = 'ab12'.repeat(16)
 const sha256 = hash('sha256', token)
 
 const own = "the gateway's own public listener"
+const believed = 'whoever answers would be believed'
+const pause = 'the first pause is longer than the longest'
 const manyFields = Array.from({ length: 101 }, (_, i) => `X-${i}: a`).join(', ')
-const ownFields =
-  'Content-Length transfer-encoding Connection Keep-Alive TE Trailer Upgrade HTTP2-Settings Proxy-Authorization Expect ' +
-  'Via X-Forwarded-For X-Forwarded-Proto X-Forwarded-Host X_Forwarded_For Content_Length'
+const ownFields = [
+  ...['Content-Length', 'transfer-encoding', 'Connection', 'Keep-Alive', 'TE', 'Trailer', 'Upgrade', 'HTTP2-Settings'],
+  ...['Proxy-Authorization', 'Expect', 'Via', 'X-Forwarded-For', 'X-Forwarded-Proto', 'X-Forwarded-Host'],
+  ...['X_Forwarded_For', 'Content_Length'],
+]
 
 const values: readonly WrongValue[] = [
   ['version', '2', 'unknown version', 'write 1'],
@@ -209,6 +213,30 @@ const values: readonly WrongValue[] = [
   ['upstreams risk healthCheck path', '"/ HTTP/1.1\\r\\nA: b"', 'a character that must be', 'percent-encode it'],
   ['upstreams risk healthCheck path', `/${'a'.repeat(1024)}`, 'too long', 'at most 1024 characters'],
 
+  ['upstreams risk retry', '3', 'not a policy', 'write { }, or none to turn it off'],
+  ['upstreams risk retry attempts', '1', 'too small', 'at least 2'],
+  ['upstreams risk retry on', '[]', 'the list is empty', 'remove the key'],
+  ['upstreams risk retry on', '503', 'the wrong kind of value', 'a list'],
+  ['upstreams risk retry on [0]', '"503"', 'not what a retry can follow', 'write 503, without quotes'],
+  ['upstreams risk retry on [0]', 'content-too-large', 'not what a retry can', 'one of connect-failed'],
+  ['upstreams risk retry on [0]', '200', 'not what a retry can', '429, 500'],
+  ['upstreams risk retry budget', 'none', 'the wrong kind of value', 'a map'],
+  ['upstreams risk retry budget share', '0.1', 'a unit is missing', 'write 10%'],
+  ['upstreams risk tls', 'none', 'the wrong kind of value', 'a map'],
+  ['upstreams risk tls verify', 'false', believed, 'insecure: true'],
+  ['upstreams risk tls verify', 'no', 'not a boolean', 'write false, without quotes'],
+  ['upstreams risk tls ca', '/etc/ca.pem', 'not a certificate in PEM', 'file:'],
+  ['upstreams risk tls ca', 'file:/no/such', 'no such file', 'readable'],
+  ['upstreams risk tls ca', certificate, 'a certificate that cannot be read', 'it may be cut short'],
+  ['upstreams risk tls ca', key, 'not a certificate', 'PEM'],
+  ['upstreams risk tls certificate', certificate, 'a certificate without its key', 'add key: file:PATH'],
+  ['upstreams risk tls key', key, 'a key without its certificate', 'add certificate: file:PATH'],
+  ['upstreams risk tls minVersion', 'TLSv1.1', 'unknown value', 'one of TLSv1.2, TLSv1.3'],
+  ['upstreams risk tls minVersion', '1.3', 'unknown value', 'TLSv1.3'],
+  ['upstreams risk tls serverName', '10.0.0.1', 'an address', 'a name that stands in the certificate'],
+  ['upstreams risk tls serverName', '"risk.internal:443"', 'not a host name', 'write the name alone'],
+  ['upstreams risk tls serverName', 'risk.internal.', 'not a host name', 'risk.internal'],
+
   ['upstreams risk request remove', 'Cookie', 'the wrong kind of value', 'a list'],
   ['upstreams risk request remove', `[${Array(101).fill('X-A').join(', ')}]`, 'too many entries', 'at most 100'],
   ['upstreams risk request remove [0]', 'host', 'set by the gateway', 'the host key'],
@@ -233,6 +261,8 @@ const values: readonly WrongValue[] = [
 const risk = (...lines: readonly string[]): string =>
   withRisk(['', 'endpoints: [http://risk.internal]', ...lines].join('\n    '))
 const setOfRisk = (field: string): string => risk(`request: { set: { ${field} } }`)
+const ofSet = (name: string): string => `upstreams.risk.request.set.${name}`
+const endpoint = (field: string): string => withRisk(` { endpoints: [{ url: http://a, ${field} }] }`)
 const ofCandidate = 'upstreams.risk.candidate.request.set.x_request_id'
 
 const here = 'this token stands here already'
@@ -246,6 +276,9 @@ const operators = '▸clientCertificate: { operators: [{ name: anna, san: "dns:a
 const auth = 'auth: { methods: [apiKey] }\nclients'
 const identity = `${auth.replace(']', '], identityField: X-Id')}: [{ id: a, operations: all }]`
 const open = 'allowSandbox: true'
+const firstPause = 'upstreams.risk.retry.backoff.base'
+const longestPause = 'defaults: { retry: { backoff: { max: 1s } } }'
+const expected = 'upstreams.risk.healthCheck.expect'
 const partCheck = 'defaults: { ▸healthCheck: { interval: 1s } }'
 
 const lines: readonly WrongLines[] = [
@@ -279,20 +312,35 @@ const lines: readonly WrongLines[] = [
   [withRisk('\n    endpoints:\n      - ▸weight: 5'), 'upstreams.risk.endpoints[0].url', 'missing', 'a URL'],
   [risk('▸healthCheck:'), 'upstreams.risk.healthCheck', 'no value', 'remove the key'],
   [risk('▸healthCheck: { interval: 1s }'), 'upstreams.risk.healthCheck.path', 'without a path', 'path: /healthz'],
-  ...[
-    ['2xx', 'not a range of statuses', 'write 200-299'],
-    ['200 - 299', 'not a range of statuses', 'write 200-299'],
-    ['299-200', 'the wrong way round', 'write 200-299'],
-    ['200-600', 'no such status', 'from 200 to 599'],
-  ].map(
-    ([range, message = '', remedy = '']): WrongLines => [
-      risk(`healthCheck: { path: /, expect: ▸${range} }`),
-      'upstreams.risk.healthCheck.expect',
-      message,
-      remedy,
-    ],
-  ),
+  [risk('healthCheck: { path: /, expect: ▸2xx }'), expected, 'not a range of statuses', 'write 200-299'],
+  [risk('healthCheck: { path: /, expect: ▸200 - 299 }'), expected, 'not a range of statuses', 'write 200-299'],
+  [risk('healthCheck: { path: /, expect: ▸299-200 }'), expected, 'the wrong way round', 'write 200-299'],
+  [risk('healthCheck: { path: /, expect: ▸200-600 }'), expected, 'no such status', 'from 200 to 599'],
   [risk('▸healthCheck: {}'), 'upstreams.risk.healthCheck.path', 'without a path', 'here or in defaults'],
+  [risk('retry: { on: [503, 502, ▸503] }'), 'upstreams.risk.retry.on[2]', '503 twice', 'remove one'],
+  [risk('retry: { backoff: { base: ▸2s, max: 1s } }'), firstPause, pause, 'at most 1s, which is retry.backoff.max'],
+  [
+    risk('retry: { backoff: { max: ▸10ms } }'),
+    'upstreams.risk.retry.backoff.max',
+    pause,
+    'at least 25ms, which is retry',
+  ],
+  [`${longestPause}\n${risk('retry: { backoff: { base: ▸2s } }')}`, firstPause, pause, 'at most 1s'],
+  [
+    'operations: { market.insights: { ▸retry: {} } }',
+    'operations.market.insights.retry',
+    'unknown key',
+    'one of state, d',
+  ],
+  [risk('tls: { ▸caFile: ca.pem }'), 'upstreams.risk.tls.caFile', 'unknown key', 'one of ca'],
+  [
+    risk(`tls: { certificate: ▸${certificate}, key: ${key} }`),
+    'upstreams.risk.tls.certificate',
+    'cannot be read',
+    'cut',
+  ],
+  [risk(`tls: { certificate: ${certificate}, key: ▸${encrypted} }`), 'upstreams.risk.tls.key', 'a key with a password'],
+  ['defaults: { tls: { verify: ▸false } }', 'defaults.tls.verify', believed, 'ca: file:PATH'],
   [`${partCheck}\n${risk('healthCheck: { path: / }')}`, 'defaults.healthCheck.path', 'without', 'in every group that'],
 
   ['listen: { port: 1, ▸port: 2 }', 'listen.port', 'a key that stands here already', 'keep one of the two'],
@@ -328,17 +376,9 @@ const lines: readonly WrongLines[] = [
   [`admin: { token: ${token}, tokens: [${ofBert}] }`, 'admin.tokens[0].hash', here, 'that of admin.token'],
   [itsOwnHash, 'admin.tokens[0].hash', here, 'itself, and not its hash'],
   [tokens('{ name: a, hash: ▸short, scope: read }'), 'admin.tokens[0].hash', 'not a SHA-256', 'hash-key --operator'],
-  ...[
-    ['10.1.2.3', 'an address, and not a name'],
-    ['admin.token', 'the name of another token'],
-    ['"anna b"', 'not a name'],
-  ].map(
-    ([name, message = '']): WrongLines => [
-      `admin: { tokens: [{ name: ▸${name}, hash: ${sha256}, scope: read }] }`,
-      'admin.tokens[0].name',
-      message,
-    ],
-  ),
+  [tokens(ofAnna.replace('anna', '▸10.1.2.3')), 'admin.tokens[0].name', 'an address, and not a name'],
+  [tokens(ofAnna.replace('anna', '▸admin.token')), 'admin.tokens[0].name', 'the name of another token'],
+  [tokens(ofAnna.replace('anna', '▸"anna b"')), 'admin.tokens[0].name', 'not a name'],
   [tokens(ofAnna.replace('read', '▸write')), 'admin.tokens[0].scope', 'unknown value', 'one of metrics, read, operate'],
   [tls('▸file:nowhere', key), 'admin.tls.certificate', 'no such file'],
   [tls('▸/tls.crt', key), 'admin.tls.certificate', 'not a certificate in PEM', 'file: and the path of a PEM file'],
@@ -348,29 +388,11 @@ const lines: readonly WrongLines[] = [
   [tls(certificate, `${key}, ${operators}`), 'admin.tls.clientCertificate.ca', 'missing', 'a certificate'],
 
   [withRisk(' { endpoints: [http://a, { url: ▸b }] }'), 'upstreams.risk.endpoints[1].url', 'not a URL'],
-  ...[
-    ['weight: ▸"10"', 'a number in quotes', 'write 10, without quotes'],
-    ['weight: ▸10001', 'too large', '10000'],
-    ['weight: ▸-1', 'too small'],
-    ['drain: ▸yes', 'not a boolean', 'write true, without quotes'],
-  ].map(
-    ([field = '', message = '', remedy = '']): WrongLines => [
-      withRisk(` { endpoints: [{ url: http://a, ${field} }] }`),
-      `upstreams.risk.endpoints[0].${field.split(':')[0]}`,
-      message,
-      remedy,
-    ],
-  ),
-  ...ownFields
-    .split(' ')
-    .map(
-      (name): WrongLines => [
-        setOfRisk(`▸${name}: x`),
-        `upstreams.risk.request.set.${name}`,
-        'set by the gateway',
-        'remove',
-      ],
-    ),
+  [endpoint('weight: ▸"10"'), 'upstreams.risk.endpoints[0].weight', 'a number in quotes', 'write 10, without quotes'],
+  [endpoint('weight: ▸10001'), 'upstreams.risk.endpoints[0].weight', 'too large', '10000'],
+  [endpoint('weight: ▸-1'), 'upstreams.risk.endpoints[0].weight', 'too small'],
+  [endpoint('drain: ▸yes'), 'upstreams.risk.endpoints[0].drain', 'not a boolean', 'write true, without quotes'],
+  ...ownFields.map((name): WrongLines => [setOfRisk(`▸${name}: x`), ofSet(name), 'set by the gateway', 'remove']),
   [setOfRisk('▸Host: x'), 'upstreams.risk.request.set.Host', 'Host is set by the gateway', 'use the host key'],
   [setOfRisk('▸"a b": x'), 'upstreams.risk.request.set."…"', 'not a field name'],
   [setOfRisk('▸"": x'), 'upstreams.risk.request.set."…"', 'not a field name'],
@@ -384,15 +406,10 @@ const lines: readonly WrongLines[] = [
   [risk('response: { set: { X-A: a, x-a: ▸b } }'), 'upstreams.risk.response.set.x-a', 'set here already'],
   ['tracing: { otlp: "http://a/v", headers: { X-Key: a, x_key: ▸b } }', 'tracing.headers.x_key', 'set here'],
 
-  ...['127.0.0.9', '[::1]', 'localhost', '[::]'].map(
-    (host): WrongLines => [
-      `${open}
-listen: { host: '::' }
-${withRisk(` ▸http://${host}:8080`)}`,
-      'upstreams.risk',
-      own,
-    ],
-  ),
+  ...['127.0.0.9', '[::1]', 'localhost', '[::]'].map((host): WrongLines => {
+    const listen = `${open}\nlisten: { host: '::' }`
+    return [`${listen}\n${withRisk(` ▸http://${host}:8080`)}`, 'upstreams.risk', own]
+  }),
   [`${open}\nlisten: { host: 0.0.0.0, port: 80 }\n${withRisk(' ▸http://127.0.0.1')}`, 'upstreams.risk', own],
   [`${open}\nlisten: { host: gw.internal, port: 443 }\n${withRisk(' ▸https://GW.internal')}`, 'upstreams.risk', own],
   [withRisk('\n    endpoints:\n    - http://a\n    - ▸url: http://localhost:8080'), 'upstreams.risk.endpoints[1]', own],

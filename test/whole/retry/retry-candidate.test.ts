@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Exchange, Handler } from '../../../src/core/exchange/exchange.ts'
 import type { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
+import { now } from '../../../src/core/lib/clock.ts'
 import { splitSend } from '../../../src/features/candidate/layers/split-send.ts'
 import { type Idempotency, retryLayer } from '../../../src/features/retry/layer.ts'
 import type { Side } from '../../../src/operations.ts'
@@ -69,104 +70,81 @@ const run = async ({
     candidate: { keyField, fallback },
     ...idempotency,
   })
-  const startedAt = Date.now()
+  const startedAt = now()
+  let endedAt = startedAt
   const ended = layer(send)(exchange).then(
     ({ status }) => status,
     ({ kind }: GatewayError) => kind,
   )
-  await vi.runAllTimersAsync()
-  return { outcome: await ended, visits, exchange, asked, tookMs: Date.now() - startedAt }
+  void ended.then(() => {
+    endedAt = now()
+  })
+  await vi.advanceTimersByTimeAsync(60_000)
+  return { outcome: await ended, visits, exchange, asked, tookMs: endedAt - startedAt }
 }
 
+const [cand, prim] = ['candidate', 'primary'] as const
+
 describe('an attempt that failed at the candidate', () => {
-  test.each(['reset-before-headers', 'bad-answer', 503] as const)(
-    'is followed by one at the primary: %s',
-    async (step) => {
-      const { outcome, visits, exchange } = await run({ candidate: [step] })
+  test.each<[string, Given, number, readonly Side[]]>([
+    ['is followed by one at the primary: after a reset', { candidate: ['reset-before-headers'] }, 200, [cand, prim]],
+    ['is followed by one at the primary: after a bad answer', { candidate: ['bad-answer'] }, 200, [cand, prim]],
+    ['is followed by one at the primary: after a 503', { candidate: [503] }, 200, [cand, prim]],
+    ['and by no more in all', { candidate: [503], primary: [502, 503] }, 503, [cand, prim, prim]],
+    ['stays on its side with fallback: false', { candidate: [503], fallback: false }, 503, [cand, cand, cand]],
+    ['is not followed by another where the rules allow none', { candidate: [500] }, 500, [cand]],
+    ['nor without a token for the other side', { candidate: [503], canTake: (at) => at !== prim }, 503, [cand]],
+  ])('%s', async (_, given, expected, sides) => {
+    const { outcome, visits, exchange } = await run(given)
 
-      expect([outcome, visits]).toEqual([200, ['candidate', 'primary']])
-      expect([exchange.side, exchange.attempts.fellBack]).toEqual(['candidate', true])
-    },
-  )
-
-  test('is followed by attempts at the primary alone, as many as there may be in all', async () => {
-    const { outcome, visits } = await run({ candidate: [503], primary: [502, 503] })
-
-    expect([outcome, visits]).toEqual([503, ['candidate', 'primary', 'primary']])
-  })
-
-  test('stays on its side with fallback: false', async () => {
-    const { outcome, visits, exchange } = await run({ candidate: [503, 503, 503], fallback: false })
-
-    expect([outcome, visits]).toEqual([503, ['candidate', 'candidate', 'candidate']])
-    expect(exchange.attempts.fellBack).toBe(false)
-  })
-
-  test('is not followed by another where the rules allow none', async () => {
-    const { outcome, visits } = await run({ candidate: [500] })
-
-    expect([outcome, visits]).toEqual([500, ['candidate']])
+    expect([outcome, visits]).toEqual([expected, sides])
+    expect([exchange.side, exchange.attempts.fellBack]).toEqual([cand, sides.includes(prim)])
   })
 
   test('does not make the primary wait for what the candidate asks', async () => {
     const asking = { candidate: [{ status: 503, retryAfter: '20' }] } as const
 
-    const [moved, stayed] = [await run(asking), await run({ ...asking, fallback: false, canTake: () => true })]
+    const [moved, stayed] = [await run(asking), await run({ ...asking, fallback: false })]
 
     expect(moved.tookMs).toBeLessThan(1000)
     expect(stayed.tookMs).toBeGreaterThanOrEqual(20_000)
   })
 
   test('takes a token for the side that the next attempt goes to', async () => {
-    const [moves, stays, never] = [
-      await run({ candidate: [503] }),
-      await run({ candidate: [503, 200], fallback: false }),
-      await run({ candidate: [503], canTake: (side) => side !== 'primary' }),
-    ]
+    const [moves, stays] = [await run({ candidate: [503] }), await run({ candidate: [503, 200], fallback: false })]
 
-    expect([moves.asked, stays.asked]).toEqual([['primary'], ['candidate']])
-    expect([never.outcome, never.visits]).toEqual([503, ['candidate']])
+    expect([moves.asked, stays.asked]).toEqual([[prim], [cand]])
   })
 })
 
-describe('a POST that the candidate may have processed', () => {
-  const post = { idempotency: { safe: false }, fields: keyed }
+// It is never repeated at the primary, which may not know the key.
+test.each<[string, Partial<Given>, number | string, readonly Side[]]>([
+  ['is repeated there by its key', { candidate: ['reset-before-headers', 200] }, 200, [cand, cand]],
+  [
+    ...([
+      'also when a repetition finds no connection',
+      { candidate: ['reset-before-headers', 'connect-failed'] },
+    ] as const),
+    ...(['connect-failed', [cand, cand, cand]] as const),
+  ],
+  ['is not repeated without a key', { fields: [] }, 'reset-before-headers', [cand]],
+  ['nor where the candidate is not sent it', { keyField: null }, 'reset-before-headers', [cand]],
+  [
+    'is repeated at the primary by its key when the primary alone has it',
+    { keyField: null, candidate: ['connect-failed'], primary: ['reset-before-headers', 200] },
+    ...([200, [cand, prim, prim]] as const),
+  ],
+])('a POST that the candidate may have processed %s', async (_, given, expected, sides) => {
+  const post = { idempotency: { safe: false }, fields: keyed, candidate: ['reset-before-headers'] as const }
 
-  test('is repeated there by its key, and never at the primary, which may not know the key', async () => {
-    const { outcome, visits } = await run({ ...post, candidate: ['reset-before-headers', 200] })
+  const { outcome, visits } = await run({ ...post, ...given })
 
-    expect([outcome, visits]).toEqual([200, ['candidate', 'candidate']])
-  })
-
-  test('does not go to the primary either when a repetition finds no connection', async () => {
-    const { outcome, visits } = await run({ ...post, candidate: ['reset-before-headers', 'connect-failed'] })
-
-    expect(visits).not.toContain('primary')
-    expect(outcome).toBe('connect-failed')
-  })
-
-  test('is not repeated without a key, nor where the candidate is not sent it', async () => {
-    const without = await run({ ...post, fields: [], candidate: ['reset-before-headers'] })
-    const removed = await run({ ...post, keyField: null, candidate: ['reset-before-headers'] })
-
-    expect([without.visits, removed.visits]).toEqual([['candidate'], ['candidate']])
-  })
-
-  test('is repeated at the primary by its key when the primary alone has it', async () => {
-    const { visits } = await run({
-      ...post,
-      keyField: null,
-      candidate: ['connect-failed'],
-      primary: ['reset-before-headers', 200],
-    })
-
-    expect(visits).toEqual(['candidate', 'primary', 'primary'])
-  })
+  expect([outcome, visits]).toEqual([expected, sides])
 })
 
 test('an exchange of the primary is repeated there, and never at the candidate', async () => {
-  const { outcome, visits, asked } = await run({ side: 'primary', candidate: [200], primary: [503, 'connect-failed'] })
+  const { outcome, visits, asked } = await run({ side: prim, candidate: [200], primary: [503, 'connect-failed'] })
 
-  expect([outcome, visits]).toEqual(['connect-failed', ['primary', 'primary', 'primary']])
-  expect(asked).toEqual(['primary', 'primary'])
+  expect([outcome, visits]).toEqual(['connect-failed', [prim, prim, prim]])
+  expect(asked).toEqual([prim, prim])
 })

@@ -1,7 +1,7 @@
 import { createServer as createHttpsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { makeCertificates } from '../../../helpers/certificates.ts'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { type Certificates, makeCertificates } from '../../../helpers/certificates.ts'
 import { bootGateway } from '../../../helpers/gateway.ts'
 import { needProgram } from '../../../helpers/program.ts'
 import { httpUpstream, onRequest, rawUpstream } from '../../../helpers/upstream.ts'
@@ -55,12 +55,16 @@ test.each([
 )
 
 describe.skipIf(openssl.missing !== null)('a POST that could not be sent', () => {
+  let made: Certificates
+  beforeAll(() => {
+    made = makeCertificates(openssl.path ?? '')
+  })
+
   /**
    * Opens an HTTPS upstream that drops the first so many connections before the handshake, and answers with what it
    * got.
    */
   const dropping = async (drops: number) => {
-    const made = makeCertificates(openssl.path ?? '')
     const server = createHttpsServer(made.right, async (request, response) => {
       const pieces: Buffer[] = []
       for await (const piece of request) pieces.push(piece as Buffer)

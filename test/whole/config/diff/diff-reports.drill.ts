@@ -1,2 +1,0 @@
-/** The drills of `diff-reports.test.ts`. */
-import './diff-reports.test.ts'
