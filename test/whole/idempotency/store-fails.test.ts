@@ -84,3 +84,17 @@ test('a gateway that stands still for longer than the lease leaves an unknown ou
   expect(told(first)).not.toBe('nothing')
   expect(world.upstream.sendings).toHaveLength(1)
 })
+
+test('a gateway that hears of its claim after the lease has run out does not forward the request', async () => {
+  const { world, one } = open()
+
+  one.faults.push('slow')
+  const sent = world.send(one, wanted)
+  await turn()
+  one.stop()
+  vi.advanceTimersByTime(15_000)
+  one.resume()
+  await vi.waitFor(() => expect(sent.got).not.toBeNull())
+
+  expect([told(sent), world.upstream.sendings]).toEqual(['idempotency-unavailable', []])
+})
