@@ -1,74 +1,26 @@
 /** What the operator's listener reports and decides when several processes serve. */
-
-import { expect, onTestFinished, test } from 'vitest'
-import type { AdminContextInit } from '../../../src/core/admin/admin-context.ts'
-import { openAdminServer } from '../../../src/core/admin/server.ts'
-import type { Config } from '../../../src/core/config/config.ts'
-import { Overrides } from '../../../src/core/runtime/overrides.ts'
-import type { PrimaryParts } from '../../../src/core/runtime/primary-part.ts'
-import { Reloader } from '../../../src/core/runtime/reload/reloader.ts'
-import { DataPlane } from '../../../src/core/runtime/snapshot/data-plane.ts'
-import { collectReport, mergeReports } from '../../../src/core/runtime/status/report.ts'
+import { expect, test } from 'vitest'
+import { mergeReports } from '../../../src/core/runtime/status/report.ts'
 import type { StatusReport } from '../../../src/core/runtime/status/status-part.ts'
 import type { WorkerStatus } from '../../../src/features/workers/admin.ts'
-import { parse } from '../../core/config/helper.ts'
-import { configText, logInMemory } from '../../helpers/gateway.ts'
+import { openAdminListener, partsWith } from '../../helpers/admin-listener.ts'
 import { fetchAdmin } from '../../helpers/live-gateway.ts'
 
 const [one, two] = ['http://127.0.0.1:1', 'http://127.0.0.1:2'] as const
 
 const first: WorkerStatus = {
-  worker: 1,
-  pid: 4242,
-  state: 'serving',
-  startedAt: Date.parse('2026-11-21T02:00:07.512Z'),
-  heardAt: null,
-  restarts: 0,
-  inFlight: 3,
-  config: '3f1c0a9be2d4',
-}
-
-const partsWith = (workers: Pick<PrimaryParts['workers'], 'states'>): PrimaryParts =>
-  ({ audit: { state: null }, workers }) as object as PrimaryParts
-
-/** Collects the report of an idle gateway. */
-const quiet = async (config: Config, overrides: Overrides): Promise<StatusReport> => {
-  const plane = new DataPlane({ config, overrides: overrides, sandboxOrigin: null }, { logEvent: () => {} })
-  const report = collectReport(plane.currentSnapshot)
-  await plane.close(0)
-  return report
+  ...{ worker: 1, pid: 4242, state: 'serving', startedAt: Date.parse('2026-11-21T02:00:07.512Z'), heardAt: null },
+  ...{ restarts: 0, inFlight: 3, config: '3f1c0a9be2d4' },
 }
 
 /** Opens the listener of a gateway with two endpoints for each group. */
-const open = async (more: Partial<AdminContextInit> = {}, reports?: (quiet: StatusReport) => StatusReport) => {
-  const loaded = parse(configText({ upstream: { endpoints: [one, two] } }))
-  if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems))
-  const { config } = loaded
-  const nothing = (): void => {}
-  const overrides = new Overrides(nothing, nothing)
-  const acting = { preflight: async () => [], apply: async () => {}, onOutcome: nothing }
-  const reloader = new Reloader({ file: 'gateway.yaml', initial: loaded, load: async () => loaded, ...acting })
-  const report = await quiet(config, overrides)
-  const context: AdminContextInit = {
-    ...{ reloader, overrides, parts: partsWith({ states: [] }), recordAdminEvent: nothing },
-    ...{ draining: () => false, notServing: () => null, droppedLines: () => 0 },
-    report: async () => reports?.(report) ?? report,
-    runEverywhere: async () => ({ results: [], unanswered: 0 }),
-    ...more,
-  }
-  const admin = await openAdminServer(context, logInMemory().log)
-  onTestFinished(async () => {
-    overrides.clear()
-    reloader.close()
-    await admin.close()
-  })
-  return `http://127.0.0.1:${admin.address.port}`
-}
+const open = async (given: Parameters<typeof openAdminListener>[1]) =>
+  (await openAdminListener({ upstream: { endpoints: [one, two] } }, given)).url
 
 test('each worker is listed, with what is not known of it as null', async () => {
   const unknown = { pid: null, startedAt: null, inFlight: null, config: null } as const
   const gone = { ...first, worker: 2, state: 'waiting', ...unknown } as const
-  const admin = await open({ parts: partsWith({ states: [first, gone] }) })
+  const admin = await open({ context: { parts: partsWith({ states: [first, gone] }) } })
 
   const { body } = await fetchAdmin(`${admin}/status`)
 
@@ -85,10 +37,11 @@ test('workers are listed as the report beside them found them', async () => {
       return [{ ...first, inFlight: reports }]
     },
   }
-  const admin = await open({ parts: partsWith(workers) }, (report) => {
+  const counting = (report: StatusReport) => {
     reports++
     return report
-  })
+  }
+  const admin = await open({ context: { parts: partsWith(workers) }, reports: counting })
 
   const before = reports
   const { body } = await fetchAdmin(`${admin}/status`)
@@ -103,7 +56,7 @@ test.each([
   ['while the gateway stops, although workers serve', null, true, 'draining', 'draining'],
   ['while the gateway stops, and nothing listens any more', 'not-listening', true, 'draining', 'draining'],
 ] as const)('a gateway is ready or not: %s', async (_, notServing, draining, reason, state) => {
-  const admin = await open({ notServing: () => notServing, draining: () => draining })
+  const admin = await open({ context: { notServing: () => notServing, draining: () => draining } })
 
   const [ready, status] = [await fetchAdmin(`${admin}/ready`), await fetchAdmin(`${admin}/status`)]
 
@@ -113,12 +66,13 @@ test.each([
 
 test('an endpoint that only some workers have ejected is none to drain the other one for', async () => {
   const state = { name: 'ejected', since: 1, reason: '5 failures in a row' } as const
-  const admin = await open({}, (quiet) => {
+  const ejectedByOne = (quiet: StatusReport) => {
     const { market } = quiet.upstreams
     const endpoints = market.endpoints.map((each) => (each.url === one ? { ...each, state } : each))
     const ejected = { ...quiet, upstreams: { ...quiet.upstreams, market: { ...market, endpoints } } }
     return mergeReports(quiet, [quiet, ejected])
-  })
+  }
+  const admin = await open({ reports: ejectedByOne })
   const command = { method: 'POST', body: JSON.stringify({ group: 'market', url: two }) }
 
   const { status, body } = await fetchAdmin(`${admin}/endpoints/drain`, 'POST', command)
