@@ -10,6 +10,7 @@ import {
 import { redisSettings } from './redis-settings.ts'
 
 const systemTls = { ca: null, certificate: null, key: null }
+const ownTls = { ...systemTls, ca: 'ca' }
 const bare = {
   ...{ tls: null, username: null, password: null, database: 0 },
   ...{ connectTimeoutMs: 500, replicas: 0, replicaTimeoutMs: 10 },
@@ -23,11 +24,7 @@ test.each<[url: string, more: Partial<RedisSettings>, server: object]>([
   ['redis://u%2F:p@redis', {}, { host: 'redis', port: 6379, username: 'u/', password: 'p' }],
   ['redis://redis', { username: 'u', password: 'p' }, { host: 'redis', port: 6379, username: 'u', password: 'p' }],
   ['rediss://redis', {}, { host: 'redis', port: 6379, tls: systemTls }],
-  [
-    'rediss://redis',
-    { tls: { ...systemTls, ca: 'ca' } },
-    { host: 'redis', port: 6379, tls: { ...systemTls, ca: 'ca' } },
-  ],
+  ['rediss://redis', { tls: ownTls }, { host: 'redis', port: 6379, tls: ownTls }],
 ])('%s with %j is one server', (url, more, server) => {
   expect(redisTopology(redisSettings({ url, ...more }))).toEqual({ kind: 'server', server: { ...bare, ...server } })
 })
@@ -74,10 +71,7 @@ test.each<[Partial<RedisSettings>, string]>([
   [{ url: 'rediss://user:secret@redis.internal/2' }, 'redis.internal:6379'],
   [{ url: 'redis://[::1]:7000' }, '[::1]:7000'],
   [{ sentinels: ['a:26379', 'b:26379'], name: 'm', password: 'secret' }, 'm of Sentinel a:26379, b:26379'],
-  [
-    { cluster: ['a', 'b', 'c', 'd', 'e'].map((host) => `redis://${host}:1`), password: 'secret' },
-    'cluster a:1, b:1, c:1 and 2 more',
-  ],
+  [{ cluster: [...'abcde'].map((host) => `redis://${host}:1`), password: 's' }, 'cluster a:1, b:1, c:1 and 2 more'],
 ])('%j is called %j', (settings, name) => {
   expect(describeRedis(redisSettings(settings))).toBe(name)
 })

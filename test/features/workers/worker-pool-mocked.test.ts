@@ -74,16 +74,12 @@ test.each([
 })
 
 const late = () => Promise.reject(new Error('did not answer'))
+const hanging = () => new Promise<never>(() => {})
 const gone = () => Promise.reject(new PeerGoneError('is gone'))
 
 test.each([
   ['those that hang are unanswered, and one that has ended is not counted', [gone, late, late], undefined, 2],
-  [
-    'none that hangs is waited for when something urgent has come',
-    [() => new Promise<never>(() => {})],
-    Promise.resolve(),
-    1,
-  ],
+  ['none that hangs is waited for when something urgent has come', [hanging], Promise.resolve(), 1],
 ])('of the workers that are sent a command %s', async (_, others, urgent, unanswered) => {
   replies.splice(0, replies.length, Promise.resolve(7), ...others.map((reply) => reply()))
   const pool = await open()

@@ -21,7 +21,15 @@ const redis = (address: string): string =>
 const health = 'reload: { preflight: health }'
 const operations = '\noperations:\n  risk.asset-valuation:\n    idempotency: { onUnknown: forward }'
 const forwarding = (...lines: readonly string[]): string => own(...lines) + operations
-const asset = 'operations.risk.asset-valuation.idempotency'
+const ofKey = (how: 'remove' | 'set') => {
+  const path = 'operations.risk.asset-valuation.idempotency'
+  return { line: 14, path, found: `idempotency-key in upstreams.risk.request.${how}` }
+}
+const nothing = expect.stringContaining('nothing')
+const inClear = (text: string): string => text.replace('[https', '[http')
+const checked = 'defaults: { healthCheck: { path: / } }'
+const verified = ': { endpoints: [https://a], tls: { verify: true } }'
+const allVerified = own('tls: { verify: true }').replaceAll(': sandbox', verified)
 
 test('verify: false gets a warning in capitals where it stands', () => {
   const path = 'upstreams.risk.tls.verify'
@@ -32,66 +40,38 @@ test('verify: false gets a warning in capitals where it stands', () => {
 
 test.each<[string, string, object]>([
   ['verify: false in the defaults names its groups', `${unverified}\n${own()}`, { line: 1, found: 'false for risk' }],
-  [
-    'and none without https',
-    `${unverified}\n${own()}`.replace('[https', '[http'),
-    { path: 'defaults.tls.verify', found: 'false' },
-  ],
-  [
-    'insecure: true may stand on another level',
-    `${insecure}\n${own('tls: { verify: false }')}`,
-    { path: 'upstreams.risk.tls.verify' },
-  ],
-  [
-    'insecure: true alone does nothing',
-    own('tls: { insecure: true }'),
-    { line: 11, path: 'upstreams.risk.tls.insecure' },
-  ],
+  ['and none without https', inClear(`${unverified}\n${own()}`), { path: 'defaults.tls.verify', found: 'false' }],
+  ['insecure: true elsewhere', `${insecure}\n${own('tls: { verify: false }')}`, { path: 'upstreams.risk.tls.verify' }],
+  ['insecure: true alone', own('tls: { insecure: true }'), { line: 11, path: 'upstreams.risk.tls.insecure' }],
   ['insecure: true alone in the defaults', `${insecure}\n${sandbox}`, { path: 'defaults.tls.insecure' }],
-  ['tls of a group without https', otherTls.replace('[https', '[http'), { line: 11, path: 'upstreams.risk.tls' }],
-  [
-    'a Redis without anything to count',
-    redis('none'),
-    { path: 'limits.redis', message: expect.stringContaining('nothing') },
-  ],
+  ['tls of a group without https', inClear(otherTls), { line: 11, path: 'upstreams.risk.tls' }],
+  ['a Redis without anything to count', redis('none'), { path: 'limits.redis', message: nothing }],
   [
     'onUnknown: forward where the key is removed',
     forwarding('request: { remove: [idempotency_key] }'),
-    { line: 14, path: asset, found: 'idempotency-key in upstreams.risk.request.remove' },
+    ofKey('remove'),
   ],
   [
     'onUnknown: forward where the key is replaced',
-    forwarding('request: { set: { Idempotency-Key: one } }'),
-    { line: 14, path: asset, found: 'idempotency-key in upstreams.risk.request.set' },
+    forwarding('request: { set: { Idempotency-Key: a } }'),
+    ofKey('set'),
   ],
-  [
-    'preflight: health without a health check',
-    `${health}\n${own()}`,
-    { line: 1, path: 'reload.preflight', found: 'health' },
-  ],
+  ['preflight: health without a health check', `${health}\n${own()}`, { line: 1, path: 'reload.preflight' }],
 ])('a warning: %s', (_, text, warning) => {
   expect(warned(text)).toMatchObject([warning])
 })
 
 test.each([
-  [
-    'verify: false that every group overrides',
-    `defaults: { tls: { verify: false } }\n${own('tls: { verify: true }').replaceAll(': sandbox', ': { endpoints: [https://a], tls: { verify: true } }')}`,
-  ],
+  ['verify: false that every group overrides', `defaults: { tls: { verify: false } }\n${allVerified}`],
   ['tls where one endpoint of several has https', otherTls.replace(']', ', http://b]')],
   ['tls in the defaults', `defaults: { tls: { minVersion: TLSv1.3 } }\n${sandbox}`],
   ['a Redis that counts', redis('{ rate: 1/s }')],
   ['onUnknown: forward', forwarding()],
   ['onUnknown: refuse', forwarding('request: { remove: [idempotency_key] }').replace('forward', 'refuse')],
-  [
-    'onUnknown: forward where another field is edited, or that of a response',
-    forwarding('request: { remove: [X-Key] }', 'response: { remove: [Idempotency-Key] }'),
-  ],
+  ['onUnknown: forward where another field is edited', forwarding('request: { remove: [X-Key] }')],
+  ['onUnknown: forward where that of a response is', forwarding('response: { remove: [Idempotency-Key] }')],
   ['preflight: health with a health check', `${health}\n${own('healthCheck: { path: /health }')}`],
-  [
-    'preflight: health with one that a group turns off',
-    `${health}\ndefaults: { healthCheck: { path: / } }\n${own('healthCheck: none')}`,
-  ],
+  ['preflight: health with one that a group turns off', `${health}\n${checked}\n${own('healthCheck: none')}`],
   ['preflight: connect', `${health.replace('health', 'connect')}\n${own()}`],
 ])('no warning: %s', (_, text) => {
   expect(warned(text)).toEqual([])

@@ -21,21 +21,17 @@ const encryptionKey = Buffer.alloc(32, 1).toString('base64')
 const withRedis = (redis: string, section: (typeof sections)[number] = 'limits'): string =>
   `${section}: { redis: ${redis}${section === 'idempotency' ? `, encryptionKeys: [${encryptionKey}]` : ''} }\n${sandbox}\n${insights}`
 
+const systemTls = { ca: null, certificate: null, key: null }
 const forms = [
   ['{ url: "rediss://a:b@redis/1" }', { url: 'rediss://a:b@redis/1' }],
   ['{ url: redis://redis, username: u, password: p }', { url: 'redis://redis', username: 'u', password: 'p' }],
   [
     '{ sentinels: ["A:26379", "[::1]:26380"], name: m, sentinelPassword: s, password: p, tls: {} }',
-    {
-      ...{ sentinels: ['a:26379', '[::1]:26380'], name: 'm', sentinelPassword: 's', password: 'p' },
-      tls: { ca: null, certificate: null, key: null },
-    },
+    { sentinels: ['a:26379', '[::1]:26380'], name: 'm', sentinelPassword: 's', password: 'p', tls: systemTls },
   ],
   [
     '{ cluster: ["redis://a:7000", "redis://b"], username: u, password: p, timeout: 30ms, prefix: x }',
-    {
-      ...{ cluster: ['redis://a:7000', 'redis://b'], username: 'u', password: 'p', timeout: 30, prefix: 'x' },
-    },
+    { cluster: ['redis://a:7000', 'redis://b'], username: 'u', password: 'p', timeout: 30, prefix: 'x' },
   ],
 ] as const
 

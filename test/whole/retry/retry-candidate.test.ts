@@ -84,6 +84,7 @@ const run = async ({
 }
 
 const [cand, prim] = ['candidate', 'primary'] as const
+const [reset, unsent] = ['reset-before-headers', 'connect-failed'] as const
 
 describe('an attempt that failed at the candidate', () => {
   test.each<[string, Given, number, readonly Side[]]>([
@@ -119,20 +120,13 @@ describe('an attempt that failed at the candidate', () => {
 
 // It is never repeated at the primary, which may not know the key.
 test.each<[string, Partial<Given>, number | string, readonly Side[]]>([
-  ['is repeated there by its key', { candidate: ['reset-before-headers', 200] }, 200, [cand, cand]],
-  [
-    ...([
-      'also when a repetition finds no connection',
-      { candidate: ['reset-before-headers', 'connect-failed'] },
-    ] as const),
-    ...(['connect-failed', [cand, cand, cand]] as const),
-  ],
+  ['is repeated there by its key', { candidate: [reset, 200] }, 200, [cand, cand]],
+  ['also when a repetition finds no connection', { candidate: [reset, unsent] }, unsent, [cand, cand, cand]],
   ['is not repeated without a key', { fields: [] }, 'reset-before-headers', [cand]],
   ['nor where the candidate is not sent it', { keyField: null }, 'reset-before-headers', [cand]],
   [
     'is repeated at the primary by its key when the primary alone has it',
-    { keyField: null, candidate: ['connect-failed'], primary: ['reset-before-headers', 200] },
-    ...([200, [cand, prim, prim]] as const),
+    ...([{ keyField: null, candidate: [unsent], primary: [reset, 200] }, 200, [cand, prim, prim]] as const),
   ],
 ])('a POST that the candidate may have processed %s', async (_, given, expected, sides) => {
   const post = { idempotency: { safe: false }, fields: keyed, candidate: ['reset-before-headers'] as const }

@@ -14,10 +14,7 @@ let gateway: TestGateway
 beforeAll(async () => {
   gateway = await openGateway({
     listen: { maxHeaderFields: 20 },
-    auth: {
-      methods: ['apiKey', 'jwt'],
-      jwt: { issuer, audience: [audience], jwks: jwks(signingKey('ES256', 'key')) },
-    },
+    auth: { methods: ['apiKey', 'jwt'], jwt: { issuer, audience: [audience], jwks: jwks(signingKey('ES256', 'key')) } },
     clients: [
       { id: 'bank-a', operations: ['market.insights'], apiKeys: [{ id: 'key', sha256: hash('sha256', secret) }] },
     ],
@@ -57,7 +54,7 @@ test.each<[string, string | undefined, string]>([
   [
     'content-too-large',
     'body-too-large-streamed',
-    `${post('Transfer-Encoding: chunked')}b\r\n${'x'.repeat(11)}\r\n0\r\n\r\n`,
+    `${post('Transfer-Encoding: chunked')}b\r\nhello world\r\n0\r\n\r\n`,
   ],
   ['refused-by-operator', 'state-refuse', get('/leads/pipeline')],
   ['unauthenticated', 'no-credential', insights()],

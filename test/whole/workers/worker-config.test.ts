@@ -23,18 +23,13 @@ const overrides = { operations: none, endpoints: none, learning: none, shifts: n
 const send = (config: Config, more: Partial<typeof overrides> | { readonly shifts: Shifts } = {}) =>
   structuredClone(serializeInput({ config, overrides: { ...overrides, ...more }, sandboxOrigin: null }))
 
-test('a worker runs the configuration that it was sent', async () => {
-  const { config } = await deserializeInput(send(configWith(false)), null)
-
-  expect(config).toEqual(configWith(false))
-})
-
-test('it keeps the clients that have not changed, and no others', async () => {
+test('a worker runs the configuration that it was sent, and keeps the clients that have not changed, and no others', async () => {
   const running = (await deserializeInput(send(configWith(false)), null)).config
 
   const same = await deserializeInput(send(configWith(false)), running)
   const edited = await deserializeInput(send(configWith(true)), running)
 
+  expect(running).toEqual(configWith(false))
   expect(same.config.clients).toBe(running.clients)
   expect(edited.config).toEqual(configWith(true))
 })
@@ -89,12 +84,12 @@ test('limits of the whole gateway are divided, and rounded up', () => {
     expect(divided.upstreams[group]).toMatchObject({ maxConnections: 3, maxPending: 3, concurrency: 3 })
 })
 
-test('the floor of retries is divided without rounding: three thirds a second are one', () => {
-  for (const group of groups)
-    expect(perWorkerConfig(limited, 3).upstreams[group].retry?.budget).toEqual({
-      ...limited.upstreams[group].retry?.budget,
-      floor: 1 / 3,
-    })
+// Three thirds a second are one.
+test('the floor of retries is divided without rounding', () => {
+  for (const group of groups) {
+    const budget = { ...limited.upstreams[group].retry?.budget, floor: 1 / 3 }
+    expect(perWorkerConfig(limited, 3).upstreams[group].retry?.budget).toEqual(budget)
+  }
 })
 
 test('a candidate has places of its own, which are divided as well', () => {

@@ -27,22 +27,25 @@ const warned = ({ risk = {}, clients = [], ...settings }: Settings, cores = 4) =
   )
 }
 
-const insights = (cache: object | boolean) => ({ operations: { 'market.insights': { cache } } })
+const caching = (maxBytes: string, maxEntry: string) => ({
+  ...{ cache: { maxBytes }, operations: { 'market.insights': { cache: { maxEntry } } } },
+})
 const shadowed = (maxBody: string) => ({
   risk: { candidate: { ...candidate, shadow: { maxBody, maxBytes: '4MiB', posts: true, sideEffects: 'none' } } },
 })
-const clientsOf = (...bounds: readonly number[]) => [
-  { id: 'a', operations: 'all' },
-  ...bounds.map((concurrency) => ({ id: `b${concurrency}`, operations: 'all', concurrency })),
-]
 const bounded = {
-  limits: { concurrency: 2 },
-  defaults: { concurrency: 1 },
-  risk: { concurrency: 2 },
+  ...{ workers: 3, limits: { concurrency: 2 }, defaults: { concurrency: 1 }, risk: { concurrency: 2 } },
   operations: { 'market.insights': { concurrency: 2 }, 'leads.pipeline': { concurrency: 3 } },
 }
-const wherever = ['limits', 'defaults', 'upstreams.risk', 'operations.market.insights']
+const tooFew = ['limits: 2', 'defaults: 1', 'upstreams.risk: 2', 'operations.market.insights: 2'].map((each) =>
+  each.replace(':', '.concurrency:'),
+)
+const clients = [3, 2, 1].map((concurrency) => ({ id: `b${concurrency}`, operations: 'all', concurrency }))
+const ofClients = { workers: 3, auth: { methods: ['apiKey'] }, clients: [{ id: 'a', operations: 'all' }, ...clients] }
+const ofBoth = { workers: 'auto', defaults: { maxConnections: 3 }, risk: { maxConnections: 1 } }
+const ownIsEnough = { workers: 3, defaults: { maxConnections: 1 }, risk: { maxConnections: 9 } }
 const maxEntry = 'operations.market.insights.cache.maxEntry'
+const maxBody = 'upstreams.risk.candidate.shadow.maxBody'
 
 test.each<[string, Settings, readonly string[]]>([
   ['one for each core', { workers: 4 }, []],
@@ -56,52 +59,16 @@ test.each<[string, Settings, readonly string[]]>([
   ['a bound of a group', { workers: 3, risk: { maxConnections: 2 } }, ['upstreams.risk.maxConnections: 2']],
   ['what may wait at a group', { workers: 3, risk: { maxPending: 2 } }, ['upstreams.risk.maxPending: 2']],
   ['none that may wait', { workers: 3, risk: { maxPending: 0 } }, []],
-  [
-    'exchanges in flight, wherever they are bounded',
-    { workers: 3, ...bounded },
-    wherever.map((key) => `${key}.concurrency: ${key === 'defaults' ? 1 : 2}`),
-  ],
-  [
-    'exchanges of clients in flight, at the first of those with too few',
-    { workers: 3, auth: { methods: ['apiKey'] }, clients: clientsOf(3, 2, 1) },
-    ['clients[2].concurrency: 2'],
-  ],
-  [
-    'a limit and a bound of a group',
-    { workers: 'auto', defaults: { maxConnections: 3 }, risk: { maxConnections: 1 } },
-    ['defaults.maxConnections: 3', 'upstreams.risk.maxConnections: 1'],
-  ],
-  [
-    'an entry that just fits, one',
-    { workers: 1, cache: { maxBytes: '64MiB' }, ...insights({ maxEntry: '32MiB' }) },
-    [],
-  ],
-  [
-    'an entry that just fits, four',
-    { workers: 4, cache: { maxBytes: '64MiB' }, ...insights({ maxEntry: '8MiB' }) },
-    [],
-  ],
-  [
-    'an entry for which the one has no room on its way',
-    { workers: 1, cache: { maxBytes: '2MiB' }, ...insights({ maxEntry: '1025KiB' }) },
-    [`${maxEntry}: 1025KiB`],
-  ],
-  [
-    'an entry for which each of several has none',
-    { workers: 'auto', cache: { maxBytes: '7MiB' }, ...insights(true) },
-    [`${maxEntry}: 1MiB`],
-  ],
+  ['exchanges in flight, wherever they are bounded', bounded, tooFew],
+  ['exchanges of clients in flight, at the first of those with too few', ofClients, ['clients[2].concurrency: 2']],
+  ['a limit and a bound of a group', ofBoth, ['defaults.maxConnections: 3', 'upstreams.risk.maxConnections: 1']],
+  ['an entry that just fits, one', { workers: 1, ...caching('64MiB', '32MiB') }, []],
+  ['an entry that just fits, four', { workers: 4, ...caching('64MiB', '8MiB') }, []],
+  ['an entry with no room on its way', { workers: 1, ...caching('2MiB', '1025KiB') }, [`${maxEntry}: 1025KiB`]],
+  ['an entry that none of several has', { workers: 'auto', ...caching('7MiB', '1MiB') }, [`${maxEntry}: 1MiB`]],
   ['a body for which each has room', { workers: 4, ...shadowed('1MiB') }, []],
-  [
-    'a body for which none has room',
-    { workers: 'auto', ...shadowed('2MiB') },
-    ['upstreams.risk.candidate.shadow.maxBody: 2MiB'],
-  ],
-  [
-    'a group whose own bound can be divided, which is not meant',
-    { workers: 3, defaults: { maxConnections: 1 }, risk: { maxConnections: 9 } },
-    ['defaults.maxConnections: 1'],
-  ],
+  ['a body for which none has room', { workers: 'auto', ...shadowed('2MiB') }, [`${maxBody}: 2MiB`]],
+  ['a group whose own bound can be divided, which is not meant', ownIsEnough, ['defaults.maxConnections: 1']],
 ])('of workers: %s', (_, settings, expected) => {
   expect(warned(settings)).toEqual(expected)
 })

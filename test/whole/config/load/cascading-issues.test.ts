@@ -84,15 +84,16 @@ test.each([
 })
 
 const wrong = '12 : wrong indentation'
+const first = shifted([11, 1])
 
 test.each<[string, string, readonly string[]]>([
   ['two lines of two sections', shifted([11, 1], [30, 1]), [wrong, '31 operations: wrong indentation']],
   [
     'a second colon behind it',
-    shifted([11, 1]).replace('  leads: sandbox', '  leads: sand: box'),
+    first.replace('leads: sandbox', 'leads: sand: box'),
     [wrong, '24 leads: a second colon in one line'],
   ],
-  ['a tab behind it', shifted([11, 1]).replace('    deadline', '\tdeadline'), [wrong, '30 : a tab in the indentation']],
+  ['a tab behind it', first.replace('    deadline', '\tdeadline'), [wrong, '30 : a tab in the indentation']],
   [
     'a key that is missing, and another that is unknown',
     file.replace('  leads: sandbox\n', '').replace('port:', 'prot:'),

@@ -169,18 +169,6 @@ describe('precedence', () => {
     })
   })
 
-  test.each([
-    ['timeouts: { connect: 9s }', { connect: 9000 }],
-    ['keepAlive: 9s', { keepAlive: 9000 }],
-    ['maxConnections: 9', { maxConnections: 9 }],
-    ['deadline: 9s', { deadline: 9000 }],
-    ['maxBody: 9B', { maxBody: 9 }],
-  ])('an upstream may state %s and nothing else', (key, expected) => {
-    const config = validConfig(withRisk(`\n    endpoints: [http://risk]\n    ${key}`))
-
-    expect(seen(config)).toMatchObject(expected)
-  })
-
   test('an upstream changes no other group', () => {
     const { upstreams, operations } = validConfig(text('upstream'))
 

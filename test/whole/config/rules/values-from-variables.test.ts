@@ -26,12 +26,7 @@ test.each<[string, string, string, string | null]>([
   ['a token method of an operation without settings', ofIntrospection, 'introspection', `${scopes}.methods[0]`],
   ['certificates that no client is asked for', methods(), 'mtls', 'auth.methods[0]'],
   ['scopes asked of a key', `${methods()}\n${insights('scopes: [read]')}`, 'apiKey', `${scopes}.scopes`],
-  [
-    'an identity in the field of tokens',
-    methods(`, ${jwt}, identityField: Authorization`),
-    'jwt',
-    'auth.identityField',
-  ],
+  ['an identity in that of tokens', methods(`, ${jwt}, identityField: Authorization`), 'jwt', 'auth.identityField'],
   ['tokens that have to be bound', bound, 'jwt', null],
   ['standard output that is rotated', audit('file: ?, rotate: 1MiB'), 'stdout', 'audit.rotate'],
   ['standard output that is not rotated', audit('file: stdout, rotate: ?'), 'none', null],

@@ -9,6 +9,7 @@ const at = (text: string) => validConfig(`${text}\n${sandbox}`, {}, `${folder}/g
 
 const keys = 'auth: { methods: [apiKey] }'
 const clients = `clients: [{ id: a, operations: all, apiKeys: [{ id: k, sha256: "${'a'.repeat(64)}" }] }]`
+const known = `${keys}\n${clients}`
 const audit = 'audit: { file: stdout, key: file:key }'
 const enforced = 'contract: { file: contract.json, request: enforce, response: enforce }'
 const bothDirections = ['contract.request', 'contract.response']
@@ -22,13 +23,8 @@ const reported = `${enforced}\noperations: { market.insights: { contract: { requ
 const refusing = enforced.replace('}', ', unchecked: refuse }')
 
 test.each([
-  ['authentication of all', `${keys}\n${clients}`, '', ['auth']],
-  [
-    'authentication of some',
-    `${keys}\n${clients}`,
-    `${keys}\n${clients}\n${someOpen}`,
-    [`${score}.auth`, 'operations.market.insights.auth'],
-  ],
+  ['authentication of all', known, '', ['auth']],
+  ['authentication of some', known, `${known}\n${someOpen}`, [`${score}.auth`, 'operations.market.insights.auth']],
   ['idempotency of an operation', twice, weaker, [`${valuation}.idempotency`]],
   ['the audit log', audit, '', ['audit']],
   ['verification of endpoints', '', unverified, groups.map((group) => `upstreams.${group}.tls.verify`)],
@@ -36,7 +32,7 @@ test.each([
   ['enforcement of the contract, with its file', enforced, '', bothDirections],
   ['enforcement for one operation', enforced, reported, ['operations.market.insights.contract.request']],
   ['refusal of what cannot be checked', refusing, enforced, ['contract.unchecked']],
-  ['several', `${keys}\n${clients}\n${audit}`, '', ['auth', 'audit']],
+  ['several', `${known}\n${audit}`, '', ['auth', 'audit']],
 ])('%s is lost, and none the other way', (_, from, to, lost) => {
   expect(findLostProtections(at(from), at(to))).toEqual(lost)
   expect(findLostProtections(at(to), at(from))).toEqual([])

@@ -11,6 +11,8 @@ const addedBy = (from: unknown, to: unknown): readonly string[] =>
 const a = 'http://a.internal'
 const b = 'http://b.internal'
 const secure = { endpoints: ['https://s.internal'] }
+const secured = { endpoints: [a], candidate: secure }
+const tls = { tls: { minVersion: 'TLSv1.3' } }
 
 test.each<[string, unknown, unknown, readonly string[]]>([
   ['another endpoint', a, b, [`market ${b}`]],
@@ -23,8 +25,8 @@ test.each<[string, unknown, unknown, readonly string[]]>([
   ['another timeout', a, { endpoints: [a], timeouts: { headers: '1s' } }, []],
   ['another path on the same origin', a, `${a}/v2`, []],
   ['the sandbox', a, 'sandbox', []],
-  ['other settings of TLS', secure, { ...secure, tls: { minVersion: 'TLSv1.3' } }, ['market https://s.internal']],
-  ['the same without TLS', { endpoints: [a] }, { endpoints: [a], tls: { minVersion: 'TLSv1.3' } }, []],
+  ['other settings of TLS', secure, { ...secure, ...tls }, ['market https://s.internal']],
+  ['the same without TLS', { endpoints: [a] }, { endpoints: [a], ...tls }, []],
 ])('%s', (_, from, to, names) => {
   expect(addedBy(from, to)).toEqual(names)
 })
@@ -36,17 +38,13 @@ test.each<[string, unknown, unknown, readonly string[]]>([
   ['the primary as its own', a, { endpoints: [a], candidate: a }, []],
   [
     'other settings of TLS, that it has of its group',
-    { endpoints: [a], candidate: secure },
-    { endpoints: [a], candidate: secure, tls: { minVersion: 'TLSv1.3' } },
+    secured,
+    { ...secured, ...tls },
     ['candidate https://s.internal'],
   ],
   ['promoted: it has never served alone', { endpoints: [a], candidate: b }, b, ['primary http://b.internal']],
-  [
-    'the two changed around: the one that is left may be down',
-    { endpoints: [a], candidate: b },
-    { endpoints: [b], candidate: a },
-    ['primary http://b.internal'],
-  ],
+  // The one that is left may be down.
+  ['the two changed around', { endpoints: [a], candidate: b }, { endpoints: [b], candidate: a }, [`primary ${b}`]],
 ])('of a candidate: %s', (_, from, to, names) => {
   const added = newEndpoints(config(from), config(to)).map(({ side, endpoint: { origin } }) => `${side} ${origin}`)
 
