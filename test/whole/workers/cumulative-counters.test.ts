@@ -84,31 +84,27 @@ test('all counters are found, and put back where they were', () => {
   expect([...collectCounters(numbered).values()]).toEqual(names.map((_, i) => i))
 })
 
-const sum = (counts: ReportCounters): number => [...counts.values()].reduce((total, count) => total + count, 0)
-
 test('what workers count adds up, also of workers that have ended or do not reply, and never goes back', () => {
-  const step = fc.record({
-    number: fc.nat({ max: 2 }),
-    what: fc.constantFrom('serve', 'answer', 'die'),
-    nth: fc.nat(),
-  })
+  const step = fc.tuple(fc.nat({ max: 2 }), fc.constantFrom('serve', 'answer', 'die'), fc.nat())
   const counted = names.filter((each) => !each.startsWith('runtimes'))
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
       const counters = new CumulativeCounters<object>()
-      const start = () => ({ counts: new Map<string, number>(), reported: 0 })
+      const start = () => ({ counts: new Map<string, number>(), unreported: 0, reported: 0 })
       const workers = [start(), start(), start()]
       let reported = 0
-      for (const { number, what, nth } of steps) {
+      for (const [number, what, nth] of steps) {
         const worker = workers[number] as (typeof workers)[number]
         const name = counted[nth % counted.length] as string
-        if (what === 'serve') worker.counts.set(name, (worker.counts.get(name) ?? 0) + 1)
-        if (what === 'answer') {
-          reported += sum(worker.counts) - worker.reported
-          worker.reported = sum(worker.counts)
+        if (what === 'serve') {
+          worker.counts.set(name, (worker.counts.get(name) ?? 0) + 1)
+          worker.unreported++
+        } else if (what === 'answer') {
+          reported += worker.unreported
+          worker.reported += worker.unreported
+          worker.unreported = 0
           counters.update(worker, { report: reportWith(worker.counts), droppedLines: worker.reported })
-        }
-        if (what === 'die') {
+        } else {
           counters.retire(worker)
           workers[number] = start()
         }
@@ -121,12 +117,17 @@ test('what workers count adds up, also of workers that have ended or do not repl
   )
 })
 
+const servedBytes = (bytesOut: number): RequestMetrics => {
+  const requestMetrics = new RequestMetrics()
+  requestMetrics.observer(false).record(exchangeRecord({ bytesOut }))
+  return requestMetrics
+}
+
 test('the request metrics of a worker that has ended stay, but its requests in flight do not', () => {
   const { counters, update } = open()
   const [one, two] = [{}, {}]
-  const requestMetrics = new RequestMetrics()
+  const requestMetrics = servedBytes(7)
   requestMetrics.operations['market.insights'].inFlight = 3
-  requestMetrics.observer(false).record(exchangeRecord({ bytesOut: 7 }))
   for (const worker of [one, two]) update(worker, reportWith(new Map(), requestMetrics))
 
   counters.retire(one)
@@ -156,9 +157,7 @@ test('the last errors of a worker that has ended, or does not reply, stay beside
 test('metrics from before they were turned off are there when they are on again, whether the worker has ended or not', () => {
   const { counters, update } = open()
   const worker = {}
-  const requestMetrics = new RequestMetrics()
-  requestMetrics.observer(false).record(exchangeRecord({ bytesOut: 7 }))
-  update(worker, reportWith(new Map(), requestMetrics))
+  update(worker, reportWith(new Map(), servedBytes(7)))
   const bytesOut = () =>
     counters.mergeInto(nothingInFlight, none).requestMetrics?.operations['market.insights'].bytesOut
 
@@ -209,15 +208,14 @@ describe('the counters of an endpoint that an edit', () => {
   test('takes out, and another brings back before all workers have reported, go on', () => {
     const { show } = open()
     const [prompt, slow] = [{}, {}]
-    const reports = [
-      [slow, requests(7)],
-      [prompt, requests(50)],
-      [prompt, without],
-      [prompt, requests(3)],
-      [slow, requests(2)],
-    ] as const
 
-    expect(reports.map(([worker, report]) => show(worker, report, name))).toEqual([7, 57, undefined, 60, 62])
+    const before = [show(slow, requests(7), name), show(prompt, requests(50), name)]
+    const after = [show(prompt, without, name), show(prompt, requests(3), name), show(slow, requests(2), name)]
+
+    expect([before, after]).toEqual([
+      [7, 57],
+      [undefined, 60, 62],
+    ])
   })
 })
 
@@ -293,56 +291,26 @@ const comparison = {
   countOf: ({ upstreams }: StatusReport): number => upstreams.market.candidate?.comparison?.totals[0]?.compared ?? 0,
 }
 
+// What workers know of the contract or comparison with the digest a or b, so many times, and what is shown of it.
 describe.each([contract, comparison])('what workers know of $about', ({ report, countOf }) => {
-  const openKnown = () => {
+  test.each([
+    ['stays when they end, until it is another one', 'one 3a, one ends, two 4a, shown 7a, two 1b, shown 1b'],
+    ['is not lost when one ends that last knew of the one before', 'two 4a, one 10b, one ends, two ends, shown 10b'],
+    [
+      'begins anew when the one before is back',
+      'one 7a, one ends, two 5a, six 1b, shown 1b, six 2a, two ends, shown 2a',
+    ],
+  ])('%s', (_, steps) => {
     const { counters, update } = open()
-    return {
-      know: (worker: object, digest: string, times: number) => update(worker, report(digest, times)),
-      retire: (worker: object) => counters.retire(worker),
-      shown(digest: string): number {
-        const primary = report(digest, 0)
-        return countOf(counters.mergeInto(mergeReports(primary, []), primary))
-      },
+    const workers: Record<string, object> = {}
+    for (const step of steps.split(', ')) {
+      const [name = '', what = ''] = step.split(' ')
+      const [times, digest] = [Number.parseInt(what, 10), what.slice(-1)]
+      workers[name] ??= {}
+      const primary = report(digest, 0)
+      if (name === 'shown') expect(countOf(counters.mergeInto(mergeReports(primary, []), primary))).toBe(times)
+      else if (what === 'ends') counters.retire(workers[name])
+      else update(workers[name], report(digest, times))
     }
-  }
-
-  test('stays when they end, until it is another one', () => {
-    const { know, retire, shown } = openKnown()
-    const [one, two] = [{}, {}]
-    know(one, 'a', 3)
-    retire(one)
-    know(two, 'a', 4)
-    const before = shown('a')
-
-    know(two, 'b', 1)
-
-    expect([before, shown('b')]).toEqual([7, 1])
-  })
-
-  test('is not lost when another one ends that last knew of the one before', () => {
-    const { know, retire, shown } = openKnown()
-    const [one, hung] = [{}, {}]
-    know(hung, 'a', 4)
-    know(one, 'b', 10)
-
-    retire(one)
-    retire(hung)
-
-    expect(shown('b')).toBe(10)
-  })
-
-  test('begins anew when the one before comes back', () => {
-    const { know, retire, shown } = openKnown()
-    const [ended, hung, worker] = [{}, {}, {}]
-    know(ended, 'a', 7)
-    retire(ended)
-    know(hung, 'a', 5)
-    know(worker, 'b', 1)
-    const before = shown('b')
-
-    know(worker, 'a', 2)
-    retire(hung)
-
-    expect([before, shown('a')]).toEqual([1, 2])
   })
 })

@@ -66,13 +66,7 @@ const fakeUpstream = (): Upstream => ({
   activate: () => {},
 })
 
-test('with everything off the handler is the send of the upstream itself', () => {
-  const send = fakeNext()
-
-  expect(composeLayers(stackOptions(), send)).toBe(send)
-})
-
-test('with a candidate that gets no client and no copy it is that too, and nothing in front knows of it', () => {
+test('with everything off the handler is the send of the upstream itself, with a candidate that gets nothing too', () => {
   const options = stackOptions({ upstreams: { market: { endpoints: ['http://a'], candidate: 'http://b' } } })
   const { candidate } = options.config.upstreams.market
   if (candidate === null) throw new Error('there is no candidate')
@@ -81,7 +75,7 @@ test('with a candidate that gets no client and no copy it is that too, and nothi
   const send = createSend(primary, fakeUpstream(), candidate, findCandidateUse(candidate, null))
 
   expect(send).toBe(primary.send)
-  expect(composeLayers(options, send)).toBe(primary.send)
+  for (const each of [stackOptions(), options]) expect(composeLayers(each, send)).toBe(send)
 })
 
 test('a candidate that operators have drained since is not up: its clients go to the primary', async () => {
@@ -127,6 +121,7 @@ test.each([
 describe('the table', () => {
   test('names each layer, the outermost first, with its key and setting', () => {
     const own = 'operations.risk.asset-valuation'
+    const key = `file:${folderWith({ key: 'k'.repeat(32) })}/key`
     const options = stackOptions(
       {
         ...{ auth, clients, metrics: { clients: true } },
@@ -137,12 +132,7 @@ describe('the table', () => {
         limits: { address: { rate: '100/s', burst: 200 }, concurrency: 10_000, eventLoopDelay: '250ms' },
         operations: { 'risk.asset-valuation': { concurrency: 20 } },
         defaults: { deadline: '2s', maxBody: '64KiB', retry },
-        audit: {
-          file: '/var/log/audit.log',
-          key: `file:${folderWith({ key: 'k'.repeat(32) })}/key`,
-          digests: 'both',
-          onFailure: 'refuse',
-        },
+        audit: { file: '/var/log/audit.log', key, digests: 'both', onFailure: 'refuse' },
         tracing: { otlp, sample: '1%', serverTiming: true },
       },
       'risk.asset-valuation',
@@ -249,20 +239,13 @@ describe('the table', () => {
 describe('the order of the list', () => {
   const deadline = { deadline: '1ms', maxBody: '1B' }
 
-  test('a request over the concurrency limit is rejected before its body is looked at', async () => {
-    const handle = composeLayers(stackOptions({ limits: { concurrency: 1 }, defaults: deadline }), fakeNext())
-    void handle(fakeExchange())
-
-    await expect(handle(fakeExchange({ body: fakeBody(2) }))).rejects.toMatchObject({ kind: 'overloaded' })
-  })
-
   test('the address is counted before the body is looked at, and after the concurrency is', async () => {
     const settings = { limits: { concurrency: 1, address: oncePerHour }, defaults: { maxBody: '1B' } }
     const handle = composeLayers(stackOptions(settings), fakeNext())
-    const first = fakeExchange()
+    const [first, other] = [fakeExchange(), fakeExchange({ client: '192.0.2.1', body: fakeBody(2) })]
     await handle(first)
 
-    await expect(handle(fakeExchange({ client: '192.0.2.1' }))).rejects.toMatchObject({ kind: 'overloaded' })
+    await expect(handle(other)).rejects.toMatchObject({ kind: 'overloaded' })
     first.finish()
     await expect(handle(fakeExchange({ body: fakeBody(2) }))).rejects.toMatchObject({ kind: 'rate-limited' })
   })
@@ -304,7 +287,7 @@ describe('the order of the list', () => {
 describe('concurrency limits', () => {
   const overloaded = { kind: 'overloaded', fields: ['Retry-After', '1'] }
 
-  test('all apply: none overrides another', async () => {
+  test('all apply: none overrides another, and what one rejects counts no longer when it has finished', async () => {
     const process = openTestParts()
     const settings = {
       limits: { concurrency: 3 },
@@ -324,20 +307,8 @@ describe('concurrency limits', () => {
     await expect(forecast?.(third)).rejects.toMatchObject(overloaded) // by that of its upstream, which both share
     third.finish()
     await insights?.(fakeExchange())
+    expect(process.limits.counts.all.inFlight).toBe(3)
     await expect(insights?.(fakeExchange())).rejects.toMatchObject(overloaded) // by that of all
-  })
-
-  test('a request that one rejects no longer counts at the others when it has finished', async () => {
-    const process = openTestParts()
-    const settings = { limits: { concurrency: 9 }, operations: { 'market.insights': { concurrency: 1 } } }
-    const handle = composeLayers(stackOptions(settings, 'market.insights', process), fakeNext())
-    const rejected = fakeExchange()
-
-    await handle(fakeExchange())
-    await expect(handle(rejected)).rejects.toMatchObject(overloaded)
-    rejected.finish()
-
-    expect(process.limits.counts.all.inFlight).toBe(1)
   })
 })
 

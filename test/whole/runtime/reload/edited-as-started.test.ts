@@ -9,42 +9,30 @@ const token = 'a-token-of-operators'
 const key = '7a'.repeat(32)
 const clients = [{ id: 'bank-a', apiKeys: [{ id: 'one', sha256: key }], operations: ['leads.pipeline'] }]
 const proxy = ['127.0.0.1']
+const forwarded = { trustedProxies: proxy, forwarded: 'rfc7239' }
+const limits = {
+  ...{ maxTarget: '128B', maxHeaders: '1KiB', maxHeaderFields: 6, maxRequestsPerConnection: 1 },
+  timeouts: { keepAlive: '7s' },
+}
+const ofItself: Settings = {
+  ...{ requestId: { header: 'X-Trace' }, instance: { name: 'gateway-1', environment: 'staging' } },
+  ...{ tracing: { serverTiming: true }, metrics: 'none' },
+}
+const operations = {
+  'market.insights': { state: 'refuse' },
+  'valuation.score': { maxBody: '1KiB', idempotency: { required: true, header: 'X-Key' } },
+}
+const auth = { methods: ['apiKey'] }
+const admin = { token, hosts: ['gateway.example'] }
 
 /** Each beside what does not hide it. */
 const edits: readonly (readonly [name: string, settings: (upstream: string) => Settings])[] = [
   ['listen.basePath', () => ({ listen: { basePath: '/base' } })],
-  ['listen.forwarded', () => ({ listen: { trustedProxies: proxy, forwarded: 'rfc7239' } })],
+  ['listen.forwarded, and what the gateway says of itself', () => ({ listen: forwarded, ...ofItself })],
   ['listen.proxyProtocol', () => ({ listen: { proxyProtocol: { from: proxy } } })],
   ['listen.hosts', () => ({ listen: { hosts: ['other.example'] } })],
-  [
-    'the limits of listen',
-    () => ({
-      listen: {
-        ...{ maxTarget: '128B', maxHeaders: '1KiB', maxHeaderFields: 6, maxRequestsPerConnection: 1 },
-        timeouts: { keepAlive: '7s' },
-      },
-    }),
-  ],
-  [
-    'what the gateway says of itself',
-    () => ({
-      requestId: { header: 'X-Trace' },
-      instance: { name: 'gateway-1', environment: 'staging' },
-      tracing: { serverTiming: true },
-      metrics: 'none',
-    }),
-  ],
-  ['admin', () => ({ admin: { token, hosts: ['gateway.example'] } })],
-  ['auth', () => ({ auth: { methods: ['apiKey'] }, clients, operations: { 'market.insights': { auth: 'none' } } })],
-  [
-    'operations',
-    () => ({
-      operations: {
-        'market.insights': { state: 'refuse' },
-        'valuation.score': { maxBody: '1KiB', idempotency: { required: true, header: 'X-Key' } },
-      },
-    }),
-  ],
+  ['the limits of listen, and operations', () => ({ listen: limits, operations })],
+  ['admin and auth', () => ({ admin, auth, clients, operations: { 'market.insights': { auth: 'none' } } })],
   [
     'upstreams',
     (url) => ({

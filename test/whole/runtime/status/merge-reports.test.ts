@@ -77,8 +77,9 @@ describe('a candidate', () => {
   })
 
   test('that some workers do not know yet belongs to a reload that is under way', () => {
-    expect(merge({ candidate: side({}) }, { candidate: side({}) }, {}).candidate).toBeNull()
-    expect(merge({}, { candidate: side({}) }).candidate).toBeNull()
+    const known = { candidate: side({}) }
+
+    expect([merge(known, known, {}).candidate, merge({}, known).candidate]).toEqual([null, null])
   })
 
   test('has the copies of all workers, and none where the file asks for none', () => {
@@ -103,66 +104,54 @@ describe('an endpoint of which requests fail', () => {
   })
 
   test('fails when all workers together have seen enough, since the first failure of any of them', () => {
+    const reason = 'no success since 5 failures, the last: the endpoint refuses connections (ECONNREFUSED)'
+
     expect(mergeOne({}, failing(100, 120, 3), failing(90, 121, 2))).toMatchObject({
-      state: {
-        name: 'failing',
-        since: 120,
-        reason: 'no success since 5 failures, the last: the endpoint refuses connections (ECONNREFUSED)',
-      },
+      state: { name: 'failing', since: 120, reason },
       ...{ succeededAt: 100, failingSince: 120, failuresInARow: 5 },
     })
     expect(mergeOne({}, failing(100, 120, 2), failing(90, 121, 2)).state.name).toBe('up')
   })
 
-  test('does not fail when a worker had a success after that', () => {
-    expect(mergeOne({}, failing(100, 120, 9), { succeededAt: 131 })).toMatchObject({
-      state: { name: 'up' },
-      ...{ succeededAt: 131, failingSince: null, failuresInARow: 0 },
-    })
-  })
-
-  test('is ejected or down rather than failing', () => {
+  test('does not fail when a worker had a success after that, and is ejected or down rather than failing', () => {
     const state = { name: 'ejected', since: 1, reason: 'it failed' } as const
 
+    const wellAgain = { state: { name: 'up' }, succeededAt: 131, failingSince: null, failuresInARow: 0 }
+    expect(mergeOne({}, failing(100, 120, 9), { succeededAt: 131 })).toMatchObject(wellAgain)
     expect(mergeOne({}, { ...failing(100, 120, 9), state }, failing(100, 120, 9)).state.name).toBe('ejected')
   })
 })
 
 describe('of an endpoint', () => {
   test('the last failure is the last of all workers, and its name is gone when it is for one of them', () => {
-    const outdated = { since: 5, reason: 'ENOTFOUND' }
+    const last = { lastFailure: failureAt(2), outdated: { since: 5, reason: 'ENOTFOUND' } }
 
-    expect(mergeOne({}, { lastFailure: failureAt(1) }, { lastFailure: failureAt(2), outdated })).toMatchObject({
-      ...{ lastFailure: failureAt(2), outdated },
-    })
+    expect(mergeOne({}, { lastFailure: failureAt(1) }, last)).toMatchObject(last)
   })
 
   test('a certificate is the one that an address showed last, whichever process saw it', () => {
     const seen = (address: string, notAfter: number, seenAt: number) => ({ address, notAfter, warnFrom: 0, seenAt })
     const before = seen('192.0.2.1', 10, 1)
     const [renewed, other] = [seen('192.0.2.1', 99, 3), seen('192.0.2.2', 50, 2)]
-    const reports = [{ certificates: [before] }, { certificates: [renewed] }, { certificates: [other, before] }]
+    const showing = (...certificates: (typeof before)[]) => report({ endpoints: [endpoint({ certificates })] })
 
-    const { certificates } = mergeReports(
-      report({ endpoints: [endpoint(reports[0])] }),
-      reports.slice(1).map((each) => report({ endpoints: [endpoint(each)] })),
-    ).upstreams.market.endpoints[0] as EndpointReport
+    const merged = mergeReports(showing(before), [showing(renewed), showing(other, before)]).upstreams.market
 
-    expect(certificates).toHaveLength(2)
-    expect(certificates).toEqual(expect.arrayContaining([renewed, other]))
+    const byAddress = merged.endpoints[0]?.certificates.toSorted((a, b) => a.address.localeCompare(b.address))
+    expect(byAddress).toEqual([renewed, other])
   })
 
   test('what is counted is counted over all workers, and never the primary', () => {
     const [busy, one, other] = [counts(90, 80, 70), counts(30, 3, 1), counts(12, 2, 4)]
     const recent = (requests: number, clientErrors: number) => ({ recentResponses: { requests, clientErrors } })
 
-    expect(
-      mergeOne(
-        { ...busy, inFlight: 9 },
-        { ...one, ...recent(30, 2), inFlight: 1 },
-        { ...other, ...recent(12, 1), inFlight: 2 },
-      ),
-    ).toMatchObject({ ...counts(42, 5, 5), ...recent(42, 3), inFlight: 3 })
+    const workers = [
+      { ...one, ...recent(30, 2), inFlight: 1 },
+      { ...other, ...recent(12, 1), inFlight: 2 },
+    ]
+
+    const all = { ...counts(42, 5, 5), ...recent(42, 3), inFlight: 3 }
+    expect(mergeOne({ ...busy, inFlight: 9 }, ...workers)).toMatchObject(all)
   })
 
   const served = (requests: number, latencyMs: number): Partial<EndpointReport> => ({ ...counts(requests), latencyMs })
@@ -179,26 +168,17 @@ describe('of an endpoint', () => {
   const down = { name: 'down', since: 5, reason: 'connection refused' } as const
   const draining = { name: 'draining', since: null, reason: null } as const
   const ejected = (since: number, reason = failed) => ({ name: 'ejected', since, reason }) as const
+  const inOne = (of: number) => ({ ...down, reason: `connection refused (in 1 of ${of} workers)` })
 
   test.each<[string, EndpointReport['state'], readonly EndpointReport['state'][], object]>([
     ['up in all', up, [up, up], up],
     ['probes find it down, which a worker does not know yet', down, [down, up], down],
     ['it drains, whatever a worker thinks of it', draining, [ejected(1), up], draining],
-    [
-      'its name does not resolve for one',
-      up,
-      [up, down, up],
-      { ...down, reason: 'connection refused (in 1 of 3 workers)' },
-    ],
+    ['its name does not resolve for one', up, [up, down, up], inOne(3)],
     ['its name resolves for no worker', up, [down, { ...down, since: 3 }], { ...down, since: 3 }],
     ['all have ejected it: since the first of them', up, [ejected(9, 'later'), ejected(4)], ejected(4)],
     ['one has', up, [up, ejected(4)], ejected(4, `${failed} (in 1 of 2 workers)`)],
-    [
-      'one has, and for another it is down',
-      up,
-      [ejected(4), down],
-      { ...down, reason: `${down.reason} (in 1 of 2 workers)` },
-    ],
+    ['one has, and for another it is down', up, [ejected(4), down], inOne(2)],
   ])('the state is the worst: %s', (_, ofPrimary, workers, expected) => {
     expect(mergeOne({ state: ofPrimary }, ...workers.map((state) => ({ state }))).state).toEqual(expected)
   })
@@ -212,39 +192,34 @@ describe('of an endpoint', () => {
 
   test('what the file says, and what probes found, comes from the primary', () => {
     const lastProbe = { at: 7, latencyMs: 1, status: 200, reason: null }
+    const [known, other] = [lastProbe, { ...lastProbe, at: 1 }].map((lastProbe) => ({
+      weight: lastProbe.at,
+      lastProbe,
+    }))
 
-    expect(
-      merge(
-        { balance: 'round-robin', endpoints: [endpoint({ weight: 7, lastProbe })] },
-        { balance: 'p2c', endpoints: [endpoint({ weight: 9, lastProbe: { ...lastProbe, at: 1 } })] },
-      ),
-    ).toMatchObject({ balance: 'round-robin', endpoints: [{ weight: 7, lastProbe }] })
+    const merged = merge(
+      { balance: 'round-robin', endpoints: [endpoint(known)] },
+      { balance: 'p2c', endpoints: [endpoint(other)] },
+    )
+
+    expect(merged).toMatchObject({ balance: 'round-robin', endpoints: [known] })
   })
 })
 
 describe('of a process', () => {
   test('rejected connections are those of all processes, the primary among them', () => {
-    const rejected = (lastMinute: number, firstAt: number) => [
-      { setting: 'maxConnections', lastMinute, last15Min: lastMinute, firstAt } as const,
-    ]
+    const rejected = (lastMinute: number, firstAt: number) =>
+      ({ rejectedConnections: [{ setting: 'maxConnections', lastMinute, last15Min: lastMinute, firstAt }] }) as const
 
-    const { rejectedConnections } = mergeReports(report({}, { rejectedConnections: rejected(2, 9) }), [
-      report({}, { rejectedConnections: rejected(3, 7) }),
-      report(),
-    ])
+    const merged = mergeReports(report({}, rejected(2, 9)), [report({}, rejected(3, 7)), report()])
 
-    expect(rejectedConnections).toEqual(rejected(5, 7))
+    expect(merged).toMatchObject(rejected(5, 7))
   })
 
-  test('an earlier configuration that several workers finish is one', () => {
-    const finishing = [2, 0, 1].map((retiring) => report({}, { retiring }))
+  test('an earlier configuration that several workers finish is one; without workers the primary knows all', () => {
+    const [primary, finishing] = [report(), [2, 0, 1].map((retiring) => report({}, { retiring }))]
 
-    expect(mergeReports(report(), finishing).retiring).toBe(2)
-  })
-
-  test('without a worker that replies, what the primary knows is all there is', () => {
-    const primary = report()
-
+    expect(mergeReports(primary, finishing).retiring).toBe(2)
     expect(mergeReports(primary, [])).toBe(primary)
   })
 
@@ -260,17 +235,13 @@ describe('of a process', () => {
       workers.map((idempotency) => report({}, { idempotency })),
     ).idempotency
 
-  test('idempotency in memory is what the primary remembers for all workers', () => {
-    expect(mergeIdempotency(remembered(), null, null)).toEqual(remembered())
-  })
-
-  test('idempotency in Redis is as bad as in the worst worker', () => {
+  test('idempotency in memory is what the primary remembers, and in Redis as bad as in the worst worker', () => {
     const shared = remembered({ store: 'redis', state: 'shared' })
     const gone = remembered({ store: 'redis', state: 'unavailable', since: 5000, reason: 'refused' })
 
-    const worst = mergeIdempotency(null, shared, gone)
-
-    expect(worst).toEqual({ ...gone, where: 'in 1 of 2 workers', dropped: 2, refused: 4 })
+    const inOne = { ...gone, where: 'in 1 of 2 workers', dropped: 2, refused: 4 }
+    expect(mergeIdempotency(remembered(), null, null)).toEqual(remembered())
+    expect(mergeIdempotency(null, shared, gone)).toEqual(inOne)
     expect(mergeIdempotency(null, shared, shared)).toMatchObject({ state: 'shared', where: null })
   })
 })
@@ -294,13 +265,10 @@ describe('of a group', () => {
     expect(merged.breaker).toEqual(expected)
   })
 
-  test('the retries that are left are all workers’', () => {
+  test('the retries that are left are all workers’, and what is off is off', () => {
     const [primary, ...workers] = [3, 2, 5].map((left) => ({ retryBudget: { left } }))
 
     expect(merge(primary ?? {}, ...workers).retryBudget).toEqual({ left: 7 })
-  })
-
-  test('what is off is off', () => {
     expect(merge({}, {})).toMatchObject({ breaker: null, retryBudget: null })
   })
 

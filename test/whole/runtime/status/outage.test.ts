@@ -9,22 +9,20 @@ import { buildSnapshot } from '../../../../src/core/runtime/snapshot/data-plane.
 import { CurrentSnapshot } from '../../../../src/core/runtime/snapshot/snapshot.ts'
 import { collectReport } from '../../../../src/core/runtime/status/report.ts'
 import { type UpstreamStatus, upstreamsField } from '../../../../src/core/runtime/status/upstreams.ts'
+import { connectFailedError } from '../../../../src/core/upstream/classify-error.ts'
+import { Endpoint } from '../../../../src/core/upstream/endpoints/endpoint.ts'
 import { EndpointRegistry } from '../../../../src/core/upstream/endpoints/endpoint-registry.ts'
+import type {
+  ConnectionWaiter,
+  ResponseHandler,
+  UpstreamConnection,
+} from '../../../../src/core/upstream/http1/connection.ts'
 import type { Group, OperationId } from '../../../../src/operations.ts'
 import { findingInputs, renderFindings } from '../../../core/admin/findings/finding-inputs.ts'
 import { exchangeRecord } from '../../../core/log/exchange-record.ts'
 import { fakeExchange } from '../../../helpers/exchange.ts'
 import { logInMemory, testConfig } from '../../../helpers/gateway.ts'
 import { openTestParts } from '../../../helpers/parts.ts'
-import {
-  type Behavior,
-  certificateExpired,
-  fakeEndpoints,
-  hangs,
-  hostNotFound,
-  refusesConnections,
-  respondsWith,
-} from './fake-endpoints.ts'
 
 /** Outages by the fake clock: everything that an operator reads meanwhile names its cause, and when it began. */
 
@@ -33,6 +31,52 @@ afterEach(() => {
   vi.restoreAllMocks()
   vi.useRealTimers()
 })
+
+/** What an endpoint does with a request, now or never. */
+type Behavior = (waiter: ConnectionWaiter) => void
+
+/** Fails before anything is sent. */
+const unsent =
+  (make: () => GatewayError): Behavior =>
+  (waiter) =>
+    waiter.onError(make())
+
+const withCode = (code: string, message: string): Error => Object.assign(new Error(message), { code })
+
+const refusesConnections = unsent(() =>
+  connectFailedError(withCode('ECONNREFUSED', 'connect ECONNREFUSED 127.0.0.1:1')),
+)
+
+const expiry = withCode('CERT_HAS_EXPIRED', 'certificate has expired')
+const certificateExpired = unsent(
+  () => new GatewayError('tls-failed', { reason: 'certificate-expired', cause: expiry }),
+)
+
+const hostNotFound = unsent(() => connectFailedError(withCode('ENOTFOUND', 'getaddrinfo ENOTFOUND risk.invalid')))
+
+/** Creates a connection on which `send` decides the response. */
+const fakeConnection = (send: (handler: ResponseHandler) => void): UpstreamConnection =>
+  ({ send, hasWritten: true, isStale: false, pause() {}, resume() {}, abort() {} }) as unknown as UpstreamConnection
+
+/** Accepts the request and stays silent, until it is aborted. */
+const hangs: Behavior = (waiter) => void waiter.onConnection(fakeConnection(() => {}))
+
+/** Responds with a status and no body. */
+const respondsWith =
+  (status: number): Behavior =>
+  (waiter) =>
+    void waiter.onConnection(
+      fakeConnection((handler) => {
+        handler.onHead(status, '', [])
+        handler.onEnd()
+      }),
+    )
+
+/** Makes every endpoint behave as `behaviorOf` says by its name, until the test has restored its mocks. */
+const fakeEndpoints = (behaviorOf: (name: string) => Behavior): void =>
+  void vi.spyOn(Endpoint.prototype, 'acquire').mockImplementation(function (this: Endpoint, waiter: ConnectionWaiter) {
+    queueMicrotask(() => behaviorOf(this.name)(waiter))
+  })
 
 // One with retries, one without; both with a breaker, as in the first example of docs/upstreams.md.
 const none = { get: () => null, all: [] }
@@ -111,18 +155,12 @@ const start = (behaviorOf: (name: string) => Behavior, more: object = {}) => {
  * by.
  */
 const silent = 'did not answer within timeouts.headers'
+const hasExpired = 'CERT_HAS_EXPIRED'
 const expired = 'shows an expired certificate'
 
 const faults: readonly (readonly [string, Behavior, (url: string) => string, string, RegExp, string])[] = [
   ['is dead', refusesConnections, (url) => `ECONNREFUSED at ${url}`, 'ECONNREFUSED', /connect ECONNREFUSED/, 'refused'],
-  [
-    expired,
-    certificateExpired,
-    (url) => `CERT_HAS_EXPIRED at ${url}`,
-    'CERT_HAS_EXPIRED',
-    /has expired/,
-    'certificate-expired',
-  ],
+  [expired, certificateExpired, (url) => `${hasExpired} at ${url}`, hasExpired, /has expired/, 'certificate-expired'],
   ['has no name any more', hostNotFound, (url) => `ENOTFOUND at ${url}`, 'ENOTFOUND', /ENOTFOUND/, 'name-not-found'],
   ['hangs', hangs, (url) => `${url} ${silent} (2s)`, silent, /headers-timeout/, 'headers-timeout'],
 ]
@@ -206,13 +244,8 @@ describe('an outage', () => {
     await lab.run(5)
     for (let n = 0; n < 3; n++) {
       await lab.run(15)
-      expect(lab.found()).toMatchObject([
-        {
-          severity: 'warning',
-          about: 'upstreams.market',
-          cause: expect.stringContaining(`${b} refuses connections (ECONNREFUSED)`),
-        },
-      ])
+      const cause = expect.stringContaining(`${b} refuses connections (ECONNREFUSED)`)
+      expect(lab.found()).toMatchObject([{ severity: 'warning', about: 'upstreams.market', cause }])
     }
     expect(lab.lines.filter(({ status }) => typeof status === 'number' && status >= 500)).toEqual([])
     expect(lab.failed('market', 'refused')).toBeGreaterThan(5)
