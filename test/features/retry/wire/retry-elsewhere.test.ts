@@ -1,142 +1,70 @@
 /** Where a retry goes, beside the other policies that have a say in it. */
-import type { ServerResponse } from 'node:http'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { fetchGroupStatus } from '../../../../tools/lab/lab.ts'
-import { bootGateway, type TestGateway } from '../../../helpers/gateway.ts'
-import { bootLiveGateway, type LiveGateway } from '../../../helpers/live-gateway.ts'
-import { httpUpstream, type TestUpstream } from '../../../helpers/upstream.ts'
+import { bootLiveGateway } from '../../../helpers/live-gateway.ts'
+import { httpUpstream } from '../../../helpers/upstream.ts'
 import { call } from '../../../helpers/wire.ts'
 
-const sound = () => httpUpstream()
-const failing = (status = 503) => httpUpstream((_, response: ServerResponse) => response.writeHead(status).end())
-
-/** Fails so many requests, and then none. */
-const failingFirst = async (times: number): Promise<TestUpstream> => {
-  let left = times
-  return httpUpstream((_, response) => response.writeHead(left-- > 0 ? 503 : 200).end())
-}
-
 const promptly = { base: '1ms', max: '1ms' }
+const ofDefault = { balance: 'p2c', retry: { backoff: promptly } }
+const breaking = { circuitBreaker: { minRequests: 5 } }
 const plenty = { backoff: promptly, budget: { share: '100%', floor: 1000 } }
+const ejecting = { consecutiveFailures: 1, ejectionTime: '1h' }
+const any = expect.any(Number)
+const some = expect.toSatisfy((requests: number) => requests > 0)
+const fewerThan30 = expect.toSatisfy((requests: number) => requests < 30)
 
-const urls = (upstreams: readonly TestUpstream[]): string[] => upstreams.map(({ url }) => url)
+/** Opens an endpoint that answers with these statuses, one after the other, and with the last from then on. */
+const answering = ([...left]: readonly number[]) =>
+  httpUpstream((_, response) => response.writeHead((left.length > 1 ? left.shift() : left[0]) ?? 200).end())
 
-const counts = (upstreams: readonly TestUpstream[]): number[] => upstreams.map(({ requests }) => requests.length)
+// Each with how many requests come, the one status that they all get, and how many reach each endpoint.
+test.each<[string, readonly (readonly number[])[], object, number, number, readonly unknown[]]>([
+  ['by p2c, three attempts find the third', [[503], [200], [502]], { balance: 'p2c' }, 12, 200, [any, 12, any]],
+  ['by round-robin too', [[503], [200], [502]], {}, 12, 200, [some, 12, some]],
+  ['by the budget that it comes with', [[503], [200]], ofDefault, 150, 200, [fewerThan30, 150]],
+  ['when all were tried, to one of them', [[503], [503]], { retry: { ...plenty, attempts: 5 } }, 1, 503, [some, some]],
+  ['beside outlier detection, not to one that it took out', [[503], [200]], { outlier: {} }, 40, 200, [5, 40]],
+  ['to one that is up before one that is out', [[503], [200]], { outlier: ejecting }, 12, 200, [1, 12]],
+  ['beside a circuit breaker, which stays closed', [[503], [200]], breaking, 30, 200, [some, 30]],
+])('a retry goes to another endpoint: %s', async (_, endpoints, more, count, status, reached) => {
+  const upstreams = await Promise.all(endpoints.map(answering))
+  const urls = upstreams.map(({ url }) => url)
+  const market = { endpoints: urls, balance: 'round-robin', outlier: 'none', retry: plenty, ...more }
+  const live = await bootLiveGateway({ upstreams: { market } })
+  const statuses = new Set<number>()
 
-/** Sends GETs one after the other; returns how often each status came. */
-const statuses = async ({ port }: Pick<TestGateway, 'port'>, count: number): Promise<Record<string, number>> => {
-  const seen: Record<string, number> = {}
-  for (let i = 0; i < count; i++) {
-    const { status } = await call(port)
-    seen[status] = (seen[status] ?? 0) + 1
-  }
-  return seen
-}
+  for (let n = 0; n < count; n++) statuses.add((await call(live.gateway.address.port)).status)
 
-test.each(['p2c', 'round-robin'])(
-  'by %s, with two of three endpoints failing, three attempts find the third',
-  async (balance) => {
-    const endpoints = [await failing(), await sound(), await failing(502)]
-    const market = { endpoints: urls(endpoints), balance, outlier: 'none', retry: plenty }
-    const booted = await bootGateway({ upstreams: { market } })
-
-    const seen = await statuses(booted, 12)
-
-    expect(seen).toEqual({ 200: 12 })
-    expect(endpoints[1]?.requests).toHaveLength(12)
-  },
-)
-
-test('with one of two endpoints failing at once, retry and its budget as they come make every GET good', async () => {
-  const endpoints = [await failing(), await sound()]
-  const market = { endpoints: urls(endpoints), outlier: 'none', retry: { backoff: promptly } }
-  const booted = await bootGateway({ upstreams: { market } })
-
-  const seen = await statuses(booted, 150)
-
-  expect(seen).toEqual({ 200: 150 })
-  expect(endpoints[0]?.requests.length).toBeLessThan(30)
+  const counts = upstreams.map(({ requests }) => requests.length)
+  expect([[...statuses], counts]).toEqual([[status], reached])
+  if (status === 503) expect(counts.reduce((sum, each) => sum + each, 0)).toBe(5)
 })
 
-test('when all were tried, another attempt goes to one of them', async () => {
-  const endpoints = [await failing(), await failing()]
-  const market = { endpoints: urls(endpoints), outlier: 'none', retry: { ...plenty, attempts: 5 } }
-  const booted = await bootGateway({ upstreams: { market } })
+test('beside a drained endpoint, the one that takes work is tried again', async () => {
+  const [drained, other] = [await answering([200]), await answering([503, 503, 200])]
+  const market = { endpoints: [{ url: drained.url, drain: true }, other.url], outlier: 'none', retry: plenty }
+  const { gateway } = await bootLiveGateway({ upstreams: { market } })
 
-  const response = await call(booted.port)
+  const { status } = await call(gateway.address.port)
 
-  expect(response.status).toBe(503)
-  expect(counts(endpoints).toSorted()).not.toContain(0)
-  expect(counts(endpoints).reduce((sum, count) => sum + count, 0)).toBe(5)
-})
-
-describe('beside outlier detection', () => {
-  test('a failure that takes its endpoint out is made good by the other', async () => {
-    const endpoints = [await failing(), await sound()]
-    const market = { endpoints: urls(endpoints), balance: 'round-robin', retry: plenty }
-    const live = await bootLiveGateway({ upstreams: { market } })
-
-    const seen = await statuses({ port: live.gateway.address.port }, 40)
-
-    expect(seen).toEqual({ 200: 40 })
-    expect(counts(endpoints)).toEqual([5, 40])
-    expect((await fetchGroupStatus(live, 'market')).endpoints.map(({ state }) => state)).toEqual(['ejected', 'up'])
-  })
-
-  test('one that is up is tried again before one that is out', async () => {
-    const endpoints = [await failing(), await failingFirst(0)]
-    const outlier = { consecutiveFailures: 1, ejectionTime: '1h' }
-    const market = { endpoints: urls(endpoints), balance: 'round-robin', outlier, retry: plenty }
-    const booted = await bootGateway({ upstreams: { market } })
-    await statuses(booted, 2) // the first is out
-
-    const seen = await statuses(booted, 10)
-
-    expect(seen).toEqual({ 200: 10 })
-    expect(endpoints[0]?.requests).toHaveLength(1)
-  })
+  expect([status, drained.requests.length, other.requests.length]).toEqual([200, 0, 3])
 })
 
 test('beside a health check, one that is up is tried again before one that is down', async () => {
-  const down = await failing()
+  const down = await answering([503])
   let blips = 1
   const up = await httpUpstream(({ url }, response) =>
     response.writeHead(url !== '/health' && blips-- > 0 ? 503 : 200).end(),
   )
   const healthCheck = { path: '/health', interval: '100ms', unhealthyAfter: 1 }
   const market = { endpoints: [down.url, up.url], outlier: 'none', retry: plenty, healthCheck }
-  const live: LiveGateway = await bootLiveGateway({ upstreams: { market } })
-  const isDown = async () => (await fetchGroupStatus(live, 'market')).endpoints[0]?.state === 'down'
-  while (!(await isDown())) await call(live.gateway.address.port, { target: '/health' })
-  const before = down.requests.filter(({ url }) => url !== '/health').length
-
-  const seen = await statuses({ port: live.gateway.address.port }, 5)
-
-  expect(seen).toEqual({ 200: 5 })
-  expect(down.requests.filter(({ url }) => url !== '/health')).toHaveLength(before)
-})
-
-test('beside a drained endpoint, the one that takes work is tried again', async () => {
-  const drained = await sound()
-  const other = await failingFirst(2)
-  const market = { endpoints: [{ url: drained.url, drain: true }, other.url], outlier: 'none', retry: plenty }
-  const booted = await bootGateway({ upstreams: { market } })
-
-  const response = await call(booted.port)
-
-  expect(response.status).toBe(200)
-  expect(counts([drained, other])).toEqual([0, 3])
-})
-
-test('beside a circuit breaker, what others make good does not open it', async () => {
-  const endpoints = [await failing(), await sound()]
-  const circuitBreaker = { minRequests: 5 }
-  const market = { endpoints: urls(endpoints), outlier: 'none', circuitBreaker, retry: plenty }
   const live = await bootLiveGateway({ upstreams: { market } })
+  await expect.poll(async () => (await fetchGroupStatus(live, 'market')).endpoints[0]?.state).toBe('down')
+  const statuses: number[] = []
 
-  const seen = await statuses({ port: live.gateway.address.port }, 30)
+  for (let n = 0; n < 5; n++) statuses.push((await call(live.gateway.address.port)).status)
 
-  expect(seen).toEqual({ 200: 30 })
-  expect((await fetchGroupStatus(live, 'market')).breaker?.state).toBe('closed')
-  expect(endpoints[0]?.requests.length).toBeGreaterThan(0)
+  expect(statuses).toEqual(Array(5).fill(200))
+  expect(down.requests.filter(({ url }) => url !== '/health')).toEqual([])
 })
