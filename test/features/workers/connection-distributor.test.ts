@@ -6,10 +6,7 @@ import {
 } from '../../../src/features/workers/connection-distributor.ts'
 
 beforeEach(() => vi.useFakeTimers())
-afterEach(() => {
-  vi.runAllTimers() // timers that are left would never fire
-  vi.useRealTimers()
-})
+afterEach(() => vi.useRealTimers())
 
 /** Creates a worker that records the connections that it is handed; they are numbers here. */
 type Receiver = ConnectionReceiver & { readonly handedOff: unknown[]; ending: boolean; timeouts: number }
