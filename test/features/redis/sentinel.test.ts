@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { connectRedis, type RedisConnection } from '../../../src/features/redis/redis-connection.ts'
+import { connectRedis } from '../../../src/features/redis/redis-connection.ts'
 import { type ScriptedRedis, scriptedRedis } from '../../helpers/scripted-redis.ts'
 import { redisSettings } from './redis-settings.ts'
 
@@ -31,25 +31,22 @@ const connect = async (
   timeoutMs = 30_000,
 ) => {
   const addresses = sentinels.map(({ port }) => `127.0.0.1:${port}`)
-  const connection: RedisConnection = await connectRedis(
-    redisSettings({ sentinels: addresses, name: 'm' }),
-    timeoutMs,
-  )(onLost)
+  const settings = redisSettings({ sentinels: addresses, name: 'm' })
+  const connection = await connectRedis(settings, timeoutMs)(onLost)
   onTestFinished(() => connection.destroy())
   return connection
 }
+
+/** Starts Sentinels, each with what it knows. */
+const startSentinels = (...known: readonly Knowledge[]) => Promise.all(known.map((each) => scriptedRedis(knows(each))))
 
 const countOf = ({ commands }: ScriptedRedis): number => commands.filter(([name]) => name === 'EVALSHA').length
 
 test('what the Sentinel of the latest election says counts', async () => {
   const [before, now] = [await scriptedRedis(), await scriptedRedis()]
-  const sentinels = [
-    await scriptedRedis(knows({ master: before.port, epoch: 3 })),
-    await scriptedRedis(knows({ master: now.port, epoch: 4 })),
-    await scriptedRedis(knows({ master: before.port, epoch: 3 })),
-  ]
+  const earlier = { master: before.port, epoch: 3 }
 
-  const connection = await connect(sentinels)
+  const connection = await connect(await startSentinels(earlier, { master: now.port, epoch: 4 }, earlier))
 
   expect(await connection.consume('key', 1, 5)).toBe(1)
   expect([countOf(before), countOf(now)]).toEqual([0, 1])
@@ -57,12 +54,9 @@ test('what the Sentinel of the latest election says counts', async () => {
 
 test('a replica that was elected is the master while the failover is not over yet', async () => {
   const [before, now] = [await scriptedRedis(), await scriptedRedis()]
-  const sentinels = [
-    await scriptedRedis(knows({ master: before.port, epoch: 3 })),
-    await scriptedRedis(knows({ master: before.port, epoch: 3, isLeading: true, elected: now.port })),
-  ]
+  const earlier = { master: before.port, epoch: 3 }
 
-  const connection = await connect(sentinels)
+  const connection = await connect(await startSentinels(earlier, { ...earlier, isLeading: true, elected: now.port }))
 
   await connection.consume('key', 1, 5)
   expect([countOf(before), countOf(now)]).toEqual([0, 1])
@@ -115,14 +109,12 @@ test('another master after a later election ends the connection', async () => {
 
 test('a master that a Sentinel is replacing is left before another is elected, and not taken up again', async () => {
   const master = await scriptedRedis()
-  const sentinels = [
-    await scriptedRedis(knows({ master: master.port, epoch: 3 })),
-    await scriptedRedis(knows({ master: master.port, epoch: 3 })),
-  ]
+  const known = { master: master.port, epoch: 3 }
+  const sentinels = await startSentinels(known, known)
   const onLost = vi.fn()
   await connect(sentinels, onLost)
 
-  for (const sentinel of sentinels.slice(1)) sentinel.reply = knows({ master: master.port, epoch: 3, isLeading: true })
+  for (const sentinel of sentinels.slice(1)) sentinel.reply = knows({ ...known, isLeading: true })
 
   await vi.waitFor(() => expect(onLost).toHaveBeenCalled(), patient)
   const reason = `the Sentinels are replacing the master: 127.0.0.1:${master.port}`
@@ -132,19 +124,16 @@ test('a master that a Sentinel is replacing is left before another is elected, a
 
 test('a Sentinel that was cut off, and names an earlier master, ends nothing; nor does one that is gone', async () => {
   const [before, now] = [await scriptedRedis(), await scriptedRedis()]
-  const sentinels = [1, 2].map(() => scriptedRedis(knows({ master: now.port, epoch: 4 })))
-  const [stale, gone] = await Promise.all(sentinels)
+  const latest = { master: now.port, epoch: 4 }
+  const [stale, gone] = (await startSentinels(latest, latest)) as [ScriptedRedis, ScriptedRedis]
   const onLost = vi.fn()
-  const connection = await connect(
-    [stale, gone].flatMap((each) => each ?? []),
-    onLost,
-  )
+  const connection = await connect([stale, gone], onLost)
 
-  const asked = stale?.commands.length ?? 0
-  if (stale !== undefined) stale.reply = knows({ master: before.port, epoch: 3 })
-  gone?.close()
+  const asked = stale.commands.length
+  stale.reply = knows({ master: before.port, epoch: 3 })
+  gone.close()
 
-  await vi.waitFor(() => expect(stale?.commands.length).toBeGreaterThan(asked + 3), patient)
+  await vi.waitFor(() => expect(stale.commands.length).toBeGreaterThan(asked + 3), patient)
   expect(onLost).not.toHaveBeenCalled()
   expect(await connection.consume('key', 1, 5)).toBe(1)
 })

@@ -9,24 +9,15 @@ import { httpUpstream } from '../../helpers/upstream.ts'
 
 // The attack: spans go to another system with other readers. An attacker among them looks for a credential, or for
 // anything that a client wrote.
+const places = [
+  ...(['query', 'body', 'field', 'bearer', 'cookie', 'key', 'id', 'state', 'parent', 'agent'] as const),
+  ...(['path', 'set', 'answer', 'receiver'] as const),
+]
+type Planted = Readonly<Record<(typeof places)[number] | 'host' | 'forwarded', string>>
 const planted = {
-  query: 'planted-in-the-query',
-  body: 'planted-in-the-body',
-  field: 'planted-in-a-field',
-  bearer: 'planted-in-a-token',
-  cookie: 'planted-in-a-cookie',
-  key: 'planted-in-an-api-key',
-  host: 'planted-in-host.example',
-  id: 'planted-as-request-id',
-  state: 'planted-in-tracestate',
-  parent: 'planted-in-traceparent',
-  forwarded: '203.0.113.77',
-  agent: 'planted-as-user-agent',
-  path: 'planted-in-the-path',
-  set: 'planted-in-request-set',
-  answer: 'planted-in-an-answer',
-  receiver: 'planted-in-a-header-of-the-receiver',
-} as const
+  ...Object.fromEntries(places.map((place) => [place, `planted-as-${place}`])),
+  ...{ host: 'planted-as-host.example', forwarded: '203.0.113.77' },
+} as Planted
 
 test('nothing that a client wrote, and no credential, stands in a span; what the receiver is shown stands nowhere', async () => {
   const [receiver, nobody] = [await spanReceiver(), await freePort()]

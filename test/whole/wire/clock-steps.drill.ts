@@ -138,10 +138,7 @@ test.skipIf(library.missing !== null)('a stored response is as old and as fresh 
     response.sendDate = false // its clock is not the subject
     response.writeHead(200, { 'Cache-Control': 'max-age=2' }).end('insights')
   })
-  const { get, setClock } = await start({
-    upstream: upstream.url,
-    operations: { 'market.insights': { cache: true } },
-  })
+  const { get, setClock } = await start({ upstream: upstream.url, operations: { 'market.insights': { cache: true } } })
   const said = async () => {
     const { headers } = await get()
     const [, ttl] = /ttl=(-?\d+)/.exec(headers.get('cache-status') ?? '') ?? []
