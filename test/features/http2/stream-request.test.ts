@@ -38,9 +38,11 @@ test('a body without a length is chunked, and where there is none nothing is sai
   expect(createRequest(open, true).rawHeaders).toEqual([])
 })
 
+const openStream = () => Object.assign(new Readable({ read() {} }), { endAfterHeaders: false })
+
 /** Creates a stream that the test feeds, and the request on it. */
 const feed = () => {
-  const stream = Object.assign(new Readable({ read() {} }), { endAfterHeaders: false })
+  const stream = openStream()
   const request = new StreamRequest(stream as unknown as ServerHttp2Stream, [':method', 'POST'], null as never, windows)
   const chunks: string[] = []
   const listen = () =>
@@ -108,7 +110,7 @@ test('a body that is read again for a moment only is handed on for that moment o
 test('bytes in the packet of the head wait with those behind it', () => {
   const pending: number[] = []
   const windows = { createBodyWindow: () => ({ consumed() {}, setPending: (bytes: number) => pending.push(bytes) }) }
-  const stream = Object.assign(new Readable({ read() {} }), { endAfterHeaders: false })
+  const stream = openStream()
   stream.push(Buffer.alloc(1000))
 
   new StreamRequest(stream as unknown as ServerHttp2Stream, [':method', 'POST'], null as never, windows as never)

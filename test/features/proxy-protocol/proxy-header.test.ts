@@ -98,31 +98,14 @@ describe('TLS between the client and the load balancer', () => {
 })
 
 describe('a checksum', () => {
-  // RFC 9260 appendix A has no header of this protocol: the sum was computed by the sctp tools' table, bit by bit.
-  const withSum = (sum: number): Buffer => {
-    const value = Buffer.alloc(4)
-    value.writeUInt32BE(sum)
-    return proxyV2('192.0.2.7', tlv(3, value))
-  }
-  const bitwise = (bytes: Buffer): number => {
-    let crc = 0xffffffff
-    for (const byte of bytes) {
-      crc ^= byte
-      for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 ? 0x82f63b78 : 0)
-    }
-    return (crc ^ 0xffffffff) >>> 0
-  }
-
-  test('is that of Castagnoli', () => {
-    expect(bitwise(Buffer.from('123456789'))).toBe(0xe3069283)
-  })
+  // The CRC32c (RFC 9260 appendix A) of the header with four zeros in its place, by another program.
+  const good = proxyV2('192.0.2.7', tlv(3, Buffer.from('058e8249', 'hex')))
 
   test('that is right is taken', () => {
-    expect(parse(withSum(bitwise(withSum(0))))).toMatchObject({ origin: 'client', address: '192.0.2.7' })
+    expect(parse(good)).toMatchObject({ origin: 'client', address: '192.0.2.7' })
   })
 
   test('that is wrong is refused, whichever bit of the header it is', () => {
-    const good = withSum(bitwise(withSum(0)))
     fc.assert(
       fc.property(fc.integer({ min: 16, max: 27 }), fc.integer({ min: 0, max: 7 }), (at, bit) => {
         const bad = Buffer.from(good)

@@ -99,28 +99,21 @@ test('a script that the server does not know is waited for once it has run', asy
 test('in a cluster the node that ran the script waits, also after a redirection', async () => {
   const nodes: ScriptedRedis[] = []
   const slots = (): RedisReply => nodes.map(({ port }, i) => [i * 8192, i * 8192 + 8191, ['127.0.0.1', port, 'id', []]])
+  // `key` is of slot 12539.
+  const ask = (n: number) => (n === 1 ? new Error(`ASK 12539 127.0.0.1:${nodes[0]?.port}`) : undefined)
   for (const n of [0, 1])
     nodes.push(
       await withReplies(1, ([name, , , key]) => {
         if (name === 'CLUSTER') return slots()
-        // `key` is of slot 12539.
-        return name === 'EVALSHA' && key === 'key' && n === 1
-          ? new Error(`ASK 12539 127.0.0.1:${nodes[0]?.port}`)
-          : undefined
+        return name === 'EVALSHA' && key === 'key' ? ask(n) : undefined
       }),
     )
   const { write, probe } = await connect({ cluster: nodes.slice(0, 1).map(urlOf), replicas: 1 })
 
   expect(String(await write())).toBe('1')
-  expect(nodes.map(namesOf)).toEqual([
-    ['ASKING', 'EVALSHA', 'WAIT'],
-    ['EVALSHA', 'WAIT'],
-  ])
+  expect(nodes.map((node) => namesOf(node).join(' '))).toEqual(['ASKING EVALSHA WAIT', 'EVALSHA WAIT'])
   await probe()
-  expect(nodes.map((node) => namesOf(node).slice(-2))).toEqual([
-    ['EVALSHA', 'WAIT'],
-    ['EVALSHA', 'WAIT'],
-  ])
+  expect(nodes.map((node) => namesOf(node).slice(-2).join(' '))).toEqual(['EVALSHA WAIT', 'EVALSHA WAIT'])
 })
 
 test('requests do not use a Redis that has too few replicas, and the reason says so', async () => {
@@ -159,9 +152,8 @@ test('one of two connections waits for replicas, and operators are told of both 
 })
 
 test('without replicas there is one connection', async () => {
-  const redis = await withReplies(0)
-  const registry = new RedisRegistry(() => {})
-  const { replicated, release } = registry.acquire(redisSettings({ url: urlOf(redis) }), 'records')
+  const settings = redisSettings({ url: urlOf(await withReplies(0)) })
+  const { replicated, release } = new RedisRegistry(() => {}).acquire(settings, 'records')
   onTestFinished(release)
 
   expect(replicated).toBe(null)

@@ -73,7 +73,17 @@ const widened = async (obeys = true) => {
   await client.send(post(3, '/risk/asset-valuation', 64 * MiB))
   await eventually(() => stalled.connections() === 1)
   await credit.round()
-  return { client, credit, reading }
+  /** Begins bodies for the one that is stalled, and sends as much of each as may be sent. */
+  const fill = async (bodies: number): Promise<void> => {
+    const streams = Array.from({ length: bodies }, (_, n) => 5 + 2 * n)
+    await client.send(...streams.map((stream) => post(stream, '/risk/asset-valuation', 64 * MiB)))
+    for (let sent = 1; sent > 0; ) {
+      sent = 0
+      for (const stream of streams) sent += await credit.spend(stream)
+      await credit.round()
+    }
+  }
+  return { client, credit, reading, fill }
 }
 
 describe.skipIf(missing !== null)('over HTTP/2', () => {
@@ -102,14 +112,8 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
   })
 
   test('bodies that wait for their upstream leave room for one that does not', async () => {
-    const { client, credit, reading } = await widened()
-    const waiting = Array.from({ length: 8 }, (_, n) => 5 + 2 * n)
-    await client.send(...waiting.map((stream) => post(stream, '/risk/asset-valuation', 64 * MiB)))
-    for (let sent = 1; sent > 0; ) {
-      sent = 0
-      for (const stream of waiting) sent += await credit.spend(stream)
-      await credit.round()
-    }
+    const { client, credit, reading, fill } = await widened()
+    await fill(8)
 
     for (let moved = 0; moved < 4 * MiB; ) {
       const before = reading.bytes()
@@ -149,16 +153,10 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
 
   // The attack: a body that is taken widens the windows; then a hundred that are not, as wide as they were.
   test('a client that does not obey SETTINGS has 10 MiB wait on a connection, and not 200', async () => {
-    const { client, credit } = await widened(false)
+    const { client, credit, fill } = await widened(false)
     const before = credit.sentBytes
-    const streams = Array.from({ length: 98 }, (_, n) => 5 + 2 * n)
-    await client.send(...streams.map((stream) => post(stream, '/risk/asset-valuation', 64 * MiB)))
 
-    for (let sent = 1; sent > 0; ) {
-      sent = 0
-      for (const stream of streams) sent += await credit.spend(stream)
-      await credit.round()
-    }
+    await fill(98)
 
     expect(credit.sentBytes - before).toBeLessThan(10 * MiB)
     expect(client.socket.destroyed).toBe(false)

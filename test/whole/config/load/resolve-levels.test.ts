@@ -84,6 +84,7 @@ test('an empty section is the same as none', () => {
 })
 
 test('the whole skeleton is understood', () => {
+  const pathOf: Record<string, string> = { 'https://financing.internal': '/v2', 'http://a_b.internal': '/%41/x' }
   const { listen, admin, requestId, upstreams, operations } = validConfig(`
 version: 1
 allowSandbox: true
@@ -114,16 +115,11 @@ operations:
   expect(listen.trustedProxies).toEqual(['10.0.0.0/8', 'fd00::/8', '192.0.2.7'])
   expect(admin).toEqual({ ...defaultAdmin, host: '::1', port: 0 })
   expect(requestId.header).toBeNull()
-  expect(groups.map((group) => upstreams[group].endpoints[0])).toEqual([
-    { origin: 'http://valuation.internal', pathPrefix: '', weight: 100, drain: false },
-    { origin: 'https://financing.internal', pathPrefix: '/v2', weight: 100, drain: false },
-    { origin: 'sandbox', pathPrefix: '', weight: 100, drain: false },
-    { origin: 'http://risk-a:8080', pathPrefix: '', weight: 100, drain: false },
-    { origin: 'http://inventory.internal:8080', pathPrefix: '', weight: 100, drain: false },
-    { origin: 'http://[2001:db8::1]:8080', pathPrefix: '', weight: 100, drain: false },
-    { origin: 'sandbox', pathPrefix: '', weight: 100, drain: false },
-    { origin: 'http://a_b.internal', pathPrefix: '/%41/x', weight: 100, drain: false },
-  ])
+  const endpoints = [
+    ...['http://valuation.internal', 'https://financing.internal', 'sandbox', 'http://risk-a:8080'],
+    ...['http://inventory.internal:8080', 'http://[2001:db8::1]:8080', 'sandbox', 'http://a_b.internal'],
+  ].map((origin) => ({ origin, pathPrefix: pathOf[origin] ?? '', weight: 100, drain: false }))
+  expect(groups.map((group) => upstreams[group].endpoints[0])).toEqual(endpoints)
   expect(upstreams.risk.endpoints.map(({ weight }) => weight)).toEqual([100, 10, 0])
   expect(upstreams.risk.response).toEqual({
     set: [

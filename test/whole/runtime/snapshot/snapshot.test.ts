@@ -40,30 +40,20 @@ const sharedResources = (): SharedResources => {
 const build = (settings: Settings, previous: Snapshot | null, shared: SharedResources): Snapshot =>
   buildSnapshot(toInput(testConfig({ upstream, ...settings })), previous, shared)
 
-describe('a snapshot that is retired', () => {
-  test('releases its resources at once when it is idle', async () => {
-    const { snapshot, events } = fakeSnapshot()
+test('a snapshot that is retired releases its resources at once when it is idle, and waits for all that is in flight', async () => {
+  const [idle, busy] = [fakeSnapshot(), fakeSnapshot()]
+  busy.snapshot.acquire()
+  busy.snapshot.acquire()
 
-    await snapshot.retire()
+  const retired = [idle.snapshot.retire(), busy.snapshot.retire()]
+  busy.snapshot.release()
+  await retired[0]
+  const early = [[...idle.events], [...busy.events]]
+  busy.snapshot.release()
+  await Promise.all(retired)
 
-    expect(events).toEqual(['released'])
-  })
-
-  test('waits for what is in flight, all of it', async () => {
-    const { snapshot, events } = fakeSnapshot()
-    snapshot.acquire()
-    snapshot.acquire()
-
-    const retired = snapshot.retire()
-    snapshot.release()
-    await Promise.resolve()
-    const early = [...events]
-    snapshot.release()
-    await retired
-
-    expect(early).toEqual([])
-    expect(events).toEqual(['released'])
-  })
+  expect(early).toEqual([['released'], []])
+  expect(busy.events).toEqual(['released'])
 })
 
 describe('the current snapshot', () => {
