@@ -30,12 +30,8 @@ const createScripted = (behavior: Behavior = 'answer') => {
     return connection
   }
   const changes: (readonly [boolean, string | null])[] = []
-  const link = new ManagedRedis({
-    connect,
-    timeoutMs: 20,
-    timeoutKey: 'limits.redis.timeout',
-    onChange: (...change) => changes.push(change),
-  })
+  const onChange = (...change: (typeof changes)[number]) => changes.push(change)
+  const link = new ManagedRedis({ connect, timeoutMs: 20, timeoutKey: 'limits.redis.timeout', onChange })
   onTestFinished(() => link.close())
   return { redis, link, changes }
 }

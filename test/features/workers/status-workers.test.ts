@@ -4,12 +4,7 @@ import { healthyStatus, runStatus } from '../../core/cli/status-fixtures.ts'
 
 // By the gateway's clock it is five past two.
 const first = {
-  worker: 1,
-  pid: 19,
-  state: 'serving',
-  startedAt: '2026-11-21T02:00:07.204Z',
-  restarts: 0,
-  inFlight: 12,
+  ...{ worker: 1, pid: 19, state: 'serving', startedAt: '2026-11-21T02:00:07.204Z', restarts: 0, inFlight: 12 },
   config: healthyStatus.config.hash,
 }
 

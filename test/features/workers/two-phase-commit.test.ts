@@ -58,15 +58,6 @@ describe('what is urgent', () => {
     return { calls, kill, slot: { number, isServing: true, worker } as unknown as WorkerSlot }
   }
 
-  /** Tells whether a promise has been kept by now. */
-  const watch = (promise: Promise<unknown>) => {
-    let isKept = false
-    void promise.then(() => {
-      isKept = true
-    })
-    return () => isKept
-  }
-
   test('waits briefly for a worker that hangs, which is told all the same, or replaced', async () => {
     const sound = slotOf(1, async () => {})
     const hung = hanging(2)
@@ -88,17 +79,19 @@ describe('what is urgent', () => {
   test('hurries what is being prepared already', async () => {
     const { promise: urgent, resolve } = Promise.withResolvers<void>()
     const hung = hanging(1)
+    let isPrepared = false
 
-    const prepared = prepareAll([hung.slot], {} as never, timeouts, urgent)
-    const isPrepared = watch(prepared)
+    const prepared = prepareAll([hung.slot], {} as never, timeouts, urgent).then((change) => {
+      isPrepared = true
+      return change
+    })
     await vi.advanceTimersByTimeAsync(500)
-    const before = isPrepared()
+    const before = isPrepared
     resolve()
     await vi.advanceTimersByTimeAsync(100)
-    const after = isPrepared()
     await (await prepared).commit([])
 
-    expect([before, after]).toEqual([false, true])
+    expect([before, isPrepared]).toEqual([false, true])
     expect(hung.calls).toContainEqual(['commit', 1000])
   })
 
@@ -111,15 +104,17 @@ describe('what is urgent', () => {
       throw new ReplyTimeoutError('did not answer')
     }
     const slot = { number: 1, isServing: true, worker: { pid: 1, call, send: () => {}, kill } }
+    let isCommitted = false
 
     const change = await prepareAll([slot as unknown as WorkerSlot], {} as never, timeouts, urgent)
-    const committed = change.commit([])
-    const isCommitted = watch(committed)
+    const committed = change.commit([]).then(() => {
+      isCommitted = true
+    })
     await vi.advanceTimersByTimeAsync(500)
-    const before = isCommitted()
+    const before = isCommitted
     resolve()
     await vi.advanceTimersByTimeAsync(100)
-    const after = [isCommitted(), kill.mock.calls.length]
+    const after = [isCommitted, kill.mock.calls.length]
     await vi.advanceTimersByTimeAsync(400)
     await committed
 
@@ -136,13 +131,15 @@ describe('what is urgent', () => {
     }
     const slot = { number: 1, isServing: true, worker: { pid: 1, call, send: () => {} } }
     const hung = hanging(2)
+    let isCommitted = false
 
     const prepared = prepareAll([slot as unknown as WorkerSlot, hung.slot], {} as never, timeouts, Promise.resolve())
     await vi.advanceTimersByTimeAsync(100)
-    const committed = (await prepared).commit([])
-    const isCommitted = watch(committed)
+    const committed = (await prepared).commit([]).then(() => {
+      isCommitted = true
+    })
     await vi.advanceTimersByTimeAsync(50)
-    const before = isCommitted()
+    const before = isCommitted
     confirmed.resolve()
     await committed
 

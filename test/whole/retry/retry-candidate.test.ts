@@ -12,6 +12,7 @@ import { fakeBody, fakeExchange } from '../../helpers/exchange.ts'
 beforeEach(() => vi.useFakeTimers())
 afterEach(() => vi.useRealTimers())
 
+const idempotencyKey = 'idempotency-key'
 const keyed = ['Idempotency-Key', '8e03']
 
 interface Given {
@@ -26,16 +27,8 @@ interface Given {
 }
 
 /** Sends one exchange through the retries and both sides, and returns where its attempts went. */
-const run = async ({
-  candidate,
-  primary = [200],
-  side = 'candidate',
-  idempotency = {},
-  fallback = true,
-  keyField = 'idempotency-key',
-  fields = [],
-  canTake = () => true,
-}: Given) => {
+const run = async ({ candidate, primary = [200], side = 'candidate', keyField = idempotencyKey, ...more }: Given) => {
+  const { idempotency = {}, fallback = true, fields = [], canTake = () => true } = more
   const visits: Side[] = []
   const visiting =
     (name: Side, handler: Handler): Handler =>
@@ -64,12 +57,8 @@ const run = async ({
       return canTake(at)
     },
   }
-  const layer = retryLayer(retryConfig(), allowance, {
-    safe: true,
-    keyField: 'idempotency-key',
-    candidate: { keyField, fallback },
-    ...idempotency,
-  })
+  const rules = { safe: true, keyField: idempotencyKey, candidate: { keyField, fallback }, ...idempotency }
+  const layer = retryLayer(retryConfig(), allowance, rules)
   const startedAt = now()
   let endedAt = startedAt
   const ended = layer(send)(exchange).then(

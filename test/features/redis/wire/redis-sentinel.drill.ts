@@ -81,12 +81,8 @@ describe.skipIf(server.missing ?? sentinel.missing)('with Sentinels', { timeout:
     for (let n = 0; n < 100; n++) await add()
 
     // Redis confirms before its replicas know: what it confirms after the promotion is lost, until that is noticed.
-    console.log({
-      lost: atSwitch.confirmed - atSwitch.counted,
-      of: atSwitch.confirmed,
-      longestMs: Math.round(longestMs),
-      changes,
-    })
+    const lost = atSwitch.confirmed - atSwitch.counted
+    console.log({ lost, of: atSwitch.confirmed, longestMs: Math.round(longestMs), changes })
     expect([confirmed - atSwitch.confirmed, (await counted()) - atSwitch.counted]).toEqual([100, 100])
   })
 

@@ -58,13 +58,8 @@ const print = (options: LayerStackOptions): readonly string[] =>
 
 const risk = (more: object) => ({ upstreams: { risk: { endpoints: ['http://a'], ...more } } })
 
-const fakeUpstream = (): Upstream => ({
-  send: fakeNext(),
-  members: [],
-  balance: 'p2c',
-  breaker: null,
-  activate: () => {},
-})
+const activate = (): void => {}
+const fakeUpstream = (): Upstream => ({ send: fakeNext(), members: [], balance: 'p2c', breaker: null, activate })
 
 test('with everything off the handler is the send of the upstream itself, with a candidate that gets nothing too', () => {
   const options = stackOptions({ upstreams: { market: { endpoints: ['http://a'], candidate: 'http://b' } } })

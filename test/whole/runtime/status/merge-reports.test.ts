@@ -10,15 +10,8 @@ import { groups } from '../../../../src/operations.ts'
 const up = { name: 'up', since: null, reason: null } as const
 
 const endpoint = (more: Partial<EndpointReport> = {}): EndpointReport => ({
-  ...{
-    url: 'http://a',
-    weight: 100,
-    state: up,
-    lastProbe: null,
-    countedSince: 1,
-    certificates: [],
-    onProbation: false,
-  },
+  ...{ url: 'http://a', weight: 100, state: up, lastProbe: null, countedSince: 1, certificates: [] },
+  onProbation: false,
   ...{ inFlight: 0, pending: 0, requests: 0, failures: 0, ejections: 0, ejectedForMs: null, latencyMs: null },
   ...{ lastFailure: null, succeededAt: null, failingSince: null, failuresInARow: 0, outdated: null },
   recentResponses: { requests: 0, clientErrors: 0 },
