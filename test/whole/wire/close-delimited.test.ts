@@ -40,28 +40,23 @@ const ends: readonly [string, (socket: TLSSocket) => void][] = [
   ['without one: it may be cut', (socket) => void socket.destroy()],
 ]
 
-test.skipIf(openssl.missing).each(ends)(
-  'what ends over TLS, %s, is not stored, and a POST is sent once',
-  async (_, end) => {
-    const { upstream, requests } = await tlsUpstream(`${head}\r\n{"a":1}`, end)
-    const { url } = await bootGateway({ upstreams: asEverywhere(upstream), operations })
-    const post = { method: 'POST', headers: { 'idempotency-key': 'a' }, body: '{}' }
-    const send = async (path: string, init: RequestInit = {}) => {
-      const response = await fetch(`${url}/${path}`, init)
-      return [response.status, await response.text(), response.headers.get('cache-status')?.split(';').at(-1)]
-    }
+test.skipIf(openssl.missing).each(ends)('what ends %s is not stored over TLS, and a POST sent once', async (_, end) => {
+  const { upstream, requests } = await tlsUpstream(`${head}\r\n{"a":1}`, end)
+  const { url } = await bootGateway({ upstreams: asEverywhere(upstream), operations })
+  const post = { method: 'POST', headers: { 'idempotency-key': 'a' }, body: '{}' }
+  const send = async (path: string, init: RequestInit = {}) => {
+    const response = await fetch(`${url}/${path}`, init)
+    return [response.status, await response.text(), response.headers.get('cache-status')?.split(';').at(-1)]
+  }
 
-    const got = [await send('market/insights'), await send('market/insights')]
-    const posted = [await send('valuation/score', post), await send('valuation/score', post)]
+  const got = [await send('market/insights'), await send('market/insights')]
+  const posted = [await send('valuation/score', post), await send('valuation/score', post)]
 
-    expect(got).toEqual(new Array(2).fill([200, '{"a":1}', 'detail=may-be-cut']))
-    expect(posted).toMatchObject([
-      [200, '{"a":1}'],
-      [409, expect.stringContaining('response-not-kept')],
-    ])
-    expect(requests()).toBe(3)
-  },
-)
+  expect(got).toEqual(new Array(2).fill([200, '{"a":1}', 'detail=may-be-cut']))
+  expect(posted.map(([status]) => status)).toEqual([200, 409])
+  expect(posted.map(([, text]) => text)).toEqual(['{"a":1}', expect.stringContaining('response-not-kept')])
+  expect(requests()).toBe(3)
+})
 
 test.skipIf(openssl.missing)('what has a length over TLS is stored, however the connection ends', async () => {
   const { upstream, requests } = await tlsUpstream(
