@@ -6,55 +6,47 @@ import {
   invalidationTargets,
 } from '../../../src/features/cache/invalidation.ts'
 import { fakeExchange, fakeResponse } from '../../helpers/exchange.ts'
+import { applyToKeys, pairWith } from '../../helpers/table.ts'
 import { FedBody } from './helper.ts'
 
 const uri = { origin: 'https://gateway.example', basePath: '', path: '/inventory/sync', query: '?a' }
 const insights = { operation: 'market.insights', query: '' }
 
+const toInsights = (origin: string): string => `${origin}/market/insights`
+
 const named = (reference: string, given: Partial<typeof uri> = {}) =>
   invalidationTargets({ status: 201, fields: ['Location', reference] }, { ...uri, ...given })
 
-test.each([200, 201, 204, 299, 301, 303, 399])('a %d invalidates', (status) => {
-  expect(invalidationTargets({ status, fields: ['Location', '/market/insights'] }, uri)).toEqual([insights])
-})
+test.each([
+  ['invalidates', [200, 201, 204, 299, 301, 303, 399], [insights]],
+  ['does not', [199, 400, 404, 409, 500, 503], []],
+])('what %s by its status: %j', (_, statuses, expected) => {
+  const toTargets = (status: number) => invalidationTargets({ status, fields: ['Location', '/market/insights'] }, uri)
 
-test.each([199, 400, 404, 409, 500, 503])('a %d does not', (status) => {
-  expect(invalidationTargets({ status, fields: ['Location', '/market/insights'] }, uri)).toEqual([])
+  expect(pairWith(statuses, toTargets)).toEqual(pairWith(statuses, () => expected))
 })
 
 describe('a reference names', () => {
-  test.each([
-    ['/market/insights', ''],
-    ['../market/insights', ''],
-    ['/x/../market/insights', ''],
-    ['https://gateway.example/market/insights', ''],
-    ['https://GATEWAY.example:443/market/insights', ''],
-    ['//gateway.example/market/insights', ''],
-    [' /market/insights ', ''],
-    ['/market/insights#part', ''],
-    ['/market/insights?', '?'],
-    ['/market/insights?x=1&y=%20', '?x=1&y=%20'],
-    ["/market/insights?it's#?b", "?it's"],
-  ])('market.insights: %j with the query %j', (reference, query) => {
-    expect(named(reference)).toEqual([{ operation: 'market.insights', query }])
+  test.each<[string, Record<string, string>]>([
+    ['by its path', { '/market/insights': '', '../market/insights': '', '/x/../market/insights': '' }],
+    ['by its origin', { 'https://gateway.example/market/insights': '', '//gateway.example/market/insights': '' }],
+    ['by its origin otherwise written', { 'https://GATEWAY.example:443/market/insights': '' }],
+    ['with more around it', { ' /market/insights ': '', '/market/insights#part': '' }],
+    ['with a query', { '/market/insights?': '?', '/market/insights?x=1&y=%20': '?x=1&y=%20' }],
+    ['with a query of odd characters', { "/market/insights?it's#?b": "?it's" }],
+  ])('market.insights %s: %j', (_, queries) => {
+    const found = applyToKeys(queries, (reference) => named(reference))
+
+    expect(found).toEqual(applyToKeys(queries, (each) => [{ operation: 'market.insights', query: queries[each] }]))
   })
 
   test.each([
-    '/market/insights/',
-    '/Market/insights',
-    '/valuation/score',
-    '?x',
-    '',
-    '/',
-    'http://gateway.example/market/insights',
-    'https://gateway.example:8443/market/insights',
-    'https://other.example/market/insights',
-    '//other.example/market/insights',
-    'https://gateway.example@other.example/market/insights',
-    'https://[/market/insights',
-    'urn:x',
-  ])('nothing that can be stored: %j', (reference) => {
-    expect(named(reference)).toEqual([])
+    ['no operation', ['/market/insights/', '/Market/insights', '?x', '', '/', 'urn:x', 'https://[/market/insights']],
+    ['a POST', ['/valuation/score']],
+    ['another scheme, or port', 'http://gateway.example https://gateway.example:8443'.split(' ').map(toInsights)],
+    ['others', ['https://other.example', '//other.example', 'https://gateway.example@other.example'].map(toInsights)],
+  ])('nothing that can be stored: %s', (_, references) => {
+    expect(references.filter((reference) => named(reference).length > 0)).toEqual([])
   })
 
   test('an operation below the base path', () => {
@@ -67,14 +59,8 @@ describe('a reference names', () => {
 })
 
 test('both fields count, and a target that both name counts once', () => {
-  const fields = [
-    'Content-Location',
-    '/leads/pipeline?a',
-    'location',
-    '/market/insights',
-    'Location',
-    '/market/insights',
-  ]
+  const location = ['location', '/market/insights', 'Location', '/market/insights']
+  const fields = ['Content-Location', '/leads/pipeline?a', ...location]
 
   expect(invalidationTargets({ status: 200, fields }, uri)).toEqual([
     insights,
@@ -134,7 +120,6 @@ describe('the response', () => {
   ])('to a request with the Host %j removes what it names by path alone: %s', async (authority, location, removed) => {
     const invalidate = vi.fn<Invalidate>(() => null)
     const unnamed = fakeExchange({ operation: 'inventory.sync', authority })
-
     await post(invalidate, unnamed, { ...response, fields: ['Location', location] })
 
     expect(invalidate.mock.calls).toEqual(removed)

@@ -1,22 +1,18 @@
 import { describe, expect, test } from 'vitest'
 import { selectingKey, selectVariant, varyNames } from '../../../../src/features/cache/policy/stored-head.ts'
+import { pairWith } from '../../../helpers/table.ts'
 import { at, createRequest, createStoredHead } from './helper.ts'
 
-test.each([
-  [[], []],
-  [['Vary', ''], []],
-  [['Vary', 'Accept'], ['accept']],
-  [
-    ['Vary', 'X-B, accept ,X-A', 'vary', 'ACCEPT'],
-    ['accept', 'x-a', 'x-b'],
-  ],
-  [['Vary', '*'], '*'],
-  [['Vary', 'Accept', 'Vary', '*'], '*'],
-  [['Vary', 'Accept Language'], '*'],
-  [['Vary', '"Accept"'], '*'],
-  [['Vary', Array.from({ length: 33 }, (_, nth) => `x-${nth}`).join()], '*'],
-])('%j varies by %j', (fields, names) => {
-  expect(varyNames(fields)).toEqual(names)
+test.each<[names: unknown, lines: readonly (readonly string[])[]]>([
+  [[], [[], ['']]],
+  [['accept'], [['Accept']]],
+  [['accept', 'x-a', 'x-b'], [['X-B, accept ,X-A', 'ACCEPT']]],
+  ['*', [['*'], ['Accept', '*'], ['Accept Language'], ['"Accept"']]],
+  ['*', [[Array.from({ length: 33 }, (_, nth) => `x-${nth}`).join()]]],
+])('by %j varies what has the lines of Vary %j', (names, lines) => {
+  const toNames = (values: readonly string[]) => varyNames(values.flatMap((value) => ['Vary', value]))
+
+  expect(pairWith(lines, toNames)).toEqual(pairWith(lines, () => names))
 })
 
 const matches = (name: string, one: readonly string[], other: readonly string[]): boolean =>
@@ -56,7 +52,6 @@ describe('two requests match', () => {
 test('two requests still match after many different ones', () => {
   const one = createRequest(['Accept-Encoding', 'gzip, br'])
   const before = selectingKey(['accept-encoding'], one)
-
   for (let i = 0; i < 1000; i++) selectingKey(['accept-encoding'], createRequest(['Accept-Encoding', `x-${i}`]))
 
   expect(selectingKey(['accept-encoding'], one)).toBe(before)
@@ -71,12 +66,11 @@ test('names and values are not confused', () => {
   expect(other).not.toBe(one)
 })
 
-test('Host is the authority of the request', () => {
-  expect(selectingKey(['host'], createRequest([]))).toBe('host:gateway\n')
-})
-
-test('no names always match', () => {
-  expect(selectingKey([], createRequest(['X', 'a']))).toBe('')
+test('Host is the authority of the request, and no names always match', () => {
+  expect([selectingKey(['host'], createRequest([])), selectingKey([], createRequest(['X', 'a']))]).toEqual([
+    'host:gateway\n',
+    '',
+  ])
 })
 
 describe('of several variants', () => {
