@@ -7,11 +7,8 @@ test.each([
   ['in a process that shares nothing', null],
   ['without cache.redis', createSharedCacheRegistry(() => {})],
 ])('%s, there is nothing to wait for when something becomes invalid', (_, sharedCaches) => {
-  const caches = createCacheRegistry(
-    () => {},
-    () => {},
-    sharedCaches,
-  )
+  const ignore = () => {}
+  const caches = createCacheRegistry(ignore, ignore, sharedCaches)
   const lease = caches.acquire(testConfig({ operations: { 'market.insights': { cache: true } } }))
 
   expect(lease.invalidate([{ operation: 'market.insights', query: '' }])).toBeNull()

@@ -15,13 +15,8 @@ const purge = async (results: readonly PurgeResult[], unanswered: number) => {
 }
 
 test('of several workers, what all have removed is added up', async () => {
-  const done = { isSharedPurged: true }
-
   const result = await purge(
-    [
-      { removed: 3, ...done },
-      { removed: 4, ...done },
-    ],
+    [3, 4].map((removed) => ({ removed, isSharedPurged: true })),
     0,
   )
 

@@ -132,12 +132,7 @@ export const openCache = (options: Partial<CacheRules> = {}, maxBytes = 1024 * 1
     respond: (nth: number, ...response: Parameters<typeof createResponse>) =>
       upstream.sent[nth]?.respond(createResponse(...response)),
     sent: upstream.sent,
-    store,
-    partition,
-    errors,
-    revalidationErrors,
-    layer,
-    upstream,
+    ...{ store, partition, errors, revalidationErrors, layer },
   }
 }
 

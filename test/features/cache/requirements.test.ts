@@ -70,7 +70,6 @@ const play = async (steps: readonly Step[], rules: Partial<CacheRules> = {}) => 
   return { outcomes, status }
 }
 
-/** Declares a test of these requests. */
 const keep = (says: string, steps: readonly Step[], rules?: Partial<CacheRules>): void =>
   test(says, async () => {
     expect((await play(steps, rules)).outcomes).toEqual(steps)
@@ -185,16 +184,10 @@ describe('conditions and ranges of clients (RFC 9111 §4.3.2, RFC 9110 §14.2)',
 })
 
 describe('Vary (RFC 9111 §4.1)', () => {
-  const [one, two] = [
-    ['X-A', '1'],
-    ['X-A', '2'],
-  ] as const
-  const varied = ok('max-age=60', 'Vary', 'X-A', ...tag)
-
   keep('of a newer response counts', [
     [0, [], ok('max-age=10'), 'fetched 200 1'],
-    [20, one, varied, 'fetched 200 2'],
-    [21, two, null, 'fetched 200 3'],
+    [20, ['X-A', '1'], ok('max-age=60', 'Vary', 'X-A', ...tag), 'fetched 200 2'],
+    [21, ['X-A', '2'], null, 'fetched 200 3'],
   ])
 })
 
@@ -292,6 +285,8 @@ describe('an error of the upstream (RFC 5861 §4)', () => {
 describe('Cache-Status (RFC 9211) of the last request:', () => {
   const get = (said: Said, fields: readonly string[] = [], second = 0): Step => [second, fields, said, '']
   const fresh = ok('max-age=60')
+  const forbidding: Said = [304, ...tag, ...saying('no-store')]
+  const lasting: Said = [503, ...saying('max-age=60')]
 
   test.each<readonly [status: string, steps: readonly Step[]]>([
     ['hit;ttl=-5', [get(ok('max-age=10')), get(fresh, saying('max-stale'), 15)]],
@@ -300,13 +295,10 @@ describe('Cache-Status (RFC 9211) of the last request:', () => {
     ['fwd=stale;fwd-status=503;ttl=-5', [get(ok('max-age=10, stale-if-error=20')), get([503], [], 15)]],
     ['fwd=bypass;detail=condition', [get(fresh, ['If-Match', '"a"'])]],
     ['fwd=uri-miss;detail=range', [get(fresh, ['Range', 'bytes=0-1'])]],
-    [
-      'fwd=stale;fwd-status=304;ttl=0;detail=no-store',
-      [get(ok('max-age=9', ...tag)), get([304, ...tag, ...saying('no-store')], [], 9)],
-    ],
+    ['fwd=stale;fwd-status=304;ttl=0;detail=no-store', [get(ok('max-age=9', ...tag)), get(forbidding, [], 9)]],
     [
       'fwd=request;detail=stale-if-error',
-      [get(ok('max-age=10, stale-if-error=99')), get([503, ...saying('max-age=60')], saying('no-cache'), 5)],
+      [get(ok('max-age=10, stale-if-error=99')), get(lasting, saying('no-cache'), 5)],
     ],
   ])('%s', async (status, steps) => {
     expect((await play(steps)).status).toBe(`lender-gateway;${status}`)

@@ -11,13 +11,9 @@ import { fakeExchange } from '../../../helpers/exchange.ts'
 import { Client, createResponse, fakeUpstream, settled } from '../helper.ts'
 import { rules } from '../policy/helper.ts'
 
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'performance', 'Date'] })
-})
-
-afterEach(() => {
-  vi.useRealTimers()
-})
+const faked = ['setTimeout', 'clearTimeout', 'setImmediate', 'performance', 'Date'] as const
+beforeEach(() => void vi.useFakeTimers({ toFake: [...faked] }))
+afterEach(() => void vi.useRealTimers())
 
 /** Opens the layer with a tier in a Redis that has one entry at most, and replies to a lookup when the test says so. */
 const openTier = () => {
@@ -43,13 +39,8 @@ const openTier = () => {
     return found
   }
   const link = { isShared: true, timeoutMs: 20, run }
-  const tier = createRedisTier({
-    store: createRedisCacheStore(link, { prefix: 'test', isCluster: false }),
-    partition,
-    rules: rules(),
-    events,
-    shape: 'shape',
-  })
+  const shared = createRedisCacheStore(link, { prefix: 'test', isCluster: false })
+  const tier = createRedisTier({ store: shared, partition, rules: rules(), events, shape: 'shape' })
   const handle = cacheLayer(rules(), partition, events, tier)(upstream.next)
   const get = async (...fields: string[]) => new Client((await handle(fakeExchange({ fields }))).body).text
   const reply = async (): Promise<void> => {
@@ -59,7 +50,6 @@ const openTier = () => {
   return { store, link, sent: upstream.sent, events, get, reply }
 }
 
-/** Opens the tier with a response in Redis that memory does not have. */
 const openWithEntry = async () => {
   const stage = openTier()
   const got = stage.get()
@@ -73,7 +63,6 @@ const openWithEntry = async () => {
 test('a response in Redis is served in place of a fetch', async () => {
   const { sent, events, get, reply } = await openWithEntry()
   const got = get()
-
   await reply()
 
   expect(await got).toBe('old')
@@ -143,7 +132,6 @@ describe('a lookup that is late brings back nothing that the upstream has taken 
   })
 })
 
-/** Lets so much time pass, and everything that happens meanwhile. */
 const pass = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms)
 
 /** Opens a store in a Redis that a test silences; its time-out is 20 ms. */
@@ -153,17 +141,8 @@ const openStore = async () => {
     redis.ran++
     return redis.isSilent ? new Promise(() => {}) : new Promise((resolve) => setTimeout(resolve, 5, 1))
   }
-  const link = new ManagedRedis({
-    connect: () =>
-      Promise.resolve({
-        run,
-        consume: () => Promise.resolve(1),
-        probe: () => Promise.resolve(true),
-        destroy: () => {},
-      }),
-    timeoutMs: 20,
-    onChange: () => {},
-  })
+  const connection = { run, consume: async () => 1, probe: async () => true as const, destroy: () => {} }
+  const link = new ManagedRedis({ connect: async () => connection, timeoutMs: 20, onChange: () => {} })
   onTestFinished(() => link.close())
   await pass(0)
   return { redis, store: createRedisCacheStore(link, { prefix: 'test', isCluster: false }) }
@@ -171,12 +150,9 @@ const openStore = async () => {
 
 /** Ends a generation while a request waits, and notes what came of it. */
 const endInTime = (store: RedisCacheStore) => {
-  const outcome: { isRenewed: boolean | 'pending' | null } = { isRenewed: 'pending' }
   const renewed = store.renewGenerationsInTime(['key'])
-  if (renewed === null) outcome.isRenewed = null
-  renewed?.then((isRenewed) => {
-    outcome.isRenewed = isRenewed
-  })
+  const outcome: { isRenewed: boolean | 'pending' | null } = { isRenewed: renewed && 'pending' }
+  renewed?.then((isRenewed) => Object.assign(outcome, { isRenewed }))
   return outcome
 }
 
@@ -203,8 +179,7 @@ test('five such waits in a row, and none waits any more', async () => {
   }
   const ranBefore = redis.ran
 
-  expect(endInTime(store).isRenewed).toBeNull()
-  expect(redis.ran).toBe(ranBefore)
+  expect([endInTime(store).isRenewed, redis.ran]).toEqual([null, ranBefore])
 })
 
 test('a response that is removed before its turn has come is not written after', async () => {
@@ -225,6 +200,5 @@ test('a response that is removed before its turn has come is not written after',
     await pass(0)
   }
 
-  expect(ran).toEqual(['store first', 'remove removed', 'store last'])
-  expect(store.counts.dropped).toBe(0)
+  expect([ran, store.counts.dropped]).toEqual([['store first', 'remove removed', 'store last'], 0])
 })

@@ -23,12 +23,9 @@ export interface AskedRequest {
  */
 export const openSharedGateway = async (redis: Partial<RedisConfig>, { operations, ...more }: Settings = {}) => {
   const logged: string[] = []
-  const shared = createSharedCacheRegistry((_, event) => void logged.push(event))
-  const caches = createCacheRegistry(
-    (_, event) => void logged.push(event),
-    () => {},
-    shared,
-  )
+  const note = (_: unknown, event: string) => void logged.push(event)
+  const shared = createSharedCacheRegistry(note)
+  const caches = createCacheRegistry(note, () => {}, shared)
   const config = testConfig({ ...more, operations: { 'market.insights': { cache: true }, ...operations } })
   // On a busy machine Redis may take long to reply; where that is not the subject, it is waited for.
   const settings = redisSettings({ timeout: 30_000, ...redis })
@@ -46,15 +43,10 @@ export const openSharedGateway = async (redis: Partial<RedisConfig>, { operation
     const exchange = fakeExchange({ query, fields: [...fields] })
     if (client !== undefined) exchange.identity = { client, method: 'apiKey', keyId: null }
     const before = upstream.sent.length
-    let isAnswered = false
     const response = handle(exchange)
-    response.then(
-      () => {
-        isAnswered = true
-      },
-      () => {},
-    )
-    await eventually(() => isAnswered || upstream.sent.length > before)
+    const state = { isAnswered: false }
+    response.then(() => Object.assign(state, { isAnswered: true })).catch(() => {})
+    await eventually(() => state.isAnswered || upstream.sent.length > before)
     const sent: Sent | null = upstream.sent[before] ?? null
     return { exchange, response, sent }
   }

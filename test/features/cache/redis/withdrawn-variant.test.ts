@@ -22,7 +22,6 @@ const cacheRules = rules({ maxEntry: 4 * maxSharedBytes })
 const fresh = ['Cache-Control', 'max-age=60', 'Vary', 'Accept-Language']
 const noStore = ['Cache-Control', 'no-store', 'Vary', 'Accept-Language']
 
-/** The trouble that gateways have with Redis. */
 interface Trouble {
   isDown: boolean
   /** The script that has no reply in time. */
@@ -34,7 +33,6 @@ const noTrouble: Trouble = { isDown: false, late: null }
 describe.skipIf(redisProgram.missing)('a variant that the upstream has taken back', () => {
   const redis = redisForAll()
 
-  /** Opens gateways that share a cache in Redis. */
   const openShared = async (prefix: string, trouble = noTrouble) => {
     const link = await openLink(redis.url)
     const running = new Set<Promise<unknown>>()
@@ -138,7 +136,6 @@ describe.skipIf(redisProgram.missing)('a variant that the upstream has taken bac
 
   test('stays away where another one was taken back before it, and leaves the others where they are', async () => {
     const { ask } = await openWithBoth('both')
-
     await ask('en', notFound())
     const other = await ask('de', null)
     await ask('de', notFound())

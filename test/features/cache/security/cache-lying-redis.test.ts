@@ -21,7 +21,6 @@ const list = (...items: readonly string[]): string => `*${items.length}\r\n${ite
 const generation = text('a'.repeat(32))
 const mebibyte = 1024 ** 2
 
-/** Says so many bytes, in pieces. */
 const flood =
   (announced: number, sent: number): Lies =>
   (socket) => {

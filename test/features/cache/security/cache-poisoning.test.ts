@@ -82,7 +82,6 @@ describe('that a trusted proxy has passed on:', () => {
 
   test('clients that are named in Forwarded share what is stored', async () => {
     await ask('x-nothing', 'Forwarded', 'for=192.0.2.1;proto=https, for="[2001:db8::1]:80"')
-
     const { did } = await ask('x-nothing', 'Forwarded', 'for=192.0.2.77;proto=https, for="[2001:db8::2]:81"')
 
     expect(did).toMatch(/;hit;/)

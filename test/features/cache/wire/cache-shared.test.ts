@@ -35,13 +35,10 @@ describe.skipIf(redisProgram.missing)('with Redis', () => {
   let upstream: TestUpstream
   let nth = 0
 
-  /** Starts a Redis that a test may kill or freeze. */
   const open = async (): Promise<Redis> => {
     const own = await startRedis(redisProgram.path ?? '')
-    onTestFinished(() => {
-      own.thaw()
-      return own.kill()
-    })
+    onTestFinished(() => own.kill())
+    onTestFinished(() => own.thaw())
     return own
   }
 
@@ -158,9 +155,8 @@ describe.skipIf(redisProgram.missing)('with Redis', () => {
 
     await gateway.line(isLocal)
     const { body: status } = await fetchAdmin(`${gateway.admin}/status`)
-    expect(status.cache).toMatchObject({
-      redis: { state: 'local', reason: expect.stringMatching(/^no answer within/) },
-    })
+    const reason = expect.stringMatching(/^no answer within/)
+    expect(status.cache).toMatchObject({ redis: { state: 'local', reason } })
   })
 
   test('a purge that does not reach Redis is reported as such, and is done when it is back', async () => {

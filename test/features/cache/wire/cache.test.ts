@@ -39,10 +39,8 @@ test('what is stored answers, validates and is cut into ranges without the upstr
     expect.stringMatching(/^Origin;hit,lender-gateway;hit;ttl=\d+$/),
   ])
   const named = (name: string) => [first, hit].map(({ fields }) => fieldValues(fields, name))
-  expect([named('age'), named('x-name')]).toEqual([
-    [[], [expect.any(String)]],
-    [['Z\xfcrich'], ['Z\xfcrich']],
-  ])
+  expect(named('age')).toEqual([[], [expect.any(String)]])
+  expect(named('x-name')).toEqual([['Z\xfcrich'], ['Z\xfcrich']])
   // No client is sent the interaction id of another, nor what was for one connection alone.
   expect(named('x-fapi-interaction-id')).toEqual([['first'], ['second']])
   expect(hit.fields.join()).not.toMatch(/x-hop|proxy-|keep-alive|x-sum/i)
@@ -71,21 +69,16 @@ const bootLive = async () => {
   return { ...live, operations, get, reload, asked: () => upstream.requests.length }
 }
 
-test('what is stored stays over a reload, is not served while its operation is out of service, and goes with an edit of it', async () => {
+test('what is stored stays over a reload, and is not served while its operation is out of service', async () => {
   const { get, reload, url, operations, asked } = await bootLive()
   const before = await get('/market/insights')
 
-  await reload({
-    defaults: { deadline: '7s' },
-    operations: { ...operations, 'market.insights': { cache: true, state: 'refuse' } },
-  })
+  await reload({ operations: { ...operations, 'market.insights': { cache: true, state: 'refuse' } } })
   const refused = await fetch(`${url}/market/insights`)
   await reload({ cache: { maxBytes: '32MiB' } })
   const after = await get('/market/insights')
-  await reload({ operations: { ...operations, 'market.insights': { cache: { staleIfError: '1m' } } } })
-  const fetched = await get('/market/insights')
 
-  expect([refused.status, after, fetched, asked()]).toEqual([503, before, 'answer 2', 2])
+  expect([refused.status, after, asked()]).toEqual([503, before, 1])
 })
 
 test('a POST that succeeds removes what its Location names', async () => {
