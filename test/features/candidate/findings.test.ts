@@ -41,9 +41,8 @@ const columns = ({ severity, about, cause }: ReturnType<typeof renderFindings>[n
 
 const down = { state: { name: 'down', since, reason: 'answered 503, 200-299 is expected' }, succeededAt: null } as const
 const draining = { state: { name: 'draining', since: null, reason: null } } as const
-const halfOpen = {
-  ...({ state: 'half-open', since, where: null, outageSince: since, lastFailure: null, openForMs: null } as const),
-}
+const noFailure = { lastFailure: null, openForMs: null }
+const halfOpen = { state: 'half-open', since, where: null, outageSince: since, ...noFailure } as const
 const certificate = { address: '10.0.0.1', notAfter: since, warnFrom: since, seenAt: since }
 const refusing = (clientErrors: number) => ({ recentResponses: { requests: 100, clientErrors } })
 const noneServes = `no endpoint of the candidate of risk serves since 02:03:00: ${next} is down: answered 503, 200-299 is expected`
@@ -77,9 +76,9 @@ test('one that is well has no finding, and an endpoint on both sides is judged o
 })
 
 test('an outage of the primary is told as before, whatever its candidate does', () => {
-  const findings = found({}, { endpoints: [endpoint(down)], candidate: candidate() })
+  const side = { endpoints: [endpoint(down)], candidate: candidate() }
 
-  expect(findings).toMatchObject([{ severity: 'critical', about: 'upstreams.risk' }])
+  expect(found({}, side)).toMatchObject([{ severity: 'critical', about: 'upstreams.risk' }])
 })
 
 describe('with clients on it', () => {
@@ -96,6 +95,7 @@ describe('with clients on it', () => {
   describe('and endpoints that still get requests', () => {
     const failure = (kind: FailureKind | null, status: number | null) =>
       ({ at, endpoint: next, kind, reason: null, status }) as const
+    const retry = { retry: {} }
     const tellFailing = (group: Group, lastFailure: ReturnType<typeof failure>, own: object) => {
       const state = { name: 'failing', since, reason: 'no success since 5 failures' } as const
       const failing = candidate([{ state, failingSince: since, lastFailure, succeededAt: null }])
@@ -106,15 +106,10 @@ describe('with clients on it', () => {
     test('what they answer is critical, and an abort ends it', () => {
       const text = 'no endpoint of the candidate of market serves since 02:03:00, so its clients get these responses: '
 
-      expect(tellFailing('market', failure(null, 500), { retry: {} })).toMatchObject([
-        {
-          ...{ severity: 'critical', cause: expect.stringContaining(text) },
-          command: 'lender-gateway shift market --abort',
-        },
+      expect(tellFailing('market', failure(null, 500), retry)).toMatchObject([
+        { severity: 'critical', cause: expect.stringContaining(text), command: 'lender-gateway shift market --abort' },
       ])
     })
-
-    const retry = { retry: {} }
 
     test.each([
       ['a status that retry.on has', 'market', failure(null, 503), retry, 'warning'],
@@ -133,9 +128,7 @@ describe('with clients on it', () => {
   }
 
   test('and a warning again when it was taken back', () => {
-    const findings = found({ share: '5%', fallback: false }, outage, stopped({}))
-
-    expect(findings).toMatchObject([{ severity: 'warning' }])
+    expect(found({ share: '5%', fallback: false }, outage, stopped({}))).toMatchObject([{ severity: 'warning' }])
   })
 
   test.each([
@@ -144,18 +137,9 @@ describe('with clients on it', () => {
   ] as const)('what no operator has stopped is a warning that says why: %s', (cause, reason, text) => {
     const findings = found({ share: '5%' }, { candidate: candidate() }, stopped({ cause, since, reason }))
 
-    expect(findings).toEqual([
-      {
-        ...{
-          severity: 'warning',
-          about,
-          cause: `the candidate of risk ${text}: ${reason}`,
-          alsoAbout: [],
-          details: [],
-        },
-        ...{ since: expect.any(String), command: expect.stringMatching(/shift risk/) },
-      },
-    ])
+    const told = { about, cause: `the candidate of risk ${text}: ${reason}`, alsoAbout: [], details: [] }
+    const command = expect.stringMatching(/shift risk/)
+    expect(findings).toEqual([{ severity: 'warning', ...told, since: expect.any(String), command }])
   })
 
   test('requests that fail there again and again are critical, and no finding of the primary', () => {
@@ -176,26 +160,17 @@ describe('with clients on it, an outage of the primary', () => {
   const none = { requests: 0, passedOn: 0, storedErrors: 0 }
   const recent = byOperation(({ group }) => (group === 'risk' ? traffic : none))
   const failing = { lastFailure: answered(next, 500) }
+  const of = 'operations.risk.asset-valuation'
+  const passedOn = `${next} answered 500 last): 30 of 40 requests in the last minute`
   const others = `requests to risk.asset-valuation fail, but for clients that are on the candidate: ${risk} answered 503`
   const every = `every client is on the candidate, which has no primary to fall back on: ${risk} answered 503`
 
   test.each<[string, string, Partial<EndpointReport>, string, string, string]>([
     ['fails requests of the others alone', '50%', {}, 'critical', 'upstreams.risk', `since 02:03:00; ${others}`],
     ['fails none where every client is on it', '100%', {}, 'warning', 'upstreams.risk', `since 02:03:00; ${every}`],
-    [
-      'hides no error that the candidate passes on',
-      ...(['100%', failing, 'critical', 'operations.risk.asset-valuation'] as const),
-      `5xx of its own (${next} answered 500 last): 30 of 40 requests in the last minute`,
-    ],
+    ['hides no error that the candidate passes on', '100%', failing, 'critical', of, `5xx of its own (${passedOn}`],
     ['leaves nothing to fall back on', '100%', down, 'critical', about, 'so requests of its clients fail'],
-    [
-      'is no fault of one without',
-      '0%',
-      failing,
-      'critical',
-      'upstreams.risk',
-      'every request to risk.asset-valuation',
-    ],
+    ['is no fault of one without', '0%', failing, 'critical', 'upstreams.risk', 'every request to risk.asset-val'],
   ])('%s', (_, share, endpoint, severity, subject, text) => {
     const told = found({ share }, { endpoints: [out], candidate: candidate([endpoint]) }, { recent })
 
@@ -216,35 +191,35 @@ describe('with clients on it, an outage of the primary', () => {
   test('is not needed for an error that the candidate passes on to be named by its endpoint', () => {
     const told = found({ share: '50%' }, { candidate: candidate([failing]) }, { recent })
 
-    const text = expect.stringContaining(`(${next} answered 500 last)`)
-    expect(told.map(columns)).toContainEqual(['critical', 'operations.risk.asset-valuation', text])
+    expect(told.map(columns)).toContainEqual(['critical', of, expect.stringContaining(`(${next} answered 500 last)`)])
   })
 })
 
 describe('answers that differ', () => {
   let pass: (ms: number) => void
+  let counts: ComparisonCounts
   beforeEach(() => {
     pass = moveClock(Date, Date.parse('2026-11-23T10:04:00Z'))
+    counts = createCounts({ examples: true })
   })
 
-  const compare = (counts: ComparisonCounts, equal: number, differing: number, name = 'grade'): void => {
+  const compare = (equal: number, differing: number, name = 'grade'): void => {
     const request = { operation: 'market.insights', requestId: 'what-a-client-wrote' } as const
     for (let n = 0; n < equal; n++) counts.onPair(shadowAnswer({ n }), shadowAnswer({ n }), request)
     for (let n = 0; n < differing; n++)
       counts.onPair(shadowAnswer({ [name]: 'Jane' }), shadowAnswer({ [name]: 'Joe' }), request)
   }
 
-  const findingsOf = (counts: ComparisonCounts, compareKeys: object = {}) => {
+  const findingsOf = (compareKeys: object = {}) => {
     const market = { candidate: candidate([{}], { comparison: counts.report }) }
     const settings = use({ shadow: { compare: compareKeys } }, 'market')
     return renderFindings(findingInputs({ at: Date.now(), settings, upstreams: { market } }))
   }
 
   test('too few equal answers are a warning, with what differs and without values', () => {
-    const counts = createCounts({ examples: true })
-    compare(counts, 19, 1)
+    compare(19, 1)
 
-    expect(findingsOf(counts)).toEqual([
+    expect(findingsOf()).toEqual([
       {
         ...{ severity: 'warning', about: 'upstreams.market.candidate', alsoAbout: [], details: [] },
         cause:
@@ -261,29 +236,25 @@ describe('answers that differ', () => {
     ['any where none are', 99, 1, { minEqual: 'none' }, 0],
     ['a few', 0, 19, {}, 0],
   ])('of %s there are so many findings: %d of %d, %o: %d', (_, equal, differing, keys, count) => {
-    const counts = createCounts({ examples: true })
-    compare(counts, equal, differing)
+    compare(equal, differing)
 
-    expect(findingsOf(counts, keys)).toHaveLength(count)
+    expect(findingsOf(keys)).toHaveLength(count)
   })
 
   test('a candidate that was mended is none any more after five minutes', () => {
-    const counts = createCounts({ examples: true })
-    compare(counts, 0, 100)
+    compare(0, 100)
     pass(310_000)
-    compare(counts, 30, 0)
+    compare(30, 0)
 
-    expect(findingsOf(counts)).toEqual([])
+    expect(findingsOf()).toEqual([])
   })
 
   test('when the table is full, places may be unknown', () => {
-    const counts = createCounts({ examples: true })
-    for (let n = 0; n < 201; n++)
-      compare(counts, 0, 1, `m${String.fromCharCode(97 + (n % 26), 97 + Math.floor(n / 26))}`)
+    for (let n = 0; n < 201; n++) compare(0, 1, `m${String.fromCharCode(97 + (n % 26), 97 + Math.floor(n / 26))}`)
     pass(310_000)
-    compare(counts, 0, 20, 'grade')
+    compare(0, 20, 'grade')
 
     const unknown = / in the last 5 minutes\): where is not known, since the table is full$/
-    expect(findingsOf(counts)[0]?.cause).toMatch(unknown)
+    expect(findingsOf()[0]?.cause).toMatch(unknown)
   })
 })

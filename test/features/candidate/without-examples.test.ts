@@ -12,20 +12,18 @@ beforeEach(() => void moveClock(Date))
 
 const text = (body: string): ComparedAnswer => answerWith(body, 'Content-Type', 'text/plain')
 
+const tagged = (etag: string) => answerWith('{}', 'Content-Type', 'application/json', 'ETag', etag)
+
 const pairs: readonly (readonly [primary: ComparedAnswer, candidate: ComparedAnswer])[] = [
   [answer('{}'), answer('{}', { failure: 'connect-failed', status: null })],
   [answer('{}'), answer('{}', { status: 500 })],
   [answer('{}'), text('{}')],
-  [
-    answerWith('{}', 'Content-Type', 'application/json', 'ETag', '"1"'),
-    answerWith('{}', 'Content-Type', 'application/json', 'ETag', '"2"'),
-  ],
+  [tagged('"1"'), tagged('"2"')],
   [answer('{"a":1,"c":1,"d":1,"e":[1]}'), answer('{"b":1,"c":"1","d":2,"e":[1,2]}')],
   [text('one'), text('two')],
   [answer('{}'), answer('{')],
 ]
 
-/** Returns what /shadow says of the pairs. */
 const shadowResponse = (examples: boolean) => {
   const counts = createCounts({ fields: ['ETag'], examples })
   for (const [primary, candidate] of pairs) {
@@ -49,7 +47,6 @@ test('a bundle of a gateway with examples has what one without has, of each kind
 test('a kind that this version does not know has no values', () => {
   const [comparison] = shadowResponse(true).comparisons
   const rows = comparison?.rows.filter(({ kind }) => kind === 'status').map((row) => ({ ...row, kind: 'constructor' }))
-
   const cleaned = withoutClientData({ comparisons: [{ ...comparison, rows }] })
 
   expect(cleaned).toMatchObject({ comparisons: [{ rows: [{ pairs: [{ primary: null, candidate: null }] }] }] })

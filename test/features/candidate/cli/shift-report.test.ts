@@ -52,8 +52,7 @@ const report = { at: '2026-11-21T02:05:00.000Z', comparisons: [comparison] }
 test('it prints the verdict, both latencies, each way of differing, and the noise', async () => {
   const { code, out, received } = await run(report, 'shift', 'report', 'risk')
 
-  expect(code).toBe(0)
-  expect(received.map(({ request }) => request)).toEqual(['GET /shadow'])
+  expect([code, received.map(({ request }) => request)]).toEqual([0, ['GET /shadow']])
   expect(out).toBe(`the candidate of risk: 4120 compared, 99.7 % equal; /grade differs in 9
 since 2026-11-21T01:05:00Z, 1h ago; in the last 5 minutes 312, all equal
 copies since the start: 4120 sent (4120 2xx)
@@ -112,9 +111,7 @@ test.each([
 
 test('while nothing is compared, it says what keeps copies back', async () => {
   const idle = { ...comparison, recent: { compared: 0, equal: 0 } }
-  const body = { ...withCandidate('risk', {}), comparisons: [idle] }
-
-  const { code, out } = await run(body, 'shift', 'report', 'risk')
+  const { code, out } = await run({ ...withCandidate('risk', {}), comparisons: [idle] }, 'shift', 'report', 'risk')
 
   expect(code).toBe(0)
   expect(out).toContain(`; in the last 5 minutes nothing

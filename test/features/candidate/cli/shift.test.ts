@@ -82,7 +82,6 @@ describe('shift', () => {
     [['risk', '--promote', '--to', '5%'], "cannot be used with option '--to <SHARE>'"],
   ])('with %j is wrong usage, in the words of the command line, and no gateway is asked', async (options, said) => {
     const admin = await scriptedAdmin(jsonResponse({}))
-
     const { code, err } = await runCommand(['shift', ...options, '--admin', admin.url])
 
     expect(code).toBe(2)
@@ -109,9 +108,8 @@ describe('shift --promote', () => {
     const { code, out, err } = await runCommand(['shift', 'risk', '--promote', '--config', file, '--admin', url])
 
     expect(code).toBe(0)
-    expect(out).toBe(
-      text.replace('http://risk.internal', 'http://risk-next.internal').replace(/ {4}candidate:[\s\S]*$/, ''),
-    )
+    const promoted = text.replace('http://risk.internal', 'http://risk-next.internal')
+    expect(out).toBe(promoted.replace(/ {4}candidate:[\s\S]*$/, ''))
     expect(err).toMatch(
       /^\n\S+gateway.yaml [0-9a-f]{12} → [0-9a-f]{12}\n\nrisk\n {2}endpoints +http:\/\/risk.internal → /,
     )

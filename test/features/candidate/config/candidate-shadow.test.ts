@@ -78,6 +78,7 @@ describe('POSTs are copied by two words', () => {
 })
 
 describe('a marker that means something else is an error', () => {
+  const ofGroup = ', request: { set: { X-A: "0" } }'
   const identified = 'auth: { methods: [apiKey], identityField: X-Client-Id }\nclients: [{ id: a, operations: all }]'
 
   test.each([
@@ -88,11 +89,7 @@ describe('a marker that means something else is an error', () => {
       text('{}', 'market', `, request: { ${fields} }`),
       '',
     ]),
-    [
-      'a field of upstreams.market.request.set',
-      text('{ marker: X-A }', 'market', '', ', request: { set: { X-A: "0" } }'),
-      '.marker',
-    ],
+    ['a field of upstreams.market.request.set', text('{ marker: X-A }', 'market', '', ofGroup), '.marker'],
   ])('%s', (found, written, key) => {
     expect(findProblems(written)).toMatchObject([{ path: `${at('market')}${key}`, found }])
   })
@@ -141,7 +138,6 @@ describe('a word that does nothing, or that tells much, gets a warning', () => {
 
 test('workers share its bounds', () => {
   const config = validConfig(text('{ concurrency: 5, maxBytes: 9MiB, maxBody: 1MiB }'))
-
   const { shadow } = perWorkerConfig(config, 4).upstreams.market.candidate ?? {}
 
   expect(shadow).toMatchObject({ sample: 0.1, concurrency: 2, maxBytes: (9 * mebibyte) / 4, maxBody: mebibyte })

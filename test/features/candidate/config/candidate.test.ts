@@ -11,7 +11,6 @@ import { findProblems, folderWith, parse, sandbox, validConfig, withRisk } from 
 const text = (candidate: string, own = '', top = ''): string =>
   `${top}\n${withRisk(` { endpoints: [https://a]${own === '' ? '' : `, ${own}`}, candidate: ${candidate} }`)}`
 
-/** Renders a candidate with these keys. */
 const b = (keys: string): string => `{ endpoints: [https://b], ${keys} }`
 
 const risk = (...of: Parameters<typeof text>) => validConfig(text(...of)).upstreams.risk
@@ -118,9 +117,8 @@ describe('its report', () => {
     expect(Object.keys(digests)).toContain('upstreams.risk.candidate.request.set.X-Key')
     const guard = { errors: '2x', latency: '1.25x', minRequests: 50, window: '1m' }
     const endpoints = [{ url: 'https://b/v2', weight: 7 }]
-    expect(config).toMatchObject({
-      upstreams: { risk: { candidate: { endpoints, healthCheck: { path: '/b' }, guard } } },
-    })
+    const candidate = { endpoints, healthCheck: { path: '/b' }, guard }
+    expect(config).toMatchObject({ upstreams: { risk: { candidate } } })
     expect(config).not.toHaveProperty('upstreams.risk.candidate.retry')
     expect(config).not.toHaveProperty('upstreams.market.candidate')
   })
@@ -149,6 +147,7 @@ test('the level that wins is known for each key of a candidate, and for no group
 
 describe('what is wrong with it is found at its own place', () => {
   const at = 'upstreams.risk.candidate'
+  const told = (keys: string, what: 'message' | 'hint') => `${findProblems(text(b(keys))).map((each) => each[what])}`
 
   test.each<[string, string, string]>([
     ['{}', '.endpoints', 'missing'],
@@ -186,24 +185,19 @@ describe('what is wrong with it is found at its own place', () => {
     )
   })
 
-  test.each([
-    ['{ shares: [], every: 15m }', 'empty'],
-    ['{ shares: [5%, 5%], every: 15m }', 'not rising'],
-    ['{ shares: [5%, 1%], every: 15m }', 'not rising'],
-    ['{ shares: [0%], every: 15m }', 'too small'],
-    ['{ shares: [101%], every: 15m }', 'too large'],
-    ['{ shares: [1%], every: 10ms }', 'too small'],
-    ['{ shares: [1%] }', 'missing'],
-    ['{ shares: [1%], every: 15m, startedAt: tomorrow }', 'not a time'],
-    ['{ shares: [1%], every: 15m, startedAt: 2026-11-23T22:00:00 }', 'not a time'],
-    ['{ shares: [1%], every: 15m, startedAt: 2026-13-23T22:00:00Z }', 'not a time'],
-    ['{ shares: [1%], every: 15m, startedAt: 2026-02-30T22:00:00Z }', 'no such day'],
-    ['{ shares: [1%], every: 15m, startedAt: 2026-02-29T22:00:00Z }', 'no such day'],
-    ['{ shares: [1%], every: 15m, startedAt: 2026 }', 'wrong kind'],
-  ])('steps %s: %s', (steps, message) => {
-    const problems = findProblems(text(b(`steps: ${steps}`)))
+  const startedAt = (...times: readonly string[]) => times.map((time) => `shares: [1%], every: 15m, startedAt: ${time}`)
 
-    expect(problems.map((each) => each.message).join()).toContain(message)
+  test.each([
+    ['empty', ['shares: [], every: 15m']],
+    ['not rising', ['shares: [5%, 5%], every: 15m', 'shares: [5%, 1%], every: 15m']],
+    ['too small', ['shares: [0%], every: 15m', 'shares: [1%], every: 10ms']],
+    ['too large', ['shares: [101%], every: 15m']],
+    ['missing', ['shares: [1%]']],
+    ['not a time', startedAt('tomorrow', '2026-11-23T22:00:00', '2026-13-23T22:00:00Z')],
+    ['no such day', startedAt('2026-02-30T22:00:00Z', '2026-02-29T22:00:00Z')],
+    ['wrong kind', startedAt('2026')],
+  ])('steps: %s: %j', (message, all) => {
+    for (const steps of all) expect(told(`steps: { ${steps} }`, 'message')).toContain(message)
   })
 
   test.each([
@@ -217,24 +211,21 @@ describe('what is wrong with it is found at its own place', () => {
     ['{ window: 1h }', 'too large', 'write at most 10m'],
     ['off', 'not a policy', 'write none to turn it off'],
   ])('guard %s: %s', (guard, message, hint) => {
-    const problems = findProblems(text(b(`guard: ${guard}`)))
-
-    expect(problems.map((each) => each.message).join()).toContain(message)
-    expect(problems.map((each) => each.hint).join()).toContain(hint)
+    expect(told(`guard: ${guard}`, 'message')).toContain(message)
+    expect(told(`guard: ${guard}`, 'hint')).toContain(hint)
   })
 
   test('a health check that the group turns off has no path from the defaults', () => {
     const defaults = 'defaults: { healthCheck: { path: /up } }'
-
     const problems = findProblems(text(b('healthCheck: { timeout: 1s }'), 'healthCheck: none', defaults))
 
     expect(problems).toMatchObject([{ path: `${at}.healthCheck.path` }])
   })
 
   test('what its group states already is found once, at the group', () => {
-    const problems = findProblems(text('https://b', 'tls: { verify: false }'))
+    const found = findProblems(text('https://b', 'tls: { verify: false }'))
 
-    expect(problems).toMatchObject([{ path: 'upstreams.risk.tls.verify' }])
+    expect(found).toMatchObject([{ path: 'upstreams.risk.tls.verify' }])
   })
 
   test('a field that its group sets names no side, but none is no field', () => {
@@ -249,7 +240,6 @@ describe('what is wrong with it is found at its own place', () => {
   test('the sandbox behind an address that other machines reach', () => {
     const all = Object.fromEntries(groups.map((group) => [group, 'http://127.0.0.1:1']))
     const upstreams = { ...all, risk: { endpoints: ['http://127.0.0.1:1'], candidate: 'sandbox' } }
-
     const problems = findProblems(JSON.stringify({ listen: { host: '0.0.0.0' }, upstreams }))
 
     expect(problems).toMatchObject([{ path: 'listen.host', expected: expect.stringContaining('risk') }])
@@ -299,17 +289,14 @@ describe('what is probably not meant is a warning', () => {
   }
 
   test('a client that the file does not know: its removal is no error, and the name that was meant is found', () => {
+    const told = { found: 'bank-x', hint: expect.stringMatching(/^write bank-[ab]/) }
     expect(warningsOf('clients: [bank-a, bank-x]')).toMatchObject([
-      {
-        path: 'upstreams.risk.candidate.clients[1]',
-        ...{ found: 'bank-x', hint: expect.stringMatching(/^write bank-[ab]/) },
-      },
+      { path: 'upstreams.risk.candidate.clients[1]', ...told },
     ])
   })
 
   test('thousands of such clients do not cost a guess each: only the first are guessed', () => {
     const names = Array.from({ length: 30 }, (_, nth) => `bank-${nth}`)
-
     const hints = warningsOf(`clients: [${names}]`).map(({ hint }) => hint)
 
     expect(hints).toHaveLength(30)

@@ -22,7 +22,6 @@ describe.each([1, 7, 1000])('in chunks of %i a body', (size) => {
     ['without room is hashed', 100, { isKept: false, isHashed: true }, new FairQuota(0)],
   ])('%s', (_, length, { isKept, isHashed }, room) => {
     const bytes = bytesOf(length)
-
     const { body, isRead, used } = record(bytes, size, room)
 
     expect(body).toEqual({ length, bytes: isKept ? bytes : null, sha256: isHashed ? sha256(bytes) : null })
@@ -55,7 +54,6 @@ test('what is freed gives its room back', () => {
   const body = new AnswerRecorder(100_000, room)
   body.push(bytesOf(50_000))
   expect(room.used).toBeGreaterThanOrEqual(50_000)
-
   body.free()
 
   expect(room.used).toBe(0)

@@ -6,10 +6,8 @@ import { createDeferredWork } from '../../../../src/features/contract/check-queu
 import { moveClock } from '../../../helpers/odd-clocks.ts'
 
 test('a repeat that never began is not counted out', () => {
-  const copies = createShadowCopies(
-    createDeferredWork(() => {}),
-    createDeferredWork(() => {}),
-  )
+  const deferred = () => createDeferredWork(() => {})
+  const copies = createShadowCopies(deferred(), deferred())
   copies.applyBounds({ concurrency: 1, maxBytes: 0 })
   const [begun, refused] = [0, 1].map(() => ({ slot: -1, isRepeat: true, stop: () => {} }))
   if (begun === undefined || refused === undefined) throw new Error('no copies')
@@ -17,8 +15,7 @@ test('a repeat that never began is not counted out', () => {
   const began = [copies.begin(begun), copies.begin(refused)]
   copies.end(refused)
 
-  expect(began).toEqual([null, 'full'])
-  expect(copies.repeating()).toBe(1)
+  expect([began, copies.repeating()]).toEqual([[null, 'full'], 1])
 })
 
 describe('the back-off', () => {
@@ -27,7 +24,6 @@ describe('the back-off', () => {
     pass = moveClock(performance)
   })
 
-  /** A back-off after so many copies that went out and failed. */
   const afterFailures = (count: number) => {
     const backoff = createCopyBackoff()
     for (let i = 0; i < count; i++) {
@@ -70,7 +66,6 @@ describe('the back-off', () => {
 
   test('the pauses grow to ten seconds', () => {
     const backoff = afterFailures(5)
-
     const sent = [1000, 2000, 4000, 8000, 10_000, 10_000, 60_000].map((ms) => countFailing(backoff, ms))
 
     expect(sent).toEqual([1, 1, 1, 1, 1, 1, 6])
@@ -80,7 +75,6 @@ describe('the back-off', () => {
     const backoff = afterFailures(5)
     pass(1000)
     backoff.take()
-
     pass(2000)
 
     expect(backoff.take()).toBe(true)
@@ -101,7 +95,6 @@ describe('the back-off', () => {
 
   test('another configuration begins anew', () => {
     const backoff = afterFailures(20)
-
     backoff.reset()
 
     expect([backoff.take(), backoff.take()]).toEqual([true, true])

@@ -10,7 +10,7 @@ import {
   sideLayer,
 } from '../../../../src/features/candidate/layers/side.ts'
 import { type Group, groups } from '../../../../src/operations.ts'
-import { fakeExchange, fakeNext, fakeOutcome, fakeResponse } from '../../../helpers/exchange.ts'
+import { fakeAttempts, fakeExchange, fakeNext, fakeOutcome, fakeResponse } from '../../../helpers/exchange.ts'
 
 const options: SideOptions = { group: 'market', share: 0.25, clients: [], ipv6Prefix: 64, expose: null }
 
@@ -58,66 +58,41 @@ describe('the side of a request', () => {
 })
 
 describe('the response field', () => {
+  const exposing = sideLayer({ ...options, share: 1, expose: 'X-Upstream-Side' })
   const other = ['X-Upstream-Side', 'candidate']
+  const own = ['X-Upstream-Side', 'primary']
+  const stale = { attempts: fakeAttempts({ fellBack: true }), outcome: fakeOutcome('stale', 'side-of-client') }
+  const limited = { addedResponseFields: ['RateLimit', '1'] }
 
-  test.each<[string, string | null, (exchange: Exchange) => void, readonly string[], readonly string[] | null]>([
-    ['is there only if it is asked for', null, () => {}, ['ETag', '"1"'], null],
-    ['names the side that has served the request', 'X-Upstream-Side', () => {}, [], other],
-    [
-      'stands beside what other layers add',
-      'X-Upstream-Side',
-      (exchange) => {
-        exchange.addedResponseFields = ['RateLimit', '1']
-      },
-      [],
-      ['RateLimit', '1', ...other],
-    ],
-    [
-      'names the primary where that has helped out',
-      'X-Upstream-Side',
-      ({ attempts }) => {
-        attempts.fellBack = true
-      },
-      [],
-      ['X-Upstream-Side', 'primary'],
-    ],
-    [
-      'is left out of a replayed response',
-      'X-Upstream-Side',
-      (exchange) => {
-        exchange.outcome = fakeOutcome('replayed', 'unknown-side')
-      },
-      [],
-      null,
-    ],
-    [
-      'names the own side of a stale response, which stands in for a failure of the other',
-      'X-Upstream-Side',
-      (exchange) => {
-        exchange.attempts.fellBack = true
-        exchange.outcome = fakeOutcome('stale', 'side-of-client')
-      },
-      [],
-      other,
-    ],
-  ])('%s', async (_, expose, change, fields, added) => {
+  test.each<[string, Partial<Exchange>, readonly string[] | null]>([
+    ['names the side that has served the request', {}, other],
+    ['stands beside what other layers add', limited, ['RateLimit', '1', ...other]],
+    ['names the primary where that has helped out', { attempts: fakeAttempts({ fellBack: true }) }, own],
+    ['is left out of a replayed response', { outcome: fakeOutcome('replayed', 'unknown-side') }, null],
+    ['names the own side of a stale response, which stands in for a failure of the other', stale, other],
+  ])('%s', async (_, change, added) => {
     const exchange = exchangeOf('bank-a')
-    const next = fakeNext((handled) => {
-      change(handled)
-      return Promise.resolve({ ...fakeResponse(), fields })
+    const next = fakeNext(async (handled) => {
+      Object.assign(handled, change)
+      return fakeResponse()
     })
 
-    const response = await sideLayer({ ...options, share: 1, expose })(next)(exchange)
+    await exposing(next)(exchange)
 
-    expect([response.fields, exchange.addedResponseFields]).toEqual([fields, added])
+    expect(exchange.addedResponseFields).toEqual(added)
   })
 
-  const exposing = sideLayer({ ...options, share: 1, expose: 'X-Upstream-Side' })
+  test('is there only if it is asked for', async () => {
+    const exchange = exchangeOf('bank-a')
+    const response = { ...fakeResponse(), fields: ['ETag', '"1"'] }
+
+    expect(await sideLayer({ ...options, share: 1 })(fakeNext(async () => response))(exchange)).toBe(response)
+    expect(exchange.addedResponseFields).toBeNull()
+  })
 
   test('is on an error of the gateway too', async () => {
     const exchange = exchangeOf('bank-a')
     const next = fakeNext(() => Promise.reject(new GatewayError('headers-timeout')))
-
     await expect(exposing(next)(exchange)).rejects.toThrow('headers-timeout')
 
     expect(exchange.addedResponseFields).toEqual(other)
@@ -159,10 +134,8 @@ describe('the bucket of a client', () => {
     ['IPv6 networks', 1],
   ])('10,000 %s have every share within what chance allows, in each group', (_, kind) => {
     for (const group of ['risk', 'market'] as const) {
-      const buckets = bucketsOf(
-        owners.map((each) => each[kind] as RequestOwner),
-        group,
-      )
+      const of = owners.map((each) => each[kind] as RequestOwner)
+      const buckets = bucketsOf(of, group)
       const below = (share: number) => buckets.filter((bucket) => bucket < bucketsOfShare(share)).length
       const deviations = steps.map((share) => Math.abs(below(share) / owners.length - share) * 100)
 

@@ -6,7 +6,6 @@ import { type SplitSides, splitSend } from '../../../../src/features/candidate/l
 import type { OperationId, Side } from '../../../../src/operations.ts'
 import { fakeExchange, fakeNext, fakeResponse } from '../../../helpers/exchange.ts'
 
-/** Creates an exchange of a client on one side. */
 const exchangeOn = (side: Side, operation: OperationId = 'market.insights'): Exchange =>
   Object.assign(fakeExchange({ operation }), { side })
 
@@ -35,7 +34,6 @@ const responding: Handler = () => Promise.resolve(fakeResponse(200))
 describe.each([true, false])('with fallback %s', (fallback) => {
   test('each exchange goes to its own side', async () => {
     const { send, primary, candidate } = split(responding, { fallback })
-
     const exchanges = [exchangeOn('primary'), exchangeOn('candidate'), fakeExchange()]
     const responses = await Promise.all(exchanges.map(send))
 
@@ -46,7 +44,6 @@ describe.each([true, false])('with fallback %s', (fallback) => {
   test('what fails at the primary never goes to the candidate', async () => {
     const failed = new GatewayError('connect-failed')
     const { send, candidate } = split(responding, { fallback, primary: failing(failed) })
-
     await expect(send(exchangeOn('primary'))).rejects.toBe(failed)
 
     expect(candidate.calls).toBe(0)
@@ -100,7 +97,6 @@ describe('what the candidate may have been sent', () => {
     const { send, primary } = split(candidate)
     const exchange = exchangeOn('candidate', 'risk.asset-valuation')
     exchange.attempts.wasSent = wasSent
-
     await expect(send(exchange)).rejects.toThrow()
 
     expect([primary.calls, exchange.attempts.fellBack]).toEqual([0, false])
@@ -108,7 +104,6 @@ describe('what the candidate may have been sent', () => {
 
   test('is an error of the candidate, which reaches the client', async () => {
     const { send, primary } = split(() => Promise.resolve(fakeResponse(500)))
-
     await expect(send(exchangeOn('candidate'))).resolves.toMatchObject({ status: 500 })
 
     expect(primary.calls).toBe(0)

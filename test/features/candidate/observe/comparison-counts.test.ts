@@ -33,12 +33,9 @@ test('pairs are counted by operation, and by the kinds in which they differ', ()
   counts.onPair(shadowAnswer({}, { failure: 'truncated' }), shadowAnswer({}), request())
 
   const totals = counts.report.totals.toSorted((a, b) => b.compared - a.compared)
-  const uncompared = { 'primary-failed': 1, 'too-large': 0 }
+  const of = { uncompared: { 'primary-failed': 1, 'too-large': 0 }, byKind: { value: 1, missing: 1, status: 0 } }
   expect(totals).toMatchObject([
-    {
-      ...{ operation: 'market.insights', compared: 3, equal: 1, noisePairs: 0, uncompared },
-      byKind: { value: 1, missing: 1, status: 0 },
-    },
+    { operation: 'market.insights', compared: 3, equal: 1, noisePairs: 0, ...of },
     { operation: 'valuation.score', compared: 1, equal: 0, byKind: { status: 1 } },
   ])
 })
@@ -57,10 +54,7 @@ test('a place where answers differ is one row, with its first and its last answe
       ...{ operation: 'market.insights', kind: 'value', pointer: '/items/*/price', count: 2, recent: 2 },
       ...{ firstAt: Date.parse('2026-11-23T10:04:00Z'), lastAt: Date.parse('2026-11-23T10:05:00Z') },
       example: { requestId: 'r-2' },
-      pairs: [
-        { ...untold, requestId: 'r-1' },
-        { ...untold, requestId: 'r-2' },
-      ],
+      pairs: ['r-1', 'r-2'].map((requestId) => ({ ...untold, requestId })),
       otherPairs: 0,
     },
   ])
@@ -71,13 +65,9 @@ describe('the values that differ', () => {
     const counts = createCounts()
     compare(counts, { grade: 'A' }, { grade: 'C' })
     for (const id of ['r-1', 'r-2', 'r-3']) compare(counts, { grade: 'A' }, { grade: 'B' }, id)
-
     const { pairs } = counts.report.rows[0] ?? {}
 
-    expect(pairs?.map(({ count, requestId }) => [count, requestId])).toEqual([
-      [3, 'r-3'],
-      [1, 'r-1'],
-    ])
+    expect(pairs?.map(({ count, requestId }) => `${requestId} ${count}`)).toEqual(['r-3 3', 'r-1 1'])
   })
 
   test('are nowhere in the report', () => {
@@ -96,7 +86,6 @@ describe('the values that differ', () => {
   test('have other digests at another gateway', () => {
     const [one, other] = [createCounts({}, '', 'one'), createCounts({}, '', 'other')]
     for (const counts of [one, other]) compare(counts, { grade: 'A' }, { grade: 'B' })
-
     const digests = [one, other].map(({ report }) => report.rows[0]?.pairs[0]?.digest)
 
     expect(digests[0]).not.toBe(digests[1])
@@ -105,7 +94,6 @@ describe('the values that differ', () => {
   test('are told where examples are asked for, and cut off; eight are told apart, and the rest counted', () => {
     const counts = createCounts({ examples: true })
     for (let n = 1; n <= 20; n++) compare(counts, { grade: 'A' }, { grade: String.fromCharCode(66 + n).repeat(500) })
-
     const [row] = counts.report.rows
 
     expect(row?.pairs[0]).toMatchObject({ primary: 'A', candidate: `${'C'.repeat(99)}…` })
@@ -119,9 +107,9 @@ describe('the values that differ', () => {
     compare(counts, { n: 1 }, { n: '1' })
     compare(counts, { n: 1 }, {})
 
-    const told = counts.report.rows.map(({ kind, pairs }) => {
-      return `${kind}: ${pairs[0]?.primary} → ${pairs[0]?.candidate}`
-    })
+    const told = counts.report.rows.map(
+      ({ kind, pairs: [first] }) => `${kind}: ${first?.primary} → ${first?.candidate}`,
+    )
 
     expect(told.toSorted()).toEqual([
       'failure: 200 → connect-failed',
@@ -150,10 +138,14 @@ test('answers of which nothing agrees fill fifty rows, and one number says that 
 })
 
 describe('noise', () => {
+  let counts: ComparisonCounts
+  beforeEach(() => {
+    counts = createCounts({ noise: true })
+  })
+
   const noisy = (n: number, grade = 'A') => ({ id: `id-${n}`, generatedAt: 1000 + n, grade, rows: [{ at: n }] })
 
   test('is learnt first, from requests that the primary gets twice', () => {
-    const counts = createCounts({ noise: true })
     compare(counts, noisy(1), noisy(2, 'B'))
     for (let n = 0; n < 5; n++) repeat(counts, noisy(n), noisy(n + 1))
     compare(counts, noisy(1), noisy(2))
@@ -169,26 +161,20 @@ describe('noise', () => {
   })
 
   test('is learnt at more places than a comparison tells apart', () => {
-    const counts = createCounts({ noise: true })
     for (let n = 0; n < 5; n++) repeat(counts, sixty(n), sixty(n + 1))
-
     compare(counts, sixty(1), sixty(2))
 
-    expect(counts.report.noise).toHaveLength(60)
-    expect(placesOf(counts)).toEqual([])
+    expect([counts.report.noise.length, placesOf(counts)]).toEqual([60, []])
   })
 
   test('of one kind hides no other kind at the same place', () => {
-    const counts = createCounts({ noise: true })
     for (let n = 0; n < 5; n++) repeat(counts, noisy(n), noisy(n + 1))
-
     compare(counts, noisy(1), { ...noisy(2), id: 7, generatedAt: null })
 
     expect(placesOf(counts)).toEqual(['type /id 1', 'type /generatedAt 1'])
   })
 
   test('that becomes rare is none any more', () => {
-    const counts = createCounts({ noise: true })
     repeat(counts, { n: 1 }, { n: 2 })
     for (let n = 0; n < 49; n++) repeat(counts, { n: 1 }, { n: 1 })
     compare(counts, { n: 1 }, { n: 2 })
@@ -201,47 +187,39 @@ describe('noise', () => {
   })
 
   test('is no status and no failure, and such a pair teaches nothing', () => {
-    const counts = createCounts({ noise: true })
     for (let n = 0; n < 9; n++) counts.onRepeatedPair(shadowAnswer({}), shadowAnswer({}, { status: 503 }), request())
 
     expect([counts.report.totals, counts.report.noise]).toEqual([[], []])
   })
 
-  const take = (counts: ComparisonCounts, times: number, operation: ShadowedRequest['operation'] = 'market.insights') =>
+  const take = (times: number, operation: ShadowedRequest['operation'] = 'market.insights') =>
     Array.from({ length: times }, () => counts.wantsRepeat(operation)).filter(Boolean).length
 
   test('takes the first requests of an operation, and then one in a hundred', () => {
-    const counts = createCounts({ noise: true })
-
-    expect(take(counts, 10)).toBe(10)
+    expect(take(10)).toBe(10)
     for (let n = 0; n < 5; n++) repeat(counts, {}, {})
 
-    const later = take(counts, 10_000)
+    const later = take(10_000)
     expect(later).toBeGreaterThan(30)
     expect(later).toBeLessThan(300)
   })
 
   test('is given up after ten requests that went out twice and taught nothing', () => {
-    const counts = createCounts({ noise: true })
-
-    const before = take(counts, 100)
+    const before = take(100)
     for (let n = 0; n < 10; n++) counts.onRepeat('market.insights')
 
     expect(before).toBe(100)
-    expect(take(counts, 100)).toBeLessThan(20)
+    expect(take(100)).toBeLessThan(20)
   })
 
   test('of a POST is not learnt: it is compared at once', () => {
-    const counts = createCounts({ noise: true })
-
     counts.onPair(shadowAnswer({ n: 1 }), shadowAnswer({ n: 2 }), request('r-1', 'valuation.score'))
 
-    expect(take(counts, 1000, 'valuation.score')).toBe(0)
-    expect(placesOf(counts)).toEqual(['value /n 1'])
+    expect([take(1000, 'valuation.score'), placesOf(counts)]).toEqual([0, ['value /n 1']])
   })
 
   test('is not learnt unless it is asked for', () => {
-    expect(take(createCounts(), 1)).toBe(0)
+    expect(createCounts().wantsRepeat('market.insights')).toBe(false)
   })
 })
 

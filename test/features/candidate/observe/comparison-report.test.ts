@@ -42,11 +42,9 @@ test('what workers have counted is added up, and the same pair of values is one 
 
   expect(merged.since).toBe(Date.parse('2026-11-23T10:04:00Z'))
   expect(merged.totals).toMatchObject([{ operation: 'market.insights', compared: 5, equal: 1, noisePairs: 10 }])
-  expect(
-    merged.rows.map(({ kind, pointer, count, pairs }) => [kind, pointer, count, pairs.map((each) => each.count)]),
-  ).toEqual([
-    ['value', '/grade', 3, [2, 1]],
-    ['missing', '/n', 1, [1]],
+  expect(merged.rows).toMatchObject([
+    { kind: 'value', pointer: '/grade', count: 3, pairs: [{ count: 2 }, { count: 1 }] },
+    { kind: 'missing', pointer: '/n', count: 1, pairs: [{ count: 1 }] },
   ])
   expect(merged.noise).toEqual([{ operation: 'market.insights', kind: 'value', pointer: '/at', count: 10 }])
   expect(quantile(merged.totals[0]?.latency.primary ?? { counts: [], sumMs: 0 }, 0.5)).toBeCloseTo(9, 0)
@@ -58,22 +56,15 @@ test('of a pair of values that several have counted, the last request is told, w
   pass(1000)
   const last = compareAll(pair, 'digest', 'last')
 
-  const told = [
-    [before, last],
-    [last, before],
-  ].map((all) => mergeComparisonReports('digest', all).rows[0]?.pairs)
-
-  expect(told).toMatchObject([[{ count: 2, requestId: 'last' }], [{ count: 2, requestId: 'last' }]])
+  for (const all of [[before, last] as const, [last, before] as const])
+    expect(mergeComparisonReports('digest', all).rows[0]?.pairs).toMatchObject([{ count: 2, requestId: 'last' }])
 })
 
 test('workers learn noise each by itself, and one that has ended has nothing more to learn', () => {
   const counts = createCounts({ noise: true })
-  counts.onRepeatedPair(shadowAnswer({ n: 1 }), shadowAnswer({ n: 2 }), {
-    operation: 'market.insights',
-    requestId: null,
-  })
+  const request = { operation: 'market.insights', requestId: null } as const
+  counts.onRepeatedPair(shadowAnswer({ n: 1 }), shadowAnswer({ n: 2 }), request)
   const { report } = counts
-
   const merged = mergeComparisonReports('digest', [report, report, withoutRecentDifferences(report)])
 
   expect(merged.totals[0]).toMatchObject({ noisePairs: 3, noisePairsMissing: 8 })

@@ -6,7 +6,6 @@ import { httpUpstream } from '../../../helpers/upstream.ts'
 
 const secrets = ['hunter-secret', 'Jane Doe', 'jane@secret.example', '4929123412341234', '98765.4321']
 
-/** Lists what of the secrets stands in a text. */
 const leaksIn = (text: string): readonly string[] => secrets.filter((secret) => text.includes(secret))
 
 /** Has answers compared that differ in secrets; returns all that an operator can read then. */

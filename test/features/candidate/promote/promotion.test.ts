@@ -7,7 +7,6 @@ import { planPromotion, promotedUpstream } from '../../../../src/features/candid
 import { groups } from '../../../../src/operations.ts'
 import { parse, validConfig, withRisk } from '../../../core/config/helper.ts'
 
-/** Makes the edit of a text for the group risk. */
 const promote = (text: string) => {
   const loaded = parse(text)
   if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems, null, 2))
@@ -67,7 +66,6 @@ const file = fc
     upstreams: { ...Object.fromEntries(groups.map((group) => [group, 'sandbox'])), risk, market },
   }))
 
-/** The ways in which one file may be written. */
 const spellings: readonly ((value: unknown) => string)[] = [
   (value) => stringify(value, { aliasDuplicateObjects: false }),
   (value) => stringify(value, { aliasDuplicateObjects: false, indent: 4, indentSeq: false }).replaceAll('\n', '\r\n'),
@@ -119,29 +117,22 @@ describe('an anchor', () => {
   const next = '&next { endpoints: [http://n.internal], tls: { serverName: n.internal } }'
   const timeouts = '    timeouts: &t { headers: 3s }\n'
 
+  const shared = withRisk(
+    `\n    endpoints: [http://a.internal]\n${timeouts}    candidate: { endpoints: [sandbox], timeouts: *t }\ndefaults: { timeouts: *t }\n`,
+  )
+  const kept = { ok: true, text: expect.stringContaining(`${timeouts}defaults`) }
+  const below = '[http://n.internal]\n    tls: { serverName: n.internal }\n'
+  const writtenOut = { ok: true, text: expect.stringContaining(below) }
+
   test.each<[string, string, object]>([
-    [
-      'that the candidate takes from its group stays where it is',
-      withRisk(
-        `\n    endpoints: [http://a.internal]\n${timeouts}    candidate: { endpoints: [sandbox], timeouts: *t }\ndefaults: { timeouts: *t }\n`,
-      ),
-      { ok: true, text: expect.stringContaining(`${timeouts}defaults`) },
-    ],
+    ['that the candidate takes from its group stays where it is', shared, kept],
     [
       'that would go, though another group has it, is a problem',
       withMarket(group.replace('[', '&e ['), '{ endpoints: *e }'),
       { ok: false, problems: [{ line: 10 }] },
     ],
-    [
-      'that makes another group change with this one is no edit',
-      withMarket(` &r${group}`, '*r'),
-      { ok: false, problems: [] },
-    ],
-    [
-      'of the candidate is written out',
-      aliased.replace('market: sandbox', `market: ${next}`),
-      { ok: true, text: expect.stringContaining('[http://n.internal]\n    tls: { serverName: n.internal }\n') },
-    ],
+    ['that makes another group change is no edit', withMarket(` &r${group}`, '*r'), { ok: false, problems: [] }],
+    ['of the candidate is written out', aliased.replace('market: sandbox', `market: ${next}`), writtenOut],
   ])('%s', (_, text, promotion) => {
     expect(promote(text)).toMatchObject(promotion)
   })

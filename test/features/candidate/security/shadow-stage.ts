@@ -58,7 +58,6 @@ export const shadowStage = <Candidate extends { readonly url: string; close(): P
     await Promise.all([primary.close(), candidate.close()])
   })
 
-  /** Reads what became of the copies of a group. */
   const shown = async (group: ShownGroup): Promise<ShownShadow> => {
     const { body } = await fetchAdmin(`http://127.0.0.1:${gateway.adminAddress.port}/status`)
     const { upstreams } = body as unknown as {

@@ -36,7 +36,6 @@ interface Cut {
   isCut: boolean
 }
 
-/** Opens a link, which `cut` cuts off. */
 const openLink = (cut: Cut) => ({
   reason: 'it is away',
   get isShared() {
@@ -118,7 +117,6 @@ class FakeGateway {
   }
 }
 
-/** What may happen at a gateway, or to Redis. */
 const events: Readonly<Record<string, (gateway: FakeGateway, ms: number) => unknown>> = {
   wait: (_, ms) => vi.advanceTimersByTimeAsync(ms % 3 === 0 ? ms % 1500 : ms),
   back: ({ shifts }) => shifts.takeBack('risk', 'it fails'),
@@ -154,7 +152,6 @@ const setBack = (): void => {
   if (before !== undefined) redis.stored.set(before.key, before)
 }
 
-/** Starts three gateways before an empty Redis. */
 const startAll = async (): Promise<readonly FakeGateway[]> => {
   Object.assign(redis, { stored: new Map(), versions: [] })
   const gateways = [new FakeGateway(), new FakeGateway(), new FakeGateway()]

@@ -74,7 +74,6 @@ describe('the file', () => {
   test('with another candidate forgets what was said of the one before, and leaves no timer', () => {
     const { shifts, share, tell, edit } = open(stepped())
     tell(to(0.5, 60))
-
     edit(plan({ digest: 'b' }))
     const other = share()
     edit(null)
@@ -102,10 +101,7 @@ describe('the file', () => {
     const other = shifts.prepare({ risk: plan({ digest: 'b', share: 0.2 }), market: stepped() }).view
 
     expect(same.get('risk')?.share).toBe(0.5)
-    expect(other.all.map(([group, state]) => [group, state.share]).sort()).toEqual([
-      ['market', 0.01],
-      ['risk', 0.2],
-    ])
+    expect(other.all.map(([group, state]) => `${group} ${state.share}`).sort()).toEqual(['market 0.01', 'risk 0.2'])
     expect([share(), shifts.get('market')]).toEqual([0.5, null])
   })
 })
@@ -127,6 +123,7 @@ const play = (gateway: ReturnType<typeof open>, story: Story): readonly unknown[
 ]
 
 const almost = 0.001 // of a minute
+const first = Array<number>(6).fill(0.01)
 
 describe('the share by and by', () => {
   test.each<[string, ShiftPlan, Story, readonly number[]]>([
@@ -135,12 +132,7 @@ describe('the share by and by', () => {
     ['steps have begun at a time of the file', stepped(-20), [10], [0.05, 0.25]],
     ['steps wait for more days than a timer holds', stepped(40 * day), [39 * day, day], [0, 0, 0.01]],
     ['steps never go below the share of the file', stepped(null, 0.1), [31], [0.1, 0.25]],
-    [
-      'steps that are paused in the middle of one go on with what was left of it',
-      stepped(),
-      [10, pause(), 600, resume, 5 - almost, almost],
-      [0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.05],
-    ],
+    ['steps go on with what a pause left', stepped(), [10, pause(), 600, resume, 5 - almost, almost], [...first, 0.05]],
     ['steps go on when a pause has ended', stepped(), [pause(60), 60, 15], [0.01, 0.01, 0.01, 0.05]],
     ['an order goes before the file', plan(), [to(0.25, 60), 60 - almost, almost], [0.05, 0.25, 0.25, 0.05]],
     ['an order replaces another, and its time', plan(), [to(0.25, 10), to(0.1, 60), 59], [0.05, 0.25, 0.1, 0.1]],
@@ -202,7 +194,6 @@ describe('the state, in words, and the news', () => {
     ['of a takeback at a share of 0: clients by name, and copies', plan({ share: 0 }), [takeBack], stopped, [told]],
   ])('%s', (_, risk, story, expected, news) => {
     const gateway = open(risk)
-
     play(gateway, story)
 
     expect(gateway.state()).toMatchObject(expected)
@@ -278,7 +269,6 @@ test('a takeback says whether there was something to take back', () => {
 test('a takeback ends with another candidate in the file, and with the same one after it', () => {
   const { share, edit, takeBack } = open(plan())
   takeBack()
-
   edit(plan({ digest: 'b' }))
   const other = share()
   edit(plan())
@@ -380,15 +370,14 @@ describe('a rollback to a candidate', () => {
     gateway.takeBack()
     const { record, ageMs } = gateway.keep()
 
-    const found = rollBack(gateway, { record: { ...record, stop: null }, ageMs })
-
-    expect(found).toMatchObject({ share: 0.01, isStopped: false })
+    expect(rollBack(gateway, { record: { ...record, stop: null }, ageMs })).toMatchObject({
+      share: 0.01,
+      isStopped: false,
+    })
   })
 })
 
 describe('no client goes back', () => {
-  type Event = (gateway: ReturnType<typeof open>) => void
-
   const events = {
     wait: (_, ttlMs) => pass(ttlMs / minute),
     raise({ share, tell }, ttlMs, more) {
@@ -401,26 +390,20 @@ describe('no client goes back', () => {
     edit: ({ edit }) => edit(stepped()),
     takeUp: ({ shifts, toKeep }) => shifts.takeUp('risk', toKeep().digest, { record: toKeep().record, ageMs: 0 }),
   } satisfies Record<string, (gateway: ReturnType<typeof open>, ttlMs: number, more: number) => void>
-  const anyEvent = fc
-    .record({
-      name: fc.constantFrom('wait' as const, ...(Object.keys(events) as (keyof typeof events)[])),
-      ttlMs: fc.integer({ min: 1, max: 40 * minute }),
-      more: fc.double({ min: 0, max: 1, noNaN: true }),
-    })
-    .map(
-      ({ name, ttlMs, more }): Event =>
-        (gateway) =>
-          events[name](gateway, ttlMs, more),
-    )
+  const anyEvent = fc.record({
+    name: fc.constantFrom('wait' as const, ...(Object.keys(events) as (keyof typeof events)[])),
+    ttlMs: fc.integer({ min: 1, max: 40 * minute }),
+    more: fc.double({ min: 0, max: 1, noNaN: true }),
+  })
 
   test('whatever happens to steps, unless an operator or the guard says so', () => {
     fc.assert(
-      fc.property(fc.array(anyEvent, { maxLength: 30 }), (events) => {
+      fc.property(fc.array(anyEvent, { maxLength: 30 }), (history) => {
         const gateway = open(stepped())
         let before = gateway.share() ?? 0
 
-        for (const happen of events) {
-          happen(gateway)
+        for (const { name, ttlMs, more } of history) {
+          events[name](gateway, ttlMs, more)
           const now = gateway.share() ?? 0
           expect(now).toBeGreaterThanOrEqual(before)
           before = now
@@ -480,20 +463,17 @@ describe('an order that is not in effect yet', () => {
 
   test('comes after a takeback of another gateway that it did not know', () => {
     const gateway = open(plan())
-
     const pending = gateway.order(half)
     takeUp(gateway, { stop })
     const confirmed = pending.confirm()
 
     expect(confirmed).toMatchObject({ share: 0, isStopped: true, reason: 'it fails' })
-    expect(gateway.toKeep().record.order).toBeNull()
-    expect(gateway.news).toEqual(['risk taken up 0'])
+    expect([gateway.toKeep().record.order, gateway.news]).toEqual([null, ['risk taken up 0']])
   })
 
   test('goes before a takeback that it knew', () => {
     const gateway = open(plan())
     takeUp(gateway, { stop })
-
     const pending = gateway.order(half)
     takeUp(gateway, { floor: 0.1 })
     pending.confirm()

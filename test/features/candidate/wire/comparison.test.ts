@@ -5,14 +5,12 @@ import type { ComparisonView } from '../../../../src/features/candidate/status/d
 import { readExposition, total } from '../../../core/admin/metrics/parse-exposition.ts'
 import { withCandidate } from '../../../helpers/candidate.ts'
 import type { Settings } from '../../../helpers/gateway.ts'
+import { answerJson } from '../../../helpers/json-responder.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../../helpers/live-gateway.ts'
 import { httpUpstream, type Responder } from '../../../helpers/upstream.ts'
 import { call } from '../../../helpers/wire.ts'
 
-const json =
-  (document: unknown, fields: Readonly<Record<string, string>> = {}): Responder =>
-  (_, response) =>
-    void response.writeHead(200, { 'Content-Type': 'application/json', ...fields }).end(JSON.stringify(document))
+const json = (document: unknown, ...fields: readonly string[]) => answerJson(JSON.stringify(document), { fields })
 
 /** Boots a gateway that compares all requests of `market`. */
 const boot = async (primaryAnswer: Responder, candidateAnswer: Responder, compare: object = {}) => {
@@ -35,7 +33,6 @@ const comparisonOf = async ({ admin }: LiveGateway): Promise<ComparisonView> => 
   return first
 }
 
-/** Waits until so many pairs are compared. */
 const compared = async (live: LiveGateway, pairs: number): Promise<ComparisonView> => {
   await expect.poll(async () => (await comparisonOf(live)).compared).toBe(pairs)
   return comparisonOf(live)
@@ -45,7 +42,7 @@ test('a defect is told with its place and the request, and without values; the r
   const of = (grade: string, at: number, rate: number, ids: readonly number[]) =>
     json(
       { grade, meta: { at }, rate, items: ids.map((id) => ({ id, name: `n${id}`, at })) },
-      { 'X-Model': `${at}`, Location: `/${at}` },
+      ...['X-Model', `${at}`, 'Location', `/${at}`],
     )
   const rules = { ignore: ['/meta/at', '/items/*/at'], numbers: '1%', arrays: { '/items': 'id' }, fields: ['X-Model'] }
   const { live, get } = await boot(of('AA-secret', 1, 100, [1, 2, 3]), of('BB-secret', 2, 100.9, [3, 1, 2]), rules)

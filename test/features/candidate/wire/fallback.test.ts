@@ -44,7 +44,6 @@ afterAll(async () => {
   await Promise.all([primary, resetting].map((each) => each.close()))
 })
 
-/** Requests of clients that the primary got. */
 const gotOf = (path: string) => primary.requests.filter(({ url }) => url === path)
 
 const ask = (request: WireRequest) => askSide(gateway.port, request)
@@ -65,7 +64,6 @@ test('a candidate that cannot be connected to has each request served by the pri
 
 test('so has an upload of unknown length, whole', async () => {
   const body = Buffer.alloc(300_000, 'x')
-
   expect(await ask({ ...post, body, chunkBytes: 10_000 })).toBe('200 primary')
 
   expect(gotOf('/risk/asset-valuation').at(-1)?.body.equals(body)).toBe(true)

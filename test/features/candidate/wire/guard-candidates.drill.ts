@@ -64,7 +64,6 @@ describe('taken back within the window and a second is a candidate', () => {
     const { authority, expired } = makeCertificates(openssl.path ?? '')
     const { port } = await httpsUpstream(expired)
     const candidate = { endpoints: [`https://localhost:${port}`], tls: { ca: authority.cert } }
-
     const outcome = await run('whose certificate has expired', candidate, windowMs)
 
     expect(outcome).toMatchObject({ takenBackAfterMs: expect.any(Number), failed: 0 })
@@ -91,7 +90,6 @@ describe('not taken back is a candidate', () => {
   ])('%s', async (name, candidate) => {
     // A drip or a megabyte keeps its connection, so that heads wait for another: as long as the machine is busy.
     const guard = { minRequests: 30, window: `${windowMs}ms`, latency: '20x' }
-
     const outcome = await run(name, { ...(await candidate()), balance: 'round-robin', guard }, windowMs)
 
     expect(outcome).toMatchObject({ takenBackAfterMs: null, failed: 0 })

@@ -10,7 +10,6 @@ import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../../helpers/
 import { httpUpstream, onRequest, type ReceivedRequest, rawUpstream } from '../../../helpers/upstream.ts'
 import { call, type WireRequest, withoutFields } from '../../../helpers/wire.ts'
 
-/** Boots a gateway whose groups all have this candidate. */
 const boot = async (primary: string, candidate: object, more: Settings = {}) =>
   bootLiveGateway({ upstream: { endpoints: [primary], candidate }, ...more })
 

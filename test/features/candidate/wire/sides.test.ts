@@ -15,10 +15,8 @@ test('a client is on the side of its bucket, over a reload of its share and of i
   })
   const live = await bootLiveGateway(settings('30%', candidate.url))
   const askAll = () => Promise.all(banks.map((bank) => ask(live.gateway.address.port, { fields: keyOf(bank) })))
-  const sidesAt = (share: number) =>
-    banks.map(
-      (bank) => `200 ${clientBucket('market', { client: bank }) < bucketsOfShare(share) ? 'candidate' : 'primary'}`,
-    )
+  const isThere = (client: string, share: number) => clientBucket('market', { client }) < bucketsOfShare(share)
+  const sidesAt = (share: number) => banks.map((bank) => `200 ${isThere(bank, share) ? 'candidate' : 'primary'}`)
 
   const before = await askAll()
   live.edit(settings('60%', other.candidate.url))

@@ -39,13 +39,9 @@ test('a key of idempotency is the same on both sides: a client that has changed 
     operations: { 'financing.pre-approval': { idempotency: true } },
   })
   const live = await bootLiveGateway(settings({ clients: ['bank-a'] }))
+  const request = { method: 'POST', target: '/financing/pre-approval', body: Buffer.from('{}') }
   const post = (key: string) =>
-    ask(live.gateway.address.port, {
-      method: 'POST',
-      target: '/financing/pre-approval',
-      fields: ['Idempotency-Key', key, ...keyOf('bank-a')],
-      body: Buffer.from('{}'),
-    })
+    ask(live.gateway.address.port, { ...request, fields: ['Idempotency-Key', key, ...keyOf('bank-a')] })
   const there = await post('k-1')
   live.edit(settings({ share: '0%' }))
   expect((await live.gateway.reload('request')).result).toBe('applied')
@@ -75,26 +71,20 @@ test('the access log, the audit log, spans and metrics say the side, and that th
   const metrics = await (await fetch(`${live.admin}/metrics`)).text()
   await live.gateway.close()
 
-  const told = [
-    ['candidate', undefined],
-    ['primary', undefined],
-    ['candidate', true],
-  ]
-  const columns = ({ side, fellBack }: Readonly<Record<string, unknown>>) => [side, fellBack]
+  const told = ['candidate', 'primary', 'candidate fell back']
+  const columns = ({ side, fellBack }: Readonly<Record<string, unknown>>) => `${side}${fellBack ? ' fell back' : ''}`
   const audited = audit.lines().filter(({ event }) => event === 'exchange')
+  type Span = (typeof receiver.spans)[number]
   const spans = receiver.spans.filter(({ kind }) => kind === 'server').sort((a, b) => a.startMs - b.startMs)
   expect(live.lines.filter(({ msg }) => msg === 'exchange').map(columns)).toEqual(told)
   expect(audited.map(columns)).toEqual(told)
-  const ofSpan = (name: string, { attributes }: (typeof spans)[number]) =>
-    attributes[`lender_gateway.${name}`] || undefined
-  expect(spans.map((span) => [ofSpan('side', span), ofSpan('fell_back', span)])).toEqual(told)
+  const ofSpan = ({ attributes: { 'lender_gateway.side': side, 'lender_gateway.fell_back': fellBack } }: Span) =>
+    columns({ side, fellBack })
+  expect(spans.map(ofSpan)).toEqual(told)
   const count = (name: string, labels: Readonly<Record<string, string>> = {}) =>
     total(metrics, `lender_gateway_${name}`, { operation: 'market.insights', ...labels })
-  expect([
-    count('side_requests_total', { side: 'candidate' }),
-    count('side_requests_total', { side: 'primary' }),
-    count('candidate_fallbacks_total'),
-  ]).toEqual([2, 1, 1])
+  const bySide = ['candidate', 'primary'].map((side) => count('side_requests_total', { side }))
+  expect([...bySide, count('candidate_fallbacks_total')]).toEqual([2, 1, 1])
 })
 
 test('a limit counts both sides together, so a client gains nothing by its side', async () => {

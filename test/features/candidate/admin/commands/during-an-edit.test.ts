@@ -32,7 +32,6 @@ const market = (share: string, endpoints = [one, two], more: Settings = {}): Set
   ...more,
 })
 
-/** What clients meet. */
 interface InEffect {
   readonly config: Config
   readonly operations: readonly string[]
@@ -73,32 +72,24 @@ const open = (before: Settings, edited: Settings = before) => {
   }
   const initial = load(before)
   const reloader = new Reloader({
-    file: 'gateway.yaml',
-    initial,
+    ...{ file: 'gateway.yaml', initial, apply, onOutcome: () => {} },
     load: async () => load(edited),
     preflight: async () => [],
-    apply,
-    onOutcome: () => {},
   })
   shifts.prepare(listShiftPlans(initial.config)).commit()
-  const listUp = () =>
-    reloader.config.upstreams.market.endpoints.map(({ origin }) => ({
-      url: origin,
-      inFlight: 0,
-      state: { name: 'up', since: null, reason: null },
-    }))
-  const candidate = { endpoints: [{ url: next, inFlight: 0, state: { name: 'up', since: null, reason: null } }] }
+  const up = (url: string) => ({ url, inFlight: 0, state: { name: 'up', since: null, reason: null } })
+  const reportMarket = () => ({
+    endpoints: reloader.config.upstreams.market.endpoints.map(({ origin }) => up(origin)),
+    candidate: { endpoints: [up(next)] },
+  })
   const context = {
-    reloader,
-    overrides,
-    parts: { audit: { state: null }, candidate: { shifts } },
+    ...{ reloader, overrides, findClients, parts: { audit: { state: null }, candidate: { shifts } } },
     recordAdminEvent: () => {},
     orders: new OrderHistory(),
     draining: () => false,
-    findClients,
     report: async (urgent?: Promise<void>) => {
       asked.push(urgent)
-      return { upstreams: { market: { endpoints: listUp(), candidate } } }
+      return { upstreams: { market: reportMarket() } }
     },
     runEverywhere: async (_name: string, _params: object, urgent?: Promise<void>) => {
       asked.push(urgent)
@@ -116,13 +107,9 @@ const open = (before: Settings, edited: Settings = before) => {
     return { status: response.statusCode, body: response.json() }
   }
   return {
-    overrides,
-    reloader,
-    post,
+    ...{ overrides, reloader, post, asked, settle },
     shift: (order: object) => post('/shift', { group: 'market', ...order }),
     inEffect: () => inEffect,
-    asked,
-    settle,
     /** Has the operator of each command given no more orders from now on. */
     removeOperator: (because: AdminError) => Object.assign(own, { rejection: because }),
     /** Lets the processes take up the oldest of what they have been told, or fail to. */
@@ -153,7 +140,6 @@ const during = async (gateway: ReturnType<typeof open>, command: () => ReturnTyp
 
 test('an abort stops the candidate that an edit brings, while that is put into effect', async () => {
   const gateway = open(market('5%'), market('50%'))
-
   const { status, body, inEffect } = await during(gateway, () => gateway.shift({ abort: true }))
 
   expect([status, body.shift]).toMatchObject([200, { share: 0, stopped: true }])
@@ -162,10 +148,8 @@ test('an abort stops the candidate that an edit brings, while that is put into e
 })
 
 test('what an edit takes away is not there for an order while that is put into effect: a candidate, an endpoint', async () => {
-  const [promoted, other] = [
-    open(market('5%'), { upstreams: { market: { endpoints: [one, two] } } }),
-    open(market('5%'), market('5%', [one])),
-  ]
+  const promoted = open(market('5%'), { upstreams: { market: { endpoints: [one, two] } } })
+  const other = open(market('5%'), market('5%', [one]))
 
   const aborted = await during(promoted, () => promoted.shift({ abort: true }))
   const drained = await during(other, () => other.post('/endpoints/drain', { group: 'market', url: one }))
@@ -178,10 +162,8 @@ test('what an edit takes away is not there for an order while that is put into e
 test('an operation that an edit takes out of service serves for a while, when that is said while the edit is put into effect', async () => {
   const refused = { operations: { 'market.insights': { state: 'refuse' } } }
   const gateway = open(market('5%'), market('5%', [one, two], refused))
-
-  const { status, body, inEffect } = await during(gateway, () =>
-    gateway.post('/operations/serve', { operation: 'market.insights' }),
-  )
+  const serve = () => gateway.post('/operations/serve', { operation: 'market.insights' })
+  const { status, body, inEffect } = await during(gateway, serve)
 
   expect([status, body.until]).toEqual([200, expect.stringMatching(/Z$/)])
   expect(inEffect?.operations).toEqual(['market.insights serve'])
@@ -212,8 +194,7 @@ test('a command that is rejected is in effect nowhere, although something else w
   const { status, body } = await commanded
   await Promise.all(others)
 
-  expect([status, body.code]).toEqual([503, 'workers-not-answering'])
-  expect(gateway.inEffect()?.operations).toEqual([])
+  expect([[status, body.code], gateway.inEffect()?.operations]).toEqual([[503, 'workers-not-answering'], []])
   expect(gateway.overrides.operations.all).toEqual([])
 })
 

@@ -31,7 +31,6 @@ const open = () => {
   return { reporter, all, counts: reporter.open('market', 'era') }
 }
 
-/** Lists what keys and counts say. */
 const readAll = (list: readonly number[] = []) =>
   list.flatMap((key, i) => (i % 2 === 0 ? [{ ...readGuardKey(key), times: list[i + 1] }] : []))
 
@@ -89,7 +88,6 @@ test('what ends twice counts once', () => {
 
 test('shares that follow each other are reported apart', () => {
   const { all, counts, reporter } = open()
-
   for (const each of [counts, reporter.open('market', 'next')]) each.late('market.insights', 'candidate', 1)
   vi.advanceTimersByTime(250)
 
@@ -98,7 +96,6 @@ test('shares that follow each other are reported apart', () => {
 
 test('closed it reports nothing, and leaves no timer', () => {
   const { all, counts, reporter } = open()
-
   begin(counts)
   reporter.close()
   vi.advanceTimersByTime(1000)

@@ -21,7 +21,6 @@ const judge = (events: readonly SideEvents[], before: readonly SideEvents[] = []
   return judgeCandidate(window.evidence, rules)
 }
 
-/** Makes the same events of so many clients of the candidate. */
 const clients = (count: number, events: SideEvents): readonly SideEvents[] =>
   Array.from({ length: count }, (_, client) => ({ client, ...events }))
 
@@ -66,12 +65,13 @@ describe('taken back is a candidate', () => {
 describe('not taken back is a candidate', () => {
   const outage = primary({ failed: 400, answered: 100 })
   const slow = { operation: 'valuation.forecast', slow: [500, 900] } as const
+  const [bothSlow, wellBefore] = [[primary(slow), ...clients(8, slow)], [primary({ answered: 500 })]]
 
   test.each<[string, readonly SideEvents[], (readonly SideEvents[])?]>([
     ['that had too few requests', [well, ...clients(2, { failed: 6 })]],
     ['that is well', [well, ...clients(8, { answered: 100 })]],
     [
-      'that fails 1.8 times as much',
+      'failing 1.8 times as much',
       [primary({ answered: 900, failed: 100 }), ...clients(8, { answered: 410, failed: 90 })],
     ],
     ['as bad as the primary', [outage, ...clients(8, { failed: 50, answered: 12 })]],
@@ -81,21 +81,10 @@ describe('not taken back is a candidate', () => {
     ['of which one client waits', [well, ...clients(8, { answered: 50 }), { client: 9, slow: [400, 900] }]],
     ['that is slow by less than 10 ms', [well, ...clients(8, { slow: [50, 27] })]],
     ['that is slow for one in thirty', [well, ...clients(8, { answered: 290, slow: [10, 90] })]],
-    [
-      'whose clients call a slow operation',
-      [primary({ operation: 'valuation.score', answered: 5000 }), primary(slow), ...clients(8, slow)],
-    ],
+    ['whose clients call a slow operation', [primary({ operation: 'valuation.score', answered: 5000 }), ...bothSlow]],
     ['that refuses much, with nothing to compare it with', clients(8, { refused: 50 })],
-    [
-      'that fails now and then, the primary not asked',
-      clients(8, { answered: 95, failed: 5 }),
-      [primary({ answered: 500 })],
-    ],
-    [
-      'beside a primary that fails now',
-      [primary({ failed: 1 }), ...clients(8, { failed: 50 })],
-      [primary({ answered: 500 })],
-    ],
+    ['that fails now and then, the primary not asked', clients(8, { answered: 95, failed: 5 }), wellBefore],
+    ['beside a primary that fails now', [primary({ failed: 1 }), ...clients(8, { failed: 50 })], wellBefore],
   ])('%s', (_, events, before) => {
     expect(judge(events, before)).toBeNull()
   })
