@@ -15,7 +15,6 @@ import { json, sentBody as sentResponse } from '../contract/layer-parts.ts'
 
 const pendingBytesOf = ({ requests, responses }: CheckQueue): number => requests.used + responses.used
 
-/** A learner that notes what it is shown. */
 const noteObserved = () => {
   const requests: ObservedRequest[] = []
   const responses: ObservedResponse[] = []
@@ -47,11 +46,9 @@ interface Passing {
   readonly query?: string
   /** Called before the response comes, in place of sending the body. */
   readonly before?: (body: RequestBody) => void | Promise<void>
-  /** Whether the response breaks off. */
   readonly isCut?: boolean
 }
 
-/** Lets a request and its response pass through the layer. */
 const pass = async ({ status = 200, fields = json, answer = '{"a":1}', query = '', ...more }: Passing) => {
   const { requests, responses, learner } = noteObserved()
   const checks = createCheckQueue((error) => {
@@ -156,7 +153,6 @@ test.each([
 
 test('what a layer further out does with the bytes goes on', async () => {
   const onData = vi.fn()
-
   await pass({ body: Object.assign(sentBody('{}'), { onData }) })
 
   expect(onData.mock.calls).toEqual([[Buffer.from('{}')], [null]])

@@ -20,6 +20,7 @@ const bothPass = ['contract.unchecked', `${passes}, market.insights`, 'pass']
 const ofPipeline = 'operations: { leads.pipeline: { contract: { request: enforce } } }'
 const ofScore = 'operations: { valuation.score: { contract: { request: enforce, unchecked: pass } } }'
 const learnt = 'this enforces nothing: no file says what the contract is'
+const ofLearnt = (key: string) => [`contract.${key}`, learnt, 'enforce']
 const inPipeline = (found: string) => ['operations.leads.pipeline.contract', `this does nothing: ${found}`, 'none']
 
 test.each<[string, readonly (readonly string[])[]]>([
@@ -29,13 +30,7 @@ test.each<[string, readonly (readonly string[])[]]>([
   [`contract: { file: FILE, unchecked: refuse }\n${ofScore}`, [['contract.unchecked', passes, 'pass']]],
   [`contract: { file: FILE }\n${ofPipeline}`, [inPipeline('the contract does not have the operation')]],
   [ofPipeline, [inPipeline('there is no contract')]],
-  [
-    'contract: { learn: true, request: enforce, response: enforce }',
-    [
-      ['contract.request', learnt, 'enforce'],
-      ['contract.response', learnt, 'enforce'],
-    ],
-  ],
+  ['contract: { learn: true, request: enforce, response: enforce }', ['request', 'response'].map(ofLearnt)],
   ['contract: { learn: true, request: off }', []],
 ])('%s gets the warnings %j', (text, expected) => {
   expect(warningsOf(text, contractFile())).toEqual(expected)

@@ -13,12 +13,9 @@ const row: DriftRowView = {
 }
 
 const report: ContractReport = {
-  at: '2026-11-21T02:05:00.000Z',
-  differingFiles: [],
+  ...{ at: '2026-11-21T02:05:00.000Z', differingFiles: [], recent: [], rows: [row], others: 0 },
   contract: {
-    file: '/etc/lender-gateway/contract.yaml',
-    digest: 'a41f0c77b2d9',
-    countedSince: '2026-11-21T00:05:00.000Z',
+    ...{ file: '/etc/lender-gateway/contract.yaml', digest: 'a41f0c77b2d9', countedSince: '2026-11-21T00:05:00.000Z' },
     operations: {
       'valuation.score': {
         line: 12,
@@ -28,16 +25,12 @@ const report: ContractReport = {
       'leads.pipeline': { line: null, request: { ...off, mode: 'report' }, response: off },
     },
   },
-  recent: [],
-  rows: [row],
-  others: 0,
 }
 
 const run = async (more: object = {}, ...args: readonly string[]) => {
   const admin = await scriptedAdmin(jsonResponse({ ...report, ...more }))
-  const { code, out } = await runCommand(['contract', 'report', '--admin', admin.url, ...args], {
-    LENDER_GATEWAY_ADMIN_TOKEN: token,
-  })
+  const environment = { LENDER_GATEWAY_ADMIN_TOKEN: token }
+  const { code, out } = await runCommand(['contract', 'report', '--admin', admin.url, ...args], environment)
   return { code, out: out.replaceAll(admin.url, 'http://gateway'), received: admin.received }
 }
 

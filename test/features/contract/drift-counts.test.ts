@@ -16,6 +16,7 @@ afterEach(() => vi.useRealTimers())
 const minute = 60_000
 const risk = 'http://risk-a:8080'
 const example: DriftExample = { client: 'bank-a', endpoint: risk, requestId: 'r-1' }
+const ofClient: DriftExample = { ...example, endpoint: null }
 const ofResponses = { operation: 'valuation.score', direction: 'response' } as const
 
 const violation = (more: Partial<Violation> = {}): Violation => ({
@@ -34,11 +35,7 @@ const createCounts = () => {
     response: (more: Partial<Violation> = {}, requestId = 'r-1') =>
       counts.countBroken('valuation.score', 'response', [violation(more)], false, { ...example, requestId }),
     request: (more: Partial<Violation> = {}, requestId = 'r-1') =>
-      counts.countBroken('valuation.score', 'request', [violation(more)], true, {
-        ...example,
-        endpoint: null,
-        requestId,
-      }),
+      counts.countBroken('valuation.score', 'request', [violation(more)], true, { ...ofClient, requestId }),
     counts,
   }
 }
@@ -76,7 +73,6 @@ test('a way of breaking it is one row, with its first and its last message', () 
 
 test('the items of an array share a row, and a message that breaks it in several of them counts once', () => {
   const { counts, response } = createCounts()
-
   const items = ['/parts/0/id', '/parts/17/id'].map((pointer) => violation({ pointer }))
   counts.countBroken('valuation.score', 'response', items, false, example)
   response({ pointer: '/parts/3/id' })
@@ -90,10 +86,10 @@ test('the worst of the last five minutes comes first, then the worst of all', ()
   vi.advanceTimersByTime(6 * minute)
   counts.response({ rule: 'of late' })
 
-  expect(counts.report.rows).toMatchObject([
-    { rule: 'of late', recent: 1 },
-    { rule: 'frequent', recent: 0 },
-    { rule: 'rare', recent: 0 },
+  expect(counts.report.rows.map(({ rule, recent }) => `${rule} ${recent}`)).toEqual([
+    'of late 1',
+    'frequent 0',
+    'rare 0',
   ])
 })
 
@@ -101,7 +97,6 @@ describe('the table is bounded', () => {
   test('beyond its rows there is one number, and clients cannot take the place of responses', () => {
     const counts = createCounts()
     for (let n = 0; n < 500; n++) counts.request({ rule: `rule ${n}` })
-
     counts.response()
 
     const { rows, others } = counts.report
@@ -113,7 +108,6 @@ describe('the table is bounded', () => {
     const counts = createCounts()
     for (let n = 0; n < 100; n++) counts.request({ rule: `rule ${n}` })
     vi.advanceTimersByTime(60 * minute)
-
     counts.request({ rule: 'new' })
 
     expect(counts.report).toMatchObject({ rows: [{ rule: 'new' }], others: 100 })
@@ -121,7 +115,6 @@ describe('the table is bounded', () => {
 
   test('the endpoints of responses are bounded, and all responses are counted', () => {
     const counts = createCounts()
-
     for (let n = 0; n < 100; n++) counts.kept(`http://endpoint-${n}`)
 
     const { recent } = counts.report
@@ -151,7 +144,6 @@ describe('what is recent', () => {
   test('ends five minutes after the last message that broke it', () => {
     const counts = createCounts()
     counts.response()
-
     vi.advanceTimersByTime(5 * minute)
     counts.kept()
 
@@ -209,7 +201,6 @@ describe('the reports of several workers', () => {
     for (const [worker, counts] of workers.slice(1).entries())
       for (let n = 0; n < 100; n++) counts.response({ rule: `rule ${worker} ${n}` })
     for (let n = 0; n < 2; n++) workers[0]?.response({ rule: 'frequent' })
-
     const { rows, others } = mergeDriftReports('a', workers.map(({ report }) => report).toReversed())
 
     expect([rows.length, others, rows[0]?.rule]).toEqual([maxDriftRows, 101, 'frequent'])

@@ -1,5 +1,7 @@
 /** What enforced messages give up when they go no further. */
 import { describe, expect, test, vi } from 'vitest'
+import type { RequestBody } from '../../../src/core/exchange/body.ts'
+import type { Layer } from '../../../src/core/exchange/exchange.ts'
 import { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
 import type { HeaderFields } from '../../../src/core/exchange/header-fields.ts'
 import type { MediaTypeContract } from '../../../src/features/contract/check/compiled-contract.ts'
@@ -16,20 +18,22 @@ test('an upload that is too long to be checked stops when it cannot be forwarded
   const body = chunkedBody('{"a":', '"a long text"', '}')
   const refused = new GatewayError('connect-failed')
   const layer = enforceRequestLayer(required, layerOptions())
-
   await expect(layer(() => Promise.reject(refused))(fakeExchange({ body, fields: json }))).rejects.toBe(refused)
 
   expect(body.isStopped).toBe(true)
 })
 
+/** Sends a request; resolves to the reason why it is rejected. */
+const outcomeOf = (layer: Layer, body: RequestBody, fields: HeaderFields) => {
+  const served = layer(fakeNext())(fakeExchange({ body, fields: [...fields] })).then(() => 'served')
+  return served.catch(({ reason }: GatewayError) => reason)
+}
+
 test.each([
   ['of exactly so many bytes is checked', '{"b":1   }', 'contract-body'],
   ['of one byte more passes unchecked', '{"b":1    }', 'served'],
 ])('a body %s', async (_, text, expected) => {
-  const layer = enforceRequestLayer(required, layerOptions())
-  const served = layer(fakeNext())(fakeExchange({ body: chunkedBody(text), fields: json })).then(() => 'served')
-
-  expect(await served.catch(({ reason }: GatewayError) => reason)).toBe(expected)
+  expect(await outcomeOf(enforceRequestLayer(required, layerOptions()), chunkedBody(text), json)).toBe(expected)
 })
 
 test.each([
@@ -40,11 +44,9 @@ test.each([
   const response = { ...fakeResponse(status), fields, body: { ...fakeResponse().body, discard } }
   const exchange = Object.assign(fakeExchange(), { onBrokenAnswer })
   const handler = enforceResponseLayer(responses, layerOptions())(() => Promise.resolve(response))
-
   await expect(handler(exchange)).rejects.toMatchObject({ kind: 'invalid-response' })
 
-  expect(discard).toHaveBeenCalledTimes(1)
-  expect(onBrokenAnswer).toHaveBeenCalledTimes(1)
+  for (const each of [discard, onBrokenAnswer]) expect(each).toHaveBeenCalledTimes(1)
 })
 
 // RFC 9110 §6.4, §8.3: a message without content has no type to state, however it is framed.
@@ -63,16 +65,14 @@ describe('a chunked request that turns out to be empty', () => {
     ['that says a coding', content, false, [...json, 'Content-Encoding', 'gzip'], refusing, 'served'],
   ])('%s', async (_, types, required, fields, more, expected) => {
     const layer = enforceRequestLayer({ parameters: [], body: { required, content: types } }, layerOptions(more))
-    const served = layer(fakeNext())(fakeExchange({ body: chunkedBody(), fields })).then(() => 'served')
 
-    expect(await served.catch(({ reason }: GatewayError) => reason)).toBe(expected)
+    expect(await outcomeOf(layer, chunkedBody(), fields)).toBe(expected)
   })
 
   test('is not waited for where a parameter breaks the contract', async () => {
     const parameters = [parameterOf({ in: 'header', name: 'x-mode', required: true, style: 'simple' })]
     const body = { ...chunkedBody(), stream: vi.fn() }
     const layer = enforceRequestLayer({ ...required, parameters }, layerOptions())
-
     await expect(layer(fakeNext())(fakeExchange({ body }))).rejects.toMatchObject({ reason: 'contract-parameters' })
 
     expect(body.stream).not.toHaveBeenCalled()
@@ -82,7 +82,6 @@ describe('a chunked request that turns out to be empty', () => {
 test('a chunked request that has content and no type is rejected at its first byte', async () => {
   const body = chunkedBody('{', '"a":1}')
   const layer = enforceRequestLayer({ parameters: [], body: { required: false, content } }, layerOptions())
-
   await expect(layer(fakeNext())(fakeExchange({ body }))).rejects.toMatchObject({ kind: 'unsupported-media-type' })
 
   expect(body.isStopped).toBe(true)
@@ -95,7 +94,6 @@ test.each([
   const body = sentBody(...chunks)
   body.end()
   const response = { status: 200, reason: '', fields: [], body }
-
   const outcome = enforceResponseLayer(responses, layerOptions())(() => Promise.resolve(response))(fakeExchange())
 
   expect(await outcome.catch((error: GatewayError) => error)).toMatchObject({ status })

@@ -17,7 +17,6 @@ const example = { client: '203.0.113.7', endpoint, requestId: 'what-a-client-wro
 
 type Direction = 'request' | 'response'
 
-/** Counts messages, and shows the findings about them. */
 const createDrift = () => {
   const counts = createDriftCounts('a')
   return {
@@ -30,10 +29,8 @@ const createDrift = () => {
     findings: (modes: object = {}, more: object = {}) =>
       renderFindings(
         findingInputs({
-          at: Date.now(),
-          settings: { contract: { file: contractFile(), ...modes } },
-          report: { drift: counts.report },
-          ...more,
+          ...{ at: Date.now(), settings: { contract: { file: contractFile(), ...modes } } },
+          ...{ report: { drift: counts.report }, ...more },
         }),
       ),
   }
@@ -44,16 +41,11 @@ test('responses that break the contract are named with their share, the endpoint
   const { messages, findings } = createDrift()
   messages('response', 97, 3)
 
+  const share = '3 % of the responses of http://valuation-a:8080 break the contract since 10:04:00 (3 of 100'
   expect(findings()).toEqual([
     {
-      severity: 'warning',
-      about: 'operations.valuation.score',
-      cause:
-        '3 % of the responses of http://valuation-a:8080 break the contract since 10:04:00 (3 of 100 in the last 5 minutes): /grade enum',
-      alsoAbout: [],
-      details: [],
-      since: '2026-11-23T10:04:00.000Z',
-      command,
+      ...{ severity: 'warning', about: 'operations.valuation.score', alsoAbout: [], details: [], command },
+      ...{ cause: `${share} in the last 5 minutes): /grade enum`, since: '2026-11-23T10:04:00.000Z' },
     },
   ])
 })
@@ -61,7 +53,6 @@ test('responses that break the contract are named with their share, the endpoint
 test('requests that break it are worth knowing, and nothing that a client wrote is said of them', () => {
   const { messages, findings } = createDrift()
   messages('request', 0, 9)
-
   const [finding] = findings()
 
   const share = '100 % of the requests break the contract since 10:04:00 (9 of 9 in the last 5 minutes)'
@@ -137,7 +128,6 @@ describe('a finding', () => {
   test('is gone five minutes after the last message, and the rows stay', () => {
     const { counts, messages, findings } = createDrift()
     messages('response', 0, 5)
-
     vi.advanceTimersByTime(5 * minute)
     messages('response', 5, 0)
 

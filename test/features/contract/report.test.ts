@@ -10,7 +10,6 @@ import { content, json, layerOptions, sentBody } from './layer-parts.ts'
 const responses = [{ status: '200', headers: [], content }]
 const request = { parameters: [], body: { required: true, content } }
 
-/** Lets a response pass through the layer, of which so much has come. */
 const respond = async (
   options: ResponseLayerOptions,
   chunks: readonly string[] = [],
@@ -48,7 +47,6 @@ const sink = { data: () => true, end: () => {}, fail: () => {} }
 
 test('a response is checked after it was handed on, though its exchange never ends: a fetch of the cache', async () => {
   const options = layerOptions()
-
   const text = await respondWhole(options, ['{"b":', '1}'])
 
   expect([text, totalsOf(options)]).toEqual(['{"b":1}', []])
@@ -143,7 +141,6 @@ test('a client that has its share of the room goes unchecked, and another one do
   const options = layerOptions()
   const share = options.checks.responses.shareOf('127.0.0.1')
   for (let bytes = 1024 ** 2; bytes >= 1; bytes /= 2) while (share.reserve(bytes)) {}
-
   for (const client of ['127.0.0.1', '127.0.0.2'])
     await respondWhole(options, ['{"a":1}'], { exchange: fakeExchange({ client }) })
 
@@ -153,7 +150,6 @@ test('a client that has its share of the room goes unchecked, and another one do
 test('a request that too many checks wait before goes unchecked, and keeps no room', () => {
   const options = layerOptions()
   while (options.checks.addFor(null, () => {})) {}
-
   send(options, ['{"a"', ':1}', null]).finish()
 
   expect([totalsOf(options), usedOf(options)]).toEqual([[{ ...none, busy: 1 }], [0, 0]])

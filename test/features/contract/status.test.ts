@@ -4,16 +4,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readExposition, total } from '../../core/admin/metrics/parse-exposition.ts'
 import { runCommand } from '../../core/cli/scripted-admin.ts'
 import { contractFile, sampleContract } from '../../helpers/contract.ts'
+import { answerJson } from '../../helpers/json-responder.ts'
 import { bootLiveGateway, fetchAdmin, liveGatewayForAll } from '../../helpers/live-gateway.ts'
 
 const contract = { file: contractFile(sampleContract, afterAll), request: 'enforce' }
 const shared = liveGatewayForAll({ contract })
-beforeAll(() =>
-  shared.answerWith((_, response) => {
-    response.writeHead(200, ['Content-Type', 'application/json'])
-    response.end('{"grade":"Z"}')
-  }),
-)
+beforeAll(() => shared.answerWith(answerJson('{"grade":"Z"}')))
 
 const post = async (body: string, fields: Readonly<Record<string, string>> = {}): Promise<number> => {
   const headers = { 'Content-Type': 'application/json', ...fields }
@@ -53,6 +49,7 @@ test('it says where messages break the contract, and which request to look for; 
   const time = expect.stringMatching(/^\d{4}-.*Z$/)
   const unchecked = { 'too-large': 0, coded: 0, 'not-json': 0, partial: 0, 'too-complex': 0, busy: 0 }
   const request = { mode: 'enforce', checked: 2, broken: 1, rejected: 1, unchecked }
+  const response = { mode: 'report', checked: 1, broken: 1, rejected: 0, unchecked }
   const times = { count: 1, recent: 1, firstAt: time, lastAt: time, client: '127.0.0.1' }
   const ofScore = { operation: 'valuation.score', checked: 2, broken: 1, brokenSince: time }
   expect(report).toMatchObject({
@@ -60,11 +57,7 @@ test('it says where messages break the contract, and which request to look for; 
       file: contract.file,
       digest: expect.stringMatching(/^[0-9a-f]{12}$/),
       operations: {
-        'valuation.score': {
-          line: expect.any(Number),
-          request,
-          response: { mode: 'report', checked: 1, broken: 1, rejected: 0, unchecked },
-        },
+        'valuation.score': { line: expect.any(Number), request, response },
         'leads.pipeline': { line: null, request: { ...request, checked: 0, broken: 0, rejected: 0 } },
       },
     },
@@ -117,7 +110,6 @@ test('without a contract it says that there is none', async () => {
 
 test('what is not held to the contract has no series, and what is has all of them from the start', async () => {
   const { admin } = await bootLiveGateway({ contract: { file: contractFile(), response: 'off' } })
-
   const series = readExposition(await metricsOf(admin)).get(metric)?.lines ?? []
 
   expect(series.map(({ labels, value }) => [labels.operation, labels.direction, value])).toEqual(

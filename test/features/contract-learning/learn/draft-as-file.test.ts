@@ -68,14 +68,9 @@ test('a draft takes the query and the fields that it was learnt from, also those
 
   const own = contract?.operations['market.insights']?.request
   if (contract === null || own === undefined) throw new Error('the draft is no contract')
-  expect(own.parameters).toMatchObject([
-    { name: 'active', types: ['boolean'] },
-    { name: 'from', types: ['string'] },
-    { name: 'limit', types: ['integer'] },
-    { name: 'prefer', types: ['array'] },
-    { name: 'x-branch', types: ['array'] },
-    { name: 'x-once', types: ['string'] },
-  ])
+  const parameters = own.parameters.map(({ name, types }) => `${name} ${types}`)
+  const expected = ['active boolean', 'from string', 'limit integer', 'prefer array', 'x-branch array', 'x-once string']
+  expect(parameters).toEqual(expected)
   const head = { query, fields, hasBody: false }
   expect(checkRequestHead(own, createValidators(contract), head).violations).toEqual([])
 })

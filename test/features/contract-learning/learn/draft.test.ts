@@ -13,10 +13,8 @@ const draftOf = (requests: readonly Partial<ObservedRequest>[], { times = 12, en
 }
 
 const bodySchema = (bodies: readonly unknown[], options = {}) => {
-  const { requestBody } = draftOf(
-    bodies.map((body) => ({ body })),
-    options,
-  )
+  const requests = bodies.map((body) => ({ body }))
+  const { requestBody } = draftOf(requests, options)
   return requestBody?.content?.['application/json']?.schema ?? {}
 }
 
@@ -79,43 +77,24 @@ const amounts = [
   { amount: 250.5, tags: ['a', 'bc'] },
   { amount: -3, tags: [] },
 ]
-const ofThree = (type: string) => ({ type, 'x-seen': '12 of 36' })
+const magnitudes = {
+  amount: { type: 'number', 'x-range': { above: -10, below: 1000 } },
+  tags: { type: 'array', items: { type: 'string' }, 'x-items': { from: 0, below: 10 } },
+}
+const ofTypes = { anyOf: ['string', 'integer', 'null'].map((type) => ({ type, 'x-seen': '12 of 36' })) }
+const rateOrNull = { type: ['number', 'null'], 'x-null': '12 of 24', 'x-seen': '24 of 24' }
+const grades = ['A', 'B', null].map((grade) => ({ grade }))
+const grade = { type: ['string', 'null'], enum: ['A', 'B', null] }
+const huge = [JSON.parse('{"huge":1e999}'), { huge: 1 }]
+const beyondDouble = 'numbers beyond the range of a double'
 
 test.each<[string, readonly unknown[], object, object]>([
-  [
-    'a member that may be null has two types',
-    [{ rate: 1.5 }, { rate: null }],
-    {},
-    { rate: { type: ['number', 'null'], 'x-null': '12 of 24', 'x-seen': '24 of 24' } },
-  ],
-  [
-    'the enumeration of a member that may be null has null',
-    [{ grade: 'A' }, { grade: 'B' }, { grade: null }],
-    { times: 25, enums: true },
-    { grade: { type: ['string', 'null'], enum: ['A', 'B', null] } },
-  ],
-  [
-    'values of several types are written as alternatives',
-    [{ id: 'a' }, { id: 7 }, { id: null }],
-    {},
-    { id: { anyOf: [ofThree('string'), ofThree('integer'), ofThree('null')] } },
-  ],
-  [
-    'numbers and lengths are written as orders of magnitude',
-    amounts,
-    {},
-    {
-      amount: { type: 'number', 'x-range': { above: -10, below: 1000 } },
-      tags: { type: 'array', items: { type: 'string' }, 'x-items': { from: 0, below: 10 } },
-    },
-  ],
+  ['a member that may be null has two types', [{ rate: 1.5 }, { rate: null }], {}, { rate: rateOrNull }],
+  ['the enumeration of a member that may be null has null', grades, { times: 25, enums: true }, { grade }],
+  ['values of several types are written as alternatives', [{ id: 'a' }, { id: 7 }, { id: null }], {}, { id: ofTypes }],
+  ['numbers and lengths are written as orders of magnitude', amounts, {}, magnitudes],
   ['a map keyed by ids has one schema for all its values', offers, {}, { offers: { additionalProperties: offer } }],
-  [
-    'a number beyond a double leaves its place open',
-    [JSON.parse('{"huge":1e999}'), { huge: 1 }],
-    {},
-    { huge: { 'x-gap': 'numbers beyond the range of a double' } },
-  ],
+  ['a number beyond a double leaves its place open', huge, {}, { huge: { 'x-gap': beyondDouble } }],
 ])('%s', (_, bodies, options, properties) => {
   expect(bodySchema(bodies, options)).toMatchObject({ properties })
 })
@@ -124,7 +103,7 @@ test('orders of magnitude, numbers beyond a double and members that are not name
   const accepts = (bodies: readonly unknown[], body: unknown) => compileSchema(bodySchema(bodies))(body)
 
   expect(accepts(amounts, { amount: 10 ** 9, tags: ['x'.repeat(999)] })).toBe(true)
-  expect(accepts([JSON.parse('{"huge":1e999}'), { huge: 1 }], { huge: Number.POSITIVE_INFINITY })).toBe(true)
+  expect(accepts(huge, { huge: Number.POSITIVE_INFINITY })).toBe(true)
   expect(accepts([{ id: 1 }], { id: 1, later: true })).toBe(true)
   expect(JSON.stringify(bodySchema([{ id: 1 }]))).not.toContain('additionalProperties')
 })
@@ -199,6 +178,5 @@ test('a body that was not read is a gap', () => {
 test('names that an object inherits are not told', () => {
   const schema = bodySchema([JSON.parse('{"__proto__":1,"toString":1,"constructor":1,"id":1}')])
 
-  expect(Object.keys(schema.properties ?? {})).toEqual(['id'])
-  expect(compileSchema(schema)({ id: 1 })).toBe(true)
+  expect([Object.keys(schema.properties ?? {}), compileSchema(schema)({ id: 1 })]).toEqual([['id'], true])
 })

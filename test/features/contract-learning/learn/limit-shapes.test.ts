@@ -26,7 +26,6 @@ const depthOf = (shape: Shape): number => Math.max(0, ...childShapes(shape).map(
 
 test('an operation with many shapes loses its deepest, and keeps its top', () => {
   const learner = createLearner(learnerOptions)
-
   for (const { id } of allOperations) for (let i = 0; i < 12; i++) observe(learner, id, { top: 1, of: tree(9, 3, i) })
 
   const shapes = allOperations.map(({ id }) => shapeOf(learner, id))
@@ -39,7 +38,6 @@ test('a huge body of one operation leaves what is known of another', () => {
   const learner = createLearner(learnerOptions)
   for (let i = 0; i < 12; i++) observe(learner, 'valuation.score', tree(5, 3, 'x'))
   const before = measureShapes([shapeOf(learner, 'valuation.score')])
-
   observe(learner, 'inventory.sync', tree(20, 4, 1))
 
   expect(measureShapes([shapeOf(learner, 'valuation.score')])).toEqual(before)
@@ -61,7 +59,6 @@ test('what was forgotten stays forgotten, and the draft accepts what it was lear
 
 test('a body of many levels is learnt to the thirty-second', () => {
   const learner = createLearner(learnerOptions)
-
   observe(learner, 'inventory.sync', JSON.parse(`${'['.repeat(5000)}${']'.repeat(5000)}`))
   observe(learner, 'inventory.sync', JSON.parse(`${'{"a":'.repeat(5000)}1${'}'.repeat(5000)}`))
 

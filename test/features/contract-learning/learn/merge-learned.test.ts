@@ -107,7 +107,6 @@ test('a name that each worker saw twice stays unnamed, and what was learnt of it
 test('reports cross between processes as they are, and merging leaves them so', () => {
   const report = learn(Array(3).fill({ ...messageOf({ a: [1] }), query: '?a=1' }))
   const copy = deserialize(serialize(report))
-
   mergeLearned([report, report])
 
   expect(copy).toEqual(report)

@@ -17,7 +17,6 @@ const observe = (learner: Learner, { request, response }: Observed, id: Operatio
 
 const usual = [requestWith({}), responseWith({})]
 
-/** Observes messages again and again. */
 const observeAll = (learner: Learner, messages: readonly Observed[], times = 20): void => {
   for (let i = 0; i < times; i++) for (const each of messages) observe(learner, each)
 }
@@ -75,7 +74,6 @@ test.each(secrets.slice(0, 3))('%s, in each member of a large map, is known from
 test.each(secrets)('%s, in all values of all requests, is nowhere without enums', (secret) => {
   const learner = createLearner({ ...learnerOptions, enums: false })
   const clean = plantSecret(secret).filter((each) => !isNameOf(secret, each))
-
   observeAll(learner, [...usual, ...clean])
 
   expect(leaksOf(learner, secret)).toEqual([])
@@ -84,7 +82,6 @@ test.each(secrets)('%s, in all values of all requests, is nowhere without enums'
 
 test.each(secrets.slice(3))('%s looks like data, and is nowhere, however often it comes', (secret) => {
   const learner = createLearner(learnerOptions)
-
   observeAll(learner, [...usual, ...plantSecret(secret)])
 
   expect(leaksOf(learner, secret)).toEqual([])
@@ -108,7 +105,6 @@ test('a value that comes when enumerations are not learnt any more is nowhere, a
 test('a field with credentials is never learnt, not even by name', () => {
   const learner = createLearner({ ...learnerOptions, credentialFields: ['X-Partner'] })
   const names = 'Authorization Proxy-Authorization Cookie X-Api-Key X-Auth-Token X-Partner DPoP X-Ok'.split(' ')
-
   observeAll(learner, [requestWith({ fields: names.flatMap((name) => [name, 'secret']) })])
 
   expect([...(learner.report.operations.get('leads.pipeline')?.request.fields.named.keys() ?? [])]).toEqual(['x-ok'])
@@ -116,7 +112,6 @@ test('a field with credentials is never learnt, not even by name', () => {
 
 test('the key of the hashes is not in the report', () => {
   const learner = createLearner({ ...learnerOptions, key: 'key-of-hashes' })
-
   observeAll(learner, plantSecret('x'), 1)
 
   expect(leaksOf(learner, 'key-of-hashes')).toEqual([])

@@ -8,21 +8,20 @@ import {
   magnitudeOf,
   narrowFormats,
 } from '../../../../src/features/contract-learning/learn/value-summaries.ts'
+import { pairWith } from '../../../helpers/table.ts'
 
 const formatOf = (...texts: readonly string[]) => formatKeyword(texts.reduce(narrowFormats, everyFormat))
 
 test.each([
-  ['123E4567-e89b-12d3-a456-426614174000', { format: 'uuid' }],
-  ['2026-02-28', { format: 'date' }],
-  ['2024-02-29', { format: 'date' }],
-  ['2026-02-28T23:59:59Z', { format: 'date-time' }],
-  ['2026-02-28T23:59:59.123+05:30', { format: 'date-time' }],
-  ['jane.doe+x@mail.example', { format: 'email' }],
-  ['https://host.example:8080/a%20b?c=d', { format: 'uri' }],
-  ['0042', { pattern: '^-?[0-9]+$' }],
-  ['-12.50', { pattern: '^-?[0-9]+(\\.[0-9]+)?$' }],
-])('%s has the format %j', (text, keyword) => {
-  expect(formatOf(text)).toEqual(keyword)
+  [{ format: 'uuid' }, ['123E4567-e89b-12d3-a456-426614174000']],
+  [{ format: 'date' }, ['2026-02-28', '2024-02-29']],
+  [{ format: 'date-time' }, ['2026-02-28T23:59:59Z', '2026-02-28T23:59:59.123+05:30']],
+  [{ format: 'email' }, ['jane.doe+x@mail.example']],
+  [{ format: 'uri' }, ['https://host.example:8080/a%20b?c=d']],
+  [{ pattern: '^-?[0-9]+$' }, ['0042']],
+  [{ pattern: '^-?[0-9]+(\\.[0-9]+)?$' }, ['-12.50']],
+])('%j is the format of %j', (keyword, texts) => {
+  expect(pairWith(texts, (text) => formatOf(text))).toEqual(pairWith(texts, () => keyword))
 })
 
 test.each([

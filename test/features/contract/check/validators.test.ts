@@ -26,10 +26,8 @@ describe('a schema that refers to itself in several branches', () => {
     const kept = { op: 'and', args: [{ op: 'or', args: [{ op: 'not' }, { op: 'not' }] }] }
     const check = (value: object) => validators.validate(schemaName, value, 'body', { bytes: 100 })
 
-    expect(check(nested)).toEqual([
-      { pointer: '', in: 'body', rule: 'complexity', detail: 'to check the value takes too long' },
-    ])
-    expect(check(kept)).toEqual([])
+    const detail = 'to check the value takes too long'
+    expect([check(nested), check(kept)]).toEqual([[{ pointer: '', in: 'body', rule: 'complexity', detail }], []])
   })
 
   test('takes its steps in every function that Ajv writes', () => {

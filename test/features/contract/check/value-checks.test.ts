@@ -89,7 +89,6 @@ test('the items that are equal are found, as comparing each with each does', () 
 
 test('a long text takes more steps', () => {
   const steps = new StepBudget(1000)
-
   steps.takeCall('x'.repeat(2000))
 
   expect(steps.left).toBeLessThanOrEqual(500)

@@ -67,7 +67,6 @@ test('of more than a hundred problems the rest is counted, and of as many warnin
 // RFC 9110 §7.6.1: they end at the gateway, whatever the upstream sends.
 test('fields of one connection in a response do nothing, with a warning', () => {
   const headers = { 'Transfer-Encoding': { required: true, schema: {} }, 'X-A': { required: true, schema: {} } }
-
   const { contract, warnings } = load(insights({ responses: { 200: { description: 'ok', headers } } }))
 
   expect(contract?.operations['market.insights']?.responses[0]?.headers).toMatchObject([{ name: 'x-a' }])

@@ -4,9 +4,9 @@ import { describe, expect, test } from 'vitest'
 import { findChangedFiles } from '../../../../src/core/config/load/source-files.ts'
 import { loadContract } from '../../../../src/features/contract/compile/load-contract.ts'
 import { folderWith } from '../../../core/config/helper.ts'
+import { pairWith } from '../../../helpers/table.ts'
 import { insights, load, scoring } from './loading.ts'
 
-/** A contract with one reference for the body of a request. */
 const referringTo = ($ref: string, more: object = {}) => scoring({ $ref }, more)
 const inSchema = (name: string) => `#/components/schemas/${name}`
 
@@ -30,22 +30,21 @@ const messageOf = (reference: string, prepare: (folder: string) => void = () => 
 const outside = 'the reference leads out of the folder of the contract'
 
 describe('a reference leads nowhere but into the folder', () => {
+  const noPath = 'the reference is no relative path'
+
   test.each([
-    ['file:///etc/passwd', outside],
-    ['http://127.0.0.1/asset.json', outside],
-    ['https://example.com/asset.json#/Asset', outside],
-    ['//example.com/asset.json', outside],
-    ['data:application/json,{}', outside],
-    ['../secret.json#/Asset', outside],
-    ['%2e%2e/secret.json#/Asset', outside],
-    ['..%2fsecret.json#/Asset', outside],
-    ['x/../../secret.json', outside],
-    ['/etc/passwd', 'the reference is no relative path'],
-    ['..\\secret.json', 'the reference is no relative path'],
-    ['%ZZ.json', 'the percent-encoding of the reference is broken'],
-    ['.', 'the file cannot be read: it is a directory'],
-  ])('%s', (reference, message) => {
-    expect(messageOf(reference)).toBe(message)
+    ['another scheme', outside, ['file:///etc/passwd', 'data:application/json,{}']],
+    ['another host', outside, ['http://127.0.0.1/asset.json', 'https://example.com/asset.json#/Asset']],
+    ['another host, by the same scheme', outside, ['//example.com/asset.json']],
+    ['above', outside, ['../secret.json#/Asset', '%2e%2e/secret.json#/Asset']],
+    ['above, in other ways', outside, ['..%2fsecret.json#/Asset', 'x/../../secret.json']],
+    ['from the root, or as Windows writes it', noPath, ['/etc/passwd', '..\\secret.json']],
+    ['a broken encoding', 'the percent-encoding of the reference is broken', ['%ZZ.json']],
+    ['the folder', 'the file cannot be read: it is a directory', ['.']],
+  ])('%s', (_, message, references) => {
+    const messages = pairWith(references, (reference) => messageOf(reference))
+
+    expect(messages).toEqual(pairWith(references, () => message))
   })
 
   test.each([
@@ -168,7 +167,6 @@ describe('sizes', () => {
   test('aliases that unfold into gigabytes are refused', () => {
     const levels = Array.from({ length: 12 }, (_, n) => `  x-${n + 1}: &a${n + 1} [${`*a${n}, `.repeat(9)}]`)
     const folder = folderWith({ 'contract.yaml': `openapi: 3.1.1\ninfo:\n  x-0: &a0 [lol]\n${levels.join('\n')}\n` })
-
     const { problems } = loadContract(folder, 'contract.yaml')
 
     expect(problems).toContainEqual(expect.objectContaining({ message: 'too many aliases' }))

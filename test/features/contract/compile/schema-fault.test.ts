@@ -16,7 +16,6 @@ test('what Ajv alone refuses is told at the schema', () => {
   vi.mocked(compileSchemas).mockImplementation(() => {
     throw new SchemaFault('s0', new RangeError('Maximum call stack size exceeded'))
   })
-
   const { problems } = load(scoring({ type: 'object' }))
 
   const found = 'it leads through too many schemas'

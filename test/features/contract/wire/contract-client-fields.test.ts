@@ -1,10 +1,11 @@
 /** Responses are held to the contract as the client gets them: with the fields that the gateway adds. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { allOperations } from '../../../../src/operations.ts'
+import { allOperations, type Operation } from '../../../../src/operations.ts'
 import { contractFile } from '../../../helpers/contract.ts'
 import { bootGateway, type Settings } from '../../../helpers/gateway.ts'
+import { answerJson } from '../../../helpers/json-responder.ts'
 import { liveGatewayForAll } from '../../../helpers/live-gateway.ts'
-import { httpUpstream, type Responder } from '../../../helpers/upstream.ts'
+import { httpUpstream } from '../../../helpers/upstream.ts'
 import { call, fieldValues } from '../../../helpers/wire.ts'
 import { documentOf } from '../../openapi/document.ts'
 
@@ -18,13 +19,6 @@ const requiring = (fields: Readonly<Record<string, object>>, atEnd?: typeof afte
   })
   return contractFile({ openapi: '3.1.1', paths: Object.fromEntries(paths) }, atEnd)
 }
-const answer =
-  (fields: readonly string[] = []): Responder =>
-  (_, response) => {
-    response.writeHead(200, ['Content-Type', 'application/json', ...fields])
-    response.end('{}')
-  }
-
 /** What makes the gateway add every field that it can add. */
 const everyField: Settings = {
   tracing: { serverTiming: true },
@@ -43,14 +37,12 @@ describe('the document of the gateway itself, enforced, lets through', () => {
     const contract = { file: contractFile(documentOf(settings)), ...enforce }
     const { port } = await bootGateway({ ...settings, contract })
 
-    const statuses = await Promise.all(
-      allOperations.map(async ({ method, path: target }) => {
-        const body = method === 'POST' ? { body: Buffer.from('{}') } : {}
-        return (await call(port, { method, target, ...body })).status
-      }),
-    )
+    const ask = async ({ method, path: target }: Operation) => {
+      const body = method === 'POST' ? { body: Buffer.from('{}') } : {}
+      return (await call(port, { method, target, ...body })).status
+    }
 
-    expect(statuses).toEqual(allOperations.map(() => 200))
+    expect(await Promise.all(allOperations.map(ask))).toEqual(allOperations.map(() => 200))
   })
 
   test("the upstream's own statuses and types", async () => {
@@ -67,10 +59,8 @@ describe('the document of the gateway itself, enforced, lets through', () => {
       response.writeHead(status, [...fields])
       response.end(body)
     })
-    const { port } = await bootGateway({
-      upstream: upstream.url,
-      contract: { file: contractFile(documentOf()), ...enforce },
-    })
+    const contract = { file: contractFile(documentOf()), ...enforce }
+    const { port } = await bootGateway({ upstream: upstream.url, contract })
 
     for (const [status, , body] of answers) {
       const response = await call(port)
@@ -101,8 +91,7 @@ describe('for the contract', () => {
     ['the request id is as the gateway writes it', 200, '/compliance/audit-trail', versioned, []],
     ['what the upstream leaves out is not there', 502, '/compliance/audit-trail', [], []],
   ])('%s: %i', async (_, status, target, ofUpstream, fields) => {
-    shared.answerWith(answer(ofUpstream))
-
+    shared.answerWith(answerJson('{}', { fields: ofUpstream }))
     const response = await call(shared.port, { target, fields })
 
     expect(response.status).toBe(status)
@@ -112,7 +101,7 @@ describe('for the contract', () => {
 })
 
 const bootRequiring = async (names: object, settings: Settings, ofUpstream: readonly string[] = []) => {
-  const upstream = (await httpUpstream(answer(ofUpstream))).url
+  const upstream = (await httpUpstream(answerJson('{}', { fields: ofUpstream }))).url
   const contract = { file: requiring({ '/market/insights': names }), ...enforce }
   return (await bootGateway({ upstream, contract, ...settings })).port
 }
@@ -124,7 +113,6 @@ test.each([['X-Correlation-Id'], ['none']])('the request id is in no other field
 test('the request id in x-fapi-interaction-id stands there once, also where the client has sent it', async () => {
   const requestId = { header: interactionId }
   const port = await bootRequiring(headers([interactionId]), { requestId }, [interactionId, 'of-the-upstream'])
-
   const own = await call(port)
   const kept = await call(port, { fields: [interactionId, 'of-the-client'] })
 
@@ -133,7 +121,7 @@ test('the request id in x-fapi-interaction-id stands there once, also where the 
 })
 
 test('the side that serves is there, and what an upstream says of it is not', async () => {
-  const { url } = await httpUpstream(answer(['X-Side', 'forged']))
+  const { url } = await httpUpstream(answerJson('{}', { fields: ['X-Side', 'forged'] }))
   const market = { endpoints: [url], candidate: { endpoints: [url], share: '50%', expose: 'X-Side' } }
   const port = await bootRequiring(headers(['X-Side'], { enum: ['primary', 'candidate'] }), { upstreams: { market } })
 

@@ -3,10 +3,11 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { bootApiKeyGateway, key } from '../../../helpers/api-key-gateway.ts'
 import { contractFile, sampleContract } from '../../../helpers/contract.ts'
 import { bootGateway } from '../../../helpers/gateway.ts'
+import { answerJson } from '../../../helpers/json-responder.ts'
 import { bootLiveGateway, fetchAdmin, liveGatewayForAll } from '../../../helpers/live-gateway.ts'
 import { exchangeRaw, parseStatus } from '../../../helpers/raw-client.ts'
 import { spanReceiver } from '../../../helpers/span-receiver.ts'
-import { httpUpstream, type Responder } from '../../../helpers/upstream.ts'
+import { httpUpstream } from '../../../helpers/upstream.ts'
 import { call, sha256 } from '../../../helpers/wire.ts'
 import { insights, jsonOf } from '../compile/loading.ts'
 
@@ -31,18 +32,10 @@ const shared = liveGatewayForAll({
   listen: { interim: 'relay' },
 })
 
-const answer =
-  (body: string): Responder =>
-  (_, response) => {
-    response.writeHead(200, ['Content-Type', 'application/json'])
-    response.end(body)
-  }
-
 const head =
   'POST /valuation/score HTTP/1.1\r\nHost: gateway\r\nContent-Type: application/json\r\nConnection: close\r\n'
 const raw = (body: string): string => `${head}Content-Length: ${body.length}\r\n\r\n${body}`
 
-/** Sends a body, and takes apart what is told of it. */
 const send = async (body: string, target = '/valuation/score') => {
   const fields = ['Content-Type', 'application/json']
   const response = await call(shared.port, { method: 'POST', target, fields, body: Buffer.from(body) })
@@ -51,7 +44,7 @@ const send = async (body: string, target = '/valuation/score') => {
 }
 
 test('a request that breaks it gets 400 with the places, of its head before those of its body', async () => {
-  shared.answerWith(answer(''))
+  shared.answerWith(answerJson(''))
   const body = '{"amount":-7,"parts":[{"id":12345}]}'
 
   const [ofHead, ofBody] = [await send(body, '/valuation/score?mode=slow'), await send(body)]
@@ -69,8 +62,7 @@ test('a request that breaks it gets 400 with the places, of its head before thos
 })
 
 test('a response that breaks it becomes 502, and the client learns nothing of it', async () => {
-  shared.answerWith(answer(badResponse))
-
+  shared.answerWith(answerJson(badResponse))
   const { problem } = await send('{"id":"a"}')
 
   expect(problem).toEqual({ type: 'about:blank', title: 'Bad Gateway', status: 502, code: 'invalid-response' })
@@ -79,7 +71,7 @@ test('a response that breaks it becomes 502, and the client learns nothing of it
 })
 
 test('a chunked body whose first chunk is beyond contract.maxBody reaches the upstream whole, as one request', async () => {
-  shared.answerWith(answer('{"grade":"A"}'))
+  shared.answerWith(answerJson('{"grade":"A"}'))
   const body = `{"id":"a"${' '.repeat(5000)}}GET /leads/pipeline HTTP/1.1\r\nHost: a\r\n\r\n`
   const chunks = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
 
@@ -119,21 +111,15 @@ describe('a client learns which of its own members is too many:', () => {
     }
   }
 
+  const tooMany = { colour: 1, 'size/~': 2, items: [{ id: 1, weight: 2 }] }
+  const notAllowed = ['/colour additionalProperties', '/size~1~0 additionalProperties']
+  const ofTooMany = [...notAllowed, '/items/0/weight unevaluatedProperties'].toSorted()
+  const wrong = { map: { longer: 1, xyz: 'x' }, items: [{ id: 1 }, { id: 2 }] }
+  const ofWrong = ['/items maxItems', '/map maxLength', '/map/longer propertyNames', '/map/xyz type']
+
   test.each<[string, object, string, readonly string[], RegExp]>([
-    [
-      'each is named to it, and * elsewhere',
-      { colour: 1, 'size/~': 2, items: [{ id: 1, weight: 2 }] },
-      '',
-      ['/colour additionalProperties', '/items/0/weight unevaluatedProperties', '/size~1~0 additionalProperties'],
-      /^(?!.*(colour|size|weight)).*\/items\/\*\/\*/,
-    ],
-    [
-      'so are a name that is not allowed, what a name leads to, and too many items',
-      { map: { longer: 1, xyz: 'x' }, items: [{ id: 1 }, { id: 2 }] },
-      '',
-      ['/items maxItems', '/map maxLength', '/map/longer propertyNames', '/map/xyz type'],
-      /^(?!.*(longer|xyz))/,
-    ],
+    ['each is named to it, and * elsewhere', tooMany, '', ofTooMany, /^(?!.*(colour|size|weight)).*\/items\/\*\/\*/],
+    ['so are other names, what a name leads to, and too many items', wrong, '', ofWrong, /^(?!.*(longer|xyz))/],
     ['so is a member of a parameter', {}, '?p[colour]=1', ['/p/colour additionalProperties'], /^(?!.*colour)/],
   ])('%s', async (_, body, query, expected, told) => {
     const { pointers, elsewhere } = await sendMembers(body, query)
@@ -145,7 +131,6 @@ describe('a client learns which of its own members is too many:', () => {
   // What a terminal would act upon: C0, DEL, C1 and the marks that turn the direction of writing.
   test('a name is cut to 200 characters, and its text is ASCII without control characters', async () => {
     const hostile = '\u001b[2J\u007f\u009b\u202e\ud800é'
-
     const { text, pointers } = await sendMembers({ [`${hostile}${'x'.repeat(500)}`]: 1 })
 
     expect(text).toMatch(/^[\x20-\x7e]*$/)
@@ -157,7 +142,7 @@ describe('a client learns which of its own members is too many:', () => {
 test('rejected messages are in their trace: a request with no attempt, a response with one', async () => {
   const receiver = await spanReceiver()
   const { port, gateway } = await bootGateway({
-    upstream: (await httpUpstream(answer(badResponse))).url,
+    upstream: (await httpUpstream(answerJson(badResponse))).url,
     contract: { file: contractFile(), ...enforce },
     tracing: { otlp: receiver.url, sample: '100%' },
   })
@@ -167,17 +152,14 @@ test('rejected messages are in their trace: a request with no attempt, a respons
   await gateway.close()
 
   const servers = receiver.spans.filter(({ kind }) => kind === 'server')
-  expect(servers.map(({ attributes: a }) => [a['error.type'], a['lender_gateway.reason']])).toEqual([
-    ['invalid-request', 'contract-body'],
-    ['invalid-response', 'contract-answer-body'],
-  ])
+  const told = servers.map(({ attributes: a }) => `${a['error.type']} ${a['lender_gateway.reason']}`)
+  expect(told).toEqual(['invalid-request contract-body', 'invalid-response contract-answer-body'])
   expect(receiver.spans.filter(({ kind }) => kind === 'client')).toHaveLength(1)
   expect(JSON.stringify(receiver.spans)).not.toContain('grade')
 })
 
 test('where no field carries request ids, a row of the drift report leads to its line of the log all the same', async () => {
   const live = await bootLiveGateway({ contract: { file: contractFile(), ...enforce }, requestId: { header: 'none' } })
-
   expect(parseStatus(await exchangeRaw(live.gateway.address.port, raw('{}')))).toBe(400)
   const { requestId } = await live.line(({ msg }) => msg === 'exchange')
 
