@@ -4,33 +4,25 @@ import { join } from 'node:path'
 import { readOptions as benchOptions } from '../../../tools/bench/options.ts'
 import { readOptions as soakOptions } from '../../../tools/soak/options.ts'
 import { fullCommandLine } from '../../helpers/command-line.ts'
-import { at, documentsOf, kubernetesConfig, manifestOf, manifests, read, root } from '../deploying/files.ts'
+import { at, compose, exampleOf, kubernetesConfig, manifestOf, manifests, read, root } from '../deploying/files.ts'
 import { productionPolicy } from '../deploying/network-policy.ts'
 
 type Look = (...names: readonly string[]) => boolean
 
-const packageFile: { readonly version: string; readonly scripts: Readonly<Record<string, string>> } = JSON.parse(
-  read('package.json'),
-)
+const packageFile = JSON.parse(read('package.json'))
 const file: Look = (path) => existsSync(join(root, path ?? ''))
 const everyManifest = JSON.stringify(manifests)
 const kubernetesConfigs = kubernetesConfig() + kubernetesConfig('production')
 // Those that the gateways mount stand in the Deployment and its patch.
-const secrets = [
-  ...`${everyManifest}${JSON.stringify(documentsOf(read('config/examples/kubernetes/overlays/production/deployment-patch.yaml')))}`.matchAll(
-    /"secret":\{"(?:secretN|n)ame":"([\w-]+)"/g,
-  ),
-].map(([, name = '']) => name)
+const all = (pattern: RegExp, more: unknown): readonly string[] =>
+  [...(everyManifest + JSON.stringify(more)).matchAll(pattern)].map(([, name = '']) => name)
+const patch = exampleOf('kubernetes/overlays/production/deployment-patch.yaml')
+const secrets = all(/"secret":\{"(?:secretN|n)ame":"([\w-]+)"/g, patch)
 // Those of the clusters' own pods and of the overlays.
-const namespaces = new Set([
-  ...[
-    ...`${everyManifest}${JSON.stringify(productionPolicy())}`.matchAll(/"kubernetes\.io\/metadata\.name":"([\w-]+)"/g),
-  ].map(([, name = '']) => name),
-  ...['demo', 'production'].map((overlay) =>
-    at(documentsOf(read(`config/examples/kubernetes/overlays/${overlay}/kustomization.yaml`))[0], 'namespace'),
-  ),
+const namespaces = new Set<unknown>([
+  ...all(/"kubernetes\.io\/metadata\.name":"([\w-]+)"/g, productionPolicy()),
+  ...['demo', 'production'].map((name) => exampleOf(`kubernetes/overlays/${name}/kustomization.yaml`).namespace),
 ])
-const compose = documentsOf(read('config/examples/compose/compose.yaml'))[0]
 
 /** Says whether the command line has a command with these options; what stands for a value is passed over. */
 const isUsage: Look = (words = '') => {
@@ -62,10 +54,7 @@ const kinds: readonly (readonly [name: RegExp, look: Look])[] = [
   [/lender-gateway:([\d.]+)/g, (tag) => tag === packageFile.version],
   [/(?:^| )((?:config|docs|test|tools|src|scripts)\/[\w./-]+)/g, file],
   [/(?:^| )npx vitest run (?:--project \w+ )?(\S+)/g, file],
-  [
-    /^([A-Z_]+)=\S+ (?:[A-Z_]+=\S+ )*npx vitest run (?:--project \w+ )?(\S+)/g,
-    (name = '', path = '') => read(path).includes(name),
-  ],
+  [/^([A-Z_]+)=.*npx vitest run (?:--project \w+ )?(\S+)/g, (name = '', path = '') => read(path).includes(name)],
   [/npm run ([\w:]+)/g, (name = '') => name in packageFile.scripts],
   [/npm run bench(?: --(?: |$)(.*))?$/g, parses(benchOptions)],
   [/npm run soak(?: --(?: |$)(.*))?$/g, parses(soakOptions)],
@@ -92,7 +81,7 @@ const kinds: readonly (readonly [name: RegExp, look: Look])[] = [
 const nameOf = (kind: string): unknown =>
   kind === 'deployment'
     ? at(manifestOf('Deployment'), 'metadata', 'name')
-    : at(documentsOf(read('config/examples/kubernetes/base/kustomization.yaml'))[0], 'configMapGenerator', 0, 'name')
+    : at(exampleOf('kubernetes/base/kustomization.yaml'), 'configMapGenerator', 0, 'name')
 
 /** Lists what a command names, and whether each is there. */
 export const namesIn = (text: string): readonly { readonly name: string; readonly isThere: boolean }[] =>

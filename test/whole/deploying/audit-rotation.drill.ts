@@ -122,10 +122,7 @@ test('the commands of the page remove rotated files by age, then by number, also
   await stop()
   age(audit, rotatedFiles(audit).slice(0, -3), 402)
 
-  for (const [command, kept] of [
-    [byAge, 3],
-    [byNumber.replace('-400', '-2'), 2],
-  ] as const) {
+  for (const [command, kept] of [[byAge, 3] as const, [byNumber.replace('-400', '-2'), 2] as const]) {
     await run('sh', ['-c', command.replaceAll(folderInDocs, link)])
     expect(rotatedFiles(audit)).toHaveLength(kept)
     expect(existsSync(audit.file)).toBe(true)

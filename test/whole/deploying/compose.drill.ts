@@ -58,12 +58,9 @@ describe.skipIf(haproxy.missing ?? prometheus.missing)('the files of Compose', (
     const [a, b] = await Promise.all([startGateway(ports[0], ports[1]), startGateway(ports[2], ports[3])])
 
     const token = readFileSync(join(folder, 'metrics/token'), 'utf8')
-    const scrape = (host: string): Promise<string> =>
-      exchangeRaw(
-        ports[1],
-        `GET /metrics HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\nAuthorization: Bearer ${token}\r\n\r\n`,
-      )
-    expect(parseStatus(await scrape('gateway-a:9901'))).toBe(200) // as Prometheus asks in the network of Compose
+    // As Prometheus asks in the network of Compose.
+    const scrape = `GET /metrics HTTP/1.1\r\nHost: gateway-a:9901\r\nConnection: close\r\nAuthorization: Bearer ${token}`
+    expect(parseStatus(await exchangeRaw(ports[1], `${scrape}\r\n\r\n`))).toBe(200)
 
     const [front, stats] = [await freePort(), join(folder, 'stats.sock')]
     const config = read(`${compose}/haproxy/haproxy.cfg`)

@@ -40,10 +40,7 @@ export const secretsBeside = {
 export const load = (name: Name, environment: Environment = {}) => {
   const folder = scratch({ 'gateway.yaml': textOf(name), ...secretsBeside })
   // Those of Compose, which a service makes, each in a folder of its own.
-  for (const [kind, token] of [
-    ['admin', tokenBeside],
-    ['metrics', metricsTokenBeside],
-  ] as const) {
+  for (const [kind, token] of Object.entries({ admin: tokenBeside, metrics: metricsTokenBeside })) {
     mkdirSync(join(folder, kind))
     writeFileSync(join(folder, kind, 'token'), token)
   }

@@ -105,11 +105,11 @@ describe.skipIf(npm.missing ?? curl.missing)('from nothing to enforce', () => {
     expect((await score()).status).toBe(200)
     await expect.poll(causes, { timeout: 150_000, interval: 1000 }).toMatch(/clients get 502 \(.*, none since /)
     const { rows } = await ask<Report>('/contract')
-    for (const row of [
-      { direction: 'request', pointer: '/asset', count: 2 },
-      { direction: 'response', pointer: '/grade', count: 5 },
-    ])
-      expect(rows).toContainEqual(expect.objectContaining(row))
+    const counted = [
+      { pointer: '/asset', count: 2 },
+      { pointer: '/grade', count: 5 },
+    ]
+    for (const row of counted) expect(rows).toContainEqual(expect.objectContaining(row))
 
     // With another contract counting begins anew.
     appendFileSync(contract, '# mended\n')

@@ -63,11 +63,9 @@ describe.skipIf(missing)('the commands for systemd', () => {
     const systemd = await standIn(folder, mapped, python.path ?? '')
     const programs = await programsFor(folder, systemd)
     const path = [programs, join(folder, 'usr/local/bin'), dirname(process.execPath), process.env.PATH].join(delimiter)
-    const shell = (block = ''): Promise<{ readonly stdout: string }> =>
-      run('sh', ['-e', '-c', mapped(block).replace('REPOSITORY', join(folder, 'repository'))], {
-        env: { ...process.env, PATH: path },
-        cwd: folder,
-      })
+    const env = { ...process.env, PATH: path }
+    const shell = (block = '') =>
+      run('sh', ['-e', '-c', mapped(block).replace('REPOSITORY', join(folder, 'repository'))], { env, cwd: folder })
     const version = async (): Promise<string> => {
       const Authorization = `Bearer ${readFileSync(join(folder, 'etc/lender-gateway/admin-token'), 'utf8').trim()}`
       const response = await fetch(`http://127.0.0.1:${adminPort}/status`, { headers: { Authorization } })

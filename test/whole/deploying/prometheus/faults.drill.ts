@@ -29,13 +29,13 @@ describe.skipIf(programs.missing ?? prlimit.missing)('the rules fire', () => {
    * Waits until these have fired. A machine that is busy with other tests may be late, and that is what one of them
    * then says.
    */
-  const fire = (...words: readonly string[]) =>
-    expect
-      .poll(async () => {
-        const fired = await world.prometheus.fired()
-        return words.flatMap((each) => each.split(' ')).filter((alert) => !fired.includes(`LenderGateway${alert}`))
-      }, patient)
-      .toEqual([])
+  const fire = (...words: readonly string[]) => {
+    const waiting = async () => {
+      const fired = await world.prometheus.fired()
+      return words.flatMap((each) => each.split(' ')).filter((alert) => !fired.includes(`LenderGateway${alert}`))
+    }
+    return expect.poll(waiting, patient).toEqual([])
+  }
 
   test('for nothing while all is well', async () => {
     const { port } = world.gateway
@@ -47,11 +47,8 @@ describe.skipIf(programs.missing ?? prlimit.missing)('the rules fire', () => {
       ]),
     )
 
-    await expect
-      .poll(async () => (await world.prometheus.query('sum(rate(lender_gateway_requests_total[6s]))'))[0]?.value ?? 0, {
-        timeout: 20_000,
-      })
-      .toBeGreaterThan(1)
+    const rate = async () => (await world.prometheus.query('sum(rate(lender_gateway_requests_total[6s]))'))[0]?.value
+    await expect.poll(async () => (await rate()) ?? 0).toBeGreaterThan(1)
 
     expect((await world.prometheus.fired()).filter((alert) => alert !== 'LenderGatewayEventLoopLate')).toEqual([])
   })
@@ -60,14 +57,9 @@ describe.skipIf(programs.missing ?? prlimit.missing)('the rules fire', () => {
     const { gateway, settings } = world
     const { port } = gateway
     const { upstream } = settings
-    const edited = await world.edit({
-      ...settings,
-      upstreams: {
-        risk: { endpoints: [upstream, nowhere] },
-        // Alone, without a health check: its requests show it.
-        financing: { endpoints: [nowhere] },
-      },
-    })
+    // The one of financing is alone, without a health check: its requests show it.
+    const upstreams = { risk: { endpoints: [upstream, nowhere] }, financing: { endpoints: [nowhere] } }
+    const edited = await world.edit({ ...settings, upstreams })
     stops.push(
       keepAsking([
         () => ask(port, 'POST', '/risk/asset-valuation'),
@@ -91,15 +83,12 @@ describe.skipIf(programs.missing ?? prlimit.missing)('the rules fire', () => {
     const { auth } = settings
     world.endCertificate()
     stops.push(keepAsking([() => ask(gateway.port, 'POST', '/valuation/score')]))
-    const edited = await world.edit({
-      ...settings,
-      tracing: { otlp: `${nowhere}/v1/traces`, sample: '100%' },
-      auth: {
-        ...auth,
-        jwt: { ...(auth?.jwt as object), jwks: `${nowhere}/jwks` },
-        mtls: { from: 'client-cert', ca: brief },
-      },
-    })
+    const [jwt, mtls] = [
+      { ...(auth?.jwt as object), jwks: `${nowhere}/jwks` },
+      { from: 'client-cert', ca: brief },
+    ]
+    const tracing = { otlp: `${nowhere}/v1/traces`, sample: '100%' }
+    const edited = await world.edit({ ...settings, tracing, auth: { ...auth, jwt, mtls } })
     // While the audit log fails, no request reaches an endpoint, and none shows its certificate.
     await expect.poll(world.metrics, patient).toMatch(/_endpoint_certificate_not_after_timestamp_seconds{/)
     await redis.kill()

@@ -1,7 +1,7 @@
 /** A real Prometheus with the configurations for Kubernetes, and a pod of the manifests. */
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { needProgram } from '../../../helpers/program.ts'
-import { runPrometheus } from '../../../helpers/prometheus.ts'
+import { type Prometheus, runPrometheus } from '../../../helpers/prometheus.ts'
 import { metricsTokenBeside } from '../configurations.ts'
 import { at, documentsOf, examples, manifestOf, read, scratch, type Tree } from '../files.ts'
 import { startPod } from '../pod.ts'
@@ -65,6 +65,9 @@ const operatorJob = (token: string): Tree => {
 }
 
 describe.skipIf(prometheus.missing)('a real Prometheus', () => {
+  const instances = (points: Awaited<ReturnType<Prometheus['query']>>) =>
+    points.map(({ labels, value }) => [labels.instance, value])
+
   test.each([
     ['reads', metricsTokenBeside, 1],
     ['with another token does not read', 'x'.repeat(64), 0],
@@ -80,11 +83,7 @@ describe.skipIf(prometheus.missing)('a real Prometheus', () => {
 
     const [{ namespace } = {}] = documentsOf(read(`${examples}/kubernetes/overlays/production/kustomization.yaml`))
     expect(discovery).toEqual([{ role: 'pod', namespaces: { names: [namespace] } }])
-    await expect
-      .poll(async () => (await watching.query('up')).map(({ labels, value }) => [labels.instance, value]), {
-        timeout: 20_000,
-      })
-      .toEqual([['lender-gateway-7d9f', up]])
+    await expect.poll(async () => instances(await watching.query('up'))).toEqual([['lender-gateway-7d9f', up]])
     expect(await watching.query('lender_gateway_ready')).toHaveLength(up)
   })
 
@@ -95,11 +94,8 @@ describe.skipIf(prometheus.missing)('a real Prometheus', () => {
     const watching = await runPrometheus(prometheus.path ?? '', { rule_files: ['alerts.yml'], scrape_configs })
     onTestFinished(() => watching.close())
 
-    await expect
-      .poll(async () => (await watching.query('up')).map(({ labels, value }) => [labels.job, labels.instance, value]), {
-        timeout: 20_000,
-      })
-      .toEqual([['lender-gateway', 'lender-gateway-7d9f', 1]])
+    const ofJob = async () => instances(await watching.query('up{job="lender-gateway"}'))
+    await expect.poll(ofJob).toEqual([['lender-gateway-7d9f', 1]])
     const endpoints = await watching.query('count by (endpoint) (lender_gateway_endpoint_state{group="risk"})')
     expect(endpoints.map(({ labels }) => labels)).toEqual([{ endpoint: 'http://risk.lending.svc:8080' }])
     expect(await watching.query('{__name__=~"lender_gateway_.*", exported_endpoint!=""}')).toEqual([])

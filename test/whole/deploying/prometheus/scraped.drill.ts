@@ -74,19 +74,17 @@ describe.skipIf(programs.missing ?? promtool.missing)('under load', () => {
   test('every expression of the dashboard has data', async () => {
     const { port } = world.gateway
     let keys = 0
-    const paths = allOperations.map(
-      ({ method, path }) =>
-        () =>
-          ask(port, method, path, `X-API-Key: ${key}\r\nIdempotency-Key: ${++keys}\r\n`),
+    const fields = () => `X-API-Key: ${key}\r\nIdempotency-Key: ${++keys}\r\n`
+    stop = keepAsking(
+      allOperations.map(
+        ({ method, path }) =>
+          () =>
+            ask(port, method, path, fields()),
+      ),
     )
-    stop = keepAsking(paths)
-    const empty = async (): Promise<readonly string[]> => {
-      const asked = expressions(window).map(async ({ title, expression }) => {
-        const points = await world.prometheus.query(expression)
-        return points.some(({ value }) => !Number.isNaN(value)) ? [] : [title]
-      })
-      return (await Promise.all(asked)).flat()
-    }
+    const isEmpty = async ({ title, expression }: { readonly title: string; readonly expression: string }) =>
+      (await world.prometheus.query(expression)).some(({ value }) => !Number.isNaN(value)) ? [] : [title]
+    const empty = async () => (await Promise.all(expressions(window).map(isEmpty))).flat()
 
     await expect.poll(empty, { timeout: 25_000, interval: 500 }).toEqual([])
   })

@@ -38,11 +38,8 @@ export interface World {
 
 /** Finds the programs that the world is made of. */
 export const findPrograms = async () => {
-  const [prometheus, redis, openssl] = [
-    await needProgram('prometheus'),
-    await needProgram('redis-server'),
-    await needProgram('openssl'),
-  ]
+  const [prometheus, redis] = [await needProgram('prometheus'), await needProgram('redis-server')]
+  const openssl = await needProgram('openssl')
   const path = (program: Program): string => program.path ?? ''
   return {
     ...{ prometheus: path(prometheus), redis: path(redis), openssl: path(openssl) },
@@ -95,7 +92,7 @@ const openAll = async (programs: Programs, onEnd: (end: () => unknown) => void):
   }
   const audit = createAuditLog((end) => onEnd(end))
   const contract = inFile('contract.json', JSON.stringify(keptContract)).slice('file:'.length)
-  const open = { auth: 'none' }
+  const [open, shared] = [{ auth: 'none' }, { redis: { url: redis.url, timeout: '1s' } }]
   const settings: Settings = {
     upstream: upstream.url,
     upstreams: {
@@ -107,13 +104,8 @@ const openAll = async (programs: Programs, onEnd: (end: () => unknown) => void):
     },
     defaults: { retry: {}, circuitBreaker: { minRequests: 5, openFor: '1s' } },
     listen: { trustedProxies: ['192.0.2.1'] },
-    limits: {
-      eventLoopDelay: '1m',
-      address: { rate: '100000/s' },
-      concurrency: 1000,
-      redis: { url: redis.url, timeout: '1s' },
-    },
-    cache: { redis: { url: redis.url, timeout: '1s' } },
+    limits: { ...{ eventLoopDelay: '1m', concurrency: 1000 }, address: { rate: '100000/s' }, ...shared },
+    cache: shared,
     auth: {
       methods: ['apiKey', 'jwt', 'mtls'],
       jwt: { issuer, audience: [audience], jwks: `${upstream.url}/jwks`, algorithms: ['ES256'] },
@@ -134,9 +126,8 @@ const openAll = async (programs: Programs, onEnd: (end: () => unknown) => void):
     log: { buffer: '4KiB' },
     shutdown: { wait: '20s', deadline: '30s' },
   }
-  const gateway = await startWorkerGateway(settings, command, {
-    NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(starving)}`,
-  })
+  const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(starving)}`
+  const gateway = await startWorkerGateway(settings, command, { NODE_OPTIONS })
   onEnd(() => gateway.stop())
   const { port } = await gateway.line(({ msg }) => msg === 'admin listening')
   const prometheus = await startPrometheus(programs.prometheus, Number(port))
