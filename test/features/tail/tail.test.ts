@@ -55,9 +55,12 @@ describe('tail --refused', () => {
 
   test('a listener cannot control the terminal, and the command ends quietly when its reader has gone', async () => {
     const evil = '\u001b]0;owned\u0007'
+    const names = ['at', 'requestId', 'client', 'clientId', 'method', 'operation', 'endpoint', 'side', 'kind', 'reason']
     const refusal = {
-      ...{ at: evil, requestId: evil, client: evil, clientId: evil, method: evil, operation: evil },
-      ...{ endpoint: evil, side: evil, fellBack: true, status: 502, kind: evil, reason: evil, traceId: evil },
+      ...Object.fromEntries(names.map((name) => [name, evil])),
+      status: 502,
+      fellBack: true,
+      traceId: evil,
     }
     // Each time it is asked, it has refused one more.
     const admin = await scriptedAdmin((response) => {
