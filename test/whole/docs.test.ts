@@ -181,21 +181,12 @@ describe('docs/configuration.md', () => {
   const at = (key: string): Schema => ({ properties: { [key]: top[key] ?? {} } })
 
   test.each([
-    [
-      'Every key',
-      [...keysOf(at('version')), ...keysOf(at('allowSandbox')), ...keysOf(at('workers')), ...keysOf(at('requestId'))],
-    ],
-    ['instance: ', keysOf(top.instance)],
-    ['listen: ', keysOf(top.listen)],
-    ['limits: ', keysOf(top.limits)],
-    ['auth: ', keysOf(top.auth)],
+    ['Every key', ['version', 'allowSandbox', 'workers', 'requestId'].flatMap((key) => keysOf(at(key)))],
     ['clients: ', keysOf(top.clients?.anyOf?.[1]?.items)],
-    ['admin: ', keysOf(top.admin)],
-    ['audit: ', keysOf(top.audit)],
-    ['cache: ', keysOf(top.cache)],
-    ['tracing: ', keysOf(top.tracing)],
-    ['log, reload, shutdown', [...keysOf(at('log')), ...keysOf(at('reload')), ...keysOf(at('shutdown'))]],
-    ['defaults: ', keysOf(top.defaults)],
+    ['log, reload, shutdown', ['log', 'reload', 'shutdown'].flatMap((key) => keysOf(at(key)))],
+    ...['instance', 'listen', 'limits', 'auth', 'admin', 'audit', 'cache', 'tracing', 'defaults'].map(
+      (key): [string, ReturnType<typeof keysOf>] => [`${key}: `, keysOf(top[key])],
+    ),
   ])('lists the keys of "%s", no other, and the default of each', (heading, keys) => {
     const documented = listed(heading)
 
@@ -232,10 +223,8 @@ describe('docs/configuration.md', () => {
     const others = ['financing', 'analysis', 'risc', 'inventory', 'leads', 'compliance']
     const file = [
       ...['listen:', '  port: "8080"', '  timeouts:', '    headers: 10', 'upstreams:'],
-      '  valuation: valuation.internal:8080',
-      ...others.map((group) => `  ${group}: sandbox`),
-      '  market: http://127.0.0.1:9901',
-      ...['operations:', '  inventory.sync:', '    cache: true', ''],
+      ...['  valuation: valuation.internal:8080', ...others.map((group) => `  ${group}: sandbox`)],
+      ...['  market: http://127.0.0.1:9901', 'operations:', '  inventory.sync:', '    cache: true', ''],
     ].join('\n')
     const [, shown] = section(page, 'Problems as they print').split('```')
 

@@ -3,12 +3,8 @@ import type { StatusReport } from '../../../src/core/runtime/status/status-part.
 import { createEndpointRates, type EndpointRates } from '../../../src/features/overview/rate-history.ts'
 import { byGroup } from '../../../src/operations.ts'
 
-beforeEach(() => {
-  vi.useFakeTimers()
-})
-afterEach(() => {
-  vi.useRealTimers()
-})
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
 
 type Counts = readonly (readonly [url: string, requests: number, failures: number])[]
 
@@ -17,11 +13,10 @@ const endpoints = (counts: Counts) =>
 
 /** Reports what risk has counted, and its candidate. */
 const upstreams = (primary: Counts, candidate: Counts | null = null): StatusReport['upstreams'] =>
-  byGroup((group) =>
-    group === 'risk'
-      ? { endpoints: endpoints(primary), candidate: candidate && { endpoints: endpoints(candidate) } }
-      : { endpoints: [], candidate: null },
-  ) as unknown as StatusReport['upstreams']
+  byGroup((group) => ({
+    endpoints: group === 'risk' ? endpoints(primary) : [],
+    candidate: group === 'risk' && candidate !== null ? { endpoints: endpoints(candidate) } : null,
+  })) as unknown as StatusReport['upstreams']
 
 const summarize = (rates: ReturnType<EndpointRates['rates']>) =>
   rates.map(({ side, url, perSecond, errorsPerSecond, share }) => [side, url, perSecond, errorsPerSecond, share])

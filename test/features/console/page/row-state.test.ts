@@ -45,19 +45,19 @@ test('only what is bad or doubtful stays when problems alone are shown', () => {
 })
 
 describe('the worst finding', () => {
+  type Texts = readonly string[]
   const finding = (
     severity: Severity,
     about: string,
-    endpoints: readonly string[] = [],
-    alsoAbout: readonly string[] = [],
-  ): FindingSubject => ({ severity, about, endpoints, alsoAbout })
+    endpoints: Texts = [],
+    alsoAbout: Texts = [],
+  ): FindingSubject => ({
+    ...{ severity, about, endpoints, alsoAbout },
+  })
 
   test('is of those about the key alone', () => {
-    const findings = [
-      finding('critical', 'upstreams.market'),
-      finding('notice', 'upstreams.risk'),
-      finding('warning', 'upstreams.risk'),
-    ]
+    const ofRisk = [finding('notice', 'upstreams.risk'), finding('warning', 'upstreams.risk')]
+    const findings = [finding('critical', 'upstreams.market'), ...ofRisk]
 
     expect(worstFinding(findings, 'upstreams.risk')).toBe('warning')
     expect(worstFinding(findings, 'upstreams.leads')).toBeNull()
@@ -69,9 +69,9 @@ describe('the worst finding', () => {
     [['http://risk-a:80/v2'], false],
     [[], false],
   ])('of an endpoint is one that names it: %j', (endpoints, isNamed) => {
-    expect(worstFinding([finding('warning', 'upstreams.risk', endpoints)], 'upstreams.risk', 'http://risk-a:80')).toBe(
-      isNamed ? 'warning' : null,
-    )
+    const findings = [finding('warning', 'upstreams.risk', endpoints)]
+
+    expect(worstFinding(findings, 'upstreams.risk', 'http://risk-a:80')).toBe(isNamed ? 'warning' : null)
   })
 
   test('is also of those about a key below it, but for its candidate, and of those that are true of it as well', () => {

@@ -40,12 +40,9 @@ test.each([
   ['with a session', locked, session],
   ['where no login is asked for', open, {}],
 ])('%s a form without its token does nothing', async (_, live, cookie) => {
-  for (const [target, fields] of [
-    ['/actions/refuse', { operation: 'market.insights' }],
-    ['/actions/drain', { group: 'market', url: 'sandbox' }],
-    ['/actions/reload', {}],
-    ['/logout', {}],
-  ] as const) {
+  const drain = { group: 'market', url: 'sandbox' }
+  const forms = { '/actions/refuse': { operation: 'market.insights' }, '/actions/drain': drain, '/actions/reload': {} }
+  for (const [target, fields] of Object.entries({ ...forms, '/logout': {} })) {
     const page = await submitForm(live.admin + target, fields, cookie)
     const problem = await submitForm(live.admin + target, { ...fields, formToken: '' }, { ...cookie, accept: '*/*' })
 

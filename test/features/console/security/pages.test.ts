@@ -79,10 +79,8 @@ test.each([
 ])('%s is not for a Host that a web page can have', async (_, what, sent) => {
   const origin = 'Origin: http://attacker.example:9901\r\nSec-Fetch-Site: same-origin\r\nAccept: text/html\r\n'
 
-  const response = await exchangeRaw(
-    locked.gateway.adminAddress.port,
-    `${what} HTTP/1.1\r\nHost: attacker.example:9901\r\n${origin}Content-Length: ${sent.length}\r\nConnection: close\r\n\r\n${sent}`,
-  )
+  const head = `${what} HTTP/1.1\r\nHost: attacker.example:9901\r\n${origin}Content-Length: ${sent.length}\r\n`
+  const response = await exchangeRaw(locked.gateway.adminAddress.port, `${head}Connection: close\r\n\r\n${sent}`)
 
   expect(parseStatus(response)).toBe(421)
   expect(response).not.toMatch(/<form|set-cookie/i)

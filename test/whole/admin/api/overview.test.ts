@@ -23,9 +23,8 @@ test('it shows the operations with what they do, and the recent errors, without 
   await fetch(`${url}/market/hunter2`, { headers: { 'X-Request-Id': 'mine' } })
   await line(({ failure }) => failure === 'not-found')
 
-  await expect
-    .poll(() => operationsOf(admin))
-    .toContainEqual(expect.objectContaining({ id: 'market.insights', pace: expect.objectContaining({ inFlight: 0 }) }))
+  const idle = { id: 'market.insights', pace: expect.objectContaining({ inFlight: 0 }) }
+  await expect.poll(() => operationsOf(admin)).toContainEqual(expect.objectContaining(idle))
   const body = await overviewOf(admin)
 
   expect(body.operations).toHaveLength(9)
@@ -55,18 +54,15 @@ test('what is in flight is counted until the last byte of its response', async (
   await expect.poll(inFlight).toBe(0)
 })
 
-test.each([true, 'none'] as const)(
-  'an operation whose every request fails does so, with metrics: %s',
-  async (metrics) => {
-    const { url, admin } = await bootLiveGateway({ upstreams: { risk: dead }, metrics })
-    await fetch(`${url}/market/insights`)
-    expect(await failing(admin)).toEqual([])
+test.each([true, 'none'] as const)('an operation whose every request fails does so, with metrics: %s', async (on) => {
+  const { url, admin } = await bootLiveGateway({ upstreams: { risk: dead }, metrics: on })
+  await fetch(`${url}/market/insights`)
+  expect(await failing(admin)).toEqual([])
 
-    for (let n = 0; n < 5; n++) await fetch(`${url}/risk/asset-valuation`, { method: 'POST', body: '{}' })
+  for (let n = 0; n < 5; n++) await fetch(`${url}/risk/asset-valuation`, { method: 'POST', body: '{}' })
 
-    await expect.poll(() => failing(admin)).toEqual(['risk.asset-valuation'])
-  },
-)
+  await expect.poll(() => failing(admin)).toEqual(['risk.asset-valuation'])
+})
 
 test('an operation does not fail with its primary where every client is on the candidate', async () => {
   const { url } = await httpUpstream()

@@ -6,11 +6,8 @@ test('charts end with the last whole step, and have the times of reloads that to
   const at = '2026-11-23T10:00:07.400Z'
   const [reload] = fixture.reloads
   if (reload === undefined) throw new Error('the fixture has reloads')
-  const reloads = (['applied', 'refused', 'unchanged'] as const).map((result, i) => ({
-    ...reload,
-    result,
-    at: `2026-11-23T09:5${i}:00.700Z`,
-  }))
+  const results = ['applied', 'refused', 'unchanged'] as const
+  const reloads = results.map((result, i) => ({ ...reload, result, at: `2026-11-23T09:5${i}:00.700Z` }))
 
   const data = chartsData({ ...fixture, at, reloads })
 
@@ -24,13 +21,11 @@ test('digits that no eye can see are left out, and an operation of which nothing
   if (first === undefined || second === undefined) throw new Error('the fixture has operations')
   const history = { stepSeconds: 5, perSecond: [12.3456], errorsPerSecond: [0.000_123_4], p99Ms: [null, 1234.5] }
 
-  const { operations } = chartsData({
-    ...fixture,
-    operations: [
-      { ...first, history },
-      { ...second, history: null },
-    ],
-  })
+  const counted = [
+    { ...first, history },
+    { ...second, history: null },
+  ]
+  const { operations } = chartsData({ ...fixture, operations: counted })
 
   expect(operations).toEqual({
     [first.id]: { stepSeconds: 5, perSecond: [12.3], errorsPerSecond: [0.000_123], p99Ms: [null, 1230] },

@@ -1,7 +1,7 @@
 import { zeroShadowDrops } from '../../../../src/features/candidate/layers/shadow-copies.ts'
 import { zeroDifferences, zeroUncompared } from '../../../../src/features/candidate/observe/compare/comparison.ts'
 import type { PageView } from '../../../../src/features/overview/overview.ts'
-import { allOperations, type Group } from '../../../../src/operations.ts'
+import { allOperations, byOperation, type Group } from '../../../../src/operations.ts'
 
 const at = '2026-11-21T02:14:07.250Z'
 const before = (seconds: number): string => new Date(Date.parse(at) - seconds * 1000).toISOString()
@@ -41,6 +41,7 @@ const messages = (
 const wave = (index: number, scale: number): number =>
   scale * (1 + 0.35 * Math.sin(index / 17) + 0.15 * Math.sin(index / 3.1))
 
+const file = '/etc/lender-gateway/gateway.yaml'
 const none = { p50Ms: null, p99Ms: null }
 const steps = [...Array(170).keys()]
 const order = { until: before(-650), orderedBy: 'oncall-anna', orderedAt: before(250), orderReason: 'CHG-4712' }
@@ -64,14 +65,13 @@ export const fixture: PageView = {
     ...{ version: '0.1.0', instance: { name: 'gateway-eu-1', environment: 'production', colour: 'red' } },
     ...{ state: 'serving', ready: true, notReady: null, uptimeSeconds: 190_000.2, node: 'v24.21.0', pid: 1 },
     config: {
-      ...{ file: '/etc/lender-gateway/gateway.yaml', path: '/etc/lender-gateway/gateway.yaml', hash: '3f1c0a9be2d4' },
+      ...{ file, path: file, hash: '3f1c0a9be2d4', previous: '9b02c7d11e55', lastRefusal: null, nextTry: null },
       ...{ loadedAt: before(8040), loadedBy: 'file', orderedBy: null, fileDiffers: true },
-      ...{ differingFiles: ['/etc/lender-gateway/contract.yaml'], lastRefusal: null, nextTry: null },
-      previous: '9b02c7d11e55',
+      differingFiles: ['/etc/lender-gateway/contract.yaml'],
     },
     warnings: [
       {
-        ...{ file: '/etc/lender-gateway/gateway.yaml', line: 31, column: 5, path: 'upstreams.leads.tls.verify' },
+        ...{ file, line: 31, column: 5, path: 'upstreams.leads.tls.verify' },
         ...{ expected: 'true', found: 'false', message: 'anybody can pretend to be this upstream' },
       },
     ],
@@ -164,16 +164,14 @@ export const fixture: PageView = {
     learning: null,
     contract: {
       ...{ file: '/etc/lender-gateway/contract.yaml', digest: 'a41f0c77b2d9', countedSince: before(7200) },
-      operations: Object.fromEntries(
-        allOperations.map(({ id }, index) => [
-          id,
-          {
-            line: id === 'leads.pipeline' ? null : 12 + index * 40,
-            request: messages(id === 'inventory.sync' ? 'enforce' : 'report', 18_340, index % 5 === 0 ? 550 : 0),
-            response: messages(index % 3 === 2 ? 'off' : 'report', 17_902, index === 3 ? 41 : 0),
-          },
-        ]),
-      ),
+      operations: byOperation(({ id }) => {
+        const index = allOperations.findIndex((each) => each.id === id)
+        return {
+          line: id === 'leads.pipeline' ? null : 12 + index * 40,
+          request: messages(id === 'inventory.sync' ? 'enforce' : 'report', 18_340, index % 5 === 0 ? 550 : 0),
+          response: messages(index % 3 === 2 ? 'off' : 'report', 17_902, index === 3 ? 41 : 0),
+        }
+      }),
     },
     operations: { 'inventory.sync': { state: 'refuse', ...order } },
     retiring: 1,
@@ -241,9 +239,14 @@ export const fixture: PageView = {
       changes: [],
       problems: [
         {
-          ...{ file: '/etc/lender-gateway/gateway.yaml', line: 14, column: 7, path: 'upstreams.risk.endpoints' },
-          ...{ expected: 'a list of endpoints', found: '"http//risk-b:8080"' },
-          ...{ message: 'this is not a list of endpoints', hint: 'write - http://risk-b:8080' },
+          ...{
+            file,
+            line: 14,
+            column: 7,
+            path: 'upstreams.risk.endpoints',
+            message: 'this is not a list of endpoints',
+          },
+          ...{ expected: 'a list of endpoints', found: '"http//risk-b:8080"', hint: 'write - http://risk-b:8080' },
         },
       ],
       held: false,
@@ -281,11 +284,8 @@ export const fixture: PageView = {
       },
       operations: [
         {
-          operation: 'leads.pipeline',
-          ...{
-            ...{ compared: 4120, equal: 4111, recent: { compared: 312, equal: 308 }, noisePairs: 52 },
-            noisePairsMissing: 0,
-          },
+          ...{ operation: 'leads.pipeline', compared: 4120, equal: 4111, recent: { compared: 312, equal: 308 } },
+          ...{ noisePairs: 52, noisePairsMissing: 0 },
           ...{ byKind: { ...zeroDifferences, value: 9 }, uncompared: { ...zeroUncompared, 'not-modified': 11 } },
           latency: { primary: { p50: 6.1, p95: 12.3, p99: 50.4 }, candidate: { p50: 11, p95: 21.2, p99: 1250 } },
         },

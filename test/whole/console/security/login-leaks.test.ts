@@ -52,19 +52,19 @@ test('the audit log has logins, commands of a session, and wrong tokens', async 
   await submitForm(`${live.admin}/logout`, form, session)
   await live.gateway.close()
 
-  const config = live.gateway.config.hash
-  const from = { address: '127.0.0.1', config }
+  const from = { address: '127.0.0.1', config: live.gateway.config.hash }
   const of = { ...from, session: expect.stringMatching(/^[\da-f]{8}$/) }
   const lines = audit.lines().filter(({ event }) => event !== 'start' && event !== 'end')
+  const request = (order: string, status: number, by: object) => ({ event: 'admin request', order, status, ...by })
   const expected = [
-    { event: 'login refused', ...from },
-    { event: 'login', ...of },
+    ...[
+      { event: 'login refused', ...from },
+      { event: 'login', ...of },
+      { event: 'logout', ...of },
+    ],
     { event: 'operation override', operation: 'market.insights', state: 'refuse', until: expect.any(String) },
-    { event: 'logout', ...of },
-    { event: 'admin request', order: 'POST /login', status: 403, ...from },
-    { event: 'admin request', order: 'POST /login', status: 303, ...from },
-    { event: 'admin request', order: 'POST /actions/refuse', status: 303, ...of },
-    { event: 'admin request', order: 'POST /logout', status: 303, ...of },
+    ...[request('POST /login', 403, from), request('POST /login', 303, from)],
+    ...[request('POST /actions/refuse', 303, of), request('POST /logout', 303, of)],
   ]
   expect(lines).toHaveLength(expected.length)
   expect(lines).toEqual(expect.arrayContaining(expected.map((line) => expect.objectContaining(line))))
