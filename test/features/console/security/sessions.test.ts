@@ -1,6 +1,6 @@
 /** Sessions that an attacker has planted, and those of operators that have gone. */
 import { expect, test } from 'vitest'
-import { adminTokens, bearerOf, tokenEntry, tokenOf } from '../../../helpers/admin-tokens.ts'
+import { adminTokens, tokenEntry, tokenOf } from '../../../helpers/admin-tokens.ts'
 import { hiddenFields, logIn, submitForm, token, visitPage } from '../../../helpers/form-browser.ts'
 import { bootLiveGateway, shareLiveGateway } from '../../../helpers/live-gateway.ts'
 
@@ -32,7 +32,15 @@ test('a login in a session that the attacker has ends that one', async () => {
 
 // The attack: an operator has left, and the token is removed from the file, or its scope is lowered. The page that is
 // still open in a browser goes on to read, or to give orders.
-const others = adminTokens.filter(({ name }) => name !== 'oncall-anna')
+const fates = ['removed', 'lowered', 'renamed']
+const secretOf = (fate: string): string => `a-token-that-will-be-${fate}`
+const before = [...adminTokens, ...fates.map((fate) => tokenEntry(`of-${fate}`, secretOf(fate), 'operate'))]
+const after = [
+  ...adminTokens,
+  tokenEntry('of-lowered', secretOf('lowered'), 'read'),
+  tokenEntry('of-another', secretOf('renamed'), 'operate'),
+]
+const bearer = (secret: string) => ({ authorization: `Bearer ${secret}` })
 
 /** Opens the stream of a page; `ended` resolves to its text when the gateway ends it. */
 const openStream = async (admin: string, headers: Record<string, string>) => {
@@ -40,44 +48,63 @@ const openStream = async (admin: string, headers: Record<string, string>) => {
   return { status: response.status, ended: response.text() }
 }
 
-test.each([
-  ['is removed', others],
-  ['has a lower scope', [...others, tokenEntry('oncall-anna', tokenOf.operate, 'read')]],
-  ['is another operator’s', [...others, tokenEntry('oncall-bert', tokenOf.operate, 'operate')]],
-])('when a token %s, its sessions, streams and forms end for good, and those of others go on', async (_, tokens) => {
-  const live = await bootLiveGateway({ admin: { tokens: adminTokens } })
-  const session = await logIn(live.admin, tokenOf.operate)
-  const reader = await logIn(live.admin, tokenOf.read)
-  const form = hiddenFields(await visitPage(`${live.admin}/actions/refuse?operation=market.insights`, session))
-  const [page, script] = [await openStream(live.admin, session), await openStream(live.admin, bearerOf('operate'))]
+/** Boots a gateway with these tokens, and gives it others. */
+const bootWith = async (tokens: typeof adminTokens) => {
+  const live = await bootLiveGateway({ admin: { tokens } })
   const statusOf = async (headers: Record<string, string>) => (await visitPage(`${live.admin}/status`, headers)).status
+  const reload = async (next: typeof adminTokens): Promise<void> => {
+    live.edit({ admin: { tokens: next } })
+    await live.gateway.reload('signal')
+  }
+  return { live, admin: live.admin, statusOf, reload }
+}
 
-  live.edit({ admin: { tokens } })
-  await live.gateway.reload('signal')
-  const text = await page.ended
-  const sent = await submitForm(`${live.admin}/actions/refuse`, form, session)
-  const during = [await statusOf(session), await statusOf(reader)]
-  live.edit({ admin: { tokens: adminTokens } })
-  await live.gateway.reload('signal')
+test('when a token is removed, has a lower scope or is another operator’s, its sessions, streams and forms end for good, and those of others go on', async () => {
+  const { live, admin, statusOf, reload } = await bootWith(before)
+  const reader = await logIn(admin, tokenOf.read)
+  const page = `${admin}/actions/refuse?operation=market.insights`
+  const held = await Promise.all(
+    fates.map(async (fate) => {
+      const session = await logIn(admin, secretOf(fate))
+      const form = hiddenFields(await visitPage(page, session))
+      return { fate, session, form, stream: await openStream(admin, session) }
+    }),
+  )
+  const script = await openStream(admin, bearer(secretOf('removed')))
 
-  expect(text).toMatch(/event: end\ndata: session\n\n$/)
-  if (tokens === others) expect(await script.ended).toMatch(/event: end\ndata: session\n\n$/)
-  expect([page.status, script.status, sent.status]).toEqual([200, 200, 401])
-  expect([during, await statusOf(session)]).toEqual([[401, 200], 401])
+  await reload(after)
+  const texts = await Promise.all([script, ...held.map(({ stream }) => stream)].map(({ ended }) => ended))
+  const during = await Promise.all(
+    held.map(async ({ fate, session, form }) => {
+      const sent = await submitForm(`${admin}/actions/refuse`, form, session)
+      return [fate, sent.status, await statusOf(session)]
+    }),
+  )
+  const others = await statusOf(reader)
+  await reload(before)
+
+  const ended = expect.stringMatching(/event: end\ndata: session\n\n$/)
+  expect([script, ...held.map(({ stream }) => stream)].map(({ status }) => status)).toEqual([200, 200, 200, 200])
+  expect(texts).toEqual([ended, ended, ended, ended])
+  expect([...during, others]).toEqual([...fates.map((fate) => [fate, 401, 401]), 200])
+  expect(await Promise.all(held.map(({ session }) => statusOf(session)))).toEqual([401, 401, 401])
   expect(live.lines.filter(({ msg }) => msg === 'operation override')).toEqual([])
 })
 
 test('a token is replaced without an interruption: both are good while both stand in the file', async () => {
-  const live = await bootLiveGateway({ admin: { tokens: adminTokens } })
-  const session = await logIn(live.admin, tokenOf.operate)
+  const { admin, statusOf, reload } = await bootWith(adminTokens)
+  const session = await logIn(admin, tokenOf.operate)
   const next = tokenEntry('oncall-anna', 'the-next-token-of-anna', 'operate')
-  const statusesWith = async (tokens: typeof adminTokens): Promise<readonly number[]> => {
-    live.edit({ admin: { tokens } })
-    await live.gateway.reload('signal')
-    const proofs = [session, bearerOf('operate'), { authorization: 'Bearer the-next-token-of-anna' }]
-    return Promise.all(proofs.map(async (proof) => (await visitPage(`${live.admin}/status`, proof)).status))
+  const proofs = [session, bearer(tokenOf.operate), bearer('the-next-token-of-anna')]
+  const statuses: number[][] = []
+
+  for (const tokens of [adminTokens, adminTokens.slice(0, 2)]) {
+    await reload([...tokens, next])
+    statuses.push(await Promise.all(proofs.map(statusOf)))
   }
 
-  expect(await statusesWith([...adminTokens, next])).toEqual([200, 200, 200])
-  expect(await statusesWith([...others, next])).toEqual([401, 401, 200])
+  expect(statuses).toEqual([
+    [200, 200, 200],
+    [401, 401, 200],
+  ])
 })
