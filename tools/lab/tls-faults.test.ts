@@ -1,12 +1,12 @@
 import type { TlsOptions } from 'node:tls'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 import { groups } from '../../src/operations.ts'
-import { type Certificates, makeCertificates } from '../../test/helpers/certificates.ts'
-import { needProgram } from '../../test/helpers/program.ts'
+import { type Certificates, needCertificates } from '../../test/helpers/certificates.ts'
+import { part, testAndDrill } from '../../test/helpers/speed.ts'
 import { checkFault, checkRecovery, type Fault, openFaultSetups, toUpstreams } from './fault-matrix.ts'
 import { bootLab, fetchGroupStatus } from './lab.ts'
 
-const openssl = await needProgram('openssl')
+const { made, missing } = await needCertificates()
 
 /** A fault of one that speaks TLS. */
 interface Mistrusted extends Fault {
@@ -19,8 +19,6 @@ const sent = { get: '502 reset-before-headers', post: '502 reset-before-headers'
 
 const faults: readonly Mistrusted[] = [
   { ...unsent, fault: 'has a certificate for another name', tls: ({ wrongName }) => wrongName },
-  { ...unsent, fault: 'has a certificate that has expired', tls: ({ expired }) => expired },
-  { ...unsent, fault: 'has a certificate signed by itself', tls: ({ selfSigned }) => selfSigned },
   {
     ...sent,
     fault: 'refuses the certificate of the gateway after the handshake',
@@ -32,16 +30,12 @@ const faults: readonly Mistrusted[] = [
       minVersion: 'TLSv1.3',
     }),
   },
+  { ...unsent, fault: 'has a certificate that has expired', tls: ({ expired }) => expired },
+  { ...unsent, fault: 'has a certificate signed by itself', tls: ({ selfSigned }) => selfSigned },
 ]
 
-describe.skipIf(openssl.missing !== null)('an https endpoint that', () => {
-  let made: Certificates
-
-  beforeAll(() => {
-    made = makeCertificates(openssl.path ?? '')
-  })
-
-  test.each(faults)('$fault', async ({ tls, ...fault }) => {
+describe.skipIf(missing !== null)('an https endpoint that', () => {
+  testAndDrill.each(part(faults, 2))('$fault', async ({ tls, ...fault }) => {
     const benches = await openFaultSetups(made.right)
     for (const { faulty } of benches) {
       await faulty.refuseConnections()

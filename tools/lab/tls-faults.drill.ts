@@ -1,0 +1,2 @@
+/** The drills of `tls-faults.test.ts`. */
+import './tls-faults.test.ts'
