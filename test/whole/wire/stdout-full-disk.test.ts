@@ -32,7 +32,7 @@ describe.skipIf(!mountsPermitted)('when stdout is a file on a disk that is full'
     const full = readStdout()
     rmSync(`${inside}/filler`)
     await expect.poll(ask).toBe(200)
-    await expect.poll(readStdout).toContain('"msg":"audit is written again"')
+    await expect.poll(readStdout).toContain('"msg":"log lines dropped')
     const text = readStdout()
 
     const lines = text
