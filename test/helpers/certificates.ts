@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, wri
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { needProgram } from './program.ts'
 
 /** A key and its certificate, as PEM. */
 export interface Pair {
@@ -65,6 +66,16 @@ export const makeCertificates = (openssl: string): Certificates => {
     writeCached(made)
   }
   return made
+}
+
+/**
+ * Makes them for a test file: `describe.skipIf(missing)(…)`. They are empty where `openssl` is missing, so that a suite
+ * that is skipped can be read.
+ */
+export const needCertificates = async (): Promise<{ readonly made: Certificates; readonly missing: string | null }> => {
+  const { path, missing } = await needProgram('openssl')
+  const none = new Proxy({} as Certificates, { get: (): Pair => ({ key: '', cert: '' }) })
+  return { made: path === null ? none : makeCertificates(path), missing }
 }
 
 const readCached = (): Certificates | null => {

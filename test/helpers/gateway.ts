@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pino from 'pino'
-import { afterAll, beforeAll, onTestFinished } from 'vitest'
+import { onTestFinished } from 'vitest'
 import type { Config } from '../../src/core/config/config.ts'
 import type { LoadedConfig } from '../../src/core/config/load/load.ts'
 import { loadConfig } from '../../src/core/config/load/load-config.ts'
@@ -11,34 +11,20 @@ import { logOptions } from '../../src/core/log/log.ts'
 import { type Gateway, type GatewayOptions, startGateway } from '../../src/core/runtime/gateway.ts'
 import { groups } from '../../src/operations.ts'
 import { type LogLine, logLines } from './log-lines.ts'
-import { openHttpUpstream, type TestUpstream } from './upstream.ts'
 
 export type { LogLine } from './log-lines.ts'
 
 type Tree = { readonly [key: string]: unknown }
 
+type Section =
+  | ('listen' | 'upstreams' | 'limits' | 'auth' | 'admin' | 'reload' | 'defaults' | 'operations' | 'instance')
+  | ('requestId' | 'audit' | 'cache' | 'idempotency' | 'contract' | 'tracing' | 'log' | 'shutdown')
+
 /** What differs from the defaults; `upstream` stands behind every group that `upstreams` does not name. */
-export interface Settings {
+export interface Settings extends Partial<Readonly<Record<Section, Tree>>> {
   readonly upstream?: unknown
-  readonly upstreams?: Tree
-  readonly listen?: Tree
-  readonly limits?: Tree
-  readonly auth?: Tree
   readonly clients?: readonly Tree[] | string
-  readonly admin?: Tree
-  readonly reload?: Tree
-  readonly defaults?: Tree
-  readonly operations?: Tree
-  readonly instance?: Tree
-  readonly requestId?: Tree
-  readonly audit?: Tree
-  readonly cache?: Tree
-  readonly idempotency?: Tree
-  readonly contract?: Tree
   readonly metrics?: boolean | 'none' | Tree
-  readonly tracing?: Tree
-  readonly log?: Tree
-  readonly shutdown?: Tree
   readonly allowSandbox?: boolean
   readonly workers?: number
 }
@@ -111,47 +97,7 @@ export const openGateway = async (
     forwardLines: () => {},
   })
   const { port } = gateway.address
-  return {
-    gateway,
-    port,
-    url: `http://127.0.0.1:${port}`,
-    lines,
-    line,
-  }
-}
-
-/** A gateway and the upstream behind it, for several tests. */
-interface Site extends Pick<TestGateway, 'port' | 'lines'> {
-  readonly upstream: TestUpstream
-}
-
-/**
- * Opens one gateway, before an upstream that answers, for all tests of a file or of a `describe`. Both are there once
- * the tests run.
- */
-export const gatewayForAll = (settings: Settings | ((upstream: string) => Settings) = {}): Site => {
-  let upstream: TestUpstream
-  let booted: TestGateway
-  beforeAll(async () => {
-    upstream = await openHttpUpstream()
-    const own = typeof settings === 'function' ? settings(upstream.url) : settings
-    booted = await openGateway({ upstream: upstream.url, ...own })
-  })
-  afterAll(async () => {
-    await booted.gateway.close()
-    await upstream.close()
-  })
-  return {
-    get port() {
-      return booted.port
-    },
-    get upstream() {
-      return upstream
-    },
-    get lines() {
-      return booted.lines
-    },
-  }
+  return { gateway, port, url: `http://127.0.0.1:${port}`, lines, line }
 }
 
 /** Makes a log whose lines stay in memory, parsed. */

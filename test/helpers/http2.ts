@@ -1,31 +1,24 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, type OutgoingHttpHeaders } from 'node:http2'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { onTestFinished } from 'vitest'
-import { makeCertificates, type Pair } from './certificates.ts'
-import { openGateway, type Settings, type TestGateway } from './gateway.ts'
-import { needProgram } from './program.ts'
+import { needCertificates, type Pair } from './certificates.ts'
+import { bootGateway, type Settings, type TestGateway } from './gateway.ts'
 import { sha256 } from './wire.ts'
 
-const openssl = await needProgram('openssl')
+const certificates = await needCertificates()
 
 /** Says why HTTP/2 cannot be tested here; null: it can. */
-export const missing = openssl.missing
-
-let made: ReturnType<typeof makeCertificates> | undefined
+export const { missing } = certificates
 
 /** Writes what `listen` needs for HTTP/2, with a certificate for `localhost` and 127.0.0.1. */
 export const listenHttp2 = (): Record<string, unknown> => {
-  made ??= makeCertificates(openssl.path ?? '')
-  const { cert: certificate, key } = made.right
+  const { cert: certificate, key } = certificates.made.right
   return { http2: true, tls: { certificates: [{ certificate, key }] } }
 }
 
 /** Boots a gateway that speaks HTTP/2, and closes it when the test has finished. */
-export const bootHttp2 = async (settings: Settings = {}): Promise<TestGateway> => {
-  const booted = await openGateway({ ...settings, listen: { ...listenHttp2(), ...settings.listen } })
-  onTestFinished(() => booted.gateway.close())
-  return booted
-}
+export const bootHttp2 = (settings: Settings = {}): Promise<TestGateway> =>
+  bootGateway({ ...settings, listen: { ...listenHttp2(), ...settings.listen } })
 
 /** Connects Node's client, which shows a certificate if it has one; it is cut when the test has finished. */
 export const dialHttp2 = (port: number, pair: Partial<Pair> = {}): ClientHttp2Session => {

@@ -13,7 +13,8 @@ export interface LiveGateway {
   readonly gateway: Gateway
   readonly file: string
   readonly folder: string
-  /** The URL of the public listener. */
+  /** Port and URL of the public listener. */
+  readonly port: number
   readonly url: string
   /** The URL of the admin listener. */
   readonly admin: string
@@ -70,18 +71,10 @@ export const openLiveGateway = async (settings: Settings = {}, environment: Envi
       await gateway.close()
       remove()
     }
-    const url = `http://127.0.0.1:${gateway.address.port}`
-    return {
-      gateway,
-      file,
-      folder,
-      url,
-      admin: `http://127.0.0.1:${gateway.adminAddress.port}`,
-      lines,
-      line,
-      edit,
-      close,
-    }
+    const { port } = gateway.address
+    const url = `http://127.0.0.1:${port}`
+    const admin = `http://127.0.0.1:${gateway.adminAddress.port}`
+    return { gateway, file, folder, port, url, admin, lines, line, edit, close }
   } catch (error) {
     remove()
     throw error
@@ -93,8 +86,11 @@ export interface SharedGateway {
   readonly live: LiveGateway
   /** The port of the public listener. */
   readonly port: number
-  /** The URL of the upstream. */
+  /** The upstream, and its URL. */
+  readonly server: TestUpstream
   readonly upstream: string
+  /** The lines of the log so far. */
+  readonly lines: readonly LogLine[]
   /** Says how the upstream answers from now on; what it received is counted anew. */
   answerWith(responder: Responder): void
   /** Requests that arrived to the end since then. */
@@ -103,8 +99,11 @@ export interface SharedGateway {
   begun(): number
 }
 
-/** Opens it before the tests, and closes it behind them; `settings` may depend on the URL of the upstream. */
-export const liveGatewayForAll = (settings: Settings | ((upstream: string) => Settings)): SharedGateway => {
+/**
+ * Opens it before the tests of a file or of a `describe`, and closes it behind them; `settings` may depend on the URL of
+ * the upstream.
+ */
+export const liveGatewayForAll = (settings: Settings | ((upstream: string) => Settings) = {}): SharedGateway => {
   let live: LiveGateway
   let upstream: TestUpstream
   let answering: Responder = (_, response) => void response.end()
@@ -123,10 +122,16 @@ export const liveGatewayForAll = (settings: Settings | ((upstream: string) => Se
       return live
     },
     get port() {
-      return live.gateway.address.port
+      return live.port
+    },
+    get server() {
+      return upstream
     },
     get upstream() {
       return upstream.url
+    },
+    get lines() {
+      return live.lines
     },
     answerWith(responder) {
       answering = responder

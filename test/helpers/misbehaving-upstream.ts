@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import { Worker } from 'node:worker_threads'
 import { rawClient } from './raw-client.ts'
 import { onRequest, openRawUpstream, type RawUpstream } from './upstream.ts'
+import { eventually } from './wire.ts'
 
 /** Lists the ways in which {@link openMisbehavingUpstream} can go wrong, by the name that stands in the query. */
 const misbehaviours: Readonly<Record<string, (socket: Socket) => void>> = {
@@ -29,32 +30,19 @@ export interface MisbehavingUpstream extends RawUpstream {
 /** Opens an upstream that goes wrong as the query of each request asks: `GET /market/insights?reset`. */
 export const openMisbehavingUpstream = async (): Promise<MisbehavingUpstream> => {
   const begun = new Set<string>()
-  const waiting = new Map<string, () => void>()
   const upstream = await openRawUpstream((socket) => {
     socket.setNoDelay()
     let answered = false
     socket.on('end', () => socket.end())
     onRequest(socket, (head) => {
-      const id = /^x-request-id: (.*)\r$/im.exec(head)?.[1] ?? ''
-      const tell = waiting.get(id)
-      waiting.delete(id)
-      if (tell === undefined) begun.add(id)
-      else tell()
+      begun.add(/^x-request-id: (.*)\r$/im.exec(head)?.[1] ?? '')
       const behave = misbehaviours[/\?([a-z-]*)/.exec(head)?.[1] ?? '']
       if (behave === undefined || answered) return void socket.destroy()
       answered = true
       behave(socket)
     })
   })
-  return {
-    ...upstream,
-    arrived: (id) =>
-      begun.has(id)
-        ? Promise.resolve()
-        : new Promise((resolve) => {
-            waiting.set(id, resolve)
-          }),
-  }
+  return { ...upstream, arrived: (id) => eventually(() => begun.has(id)) }
 }
 
 /** An address where connections are never accepted. */

@@ -16,11 +16,7 @@ export const groupOf: Readonly<Record<OperatorScope, string>> = {
 
 /** Writes `admin.jwt`; `more` differs from what it usually has. */
 export const adminJwt = (more: object = {}) => ({
-  issuer,
-  audience: [adminAudience],
-  jwks: jwks(operatorKey),
-  nameClaim: 'email',
-  scopeClaim: 'groups',
+  ...{ issuer, audience: [adminAudience], jwks: jwks(operatorKey), nameClaim: 'email', scopeClaim: 'groups' },
   scopes: Object.fromEntries(Object.entries(groupOf).map(([scope, group]) => [group, scope])),
   ...more,
 })
@@ -28,10 +24,7 @@ export const adminJwt = (more: object = {}) => ({
 /** Says what a good token of an operator says, now; `other` differs, and what is undefined is left out. */
 const operatorClaims = (other: Readonly<Record<string, unknown>> = {}) =>
   claims({
-    aud: adminAudience,
-    client_id: undefined,
-    email: 'anna@lender.example',
-    groups: [groupOf.operate],
+    ...{ aud: adminAudience, client_id: undefined, email: 'anna@lender.example', groups: [groupOf.operate] },
     ...other,
   })
 

@@ -1,24 +1,19 @@
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { folderWith } from '../core/config/helper.ts'
 import { type Machine, needProgram, program } from './program.ts'
 
 let directory: string
 
-beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'program-'))
+beforeEach(() => {
+  directory = folderWith({})
 })
+afterEach(() => void vi.restoreAllMocks())
 
-afterEach(async () => {
-  vi.restoreAllMocks()
-  await rm(directory, { recursive: true })
-})
-
-const put = async (name: string): Promise<string> => {
+const put = (name: string): string => {
   const path = join(directory, name)
-  await writeFile(path, '#!/bin/sh\n')
-  await chmod(path, 0o755)
+  writeFileSync(path, '#!/bin/sh\n', { mode: 0o755 })
   return path
 }
 
@@ -33,17 +28,17 @@ const machine = (overrides: Partial<Machine> = {}): Machine => ({
 })
 
 test('a program that is present is found, and nothing is installed', async () => {
-  const path = await put('nginx')
+  const path = put('nginx')
 
   expect(await program('nginx', machine())).toEqual({ path, missing: null })
 })
 
 test('a missing program is installed by the name of its package', async () => {
-  await put('apt-get')
+  put('apt-get')
   const asked: string[] = []
   const install = async (packageName: string) => {
     asked.push(packageName)
-    await put('h2load')
+    put('h2load')
   }
 
   expect(await program('h2load', machine({ install }))).toEqual({ path: join(directory, 'h2load'), missing: null })
@@ -53,7 +48,7 @@ test('a missing program is installed by the name of its package', async () => {
 test('a missing program gives a reason: not root, no apt-get, or the last line of what apt-get said', async () => {
   const notRoot = await program('nginx', machine({ isRoot: false }))
   const noApt = await program('nginx', machine())
-  await put('apt-get')
+  put('apt-get')
   const failed = await program('nginx', machine())
 
   expect(notRoot.missing).toBe('nginx is missing (Debian: nginx-light): not root, so it cannot be installed')

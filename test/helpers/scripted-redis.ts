@@ -1,7 +1,5 @@
 /** A server that speaks Redis's protocol, and replies as a test says. */
-import { once } from 'node:events'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
-import { onTestFinished } from 'vitest'
+import { rawUpstream } from './upstream.ts'
 
 /** What a server replies: a text, a list, nothing at all, or an error such as `MOVED 1 127.0.0.1:1`. */
 export type RedisReply = string | number | null | Error | readonly RedisReply[]
@@ -15,19 +13,16 @@ export interface ScriptedRedis {
   /** How many connections are open. */
   readonly connections: () => number
   /** Ends its connections, and takes no more. */
-  readonly close: () => void
+  readonly close: () => Promise<void>
 }
 
 /** Starts a server that takes every script and counts one for it, unless `reply` says something else. */
 export const scriptedRedis = async (
   reply: (command: readonly string[]) => RedisReply | undefined = () => undefined,
 ): Promise<ScriptedRedis> => {
-  const sockets = new Set<Socket>()
   const commands: (readonly string[])[] = []
-  const server = createServer((socket) => {
-    sockets.add(socket)
-    socket.on('close', () => sockets.delete(socket))
-    socket.on('error', () => {})
+  const { port, connections, close } = await rawUpstream((socket) => {
+    socket.on('end', () => socket.end())
     let rest = ''
     socket.setEncoding('latin1').on('data', (text) => {
       rest += text
@@ -41,20 +36,7 @@ export const scriptedRedis = async (
       }
     })
   })
-  const close = (): void => {
-    server.close()
-    for (const socket of sockets) socket.destroy()
-  }
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(close)
-  const scripted: ScriptedRedis = {
-    port: (server.address() as AddressInfo).port,
-    commands,
-    reply,
-    connections: () => sockets.size,
-    close,
-  }
+  const scripted: ScriptedRedis = { port, commands, reply, connections, close }
   return scripted
 }
 

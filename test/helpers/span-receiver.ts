@@ -1,9 +1,10 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import protobuf from 'protobufjs'
 import { onTestFinished } from 'vitest'
+import { eventually } from './wire.ts'
 
 const folder = fileURLToPath(new URL('opentelemetry-proto/', import.meta.url))
 const root = new protobuf.Root()
@@ -55,9 +56,7 @@ export const spanReceiver = async (): Promise<SpanReceiver> => {
   const spans: Span[] = []
   const bodies: Buffer[] = []
   const batches: { headers: IncomingHttpHeaders; path: string }[] = []
-  const waiting = new Set<() => void>()
   const hanging: ServerResponse[] = []
-  const sockets = new Set<Socket>()
   let how: Behaviour = 'take'
   let fields: Readonly<Record<string, string>> = {}
   const receive = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -67,7 +66,6 @@ export const spanReceiver = async (): Promise<SpanReceiver> => {
     bodies.push(body)
     batches.push({ headers: request.headers, path: request.url ?? '' })
     if (how === 'take') spans.push(...read(body))
-    for (const look of [...waiting]) look()
     if (how === 'reset') return void request.socket.destroy()
     if (how === 'drip') {
       response.writeHead(200)
@@ -80,25 +78,11 @@ export const spanReceiver = async (): Promise<SpanReceiver> => {
     response.end(Buffer.isBuffer(how) ? how : '')
   }
   const server = createServer((request, response) => void receive(request, response).catch(() => {}))
-  server.on('connection', (socket) => {
-    sockets.add(socket)
-    socket.on('close', () => sockets.delete(socket))
-  })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const until = (isThere: () => boolean): Promise<void> =>
-    new Promise((resolve) => {
-      const look = (): void => {
-        if (!isThere()) return
-        waiting.delete(look)
-        resolve()
-      }
-      waiting.add(look)
-      look()
-    })
   const close = (): Promise<void> =>
     new Promise((resolve) => {
       server.close(() => resolve())
-      for (const socket of sockets) socket.destroy()
+      server.closeAllConnections()
     })
   onTestFinished(close)
   return {
@@ -107,10 +91,10 @@ export const spanReceiver = async (): Promise<SpanReceiver> => {
     bytes: () => Buffer.concat(bodies),
     batches,
     async come(count) {
-      await until(() => spans.length >= count)
+      await eventually(() => spans.length >= count)
       return spans
     },
-    asked: (count) => until(() => batches.length >= count),
+    asked: (count) => eventually(() => batches.length >= count),
     behave(next, more = {}) {
       how = next
       fields = more

@@ -10,7 +10,6 @@ export const certificateEntry = ({ cert, key }: Pair) => ({ certificate: cert, k
 
 /** A gateway that speaks TLS with what stands in files beside its configuration. */
 export interface TlsGateway extends LiveGateway {
-  readonly port: number
   /** Replaces the first pair. */
   write(pair: Pair): void
   /** Reads all anew; nothing is watched. */
@@ -30,5 +29,5 @@ export const bootTlsGateway = async (pair: Pair, tls: object = {}, rest: Setting
   }
   write(pair)
   live.edit(settings({ certificate: 'file:tls.crt', key: 'file:tls.key' }))
-  return { ...live, port: live.gateway.address.port, write, reload: () => live.gateway.reload('request') }
+  return { ...live, write, reload: () => live.gateway.reload('request') }
 }

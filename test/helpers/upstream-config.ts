@@ -18,10 +18,7 @@ export const upstreamConfig = (
   request: none,
   response: none,
   timeouts: { connect: 2000, headers: 5000, body: 5000 },
-  maxConnections: 8,
-  maxPending: 2048,
-  keepAlive: 3000,
-  resolve: 30_000,
+  ...{ maxConnections: 8, maxPending: 2048, keepAlive: 3000, resolve: 30_000 },
   tls: {
     ca: null,
     certificate: null,
@@ -32,10 +29,7 @@ export const upstreamConfig = (
     insecure: false,
   },
   balance: 'p2c',
-  slowStart: null,
-  healthCheck: null,
-  outlier: null,
-  circuitBreaker: null,
+  ...{ slowStart: null, healthCheck: null, outlier: null, circuitBreaker: null },
   ...noPolicies,
   ...more,
 })

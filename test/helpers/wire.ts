@@ -181,9 +181,13 @@ const dechunk = (bytes: Buffer): { readonly body: Buffer; readonly whole: boolea
   }
 }
 
-/** Waits until `ready` holds, looking again whenever something happens on the loop. For what has no event. */
+// A test may have put others in their place.
+const { setImmediate: turn, setTimeout: pause } = globalThis
+
+/** Waits until `ready` holds: looks in the next turns of the loop, and then each millisecond. For what has no event. */
 export const eventually = async (ready: () => boolean): Promise<void> => {
-  while (!ready()) await new Promise((resolve) => setImmediate(resolve))
+  for (let looks = 0; !ready(); looks++)
+    await new Promise<void>((resolve) => void (looks < 20 ? turn(resolve) : pause(resolve, 1)))
 }
 
 /** Makes a body of pseudo-random bytes that differ from offset to offset: a lost or doubled piece changes the hash. */

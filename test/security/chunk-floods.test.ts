@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { bootGateway, gatewayForAll } from '../helpers/gateway.ts'
+import { bootGateway } from '../helpers/gateway.ts'
+import { liveGatewayForAll } from '../helpers/live-gateway.ts'
 import { isWholeResponse, parseStatus, rawClient } from '../helpers/raw-client.ts'
 import { httpUpstream, rawUpstream } from '../helpers/upstream.ts'
 import { call, eventually } from '../helpers/wire.ts'
@@ -9,7 +10,7 @@ const many = 64 * KiB
 const bytewise = `${'1\r\nx\r\n'.repeat(many)}0\r\n\r\n`
 const head = 'POST /inventory/sync HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n'
 
-const site = gatewayForAll()
+const site = liveGatewayForAll()
 
 /** Sends the beginning of a request and, once `begun`, more of it than a server reads; returns the status. */
 const floodWith = async (first: string, more: string, begun = (): boolean => true): Promise<number> => {
@@ -24,12 +25,12 @@ describe('extensions of chunks', () => {
   // The attack (CVE-2024-22019): the extensions of a chunk count as none of its body, and a server that limits bodies
   // alone reads them for ever.
   test('without an end are rejected, and another client is served', async () => {
-    const before = site.upstream.requests.length
+    const before = site.server.requests.length
 
     const statuses = [await floodWith(`${head}1;`, 'a'.repeat(KiB)), (await call(site.port)).status]
 
     expect(statuses).toEqual([400, 200])
-    expect(site.upstream.requests.slice(before).map(({ method }) => method)).toEqual(['GET'])
+    expect(site.server.requests.slice(before).map(({ method }) => method)).toEqual(['GET'])
   })
 
   test('that are short are left behind, however many there are', async () => {
@@ -40,7 +41,7 @@ describe('extensions of chunks', () => {
     client.close()
 
     expect(parseStatus(received)).toBe(200)
-    expect(site.upstream.requests.at(-1)?.body.toString()).toBe('x'.repeat(500))
+    expect(site.server.requests.at(-1)?.body.toString()).toBe('x'.repeat(500))
   })
 })
 
@@ -81,8 +82,8 @@ describe('trailers', () => {
   ])(
     'without an end, in %s: nothing of the request ends cleanly, and another client is served',
     async (_, first, more) => {
-      const [before, begun] = [site.upstream.requests.length, site.upstream.begun()]
-      const isBegun = (): boolean => site.upstream.begun() > begun
+      const [before, begun] = [site.server.requests.length, site.server.begun()]
+      const isBegun = (): boolean => site.server.begun() > begun
 
       const statuses = [
         await floodWith(`${head}1\r\nx\r\n0\r\n${first}`, more, isBegun),
@@ -90,7 +91,7 @@ describe('trailers', () => {
       ]
 
       expect(statuses).toEqual([431, 200])
-      expect(site.upstream.requests.slice(before).map(({ method }) => method)).toEqual(['GET'])
+      expect(site.server.requests.slice(before).map(({ method }) => method)).toEqual(['GET'])
     },
   )
 })

@@ -1,6 +1,6 @@
 /** Fields by which a client removes, adds to or overrides what the gateway or the operator has written. */
 import { describe, expect, test } from 'vitest'
-import { gatewayForAll } from '../helpers/gateway.ts'
+import { liveGatewayForAll } from '../helpers/live-gateway.ts'
 import { receivedNames, receivedValues, roundTrip } from '../helpers/round-trip.ts'
 
 // It sets fields for one group, and removes some from another.
@@ -11,11 +11,11 @@ const settings = (requestId: Record<string, string>) => (url: string) => ({
   },
   requestId,
 })
-const site = gatewayForAll(settings({}))
+const site = liveGatewayForAll(settings({}))
 
 const request = (fields: string, path = '/market/insights'): string =>
   `GET ${path} HTTP/1.1\r\nHost: a\r\n${fields}\r\n`
-const send = (bytes: string, { port, upstream } = site) => roundTrip(port, upstream, bytes)
+const send = (bytes: string, { port, server } = site) => roundTrip(port, server, bytes)
 
 // The attack: `Connection: X-Forwarded-For` makes a careless proxy drop what it has just set itself, or what guards the
 // upstream. That the fields it names are dropped, and the gateway's own are not, is `fields.test.ts`'s.
@@ -55,7 +55,7 @@ describe('a twin of a field that is configured', () => {
     expect(receivedNames(arrived[0]).filter((name) => name.includes('internal'))).toEqual([])
   })
 
-  const named = gatewayForAll(settings({ header: 'X_Correlation' }))
+  const named = liveGatewayForAll(settings({ header: 'X_Correlation' }))
 
   test.each([
     ['X-Request-Id', () => site, ['X_Request_Id', 'x-request_id']],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { gatewayForAll } from '../helpers/gateway.ts'
+import { liveGatewayForAll } from '../helpers/live-gateway.ts'
 import { receivedNames, receivedValues, roundTrip } from '../helpers/round-trip.ts'
 
 // The attack: a client that says it is another, to the gateway's log and limits or to what the upstream allows by
@@ -19,10 +19,10 @@ const evil = /6\.6\.6\.6|evil/
 const known = ['forwarded', 'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'x-real-ip']
 
 /** Sends a request with these fields; returns what arrived, and whom the log takes the client for. */
-const send = async ({ port, upstream, lines }: ReturnType<typeof gatewayForAll>, fields: readonly string[]) => {
+const send = async ({ port, server, lines }: ReturnType<typeof liveGatewayForAll>, fields: readonly string[]) => {
   const before = lines.length
   const head = ['GET /market/insights HTTP/1.1', 'Host: a', ...fields, '\r\n'].join('\r\n')
-  const { response, arrived } = await roundTrip(port, upstream, head)
+  const { response, arrived } = await roundTrip(port, server, head)
   await expect.poll(() => lines.length).toBe(before + 1)
   return {
     line: lines[before],
@@ -38,7 +38,7 @@ describe.each([
   ['x-forwarded', {}, ''],
   ['both', { forwarded: 'both' }, 'for=127.0.0.1;proto=http;host="a"'],
 ])('of an untrusted peer (listen.forwarded: %s)', (_, listen, forwarded) => {
-  const site = gatewayForAll({ listen })
+  const site = liveGatewayForAll({ listen })
 
   test('nothing arrives, in whatever case or by a twin: the fields are the gateway’s own, each once', async () => {
     const { line, said, others, text } = await send(site, [
@@ -56,7 +56,7 @@ describe.each([
 const trustedProxies = ['127.0.0.0/8', '10.0.0.0/8']
 
 describe.each(['rfc7239', 'both'] as const)('of a trusted proxy, where Forwarded is read (%s)', (forwarded) => {
-  const site = gatewayForAll({ listen: { trustedProxies, forwarded } })
+  const site = liveGatewayForAll({ listen: { trustedProxies, forwarded } })
 
   test('it says who the client is, and goes on with the gateway’s hop', async () => {
     const { line, said } = await send(site, [

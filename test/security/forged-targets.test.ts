@@ -4,15 +4,16 @@
  */
 import { describe, expect, test } from 'vitest'
 import { freePort } from '../helpers/free-port.ts'
-import { bootGateway, gatewayForAll } from '../helpers/gateway.ts'
+import { bootGateway } from '../helpers/gateway.ts'
+import { liveGatewayForAll } from '../helpers/live-gateway.ts'
 import { exchangeRaw, parseStatus } from '../helpers/raw-client.ts'
 import { findProblemFault } from '../helpers/raw-response.ts'
 import { receivedValues, roundTrip } from '../helpers/round-trip.ts'
 
-const site = gatewayForAll((url) => ({ upstreams: { market: { endpoints: [url], host: 'client' } } }))
+const site = liveGatewayForAll((url) => ({ upstreams: { market: { endpoints: [url], host: 'client' } } }))
 
 const get = (target: string, fields: string): string => `GET ${target} HTTP/1.1\r\n${fields}\r\n`
-const send = (bytes: string) => roundTrip(site.port, site.upstream, bytes)
+const send = (bytes: string) => roundTrip(site.port, site.server, bytes)
 
 // The attack: a spelling that one hop's rules (an allow-list, a limit, an audit) do not know, and the next hop decodes
 // into one they do.

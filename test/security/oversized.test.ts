@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import { gatewayForAll } from '../helpers/gateway.ts'
+import { liveGatewayForAll } from '../helpers/live-gateway.ts'
 import { parseStatus, rawClient } from '../helpers/raw-client.ts'
 import { call } from '../helpers/wire.ts'
 
 // The attack: something that is too large, or does not end, sent for as long as a server reads it. Each is rejected
 // before it has been stored.
 const most = 64 * 1024 * 1024
-const site = gatewayForAll({ defaults: { maxBody: '1MiB' } })
+const site = liveGatewayForAll({ defaults: { maxBody: '1MiB' } })
 
 const get = 'GET /market/insights HTTP/1.1\r\nHost: a\r\n'
 const post = 'POST /inventory/sync HTTP/1.1\r\nHost: a\r\n'
@@ -23,7 +23,7 @@ test.each([
   ['a chunk', 413, `${post}Transfer-Encoding: chunked\r\n\r\nfffffff\r\n`, 'a'.repeat(1000)],
   ['the size of a chunk', 400, `${post}Transfer-Encoding: chunked\r\n\r\n`, '1'.repeat(1000)],
 ])('%s without an end is %i, and another client is served', async (_, status, first, more) => {
-  const before = site.upstream.requests.length
+  const before = site.server.requests.length
   const client = await rawClient(site.port)
   let sent = 0
   const pump = (): void => {
@@ -40,5 +40,5 @@ test.each([
   const reported = received.includes(' 414 ') ? 431 : parseStatus(received) // as the packets fall
   expect([reported, other.status]).toEqual([status, 200])
   expect(sent).toBeLessThan(most) // or it was read for ever
-  expect(site.upstream.requests.slice(before).map(({ method }) => method)).toEqual(['GET'])
+  expect(site.server.requests.slice(before).map(({ method }) => method)).toEqual(['GET'])
 })

@@ -12,8 +12,7 @@ import { findRestartRequired, unreachableProblems } from '../../src/core/runtime
 import { Reloader } from '../../src/core/runtime/reload/reloader.ts'
 import { jwksUnavailableProblem } from '../../src/features/auth/tokens/preflight.ts'
 import { folderWith, slowFile } from '../core/config/helper.ts'
-import { makeCertificates } from '../helpers/certificates.ts'
-import { needProgram } from '../helpers/program.ts'
+import { needCertificates } from '../helpers/certificates.ts'
 
 const page = readFileSync(new URL('../../docs/admin.md', import.meta.url), 'utf8')
 const [, refusals = ''] = page.split('### Refusals as they print')
@@ -21,7 +20,7 @@ const shown = [...(refusals.split('\n## ')[0] ?? '').matchAll(/```\n(.*?)\n```/g
 
 const groups =
   'upstreams:\n  valuation: sandbox\n  financing: sandbox\n  analysis: sandbox\n  risk: sandbox\n  inventory: sandbox\n  leads: sandbox\n  compliance: sandbox\n  market: sandbox\n'
-const openssl = await needProgram('openssl')
+const { made, missing } = await needCertificates()
 
 /** Prints problems as if the file stood in the folder of the reader. */
 const print = (problems: readonly ConfigProblem[]): string[] =>
@@ -62,8 +61,8 @@ test('a file that it refers to', () => {
   expect(printed.map((each) => each?.replace(/(configuration file), .+$/, '$1'))).toEqual([shown[2]])
 })
 
-test.skipIf(openssl.missing)('a certificate and the key of another', () => {
-  const { right, expired } = makeCertificates(openssl.path ?? '')
+test.skipIf(missing)('a certificate and the key of another', () => {
+  const { right, expired } = made
   const text = `admin:\n  tls:\n    certificate: file:tls.crt\n    key: file:tls.key\n${groups}`
 
   expect(problemsIn(text, { 'tls.crt': right.cert, 'tls.key': expired.key })).toEqual([shown[3]])

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { allOperations } from '../../src/operations.ts'
-import { gatewayForAll } from '../helpers/gateway.ts'
+import { liveGatewayForAll } from '../helpers/live-gateway.ts'
 import { exchangeRaw } from '../helpers/raw-client.ts'
 import { findProblemFault, headerValues, parseResponses } from '../helpers/raw-response.ts'
 
-const site = gatewayForAll({ listen: { basePath: '/lender/v1' } })
+const site = liveGatewayForAll({ listen: { basePath: '/lender/v1' } })
 
 const ask = async (method: string, target: string) => {
   const text = await exchangeRaw(site.port, `${method} ${target} HTTP/1.1\r\nHost: a\r\n\r\n`)
@@ -22,7 +22,7 @@ describe('with a base path', () => {
       ]
 
       expect([plain.status, absolute.status]).toEqual([200, 200])
-      expect(site.upstream.requests.slice(-2)).toMatchObject([
+      expect(site.server.requests.slice(-2)).toMatchObject([
         { method, url: `${path}?a=%20b` },
         { method, url: path },
       ])
@@ -30,14 +30,14 @@ describe('with a base path', () => {
   })
 
   test('each of the nine rejects another method', async () => {
-    const before = site.upstream.requests.length
+    const before = site.server.requests.length
 
     for (const { method, path } of allOperations) {
       const response = await ask('DELETE', `/lender/v1${path}`)
       expect(findProblemFault(response, 405)).toBeNull()
       expect(headerValues(response, 'allow')).toEqual([method])
     }
-    expect(site.upstream.requests.length).toBe(before)
+    expect(site.server.requests.length).toBe(before)
   })
 
   const misplaced = allOperations
@@ -51,12 +51,12 @@ describe('with a base path', () => {
       ].map((target) => [method, target] as const),
     )
   test.each(misplaced)('%s %s is not found', async (method, target) => {
-    const before = site.upstream.requests.length
+    const before = site.server.requests.length
 
     const response = await ask(method, target)
 
     expect(findProblemFault(response, 404)).toBeNull()
-    expect(site.upstream.requests.length).toBe(before)
+    expect(site.server.requests.length).toBe(before)
   })
 
   test.each(['/lender/v1', '/lender/v1/', '/', '/lender'])('%s itself is not found', async (target) => {

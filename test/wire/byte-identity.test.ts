@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { gatewayForAll, openGateway, type TestGateway } from '../helpers/gateway.ts'
-import { onRequest, openRawUpstream, type RawUpstream } from '../helpers/upstream.ts'
+import { afterAll, describe, expect, test } from 'vitest'
+import { liveGatewayForAll, shareLiveGateway } from '../helpers/live-gateway.ts'
+import { onRequest, openRawUpstream } from '../helpers/upstream.ts'
 import { call, chunked, fieldValues, pseudoRandomBytes, sha256, type WireRequest } from '../helpers/wire.ts'
 
 const KiB = 1024
@@ -20,12 +20,12 @@ const operations = [
 ] as const
 
 describe('the body of a request', () => {
-  const site = gatewayForAll({ listen: { getContent: 'forward' } })
+  const site = liveGatewayForAll({ listen: { getContent: 'forward' } })
 
   /** Sends a body and finds what arrived, by a mark in the query. */
   const forward = async (mark: string, request: WireRequest) => {
     const { status } = await call(site.port, { ...request, target: `${request.target}?${mark}` })
-    const arrived = site.upstream.requests.find(({ url }) => url.endsWith(`?${mark}`))
+    const arrived = site.server.requests.find(({ url }) => url.endsWith(`?${mark}`))
     const values = (name: string) => fieldValues(arrived?.rawHeaders ?? [], name)
     return { status, sha256: arrived?.sha256, complete: arrived?.complete, values }
   }
@@ -67,9 +67,6 @@ describe('the body of a request', () => {
   })
 })
 
-let upstream: RawUpstream
-let booted: TestGateway
-let relaying: TestGateway
 let said = ''
 
 /** Answers as the query asks, `?size.framing`, or else with what a test has said. */
@@ -84,15 +81,10 @@ const answer = (socket: Socket, head: string): void => {
   for (const piece of isChunked ? chunked(body, 30_000) : [body]) socket.write(piece)
 }
 
-beforeAll(async () => {
-  upstream = await openRawUpstream((socket) => onRequest(socket, (head) => answer(socket, head)))
-  booted = await openGateway({ upstream: upstream.url })
-  relaying = await openGateway({ upstream: upstream.url, listen: { interim: 'relay' } })
-})
-afterAll(async () => {
-  await Promise.all([booted.gateway.close(), relaying.gateway.close()])
-  await upstream.close()
-})
+const upstream = await openRawUpstream((socket) => onRequest(socket, (head) => answer(socket, head)))
+afterAll(upstream.close)
+const booted = await shareLiveGateway({ upstream: upstream.url })
+const relaying = await shareLiveGateway({ upstream: upstream.url, listen: { interim: 'relay' } })
 
 const answered = (bytes: string, { port } = booted, request: WireRequest = {}) => {
   said = bytes

@@ -3,8 +3,9 @@ import type { Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { dialThrough } from '../helpers/dial-through.ts'
 import { freePort } from '../helpers/free-port.ts'
-import { bootGateway, gatewayForAll } from '../helpers/gateway.ts'
-import { parseStatus, rawClient } from '../helpers/raw-client.ts'
+import { bootGateway } from '../helpers/gateway.ts'
+import { liveGatewayForAll } from '../helpers/live-gateway.ts'
+import { isWholeResponse, parseStatus, rawClient } from '../helpers/raw-client.ts'
 import { httpUpstream, rawUpstream } from '../helpers/upstream.ts'
 import {
   call,
@@ -32,9 +33,9 @@ describe('Expect: 100-continue', () => {
       ],
     })
 
-  const site = gatewayForAll()
+  const site = liveGatewayForAll()
   const refuse = { 'inventory.sync': { state: 'refuse' } }
-  const bounded = gatewayForAll({ defaults: { maxBody: '2000B' }, operations: refuse })
+  const bounded = liveGatewayForAll({ defaults: { maxBody: '2000B' }, operations: refuse })
 
   test.each([
     ['a small body', 3, 'abc'],
@@ -42,13 +43,13 @@ describe('Expect: 100-continue', () => {
     ['a chunked body', 'chunked' as const, '3\r\nabc\r\n0\r\n\r\n'],
   ])('is answered when the gateway reads %s', async (_, length, body) => {
     const client = await rawClient(site.port)
-    const before = site.upstream.requests.length
+    const before = site.server.requests.length
 
     client.send(expecting(length))
     await client.until((text) => text.endsWith('HTTP/1.1 100 Continue\r\n\r\n'))
-    const meanwhile = site.upstream.requests.length
+    const meanwhile = site.server.requests.length
     client.send(body)
-    const text = await client.until((received) => received.includes('sha256'))
+    const text = await client.until(isWholeResponse)
     client.close()
 
     expect(meanwhile).toBe(before)
@@ -70,7 +71,7 @@ describe('Expect: 100-continue', () => {
     expect([parseStatus(received), how]).toEqual([status, 'end'])
     expect(received).not.toContain('100 Continue')
     expect(received).toMatch(/\r\nconnection: close\r\n/i)
-    expect(bounded.upstream.begun()).toBe(0)
+    expect(bounded.server.begun()).toBe(0)
   })
 
   test('is not answered for a body that streams and that no upstream can be reached for', async () => {
@@ -90,7 +91,7 @@ describe('Expect: 100-continue', () => {
     const response = await call(site.port, { method: 'POST', target: post, version, fields, body: Buffer.from('abc') })
 
     expect(response.status).toBe(200)
-    expect(site.upstream.requests.at(-1)?.body.toString()).toBe('abc')
+    expect(site.server.requests.at(-1)?.body.toString()).toBe('abc')
     if (version === '1.0') expect(response.interim).toEqual([])
   })
 

@@ -1,10 +1,10 @@
 import { METHODS } from 'node:http'
 import { expect, test } from 'vitest'
 import { allOperations } from '../../src/operations.ts'
-import { gatewayForAll } from '../helpers/gateway.ts'
+import { liveGatewayForAll } from '../helpers/live-gateway.ts'
 import { sendPipelined } from '../helpers/pipelined-client.ts'
 
-const site = gatewayForAll()
+const site = liveGatewayForAll()
 
 /** Sends each request line on a connection of its own; returns its status. */
 const statusesOf = async (lines: readonly string[]): Promise<ReadonlyMap<string, number>> => {
@@ -32,7 +32,7 @@ test('each of the nine is forwarded with its method, and with no other', async (
 
   expect(new Set(lines.map((line) => statuses.get(line)))).toEqual(new Set([200, 405]))
   expect(lines.filter((line) => statuses.get(line) === 200).toSorted()).toEqual(nine.toSorted())
-  const arrived = site.upstream.requests.map(({ method, url }) => `${method} ${url}`)
+  const arrived = site.server.requests.map(({ method, url }) => `${method} ${url}`)
   expect(arrived.toSorted()).toEqual(nine.toSorted())
 })
 
@@ -44,11 +44,11 @@ test('whatever byte stands before, within or behind the path of an operation, or
   const others = [...places, ...bytes.map((byte) => path.replace('s', byte))].filter(
     (each) => !/[ \r\n]/.test(each) && each !== path && each !== `${path}?`,
   )
-  const before = site.upstream.begun()
+  const before = site.server.begun()
 
   const statuses = await statusesOf(others.map((place) => `${method} ${place}`))
 
   expect(new Set(statuses.values())).toEqual(new Set([400, 404]))
   expect(statuses.size).toBeGreaterThan(500)
-  expect(site.upstream.begun()).toBe(before)
+  expect(site.server.begun()).toBe(before)
 })

@@ -1,11 +1,10 @@
 /** The end of an upstream's certificate, as an operator learns of it: by traffic, by probes, and by trying an edit. */
-import { beforeAll, describe, expect } from 'vitest'
+import { describe, expect } from 'vitest'
 import { runCommand } from '../core/cli/scripted-admin.ts'
-import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
+import { needCertificates } from '../helpers/certificates.ts'
 import { withoutLateness } from '../helpers/findings.ts'
 import { httpsUpstream } from '../helpers/https-upstream.ts'
 import { bootLiveGateway, type LiveGateway } from '../helpers/live-gateway.ts'
-import { needProgram } from '../helpers/program.ts'
 import { drill, test } from '../helpers/speed.ts'
 
 interface CertificateReport {
@@ -13,14 +12,9 @@ interface CertificateReport {
   readonly upstreams: { readonly market: { readonly endpoints: readonly { readonly certificate: object | null }[] } }
 }
 
-const openssl = await needProgram('openssl')
+const { made, missing } = await needCertificates()
 
-describe.skipIf(openssl.missing !== null)('the certificate of an endpoint that ends in ten days', () => {
-  let made: Certificates
-  beforeAll(() => {
-    made = makeCertificates(openssl.path ?? '')
-  })
-
+describe.skipIf(missing !== null)('the certificate of an endpoint that ends in ten days', () => {
   const tls = { verify: false, insecure: true }
   const tlsTo = (port: number, more = {}) => ({
     market: { endpoints: [`https://localhost:${port}`], tls, keepAlive: '0s', ...more },

@@ -4,21 +4,15 @@ import { request } from 'node:https'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { TLSSocket } from 'node:tls'
-import { beforeAll, describe, expect, test } from 'vitest'
-import { type Certificates, makeCertificates, type Pair } from '../../helpers/certificates.ts'
+import { describe, expect, test } from 'vitest'
+import { needCertificates, type Pair } from '../../helpers/certificates.ts'
 import { bootLiveGateway } from '../../helpers/live-gateway.ts'
-import { needProgram } from '../../helpers/program.ts'
 import { exchangeRaw } from '../../helpers/raw-client.ts'
 
-const openssl = await needProgram('openssl')
+const { made, missing } = await needCertificates()
 const token = 'a-token-of-an-operator'
 
-describe.skipIf(openssl.missing)('the operator’s listener with a certificate', () => {
-  let made: Certificates
-  beforeAll(() => {
-    made = makeCertificates(openssl.path ?? '')
-  })
-
+describe.skipIf(missing)('the operator’s listener with a certificate', () => {
   /** Boots a gateway whose certificate stands in files beside its configuration. */
   const boot = async ({ cert, key }: Pair) => {
     const live = await bootLiveGateway({ admin: { token, tls: { certificate: cert, key } } })

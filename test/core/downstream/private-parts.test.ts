@@ -5,11 +5,10 @@ import { createServer as createTlsServer, type Server } from 'node:tls'
 import { expect, onTestFinished, test } from 'vitest'
 import { getFileDescriptor } from '../../../src/core/lib/file-descriptors.ts'
 import { setTrustAnchors, trustAnchors } from '../../../src/core/lib/net/tls.ts'
-import { makeCertificates } from '../../helpers/certificates.ts'
-import { needProgram } from '../../helpers/program.ts'
+import { needCertificates } from '../../helpers/certificates.ts'
 import { tlsHandshake } from '../../helpers/tls-client.ts'
 
-const openssl = await needProgram('openssl')
+const { made, missing } = await needCertificates()
 
 // The parts of Node beyond its documentation that src uses. A release of Node that changes one fails here, by its name.
 
@@ -25,10 +24,10 @@ test('_handle.fd: the descriptor of an open server is found, and none of a close
   expect(getFileDescriptor(server)).toBeNull()
 })
 
-test.skipIf(openssl.missing)(
+test.skipIf(missing)(
   '_sharedCreds: is the context of a server, which Node makes without allowPartialTrustChain',
   async () => {
-    const { issued, issuing, right } = makeCertificates(openssl.path ?? '')
+    const { issued, issuing, right } = made
     const options = {
       ...{ key: right.key, cert: right.cert, ca: issuing.cert, requestCert: true, rejectUnauthorized: true },
       ...trustAnchors,

@@ -3,15 +3,14 @@ import type { Config } from '../../../src/core/config/config.ts'
 import { serveInProcess } from '../../../src/core/downstream/serve-in-process.ts'
 import { Overrides } from '../../../src/core/runtime/overrides.ts'
 import { createDataPlane } from '../../../src/core/runtime/snapshot/data-plane.ts'
-import { makeCertificates } from '../../helpers/certificates.ts'
+import { needCertificates } from '../../helpers/certificates.ts'
 import { logInMemory, testConfig } from '../../helpers/gateway.ts'
-import { needProgram } from '../../helpers/program.ts'
 import { certificateEntry } from '../../helpers/tls-gateway.ts'
 
-const openssl = await needProgram('openssl')
+const { made, missing } = await needCertificates()
 
-test.skipIf(openssl.missing)('what TLS does not take is found before a configuration takes effect', async () => {
-  const { right } = makeCertificates(openssl.path ?? '')
+test.skipIf(missing)('what TLS does not take is found before a configuration takes effect', async () => {
+  const { right } = made
   const config = testConfig({
     upstream: 'http://a.invalid',
     listen: { tls: { certificates: [certificateEntry(right)] } },

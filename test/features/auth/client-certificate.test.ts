@@ -1,24 +1,18 @@
 import { X509Certificate } from 'node:crypto'
 import fc from 'fast-check'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
   canonicalAltName,
   certificateFromHeader,
   subjectAltNames,
 } from '../../../src/features/auth/client-certificate.ts'
-import { type Certificates, makeCertificates } from '../../helpers/certificates.ts'
+import { needCertificates } from '../../helpers/certificates.ts'
 import { clientCertField } from '../../helpers/client-cert.ts'
 import { fakeExchange } from '../../helpers/exchange.ts'
-import { needProgram } from '../../helpers/program.ts'
 
-const openssl = await needProgram('openssl')
+const { made, missing } = await needCertificates()
 
-describe.skipIf(openssl.missing)('a certificate in Client-Cert', () => {
-  let certificates: Certificates
-  beforeAll(() => {
-    certificates = makeCertificates(openssl.path ?? '')
-  })
-
+describe.skipIf(missing)('a certificate in Client-Cert', () => {
   const readField = (field: string, authority: string | null = null, trusted = true): unknown => {
     const find = certificateFromHeader(authority === null ? null : [new X509Certificate(authority)])
     const peer = { trusted, inFlight: 1, certificate: () => null }
@@ -28,7 +22,7 @@ describe.skipIf(openssl.missing)('a certificate in Client-Cert', () => {
   const print = (pem: string): string => new X509Certificate(pem).fingerprint256
 
   test('is read when a trusted proxy presents it, and one of the authorities, itself an authority, has issued it', () => {
-    const { authority, bankA, client, forgedA } = certificates
+    const { authority, bankA, client, forgedA } = made
     const read = (pem: string, ca: string | null, trusted = true) => readField(clientCertField(pem), ca, trusted)
     const unknown = 'its certificate is of an unknown authority'
 
@@ -39,17 +33,17 @@ describe.skipIf(openssl.missing)('a certificate in Client-Cert', () => {
   })
 
   test('is its DER and nothing else', () => {
-    const der = new X509Certificate(certificates.bankA.cert).raw
+    const der = new X509Certificate(made.bankA.cert).raw
     const field = (bytes: Buffer): string => `:${bytes.toString('base64')}:`
     const texts = ['"certificate"', ':AQID:', '', `${field(der)}, ${field(der)}`]
     const others = [
       Buffer.concat([der, Buffer.from('more')]),
-      Buffer.concat([der, new X509Certificate(certificates.client.cert).raw]),
-      Buffer.from(`0\n${certificates.bankA.cert}`), // 0 is the tag of a SEQUENCE
+      Buffer.concat([der, new X509Certificate(made.client.cert).raw]),
+      Buffer.from(`0\n${made.bankA.cert}`), // 0 is the tag of a SEQUENCE
       Buffer.concat([Buffer.from([0x30, 0x83, 0]), der.subarray(2)]), // a length that is longer than it need be
     ]
 
-    expect(readField(field(der))).toBe(print(certificates.bankA.cert))
+    expect(readField(field(der))).toBe(print(made.bankA.cert))
     for (const text of [...texts, ...others.map(field)])
       expect(() => readField(text)).toThrow(expect.objectContaining({ kind: 'bad-request' }))
   })

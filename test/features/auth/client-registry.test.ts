@@ -4,13 +4,9 @@ import { deepFreeze } from '../../../src/core/lib/plain-object.ts'
 import { ClaimIndex, getClientRegistry } from '../../../src/features/auth/client-registry.ts'
 
 const client = (id: string, secret = 'a') => ({
-  id,
-  disabled: false,
+  ...{ id, disabled: false, claims: {}, operations: null, addresses: [] },
   apiKeys: [{ id: `${id}-1`, sha256: hash('sha256', secret) }],
-  claims: {},
   certificates: [`dns:${id}.example`],
-  operations: null,
-  addresses: [],
 })
 
 test('the same list of clients has the same index, and another list has not', () => {

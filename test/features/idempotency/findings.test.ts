@@ -35,14 +35,10 @@ describe('unknown outcomes', () => {
   test('that are many are a warning', () => {
     expect(findingsOf({ unknown: 10, oldestUnknown: at - 41_000 })).toEqual([
       {
-        severity: 'warning',
-        about: 'idempotency',
+        ...{ severity: 'warning', about: 'idempotency', alsoAbout: [], details: [] },
         cause:
           'the outcome of 10 requests with a key is unknown, the oldest since 02:03:19: a repetition is refused with 409 (onUnknown: refuse) until the upstream was asked and the key is forgotten',
-        alsoAbout: [],
-        details: [],
-        since: '2026-11-21T02:03:19.000Z',
-        command: explain,
+        ...{ since: '2026-11-21T02:03:19.000Z', command: explain },
       },
     ])
   })
@@ -64,10 +60,8 @@ describe('a store', () => {
 
     expect(findingsOf({ entries: 100 }, {}, [refused])).toMatchObject([
       {
-        severity: 'critical',
-        about: 'idempotency',
+        ...{ severity: 'critical', about: 'idempotency', command: explain },
         cause: `${full}: requests with a new key are refused (onStoreFailure: refuse): 12 requests were refused in the last minute`,
-        command: explain,
       },
     ])
     expect(findingsOf({ entries: 100 }, { onStoreFailure: 'pass' })).toMatchObject([

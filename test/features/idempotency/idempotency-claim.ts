@@ -10,28 +10,14 @@ export const createClaim = (more: Partial<Claim> = {}): Claim => {
   nth++
   const { client = digest(`client ${nth}`) } = more
   return {
-    client,
-    share: client,
-    name: digest(`name ${nth}`),
-    token: `token-${nth}`,
-    fingerprint: 'f-1',
-    requestId: `r-${nth}`,
-    ttlMs: 3_600_000,
-    leaseMs: 600_000,
-    takesOver: false,
-    maxKeys: 1000,
+    ...{ client, share: client, name: digest(`name ${nth}`), token: `token-${nth}`, requestId: `r-${nth}` },
+    ...{ fingerprint: 'f-1', ttlMs: 3_600_000, leaseMs: 600_000, takesOver: false, maxKeys: 1000 },
     ...more,
   }
 }
 
 /** Makes another claim of the same key: another request. */
-export const repeatClaim = (claim: Claim, more: Partial<Claim> = {}): Claim => ({
-  ...createClaim(),
-  client: claim.client,
-  share: claim.share,
-  name: claim.name,
-  ttlMs: claim.ttlMs,
-  leaseMs: claim.leaseMs,
-  maxKeys: claim.maxKeys,
-  ...more,
-})
+export const repeatClaim = (
+  { client, share, name, ttlMs, leaseMs, maxKeys }: Claim,
+  more: Partial<Claim> = {},
+): Claim => createClaim({ client, share, name, ttlMs, leaseMs, maxKeys, ...more })

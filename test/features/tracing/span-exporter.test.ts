@@ -1,5 +1,3 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { emptySpanCounts, type SpanCounts, trackSpanExports } from '../../../src/features/tracing/export-stats.ts'
 import { loadSdk, sdk } from '../../../src/features/tracing/sdk.ts'
@@ -8,14 +6,14 @@ import {
   type FinishedSpan,
   type OtlpSpanExporter,
 } from '../../../src/features/tracing/span-exporter.ts'
-import { makeCertificates } from '../../helpers/certificates.ts'
+import { needCertificates } from '../../helpers/certificates.ts'
 import { freePort } from '../../helpers/free-port.ts'
 import { httpsUpstream } from '../../helpers/https-upstream.ts'
-import { needProgram } from '../../helpers/program.ts'
 import { type Behaviour, spanReceiver } from '../../helpers/span-receiver.ts'
 import { switchVerificationOff } from '../../helpers/unverified-tls.ts'
+import { httpUpstream } from '../../helpers/upstream.ts'
 
-const openssl = await needProgram('openssl')
+const { made, missing } = await needCertificates()
 
 beforeAll(() => loadSdk())
 
@@ -286,7 +284,7 @@ test('what stands in variables of OpenTelemetry is not sent, and stands there st
 })
 
 test('a collector that sends more than is read costs nothing but its batch', async () => {
-  const server = createServer((_, response) => {
+  const { url } = await httpUpstream((_, response) => {
     response.on('error', () => {}).writeHead(200)
     const pour = (): void => {
       while (response.write(Buffer.alloc(64 * 1024))) {}
@@ -294,10 +292,7 @@ test('a collector that sends more than is read costs nothing but its batch', asy
     }
     pour()
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void server.close())
-  const { port } = server.address() as AddressInfo
-  const { exporter, counts } = exporterTo(`http://127.0.0.1:${port}/v1/traces`, { exportMs: soon })
+  const { exporter, counts } = exporterTo(`${url}/v1/traces`, { exportMs: soon })
 
   enqueue(exporter)
 
@@ -316,16 +311,13 @@ test('spans that a closed exporter loses are counted, and are no failure that go
   expect(counts).toMatchObject({ exported: 0, dropped: 1, exportFailure: null })
 })
 
-test.skipIf(openssl.missing)(
-  'a collector whose certificate does not verify gets nothing, whatever Node is told',
-  async () => {
-    switchVerificationOff()
-    const collector = await httpsUpstream(makeCertificates(openssl.path ?? '').right)
-    const { exporter, counts } = exporterTo(`https://127.0.0.1:${collector.port}/v1/traces`)
+test.skipIf(missing)('a collector whose certificate does not verify gets nothing, whatever Node is told', async () => {
+  switchVerificationOff()
+  const collector = await httpsUpstream(made.right)
+  const { exporter, counts } = exporterTo(`https://127.0.0.1:${collector.port}/v1/traces`)
 
-    enqueue(exporter)
-    await exporter.close()
+  enqueue(exporter)
+  await exporter.close()
 
-    expect([collector.requests(), counts.exported]).toEqual([0, 0])
-  },
-)
+  expect([collector.requests(), counts.exported]).toEqual([0, 0])
+})

@@ -1,33 +1,30 @@
 /** Two workers behind TLS: the primary accepts and reads nothing, each worker makes its handshakes. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Certificates, makeCertificates } from '../../helpers/certificates.ts'
+import { needCertificates } from '../../helpers/certificates.ts'
 import type { Settings } from '../../helpers/gateway.ts'
-import { needProgram } from '../../helpers/program.ts'
 import { exchangeRaw, parseStatus } from '../../helpers/raw-client.ts'
 import { requestOverTls } from '../../helpers/tls-client.ts'
 import { certificateEntry } from '../../helpers/tls-gateway.ts'
 import { startWorkerGateway, type WorkerGateway } from '../../helpers/worker-gateway.ts'
 
-const openssl = await needProgram('openssl')
+const { made, missing } = await needCertificates()
 
-describe.skipIf(openssl.missing)('two workers behind TLS', () => {
-  let certificates: Certificates
+describe.skipIf(missing)('two workers behind TLS', () => {
   let gateway: WorkerGateway
   const settings = (revoked: string): Settings => ({
     workers: 2,
     listen: {
       tls: {
-        certificates: [certificateEntry(certificates.right)],
+        certificates: [certificateEntry(made.right)],
         clientCertificates: 'optional',
-        clientCa: certificates.authority.cert,
+        clientCa: made.authority.cert,
         clientCrl: [revoked],
       },
     },
   })
 
   beforeAll(async () => {
-    certificates = makeCertificates(openssl.path ?? '')
-    gateway = await startWorkerGateway(settings(certificates.noneRevoked))
+    gateway = await startWorkerGateway(settings(made.noneRevoked))
   })
   afterAll(() => gateway?.stop())
 
@@ -39,7 +36,7 @@ describe.skipIf(openssl.missing)('two workers behind TLS', () => {
   }
 
   test('serve, and respond to plain HTTP in the clear', async () => {
-    const responses = await sendAll({ ca: certificates.authority.cert, rejectUnauthorized: true })
+    const responses = await sendAll({ ca: made.authority.cert, rejectUnauthorized: true })
 
     expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 200])
     expect(parseStatus(await exchangeRaw(gateway.port, 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'))).toBe(400)
@@ -56,11 +53,11 @@ describe.skipIf(openssl.missing)('two workers behind TLS', () => {
   })
 
   test('all of them reject a client once it is revoked, with its session too', async () => {
-    const first = await requestOverTls(gateway.port, certificates.client)
-    gateway.edit(settings(certificates.clientRevoked))
+    const first = await requestOverTls(gateway.port, made.client)
+    gateway.edit(settings(made.clientRevoked))
     const { status } = await gateway.ask('POST', '/reload')
 
-    const again = await sendAll({ ...certificates.client, session: first.session })
+    const again = await sendAll({ ...made.client, session: first.session })
 
     expect([first.status, status]).toEqual([200, 200])
     expect(again.map((each) => each.status)).toEqual([0, 0, 0, 0])

@@ -5,10 +5,9 @@ import { diffReports } from '../../../src/core/config/diff/diff-reports.ts'
 import { renderEffectiveConfig, reportConfig } from '../../../src/core/config/diff/report.ts'
 import { jsonSchema } from '../../../src/core/config/schema/schema-keys.ts'
 import { findProblems, folderWith, sandbox, validConfig } from '../../core/config/helper.ts'
-import { makeCertificates } from '../../helpers/certificates.ts'
-import { needProgram } from '../../helpers/program.ts'
+import { needCertificates } from '../../helpers/certificates.ts'
 
-const openssl = await needProgram('openssl')
+const { made, missing } = await needCertificates()
 
 const nothing = {
   ...{ url: null, sentinels: null, name: null, cluster: null, username: null, password: null },
@@ -104,8 +103,8 @@ describe('an editor', () => {
   })
 })
 
-describe.skipIf(openssl.missing)('TLS', () => {
-  const { authority, client, right } = makeCertificates(openssl.path ?? '')
+describe.skipIf(missing)('TLS', () => {
+  const { authority, client, right } = made
   const broken = authority.cert.replace(/\n.{20}/, `\n${'A'.repeat(20)}`)
   const files = { ca: authority.cert, cert: client.cert, key: client.key, other: right.key, broken }
 

@@ -1,23 +1,21 @@
 import { hash } from 'node:crypto'
 import { expect, onTestFinished, test } from 'vitest'
-import { makeCertificates } from '../../helpers/certificates.ts'
+import { needCertificates } from '../../helpers/certificates.ts'
 import { bootGateway } from '../../helpers/gateway.ts'
 import { bootHttp2, dialHttp2, frame, frameClient, get, head, missing, requestHttp2 } from '../../helpers/http2.ts'
-import { needProgram } from '../../helpers/program.ts'
 import { tlsHandshake } from '../../helpers/tls-client.ts'
 import { bootTlsGateway } from '../../helpers/tls-gateway.ts'
 import { httpUpstream, onRequest, rawUpstream } from '../../helpers/upstream.ts'
 import { dial, renderHead } from '../../helpers/wire.ts'
 
-const openssl = await needProgram('openssl')
+const { made } = await needCertificates()
 
 const mebibyte = 1024 * 1024
 const clients = 40
 
 // The attack: many ask over TLS for what is stored, and read none of it. In memory it stands but once; encrypted it
 // would stand there for each of them.
-test.skipIf(openssl.missing)('clients that do not read what is stored take no copies of it', async () => {
-  const { right } = makeCertificates(openssl.path ?? '')
+test.skipIf(missing)('clients that do not read what is stored take no copies of it', async () => {
   const body = Buffer.alloc(8 * mebibyte, 'a')
   const upstream = await httpUpstream((_, response) => {
     response.writeHead(200, ['Cache-Control', 'max-age=60', 'Content-Length', String(body.length)])
@@ -25,7 +23,7 @@ test.skipIf(openssl.missing)('clients that do not read what is stored take no co
   })
   const cache = { maxEntry: '16MiB' }
   const { port } = await bootTlsGateway(
-    right,
+    made.right,
     {},
     { upstream: upstream.url, operations: { 'market.insights': { cache } } },
   )

@@ -13,10 +13,9 @@ import { loadSdk } from '../../../src/features/tracing/sdk.ts'
 import { openOtlpTransport } from '../../../src/features/tracing/span-exporter.ts'
 import { adminTarget } from '../../core/cli/scripted-admin.ts'
 import { redisSettings } from '../../features/redis/redis-settings.ts'
-import { makeCertificates } from '../../helpers/certificates.ts'
+import { needCertificates } from '../../helpers/certificates.ts'
 import { bootGateway } from '../../helpers/gateway.ts'
 import { httpsUpstream } from '../../helpers/https-upstream.ts'
-import { needProgram } from '../../helpers/program.ts'
 import { upstreamConfig } from '../../helpers/upstream-config.ts'
 import { call } from '../../helpers/wire.ts'
 
@@ -34,7 +33,7 @@ test.each([
   expect(toServerName(host)).toBe(name)
 })
 
-const openssl = await needProgram('openssl')
+const { made, missing } = await needCertificates()
 
 beforeAll(() => loadSdk())
 
@@ -113,24 +112,21 @@ const clients: readonly (readonly [name: string, client: Client])[] = [
   ],
 ]
 
-test.skipIf(openssl.missing).each(clients)(
-  '%s at https://localhost.:PORT is asked for localhost',
-  async (_, client) => {
-    const { authority, right } = makeCertificates(openssl.path ?? '')
-    const ordinary = getCACertificates('default')
-    setDefaultCACertificates([...ordinary, authority.cert])
-    onTestFinished(() => setDefaultCACertificates(ordinary))
-    resolveAll()
-    const asked: unknown[] = []
-    const server = await httpsUpstream(right, {
-      SNICallback(name, done) {
-        asked.push(name)
-        done(null)
-      },
-    })
+test.skipIf(missing).each(clients)('%s at https://localhost.:PORT is asked for localhost', async (_, client) => {
+  const { authority, right } = made
+  const ordinary = getCACertificates('default')
+  setDefaultCACertificates([...ordinary, authority.cert])
+  onTestFinished(() => setDefaultCACertificates(ordinary))
+  resolveAll()
+  const asked: unknown[] = []
+  const server = await httpsUpstream(right, {
+    SNICallback(name, done) {
+      asked.push(name)
+      done(null)
+    },
+  })
 
-    await client(server.port, server.requests)
+  await client(server.port, server.requests)
 
-    expect(new Set(asked)).toEqual(new Set(['localhost']))
-  },
-)
+  expect(new Set(asked)).toEqual(new Set(['localhost']))
+})

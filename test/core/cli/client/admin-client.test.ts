@@ -3,9 +3,8 @@ import type { ServerResponse } from 'node:http'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type AdminRequest, callAdmin } from '../../../../src/core/cli/client/admin-client.ts'
 import { type AdminTarget, CliError } from '../../../../src/core/cli/client/admin-target.ts'
-import { makeCertificates } from '../../../helpers/certificates.ts'
+import { needCertificates } from '../../../helpers/certificates.ts'
 import { freePort } from '../../../helpers/free-port.ts'
-import { needProgram } from '../../../helpers/program.ts'
 import { switchVerificationOff } from '../../../helpers/unverified-tls.ts'
 import {
   adminTarget,
@@ -198,10 +197,10 @@ describe('a rejection names what to do', () => {
   })
 })
 
-const openssl = await needProgram('openssl')
+const { made, missing } = await needCertificates()
 
-describe.skipIf(openssl.missing)('over TLS', () => {
-  const { authority, expired, right, selfSigned, wrongName } = makeCertificates(openssl.path ?? '')
+describe.skipIf(missing)('over TLS', () => {
+  const { authority, expired, right, selfSigned, wrongName } = made
   const over = { tls: true, file: 'gateway.yaml', token: known } as const
 
   test.each([

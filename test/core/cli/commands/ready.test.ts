@@ -1,13 +1,12 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { showReady } from '../../../../src/core/cli/commands/ready.ts'
-import { makeCertificates } from '../../../helpers/certificates.ts'
-import { needProgram } from '../../../helpers/program.ts'
+import { needCertificates } from '../../../helpers/certificates.ts'
 import { configFileWith, jsonResponse, rawServer, runCommand, scriptedAdmin } from '../scripted-admin.ts'
 
-const openssl = await needProgram('openssl')
+const { made, missing } = await needCertificates()
 
-describe.skipIf(openssl.missing)('status --ready over TLS', () => {
-  const { expired } = makeCertificates(openssl.path ?? '')
+describe.skipIf(missing)('status --ready over TLS', () => {
+  const { expired } = made
   const ask = async (tls: string, others: Readonly<Record<string, string>> = {}) => {
     const admin = await scriptedAdmin(jsonResponse({ ready: true }), expired)
     const file = configFileWith(`admin: { port: ${admin.port}, tls: ${tls} }`, others)

@@ -4,17 +4,14 @@ import { diffReports } from '../../../../src/core/config/diff/diff-reports.ts'
 import { reportConfig } from '../../../../src/core/config/diff/report.ts'
 import { loadConfig } from '../../../../src/core/config/load/load-config.ts'
 import { formatProblems } from '../../../../src/core/config/problem.ts'
-import { type Certificates, makeCertificates } from '../../../helpers/certificates.ts'
-import { needProgram } from '../../../helpers/program.ts'
+import { needCertificates } from '../../../helpers/certificates.ts'
 import { folderWith, sandbox } from '../helper.ts'
 
-const openssl = await needProgram('openssl')
+const { made, missing } = await needCertificates()
 
-describe.skipIf(openssl.missing)('listen.tls', () => {
-  let made: Certificates
+describe.skipIf(missing)('listen.tls', () => {
   let files: Readonly<Record<string, string>>
   beforeAll(() => {
-    made = makeCertificates(openssl.path ?? '')
     files = {
       ...{ crt: made.right.cert, key: made.right.key, ca: made.authority.cert, crl: made.noneRevoked },
       ...{ 'other.crt': made.wrongName.cert, 'other.key': made.wrongName.key },

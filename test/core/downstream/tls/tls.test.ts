@@ -1,16 +1,15 @@
 import { X509Certificate } from 'node:crypto'
 import type { ConnectionOptions } from 'node:tls'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { readNegotiatedGroup } from '../../../../src/core/downstream/tls/tls-acceptor.ts'
-import { type Certificates, makeCertificates, type Pair } from '../../../helpers/certificates.ts'
+import { needCertificates, type Pair } from '../../../helpers/certificates.ts'
 import { fetchAdmin } from '../../../helpers/live-gateway.ts'
-import { needProgram } from '../../../helpers/program.ts'
 import { rawClient } from '../../../helpers/raw-client.ts'
 import { requestOverTls, tlsHandshake } from '../../../helpers/tls-client.ts'
 import { bootTlsGateway, certificateEntry } from '../../../helpers/tls-gateway.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
 
-const openssl = await needProgram('openssl')
+const { made, missing } = await needCertificates()
 
 /** Makes a handshake, and returns who was shown, or the failure. */
 const handshake = async (port: number, options: ConnectionOptions): Promise<string> => {
@@ -26,12 +25,7 @@ const readUntilEnd = async (port: number, bytes: string): Promise<string> => {
   return (await client.ended()).received
 }
 
-describe.skipIf(openssl.missing)('TLS on the public listener', () => {
-  let made: Certificates
-  beforeAll(() => {
-    made = makeCertificates(openssl.path ?? '')
-  })
-
+describe.skipIf(missing)('TLS on the public listener', () => {
   test('serves a client that verifies the certificate, sends the upstream X-Forwarded-Proto, and resumes sessions', async () => {
     const upstream = await httpUpstream(({ rawHeaders }, response) =>
       response.end(rawHeaders[rawHeaders.indexOf('X-Forwarded-Proto') + 1]),

@@ -1,16 +1,11 @@
-import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { clientAuthorities } from '../../../../src/core/config/certificates.ts'
 import { parse, sandbox, validConfig } from '../../../core/config/helper.ts'
-import { type Certificates, makeCertificates } from '../../../helpers/certificates.ts'
-import { needProgram } from '../../../helpers/program.ts'
+import { needCertificates } from '../../../helpers/certificates.ts'
 
-const openssl = await needProgram('openssl')
+const { made, missing } = await needCertificates()
 
-describe.skipIf(openssl.missing)('an authority of clients', () => {
-  let made: Certificates
-  beforeAll(() => {
-    made = makeCertificates(openssl.path ?? '')
-  })
+describe.skipIf(missing)('an authority of clients', () => {
   afterEach(() => void vi.restoreAllMocks())
 
   const text = (ca: string): string =>

@@ -2,36 +2,31 @@ import type { X509Certificate } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { certificateThumbprint, mtlsAuthenticator } from '../../../../src/features/auth/client-certificate.ts'
 import { getClientRegistry } from '../../../../src/features/auth/client-registry.ts'
-import { type Certificates, makeCertificates } from '../../../helpers/certificates.ts'
+import { needCertificates } from '../../../helpers/certificates.ts'
 import { clientCertField } from '../../../helpers/client-cert.ts'
 import { fakeExchange } from '../../../helpers/exchange.ts'
-import { gatewayForAll } from '../../../helpers/gateway.ts'
-import { needProgram } from '../../../helpers/program.ts'
+import { liveGatewayForAll } from '../../../helpers/live-gateway.ts'
 import { receivedNames, roundTrip } from '../../../helpers/round-trip.ts'
 
-const openssl = await needProgram('openssl')
+const { made, missing } = await needCertificates()
 
 // The attack: the certificate of a client is no secret, so any client can write it into the field by which a proxy
 // presents it, beside that of the proxy too; or write one of his own with a client's name in it, and let a proxy that
 // trusts every client pass it on.
-describe.skipIf(openssl.missing)('Client-Cert', () => {
-  let made: Certificates
+describe.skipIf(missing)('Client-Cert', () => {
   const shown = (pem: string): string => `Client-Cert: ${clientCertField(pem)}`
-  const settings = (trustedProxy: string, credentials: string) => () => {
-    made = makeCertificates(openssl.path ?? '')
-    const mtls = { from: 'client-cert', ca: made.authority.cert }
-    return {
-      listen: { trustedProxies: [trustedProxy] },
-      auth: { methods: ['mtls'], mtls, credentials, identityField: 'X-Client-Id' },
-      clients: [{ id: 'bank-a', operations: 'all', certificates: ['dns:bank-a.example'] }],
-      operations: { 'leads.pipeline': { auth: 'none' } },
-    }
-  }
-  const proxied = gatewayForAll(settings('127.0.0.1', 'forward'))
-  const stripped = gatewayForAll(settings('192.0.2.1', 'strip'))
-  const send = async ({ port, upstream }: typeof proxied, lines: readonly string[], path = '/market/insights') => {
+  const mtls = { from: 'client-cert', ca: made.authority.cert }
+  const settings = (trustedProxy: string, credentials: string) => ({
+    listen: { trustedProxies: [trustedProxy] },
+    auth: { methods: ['mtls'], mtls, credentials, identityField: 'X-Client-Id' },
+    clients: [{ id: 'bank-a', operations: 'all', certificates: ['dns:bank-a.example'] }],
+    operations: { 'leads.pipeline': { auth: 'none' } },
+  })
+  const proxied = liveGatewayForAll(settings('127.0.0.1', 'forward'))
+  const stripped = liveGatewayForAll(settings('192.0.2.1', 'strip'))
+  const send = async ({ port, server }: typeof proxied, lines: readonly string[], path = '/market/insights') => {
     const request = [`GET ${path} HTTP/1.1`, 'Host: gateway', 'Connection: close', ...lines, '\r\n']
-    const { response, arrived } = await roundTrip(port, upstream, request.join('\r\n'))
+    const { response, arrived } = await roundTrip(port, server, request.join('\r\n'))
     return { status: response.status, names: receivedNames(arrived[0]) }
   }
 

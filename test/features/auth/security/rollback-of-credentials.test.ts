@@ -12,12 +12,11 @@ import { Reloader } from '../../../../src/core/runtime/reload/reloader.ts'
 import { withCurrentCredentials } from '../../../../src/core/runtime/reload/rollback-target.ts'
 import { certificateThumbprint } from '../../../../src/features/auth/client-certificate.ts'
 import { folderWith, parse } from '../../../core/config/helper.ts'
-import { makeCertificates } from '../../../helpers/certificates.ts'
+import { needCertificates } from '../../../helpers/certificates.ts'
 import { configText, type Settings } from '../../../helpers/gateway.ts'
-import { needProgram } from '../../../helpers/program.ts'
 import { audience, issuer, jwks, signingKey } from '../../../helpers/tokens.ts'
 
-const openssl = await needProgram('openssl')
+const { made, missing } = await needCertificates()
 const folder = folderWith({})
 
 const load = (settings: Settings): LoadedConfig => {
@@ -79,9 +78,7 @@ describe('a rollback', () => {
   })
 })
 
-describe.skipIf(openssl.missing)('a rollback, of certificates,', () => {
-  const made = makeCertificates(openssl.path ?? '')
-
+describe.skipIf(missing)('a rollback, of certificates,', () => {
   // The attack: clients have begun to be known by names, from an authority; without it any client writes a name into a
   // certificate of his own.
   test('does not trust one behind a proxy only for the name of a client', async () => {

@@ -1,17 +1,19 @@
-/** What a client gets for a token that is rejected. Which tokens are is `forged-tokens.test.ts`'s. */
+/**
+ * What a client gets for a token that is rejected. Which tokens are is `forged-tokens.test.ts`'s, and the reasons of
+ * others are `operator-jwts.test.ts`'s.
+ */
 import { expect, test } from 'vitest'
-import { gatewayForAll, type LogLine } from '../../../helpers/gateway.ts'
+import type { LogLine } from '../../../helpers/gateway.ts'
 import { bootHttp2, frameClient, get, head, missing } from '../../../helpers/http2.ts'
+import { liveGatewayForAll } from '../../../helpers/live-gateway.ts'
 import { tokenBindingSettings } from '../../../helpers/token-binding.ts'
 import { audience, claims, issuer, jwks, signingKey, signToken } from '../../../helpers/tokens.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
 
 const key = signingKey('ES256', 'elliptic')
 const own = signingKey('ES256', key.kid)
-const saying = (other: Readonly<Record<string, unknown>>): string => signToken(key, claims(other))
-const now = Math.floor(Date.now() / 1000)
 
-const site = gatewayForAll({
+const site = liveGatewayForAll({
   auth: { methods: ['jwt'], jwt: { issuer, audience: [audience], jwks: jwks(key) } },
   clients: [{ id: 'bank-a', claims: { client_id: 'bank-a' }, operations: ['market.insights'] }],
 })
@@ -24,15 +26,11 @@ const lineOf = async (wanted: (line: LogLine) => boolean): Promise<LogLine | und
 }
 
 test.each<[reason: string, cause: string, token: string]>([
-  ['wrong-issuer', 'it is of another issuer', saying({ iss: 'https://evil.example' })],
-  ['wrong-audience', 'it is for another audience', saying({ aud: 'https://other.example' })],
-  ['expired', 'it has expired', saying({ exp: now - 60 })],
-  ['not-yet-valid', 'it is not valid yet', saying({ nbf: now + 60 })],
+  ['wrong-issuer', 'it is of another issuer', signToken(key, claims({ iss: 'https://evil.example' }))],
   ['token-type', 'its algorithm is not allowed', signToken(key, claims(), { alg: 'none' })],
   ['bad-signature', 'its signature is wrong', signToken(own)],
-  ['unknown-kid', 'no key, or no single one, is known for it', signToken(signingKey('ES256', 'another'))],
 ])('the log has %s (%s), the client a challenge, and nobody the token', async (reason, cause, token) => {
-  const before = site.upstream.requests.length
+  const before = site.server.requests.length
 
   const response = await ask(token)
   const body = await response.text()
@@ -41,7 +39,7 @@ test.each<[reason: string, cause: string, token: string]>([
   expect(response.headers.get('www-authenticate')).toBe('Bearer realm="lender-gateway", error="invalid_token"')
   const line = await lineOf((each) => String(each.cause).startsWith(cause))
   expect(line).toMatchObject({ failure: 'unauthenticated', reason })
-  expect(site.upstream.requests).toHaveLength(before)
+  expect(site.server.requests).toHaveLength(before)
   for (const part of token.split('.')) expect(body + JSON.stringify(site.lines)).not.toContain(part)
   // It was that, and nothing else, that was wrong.
   expect((await ask(signToken(key))).status).toBe(200)
@@ -63,14 +61,14 @@ test('a token that says where its key is has nothing fetched from there', async 
 // RFC 9700 §4.3.2: a query is written into logs and histories everywhere.
 test('a token in the query is rejected, though a good one is shown as well', async () => {
   const good = signToken(key)
-  const before = site.upstream.requests.length
+  const before = site.server.requests.length
 
   const response = await ask(good, `/market/insights?a=b&acc%65ss_token=${good}`)
 
   expect([response.status, await response.json()]).toMatchObject([400, { code: 'bad-request' }])
   expect(await lineOf(({ cause }) => cause === 'there is a token in the query')).toBeTruthy()
   expect(JSON.stringify(site.lines)).not.toContain(good)
-  expect(site.upstream.requests).toHaveLength(before)
+  expect(site.server.requests).toHaveLength(before)
 })
 
 // Which of two the upstream takes is not known here: one good credential would let the other one in.

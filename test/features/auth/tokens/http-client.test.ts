@@ -3,13 +3,12 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { createHttpClient, type HttpClient } from '../../../../src/features/auth/tokens/http-client.ts'
-import { makeCertificates } from '../../../helpers/certificates.ts'
+import { needCertificates } from '../../../helpers/certificates.ts'
 import { runWithFailingLoad } from '../../../helpers/failing-load.ts'
 import { httpsUpstream } from '../../../helpers/https-upstream.ts'
-import { needProgram } from '../../../helpers/program.ts'
 import { switchVerificationOff } from '../../../helpers/unverified-tls.ts'
 
-const openssl = await needProgram('openssl')
+const { made, missing } = await needCertificates()
 
 const limits = { timeoutMs: 60_000, maxBytes: 1000, connections: 1 }
 
@@ -86,16 +85,13 @@ test('a connection that was closed meanwhile is no failure', async () => {
   for (let i = 0; i < 5; i++) expect((await client.request(get)).text).toBe('ok')
 })
 
-test.skipIf(openssl.missing)(
-  'a server whose certificate does not verify is sent nothing, whatever Node is told',
-  async () => {
-    switchVerificationOff()
-    const upstream = await httpsUpstream(makeCertificates(openssl.path ?? '').right)
+test.skipIf(missing)('a server whose certificate does not verify is sent nothing, whatever Node is told', async () => {
+  switchVerificationOff()
+  const upstream = await httpsUpstream(made.right)
 
-    await expect(clientOf(`https://127.0.0.1:${upstream.port}/`).request(get)).rejects.toThrow('certificate')
-    expect(upstream.requests()).toBe(0)
-  },
-)
+  await expect(clientOf(`https://127.0.0.1:${upstream.port}/`).request(get)).rejects.toThrow('certificate')
+  expect(upstream.requests()).toBe(0)
+})
 
 test('a library that could not be read is read again for the next request', async () => {
   const { port } = await openClient((_, response) => response.end('keys'))

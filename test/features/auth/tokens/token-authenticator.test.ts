@@ -11,11 +11,10 @@ import {
   type TokenAuthenticatorOptions,
   tokenAuthenticator,
 } from '../../../../src/features/auth/tokens/token-authenticator.ts'
-import { makeCertificates } from '../../../helpers/certificates.ts'
+import { needCertificates } from '../../../helpers/certificates.ts'
 import { fakeExchange } from '../../../helpers/exchange.ts'
-import { needProgram } from '../../../helpers/program.ts'
 
-const openssl = await needProgram('openssl')
+const { made, missing } = await needCertificates()
 
 const bankA = { id: 'bank-a', disabled: false, apiKeys: [], certificates: [], operations: null, addresses: [] }
 
@@ -118,12 +117,12 @@ describe('what a token is bound to', () => {
     expect([await outcome(cnf, 'bearer'), await outcome(cnf, 'dpop')]).toEqual([bearer, dpop])
   })
 
-  describe.skipIf(openssl.missing)('a token that is bound to a certificate', () => {
+  describe.skipIf(missing)('a token that is bound to a certificate', () => {
     let own: X509Certificate
     let another: X509Certificate
     let cnf: object
     beforeAll(() => {
-      const { client, brief } = makeCertificates(openssl.path ?? '')
+      const { client, brief } = made
       own = new X509Certificate(client.cert)
       another = new X509Certificate(brief.cert)
       cnf = { 'x5t#S256': certificateThumbprint(own) }

@@ -1,23 +1,17 @@
 /** Clients that authenticate by a certificate, on connections of every kind. */
 import { X509Certificate } from 'node:crypto'
-import { beforeAll, describe, expect, test } from 'vitest'
-import { type Certificates, makeCertificates } from '../../../helpers/certificates.ts'
+import { describe, expect, test } from 'vitest'
+import { needCertificates } from '../../../helpers/certificates.ts'
 import { dialHttp2, readStreamResponse } from '../../../helpers/http2.ts'
-import { needProgram } from '../../../helpers/program.ts'
 import { proxyV2, tcpBalancer } from '../../../helpers/proxy-protocol.ts'
 import { receivedValues } from '../../../helpers/round-trip.ts'
 import { requestOverTls } from '../../../helpers/tls-client.ts'
 import { bootTlsGateway } from '../../../helpers/tls-gateway.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
 
-const openssl = await needProgram('openssl')
+const { made, missing } = await needCertificates()
 
-describe.skipIf(openssl.missing)('with a certificate', () => {
-  let made: Certificates
-  beforeAll(() => {
-    made = makeCertificates(openssl.path ?? '')
-  })
-
+describe.skipIf(missing)('with a certificate', () => {
   const boot = async (clientCertificates = 'required', listen: object = {}) => {
     const upstream = await httpUpstream((request, response) =>
       response.end(`for ${receivedValues(request, 'x-client-id')}`),

@@ -1,53 +1,41 @@
 import { X509Certificate } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { certificateThumbprint } from '../../../../src/features/auth/client-certificate.ts'
-import {
-  type AuthorizationServer,
-  gatewayClient,
-  openAuthorizationServer,
-} from '../../../helpers/authorization-server.ts'
-import { type Certificates, makeCertificates, type Pair } from '../../../helpers/certificates.ts'
+import { gatewayClient, openAuthorizationServer } from '../../../helpers/authorization-server.ts'
+import { needCertificates, type Pair } from '../../../helpers/certificates.ts'
 import { clientCertField } from '../../../helpers/client-cert.ts'
 import { makeDpopClient } from '../../../helpers/dpop.ts'
 import { bootGateway } from '../../../helpers/gateway.ts'
-import { fetchAdmin, type LiveGateway, openLiveGateway } from '../../../helpers/live-gateway.ts'
-import { needProgram } from '../../../helpers/program.ts'
+import { fetchAdmin, shareLiveGateway } from '../../../helpers/live-gateway.ts'
 import { receivedNames, roundTrip } from '../../../helpers/round-trip.ts'
 import { requestOverTls } from '../../../helpers/tls-client.ts'
 import { bootTlsGateway } from '../../../helpers/tls-gateway.ts'
 import { boundToken, tokenBindingSettings } from '../../../helpers/token-binding.ts'
 import { signingKey } from '../../../helpers/tokens.ts'
-import { httpUpstream, openHttpUpstream, type TestUpstream } from '../../../helpers/upstream.ts'
+import { httpUpstream, openHttpUpstream } from '../../../helpers/upstream.ts'
 
-const openssl = await needProgram('openssl')
+const { made, missing } = await needCertificates()
 const resource = 'https://gateway.example'
 
-let server: AuthorizationServer
-let live: LiveGateway
-let upstream: TestUpstream
+const server = await openAuthorizationServer()
+const upstream = await openHttpUpstream((request, response) => response.end(JSON.stringify(request.rawHeaders)))
+afterAll(() => Promise.all([server.close(), upstream.close()]))
 
 const introspection = () => ({
   ...{ url: `${server.url}/token/introspection`, clientId: gatewayClient.id, clientSecret: gatewayClient.secret },
 })
 
-beforeAll(async () => {
-  server = await openAuthorizationServer()
-  upstream = await openHttpUpstream((request, response) => response.end(JSON.stringify(request.rawHeaders)))
-  live = await openLiveGateway({
-    upstream: upstream.url,
-    auth: {
-      methods: ['jwt', 'introspection'],
-      jwt: { issuer: server.url, audience: [resource], jwks: `${server.url}/jwks`, algorithms: ['ES256'] },
-      introspection: { ...introspection(), cache: '10m' },
-      identityField: 'X-Client-Id',
-    },
-    clients: [{ id: 'bank-a', claims: { client_id: 'bank-a-robot' }, operations: 'all' }],
-    operations: { 'leads.pipeline': { auth: { scopes: ['leads.read'] } } },
-  })
-  return live.close
+const live = await shareLiveGateway({
+  upstream: upstream.url,
+  auth: {
+    methods: ['jwt', 'introspection'],
+    jwt: { issuer: server.url, audience: [resource], jwks: `${server.url}/jwks`, algorithms: ['ES256'] },
+    introspection: { ...introspection(), cache: '10m' },
+    identityField: 'X-Client-Id',
+  },
+  clients: [{ id: 'bank-a', claims: { client_id: 'bank-a-robot' }, operations: 'all' }],
+  operations: { 'leads.pipeline': { auth: { scopes: ['leads.read'] } } },
 })
-
-afterAll(() => Promise.all([server.close(), upstream.close()]))
 
 const shows = (token: string, path = '/market/insights', scheme = 'Bearer'): Promise<Response> =>
   fetch(live.url + path, { headers: { authorization: `${scheme} ${token}` } })
@@ -114,12 +102,7 @@ test('while the introspection server is down, and there are no keys, no token ge
 })
 
 // Bound to a certificate (RFC 8705), and to a key (RFC 9449).
-describe.skipIf(openssl.missing)('a bound token of a real authorization server', () => {
-  let made: Certificates
-  beforeAll(() => {
-    made = makeCertificates(openssl.path ?? '')
-  })
-
+describe.skipIf(missing)('a bound token of a real authorization server', () => {
   test('is good with its certificate alone, or with a proof of its key, once each', async () => {
     const holder = await makeDpopClient()
     const { port } = await bootTlsGateway(

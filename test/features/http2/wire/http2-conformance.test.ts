@@ -1,6 +1,5 @@
 import { constants } from 'node:http2'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openGateway, type TestGateway } from '../../../helpers/gateway.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { block, type Frame, frame, frameClient, get, head, listenHttp2, missing } from '../../../helpers/http2.ts'
 import {
   ack,
@@ -29,7 +28,7 @@ import {
   whole,
   windowUpdate,
 } from '../../../helpers/http2-conformance.ts'
-import { onRequest, openRawUpstream, type RawUpstream } from '../../../helpers/upstream.ts'
+import { liveGatewayForAll } from '../../../helpers/live-gateway.ts'
 
 const {
   NGHTTP2_PROTOCOL_ERROR: protocol,
@@ -178,17 +177,8 @@ const exceptions: Exception[] = [
 ]
 
 describe.skipIf(missing !== null)('over HTTP/2', () => {
-  let upstream: RawUpstream
-  let gateway: TestGateway
-  beforeAll(async () => {
-    const hello = 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello'
-    upstream = await openRawUpstream((socket) => onRequest(socket, () => void socket.end(hello)))
-    gateway = await openGateway({ upstream: upstream.url, listen: { ...listenHttp2(), maxHeaders: '64KiB' } })
-  })
-  afterAll(async () => {
-    await gateway.gateway.close()
-    await upstream.close()
-  })
+  const gateway = liveGatewayForAll(() => ({ listen: { ...listenHttp2(), maxHeaders: '64KiB' } }))
+  beforeAll(() => gateway.answerWith((_, response) => response.end('hello')))
 
   test.each([...frames, ...messages])('%s: %s', async (_section, _what, steps, wanted) => {
     const client = await frameClient(gateway.port)

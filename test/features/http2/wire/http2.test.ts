@@ -5,10 +5,9 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { allOperations } from '../../../../src/operations.ts'
-import { openGateway, type TestGateway } from '../../../helpers/gateway.ts'
 import { listenHttp2, missing } from '../../../helpers/http2.ts'
+import { liveGatewayForAll } from '../../../helpers/live-gateway.ts'
 import { needProgram } from '../../../helpers/program.ts'
-import { openHttpUpstream, type TestUpstream } from '../../../helpers/upstream.ts'
 import { pseudoRandomBytes, sha256 } from '../../../helpers/wire.ts'
 
 const [curl, nghttp, h2load] = [await needProgram('curl'), await needProgram('nghttp'), await needProgram('h2load')]
@@ -28,24 +27,18 @@ type Asked = readonly [body: string | null, extra: readonly string[]]
 const operations = allOperations.filter(({ id }) => ['valuation.score', 'market.insights'].includes(id))
 
 describe.skipIf(isMissing)('operations over HTTP/2 are those over HTTP/1.1, byte for byte', () => {
-  let upstream: TestUpstream
-  let booted: TestGateway
+  const site = liveGatewayForAll(() => ({ listen: listenHttp2() }))
   let folder: string
 
-  beforeAll(async () => {
-    upstream = await openHttpUpstream((_, response) => void response.writeHead(203, responseFields).end(responseBody))
-    booted = await openGateway({ upstream: upstream.url, listen: listenHttp2() })
+  beforeAll(() => {
+    site.answerWith((_, response) => void response.writeHead(203, responseFields).end(responseBody))
     folder = mkdtempSync(join(tmpdir(), 'http2-'))
     writeFileSync(join(folder, 'small'), pseudoRandomBytes(3000))
     writeFileSync(join(folder, 'large'), pseudoRandomBytes(300_000))
   })
-  afterAll(async () => {
-    await booted.gateway.close()
-    await upstream.close()
-    rmSync(folder, { recursive: true })
-  })
+  afterAll(() => rmSync(folder, { recursive: true }))
 
-  const url = (path: string): string => `https://127.0.0.1:${booted.port}${path}?a=%20b&A=%c3`
+  const url = (path: string): string => `https://127.0.0.1:${site.port}${path}?a=%20b&A=%c3`
 
   /** Asks by curl, and returns what reached the upstream and what came back, without what must differ. */
   const byCurl = async (version: string, method: string, path: string, [body, extra]: Asked) => {
@@ -53,7 +46,7 @@ describe.skipIf(isMissing)('operations over HTTP/2 are those over HTTP/1.1, byte
     const data = body === null ? [] : ['--data-binary', `@${join(folder, body)}`, '-H', 'Content-Type: a/b']
     const args = ['-sSk', version, '-X', method, '-D', fields, '-o', received, ...data, ...extra, url(path)]
     await run(curl.path ?? '', args)
-    const request = upstream.requests.at(-1)
+    const request = site.server.requests.at(-1)
     const lines = readFileSync(fields, 'latin1').trim().split('\r\n')
     return {
       sent: { ...request, rawHeaders: alike(request?.rawHeaders ?? []), body: null },
@@ -74,16 +67,16 @@ describe.skipIf(isMissing)('operations over HTTP/2 are those over HTTP/1.1, byte
   test.each(operations.map(({ id, method, path }) => [id, method, path] as const))('%s', async (_, method, path) => {
     for (const asked of twice(method)) {
       const [body] = asked
-      const before = upstream.requests.length
+      const before = site.server.requests.length
 
       const old = await byCurl('--http1.1', method, path, asked)
       const multiplexed = await byCurl('--http2', method, path, asked)
 
-      expect(upstream.requests.length).toBe(before + 2)
+      expect(site.server.requests.length).toBe(before + 2)
       expect(multiplexed).toEqual(old)
       expect(multiplexed).toMatchObject({ status: '203', sha256: sha256(responseBody) })
       expect(multiplexed.sent.sha256).toBe(sha256(body === null ? Buffer.alloc(0) : readFileSync(join(folder, body))))
-      const via = upstream.requests.slice(-2).map(({ rawHeaders }) => rawHeaders[rawHeaders.indexOf('Via') + 1])
+      const via = site.server.requests.slice(-2).map(({ rawHeaders }) => rawHeaders[rawHeaders.indexOf('Via') + 1])
       expect(via.map((each) => each?.split(' ')[0])).toEqual(['1.1', '2.0'])
     }
   })
@@ -99,7 +92,7 @@ describe.skipIf(isMissing)('operations over HTTP/2 are those over HTTP/1.1, byte
 
       expect(sha256(stdout)).toBe(sha256(responseBody))
       const sent = method === 'GET' ? Buffer.alloc(0) : readFileSync(join(folder, 'large'))
-      expect(upstream.requests.at(-1)).toMatchObject({ method, url: `${path}?a=%20b&A=%c3`, sha256: sha256(sent) })
+      expect(site.server.requests.at(-1)).toMatchObject({ method, url: `${path}?a=%20b&A=%c3`, sha256: sha256(sent) })
     }
   })
 

@@ -1,31 +1,19 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openGateway, type TestGateway } from '../../../helpers/gateway.ts'
+import { expect, test } from 'vitest'
+import { liveGatewayForAll } from '../../../helpers/live-gateway.ts'
 import { exchangeRaw, parseStatus, rawClient } from '../../../helpers/raw-client.ts'
-import { openHttpUpstream, type TestUpstream } from '../../../helpers/upstream.ts'
+import { once } from '../wire/keyed-post.ts'
 
 // The attack: a key in a form that the gateway and the upstream read differently, or that is large. What the gateway
 // cannot read as one key goes no further.
-let upstream: TestUpstream
-let booted: TestGateway
-
-beforeAll(async () => {
-  upstream = await openHttpUpstream()
-  booted = await openGateway({ upstream: upstream.url, operations: { 'valuation.score': { idempotency: true } } })
-})
-afterAll(async () => {
-  await booted.gateway.close()
-  await upstream.close()
-})
+const site = liveGatewayForAll(once)
 
 /** Sends a POST with some fields, and returns its status, its code and how many requests have reached the upstream. */
 const post = async (fields: string) => {
-  const before = upstream.requests.length
-  const text = await exchangeRaw(
-    booted.port,
-    `POST /valuation/score HTTP/1.1\r\nHost: a\r\n${fields}\r\nContent-Length: 3\r\n\r\nabc`,
-  )
+  const before = site.server.requests.length
+  const head = `POST /valuation/score HTTP/1.1\r\nHost: a\r\n${fields}\r\nContent-Length: 3\r\n\r\n`
+  const text = await exchangeRaw(site.port, `${head}abc`)
   const code = /"code":"([^"]+)"/.exec(text)?.[1] ?? null
-  return [parseStatus(text), code, upstream.requests.length - before]
+  return [parseStatus(text), code, site.server.requests.length - before]
 }
 
 test.each([
@@ -80,11 +68,11 @@ test.each([
 test('a key that Connection names is no key: it ends at the gateway', async () => {
   expect(await post('Idempotency-Key: f-7\r\nConnection: Idempotency-Key')).toEqual([200, null, 1])
   expect(await post('Idempotency-Key: f-7\r\nConnection: Idempotency-Key')).toEqual([200, null, 1])
-  expect(upstream.requests.at(-1)?.rawHeaders.map((each) => each.toLowerCase())).not.toContain('idempotency-key')
+  expect(site.server.requests.at(-1)?.rawHeaders.map((each) => each.toLowerCase())).not.toContain('idempotency-key')
 })
 
 test('a key of 10 MB is rejected while it comes, and nothing is remembered of it', async () => {
-  const client = await rawClient(booted.port)
+  const client = await rawClient(site.port)
   let sent = 0
   const piece = 'k'.repeat(64 * 1024)
 

@@ -1,23 +1,26 @@
 /** A key of idempotency over the life of a gateway: edits, commands, and its end. */
 import { expect, test } from 'vitest'
+import type { Settings } from '../../../helpers/gateway.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../../helpers/live-gateway.ts'
 import { rawClient } from '../../../helpers/raw-client.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
 import { abandon, headOf, left, once, openHeldUpstream, post as postTo } from './keyed-post.ts'
 
 const { operations } = once
-const portOf = ({ gateway }: LiveGateway): number => gateway.address.port
-const post = (live: LiveGateway, key: string) => postTo(portOf(live), key)
+const post = ({ port }: LiveGateway, key: string) => postTo(port, key)
+const reload = async (live: LiveGateway, settings: Settings): Promise<void> => {
+  live.edit(settings)
+  await fetchAdmin(`${live.admin}/reload`, 'POST')
+}
 
 test('an edit that takes the endpoint away lets an abandoned attempt end, and its outcome is known afterwards', async () => {
   const { upstream, release } = await openHeldUpstream()
   const other = await httpUpstream((_, response) => response.end('other'))
   const live = await bootLiveGateway({ upstream: upstream.url, operations })
 
-  await abandon(portOf(live), 'a', () => upstream.requests.length === 1)
+  await abandon(live.port, 'a', () => upstream.requests.length === 1)
   await left(live)
-  live.edit({ upstream: other.url, operations })
-  await fetchAdmin(`${live.admin}/reload`, 'POST')
+  await reload(live, { upstream: other.url, operations })
   const meanwhile = await post(live, 'a')
   const another = await post(live, 'b')
   release()
@@ -32,15 +35,11 @@ test('an edit that takes the endpoint away lets an abandoned attempt end, and it
 test('an edit keeps what is remembered, and an operation that loses its idempotency and gets it back has it still', async () => {
   const upstream = await httpUpstream((_, response) => response.end('done'))
   const live = await bootLiveGateway({ upstream: upstream.url, operations })
-  const reload = async (settings: object) => {
-    live.edit({ upstream: upstream.url, ...settings })
-    await fetchAdmin(`${live.admin}/reload`, 'POST')
-  }
 
   const first = await post(live, 'a')
-  await reload({})
+  await reload(live, { upstream: upstream.url })
   const unprotected = await post(live, 'a')
-  await reload({ operations })
+  await reload(live, { upstream: upstream.url, operations })
   const last = await post(live, 'a')
 
   expect([first, unprotected, last]).toEqual(['200 done', '200 done', '200 done replayed'])
@@ -48,13 +47,10 @@ test('an edit keeps what is remembered, and an operation that loses its idempote
 
 test('a request that the gateway cuts at its end has the gateway’s reason, with a key and without', async () => {
   const { upstream } = await openHeldUpstream()
-  const live = await bootLiveGateway({
-    upstream: upstream.url,
-    operations,
-    shutdown: { wait: '1ms', deadline: '100ms' },
-  })
+  const shutdown = { wait: '1ms', deadline: '100ms' }
+  const live = await bootLiveGateway({ upstream: upstream.url, operations, shutdown })
   for (const head of [headOf('a', 3), headOf('a', 3).replace(/Idempotency.*\r\n/, '')])
-    (await rawClient(portOf(live))).send(`${head}abc`)
+    (await rawClient(live.port)).send(`${head}abc`)
   await expect.poll(() => upstream.requests.length).toBe(2)
 
   await live.gateway.close()

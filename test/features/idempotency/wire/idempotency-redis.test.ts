@@ -1,15 +1,13 @@
 /** Gateways that remember together in a real Redis what a key led to. */
 import { createClient, RESP_TYPES } from '@redis/client'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { bootGateway, type LogLine } from '../../../helpers/gateway.ts'
 import { bootLiveGateway } from '../../../helpers/live-gateway.ts'
-import { needProgram } from '../../../helpers/program.ts'
 import { type Redis, startRedis } from '../../../helpers/redis.ts'
 import { slowLink } from '../../../helpers/slow-link.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
+import { redisForAll, redisProgram } from '../../redis/redis-for-all.ts'
 import { once, openHeldUpstream, post } from './keyed-post.ts'
-
-const program = await needProgram('redis-server')
 
 const oldKey = Buffer.alloc(32, 1).toString('base64')
 const newKey = Buffer.alloc(32, 2).toString('hex')
@@ -20,23 +18,22 @@ const isUndecrypted = ({ msg }: LogLine): boolean => msg === 'a remembered respo
 
 const text = 'a response that only its client may read'
 
-describe.skipIf(program.missing)('with Redis', () => {
-  let redis: Redis
+describe.skipIf(redisProgram.missing)('with Redis', () => {
+  const redis = redisForAll()
   let nth = 0
 
-  beforeAll(async () => {
-    redis = await startRedis(program.path ?? '')
-  })
-  afterAll(() => redis.kill())
-
   const open = async (...options: readonly string[]): Promise<Redis> => {
-    const own = await startRedis(program.path ?? '', options)
+    const own = await startRedis(redisProgram.path ?? '', options)
     onTestFinished(() => own.kill())
     return own
   }
 
   /** Has a Redis of its own prefix for each test; where time is not the subject, its replies are waited for. */
-  const settings = (upstream: string, encryptionKeys: readonly string[] = [oldKey], { url } = redis) => ({
+  const settings = (
+    upstream: string,
+    encryptionKeys: readonly string[] = [oldKey],
+    { url }: { readonly url: string } = redis,
+  ) => ({
     ...{ upstream, ...once },
     idempotency: { redis: { url, prefix: `test-${nth}`, timeout: '1s' }, encryptionKeys },
   })
@@ -45,12 +42,6 @@ describe.skipIf(program.missing)('with Redis', () => {
     const booted = await bootGateway(settings(...args))
     await booted.line(isAvailable)
     return booted
-  }
-
-  const connect = async ({ url } = redis) => {
-    const client = await createClient({ url, RESP: 2 }).connect()
-    onTestFinished(() => client.destroy())
-    return client
   }
 
   const openUpstream = () => {
@@ -63,7 +54,7 @@ describe.skipIf(program.missing)('with Redis', () => {
     const link = await slowLink({ to: redis.port, delayMs: 30 })
     onTestFinished(() => link.close())
 
-    const far = { ...redis, url: `redis://127.0.0.1:${link.port}` }
+    const far = { url: `redis://127.0.0.1:${link.port}` }
     const { port } = await bootGateway(settings(upstream.url, [oldKey], far))
 
     expect(await post(port, 'k')).toBe(`200 ${text}`)
@@ -72,7 +63,7 @@ describe.skipIf(program.missing)('with Redis', () => {
   test('what one gateway has forwarded, another replays, and Redis sees no client, no key and no response', async () => {
     const upstream = await openUpstream()
     const [first, second] = [await boot(upstream.url), await boot(upstream.url)]
-    const client = await connect()
+    const { client } = redis
     const request = ['a-key-of-a-client', { fields: ['Authorization', 'Bearer a-secret'] }] as const
 
     const got = [await post(first.port, ...request), await post(second.port, ...request)]
@@ -93,7 +84,7 @@ describe.skipIf(program.missing)('with Redis', () => {
   test('a response that was edited has an unknown outcome, and the log says so once', async () => {
     const upstream = await openUpstream()
     const { port, lines, line } = await boot(upstream.url)
-    const client = (await connect()).withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer })
+    const client = redis.client.withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer })
 
     await post(port, 'k')
     for (const key of (await client.keys(`test-${nth}:idempotency:*`)).filter((each) => !each.includes(':keys:'))) {
@@ -142,7 +133,8 @@ describe.skipIf(program.missing)('with Redis', () => {
     const upstream = await openUpstream()
     const own = await open('--maxmemory', '100mb', '--maxmemory-policy', 'noeviction')
     const { port, line } = await boot(upstream.url, [oldKey], own)
-    const client = await connect(own)
+    const client = await createClient({ url: own.url, RESP: 2 }).connect()
+    onTestFinished(() => client.destroy())
 
     await client.configSet('maxmemory', '1')
     const without = await post(port, 'k')

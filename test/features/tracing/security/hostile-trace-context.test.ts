@@ -1,7 +1,6 @@
 import * as fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openGateway, type TestGateway } from '../../../helpers/gateway.ts'
-import { openHttpUpstream, type TestUpstream } from '../../../helpers/upstream.ts'
+import { describe, expect, test } from 'vitest'
+import { liveGatewayForAll, type SharedGateway } from '../../../helpers/live-gateway.ts'
 import { call, fieldValues } from '../../../helpers/wire.ts'
 
 // The attack: a client writes a trace context that breaks its reader, that comes out otherwise than it went in, or that
@@ -24,24 +23,13 @@ const name = fc.constantFrom('traceparent', 'tracestate', 'TraceParent', 'TRACES
 const hostile = fc.array(fc.tuple(name, value.filter(isPrintable)), { maxLength: 4 }).map((fields) => fields.flat())
 
 const canonical = /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-.*)?$/
-let upstream: TestUpstream
-let [on, off]: TestGateway[] = []
+// No receiver is there, which no test here depends on.
+const on = liveGatewayForAll({ tracing: { otlp: 'http://127.0.0.1:9/v1/traces', sample: '50%' } })
+const off = liveGatewayForAll()
 
-beforeAll(async () => {
-  upstream = await openHttpUpstream((_, response) => response.end())
-  // No receiver is there, which no test here depends on.
-  on = await openGateway({ upstream: upstream.url, tracing: { otlp: 'http://127.0.0.1:9/v1/traces', sample: '50%' } })
-  off = await openGateway({ upstream: upstream.url })
-})
-
-afterAll(async () => {
-  await Promise.all([on?.gateway.close(), off?.gateway.close()])
-  await upstream.close()
-})
-
-const sent = async (to: TestGateway | undefined, fields: readonly string[]) => {
-  const response = await call(to?.port ?? 0, { fields })
-  const arrived = upstream.requests.at(-1)?.rawHeaders ?? []
+const sent = async ({ port, server }: SharedGateway, fields: readonly string[]) => {
+  const response = await call(port, { fields })
+  const arrived = server.requests.at(-1)?.rawHeaders ?? []
   return { status: response.status, fields: arrived.filter((_, i) => /^trace/i.test(arrived[i - (i % 2)] ?? '')) }
 }
 

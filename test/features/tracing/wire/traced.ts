@@ -19,7 +19,7 @@ export const traced = async (
     await booted.line(() => booted.lines.filter(({ msg }) => msg === 'exchange').length === asks.length)
   await booted.gateway.close()
   const { spans } = receiver
-  return { responses: responses, spans, receiver, lines: booted.lines, ...sorted(spans) }
+  return { responses, spans, receiver, lines: booted.lines, ...sorted(spans) }
 }
 
 export const sorted = (spans: SpanReceiver['spans']): { readonly server: Span; readonly attempts: readonly Span[] } => {

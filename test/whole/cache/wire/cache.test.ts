@@ -1,9 +1,8 @@
 import { X509Certificate } from 'node:crypto'
-import { beforeAll, expect, onTestFinished } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { createAuditLog } from '../../../features/audit/audit-log-place.ts'
-import { type Certificates, makeCertificates } from '../../../helpers/certificates.ts'
+import { needCertificates } from '../../../helpers/certificates.ts'
 import { bootLiveGateway, fetchAdmin } from '../../../helpers/live-gateway.ts'
-import { needProgram } from '../../../helpers/program.ts'
 import { receivedValues } from '../../../helpers/round-trip.ts'
 import { describeTests, drill, test } from '../../../helpers/speed.ts'
 import { requestOverTls } from '../../../helpers/tls-client.ts'
@@ -93,14 +92,9 @@ test('what was removed in part stands among the orders, with what and why not al
   expect(orders).toEqual([{ at: expect.any(String), by: '127.0.0.1', text }])
 })
 
-const openssl = await needProgram('openssl')
+const { made, missing } = await needCertificates()
 
-describeTests.skipIf(openssl.missing)('a client with a certificate', () => {
-  let made: Certificates
-  beforeAll(() => {
-    made = makeCertificates(openssl.path ?? '')
-  })
-
+describeTests.skipIf(missing)('a client with a certificate', () => {
   const boot = async () => {
     const upstream = await httpUpstream((request, response) => {
       response.setHeader('Cache-Control', 'max-age=60')

@@ -8,11 +8,11 @@ test('an operation that is taken out of service replays nothing, and replays aga
   const live = await bootLiveGateway({ upstream: upstream.url, ...once })
   const body = JSON.stringify({ operation: 'valuation.score' })
 
-  const got = [await post(live.gateway.address.port, 'a')]
+  const got = [await post(live.port, 'a')]
   await fetchAdmin(`${live.admin}/operations/refuse`, 'POST', { body })
-  got.push(await post(live.gateway.address.port, 'a'))
+  got.push(await post(live.port, 'a'))
   await fetchAdmin(`${live.admin}/operations/serve`, 'POST', { body })
-  got.push(await post(live.gateway.address.port, 'a'))
+  got.push(await post(live.port, 'a'))
 
   expect(got).toEqual(['200 done', '503 refused-by-operator', '200 done replayed'])
 })
@@ -22,7 +22,7 @@ test('a gateway that stops waits for an abandoned attempt, as for every request'
   const live = await bootLiveGateway({ upstream: upstream.url, ...once, shutdown: { deadline: '30s' } })
   let isClosed = false
 
-  await abandon(live.gateway.address.port, 'a', () => upstream.requests.length === 1)
+  await abandon(live.port, 'a', () => upstream.requests.length === 1)
   await left(live)
   const closed = live.gateway.close().then(() => {
     isClosed = true
@@ -49,7 +49,7 @@ test('a gateway that stops waits for an abandoned attempt that is to be repeated
     shutdown: { wait: '1ms', deadline: '30s' },
   })
 
-  await abandon(live.gateway.address.port, 'a', () => upstream.requests.length === 1)
+  await abandon(live.port, 'a', () => upstream.requests.length === 1)
   await left(live)
   const closed = live.gateway.close()
   release()

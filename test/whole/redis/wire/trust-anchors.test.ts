@@ -1,25 +1,19 @@
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { checkReachable } from '../../../../src/core/upstream/health/preflight.ts'
 import { createHttpClient } from '../../../../src/features/auth/tokens/http-client.ts'
 import { connectRedis } from '../../../../src/features/redis/redis-connection.ts'
 import { redisSettings } from '../../../features/redis/redis-settings.ts'
-import { type Certificates, makeCertificates, type Pair } from '../../../helpers/certificates.ts'
+import { needCertificates, type Pair } from '../../../helpers/certificates.ts'
 import { httpsUpstream } from '../../../helpers/https-upstream.ts'
-import { needProgram } from '../../../helpers/program.ts'
 import { requestOverTls } from '../../../helpers/tls-client.ts'
 import { bootTlsGateway } from '../../../helpers/tls-gateway.ts'
 import { upstreamConfig } from '../../../helpers/upstream-config.ts'
 
-const openssl = await needProgram('openssl')
+const { made, missing } = await needCertificates()
 
 // RFC 5280 §6: a trust anchor may be "the CA that issued the verifier's own certificate(s), or any other CA".
-describe.skipIf(openssl.missing)('an issuing authority without its root', () => {
-  let made: Certificates
-  beforeAll(() => {
-    made = makeCertificates(openssl.path ?? '')
-  })
-
+describe.skipIf(missing)('an issuing authority without its root', () => {
   const withChain = ({ key, cert }: Pair, ...others: readonly Pair[]): Pair => ({
     key,
     cert: [cert, ...others.map((other) => other.cert)].join('\n'),

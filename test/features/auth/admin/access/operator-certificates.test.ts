@@ -5,20 +5,19 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { Agent, request } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { createServer, type TLSSocket } from 'node:tls'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { routeScopes } from '../../../../../src/core/admin/access/authorize.ts'
 import { includesScope, type OperatorScope } from '../../../../../src/core/lib/operators.ts'
 import { findOperatorByCertificate } from '../../../../../src/features/auth/client-certificate.ts'
 import { findProblems } from '../../../../core/config/helper.ts'
 import { adminTokens, bearerOf } from '../../../../helpers/admin-tokens.ts'
-import { type Certificates, makeCertificates, type Pair } from '../../../../helpers/certificates.ts'
+import { needCertificates, type Pair } from '../../../../helpers/certificates.ts'
 import { hiddenFields } from '../../../../helpers/form-browser.ts'
 import { configText, testConfig } from '../../../../helpers/gateway.ts'
-import { bootLiveGateway, type LiveGateway, openLiveGateway } from '../../../../helpers/live-gateway.ts'
-import { needProgram } from '../../../../helpers/program.ts'
+import { bootLiveGateway, liveGatewayForAll } from '../../../../helpers/live-gateway.ts'
 import { tlsHandshake } from '../../../../helpers/tls-client.ts'
 
-const openssl = await needProgram('openssl')
+const { made, missing } = await needCertificates()
 
 /** Makes a client that shows a certificate, on one connection that it keeps. */
 const clientOf = (port: number, shown: Pair | null) => {
@@ -38,15 +37,7 @@ const clientOf = (port: number, shown: Pair | null) => {
     })
 }
 
-describe.skipIf(openssl.missing)('an operator with a certificate', () => {
-  let made: Certificates
-  let shared: LiveGateway
-  beforeAll(async () => {
-    made = makeCertificates(openssl.path ?? '')
-    shared = await openLiveGateway(settings())
-    return shared.close
-  })
-
+describe.skipIf(missing)('an operator with a certificate', () => {
   const fingerprint = ({ cert }: Pair): string => `sha256:${new X509Certificate(cert).fingerprint256}`
 
   const operators = () => [
@@ -68,7 +59,8 @@ describe.skipIf(openssl.missing)('an operator with a certificate', () => {
     },
   })
 
-  const client = (shown: Pair | null) => clientOf(shared.gateway.adminAddress.port, shown)
+  const shared = liveGatewayForAll(() => settings())
+  const client = (shown: Pair | null) => clientOf(shared.live.gateway.adminAddress.port, shown)
 
   const order = { method: 'POST', body: JSON.stringify({ operation: 'inventory.sync' }) }
 
@@ -82,7 +74,7 @@ describe.skipIf(openssl.missing)('an operator with a certificate', () => {
       ...{ name: 'oncall-anna', scope: 'operate', proof: 'certificate', session: null },
     })
     expect(done.status).toBe(200)
-    expect(await shared.line(({ msg }) => msg === 'operation override')).toMatchObject({ by: 'oncall-anna' })
+    expect(await shared.live.line(({ msg }) => msg === 'operation override')).toMatchObject({ by: 'oncall-anna' })
   })
 
   test.each<[string, () => Pair | null]>([
@@ -107,11 +99,11 @@ describe.skipIf(openssl.missing)('an operator with a certificate', () => {
   })
 
   test('is not one whose forged certificate comes in a resumed session', async () => {
-    const first = await tlsHandshake(shared.gateway.adminAddress.port, { ...made.forgedA, maxVersion: 'TLSv1.2' })
+    const first = await tlsHandshake(shared.live.gateway.adminAddress.port, { ...made.forgedA, maxVersion: 'TLSv1.2' })
     const session = first.socket.getSession()
     first.socket.destroy()
 
-    const { socket } = await tlsHandshake(shared.gateway.adminAddress.port, {
+    const { socket } = await tlsHandshake(shared.live.gateway.adminAddress.port, {
       ...made.forgedA,
       session,
       maxVersion: 'TLSv1.2',

@@ -10,7 +10,7 @@ const program = await needProgram('redis-server')
 
 const operation = 'valuation.score'
 
-const post = (live: LiveGateway) => send(live.gateway.address.port, 'k-1', { fields: ['X-Request-Id', 'first'] })
+const post = (live: LiveGateway) => send(live.port, 'k-1', { fields: ['X-Request-Id', 'first'] })
 
 const command = async ({ admin }: LiveGateway, name: string, more: object = {}) => {
   const body = JSON.stringify({ key: 'k-1', operation, address: '127.0.0.1', ...more })

@@ -7,7 +7,7 @@ import { once, send } from '../../wire/keyed-post.ts'
 test('support is shown a key, is asked before it is forgotten, and has it forgotten', async () => {
   const upstream = await httpUpstream((_, response) => response.end('done'))
   const live = await bootLiveGateway({ upstream: upstream.url, ...once })
-  await send(live.gateway.address.port, 'k-1', { fields: ['X-Request-Id', 'first'] })
+  await send(live.port, 'k-1', { fields: ['X-Request-Id', 'first'] })
   const key = ['k-1', '--operation', 'valuation.score', '--address', '127.0.0.1', '--admin', live.admin]
   const run = (action: string, ...more: readonly string[]) => runCommand(['idempotency', action, ...key, ...more])
 

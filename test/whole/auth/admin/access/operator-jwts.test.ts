@@ -2,13 +2,13 @@
  * Operators with a token of an issuer, over real sockets. Which tokens are theirs is
  * `test/features/auth/admin/access/operator-jwts.test.ts`'s.
  */
-import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createAuditLog } from '../../../../features/audit/audit-log-place.ts'
 import { adminTokens, tokenOf } from '../../../../helpers/admin-tokens.ts'
 import { openAuthorizationServer } from '../../../../helpers/authorization-server.ts'
 import { withoutLateness } from '../../../../helpers/findings.ts'
 import { hiddenFields, logIn, submitForm, visitPage } from '../../../../helpers/form-browser.ts'
-import { bootLiveGateway, fetchAdmin, type LiveGateway, openLiveGateway } from '../../../../helpers/live-gateway.ts'
+import { bootLiveGateway, fetchAdmin, type LiveGateway, shareLiveGateway } from '../../../../helpers/live-gateway.ts'
 import { adminAudience, adminJwt, groupOf, operatorJwt, operatorKey } from '../../../../helpers/operator-jwts.ts'
 import { audience, claims, issuer, jwks, signingKey, signToken } from '../../../../helpers/tokens.ts'
 import { httpUpstream } from '../../../../helpers/upstream.ts'
@@ -24,14 +24,10 @@ const sendLogin = async (admin: string, token: string) =>
   submitForm(`${admin}/login`, { ...hiddenFields(await visitPage(`${admin}/login`)), token })
 
 // Beside tokens of the file, and clients of the same issuer and key.
-let live: LiveGateway
-beforeAll(async () => {
-  live = await openLiveGateway({
-    admin: { jwt: adminJwt(), tokens: adminTokens },
-    auth: { methods: ['jwt'], jwt: { issuer, audience: [audience], jwks: jwks(operatorKey) } },
-    clients: [{ id: 'bank-a', operations: 'all', claims: { client_id: 'bank-a' } }],
-  })
-  return live.close
+const live = await shareLiveGateway({
+  admin: { jwt: adminJwt(), tokens: adminTokens },
+  auth: { methods: ['jwt'], jwt: { issuer, audience: [audience], jwks: jwks(operatorKey) } },
+  clients: [{ id: 'bank-a', operations: 'all', claims: { client_id: 'bank-a' } }],
 })
 
 describe('an operator with a token of the issuer', () => {

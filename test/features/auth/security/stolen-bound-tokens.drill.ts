@@ -1,0 +1,2 @@
+/** The drills of `stolen-bound-tokens.test.ts`. */
+import './stolen-bound-tokens.test.ts'
