@@ -9,7 +9,7 @@ import { bootGateway } from '../../../helpers/gateway.ts'
 import { bootLiveGateway, fetchAdmin, liveGatewayForAll } from '../../../helpers/live-gateway.ts'
 import { needProgram } from '../../../helpers/program.ts'
 import { startRedis } from '../../../helpers/redis.ts'
-import { drill, test } from '../../../helpers/speed.ts'
+import { describeTests, drill, test } from '../../../helpers/speed.ts'
 import { requestOverTls } from '../../../helpers/tls-client.ts'
 import { bootTlsGateway } from '../../../helpers/tls-gateway.ts'
 import {
@@ -34,7 +34,7 @@ beforeAll(async () => {
   token = boundToken(key, { jkt: holder.jkt })
 })
 
-describe('a token that is bound to a key', () => {
+describeTests('a token that is bound to a key', () => {
   const site = liveGatewayForAll(tokenBindingSettings(key))
   const send = (scheme: string, shown: string, ...proofs: readonly string[]) =>
     requestWithFields(site.port, [`Authorization: ${scheme} ${shown}`, ...proofs.map((proof) => `DPoP: ${proof}`)])
@@ -122,7 +122,7 @@ describe('a proof', () => {
 
 // The attack: a client of the same gateway, with a good certificate of its own, has got hold of a token that was issued
 // to another (RFC 8705 §3).
-describe.skipIf(missing)('a token that is bound to a certificate', () => {
+describeTests.skipIf(missing)('a token that is bound to a certificate', () => {
   let shown: readonly string[]
   beforeAll(() => {
     const bound = boundToken(key, { 'x5t#S256': certificateThumbprint(new X509Certificate(made.client.cert)) })
