@@ -99,10 +99,7 @@ export interface SharedGateway {
   begun(): number
 }
 
-/**
- * Opens it before the tests of a file or of a `describe`, and closes it behind them; `settings` may depend on the URL of
- * the upstream.
- */
+/** Opens it before the tests of a file or a suite, and closes it behind them; `settings` may depend on the upstream. */
 export const liveGatewayForAll = (settings: Settings | ((upstream: string) => Settings) = {}): SharedGateway => {
   let live: LiveGateway
   let upstream: TestUpstream
