@@ -5,12 +5,13 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
-import { describe, expect, onTestFinished } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { needProgram } from '../../helpers/program.ts'
 import { exchangeRaw } from '../../helpers/raw-client.ts'
 import { npmStart, waitForListening } from '../../helpers/serve-process.ts'
-import { part, testAndDrill } from '../../helpers/speed.ts'
+import { drill, test } from '../../helpers/speed.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
+import { validConfig } from '../config/helper.ts'
 
 const npm = await needProgram('npm')
 
@@ -18,37 +19,36 @@ const directories = (process.env.PATH ?? '').split(delimiter)
 const own = directories.filter((directory) => !directory.includes('node_modules'))
 const pinned = [join(import.meta.dirname, '../../node_modules/.bin'), ...own]
 
-describe.skipIf(npm.missing !== null).each(
-  part([
-    ['the pinned Node', pinned],
-    ["the machine's own Node", own],
-  ]),
-)('npm start, with npm on %s', (_, path) => {
-  testAndDrill(
-    'PORT and ADMIN_PORT set the ports, and SIGTERM to npm ends the gateway after its requests',
-    async () => {
-      const release = Promise.withResolvers<void>()
-      const upstream = await httpUpstream((_, response) => void release.promise.then(() => response.end('late')))
-      const folder = mkdtempSync(join(tmpdir(), 'npm-start-'))
-      onTestFinished(() => rmSync(folder, { recursive: true }))
-      const file = join(folder, 'gateway.yaml')
-      const shipped = readFileSync('config/gateway.yaml', 'utf8').replace('market: sandbox', `market: ${upstream.url}`)
-      writeFileSync(file, `${shipped}\nshutdown: { wait: 0s }\n`)
-      const env = { HOME: folder, PATH: path.join(delimiter), PORT: '0', ADMIN_PORT: '0' }
-      const served = npmStart(npm.path ?? '', file, env)
-      const port = await waitForListening(served)
-      const { port: admin } = await served.line(({ msg }) => msg === 'admin listening')
-      for (const each of [port, admin]) expect([8080, 9901]).not.toContain(each)
-      const running = exchangeRaw(port, 'GET /market/insights HTTP/1.1\r\nHost: gateway\r\n\r\n')
-      await expect.poll(() => upstream.begun()).toBe(1)
+test('the file that is shipped takes its ports from PORT and ADMIN_PORT', () => {
+  const { listen, admin } = validConfig(readFileSync('config/gateway.yaml', 'utf8'), { PORT: '0', ADMIN_PORT: '1' })
 
-      served.signal('SIGTERM')
-      await served.line(({ msg }) => msg === 'stopping')
-      release.resolve()
+  expect([listen.port, admin.port]).toEqual([0, 1])
+})
 
-      expect(await running).toMatch(/^HTTP\/1.1 200 .*late$/s)
-      expect(await served.ended).toEqual({ code: 0, signal: null })
-      await expect(exchangeRaw(port, '')).rejects.toThrow('ECONNREFUSED')
-    },
-  )
+drill.skipIf(npm.missing !== null).each([
+  ['the pinned Node', pinned],
+  ["the machine's own Node", own],
+])('npm start, on %s: PORT and ADMIN_PORT set the ports, and SIGTERM ends it after its requests', async (_, path) => {
+  const release = Promise.withResolvers<void>()
+  const upstream = await httpUpstream((_, response) => void release.promise.then(() => response.end('late')))
+  const folder = mkdtempSync(join(tmpdir(), 'npm-start-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'gateway.yaml')
+  const shipped = readFileSync('config/gateway.yaml', 'utf8').replace('market: sandbox', `market: ${upstream.url}`)
+  writeFileSync(file, `${shipped}\nshutdown: { wait: 0s }\n`)
+  const env = { HOME: folder, PATH: path.join(delimiter), PORT: '0', ADMIN_PORT: '0' }
+  const served = npmStart(npm.path ?? '', file, env)
+  const port = await waitForListening(served)
+  const { port: admin } = await served.line(({ msg }) => msg === 'admin listening')
+  for (const each of [port, admin]) expect([8080, 9901]).not.toContain(each)
+  const running = exchangeRaw(port, 'GET /market/insights HTTP/1.1\r\nHost: gateway\r\n\r\n')
+  await expect.poll(() => upstream.begun()).toBe(1)
+
+  served.signal('SIGTERM')
+  await served.line(({ msg }) => msg === 'stopping')
+  release.resolve()
+
+  expect(await running).toMatch(/^HTTP\/1.1 200 .*late$/s)
+  expect(await served.ended).toEqual({ code: 0, signal: null })
+  await expect(exchangeRaw(port, '')).rejects.toThrow('ECONNREFUSED')
 })

@@ -1,6 +1,7 @@
+import { syncBuiltinESMExports } from 'node:module'
 import type { LookupFunction } from 'node:net'
-import { createServer, type TLSSocket, type TlsOptions } from 'node:tls'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import tls, { createServer, type TLSSocket, type TlsOptions } from 'node:tls'
+import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { UpstreamTlsConfig } from '../../../../src/core/config/config.ts'
 import { getNegotiatedGroup } from '../../../../src/core/downstream/tls/tls-acceptor.ts'
 import type { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
@@ -8,8 +9,10 @@ import {
   EndpointCertificates,
   getEndpointCertificates,
 } from '../../../../src/core/upstream/endpoints/endpoint-certificates.ts'
+import { checkReachable } from '../../../../src/core/upstream/health/preflight.ts'
 import { type Connector, createConnector } from '../../../../src/core/upstream/http1/connector.ts'
 import { type Certificates, makeCertificates, type Pair } from '../../../helpers/certificates.ts'
+import { freePort } from '../../../helpers/free-port.ts'
 import { listen } from '../../../helpers/listen.ts'
 import { needProgram } from '../../../helpers/program.ts'
 import { upstreamConfig } from '../../../helpers/upstream-config.ts'
@@ -17,6 +20,28 @@ import { upstreamConfig } from '../../../helpers/upstream-config.ts'
 const openssl = await needProgram('openssl')
 
 const { tls: ordinary } = upstreamConfig('http://unused.invalid')
+
+test('the authorities are read once for all endpoints of a group, and again for other settings', async () => {
+  const read = vi.spyOn(tls, 'createSecureContext')
+  syncBuiltinESMExports()
+  onTestFinished(() => {
+    read.mockRestore()
+    syncBuiltinESMExports()
+  })
+  const origin = `https://127.0.0.1:${await freePort()}`
+  const upstream = upstreamConfig(origin)
+  const countFailures = async (times: number, as: typeof upstream) => {
+    const all = Array.from({ length: times }, () => checkReachable(origin, as, 'connect'))
+    return (await Promise.allSettled(all)).filter(({ status }) => status === 'rejected').length
+  }
+
+  const failed = await countFailures(256, upstream)
+  const once = read.mock.calls.length
+  await countFailures(2, { ...upstream, tls: { ...upstream.tls, minVersion: 'TLSv1.3' } })
+
+  expect(failed).toBe(256)
+  expect([once, read.mock.calls.length]).toEqual([1, 2])
+})
 
 describe.skipIf(openssl.missing !== null)('a TLS connection', () => {
   let made: Certificates
