@@ -49,10 +49,7 @@ afterAll(async () => {
 // Node's sockets otherwise write nothing more once the other side has ended.
 const dialHalfOpen = (port: number): Socket => connect({ port, host: '127.0.0.1', allowHalfOpen: true })
 
-/**
- * Says what a client came to that writes all of its upload before it reads anything: a status, or how its writing
- * failed.
- */
+/** Writes all of an upload before it reads anything; returns the status, or how the writing failed. */
 const upload = async (socket: Socket, target: string): Promise<number | string> => {
   let failed = ''
   socket.on('error', (error: NodeJS.ErrnoException) => {
@@ -70,14 +67,12 @@ const upload = async (socket: Socket, target: string): Promise<number | string> 
   return response.whole ? response.status : 'cut'
 }
 
-const rejections = [
-  ['of a body that is too large', '/valuation/forecast', 413],
-  ['of the upstream, which answers early', '/valuation/score', 413],
-] as const
-
 describe('a client that writes all of an upload before it reads anything gets the rejection', () => {
-  test.concurrent.each(rejections)('%s', async (_, target, status) => {
-    expect(await upload(dialHalfOpen(links.plain), target)).toBe(status)
+  test.concurrent.each([
+    ['of a body that is too large', '/valuation/forecast'],
+    ['of the upstream, which answers early', '/valuation/score'],
+  ])('%s', async (_, target) => {
+    expect(await upload(dialHalfOpen(links.plain), target)).toBe(413)
   })
 
   test.skipIf(openssl.missing)('of an unknown path, over TLS', async () => {

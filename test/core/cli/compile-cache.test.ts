@@ -1,27 +1,23 @@
 /** Node's compile cache: kept for the next start, and never needed for one. */
 import { execFileSync } from 'node:child_process'
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
-import { beforeEach, expect, onTestFinished } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { configText } from '../../helpers/gateway.ts'
 import { serve, waitForListening } from '../../helpers/serve-process.ts'
 import { drill, test } from '../../helpers/speed.ts'
 
-let folder: string
-let file: string
-
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'compile-cache-'))
-  file = join(folder, 'gateway.yaml')
-  writeFileSync(file, configText())
+const makeFolder = (): string => {
+  const folder = mkdtempSync(join(tmpdir(), 'compile-cache-'))
+  writeFileSync(join(folder, 'gateway.yaml'), configText())
   onTestFinished(() => rmSync(folder, { recursive: true }))
-})
+  return folder
+}
 
 /** Runs what `npm start` runs, with a `node` that prints the folder of its compile cache. */
 const compileCacheFolder = (environment: Readonly<Record<string, string>>): string => {
-  const bin = join(folder, 'bin')
-  mkdirSync(bin)
+  const bin = makeFolder()
   writeFileSync(join(bin, 'node'), '#!/bin/sh\necho "$NODE_COMPILE_CACHE"\n')
   chmodSync(join(bin, 'node'), 0o755)
   const { scripts } = JSON.parse(readFileSync('package.json', 'utf8'))
@@ -40,13 +36,15 @@ test('npm start keeps it in the folder that the environment names', () => {
 })
 
 drill('a gateway serves without a writable folder', async () => {
+  const file = join(makeFolder(), 'gateway.yaml')
   const served = serve(file, { NODE_COMPILE_CACHE: join(file, 'below-a-file') })
 
   expect(await waitForListening(served)).toBeGreaterThan(0)
 })
 
 drill('two gateways that start with the same empty folder at once both serve', async () => {
-  const env = { NODE_COMPILE_CACHE: join(folder, 'kept') }
+  const folder = makeFolder()
+  const [file, env] = [join(folder, 'gateway.yaml'), { NODE_COMPILE_CACHE: join(folder, 'kept') }]
 
   const ports = await Promise.all([serve(file, env), serve(file, env)].map(waitForListening))
 

@@ -26,8 +26,9 @@ interface PoisonedUpstream {
 /** Opens the upstream. `tls`: it speaks TLS with this certificate. */
 const poisonedUpstream = async (tls: Pair | null = null): Promise<PoisonedUpstream> => {
   const plans = new Map<string, Answering>()
+  const open = new Set<Socket>()
   const onConnection = (socket: Socket): void => {
-    socket.setNoDelay()
+    open.add(socket.setNoDelay())
     socket.on('error', () => {})
     socket.on('end', () => socket.end())
     onHead(socket, (marker) => {
@@ -38,15 +39,9 @@ const poisonedUpstream = async (tls: Pair | null = null): Promise<PoisonedUpstre
       else play({ marker, socket, write })
     })
   }
-  const open = new Set<Socket>()
-  const listener = (socket: Socket): void => {
-    open.add(socket)
-    onConnection(socket)
-  }
+  const halfOpen = { allowHalfOpen: true }
   const server =
-    tls === null
-      ? createServer({ allowHalfOpen: true }, listener)
-      : createTlsServer({ ...tls, allowHalfOpen: true }, listener)
+    tls === null ? createServer(halfOpen, onConnection) : createTlsServer({ ...tls, ...halfOpen }, onConnection)
   server.on('tlsClientError', () => {})
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
