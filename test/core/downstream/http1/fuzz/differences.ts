@@ -54,11 +54,7 @@ export const stricter: readonly (readonly [what: string, says: RegExp, example: 
     'POST / HTTP/1.1\r\nContent-Length: 9007199254740992\r\n\r\n',
   ],
   ['a size beyond counting (RFC 9112 §7.1)', /a size beyond counting/, `${chunked}20000000000000\r\n`],
-  [
-    'a coding among the trailers (RFC 9110 §6.5.1)',
-    /among the trailers/,
-    `${chunked}0\r\nTransfer-Encoding:\r\n\r\n`,
-  ],
+  ['a coding among the trailers (RFC 9110 §6.5.1)', /among the trailers/, `${chunked}0\r\nTransfer-Encoding:\r\n\r\n`],
   ['an extension without a value, or with several (RFC 9112 §7.1.1)', /in its extension/, `${chunked}0;a=\r\n\r\n`],
   ['a limit on heads, as of the tests', /more than 1200 bytes/, `GET / HTTP/1.1\r\na: ${'b'.repeat(1200)}\r\n\r\n`],
   ['a limit on chunk extensions', /more than 16384 bytes/, `${chunked}0;${'a'.repeat(16 * 1024)}\r\n\r\n`],
