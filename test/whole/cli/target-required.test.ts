@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { configFileWith, runCommand } from '../../core/cli/scripted-admin.ts'
 import { folderWith } from '../../core/config/helper.ts'
-import { bootLiveGateway } from '../../helpers/live-gateway.ts'
+import { shareLiveGateway } from '../../helpers/live-gateway.ts'
 
 test.each([
   'operation refuse market.insights',
@@ -28,26 +28,16 @@ test('a command is not sent when admin.port of the file cannot be read', async (
   expect(err).toContain('so it is not known which gateway is meant: give --config FILE or --admin URL\n')
 })
 
-test('a command is sent to --admin, without a file', async () => {
-  const live = await bootLiveGateway()
+const live = await shareLiveGateway()
+const other = (): string => configFileWith(`admin: { port: ${new URL(live.admin).port}, hosts: 7 }\n`)
 
-  const { code } = await runCommand(
-    ['operation', 'refuse', 'market.insights', '--admin', live.admin],
-    {},
-    { cwd: folderWith({}) },
-  )
+test.each([
+  ['to --admin, without a file', () => ['--admin', live.admin]],
+  ['when other keys of admin cannot be used', () => ['--config', other()]],
+])('a command is sent %s', async (_, target) => {
+  const args = ['operation', 'refuse', 'market.insights', ...target()]
 
-  expect(code).toBe(0)
-})
-
-test('a command is sent when other keys of admin cannot be used', async () => {
-  const live = await bootLiveGateway()
-  const { port } = new URL(live.admin)
-  const config = configFileWith(`admin: { port: ${port}, hosts: 7 }\n`)
-
-  const { code } = await runCommand(['operation', 'refuse', 'market.insights', '--config', config])
-
-  expect(code).toBe(0)
+  expect((await runCommand(args, {}, { cwd: folderWith({}) })).code).toBe(0)
 })
 
 test('a command that only reads asks the default address, where there is no file', async () => {

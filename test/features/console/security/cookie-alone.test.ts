@@ -65,8 +65,6 @@ test('gives none by any path that there is, but for the forms of the pages', asy
   ])
 })
 
-test('reads what it may, by GET and HEAD', async () => {
-  const head = await fetch(`${live.admin}/status`, { method: 'HEAD', headers: session })
-
-  expect([(await visitPage(`${live.admin}/status`, session)).status, head.status]).toEqual([200, 200])
+test.each(['GET', 'HEAD'])('reads what it may, by %s', async (method) => {
+  expect((await fetch(`${live.admin}/status`, { method, headers: session })).status).toBe(200)
 })

@@ -63,12 +63,3 @@ test('/status says who has ordered what holds, and when; the page says who did i
   ])
   expect(page.text).toMatch(/<b>oncall-anna<\/b>: inventory\.sync is refused until /)
 })
-
-test('an order of an operator without a name has its address', async () => {
-  const live = await bootLiveGateway({ upstreams: { market } })
-
-  await fetchAdmin(`${live.admin}/operations/refuse`, 'POST', { body: JSON.stringify({ operation: 'inventory.sync' }) })
-
-  expect(await live.line(({ msg }) => msg === 'operation override')).toMatchObject({ by: '127.0.0.1' })
-  expect(await live.line(({ msg }) => msg === 'admin request')).not.toHaveProperty('operator')
-})

@@ -49,8 +49,8 @@ test('a command names endpoint and operation as a shell needs it, and reaches a 
   const live = await bootLiveGateway({ listen: { basePath: "/v1/it's" }, upstream: { endpoints }, operations })
   const body = { group: 'risk', url: endpoints[0] }
   await fetchAdmin(`${live.admin}/endpoints/drain`, 'POST', { body: JSON.stringify(body) })
-  const found = async () =>
-    (await fetchAdmin(`${live.admin}/status`)).body.findings as unknown as readonly FindingView[]
+  const found = async (): Promise<readonly FindingView[]> =>
+    (await fetchAdmin(`${live.admin}/status`)).body.findings ?? []
   const drained = (await found()).find(({ cause }) => cause.includes(' drains '))
   const refused = (await found()).find(({ about }) => about === 'operations.market.insights')
 
