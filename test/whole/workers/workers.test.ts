@@ -12,7 +12,7 @@ import { describeTests, drill, test } from '../../helpers/speed.ts'
 import { audience, claims, issuer, jwks, signingKey, signToken } from '../../helpers/tokens.ts'
 import { openHttpUpstream, type ReceivedRequest, type TestUpstream } from '../../helpers/upstream.ts'
 import { call, fieldValues, type WireRequest } from '../../helpers/wire.ts'
-import { kill, startWorkerGateway, type WorkerGateway } from '../../helpers/worker-gateway.ts'
+import { kill, type ShownWorker, startWorkerGateway, type WorkerGateway } from '../../helpers/worker-gateway.ts'
 
 interface Answer {
   readonly status?: number
@@ -73,8 +73,10 @@ const askJson = async (method: 'GET' | 'POST', path: string, body?: object) =>
 const pids = async (): Promise<readonly number[]> => (await gateway.status()).workers.map(({ pid }) => pid ?? 0)
 
 const untilBothServe = (not: readonly number[] = []) => {
-  const serving = async () => (await gateway.status()).workers.filter(({ state }) => state === 'serving')
-  return expect.poll(async () => (await serving()).filter(({ pid }) => !not.includes(pid ?? 0)).length).toBe(2)
+  const isServing = ({ state, pid }: ShownWorker) => state === 'serving' && !not.includes(pid ?? 0)
+  const serving = async () => (await gateway.status()).workers.filter(isServing).length
+  // Each question goes to all processes: not as often as may be, while one of them starts.
+  return expect.poll(serving, { interval: 250 }).toBe(2)
 }
 
 /** Kills workers, and waits until their successors serve. */
