@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { deadEndpoint, oneOfTwoDead, runOutage } from './outage.ts'
 
 // Long enough for a breaker to have tried again several times.
-const short = { seconds: 4, breaker: { openFor: '500ms', minRequests: 6 } }
+const short = { seconds: 3, breaker: { openFor: '500ms', minRequests: 6 } }
 
 test('two dead groups, one with retries and one without, are named with the cause wherever an operator looks', async () => {
   const { looks, status, page, metric, lines, tail, severities, findings, offMs, states } = await runOutage(

@@ -3,12 +3,18 @@ import { describe, expect, test } from 'vitest'
 import { cases, weightShare } from './traffic-shares-cases.ts'
 import { openSimulatedCases } from './traffic-shares-simulated.ts'
 
-const measure = await openSimulatedCases(fileURLToPath(new URL('../..', import.meta.url)), 5)
+const root = fileURLToPath(new URL('../..', import.meta.url))
 
 // What chance may add, of some hundred requests and more.
 const slack = 0.03
 
-describe.each([1, 4, 64])('with %i requests on their way', (lanes) => {
+describe.each([
+  [1, 5],
+  [4, 5],
+  [64, 2],
+])('with %i requests on their way, for %i s', async (lanes, seconds) => {
+  const measure = await openSimulatedCases(root, seconds)
+
   test.each(cases)('$name: no more than 2 × its share, and than its share when it fails', async (each) => {
     const { watched, all, asked, failed } = await measure(each, lanes)
 

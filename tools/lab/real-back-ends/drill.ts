@@ -4,9 +4,9 @@ import { Agent, request } from 'node:http'
 import { join } from 'node:path'
 import { sleep } from '../../../src/core/lib/clock.ts'
 import { groups } from '../../../src/operations.ts'
+import { openGateway } from '../../../test/helpers/gateway.ts'
 import { pseudoRandomBytes } from '../../../test/helpers/wire.ts'
 import { type Running, startServer } from '../../bench/process.ts'
-import { startGateway } from '../../soak/gateway.ts'
 import { node, type Server } from './servers.ts'
 
 /** What became of the requests to one server. */
@@ -17,8 +17,6 @@ export interface Tally {
   failures: number
   /** Answered with other bytes than the server was sent, or gave. */
   mismatches: number
-  /** Sent more than once by the gateway. */
-  retries: number
   /** The first thing that was wrong. */
   wrong: string
 }
@@ -104,25 +102,17 @@ export interface Plan {
 
 /** Sends requests to a server through a gateway, with a pause after each hundred. `path` is its program. */
 export const drill = async (server: Server, path: string, plan: Plan): Promise<Tally> => {
-  const tally: Tally = { server: server.name, requests: 0, failures: 0, mismatches: 0, retries: 0, wrong: '' }
+  const tally: Tally = { server: server.name, requests: 0, failures: 0, mismatches: 0, wrong: '' }
   const stops: (() => Promise<unknown>)[] = []
   try {
     const { port } = await startServerOf(server, path, plan.parent, idleSeconds, stops)
-    const gateway = await startGateway(
-      JSON.stringify({
-        upstreams: Object.fromEntries(groups.map((group) => [group, `http://127.0.0.1:${port}`])),
-        listen: { port: 0 },
-        admin: { port: 0 },
-        reload: { preflight: 'none' },
-        shutdown: { wait: '0s' },
-        defaults: { keepAlive: '60s' },
-      }),
-    )
-    stops.push(() => gateway.stop())
-    gateway.onLine = ({ msg, attempts }) => {
-      if (msg === 'exchange' && Number(attempts) > 1) tally.retries += Number(attempts) - 1
-    }
-    await load(server, tally, plan, port, gateway.port)
+    const { gateway, port: ownPort } = await openGateway({
+      upstreams: Object.fromEntries(groups.map((group) => [group, `http://127.0.0.1:${port}`])),
+      shutdown: { wait: '0s' },
+      defaults: { keepAlive: '60s' },
+    })
+    stops.push(() => gateway.close())
+    await load(server, tally, plan, port, ownPort)
   } finally {
     for (const stop of stops.toReversed()) await stop()
   }

@@ -26,7 +26,7 @@ export const answerings = {
   never: () => {},
   'with a reset': ({ socket }) => void socket.resetAndDestroy(),
   'with HTML': (_, response) => void response.writeHead(200, { 'Content-Type': 'text/html' }).end('<h1>grade A</h1>'),
-  'with 1 % of 500s': (_, response) => sendJson(response, ++count % 100 === 0 ? 500 : 200),
+  'with 5 % of 500s': (_, response) => sendJson(response, ++count % 20 === 0 ? 500 : 200),
   'with a body that drips': (_, response) => {
     response.writeHead(200, { 'Content-Type': 'application/json' }).write('{"grade":')
     const drip = setInterval(() => response.write(' '), 20)

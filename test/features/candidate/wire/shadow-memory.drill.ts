@@ -18,7 +18,7 @@ import { configText } from '../../../helpers/gateway.ts'
 const minutes = Number(process.env.SHADOW_MINUTES ?? 0.5)
 const samples = 40
 const lanes = 8
-const paceMs = 10
+const paceMs = 25
 const mebibyte = 1024 ** 2
 
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')

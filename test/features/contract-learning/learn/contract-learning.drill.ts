@@ -9,9 +9,11 @@ import { expect, test } from 'vitest'
 import { hiddenContract } from './hidden-schema.ts'
 import { learnHiddenContract } from './learn-hidden-contract.ts'
 
-const contracts = Number(process.env.CONTRACTS ?? 3)
+/** How many interfaces are learnt. */
+const contracts = Number(process.env.CONTRACTS ?? 2)
 
-const hostileRequests = Number(process.env.HOSTILE ?? 4_000)
+/** How many requests a client sends that means harm. */
+const hostileRequests = Number(process.env.HOSTILE ?? 2_000)
 
 test('of 2,000 requests and responses each, a draft accepts all, and at most 5 % of broken ones', {
   timeout: 600_000,
