@@ -69,17 +69,17 @@ test.skipIf(systemdNotify.missing ?? python.missing).each([1, 2])(
   'workers: %i: while a service that says how it is is restarted, clients wait in the socket that systemd keeps, and none fails',
   async (workers) => {
     const socket = await openSocket()
-    const file = fileWith({
-      ...(workers > 1 && { workers }),
+    const settings: Settings = {
       upstream: await openServer(0, onTestFinished),
       listen: { port: socket.port },
       shutdown: { wait: '500ms' },
-    })
+    }
+    const file = fileWith({ ...settings, ...(workers > 1 && { workers }) })
     const { path, messages } = await openNotifySocket(python.path ?? '', 1000)
     const named = (name: string) => messages.filter((message) => name in message)
     const watched = { NOTIFY_SOCKET: path, WATCHDOG_USEC: '1000000' }
     const env = { ...watched, LISTEN_FDS: '1', LISTEN_FDNAMES: 'public' }
-    const [first, second] = [prepare(file, [socket.fd], env), prepare(file, [socket.fd], env)]
+    const [first, second] = [prepare(file, [socket.fd], env), prepare(fileWith(settings), [socket.fd], env)]
     await socket.close()
     first.go()
     await first.listens()

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { chmodSync, existsSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { type AuditLog, createAuditLog, whole } from '../../features/audit/audit-log-place.ts'
 import { fileWrittenInPlace } from '../../helpers/editable-file.ts'
 import { configText } from '../../helpers/gateway.ts'
@@ -46,70 +46,53 @@ const age = (audit: AuditLog, names: readonly string[], days: number): void => {
 const rotatedFiles = (audit: AuditLog): readonly string[] =>
   audit.files().flatMap((file) => (file === audit.file ? [] : [basename(file)]))
 
-describe.skipIf(logrotate.missing)('logrotate with the example', () => {
-  /** Starts a gateway, and prepares logrotate for its log, with a systemctl that knows one process. */
-  const startRotated = async (text = example) => {
+test.skipIf(logrotate.missing)(
+  'logrotate with the example keeps files by age or by number, and leaves the log while the gateway is stopped',
+  async () => {
     const audit = createAuditLog(onTestFinished)
-    const folder = scratch({ conf: text.replaceAll(`${folderInDocs}/`, `${dirname(audit.file)}/`) })
-    chmodSync(join(folder, 'conf'), 0o644) // it reads no file that a group may write to
-    const gateway = await start(audit)
-    const signal = `[ "$1" = reload ] && signal=HUP || signal=0\nkill -$signal ${gateway.pid}\n`
-    writeFileSync(join(folder, 'systemctl'), `#!/bin/sh\n${signal}`, { mode: 0o755 })
+    const { pid, ask, stop } = await start(audit)
+    // A systemctl that knows one process.
+    const signal = `[ "$1" = reload ] && signal=HUP || signal=0\nkill -$signal ${pid}\n`
+    const folder = scratch({ systemctl: `#!/bin/sh\n${signal}` })
+    chmodSync(join(folder, 'systemctl'), 0o755)
     const env = { ...process.env, PATH: `${folder}:${process.env.PATH}` }
-    const rotate = () =>
-      run(logrotate.path ?? '', ['--force', '--state', join(folder, 'state'), join(folder, 'conf')], { env })
-    return { ...gateway, audit, rotate }
-  }
-
-  /** Has two lines written and the file rotated, so many times. */
-  const rotateTimes = async (times: number, { audit, ask, rotate }: Awaited<ReturnType<typeof startRotated>>) => {
-    for (let n = 0; n < times; n++) {
-      await ask(2)
-      await expect.poll(() => audit.lines().at(-1)?.event).toBe('exchange')
-      await rotate()
-      await expect.poll(() => existsSync(audit.file) && audit.lines().at(-1)?.event).toBe('reload')
+    const rotate = (text = example) => {
+      writeFileSync(join(folder, 'conf'), text.replaceAll(`${folderInDocs}/`, `${dirname(audit.file)}/`))
+      chmodSync(join(folder, 'conf'), 0o644) // it reads no file that a group may write to
+      return run(logrotate.path ?? '', ['--force', '--state', join(folder, 'state'), join(folder, 'conf')], { env })
     }
-  }
+    /** Has two lines written and the file rotated, so many times. */
+    const rotateTimes = async (times: number, text = example): Promise<void> => {
+      for (let n = 0; n < times; n++) {
+        await ask(2)
+        await expect.poll(() => audit.lines().at(-1)?.event).toBe('exchange')
+        await rotate(text)
+        await expect.poll(() => existsSync(audit.file) && audit.lines().at(-1)?.event).toBe('reload')
+      }
+    }
 
-  test('keeps files by number, and the chain is verified from the first line that is kept', async () => {
-    const gateway = await startRotated(example.replace('rotate 400', 'rotate 3'))
-    const { audit, stop } = gateway
-
-    await rotateTimes(5, gateway)
-    await stop()
-
-    expect(rotatedFiles(audit)).toEqual(['audit.log.3', 'audit.log.2', 'audit.log.1'])
-    expect(audit.lines()[0]).toMatchObject({ event: 'file', seq: expect.any(Number) })
-    expect(await audit.verify()).toEqual(whole)
-  })
-
-  test('keeps files by age, and the chain is verified from the first line that is kept', async () => {
-    const gateway = await startRotated()
-    const { audit, stop } = gateway
-
-    await rotateTimes(3, gateway)
+    await rotateTimes(3)
     age(audit, ['audit.log.3', 'audit.log.2'], 402)
     age(audit, ['audit.log.1'], 398)
-    await rotateTimes(1, gateway)
+    await rotateTimes(1)
+    const byAge = [rotatedFiles(audit), await audit.verify()]
+    await rotateTimes(2, example.replace('rotate 400', 'rotate 3'))
+    const byNumber = rotatedFiles(audit)
+    const [first] = audit.lines()
     await stop()
-
-    expect(rotatedFiles(audit)).toEqual(['audit.log.2', 'audit.log.1'])
-    expect(await audit.verify()).toEqual(whole)
-  })
-
-  test('renames nothing while the gateway is stopped, so that the chain goes on with the next start', async () => {
-    const { audit, ask, stop, rotate } = await startRotated()
-    await ask(2)
-    await stop()
-
     await expect(rotate()).rejects.toMatchObject({ code: 1 })
     await (await start(audit)).stop()
 
-    expect(rotatedFiles(audit)).toEqual([])
+    // The chain is verified from the first line that is kept, and goes on with the next start.
+    expect(byAge).toEqual([['audit.log.2', 'audit.log.1'], whole])
+    expect(byNumber).toEqual(['audit.log.3', 'audit.log.2', 'audit.log.1'])
+    expect(first).toMatchObject({ event: 'file', seq: expect.any(Number) })
+    // It has given those that have a number another one by then, and left the log itself.
+    expect(rotatedFiles(audit)).toEqual(['audit.log.4', 'audit.log.3', 'audit.log.2'])
     expect(new Set(audit.lines().map((line) => line.audit)).size).toBe(1)
     expect(await audit.verify()).toEqual(whole)
-  })
-})
+  },
+)
 
 test('the commands of the page remove rotated files by age, then by number, also behind a symbolic link', async () => {
   const blocks = textsOf(blocksBelow('docs/audit.md', '## Rotation'), 'sh')

@@ -48,7 +48,7 @@ const start = async (settings: Settings) => {
 /** The settings of the clock, one after the other. */
 const steps = [-2 * hourMs, 2 * hourMs, 0]
 
-describe.skipIf(library.missing !== null).each([1, 2])('with %d workers', (workers) => {
+describe.skipIf(library.missing !== null)('of one process', () => {
   test('a token that was revoked is good for no longer than `introspection.cache`', async () => {
     const good = new Set<string | null>()
     const server = await httpUpstream((request, response) => {
@@ -56,7 +56,6 @@ describe.skipIf(library.missing !== null).each([1, 2])('with %d workers', (worke
       response.end(JSON.stringify(active ? { active, client_id: 'bank-a' } : { active }))
     })
     const { get, setClock } = await start({
-      workers,
       auth: {
         methods: ['introspection'],
         introspection: { url: server.url, clientId: 'a', clientSecret: 'the secret of the gateway', cache: '1s' },
@@ -77,8 +76,37 @@ describe.skipIf(library.missing !== null).each([1, 2])('with %d workers', (worke
     }
   })
 
+  test('a stored response is as old and as fresh as it is', async () => {
+    const upstream = await httpUpstream((_, response) => {
+      response.sendDate = false // its clock is not the subject
+      response.writeHead(200, { 'Cache-Control': 'max-age=2' }).end('insights')
+    })
+    const { get, setClock } = await start({
+      upstream: upstream.url,
+      operations: { 'market.insights': { cache: true } },
+    })
+    const said = async () => {
+      const { headers } = await get()
+      const [, ttl] = /ttl=(-?\d+)/.exec(headers.get('cache-status') ?? '') ?? []
+      return { isHit: headers.get('cache-status')?.includes('hit'), ttl: Number(ttl), age: Number(headers.get('age')) }
+    }
+
+    for (const step of steps) {
+      expect(await said()).toMatchObject({ isHit: false })
+      setClock(step)
+      const { isHit, ttl, age } = await said()
+      await sleep(2100)
+
+      expect([step, isHit, age <= 2, ttl <= 2 && ttl >= 0]).toEqual([step, true, true, true])
+    }
+    expect(await said()).toMatchObject({ isHit: false })
+    expect(upstream.requests).toHaveLength(steps.length + 1)
+  })
+})
+
+describe.skipIf(library.missing !== null)('of two workers and their primary', () => {
   test('an operation that is refused for 5 s says so, and is back after 5 s', async () => {
-    const { get, admin, setClock } = await start({ workers, admin: { tokens: adminTokens } })
+    const { get, admin, setClock } = await start({ workers: 2, admin: { tokens: adminTokens } })
     const { ok } = await fetch(`${admin}/operations/refuse`, {
       method: 'POST',
       headers: bearerOf('operate'),
@@ -108,7 +136,7 @@ describe.skipIf(library.missing !== null).each([1, 2])('with %d workers', (worke
     const client = await makeDpopClient()
     const settings = tokenBindingSettings(key, { dpop: { maxAge: '5s', clockTolerance: '0s' } })
     const upstream = await httpUpstream()
-    const { get, setClock } = await start({ workers, upstream: upstream.url, ...settings })
+    const { get, setClock } = await start({ workers: 2, upstream: upstream.url, ...settings })
     const hour = hourMs / 1000
     const times = { iat: Math.floor(Date.now() / 1000) - 10 * hour, exp: Math.floor(Date.now() / 1000) + 10 * hour }
     const token = signToken(key, claims({ cnf: { jkt: client.jkt }, ...times }))
@@ -131,28 +159,4 @@ describe.skipIf(library.missing !== null).each([1, 2])('with %d workers', (worke
       expect([step, await send(await prove(step))]).toEqual([step, 200])
     }
   })
-})
-
-test.skipIf(library.missing !== null)('a stored response is as old and as fresh as it is', async () => {
-  const upstream = await httpUpstream((_, response) => {
-    response.sendDate = false // its clock is not the subject
-    response.writeHead(200, { 'Cache-Control': 'max-age=2' }).end('insights')
-  })
-  const { get, setClock } = await start({ upstream: upstream.url, operations: { 'market.insights': { cache: true } } })
-  const said = async () => {
-    const { headers } = await get()
-    const [, ttl] = /ttl=(-?\d+)/.exec(headers.get('cache-status') ?? '') ?? []
-    return { isHit: headers.get('cache-status')?.includes('hit'), ttl: Number(ttl), age: Number(headers.get('age')) }
-  }
-
-  for (const step of steps) {
-    expect(await said()).toMatchObject({ isHit: false })
-    setClock(step)
-    const { isHit, ttl, age } = await said()
-    await sleep(2100)
-
-    expect([step, isHit, age <= 2, ttl <= 2 && ttl >= 0]).toEqual([step, true, true, true])
-  }
-  expect(await said()).toMatchObject({ isHit: false })
-  expect(upstream.requests).toHaveLength(steps.length + 1)
 })
