@@ -49,7 +49,7 @@ interface LoadOptions {
 }
 
 // The pause between a response and the next request of its connection: steady, and not as much as the machine can do.
-const pauseMs = 15
+const pauseMs = 40
 
 /** Opens one of the two servers and returns its URL: it answers with its number and what it was asked for. */
 export const openServer = async (nth: number, onEnd: OnTestEnd): Promise<string> => {

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { request } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { bootGatewayProcess } from '../helpers/gateway-process.ts'
@@ -84,6 +85,7 @@ describe.skipIf(slowhttptest.missing)('of a crowd of slow clients', () => {
         most = Math.max(most, residentBytes)
         sockets = Math.max(sockets, descriptors.filter((each) => each === 'socket').length)
         if (performance.now() > until && sockets > crowd) attack.child.kill('SIGINT')
+        await pause(20)
       }
       const { stdout: output } = await attack
 

@@ -7,6 +7,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { allOperations } from '../../../src/operations.ts'
 import { startClosedLoop } from '../../helpers/closed-loop-load.ts'
@@ -86,7 +87,11 @@ describe.skipIf(haproxy.missing ?? prometheus.missing)('the files of Compose', (
     onTestFinished(() => watching.close())
 
     let n = 0
-    const mixed = startClosedLoop(() => ask(front, n++, ['GET', 'POST']))
+    const askSlowly = async (methods: readonly string[]) => {
+      await pause(30)
+      return ask(front, n++, methods)
+    }
+    const mixed = startClosedLoop(() => askSlowly(['GET', 'POST']))
     await mixed.more(100)
     a.signal('SIGTERM')
     expect(await a.exited).toEqual({ code: 0, signal: null })
@@ -98,8 +103,8 @@ describe.skipIf(haproxy.missing ?? prometheus.missing)('the files of Compose', (
       .toEqual([0, 1])
 
     const again = await startGateway(ports[0], ports[1])
-    await expect.poll(log, { timeout: 20_000 }).toMatch(/Server lender_gateway\/a is UP/)
-    const reads = startClosedLoop(() => ask(front, n++, ['GET']))
+    await expect.poll(() => log, { timeout: 20_000 }).toMatch(/Server lender_gateway\/a is UP/)
+    const reads = startClosedLoop(() => askSlowly(['GET']))
     await reads.more(100)
     b.signal('SIGKILL')
     await expect.poll(log, { timeout: 20_000 }).toMatch(/Server lender_gateway\/b is DOWN/)

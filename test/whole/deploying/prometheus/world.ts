@@ -158,7 +158,7 @@ export const ask = async (port: number, method: string, target: string, more = '
 }
 
 /** Sends requests, one after another with a pause between them, until it is ended. */
-export const keepAsking = (requests: readonly (() => Promise<unknown>)[], pauseMs = 10): (() => Promise<void>) => {
+export const keepAsking = (requests: readonly (() => Promise<unknown>)[], pauseMs = 25): (() => Promise<void>) => {
   let isOver = false
   const run = async (): Promise<void> => {
     for (let n = 0; !isOver; n++) {
