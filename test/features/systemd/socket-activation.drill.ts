@@ -65,16 +65,16 @@ const prepare = (file: string, fds: readonly number[], env: Readonly<Record<stri
   }
 }
 
-test.skipIf(systemdNotify.missing ?? python.missing).each([1, 2])(
-  'workers: %i: while a service that says how it is is restarted, clients wait in the socket that systemd keeps, and none fails',
-  async (workers) => {
+test.skipIf(systemdNotify.missing ?? python.missing)(
+  'while a service of two workers is restarted as one process, clients wait in the socket that systemd keeps, and none fails',
+  async () => {
     const socket = await openSocket()
     const settings: Settings = {
       upstream: await openServer(0, onTestFinished),
       listen: { port: socket.port },
       shutdown: { wait: '500ms' },
     }
-    const file = fileWith({ ...settings, ...(workers > 1 && { workers }) })
+    const file = fileWith({ workers: 2, ...settings })
     const { path, messages } = await openNotifySocket(python.path ?? '', 1000)
     const named = (name: string) => messages.filter((message) => name in message)
     const watched = { NOTIFY_SOCKET: path, WATCHDOG_USEC: '1000000' }
