@@ -19,7 +19,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { findMutants, type Mutant, writeMutants } from './mutants.ts'
@@ -240,7 +240,8 @@ const main = async (): Promise<void> => {
         if (outcomes.size % 20 === 0) console.error(`${outcomes.size} of ${mutants.length}`)
       }
     }
-    await Promise.all([work(), work()])
+    // Half of what they do is waiting.
+    await Promise.all(Array.from({ length: 2 * availableParallelism() }, work))
     const alive = mutants.filter(({ id }) => outcomes.get(id) !== 'killed')
     const text = [
       ...alive.map(({ id, file, line, what }) => `${file}:${line} ${what}: ${outcomes.get(id)}`),
