@@ -103,7 +103,7 @@ describe.skipIf(haproxy.missing ?? prometheus.missing)('the files of Compose', (
       .toEqual([0, 1])
 
     const again = await startGateway(ports[0], ports[1])
-    await expect.poll(() => log, { timeout: 20_000 }).toMatch(/Server lender_gateway\/a is UP/)
+    await expect.poll(log, { timeout: 20_000 }).toMatch(/Server lender_gateway\/a is UP/)
     const reads = startClosedLoop(() => askSlowly(['GET']))
     await reads.more(100)
     b.signal('SIGKILL')
