@@ -95,7 +95,7 @@ export const findMutants = (source: string): readonly Mutant[] => {
   return found
 }
 
-/** Returns the source with all these mutants in it, each in effect where `globalThis.mutant(id)` says so. */
+/** Returns the source with all these mutants in it, each in effect where `globalThis.mutant?.(id)` says so. */
 export const writeMutants = (source: string, mutants: readonly (Mutant & { readonly id: number })[]): string => {
   // Outer ones first, so that the text of a part holds the mutants inside it.
   const render = (start: number, end: number, among: readonly (Mutant & { readonly id: number })[]): string => {
@@ -114,8 +114,8 @@ export const writeMutants = (source: string, mutants: readonly (Mutant & { reado
       const changed = mutant.write(textOf)
       text += source.slice(at, mutant.start)
       text += mutant.isStatement
-        ? `if (globalThis.mutant(${mutant.id})) {${changed}} else {${original}}`
-        : `(globalThis.mutant(${mutant.id}) ? (${changed}) : (${original}))`
+        ? `if (globalThis.mutant?.(${mutant.id})) {${changed}} else {${original}}`
+        : `(globalThis.mutant?.(${mutant.id}) ? (${changed}) : (${original}))`
       at = mutant.end
     }
     return text + source.slice(at, end)

@@ -1,9 +1,10 @@
 /**
  * Mutation testing of the parts that matter: `node tools/mutation/run.ts [--mutants N] [--seed N] [--sources GLOB]
  * [--file FILE] [--folder FOLDER] [TESTS…]`. Draws mutants by a fixed seed, runs the tests once to learn which file
- * meets which mutant, and then, for each mutant, those files until one fails: the fastest first, at most 30 of them.
- * Prints the survivors and how many were killed. `--sources`: instead of the parts that matter. `--folder`: where the
- * copy is, which then stays: a run that was ended goes on there. TESTS: folders or files, default all.
+ * meets which mutant, and then, for each mutant, at most 30 of those files until one fails: the fastest first, and
+ * before them those that bear the name of its source. Prints the survivors and how many were killed. `--sources`:
+ * instead of the parts that matter. `--folder`: where the copy is, which then stays: a run that was ended goes on
+ * there. TESTS: folders or files, default all.
  */
 import { execFileSync, spawn } from 'node:child_process'
 import {
@@ -20,7 +21,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { findMutants, type Mutant, writeMutants } from './mutants.ts'
 
@@ -118,10 +119,13 @@ globalThis.mutant = folder === undefined ? (id) => id === active : (id) => {
   )
   writeFileSync(
     join(folder, 'mutation-setup.ts'),
-    `import { expect } from 'vitest'
-const file = expect.getState().testPath ?? ''
-Object.assign(globalThis, { mutationTest: file })
-process.env.MUTATION_TEST = file
+    `import { beforeAll, beforeEach } from 'vitest'
+const note = (file) => {
+  Object.assign(globalThis, { mutationTest: file })
+  process.env.MUTATION_TEST = file
+}
+beforeAll((_, { file }) => note(file.filepath))
+beforeEach(({ task }) => note(task.file.filepath))
 `,
   )
   writeFileSync(
@@ -213,7 +217,11 @@ const judge = async (
   { green, meets }: Awaited<ReturnType<typeof learn>>,
 ): Promise<Outcome> => {
   const durationOf = (file: string): number => green.get(file) ?? 0
-  const files = [...(meets.get(mutant.id) ?? [])].sort((a, b) => durationOf(a) - durationOf(b)).slice(0, maxFiles)
+  // What a module does when it is loaded is met by the first file of a worker alone: those of its name count too.
+  const named = [...green.keys()].filter((file) => basename(file).startsWith(basename(mutant.file, '.ts')))
+  const files = [...new Set([...named, ...(meets.get(mutant.id) ?? [])])]
+    .sort((a, b) => Number(named.includes(b)) - Number(named.includes(a)) || durationOf(a) - durationOf(b))
+    .slice(0, maxFiles)
   if (files.length === 0) return 'met by no test'
   const usualMs = files.reduce((sum, file) => sum + durationOf(file), 0)
   const env = { MUTANT: `${mutant.id}` }
