@@ -124,7 +124,7 @@ const note = (file) => {
   Object.assign(globalThis, { mutationTest: file })
   process.env.MUTATION_TEST = file
 }
-beforeAll((_, { file }) => note(file.filepath))
+beforeAll(({}, { file }) => note(file.filepath))
 beforeEach(({ task }) => note(task.file.filepath))
 `,
   )
