@@ -15,10 +15,6 @@ export interface SteadyLoadResult {
   readonly failed: readonly string[]
   /** Requests answered by a server other than the one that /status had shown when they were sent. */
   readonly misrouted: readonly string[]
-  /** How many requests only one server could answer. */
-  readonly judged: number
-  /** Times from request to response, in ms. */
-  readonly latenciesMs: readonly number[]
 }
 
 export interface SteadyLoad {
@@ -26,8 +22,6 @@ export interface SteadyLoad {
   editWritten(): void
   /** Says that /status shows it, and waits until a request that only the new server could answer has been answered. */
   editShown(): Promise<void>
-  /** Does something that stops the gateway for a moment: latencies meanwhile do not count. */
-  uncounted<T>(work: () => Promise<T>): Promise<T>
   stop(): Promise<SteadyLoadResult>
 }
 
@@ -90,11 +84,7 @@ export const steadyLoad = (
 ): SteadyLoad => {
   const failed: string[] = []
   const misrouted: string[] = []
-  const latenciesMs: number[] = []
-  // Odd while latencies do not count.
-  let interruptions = 0
   let sent = 0
-  let judged = 0
   let edit = { written: 0, shown: 0 }
   let stopped = false
   let notifyJudged = (): void => {}
@@ -107,7 +97,6 @@ export const steadyLoad = (
       return void failed.push(`${description}: ${response.status} ${response.body.slice(0, 200)}`)
     if (closesConnection(response) && !mayEnd) failed.push(`${description}: the connection is closed`)
     if (edit.written > shownThen) return
-    judged++
     if (server !== shownThen % 2) misrouted.push(`${description}: by ${server}`)
     notifyJudged()
   }
@@ -116,11 +105,10 @@ export const steadyLoad = (
     let lane = new PipelinedClient(port)
     for (let n = first; !stopped; n++) {
       const asked = requests[n % requests.length] as SentRequest
-      const [shownThen, interruptionsThen, sentAt] = [edit.shown, interruptions, performance.now()]
+      const shownThen = edit.shown
       const onAnswer = (response: RawResponse | null): void => judge(response, asked, shownThen)
       sent++
       await lane.send([{ ...asked, onAnswer }]).catch((error) => failed.push(`${asked.echo}: ${error}`))
-      if (interruptions === interruptionsThen && interruptions % 2 === 0) latenciesMs.push(performance.now() - sentAt)
       await pause(pauseMs)
       if (first < connections) continue
       lane.close()
@@ -145,16 +133,10 @@ export const steadyLoad = (
       })
       if (edit.shown !== shown) throw new Error('another edit was written meanwhile')
     },
-    async uncounted(work) {
-      interruptions++
-      const done = await work()
-      interruptions++
-      return done
-    },
     async stop() {
       stopped = true
       await lanes
-      return { requests: sent, failed, misrouted, judged, latenciesMs }
+      return { requests: sent, failed, misrouted }
     },
   }
 }
