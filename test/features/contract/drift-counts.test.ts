@@ -1,5 +1,3 @@
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Violation } from '../../../src/core/exchange/failures/errors.ts'
 import { createDriftCounts } from '../../../src/features/contract/drift-counts.ts'
@@ -9,6 +7,7 @@ import {
   mergeDriftReports,
   withoutRecentDrift,
 } from '../../../src/features/contract/drift-report.ts'
+import { collectGarbage } from '../../helpers/collect-garbage.ts'
 
 beforeEach(() => vi.useFakeTimers({ now: Date.parse('2026-11-23T10:04:00Z') }))
 afterEach(() => vi.useRealTimers())
@@ -152,17 +151,15 @@ describe('what is recent', () => {
 })
 
 test('a request id does not keep the field in memory that it was cut out of', () => {
-  setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc') as () => void
   const [fields, bytes] = [100, 512 * 1024]
   const cutOut = (): string =>
     Buffer.alloc(bytes, 'x').toString('latin1').concat(',', 'r-1234567890-1234567890').slice(-20)
   const counts = createCounts()
-  collect()
+  collectGarbage()
   const before = process.memoryUsage().heapUsed
 
   for (let n = 0; n < fields; n++) counts.request({ rule: `rule ${n}` }, cutOut())
-  collect()
+  collectGarbage()
 
   expect(process.memoryUsage().heapUsed - before).toBeLessThan((fields * bytes) / 2)
   expect(counts.report.rows).toHaveLength(fields)
