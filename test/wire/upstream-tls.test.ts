@@ -95,6 +95,19 @@ describe.skipIf(openssl.missing !== null)('an https upstream', () => {
     expect(wrong.requests()).toBe(0)
   })
 
+  test('is trusted as the file of its authority says, which a reload reads again', async () => {
+    const { port } = await httpsUpstream(made.right)
+    const file = join(folderWith({ 'ca.pem': made.selfSigned.cert }), 'ca.pem')
+    const endpoints = [`https://localhost:${port}`]
+    const live = await bootLiveGateway({ upstreams: { market: { endpoints, tls: { ca: `file:${file}` } } } })
+
+    const before = await call(live.port)
+    writeFileSync(file, ca)
+    await live.gateway.reload('signal')
+
+    expect([before.status, (await call(live.port)).status]).toEqual([502, 200])
+  })
+
   test('is trusted by an authority that the process trusts', async () => {
     const upstream = await httpsUpstream(made.right)
     const authorities = getCACertificates('default')

@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto'
+import { text } from 'node:stream/consumers'
 import type { ConnectionOptions } from 'node:tls'
 import { describe, expect, test } from 'vitest'
 import { readNegotiatedGroup } from '../../../../src/core/downstream/tls/tls-acceptor.ts'
@@ -173,6 +174,19 @@ describe.skipIf(missing)('TLS on the public listener', () => {
 
     expect([silent, begun]).toEqual(['', ''])
     await line(({ msg, reason }) => msg === 'handshake failed' && reason === 'timeout')
+  })
+
+  test.each([
+    ['nothing, and has its connection closed in order, when it has not sent a byte', '', ''],
+    ['408 when it has sent a part of a head', 'GET /', 'HTTP/1.1 408'],
+  ])('a client that sends no whole head in time gets %s', async (_, sent, told) => {
+    const { port } = await bootTlsGateway(made.right, {}, { listen: { timeouts: { headers: '100ms' } } })
+    const { socket } = await tlsHandshake(port)
+
+    socket.write(sent)
+    const received = await text(socket) // rejects if it ends in another way than in order
+
+    expect(received.slice(0, 12)).toBe(told)
   })
 
   test('a stop waits neither for an idle client nor for half a handshake', async () => {

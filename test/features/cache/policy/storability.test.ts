@@ -22,6 +22,12 @@ describe('a response by its status', () => {
     // RFC 9111 §5.2.2.3
     ['understood', understanding, null, [200, 205, 307, 408, 426, 505]],
     ['not understood', understanding, 'status', [226, 298, 299, 418, 451, 511]],
+    [
+      'not understood, though no-store stands there',
+      { fields: cc('must-understand, no-store, max-age=1') },
+      'status',
+      [299],
+    ],
   ])('is %s', (_, { fields, ...given }, reason, statuses) => {
     const reasons = pairWith(statuses, (status) => getReason(fields, { ...given, status }))
 
