@@ -170,7 +170,14 @@ describe('with clients on it, an outage of the primary', () => {
     ['fails none where every client is on it', '100%', {}, 'warning', 'upstreams.risk', `since 02:03:00; ${every}`],
     ['hides no error that the candidate passes on', '100%', failing, 'critical', of, `5xx of its own (${passedOn}`],
     ['leaves nothing to fall back on', '100%', down, 'critical', about, 'so requests of its clients fail'],
-    ['is no fault of one without', '0%', failing, 'critical', 'upstreams.risk', 'every request to risk.asset-val'],
+    [
+      'is no fault of one without',
+      '0%',
+      failing,
+      'critical',
+      'upstreams.risk',
+      'every request to risk.asset-valuation',
+    ],
   ])('%s', (_, share, endpoint, severity, subject, text) => {
     const told = found({ share }, { endpoints: [out], candidate: candidate([endpoint]) }, { recent })
 

@@ -192,7 +192,7 @@ test('that Redis is down at the start is reported once', async () => {
   expect(changes).toEqual([[false, 'refused'], shared])
 })
 
-test('closed, it tries no more', async () => {
+test('closed, it tries no more, and leaves no timer behind', async () => {
   const { redis, link } = createScripted()
   await pass(0)
   redis.behavior = 'refuse'
@@ -201,9 +201,11 @@ test('closed, it tries no more', async () => {
 
   link.close()
   const { tries } = redis
+  await pass(0)
+  const timers = vi.getTimerCount()
   await pass(60_000)
 
-  expect(redis.tries).toBe(tries)
+  expect([redis.tries, timers]).toEqual([tries, 0])
 })
 
 /** Collects what is logged of a Redis; `flap` has it go and come again, so often, within so long. */

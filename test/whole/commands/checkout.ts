@@ -102,7 +102,8 @@ const openDoor = (folder: string) =>
   createServer(async (request, response) => {
     const args = (await buffer(request)).toString().split('\0').slice(0, -1)
     const environment = { HOME: join(folder, 'home'), TZ: 'UTC', LANG: 'C.UTF-8' }
-    const said = await runCommand(args, environment, { cwd: folder })
+    const failed = (error: unknown) => ({ code: 70, out: '', err: `${error}` })
+    const said = await runCommand(args, environment, { cwd: folder }).catch(failed)
     for (const [name, text] of Object.entries(said)) writeFileSync(join(folder, request.url ?? '', name), String(text))
     response.end()
   }).listen(join(folder, 'door'))

@@ -56,7 +56,11 @@ test.each<[string, string, object]>([
     forwarding('request: { set: { Idempotency-Key: a } }'),
     ofKey('set'),
   ],
-  ['preflight: health without a health check', `${health}\n${own()}`, { line: 1, path: 'reload.preflight' }],
+  [
+    'preflight: health without a health check',
+    `${health}\n${own()}`,
+    { line: 1, path: 'reload.preflight', found: 'health' },
+  ],
 ])('a warning: %s', (_, text, warning) => {
   expect(warned(text)).toMatchObject([warning])
 })

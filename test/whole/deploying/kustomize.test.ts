@@ -21,7 +21,8 @@ describe.skipIf(kubectl.missing)('kubectl kustomize', () => {
   /** Finds what production has of each kind, by this name. */
   const production = async (kinds: readonly string[], name = 'lender-gateway'): Promise<readonly Tree[]> => {
     const all = (await rendered('production')).filter((each) => at(each, 'metadata', 'name') === name)
-    return kinds.map((kind) => all.find((each) => each.kind === kind) ?? { [`no ${kind} ${name}`]: true })
+    expect(all.map(({ kind }) => kind)).toEqual(expect.arrayContaining([...kinds]))
+    return kinds.map((kind) => all.find((each) => each.kind === kind) as Tree)
   }
 
   test.each(overlays)('%s: every document is valid, with no field that Kubernetes does not know', async (overlay) => {

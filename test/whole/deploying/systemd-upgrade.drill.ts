@@ -93,7 +93,7 @@ describe.skipIf(missing)('the commands for systemd', () => {
     expect(systemd.errors()).toBe('')
   })
 
-  test('are, in short, the four steps that the page begins with', () => {
+  test('are, in short, the steps that the page begins with, in their order', () => {
     const stepsBelow = (heading: string): readonly string[] =>
       commandsBelow('docs/upgrading.md', heading)
         .join('')
@@ -104,6 +104,7 @@ describe.skipIf(missing)('the commands for systemd', () => {
     const [short, whole] = [stepsBelow('# Upgrading, and going back'), stepsBelow('### Forward under systemd')]
 
     expect(short).toHaveLength(5)
-    expect(whole.filter((step) => short.includes(step))).toEqual(expect.arrayContaining([...short]))
+    // What is asked before the upgrade and after it stands in the long one twice.
+    expect(whole.filter((step, n) => short.includes(step) && whole.lastIndexOf(step) === n)).toEqual(short)
   })
 })

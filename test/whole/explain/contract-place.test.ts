@@ -44,7 +44,9 @@ test('the layers of the contract show the mode, the level that states it, and wh
   const { text, json } = await explain({ ...held, operations }, 'POST', '/valuation/score')
 
   expect(text).toEqual([
-    expect.stringMatching(/^request-contract {2}contract\.request: enforce {2}operation {2}gateway\.yaml:\d+; c\S+:5$/),
+    expect.stringMatching(
+      /^request-contract {2}contract\.request: enforce {2}operation {2}gateway\.yaml:\d+; contract\.yaml:5$/,
+    ),
     'response-contract  contract.response: report  built-in  contract.yaml:5',
   ])
   const place = { on: true, contract: { file: 'contract.yaml', line: 5, offBecause: null } }

@@ -44,12 +44,11 @@ describe('explain --live', () => {
 
     expect([refused.code, served.code, offline.code]).toEqual([1, 0, 0])
     expect(refused.out).toMatch(
-      /^GET \/market\/insights: refused with 503 refused-by-operator\n\nwhy {3}127\.0\.0\.1 refu/,
+      /^GET \/market\/insights: refused with 503 refused-by-operator\n\nwhy {3}127\.0\.0\.1 refuses it until \S+Z\nhint {2}operation serve market\.insights ends that\n/,
     )
-    expect(refused.out).toMatch(/ refuses it until \S+Z\nhint {2}operation serve market\.insights ends that\n/)
     expect(served.out).toMatch(/^GET \/leads\/pipeline: forwarded\n/)
     expect(served.out).toMatch(
-      /^state {6}served just now, though the file refuses it: operations\.leads\.pip.*:\d+\)$/m,
+      /^state {6}served just now, though the file refuses it: operations\.leads\.pipeline\.state \(.*:\d+\)$/m,
     )
     expect(refused.out).toMatch(/^market\.insights +REFUSED by 127.0.0.1 until /m)
     expect(served.out).toMatch(/^leads\.pipeline +served by 127.0.0.1 until /m)

@@ -116,7 +116,7 @@ const deviations = (response: RawResponse, document: PlainObject, { method, path
 }
 
 const operationOf = (request: string): Operation =>
-  allOperations.find(({ path }) => request.includes(path)) ?? allOperations[0]
+  allOperations.find(({ path }) => request.includes(path)) as Operation
 
 const upstream = await openHttpUpstream((_, response) => {
   response.setHeader('Cache-Control', 'max-age=60')

@@ -167,7 +167,7 @@ describe('a rejection names what to do', () => {
       401,
       detail,
       { token: known },
-      `refuses the token of ${of}: it has no such token, or has it no more; its log says`,
+      `refuses the token of ${of}: it has no such token, or has it no more; its log says why, as "operator token refused"`,
     ],
     [401, detail, older, `refuses the token of admin.token in a.yaml: it may run with an older one; set ${of}`],
     [401, { code: 'certificate-required' }, {}, byCertificate],

@@ -107,8 +107,13 @@ describe('the wait ends', () => {
   type Made = ReturnType<typeof createReloader>
   const failing = { reason: null, failing: true }
 
-  test.each<[string, (made: Made) => unknown, number]>([
-    ['a rollback with nowhere to go as well: who asks for it wants no edit', ({ reloader }) => reloader.rollback(), 1],
+  test.each<[string, (made: Made) => unknown, number, object]>([
+    [
+      'a rollback with nowhere to go as well: who asks for it wants no edit',
+      async ({ reloader }) => expect(await reloader.rollback()).toBeNull(),
+      1,
+      {},
+    ],
     [
       'a file that is broken since',
       ({ reloader, file }) => {
@@ -116,15 +121,22 @@ describe('the wait ends', () => {
         return reloader.reload('file')
       },
       2,
+      {},
     ],
-    ['an edit that cannot be put into effect though it is reached', ({ file }) => Object.assign(file, failing), 2],
-  ])('with %s', async (_, act, reads) => {
+    [
+      'an edit that cannot be put into effect though it is reached',
+      ({ file }) => Object.assign(file, failing),
+      2,
+      { refusal: { problems: [{ found: 'planted' }] } },
+    ],
+  ])('with %s', async (_, act, reads, state) => {
     const made = await heldBack()
 
     await act(made)
     await later(120)
 
-    expect([made.file.reads, made.reloader.state.nextTryAt, vi.getTimerCount()]).toEqual([reads, null, 0])
+    expect([made.file.reads, vi.getTimerCount()]).toEqual([reads, 0])
+    expect(made.reloader.state).toMatchObject({ nextTryAt: null, ...state })
   })
 
   test('with a rollback that the next try has been waiting for', async () => {

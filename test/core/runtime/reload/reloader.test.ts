@@ -253,10 +253,10 @@ describe('a rollback', () => {
     await reloader.reload('file')
 
     await reloader.rollback()
-    const back = [reloader.config.hash, reloader.state.fileDiffers]
+    const back = [reloader.config.hash, reloader.state.fileDiffers, reloader.state.loadedBy]
     await goForth(reloader)
 
-    expect(back).toEqual([validConfig(sandbox).hash, true])
+    expect(back).toEqual([validConfig(sandbox).hash, true, 'rollback'])
     expect([reloader.config.hash, reloader.state.fileDiffers]).toEqual([at('http://new.internal').config.hash, false])
   })
 

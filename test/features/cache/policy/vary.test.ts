@@ -10,7 +10,8 @@ test.each<[names: unknown, lines: readonly (readonly string[])[]]>([
   ['*', [['*'], ['Accept', '*'], ['Accept Language'], ['"Accept"']]],
   ['*', [[Array.from({ length: 33 }, (_, nth) => `x-${nth}`).join()]]],
 ])('by %j varies what has the lines of Vary %j', (names, lines) => {
-  const toNames = (values: readonly string[]) => varyNames(values.flatMap((value) => ['Vary', value]))
+  const toNames = (values: readonly string[]) =>
+    varyNames(values.flatMap((value, nth) => [nth % 2 === 0 ? 'Vary' : 'vary', value]))
 
   expect(pairWith(lines, toNames)).toEqual(pairWith(lines, () => names))
 })

@@ -140,7 +140,7 @@ describe('while the candidate is down', () => {
       { fallback: false },
       [],
       { to: 0.25 },
-      `${why}requests of its clients`,
+      `${why}requests of its clients fail: `,
     ],
     ['gives it a share after an abort', { share: '25%' }, [abort], { to: 0.01 }, serves],
     ['brings named clients back', { clients: ['bank-a'] }, [abort], { to: 0 }, serves],

@@ -197,12 +197,13 @@ describe.skipIf(chromiumProgram.missing ?? openssl.missing)('in chromium', { tim
     expect(linked).toBe(refused)
     await expect.poll(() => page.locator('#operations').count()).toBe(1) // still logged in
     const commands = live.lines.filter(({ msg }) => msg === 'admin request')
-    expect(commands.flatMap(({ url, status }) => (status === 403 ? [url] : [])).sort()).toEqual([
-      '/actions/refuse',
-      '/actions/reload',
-      '/logout',
-      '/reload',
-      '/rollback',
+    expect(commands.map(({ url, status }) => `${url} ${status}`).sort()).toEqual([
+      '/actions/refuse 403',
+      '/actions/reload 403',
+      '/login 303',
+      '/logout 403',
+      '/reload 403',
+      '/rollback 403',
     ])
     // What came with the cookie is logged with its session.
     expect(commands.filter(({ session }) => session === undefined).map(({ url }) => url)).toEqual(['/login'])

@@ -235,7 +235,8 @@ describe('at a gateway, an endpoint', () => {
 
     const ready = [await order('ready', url), await order('ready', third, '1h')]
 
-    expect(ready.map((each) => each.body)).toMatchObject([{ url, state: 'ready', until: null }, { until: at }])
+    expect(ready[0]?.body).toEqual({ group: 'market', url, state: 'ready', reason: null, until: null })
+    expect(ready[1]?.body.until).toEqual(at)
     expect(await endpoints(live)).toMatchObject([
       { state: 'up' },
       { state: 'up' },

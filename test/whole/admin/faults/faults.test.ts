@@ -13,7 +13,7 @@ import { tokenBindingSettings } from '../../../helpers/token-binding.ts'
 import { signingKey } from '../../../helpers/tokens.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
 import { faults, programFor } from './plant.ts'
-import { lacks, shows, symptom } from './symptom.ts'
+import { findingsOf, lacks, shows, symptom } from './symptom.ts'
 
 const ofInsights = { heading: '', severity: 'critical', about: 'operations.market.insights' }
 
@@ -23,7 +23,7 @@ const sendRequests = async (url: string, times = 1): Promise<readonly number[]> 
   return got
 }
 
-const findingsOf = async (admin: string) => withoutLateness((await fetchAdmin(`${admin}/status`)).body.findings)
+const timelyFindingsOf = async (admin: string) => withoutLateness(await findingsOf(admin))
 
 /** Runs the command of a finding, as an operator copies it. */
 const runFound = (command: string | null | undefined) =>
@@ -66,7 +66,8 @@ test('a dead endpoint is shown by the command of its finding, also while the fil
   const live = await bootLiveGateway({ upstreams: { market: upstream.url } })
   await upstream.close()
   expect(await sendRequests(live.url, 5)).toEqual([502, 502, 502, 502, 502])
-  const commandOf = async () => (await findingsOf(live.admin)).find(({ severity }) => severity === 'critical')?.command
+  const commandOf = async () =>
+    (await timelyFindingsOf(live.admin)).find(({ severity }) => severity === 'critical')?.command
 
   const trial = await commandOf()
   live.edit({ upstreams: { market: 'market.internal:8080' } })
@@ -96,7 +97,7 @@ test('an endpoint that its health check finds down is not said to be so since a 
   await upstream.close()
   await live.line(({ msg }) => msg === 'endpoint down')
 
-  const critical = (await findingsOf(live.admin)).find(({ severity }) => severity === 'critical')
+  const critical = (await timelyFindingsOf(live.admin)).find(({ severity }) => severity === 'critical')
   expect(critical?.cause).toMatch(/: http:\S+ is down: .*ECONNREFUSED/)
 })
 
@@ -112,7 +113,7 @@ test('a dead endpoint is named while stale responses stand in for it, and each a
   await upstream.close()
   expect(new Set(await sendRequests(live.url, 12))).toEqual(new Set([200]))
 
-  expect(await findingsOf(live.admin)).toMatchObject([
+  expect(await timelyFindingsOf(live.admin)).toMatchObject([
     { cause: expect.stringMatching(/^no endpoint of market serves since [\d:]{8}: ECONNREFUSED at http:/) },
   ])
   const metrics = await (await fetch(`${live.admin}/metrics`)).text()
@@ -150,7 +151,7 @@ test('a stored error is told of the cache, with what clears it, and not of the u
     cause: /the cache answers with a stored 503, which .* fresh until \S+: 5 of 6 requests in the last minute/,
     command: / cache clear market\.insights --config /,
   })
-  expect(JSON.stringify(await findingsOf(live.admin))).not.toContain('its upstream answers')
+  expect(JSON.stringify(await timelyFindingsOf(live.admin))).not.toContain('its upstream answers')
   const explained = await runCommand(['explain', 'GET', '/market/insights', '--live', '--admin', live.admin])
   expect(explained.out).toContain(cause)
   expect((await runFound(command)).code).toBe(0)
@@ -162,7 +163,7 @@ test('a canary that answers 404 is named, with its share and the command that dr
   const canary = await httpUpstream((_, response) => response.writeHead(404).end())
   const market = { endpoints: [stable.url, { url: canary.url, weight: 50 }] }
   const live = await bootLiveGateway({ upstreams: { market } })
-  const canaries = async () => (await findingsOf(live.admin)).filter(({ about }) => about === 'upstreams.market')
+  const canaries = async () => (await timelyFindingsOf(live.admin)).filter(({ about }) => about === 'upstreams.market')
   const before = await canaries()
   await sendRequests(live.url, 120)
 
@@ -192,7 +193,7 @@ testAndDrill.each(part(rejected))('an edit %s leads to the command that says so 
 
   expect((await fetchAdmin(`${live.admin}/reload`, 'POST')).status).toBe(422)
 
-  const findings = await findingsOf(live.admin)
+  const findings = await timelyFindingsOf(live.admin)
   expect(findings).toMatchObject([{ about: 'config', command: expect.stringContaining(' reload --config ') }])
   const again = await runFound(findings[0]?.command)
   expect(again).toMatchObject({ code: 1, out: expect.stringContaining(reason) })
@@ -205,7 +206,7 @@ test('Redis that is gone is named where it remembers proofs alone, and the metri
   })
   await live.line(({ msg }) => msg === 'limits are not shared')
 
-  expect(await findingsOf(live.admin)).toMatchObject([{ severity: 'critical', about: 'redis' }])
+  expect(await timelyFindingsOf(live.admin)).toMatchObject([{ severity: 'critical', about: 'redis' }])
   expect(await (await fetch(`${live.admin}/metrics`)).text()).toMatch(/^lender_gateway_rate_limits_shared 0$/m)
 })
 

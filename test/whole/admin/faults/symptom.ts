@@ -57,8 +57,12 @@ export const symptom = (number: number): Symptom => {
   return found
 }
 
-const findingsOf = async (admin: string): Promise<readonly FindingView[]> =>
-  (await fetchAdmin(`${admin}/status`)).body.findings ?? []
+/** Asks a gateway for its findings. */
+export const findingsOf = async (admin: string): Promise<readonly FindingView[]> => {
+  const { findings } = (await fetchAdmin(`${admin}/status`)).body
+  if (findings === undefined) throw new Error('/status has no findings')
+  return findings
+}
 
 /** Checks that no finding of a gateway is about the subject of a symptom. A busy machine may well make it late. */
 export const lacks = async (admin: string, { about, cause }: Symptom): Promise<void> => {

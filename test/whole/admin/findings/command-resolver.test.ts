@@ -8,10 +8,10 @@ import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { isMutatingCommand } from '../../../../src/core/admin/commands/command-groups.ts'
-import type { FindingView } from '../../../../src/core/admin/findings/finding.ts'
 import { programCommand, shellQuote } from '../../../../src/core/lib/program.ts'
 import { folderWith } from '../../../core/config/helper.ts'
 import { bootLiveGateway, fetchAdmin } from '../../../helpers/live-gateway.ts'
+import { findingsOf } from '../faults/symptom.ts'
 
 const run = promisify(execFile)
 
@@ -49,16 +49,15 @@ test('a command names endpoint and operation as a shell needs it, and reaches a 
   const live = await bootLiveGateway({ listen: { basePath: "/v1/it's" }, upstream: { endpoints }, operations })
   const body = { group: 'risk', url: endpoints[0] }
   await fetchAdmin(`${live.admin}/endpoints/drain`, 'POST', { body: JSON.stringify(body) })
-  const found = async (): Promise<readonly FindingView[]> =>
-    (await fetchAdmin(`${live.admin}/status`)).body.findings ?? []
-  const drained = (await found()).find(({ cause }) => cause.includes(' drains '))
-  const refused = (await found()).find(({ about }) => about === 'operations.market.insights')
+  const found = await findingsOf(live.admin)
+  const drained = found.find(({ cause }) => cause.includes(' drains '))
+  const refused = found.find(({ about }) => about === 'operations.market.insights')
 
   const { stdout } = await inShell(drained?.command ?? 'false')
 
   expect(refused?.command).toContain(shellQuote("/v1/it's/market/insights"))
   expect(stdout).toContain(`${endpoints[0]} of risk takes requests `)
-  expect((await found()).filter(({ cause }) => cause.includes(' drains '))).toEqual([])
+  expect((await findingsOf(live.admin)).filter(({ cause }) => cause.includes(' drains '))).toEqual([])
 })
 
 test.each([

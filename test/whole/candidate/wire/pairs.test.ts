@@ -71,15 +71,16 @@ test('the access log, the audit log, spans and metrics say the side, and that th
   const metrics = await (await fetch(`${live.admin}/metrics`)).text()
   await live.gateway.close()
 
-  const told = ['candidate', 'primary', 'candidate fell back']
-  const columns = ({ side, fellBack }: Readonly<Record<string, unknown>>) => `${side}${fellBack ? ' fell back' : ''}`
+  const told = ['candidate', 'primary', 'candidate fell back: true']
+  const columns = ({ side, fellBack }: Readonly<Record<string, unknown>>) =>
+    `${side}${fellBack === undefined ? '' : ` fell back: ${fellBack}`}`
   const audited = audit.lines().filter(({ event }) => event === 'exchange')
   type Span = (typeof receiver.spans)[number]
   const spans = receiver.spans.filter(({ kind }) => kind === 'server').sort((a, b) => a.startMs - b.startMs)
   expect(live.lines.filter(({ msg }) => msg === 'exchange').map(columns)).toEqual(told)
   expect(audited.map(columns)).toEqual(told)
   const ofSpan = ({ attributes: { 'lender_gateway.side': side, 'lender_gateway.fell_back': fellBack } }: Span) =>
-    columns({ side, fellBack })
+    columns({ side, fellBack: fellBack || undefined })
   expect(spans.map(ofSpan)).toEqual(told)
   const count = (name: string, labels: Readonly<Record<string, string>> = {}) =>
     total(metrics, `lender_gateway_${name}`, { operation: 'market.insights', ...labels })

@@ -28,6 +28,11 @@ const [first, ...others] = status.upstreams.market?.endpoints ?? []
 /** A status without avoidable nulls. */
 const full = {
   ...{ ...status, notReady: 'draining' },
+  limits: {
+    ...status.limits,
+    rate: { ...status.limits.rate, where: 'w' },
+    eventLoop: { ...status.limits.eventLoop, where: 'w', sheds: true },
+  },
   config: { ...status.config, nextTry: since, lastRefusal: { at: since, problems: [configProblem] } },
   workers: status.workers.slice(0, 1),
   upstreams: {
@@ -46,7 +51,7 @@ const full = {
 const [counted] = operations
 const operation = {
   ...counted,
-  history: { ...counted?.history, perSecond: [1, 2], errorsPerSecond: [0], p99Ms: [null, 1] },
+  history: { ...counted?.history, perSecond: [1, 2], errorsPerSecond: [0, 0], p99Ms: [null, 1] },
 }
 
 const outcome = {

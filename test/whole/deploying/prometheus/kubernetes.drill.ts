@@ -66,7 +66,7 @@ const operatorJob = (token: string): Tree => {
 
 describe.skipIf(prometheus.missing)('a real Prometheus', () => {
   const instances = (points: Awaited<ReturnType<Prometheus['query']>>) =>
-    points.map(({ labels, value }) => [labels.instance, value])
+    points.map(({ labels, value }) => [labels.job, labels.instance, value])
 
   test.each([
     ['reads', metricsTokenBeside, 1],
@@ -83,7 +83,9 @@ describe.skipIf(prometheus.missing)('a real Prometheus', () => {
 
     const [{ namespace } = {}] = documentsOf(read(`${examples}/kubernetes/overlays/production/kustomization.yaml`))
     expect(discovery).toEqual([{ role: 'pod', namespaces: { names: [namespace] } }])
-    await expect.poll(async () => instances(await watching.query('up'))).toEqual([['lender-gateway-7d9f', up]])
+    await expect
+      .poll(async () => instances(await watching.query('up')))
+      .toEqual([[job.job_name, 'lender-gateway-7d9f', up]])
     expect(await watching.query('lender_gateway_ready')).toHaveLength(up)
   })
 
@@ -94,8 +96,8 @@ describe.skipIf(prometheus.missing)('a real Prometheus', () => {
     const watching = await runPrometheus(prometheus.path ?? '', { rule_files: ['alerts.yml'], scrape_configs })
     onTestFinished(() => watching.close())
 
-    const ofJob = async () => instances(await watching.query('up{job="lender-gateway"}'))
-    await expect.poll(ofJob).toEqual([['lender-gateway-7d9f', 1]])
+    const up = async () => instances(await watching.query('up'))
+    await expect.poll(up).toEqual([['lender-gateway', 'lender-gateway-7d9f', 1]])
     const endpoints = await watching.query('count by (endpoint) (lender_gateway_endpoint_state{group="risk"})')
     expect(endpoints.map(({ labels }) => labels)).toEqual([{ endpoint: 'http://risk.lending.svc:8080' }])
     expect(await watching.query('{__name__=~"lender_gateway_.*", exported_endpoint!=""}')).toEqual([])

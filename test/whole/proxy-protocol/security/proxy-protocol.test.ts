@@ -314,10 +314,11 @@ describe('from any other address', () => {
     ['a header of version 2 is refused and named', proxyV2('6.6.6.6'), { status: 400, reason: 'proxy-header' }, 0],
   ])('%s, and nothing in it is believed', async (_, header, logged, sent) => {
     const gateway = await boot()
-    const { send, until } = await dial(gateway.port, other)
+    const { send, until, ended } = await dial(gateway.port, other)
 
     send(withRequest(header))
     await until(isWholeResponse)
+    if (sent === 0) await ended()
 
     expect(await gateway.line(({ msg }) => msg === 'exchange')).toMatchObject({ ...logged, client: other })
     expect(gateway.requests()).toHaveLength(sent)

@@ -41,7 +41,11 @@ describe('a page says what would happen, and nothing does', () => {
       'Learn the contract?',
       'For 4 hours the shape of what passes is learnt, with the values of what look like enumerations. No other value is kept, and no client notices. What was learnt before is forgotten.',
     ],
-    [`refuse?${insights}`, 'Refuse market.insights?', ' /market/insights is answered 503 for 15 minutes, with Retry-'],
+    [
+      `refuse?${insights}`,
+      'Refuse market.insights?',
+      'Every client of GET /market/insights is answered 503 for 15 minutes, with Retry-After',
+    ],
     [`serve?${insights}`, 'Serve market.insights?', 'GET /market/insights is served from now on, as the file says'],
     [
       'serve?operation=leads.pipeline&ttl=1h',
@@ -49,7 +53,11 @@ describe('a page says what would happen, and nothing does', () => {
       'The file refuses leads.pipeline. GET /leads/pipeline is served all the same for 1 hour, and then refused again',
     ],
     ['clear-cache', 'Clear the cache?', 'All that is stored is removed, for every client'],
-    [`clear-cache?${insights}`, 'Clear the cache of market.insights?', 'All that is stored of market.insights is '],
+    [
+      `clear-cache?${insights}`,
+      'Clear the cache of market.insights?',
+      'All that is stored of market.insights is removed',
+    ],
   ])('%s', async (target, title, what) => {
     const page = await visitPage(`${idle.admin}/actions/${target}`)
 
@@ -220,7 +228,11 @@ const shifting = await shareLiveGateway({ upstreams: { market: { ...market, cand
 
 describe('the shift of a candidate', () => {
   test.each([
-    ['to=10%25', 'Shift 10% of the clients of market?', ' are there stay. Now it gets 1% of the clients: step 1 of 3'],
+    [
+      'to=10%25',
+      'Shift 10% of the clients of market?',
+      'The clients that are there stay. Now it gets 1% of the clients: step 1 of 3',
+    ],
     ['to=0%25&for=4h', 'Shift 0% of the clients of market?', 'The others go back to the primary.'],
     ['pause=true', 'Pause the steps of market?', 'No further step begins until an operator resumes them.'],
     ['abort=true', 'Abort the shift of market?', 'no share of the clients, no client by name, no copies'],

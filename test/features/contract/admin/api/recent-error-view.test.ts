@@ -36,7 +36,7 @@ test.each<[string, Partial<RecentError>, string | RegExp]>([
   [
     'is that of its kind where there is no other',
     { kind: 'deadline-exceeded' },
-    /^there was no answer within the deadline/,
+    'there was no answer within the deadline of the operation',
   ],
   [
     'has the limit that a body is larger than',
