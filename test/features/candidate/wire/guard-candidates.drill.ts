@@ -98,7 +98,7 @@ describe('not taken back is a candidate', () => {
   })
 
   test.each(['with 500', 'never', 'with half a body'] as const)('that answers %s, as its primary does', async (way) => {
-    const outcome = await run(`both ${way}`, await open(way), windowMs, answerings[way], 300)
+    const outcome = await run(`both ${way}`, await open(way), windowMs, answerings[way])
 
     expect(outcome.takenBackAfterMs).toBeNull()
   })

@@ -23,10 +23,9 @@ test.each<[string, readonly (readonly number[])[], object, number, number, reado
   ['by p2c, three attempts find the third', [[503], [200], [502]], { balance: 'p2c' }, 12, 200, [any, 12, any]],
   ['by round-robin too', [[503], [200], [502]], {}, 12, 200, [some, 12, some]],
   ['by the budget that it comes with', [[503], [200]], ofDefault, 150, 200, [fewerThan30, 150]],
-  ['when all were tried, to one of them', [[503], [503]], { retry: { ...plenty, attempts: 5 } }, 1, 503, [some, some]],
   ['beside outlier detection, not to one that it took out', [[503], [200]], { outlier: {} }, 40, 200, [5, 40]],
   ['to one that is up before one that is out', [[503], [200]], { outlier: ejecting }, 12, 200, [1, 12]],
-  ['beside a circuit breaker, which stays closed', [[503], [200]], breaking, 30, 200, [some, 30]],
+  ['beside a circuit breaker, which does not open on clients', [[503], [200]], breaking, 30, 200, [some, 30]],
 ])('a retry goes to another endpoint: %s', async (_, endpoints, more, count, status, reached) => {
   const upstreams = await Promise.all(endpoints.map(answering))
   const urls = upstreams.map(({ url }) => url)
@@ -34,11 +33,21 @@ test.each<[string, readonly (readonly number[])[], object, number, number, reado
   const live = await bootLiveGateway({ upstreams: { market } })
   const statuses = new Set<number>()
 
-  for (let n = 0; n < count; n++) statuses.add((await call(live.gateway.address.port)).status)
+  for (let n = 0; n < count; n++) statuses.add((await call(live.port)).status)
 
   const counts = upstreams.map(({ requests }) => requests.length)
   expect([[...statuses], counts]).toEqual([[status], reached])
-  if (status === 503) expect(counts.reduce((sum, each) => sum + each, 0)).toBe(5)
+})
+
+test('when all were tried, another attempt goes to one of them', async () => {
+  const upstreams = [await answering([503]), await answering([503])]
+  const market = { endpoints: upstreams.map(({ url }) => url), outlier: 'none', retry: { ...plenty, attempts: 5 } }
+  const live = await bootLiveGateway({ upstreams: { market } })
+
+  const { status } = await call(live.port)
+
+  const [one = 0, other = 0] = upstreams.map(({ requests }) => requests.length)
+  expect([status, one + other, one * other]).toEqual([503, 5, expect.toSatisfy((product: number) => product > 0)])
 })
 
 test('beside a drained endpoint, the one that takes work is tried again', async () => {
@@ -63,7 +72,7 @@ test('beside a health check, one that is up is tried again before one that is do
   await expect.poll(async () => (await fetchGroupStatus(live, 'market')).endpoints[0]?.state).toBe('down')
   const statuses: number[] = []
 
-  for (let n = 0; n < 5; n++) statuses.push((await call(live.gateway.address.port)).status)
+  for (let n = 0; n < 5; n++) statuses.push((await call(live.port)).status)
 
   expect(statuses).toEqual(Array(5).fill(200))
   expect(down.requests.filter(({ url }) => url !== '/health')).toEqual([])
