@@ -56,8 +56,7 @@ const openStale = async (...given: Parameters<typeof openStored>): Promise<Stage
 const openStreaming = async (isSlow: readonly boolean[], fields = fresh, options?: Parameters<typeof openCache>[0]) => {
   const stage = openCache(options)
   const body = new FedBody().feed('begun ')
-  const exchanges = isSlow.map(() => createExchange())
-  const pending = exchanges.map((each) => stage.handle(each))
+  const { exchanges, pending } = askAtOnce(stage, isSlow.length)
   await stage.respond(0, fields, body)
   const clients = (await Promise.all(pending)).map((response, i) => new Client(response.body, isSlow[i]))
   return { ...stage, body, exchanges, clients, stage }

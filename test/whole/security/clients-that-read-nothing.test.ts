@@ -2,13 +2,13 @@ import { hash } from 'node:crypto'
 import { expect, onTestFinished, test } from 'vitest'
 import { needCertificates } from '../../helpers/certificates.ts'
 import { bootGateway } from '../../helpers/gateway.ts'
-import { bootHttp2, dialHttp2, frame, frameClient, get, head, missing, requestHttp2 } from '../../helpers/http2.ts'
+import { bootHttp2, dialHttp2, frame, frameClient, get, head, requestHttp2 } from '../../helpers/http2.ts'
 import { tlsHandshake } from '../../helpers/tls-client.ts'
 import { bootTlsGateway } from '../../helpers/tls-gateway.ts'
 import { httpUpstream, onRequest, rawUpstream } from '../../helpers/upstream.ts'
 import { dial, renderHead } from '../../helpers/wire.ts'
 
-const { made } = await needCertificates()
+const { made, missing } = await needCertificates()
 
 const mebibyte = 1024 * 1024
 const clients = 40

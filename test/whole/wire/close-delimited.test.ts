@@ -6,19 +6,18 @@
 import type { AddressInfo } from 'node:net'
 import { createServer, type TLSSocket } from 'node:tls'
 import { expect, onTestFinished, test } from 'vitest'
-import { makeCertificates } from '../../helpers/certificates.ts'
+import { needCertificates } from '../../helpers/certificates.ts'
 import { bootGateway } from '../../helpers/gateway.ts'
-import { needProgram } from '../../helpers/program.ts'
 import { rawUpstream } from '../../helpers/upstream.ts'
 
-const openssl = await needProgram('openssl')
+const { made, missing } = await needCertificates()
 
 const head = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nCache-Control: max-age=60\r\nConnection: close\r\n'
 const operations = { 'market.insights': { cache: true }, 'valuation.score': { idempotency: true } }
 
 /** Opens an endpoint that answers with bytes and ends as `end` does, over TLS. */
 const tlsUpstream = async (response: string, end: (socket: TLSSocket) => void) => {
-  const { right, authority } = makeCertificates(openssl.path ?? '')
+  const { right, authority } = made
   let requests = 0
   const server = createServer(right, (socket) => {
     socket.on('error', () => {})
@@ -40,7 +39,7 @@ const ends: readonly [string, (socket: TLSSocket) => void][] = [
   ['without one: it may be cut', (socket) => void socket.destroy()],
 ]
 
-test.skipIf(openssl.missing).each(ends)('what ends %s is not stored over TLS, and a POST sent once', async (_, end) => {
+test.skipIf(missing).each(ends)('what ends %s is not stored over TLS, and a POST sent once', async (_, end) => {
   const { upstream, requests } = await tlsUpstream(`${head}\r\n{"a":1}`, end)
   const { url } = await bootGateway({ upstreams: asEverywhere(upstream), operations })
   const post = { method: 'POST', headers: { 'idempotency-key': 'a' }, body: '{}' }
@@ -58,7 +57,7 @@ test.skipIf(openssl.missing).each(ends)('what ends %s is not stored over TLS, an
   expect(requests()).toBe(3)
 })
 
-test.skipIf(openssl.missing)('what has a length over TLS is stored, however the connection ends', async () => {
+test.skipIf(missing)('what has a length over TLS is stored, however the connection ends', async () => {
   const { upstream, requests } = await tlsUpstream(
     `${head}Content-Length: 7\r\n\r\n{"a":1}`,
     (socket) => void socket.destroy(),

@@ -1,13 +1,12 @@
 import { createServer as createHttpsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { type Certificates, makeCertificates } from '../../../helpers/certificates.ts'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { needCertificates } from '../../../helpers/certificates.ts'
 import { bootGateway } from '../../../helpers/gateway.ts'
-import { needProgram } from '../../../helpers/program.ts'
 import { httpUpstream, onRequest, rawUpstream } from '../../../helpers/upstream.ts'
 import { call, pseudoRandomBytes, sha256 } from '../../../helpers/wire.ts'
 
-const openssl = await needProgram('openssl')
+const { made, missing } = await needCertificates()
 
 test('a GET is tried again until it is answered, and its connection serves all attempts', async () => {
   const upstream = await httpUpstream((_, response) => {
@@ -54,12 +53,7 @@ test.each([
   },
 )
 
-describe.skipIf(openssl.missing !== null)('a POST that could not be sent', () => {
-  let made: Certificates
-  beforeAll(() => {
-    made = makeCertificates(openssl.path ?? '')
-  })
-
+describe.skipIf(missing)('a POST that could not be sent', () => {
   /**
    * Opens an HTTPS upstream that drops the first so many connections before the handshake, and answers with what it
    * got.

@@ -2,13 +2,14 @@
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { parse } from 'yaml'
-import { makeCertificates } from '../../../helpers/certificates.ts'
+import { needCertificates } from '../../../helpers/certificates.ts'
 import { bootLiveGateway } from '../../../helpers/live-gateway.ts'
 import { needProgram } from '../../../helpers/program.ts'
 import { startPrometheus } from '../../../helpers/prometheus.ts'
 import { examples, read, scratch } from '../files.ts'
 
-const [prometheus, openssl] = [await needProgram('prometheus'), await needProgram('openssl')]
+const prometheus = await needProgram('prometheus')
+const { made, missing } = await needCertificates()
 const token = 't'.repeat(40)
 
 /** The example with its comments as settings, and with the files of a test. */
@@ -20,12 +21,12 @@ const guarded = (folder: string): Readonly<Record<string, unknown>> => {
   return { authorization, scheme, tls_config }
 }
 
-describe.skipIf(prometheus.missing ?? openssl.missing)('a listener with a token and TLS', () => {
+describe.skipIf(prometheus.missing ?? missing)('a listener with a token and TLS', () => {
   test.each([
     ['is read with them', token, 1],
     ['is not with another token', 'x'.repeat(40), 0],
   ])('%s', async (_, given, up) => {
-    const { right, authority } = makeCertificates(openssl.path ?? '')
+    const { right, authority } = made
     const ours = { 'lender-gateway-ca.pem': authority.cert, 'lender-gateway-token': given }
     const folder = scratch({ 'right.pem': right.cert, 'right.key': right.key, ...ours })
     const tls = { certificate: `file:${join(folder, 'right.pem')}`, key: `file:${join(folder, 'right.key')}` }
