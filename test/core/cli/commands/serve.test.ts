@@ -188,7 +188,7 @@ drill.each([
 ])('that %s cannot be on %s is one clear line and exit code 1', async (key, host, why) => {
   const port = await listen(createServer(), host === 'localhost' ? host : '127.0.0.1')
 
-  expect(await runCommand(['serve', '--config', configFile({ [key]: { host, port } })])).toEqual({
+  expect(await runCommand(['serve', '--config', configFile({ [key]: { host, port }, allowSandbox: true })])).toEqual({
     ...{ code: 1, out: '', err: `lender-gateway: cannot listen on ${host}:${port}: ${why}\n` },
   })
 })
