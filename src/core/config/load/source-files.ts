@@ -80,12 +80,15 @@ export function readFileWithLimit(file: string, limit: number): Buffer | ReadErr
     const stat = fstatSync(descriptor)
     if (stat.isDirectory()) return { reason: 'it is a directory', readable: false }
     if (!stat.isFile()) return { reason: 'it is not a regular file', readable: false }
-    // One byte more than allowed: the size in `stat` may be stale.
-    const buffer = Buffer.alloc(limit + 1)
-    let length = 0
-    for (let read = -1; read !== 0 && length <= limit; length += read)
-      read = readSync(descriptor, buffer, length, buffer.length - length, null)
-    return length > limit ? { reason: 'it is too large', readable: true } : buffer.subarray(0, length)
+    // The size may be stale, or 0 though there is something to read (/proc): what counts is what is read.
+    const chunk = Buffer.alloc(Math.min(Math.max(stat.size, 4095), limit) + 1)
+    let bytes = Buffer.alloc(0)
+    while (bytes.length <= limit) {
+      const read = readSync(descriptor, chunk)
+      if (read === 0) return bytes
+      bytes = Buffer.concat([bytes, chunk.subarray(0, read)])
+    }
+    return { reason: 'it is too large', readable: true }
   } catch (error) {
     const { code = 'unknown reason' } = error as NodeJS.ErrnoException
     return { reason: reasons[code] ?? `it cannot be opened (${code})`, readable: false }
