@@ -15,11 +15,8 @@ const loadedByNode = { viteModuleRunner: false, nodeLoader: false }
 const filesWith = (pattern: RegExp, files = tests): readonly string[] =>
   globSync(files).filter((file) => pattern.test(readFileSync(file, 'utf8')))
 
-/**
- * The tests that replace a module, or count or run all timers: in a process of their own, so that no other test meets
- * what is in its place, and that they meet none of another's.
- */
-const alone = filesWith(/\bvi\.(mock|doMock|getTimerCount|runAllTimers\w*)\(/)
+/** The tests that replace a module: in a process of their own, so that no other test meets what is in its place. */
+const alone = filesWith(/\bvi\.(mock|doMock)\(/)
 
 /** The drills that replace timers: each in a process of its own. */
 const drillsFakingTimers = filesWith(/\bvi\.useFakeTimers\(/, drills)
