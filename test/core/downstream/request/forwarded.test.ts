@@ -6,12 +6,7 @@ import { createPeer, setConnectionClaims } from '../../../../src/core/downstream
 import { compileForwarded, getClientAddress, type Peer } from '../../../../src/core/downstream/request/forwarded.ts'
 import { emptyForwarded, type ForwardedFields } from '../../../../src/core/downstream/request/request-head.ts'
 import { cidrMatcher } from '../../../../src/core/lib/net/addresses.ts'
-
-/** Of one byte, and some beyond. */
-const anyCharacter = fc.constantFrom(
-  ...Array.from({ length: 256 }, (_, code) => String.fromCharCode(code)),
-  ...'\u0130\u2028\u202e€\ud800😀',
-)
+import { anyCharacter } from '../../../helpers/any-character.ts'
 
 const certificate = () => null
 const proxy: Peer = { address: '10.0.0.1', trusted: true, secure: false, inFlight: 1, certificate }

@@ -10,12 +10,7 @@ import {
   validateRequest,
 } from '../../../../src/core/downstream/request/validate-request.ts'
 import { allOperations } from '../../../../src/operations.ts'
-
-/** Of one byte, and some beyond. */
-const anyCharacter = fc.constantFrom(
-  ...Array.from({ length: 256 }, (_, code) => String.fromCharCode(code)),
-  ...'\u0130\u2028\u202e€\ud800😀',
-)
+import { anyCharacter } from '../../../helpers/any-character.ts'
 
 interface TestRequest {
   readonly method?: string

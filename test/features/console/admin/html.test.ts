@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Html, html } from '../../../../src/core/admin/html.ts'
 import { renderLayout } from '../../../../src/features/console/page/page-response.ts'
+import { anyCharacter } from '../../../helpers/any-character.ts'
 
 test('markup stands as it is, a list one behind the other, and nothing is nothing', () => {
   const rows = ['a', '<b>'].map((each) => html`<li>${each}</li>`)
@@ -21,7 +22,7 @@ test('what only looks like markup is none', () => {
 
 test('what is text is nothing but text, between tags and in an attribute', () => {
   fc.assert(
-    fc.property(fc.string({ unit: 'binary' }), (text) => {
+    fc.property(fc.string({ unit: anyCharacter }), (text) => {
       const written = html`<p title="${text}">${text}</p>`.toString()
 
       const [, attribute = '', between = ''] = /^<p title="([^"]*)">([^<]*)<\/p>$/.exec(written) ?? []
