@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { allOperations, groups } from '../../../operations.ts'
+import { allOperations, type Group, groups, type Operation } from '../../../operations.ts'
 import { configSchema, operationKeys, sections, upstreamKeys } from '../config-schema.ts'
 import { type FilePosition, formatKeyPath, type KeyPath } from '../problem.ts'
 import { isForbidden, unwrapSchema } from '../schema/schema-keys.ts'
@@ -15,44 +15,26 @@ export type ProvenanceMap = ReadonlyMap<string, Provenance>
 
 type Level = readonly [Provenance['source'], KeyPath]
 
+/** A value, and the levels that may state it, the first before the others. */
+interface LeveledValue {
+  readonly name: string
+  readonly levels: readonly Level[]
+}
+
+const builtIn: Provenance = { source: 'built-in', line: 0, column: 0 }
+
 /** Finds the level that states each value: operation (or candidate) > upstream > defaults > built-in. */
 export function collectProvenance(locateStated: (path: KeyPath) => FilePosition | undefined): ProvenanceMap {
   const provenance = new Map<string, Provenance>()
-  const recordLevels = (path: KeyPath, ...levels: readonly Level[]): void => {
-    const stated = levels.flatMap(([source, at]): Provenance[] => {
+  const record = ({ name, levels }: LeveledValue): void => {
+    for (const [source, at] of levels) {
       const position = locateStated(at)
-      return position === undefined ? [] : [{ source, ...position }]
-    })
-    provenance.set(formatKeyPath(path), stated[0] ?? { source: 'built-in', line: 0, column: 0 })
-  }
-  const record = (path: KeyPath, source: string, ...below: readonly Level[]): void =>
-    recordLevels(path, [source, path], ...below)
-
-  for (const path of globalPaths) record(path, 'file')
-  for (const { key, entryKeys = [] } of sections)
-    for (const entryKey of entryKeys) recordLevels([key, entryKey], ['file', [key]])
-  for (const group of groups) {
-    const base: KeyPath = ['upstreams', group]
-    record([...base, 'endpoints'], 'upstream', ['upstream', base])
-    for (const key of ['host', 'request', 'response']) record([...base, key], 'upstream')
-    for (const key of upstreamPolicyPaths) record([...base, ...key], 'upstream', ['defaults', ['defaults', ...key]])
-    for (const { key: source, ownPaths } of nestedUpstreams) {
-      const nested: KeyPath = [...base, source]
-      if (locateStated(nested) === undefined) continue
-      record([...nested, 'endpoints'], source, [source, nested])
-      for (const key of ownPaths) record([...nested, ...key], source)
-      for (const key of inheritedPaths)
-        record([...nested, ...key], source, ['upstream', [...base, ...key]], ['defaults', ['defaults', ...key]])
+      if (position !== undefined) return void provenance.set(name, { source, ...position })
     }
+    provenance.set(name, builtIn)
   }
-  for (const { id, group } of allOperations) {
-    const base: KeyPath = ['operations', id]
-    record([...base, 'state'], 'operation')
-    for (const { path, isInherited } of operationPaths)
-      record([...base, ...path], 'operation', ...(isInherited ? [['file', path] as const] : []))
-    for (const key of ['deadline', 'maxBody'])
-      record([...base, key], 'operation', ['upstream', ['upstreams', group, key]], ['defaults', ['defaults', key]])
-  }
+  leveledValues.forEach(record)
+  for (const { path, values } of nestedUpstreams) if (locateStated(path) !== undefined) values.forEach(record)
   return provenance
 }
 
@@ -82,9 +64,62 @@ const operationPaths = operationKeys.flatMap(({ key, get, post, isInherited = fa
     .map((path) => ({ path, isInherited: isInherited || path.length > 1 })),
 )
 
-const nestedUpstreams = upstreamKeys.flatMap(({ key, schema, isUpstream }) => {
+const leveledValue = (path: KeyPath, ...levels: readonly Level[]): LeveledValue => ({
+  name: formatKeyPath(path),
+  levels,
+})
+
+const stated = (path: KeyPath, source: string, ...below: readonly Level[]): LeveledValue =>
+  leveledValue(path, [source, path], ...below)
+
+const fromUpstream = (group: Group): readonly LeveledValue[] => {
+  const base: KeyPath = ['upstreams', group]
+  return [
+    stated([...base, 'endpoints'], 'upstream', ['upstream', base]),
+    ...['host', 'request', 'response'].map((key) => stated([...base, key], 'upstream')),
+    ...upstreamPolicyPaths.map((key) => stated([...base, ...key], 'upstream', ['defaults', ['defaults', ...key]])),
+  ]
+}
+
+const fromOperation = ({ id, group }: Operation): readonly LeveledValue[] => {
+  const base: KeyPath = ['operations', id]
+  return [
+    stated([...base, 'state'], 'operation'),
+    ...operationPaths.map(({ path, isInherited }) =>
+      stated([...base, ...path], 'operation', ...(isInherited ? [['file', path] as const] : [])),
+    ),
+    ...['deadline', 'maxBody'].map((key) =>
+      stated([...base, key], 'operation', ['upstream', ['upstreams', group, key]], ['defaults', ['defaults', key]]),
+    ),
+  ]
+}
+
+/** What every file may state. */
+const leveledValues = [
+  ...globalPaths.map((path) => stated(path, 'file')),
+  ...sections.flatMap(({ key, entryKeys = [] }) =>
+    entryKeys.map((entryKey) => leveledValue([key, entryKey], ['file', [key]])),
+  ),
+  ...groups.flatMap(fromUpstream),
+  ...allOperations.flatMap(fromOperation),
+]
+
+/** What an upstream nested in a group may state, where there is one. */
+const nestedUpstreams = upstreamKeys.flatMap(({ key: source, schema, isUpstream }) => {
   const ownPaths = leafPaths(schema).filter(
     ([name]) => name !== 'endpoints' && !inheritedPaths.some(([inherited]) => inherited === name),
   )
-  return isUpstream ? [{ key, ownPaths }] : []
+  if (!isUpstream) return []
+  return groups.map((group) => {
+    const base: KeyPath = ['upstreams', group]
+    const path: KeyPath = [...base, source]
+    const values = [
+      stated([...path, 'endpoints'], source, [source, path]),
+      ...ownPaths.map((key) => stated([...path, ...key], source)),
+      ...inheritedPaths.map((key) =>
+        stated([...path, ...key], source, ['upstream', [...base, ...key]], ['defaults', ['defaults', ...key]]),
+      ),
+    ]
+    return { path, values }
+  })
 })
