@@ -1,12 +1,11 @@
 import './install-features.ts'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pino from 'pino'
 import { onTestFinished } from 'vitest'
 import type { Config } from '../../src/core/config/config.ts'
 import type { LoadedConfig } from '../../src/core/config/load/load.ts'
-import { loadConfig } from '../../src/core/config/load/load-config.ts'
+import { parseConfig } from '../../src/core/config/load/load-config.ts'
 import { logOptions } from '../../src/core/log/log.ts'
 import { type Gateway, type GatewayOptions, startGateway } from '../../src/core/runtime/gateway.ts'
 import { groups } from '../../src/operations.ts'
@@ -60,21 +59,16 @@ export const configText = ({
     ...rest,
   })
 
-/** Resolves the configuration that a test asks for, through a real file. */
+/** Resolves the configuration that a test asks for, as a file would be. */
 export const testConfig = (settings: Settings = {}): Config => loadSettings(settings).config
 
-/** Loads the configuration that a test asks for from a real file, which is gone afterwards. */
 const loadSettings = (settings: Settings): LoadedConfig => {
-  const folder = mkdtempSync(join(tmpdir(), 'gateway-'))
-  const file = join(folder, 'gateway.yaml')
-  writeFileSync(file, configText(settings))
-  const loaded = loadConfig(file)
-  rmSync(folder, { recursive: true })
+  const loaded = parseConfig(Buffer.from(configText(settings)), join(tmpdir(), 'gateway.yaml'), process.env)
   if (!loaded.ok) throw new Error(`the test's configuration is refused: ${JSON.stringify(loaded.problems, null, 2)}`)
   return loaded
 }
 
-/** Boots a gateway through its real configuration file and closes it when the test has finished (`onTestFinished`). */
+/** Boots a gateway with what its configuration file would say, and closes it when the test has finished (`onTestFinished`). */
 export const bootGateway = async (settings: Settings = {}): Promise<TestGateway> => {
   const booted = await openGateway(settings)
   onTestFinished(() => booted.gateway.close())
