@@ -68,7 +68,7 @@ const loadSettings = (settings: Settings): LoadedConfig => {
   return loaded
 }
 
-/** Boots a gateway with what its configuration file would say, and closes it when the test has finished (`onTestFinished`). */
+/** Boots a gateway with what its file would say, and closes it when the test has finished (`onTestFinished`). */
 export const bootGateway = async (settings: Settings = {}): Promise<TestGateway> => {
   const booted = await openGateway(settings)
   onTestFinished(() => booted.gateway.close())

@@ -27,8 +27,8 @@ interface Pair {
 }
 
 /**
- * Chooses what is left out, so that of each two features the first is once there without the second, if it does not need
- * it: a feature that uses another's, or a type of it, is found with ten copies. The last has no feature.
+ * Chooses what is left out, so that of each two features the first is once there without the second, if it does not
+ * need it: a feature that uses another's, or a type of it, is found with ten copies. The last has no feature.
  */
 const chooseSets = (): readonly (readonly string[])[] => {
   let pairs: readonly Pair[] = featureNames.flatMap((goes) =>
