@@ -11,7 +11,12 @@ import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
 import { testConfig } from '../../../helpers/gateway.ts'
 
 describe('lingering', () => {
-  beforeEach(() => vi.useFakeTimers())
+  // Those of the process may be taken still by connections of another file.
+  let slots = { taken: 0 }
+  beforeEach(() => {
+    vi.useFakeTimers()
+    slots = { taken: 0 }
+  })
   afterEach(() => {
     vi.restoreAllMocks()
     vi.useRealTimers()
@@ -22,10 +27,11 @@ describe('lingering', () => {
     const startedAt = performance.now()
     const bytes = () => sends * Math.floor((performance.now() - startedAt) / 1000)
     const client = { endedAfterMs: null as number | null, stop: () => {} }
-    client.stop = linger(mode, maxBytes, bytes, () => {
+    const end = (): void => {
       client.endedAfterMs = performance.now() - startedAt
       client.stop()
-    })
+    }
+    client.stop = linger(mode, maxBytes, bytes, end, slots)
     return client
   }
 
