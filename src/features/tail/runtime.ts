@@ -15,7 +15,7 @@ export const describe: RuntimePart['describe'] = () => ({})
 export const open: RuntimePart['open'] = () => {
   const requests = new RecentRequests()
   const part = { observer: requests, commands: { watchRequests: { run: async () => requests.watch() } } }
-  return { acquire: () => part }
+  return { acquire: () => part, close: () => requests.close() }
 }
 
 /** Path and cause are never shown as they are. */
@@ -33,10 +33,7 @@ export class RecentRequests implements ExchangeObserver {
   #isWatched = false
   #last: RecentRequest[] = []
   #total = 0
-  readonly #unwatched = new CoalescedTimer(() => {
-    this.#isWatched = false
-    this.#last = []
-  })
+  readonly #unwatched = new CoalescedTimer(() => this.close())
 
   record(record: ExchangeRecord): void {
     if (!this.#isWatched) return
@@ -50,6 +47,13 @@ export class RecentRequests implements ExchangeObserver {
     this.#isWatched = true
     this.#unwatched.set(watchMs)
     return { last: [...this.#last], total: this.#total }
+  }
+
+  /** Keeps no more, until the next call of `watch`. */
+  close(): void {
+    this.#unwatched.clear()
+    this.#isWatched = false
+    this.#last = []
   }
 }
 

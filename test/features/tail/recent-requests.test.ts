@@ -50,6 +50,16 @@ test('of a flood the last are kept, and all are counted', () => {
   expect([last.length, last[0]?.requestId, total]).toEqual([maxRequests, 'r5', maxRequests + 5])
 })
 
+test('closed, it keeps nothing, and no timer runs', () => {
+  const requests = new RecentRequests()
+  requests.watch()
+  record(requests, 'r1')
+
+  requests.close()
+
+  expect([vi.getTimerCount(), requests.watch().last]).toEqual([0, []])
+})
+
 test('an entry says what became of the request, and holds none of the objects that it came from', () => {
   const requests = new RecentRequests()
   requests.watch()
