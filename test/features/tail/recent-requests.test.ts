@@ -51,6 +51,7 @@ test('of a flood the last are kept, and all are counted', () => {
 })
 
 test('closed, it keeps nothing, and no timer runs', () => {
+  vi.advanceTimersByTime(watchMs) // of the others
   const requests = new RecentRequests()
   requests.watch()
   record(requests, 'r1')
