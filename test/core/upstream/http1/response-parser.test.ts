@@ -169,6 +169,14 @@ describe('rejected is', () => {
     expect(read(bytes, [], { ends: false }).rejected).toBe(reason)
   })
 
+  test('a length beside a coding, in these words', () => {
+    const parser = new ResponseParser(silent)
+    parser.awaitResponse()
+    const bytes = Buffer.from(head('Content-Length: 2\r\nTransfer-Encoding: chunked\r\n'))
+
+    expect(() => parser.read(bytes, bytes.length)).toThrow('a length and a transfer coding')
+  })
+
   test('what no request has asked for, also behind a response', () => {
     const parser = new ResponseParser(silent)
 

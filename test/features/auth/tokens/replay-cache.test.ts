@@ -1,10 +1,12 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import {
+  createReplayCaches,
   createReplayWindow,
   redisReplayCache,
   remoteReplayCache,
   replayReplyTimeoutMs,
 } from '../../../../src/features/auth/tokens/replay-cache.ts'
+import { RedisRegistry } from '../../../../src/features/redis/redis-registry.ts'
 
 describe('in memory,', () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }))
@@ -120,6 +122,19 @@ describe('in memory,', () => {
       expect(own.record('later', 'bank-a', start + 50 * hour)).toBe(1)
     })
   })
+})
+
+test.each([
+  ['alone', [1, -1]],
+  ['worker', null],
+] as const)('for another process the keys are recorded where they are kept: %s', (kind, expected) => {
+  const caches = createReplayCaches({ kind, askPrimary: async () => null }, new RedisRegistry(() => {}))
+  const uses = [['a', 'bank-a'] as const, ['a', 'bank-a'] as const]
+
+  expect(caches.recordAll(uses)).toBeNull()
+  const { release } = caches.acquire({ windowMs: 1000, whenUnavailable: 'refuse' }, null)
+  onTestFinished(release)
+  expect(caches.recordAll(uses)).toEqual(expected)
 })
 
 describe('beyond this process,', () => {
