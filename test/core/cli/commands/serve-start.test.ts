@@ -7,8 +7,9 @@ import type { Gateway } from '../../../../src/core/runtime/gateway.ts'
 import { configText, logInMemory, type Settings } from '../../../helpers/gateway.ts'
 import { folderWith } from '../../config/helper.ts'
 
-const { startGateway } = vi.hoisted(() => ({ startGateway: vi.fn() }))
+const { startGateway, exitProcess } = vi.hoisted(() => ({ startGateway: vi.fn(), exitProcess: vi.fn() }))
 vi.mock('../../../../src/core/runtime/gateway.ts', () => ({ startGateway }))
+vi.mock('../../../../src/core/lib/program.ts', async (original) => ({ ...(await original<object>()), exitProcess }))
 vi.mock('../../../../src/core/log/log.ts', async (original) => ({
   ...(await original<object>()),
   openLog: async (): ReturnType<typeof openLog> => ({
@@ -53,6 +54,21 @@ test('SIGHUP while the gateway starts is remembered, and the file is read again 
   expect(handled).toBe(true)
   expect(reload.mock.calls).toEqual([['signal'], ['signal']])
 })
+
+// The first process of a container gets no signal that it does not handle.
+test.each(['SIGTERM', 'SIGINT'] as const)(
+  '%s while the gateway starts ends the process at once, with 0',
+  async (signal) => {
+    startGateway.mockClear().mockReturnValueOnce(new Promise(() => {}))
+    exitProcess.mockClear()
+
+    void serve()
+    await expect.poll(() => startGateway.mock.calls.length).toBe(1)
+    process.emit(signal, signal)
+
+    expect(exitProcess.mock.calls).toEqual([[0]])
+  },
+)
 
 test.each([
   ['listen', 'EADDRINUSE', 'another process does; stop it, or change listen.port'],
