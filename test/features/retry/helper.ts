@@ -52,16 +52,19 @@ export const scripted = (...steps: readonly [Step, ...Step[]]): Scripted => {
   return Object.assign(handler, { calls, discards })
 }
 
-/** The kinds of bodies: none, one that can be sent again, and one that streams, unread or started. */
+const begun = (length: number | null): FakeBody => {
+  const body = fakeBody(length)
+  body.begin()
+  return body
+}
+
+/** The kinds of bodies: none, one that can be sent again, unsent or not, and one that streams, unread or started. */
 export const bodies = {
   empty: () => fakeBody(0),
   replayable: () => fakeBody(10),
+  sent: () => begun(10),
   unread: () => fakeBody(null),
-  begun: () => {
-    const body = fakeBody(null)
-    body.begin()
-    return body
-  },
+  begun: () => begun(null),
 } satisfies Record<string, () => FakeBody>
 
 /** Creates a budget that always gives a token, and counts. */

@@ -226,18 +226,18 @@ type Request = readonly [name: string, method: 'GET' | 'POST', keyField: boolean
 
 const keyed = ['X', 'y', 'idempotency-KEY', '"8e03978e"']
 const requests: readonly Request[] = [
-  ['a GET', 'GET', false, [], ['empty', 'replayable']],
+  ['a GET', 'GET', false, [], ['empty', 'replayable', 'sent']],
   ['a POST', 'POST', false, [], []],
   ['a POST with a key that the upstream ignores', 'POST', false, ['Idempotency-Key', 'a'], []],
   ['a POST without the key of its operation', 'POST', true, ['X-Idempotency-Key', 'a'], []],
-  ['a POST with a key', 'POST', true, keyed, ['empty', 'replayable']],
+  ['a POST with a key', 'POST', true, keyed, ['empty', 'replayable', 'sent']],
   ['a POST with an empty key', 'POST', true, ['Idempotency-Key', ' '], []],
   ['a POST with two keys', 'POST', true, ['Idempotency-Key', 'a', 'Idempotency-Key', 'a'], []],
   ['a POST with a key and its twin', 'POST', true, ['Idempotency_key', 'b', 'Idempotency-Key', 'a'], []],
   ['a POST with the twin of a key', 'POST', true, ['Idempotency_Key', 'a'], []],
 ]
 
-const unsent: readonly Body[] = ['empty', 'replayable', 'unread']
+const unsent: readonly Body[] = ['empty', 'replayable', 'sent', 'unread']
 const whenUnsent: readonly FailureKind[] = ['connect-failed', 'connect-timeout', 'tls-failed']
 const responses = [429, 500, 503]
 const whenSent: readonly Step[] = ['reset-before-headers', 'headers-timeout', 'bad-answer', ...responses]
