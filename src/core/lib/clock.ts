@@ -198,8 +198,8 @@ export const repeatWithJitter = (
 let pendingWrites: (() => void)[] = []
 
 /** For tests that replace timers and put them back: what waits for one that is gone would never be called. */
-export const forgetTimers = (): void => {
-  queues.clear()
+export const forgetTimers = (isGone: (timer: NodeJS.Timeout | null) => boolean = () => true): void => {
+  for (const { ms, timer } of queues.values()) if (isGone(timer)) queues.delete(ms)
   pendingWrites = []
 }
 

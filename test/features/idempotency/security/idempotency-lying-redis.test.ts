@@ -3,7 +3,7 @@
  * forwarded, and nothing of what it says reaches a client.
  */
 import { afterEach, expect, test } from 'vitest'
-import { claimKeyScript } from '../../../../src/features/idempotency/store/idempotency-scripts.ts'
+import { claimKeyScript, settleKeyScript } from '../../../../src/features/idempotency/store/idempotency-scripts.ts'
 import { bootGateway } from '../../../helpers/gateway.ts'
 import { httpUpstream, rawUpstream } from '../../../helpers/upstream.ts'
 import { once, post } from '../wire/keyed-post.ts'
@@ -30,14 +30,23 @@ afterEach(() => {
 })
 
 test.each(rows)('a Redis that replies to a claim with %s has nothing forwarded', async (_, reply, told) => {
+  const takenBack = Promise.withResolvers<void>()
   const redis = await rawUpstream((socket) => {
+    let hasLied = false
     sockets.add(socket)
     socket.on('error', () => {})
     socket.on('data', (chunk) => {
       const received = chunk.toString('latin1')
       if (received.includes('SCRIPT')) socket.write(text('a'.repeat(40)))
-      else if (received.includes(claimKeyScript.sha)) socket.write(reply, 'latin1')
-      else socket.write(text('1')) // what it is tried with
+      else if (received.includes(claimKeyScript.sha)) {
+        hasLied = true
+        socket.write(reply, 'latin1')
+      } else if (received.includes(settleKeyScript.sha)) {
+        // A claim that it may have written is taken back, by a connection whose replies are in order.
+        if (hasLied) return void socket.destroy()
+        socket.write(':1\r\n')
+        takenBack.resolve()
+      } else socket.write(text('1')) // what it is tried with
     })
   })
   const upstream = await httpUpstream()
@@ -52,6 +61,8 @@ test.each(rows)('a Redis that replies to a claim with %s has nothing forwarded',
   await line(({ msg }) => msg === 'idempotency store is available')
 
   const got = await post(port, 'k')
+
+  if (told.startsWith('503')) await takenBack.promise
 
   expect(got).toBe(told)
   expect(got).not.toContain('evil')
