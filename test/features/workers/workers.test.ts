@@ -311,6 +311,7 @@ drill(
     expect(workers.map((worker) => worker.config)).toEqual([config.hash, config.hash])
     // Those that ended took their connections with them.
     await untilLimitsHold()
+    await reload({})
   },
 )
 
