@@ -7,7 +7,7 @@ import { httpUpstream } from '../helpers/upstream.ts'
 import { call } from '../helpers/wire.ts'
 import { type ClientOutcome, openBackstage, provokedFailures, type Stage } from './failure-table.ts'
 
-const failuresInAll = 3000
+const failuresInAll = 1000
 const atOnce = 200
 
 /** Gives up on a provocation that leads to nothing, so that the test can name it. */
@@ -19,7 +19,7 @@ const soon = (heard: Promise<ClientOutcome>): Promise<Pick<ClientOutcome, 'recei
   return Promise.race([heard, late]).finally(() => clearTimeout(timer))
 }
 
-test('3,000 failures of every kind leave no descriptor, socket or timer behind', { timeout: 600_000 }, async () => {
+test('1,000 failures of every kind leave no descriptor, socket or timer behind', { timeout: 600_000 }, async () => {
   // A connection on which nothing has come by then is closed without a response, and here as many as 200 are opened at
   // once: on a slow machine the last of them waits for seconds.
   const backstage = await openBackstage(undefined, '15s')

