@@ -2,12 +2,9 @@
 import { afterAll, afterEach, vi } from 'vitest'
 import { forgetTimers } from '../../src/core/lib/clock.ts'
 
-const real = setTimeout(() => {}, 0)
-clearTimeout(real)
-
 // Beside a concurrent test others run, whose timers are not its own.
 afterEach(({ task }) => {
-  if (task.concurrent !== true) forgetTimers((timer) => !(timer instanceof real.constructor))
+  if (task.concurrent !== true) forgetTimers()
 })
 
 afterAll(() => {

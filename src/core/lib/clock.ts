@@ -86,11 +86,11 @@ export class CoalescedTimer {
   /** Starts the wait, or starts it over; null waits for ever. */
   set(ms: number | null): void {
     if (ms === null) return this.clear()
+    const queue = queues.get(ms) ?? openQueue(ms)
     // The most frequent call: a queue of the same duration keeps its timer.
-    if (this.#queue?.ms === ms) this.#unlink(this.#queue)
+    if (this.#queue === queue) this.#unlink(queue)
     else this.clear()
     this.#dueAt = now() + ms
-    const queue = queues.get(ms) ?? openQueue(ms)
     this.#queue = queue
     this.#previous = queue.last
     if (queue.last === null) queue.first = this
@@ -198,8 +198,8 @@ export const repeatWithJitter = (
 let pendingWrites: (() => void)[] = []
 
 /** For tests that replace timers and put them back: what waits for one that is gone would never be called. */
-export const forgetTimers = (isGone: (timer: NodeJS.Timeout | null) => boolean = () => true): void => {
-  for (const { ms, timer } of queues.values()) if (isGone(timer)) queues.delete(ms)
+export const forgetTimers = (): void => {
+  queues.clear()
   pendingWrites = []
 }
 

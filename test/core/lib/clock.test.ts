@@ -1,7 +1,15 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { batchWrite, CoalescedTimer, epochMs, now, settlesWithin, unrefTimeout } from '../../../src/core/lib/clock.ts'
+import {
+  batchWrite,
+  CoalescedTimer,
+  epochMs,
+  forgetTimers,
+  now,
+  settlesWithin,
+  unrefTimeout,
+} from '../../../src/core/lib/clock.ts'
 
 describe('a clock that the test moves', () => {
   beforeEach(() => vi.useFakeTimers())
@@ -80,6 +88,18 @@ describe('a clock that the test moves', () => {
     expect(nodeTimers).toBe(1)
     expect(firedAt).toEqual([1, 3, 4, 0])
     expect(vi.getTimerCount()).toBe(0)
+  })
+
+  test('one that is set anew though all were forgotten leaves none of before', () => {
+    const { timer, firedAt } = createTimer()
+
+    timer.set(100)
+    forgetTimers()
+    timer.set(100)
+    const nodeTimers = vi.getTimerCount()
+    vi.advanceTimersByTime(1000)
+
+    expect([nodeTimers, firedAt.length]).toEqual([1, 1])
   })
 
   test('one that throws keeps no other from its turn', () => {
