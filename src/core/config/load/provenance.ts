@@ -64,20 +64,19 @@ const operationPaths = operationKeys.flatMap(({ key, get, post, isInherited = fa
     .map((path) => ({ path, isInherited: isInherited || path.length > 1 })),
 )
 
-const leveledValue = (path: KeyPath, ...levels: readonly Level[]): LeveledValue => ({
+const stated = (path: KeyPath, source: string, ...below: readonly Level[]): LeveledValue => ({
   name: formatKeyPath(path),
-  levels,
+  levels: [[source, path], ...below],
 })
 
-const stated = (path: KeyPath, source: string, ...below: readonly Level[]): LeveledValue =>
-  leveledValue(path, [source, path], ...below)
+const fromDefaults = (key: KeyPath): Level => ['defaults', ['defaults', ...key]]
 
 const fromUpstream = (group: Group): readonly LeveledValue[] => {
   const base: KeyPath = ['upstreams', group]
   return [
     stated([...base, 'endpoints'], 'upstream', ['upstream', base]),
     ...['host', 'request', 'response'].map((key) => stated([...base, key], 'upstream')),
-    ...upstreamPolicyPaths.map((key) => stated([...base, ...key], 'upstream', ['defaults', ['defaults', ...key]])),
+    ...upstreamPolicyPaths.map((key) => stated([...base, ...key], 'upstream', fromDefaults(key))),
   ]
 }
 
@@ -89,7 +88,7 @@ const fromOperation = ({ id, group }: Operation): readonly LeveledValue[] => {
       stated([...base, ...path], 'operation', ...(isInherited ? [['file', path] as const] : [])),
     ),
     ...['deadline', 'maxBody'].map((key) =>
-      stated([...base, key], 'operation', ['upstream', ['upstreams', group, key]], ['defaults', ['defaults', key]]),
+      stated([...base, key], 'operation', ['upstream', ['upstreams', group, key]], fromDefaults([key])),
     ),
   ]
 }
@@ -98,7 +97,7 @@ const fromOperation = ({ id, group }: Operation): readonly LeveledValue[] => {
 const leveledValues = [
   ...globalPaths.map((path) => stated(path, 'file')),
   ...sections.flatMap(({ key, entryKeys = [] }) =>
-    entryKeys.map((entryKey) => leveledValue([key, entryKey], ['file', [key]])),
+    entryKeys.map((entryKey): LeveledValue => ({ name: formatKeyPath([key, entryKey]), levels: [['file', [key]]] })),
   ),
   ...groups.flatMap(fromUpstream),
   ...allOperations.flatMap(fromOperation),
@@ -117,7 +116,7 @@ const nestedUpstreams = upstreamKeys.flatMap(({ key: source, schema, isUpstream 
       stated([...path, 'endpoints'], source, [source, path]),
       ...ownPaths.map((key) => stated([...path, ...key], source)),
       ...inheritedPaths.map((key) =>
-        stated([...path, ...key], source, ['upstream', [...base, ...key]], ['defaults', ['defaults', ...key]]),
+        stated([...path, ...key], source, ['upstream', [...base, ...key]], fromDefaults(key)),
       ),
     ]
     return { path, values }
