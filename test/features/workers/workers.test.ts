@@ -292,28 +292,25 @@ test('a worker that ends by an uncaught error logs it, takes down what it was se
   expect(await askBoth()).toEqual(['200 first', '200 first'])
 })
 
-drill(
-  'when all end at once the gateway says why, is not ready until another serves, and clients that connect meanwhile wait for that',
-  async () => {
-    const before = await pids()
-    for (const pid of before) kill(pid, 'SIGKILL')
-    // Another process takes far longer to start than a question takes.
-    await expect.poll(readiness, { interval: 5 }).toBe(503)
-    const response = exchangeRaw(gateway.port, request)
-    gateway.edit({ ...settings(), ...refused })
-    const reloaded = await gateway.ask('POST', '/reload')
-    await untilBothServe()
-    const { workers, config } = await gateway.status()
+drill('when all end at once it says why, is not ready until another serves, and who connects then waits', async () => {
+  const before = await pids()
+  for (const pid of before) kill(pid, 'SIGKILL')
+  // Another process takes far longer to start than a question takes.
+  await expect.poll(readiness, { interval: 5 }).toBe(503)
+  const response = exchangeRaw(gateway.port, request)
+  gateway.edit({ ...settings(), ...refused })
+  const reloaded = await gateway.ask('POST', '/reload')
+  await untilBothServe()
+  const { workers, config } = await gateway.status()
 
-    for (const pid of before) await gateway.line((line) => line.signal === 'SIGKILL' && line.pid === pid)
-    expect(reloaded.status).toBe(200)
-    expect(parseStatus(await response)).toBe(200)
-    expect(workers.map((worker) => worker.config)).toEqual([config.hash, config.hash])
-    // Those that ended took their connections with them.
-    await untilLimitsHold()
-    await reload({})
-  },
-)
+  for (const pid of before) await gateway.line((line) => line.signal === 'SIGKILL' && line.pid === pid)
+  expect(reloaded.status).toBe(200)
+  expect(parseStatus(await response)).toBe(200)
+  expect(workers.map((worker) => worker.config)).toEqual([config.hash, config.hash])
+  // Those that ended took their connections with them.
+  await untilLimitsHold()
+  await reload({})
+})
 
 test('signals that a terminal sends to all processes are handled by the primary alone', async () => {
   const before = await pids()

@@ -419,33 +419,28 @@ drill('the keys that one worker has fetched last are those of all successors, an
   expect(Date.parse(jwt?.lastSuccess ?? '')).toBeLessThanOrEqual(closedAt)
 })
 
-drill(
-  'under load, with a worker killed, files rotated by size and one moved away, the audit log is whole',
-  async () => {
-    const [total, atOnce] = [200, 8]
-    const [pid = 0] = await pids()
+drill('under load, with a worker killed, files rotated by size and one moved, the audit log is whole', async () => {
+  const [total, atOnce] = [200, 8]
+  const [pid = 0] = await pids()
 
-    const disturb = (done: number): void => {
-      if (done === total * 0.3) kill(pid, 'SIGKILL')
-      if (done !== total * 0.6) return
-      renameSync(auditLog.file, `${auditLog.file}.1`) // as a tool that rotates logs does
-      gateway.signal('SIGHUP')
-    }
-    const { answered, failed } = await identifiedLoad(() => gateway.port, total, atOnce, disturb)
-    gateway.signal('SIGTERM')
-    await gateway.ended
+  const disturb = (done: number): void => {
+    if (done === total * 0.3) kill(pid, 'SIGKILL')
+    if (done !== total * 0.6) return
+    renameSync(auditLog.file, `${auditLog.file}.1`) // as a tool that rotates logs does
+    gateway.signal('SIGHUP')
+  }
+  const { answered, failed } = await identifiedLoad(() => gateway.port, total, atOnce, disturb)
+  gateway.signal('SIGTERM')
+  await gateway.ended
 
-    // The checkpoints in the main log, as they are given to the command.
-    const checkpoints = gateway.lines.filter(({ msg }) => msg === 'audit checkpoint')
-    const verified = await auditLog.verify(checkpoints.map(({ count, hash }) => `${count}:${hash}`))
-    const recorded = auditLog
-      .lines()
-      .flatMap(({ requestId = '' }) => (requestId.startsWith('load-') ? [requestId] : []))
-    expect(verified).toEqual({ code: 0, errors: '' })
-    expect(failed.length).toBeLessThanOrEqual(atOnce)
-    // What the worker had responded to in its last turn, and not handed over.
-    expect(answered.filter((id) => !recorded.includes(id)).length).toBeLessThanOrEqual(atOnce)
-    expect(recorded).toHaveLength(new Set(recorded).size)
-    expect(auditLog.files().length).toBeGreaterThanOrEqual(4)
-  },
-)
+  // The checkpoints in the main log, as they are given to the command.
+  const checkpoints = gateway.lines.filter(({ msg }) => msg === 'audit checkpoint')
+  const verified = await auditLog.verify(checkpoints.map(({ count, hash }) => `${count}:${hash}`))
+  const recorded = auditLog.lines().flatMap(({ requestId = '' }) => (requestId.startsWith('load-') ? [requestId] : []))
+  expect(verified).toEqual({ code: 0, errors: '' })
+  expect(failed.length).toBeLessThanOrEqual(atOnce)
+  // What the worker had responded to in its last turn, and not handed over.
+  expect(answered.filter((id) => !recorded.includes(id)).length).toBeLessThanOrEqual(atOnce)
+  expect(recorded).toHaveLength(new Set(recorded).size)
+  expect(auditLog.files().length).toBeGreaterThanOrEqual(4)
+})

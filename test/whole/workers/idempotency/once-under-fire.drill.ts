@@ -125,100 +125,99 @@ beforeAll(async () => {
 })
 afterAll(() => Promise.all(both.map((gateway) => gateway.stop())))
 
-describe.each(stages.filter(([name]) => areAllWanted || !name.startsWith('Sentinels')))(
-  'with %s',
-  (_, gateways, missing, open) => {
-    test.skipIf(missing.some((each) => each !== null))(
-      'a key is processed at most once beside kills, standstills and clients that leave',
-      async () => {
-        const seed = Number(process.env.ONCE_SEED ?? Date.now() % 1_000_000)
-        const random = seededRandom(seed)
-        const { redis, masters, disturb } = await open()
-        const { upstream, processed } = await openCountingUpstream(random)
-        const started = both.slice(0, gateways)
-        for (const gateway of started) {
-          gateway.edit({
-            upstream: upstream.url,
-            operations: { 'financing.pre-approval': { idempotency: true, deadline: '3s' } },
-            ...(redis !== null && { idempotency: { redis, encryptionKeys } }),
-          })
-          // A worker that was killed before comes first.
-          await expect.poll(async () => (await gateway.ask('POST', '/reload')).status).toBe(200)
-        }
-        const counts = { kills: 0, standstills: 0, failures: 0 }
-        const electedAt: number[] = []
-        const disturbances: { readonly from: number; to: number }[] = []
-        const tally: Tally = {}
-        const until = Date.now() + firingMs
-        // On a slow machine it takes longer until there is something to replay.
-        const isOver = (): boolean =>
-          Date.now() > until && ((tally['201 replayed'] ?? 0) >= fewestReplays || Date.now() > until + longestMoreMs)
-        const pick = async (): Promise<number | undefined> => {
-          const pids = await workerPids(started[Math.floor(random() * started.length)] as WorkerGateway)
-          return pids[Math.floor(random() * pids.length)]
-        }
-        const killing = repeat(isOver, 5000, async () => {
-          const pid = await pick()
-          if (pid !== undefined && kill(pid, 'SIGKILL')) counts.kills++
-        })
-        const stopping = repeat(isOver, 2000, async () => {
-          const pid = await pick()
-          if (pid === undefined || !kill(pid, 'SIGSTOP')) return
-          await pause(standstillMs)
-          kill(pid, 'SIGCONT')
-          counts.standstills++
-        })
-        const disturbing = repeat(isOver, 8000, async () => {
-          const disturbance = { from: Date.now(), to: Number.POSITIVE_INFINITY }
-          disturbances.push(disturbance)
-          await disturb()
-          disturbance.to = Date.now()
-          counts.failures++
-        })
+const wanted = stages.filter(([name]) => areAllWanted || !name.startsWith('Sentinels'))
 
-        let known = ''
-        const watching = repeat(isOver, 250, async () => {
-          const named = (await masters?.().catch(() => known)) ?? ''
-          if (named !== known) electedAt.push(Date.now())
-          known = named
+describe.each(wanted)('with %s', (_, gateways, missing, open) => {
+  test.skipIf(missing.some((each) => each !== null))(
+    'a key is processed at most once beside kills, standstills and clients that leave',
+    async () => {
+      const seed = Number(process.env.ONCE_SEED ?? Date.now() % 1_000_000)
+      const random = seededRandom(seed)
+      const { redis, masters, disturb } = await open()
+      const { upstream, processed } = await openCountingUpstream(random)
+      const started = both.slice(0, gateways)
+      for (const gateway of started) {
+        gateway.edit({
+          upstream: upstream.url,
+          operations: { 'financing.pre-approval': { idempotency: true, deadline: '3s' } },
+          ...(redis !== null && { idempotency: { redis, encryptionKeys } }),
         })
+        // A worker that was killed before comes first.
+        await expect.poll(async () => (await gateway.ask('POST', '/reload')).status).toBe(200)
+      }
+      const counts = { kills: 0, standstills: 0, failures: 0 }
+      const electedAt: number[] = []
+      const disturbances: { readonly from: number; to: number }[] = []
+      const tally: Tally = {}
+      const until = Date.now() + firingMs
+      // On a slow machine it takes longer until there is something to replay.
+      const isOver = (): boolean =>
+        Date.now() > until && ((tally['201 replayed'] ?? 0) >= fewestReplays || Date.now() > until + longestMoreMs)
+      const pick = async (): Promise<number | undefined> => {
+        const pids = await workerPids(started[Math.floor(random() * started.length)] as WorkerGateway)
+        return pids[Math.floor(random() * pids.length)]
+      }
+      const killing = repeat(isOver, 5000, async () => {
+        const pid = await pick()
+        if (pid !== undefined && kill(pid, 'SIGKILL')) counts.kills++
+      })
+      const stopping = repeat(isOver, 2000, async () => {
+        const pid = await pick()
+        if (pid === undefined || !kill(pid, 'SIGSTOP')) return
+        await pause(standstillMs)
+        kill(pid, 'SIGCONT')
+        counts.standstills++
+      })
+      const disturbing = repeat(isOver, 8000, async () => {
+        const disturbance = { from: Date.now(), to: Number.POSITIVE_INFINITY }
+        disturbances.push(disturbance)
+        await disturb()
+        disturbance.to = Date.now()
+        counts.failures++
+      })
 
-        const { keys, wrong } = await fire(
-          started.map(({ port }) => port),
-          random,
-          isOver,
-          tally,
-        )
-        await Promise.all([killing, stopping, disturbing, watching])
+      let known = ''
+      const watching = repeat(isOver, 250, async () => {
+        const named = (await masters?.().catch(() => known)) ?? ''
+        if (named !== known) electedAt.push(Date.now())
+        known = named
+      })
 
-        const twice = [...processed].filter(([, times]) => times.length > 1)
-        // An election takes as long as the machine makes it.
-        const lossFrom = (at: number): number => {
-          const cause = disturbances.find(({ from, to }) => from <= at && at <= to + 1000)
-          return cause === undefined ? at - lossMs.beforeElection : cause.from - lossMs.beforeFailure
-        }
-        const isLost = ([first = 0]: readonly number[]): boolean =>
-          electedAt.some((at) => first > lossFrom(at) && first < at + 1000)
-        process.stdout.write(
-          `${JSON.stringify({ seed, ...counts, keys, processed: processed.size, elections: electedAt.length, twice: twice.length, ...tally })}\n`,
-        )
-        // What a failover has lost is the one exception, and the documentation says so.
-        expect(
-          twice.filter(([, times]) => !isLost(times)),
-          `processed twice, with ONCE_SEED=${seed}`,
-        ).toEqual([])
-        if (twice.length === 0) expect(wrong, `replayed wrongly, with ONCE_SEED=${seed}`).toEqual([])
-        expect(counts).toEqual({
-          kills: expect.toSatisfy((each) => each > 0),
-          standstills: expect.toSatisfy((each) => each > 0),
-          failures: expect.toSatisfy((each) => each > 0),
-        })
-        expect(tally['201 replayed']).toBeGreaterThan(0)
-      },
-      300_000,
-    )
-  },
-)
+      const { keys, wrong } = await fire(
+        started.map(({ port }) => port),
+        random,
+        isOver,
+        tally,
+      )
+      await Promise.all([killing, stopping, disturbing, watching])
+
+      const twice = [...processed].filter(([, times]) => times.length > 1)
+      // An election takes as long as the machine makes it.
+      const lossFrom = (at: number): number => {
+        const cause = disturbances.find(({ from, to }) => from <= at && at <= to + 1000)
+        return cause === undefined ? at - lossMs.beforeElection : cause.from - lossMs.beforeFailure
+      }
+      const isLost = ([first = 0]: readonly number[]): boolean =>
+        electedAt.some((at) => first > lossFrom(at) && first < at + 1000)
+      process.stdout.write(
+        `${JSON.stringify({ seed, ...counts, keys, processed: processed.size, elections: electedAt.length, twice: twice.length, ...tally })}\n`,
+      )
+      // What a failover has lost is the one exception, and the documentation says so.
+      expect(
+        twice.filter(([, times]) => !isLost(times)),
+        `processed twice, with ONCE_SEED=${seed}`,
+      ).toEqual([])
+      if (twice.length === 0) expect(wrong, `replayed wrongly, with ONCE_SEED=${seed}`).toEqual([])
+      expect(counts).toEqual({
+        kills: expect.toSatisfy((each) => each > 0),
+        standstills: expect.toSatisfy((each) => each > 0),
+        failures: expect.toSatisfy((each) => each > 0),
+      })
+      expect(tally['201 replayed']).toBeGreaterThan(0)
+    },
+    300_000,
+  )
+})
 
 /** Acts again and again, with a pause before each time. */
 const repeat = async (isOver: () => boolean, pauseMs: number, act: () => Promise<void>): Promise<void> => {
