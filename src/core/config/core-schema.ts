@@ -1,5 +1,6 @@
 import * as z from 'zod'
-import { InvalidScalar, scalar } from './schema/scalar.ts'
+import { scalar } from './schema/scalar.ts'
+import { InvalidScalar } from './schema/scalar-kind.ts'
 import { boolean } from './schema/scalar-types.ts'
 import { adminSchema } from './sections/admin.ts'
 import { instanceSchema } from './sections/instance.ts'

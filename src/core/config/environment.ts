@@ -2,7 +2,7 @@
 import { type Document, isScalar } from 'yaml'
 import { ownMember } from '../lib/plain-object.ts'
 import type { ConfigIssue } from './problem.ts'
-import { ExternalValue } from './schema/scalar.ts'
+import { ExternalValue } from './schema/scalar-kind.ts'
 import { forEachNode } from './yaml/yaml-nodes.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>

@@ -4,7 +4,8 @@ import type { ConfigSection } from '../../core/config/config-part.ts'
 import { type ConfigRule, isEnabledAt, valueAt, type WarningRule } from '../../core/config/rules/rule.ts'
 import { annotate } from '../../core/config/schema/annotations.ts'
 import { optionalPolicy } from '../../core/config/schema/inheritance.ts'
-import { ExternalValue, InvalidScalar, scalar, textParser } from '../../core/config/schema/scalar.ts'
+import { scalar } from '../../core/config/schema/scalar.ts'
+import { ExternalValue, InvalidScalar, textParser } from '../../core/config/schema/scalar-kind.ts'
 import { choice, map, optionalSize } from '../../core/config/schema/scalar-types.ts'
 
 const file = scalar<string>('Where lines are appended; stdout: between the lines of the log', {

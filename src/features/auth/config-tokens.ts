@@ -2,14 +2,14 @@ import * as z from 'zod'
 import type { AdminConfig } from '../../core/config/config.ts'
 import type { OperatorKey } from '../../core/config/config-part.ts'
 import { annotate, escapePlaceholders, optionalKey, Secret } from '../../core/config/schema/annotations.ts'
+import { scalar } from '../../core/config/schema/scalar.ts'
 import {
   freeTextParser,
   InvalidScalar,
   patternKind,
   type ScalarKind,
-  scalar,
   textParser,
-} from '../../core/config/schema/scalar.ts'
+} from '../../core/config/schema/scalar-kind.ts'
 import {
   choice,
   duration,

@@ -4,7 +4,7 @@ import type { ConfigSection, OperationKey, ResolveOperation } from '../../core/c
 import { type ConfigRule, parseAt } from '../../core/config/rules/rule.ts'
 import { lowerFieldName } from '../../core/config/schema/header-fields.ts'
 import { policySwitch } from '../../core/config/schema/inheritance.ts'
-import { InvalidScalar } from '../../core/config/schema/scalar.ts'
+import { InvalidScalar } from '../../core/config/schema/scalar-kind.ts'
 import {
   boolean,
   duration,

@@ -4,7 +4,8 @@ import type { ConfigSection, OperationKey, ResolveOperation } from '../../core/c
 import { optionalKey } from '../../core/config/schema/annotations.ts'
 import { lowerFieldName } from '../../core/config/schema/header-fields.ts'
 import { mergeLevels, partialShape, policySwitch } from '../../core/config/schema/inheritance.ts'
-import { freeTextParser, InvalidScalar, scalar } from '../../core/config/schema/scalar.ts'
+import { scalar } from '../../core/config/schema/scalar.ts'
+import { freeTextParser, InvalidScalar } from '../../core/config/schema/scalar-kind.ts'
 import {
   boolean,
   choice,

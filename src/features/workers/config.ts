@@ -1,8 +1,9 @@
 import { type ConfigPart, type ConfigSection, configParts } from '../../core/config/config-part.ts'
 import type { DividedLimit, WarningInput, WarningRule } from '../../core/config/rules/rule.ts'
 import { annotate } from '../../core/config/schema/annotations.ts'
-import { InvalidScalar, scalar } from '../../core/config/schema/scalar.ts'
-import { integerKind } from '../../core/config/schema/scalar-types.ts'
+import { integerKind } from '../../core/config/schema/kinds.ts'
+import { scalar } from '../../core/config/schema/scalar.ts'
+import { InvalidScalar } from '../../core/config/schema/scalar-kind.ts'
 import { groups } from '../../operations.ts'
 import { workerCount } from './primary.ts'
 

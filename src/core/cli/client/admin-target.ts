@@ -110,14 +110,14 @@ const targetOfNamedFile = async (file: string, environment: Environment): Promis
 
 const targetFromFile = async (file: string, environment: Environment) => {
   const { loadAdmin } = await import('../../config/load/load-admin.ts')
-  const { admin, reason, isGuessed, isUnreadable } = loadAdmin(file, environment)
+  const { host, port, token, tls, reason, isGuessed, isUnreadable } = loadAdmin(file, environment)
   return {
     isUnreadable,
-    tls: admin.tls !== null,
-    host: reachableHost(admin.host),
-    port: admin.port,
-    certificate: admin.tls?.certificate ?? null,
-    token: admin.token === null ? null : { value: admin.token, from: `admin.token in ${file}` },
+    tls: tls !== null,
+    host: reachableHost(host),
+    port,
+    certificate: tls?.certificate ?? null,
+    token: token === null ? null : { value: token, from: `admin.token in ${file}` },
     file,
     fallbackReason: reason,
     isDefaultAddress: isGuessed,

@@ -2,24 +2,27 @@ import { isAbsolute, resolve } from 'node:path'
 import { isFieldValue } from '../../exchange/header-fields.ts'
 import { formatSize } from '../../lib/text/units.ts'
 import type { ConfigIssue, KeyPath } from '../problem.ts'
-import { ExternalValue } from '../schema/scalar.ts'
-import { type SchemaKey, schemaKeys } from '../schema/schema-keys.ts'
+import type { SchemaAnnotations } from '../schema/annotations.ts'
+import { ExternalValue } from '../schema/scalar-kind.ts'
 import { isReadError, maxReferencedBytes, readFileWithLimit, toSourceFile } from './source-files.ts'
 
 // The serving thread compares all contents every `reload.poll`.
 const maxFiles = 256
 
-const referenceKeys = schemaKeys.filter(({ file }) => file !== undefined)
+/** A key that may say `file:`. In its path, `*` stands for any key, `#` for any index of a list. */
+export interface ReferenceKey extends Pick<SchemaAnnotations, 'file'> {
+  readonly path: readonly string[]
+}
 
 /**
  * Replaces `file:` references by the contents, less one trailing line end. Relative names start at `folder`. A file
  * that is missing, unreadable, empty, over 64 KiB or not text is an issue at its key; so is each file after the 256th.
  * `sources`: each file once, unreadable ones too.
  */
-export function resolveFileReferences(tree: unknown, folder: string) {
+export function resolveFileReferences(tree: unknown, folder: string, keys: readonly ReferenceKey[]) {
   const issues: ConfigIssue[] = []
   const files = new Map<string, ReturnType<typeof readFileWithLimit>>()
-  const readReference = (value: unknown, path: KeyPath, { file: kind }: SchemaKey): unknown => {
+  const readReference = (value: unknown, path: KeyPath, { file: kind }: ReferenceKey): unknown => {
     const reference = value instanceof ExternalValue ? value.text : value
     if (typeof reference !== 'string' || !reference.startsWith('file:')) return value
     const shown = value instanceof ExternalValue ? value.asWritten : reference
@@ -36,7 +39,7 @@ export function resolveFileReferences(tree: unknown, folder: string) {
     issues.push({ path, message: `the file cannot be used: ${text.reason}`, expected, found: shown, hint })
     return new ExternalValue('', shown, false)
   }
-  const fill = (value: unknown, path: KeyPath, within: readonly SchemaKey[]): unknown => {
+  const fill = (value: unknown, path: KeyPath, within: readonly ReferenceKey[]): unknown => {
     const depth = path.length
     const schemaKey = within.find((candidate) => candidate.path.length === depth)
     if (schemaKey !== undefined) return readReference(value, path, schemaKey)
@@ -46,7 +49,7 @@ export function resolveFileReferences(tree: unknown, folder: string) {
       return deeper.length === 0 ? entry : fill(entry, [...path, key], deeper)
     })
   }
-  const filled = fill(tree, [], referenceKeys)
+  const filled = fill(tree, [], keys)
   const sources = [...files].map(([file, bytes]) =>
     toSourceFile(file, isReadError(bytes) ? null : bytes, maxReferencedBytes),
   )

@@ -3,7 +3,7 @@ import type * as z from 'zod'
 import type { ConfigIssue, ConfigProblem, KeyPath, LocatableIssue, PositionLookup } from '../problem.ts'
 import { fileProblem, formatKeyPath, quote } from '../problem.ts'
 import { rawAt, valueAt } from '../rules/rule.ts'
-import { ExternalValue } from '../schema/scalar.ts'
+import { ExternalValue } from '../schema/scalar-kind.ts'
 import { holdsSecrets, knownKeys, redactKey } from '../schema/schema-keys.ts'
 import { suggestNearest } from '../suggest.ts'
 

@@ -1,19 +1,25 @@
 import { isUtf8 } from 'node:buffer'
 import { dirname } from 'node:path'
 import { isMap, isNode } from 'yaml'
-import type * as z from 'zod'
-import { deepFreeze } from '../../lib/plain-object.ts'
-import type { AdminConfig } from '../config.ts'
-import { configSchema } from '../config-schema.ts'
+import { isPlainObject, ownMember } from '../../lib/plain-object.ts'
 import { type Environment, substituteVariables } from '../environment.ts'
 import { formatKeyPath } from '../problem.ts'
+import { certificateKind, defaultAdminAddress, hostKind, integerKind, portRange, tokenKind } from '../schema/kinds.ts'
+import { ExternalValue, InvalidScalar, parseScalar } from '../schema/scalar-kind.ts'
 import { maxAliases } from '../yaml/syntax-issues.ts'
 import { parseYamlSource } from '../yaml/yaml-document.ts'
-import { resolveFileReferences } from './file-references.ts'
+import { type ReferenceKey, resolveFileReferences } from './file-references.ts'
 import { isReadError, maxConfigBytes, readFileWithLimit } from './source-files.ts'
 
-interface AdminLoadResult {
-  readonly admin: AdminConfig
+/** How a command reaches the gateway of a configuration file. */
+interface AdminSection {
+  readonly host: string
+  readonly port: number
+  readonly token: string | null
+  readonly tls: { readonly certificate: string } | null
+}
+
+interface AdminLoadResult extends AdminSection {
   /** Why some or all values are built in; null: all come from the file. */
   readonly reason: string | null
   /** The address is built in: the file could not be read that far. */
@@ -21,7 +27,10 @@ interface AdminLoadResult {
   readonly isUnreadable: boolean
 }
 
-/** Other sections may be broken. An unusable key gets its built-in value, and `reason` names it. Never throws. */
+/**
+ * Loads neither the schema nor the features that have keys in it: a command waits for them. Other sections and keys may
+ * be broken. An unusable key gets its built-in value, and `reason` names it. Never throws.
+ */
 export function loadAdmin(file: string, environment: Environment = process.env): AdminLoadResult {
   const bytes = readFileWithLimit(file, maxConfigBytes)
   return isReadError(bytes)
@@ -45,7 +54,7 @@ export function parseAdmin(bytes: Uint8Array, file: string, environment: Environ
   try {
     const section: unknown = node.toJS(document, { maxAliasCount: maxAliases + 1 })
     // Only `admin`: an operator command needs no secrets of upstreams.
-    const { tree: filled, issues } = resolveFileReferences({ admin: section }, dirname(file))
+    const { tree: filled, issues } = resolveFileReferences({ admin: section }, dirname(file), referenceKeys)
     for (const { path } of issues) unfilled.add(formatKeyPath(path))
     return selectSoundKeys(Object(filled).admin, unfilled, file)
   } catch {
@@ -53,31 +62,52 @@ export function parseAdmin(bytes: Uint8Array, file: string, environment: Environ
   }
 }
 
-const schema = configSchema.shape.admin
-const { shape } = schema.unwrap()
-const parse = (section: object) => deepFreeze(schema.parse(section) as object as AdminConfig)
-const defaults = parse({})
+const referenceKeys: readonly ReferenceKey[] = [
+  { path: ['admin', 'token'], file: 'line' },
+  { path: ['admin', 'tls', 'certificate'], file: 'lines' },
+]
+
+const defaults: AdminSection = { ...defaultAdminAddress, token: null, tls: null }
+
+const parsers: { readonly [Key in keyof AdminSection]: (value: unknown) => AdminSection[Key] | InvalidScalar } = {
+  host: (value) => parseScalar(hostKind, value),
+  port: (value) => parseScalar(integerKind(portRange), value),
+  token: (value) => parseScalar(tokenKind, value),
+  tls: (value) => {
+    const certificate = parseScalar(certificateKind, Object(value).certificate)
+    return certificate instanceof InvalidScalar ? certificate : { certificate }
+  },
+}
 
 function selectSoundKeys(section: unknown, unfilled: ReadonlySet<string>, file: string): AdminLoadResult {
-  if (typeof section !== 'object' || section === null || Array.isArray(section))
-    return builtInAdmin(`admin in ${file} is no map`)
-  const stated = new Map(Object.entries(section))
-  const isFilledIn = (path: string): boolean =>
-    ![...unfilled].some((each) => each === path || each.startsWith(`${path}.`) || each.startsWith(`${path}[`))
-  const sound = new Map<string, unknown>()
+  if (!isPlainObject(section) || section instanceof ExternalValue) return builtInAdmin(`admin in ${file} is no map`)
   const broken: string[] = []
-  for (const [key, keySchema] of Object.entries<z.ZodType>(shape)) {
-    const path = `admin.${key}`
-    if (isFilledIn(path) && keySchema.safeParse(stated.get(key)).success) sound.set(key, stated.get(key))
-    else broken.push(path)
+  const take = <Key extends keyof AdminSection>(key: Key, needed = `admin.${key}`): AdminSection[Key] => {
+    const value = ownMember(section, key)
+    const parsed = unfilled.has(needed)
+      ? new InvalidScalar('unknown')
+      : value === undefined
+        ? defaults[key]
+        : parsers[key](value)
+    if (!(parsed instanceof InvalidScalar)) return parsed
+    broken.push(`admin.${key}`)
+    return defaults[key]
   }
-  const admin = parse(Object.fromEntries(sound))
+  const admin: AdminSection = {
+    host: take('host'),
+    port: take('port'),
+    token: take('token'),
+    tls: take('tls', 'admin.tls.certificate'),
+  }
   // The reason never quotes a value: it may be a token.
   const reason = broken.length === 0 ? null : `${broken.join(', ')} in ${file} cannot be used; see: check ${file}`
   const isGuessed = broken.includes('admin.host') || broken.includes('admin.port')
-  return { admin, reason, isGuessed, isUnreadable: false }
+  return { ...admin, reason, isGuessed, isUnreadable: false }
 }
 
-const builtInAdmin = (reason: string | null): AdminLoadResult => {
-  return { admin: defaults, reason, isGuessed: reason !== null, isUnreadable: false }
-}
+const builtInAdmin = (reason: string | null): AdminLoadResult => ({
+  ...defaults,
+  reason,
+  isGuessed: reason !== null,
+  isUnreadable: false,
+})

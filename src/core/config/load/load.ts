@@ -8,6 +8,7 @@ import { getRestartOnlySettings, type RestartOnlySettings, reportConfig } from '
 import type { Environment } from '../environment.ts'
 import { type ConfigProblem, fileProblem, type LocatableIssue } from '../problem.ts'
 import { validateCrossKeyRules } from '../rules/rules.ts'
+import { schemaKeys } from '../schema/schema-keys.ts'
 import { collectWarnings } from '../warnings/warnings.ts'
 import { parseYamlSource, toPlainTree, type YamlSource } from '../yaml/yaml-document.ts'
 import { resolveFileReferences } from './file-references.ts'
@@ -45,6 +46,8 @@ export interface OpenedConfig {
   complete(read: readonly ReturnType<ReadNamedFile>[]): LoadResult
 }
 
+const referenceKeys = schemaKeys.filter(({ file }) => file !== undefined)
+
 const includes = await Promise.all(configParts.flatMap((part) => part.loadInclude?.() ?? []))
 
 /** Reads a file but for the files that it names: their compilers load only where needed. Never throws. */
@@ -70,7 +73,7 @@ export const parseConfigBytes = (bytes: Uint8Array, file: string, environment: E
   if (tree === undefined) return withoutFiles(reject(locateIssues(yamlIssues, source, file), [ownSource]))
   const mistaken = configParts.flatMap((part) => part.findMistaken?.(tree) ?? [])
   if (mistaken.length > 0) return withoutFiles(reject(locateIssues(mistaken, source, file), [ownSource]))
-  const secrets = resolveFileReferences(tree, dirname(file))
+  const secrets = resolveFileReferences(tree, dirname(file), referenceKeys)
   const included = includes.flatMap((include) => include(secrets.tree, dirname(file), environment) ?? [])
   const sources = [ownSource, ...secrets.sources, ...included.flatMap((each) => each.sources)]
   // Without the entries: zod, and each walk through the whole tree, would be slow with thousands of them.
@@ -94,8 +97,8 @@ export const parseConfigBytes = (bytes: Uint8Array, file: string, environment: E
     const config = resolveConfig(result.data, ...[...validated, ...read].map((each) => each.config))
     const ownWarnings = locateInFiles(collectWarnings(result.data, config), source, file, included)
     const warnings = [...ownWarnings, ...read.flatMap((each) => each.warnings)]
-    const ofFileAlone = text.includes('${') ? parseAdmin(bytes, file, {}) : { admin: config.admin, isGuessed: false }
-    const statedAdminPort = ofFileAlone.isGuessed ? null : ofFileAlone.admin.port
+    const ofFileAlone = text.includes('${') ? parseAdmin(bytes, file, {}) : { ...config.admin, isGuessed: false }
+    const statedAdminPort = ofFileAlone.isGuessed ? null : ofFileAlone.port
     const report = reportConfig(config)
     const restartOnly = getRestartOnlySettings(report)
     const provenance = collectProvenance(source.locateStated)

@@ -1,7 +1,7 @@
 import type * as z from 'zod'
 import type { Config, ParsedConfig } from '../config.ts'
 import type { ConfigIssue, KeyNeed, KeyPath } from '../problem.ts'
-import { ExternalValue } from '../schema/scalar.ts'
+import { ExternalValue } from '../schema/scalar-kind.ts'
 
 export type RuleResult = ConfigIssue | readonly RuleResult[] | false | null | undefined
 

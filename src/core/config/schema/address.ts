@@ -1,22 +1,10 @@
 import { isIP, isIPv6 } from 'node:net'
 import { suggestNearest } from '../suggest.ts'
-import { InvalidScalar, type ScalarKind, scalar, textParser } from './scalar.ts'
+import { hostKind, isHostName } from './kinds.ts'
+import { scalar } from './scalar.ts'
+import { InvalidScalar, type ScalarKind, textParser } from './scalar-kind.ts'
 
-/** With 0 the system chooses a port. */
-export const portRange = { min: 0, max: 65_535 } as const
-
-export const hostOrAddress = (description: string) =>
-  scalar<string>(description, {
-    expected: 'an IP address or a host name, such as 127.0.0.1',
-    parse: textParser((value) => {
-      if (isIP(value) !== 0 || isHostName(value)) return value.toLowerCase()
-      if (value === '*') return new InvalidScalar('not an address', 'write 0.0.0.0 or :: for every interface')
-      if (value.startsWith('[')) return new InvalidScalar('not an address', 'write an IPv6 address without brackets')
-      if (value.includes(':')) return new InvalidScalar('not an address', 'the port goes under its own key')
-      return new InvalidScalar('not an address')
-    }),
-    json: { type: 'string', minLength: 1, pattern: '^[0-9A-Za-z:._%-]+$' },
-  })
+export const hostOrAddress = (description: string) => scalar(description, hostKind)
 
 /** A Host that clients send. Without a port, any port matches. */
 export const hostHeader = (description: string) =>
@@ -162,9 +150,3 @@ function parsePath(path: string): string | InvalidScalar {
   const dots = segments.some((segment) => /^\.{1,2}$/.test(segment.replaceAll(/%2e/gi, '.')))
   return dots ? new InvalidScalar('a path with a dot segment', 'write the path that . and .. would lead to') : trimmed
 }
-
-const isHostName = (text: string): boolean =>
-  text.length <= 253 &&
-  /^[0-9A-Za-z_]([0-9A-Za-z_-]*[0-9A-Za-z_])?(\.[0-9A-Za-z_]([0-9A-Za-z_-]*[0-9A-Za-z_])?)*\.?$/.test(text) &&
-  // Digits and dots without an address are a mistake, such as 127.0.0.256.
-  !/^[\d.]+$/.test(text)

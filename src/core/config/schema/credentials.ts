@@ -1,21 +1,9 @@
 import { ownMember } from '../../lib/plain-object.ts'
-import { InvalidScalar, type ScalarKind, scalar, textParser } from './scalar.ts'
+import { certificateKind, pemKind } from './kinds.ts'
+import { scalar } from './scalar.ts'
+import { InvalidScalar, textParser } from './scalar-kind.ts'
 import { orNone } from './scalar-types.ts'
 
-/** Not shown, certificates too: no operator reads them. The text between BEGIN and END is not checked. */
-const pemKind = (what: string, label: RegExp): ScalarKind<string> => ({
-  expected: `${what} in PEM, or file: and a path`,
-  parse: textParser((value) => {
-    if (/-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m.test(value))
-      return new InvalidScalar('a key with a password', 'decrypt it: openssl pkey -in KEY -out PLAIN')
-    return label.test(value) ? value : new InvalidScalar(`not ${what} in PEM`, 'write file: and the path of a PEM file')
-  }),
-  json: { type: 'string' },
-  secret: true,
-  file: 'lines',
-})
-
-const certificateKind = pemKind('a certificate', /-----BEGIN CERTIFICATE-----/)
 const privateKeyKind = pemKind('a private key', /-----BEGIN [A-Z ]*PRIVATE KEY-----/)
 const revocationListKind = pemKind('a list of revoked certificates', /-----BEGIN X509 CRL-----/)
 

@@ -8,7 +8,8 @@ import {
   namesCredential,
 } from '../../exchange/header-fields.ts'
 import { annotate, escapePlaceholders, type RenderedValue, Secret } from './annotations.ts'
-import { ExternalValue, InvalidScalar, refineKind, type ScalarKind, scalar, textParser } from './scalar.ts'
+import { scalar } from './scalar.ts'
+import { ExternalValue, InvalidScalar, refineKind, type ScalarKind, textParser } from './scalar-kind.ts'
 import { keySchema, list, map, orNone, reject } from './scalar-types.ts'
 
 // They frame a message, or the gateway sets them. Fields that end at each hop (RFC 9110 §7.6.1) are rejected as well.

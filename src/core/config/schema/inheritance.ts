@@ -1,7 +1,8 @@
 import * as z from 'zod'
 import { isPlainObject } from '../../lib/plain-object.ts'
 import { annotate, getAnnotations, isOptionalKey } from './annotations.ts'
-import { InvalidScalar, scalar } from './scalar.ts'
+import { scalar } from './scalar.ts'
+import { InvalidScalar } from './scalar-kind.ts'
 import { isOff, parseBoolean } from './scalar-types.ts'
 
 export type PartialLevel<T> = T extends string | number | boolean | readonly unknown[]

@@ -2,21 +2,15 @@ import * as z from 'zod'
 import { byteRates, durations, multiples, type Notation, percentages, sizes } from '../../lib/text/units.ts'
 import { suggestNearest } from '../suggest.ts'
 import { annotate, renderPlain, type SchemaAnnotations } from './annotations.ts'
-import { InvalidScalar, patternKind, type ScalarKind, scalar } from './scalar.ts'
+import { cannotDisable, integerKind, type Range, withinRange } from './kinds.ts'
+import { scalar } from './scalar.ts'
+import { InvalidScalar, patternKind, type ScalarKind } from './scalar-kind.ts'
 
 export const hour = 3_600_000
 export const day = 24 * hour
 export const mebibyte = 1024 ** 2
 
-interface Range {
-  readonly min?: number
-  readonly max?: number
-}
-
 export const upTo = (max: number) => ({ min: 1, max })
-
-/** For `none` where {@link orNone} does not apply. */
-const cannotDisable = 'this bound cannot be turned off: write a larger one, or leave the key out'
 
 interface Quantity extends Required<Range> {
   readonly what: string
@@ -48,25 +42,6 @@ const quantityKind =
     render: format,
     json: { type: 'string', pattern },
   })
-
-export const integerKind = ({ min, max }: Required<Range>): ScalarKind<number> => ({
-  expected: `a whole number from ${min} to ${max}`,
-  parse: (value, fromVariable) => {
-    const numeric = typeof value === 'string' && /^\d+$/.test(value)
-    if (numeric && !fromVariable)
-      return new InvalidScalar('a number in quotes', `write ${Number(value)}, without quotes`)
-    const number = numeric ? Number(value) : value
-    if (typeof number !== 'number')
-      return new InvalidScalar('not a number', number === 'none' ? cannotDisable : undefined)
-    return Number.isInteger(number) ? withinRange(number, min, max, String) : new InvalidScalar('not a whole number')
-  },
-  json: { type: 'integer', minimum: min, maximum: max },
-})
-
-const withinRange = <N extends number>(value: N, min: number, max: number, format: (value: N) => string) => {
-  if (value < min) return new InvalidScalar('too small', `write at least ${format(min as N)}`)
-  return value > max ? new InvalidScalar('too large', `write at most ${format(max as N)}`) : value
-}
 
 const orZero = (kind: ScalarKind<number>): ScalarKind<number> => {
   const { parse, render = renderPlain, ...rest } = orNone(kind)

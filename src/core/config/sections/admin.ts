@@ -1,27 +1,11 @@
-import { isBearerToken } from '../../exchange/header-fields.ts'
 import { operatorNameForm, operatorNameMistake, operatorScopes } from '../../lib/operators.ts'
-import { hostOrAddress, portRange } from '../schema/address.ts'
+import { hostOrAddress } from '../schema/address.ts'
 import { annotate, optionalKey } from '../schema/annotations.ts'
 import { certificate, certificateName, privateKey, secretDigest } from '../schema/credentials.ts'
-import { InvalidScalar, scalar, textParser } from '../schema/scalar.ts'
+import { defaultAdminAddress, portRange, tokenKind } from '../schema/kinds.ts'
+import { scalar } from '../schema/scalar.ts'
+import { InvalidScalar, textParser } from '../schema/scalar-kind.ts'
 import { boolean, choice, integer, list, map } from '../schema/scalar-types.ts'
-
-// An attacker on a local network may guess a shorter token. RFC 6750 §2.1 has the characters.
-const minTokenLength = 16
-
-const token = (description: string) =>
-  scalar<string>(description, {
-    expected: `a token of at least ${minTokenLength} letters, digits and -._~+/, or file: and a path`,
-    parse: (value) => {
-      if (typeof value !== 'string') return new InvalidScalar('not text', 'put the token in quotes')
-      if (!isBearerToken(value)) return new InvalidScalar('not a token', 'make one with: openssl rand -hex 32')
-      if (value.length < minTokenLength) return new InvalidScalar('too short', 'make one with: openssl rand -hex 32')
-      return value
-    },
-    json: { type: 'string', pattern: `^(file:.+|[A-Za-z0-9._~+/-]{${minTokenLength},}=*)$` },
-    secret: true,
-    file: 'line',
-  })
 
 const operatorName = scalar<string>('Its operator, in the log, the audit log and on the page', {
   expected: `${operatorNameForm}, such as oncall-anna`,
@@ -76,11 +60,15 @@ const tls = map(
 export const adminSchema = map(
   "The operator's listener: health, status, reload. Never public",
   {
-    host: annotate(hostOrAddress('The address to listen on').prefault('127.0.0.1'), { restart: true }),
-    port: annotate(integer('The port to listen on; 0: any free one', portRange).prefault(9901), { restart: true }),
+    host: annotate(hostOrAddress('The address to listen on').prefault(defaultAdminAddress.host), { restart: true }),
+    port: annotate(integer('The port to listen on; 0: any free one', portRange).prefault(defaultAdminAddress.port), {
+      restart: true,
+    }),
     hosts: list('Further names that may be asked for as Host', hostOrAddress('A host name'), { max: 100 }).prefault([]),
-    token: optionalKey(token('What operators send as Authorization: Bearer …; file:PATH to read it from a file')),
-    metricsToken: optionalKey(token('What Prometheus may send instead: it opens /metrics and /whoami')),
+    token: optionalKey(
+      scalar('What operators send as Authorization: Bearer …; file:PATH to read it from a file', tokenKind),
+    ),
+    metricsToken: optionalKey(scalar('What Prometheus may send instead: it opens /metrics and /whoami', tokenKind)),
     tokens: tokens.prefault([]),
     tls: annotate(optionalKey(tls), { restart: true }),
     insecure: boolean('Whether an address that other machines reach may do without TLS').prefault(false),

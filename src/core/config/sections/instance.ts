@@ -1,5 +1,6 @@
 import { optionalKey } from '../schema/annotations.ts'
-import { patternKind, scalar } from '../schema/scalar.ts'
+import { scalar } from '../schema/scalar.ts'
+import { patternKind } from '../schema/scalar-kind.ts'
 import { choice, map } from '../schema/scalar-types.ts'
 
 const maxLength = 40

@@ -1,9 +1,11 @@
 import * as z from 'zod'
 import { httpTokenPattern, isHttpToken } from '../../exchange/header-fields.ts'
-import { basePath, cidrOrAddress, endpointUrl, hostHeader, hostOrAddress, portRange } from '../schema/address.ts'
+import { basePath, cidrOrAddress, endpointUrl, hostHeader, hostOrAddress } from '../schema/address.ts'
 import { annotate, optionalKey } from '../schema/annotations.ts'
 import { certificate, privateKey, revocationList } from '../schema/credentials.ts'
-import { InvalidScalar, scalar, textParser } from '../schema/scalar.ts'
+import { portRange } from '../schema/kinds.ts'
+import { scalar } from '../schema/scalar.ts'
+import { InvalidScalar, textParser } from '../schema/scalar-kind.ts'
 import {
   choice,
   duration,

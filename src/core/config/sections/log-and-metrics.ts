@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { annotate } from '../schema/annotations.ts'
-import { InvalidScalar, scalar } from '../schema/scalar.ts'
+import { scalar } from '../schema/scalar.ts'
+import { InvalidScalar } from '../schema/scalar-kind.ts'
 import { boolean, choice, map, parseBoolean, size } from '../schema/scalar-types.ts'
 
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const

@@ -2,7 +2,8 @@ import { serverName } from '../schema/address.ts'
 import { optionalKey } from '../schema/annotations.ts'
 import { optionalCertificate, optionalPrivateKey } from '../schema/credentials.ts'
 import { optionalPolicy, partialShape } from '../schema/inheritance.ts'
-import { InvalidScalar, scalar, textParser } from '../schema/scalar.ts'
+import { scalar } from '../schema/scalar.ts'
+import { InvalidScalar, textParser } from '../schema/scalar-kind.ts'
 import {
   boolean,
   choice,

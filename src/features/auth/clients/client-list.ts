@@ -19,7 +19,7 @@ import {
   type PositionLookup,
 } from '../../../core/config/problem.ts'
 import { rawAt } from '../../../core/config/rules/rule.ts'
-import { ExternalValue } from '../../../core/config/schema/scalar.ts'
+import { ExternalValue } from '../../../core/config/schema/scalar-kind.ts'
 import { parseYamlSource, toPlainTree } from '../../../core/config/yaml/yaml-document.ts'
 import { createPositionFinder, findOffset } from '../../../core/config/yaml/yaml-nodes.ts'
 import { parseJson } from '../../../core/lib/plain-object.ts'

@@ -5,7 +5,8 @@ import type { KeyNeed } from '../../../core/config/problem.ts'
 import { cidrOrAddress } from '../../../core/config/schema/address.ts'
 import { annotate, optionalKey, type RenderedValue, renderMap } from '../../../core/config/schema/annotations.ts'
 import { certificateName, secretDigest } from '../../../core/config/schema/credentials.ts'
-import { InvalidScalar, patternKind, scalar, textParser } from '../../../core/config/schema/scalar.ts'
+import { scalar } from '../../../core/config/schema/scalar.ts'
+import { InvalidScalar, patternKind, textParser } from '../../../core/config/schema/scalar-kind.ts'
 import {
   boolean,
   choice,

@@ -2,7 +2,8 @@ import * as z from 'zod'
 import { optionalKey } from '../../../core/config/schema/annotations.ts'
 import { fieldName, lowerFieldName } from '../../../core/config/schema/header-fields.ts'
 import { optionalPolicy } from '../../../core/config/schema/inheritance.ts'
-import { InvalidScalar, type ScalarKind, scalar, textParser } from '../../../core/config/schema/scalar.ts'
+import { scalar } from '../../../core/config/schema/scalar.ts'
+import { InvalidScalar, type ScalarKind, textParser } from '../../../core/config/schema/scalar-kind.ts'
 import {
   boolean,
   choice,

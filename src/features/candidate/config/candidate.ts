@@ -6,7 +6,8 @@ import { resolveSide } from '../../../core/config/load/resolve-levels.ts'
 import { annotate, optionalKey, renderMap, renderValue } from '../../../core/config/schema/annotations.ts'
 import { requestFieldKind } from '../../../core/config/schema/header-fields.ts'
 import { optionalPolicy, partialShape } from '../../../core/config/schema/inheritance.ts'
-import { InvalidScalar, refineKind, scalar, textParser } from '../../../core/config/schema/scalar.ts'
+import { scalar } from '../../../core/config/schema/scalar.ts'
+import { InvalidScalar, refineKind, textParser } from '../../../core/config/schema/scalar-kind.ts'
 import {
   boolean,
   clientName,

@@ -3,17 +3,12 @@ import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { operatorKeys } from '../../../../src/core/config/config-part.ts'
 import type { Environment } from '../../../../src/core/config/environment.ts'
 import { loadAdmin } from '../../../../src/core/config/load/load-admin.ts'
 import { loadConfig } from '../../../../src/core/config/load/load-config.ts'
 import { folderWith, sandbox } from '../helper.ts'
 
-const builtIn = {
-  ...{ host: '127.0.0.1', port: 9901, hosts: [], tls: null, insecure: false },
-  ...{ token: null, metricsToken: null, tokens: [] },
-  ...Object.fromEntries(operatorKeys().map(({ key }) => [key, null])),
-}
+const builtIn = { host: '127.0.0.1', port: 9901, token: null, tls: null }
 const read = { isGuessed: false, isUnreadable: false, reason: null }
 const token = 'abcdefghijklmnop-0123456789'
 
@@ -32,14 +27,23 @@ test('a valid file gives what a gateway takes from it', () => {
   const file = join(folder, 'gateway.yaml')
   const loaded = loadConfig(file, {})
 
-  expect(loadAdmin(file, {})).toEqual({
-    ...read,
-    admin: loaded.ok && loaded.config.admin,
-  })
+  expect(loadAdmin(file, {})).toEqual({ ...read, host: '::1', port: 9000, token, tls: null })
+  expect(loaded.ok && loaded.config.admin).toMatchObject({ host: '::1', port: 9000, token, tls: null })
 })
 
-test('a file without the section gives the built-in values', () => {
-  expect(readAdmin(sandbox)).toEqual({ ...read, admin: builtIn })
+test('a file without the section gives the built-in values, which are those of the schema', () => {
+  const loaded = loadConfig(join(folderWith({ 'gateway.yaml': sandbox }), 'gateway.yaml'), {})
+
+  expect(readAdmin(sandbox)).toEqual({ ...read, ...builtIn })
+  expect(loaded.ok && loaded.config.admin).toMatchObject(builtIn)
+})
+
+test('the certificate alone says that the listener is served by TLS: only the gateway needs the key', () => {
+  const pem = '-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----'
+
+  const found = readAdmin('admin: { tls: { certificate: "file:cert", key: "file:none" } }', {}, { cert: pem })
+
+  expect(found).toEqual({ ...read, ...builtIn, tls: { certificate: pem } })
 })
 
 describe('a broken part elsewhere does not matter', () => {
@@ -57,14 +61,22 @@ describe('a broken part elsewhere does not matter', () => {
     ['an alias without an anchor', 'listen: *nowhere'],
     ['a key that is no word', '? [a, b]\n: 1'],
   ])('%s', (_what, rest) => {
-    const { admin, reason } = readAdmin(`admin:\n  port: 9000\n  token: ${token}\n${rest}\n`)
+    const found = readAdmin(`admin:\n  port: 9000\n  token: ${token}\n${rest}\n`)
 
-    expect(admin).toEqual({ ...builtIn, port: 9000, token })
-    expect(reason).toBeNull()
+    expect(found).toEqual({ ...read, ...builtIn, port: 9000, token })
   })
 
   test('a rule across keys: a running gateway may have been started before the address was edited', () => {
-    expect(readAdmin('admin: { host: 0.0.0.0 }')).toEqual({ ...read, admin: { ...builtIn, host: '0.0.0.0' } })
+    expect(readAdmin('admin: { host: 0.0.0.0 }')).toEqual({ ...read, ...builtIn, host: '0.0.0.0' })
+  })
+
+  test.each([
+    ['hosts', '["${NOWHERE}"]'],
+    ['insecure', '"yes"'],
+    ['metricsToken', 'short'],
+    ['clientCertificates', '1'],
+  ])('a key of the section that no command uses: %s: %s', (key, value) => {
+    expect(readAdmin(`admin: { port: 9000, ${key}: ${value} }`)).toEqual({ ...read, ...builtIn, port: 9000 })
   })
 })
 
@@ -72,6 +84,7 @@ describe('a part that cannot be read has its built-in value, with the reason', (
   test.each([
     ['an empty list', 'admin: []', 'admin in'],
     ['a word', 'admin: yes', 'admin in'],
+    ['a variable', 'admin: "${HOME:-x}"', 'admin in'],
     ['an alias without an anchor', 'admin: *nowhere', 'aliases'],
     ['an error of syntax in front of it', '"', 'errors of syntax'],
     ['an empty file', '', 'is empty, or no map'],
@@ -80,10 +93,10 @@ describe('a part that cannot be read has its built-in value, with the reason', (
     ['other bytes', Buffer.from('# caf\xe9', 'latin1'), 'not UTF-8'],
   ])('%s', (_what, text, reason) => {
     expect(readAdmin(text)).toEqual({
-      ...read,
-      admin: builtIn,
+      ...builtIn,
       reason: expect.stringContaining(reason),
       isGuessed: true,
+      isUnreadable: false,
     })
   })
 
@@ -91,21 +104,20 @@ describe('a part that cannot be read has its built-in value, with the reason', (
     const file = join(folderWith({}), 'none.yaml')
 
     const reason = `${file} cannot be read: no such file`
-    expect(loadAdmin(file, {})).toEqual({ admin: builtIn, reason, isGuessed: true, isUnreadable: true })
+    expect(loadAdmin(file, {})).toEqual({ ...builtIn, reason, isGuessed: true, isUnreadable: true })
   })
 
   test.each([
     ['token', 'short'],
     ['token', 'file:none'],
     ['token', '"${NOWHERE}"'],
-    ['hosts', '["${NOWHERE}"]'],
     ['tls', '{ certificate: "file:none", key: "file:none" }'],
-    ['insecure', '"yes"'],
+    ['tls', '{ key: "file:none" }'],
+    ['tls', 'true'],
   ])('a single key, and the others are taken: %s: %s', (key, value) => {
-    const { admin, reason } = readAdmin(`admin: { port: 9000, ${key}: ${value} }`)
+    const found = readAdmin(`admin: { port: 9000, ${key}: ${value} }`)
 
-    expect(admin).toEqual({ ...builtIn, port: 9000 })
-    expect(reason).toContain(`admin.${key} in`)
+    expect(found).toEqual({ ...read, ...builtIn, port: 9000, reason: expect.stringContaining(`admin.${key} in`) })
   })
 })
 
@@ -123,10 +135,10 @@ test('the parser emits no warnings, which would quote the file', async () => {
   process.on('warning', note)
   onTestFinished(() => void process.off('warning', note))
 
-  const { admin } = readAdmin('admin:\n  port: 9000\n  ? [hunter2]\n  : 1\n')
+  const { port } = readAdmin('admin:\n  port: 9000\n  ? [hunter2]\n  : 1\n')
   await setImmediate() // warnings are emitted on the next turn
 
-  expect(admin.port).toBe(9000)
+  expect(port).toBe(9000)
   expect(warnings).toEqual([])
 })
 
@@ -136,12 +148,9 @@ test('it returns a result for any text', () => {
 
   fc.assert(
     fc.property(text, (parts) => {
-      const found = readAdmin(parts.join(''))
-
-      expect(found.admin.port).toBeTypeOf('number')
-      expect(Object.isFrozen(found.admin)).toBe(true)
+      expect(readAdmin(parts.join('')).port).toBeTypeOf('number')
     }),
     { numRuns: 100 },
   )
-  expect(loadAdmin('a\0', {}).admin).toEqual(builtIn)
+  expect(loadAdmin('a\0', {})).toMatchObject(builtIn)
 })
