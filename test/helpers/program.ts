@@ -39,7 +39,6 @@ const packages: Readonly<Record<string, string>> = {
   stunnel: 'stunnel4',
   'systemd-analyze': 'systemd',
   'systemd-notify': 'systemd',
-  testssl: 'testssl.sh',
 }
 
 /** Limits one installation, the wait for another one included, in milliseconds. */

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import { text } from 'node:stream/consumers'
-import type { ConnectionOptions } from 'node:tls'
+import type { ConnectionOptions, SecureVersion } from 'node:tls'
 import { describe, expect, test } from 'vitest'
 import { readNegotiatedGroup } from '../../../../src/core/downstream/tls/tls-acceptor.ts'
 import { needCertificates, type Pair } from '../../../helpers/certificates.ts'
@@ -45,16 +45,20 @@ describe.skipIf(missing)('TLS on the public listener', () => {
   test('speaks TLS 1.2 and 1.3 with forward secrecy and AEAD alone, from the version that is configured', async () => {
     const { port } = await bootTlsGateway(made.right)
     const strict = await bootTlsGateway(made.right, { minVersion: 'TLSv1.3' })
-    const shakeHands = (at: number, only: 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3') =>
-      handshake(at, { minVersion: only, maxVersion: only, ciphers: 'DEFAULT@SECLEVEL=0' })
+    // All that OpenSSL knows, weak ones too, in one offer.
+    const every = 'ALL:COMPLEMENTOFALL:@SECLEVEL=0'
+    const shakeHands = (at: number, minVersion: SecureVersion, maxVersion = minVersion, ciphers = every) =>
+      handshake(at, { minVersion, maxVersion, ciphers })
     const tooOld = 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION'
+    const wanted = ['AES128-GCM-SHA256', 'AES256-GCM-SHA384', 'CHACHA20-POLY1305'].map((each) => `ECDHE-ECDSA-${each}`)
 
-    expect(await shakeHands(port, 'TLSv1.1')).toBe(tooOld)
+    expect(await shakeHands(port, 'TLSv1', 'TLSv1.1')).toBe(tooOld)
     expect(await shakeHands(port, 'TLSv1.2')).toBe('right')
     expect(await shakeHands(port, 'TLSv1.3')).toBe('right')
     expect(await shakeHands(strict.port, 'TLSv1.2')).toBe(tooOld)
-    for (const ciphers of ['AES128-GCM-SHA256', 'ECDHE-ECDSA-AES128-SHA256'])
-      expect(await handshake(port, { ciphers, maxVersion: 'TLSv1.2' })).toMatch(/HANDSHAKE_FAILURE/)
+    for (const each of wanted) expect(await shakeHands(port, 'TLSv1.2', 'TLSv1.2', each)).toBe('right')
+    const others = [every, ...wanted.map((each) => `!${each}`)].join(':')
+    expect(await shakeHands(port, 'TLSv1.2', 'TLSv1.2', others)).toMatch(/HANDSHAKE_FAILURE/)
   })
 
   test('shows the certificate of the name that is asked for, else the first, and forgets one that is taken out', async () => {
