@@ -7,6 +7,7 @@ import type { Beside } from '../lib/beside.ts'
 import type { OperatorScope } from '../lib/operators.ts'
 import { PartLoaders } from '../lib/part-loaders.ts'
 import type { PlainObject } from '../lib/plain-object.ts'
+import type { TableRow } from '../lib/text/table.ts'
 import type { Log } from '../log/log.ts'
 import type { LayerRow } from '../runtime/pipeline/layer-stack.ts'
 import type { DerivedField } from '../runtime/status/field.ts'
@@ -24,6 +25,8 @@ import type { MetricDefinitions } from './metrics/metric.ts'
 /** A JSON report for the scope `read`. */
 export type AdminReport = Beside<'status' | 'refused' | 'config'> & {
   readonly path: string
+  /** The report in words, for `Accept: text/plain`. */
+  readonly respondText?: (context: AdminContext) => Promise<string>
   respond(context: AdminContext): Promise<object | AdminError>
 }
 
@@ -138,6 +141,8 @@ export interface AdminPart extends FindingPart {
   readonly openProofs?: OpenProofs
   readonly openPages?: OpenPages
   pageRoutes?(groups: readonly CommandGroup[]): readonly RouteScope[]
+  /** What `status` says of it. */
+  readonly loadStatusTexts?: () => Promise<StatusTexts>
   readonly loadPage?: () => Promise<PagePart>
   readonly loadOpenApi?: () => Promise<OpenApiPart>
 }
@@ -172,6 +177,28 @@ export type PlacedMetrics = Beside<
   'requests' | 'endpoints' | 'upstreams' | 'configuration' | 'process' | 'recording'
 > & {
   readonly value: MetricDefinitions
+}
+
+export interface StatusTexts {
+  readonly texts?: readonly StatusText[]
+  readonly facts?: readonly StatusFact[]
+  readonly groupRows?: GroupRows
+}
+
+/** Lists rows below a group's endpoints: label, name, weight, requests in flight, state. */
+export type GroupRows = (group: string, upstream: UpstreamStatus, at: number) => readonly TableRow[]
+
+export type StatusText = Beside<'upstreams' | 'certificates'> & {
+  readonly key: keyof Status
+  render(status: Status, at: number): string | null
+  readonly inTop?: true
+  /** Keeps what concerns requests of an operation, for `explain --live`. */
+  ofOperation?(status: Status, operation: Operation): unknown
+}
+
+export interface StatusFact {
+  readonly label: string
+  render(status: Status, at: number): string | null
 }
 
 export const adminPartLoaders = new PartLoaders<AdminPart>()

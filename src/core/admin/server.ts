@@ -159,8 +159,10 @@ const registerAdminRoutes = (
     const { operator, session } = getPrincipal(request)
     return { ...operator, session }
   })
-  for (const { path, respond } of reports)
-    app.get(path, async (_, reply) => {
+  for (const { path, respond, respondText } of reports)
+    app.get(path, async ({ headers }, reply) => {
+      if (respondText !== undefined && /^\s*text\/plain\b/i.test(headers.accept ?? ''))
+        return reply.type('text/plain; charset=utf-8').send(await respondText(context))
       const report = await respond(context)
       return isAdminError(report) ? sendProblem(reply, report) : report
     })

@@ -6,10 +6,8 @@ import type { ConfigProblem, locateKey } from '../config/problem.ts'
 import type { Beside } from '../lib/beside.ts'
 import { PartLoaders } from '../lib/part-loaders.ts'
 import type { LayerRow } from '../runtime/pipeline/layer-stack.ts'
-import type { Status } from '../runtime/status/status-part.ts'
 import type { UpstreamStatus } from '../runtime/status/upstreams.ts'
 import type { ClientCommandOptions } from './client/admin-target.ts'
-import type { TableRow } from './render/output.ts'
 
 /** A command that changes nothing in a running gateway. */
 export type BuiltInCommand = Beside<'status' | 'operators' | 'diff' | 'check'> & {
@@ -31,7 +29,6 @@ export interface CommandPart {
   readonly onlineChecks?: readonly OnlineCheck[]
   readonly fileChecks?: readonly FileCheck[]
   readonly loadOperatorExtras?: () => Promise<{ readonly operatorExtras: readonly OperatorExtra[] }>
-  readonly loadStatusTexts?: () => Promise<StatusTexts>
   readonly loadExplain?: () => Promise<ExplainPart>
   readonly loadBundle?: () => Promise<BundlePart>
 }
@@ -124,27 +121,5 @@ export interface OperatorExtra {
 export type OperatorOptions = ClientCommandOptions & Readonly<Record<string, string | true | undefined>>
 
 export type CommandRun = () => Promise<number>
-
-export interface StatusTexts {
-  readonly texts?: readonly StatusText[]
-  readonly facts?: readonly StatusFact[]
-  readonly groupRows?: GroupRows
-}
-
-/** Lists rows below a group's endpoints: label, name, weight, requests in flight, state. */
-export type GroupRows = (group: string, upstream: UpstreamStatus, at: number) => readonly TableRow[]
-
-export type StatusText = Beside<'upstreams' | 'certificates'> & {
-  readonly key: keyof Status
-  render(status: Status, at: number): string | null
-  readonly inTop?: true
-  /** Keeps what concerns requests of an operation, for `explain --live`. */
-  ofOperation?(status: Status, operation: Operation): unknown
-}
-
-export interface StatusFact {
-  readonly label: string
-  render(status: Status, at: number): string | null
-}
 
 export const commandPartLoaders = new PartLoaders<CommandPart>()

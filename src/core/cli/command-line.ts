@@ -23,6 +23,10 @@ const rootHelp = '\nExample:\n  lender-gateway serve --config config/gateway.yam
 export const isOwnCommand = (word: string | undefined): boolean =>
   word !== undefined && word !== 'check' && Object.hasOwn(ownCommands, word)
 
+/** A command that asks the gateway alone, or nobody, waits for no feature to load. */
+export const needsFeatures = (word: string | undefined): boolean =>
+  word === undefined || !['status', 'hash-key', '-V', '--version'].includes(word)
+
 export function createCommandLine(
   features: readonly CommandPart[],
   operatorCommands: readonly { readonly parent: string | null; readonly command: Command }[],

@@ -134,3 +134,5 @@ const diskCommand = (file: string, reason: string): string | null => {
 export const findings: readonly PlacedFindings[] = [{ after: 'log', value: auditFindings }]
 
 export const loadPage = () => import('./page.ts')
+
+export const loadStatusTexts = () => import('./status-text.ts')

@@ -39,8 +39,6 @@ const collect = (value: string, before: readonly string[] = []): readonly string
 
 export const builtInCommands: readonly BuiltInCommand[] = [{ before: 'check', create: createAuditCommand }]
 
-export const loadStatusTexts = () => import('./status-text.ts')
-
 /** As this user, without opening the file. The last line's key is not checked: the gateway may be writing. */
 const checkAuditFile: OnlineCheck = async ({ audit }, locate) => {
   if (audit === null || audit.file === 'stdout') return []

@@ -1,5 +1,5 @@
+import type { StatusFact } from '../../core/admin/admin-part.ts'
 import { pluralize, sinceStart } from '../../core/admin/commands/phrases.ts'
-import type { StatusFact } from '../../core/cli/built-in-command.ts'
 import { formatAgo } from '../../core/lib/text/format-time.ts'
 import { formatRoundedSize } from '../../core/lib/text/units.ts'
 import type { Status } from '../../core/runtime/status/status-part.ts'

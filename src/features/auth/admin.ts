@@ -196,3 +196,5 @@ export const overview: readonly PlacedOverview[] = [
 ]
 
 export const loadPage = () => import('./page.ts')
+
+export const loadStatusTexts = () => import('./tokens/status-text.ts')

@@ -21,7 +21,6 @@ export const auth: Feature = {
   loadTransfer: () => import('./clients/serialize-clients.ts'),
   loadCommands: async () => ({
     onlineChecks: [async (config, locate) => (await import('./tokens/preflight.ts')).checkIssuers(config, locate)],
-    loadStatusTexts: () => import('./tokens/status-text.ts'),
     loadExplain: () => import('./explain.ts'),
   }),
   loadOperatorCommands: async () => ({

@@ -3,9 +3,10 @@ import { isatty } from 'node:tty'
 import { strToU8, zipSync } from 'fflate'
 import { type ClientCommandOptions, cliError, locateGateway, targetUrl } from '../../core/cli/client/admin-target.ts'
 import { writeOutputFile } from '../../core/cli/output-file.ts'
-import { formatJson, formatTable, warnAboutTarget, writeToStdout } from '../../core/cli/render/output.ts'
+import { formatJson, warnAboutTarget, writeToStdout } from '../../core/cli/render/output.ts'
 import { epochMs } from '../../core/lib/clock.ts'
 import { version } from '../../core/lib/program.ts'
+import { formatTable } from '../../core/lib/text/table.ts'
 import { type BundleFile, collectParts } from './bundle-files.ts'
 
 export interface BundleOptions extends ClientCommandOptions {

@@ -148,3 +148,5 @@ const describe: DescribeOperation = ({ id }, { operations }) =>
       }
 
 export const loadOpenApi = async () => ({ describe })
+
+export const loadStatusTexts = () => import('./status-text.ts')

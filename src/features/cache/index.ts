@@ -16,7 +16,6 @@ export const cache: Feature = {
   loadRuntimePart: () => import('./runtime.ts'),
   loadStatusPart: () => import('./status.ts'),
   loadCommands: async () => ({
-    loadStatusTexts: () => import('./status-text.ts'),
     loadExplain: async () => ({
       wholeLayers: ['cache'],
       settings: [

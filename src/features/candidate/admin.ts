@@ -141,3 +141,5 @@ const describe: DescribeOperation = ({ group }, { upstreams }) => {
 export const loadOpenApi = async () => ({ describe })
 
 export const loadPage = () => import('./page.ts')
+
+export const loadStatusTexts = () => import('./cli/status-text.ts')

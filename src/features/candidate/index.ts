@@ -18,7 +18,6 @@ export const candidate: Feature = {
   }),
   loadCommands: async () => ({
     loadOperatorExtras: () => import('./cli/shift-extras.ts'),
-    loadStatusTexts: () => import('./cli/status-text.ts'),
     loadExplain: () => import('./explain.ts'),
     loadBundle: () => import('./bundle.ts'),
   }),

@@ -25,3 +25,5 @@ export const status: readonly PlacedStatus[] = [
 ]
 
 export const loadPage = () => import('./page.ts')
+
+export const loadStatusTexts = () => import('./status-text.ts')

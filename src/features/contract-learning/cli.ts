@@ -1,33 +1,8 @@
-import type { StatusText } from '../../core/cli/built-in-command.ts'
 import { callAdmin, decodeResponse } from '../../core/cli/client/admin-client.ts'
 import { locateGateway, type TargetOptions, targetUrl } from '../../core/cli/client/admin-target.ts'
 import { writeOutputFile } from '../../core/cli/output-file.ts'
 import { formatJson, warnAboutTarget } from '../../core/cli/render/output.ts'
-import { asNullable, asObject, asText } from '../../core/lib/text/decode.ts'
-import { formatTimeLeft } from '../../core/lib/text/format-time.ts'
-import type { ReportText } from '../contract/contract-report.ts'
-import { type LearningStatus, learningShape } from './status.ts'
-
-const renderLearning = ({ by, orderedBy, enums, until }: LearningStatus, at: number): string => {
-  const what = `the contract is learnt${enums ? ', with enumerations' : ''}`
-  const end = until === null ? '' : ` until ${formatTimeLeft(until, at)}`
-  return `${what}, ${by === 'file' ? 'as the file says' : `by ${orderedBy ?? 'an operator'}${end}`}: contract draft prints it`
-}
-
-export const texts: readonly StatusText[] = [
-  {
-    before: 'certificates',
-    key: 'learning',
-    render: ({ learning }, at) => learning && renderLearning(learning, at),
-    ofOperation: ({ learning }) => learning,
-  },
-]
-
-export const reportText: ReportText<LearningStatus | null> = {
-  key: 'learning',
-  decode: asNullable(learningShape),
-  render: (learning, at) => learning && renderLearning(learning, at),
-}
+import { asObject, asText } from '../../core/lib/text/decode.ts'
 
 export interface DraftOptions extends TargetOptions {
   readonly format: 'yaml' | 'json'

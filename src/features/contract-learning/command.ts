@@ -24,6 +24,4 @@ const createDraftCommand = (): Command =>
 
 export const subcommands: readonly Subcommand[] = [{ parent: 'contract', create: createDraftCommand }]
 
-export const loadStatusTexts = () => import('./cli.ts')
-
-export const loadReportText = loadStatusTexts
+export const loadReportText = () => import('./status-text.ts')

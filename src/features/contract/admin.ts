@@ -160,3 +160,5 @@ const maxRowViews = 10
 export const loadOpenApi = () => import('./openapi.ts')
 
 export const loadPage = () => import('./page.ts')
+
+export const loadStatusTexts = () => import('./status-text.ts')

@@ -39,8 +39,6 @@ export const builtInCommands: readonly BuiltInCommand[] = [
   { after: 'diff', create: createContractCommand, isParent: true },
 ]
 
-export const loadStatusTexts = () => import('./contract-report.ts')
-
 export const loadExplain = async (): Promise<ExplainPart> => ({ layerPlace })
 
 const layerPlace: Required<ExplainPart>['layerPlace'] = (layer, { id }, { contract, compiledContract, operations }) => {

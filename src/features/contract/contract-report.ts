@@ -1,4 +1,4 @@
-import { commandPartLoaders, type StatusText } from '../../core/cli/built-in-command.ts'
+import { commandPartLoaders } from '../../core/cli/built-in-command.ts'
 import { getDecoded } from '../../core/cli/client/admin-client.ts'
 import {
   type AdminTarget,
@@ -6,7 +6,7 @@ import {
   locateGateway,
   targetUrl,
 } from '../../core/cli/client/admin-target.ts'
-import { formatTable, printJson, renderCounts, type TableRow, warnAboutTarget } from '../../core/cli/render/output.ts'
+import { printJson, warnAboutTarget } from '../../core/cli/render/output.ts'
 import { asObject, type Decoder } from '../../core/lib/text/decode.ts'
 import { formatAgo } from '../../core/lib/text/format-time.ts'
 import { formatShare } from '../../core/lib/text/units.ts'
@@ -18,6 +18,7 @@ import {
   type DriftRowView,
   wasChecked,
 } from './status.ts'
+import { renderContractCounts } from './status-text.ts'
 
 export interface ReportText<T = unknown> {
   readonly key: string
@@ -80,32 +81,3 @@ const renderRow = (contract: ContractStatus, row: DriftRowView, at: number): str
     `  last ${formatAgo(lastAt, at)}: of ${client}${of}${id}`,
   ].join('\n')
 }
-
-/** What needs an operator is in capitals. Null: every operation says off, or is not in the contract. */
-const renderContractCounts = (contract: ContractStatus, at: number): string | null => {
-  const rows = contractRows(contract)
-  if (rows.length === 1) return null
-  const { countedSince } = contract
-  return formatTable(rows) + (countedSince === null ? '' : `\ncounted since ${formatAgo(countedSince, at)}`)
-}
-
-const contractRows = ({ operations }: ContractStatus): readonly TableRow[] => [
-  ['contract', 'messages', 'mode', 'checked', 'broken', 'rejected', 'unchecked'],
-  ...Object.entries(operations).flatMap(([id, { line, request, response }]): TableRow[] => {
-    const heldTo = [['requests', request] as const, ['responses', response] as const].filter(
-      ([, { mode }]) => line !== null && mode !== 'off',
-    )
-    return heldTo.map(([messages, { mode, checked, broken, rejected, unchecked }]) => {
-      const brokenText = broken === 0 ? '0' : `${broken} (${formatShare(broken, checked)})`
-      return [id, messages, mode, `${checked}`, brokenText, `${rejected}`, renderCounts(unchecked)]
-    })
-  }),
-]
-
-export const texts: readonly StatusText[] = [
-  {
-    before: 'certificates',
-    key: 'contract',
-    render: ({ contract }, at) => contract && renderContractCounts(contract, at),
-  },
-]

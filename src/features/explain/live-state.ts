@@ -1,5 +1,6 @@
 import { type RecentErrorView, recentErrorsShape } from '../../core/admin/api/recent-errors.ts'
 import { statusShape } from '../../core/admin/api/status.ts'
+import { operationRows, renderFindings, statusTexts, upstreamRows } from '../../core/admin/api/status-rows.ts'
 import { getDecoded } from '../../core/cli/client/admin-client.ts'
 import {
   type AdminTarget,
@@ -8,9 +9,9 @@ import {
   type TargetOptions,
   targetUrl,
 } from '../../core/cli/client/admin-target.ts'
-import { formatTable, type TableRow, warnAboutTarget } from '../../core/cli/render/output.ts'
-import { operationRows, renderFindings, statusTexts, upstreamRows } from '../../core/cli/render/status-rows.ts'
+import { warnAboutTarget } from '../../core/cli/render/output.ts'
 import { formatAgo } from '../../core/lib/text/format-time.ts'
+import { formatTable, type TableRow } from '../../core/lib/text/table.ts'
 import { groupByKey } from '../../core/log/sum-reports.ts'
 import type { Status } from '../../core/runtime/status/status-part.ts'
 import { allOperations, type Operation } from '../../operations.ts'

@@ -1,11 +1,12 @@
 import { dirname, isAbsolute, join } from 'node:path'
 import type { BundlePart, LayerPlace } from '../../core/cli/built-in-command.ts'
 import type { ClientCommandOptions } from '../../core/cli/client/admin-target.ts'
-import { alignRow, columnWidths, formatJson } from '../../core/cli/render/output.ts'
+import { formatJson } from '../../core/cli/render/output.ts'
 import { loadConfig } from '../../core/config/load/load-config.ts'
 import type { Provenance } from '../../core/config/load/provenance.ts'
 import { type ConfigProblem, formatProblems } from '../../core/config/problem.ts'
 import { escapeControls } from '../../core/lib/text/escape-controls.ts'
+import { alignRow, columnWidths } from '../../core/lib/text/table.ts'
 import { allOperations } from '../../operations.ts'
 import {
   type Explanation,

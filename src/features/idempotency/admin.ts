@@ -175,3 +175,5 @@ const describe: DescribeOperation = ({ id }, { operations, listen }) => {
 }
 
 export const loadOpenApi = async () => ({ describe })
+
+export const loadStatusTexts = () => import('./status-text.ts')

@@ -19,8 +19,5 @@ export const idempotency: Feature = {
   }),
   loadRuntimePart: () => import('./runtime.ts'),
   loadStatusPart: () => import('./status.ts'),
-  loadCommands: async () => ({
-    loadStatusTexts: () => import('./status-text.ts'),
-    loadExplain: async () => ({ wholeLayers: ['idempotency'] }),
-  }),
+  loadCommands: async () => ({ loadExplain: async () => ({ wholeLayers: ['idempotency'] }) }),
 }

@@ -1,7 +1,7 @@
+import type { StatusText } from '../../core/admin/admin-part.ts'
 import { sinceStart } from '../../core/admin/commands/phrases.ts'
-import type { StatusText } from '../../core/cli/built-in-command.ts'
-import { formatTable, type TableRow } from '../../core/cli/render/output.ts'
 import { formatAgo } from '../../core/lib/text/format-time.ts'
+import { formatTable, type TableRow } from '../../core/lib/text/table.ts'
 import { formatRoundedSize } from '../../core/lib/text/units.ts'
 import type { Status } from '../../core/runtime/status/status-part.ts'
 

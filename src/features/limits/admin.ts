@@ -270,3 +270,5 @@ const describe: DescribeOperation = ({ id }, { limits, operations, clients }) =>
 }
 
 export const loadOpenApi = async () => ({ describe })
+
+export const loadStatusTexts = () => import('./status-text.ts')

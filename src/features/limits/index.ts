@@ -13,7 +13,6 @@ export const limits: Feature = {
   loadPrimaryPart: () => import('./primary.ts'),
   loadConfigPart: () => import('./config.ts'),
   loadCommands: async () => ({
-    loadStatusTexts: () => import('./status-text.ts'),
     loadExplain: async () => ({
       settings: [
         {

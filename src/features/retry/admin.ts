@@ -27,3 +27,5 @@ export const metrics: readonly PlacedMetrics[] = [
 ]
 
 export const loadPage = () => import('./page.ts')
+
+export const loadStatusTexts = () => import('./status-text.ts')

@@ -7,6 +7,5 @@ export const retry: Feature = {
   loadRuntimePart: () => import('./runtime.ts'),
   loadPrimaryPart: () => import('./primary.ts'),
   loadStatusPart: () => import('./status.ts'),
-  loadCommands: async () => ({ loadStatusTexts: () => import('./status-text.ts') }),
   loadConfigPart: () => import('./config.ts'),
 }

@@ -1,4 +1,4 @@
-import type { GroupRows } from '../../core/cli/built-in-command.ts'
+import type { GroupRows } from '../../core/admin/admin-part.ts'
 import type { UpstreamStatus } from '../../core/runtime/status/upstreams.ts'
 
 const renderBudget = ({ left }: NonNullable<UpstreamStatus['retryBudget']>): string =>

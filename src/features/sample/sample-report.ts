@@ -1,7 +1,7 @@
-import { formatTable } from '../../core/cli/render/output.ts'
 import type { Config } from '../../core/config/config.ts'
 import { type ConfigProblem, type FilePosition, formatProblem } from '../../core/config/problem.ts'
 import { escapeControls } from '../../core/lib/text/escape-controls.ts'
+import { formatTable } from '../../core/lib/text/table.ts'
 import type { OperationId } from '../../operations.ts'
 import type { UncheckedReason } from '../contract/check/check-message.ts'
 import { createValidators, formatViolationPlace } from '../contract/check/validators.ts'

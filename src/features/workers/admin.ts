@@ -71,3 +71,5 @@ const workerMetrics: MetricDefinitions = {
 export const metrics: readonly PlacedMetrics[] = [{ after: 'process', value: workerMetrics }]
 
 export const loadPage = () => import('./page.ts')
+
+export const loadStatusTexts = () => import('./status-text.ts')

@@ -4,7 +4,6 @@ import type { Feature } from '../../core/feature.ts'
 export const workers: Feature = {
   name: 'workers',
   loadAdminPart: () => import('./admin.ts'),
-  loadCommands: async () => ({ loadStatusTexts: () => import('./status-text.ts') }),
   loadConfigPart: () => import('./config.ts'),
   loadPrimaryPart: () => import('./primary.ts'),
 }

@@ -1,5 +1,8 @@
 /** Statuses as a gateway sends them, and their text by the command. */
 
+import type { ServerResponse } from 'node:http'
+import { statusShape } from '../../../src/core/admin/api/status.ts'
+import { renderStatus } from '../../../src/core/admin/api/status-text.ts'
 import type { ConfigProblem } from '../../../src/core/config/problem.ts'
 import type { EndpointStatus } from '../../../src/core/runtime/status/endpoint.ts'
 import type { Status } from '../../../src/core/runtime/status/status-part.ts'
@@ -61,9 +64,18 @@ export const configProblem: ConfigProblem = {
   hint: 'put http:// or https:// in front',
 }
 
+/** Sends a status as a gateway does: in words to whom asks for text. */
+export const statusResponse =
+  (body: unknown) =>
+  (response: ServerResponse): void => {
+    if (response.req.headers.accept?.startsWith('text/plain') !== true) return jsonResponse(body)(response)
+    response.writeHead(200, { 'Content-Type': 'text/plain; charset=utf-8' })
+    response.end(renderStatus(statusShape(body, ''), Date.parse('2026-11-21T02:05:00Z')))
+  }
+
 /** Runs `status` against a gateway with this status. */
 export const runStatus = async (body: unknown, ...args: readonly string[]) => {
-  const admin = await scriptedAdmin(jsonResponse(body))
+  const admin = await scriptedAdmin(statusResponse(body))
   const { code, out, err } = await runCommand(['status', '--admin', admin.url, ...args], {
     LENDER_GATEWAY_ADMIN_TOKEN: token,
   })

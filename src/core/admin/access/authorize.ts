@@ -23,9 +23,16 @@ const read = (path: string, scope: RouteScope['scope'] = 'read'): RouteScope => 
   bySession: true,
 })
 
-export const reports = insertBeside<'status' | 'refused' | 'config', Pick<AdminReport, 'path' | 'respond'>>(
+export const reports = insertBeside<
+  'status' | 'refused' | 'config',
+  Pick<AdminReport, 'path' | 'respond' | 'respondText'>
+>(
   {
-    status: { path: '/status', respond: getStatus },
+    status: {
+      path: '/status',
+      respond: getStatus,
+      respondText: async (context) => (await import('../api/status-text.ts')).getStatusText(context),
+    },
     refused: { path: '/refused', respond: getRecentErrors },
     config: { path: '/config', respond: async ({ reloader }) => reloader.running.report },
   },

@@ -4,7 +4,8 @@ import { epochMs } from '../../lib/clock.ts'
 import { verifiedTls } from '../../lib/net/tls.ts'
 import { parseJson } from '../../lib/plain-object.ts'
 import { version } from '../../lib/program.ts'
-import { DecodeError, type Decoder, getMember } from '../../lib/text/decode.ts'
+import { asText, DecodeError, type Decoder, getMember } from '../../lib/text/decode.ts'
+import { escapeControls } from '../../lib/text/escape-controls.ts'
 import { formatDuration, formatSize } from '../../lib/text/units.ts'
 import { versionMismatch } from '../render/output.ts'
 import { type AdminTarget, adminHostHeader, CliError, cliError, targetUrl } from './admin-target.ts'
@@ -13,6 +14,8 @@ export interface AdminRequest {
   readonly method: 'GET' | 'POST' | 'DELETE'
   readonly path: string
   readonly body?: string
+  /** The field Accept; by default JSON. */
+  readonly accept?: string
   readonly timeoutMs: number
   readonly maxBytes?: number
   /** Accepts any certificate, and sends no token. */
@@ -38,8 +41,7 @@ export const callAdmin = async (target: AdminTarget, adminRequest: AdminRequest)
   // The gateway could not fetch the keys for operators' tokens, so it did not read the command.
   if (!expectedStatuses.has(status) || getMember(body, 'code') === 'identity-unavailable')
     throw (await import('./admin-errors.ts')).rejectedError(target, adminRequest.path, status, body)
-  if (body === undefined)
-    throw cliError(`${targetUrl(target)} answers with something other than JSON (${status}): ${notAdminHint}`)
+  if (body === undefined) throw otherProgram(target, 'JSON', status)
   if (!isShallow(body))
     throw cliError(`${targetUrl(target)} answers with JSON that is nested too deeply: ${notAdminHint}`)
   const at = Date.parse(date)
@@ -51,6 +53,20 @@ export const getDecoded = async <T>(target: AdminTarget, path: string, decoder: 
   const { status, body, at } = await callAdmin(target, { method: 'GET', path, timeoutMs: 5000 })
   if (status !== 200) throw (await import('./admin-errors.ts')).rejectedError(target, path, status, body)
   return { decoded: decodeResponse(target, body, decoder), body, at }
+}
+
+/** Fetches a report in the gateway's words, which begin with `start`. Throws {@link CliError} for anything else. */
+export const getText = async (target: AdminTarget, path: string, start: string): Promise<string> => {
+  const request = { method: 'GET', path, timeoutMs: 5000, accept: 'text/plain, application/json;q=0.5' } as const
+  const { status, type, text } = await callAdminRaw(target, request)
+  if (status !== 200) throw (await import('./admin-errors.ts')).rejectedError(target, path, status, parseJson(text))
+  const isText = /^text\/plain\b/.test(type)
+  const body = isText ? null : parseJson(text)
+  // Any program may listen there.
+  if (body === undefined || (isText && !text.startsWith(start))) throw otherProgram(target, 'a report', status)
+  // A gateway of an earlier version has JSON alone.
+  if (!isText) return decodeResponse(target, body, asText)
+  return text.split('\n').map(escapeControls).join('\n')
 }
 
 export const decodeResponse = <T>(target: AdminTarget, body: unknown, decoder: Decoder<T>): T => {
@@ -77,11 +93,15 @@ export const callAdminRaw = async (target: AdminTarget, adminRequest: AdminReque
 
 const expectedStatuses: ReadonlySet<number> = new Set([200, 400, 409, 422, 503])
 
+const otherProgram = (target: AdminTarget, expected: string, status: number): CliError =>
+  cliError(`${targetUrl(target)} answers with something other than ${expected} (${status}): ${notAdminHint}`)
+
 const notAdminHint = 'is that the admin listener of a lender gateway?'
 
 interface RawAdminResponse {
   readonly status: number
   readonly date: string
+  readonly type: string
   readonly text: string
 }
 
@@ -113,7 +133,8 @@ const sendRequest = async (target: AdminTarget, adminRequest: AdminRequest): Pro
       response.on('end', () => {
         clearTimeout(timer)
         const { statusCode = 0, headers } = response
-        resolve({ status: statusCode, date: headers.date ?? '', text: Buffer.concat(chunks).toString('utf8') })
+        const text = Buffer.concat(chunks).toString('utf8')
+        resolve({ status: statusCode, date: headers.date ?? '', type: headers['content-type'] ?? '', text })
       })
     })
     request.end(adminRequest.body)
@@ -127,9 +148,9 @@ const toTlsOptions = async (target: AdminTarget, { unauthenticated }: AdminReque
     : (await import('./admin-errors.ts')).pinCertificate(target, target.certificate)
 }
 
-const toRequestOptions = (target: AdminTarget, { unauthenticated }: AdminRequest): RequestOptions => {
+const toRequestOptions = (target: AdminTarget, { unauthenticated, accept }: AdminRequest): RequestOptions => {
   const { host, port, token } = target
-  const headers = { Host: adminHostHeader(target), Accept: 'application/json, */*;q=0.5' }
+  const headers = { Host: adminHostHeader(target), Accept: accept ?? 'application/json, */*;q=0.5' }
   const authorization = token === null || unauthenticated ? {} : { Authorization: `Bearer ${token.value}` }
   // No agent: a process sends one request, and keeps no connection open.
   return { host, port, agent: false, headers: { ...headers, ...authorization } }

@@ -1,16 +1,17 @@
 import type { Group } from '../../../operations.ts'
 import { configShape } from '../../admin/api/config-responses.ts'
 import { statusShape } from '../../admin/api/status.ts'
+import { upstreamRows } from '../../admin/api/status-rows.ts'
 import { changedGroups, diffReports } from '../../config/diff/diff-reports.ts'
 import type { ConfigChange } from '../../config/diff/diff-values.ts'
 import { loadConfig } from '../../config/load/load-config.ts'
 import { type ConfigProblem, formatProblems } from '../../config/problem.ts'
+import { formatTable } from '../../lib/text/table.ts'
 import type { Status } from '../../runtime/status/status-part.ts'
 import { getDecoded } from '../client/admin-client.ts'
 import { type AdminTarget, type ClientCommandOptions, locateGateway } from '../client/admin-target.ts'
 import { renderChanges } from '../render/config-diff.ts'
-import { formatTable, printJson, warnAboutTarget } from '../render/output.ts'
-import { upstreamRows } from '../render/status-rows.ts'
+import { printJson, warnAboutTarget } from '../render/output.ts'
 
 export const showDiff = async (
   file: string,

@@ -8,9 +8,9 @@ import { listSides } from '../../exchange/sides.ts'
 import { now } from '../../lib/clock.ts'
 import type { ListenError } from '../../lib/net/bind-target.ts'
 import { exitProcess } from '../../lib/program.ts'
+import { formatTable } from '../../lib/text/table.ts'
 import { takeSupervisor } from '../../runtime/supervisor.ts'
 import { defaultConfigFile } from '../options.ts'
-import { formatTable } from '../render/output.ts'
 
 export const createServeCommand = (): Command =>
   new Command('serve')

@@ -3,9 +3,9 @@ import type { Command } from '../../admin/commands/command.ts'
 import { formatProblem, formatProblems } from '../../config/problem.ts'
 import { asObject, asText, getMember } from '../../lib/text/decode.ts'
 import { escapeControls } from '../../lib/text/escape-controls.ts'
+import { alignRow, columnWidths } from '../../lib/text/table.ts'
 import { type AdminResponse, decodeResponse } from '../client/admin-client.ts'
 import { type AdminTarget, targetUrl } from '../client/admin-target.ts'
-import { alignRow, columnWidths } from './output.ts'
 
 export const renderReloadOutcome = (target: AdminTarget, command: Command, { body }: AdminResponse): string => {
   const outcome = decodeResponse(target, body, reloadResponseShape)

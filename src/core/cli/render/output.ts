@@ -23,35 +23,6 @@ export const warnAboutTarget = (target: AdminTarget, gatewayVersion: string = ve
 export const versionMismatch = (gatewayVersion: string): string =>
   `version ${gatewayVersion}, this command is version ${version()}: use the same version`
 
-export type TableRow = readonly string[]
-
-export const formatTable = (rows: readonly TableRow[]): string => {
-  const widths = columnWidths(rows)
-  return rows.map((row) => alignRow(row, widths)).join('\n')
-}
-
-/** A cell longer than `maxWidth` shifts only its own line, not the whole table. */
-export const columnWidths = (rows: readonly TableRow[], maxWidth = Number.POSITIVE_INFINITY): readonly number[] => {
-  const widths: number[] = []
-  for (const row of rows)
-    for (const [i, { length }] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, Math.min(length, maxWidth))
-  return widths
-}
-
-export const alignRow = (row: TableRow, widths: readonly number[]): string => {
-  const padded = row.map((cell, i) => (i === widths.length - 1 ? cell : cell.padEnd(widths[i] ?? 0)))
-  return padded.join('  ').trimEnd()
-}
-
-/** Unlike Math.max(...), it has no limit on the number of texts. */
-export const maxLength = (texts: readonly string[]): number =>
-  texts.reduce((max, { length }) => Math.max(max, length), 0)
-
-export const renderCounts = (counts: Readonly<Record<string, number>>): string => {
-  const counted = Object.entries(counts).filter(([, count]) => count > 0)
-  return counted.length === 0 ? '0' : counted.map(([reason, count]) => `${count} ${reason}`).join(', ')
-}
-
 /** Sets the exit code: 1 for a file with problems, which go to stderr, 2 for an unreadable file. */
 export const printMadeDocument = async (
   file: string,

@@ -53,7 +53,7 @@ test('status --ready has 2 s for both of its tries', async () => {
     vi.advanceTimersByTime(tries === 1 ? 1500 : 500)
     if (tries === 1) socket.destroy()
   })
-  const config = configFileWith(`admin: { port: ${port}, hosts: 7 }`)
+  const config = configFileWith(`admin: { port: ${port}, tls: 7 }`)
 
   const code = await showReady({ config, format: 'text' })
 

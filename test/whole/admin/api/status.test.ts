@@ -74,3 +74,17 @@ test('warnings of what runs are listed for as long as it runs', async () => {
   expect(before).toMatchObject([{ path: 'upstreams.market.endpoints[1]', line: 1 }])
   expect((await fetchStatus(live)).warnings).toEqual([])
 })
+
+test('in words for whoever asks for text first, as JSON for others', async () => {
+  const { admin, file } = await bootLiveGateway({})
+  const ask = async (accept: string) => {
+    const response = await fetch(`${admin}/status`, { headers: { accept } })
+    return [response.headers.get('content-type'), (await response.text()).split('\n')[0]]
+  }
+
+  expect(await ask('text/plain, application/json;q=0.5')).toEqual([
+    'text/plain; charset=utf-8',
+    `runs ${file} as process ${process.pid}`,
+  ])
+  expect(await ask('*/*')).toEqual(['application/json; charset=utf-8', expect.stringContaining('{"version":')])
+})

@@ -4,17 +4,18 @@ import { describe, expect } from 'vitest'
 import * as yaml from 'yaml'
 import { configShape, reloadResponseShape } from '../../../../src/core/admin/api/config-responses.ts'
 import { statusShape } from '../../../../src/core/admin/api/status.ts'
+import { renderStatus } from '../../../../src/core/admin/api/status-text.ts'
 import { decodeResponse } from '../../../../src/core/cli/client/admin-client.ts'
 import { CliError } from '../../../../src/core/cli/client/admin-target.ts'
-import { renderStatus } from '../../../../src/core/cli/commands/status.ts'
 import { renderChanges } from '../../../../src/core/cli/render/config-diff.ts'
-import { formatJson, formatTable } from '../../../../src/core/cli/render/output.ts'
+import { formatJson } from '../../../../src/core/cli/render/output.ts'
 import { diffReports } from '../../../../src/core/config/diff/diff-reports.ts'
 import { formatYaml } from '../../../../src/core/config/yaml/yaml-document.ts'
+import { formatTable } from '../../../../src/core/lib/text/table.ts'
 import { overviewShape } from '../../../../src/features/overview/overview.ts'
 import { renderFrame } from '../../../../src/features/top/frame.ts'
 import { adminTarget, jsonResponse, runCommand, scriptedAdmin } from '../../../core/cli/scripted-admin.ts'
-import { configProblem, healthyStatus, toOverview } from '../../../core/cli/status-fixtures.ts'
+import { configProblem, healthyStatus, runStatus, toOverview } from '../../../core/cli/status-fixtures.ts'
 import { describeTests, runs, test, testAndDrill } from '../../../helpers/speed.ts'
 import { fixture } from '../../console/page/fixture.ts'
 
@@ -122,7 +123,7 @@ describe('an arbitrary response', () => {
   const target = adminTarget(9901)
 
   testAndDrill('of /status', () => {
-    expectHarmless(full, (body) => renderStatus(target, decodeResponse(target, body, statusShape), at))
+    expectHarmless(full, (body) => renderStatus(decodeResponse(target, body, statusShape), at))
   })
 
   testAndDrill('of /overview', () => {
@@ -179,27 +180,37 @@ describe('an arbitrary response', () => {
 })
 
 describeTests('a gateway of another version', () => {
-  test('is shown as far as it is understood, and named as one', async () => {
-    const admin = await scriptedAdmin(jsonResponse({ ...healthyStatus, version: '9.0.0' }))
+  test('words its status itself', async () => {
+    expect(await runStatus({ ...healthyStatus, version: '9.0.0' })).toEqual({
+      code: 0,
+      err: '',
+      out: expect.stringContaining('\nversion  9.0.0, Node'),
+    })
+  })
 
-    const { code, out, err } = await runCommand(['status', '--admin', admin.url])
+  test('is shown as JSON whatever it says, and named as one', async () => {
+    const { code, out, err } = await runStatus({ version: '9.0.0', news: 7 }, '--format', 'json')
 
     const versions = 'is version 9.0.0, this command is version 0.1.0: use the same version'
-    expect({ code, err }).toEqual({ code: 0, err: `lender-gateway: ${admin.url} ${versions}\n` })
-    expect(out).toContain('\nversion  9.0.0, Node')
+    expect({ code, err }).toEqual({ code: 0, err: `lender-gateway: http://gateway ${versions}\n` })
+    expect(JSON.parse(out)).toEqual({ version: '9.0.0', news: 7 })
   })
 
   test.each([
-    ['status', { ...healthyStatus, version: '9.0.0', retiring: null }],
-    ['top', toOverview({ ...healthyStatus, version: '9.0.0', retiring: null })],
-  ])('is named as one in one line when it is not understood: %s', async (command, body) => {
+    ['status', 'text is expected', { ...healthyStatus, version: '9.0.0' }],
+    [
+      'top',
+      'a number is expected at status.retiring',
+      toOverview({ ...healthyStatus, version: '9.0.0', retiring: null }),
+    ],
+  ])('is named as one in one line when it is not understood: %s', async (command, expected, body) => {
     const admin = await scriptedAdmin(jsonResponse(body))
 
     const { code, err } = await runCommand([command, '--admin', admin.url])
 
     expect(code).toBe(2)
-    expect(err).toMatch(
-      /^lender-gateway: \S+ answers what this version does not understand: a number is expected at (status\.)?retiring; it is version 9\.0\.0, this command is version 0\.1\.0: use the same version\n$/,
-    )
+    const versions = 'it is version 9.0.0, this command is version 0.1.0: use the same version'
+    const understood = 'answers what this version does not understand'
+    expect(err).toBe(`lender-gateway: ${admin.url} ${understood}: ${expected}; ${versions}\n`)
   })
 })

@@ -1,10 +1,21 @@
 import { describe, expect, test } from 'vitest'
-import { configFileWith, jsonResponse, runCommand, scriptedAdmin, token } from '../../../core/cli/scripted-admin.ts'
+import { statusShape } from '../../../../src/core/admin/api/status.ts'
+import { decodeResponse } from '../../../../src/core/cli/client/admin-client.ts'
+import { CliError } from '../../../../src/core/cli/client/admin-target.ts'
+import {
+  adminTarget,
+  configFileWith,
+  jsonResponse,
+  runCommand,
+  scriptedAdmin,
+  token,
+} from '../../../core/cli/scripted-admin.ts'
 import {
   configProblem,
   endpointStatusWith,
   healthyStatus,
   runStatus,
+  statusResponse,
   upstreamStatusWith,
 } from '../../../core/cli/status-fixtures.ts'
 import { freePort } from '../../../helpers/free-port.ts'
@@ -202,12 +213,40 @@ test.each([
     'a map is expected at upstreams.risk.endpoints[0]',
   ],
   ['a flag that is text', { ...healthyStatus, ready: 'yes' }, 'true or false is expected at ready'],
-])('a response that is not a gateway’s exits with 2 and one line on stderr: %s', async (_what, body, message) => {
-  expect(await runStatus(body)).toEqual({
-    code: 2,
-    out: '',
-    err: `lender-gateway: http://gateway answers what this version does not understand: ${message}; compare the versions\n`,
+])('a status that is not a gateway’s is not shown, and the error has its place: %s', (_what, body, message) => {
+  expect(() => decodeResponse(adminTarget(9901), body, statusShape)).toThrow(
+    new CliError(
+      `http://127.0.0.1:9901 answers what this version does not understand: ${message}; compare the versions`,
+    ),
+  )
+})
+
+test.each([
+  ['text of another program', 'text/plain', 'OK', 'answers with something other than a report (200): is that'],
+  ['a page', 'text/html', '<p>', 'answers with something other than a report (200): is that the admin listener of a'],
+  ['JSON that is no status', 'application/json', '{}', 'does not understand: text is expected; compare the versions'],
+])('a response that is not a gateway’s exits with 2 and one line on stderr: %s', async (_what, type, text, message) => {
+  const admin = await scriptedAdmin((response) => {
+    response.writeHead(200, { 'Content-Type': type })
+    response.end(text)
   })
+
+  const { code, out, err } = await runCommand(['status', '--admin', admin.url])
+
+  expect({ code, out }).toEqual({ code: 2, out: '' })
+  expect(err).toMatch(/^lender-gateway: .*\n$/)
+  expect(err).toContain(message)
+})
+
+test('what acts on a terminal is escaped, whoever says it', async () => {
+  const admin = await scriptedAdmin((response) => {
+    response.writeHead(200, { 'Content-Type': 'text/plain' })
+    response.end('runs a\u001b[2J\nb\r\u202e\n')
+  })
+
+  const { out } = await runCommand(['status', '--admin', admin.url])
+
+  expect(out).toBe(`asked ${admin.url} (--admin), which runs a\\x1b[2J\nb\\x0d\\u202e\n`)
 })
 
 describe('status --ready', () => {
@@ -244,15 +283,39 @@ describe('status --ready', () => {
     expect({ code, out: JSON.parse(out) }).toEqual({ code: 1, out: { ready: false, reason: null } })
     expect(err).toMatch(/^lender-gateway: nothing listens at .*\n$/)
   })
+})
 
-  test('starts fast: with --admin it loads no parser, no schema and nothing of a server', async () => {
-    const admin = await scriptedAdmin(jsonResponse({ ready: true }))
+describe('starts fast, with no feature, no schema and nothing of a server', () => {
+  const loaded = async (...args: readonly string[]) => {
     const spy = `import { registerHooks } from 'node:module'
-      registerHooks({ resolve: (name, context, next) => { if (/^(zod|yaml|fastify|undici|pino|node:https|node:crypto|@fastify)|config\\/|downstream\\/|runtime\\/(?!supervisor|workers\\/heap)/.test(name) && !/-(part|facts)\\.ts$/.test(name)) process.stderr.write(name); return next(name, context) } })`
-
+      const load = (url, context, next) => {
+        process.stderr.write(url + '\\n')
+        return next(url, context)
+      }
+      registerHooks({ load })`
     const node = ['--import', `data:text/javascript,${encodeURIComponent(spy)}`]
-    const ran = await runCommand(['status', '--ready', '--admin', admin.url], {}, { node })
-    expect(ran).toEqual({ code: 0, out: 'ready\n', err: '' })
+    const { code, err } = await runCommand(['status', ...args], {}, { node })
+    const parts = [
+      ...err.matchAll(
+        /node_modules\/([^/\n]+)|\/src\/(features|core\/(?:admin|config|downstream|exchange|runtime(?!\/supervisor)|upstream))\/|^node:(https|crypto)$/gm,
+      ),
+    ]
+    return { code, parts: [...new Set(parts.map(([, ...names]) => names.find((name) => name !== undefined)))].sort() }
+  }
+
+  test('the health check of an address', async () => {
+    const { url } = await scriptedAdmin(jsonResponse({ ready: true }))
+
+    expect(await loaded('--ready', '--admin', url)).toEqual({ code: 0, parts: ['commander', 'core/exchange'] })
+  })
+
+  test('the status of what a file names', async () => {
+    const { port } = await scriptedAdmin(statusResponse(healthyStatus))
+
+    expect(await loaded('--config', configFileWith(`admin: { port: ${port} }`))).toEqual({
+      code: 0,
+      parts: ['commander', 'core/config', 'core/exchange', 'crypto', 'yaml'],
+    })
   })
 })
 

@@ -1,7 +1,7 @@
 import { formatAgo, formatTimeLeft, humanizeSeconds } from '../../lib/text/format-time.ts'
+import type { TableRow } from '../../lib/text/table.ts'
 import type { EndpointStatus } from '../../runtime/status/endpoint.ts'
 import type { UpstreamStatus } from '../../runtime/status/upstreams.ts'
-import type { TableRow } from './output.ts'
 
 export const labelRows = (label: string, [first = ['none'], ...others]: readonly TableRow[]): readonly TableRow[] => [
   [label, ...first],

@@ -1,11 +1,11 @@
-import { isMutatingCommand } from '../../admin/commands/command-groups.ts'
 import { formatAgo, formatTimeLeft } from '../../lib/text/format-time.ts'
+import type { TableRow } from '../../lib/text/table.ts'
 import type { Status } from '../../runtime/status/status-part.ts'
-import { commandPartLoaders } from '../built-in-command.ts'
+import { adminParts } from '../admin-parts.ts'
+import { isMutatingCommand } from '../commands/command-groups.ts'
 import { endpointHeader, labelRows, sideRows } from './endpoint-rows.ts'
-import type { TableRow } from './output.ts'
 
-const loaded = await Promise.all((await commandPartLoaders.load()).map(({ loadStatusTexts }) => loadStatusTexts?.()))
+const loaded = await Promise.all(adminParts.map(({ loadStatusTexts }) => loadStatusTexts?.()))
 
 /** What `status` prints of features, in the order of their list. */
 export const statusTexts = loaded.flatMap((each) => each?.texts ?? [])

@@ -1,0 +1,104 @@
+import { formatPlace, formatProblem } from '../../config/problem.ts'
+import { insertBeside } from '../../lib/beside.ts'
+import { expiryWarningDays } from '../../lib/certificate-expiry.ts'
+import { epochMs } from '../../lib/clock.ts'
+import { formatAgo, formatInstant, formatTimeLeft, humanizeSeconds } from '../../lib/text/format-time.ts'
+import { formatTable, type TableRow } from '../../lib/text/table.ts'
+import type { Status } from '../../runtime/status/status-part.ts'
+import type { AdminContext } from '../admin-context.ts'
+import { sinceStart } from '../commands/phrases.ts'
+import { formatInstance, getStatus, statusShape } from './status.ts'
+import { operationRows, renderFindings, statusFacts, statusTexts, upstreamRows } from './status-rows.ts'
+
+/** Words the status for a terminal: of what others have said, control characters are escaped. */
+export const getStatusText = async (context: AdminContext): Promise<string> =>
+  renderStatus(statusShape(await getStatus(context), ''), epochMs())
+
+// A file of another format would have hundreds; the first ones show it.
+const maxProblems = 10
+
+/** The rejection of the file comes last, where the operator's eye ends. */
+export const renderStatus = (status: Status, at: number): string => {
+  const { pid, findings, certificates, upstreams, operations, config, warnings } = status
+  const own = {
+    // `status` says in front of it which gateway was asked: the machine may run several.
+    process: `runs ${config.path} as process ${pid}`,
+    findings: renderFindings(findings, at),
+    facts: renderFacts(status, at),
+    upstreams: formatTable(upstreamRows(upstreams, at)),
+    certificates: certificates.length === 0 ? null : formatTable(certificateRows(certificates)),
+    operations: Object.keys(operations).length === 0 ? null : formatTable(operationRows(operations, at)),
+    warnings: warnings.length === 0 ? null : renderWarnings(warnings),
+    rejection: config.lastRefusal === null ? null : renderLastRejection(config.lastRefusal, at),
+  }
+  const all = insertBeside<'upstreams' | 'certificates', string | null>(
+    own,
+    statusTexts.map((each) => ({ ...each, value: each.render(status, at) })),
+  )
+  return `${all.filter((text) => text !== null).join('\n\n')}\n`
+}
+
+const renderFacts = (status: Status, at: number): string => {
+  const { state, ready, notReady, version, instance, node, pid, uptimeSeconds, config, retiring, log } = status
+  const readiness = ready ? 'ready' : `NOT READY${notReady === null ? '' : `: ${notReady}`}`
+  const instanceWords = formatInstance(instance)
+  const loadedBy = loadCauses[config.loadedBy] ?? `by ${config.loadedBy}`
+  const { file, path, differingFiles, previous } = config
+  const differing = (differingFiles ?? []).map((each) => (each === path ? file : each))
+  const { dropped } = log
+  const rows: (readonly [string, string])[] = [
+    ['gateway', `${state === 'not serving' ? 'NOT SERVING' : state}, ${readiness}`],
+    ...(instanceWords === null ? [] : [['instance', instanceWords] as const]),
+    ['version', `${version}, Node ${node}, process ${pid}`],
+    ['up', `${humanizeSeconds(uptimeSeconds)}, started ${formatInstant(at - uptimeSeconds * 1000)}`],
+    ['config', `${config.hash}, loaded ${formatAgo(config.loadedAt, at)}, ${loadedBy}`],
+    ['before', previous === null ? 'none' : `${previous}, which rollback brings back`],
+    ['file', `${differing.length === 0 ? file : differing.join(', ')}: ${renderFileState(config, at)}`],
+    ['log', dropped === 0 ? 'no lines dropped' : `${dropped} LINES DROPPED ${sinceStart}: its reader is too slow`],
+  ]
+  for (const { label, render } of statusFacts) {
+    const text = render(status, at)
+    if (text !== null) rows.push([label, text])
+  }
+  if (retiring > 0) rows.push(['retiring', `${retiring} earlier: requests that began under it still run`])
+  return formatTable(rows)
+}
+
+const loadCauses: Readonly<Record<string, string>> = {
+  start: 'at the start',
+  file: 'by an edit of the file',
+  signal: 'by SIGHUP',
+  request: 'by a reload',
+  rollback: 'by a rollback',
+  preflight: 'by an edit of the file that was held back at first',
+}
+
+const renderFileState = ({ fileDiffers, lastRefusal, loadedBy, nextTry }: Status['config'], at: number): string => {
+  if (!fileDiffers) return 'says what runs'
+  if (nextTry !== null)
+    return `DIFFERS from what runs: it is held back, see below; next try ${formatTimeLeft(nextTry, at)}`
+  if (lastRefusal !== null) return 'DIFFERS from what runs: it was refused, see below'
+  if (loadedBy === 'rollback') return 'DIFFERS from what runs: it was rolled back; reload takes it again'
+  return 'DIFFERS from what runs: it was not read yet; reload reads it now'
+}
+
+const renderLastRejection = (rejection: NonNullable<Status['config']['lastRefusal']>, at: number): string => {
+  const title = `refused ${formatAgo(rejection.at, at)}; what ran before runs on`
+  return [title, ...firstLines(rejection.problems.map(formatProblem))].join('\n')
+}
+
+const renderWarnings = (warnings: Status['warnings']): string =>
+  firstLines([...new Set(warnings.map((each) => `warning: ${formatPlace(each)}: ${each.message}`))]).join('\n')
+
+const firstLines = (lines: readonly string[]): readonly string[] => {
+  const more = lines.length - maxProblems
+  return [...lines.slice(0, maxProblems), ...(more > 0 ? [`and ${more} more: check shows all`] : [])]
+}
+
+const certificateRows = (certificates: Status['certificates']): readonly TableRow[] => [
+  ['certificate', 'until', 'left', 'names'],
+  ...certificates.map(({ key, names, notAfter, daysLeft }): TableRow => {
+    const left = daysLeft < expiryWarningDays ? `ONLY ${daysLeft} DAYS` : `${daysLeft} days`
+    return [key, notAfter, daysLeft < 0 ? 'EXPIRED' : left, names.join(', ')]
+  }),
+]
