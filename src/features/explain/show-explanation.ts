@@ -2,7 +2,7 @@ import { dirname, isAbsolute, join } from 'node:path'
 import type { BundlePart, LayerPlace } from '../../core/cli/built-in-command.ts'
 import type { ClientCommandOptions } from '../../core/cli/client/admin-target.ts'
 import { formatJson } from '../../core/cli/render/output.ts'
-import { loadConfig } from '../../core/config/load/load-config.ts'
+import { readConfig } from '../../core/config/load/load.ts'
 import type { Provenance } from '../../core/config/load/provenance.ts'
 import { type ConfigProblem, formatProblems } from '../../core/config/problem.ts'
 import { escapeControls } from '../../core/lib/text/escape-controls.ts'
@@ -34,7 +34,7 @@ export interface ExplainOptions extends ClientCommandOptions {
 /** Sets the exit code: 0 forwarded, 1 rejected, 2 the file is unreadable or the gateway could not be asked. */
 export const showExplanation = async (method: string, target: string, options: ExplainOptions): Promise<void> => {
   const { config: file, format, client, live: isLive } = options
-  const loaded = loadConfig(file)
+  const loaded = await readConfig(file)
   if (!loaded.ok) {
     process.exitCode = loaded.unreadable ? 2 : 1
     return showProblems(method, target, options, loaded.problems)

@@ -24,8 +24,8 @@ export const createCheckCommand = (fileChecks: readonly FileCheck[]): Command =>
       if (argument !== undefined && config !== undefined)
         command.error('error: FILE and --config are the same: give one')
       const file = argument ?? config ?? defaultConfigFile
-      const { loadConfig } = await import('../../config/load/load-config.ts')
-      const result = loadConfig(file)
+      const { readConfig } = await import('../../config/load/load.ts')
+      const result = await readConfig(file)
       const asked = fileChecks.filter(({ name }) => options[name] !== undefined)
       const more: MoreChecks = {
         online: online === undefined ? null : await checkOnline(file, result),

@@ -4,7 +4,7 @@ import { statusShape } from '../../admin/api/status.ts'
 import { upstreamRows } from '../../admin/api/status-rows.ts'
 import { changedGroups, diffReports } from '../../config/diff/diff-reports.ts'
 import type { ConfigChange } from '../../config/diff/diff-values.ts'
-import { loadConfig } from '../../config/load/load-config.ts'
+import { readConfig } from '../../config/load/load.ts'
 import { type ConfigProblem, formatProblems } from '../../config/problem.ts'
 import { formatTable } from '../../lib/text/table.ts'
 import type { Status } from '../../runtime/status/status-part.ts'
@@ -17,7 +17,7 @@ export const showDiff = async (
   file: string,
   { format, live: isLive, ...targetOptions }: ClientCommandOptions & { readonly live?: true },
 ): Promise<number> => {
-  const loaded = loadConfig(file)
+  const loaded = await readConfig(file)
   if (!loaded.ok) {
     const { problems, unreadable } = loaded
     if (format === 'json') printJson(toDiffJson(file, null, null, [], problems))

@@ -29,8 +29,8 @@ export const printMadeDocument = async (
   format: DocumentFormat,
   make: (config: Config) => unknown,
 ): Promise<void> => {
-  const { loadConfig } = await import('../../config/load/load-config.ts')
-  const loaded = loadConfig(file)
+  const { readConfig } = await import('../../config/load/load.ts')
+  const loaded = await readConfig(file)
   if (!loaded.ok) {
     const { formatProblems } = await import('../../config/problem.ts')
     process.stderr.write(formatProblems(loaded.problems))

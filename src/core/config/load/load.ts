@@ -50,7 +50,15 @@ const referenceKeys = schemaKeys.filter(({ file }) => file !== undefined)
 
 const includes = await Promise.all(configParts.flatMap((part) => part.loadInclude?.() ?? []))
 
-/** Reads a file but for the files that it names: their compilers load only where needed. Never throws. */
+/** Reads a file and those that it names: their compilers load only where needed. Never rejects. */
+export const readConfig = async (file: string, environment: Environment = process.env): Promise<LoadResult> => {
+  const { named, complete } = openConfig(file, environment)
+  const read: ReturnType<ReadNamedFile>[] = []
+  for (const each of named) read.push((await each.file.load())(dirname(file), each.name))
+  return complete(read)
+}
+
+/** Reads a file but for the files that it names. Never throws. */
 export const openConfig = (file: string, environment: Environment): OpenedConfig => {
   const bytes = readFileWithLimit(file, maxConfigBytes)
   if (!isReadError(bytes)) return parseConfigBytes(bytes, file, environment)

@@ -11,7 +11,7 @@ import {
 import { defaultConfigFile } from '../../../core/cli/options.ts'
 import { renderChanges } from '../../../core/cli/render/config-diff.ts'
 import { printJson, warnAboutTarget } from '../../../core/cli/render/output.ts'
-import { loadConfig } from '../../../core/config/load/load-config.ts'
+import { readConfig } from '../../../core/config/load/load.ts'
 import { formatProblems } from '../../../core/config/problem.ts'
 import { programCommand, shellQuote } from '../../../core/lib/program.ts'
 import { timesBeside } from '../../../core/lib/text/format-time.ts'
@@ -60,7 +60,7 @@ const nextCommand = (
 /** Prints the promoted file, and the effective changes on stderr; resolves to the exit code. Never writes the file. */
 export const showPromotion = async (group: Group, options: ClientCommandOptions): Promise<number> => {
   const { config: file, format } = options
-  const loaded = loadConfig(file)
+  const loaded = await readConfig(file)
   if (!loaded.ok) {
     process.stderr.write(formatProblems(loaded.problems))
     return loaded.unreadable ? 2 : 1

@@ -15,7 +15,6 @@ import {
   endpointStatusWith,
   healthyStatus,
   runStatus,
-  statusResponse,
   upstreamStatusWith,
 } from '../../../core/cli/status-fixtures.ts'
 import { freePort } from '../../../helpers/free-port.ts'
@@ -282,40 +281,6 @@ describe('status --ready', () => {
 
     expect({ code, out: JSON.parse(out) }).toEqual({ code: 1, out: { ready: false, reason: null } })
     expect(err).toMatch(/^lender-gateway: nothing listens at .*\n$/)
-  })
-})
-
-describe('starts fast, with no feature, no schema and nothing of a server', () => {
-  const loaded = async (...args: readonly string[]) => {
-    const spy = `import { registerHooks } from 'node:module'
-      const load = (url, context, next) => {
-        process.stderr.write(url + '\\n')
-        return next(url, context)
-      }
-      registerHooks({ load })`
-    const node = ['--import', `data:text/javascript,${encodeURIComponent(spy)}`]
-    const { code, err } = await runCommand(['status', ...args], {}, { node })
-    const parts = [
-      ...err.matchAll(
-        /node_modules\/([^/\n]+)|\/src\/(features|core\/(?:admin|config|downstream|exchange|runtime(?!\/supervisor)|upstream))\/|^node:(https|crypto)$/gm,
-      ),
-    ]
-    return { code, parts: [...new Set(parts.map(([, ...names]) => names.find((name) => name !== undefined)))].sort() }
-  }
-
-  test('the health check of an address', async () => {
-    const { url } = await scriptedAdmin(jsonResponse({ ready: true }))
-
-    expect(await loaded('--ready', '--admin', url)).toEqual({ code: 0, parts: ['commander', 'core/exchange'] })
-  })
-
-  test('the status of what a file names', async () => {
-    const { port } = await scriptedAdmin(statusResponse(healthyStatus))
-
-    expect(await loaded('--config', configFileWith(`admin: { port: ${port} }`))).toEqual({
-      code: 0,
-      parts: ['commander', 'core/config', 'core/exchange', 'crypto', 'yaml'],
-    })
   })
 })
 
