@@ -1,6 +1,5 @@
 /**
- * The end of `npm start`, the first command of the README: with a real npm, on the pinned Node and on the machine's
- * own.
+ * The end of `npm start`, the first command of the README: with a real npm, on the machine's own Node.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -15,9 +14,7 @@ import { validConfig } from '../config/helper.ts'
 
 const npm = await needProgram('npm')
 
-const directories = (process.env.PATH ?? '').split(delimiter)
-const own = directories.filter((directory) => !directory.includes('node_modules'))
-const pinned = [join(import.meta.dirname, '../../node_modules/.bin'), ...own]
+const own = (process.env.PATH ?? '').split(delimiter).filter((directory) => !directory.includes('node_modules'))
 
 test('the file that is shipped takes its ports from PORT and ADMIN_PORT', () => {
   const { listen, admin } = validConfig(readFileSync('config/gateway.yaml', 'utf8'), { PORT: '0', ADMIN_PORT: '1' })
@@ -25,10 +22,8 @@ test('the file that is shipped takes its ports from PORT and ADMIN_PORT', () => 
   expect([listen.port, admin.port]).toEqual([0, 1])
 })
 
-drill.skipIf(npm.missing !== null).each([
-  ['the pinned Node', pinned],
-  ["the machine's own Node", own],
-])('npm start, on %s: PORT and ADMIN_PORT set the ports, and SIGTERM ends it after its requests', async (_, path) => {
+// The pinned Node: test/whole/commands/commands.drill.ts.
+drill.skipIf(npm.missing)('PORT and ADMIN_PORT set the ports of npm start, and SIGTERM lets requests end', async () => {
   const release = Promise.withResolvers<void>()
   const upstream = await httpUpstream((_, response) => void release.promise.then(() => response.end('late')))
   const folder = mkdtempSync(join(tmpdir(), 'npm-start-'))
@@ -36,7 +31,7 @@ drill.skipIf(npm.missing !== null).each([
   const file = join(folder, 'gateway.yaml')
   const shipped = readFileSync('config/gateway.yaml', 'utf8').replace('market: sandbox', `market: ${upstream.url}`)
   writeFileSync(file, `${shipped}\nshutdown: { wait: 0s }\n`)
-  const env = { HOME: folder, PATH: path.join(delimiter), PORT: '0', ADMIN_PORT: '0' }
+  const env = { HOME: folder, PATH: own.join(delimiter), PORT: '0', ADMIN_PORT: '0' }
   const served = npmStart(npm.path ?? '', file, env)
   const port = await waitForListening(served)
   const { port: admin } = await served.line(({ msg }) => msg === 'admin listening')
