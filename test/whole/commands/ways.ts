@@ -22,7 +22,10 @@ interface Rule {
 
 const run = (exit: number): Way => ({ how: 'run', exit })
 const read: Way = { how: 'read' }
-const elsewhere = (test: string): Way => ({ how: 'elsewhere', test: `test/whole/deploying/${test}` })
+const elsewhere = (test: string, folder = 'test/whole/deploying'): Way => ({
+  how: 'elsewhere',
+  test: `${folder}/${test}`,
+})
 const upgrade = elsewhere('upgrade.drill.ts')
 const secrets = elsewhere('kubernetes-secrets.test.ts')
 
@@ -44,6 +47,7 @@ export const rules: readonly Rule[] = [
   { text: /^mv config\/next\.yaml config\/gateway\.yaml$/, way: elsewhere('rerouting.drill.ts') },
   { text: /^npm run test:drills$|npx vitest run /, way: read },
   { text: /^npx node tools\/lab\/at-rest\.ts /, way: read },
+  { text: /^npm start -- --config /, way: elsewhere('npm-start.test.ts', 'test/core/cli') },
   { text: /^(npm ci && )?npm start\b/, way: { how: 'serve' } },
   { text: /^npx lender-gateway tail (--refused )?--since /, way: { how: 'until', says: /404 not-found/ } },
   { text: /^npx lender-gateway status --admin http:\/\/127\.0\.0\.1:9902$/, way: run(2) },
