@@ -20,7 +20,7 @@ const standstillMs = 17_000
 const fewestReplays = 10
 const longestMoreMs = 60_000
 const firingMs = Number(process.env.FIRE_SECONDS ?? 8) * 1000
-// With FIRE_SECONDS, all that docs/idempotency.md measures; else no Sentinels, which idempotency-failover.drill.ts has.
+// With FIRE_SECONDS, all that docs/idempotency.md measures; else no masters, which idempotency-failover.drill.ts has.
 const areAllWanted = process.env.FIRE_SECONDS !== undefined
 
 // What a new master may not have heard of: what was confirmed so long before its predecessor failed. On a busy machine
@@ -125,7 +125,7 @@ beforeAll(async () => {
 })
 afterAll(() => Promise.all(both.map((gateway) => gateway.stop())))
 
-const wanted = stages.filter(([name]) => areAllWanted || !name.startsWith('Sentinels'))
+const wanted = areAllWanted ? stages : stages.slice(0, 2)
 
 describe.each(wanted)('with %s', (_, gateways, missing, open) => {
   test.skipIf(missing.some((each) => each !== null))(
