@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { expect, onTestFinished } from 'vitest'
 import { makeCertificates } from '../helpers/certificates.ts'
 import { startClosedLoop } from '../helpers/closed-loop-load.ts'
@@ -47,7 +48,10 @@ export const expectSharedAgain = async (
 ): Promise<number> => {
   const [one, other] = gateways
   const sharedTimes = gateways.map(({ lines }) => lines.filter(isShared).length)
-  const load = startClosedLoop(() => ask(one))
+  const load = startClosedLoop(async () => {
+    await pause(20)
+    return ask(one)
+  })
   await load.more(50)
   await disturb()
   for (const { lines } of gateways) await expect.poll(() => lines.some(isLocal), patient).toBe(true)

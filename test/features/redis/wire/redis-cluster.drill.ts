@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
+import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { ManagedRedis } from '../../../../src/features/redis/managed-redis.ts'
@@ -67,6 +68,7 @@ describe.skipIf(server.missing ?? cli.missing)('with a cluster', { timeout: 180_
         const used = await link.consume(`test:${lane}:${n % 500}`, 1e-6, 1_000_000)
         if (used === null) lost++
         else replies++
+        await pause(10)
       }
     })
 
