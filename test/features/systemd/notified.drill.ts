@@ -11,7 +11,8 @@ import { openNotifySocket } from './notify-socket.ts'
 const [systemdNotify, python] = [await needProgram('systemd-notify'), await needProgram('python3')]
 
 // At this signal the event loop turns no more.
-const hanging = "process.on('SIGWINCH', () => { process.stderr.write('hangs'); for (;;); })"
+const forever = 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)'
+const hanging = `process.on('SIGWINCH', () => { process.stderr.write('hangs'); ${forever} })`
 
 /** Starts a gateway whose file can be edited, with a listener for its messages. */
 const startService = async (settings: object = {}, watchdogMs = 0) => {

@@ -49,10 +49,9 @@ export const findPrograms = async () => {
 
 type Programs = Awaited<ReturnType<typeof findPrograms>>
 
-// At this signal a process has less and less time for anything else.
+// At this signal a process has less and less time for anything else, and leaves the machine its own.
 const starving = `process.on('SIGWINCH', () => setInterval(() => {
-  const until = performance.now() + 250
-  while (performance.now() < until);
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 250)
 }, 300))`
 
 /** Opens all of it; nothing is left open when that fails. */
@@ -158,7 +157,7 @@ export const ask = async (port: number, method: string, target: string, more = '
 }
 
 /** Sends requests, one after another with a pause between them, until it is ended. */
-export const keepAsking = (requests: readonly (() => Promise<unknown>)[], pauseMs = 25): (() => Promise<void>) => {
+export const keepAsking = (requests: readonly (() => Promise<unknown>)[], pauseMs = 100): (() => Promise<void>) => {
   let isOver = false
   const run = async (): Promise<void> => {
     for (let n = 0; !isOver; n++) {
