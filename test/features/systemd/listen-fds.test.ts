@@ -2,7 +2,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
-import { type AddressInfo, connect, createServer } from 'node:net'
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+import type { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { getFileDescriptor } from '../../../src/core/lib/file-descriptors.ts'
@@ -54,21 +56,44 @@ test('a file instead of a socket that listens is refused', async () => {
   await expect(listening).rejects.toThrow(`descriptor ${fd} (public of LISTEN_FDNAMES) is no TCP socket that listens`)
 })
 
-test('from a socket that another process has opened connections are taken', async () => {
-  const opener = createServer()
-  await once(opener.listen(0, '127.0.0.1'), 'listening')
-  const { port } = opener.address() as AddressInfo
+/** Has another process listen on a socket of this one. It says why it cannot, or ends with its first connection. */
+const listenElsewhere = (socket: Server | Socket, port: number) => {
   const script = `
     import { createServer } from 'node:net'
     import { listenAt } from '${new URL('../../../src/core/lib/net/bind-target.ts', import.meta.url)}'
     const server = createServer((socket) => server.close(() => {}) && socket.end('taken'))
-    await listenAt(server, { fd: 3, source: 'public of LISTEN_FDNAMES', port: ${port} })`
-  const child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
-    stdio: ['ignore', 'inherit', 'inherit', getFileDescriptor(opener) ?? -1],
+    const target = { fd: 3, source: 'public of LISTEN_FDNAMES', port: ${port} }
+    await listenAt(server, target).catch(({ message }) => console.log(message))`
+  return spawn(process.execPath, ['--input-type=module', '--eval', script], {
+    stdio: ['ignore', 'pipe', 'inherit', getFileDescriptor(socket as Server) ?? -1],
   })
+}
+
+const openServer = async () => {
+  const opener = createServer()
+  onTestFinished(() => void opener.close())
+  await once(opener.listen(0, '127.0.0.1'), 'listening')
+  return { opener, port: (opener.address() as AddressInfo).port }
+}
+
+test('from a socket that another process has opened connections are taken', async () => {
+  const { opener, port } = await openServer()
+  const child = listenElsewhere(opener, port)
   opener.close()
 
   const [taken] = await once(connect(port, '127.0.0.1').setEncoding('utf8'), 'data')
 
   expect([taken, await once(child, 'exit')]).toEqual(['taken', [0, null]])
+})
+
+// The kernel would let it listen, on any port.
+test('a socket that is connected instead of one that listens is refused', async () => {
+  const { port } = await openServer()
+  const socket = connect(port, '127.0.0.1')
+  onTestFinished(() => void socket.destroy())
+  await once(socket, 'connect')
+
+  const said = await text(listenElsewhere(socket, port).stdout as Readable)
+
+  expect(said).toContain('descriptor 3 (public of LISTEN_FDNAMES) is no TCP socket that listens')
 })

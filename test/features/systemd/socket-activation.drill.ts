@@ -1,7 +1,7 @@
 /** The real command with listening sockets that another process has opened, as systemd does. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { connect, createServer, type Server, type Socket } from 'node:net'
+import { createServer, type Server } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { getFileDescriptor } from '../../../src/core/lib/file-descriptors.ts'
@@ -27,17 +27,6 @@ const openSocket = async (): Promise<{ readonly fd: number; readonly port: numbe
     port,
     close: () => new Promise((resolve) => server.close(() => resolve())),
   }
-}
-
-/** Opens a connection, for a descriptor that is a TCP socket and does not listen. */
-const connected = async (): Promise<Socket> => {
-  const server = createServer()
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  const socket = connect((server.address() as { readonly port: number }).port, '127.0.0.1')
-  await once(socket, 'connect')
-  onTestFinished(() => void socket.destroy())
-  server.close()
-  return socket
 }
 
 const fileWith = (settings: Settings): string => {
@@ -111,16 +100,5 @@ test('a socket on another port than the file says is one clear line and exit cod
   expect(await gateway.ended).toEqual({
     code: 1,
     errors: `lender-gateway: descriptor 3 (public of LISTEN_FDNAMES) listens on port ${socket.port}; port 1 was expected\n`,
-  })
-})
-
-test('a socket that is connected instead of one that listens is one clear line and exit code 1', async () => {
-  const fd = getFileDescriptor((await connected()) as never) ?? -1
-  const gateway = prepare(fileWith({}), [fd], { LISTEN_FDS: '1', LISTEN_FDNAMES: 'public' })
-  gateway.go()
-
-  expect(await gateway.ended).toEqual({
-    code: 1,
-    errors: 'lender-gateway: descriptor 3 (public of LISTEN_FDNAMES) is no TCP socket that listens\n',
   })
 })
