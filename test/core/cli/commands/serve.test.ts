@@ -169,16 +169,6 @@ test.each([
   expect((await client.ended()).received).toBe('')
 })
 
-drill('the same signal a second later ends it at once', async () => {
-  const { served } = await start({ shutdown: { wait: '20s' } })
-
-  const again = setInterval(() => served.signal('SIGTERM'), 100)
-  const { code } = await served.ended
-  clearInterval(again)
-
-  expect(code).toBe(1)
-})
-
 // serve-start.test.ts has the reasons and their words. Of a name, the error of the system has the address alone; no
 // machine has the last one, which is for documentation (RFC 5737).
 drill.each([
@@ -214,18 +204,27 @@ drill('however many problems there are, all of them are printed, though a disk h
   expect(served.lines).toEqual([])
 })
 
-drill('allowSandbox lets other machines reach the sandbox, with a warning', async () => {
-  const { served, port } = await start({ listen: { host: '0.0.0.0' }, allowSandbox: true })
+drill(
+  'allowSandbox lets other machines reach the sandbox, with a warning, and the same signal a second later ends it at once',
+  async () => {
+    const { served, port } = await start({
+      ...{ listen: { host: '0.0.0.0' }, allowSandbox: true, shutdown: { wait: '20s' } },
+    })
 
-  const response = await fetch(`http://127.0.0.1:${port}/market/insights`)
+    const response = await fetch(`http://127.0.0.1:${port}/market/insights`)
+    const again = setInterval(() => served.signal('SIGTERM'), 100)
+    const { code } = await served.ended
+    clearInterval(again)
 
-  expect(response.status).toBe(200)
-  expect(response.headers.get('x-sandbox')).toBe('1')
-  expect(served.lines).toContainEqual(expect.objectContaining({ msg: 'listening', scheme: 'http', http2: false }))
-  expect(served.lines).toContainEqual(
-    expect.objectContaining({ level: 40, path: 'allowSandbox', message: expect.stringContaining('SANDBOX') }),
-  )
-})
+    expect(code).toBe(1)
+    expect(response.status).toBe(200)
+    expect(response.headers.get('x-sandbox')).toBe('1')
+    expect(served.lines).toContainEqual(expect.objectContaining({ msg: 'listening', scheme: 'http', http2: false }))
+    expect(served.lines).toContainEqual(
+      expect.objectContaining({ level: 40, path: 'allowSandbox', message: expect.stringContaining('SANDBOX') }),
+    )
+  },
+)
 
 /** Opens the pipe at SIGUSR2, and then does something. */
 const hanging = (then: string): Readonly<Record<string, string>> => {
