@@ -43,7 +43,7 @@ describe.skipIf(server.missing ?? cli.missing)('with a cluster', { timeout: 180_
       async () => {
         // Until the others miss it, they take the cluster for whole.
         const missed = async (): Promise<string> => String(await setup.ask(others[0], 'CLUSTER', 'NODES'))
-        await expect.poll(missed, { timeout: 60_000, interval: 10 }).toMatch(/master,fail /)
+        await expect.poll(missed, { timeout: 60_000, interval: 100 }).toMatch(/master,fail /)
         await setup.isWhole(others)
       },
     )

@@ -21,7 +21,7 @@ const start = async (options?: SentinelOptions): Promise<SentinelSetup> => {
 /** Waits until the Sentinels name another master. */
 const electionOver = async (setup: SentinelSetup, before: number): Promise<void> => {
   const portOfMaster = async (): Promise<number> => (await setup.master()).port
-  await expect.poll(portOfMaster, { timeout: 60_000, interval: 10 }).not.toBe(before)
+  await expect.poll(portOfMaster, { timeout: 60_000, interval: 100 }).not.toBe(before)
 }
 
 describe.skipIf(server.missing ?? sentinel.missing)('with Sentinels', { timeout: 180_000 }, () => {
@@ -69,12 +69,12 @@ describe.skipIf(server.missing ?? sentinel.missing)('with Sentinels', { timeout:
 
     await setup.failOver()
     const portOfMaster = async (): Promise<number> => (await setup.master()).port
-    await expect.poll(portOfMaster, { timeout: 60_000 }).not.toBe(before.port)
+    await expect.poll(portOfMaster, { timeout: 60_000, interval: 100 }).not.toBe(before.port)
     const isSeen = async (): Promise<boolean> => {
       const seen = await counted()
       return link.isShared && changes.length >= 3 && (await counted()) > seen
     }
-    await expect.poll(isSeen, { timeout: 60_000 }).toBe(true)
+    await expect.poll(isSeen, { timeout: 60_000, interval: 100 }).toBe(true)
     clearInterval(timer)
     await Promise.all(added)
     const atSwitch = { confirmed, counted: await counted() }
