@@ -15,7 +15,7 @@ export const http2: Feature = {
     /** Off, a listener loads nothing of HTTP/2. */
     openProtocol: (options) =>
       options.getListenerConfig().config.listen.http2
-        ? import('./sessions.ts').then(({ createHttp2Sessions }) => createHttp2Sessions(options))
+        ? import('./node/sessions.ts').then(({ createNodeSessions }) => createNodeSessions(options))
         : null,
     describe: ({ http2 }) => ({ http2 }),
   }),

@@ -1,52 +1,20 @@
 import type { ServerHttp2Session } from 'node:http2'
-import { now } from '../../core/lib/clock.ts'
+import {
+  connectionWindowBytes,
+  narrowWindowBytes,
+  type WideConnections,
+  wideWindowBytes,
+} from '../../../core/downstream/http2/wide-connections.ts'
 
-/** The bytes of a body that a client may send before any is read (RFC 9113 §6.9.2). */
-export const narrowWindowBytes = 65_535
-/** For a connection whose client is slower than its reader: at 50 ms a round trip, 40 MiB/s. */
-export const wideWindowBytes = 2 * 1024 * 1024
-/** One stream, however wide, leaves a third of the connection's window to the others. */
-export const connectionWindowBytes = 1.5 * wideWindowBytes
 // A narrow window, and another that Node gives the client when it reads on for a moment.
 const streamAllowanceBytes = 2 * narrowWindowBytes
-/** Wide connections hold at most 64 MiB beyond the allowances of their streams. */
-export const maxWideConnections = Math.floor((64 * 1024 * 1024) / connectionWindowBytes)
-// A connection that filled no whole window for this long becomes narrow when another needs the width.
-const unusedAfterMs = 5_000
-
-type WideConnection = Pick<ReceiveWindows, 'narrow'>
-
-/** Those of a process. Their number limits the memory that clients can make it hold. */
-export class WideConnections {
-  /** When each last filled a whole window, oldest first. */
-  readonly #lastUsedAt = new Map<WideConnection, number>()
-
-  /** Where there is no room, narrows the connection that has been unused longest, for a later try. */
-  tryAcquire(connection: WideConnection): boolean {
-    if (this.#lastUsedAt.size < maxWideConnections) {
-      this.#lastUsedAt.set(connection, now())
-      return true
-    }
-    for (const [each, at] of this.#lastUsedAt) if (now() - at < unusedAfterMs || each.narrow()) break
-    return false
-  }
-
-  touch(connection: WideConnection): void {
-    this.#lastUsedAt.delete(connection)
-    this.#lastUsedAt.set(connection, now())
-  }
-
-  release(connection: WideConnection): void {
-    this.#lastUsedAt.delete(connection)
-  }
-}
 
 /**
  * Of one connection (RFC 9113 §5.2). Node returns a connection's window when bytes arrive and a stream's when they are
  * read, and has one size for all streams. So all are widened and narrowed together by SETTINGS, which a client may obey
  * late. Their waiting bytes reduce the connection's window, which a client cannot exceed.
  */
-export class ReceiveWindows {
+export class NodeReceiveWindows {
   readonly #session: ServerHttp2Session
   readonly #wideConnections: WideConnections
   /** `narrowing`: the client has not acknowledged it, and may send as if wide. */
@@ -63,8 +31,8 @@ export class ReceiveWindows {
     session.once('close', () => wideConnections.release(this))
   }
 
-  createBodyWindow(): BodyWindow {
-    return new BodyWindow(this)
+  createBodyWindow(): NodeBodyWindow {
+    return new NodeBodyWindow(this)
   }
 
   /** Called when a whole narrow window was read as fast as it came: the client could have sent more. */
@@ -109,12 +77,12 @@ export class ReceiveWindows {
   }
 }
 
-export class BodyWindow {
-  readonly #connection: ReceiveWindows
+export class NodeBodyWindow {
+  readonly #connection: NodeReceiveWindows
   #consumedBytes = 0
   #excess = 0
 
-  constructor(connection: ReceiveWindows) {
+  constructor(connection: NodeReceiveWindows) {
     this.#connection = connection
   }
 

@@ -2,16 +2,17 @@ import { connect, createServer, type ServerHttp2Stream } from 'node:http2'
 import { type AddressInfo, Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { ReceiveWindows, WideConnections } from '../../../src/features/http2/receive-windows.ts'
-import { StreamRequest } from '../../../src/features/http2/stream-request.ts'
-import { StreamResponse } from '../../../src/features/http2/stream-response.ts'
+import { WideConnections } from '../../../../src/core/downstream/http2/wide-connections.ts'
+import { NodeReceiveWindows } from '../../../../src/features/http2/node/receive-windows.ts'
+import { StreamRequest } from '../../../../src/features/http2/node/stream-request.ts'
+import { StreamResponse } from '../../../../src/features/http2/node/stream-response.ts'
 
 /** Sends a request, responds when its body has been read, and resolves to the stream when it has closed. */
 const serveOne = async (method: 'GET' | 'POST'): Promise<ServerHttp2Stream> => {
   const server = createServer()
   const closed = new Promise<ServerHttp2Stream>((resolve) => {
     server.on('session', (session) => {
-      const windows = new ReceiveWindows(session, new WideConnections())
+      const windows = new NodeReceiveWindows(session, new WideConnections())
       session.on('stream', (stream, _headers, _flags, raw) => {
         const request = new StreamRequest(stream, raw as unknown as string[], null as never, windows)
         const response = new StreamResponse(request)

@@ -2,10 +2,11 @@ import { EventEmitter } from 'node:events'
 import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2'
 import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
-import { ReceiveWindows, WideConnections } from '../../../src/features/http2/receive-windows.ts'
-import { StreamRequest } from '../../../src/features/http2/stream-request.ts'
+import { WideConnections } from '../../../../src/core/downstream/http2/wide-connections.ts'
+import { NodeReceiveWindows } from '../../../../src/features/http2/node/receive-windows.ts'
+import { StreamRequest } from '../../../../src/features/http2/node/stream-request.ts'
 
-const windows = new ReceiveWindows(
+const windows = new NodeReceiveWindows(
   Object.assign(new EventEmitter(), { setLocalWindowSize() {}, settings() {} }) as unknown as ServerHttp2Session,
   new WideConnections(),
 )

@@ -1,12 +1,12 @@
 import type { ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
-import { ChunkQueue } from '../../core/downstream/body/chunk-queue.ts'
-import type { BodyConsumer, DownstreamRequest, RequestTarget } from '../../core/downstream/codec.ts'
-import { rejectTunnel } from '../../core/downstream/http1/request-line.ts'
-import { GatewayError } from '../../core/exchange/failures/errors.ts'
-import { knownMethods } from '../../core/exchange/node-http.ts'
-import { sliceBytes } from '../../core/lib/buffers.ts'
-import type { BodyWindow, ReceiveWindows } from './receive-windows.ts'
+import { ChunkQueue } from '../../../core/downstream/body/chunk-queue.ts'
+import type { BodyConsumer, DownstreamRequest, RequestTarget } from '../../../core/downstream/codec.ts'
+import { rejectTunnel } from '../../../core/downstream/http1/request-line.ts'
+import { GatewayError } from '../../../core/exchange/failures/errors.ts'
+import { knownMethods } from '../../../core/exchange/node-http.ts'
+import { sliceBytes } from '../../../core/lib/buffers.ts'
+import type { NodeBodyWindow, NodeReceiveWindows } from './receive-windows.ts'
 
 /**
  * Holds chunks that come while it is not read: Node would keep each as it came, a hundred times the size of a one-byte
@@ -16,14 +16,14 @@ import type { BodyWindow, ReceiveWindows } from './receive-windows.ts'
 class StreamBody {
   ended = false
   readonly #stream: ServerHttp2Stream
-  readonly #window: BodyWindow
+  readonly #window: NodeBodyWindow
   readonly #push: (chunk: Buffer | null) => boolean
   readonly #buffered = new ChunkQueue()
   #isLast = false
   #isReading = false
   #hasPaused = false
 
-  constructor(stream: ServerHttp2Stream, window: BodyWindow) {
+  constructor(stream: ServerHttp2Stream, window: NodeBodyWindow) {
     this.#stream = stream
     this.#window = window
     this.#push = stream.push.bind(stream)
@@ -127,7 +127,7 @@ export class StreamRequest implements DownstreamRequest {
   #isDiscarded = false
   readonly #hasOuterBlank: boolean
 
-  constructor(stream: ServerHttp2Stream, raw: readonly string[], socket: Socket, windows: ReceiveWindows) {
+  constructor(stream: ServerHttp2Stream, raw: readonly string[], socket: Socket, windows: NodeReceiveWindows) {
     const pseudoFields: PseudoFields = { method: undefined, scheme: undefined, path: undefined, hasOuterBlank: false }
     this.rawHeaders = toHttp1Fields(raw, pseudoFields, stream.endAfterHeaders)
     this.method = pseudoFields.method

@@ -1,17 +1,14 @@
 import { constants, performServerHandshake, type ServerHttp2Session } from 'node:http2'
 import type { TLSSocket } from 'node:tls'
-import type { ListenConfig } from '../../core/config/config.ts'
-import {
-  destroyAfterLinger,
-  type LingerMode,
-  type LingerSlots,
-  maxLingerIdleMs,
-} from '../../core/downstream/listener/linger.ts'
-import type { NegotiatedProtocol, ProtocolOptions } from '../../core/downstream/listener/listener-part.ts'
-import { getClientConnection } from '../../core/downstream/request/active-request.ts'
-import { GatewayError, type ReasonFor } from '../../core/exchange/failures/errors.ts'
-import { CoalescedTimer, now } from '../../core/lib/clock.ts'
-import { ReceiveWindows, WideConnections } from './receive-windows.ts'
+import type { ListenConfig } from '../../../core/config/config.ts'
+import { WideConnections } from '../../../core/downstream/http2/wide-connections.ts'
+import type { NegotiatedProtocol, ProtocolOptions } from '../../../core/downstream/listener/listener-part.ts'
+import { getClientConnection } from '../../../core/downstream/request/active-request.ts'
+import { GatewayError, type ReasonFor } from '../../../core/exchange/failures/errors.ts'
+import { now } from '../../../core/lib/clock.ts'
+import { maxConcurrentStreams, maxListFields, maxListSize, type SessionLimits } from '../session-limits.ts'
+import { type SessionTimeouts, startSessionTimeouts } from '../session-timeouts.ts'
+import { NodeReceiveWindows } from './receive-windows.ts'
 import { StreamRequest } from './stream-request.ts'
 import { StreamResponse } from './stream-response.ts'
 
@@ -20,7 +17,7 @@ import { StreamResponse } from './stream-response.ts'
  * way, and the new limits with its next connection. A stop sends GOAWAY when the requests under way have ended, or
  * after half of the deadline, so that later ones can end too.
  */
-export const createHttp2Sessions = (options: ProtocolOptions): NegotiatedProtocol => {
+export const createNodeSessions = (options: ProtocolOptions): NegotiatedProtocol => {
   const openSessions = new Set<SessionTimeouts>()
   const wideConnections = new WideConnections()
   let appliedLimits = formatSessionLimits(options.getListenerConfig().config.listen)
@@ -56,7 +53,7 @@ const startSession = (
 ): SessionTimeouts => {
   const { listen } = getListenerConfig().config
   const session = performServerHandshake(socket, createSessionOptions(listen)) as ServerHttp2Session
-  const windows = new ReceiveWindows(session, wideConnections)
+  const windows = new NodeReceiveWindows(session, wideConnections)
   // The listener keeps half-closed connections open for HTTP/1; an HTTP/2 client that has ended its side cannot take a
   // response.
   socket.once('end', () => socket.destroy())
@@ -128,35 +125,25 @@ const createFloodGuard = (): (() => boolean) => {
   }
 }
 
-const maxStreams = 100
-
-type SessionLimits = Pick<ListenConfig, 'maxTarget' | 'maxHeaders' | 'maxHeaderFields'>
-
 /** Of nghttp2 and Node. This file limits the floods that they leave open; validate-request.ts the request. */
 const createSessionOptions = (listen: SessionLimits) => {
-  // Above the limits of 431 and 414, so that the gateway can respond; a larger list ends its stream.
-  const pairs = 2 * listen.maxHeaderFields + 16
   return {
-    settings: {
-      maxConcurrentStreams: maxStreams,
-      // RFC 9113 §6.5.2: each field counts 32 more than its letters.
-      maxHeaderListSize: listen.maxTarget + listen.maxHeaders + 1024 + 32 * pairs,
-    },
-    maxHeaderListPairs: pairs,
+    settings: { maxConcurrentStreams, maxHeaderListSize: maxListSize(listen) },
+    maxHeaderListPairs: maxListFields(listen),
     // Above this Node sends nothing and ends the connection with all its requests. An upstream's head is limited to 64
     // KiB of letters; here each field counts 12 more, and may have a single letter.
     maxSendHeaderBlockLength: 1024 * 1024,
     // As on HTTP/1.
     strictSingleValueFields: false,
     // Rapid reset (CVE-2023-44487): a client may cancel all its requests twice at once, then 33 per second.
-    streamResetBurst: 2 * maxStreams,
+    streamResetBurst: 2 * maxConcurrentStreams,
     streamResetRate: 33,
     // Node counts empty DATA frames, which are legal (RFC 9113 §6.1), and malformed frames, and never forgets one: so
     // it must not count. nghttp2 ends a connection with more than 10,000 of them at once, then 330 per second.
     maxSessionInvalidFrames: 2 ** 32 - 1,
     // Strict, nghttp2 drops a field with an outer blank: the request must be rejected.
     strictFieldWhitespaceValidation: false,
-    maxSessionRejectedStreams: maxStreams,
+    maxSessionRejectedStreams: maxConcurrentStreams,
     maxSettings: 32,
     maxOutstandingPings: 4, // of the gateway's own, which sends none
     maxSessionMemory: 16, // MiB
@@ -164,90 +151,3 @@ const createSessionOptions = (listen: SessionLimits) => {
 }
 
 const formatSessionLimits = (listen: SessionLimits): string => JSON.stringify(createSessionOptions(listen))
-
-type SessionTimeouts = ReturnType<typeof startSessionTimeouts>
-
-// Java 17's HttpClient gives up all requests under way when GOAWAY arrives. A client in sequence sends the next request
-// right behind a response, where an immediate GOAWAY would meet it.
-const quietMs = 100
-// For a client that always has a request under way.
-const maxLeavingMs = 30_000
-
-// A reload or a stop can send GOAWAY to more clients than there are slots: clients that were sent an error keep theirs.
-const sessionSlots: LingerSlots = { taken: 0 }
-
-/** Only requests keep a session open, no other frames. */
-const startSessionTimeouts = (
-  session: ServerHttp2Session,
-  socket: TLSSocket,
-  getTimeouts: () => ListenConfig['timeouts'],
-  isDraining: () => boolean,
-  onLate: () => void,
-) => {
-  let openStreams = 0
-  let lastStreamId = 0
-  let isLeaving = false
-  let awaitedStreams = 0
-  let lastAwaitedId = 0
-  let lastStreamClosedAt = Number.NEGATIVE_INFINITY
-  const openedAt = now()
-  let isClosing = false
-  /** Closes the connection after the client, or when the wait for the client is over. */
-  const closeAfterLinger = (mode: LingerMode): void => {
-    if (isClosing) return
-    isClosing = true
-    destroyAfterLinger(socket, mode, sessionSlots)
-  }
-  const goAway = (): void => {
-    session.close()
-    // A client that still reads the end of a response sends WINDOW_UPDATE: a closed socket would be reset, and the rest
-    // lost. Any other client needs only the time that GOAWAY takes.
-    if (openStreams === 0) closeAfterLinger(now() - lastStreamClosedAt < maxLingerIdleMs ? 'long' : 'short')
-  }
-  const idleTimer = new CoalescedTimer(() => {
-    if (lastStreamId === 0 && !isLeaving) onLate()
-    goAway()
-  })
-  idleTimer.set(getTimeouts().headers)
-  const leavingTimer = new CoalescedTimer(goAway)
-  const leaveWithin = (maxMs: number): void => {
-    isLeaving = true
-    leavingTimer.set(maxMs)
-    if (openStreams > 0) return
-    // The first request of a new connection is on its way, too.
-    if (now() - Math.max(lastStreamClosedAt, openedAt) >= quietMs) goAway()
-    else idleTimer.set(quietMs)
-  }
-  socket.once('close', () => {
-    idleTimer.clear()
-    leavingTimer.clear()
-  })
-  return {
-    onStreamOpened(id: number): void {
-      lastStreamId = id
-      openStreams++
-      idleTimer.clear()
-    },
-    /** `hasFailed`: an error has ended the session. */
-    onStreamClosed(id: number, hasFailed: boolean): void {
-      if (--openStreams === 0) lastStreamClosedAt = now()
-      const isLastAwaited = id <= lastAwaitedId && --awaitedStreams === 0
-      if (socket.destroyed) return
-      // Only an error destroys a session that has sent no GOAWAY.
-      if (session.closed || session.destroyed) {
-        if (openStreams === 0) closeAfterLinger(session.closed && !hasFailed ? 'long' : 'short')
-      } else if (isLastAwaited) goAway()
-      else if (openStreams === 0) idleTimer.set(isLeaving || isDraining() ? quietMs : getTimeouts().keepAlive)
-    },
-    /** Sends GOAWAY after 100 ms without a request, or after 30 s. Requests that come before it are served. */
-    leave(): void {
-      if (!isLeaving) leaveWithin(maxLeavingMs)
-    },
-    /** As `leave`, but also when the requests now under way have ended, and after `maxMs`. */
-    stop(maxMs: number): void {
-      awaitedStreams = openStreams
-      lastAwaitedId = lastStreamId
-      leaveWithin(maxMs)
-    },
-  }
-}

@@ -6,10 +6,10 @@ import {
   connectionWindowBytes,
   maxWideConnections,
   narrowWindowBytes,
-  ReceiveWindows,
   WideConnections,
   wideWindowBytes,
-} from '../../../src/features/http2/receive-windows.ts'
+} from '../../../../src/core/downstream/http2/wide-connections.ts'
+import { NodeReceiveWindows } from '../../../../src/features/http2/node/receive-windows.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }))
 afterEach(() => void vi.useRealTimers())
@@ -27,7 +27,7 @@ const open = (wideConnections = new WideConnections()) => {
       sent.push({ bytes: initialWindowSize, acknowledge: () => acknowledged?.(null) })
     },
   })
-  const windows = new ReceiveWindows(session as unknown as ServerHttp2Session, wideConnections)
+  const windows = new NodeReceiveWindows(session as unknown as ServerHttp2Session, wideConnections)
   return {
     windows,
     /** The sizes of SETTINGS, in order. */
