@@ -1,0 +1,27 @@
+/** RFC 9113 §7. */
+export const errorCodes = {
+  noError: 0x0,
+  protocolError: 0x1,
+  internalError: 0x2,
+  flowControlError: 0x3,
+  settingsTimeout: 0x4,
+  streamClosed: 0x5,
+  frameSizeError: 0x6,
+  refusedStream: 0x7,
+  cancel: 0x8,
+  compressionError: 0x9,
+  connectError: 0xa,
+  enhanceYourCalm: 0xb,
+} as const
+
+export type ErrorCode = (typeof errorCodes)[keyof typeof errorCodes]
+
+/** Ends the connection (RFC 9113 §5.4.1). */
+export class ConnectionError extends Error {
+  readonly code: ErrorCode
+
+  constructor(code: ErrorCode, message: string) {
+    super(message)
+    this.code = code
+  }
+}
