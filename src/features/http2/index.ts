@@ -2,7 +2,7 @@ import type { Feature } from '../../core/feature.ts'
 
 export const http2: Feature = {
   name: 'http2',
-  facts: { mayLackFields: (listen) => listen.http2 },
+  facts: { mayLackFields: ({ http2 }) => http2 === 'node' },
   loadCommands: async () => ({
     loadExplain: async () => ({
       settings: [
@@ -13,10 +13,13 @@ export const http2: Feature = {
   loadConfigPart: () => import('./config.ts'),
   loadListenerPart: async () => ({
     /** Off, a listener loads nothing of HTTP/2. */
-    openProtocol: (options) =>
-      options.getListenerConfig().config.listen.http2
+    openProtocol(options) {
+      const { http2 } = options.getListenerConfig().config.listen
+      if (http2 === null) return null
+      return http2 === 'node'
         ? import('./node/sessions.ts').then(({ createNodeSessions }) => createNodeSessions(options))
-        : null,
-    describe: ({ http2 }) => ({ http2 }),
+        : import('./sessions.ts').then(({ createHttp2Sessions }) => createHttp2Sessions(options))
+    },
+    describe: ({ http2 }) => ({ http2: http2 !== null }),
   }),
 }

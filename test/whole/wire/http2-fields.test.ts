@@ -1,6 +1,6 @@
 /** Malformed fields of HTTP/2 (RFC 9113 §8.2.1). */
 import { describe, expect, test } from 'vitest'
-import { block, bootHttp2, frame, frameClient, get, missing } from '../../helpers/http2.ts'
+import { block, bootHttp2, frame, frameClient, get, isOwnCodec, missing } from '../../helpers/http2.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
 
 const post = get('/valuation/score', 'POST')
@@ -17,7 +17,7 @@ const ask = async (settings: object, ...requests: readonly (readonly string[])[]
     const stream = 2 * nth + 1
     await client.send(frame(1, 5, stream, block(...fields)))
     const response = await client.frame((each) => each.stream === stream && (each.type === 1 || each.type === 3))
-    statuses.push(response?.type === 1 ? response.payload[0] : response)
+    statuses.push(response?.type === 3 ? 'reset' : response?.payload[0])
   }
   return { statuses, sent: upstream.requests.length, lines }
 }
@@ -56,7 +56,9 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
 
     const { statuses, sent } = await ask({ operations }, ...keys.map((key) => [...post, ...key]))
 
-    expect(statuses).toEqual(keys.map(() => badRequest))
+    // Node's codec drops a field whose name is malformed; then the POST has no key.
+    const isReset = (name = ''): boolean => isOwnCodec && !/^[a-z-]+$/.test(name)
+    expect(statuses).toEqual(keys.map(([name]) => (isReset(name) ? 'reset' : badRequest)))
     expect(sent).toBe(0)
   })
 

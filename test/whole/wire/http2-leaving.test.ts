@@ -44,11 +44,11 @@ const arrange = async (listen: object = {}) => {
   }
 }
 
-/** Waits until the gateway has read what was sent, and what it has written has arrived. */
+/** Waits until the gateway has read what was sent, and what it has written has arrived; or has ended the connection. */
 const roundTrip = async (client: FrameClient): Promise<void> => {
   const acknowledged = client.frames.filter(isPong).length
   await client.send(frame(6, 0, 0, Buffer.alloc(8)))
-  await eventually(() => client.frames.filter(isPong).length > acknowledged)
+  await eventually(() => client.frames.filter(isPong).length > acknowledged || client.socket.readableEnded)
 }
 const isPong = ({ type, flags }: FrameClient['frames'][number]): boolean => type === 6 && flags === 1
 

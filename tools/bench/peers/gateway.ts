@@ -108,7 +108,7 @@ export const gatewayTraced: Peer = {
   },
 }
 
-const overTls = (name: string, description: string, speaks: 'https' | 'h2'): Peer => ({
+const overTls = (name: string, description: string, speaks: 'https' | 'h2', codec = 'node'): Peer => ({
   name,
   description,
   onRequest: true,
@@ -116,7 +116,8 @@ const overTls = (name: string, description: string, speaks: 'https' | 'h2'): Pee
     const files = await writeCertificate(site.directory)
     if ('missing' in files) return files
     const pair = `{ certificate: "file:${files.certificate}", key: "file:${files.key}" }`
-    const tls = `  http2: ${speaks === 'h2'}\n  tls:\n    certificates: [${pair}]\n`
+    const http2 = speaks === 'h2' ? `{ codec: ${codec} }` : 'false'
+    const tls = `  http2: ${http2}\n  tls:\n    certificates: [${pair}]\n`
     const text = (port: number): string => gatewayFile(port, { ...roomFor(site), tls }) + oneEach(site.upstreamPort)
     return serveTree(projectRoot, site, text, speaks)
   },
@@ -127,6 +128,9 @@ export const gatewayTls = overTls('gateway-tls', 'this gateway, defaults, TLS to
 
 /** Runs it with HTTP/2 to clients. */
 export const gatewayH2 = overTls('gateway-h2', 'this gateway, defaults, HTTP/2 over TLS to clients', 'h2')
+
+/** Runs it with the gateway's own codec of HTTP/2. */
+export const gatewayH2Own = overTls('gateway-h2-own', 'this gateway, HTTP/2 by its own codec', 'h2', 'own')
 
 /** Runs it with the policies for several endpoints: what they cost when nothing fails. */
 export const gatewayPolicies = variant(

@@ -1,7 +1,18 @@
 /** Floods of frames on one connection: it ends or costs little, and another client is served all the while. */
 import { constants } from 'node:http2'
 import { describe, expect } from 'vitest'
-import { block, bootHttp2, codeOf, type Frame, frame, frameClient, get, head, missing } from '../../../helpers/http2.ts'
+import {
+  block,
+  bootHttp2,
+  codeOf,
+  type Frame,
+  frame,
+  frameClient,
+  get,
+  head,
+  isOwnCodec,
+  missing,
+} from '../../../helpers/http2.ts'
 import { type Attack, attackedGateway, flood, maxGrowthBytes, repeatFrame } from '../../../helpers/http2-attack.ts'
 import { drill, inDrills, test, testAndDrill } from '../../../helpers/speed.ts'
 import { rawUpstream } from '../../../helpers/upstream.ts'
@@ -143,13 +154,13 @@ test.skipIf(missing !== null)('a few hundred frames without data, in one body or
   expect([first, ...others].map((each) => (each as Frame | undefined)?.payload[0])).toEqual(Array(21).fill(136))
 })
 
-// CVE-2025-8671: the client has the gateway reset its requests, for trailers that are too many here, which no other
-// part counts.
+// CVE-2025-8671: the client has the gateway reset its requests, for trailers that are malformed, or that are too many
+// for Node's codec, which no other part counts.
 test.skipIf(missing !== null)('requests that the gateway has to reset end their connection as well', async () => {
   const upstream = await rawUpstream(() => {})
   const { port, line } = await bootHttp2({ upstream: upstream.url })
   const client = await frameClient(port)
-  const trailers = block(...Array.from({ length: 1000 }, () => 'x'))
+  const trailers = isOwnCodec ? block('X-A', 'b') : block(...Array.from({ length: 1000 }, () => 'x'))
   const three = (stream: number): Buffer[] => [
     head(stream, get('/valuation/score', 'POST'), false),
     frame(0, 0, stream, Buffer.from('abc')),
@@ -163,9 +174,10 @@ test.skipIf(missing !== null)('requests that the gateway has to reset end their 
     await client.frame((each) => each.type === 3 && each.stream === streams.at(-1))
   }
 
-  expect(await line(({ cause }) => cause === 'too many requests that break the protocol')).toMatchObject({
-    status: 400,
-  })
+  const cause = isOwnCodec
+    ? 'too many frames that ask for nothing: the last is a request that is reset'
+    : 'too many requests that break the protocol'
+  expect(await line((each) => each.cause === cause)).toMatchObject({ status: 400 })
   await client.ended()
   expect(upstream.accepted()).toBeLessThan(500)
 })

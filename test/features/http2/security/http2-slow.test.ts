@@ -14,6 +14,7 @@ import {
   missing,
 } from '../../../helpers/http2.ts'
 import { attackedGateway, flood, maxGrowthBytes } from '../../../helpers/http2-attack.ts'
+import { isWidening } from '../../../helpers/http2-flow-control.ts'
 import { describeDrills, describeTests, drill, test } from '../../../helpers/speed.ts'
 import { httpUpstream, onRequest, openRawUpstream, type RawUpstream, rawUpstream } from '../../../helpers/upstream.ts'
 import { eventually } from '../../../helpers/wire.ts'
@@ -77,7 +78,7 @@ describeTests.skipIf(missing !== null)('an upload', () => {
     const { client, send } = await begin()
 
     for (let i = 0; i < 4; i++) await send(1, 'a'.repeat(16_383))
-    await client.frame(({ type, payload }) => type === 4 && payload.length === 6) // SETTINGS, of one setting: it is wide
+    await client.frame(isWidening)
     await send(25)
     const reset = await client.frame(({ type, stream }) => type === 3 && stream === 1)
 

@@ -15,6 +15,7 @@ import {
   frameClient,
   get,
   head,
+  isOwnCodec,
   listenHttp2,
   missing,
   readStreamResponse,
@@ -487,6 +488,8 @@ test.skipIf(missing !== null).each([
 
   await client.send(frame(1, 5, 1, block(...get(), ...fields)))
 
-  expect((await asked).match(/^(cookie|x-b|x-c|c): .*$/gim)).toEqual(lines)
+  // The gateway's own codec rejects what Node's drops (RFC 9113 §8.2.1).
+  if (isOwnCodec && lines[0] === 'x-c: \xe9') expect(await outcome(client)).toBe('400')
+  else expect((await asked).match(/^(cookie|x-b|x-c|c): .*$/gim)).toEqual(lines)
   client.socket.destroy()
 })

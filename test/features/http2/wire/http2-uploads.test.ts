@@ -11,7 +11,7 @@ import {
   missing,
   readStreamResponse,
 } from '../../../helpers/http2.ts'
-import { FlowControlWindows } from '../../../helpers/http2-flow-control.ts'
+import { FlowControlWindows, isWidening } from '../../../helpers/http2-flow-control.ts'
 import { httpUpstream, rawUpstream } from '../../../helpers/upstream.ts'
 import { eventually, pseudoRandomBytes, sha256 } from '../../../helpers/wire.ts'
 
@@ -48,9 +48,6 @@ const counting = async () => {
   })
   return { url, sockets, bytes: () => bytes }
 }
-
-/** SETTINGS of one setting; those at the beginning have two. */
-const isWidening = ({ type, payload }: Frame): boolean => type === 4 && payload.length === 6
 
 /**
  * Opens a gateway before an upstream that reads (valuation) and one with room for a single request, which it has

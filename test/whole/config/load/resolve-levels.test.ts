@@ -21,7 +21,7 @@ test('every key but upstreams has a default', () => {
     instance: { name: null, environment: null, colour: 'grey' },
     requestId: { header: 'X-Request-Id', format: 'hex' },
     listen: {
-      ...{ host: '127.0.0.1', port: 8080, basePath: '', hosts: [], http2: false, tls: null },
+      ...{ host: '127.0.0.1', port: 8080, basePath: '', hosts: [], http2: null, tls: null },
       ...{ publicUrl: null, via: null },
       ...{ trustedProxies: [], forwarded: 'x-forwarded', overrideFields: 'drop', proxyProtocol: null },
       ...{ maxTarget: 8 * 1024, maxHeaders: 32 * 1024, maxHeaderFields: 100, getContent: 'reject', interim: 'drop' },
@@ -209,7 +209,7 @@ describe('precedence', () => {
     // Of each group 14, then tls, healthCheck, outlier, circuitBreaker, retry and candidate, each itself among them; of
     // each operation 10, then the keys of auth, cache and idempotency.
     expect(result.ok && result.provenance.size).toBe(
-      182 + (14 + 7 + 7 + 5 + 6 + 7) * groups.length + (10 + 3 + 7 + 9) * allOperations.length,
+      183 + (14 + 7 + 7 + 5 + 6 + 7) * groups.length + (10 + 3 + 7 + 9) * allOperations.length,
     )
   })
 })

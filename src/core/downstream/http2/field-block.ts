@@ -1,0 +1,81 @@
+import type { FloodBudget } from './flood-budget.ts'
+import { flags, readUint31 } from './frame.ts'
+import { HpackDecoder } from './hpack/decoder.ts'
+import type { HpackField } from './hpack/field.ts'
+import { ConnectionError, errorCodes } from './http2-error.ts'
+
+export interface FieldBlock {
+  readonly streamId: number
+  /** END_STREAM. */
+  readonly isLast: boolean
+  /** Valid until the next block. */
+  readonly fields: readonly HpackField[]
+  /** False: the list is larger than allowed, and `fields` only its beginning. */
+  readonly isWhole: boolean
+  /** RFC 9113 §5.3.1. */
+  readonly dependsOnItself: boolean
+}
+
+const priorityBytes = 5
+// Of what a list may have: an encoder that does not compress takes a few bytes more a field.
+const blockFactor = 1.25
+
+/** Puts the field blocks of HEADERS and CONTINUATION together (RFC 9113 §4.3), and decodes them. */
+export class FieldBlockReader {
+  readonly #decoder = new HpackDecoder()
+  readonly #budget: FloodBudget
+  readonly #maxListSize: number
+  #parts: Buffer[] = []
+  #bytes = 0
+  #isLast = false
+  #dependsOnItself = false
+  readonly #fields: HpackField[] = []
+
+  constructor(budget: FloodBudget, maxListSize: number) {
+    this.#budget = budget
+    this.#maxListSize = maxListSize
+  }
+
+  /** The memory that is held for the connection. */
+  get heldBytes(): number {
+    return this.#bytes + this.#decoder.tableSize
+  }
+
+  /** Returns null where CONTINUATION follows. Throws {@link ConnectionError}. */
+  readHeaders(frameFlags: number, id: number, payload: Buffer, start: number, end: number): FieldBlock | null {
+    let [from, to] = [start, end]
+    if ((frameFlags & flags.padded) !== 0) to -= from < to ? (payload[from++] as number) : 1
+    const hasPriority = (frameFlags & flags.priority) !== 0
+    if (hasPriority) from += priorityBytes
+    if (from > to) throw new ConnectionError(errorCodes.protocolError, 'a padding beyond its frame')
+    this.#dependsOnItself = hasPriority && readUint31(payload, from - priorityBytes) === id
+    this.#isLast = (frameFlags & flags.endStream) !== 0
+    if ((frameFlags & flags.endHeaders) !== 0) return this.#decode(id, payload, from, to)
+    this.#hold(payload, from, to)
+    return null
+  }
+
+  readContinuation(frameFlags: number, id: number, payload: Buffer, from: number, to: number): FieldBlock | null {
+    this.#budget.take('continuation')
+    this.#hold(payload, from, to)
+    if ((frameFlags & flags.endHeaders) === 0) return null
+    const whole = Buffer.concat(this.#parts, this.#bytes)
+    this.#parts = []
+    this.#bytes = 0
+    return this.#decode(id, whole, 0, whole.length)
+  }
+
+  #hold(payload: Buffer, from: number, to: number): void {
+    this.#bytes += to - from
+    if (this.#bytes > this.#maxListSize * blockFactor)
+      throw new ConnectionError(errorCodes.enhanceYourCalm, 'a field block that is too large')
+    // The payload is valid during the call alone.
+    this.#parts.push(Buffer.from(payload.subarray(from, to)))
+  }
+
+  #decode(streamId: number, bytes: Buffer, from: number, to: number): FieldBlock {
+    this.#fields.length = 0
+    const isWhole = this.#decoder.decode(bytes, from, to, this.#fields, this.#maxListSize)
+    return { streamId, isLast: this.#isLast, fields: this.#fields, isWhole, dependsOnItself: this.#dependsOnItself }
+  }
+}

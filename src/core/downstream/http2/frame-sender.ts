@@ -1,0 +1,291 @@
+import type { Socket } from 'node:net'
+import type { HeaderFields } from '../../exchange/header-fields.ts'
+import type { FloodBudget } from './flood-budget.ts'
+import { flags, frameHeadBytes, frameTypes, maxFrameBytes, maxWindow, writeFrameHead } from './frame.ts'
+import { claimMemory, freeMemory, reserveMemory } from './frame-memory.ts'
+import { HpackEncoder, maxBlockBytes } from './hpack/encoder.ts'
+import type { OnFlushed, Piece, Stream } from './stream.ts'
+
+// Of bodies, in one write: then other connections have their turn.
+const maxWriteBytes = 128 * 1024
+/** RFC 9113 §6.9.2. */
+const initialWindow = 65_535
+
+// In the head of a frame.
+const flagsOffset = 4
+
+interface SenderEvents {
+  /** END_STREAM stands in the next write. */
+  onEndRendered(stream: Stream): void
+  /** The system has taken it. */
+  onEndWritten(stream: Stream, error: Error | null): void
+}
+
+interface Written {
+  readonly memory: Buffer
+  readonly flushed: readonly OnFlushed[]
+  readonly ended: readonly Stream[]
+}
+
+/** All senders that have something to write in this turn. */
+let due: FrameSender[] = []
+const flushDue = (): void => {
+  const senders = due
+  due = []
+  for (const sender of senders) sender.flush()
+}
+
+/**
+ * Writes the frames of a connection: what comes together in a turn, in one piece. Control frames go first; streams
+ * take turns by frames of 16 KiB, as far as the windows of the client are open (RFC 9113 §5.2).
+ */
+export class FrameSender {
+  readonly #socket: Socket
+  readonly #encoder = new HpackEncoder()
+  readonly #budget: FloodBudget
+  readonly #events: SenderEvents
+  #controls: Buffer[] = []
+  #controlBytes = 0
+  /** In the order of their turns. Those whose window is shut wait outside. */
+  #queue: Stream[] = []
+  #window = initialWindow
+  #streamWindow = initialWindow
+  /** Of the stream that is being rendered: where END_STREAM would stand. */
+  #lastFrameAt = 0
+  #isDue = false
+  #isBlocked = false
+  #isEnding = false
+  readonly #written: Written[] = []
+
+  constructor(socket: Socket, budget: FloodBudget, events: SenderEvents) {
+    this.#socket = socket
+    this.#budget = budget
+    this.#events = events
+    socket.on('drain', () => {
+      this.#isBlocked = false
+      this.flush()
+    })
+  }
+
+  /** What a new stream may send. */
+  get streamWindow(): number {
+    return this.#streamWindow
+  }
+
+  /** The bytes of replies that wait for a client that reads nothing. */
+  get controlBytes(): number {
+    return this.#controlBytes
+  }
+
+  /** Whether what is queued of a stream goes out in this turn. */
+  flushesNow(stream: Stream): boolean {
+    return !this.#isBlocked && stream.queuedBytes <= Math.min(stream.sendWindow, this.#window, maxWriteBytes)
+  }
+
+  sendControl(frame: Buffer): void {
+    this.#controls.push(frame)
+    this.#controlBytes += frame.length
+    this.#schedule()
+  }
+
+  /** Sends what is queued of a stream, as its windows allow. */
+  send(stream: Stream): void {
+    if (stream.isQueued) return
+    stream.isQueued = true
+    this.#queue.push(stream)
+    this.#schedule()
+  }
+
+  limitTable(size: number): void {
+    this.#encoder.limitTable(size)
+  }
+
+  /** Takes the client's SETTINGS_INITIAL_WINDOW_SIZE. Returns false where a window becomes too large. */
+  setStreamWindow(size: number, streams: Iterable<Stream>): boolean {
+    const change = size - this.#streamWindow
+    this.#streamWindow = size
+    for (const stream of streams) if (!this.openWindow(stream, change)) return false
+    return true
+  }
+
+  /** Returns false where the window becomes too large (RFC 9113 §6.9.1). */
+  openWindow(stream: Stream | null, bytes: number): boolean {
+    if (stream === null) {
+      this.#window += bytes
+      if (this.#queue.length > 0) this.#schedule()
+      return this.#window <= maxWindow
+    }
+    stream.sendWindow += bytes
+    if (stream.sendWindow > 0 && (stream.queuedBytes > 0 || stream.isLast)) this.send(stream)
+    return stream.sendWindow <= maxWindow
+  }
+
+  /** Ends the connection behind all that waits to be sent. */
+  end(): void {
+    this.#isEnding = true
+    this.#schedule()
+  }
+
+  #schedule(): void {
+    if (this.#isDue) return
+    this.#isDue = true
+    // Behind the callback that runs: with all that is answered in it.
+    if (due.push(this) === 1) process.nextTick(flushDue)
+  }
+
+  flush(): void {
+    this.#isDue = false
+    if (this.#isBlocked || this.#socket.destroyed) return
+    if (this.#controls.length > 0 || this.#queue.length > 0) this.#render()
+    if (this.#isEnding && this.#controls.length === 0 && this.#queue.length === 0) this.#socket.end()
+  }
+
+  #render(): void {
+    const memory = reserveMemory(this.#estimate())
+    const flushed: OnFlushed[] = []
+    const ended: Stream[] = []
+    const drained: Stream[] = []
+    let at = this.#renderControls(memory)
+    at = this.#renderStreams(memory, at, flushed, ended, drained)
+    if (at > 0) this.#write(memory, at, flushed, ended)
+    for (const stream of drained) stream.events?.onDrain()
+    if (this.#queue.length > 0 && !this.#isBlocked && this.#window > 0) setImmediate(() => this.flush())
+  }
+
+  /** How many bytes a flush renders at most. */
+  #estimate(): number {
+    let bytes = this.#controlBytes
+    let bodyBytes = Math.min(maxWriteBytes, Math.max(0, this.#window))
+    for (const { heads, queuedBytes, sendWindow } of this.#queue) {
+      for (const { fields } of heads) bytes += headBytes(maxBlockBytes(fields))
+      const own = Math.min(queuedBytes, Math.max(0, sendWindow), bodyBytes)
+      bodyBytes -= own
+      // A frame for each turn of 16 KiB, one that is cut short by a window, and one for the end.
+      bytes += own + frameHeadBytes * (Math.ceil(own / maxFrameBytes) + 2)
+    }
+    return bytes
+  }
+
+  #renderControls(out: Buffer): number {
+    let at = 0
+    for (const frame of this.#controls) {
+      out.set(frame, at)
+      at += frame.length
+    }
+    this.#controls = []
+    this.#controlBytes = 0
+    return at
+  }
+
+  /** Renders one frame of a stream after the other, until nothing more may go out. */
+  #renderStreams(out: Buffer, start: number, flushed: OnFlushed[], ended: Stream[], drained: Stream[]): number {
+    let at = start
+    let bodyBytes = maxWriteBytes
+    const round = this.#queue
+    this.#queue = []
+    for (let stream = round.shift(); stream !== undefined; stream = round.shift()) {
+      stream.isQueued = false
+      const begin = at
+      at = this.#renderHeads(out, at, stream)
+      const bytes = Math.min(stream.queuedBytes, stream.sendWindow, this.#window, bodyBytes, maxFrameBytes)
+      if (bytes > 0) {
+        bodyBytes -= bytes
+        at = this.#renderData(out, at, stream, bytes, flushed)
+      }
+      if (stream.queuedBytes === 0 && stream.isLast) {
+        if (at === begin) {
+          this.#lastFrameAt = at
+          at = writeFrameHead(out, at, 0, frameTypes.data, 0, stream.id)
+        }
+        out[this.#lastFrameAt + flagsOffset] = (out[this.#lastFrameAt + flagsOffset] as number) | flags.endStream
+        this.#events.onEndRendered(stream)
+        ended.push(stream)
+      } else if (stream.queuedBytes === 0) {
+        if (bytes > 0) drained.push(stream)
+      } else if (stream.sendWindow > 0) {
+        stream.isQueued = true
+        // Nothing more goes out now, or it has another turn behind the others.
+        if (bodyBytes === 0 || this.#window <= 0) this.#queue.push(stream)
+        else round.push(stream)
+      }
+    }
+    return at
+  }
+
+  #renderHeads(out: Buffer, start: number, stream: Stream): number {
+    let at = start
+    for (const { status, fields } of stream.heads.splice(0)) {
+      this.#lastFrameAt = at
+      const most = maxBlockBytes(fields)
+      const end =
+        most <= maxFrameBytes
+          ? this.#encoder.encode(out, at + frameHeadBytes, status, fields)
+          : this.#renderLongBlock(out, at, stream, most, status, fields)
+      if (most <= maxFrameBytes)
+        writeFrameHead(out, at, end - at - frameHeadBytes, frameTypes.headers, flags.endHeaders, stream.id)
+      at = end
+    }
+    return at
+  }
+
+  /** RFC 9113 §4.3: in a frame of HEADERS, and others of CONTINUATION. */
+  #renderLongBlock(
+    out: Buffer,
+    start: number,
+    { id }: Stream,
+    most: number,
+    status: string,
+    fields: HeaderFields,
+  ): number {
+    const block = Buffer.allocUnsafe(most)
+    const length = this.#encoder.encode(block, 0, status, fields)
+    let at = start
+    for (let from = 0; from < length || from === 0; from += maxFrameBytes) {
+      const to = Math.min(length, from + maxFrameBytes)
+      const type = from === 0 ? frameTypes.headers : frameTypes.continuation
+      at = writeFrameHead(out, at, to - from, type, to === length ? flags.endHeaders : 0, id)
+      at += block.copy(out, at, from, to)
+    }
+    return at
+  }
+
+  #renderData(out: Buffer, start: number, stream: Stream, bytes: number, flushed: OnFlushed[]): number {
+    stream.sendWindow -= bytes
+    this.#window -= bytes
+    stream.queuedBytes -= bytes
+    this.#budget.refund(1)
+    this.#lastFrameAt = start
+    let at = writeFrameHead(out, start, bytes, frameTypes.data, 0, stream.id)
+    const end = at + bytes
+    while (at < end) {
+      const { data, onFlushed } = stream.pieces[0] as Piece
+      const from = stream.pieceAt
+      const to = Math.min(data.length, from + end - at)
+      if (typeof data !== 'string') data.copy(out, at, from, to)
+      else out.write(to - from === data.length ? data : data.slice(from, to), at, 'latin1')
+      at += to - from
+      stream.pieceAt = to
+      if (to < data.length) break
+      stream.pieces.shift()
+      stream.pieceAt = 0
+      if (onFlushed !== undefined) flushed.push(onFlushed)
+    }
+    return end
+  }
+
+  #write(memory: Buffer, bytes: number, flushed: readonly OnFlushed[], ended: readonly Stream[]): void {
+    this.#written.push({ memory, flushed, ended })
+    this.#isBlocked = !this.#socket.write(claimMemory(memory, bytes), this.#onWritten)
+  }
+
+  readonly #onWritten = (error?: Error | null): void => {
+    const { memory, flushed, ended } = this.#written.shift() as Written
+    if (!error) freeMemory(memory)
+    for (const onFlushed of flushed) onFlushed(error)
+    for (const stream of ended) this.#events.onEndWritten(stream, error ?? null)
+  }
+}
+
+/** With the heads of HEADERS and, for a block that is longer than a frame, of CONTINUATION. */
+const headBytes = (blockBytes: number): number =>
+  blockBytes + frameHeadBytes * (1 + Math.floor(blockBytes / maxFrameBytes))

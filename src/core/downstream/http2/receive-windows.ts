@@ -1,0 +1,149 @@
+import { connectionWindowBytes, narrowWindowBytes, type WideConnections, wideWindowBytes } from './wide-connections.ts'
+
+/** RFC 9113 §6.9.2. */
+const initialConnectionWindow = 65_535
+// Of each stream, what may wait without taking from the others.
+const streamAllowanceBytes = 2 * narrowWindowBytes
+
+/**
+ * What the client of a connection may send of bodies (RFC 9113 §5.2). A stream's window is given back as its bytes are
+ * read, and the connection's as they arrive, less what waits of wide streams: a slow reader holds back its own stream.
+ */
+export class ReceiveWindows {
+  readonly #wideConnections: WideConnections
+  readonly #sendUpdate: (streamId: number, bytes: number) => void
+  #isWide = false
+  #holdsWideSlot = false
+  /** Streams whose client may send, or has waiting, more than a narrow window. */
+  #wideStreams = 0
+  /** The waiting bytes of all streams, beyond each one's allowance. */
+  #excess = 0
+  #window = initialConnectionWindow
+
+  constructor(wideConnections: WideConnections, sendUpdate: (streamId: number, bytes: number) => void) {
+    this.#wideConnections = wideConnections
+    this.#sendUpdate = sendUpdate
+    this.giveBack()
+  }
+
+  get streamTarget(): number {
+    return this.#isWide ? wideWindowBytes : narrowWindowBytes
+  }
+
+  /** Takes from the window of the connection. Returns false where there is not as much (RFC 9113 §6.9.1). */
+  take(bytes: number): boolean {
+    this.#window -= bytes
+    return this.#window >= 0
+  }
+
+  /** Called when what has arrived stands in the window of its stream. */
+  giveBack(): void {
+    // Narrow streams cannot wait with more: the rest of the window is for bodies that are read.
+    const target = Math.max(connectionWindowBytes - this.#excess, narrowWindowBytes)
+    const bytes = target - this.#window
+    if (bytes < target / 2) return
+    this.#window += bytes
+    this.#sendUpdate(0, bytes)
+  }
+
+  createBodyWindow(streamId: number): BodyWindow {
+    return new BodyWindow(this, streamId)
+  }
+
+  /** Called when a whole narrow window was read as fast as it came: the client could have sent more. */
+  widen(): void {
+    if (this.#isWide) this.#wideConnections.touch(this)
+    if (this.#holdsWideSlot || !this.#wideConnections.tryAcquire(this)) return
+    this.#holdsWideSlot = true
+    this.#isWide = true
+  }
+
+  /** What was given stays given. Returns false where it was narrow before. */
+  narrow(): boolean {
+    if (!this.#isWide) return false
+    this.#isWide = false
+    this.#releaseSlot()
+    return true
+  }
+
+  close(): void {
+    this.#wideConnections.release(this)
+  }
+
+  /** Of the stream of a body window alone. */
+  change(excess: number, wideStreams: number): void {
+    this.#excess += excess
+    this.#wideStreams += wideStreams
+    // Several bodies can be slow: the others get their share before these fill the whole window.
+    if (this.#excess > wideWindowBytes) this.narrow()
+    this.#releaseSlot()
+    if (excess < 0) this.giveBack()
+  }
+
+  sendUpdate(streamId: number, bytes: number): void {
+    this.#sendUpdate(streamId, bytes)
+  }
+
+  #releaseSlot(): void {
+    if (this.#isWide || !this.#holdsWideSlot || this.#wideStreams > 0) return
+    this.#holdsWideSlot = false
+    this.#wideConnections.release(this)
+  }
+}
+
+/** What the client may send of one body. */
+export class BodyWindow {
+  readonly #connection: ReceiveWindows
+  readonly #streamId: number
+  #window = narrowWindowBytes
+  #waiting = 0
+  #readSinceWait = 0
+  #excess = 0
+  #isWide = false
+
+  constructor(connection: ReceiveWindows, streamId: number) {
+    this.#connection = connection
+    this.#streamId = streamId
+  }
+
+  /** Takes what has arrived. Returns false where the window is not as large. */
+  take(bytes: number): boolean {
+    this.#window -= bytes
+    this.#waiting += bytes
+    return this.#window >= 0
+  }
+
+  /** `isWaiting`: the reader had to be waited for, so the client's window is not too small. */
+  read(bytes: number, isWaiting: boolean): void {
+    this.#waiting -= bytes
+    this.#readSinceWait = isWaiting ? 0 : this.#readSinceWait + bytes
+    if (this.#readSinceWait >= narrowWindowBytes) {
+      this.#readSinceWait = 0
+      this.#connection.widen()
+    }
+    const target = this.#connection.streamTarget
+    const room = target - this.#window - this.#waiting
+    if (room >= target / 2) {
+      this.#window += room
+      this.#connection.sendUpdate(this.#streamId, room)
+    }
+    this.settle()
+  }
+
+  /** Tells the connection what waits: after a piece has arrived or was read. */
+  settle(): void {
+    const excess = Math.max(0, this.#waiting - streamAllowanceBytes)
+    const isWide = this.#window + this.#waiting > narrowWindowBytes
+    if (excess === this.#excess && isWide === this.#isWide) return
+    this.#connection.change(excess - this.#excess, Number(isWide) - Number(this.#isWide))
+    this.#excess = excess
+    this.#isWide = isWide
+  }
+
+  /** The body has ended, or its rest is discarded. */
+  close(): void {
+    this.#connection.change(-this.#excess, -Number(this.#isWide))
+    this.#excess = 0
+    this.#isWide = false
+  }
+}

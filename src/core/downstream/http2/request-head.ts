@@ -1,0 +1,95 @@
+import { fieldKinds, type HpackField } from './hpack/field.ts'
+
+/** In the terms of HTTP/1 (decision 022): `rawFields` begin with Host where the client says `:authority`. */
+export interface StreamHead {
+  readonly method: string
+  readonly scheme: string
+  readonly path: string
+  readonly rawFields: string[]
+  /** Null: the client does not say it. */
+  readonly contentLength: number | null
+  /** A field, which is left out, has a control character, or a blank at an end (RFC 9113 §8.2.1). */
+  readonly hasBadValue: boolean
+}
+
+/** Reads the fields of a request (RFC 9113 §8.2, §8.3). Null: it is malformed. */
+export const readStreamHead = (fields: readonly HpackField[]): StreamHead | null => {
+  const rawFields: string[] = []
+  let [method, scheme, path] = ['', '', '']
+  let authority: string | null = null
+  let contentLength: number | null = null
+  let cookieAt = -1
+  let hasHost = false
+  let hasBadValue = false
+  let isBehindPseudoFields = false
+  for (const { name, value, kind } of fields) {
+    const isPseudoField = kind >= fieldKinds.method && kind <= fieldKinds.authority
+    if (isPseudoField && isBehindPseudoFields) return null
+    isBehindPseudoFields ||= !isPseudoField
+    switch (kind) {
+      case fieldKinds.plain:
+        rawFields.push(name, value)
+        break
+      case fieldKinds.method:
+        if (method !== '' || value === '') return null
+        method = value
+        break
+      case fieldKinds.scheme:
+        if (scheme !== '' || value === '') return null
+        scheme = value
+        break
+      case fieldKinds.path:
+        if (path !== '' || value === '') return null
+        path = value
+        break
+      case fieldKinds.authority:
+        if (authority !== null) return null
+        authority = value
+        rawFields.push('host', value)
+        break
+      case fieldKinds.host:
+        // RFC 9113 §8.3.1: the same as :authority. Another one stays, and the request is rejected as on HTTP/1.
+        if (hasHost) return null
+        hasHost = true
+        if (value.toLowerCase() !== authority?.toLowerCase()) rawFields.push(name, value)
+        authority ??= value
+        break
+      case fieldKinds.cookie:
+        // RFC 9113 §8.2.3.
+        if (cookieAt === -1) cookieAt = rawFields.push(name, value) - 1
+        else rawFields[cookieAt] += `; ${value}`
+        break
+      case fieldKinds.contentLength:
+        if (contentLength !== null) return null
+        contentLength = Number(value)
+        rawFields.push(name, value)
+        break
+      case fieldKinds.badValue:
+        hasBadValue = true
+        break
+      default:
+        return null
+    }
+  }
+  const isWhole = isTunnel(method, scheme, path, authority) || isRequest(method, scheme, path, authority)
+  return isWhole ? { method, scheme, path, rawFields, contentLength, hasBadValue } : null
+}
+
+/** RFC 9113 §8.5. The gateway never offers the extended form (RFC 8441), whose `:protocol` is malformed here. */
+const isTunnel = (method: string, scheme: string, path: string, authority: string | null): boolean =>
+  method === 'CONNECT' && scheme === '' && path === '' && isAuthority(authority)
+
+const isRequest = (method: string, scheme: string, path: string, authority: string | null): boolean =>
+  method !== '' &&
+  method !== 'CONNECT' &&
+  scheme !== '' &&
+  isAuthority(authority) &&
+  (path.startsWith('/') || (path === '*' && method === 'OPTIONS'))
+
+/** RFC 9113 §8.3.1: not empty, and without userinfo. */
+const isAuthority = (authority: string | null): boolean =>
+  authority !== null && authority !== '' && !authority.includes('@')
+
+/** RFC 9113 §8.1: no pseudo-field, and nothing malformed. They are dropped. */
+export const areTrailers = (fields: readonly HpackField[]): boolean =>
+  fields.every(({ kind }) => kind === fieldKinds.plain || kind === fieldKinds.cookie)

@@ -1,0 +1,106 @@
+import { type ClosedBy, ClosedStreams } from './closed-streams.ts'
+import type { FloodBudget } from './flood-budget.ts'
+import { createNumberFrame, frameTypes } from './frame.ts'
+import type { FrameSender } from './frame-sender.ts'
+import { ConnectionError, type ErrorCode, errorCodes } from './http2-error.ts'
+import type { Stream } from './stream.ts'
+
+/** The streams of a connection, and how they end (RFC 9113 §5.1, §5.4.2). */
+export class StreamTable {
+  readonly #sender: FrameSender
+  readonly #budget: FloodBudget
+  readonly #onClosed: (stream: Stream) => void
+  readonly #open = new Map<number, Stream>()
+  readonly #closed = new ClosedStreams()
+  /** The highest id that the client has used: those below it are open or closed. */
+  lastId = 0
+
+  constructor(sender: FrameSender, budget: FloodBudget, onClosed: (stream: Stream) => void) {
+    this.#sender = sender
+    this.#budget = budget
+    this.#onClosed = onClosed
+  }
+
+  get size(): number {
+    return this.#open.size
+  }
+
+  get open(): Iterable<Stream> {
+    return this.#open.values()
+  }
+
+  find(id: number): Stream | undefined {
+    return this.#open.get(id)
+  }
+
+  has(stream: Stream): boolean {
+    return this.#open.get(stream.id) === stream
+  }
+
+  add(stream: Stream): void {
+    this.#open.set(stream.id, stream)
+  }
+
+  isIdle(id: number): boolean {
+    return id > this.lastId || id % 2 === 0
+  }
+
+  /** Judges a frame of a stream that is not open. Throws {@link ConnectionError}. */
+  judgeLateFrame(id: number): void {
+    if (this.isIdle(id)) throw new ConnectionError(errorCodes.protocolError, 'a frame of an idle stream')
+    const by = this.#closed.find(id)
+    // It was on its way when the gateway reset the stream.
+    if (by === 'gateway') this.#budget.take('ignored')
+    else if (by === 'client') this.resetByFault(id, errorCodes.streamClosed)
+    else if (by === 'both') throw new ConnectionError(errorCodes.streamClosed, 'a frame of a closed stream')
+    else throw new ConnectionError(errorCodes.protocolError, 'a stream below an earlier one')
+  }
+
+  /** Ends a stream because of what the client has sent. Throws {@link ConnectionError} if it does so too often. */
+  resetByFault(id: number, code: ErrorCode): null {
+    this.#budget.take('reset')
+    const stream = this.#open.get(id)
+    if (stream !== undefined) this.reset(stream, code)
+    else {
+      this.#sender.sendControl(createNumberFrame(frameTypes.rstStream, id, code))
+      this.#closed.add(id, 'gateway')
+    }
+    return null
+  }
+
+  reset(stream: Stream, code: ErrorCode): void {
+    if (!this.has(stream)) return
+    this.#sender.sendControl(createNumberFrame(frameTypes.rstStream, stream.id, code))
+    this.close(stream, 'gateway')
+  }
+
+  close(stream: Stream, by: ClosedBy): void {
+    if (by !== 'both') stream.dropOutput()
+    this.#forget(stream, by)
+    this.#onClosed(stream)
+  }
+
+  closeAll(): void {
+    for (const stream of [...this.#open.values()]) this.close(stream, 'gateway')
+  }
+
+  endRequest(stream: Stream): void {
+    if (!this.has(stream)) return // reset meanwhile
+    stream.hasRequestEnded = true
+    stream.bodyWindow?.close()
+    stream.events?.onRequestEnd()
+    if (stream.hasResponseEnded && this.has(stream)) this.close(stream, 'both')
+  }
+
+  /** END_STREAM is on its way. A stream that has ended is told so when the system has taken it. */
+  endResponse(stream: Stream): void {
+    stream.hasResponseEnded = true
+    if (stream.hasRequestEnded) this.#forget(stream, 'both')
+  }
+
+  #forget(stream: Stream, by: ClosedBy): void {
+    this.#open.delete(stream.id)
+    this.#closed.add(stream.id, by)
+    stream.bodyWindow?.close()
+  }
+}

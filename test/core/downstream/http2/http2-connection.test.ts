@@ -1,0 +1,209 @@
+/** A connection on a socket that the test holds: what it writes, in which order, and that nothing makes it throw. */
+import { EventEmitter } from 'node:events'
+import type { Socket } from 'node:net'
+import { setImmediate } from 'node:timers/promises'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { createFrame, createNumberFrame, flags, frameTypes } from '../../../../src/core/downstream/http2/frame.ts'
+import { Http2Connection } from '../../../../src/core/downstream/http2/http2-connection.ts'
+import type { ConnectionError } from '../../../../src/core/downstream/http2/http2-error.ts'
+import type { Stream } from '../../../../src/core/downstream/http2/stream.ts'
+import { WideConnections } from '../../../../src/core/downstream/http2/wide-connections.ts'
+import { block, get } from '../../../helpers/http2.ts'
+
+const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
+
+interface Written {
+  readonly type: number
+  readonly flags: number
+  readonly id: number
+  readonly length: number
+}
+
+/** Opens a connection whose client has a large window for the connection. */
+const open = () => {
+  let bytes = Buffer.alloc(0)
+  let isStalled = false
+  const socket = Object.assign(new EventEmitter(), {
+    destroyed: false,
+    ended: false,
+    write(chunk: Buffer, onWritten: () => void) {
+      bytes = Buffer.concat([bytes, chunk])
+      onWritten()
+      return !isStalled
+    },
+    end() {
+      this.ended = true
+    },
+    destroy() {
+      this.destroyed = true
+    },
+  })
+  const streams: Stream[] = []
+  const failures: ConnectionError[] = []
+  const connection = new Http2Connection(socket as unknown as Socket, {
+    maxConcurrentStreams: 100,
+    maxListSize: 64 * 1024,
+    wideConnections: new WideConnections(),
+    onStream: (stream) => streams.push(stream),
+    onStreamClosed: () => {},
+    onFailure: (error) => failures.push(error),
+  })
+  const receive = (...frames: readonly Buffer[]): void => void socket.emit('data', Buffer.concat(frames))
+  receive(preface, createFrame(frameTypes.settings, 0, 0, Buffer.alloc(0)))
+  receive(createNumberFrame(frameTypes.windowUpdate, 0, 2 ** 30))
+  /** Lists what has been written since the last call. */
+  const written = async (): Promise<Written[]> => {
+    await setImmediate()
+    await setImmediate()
+    const frames: Written[] = []
+    for (let at = 0; at < bytes.length; ) {
+      const length = bytes.readUIntBE(at, 3)
+      frames.push({ type: bytes[at + 3] ?? 0, flags: bytes[at + 4] ?? 0, id: bytes.readUInt32BE(at + 5), length })
+      at += 9 + length
+    }
+    bytes = Buffer.alloc(0)
+    return frames
+  }
+  const stall = (on: boolean): void => {
+    isStalled = on
+    if (!on) socket.emit('drain')
+  }
+  return { connection, socket, streams, failures, receive, written, stall }
+}
+
+const request = (id: number, isLast = true): Buffer =>
+  createFrame(frameTypes.headers, isLast ? 5 : 4, id, block(...get('/valuation/score', 'POST')))
+
+const windows = (...ids: readonly number[]): Buffer[] =>
+  ids.map((id) => createNumberFrame(frameTypes.windowUpdate, id, 2 ** 30))
+
+describe('responses', () => {
+  test('take turns, a frame each', async () => {
+    const { connection, streams, receive, written } = open()
+    receive(request(1), request(3), ...windows(1, 3))
+    await written()
+
+    for (const stream of streams) connection.sendData(stream, Buffer.alloc(40_000))
+    const data = (await written()).filter(({ type }) => type === frameTypes.data)
+
+    expect(data.map(({ id, length }) => [id, length])).toEqual([
+      ...[1, 3, 1, 3].map((id) => [id, 16_384]),
+      ...[1, 3].map((id) => [id, 40_000 - 2 * 16_384]),
+    ])
+  })
+
+  test('go out to the window of each, and on when it opens', async () => {
+    const { connection, streams, receive, written } = open()
+    receive(createFrame(frameTypes.settings, 0, 0, Buffer.from([0, 4, 0, 0, 0, 10])), request(1))
+    await written()
+    const [stream] = streams as [Stream]
+
+    connection.sendHead(stream, '200', [])
+    connection.sendData(stream, 'hello, world')
+    connection.endResponse(stream)
+    const first = await written()
+    receive(createNumberFrame(frameTypes.windowUpdate, 1, 1))
+    const second = await written()
+    receive(createNumberFrame(frameTypes.windowUpdate, 1, 9))
+    const third = await written()
+
+    expect(first.map(({ type, length }) => [type, length])).toEqual([
+      [frameTypes.headers, 1],
+      [frameTypes.data, 10],
+    ])
+    expect([...second, ...third].map(({ length, flags }) => [length, flags])).toEqual([
+      [1, 0],
+      [1, flags.endStream],
+    ])
+  })
+
+  test('a head that is longer than a frame goes on in CONTINUATION, and ends without a body', async () => {
+    const { connection, streams, receive, written } = open()
+    receive(request(1))
+    await written()
+
+    connection.sendHead(streams[0] as Stream, '200', ['x-a', 'a'.repeat(40_000)])
+    connection.endResponse(streams[0] as Stream)
+    const frames = await written()
+
+    expect(frames.map(({ type, flags }) => [type, flags])).toEqual([
+      [frameTypes.headers, flags.endStream],
+      [frameTypes.continuation, 0],
+      [frameTypes.continuation, flags.endHeaders],
+    ])
+  })
+
+  test('wait while the socket is full, and a reset stream sends nothing more', async () => {
+    const { connection, streams, receive, written, stall } = open()
+    receive(request(1), request(3))
+    await written()
+    const [first, second] = streams as [Stream, Stream]
+
+    stall(true)
+    connection.sendHead(first, '200', [])
+    await written()
+    connection.sendData(first, 'a')
+    connection.sendHead(second, '200', [])
+    const meanwhile = await written()
+    connection.reset(first, 2)
+    stall(false)
+
+    expect(meanwhile).toEqual([])
+    expect((await written()).map(({ type, id }) => [type, id])).toEqual([
+      [frameTypes.rstStream, 1],
+      [frameTypes.headers, 3],
+    ])
+  })
+})
+
+test('a broken frame ends the connection with GOAWAY, and all streams with it', async () => {
+  const { connection, socket, streams, failures, receive, written } = open()
+  let closed = 0
+  receive(request(1))
+  const events = { onData() {}, onRequestEnd() {}, onDrain() {}, onSent() {}, onClose: () => void closed++ }
+  Object.assign(streams[0] as Stream, { events })
+  await written()
+
+  receive(createFrame(frameTypes.ping, 0, 1, Buffer.alloc(8)))
+
+  expect((await written()).map(({ type }) => type)).toEqual([frameTypes.goAway])
+  expect({ closed, open: connection.openStreams, ended: socket.ended }).toEqual({ closed: 1, open: 0, ended: true })
+  expect(failures.map(({ message }) => message)).toEqual(['PING on a stream'])
+  socket.emit('close')
+})
+
+const anyId = fc.constantFrom(0, 1, 2, 3, 5, 2 ** 31 - 1)
+const anyFrame = fc.oneof(
+  fc.constantFrom(1, 3, 5, 7).map((id) => request(id, false)),
+  fc.constantFrom(1, 3, 5, 7).map((id) => request(id)),
+  fc
+    .record({ type: fc.nat({ max: 12 }), frameFlags: fc.nat({ max: 255 }), id: anyId, payload: fc.uint8Array() })
+    .map(({ type, frameFlags, id, payload }) => createFrame(type, frameFlags, id, payload)),
+  fc
+    .record({ id: fc.constantFrom(1, 3, 5), isLast: fc.boolean(), length: fc.nat({ max: 16_384 }) })
+    .map(({ id, isLast, length }) => createFrame(frameTypes.data, isLast ? 1 : 0, id, Buffer.alloc(length))),
+)
+
+test('whatever frames come, it goes on or ends, and never throws', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(anyFrame, { maxLength: 40 }), async (frames) => {
+      const { connection, socket, streams, failures, receive, written } = open()
+
+      for (const frame of frames) {
+        receive(frame)
+        for (const stream of streams.splice(0)) {
+          connection.sendHead(stream, '200', ['content-type', 'text/plain'])
+          connection.sendData(stream, 'hello')
+          connection.endResponse(stream)
+        }
+      }
+      await written()
+
+      expect(connection.openStreams).toBeLessThanOrEqual(100)
+      expect(failures.length).toBeLessThanOrEqual(1)
+      socket.emit('close')
+      expect(connection.openStreams).toBe(0)
+    }),
+  )
+})
