@@ -221,22 +221,27 @@ describe.skipIf(haproxy.missing)('behind HAProxy, which asks /ready and tries no
 
     // That the wait is what does it: one of them ends before HAProxy has noticed.
     const [hasty, other] = instances
-    const [last, lastOfOther] = [hasty.processes.at(-1), other.processes.at(-1)]
     hasty.write('0s')
-    last?.signal('SIGHUP')
-    await last?.line(({ msg }) => msg === 'configuration applied')
+    hasty.processes.at(-1)?.signal('SIGHUP')
+    await hasty.processes.at(-1)?.line(({ msg }) => msg === 'configuration applied')
     const again = load(balancer.port)
     await expect.poll(() => again.by.size).toBe(2)
-    last?.signal('SIGTERM')
-    await isSeen(balancer, 'a', 'DOWN')
+    // Whether a request meets its end is up to the moment: on a busy machine it takes a few.
+    for (let nth = 0; nth < 10 && again.failures.length === 0; nth++) {
+      const last = nth === 0 ? hasty.processes.at(-1) : await start(hasty)
+      await isSeen(balancer, 'a', 'UP')
+      last?.signal('SIGTERM')
+      await isSeen(balancer, 'a', 'DOWN')
+      ends.push(await last?.ended)
+    }
     await again.stop()
-    lastOfOther?.signal('SIGTERM')
-    ends.push(await last?.ended, await lastOfOther?.ended)
+    other.processes.at(-1)?.signal('SIGTERM')
+    ends.push(await other.processes.at(-1)?.ended)
 
     expect(again.failures).not.toEqual([])
     // Whether it could not connect or was left without a response is up to the moment.
     expect(brokenRequests(balancer)).toContainEqual(expect.stringMatching(/^request S[CH] \S+ a /))
-    expect(ends).toEqual(Array(4).fill({ code: 0, signal: null }))
+    expect(ends).toEqual(ends.map(() => ({ code: 0, signal: null })))
     expect(processes.map(({ errors }) => errors()).join('')).toBe('')
   })
 })
