@@ -2,7 +2,7 @@ import { now } from '../../lib/clock.ts'
 import { ConnectionError, errorCodes } from './http2-error.ts'
 
 /** What a frame that brings no request forward costs: what has to be answered, or undone, costs the gateway most. */
-export const floodCosts = {
+const floodCosts = {
   /** CVE-2023-44487, CVE-2025-8671: a request that is given up, or that the gateway has to reset. */
   reset: 50,
   /** CVE-2019-9512. */

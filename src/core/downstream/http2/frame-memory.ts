@@ -8,7 +8,7 @@ let block = Buffer.allocUnsafeSlow(blockBytes)
 let blockAt = 0
 
 /** For large bodies. */
-export const largeMemoryBytes = 160 * 1024
+const largeMemoryBytes = 160 * 1024
 // As many as write at the same time, in a process.
 const maxSpare = 16
 const spare: Buffer[] = []

@@ -65,6 +65,9 @@ export class FrameSender {
       this.#isBlocked = false
       this.flush()
     })
+    socket.once('close', () => {
+      while (this.#written.length > 0) this.#onWritten(new Error('the connection is gone'))
+    })
   }
 
   /** What a new stream may send. */
@@ -279,7 +282,9 @@ export class FrameSender {
   }
 
   readonly #onWritten = (error?: Error | null): void => {
-    const { memory, flushed, ended } = this.#written.shift() as Written
+    const written = this.#written.shift()
+    if (written === undefined) return // it was told so when the socket closed
+    const { memory, flushed, ended } = written
     if (!error) freeMemory(memory)
     for (const onFlushed of flushed) onFlushed(error)
     for (const stream of ended) this.#events.onEndWritten(stream, error ?? null)

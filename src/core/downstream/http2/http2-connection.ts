@@ -42,7 +42,6 @@ export class Http2Connection implements FrameSink {
   readonly #windows: ReceiveWindows
   readonly #streams: StreamTable
   readonly #control: ControlFrames
-  #hasGoneAway = false
   #hasFailed = false
   /** Of the frame of DATA that is being read; null: its data are dropped. */
   #dataStream: Stream | null = null
@@ -76,7 +75,7 @@ export class Http2Connection implements FrameSink {
   }
 
   get hasGoneAway(): boolean {
-    return this.#hasGoneAway
+    return this.#streams.isFinal
   }
 
   /** Of a stream that has been reset, nothing is sent. */
@@ -111,8 +110,8 @@ export class Http2Connection implements FrameSink {
 
   /** Takes no more streams; those that are open go on (RFC 9113 §6.8). */
   goAway(code: ErrorCode = errorCodes.noError, debug = ''): void {
-    if (this.#hasGoneAway && code === errorCodes.noError) return
-    this.#hasGoneAway = true
+    if (this.hasGoneAway && code === errorCodes.noError) return
+    this.#streams.isFinal = true
     const payload = Buffer.alloc(8 + debug.length)
     payload.writeUInt32BE(this.#streams.lastId, 0)
     payload.writeUInt32BE(code, 4)
@@ -135,7 +134,7 @@ export class Http2Connection implements FrameSink {
     stream.events?.onClose()
     stream.events = null
     this.#options.onStreamClosed(stream)
-    if (this.#hasGoneAway && this.#streams.size === 0) this.#sender.end()
+    if (this.hasGoneAway && this.#streams.size === 0) this.#sender.end()
   }
 
   #read(chunk: Buffer): void {
@@ -215,9 +214,8 @@ export class Http2Connection implements FrameSink {
     const open = this.#streams.find(id)
     if (open !== undefined) return this.#onTrailers(open, block)
     if (id % 2 === 0) throw protocolError('a stream with an even id')
+    // Behind GOAWAY, it is not processed, and the client may send it again.
     if (!this.#streams.isIdle(id)) return this.#streams.judgeLateFrame(id)
-    // RFC 9113 §6.8: it is not processed, and the client may send it again.
-    if (this.#hasGoneAway) return
     this.#streams.lastId = id
     if (this.#streams.size >= this.#options.maxConcurrentStreams)
       return void this.#streams.resetByFault(id, errorCodes.refusedStream)

@@ -14,6 +14,8 @@ export class StreamTable {
   readonly #closed = new ClosedStreams()
   /** The highest id that the client has used: those below it are open or closed. */
   lastId = 0
+  /** GOAWAY was sent: what comes of later streams is ignored (RFC 9113 §6.8). */
+  isFinal = false
 
   constructor(sender: FrameSender, budget: FloodBudget, onClosed: (stream: Stream) => void) {
     this.#sender = sender
@@ -42,14 +44,14 @@ export class StreamTable {
   }
 
   isIdle(id: number): boolean {
-    return id > this.lastId || id % 2 === 0
+    return id % 2 === 0 || (id > this.lastId && !this.isFinal)
   }
 
   /** Judges a frame of a stream that is not open. Throws {@link ConnectionError}. */
   judgeLateFrame(id: number): void {
     if (this.isIdle(id)) throw new ConnectionError(errorCodes.protocolError, 'a frame of an idle stream')
-    const by = this.#closed.find(id)
-    // It was on its way when the gateway reset the stream.
+    const by = id > this.lastId ? 'gateway' : this.#closed.find(id)
+    // It was on its way when the gateway reset the stream, or sent GOAWAY.
     if (by === 'gateway') this.#budget.take('ignored')
     else if (by === 'client') this.resetByFault(id, errorCodes.streamClosed)
     else if (by === 'both') throw new ConnectionError(errorCodes.streamClosed, 'a frame of a closed stream')

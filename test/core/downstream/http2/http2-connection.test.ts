@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events'
 import type { Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createFrame, createNumberFrame, flags, frameTypes } from '../../../../src/core/downstream/http2/frame.ts'
 import { Http2Connection } from '../../../../src/core/downstream/http2/http2-connection.ts'
 import type { ConnectionError } from '../../../../src/core/downstream/http2/http2-error.ts'
@@ -171,6 +171,62 @@ test('a broken frame ends the connection with GOAWAY, and all streams with it', 
   expect({ closed, open: connection.openStreams, ended: socket.ended }).toEqual({ closed: 1, open: 0, ended: true })
   expect(failures.map(({ message }) => message)).toEqual(['PING on a stream'])
   socket.emit('close')
+})
+
+// RFC 9113 §6.8: the client has not heard of it yet.
+test('what comes of streams behind GOAWAY is ignored, and those before it are served', async () => {
+  const { connection, socket, streams, failures, receive, written } = open()
+  receive(request(1))
+  await written()
+
+  connection.goAway()
+  receive(request(3, false), createFrame(frameTypes.data, 1, 3, Buffer.from('abc')), request(5), ...windows(5))
+  receive(createNumberFrame(frameTypes.rstStream, 5, 8))
+  connection.sendHead(streams[0] as Stream, '200', [])
+  connection.endResponse(streams[0] as Stream)
+  const frames = await written()
+
+  expect(frames.map(({ type, id }) => [type, id])).toEqual([
+    [frameTypes.goAway, 0],
+    [frameTypes.headers, 1],
+  ])
+  expect([failures, streams.length, socket.ended]).toEqual([[], 1, true])
+})
+
+test('a client that has the gateway reply, and reads nothing, loses its connection', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const { failures, receive, written, stall } = open()
+  stall(true)
+  receive(createFrame(frameTypes.ping, 0, 0, Buffer.alloc(8)))
+  await written()
+
+  for (let nth = 0; nth < 1100 && failures.length === 0; nth++) {
+    vi.advanceTimersByTime(100)
+    receive(createFrame(frameTypes.ping, 0, 0, Buffer.alloc(8)))
+  }
+
+  expect(failures.map(({ message }) => message)).toEqual(['too many replies that are not read'])
+})
+
+test('a response whose connection breaks before the system has taken it is told so', async () => {
+  const { connection, socket, streams, receive } = open()
+  const heard: string[] = []
+  receive(request(1))
+  const [stream] = streams as [Stream]
+  stream.events = {
+    ...{ onData() {}, onRequestEnd() {}, onDrain() {} },
+    onSent: () => void heard.push('sent'),
+    onClose: () => void heard.push('closed'),
+  }
+  socket.write = () => true // and never says that it has
+  connection.sendHead(stream, '200', [])
+  connection.endResponse(stream)
+  await setImmediate()
+
+  socket.emit('close')
+
+  expect(heard).toEqual(['closed'])
 })
 
 const anyId = fc.constantFrom(0, 1, 2, 3, 5, 2 ** 31 - 1)
