@@ -1,13 +1,12 @@
 import type { Socket } from 'node:net'
 import { ChunkQueue } from '../../core/downstream/body/chunk-queue.ts'
 import type { BodyConsumer, DownstreamRequest, RequestTarget } from '../../core/downstream/codec.ts'
-import { rejectTunnel } from '../../core/downstream/http1/request-line.ts'
 import type { Http2Connection } from '../../core/downstream/http2/http2-connection.ts'
 import { errorCodes } from '../../core/downstream/http2/http2-error.ts'
 import type { Stream } from '../../core/downstream/http2/stream.ts'
-import { GatewayError } from '../../core/exchange/failures/errors.ts'
-import { knownMethods } from '../../core/exchange/node-http.ts'
+import type { GatewayError } from '../../core/exchange/failures/errors.ts'
 import { sliceBytes } from '../../core/lib/buffers.ts'
+import { validateStream } from './validate-stream.ts'
 
 /** A request in the terms of HTTP/1 (decision 022). */
 export class Http2Request implements DownstreamRequest {
@@ -50,16 +49,8 @@ export class Http2Request implements DownstreamRequest {
   }
 
   validate(): GatewayError | null {
-    // RFC 9113 §8.5: CONNECT has no scheme or path. The gateway never offers extended CONNECT (RFC 8441).
-    const tunnel = rejectTunnel(this.method)
-    if (tunnel !== null) return tunnel
-    // Other methods are rejected as on HTTP/1, without naming those allowed. HTTP/2 comes only over TLS.
-    if (this.#stream.head.scheme !== 'https' || !knownMethods.has(this.method))
-      return new GatewayError('bad-request', { reason: 'bad-pseudo-field' })
-    if (this.#stream.head.hasBadValue) return new GatewayError('bad-request', { reason: 'bad-field' })
-    return isEncoded.test(this.originalUrl ?? this.url ?? '')
-      ? null
-      : new GatewayError('bad-request', { reason: 'bad-target' })
+    const { scheme, hasBadValue: hasBadField } = this.#stream.head
+    return validateStream({ method: this.method, scheme, hasBadField, target: this.originalUrl ?? this.url ?? '' })
   }
 
   consume(consumer: BodyConsumer): void {
@@ -120,5 +111,3 @@ export class Http2Request implements DownstreamRequest {
     this.#consumer(null)
   }
 }
-
-const isEncoded = /^[\x21-\x7e]*$/

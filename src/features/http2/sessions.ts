@@ -2,41 +2,18 @@ import type { TLSSocket } from 'node:tls'
 import type { ListenConfig } from '../../core/config/config.ts'
 import { Http2Connection } from '../../core/downstream/http2/http2-connection.ts'
 import { type ConnectionError, errorCodes } from '../../core/downstream/http2/http2-error.ts'
-import { WideConnections } from '../../core/downstream/http2/wide-connections.ts'
+import type { WideConnections } from '../../core/downstream/http2/wide-connections.ts'
 import type { NegotiatedProtocol, ProtocolOptions } from '../../core/downstream/listener/listener-part.ts'
 import { getClientConnection } from '../../core/downstream/request/active-request.ts'
 import { GatewayError } from '../../core/exchange/failures/errors.ts'
+import { createSessions } from './create-sessions.ts'
 import { Http2Request } from './http2-request.ts'
 import { Http2Response } from './http2-response.ts'
 import { maxConcurrentStreams, maxListSize } from './session-limits.ts'
 import { type SessionTimeouts, startSessionTimeouts } from './session-timeouts.ts'
 
-/**
- * When an edit changes limits that hold for a whole connection, every client gets GOAWAY when it has no request under
- * way, and the new limits with its next connection. A stop sends GOAWAY when the requests under way have ended, or
- * after half of the deadline, so that later ones can end too.
- */
-export const createHttp2Sessions = (options: ProtocolOptions): NegotiatedProtocol => {
-  const openSessions = new Set<SessionTimeouts>()
-  const wideConnections = new WideConnections()
-  let appliedLimit = maxListSize(options.getListenerConfig().config.listen)
-  return {
-    name: 'h2',
-    accept(socket) {
-      const session = startSession(socket, options, wideConnections)
-      openSessions.add(session)
-      socket.once('close', () => openSessions.delete(session))
-    },
-    applyConfig(listen) {
-      const limit = maxListSize(listen)
-      if (limit !== appliedLimit) for (const session of openSessions) session.leave()
-      appliedLimit = limit
-    },
-    close(deadlineMs) {
-      for (const session of openSessions) session.stop(deadlineMs / 2)
-    },
-  }
-}
+export const createHttp2Sessions = (options: ProtocolOptions): NegotiatedProtocol =>
+  createSessions(options, maxListSize, startSession)
 
 const startSession = (
   socket: TLSSocket,

@@ -1,14 +1,12 @@
 import type { FloodBudget } from './flood-budget.ts'
 import { createFrame, flags, frameTypes, readUint31 } from './frame.ts'
 import type { FrameSender } from './frame-sender.ts'
-import { ConnectionError, errorCodes } from './http2-error.ts'
+import { ConnectionError, errorCodes, protocolError } from './http2-error.ts'
 import { readSettings, settingsAck } from './settings.ts'
 import type { StreamTable } from './stream-table.ts'
 
 // A client that reads has a few dozen bytes of them wait.
 const maxControlBytes = 16 * 1024
-
-const protocolError = (message: string): ConnectionError => new ConnectionError(errorCodes.protocolError, message)
 
 const wrongLength = (frame: string): ConnectionError =>
   new ConnectionError(errorCodes.frameSizeError, `${frame} of a wrong length`)

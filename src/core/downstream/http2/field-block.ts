@@ -36,11 +36,6 @@ export class FieldBlockReader {
     this.#maxListSize = maxListSize
   }
 
-  /** The memory that is held for the connection. */
-  get heldBytes(): number {
-    return this.#bytes + this.#decoder.tableSize
-  }
-
   /** Returns null where CONTINUATION follows. Throws {@link ConnectionError}. */
   readHeaders(frameFlags: number, id: number, payload: Buffer, start: number, end: number): FieldBlock | null {
     let [from, to] = [start, end]

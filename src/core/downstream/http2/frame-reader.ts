@@ -1,6 +1,6 @@
 import { noBytes } from '../../lib/buffers.ts'
 import { flags, frameHeadBytes, frameTypes, maxFrameBytes, readUint31 } from './frame.ts'
-import { ConnectionError, errorCodes } from './http2-error.ts'
+import { ConnectionError, errorCodes, protocolError } from './http2-error.ts'
 
 /** Takes frames as they come. Each may throw {@link ConnectionError}. */
 export interface FrameSink {
@@ -16,8 +16,6 @@ export interface FrameSink {
 
 /** RFC 9113 §3.4. */
 const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1')
-
-const protocolError = (message: string): ConnectionError => new ConnectionError(errorCodes.protocolError, message)
 
 /**
  * Splits what a client sends into frames (RFC 9113 §4). DATA is handed on as it comes; any other frame is held until

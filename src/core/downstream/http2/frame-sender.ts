@@ -1,15 +1,13 @@
 import type { Socket } from 'node:net'
 import type { HeaderFields } from '../../exchange/header-fields.ts'
 import type { FloodBudget } from './flood-budget.ts'
-import { flags, frameHeadBytes, frameTypes, maxFrameBytes, maxWindow, writeFrameHead } from './frame.ts'
+import { flags, frameHeadBytes, frameTypes, initialWindow, maxFrameBytes, maxWindow, writeFrameHead } from './frame.ts'
 import { claimMemory, freeMemory, reserveMemory } from './frame-memory.ts'
 import { HpackEncoder, maxBlockBytes } from './hpack/encoder.ts'
 import type { OnFlushed, Piece, Stream } from './stream.ts'
 
 // Of bodies, in one write: then other connections have their turn.
 const maxWriteBytes = 128 * 1024
-/** RFC 9113 §6.9.2. */
-const initialWindow = 65_535
 
 // In the head of a frame.
 const flagsOffset = 4

@@ -21,6 +21,9 @@ export const frameHeadBytes = 9
 /** SETTINGS_MAX_FRAME_SIZE without a setting (RFC 9113 §6.5.2). The gateway sends and takes no larger frame. */
 export const maxFrameBytes = 16_384
 
+/** Of each stream and of the connection (RFC 9113 §6.9.2). */
+export const initialWindow = 65_535
+
 export const maxWindow = 2 ** 31 - 1
 
 /** Writes the head of a frame (RFC 9113 §4.1); returns its end. */

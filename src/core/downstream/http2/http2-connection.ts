@@ -6,7 +6,7 @@ import { FloodBudget } from './flood-budget.ts'
 import { createFrame, createNumberFrame, frameTypes } from './frame.ts'
 import { FrameReader, type FrameSink } from './frame-reader.ts'
 import { FrameSender } from './frame-sender.ts'
-import { ConnectionError, type ErrorCode, errorCodes } from './http2-error.ts'
+import { ConnectionError, type ErrorCode, errorCodes, protocolError } from './http2-error.ts'
 import { ReceiveWindows } from './receive-windows.ts'
 import { areTrailers, readStreamHead } from './request-head.ts'
 import { renderSettings } from './settings.ts'
@@ -28,8 +28,6 @@ export interface Http2ConnectionOptions {
 
 // A client that has broken the protocol, and reads nothing, gets no GOAWAY.
 const goAwayFlushMs = 500
-
-const protocolError = (message: string): ConnectionError => new ConnectionError(errorCodes.protocolError, message)
 
 /** The server's side of HTTP/2 (RFC 9113) on a socket. */
 export class Http2Connection implements FrameSink {

@@ -25,3 +25,6 @@ export class ConnectionError extends Error {
     this.code = code
   }
 }
+
+export const protocolError = (message: string): ConnectionError =>
+  new ConnectionError(errorCodes.protocolError, message)

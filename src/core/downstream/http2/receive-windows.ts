@@ -1,7 +1,6 @@
+import { initialWindow } from './frame.ts'
 import { connectionWindowBytes, narrowWindowBytes, type WideConnections, wideWindowBytes } from './wide-connections.ts'
 
-/** RFC 9113 §6.9.2. */
-const initialConnectionWindow = 65_535
 // Of each stream, what may wait without taking from the others.
 const streamAllowanceBytes = 2 * narrowWindowBytes
 
@@ -18,7 +17,7 @@ export class ReceiveWindows {
   #wideStreams = 0
   /** The waiting bytes of all streams, beyond each one's allowance. */
   #excess = 0
-  #window = initialConnectionWindow
+  #window = initialWindow
 
   constructor(wideConnections: WideConnections, sendUpdate: (streamId: number, bytes: number) => void) {
     this.#wideConnections = wideConnections

@@ -1,4 +1,4 @@
-import { createFrame, frameTypes, maxFrameBytes, maxWindow } from './frame.ts'
+import { createFrame, flags, frameTypes, maxFrameBytes, maxWindow } from './frame.ts'
 import { ConnectionError, errorCodes } from './http2-error.ts'
 
 /** RFC 9113 §6.5.2. */
@@ -61,4 +61,4 @@ export const readSettings = (payload: Buffer): ClientSettings => {
   return settings
 }
 
-export const settingsAck = createFrame(frameTypes.settings, 0x1, 0, Buffer.alloc(0))
+export const settingsAck = createFrame(frameTypes.settings, flags.ack, 0, Buffer.alloc(0))

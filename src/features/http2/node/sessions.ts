@@ -1,43 +1,20 @@
 import { constants, performServerHandshake, type ServerHttp2Session } from 'node:http2'
 import type { TLSSocket } from 'node:tls'
 import type { ListenConfig } from '../../../core/config/config.ts'
-import { WideConnections } from '../../../core/downstream/http2/wide-connections.ts'
+import type { WideConnections } from '../../../core/downstream/http2/wide-connections.ts'
 import type { NegotiatedProtocol, ProtocolOptions } from '../../../core/downstream/listener/listener-part.ts'
 import { getClientConnection } from '../../../core/downstream/request/active-request.ts'
 import { GatewayError, type ReasonFor } from '../../../core/exchange/failures/errors.ts'
 import { now } from '../../../core/lib/clock.ts'
+import { createSessions } from '../create-sessions.ts'
 import { maxConcurrentStreams, maxListFields, maxListSize, type SessionLimits } from '../session-limits.ts'
 import { type SessionTimeouts, startSessionTimeouts } from '../session-timeouts.ts'
 import { NodeReceiveWindows } from './receive-windows.ts'
 import { StreamRequest } from './stream-request.ts'
 import { StreamResponse } from './stream-response.ts'
 
-/**
- * When an edit changes limits that hold for a whole connection, every client gets GOAWAY when it has no request under
- * way, and the new limits with its next connection. A stop sends GOAWAY when the requests under way have ended, or
- * after half of the deadline, so that later ones can end too.
- */
-export const createNodeSessions = (options: ProtocolOptions): NegotiatedProtocol => {
-  const openSessions = new Set<SessionTimeouts>()
-  const wideConnections = new WideConnections()
-  let appliedLimits = formatSessionLimits(options.getListenerConfig().config.listen)
-  return {
-    name: 'h2',
-    accept(socket) {
-      const session = startSession(socket, options, wideConnections)
-      openSessions.add(session)
-      socket.once('close', () => openSessions.delete(session))
-    },
-    applyConfig(listen) {
-      const limits = formatSessionLimits(listen)
-      if (limits !== appliedLimits) for (const session of openSessions) session.leave()
-      appliedLimits = limits
-    },
-    close(deadlineMs) {
-      for (const session of openSessions) session.stop(deadlineMs / 2)
-    },
-  }
-}
+export const createNodeSessions = (options: ProtocolOptions): NegotiatedProtocol =>
+  createSessions(options, formatSessionLimits, startSession)
 
 // Not the client's fault: success, a failed upstream, or a cancelation, which nghttp2 counts.
 const benignResetCodes: ReadonlySet<number | undefined> = new Set([

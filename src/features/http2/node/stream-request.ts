@@ -2,10 +2,9 @@ import type { ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import { ChunkQueue } from '../../../core/downstream/body/chunk-queue.ts'
 import type { BodyConsumer, DownstreamRequest, RequestTarget } from '../../../core/downstream/codec.ts'
-import { rejectTunnel } from '../../../core/downstream/http1/request-line.ts'
-import { GatewayError } from '../../../core/exchange/failures/errors.ts'
-import { knownMethods } from '../../../core/exchange/node-http.ts'
+import type { GatewayError } from '../../../core/exchange/failures/errors.ts'
 import { sliceBytes } from '../../../core/lib/buffers.ts'
+import { validateStream } from '../validate-stream.ts'
 import type { NodeBodyWindow, NodeReceiveWindows } from './receive-windows.ts'
 
 /**
@@ -146,17 +145,9 @@ export class StreamRequest implements DownstreamRequest {
   }
 
   validate(): GatewayError | null {
-    // RFC 9113 §8.5: CONNECT has no scheme or path. The gateway never offers extended CONNECT (RFC 8441).
-    const tunnel = rejectTunnel(this.method)
-    if (tunnel !== null) return tunnel
-    // Other methods are rejected as on HTTP/1, without naming those allowed. HTTP/2 comes only over TLS.
-    if (this.scheme !== 'https' || !knownMethods.has(this.method))
-      return new GatewayError('bad-request', { reason: 'bad-pseudo-field' })
-    if (this.#hasOuterBlank) return new GatewayError('bad-request', { reason: 'bad-field' })
-    // nghttp2 lets bytes through that must be encoded (RFC 3986 §2); the HTTP/1 parser does not.
-    return isEncoded.test(this.originalUrl ?? this.url ?? '')
-      ? null
-      : new GatewayError('bad-request', { reason: 'bad-target' })
+    const { method, scheme } = this
+    const target = this.originalUrl ?? this.url ?? ''
+    return validateStream({ method, scheme, hasBadField: this.#hasOuterBlank, target })
   }
 
   consume(consumer: BodyConsumer): void {
@@ -226,7 +217,5 @@ const toHttp1Fields = (raw: readonly string[], pseudoFields: PseudoFields, bodil
 const internMethod = (method: string): string => (method === 'GET' ? 'GET' : method === 'POST' ? 'POST' : method)
 
 const isBlank = (code: number): boolean => code === 0x20 || code === 0x09
-
-const isEncoded = /^[\x21-\x7e]*$/
 
 const colon = 0x3a
