@@ -1,9 +1,8 @@
 import type { Socket } from 'node:net'
-import type { HeaderFields } from '../../exchange/header-fields.ts'
 import type { FloodBudget } from './flood-budget.ts'
 import { flags, frameHeadBytes, frameTypes, initialWindow, maxFrameBytes, maxWindow, writeFrameHead } from './frame.ts'
 import { claimMemory, freeMemory, reserveMemory } from './frame-memory.ts'
-import { HpackEncoder, maxBlockBytes } from './hpack/encoder.ts'
+import { HeadWriter, maxHeadBytes } from './head-writer.ts'
 import type { OnFlushed, Piece, Stream } from './stream.ts'
 
 // Of bodies, in one write: then other connections have their turn.
@@ -39,7 +38,7 @@ const flushDue = (): void => {
  */
 export class FrameSender {
   readonly #socket: Socket
-  readonly #encoder = new HpackEncoder()
+  readonly #heads = new HeadWriter()
   readonly #budget: FloodBudget
   readonly #events: SenderEvents
   #controls: Buffer[] = []
@@ -98,7 +97,7 @@ export class FrameSender {
   }
 
   limitTable(size: number): void {
-    this.#encoder.limitTable(size)
+    this.#heads.limitTable(size)
   }
 
   /** Takes the client's SETTINGS_INITIAL_WINDOW_SIZE. Returns false where a window becomes too large. */
@@ -158,7 +157,7 @@ export class FrameSender {
     let bytes = this.#controlBytes
     let bodyBytes = Math.min(maxWriteBytes, Math.max(0, this.#window))
     for (const { heads, queuedBytes, sendWindow } of this.#queue) {
-      for (const { fields } of heads) bytes += headBytes(maxBlockBytes(fields))
+      for (const head of heads) bytes += maxHeadBytes(head)
       const own = Math.min(queuedBytes, Math.max(0, sendWindow), bodyBytes)
       bodyBytes -= own
       // A frame for each turn of 16 KiB, one that is cut short by a window, and one for the end.
@@ -187,7 +186,10 @@ export class FrameSender {
     for (let stream = round.shift(); stream !== undefined; stream = round.shift()) {
       stream.isQueued = false
       const begin = at
-      at = this.#renderHeads(out, at, stream)
+      for (const head of stream.heads.splice(0)) {
+        this.#lastFrameAt = at
+        at = this.#heads.write(out, at, stream.id, head)
+      }
       const bytes = Math.min(stream.queuedBytes, stream.sendWindow, this.#window, bodyBytes, maxFrameBytes)
       if (bytes > 0) {
         bodyBytes -= bytes
@@ -209,43 +211,6 @@ export class FrameSender {
         if (bodyBytes === 0 || this.#window <= 0) this.#queue.push(stream)
         else round.push(stream)
       }
-    }
-    return at
-  }
-
-  #renderHeads(out: Buffer, start: number, stream: Stream): number {
-    let at = start
-    for (const { status, fields } of stream.heads.splice(0)) {
-      this.#lastFrameAt = at
-      const most = maxBlockBytes(fields)
-      const end =
-        most <= maxFrameBytes
-          ? this.#encoder.encode(out, at + frameHeadBytes, status, fields)
-          : this.#renderLongBlock(out, at, stream, most, status, fields)
-      if (most <= maxFrameBytes)
-        writeFrameHead(out, at, end - at - frameHeadBytes, frameTypes.headers, flags.endHeaders, stream.id)
-      at = end
-    }
-    return at
-  }
-
-  /** RFC 9113 §4.3: in a frame of HEADERS, and others of CONTINUATION. */
-  #renderLongBlock(
-    out: Buffer,
-    start: number,
-    { id }: Stream,
-    most: number,
-    status: string,
-    fields: HeaderFields,
-  ): number {
-    const block = Buffer.allocUnsafe(most)
-    const length = this.#encoder.encode(block, 0, status, fields)
-    let at = start
-    for (let from = 0; from < length || from === 0; from += maxFrameBytes) {
-      const to = Math.min(length, from + maxFrameBytes)
-      const type = from === 0 ? frameTypes.headers : frameTypes.continuation
-      at = writeFrameHead(out, at, to - from, type, to === length ? flags.endHeaders : 0, id)
-      at += block.copy(out, at, from, to)
     }
     return at
   }
@@ -288,7 +253,3 @@ export class FrameSender {
     for (const stream of ended) this.#events.onEndWritten(stream, error ?? null)
   }
 }
-
-/** With the heads of HEADERS and, for a block that is longer than a frame, of CONTINUATION. */
-const headBytes = (blockBytes: number): number =>
-  blockBytes + frameHeadBytes * (1 + Math.floor(blockBytes / maxFrameBytes))

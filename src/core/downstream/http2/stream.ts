@@ -23,7 +23,7 @@ export interface Piece {
   readonly onFlushed: OnFlushed | undefined
 }
 
-interface Head {
+export interface Head {
   readonly status: string
   readonly fields: HeaderFields
 }
