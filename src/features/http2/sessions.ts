@@ -1,7 +1,6 @@
 import type { TLSSocket } from 'node:tls'
 import type { ListenConfig } from '../../core/config/config.ts'
 import { Http2Connection } from '../../core/downstream/http2/http2-connection.ts'
-import { type ConnectionError, errorCodes } from '../../core/downstream/http2/http2-error.ts'
 import type { WideConnections } from '../../core/downstream/http2/wide-connections.ts'
 import type { NegotiatedProtocol, ProtocolOptions } from '../../core/downstream/listener/listener-part.ts'
 import { getClientConnection } from '../../core/downstream/request/active-request.ts'
@@ -39,7 +38,7 @@ const startSession = (
     onStreamClosed: (stream) => timeouts.onStreamClosed(stream.id, hasFailed),
     onFailure(cause) {
       hasFailed = true
-      report(new GatewayError('bad-request', { reason: reasonOf(cause), cause }))
+      report(new GatewayError('bad-request', { reason: cause.reason, cause }))
     },
   })
   // The listener keeps half-closed connections open for HTTP/1; an HTTP/2 client that has ended its side cannot take a
@@ -61,5 +60,3 @@ const startSession = (
   )
   return timeouts
 }
-
-const reasonOf = ({ code }: ConnectionError) => (code === errorCodes.enhanceYourCalm ? 'too-many-frames' : 'bad-frames')

@@ -78,14 +78,14 @@ export class ControlFrames {
   /** Throws where a client has the gateway reply, and does not read. */
   #checkReplies(): void {
     if (this.#sender.controlBytes > maxControlBytes)
-      throw new ConnectionError(errorCodes.enhanceYourCalm, 'too many replies that are not read')
+      throw new ConnectionError(errorCodes.enhanceYourCalm, 'too many replies that are not read', 'unread-replies')
   }
 
   #onSettings(frameFlags: number, id: number, payload: Buffer): void {
     if (id !== 0) throw protocolError('SETTINGS on a stream')
     if ((frameFlags & flags.ack) !== 0) {
       if (payload.length > 0) throw wrongLength('an acknowledgement')
-      return
+      return this.#budget.take('ignored')
     }
     const { headerTableSize, initialWindowSize } = readSettings(payload)
     this.#budget.take('settings')

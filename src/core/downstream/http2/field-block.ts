@@ -1,5 +1,5 @@
 import type { FloodBudget } from './flood-budget.ts'
-import { flags, readUint31 } from './frame.ts'
+import { flags, maxFrameBytes, readUint31 } from './frame.ts'
 import { HpackDecoder } from './hpack/decoder.ts'
 import type { HpackField } from './hpack/field.ts'
 import { ConnectionError, errorCodes } from './http2-error.ts'
@@ -22,8 +22,8 @@ const blockFactor = 1.25
 
 /** Puts the field blocks of HEADERS and CONTINUATION together (RFC 9113 §4.3), and decodes them. */
 export class FieldBlockReader {
-  readonly #decoder = new HpackDecoder()
   readonly #budget: FloodBudget
+  readonly #decoder: HpackDecoder
   readonly #maxListSize: number
   #parts: Buffer[] = []
   #bytes = 0
@@ -33,6 +33,7 @@ export class FieldBlockReader {
 
   constructor(budget: FloodBudget, maxListSize: number) {
     this.#budget = budget
+    this.#decoder = new HpackDecoder(() => budget.take('tableSize'))
     this.#maxListSize = maxListSize
   }
 
@@ -46,24 +47,28 @@ export class FieldBlockReader {
     this.#dependsOnItself = hasPriority && readUint31(payload, from - priorityBytes) === id
     this.#isLast = (frameFlags & flags.endStream) !== 0
     if ((frameFlags & flags.endHeaders) !== 0) return this.#decode(id, payload, from, to)
-    this.#hold(payload, from, to)
+    this.#hold(payload, from, to, false)
     return null
   }
 
   readContinuation(frameFlags: number, id: number, payload: Buffer, from: number, to: number): FieldBlock | null {
-    this.#budget.take('continuation')
-    this.#hold(payload, from, to)
-    if ((frameFlags & flags.endHeaders) === 0) return null
+    const isLast = (frameFlags & flags.endHeaders) !== 0
+    this.#hold(payload, from, to, isLast)
+    if (!isLast) return null
     const whole = Buffer.concat(this.#parts, this.#bytes)
     this.#parts = []
     this.#bytes = 0
     return this.#decode(id, whole, 0, whole.length)
   }
 
-  #hold(payload: Buffer, from: number, to: number): void {
+  #hold(payload: Buffer, from: number, to: number, isLast: boolean): void {
+    // A client that has to continue a block has filled the frame.
+    if (!isLast && to - from < maxFrameBytes / 2) this.#budget.take('continuation')
     this.#bytes += to - from
-    if (this.#bytes > this.#maxListSize * blockFactor)
-      throw new ConnectionError(errorCodes.enhanceYourCalm, 'a field block that is too large')
+    if (this.#bytes > this.#maxListSize * blockFactor) {
+      const message = 'a field block that is too large'
+      throw new ConnectionError(errorCodes.enhanceYourCalm, message, 'too-many-continuations')
+    }
     // The payload is valid during the call alone.
     this.#parts.push(Buffer.from(payload.subarray(from, to)))
   }

@@ -1,24 +1,42 @@
+import type { ReasonFor } from '../../exchange/failures/errors.ts'
 import { now } from '../../lib/clock.ts'
 import { ConnectionError, errorCodes } from './http2-error.ts'
 
-/** What a frame that brings no request forward costs: what has to be answered, or undone, costs the gateway most. */
-const floodCosts = {
-  /** CVE-2023-44487, CVE-2025-8671: a request that is given up, or that the gateway has to reset. */
-  reset: 50,
+interface Flood {
+  /** What has to be answered, or undone, costs the gateway most. */
+  readonly cost: number
+  readonly frames: string
+  readonly reason: ReasonFor<'bad-request'>
+}
+
+/** The frames that bring no request forward. */
+const floods = {
+  /** CVE-2023-44487, CVE-2019-9514. */
+  reset: { cost: 50, frames: 'RST_STREAM', reason: 'too-many-resets' },
+  /** CVE-2025-8671: requests that are under way, and that the client has the gateway reset. */
+  brokenStream: { cost: 50, frames: 'frames that break a request', reason: 'too-many-broken-streams' },
+  /** CVE-2019-9516. They are decoded, and reset. */
+  rejectedHead: { cost: 50, frames: 'heads that are rejected', reason: 'too-many-rejected-heads' },
   /** CVE-2019-9512. */
-  ping: 50,
+  ping: { cost: 50, frames: 'PING', reason: 'too-many-pings' },
   /** CVE-2019-9515. */
-  settings: 50,
+  settings: { cost: 50, frames: 'SETTINGS', reason: 'too-many-settings' },
   /** CVE-2024-27316. */
-  continuation: 50,
+  continuation: { cost: 50, frames: 'short frames of a head', reason: 'too-many-continuations' },
+  /** RFC 7541 §4.2: it empties the table. */
+  tableSize: { cost: 50, frames: 'changes of the table of HPACK', reason: 'too-many-table-sizes' },
   /** CVE-2019-9518. */
-  emptyData: 1,
+  emptyData: { cost: 1, frames: 'DATA without data', reason: 'too-many-empty-frames' },
   /** CVE-2019-9511: a client that reads has it refilled by the frames of DATA that it gets. */
-  windowUpdate: 1,
+  windowUpdate: { cost: 1, frames: 'WINDOW_UPDATE', reason: 'too-many-window-updates' },
   /** CVE-2019-9513. */
-  priority: 1,
-  ignored: 1,
-} as const
+  priority: { cost: 1, frames: 'PRIORITY', reason: 'too-many-priorities' },
+  ignored: { cost: 1, frames: 'frames that are ignored', reason: 'too-many-ignored-frames' },
+} as const satisfies Readonly<Record<string, Flood>>
+
+export type FloodKind = keyof typeof floods
+
+const kinds = Object.keys(floods) as readonly FloodKind[]
 
 // Of 50: 200 at once, then 33 a second.
 const burst = 10_000
@@ -28,30 +46,38 @@ const refillPerMs = 1650 / 1000
 export class FloodBudget {
   #left = burst
   #refilledAt = now()
+  /** By kind, since the budget was full. */
+  readonly #spent = Object.fromEntries(kinds.map((kind) => [kind, 0])) as Record<FloodKind, number>
 
   /** Throws {@link ConnectionError} where nothing is left. */
-  take(kind: keyof typeof floodCosts): void {
+  take(kind: FloodKind): void {
     const at = now()
-    this.#left = Math.min(burst, this.#left + (at - this.#refilledAt) * refillPerMs) - floodCosts[kind]
+    this.#give((at - this.#refilledAt) * refillPerMs)
     this.#refilledAt = at
-    if (this.#left >= 0) return
-    const message = `too many frames that ask for nothing: the last is ${names[kind]}`
-    throw new ConnectionError(errorCodes.enhanceYourCalm, message)
+    const { cost } = floods[kind]
+    this.#left -= cost
+    this.#spent[kind] += cost
+    if (this.#left < 0) throw this.#explain()
   }
 
   /** A client that reads gives back what its reading costs: a window of the stream, and one of the connection. */
-  refund(dataFrames: number): void {
-    this.#left = Math.min(burst, this.#left + 2 * dataFrames * floodCosts.windowUpdate)
+  refund(): void {
+    this.#give(2 * floods.windowUpdate.cost)
+  }
+
+  #give(units: number): void {
+    if (this.#left === burst) return
+    this.#left = Math.min(burst, this.#left + units)
+    if (this.#left === burst) for (const kind of kinds) this.#spent[kind] = 0
+  }
+
+  /** Names the kind that took more than all others together. */
+  #explain(): ConnectionError {
+    const all = kinds.reduce((sum, kind) => sum + this.#spent[kind], 0)
+    const main = kinds.find((kind) => this.#spent[kind] > all / 2)
+    const { frames, reason } = main === undefined ? mixed : floods[main]
+    return new ConnectionError(errorCodes.enhanceYourCalm, `too many frames without progress: ${frames}`, reason)
   }
 }
 
-const names: { readonly [Kind in keyof typeof floodCosts]: string } = {
-  reset: 'a request that is reset',
-  ping: 'PING',
-  settings: 'SETTINGS',
-  continuation: 'CONTINUATION',
-  emptyData: 'DATA without data',
-  windowUpdate: 'WINDOW_UPDATE',
-  priority: 'PRIORITY',
-  ignored: 'of an unknown type',
-}
+const mixed = { frames: 'of several kinds', reason: 'too-many-frames' } as const

@@ -8,6 +8,9 @@ import type { OnFlushed, Piece, Stream } from './stream.ts'
 // Of bodies, in one write: then other connections have their turn.
 const maxWriteBytes = 128 * 1024
 
+// CVE-2019-9511: what a window cut shorter, a client that reads would have opened by more.
+const minRefundBytes = 1024
+
 // In the head of a frame.
 const flagsOffset = 4
 
@@ -219,7 +222,7 @@ export class FrameSender {
     stream.sendWindow -= bytes
     this.#window -= bytes
     stream.queuedBytes -= bytes
-    this.#budget.refund(1)
+    if (bytes >= minRefundBytes || stream.queuedBytes === 0) this.#budget.refund()
     this.#lastFrameAt = start
     let at = writeFrameHead(out, start, bytes, frameTypes.data, 0, stream.id)
     const end = at + bytes

@@ -170,7 +170,7 @@ export class Http2Connection implements FrameSink {
   #takeData(id: number, length: number, dataBytes: number, isLast: boolean): Stream | null {
     const stream = this.#streams.find(id)
     if (stream === undefined) {
-      this.#streams.judgeLateFrame(id)
+      this.#streams.judgeLateFrame(id, 'ignored')
       return null
     }
     if (stream.hasRequestEnded) return this.#streams.resetByFault(id, errorCodes.streamClosed)
@@ -213,13 +213,13 @@ export class Http2Connection implements FrameSink {
     if (open !== undefined) return this.#onTrailers(open, block)
     if (id % 2 === 0) throw protocolError('a stream with an even id')
     // Behind GOAWAY, it is not processed, and the client may send it again.
-    if (!this.#streams.isIdle(id)) return this.#streams.judgeLateFrame(id)
+    if (!this.#streams.isIdle(id)) return this.#streams.judgeLateFrame(id, 'rejectedHead')
     this.#streams.lastId = id
     if (this.#streams.size >= this.#options.maxConcurrentStreams)
-      return void this.#streams.resetByFault(id, errorCodes.refusedStream)
+      return this.#streams.rejectHead(id, errorCodes.refusedStream)
     const head = isWhole && !dependsOnItself ? readStreamHead(fields) : null
     if (head === null || (isLast && (head.contentLength ?? 0) > 0))
-      return void this.#streams.resetByFault(id, errorCodes.protocolError)
+      return this.#streams.rejectHead(id, errorCodes.protocolError)
     const stream = new Stream(id, head, isLast, this.#sender.streamWindow)
     if (!isLast) stream.bodyWindow = this.#windows.createBodyWindow(id)
     this.#streams.add(stream)

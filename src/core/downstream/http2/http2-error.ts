@@ -1,3 +1,5 @@
+import type { ReasonFor } from '../../exchange/failures/errors.ts'
+
 /** RFC 9113 §7. */
 export const errorCodes = {
   noError: 0x0,
@@ -19,10 +21,12 @@ export type ErrorCode = (typeof errorCodes)[keyof typeof errorCodes]
 /** Ends the connection (RFC 9113 §5.4.1). */
 export class ConnectionError extends Error {
   readonly code: ErrorCode
+  readonly reason: ReasonFor<'bad-request'>
 
-  constructor(code: ErrorCode, message: string) {
+  constructor(code: ErrorCode, message: string, reason: ReasonFor<'bad-request'> = 'bad-frames') {
     super(message)
     this.code = code
+    this.reason = reason
   }
 }
 

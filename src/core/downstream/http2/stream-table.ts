@@ -48,11 +48,11 @@ export class StreamTable {
   }
 
   /** Judges a frame of a stream that is not open. Throws {@link ConnectionError}. */
-  judgeLateFrame(id: number): void {
+  judgeLateFrame(id: number, kind: 'ignored' | 'rejectedHead'): void {
     if (this.isIdle(id)) throw new ConnectionError(errorCodes.protocolError, 'a frame of an idle stream')
     const by = id > this.lastId ? 'gateway' : this.#closed.find(id)
     // It was on its way when the gateway reset the stream, or sent GOAWAY.
-    if (by === 'gateway') this.#budget.take('ignored')
+    if (by === 'gateway') this.#budget.take(kind)
     else if (by === 'client') this.resetByFault(id, errorCodes.streamClosed)
     else if (by === 'both') throw new ConnectionError(errorCodes.streamClosed, 'a frame of a closed stream')
     else throw new ConnectionError(errorCodes.protocolError, 'a stream below an earlier one')
@@ -60,19 +60,22 @@ export class StreamTable {
 
   /** Ends a stream because of what the client has sent. Throws {@link ConnectionError} if it does so too often. */
   resetByFault(id: number, code: ErrorCode): null {
-    this.#budget.take('reset')
+    this.#budget.take('brokenStream')
     const stream = this.#open.get(id)
-    if (stream !== undefined) this.reset(stream, code)
-    else {
-      this.#sender.sendControl(createNumberFrame(frameTypes.rstStream, id, code))
-      this.#closed.add(id, 'gateway')
-    }
+    if (stream === undefined) this.#sendReset(id, code)
+    else this.reset(stream, code)
     return null
+  }
+
+  /** Resets a stream that is not opened, for its head. Throws {@link ConnectionError} if there are too many. */
+  rejectHead(id: number, code: ErrorCode): void {
+    this.#budget.take('rejectedHead')
+    this.#sendReset(id, code)
   }
 
   reset(stream: Stream, code: ErrorCode): void {
     if (!this.has(stream)) return
-    this.#sender.sendControl(createNumberFrame(frameTypes.rstStream, stream.id, code))
+    this.#sendReset(stream.id, code)
     this.close(stream, 'gateway')
   }
 
@@ -98,6 +101,11 @@ export class StreamTable {
   endResponse(stream: Stream): void {
     stream.hasResponseEnded = true
     if (stream.hasRequestEnded) this.#forget(stream, 'both')
+  }
+
+  #sendReset(id: number, code: ErrorCode): void {
+    this.#sender.sendControl(createNumberFrame(frameTypes.rstStream, id, code))
+    this.#closed.add(id, 'gateway')
   }
 
   #forget(stream: Stream, by: ClosedBy): void {

@@ -1,47 +1,62 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { FloodBudget } from '../../../../src/core/downstream/http2/flood-budget.ts'
-import { ConnectionError } from '../../../../src/core/downstream/http2/http2-error.ts'
+import { FloodBudget, type FloodKind } from '../../../../src/core/downstream/http2/flood-budget.ts'
+import { type ConnectionError, errorCodes } from '../../../../src/core/downstream/http2/http2-error.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }))
 afterEach(() => void vi.useRealTimers())
 
-const takeAll = (budget: FloodBudget, kind: Parameters<FloodBudget['take']>[0]): number => {
-  for (let taken = 0; taken < 100_000; taken++)
-    try {
-      budget.take(kind)
-    } catch (error) {
-      expect(error).toBeInstanceOf(ConnectionError)
-      return taken
-    }
-  return Number.POSITIVE_INFINITY
+const error = (budget: FloodBudget, kind: FloodKind): ConnectionError | null => {
+  try {
+    budget.take(kind)
+  } catch (error) {
+    return error as ConnectionError
+  }
+  return null
 }
+
+const takeAll = (budget: FloodBudget, kind: FloodKind) => {
+  for (let taken = 0; taken < 100_000; taken++) {
+    const { reason, code } = error(budget, kind) ?? {}
+    if (reason !== undefined) return { taken, reason, code }
+  }
+  return null
+}
+const code = errorCodes.enhanceYourCalm
 
 test('200 frames that have to be answered, then 33 a second', () => {
   const budget = new FloodBudget()
 
-  expect(takeAll(budget, 'ping')).toBe(200)
+  expect(takeAll(budget, 'ping')).toEqual({ taken: 200, reason: 'too-many-pings', code })
   vi.advanceTimersByTime(1050)
-  expect(takeAll(budget, 'reset')).toBe(33)
+  expect(takeAll(budget, 'ping')).toEqual({ taken: 33, reason: 'too-many-pings', code })
 })
 
-test('mixed kinds take from one budget', () => {
+test('mixed kinds take from one budget, and the reason names the kind that took most of it, or none', () => {
+  const [mixed, mostly] = [new FloodBudget(), new FloodBudget()]
+
+  for (let n = 0; n < 70; n++) for (const kind of ['settings', 'tableSize'] as const) mixed.take(kind)
+  for (let n = 0; n < 99; n++) mostly.take('settings')
+
+  expect(takeAll(mixed, 'reset')).toEqual({ taken: 60, reason: 'too-many-frames', code })
+  expect(takeAll(mostly, 'reset')).toEqual({ taken: 101, reason: 'too-many-resets', code })
+})
+
+test('what was taken before the budget was full again is not in the reason', () => {
   const budget = new FloodBudget()
 
-  for (let n = 0; n < 100; n++) budget.take('settings')
-  expect(takeAll(budget, 'reset')).toBe(100)
-})
+  for (let n = 0; n < 200; n++) budget.take('settings')
+  vi.advanceTimersByTime(10_000)
 
-test('10,000 frames without data', () => {
-  expect(takeAll(new FloodBudget(), 'emptyData')).toBe(10_000)
+  expect(takeAll(budget, 'emptyData')).toEqual({ taken: 10_000, reason: 'too-many-empty-frames', code })
 })
 
 test('a client that reads pays nothing for two windows a frame of DATA', () => {
   const budget = new FloodBudget()
 
   for (let n = 0; n < 50_000; n++) {
-    budget.refund(1)
+    budget.refund()
     budget.take('windowUpdate')
     budget.take('windowUpdate')
   }
-  expect(takeAll(budget, 'ping')).toBe(199)
+  expect(takeAll(budget, 'ping')?.taken).toBe(199)
 })

@@ -175,7 +175,7 @@ test.skipIf(missing !== null)('requests that the gateway has to reset end their 
   }
 
   const cause = isOwnCodec
-    ? 'too many frames that ask for nothing: the last is a request that is reset'
+    ? 'too many frames without progress: frames that break a request'
     : 'too many requests that break the protocol'
   expect(await line((each) => each.cause === cause)).toMatchObject({ status: 400 })
   await client.ended()

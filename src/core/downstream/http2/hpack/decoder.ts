@@ -25,10 +25,16 @@ export class HpackDecoder {
   #count = 0
   #size = 0
   #maxSize = maxTableSize
+  readonly #onResize: () => void
   // The block that is being decoded.
   #bytes: Buffer = Buffer.alloc(0)
   #at = 0
   #end = 0
+
+  /** `onResize`: the client has changed the size of the table. */
+  constructor(onResize: () => void = () => {}) {
+    this.#onResize = onResize
+  }
 
   /** The bytes that the table takes (RFC 7541 §4.1). */
   get tableSize(): number {
@@ -94,6 +100,7 @@ export class HpackDecoder {
 
   #resize(size: number): void {
     if (size > maxTableSize) throw broken('a table size above the limit')
+    if (size !== this.#maxSize) this.#onResize()
     this.#maxSize = size
     this.#evict(size)
   }
