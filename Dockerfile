@@ -12,7 +12,7 @@ RUN --mount=type=secret,id=npmrc,target=/root/.npmrc \
 COPY LICENSE ./
 COPY src src
 # `lender-gateway status` and its like find the mounted folder without --config: they look for config/gateway.yaml.
-RUN ln -s /etc/lender-gateway config && chmod -R a=rX . && chmod a+x src/main.ts
+RUN ln -s /etc/lender-gateway config && chmod -R a=rX . && chmod a+x src/lender-gateway.js
 COPY config/image.yaml /etc/lender-gateway/gateway.yaml
 RUN chmod 444 /etc/lender-gateway/gateway.yaml
 
@@ -22,10 +22,10 @@ ENV NODE_COMPILE_CACHE=/app/.compiled
 RUN install -d -o 10001 -g 10001 /app/.compiled
 USER 10001:10001
 RUN { sed 's/port: 8080/port: 0/' /etc/lender-gateway/gateway.yaml; printf 'admin: { port: 0 }\nshutdown: { wait: 0s }\n'; } > /tmp/warm.yaml \
-    && { node src/main.ts serve --config /tmp/warm.yaml > /tmp/warm.log & } \
+    && { node src/lender-gateway.js serve --config /tmp/warm.yaml > /tmp/warm.log & } \
     && { timeout 60 sh -c 'until grep -q "\"listening\"" /tmp/warm.log; do sleep 0.1; done' || { cat /tmp/warm.log; exit 1; }; } \
     && kill $! && wait $! \
-    && { node src/main.ts status --ready --config /tmp/warm.yaml; test -n "$(ls /app/.compiled)"; }
+    && { node src/lender-gateway.js status --ready --config /tmp/warm.yaml; test -n "$(ls /app/.compiled)"; }
 USER root
 RUN chown -R root:root /app/.compiled && chmod -R a=rX /app/.compiled
 
@@ -38,7 +38,7 @@ LABEL org.opencontainers.image.title="lender-gateway" \
       org.opencontainers.image.base.name="docker.io/library/node:24.21.0-trixie-slim"
 RUN rm -rf /usr/local/lib/node_modules /opt/yarn-* /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack \
            /usr/local/bin/yarn /usr/local/bin/yarnpkg \
-    && ln -s /app/src/main.ts /usr/local/bin/lender-gateway
+    && ln -s /app/src/lender-gateway.js /usr/local/bin/lender-gateway
 COPY --from=build /app /app
 COPY --from=build /etc/lender-gateway /etc/lender-gateway
 # Two arenas of glibc's: each of V8's threads would keep one, with what it once compiled (docs/decisions/049-what-is-off-is-not-loaded.md).
@@ -50,8 +50,8 @@ USER 10001:10001
 EXPOSE 8080
 # Node is process 1 and gets the signals itself. SIGUSR1 would open its debugger. The bound on the young generation, in MiB,
 # keeps 60 MB of garbage from being held under load (docs/performance.md).
-ENTRYPOINT ["node", "--disable-sigusr1", "--max-semi-space-size=16", "/app/src/main.ts"]
+ENTRYPOINT ["node", "--disable-sigusr1", "--max-semi-space-size=16", "/app/src/lender-gateway.js"]
 CMD ["serve", "--config", "/etc/lender-gateway/gateway.yaml"]
 # It starts a Node of its own each time, which takes some tenths of a second of CPU: not more often than this.
 HEALTHCHECK --interval=30s --timeout=5s --start-period=10s --retries=2 \
-  CMD ["node", "/app/src/main.ts", "status", "--ready", "--config", "/etc/lender-gateway/gateway.yaml"]
+  CMD ["node", "/app/src/lender-gateway.js", "status", "--ready", "--config", "/etc/lender-gateway/gateway.yaml"]

@@ -62,7 +62,7 @@ export const askTheNine = async (names: readonly string[]): Promise<readonly num
   const folder = mkdtempSync(join(tmpdir(), 'nine-'))
   const file = join(folder, 'gateway.yaml')
   writeFileSync(file, JSON.stringify({ listen: { port: 0 }, admin: { port: 0 }, upstreams, shutdown: { wait: '0s' } }))
-  const gateway = spawn(process.execPath, ['src/main.ts', 'serve', '--config', file], {
+  const gateway = spawn(process.execPath, ['src/lender-gateway.js', 'serve', '--config', file], {
     cwd: root,
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, NODE_OPTIONS: '--import ./scripts/leave-out.ts', LEFT_OUT: names.join(',') },

@@ -49,7 +49,7 @@ export const bootEditedGateway = async (
   { file, commandPrefix }: EditableFile,
   onEnd: OnTestEnd,
 ): Promise<EditedGateway> => {
-  const node = [process.execPath, '--expose-gc', '--disable-sigusr1', '--import', preload, 'src/main.ts']
+  const node = [process.execPath, '--expose-gc', '--disable-sigusr1', '--import', preload, 'src/lender-gateway.js']
   const [command = '', ...args] = [...commandPrefix, ...node, 'serve', '--config', file]
   const child = spawn(command, args, {
     cwd: root,

@@ -1,2 +1,2 @@
-/** Runs before each file of tests: installs the features, as src/main.ts does. */
+/** Runs before each file of tests: installs the features, as src/run.ts does. */
 import '../../src/features/installed.ts'

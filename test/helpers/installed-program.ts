@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 export const installProgram = (folder: string): string => {
   const bin = join(folder, 'bin')
   mkdirSync(bin)
-  symlinkSync(fileURLToPath(new URL('../../src/main.ts', import.meta.url)), join(bin, 'lender-gateway'))
+  symlinkSync(fileURLToPath(new URL('../../src/lender-gateway.js', import.meta.url)), join(bin, 'lender-gateway'))
   symlinkSync(process.execPath, join(bin, 'node'))
   return [bin, process.env.PATH ?? ''].join(delimiter)
 }

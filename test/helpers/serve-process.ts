@@ -1,4 +1,4 @@
-/** Runs the real command, `node src/main.ts serve --config FILE`, as a platform team does. */
+/** Runs the real command, `node src/lender-gateway.js serve --config FILE`, as a platform team does. */
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
@@ -38,7 +38,15 @@ export const serve = (
   env: Readonly<Record<string, string>> = {},
   commandPrefix: readonly string[] = [],
 ): ServeProcess => {
-  const whole = [...commandPrefix, process.execPath, '--disable-sigusr1', 'src/main.ts', 'serve', '--config', file]
+  const whole = [
+    ...commandPrefix,
+    process.execPath,
+    '--disable-sigusr1',
+    'src/lender-gateway.js',
+    'serve',
+    '--config',
+    file,
+  ]
   const [command = '', ...args] = whole
   return follow(spawn(command, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } }))
 }

@@ -67,7 +67,7 @@ export interface WorkerGateway {
 }
 
 /** The command that platform teams run. */
-export const command: readonly string[] = ['--disable-sigusr1', 'src/main.ts', 'serve', '--config']
+export const command: readonly string[] = ['--disable-sigusr1', 'src/lender-gateway.js', 'serve', '--config']
 
 /** Starts it, and waits until clients and operators can connect. */
 export const startWorkerGateway = async (

@@ -17,7 +17,7 @@ export const startGateway = async (text: string): Promise<SoakedGateway> => {
   const folder = mkdtempSync(join(tmpdir(), 'soak-'))
   const file = join(folder, 'gateway.yaml')
   writeFileSync(file, text)
-  const child = startChild(['--disable-sigusr1', 'src/main.ts', 'serve', '--config', file])
+  const child = startChild(['--disable-sigusr1', 'src/lender-gateway.js', 'serve', '--config', file])
   const [port = 0, adminPort = 0] = await portsOf(child, 'listening', 'admin listening')
   const { stop } = child
   return Object.assign(child, {

@@ -5,7 +5,7 @@ import { tryOrNull } from './try.ts'
 
 const currentProgram = () => ({
   node: process.execPath,
-  main: fileURLToPath(new URL('../../main.ts', import.meta.url)),
+  main: fileURLToPath(new URL('../../lender-gateway.js', import.meta.url)),
   path: process.env.PATH ?? '',
 })
 

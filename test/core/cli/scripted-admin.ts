@@ -89,7 +89,10 @@ const runInOwnProcess = async (
   { args, environment, cwd }: CommandRequest,
   node: readonly string[] = [],
 ): Promise<CommandResult> => {
-  const child = spawn(process.execPath, [...node, join(root, 'src/main.ts'), ...args], { cwd, env: environment })
+  const child = spawn(process.execPath, [...node, join(root, 'src/lender-gateway.js'), ...args], {
+    cwd,
+    env: environment,
+  })
   let out = ''
   let err = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => {

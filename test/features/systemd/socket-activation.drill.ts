@@ -38,7 +38,7 @@ const fileWith = (settings: Settings): string => {
 /** Starts a shell with descriptors from 3 on, which becomes the command on `go`: only then does it know its pid. */
 const prepare = (file: string, fds: readonly number[], env: Readonly<Record<string, string>>) => {
   const script = 'read go && [ "$go" = go ] && export LISTEN_PID=$$ && exec "$@" < /dev/null'
-  const command = [process.execPath, '--disable-sigusr1', 'src/main.ts', 'serve', '--config', file]
+  const command = [process.execPath, '--disable-sigusr1', 'src/lender-gateway.js', 'serve', '--config', file]
   const child = spawn('/bin/sh', ['-c', script, 'sh', ...command], {
     cwd: root,
     stdio: ['pipe', 'pipe', 'pipe', ...fds],

@@ -20,7 +20,7 @@ export interface Tail {
 export const tail = (admin: string, ...args: readonly string[]): Tail => tailAll(admin, '--refused', ...args)
 
 export const tailAll = (admin: string, ...args: readonly string[]): Tail => {
-  const child = spawn(process.execPath, ['src/main.ts', 'tail', '--admin', admin, ...args], { cwd: root })
+  const child = spawn(process.execPath, ['src/lender-gateway.js', 'tail', '--admin', admin, ...args], { cwd: root })
   onTestFinished(() => void child.kill('SIGKILL'))
   const closed = once(child, 'close').then(([code]): number | null => code)
   const [out, err] = [gatherText(child.stdout), gatherText(child.stderr)]

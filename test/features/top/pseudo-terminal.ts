@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished } from 'vitest'
 import { gatherText } from '../../helpers/gather-text.ts'
 
-const main = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
+const main = fileURLToPath(new URL('../../../src/lender-gateway.js', import.meta.url))
 
 // The sequence that restores the terminal, which no frame has.
 export const restoreSequence = '\u001b[?7h\u001b[?25h\u001b[?1049l'

@@ -34,7 +34,7 @@ const bundle = async (
   return { ...result, output, parts, manifest: parts['MANIFEST.txt'] ?? '', text: Object.values(parts).join('\n') }
 }
 
-const main = join(process.cwd(), 'src/main.ts')
+const main = join(process.cwd(), 'src/lender-gateway.js')
 const asked = ['bundle', '--config', shared.file, '--admin', shared.admin]
 
 /** Runs `bundle` by a process of its own, and returns its exit code and its output. */
@@ -131,7 +131,7 @@ describe('bundle', () => {
     for (const path of ['src', 'package.json']) cpSync(path, join(image, path), { recursive: true })
     symlinkSync(join(process.cwd(), 'node_modules'), join(image, 'node_modules'))
 
-    const { code, out } = await spawnBundle(image, 'src/main.ts', '--output', '-')
+    const { code, out } = await spawnBundle(image, 'src/lender-gateway.js', '--output', '-')
 
     const list = readFileSync('node_modules/.package-lock.json')
     expect(code).toBe(0)

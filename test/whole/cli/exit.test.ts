@@ -9,7 +9,7 @@ import { gatherText } from '../../helpers/gather-text.ts'
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 
 const start = (words: string, stdio: StdioOptions = 'pipe') =>
-  spawn(process.execPath, ['src/main.ts', ...words.split(' ')], { cwd: root, stdio })
+  spawn(process.execPath, ['src/lender-gateway.js', ...words.split(' ')], { cwd: root, stdio })
 
 test.each([
   ['stdout', '--version', 0, ''],

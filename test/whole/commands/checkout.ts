@@ -89,7 +89,7 @@ export const makeCheckout = (npm: string, mapped: (text: string, folder: string)
 const quickly = `#!/bin/sh
 [ "$1" = lender-gateway ] || exit 127
 shift
-[ "$1" = tail ] && exec src/main.ts "$@"
+[ "$1" = tail ] && exec src/lender-gateway.js "$@"
 said=$(mktemp -d said-XXXXXX)
 printf '%s\\0' "$@" | curl -q -sS --unix-socket door --data-binary @- "http://door/$said"
 cat "$said/out"

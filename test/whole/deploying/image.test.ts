@@ -11,7 +11,7 @@ const { scripts, version } = JSON.parse(read('package.json'))
 const unit = read(`${examples}/systemd/lender-gateway.service`)
 const production = exampleOf('kubernetes/overlays/production/kustomization.yaml')
 /** The flags of Node that `npm start` gives. */
-const flags = /\bnode ((?:--\S+ )+)src\/main\.ts/.exec(scripts.start)?.[1]?.trim() ?? ''
+const flags = /\bnode ((?:--\S+ )+)src\/lender-gateway\.js/.exec(scripts.start)?.[1]?.trim() ?? ''
 const mounted = '/etc/lender-gateway/gateway.yaml'
 
 test('both stages stand on the slim image of the very Node that the tests run on', () => {
@@ -41,17 +41,17 @@ test('it runs as a number that is not root, the one that the manifests name', ()
 test('entry point, command and health check start Node without a shell, on the configuration that is mounted', () => {
   const [, health = ''] = only(final, 'HEALTHCHECK').split(' CMD ')
 
-  expect(execForm(only(final, 'ENTRYPOINT'))).toEqual(['node', ...flags.split(' '), '/app/src/main.ts'])
+  expect(execForm(only(final, 'ENTRYPOINT'))).toEqual(['node', ...flags.split(' '), '/app/src/lender-gateway.js'])
   expect(execForm(only(final, 'CMD'))).toEqual(['serve', '--config', mounted])
-  expect(execForm(health)).toEqual(['node', '/app/src/main.ts', 'status', '--ready', '--config', mounted])
+  expect(execForm(health)).toEqual(['node', '/app/src/lender-gateway.js', 'status', '--ready', '--config', mounted])
 })
 
 const arenas = /\bMALLOC_ARENA_MAX=\$\{MALLOC_ARENA_MAX-(\d+)\}/.exec(scripts.start)?.[1] // unless it is set already
 
 test.each([
   ['the flags of Node', flags, '--disable-sigusr1 --max-semi-space-size=16'],
-  ['the flags of the unit', unit, `node ${flags} src/main.ts`],
-  ['the flags of the page', read('docs/deploying.md'), `node ${flags} /app/src/main.ts`],
+  ['the flags of the unit', unit, `node ${flags} src/lender-gateway.js`],
+  ['the flags of the page', read('docs/deploying.md'), `node ${flags} /app/src/lender-gateway.js`],
   ['the arenas of glibc', `${arenas}`, '2'],
   ['the arenas of the image', only(final, 'ENV'), `MALLOC_ARENA_MAX=${arenas}`],
   ['the arenas of the unit', unit, `Environment=MALLOC_ARENA_MAX=${arenas}`],

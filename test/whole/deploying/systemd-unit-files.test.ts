@@ -37,7 +37,7 @@ describe.skipIf(analyze.missing)('systemd-analyze', () => {
     ['ProtectSystem=', 'ProtectSystems='],
     ['TimeoutStopSec=30', 'TimeoutStopSec=thirty'],
     ['SystemCallFilter=@system-service', 'SystemCallFilter=@system-services'],
-    ['src/main.ts serve', 'src/main.ts serve "unclosed'],
+    ['src/lender-gateway.js serve', 'src/lender-gateway.js serve "unclosed'],
   ])('verify finds %s written as %s', async (good, bad) => {
     const asked = ask('verify', '--man=no', installed(unit.replace(good, bad)))
     const { stdout, stderr } = await asked.catch((error) => error)

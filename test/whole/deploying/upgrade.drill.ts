@@ -36,7 +36,7 @@ describe.skipIf(openssl.missing)('the commands for Kubernetes', () => {
       folder,
       `"kubectl get configmap/"*) cat ${folder}/gateway.yaml ;;
       "kubectl get pods "*) echo pod/a pod/b ;;
-      "docker run "*" check "*) exec node ${root}/src/main.ts check gateway/gateway.yaml ;;`,
+      "docker run "*" check "*) exec node ${root}/src/lender-gateway.js check gateway/gateway.yaml ;;`,
     )
     const blocks = ['Forward', 'Back'].flatMap((way) => commandsBelow(page, `### ${way} in Kubernetes`))
 
@@ -64,7 +64,7 @@ describe.skipIf(git.missing)('the commands for Compose', () => {
     execFileSync(process.execPath, [makeTokens, join(folder, 'tokens')])
     const { shell, noted } = standInsFor(
       folder,
-      `"docker compose run "*" check "*) TOKENS=${folder}/tokens exec node ${checkout}/src/main.ts check gateway/gateway.yaml ;;
+      `"docker compose run "*" check "*) TOKENS=${folder}/tokens exec node ${checkout}/src/lender-gateway.js check gateway/gateway.yaml ;;
       "docker compose up "*) grep -o '"version":"[0-9.]*"' ${checkout}/package.json ;;`,
       checkout,
     )

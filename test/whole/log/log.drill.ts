@@ -15,7 +15,7 @@ import { needProgram } from '../../helpers/program.ts'
 import { exchangeRaw, parseStatus, rawClient } from '../../helpers/raw-client.ts'
 import { serve } from '../../helpers/serve-process.ts'
 
-const main = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
+const main = fileURLToPath(new URL('../../../src/lender-gateway.js', import.meta.url))
 const bufferBytes = 64 * 1024
 // What Linux keeps of an unread pipe.
 const pipeBytes = 64 * 1024
