@@ -47,6 +47,8 @@ export interface DownstreamResponse {
   /** The client got, or will get, the whole response; valid after `close`. */
   readonly writableFinished: boolean
   readonly writableLength: number
+  /** How the client broke the protocol, if that ended the response alone; of HTTP/2. */
+  readonly fault?: string | null
   /** Bytes go out at once, not behind earlier responses. */
   readonly isHeadOfLine: boolean
   /** The system has taken the whole ended response; only at the head of the line. */

@@ -40,6 +40,10 @@ export class Http2Response implements DownstreamResponse, StreamEvents {
     stream.events = this
   }
 
+  get fault(): string | null {
+    return this.#stream.fault
+  }
+
   get writableLength(): number {
     return this.#stream.queuedBytes
   }

@@ -36,6 +36,8 @@ const startSession = (
       onRequest(request, new Http2Response(connection, stream, request))
     },
     onStreamClosed: (stream) => timeouts.onStreamClosed(stream.id, hasFailed),
+    // No more than the budget of floods lets through: 200 lines at once, then 33 a second.
+    onMalformed: (cause) => report(new GatewayError('bad-request', { reason: 'broken-stream', cause })),
     onFailure(cause) {
       hasFailed = true
       report(new GatewayError('bad-request', { reason: cause.reason, cause }))

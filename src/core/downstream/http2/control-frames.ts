@@ -63,8 +63,9 @@ export class ControlFrames {
     if (this.#streams.isIdle(id)) throw protocolError('WINDOW_UPDATE of an idle stream')
     const stream = this.#streams.find(id)
     if (stream === undefined) return
-    if (bytes === 0) this.#streams.resetByFault(id, errorCodes.protocolError)
-    else if (!this.#sender.openWindow(stream, bytes)) this.#streams.resetByFault(id, errorCodes.flowControlError)
+    if (bytes === 0) this.#streams.resetByFault(id, errorCodes.protocolError, 'WINDOW_UPDATE of 0')
+    else if (!this.#sender.openWindow(stream, bytes))
+      this.#streams.resetByFault(id, errorCodes.flowControlError, 'a window that is too large')
   }
 
   #onReset(id: number, length: number): void {
@@ -113,6 +114,6 @@ export class ControlFrames {
     const code = isWhole ? errorCodes.protocolError : errorCodes.frameSizeError
     // RFC 9113 §6.4: an idle stream is not reset.
     if (this.#streams.isIdle(id)) throw new ConnectionError(code, 'a wrong PRIORITY')
-    this.#streams.resetByFault(id, code)
+    this.#streams.resetByFault(id, code, 'a wrong PRIORITY')
   }
 }

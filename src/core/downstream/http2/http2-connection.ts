@@ -8,7 +8,7 @@ import { FrameReader, type FrameSink } from './frame-reader.ts'
 import { FrameSender } from './frame-sender.ts'
 import { ConnectionError, type ErrorCode, errorCodes, protocolError } from './http2-error.ts'
 import { ReceiveWindows } from './receive-windows.ts'
-import { areTrailers, readStreamHead } from './request-head.ts'
+import { areTrailers, readStreamHead, type StreamHead } from './request-head.ts'
 import { renderSettings } from './settings.ts'
 import { type OnFlushed, Stream } from './stream.ts'
 import { StreamTable } from './stream-table.ts'
@@ -22,9 +22,14 @@ export interface Http2ConnectionOptions {
   onStream(stream: Stream): void
   /** Both sides of a stream have ended, or it was reset, or the connection is gone. */
   onStreamClosed(stream: Stream): void
+  /** The head of a request is malformed, and its stream was reset. `fault` is text of the gateway. */
+  onMalformed(fault: string): void
   /** The client has broken the protocol, and the connection ends. */
   onFailure(error: ConnectionError): void
 }
+
+/** RFC 9113 §8.1.1. */
+const wrongLength = 'a body that is not as long as content-length says'
 
 // A client that has broken the protocol, and reads nothing, gets no GOAWAY.
 const goAwayFlushMs = 500
@@ -173,13 +178,13 @@ export class Http2Connection implements FrameSink {
       this.#streams.judgeLateFrame(id, 'ignored')
       return null
     }
-    if (stream.hasRequestEnded) return this.#streams.resetByFault(id, errorCodes.streamClosed)
-    if (stream.bodyWindow?.take(length) !== true) return this.#streams.resetByFault(id, errorCodes.flowControlError)
+    if (stream.hasRequestEnded) return this.#streams.resetByFault(id, errorCodes.streamClosed, 'DATA behind the end')
+    if (stream.bodyWindow?.take(length) !== true)
+      return this.#streams.resetByFault(id, errorCodes.flowControlError, 'more DATA than the window of the stream')
     if (stream.contentLeft === null) return stream
     stream.contentLeft -= dataBytes
-    // RFC 9113 §8.1.1.
     const isWrong = stream.contentLeft < 0 || (isLast && stream.contentLeft > 0)
-    return isWrong ? this.#streams.resetByFault(id, errorCodes.protocolError) : stream
+    return isWrong ? this.#streams.resetByFault(id, errorCodes.protocolError, wrongLength) : stream
   }
 
   onData(piece: Buffer): void {
@@ -208,7 +213,7 @@ export class Http2Connection implements FrameSink {
 
   #onBlock(block: FieldBlock | null): void {
     if (block === null) return
-    const { streamId: id, isLast, fields, isWhole, dependsOnItself } = block
+    const { streamId: id, isLast } = block
     const open = this.#streams.find(id)
     if (open !== undefined) return this.#onTrailers(open, block)
     if (id % 2 === 0) throw protocolError('a stream with an even id')
@@ -217,21 +222,31 @@ export class Http2Connection implements FrameSink {
     this.#streams.lastId = id
     if (this.#streams.size >= this.#options.maxConcurrentStreams)
       return this.#streams.rejectHead(id, errorCodes.refusedStream)
-    const head = isWhole && !dependsOnItself ? readStreamHead(fields) : null
-    if (head === null || (isLast && (head.contentLength ?? 0) > 0))
-      return this.#streams.rejectHead(id, errorCodes.protocolError)
+    const head = this.#readHead(block)
+    if (typeof head === 'string') {
+      this.#streams.rejectHead(id, errorCodes.protocolError)
+      return this.#options.onMalformed(head)
+    }
     const stream = new Stream(id, head, isLast, this.#sender.streamWindow)
     if (!isLast) stream.bodyWindow = this.#windows.createBodyWindow(id)
     this.#streams.add(stream)
     this.#options.onStream(stream)
   }
 
+  #readHead({ isLast, fields, isWhole, dependsOnItself }: FieldBlock): StreamHead | string {
+    if (!isWhole) return `a list of more than ${this.#options.maxListSize} bytes (SETTINGS_MAX_HEADER_LIST_SIZE)`
+    if (dependsOnItself) return 'a stream that depends on itself'
+    const head = readStreamHead(fields)
+    return typeof head !== 'string' && isLast && (head.contentLength ?? 0) > 0 ? wrongLength : head
+  }
+
   /** RFC 9113 §8.1: they end the request, and are dropped. */
   #onTrailers(stream: Stream, { isLast, fields, isWhole }: FieldBlock): void {
-    const isShort = stream.contentLeft !== null && stream.contentLeft > 0
-    if (stream.hasRequestEnded) this.#streams.resetByFault(stream.id, errorCodes.streamClosed)
-    else if (!isLast || !isWhole || isShort || !areTrailers(fields))
-      this.#streams.resetByFault(stream.id, errorCodes.protocolError)
+    const { id, hasRequestEnded, contentLeft } = stream
+    if (hasRequestEnded) this.#streams.resetByFault(id, errorCodes.streamClosed, 'HEADERS behind the end')
+    else if ((contentLeft ?? 0) > 0) this.#streams.resetByFault(id, errorCodes.protocolError, wrongLength)
+    else if (!isLast || !isWhole || !areTrailers(fields))
+      this.#streams.resetByFault(id, errorCodes.protocolError, 'malformed trailers')
     else this.#streams.endRequest(stream)
   }
 }

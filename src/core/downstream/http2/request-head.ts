@@ -1,4 +1,4 @@
-import { fieldKinds, type HpackField } from './hpack/field.ts'
+import { explainMalformed, fieldKinds, type HpackField } from './hpack/field.ts'
 
 /** In the terms of HTTP/1 (decision 022): `rawFields` begin with Host where the client says `:authority`. */
 export interface StreamHead {
@@ -12,8 +12,8 @@ export interface StreamHead {
   readonly hasBadValue: boolean
 }
 
-/** Reads the fields of a request (RFC 9113 §8.2, §8.3). Null: it is malformed. */
-export const readStreamHead = (fields: readonly HpackField[]): StreamHead | null => {
+/** Reads the fields of a request (RFC 9113 §8.2, §8.3). Text: what is malformed. */
+export const readStreamHead = (fields: readonly HpackField[]): StreamHead | string => {
   const rawFields: string[] = []
   let [method, scheme, path] = ['', '', '']
   let authority: string | null = null
@@ -22,34 +22,35 @@ export const readStreamHead = (fields: readonly HpackField[]): StreamHead | null
   let hasHost = false
   let hasBadValue = false
   let isBehindPseudoFields = false
-  for (const { name, value, kind } of fields) {
+  for (const field of fields) {
+    const { name, value, kind } = field
     const isPseudoField = kind >= fieldKinds.method && kind <= fieldKinds.authority
-    if (isPseudoField && isBehindPseudoFields) return null
+    if (isPseudoField && isBehindPseudoFields) return 'a pseudo-field behind a field'
     isBehindPseudoFields ||= !isPseudoField
     switch (kind) {
       case fieldKinds.plain:
         rawFields.push(name, value)
         break
       case fieldKinds.method:
-        if (method !== '' || value === '') return null
+        if (method !== '' || value === '') return ':method twice, or empty'
         method = value
         break
       case fieldKinds.scheme:
-        if (scheme !== '' || value === '') return null
+        if (scheme !== '' || value === '') return ':scheme twice, or empty'
         scheme = value
         break
       case fieldKinds.path:
-        if (path !== '' || value === '') return null
+        if (path !== '' || value === '') return ':path twice, or empty'
         path = value
         break
       case fieldKinds.authority:
-        if (authority !== null) return null
+        if (authority !== null) return ':authority twice'
         authority = value
         rawFields.push('host', value)
         break
       case fieldKinds.host:
         // RFC 9113 §8.3.1: the same as :authority. Another one stays, and the request is rejected as on HTTP/1.
-        if (hasHost) return null
+        if (hasHost) return 'host twice'
         hasHost = true
         if (value.toLowerCase() !== authority?.toLowerCase()) rawFields.push(name, value)
         authority ??= value
@@ -60,7 +61,7 @@ export const readStreamHead = (fields: readonly HpackField[]): StreamHead | null
         else rawFields[cookieAt] += `; ${value}`
         break
       case fieldKinds.contentLength:
-        if (contentLength !== null) return null
+        if (contentLength !== null) return 'content-length twice'
         contentLength = Number(value)
         rawFields.push(name, value)
         break
@@ -68,11 +69,13 @@ export const readStreamHead = (fields: readonly HpackField[]): StreamHead | null
         hasBadValue = true
         break
       default:
-        return null
+        return explainMalformed(field)
     }
   }
   const isWhole = isTunnel(method, scheme, path, authority) || isRequest(method, scheme, path, authority)
-  return isWhole ? { method, scheme, path, rawFields, contentLength, hasBadValue } : null
+  return isWhole
+    ? { method, scheme, path, rawFields, contentLength, hasBadValue }
+    : 'pseudo-fields that make no request'
 }
 
 /** RFC 9113 §8.5. The gateway never offers the extended form (RFC 8441), whose `:protocol` is malformed here. */

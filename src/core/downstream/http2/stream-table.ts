@@ -53,17 +53,20 @@ export class StreamTable {
     const by = id > this.lastId ? 'gateway' : this.#closed.find(id)
     // It was on its way when the gateway reset the stream, or sent GOAWAY.
     if (by === 'gateway') this.#budget.take(kind)
-    else if (by === 'client') this.resetByFault(id, errorCodes.streamClosed)
+    else if (by === 'client') this.resetByFault(id, errorCodes.streamClosed, 'a frame of a closed stream')
     else if (by === 'both') throw new ConnectionError(errorCodes.streamClosed, 'a frame of a closed stream')
     else throw new ConnectionError(errorCodes.protocolError, 'a stream below an earlier one')
   }
 
   /** Ends a stream because of what the client has sent. Throws {@link ConnectionError} if it does so too often. */
-  resetByFault(id: number, code: ErrorCode): null {
+  resetByFault(id: number, code: ErrorCode, fault: string): null {
     this.#budget.take('brokenStream')
     const stream = this.#open.get(id)
     if (stream === undefined) this.#sendReset(id, code)
-    else this.reset(stream, code)
+    else {
+      stream.fault = fault
+      this.reset(stream, code)
+    }
     return null
   }
 

@@ -33,6 +33,8 @@ export class Stream {
   readonly id: number
   readonly head: StreamHead
   events: StreamEvents | null = null
+  /** Why the gateway has reset it, if the client has broken the protocol. */
+  fault: string | null = null
   hasRequestEnded: boolean
   /** Of `content-length`, what has not come yet; null: the request has none. */
   contentLeft: number | null

@@ -48,10 +48,7 @@ export const createRequestHandler = ({
       else advanceQueue(activeRequests, activeRequest)
       peer.inFlight--
       if (!response.writableFinished) {
-        activeRequest.failure ??= new GatewayError(
-          'client-gone',
-          state.isCutting ? { reason: 'shutdown-deadline' } : {},
-        )
+        activeRequest.failure ??= explainEnd(response, state)
         activeRequest.abort(activeRequest.failure)
       }
       activeRequest.exchange?.finish()
@@ -90,6 +87,11 @@ export const createRequestHandler = ({
       fail(error) // Fastify would send no response: the reply is hijacked
     }
   }
+}
+
+const explainEnd = ({ fault }: DownstreamResponse, { isCutting }: ListenerState): GatewayError => {
+  if (fault != null) return new GatewayError('client-gone', { reason: 'broken-stream', cause: fault })
+  return new GatewayError('client-gone', isCutting ? { reason: 'shutdown-deadline' } : {})
 }
 
 const getResponseQueue = (

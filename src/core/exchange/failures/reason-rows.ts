@@ -65,6 +65,7 @@ export const reasonRows = {
   'bad-proxy-header': badRequest('a PROXY protocol header is malformed, or cut short'),
   'forwarded-contradiction': badRequest('Forwarded and X-Forwarded-* say different things of the client'),
   'bad-frames': badRequest('the connection broke the protocol of HTTP/2'),
+  'broken-stream': rowsFor(['bad-request', 'client-gone'])('a request broke the protocol of HTTP/2, and was reset'),
   'too-many-frames': badRequest('too many frames of HTTP/2 ask for nothing'),
   'too-many-resets': badRequest('the client gives up on too many requests of HTTP/2 (RST_STREAM)'),
   'too-many-broken-streams': badRequest('too many requests break the protocol of HTTP/2'),

@@ -41,12 +41,14 @@ const open = () => {
   })
   const streams: Stream[] = []
   const failures: ConnectionError[] = []
+  const faults: string[] = []
   const connection = new Http2Connection(socket as unknown as Socket, {
     maxConcurrentStreams: 100,
     maxListSize: 64 * 1024,
     wideConnections: new WideConnections(),
     onStream: (stream) => streams.push(stream),
     onStreamClosed: () => {},
+    onMalformed: (fault) => faults.push(fault),
     onFailure: (error) => failures.push(error),
   })
   const receive = (...frames: readonly Buffer[]): void => void socket.emit('data', Buffer.concat(frames))
@@ -69,7 +71,7 @@ const open = () => {
     isStalled = on
     if (!on) socket.emit('drain')
   }
-  return { connection, socket, streams, failures, receive, written, stall }
+  return { connection, socket, streams, failures, faults, receive, written, stall }
 }
 
 const request = (id: number, isLast = true): Buffer =>
@@ -171,6 +173,45 @@ test('a broken frame ends the connection with GOAWAY, and all streams with it', 
   expect({ closed, open: connection.openStreams, ended: socket.ended }).toEqual({ closed: 1, open: 0, ended: true })
   expect(failures.map(({ message }) => message)).toEqual(['PING on a stream'])
   socket.emit('close')
+})
+
+test.each([
+  [['connection', 'close'], 'the field connection, which is of HTTP/1'],
+  [['X-A', 'b'], 'a field name that is no token in lower case'],
+  [['', ''], 'a field name that is no token in lower case'],
+  [['te', 'gzip'], 'the value of te'],
+  [['content-length', 'a'], 'the value of content-length'],
+  [[':path', '/'], ':path twice, or empty'],
+  [['x-a', 'b', ':path', '/'], 'a pseudo-field behind a field'],
+  [[':path', '\n'], 'a pseudo-field that is unknown, or whose value is none'],
+  [['content-length', '3'], 'a body that is not as long as content-length says'],
+  [['x-a', 'a'.repeat(64 * 1024)], 'a list of more than 65536 bytes (SETTINGS_MAX_HEADER_LIST_SIZE)'],
+] as const)('a request with %j is reset, and the log can say why', async (fields, fault) => {
+  const { faults, streams, failures, receive, written } = open()
+  const bytes = block(...get(), ...fields)
+  await written()
+
+  for (let at = 0; at < bytes.length; at += 16_384)
+    receive(createFrame(at === 0 ? 1 : 9, at + 16_384 < bytes.length ? 1 : 5, 1, bytes.subarray(at, at + 16_384)))
+
+  expect((await written()).map(({ type }) => type)).toEqual([frameTypes.rstStream])
+  expect([faults, streams, failures]).toEqual([[fault], [], []])
+})
+
+test('a request that breaks the protocol on its way is reset, and knows why', () => {
+  const { streams, receive } = open()
+  const length = block(...get('/', 'POST'), 'content-length', '1')
+
+  receive(createFrame(1, 4, 1, length), createFrame(0, 0, 1, Buffer.from('ab')))
+  receive(request(3), createNumberFrame(frameTypes.windowUpdate, 3, 0), request(5, false))
+  receive(createFrame(1, 5, 5, block('X-A', 'b')), request(7), createNumberFrame(frameTypes.rstStream, 7, 8))
+
+  expect(streams.map(({ fault }) => fault)).toEqual([
+    'a body that is not as long as content-length says',
+    'WINDOW_UPDATE of 0',
+    'malformed trailers',
+    null,
+  ])
 })
 
 // RFC 9113 §6.8: the client has not heard of it yet.

@@ -113,7 +113,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
   ])('a request with %s is %s', async (_, fields, expected) => {
     // No server of HTTP: it would reject some of them itself.
     let begun = 0
-    const { port } = answering((socket) => {
+    const { port, line } = answering((socket) => {
       begun++
       socket.write(ok)
     })
@@ -123,6 +123,8 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
 
     expect(await outcome(client)).toBe(expected)
     expect(begun).toBe(expected === '200' ? 1 : 0)
+    if (expected === 'reset 1' && isOwnCodec)
+      expect(await line(({ reason }) => reason === 'broken-stream')).toMatchObject({ status: 400 })
   })
 
   test('rejections are those of HTTP/1.1, fields included', async () => {

@@ -63,6 +63,13 @@ const judgeValue = (name: string, value: string, kind: FieldKind): FieldKind => 
   return isWrong ? fieldKinds.malformed : kind
 }
 
+/** Says what is malformed, in words of the gateway: the log gets nothing that the client has made up. */
+export const explainMalformed = ({ name }: HpackField): string => {
+  if (name.charCodeAt(0) === colon) return 'a pseudo-field that is unknown, or whose value is none'
+  if (forbidden.includes(name)) return `the field ${name}, which is of HTTP/1`
+  return kindsByName.has(name) || name === 'te' ? `the value of ${name}` : 'a field name that is no token in lower case'
+}
+
 const tokenBytes = new Uint8Array(256)
 for (const letter of "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz") tokenBytes[letter.charCodeAt(0)] = 1
 
