@@ -114,6 +114,7 @@ export class ControlFrames {
     const code = isWhole ? errorCodes.protocolError : errorCodes.frameSizeError
     // RFC 9113 §6.4: an idle stream is not reset.
     if (this.#streams.isIdle(id)) throw new ConnectionError(code, 'a wrong PRIORITY')
-    this.#streams.resetByFault(id, code, 'a wrong PRIORITY')
+    // RFC 9113 §5.1: nothing is sent on a stream that has closed.
+    if (this.#streams.find(id) !== undefined) this.#streams.resetByFault(id, code, 'a wrong PRIORITY')
   }
 }

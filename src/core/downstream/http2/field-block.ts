@@ -43,6 +43,8 @@ export class FieldBlockReader {
     if ((frameFlags & flags.padded) !== 0) to -= from < to ? (payload[from++] as number) : 1
     const hasPriority = (frameFlags & flags.priority) !== 0
     if (hasPriority) from += priorityBytes
+    // RFC 9113 §4.2.
+    if (from > end) throw new ConnectionError(errorCodes.frameSizeError, 'HEADERS without their priority')
     if (from > to) throw new ConnectionError(errorCodes.protocolError, 'a padding beyond its frame')
     this.#dependsOnItself = hasPriority && readUint31(payload, from - priorityBytes) === id
     this.#isLast = (frameFlags & flags.endStream) !== 0

@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createFrame, createNumberFrame, flags, frameTypes } from '../../../../src/core/downstream/http2/frame.ts'
 import { Http2Connection } from '../../../../src/core/downstream/http2/http2-connection.ts'
-import type { ConnectionError } from '../../../../src/core/downstream/http2/http2-error.ts'
+import { type ConnectionError, errorCodes } from '../../../../src/core/downstream/http2/http2-error.ts'
 import type { Stream } from '../../../../src/core/downstream/http2/stream.ts'
 import { WideConnections } from '../../../../src/core/downstream/http2/wide-connections.ts'
 import { block, get } from '../../../helpers/http2.ts'
@@ -212,6 +212,25 @@ test('a request that breaks the protocol on its way is reset, and knows why', ()
     'malformed trailers',
     null,
   ])
+})
+
+test('HEADERS that are too short for their priority end the connection with FRAME_SIZE_ERROR', () => {
+  const { failures, receive } = open()
+
+  receive(createFrame(frameTypes.headers, flags.priority | 5, 1, Buffer.alloc(4)))
+
+  expect(failures.map(({ code }) => code)).toEqual([errorCodes.frameSizeError])
+})
+
+test('a PRIORITY that depends on itself resets its stream, but sends nothing on one that has closed', async () => {
+  const { connection, streams, receive, written } = open()
+  receive(request(1), request(3))
+  connection.endResponse(streams[0] as Stream)
+  await written()
+
+  for (const id of [1, 3]) receive(createFrame(frameTypes.priority, 0, id, Buffer.from([0, 0, 0, id, 0])))
+
+  expect((await written()).map(({ type, id }) => [type, id])).toEqual([[frameTypes.rstStream, 3]])
 })
 
 // RFC 9113 §6.8: the client has not heard of it yet.
