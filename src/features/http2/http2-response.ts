@@ -1,4 +1,5 @@
 import type { DownstreamResponse } from '../../core/downstream/codec.ts'
+import { maxWaitingPieces } from '../../core/downstream/http2/connection-memory.ts'
 import type { Http2Connection } from '../../core/downstream/http2/http2-connection.ts'
 import { errorCodes } from '../../core/downstream/http2/http2-error.ts'
 import type { OnFlushed, Stream, StreamEvents } from '../../core/downstream/http2/stream.ts'
@@ -76,6 +77,8 @@ export class Http2Response implements DownstreamResponse, StreamEvents {
 
   writeInterim(status: number, fields: HeaderFields): void {
     if (this.destroyed || this.headersSent || this.#interimCount++ >= maxInterims) return
+    // They would pile up for a client that takes nothing.
+    if (!this.#connection.flushesNow(this.#stream)) return
     for (let i = 0; i < fields.length; i += 2) validateHeaderValue(fields[i] as string, fields[i + 1] as string)
     this.#connection.sendHead(this.#stream, String(status), fields)
   }
@@ -93,7 +96,7 @@ export class Http2Response implements DownstreamResponse, StreamEvents {
       return true
     }
     this.#connection.sendData(this.#stream, chunk, onFlushed)
-    return this.#stream.queuedBytes < maxWaitingBytes
+    return this.#stream.queuedBytes < maxWaitingBytes && this.#stream.pieces.length < maxWaitingPieces
   }
 
   end(body?: Buffer | string): void {

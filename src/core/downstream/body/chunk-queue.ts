@@ -3,7 +3,7 @@ import { concatAndFree, noBytes } from '../../lib/buffers.ts'
 // A smaller chunk has more overhead than content.
 const smallChunkBytes = 1024
 // A chunk keeps the memory of the whole packet that carried it.
-const maxOverheadFactor = 8
+const maxOverheadFactor = 2
 const blockBytes = 4 * 1024
 
 /** Takes little more memory than the body: a client may send chunks of one byte, or with much overhead. */
@@ -18,7 +18,9 @@ export class ChunkQueue {
   push(chunk: Buffer): void {
     const isFirst = this.bytes === 0
     this.bytes += chunk.length
-    if (isFirst || (chunk.length >= smallChunkBytes && chunk.length * maxOverheadFactor >= chunk.buffer.byteLength)) {
+    const packetBytes = chunk.buffer.byteLength
+    const keepsLittle = packetBytes <= chunk.length * maxOverheadFactor || (isFirst && packetBytes <= blockBytes)
+    if (keepsLittle && (isFirst || chunk.length >= smallChunkBytes)) {
       this.#sealBlock()
       this.#chunks.push(chunk)
       return

@@ -1,15 +1,15 @@
+import { rememberedStreams } from './connection-memory.ts'
+
 /** How a stream has closed. A client may not know yet that the gateway has reset it: its frames are ignored. */
 export type ClosedBy = 'both' | 'gateway' | 'client'
 
-// Of more streams than may be open at a time, twice over.
-const remembered = 256
 const codes: Readonly<Record<ClosedBy, number>> = { both: 1, gateway: 2, client: 3 }
 const words: readonly ClosedBy[] = ['both', 'gateway', 'client']
 
 /** The last streams of a connection that have closed, in memory of a fixed size. */
 export class ClosedStreams {
-  readonly #ids = new Uint32Array(remembered)
-  readonly #codes = new Uint8Array(remembered)
+  readonly #ids = new Uint32Array(rememberedStreams)
+  readonly #codes = new Uint8Array(rememberedStreams)
 
   add(id: number, by: ClosedBy): void {
     const slot = slotOf(id)
@@ -25,4 +25,4 @@ export class ClosedStreams {
 }
 
 /** Ids of clients are odd. */
-const slotOf = (id: number): number => (id >>> 1) % remembered
+const slotOf = (id: number): number => (id >>> 1) % rememberedStreams

@@ -5,9 +5,6 @@ import { ConnectionError, errorCodes, protocolError } from './http2-error.ts'
 import { readSettings, settingsAck } from './settings.ts'
 import type { StreamTable } from './stream-table.ts'
 
-// A client that reads has a few dozen bytes of them wait.
-const maxControlBytes = 16 * 1024
-
 const wrongLength = (frame: string): ConnectionError =>
   new ConnectionError(errorCodes.frameSizeError, `${frame} of a wrong length`)
 
@@ -76,12 +73,6 @@ export class ControlFrames {
     if (stream !== undefined) this.#streams.close(stream, 'client')
   }
 
-  /** Throws where a client has the gateway reply, and does not read. */
-  #checkReplies(): void {
-    if (this.#sender.controlBytes > maxControlBytes)
-      throw new ConnectionError(errorCodes.enhanceYourCalm, 'too many replies that are not read', 'unread-replies')
-  }
-
   #onSettings(frameFlags: number, id: number, payload: Buffer): void {
     if (id !== 0) throw protocolError('SETTINGS on a stream')
     if ((frameFlags & flags.ack) !== 0) {
@@ -90,7 +81,6 @@ export class ControlFrames {
     }
     const { headerTableSize, initialWindowSize } = readSettings(payload)
     this.#budget.take('settings')
-    this.#checkReplies()
     if (headerTableSize !== undefined) this.#sender.limitTable(headerTableSize)
     if (initialWindowSize !== undefined && !this.#sender.setStreamWindow(initialWindowSize, this.#streams.open))
       throw windowTooLarge()
@@ -101,7 +91,6 @@ export class ControlFrames {
     if (id !== 0) throw protocolError('PING on a stream')
     if (payload.length !== 8) throw wrongLength('PING')
     this.#budget.take('ping')
-    this.#checkReplies()
     if ((frameFlags & flags.ack) === 0) this.#sender.sendControl(createFrame(frameTypes.ping, flags.ack, 0, payload))
   }
 

@@ -17,24 +17,24 @@ export interface FieldBlock {
 }
 
 const priorityBytes = 5
-// Of what a list may have: an encoder that does not compress takes a few bytes more a field.
-const blockFactor = 1.25
 
 /** Puts the field blocks of HEADERS and CONTINUATION together (RFC 9113 §4.3), and decodes them. */
 export class FieldBlockReader {
   readonly #budget: FloodBudget
   readonly #decoder: HpackDecoder
   readonly #maxListSize: number
+  readonly #maxBlockBytes: number
   #parts: Buffer[] = []
   #bytes = 0
   #isLast = false
   #dependsOnItself = false
   readonly #fields: HpackField[] = []
 
-  constructor(budget: FloodBudget, maxListSize: number) {
+  constructor(budget: FloodBudget, maxListSize: number, maxBlockBytes: number) {
     this.#budget = budget
     this.#decoder = new HpackDecoder(() => budget.take('tableSize'))
     this.#maxListSize = maxListSize
+    this.#maxBlockBytes = maxBlockBytes
   }
 
   /** Returns null where CONTINUATION follows. Throws {@link ConnectionError}. */
@@ -67,12 +67,14 @@ export class FieldBlockReader {
     // A client that has to continue a block has filled the frame.
     if (!isLast && to - from < maxFrameBytes / 2) this.#budget.take('continuation')
     this.#bytes += to - from
-    if (this.#bytes > this.#maxListSize * blockFactor) {
+    if (this.#bytes > this.#maxBlockBytes) {
       const message = 'a field block that is too large'
       throw new ConnectionError(errorCodes.enhanceYourCalm, message, 'too-many-continuations')
     }
-    // The payload is valid during the call alone.
-    this.#parts.push(Buffer.from(payload.subarray(from, to)))
+    // The payload is valid during the call alone, and Node's pool would be kept.
+    const part = Buffer.allocUnsafeSlow(to - from)
+    payload.copy(part, 0, from, to)
+    this.#parts.push(part)
   }
 
   #decode(streamId: number, bytes: Buffer, from: number, to: number): FieldBlock {

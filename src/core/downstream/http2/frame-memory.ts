@@ -1,6 +1,7 @@
 /** Memory to render frames into: new memory costs more than filling it. */
 
-const blockBytes = 64 * 1024
+import { blockBytes } from './connection-memory.ts'
+
 // Above it, frames have memory of their own.
 const maxShare = blockBytes / 4
 

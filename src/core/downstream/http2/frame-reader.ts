@@ -85,7 +85,8 @@ export class FrameReader {
 
   #hold(chunk: Buffer, from: number, to: number, needed: number): void {
     if (this.#held.length < needed) {
-      const larger = Buffer.allocUnsafe(needed)
+      // Not of Node's pool, of which it would keep 64 KiB.
+      const larger = Buffer.allocUnsafeSlow(needed)
       this.#held.copy(larger, 0, 0, this.#heldLength)
       this.#held = larger
     }

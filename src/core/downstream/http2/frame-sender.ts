@@ -1,12 +1,14 @@
 import type { Socket } from 'node:net'
+import { noBytes } from '../../lib/buffers.ts'
+import { maxWriteBytes, maxWrites } from './connection-memory.ts'
 import type { FloodBudget } from './flood-budget.ts'
 import { flags, frameHeadBytes, frameTypes, initialWindow, maxFrameBytes, maxWindow, writeFrameHead } from './frame.ts'
 import { claimMemory, freeMemory, reserveMemory } from './frame-memory.ts'
 import { HeadWriter, maxHeadBytes } from './head-writer.ts'
 import type { OnFlushed, Piece, Stream } from './stream.ts'
 
-// Of bodies, in one write: then other connections have their turn.
-const maxWriteBytes = 128 * 1024
+// Of replies, what is kept for the next ones.
+const minControlBytes = 256
 
 // CVE-2019-9511: what a window cut shorter, a client that reads would have opened by more.
 const minRefundBytes = 1024
@@ -44,7 +46,7 @@ export class FrameSender {
   readonly #heads = new HeadWriter()
   readonly #budget: FloodBudget
   readonly #events: SenderEvents
-  #controls: Buffer[] = []
+  #controls: Buffer = noBytes
   #controlBytes = 0
   /** In the order of their turns. Those whose window is shut wait outside. */
   #queue: Stream[] = []
@@ -82,12 +84,17 @@ export class FrameSender {
 
   /** Whether what is queued of a stream goes out in this turn. */
   flushesNow(stream: Stream): boolean {
-    return !this.#isBlocked && stream.queuedBytes <= Math.min(stream.sendWindow, this.#window, maxWriteBytes)
+    return !this.#isHeld && stream.queuedBytes <= Math.min(stream.sendWindow, this.#window, maxWriteBytes)
   }
 
   sendControl(frame: Buffer): void {
-    this.#controls.push(frame)
-    this.#controlBytes += frame.length
+    const bytes = this.#controlBytes + frame.length
+    if (bytes > this.#controls.length) {
+      const larger = Buffer.allocUnsafeSlow(Math.max(2 * bytes, minControlBytes))
+      this.#controls.copy(larger, 0, 0, this.#controlBytes)
+      this.#controls = larger
+    }
+    this.#controlBytes += frame.copy(this.#controls, this.#controlBytes)
     this.#schedule()
   }
 
@@ -138,54 +145,67 @@ export class FrameSender {
 
   flush(): void {
     this.#isDue = false
-    if (this.#isBlocked || this.#socket.destroyed) return
-    if (this.#controls.length > 0 || this.#queue.length > 0) this.#render()
-    if (this.#isEnding && this.#controls.length === 0 && this.#queue.length === 0) this.#socket.end()
+    if (this.#isHeld || this.#socket.destroyed) return
+    if (this.#controlBytes > 0 || this.#queue.length > 0) this.#render()
+    if (this.#isEnding && this.#controlBytes === 0 && this.#queue.length === 0) this.#socket.end()
+  }
+
+  /** The client takes nothing. */
+  get #isHeld(): boolean {
+    return this.#isBlocked || this.#written.length >= maxWrites
   }
 
   #render(): void {
-    const memory = reserveMemory(this.#estimate())
+    const { bytes, streams } = this.#estimate()
+    const memory = reserveMemory(bytes)
     const flushed: OnFlushed[] = []
     const ended: Stream[] = []
     const drained: Stream[] = []
     let at = this.#renderControls(memory)
-    at = this.#renderStreams(memory, at, flushed, ended, drained)
+    at = this.#renderStreams(memory, at, streams, flushed, ended, drained)
     if (at > 0) this.#write(memory, at, flushed, ended)
     for (const stream of drained) stream.events?.onDrain()
-    if (this.#queue.length > 0 && !this.#isBlocked && this.#window > 0) setImmediate(() => this.flush())
+    if (this.#queue.length > 0 && !this.#isHeld && this.#window > 0) setImmediate(() => this.flush())
   }
 
-  /** How many bytes a flush renders at most. */
-  #estimate(): number {
+  /** How many bytes a flush renders at most, and of how many streams. */
+  #estimate(): { bytes: number; streams: number } {
     let bytes = this.#controlBytes
+    let headBytes = 0
+    let streams = 0
     let bodyBytes = Math.min(maxWriteBytes, Math.max(0, this.#window))
     for (const { heads, queuedBytes, sendWindow } of this.#queue) {
-      for (const head of heads) bytes += maxHeadBytes(head)
+      if (headBytes >= maxWriteBytes) break
+      streams++
+      for (const head of heads) headBytes += maxHeadBytes(head)
       const own = Math.min(queuedBytes, Math.max(0, sendWindow), bodyBytes)
       bodyBytes -= own
       // A frame for each turn of 16 KiB, one that is cut short by a window, and one for the end.
       bytes += own + frameHeadBytes * (Math.ceil(own / maxFrameBytes) + 2)
     }
-    return bytes
+    return { bytes: bytes + headBytes, streams }
   }
 
   #renderControls(out: Buffer): number {
-    let at = 0
-    for (const frame of this.#controls) {
-      out.set(frame, at)
-      at += frame.length
-    }
-    this.#controls = []
+    const bytes = this.#controls.copy(out, 0, 0, this.#controlBytes)
+    if (this.#controls.length > minControlBytes) this.#controls = noBytes
     this.#controlBytes = 0
-    return at
+    return bytes
   }
 
   /** Renders one frame of a stream after the other, until nothing more may go out. */
-  #renderStreams(out: Buffer, start: number, flushed: OnFlushed[], ended: Stream[], drained: Stream[]): number {
+  #renderStreams(
+    out: Buffer,
+    start: number,
+    count: number,
+    flushed: OnFlushed[],
+    ended: Stream[],
+    drained: Stream[],
+  ): number {
     let at = start
     let bodyBytes = maxWriteBytes
     const round = this.#queue
-    this.#queue = []
+    this.#queue = round.splice(count)
     for (let stream = round.shift(); stream !== undefined; stream = round.shift()) {
       stream.isQueued = false
       const begin = at
@@ -250,6 +270,8 @@ export class FrameSender {
   readonly #onWritten = (error?: Error | null): void => {
     const written = this.#written.shift()
     if (written === undefined) return // it was told so when the socket closed
+    // What was held back goes on.
+    if (this.#written.length === maxWrites - 1) this.#schedule()
     const { memory, flushed, ended } = written
     if (!error) freeMemory(memory)
     for (const onFlushed of flushed) onFlushed(error)

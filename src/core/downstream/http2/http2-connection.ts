@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import type { HeaderFields } from '../../exchange/header-fields.ts'
+import { boundMemory, maxControlBytes } from './connection-memory.ts'
 import { ControlFrames } from './control-frames.ts'
 import { type FieldBlock, FieldBlockReader } from './field-block.ts'
 import { FloodBudget } from './flood-budget.ts'
@@ -53,7 +54,8 @@ export class Http2Connection implements FrameSink {
   constructor(socket: Socket, options: Http2ConnectionOptions) {
     this.socket = socket
     this.#options = options
-    this.#blocks = new FieldBlockReader(this.#budget, options.maxListSize)
+    const { fieldBlock } = boundMemory(options)
+    this.#blocks = new FieldBlockReader(this.#budget, options.maxListSize, fieldBlock)
     this.#sender = new FrameSender(socket, this.#budget, {
       onEndRendered: (stream) => this.#streams.endResponse(stream),
       onEndWritten: (stream, error) => this.#onEndWritten(stream, error),
@@ -143,6 +145,8 @@ export class Http2Connection implements FrameSink {
   #read(chunk: Buffer): void {
     if (this.#hasFailed) return
     try {
+      if (this.#sender.controlBytes > maxControlBytes)
+        throw new ConnectionError(errorCodes.enhanceYourCalm, 'too many replies that are not read', 'unread-replies')
       this.#reader.read(chunk)
     } catch (error) {
       if (!(error instanceof ConnectionError)) throw error

@@ -1,8 +1,6 @@
+import { streamAllowanceBytes } from './connection-memory.ts'
 import { initialWindow } from './frame.ts'
 import { connectionWindowBytes, narrowWindowBytes, type WideConnections, wideWindowBytes } from './wide-connections.ts'
-
-// Of each stream, what may wait without taking from the others.
-const streamAllowanceBytes = 2 * narrowWindowBytes
 
 /**
  * What the client of a connection may send of bodies (RFC 9113 §5.2). A stream's window is given back as its bytes are

@@ -1,10 +1,10 @@
+import { noBytes } from '../../../lib/buffers.ts'
+import { maxTableSize } from '../connection-memory.ts'
 import { ConnectionError, errorCodes } from '../http2-error.ts'
 import { createHpackField, fieldOverhead, type HpackField, kindOfName } from './field.ts'
 import { decodeHuffman } from './huffman.ts'
 import { staticNameKinds, staticTable } from './static-table.ts'
 
-/** SETTINGS_HEADER_TABLE_SIZE as it is without a setting (RFC 9113 §6.5.2): the gateway sends none. */
-const maxTableSize = 4096
 // Each entry takes 32 bytes and more.
 const ringLength = maxTableSize / fieldOverhead
 // RFC 7541 §4.2: the smallest size in between, and the last.
@@ -27,7 +27,7 @@ export class HpackDecoder {
   #maxSize = maxTableSize
   readonly #onResize: () => void
   // The block that is being decoded.
-  #bytes: Buffer = Buffer.alloc(0)
+  #bytes: Buffer = noBytes
   #at = 0
   #end = 0
 
@@ -63,6 +63,7 @@ export class HpackDecoder {
       listSize += field.size
       if (listSize <= maxListSize) fields.push(field)
     }
+    this.#bytes = noBytes
     return listSize <= maxListSize
   }
 

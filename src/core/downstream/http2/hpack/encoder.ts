@@ -1,9 +1,8 @@
 import type { HeaderFields } from '../../../exchange/header-fields.ts'
+import { maxTableSize } from '../connection-memory.ts'
 import { fieldOverhead } from './field.ts'
 import { findStaticName, findStaticStatus } from './static-table.ts'
 
-/** More would only cost memory: what responses repeat is short. */
-const maxTableSize = 4096
 // Of the table: a long value would push all others out.
 const maxEntryShare = 1 / 4
 
@@ -70,6 +69,7 @@ export class HpackEncoder {
 
   /** Takes the peer's SETTINGS_HEADER_TABLE_SIZE. */
   limitTable(size: number): void {
+    // More would only cost memory: what responses repeat is short.
     this.#maxSize = Math.min(maxTableSize, size)
     this.#smallestSize = Math.min(this.#smallestSize ?? this.#maxSize, this.#maxSize)
     this.#evict(this.#maxSize)
