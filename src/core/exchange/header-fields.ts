@@ -14,6 +14,27 @@ export const isHttpToken = (text: string): boolean => token.test(text)
 /** RFC 9110 §5.5: one line of Latin-1, no control character but tab. */
 export const isFieldValue = (text: string): boolean => fieldValue.test(text)
 
+/** Returns the name of a field that could change the framing of a head (RFC 9110 §5.1, §5.5); null: there is none. */
+export const findUnsendable = (fields: HeaderFields): string | null => {
+  // Two tests for all: two a field take a microsecond a request.
+  let names = ''
+  let values = ''
+  for (let i = 0; i < fields.length; i += 2) {
+    if (fields[i] === '') return ''
+    names += fields[i]
+    values += fields[i + 1]
+  }
+  if (names === '' || (token.test(names) && fieldValue.test(values))) return null
+  const at = fields.findIndex((text, i) => !(i % 2 === 0 ? token : fieldValue).test(text))
+  return fields[at - (at % 2)] as string
+}
+
+/** Throws on a name or value that would change the framing of a head. */
+export const checkFields = (fields: HeaderFields): void => {
+  const unsendable = findUnsendable(fields)
+  if (unsendable !== null) throw new TypeError(`the field ${JSON.stringify(unsendable)} cannot be sent`)
+}
+
 // RFC 9110 §7.6.1; Proxy-* is for the next hop alone (§11.7); the gateway sets the framing of RFC 9112 itself. Trailers
 // are dropped, and so is the field that announces them.
 const hopByHop = [

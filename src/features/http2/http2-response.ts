@@ -6,8 +6,7 @@ import type { OnFlushed, Stream, StreamEvents } from '../../core/downstream/http
 import { getLingerMode, type LingerMode, linger } from '../../core/downstream/listener/linger.ts'
 import { getMaxBodyBytes } from '../../core/downstream/request/active-request.ts'
 import type { GatewayError } from '../../core/exchange/failures/errors.ts'
-import { fieldNameEquals, type HeaderFields } from '../../core/exchange/header-fields.ts'
-import { validateHeaderValue } from '../../core/exchange/node-http.ts'
+import { checkFields, fieldNameEquals, type HeaderFields } from '../../core/exchange/header-fields.ts'
 import { maxWaitingBytes } from '../../core/lib/buffers.ts'
 import type { Http2Request } from './http2-request.ts'
 
@@ -63,11 +62,11 @@ export class Http2Response implements DownstreamResponse, StreamEvents {
       const name = fields[i] as string
       const value = fields[i + 1] as string
       if (status === 205 && fieldNameEquals(name, 'content-length')) continue
-      validateHeaderValue(name, value)
       sent.push(name, value)
       // An empty frame for its end would wait for a client whose window is shut.
       if (value === '0' && fieldNameEquals(name, 'content-length')) isBodiless = true
     }
+    checkFields(sent)
     this.#isBodiless = isBodiless
     this.statusCode = status
     this.headersSent = true
@@ -79,7 +78,7 @@ export class Http2Response implements DownstreamResponse, StreamEvents {
     if (this.destroyed || this.headersSent || this.#interimCount++ >= maxInterims) return
     // They would pile up for a client that takes nothing.
     if (!this.#connection.flushesNow(this.#stream)) return
-    for (let i = 0; i < fields.length; i += 2) validateHeaderValue(fields[i] as string, fields[i + 1] as string)
+    checkFields(fields)
     this.#connection.sendHead(this.#stream, String(status), fields)
   }
 

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { GatewayError } from '../../exchange/failures/errors.ts'
-import { fieldNameEquals, type HeaderFields } from '../../exchange/header-fields.ts'
-import { STATUS_CODES, validateHeaderName, validateHeaderValue } from '../../exchange/node-http.ts'
+import { checkFields, fieldNameEquals, type HeaderFields, isFieldValue } from '../../exchange/header-fields.ts'
+import { STATUS_CODES } from '../../exchange/node-http.ts'
 import { maxSingleWriteBytes } from '../../lib/buffers.ts'
 import { batchWrite, epochMs } from '../../lib/clock.ts'
 import type { DownstreamResponse } from '../codec.ts'
@@ -260,20 +260,15 @@ const renderInterimHead = (status: number, fields: HeaderFields): string =>
 
 const renderStatusLine = (status: number, phrase: string): string => {
   const reason = phrase === '' ? (STATUS_CODES[status] ?? 'unknown') : phrase
-  validateHeaderValue('reason phrase', reason)
+  if (!isFieldValue(reason)) throw new TypeError('a control character in the reason phrase')
   return `HTTP/1.1 ${status} ${reason}\r\n`
 }
 
-/** Throws on a name or value that would change the framing. */
+/** Throws as {@link checkFields} does. */
 const renderFields = (fields: HeaderFields): string => {
+  checkFields(fields)
   let lines = ''
-  for (let i = 0; i < fields.length; i += 2) {
-    const name = fields[i] as string
-    const value = fields[i + 1] as string
-    validateHeaderName(name)
-    validateHeaderValue(name, value)
-    lines += `${name}: ${value}\r\n`
-  }
+  for (let i = 0; i < fields.length; i += 2) lines += `${fields[i]}: ${fields[i + 1]}\r\n`
   return lines
 }
 

@@ -10,7 +10,7 @@ import { deferWriteErrors, type RequestContent, writeRequest } from './write-req
 
 /** Exactly one of `onEnd` and `onError` is called, last. */
 export interface ResponseHandler {
-  /** The request is never sent twice, so not on a connection that the endpoint has closed either. */
+  /** A POST: never sent twice, so not on a connection that the endpoint has closed either. */
   readonly isSentOnce: boolean
   /** No other request may follow on the connection. */
   readonly isLast: boolean
@@ -119,7 +119,7 @@ export class UpstreamConnection implements ResponseEvents {
       this.#requestCount++
       this.#parser.awaitResponse()
       const isFinished = (): boolean => this.#handler !== handler
-      const upload = writeRequest(this.#socket, head, body, length, isFinished)
+      const upload = writeRequest(this.#socket, head, body, length, handler.isSentOnce, isFinished)
       if (upload !== null) this.#trackUpload(upload, isFinished)
     })
   }

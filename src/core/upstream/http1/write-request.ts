@@ -5,10 +5,10 @@ import type { Upload } from '../../exchange/body.ts'
 import { GatewayError } from '../../exchange/failures/errors.ts'
 import {
   fieldNameEquals,
+  findUnsendable,
   type HeaderFields,
   isFieldValue,
   isHopByHop,
-  isHttpToken,
 } from '../../exchange/header-fields.ts'
 import { maxSingleWriteBytes } from '../../lib/buffers.ts'
 
@@ -29,19 +29,20 @@ interface UpstreamRequestHead {
 export const renderRequestHead = ({ method, target, host, keepAlive, fields }: UpstreamRequestHead): string => {
   if (!isTarget.test(target) || !isFieldValue(host)) throw unsendableError('target or Host')
   let head = `${method} ${target} HTTP/1.1\r\nHost: ${host}\r\nConnection: ${keepAlive ? 'keep-alive' : 'close'}\r\n`
+  const unsendable = findUnsendable(fields)
+  if (unsendable !== null) throw unsendableError(unsendable)
   for (let i = 0; i < fields.length; i += 2) {
     const name = fields[i] as string
-    const value = fields[i + 1] as string
-    if (!isHttpToken(name) || !isFieldValue(value) || isRenderedHere(name)) throw unsendableError(name)
-    head += `${name}: ${value}\r\n`
+    if (isRenderedHere(name)) throw unsendableError(name)
+    head += `${name}: ${fields[i + 1]}\r\n`
   }
   return head
 }
 
 /** Null: chunked. RFC 9110 §8.6: a POST names a length of 0 too. */
-const renderFraming = (head: string, length: number | null): string => {
+const renderFraming = (length: number | null, isPost: boolean): string => {
   if (length === null) return 'Transfer-Encoding: chunked\r\n\r\n'
-  return length > 0 || head.startsWith('POST ') ? `Content-Length: ${length}\r\n\r\n` : '\r\n'
+  return length > 0 || isPost ? `Content-Length: ${length}\r\n\r\n` : '\r\n'
 }
 
 const isTarget = /^[\x21-\x7e]+$/
@@ -67,12 +68,13 @@ export const writeRequest = (
   head: string,
   body: RequestContent,
   length: number | null,
+  isPost: boolean,
   isCancelled: () => boolean,
 ): Promise<boolean> | null => {
-  if ('stop' in body) return writeUpload(socket, head, body, length, isCancelled)
+  if ('stop' in body) return writeUpload(socket, head, body, length, isPost, isCancelled)
   let bytes = 0
   for (const chunk of body) bytes += chunk.length
-  let text = head + renderFraming(head, bytes)
+  let text = head + renderFraming(bytes, isPost)
   if (bytes <= maxSingleWriteBytes) {
     for (const chunk of body) text += chunk.toString('latin1')
     socket.write(text, 'latin1')
@@ -90,9 +92,10 @@ const writeUpload = async (
   head: string,
   upload: Upload,
   length: number | null,
+  isPost: boolean,
   isCancelled: () => boolean,
 ): Promise<boolean> => {
-  let unsent = head + renderFraming(head, length)
+  let unsent = head + renderFraming(length, isPost)
   let bytes = 0
   for await (const chunk of upload) {
     if (isCancelled()) return false
@@ -110,7 +113,7 @@ const writeUpload = async (
   if (isCancelled()) return false
   if (length !== null && bytes !== length) throw wrongLengthError()
   // A server that takes no body with a GET need not see an empty one.
-  if (bytes === 0) unsent = head + renderFraming(head, 0)
+  if (bytes === 0) unsent = head + renderFraming(0, isPost)
   else if (length === null) unsent += '0\r\n\r\n'
   if (unsent !== '') socket.write(unsent, 'latin1')
   return true
