@@ -1,83 +1,111 @@
-import { afterAll, beforeAll, onTestFinished } from 'vitest'
+import { onTestFinished, test as vitestTest } from 'vitest'
+import { heldBytes } from './collect-garbage.ts'
 import type { Settings } from './gateway.ts'
-import { type GatewayProcess, openGatewayProcess } from './gateway-process.ts'
-import { dialHttp2, type FrameClient, frameClient, listenHttp2, requestHttp2 } from './http2.ts'
-import { openHttpUpstream, type TestUpstream } from './upstream.ts'
+import { dialHttp2, type FrameClient, frame, frameClient, listenHttp2, missing, requestHttp2 } from './http2.ts'
+import { bootLiveGateway } from './live-gateway.ts'
+import { httpUpstream, onRequest, rawUpstream } from './upstream.ts'
+
+export const test = vitestTest.skipIf(missing !== null)
 
 /** What an attack on one connection did. */
-export interface AttackResult {
-  readonly attacker: FrameClient
-  /** What another client was answered meanwhile, and once more after it. */
-  readonly statuses: readonly number[]
-  readonly grownBytes: number
-  /** Requests of the attack that reached the upstream. */
-  readonly begun: number
+export interface Outcome {
+  /** The gateway has ended the connection. */
+  readonly ended: boolean
+  /** In the log. */
+  readonly reasons: readonly string[]
+  /** In `rejections_total`. */
+  readonly counted: readonly string[]
+  /** What another client was answered before, meanwhile and after it. */
+  readonly others: readonly number[]
 }
 
-export type Attack = (attacker: FrameClient) => Promise<void>
+/** The connection has ended for this, or for these in the order of the alphabet, and nothing else has suffered. */
+export const endedFor = (...reasons: readonly string[]): Outcome => ({
+  ...wentOn,
+  ended: true,
+  reasons,
+  counted: reasons,
+})
+
+export const wentOn: Outcome = { ended: false, reasons: [], counted: [], others: [200] }
+
+export type Attack = (attacker: FrameClient) => Promise<unknown>
 
 const askedAtMost = 20
 
+/** Far more than any of these attacks may have the gateway hold, and far less than what they send. */
+export const littleBytes = 16 * 1024 * 1024
+
 /**
- * Opens a gateway in a process of its own, for all tests of a file or of a `describe`. What is returned lets an
- * attacker do its worst to it, while another client goes on asking.
+ * Has an attacker do its worst to a gateway with the own codec, while another client goes on asking. `measures`: the
+ * memory is measured, which takes a while.
  */
-export const attackedGateway = (
-  makeSettings: () => Settings | Promise<Settings> = () => ({}),
-): ((attack: Attack) => Promise<AttackResult>) => {
-  let upstream: TestUpstream
-  let gateway: GatewayProcess
-  let kill: () => void
-  beforeAll(async () => {
-    upstream = await openHttpUpstream()
-    const { listen, ...settings } = await makeSettings()
-    const opened = await openGatewayProcess({
-      upstream: upstream.url,
-      ...settings,
-      listen: { ...listenHttp2(), ...listen },
-    })
-    gateway = opened.gateway
-    kill = opened.kill
-    gateway.stdout().resume()
-  })
-  afterAll(async () => {
-    kill()
-    await upstream.close()
-  })
-  return async (attack) => {
-    const begunBefore = upstream.begun()
-    const other = dialHttp2(gateway.port)
-    const ask = async (): Promise<number> => (await requestHttp2(other, { ':path': '/leads/pipeline' })).status
-    const statuses = [await ask()]
-    const before = await gateway.census()
-    const attacker = await frameClient(gateway.port)
-    onTestFinished(() => void attacker.socket.destroy())
+export const attack = async (
+  act: Attack,
+  { measures = false, ...settings }: Settings & { measures?: boolean } = {},
+) => {
+  const upstream = await httpUpstream()
+  const listen = { ...listenHttp2('own'), ...settings.listen }
+  const gateway = await bootLiveGateway({ upstream: upstream.url, ...settings, listen })
+  const other = dialHttp2(gateway.port)
+  const ask = async (): Promise<number> => (await requestHttp2(other, { ':path': '/leads/pipeline' })).status
+  const statuses = [await ask()]
+  const attacker = await frameClient(gateway.port)
+  onTestFinished(() => void attacker.socket.destroy())
+  const before = measures ? await heldBytes() : 0
 
-    let isOver = false
-    const attacking = attack(attacker).finally(() => {
-      isOver = true
-    })
-    while (!isOver && statuses.length < askedAtMost) statuses.push(await ask())
-    await attacking
-    statuses.push(await ask())
+  let isOver = false
+  const attacking = act(attacker).finally(() => {
+    isOver = true
+  })
+  while (!isOver && statuses.length < askedAtMost) statuses.push(await ask())
+  await attacking
+  statuses.push(await ask())
 
-    const { residentBytes } = await gateway.census()
-    const grownBytes = residentBytes - before.residentBytes
-    return { attacker, statuses, grownBytes, begun: upstream.begun() - begunBefore - statuses.length }
+  const grownBytes = measures ? (await heldBytes()) - before : Number.NaN
+  const metrics = await (await fetch(`${gateway.admin}/metrics`)).text()
+  const outcome: Outcome = {
+    ended: attacker.socket.destroyed,
+    reasons: unique(gateway.lines.flatMap(({ reason }) => (typeof reason === 'string' ? [reason] : []))),
+    counted: unique(
+      [...metrics.matchAll(/_rejections_total\{reason="(.*)"\} [1-9]/g)].map(([, reason = '']) => reason),
+    ),
+    others: unique(statuses),
   }
+  const begun = upstream.begun() - statuses.length
+  return { outcome, attacker, begun, grownBytes, lines: gateway.lines }
 }
 
-/** Sends a batch again and again until the connection ends, or `most` times. */
-export const flood = async (
-  { socket, send }: FrameClient,
-  most: number,
-  batch: (nth: number) => readonly Buffer[],
-): Promise<void> => {
-  for (let nth = 0; nth < most && !socket.destroyed; nth++) await send(...batch(nth))
+const unique = <T>(all: readonly T[]): T[] => [...new Set(all)].sort()
+
+/** Repeats frames, a thousand at a time, until the connection ends; `first` comes before them. */
+export const floodOf =
+  (frames: (nth: number) => readonly Buffer[], ...first: readonly Buffer[]): Attack =>
+  async ({ socket, send }) => {
+    await send(...first)
+    for (let nth = 0; nth < 100_000 && !socket.destroyed; ) {
+      const batch: Buffer[] = []
+      for (const end = nth + 1000; nth < end; nth++) batch.push(...frames(nth))
+      await send(...batch)
+    }
+  }
+
+export const ping: Buffer = frame(6, 0, 0, Buffer.alloc(8))
+
+/** An upstream whose responses have no end; `written` counts what it could write. */
+export const endlessUpstream = async () => {
+  let written = 0
+  const chunk = Buffer.alloc(64 * 1024)
+  const upstream = await rawUpstream((socket) =>
+    onRequest(socket, () => {
+      const more = (): void =>
+        void socket.write(chunk, (error) => {
+          written += chunk.length
+          if (!error) more()
+        })
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n')
+      more()
+    }),
+  )
+  return { url: upstream.url, written: () => written }
 }
-
-/** Repeats a frame. */
-export const repeatFrame = (count: number, each: Buffer): Buffer[] => Array.from({ length: count }, () => each)
-
-/** Far more than any of these attacks may cost, and far less than what they send would. */
-export const maxGrowthBytes = 100 * 1024 * 1024

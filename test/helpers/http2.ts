@@ -14,9 +14,9 @@ export const { missing } = certificates
 export const isOwnCodec = process.env.HTTP2_CODEC === 'own'
 
 /** Writes what `listen` needs for HTTP/2, with a certificate for `localhost` and 127.0.0.1. */
-export const listenHttp2 = (): Record<string, unknown> => {
+export const listenHttp2 = (codec = isOwnCodec ? 'own' : 'node'): Record<string, unknown> => {
   const { cert: certificate, key } = certificates.made.right
-  return { http2: isOwnCodec ? { codec: 'own' } : true, tls: { certificates: [{ certificate, key }] } }
+  return { http2: { codec }, tls: { certificates: [{ certificate, key }] } }
 }
 
 /** Boots a gateway that speaks HTTP/2, and closes it when the test has finished. */

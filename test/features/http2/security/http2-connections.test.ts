@@ -26,17 +26,13 @@ describe.skipIf(missing !== null)('what a client may keep', () => {
     )
   })
 
-  test('is a hundred requests under way, and not one more; a client that goes on loses its connection', async () => {
+  test('is a hundred requests under way, and not one more', async () => {
     const silent = await rawUpstream(() => {})
     const { port } = await bootHttp2({ upstream: silent.url })
-    const [client, knowing] = [await frameClient(port), await frameClient(port)]
-    const heads = Array.from({ length: 400 }, (_, n) => head(2 * n + 1))
+    const client = await frameClient(port)
 
-    await client.send(...heads.slice(0, 101))
+    await client.send(...Array.from({ length: 101 }, (_, n) => head(2 * n + 1)))
     const rejected = await client.frame(({ type }) => type === 3)
-    await knowing.frame(({ type }) => type === 4)
-    await knowing.send(frame(4, 1, 0), ...heads)
-    await knowing.ended()
 
     expect(rejected).toMatchObject({ stream: 201 })
     client.socket.destroy() // or the gateway would wait for those that are under way

@@ -1,2 +1,0 @@
-/** The drills of `http2-floods.test.ts`. */
-import './http2-floods.test.ts'

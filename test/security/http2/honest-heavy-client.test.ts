@@ -1,0 +1,42 @@
+// No attack: as many requests as may be under way, long heads, and a WINDOW_UPDATE for each frame that is read.
+import { expect } from 'vitest'
+import { frame, get, head } from '../../helpers/http2.ts'
+import { type Attack, attack, ping, test, wentOn } from '../../helpers/http2-attack.ts'
+import { httpUpstream } from '../../helpers/upstream.ts'
+
+const cookie = head(0, [...get(), 'cookie', 'a'.repeat(20_000)]).subarray(9)
+const longHead = (stream: number): Buffer[] => [
+  frame(1, 1, stream, cookie.subarray(0, 16_384)),
+  frame(9, 4, stream, cookie.subarray(16_384)),
+]
+
+test('a client at the limits is not cut off', async () => {
+  const rounds = 10
+  const upstream = await httpUpstream((_, response) => void response.end(Buffer.alloc(20_000)))
+  let served = 0
+  const load: Attack = async ({ send, frames, frame: received }) => {
+    for (let round = 0, at = 0; round < rounds; round++) {
+      const streams = Array.from({ length: 100 }, (_, n) => 202 * round + 2 * n + 1)
+      await send(ping, ...streams.flatMap((stream) => (stream % 4 === 1 ? longHead(stream) : [head(stream)])))
+      while (served < (round + 1) * 100) {
+        await received(() => frames.length > at)
+        const updates: Buffer[] = []
+        for (; at < frames.length; at++) {
+          const { type, flags, stream, payload } = frames[at] as (typeof frames)[number]
+          if (type !== 0) continue
+          if ((flags & 1) === 1) served++
+          const window = Buffer.from([0, 0, payload.length >> 8, payload.length & 255])
+          if (payload.length > 0) updates.push(frame(8, 0, 0, window), frame(8, 0, stream, window))
+        }
+        await send(...updates)
+      }
+      // It gives up on a few, as people do who leave a page.
+      await send(head(202 * round + 201), frame(3, 0, 202 * round + 201, Buffer.from([0, 0, 0, 8])))
+    }
+  }
+
+  const { outcome } = await attack(load, { upstreams: { market: upstream.url } })
+
+  expect(outcome).toEqual(wentOn)
+  expect(served).toBe(100 * rounds)
+})
