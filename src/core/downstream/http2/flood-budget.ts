@@ -27,7 +27,7 @@ const floods = {
   tableSize: { cost: 50, frames: 'changes of the table of HPACK', reason: 'too-many-table-sizes' },
   /** CVE-2019-9518. */
   emptyData: { cost: 1, frames: 'DATA without data', reason: 'too-many-empty-frames' },
-  /** CVE-2019-9511: a client that reads has it refilled by the frames of DATA that it gets. */
+  /** CVE-2019-9511: a client that reads has them paid by the DATA that it gets. */
   windowUpdate: { cost: 1, frames: 'WINDOW_UPDATE', reason: 'too-many-window-updates' },
   /** CVE-2019-9513. */
   priority: { cost: 1, frames: 'PRIORITY', reason: 'too-many-priorities' },
@@ -38,6 +38,10 @@ export type FloodKind = keyof typeof floods
 
 const kinds = Object.keys(floods) as readonly FloodKind[]
 
+// Go's client opens a window by 4 KiB. Of the stream and of the connection.
+const paidUpdatesPerKiB = 2
+const maxPaidUpdates = 1_000_000
+
 // Of 50: 200 at once, then 33 a second.
 const burst = 10_000
 const refillPerMs = 1650 / 1000
@@ -46,11 +50,14 @@ const refillPerMs = 1650 / 1000
 export class FloodBudget {
   #left = burst
   #refilledAt = now()
+  /** WINDOW_UPDATEs that cost nothing. */
+  #paidUpdates = 0
   /** By kind, since the budget was full. */
   readonly #spent = Object.fromEntries(kinds.map((kind) => [kind, 0])) as Record<FloodKind, number>
 
   /** Throws {@link ConnectionError} where nothing is left. */
   take(kind: FloodKind): void {
+    if (kind === 'windowUpdate' && this.#paidUpdates > 0) return void this.#paidUpdates--
     const at = now()
     this.#give((at - this.#refilledAt) * refillPerMs)
     this.#refilledAt = at
@@ -60,9 +67,10 @@ export class FloodBudget {
     if (this.#left < 0) throw this.#explain()
   }
 
-  /** A client that reads gives back what its reading costs: a window of the stream, and one of the connection. */
-  refund(): void {
-    this.#give(2 * floods.windowUpdate.cost)
+  /** A client that reads has to open its windows. */
+  payUpdates(dataBytes: number): void {
+    const updates = Math.ceil(dataBytes / 1024) * paidUpdatesPerKiB
+    this.#paidUpdates = Math.min(maxPaidUpdates, this.#paidUpdates + updates)
   }
 
   #give(units: number): void {

@@ -11,7 +11,7 @@ import type { OnFlushed, Piece, Stream } from './stream.ts'
 const minControlBytes = 256
 
 // CVE-2019-9511: what a window cut shorter, a client that reads would have opened by more.
-const minRefundBytes = 1024
+const minPayingBytes = 1024
 
 // In the head of a frame.
 const flagsOffset = 4
@@ -242,7 +242,7 @@ export class FrameSender {
     stream.sendWindow -= bytes
     this.#window -= bytes
     stream.queuedBytes -= bytes
-    if (bytes >= minRefundBytes || stream.queuedBytes === 0) this.#budget.refund()
+    if (bytes >= minPayingBytes || stream.queuedBytes === 0) this.#budget.payUpdates(bytes)
     this.#lastFrameAt = start
     let at = writeFrameHead(out, start, bytes, frameTypes.data, 0, stream.id)
     const end = at + bytes

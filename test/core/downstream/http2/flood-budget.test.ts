@@ -50,13 +50,12 @@ test('what was taken before the budget was full again is not in the reason', () 
   expect(takeAll(budget, 'emptyData')).toEqual({ taken: 10_000, reason: 'too-many-empty-frames', code })
 })
 
-test('a client that reads pays nothing for two windows a frame of DATA', () => {
+test('a client that reads pays nothing for a window of a stream and of the connection each KiB', () => {
   const budget = new FloodBudget()
 
-  for (let n = 0; n < 50_000; n++) {
-    budget.refund()
-    budget.take('windowUpdate')
-    budget.take('windowUpdate')
+  for (let n = 0; n < 5000; n++) {
+    budget.payUpdates(16_384)
+    for (let update = 0; update < 32; update++) budget.take('windowUpdate')
   }
-  expect(takeAll(budget, 'ping')?.taken).toBe(199)
+  expect(takeAll(budget, 'windowUpdate')?.taken).toBe(10_000)
 })
