@@ -79,8 +79,9 @@ export class ControlFrames {
       if (payload.length > 0) throw wrongLength('an acknowledgement')
       return this.#budget.take('ignored')
     }
-    const { headerTableSize, initialWindowSize } = readSettings(payload)
+    const { headerTableSize, smallestTableSize, initialWindowSize } = readSettings(payload)
     this.#budget.take('settings')
+    if (smallestTableSize !== undefined) this.#sender.limitTable(smallestTableSize)
     if (headerTableSize !== undefined) this.#sender.limitTable(headerTableSize)
     if (initialWindowSize !== undefined && !this.#sender.setStreamWindow(initialWindowSize, this.#streams.open))
       throw windowTooLarge()

@@ -29,6 +29,8 @@ export const renderSettings = (settings: {
 /** What the gateway obeys of a client's settings. The last of several values counts. */
 export interface ClientSettings {
   readonly headerTableSize?: number
+  /** RFC 7541 §4.2: of several values in one frame. */
+  readonly smallestTableSize?: number
   readonly initialWindowSize?: number
 }
 
@@ -36,12 +38,13 @@ export interface ClientSettings {
 export const readSettings = (payload: Buffer): ClientSettings => {
   if (payload.length % settingBytes !== 0)
     throw new ConnectionError(errorCodes.frameSizeError, 'SETTINGS of a wrong length')
-  const settings: { headerTableSize?: number; initialWindowSize?: number } = {}
+  const settings: { headerTableSize?: number; smallestTableSize?: number; initialWindowSize?: number } = {}
   for (let at = 0; at < payload.length; at += settingBytes) {
     const value = payload.readUInt32BE(at + 2)
     switch (payload.readUInt16BE(at)) {
       case names.headerTableSize:
         settings.headerTableSize = value
+        settings.smallestTableSize = Math.min(settings.smallestTableSize ?? value, value)
         break
       case names.enablePush:
         if (value > 1) throw new ConnectionError(errorCodes.protocolError, 'ENABLE_PUSH above 1')

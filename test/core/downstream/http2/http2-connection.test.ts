@@ -136,6 +136,18 @@ describe('responses', () => {
     ])
   })
 
+  // RFC 7541 §4.2.
+  test('announce the smallest table of several that one frame has set, and the last', async () => {
+    const { connection, streams, receive, written } = open()
+    const sizes = [0, 4096].map((size) => Buffer.from([0, 1, 0, 0, size >> 8, 0]))
+    receive(createFrame(frameTypes.settings, 0, 0, Buffer.concat(sizes)), request(1))
+    await written()
+
+    connection.sendHead(streams[0] as Stream, '200', [])
+
+    expect((await written()).map(({ length }) => length)).toEqual([5]) // 20, 3f e1 1f, 88
+  })
+
   test('wait while the socket is full, and a reset stream sends nothing more', async () => {
     const { connection, streams, receive, written, stall } = open()
     receive(request(1), request(3))
