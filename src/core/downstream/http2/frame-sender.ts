@@ -157,6 +157,7 @@ export class FrameSender {
 
   #render(): void {
     const { bytes, streams } = this.#estimate()
+    const isWhole = streams === this.#queue.length
     const memory = reserveMemory(bytes)
     const flushed: OnFlushed[] = []
     const ended: Stream[] = []
@@ -165,7 +166,8 @@ export class FrameSender {
     at = this.#renderStreams(memory, at, streams, flushed, ended, drained)
     if (at > 0) this.#write(memory, at, flushed, ended)
     for (const stream of drained) stream.events?.onDrain()
-    if (this.#queue.length > 0 && !this.#isHeld && this.#window > 0) setImmediate(() => this.flush())
+    const isDue = this.#window > 0 || !isWhole
+    if (this.#queue.length > 0 && !this.#isHeld && isDue) setImmediate(() => this.flush())
   }
 
   /** How many bytes a flush renders at most, and of how many streams. */

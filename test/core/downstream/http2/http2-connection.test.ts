@@ -20,8 +20,8 @@ interface Written {
   readonly length: number
 }
 
-/** Opens a connection whose client has a large window for the connection. */
-const open = () => {
+/** Opens a connection whose client has a large window for the connection, unless another is said. */
+const open = (connectionWindow = 2 ** 30) => {
   let bytes = Buffer.alloc(0)
   let isStalled = false
   const socket = Object.assign(new EventEmitter(), {
@@ -53,7 +53,7 @@ const open = () => {
   })
   const receive = (...frames: readonly Buffer[]): void => void socket.emit('data', Buffer.concat(frames))
   receive(preface, createFrame(frameTypes.settings, 0, 0, Buffer.alloc(0)))
-  receive(createNumberFrame(frameTypes.windowUpdate, 0, 2 ** 30))
+  receive(createNumberFrame(frameTypes.windowUpdate, 0, connectionWindow))
   /** Lists what has been written since the last call. */
   const written = async (): Promise<Written[]> => {
     await setImmediate()
@@ -134,6 +134,19 @@ describe('responses', () => {
       [frameTypes.continuation, 0],
       [frameTypes.continuation, flags.endHeaders],
     ])
+  })
+
+  test('have their heads written, some in each write, while the window of the connection is shut', async () => {
+    const { connection, streams, receive, written } = open(1)
+    receive(...[1, 3, 5, 7, 9].map((id) => request(id)), ...windows(1))
+    await written()
+
+    connection.sendData(streams[0] as Stream, Buffer.alloc(70_000))
+    await written()
+    for (const stream of streams.slice(1)) connection.sendHead(stream, '200', ['x-a', 'a'.repeat(60_000)])
+    const heads = (await written()).filter(({ type }) => type === frameTypes.headers)
+
+    expect(heads.map(({ id }) => id)).toEqual([3, 5, 7, 9])
   })
 
   // RFC 7541 §4.2.
