@@ -11,7 +11,7 @@ const certificates = await needCertificates()
 export const { missing } = certificates
 
 /** Whether the gateway's own codec is tested, and not Node's. */
-export const isOwnCodec = process.env.HTTP2_CODEC === 'own'
+export const isOwnCodec = process.env.HTTP2_CODEC !== 'node'
 
 /** Writes what `listen` needs for HTTP/2, with a certificate for `localhost` and 127.0.0.1. */
 export const listenHttp2 = (codec = isOwnCodec ? 'own' : 'node'): Record<string, unknown> => {

@@ -48,7 +48,7 @@ export const usage = `npm run bench -- [flags]
                        gateway-workers, bare-direct, nginx-memory,
                        gateway-cache, node-cache, nginx-cache,
                        node-floor, node-h2-floor, socket-floor,
-                       gateway-tls, nginx-tls, haproxy-tls, gateway-h2, gateway-h2-own,
+                       gateway-tls, nginx-tls, haproxy-tls, gateway-h2, gateway-h2-node,
                        nginx-h2, haproxy-h2
   --workloads A,B      workloads: get, post (these); post-64k, json-2k, json-64k,
                        answer-1m, cached, cached-1m, idle, churn

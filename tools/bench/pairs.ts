@@ -39,10 +39,9 @@ export const pairs: readonly Pair[] = [
   { of: 'gateway-tls', over: 'nginx-tls', atMost: small(3.4) },
   { of: 'gateway-tls', over: 'haproxy-tls', atMost: {} },
   { of: 'gateway-tls', over: 'gateway', atMost: {} },
-  { of: 'gateway-h2', over: 'nginx-h2', atMost: small(3.4) },
+  { of: 'gateway-h2', over: 'nginx-h2', atMost: small(2) },
   { of: 'gateway-h2', over: 'haproxy-h2', atMost: {} },
-  { of: 'gateway-h2-own', over: 'gateway-h2', atMost: {} },
-  { of: 'gateway-h2-own', over: 'nginx-h2', atMost: {} },
+  { of: 'gateway-h2', over: 'gateway-h2-node', atMost: {} },
   { of: 'gateway-h2', over: 'gateway-tls', atMost: {} },
   { of: 'gateway-workers', over: 'gateway', atMost: small(1.1) },
 ]

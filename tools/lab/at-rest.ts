@@ -86,7 +86,7 @@ const statusOf = (port: number): Promise<number> =>
 
 /** Finds the process that serves among those that npm started. */
 const gatewayOf = (npm: ChildProcess): number => {
-  const found = processTree(npm.pid ?? 0).filter((pid) => /\0src\/main\.[jt]s\0serve\0/.test(proc(pid, 'cmdline')))
+  const found = processTree(npm.pid ?? 0).filter((pid) => /\0src\/[\w-]+\.[jt]s\0serve\0/.test(proc(pid, 'cmdline')))
   if (found[0] === undefined) throw new Error('npm start started no gateway')
   return found[0]
 }

@@ -6,15 +6,17 @@ import { boolean, choice, map } from '../../core/config/schema/scalar-types.ts'
 
 export type Http2Codec = 'own' | 'node'
 
-// The gateway's own, until it is proven, only where it is asked for.
-const defaultCodec: Http2Codec = 'node'
+const defaultCodec: Http2Codec = 'own'
 
 const http2 = annotate(
   z
     .union([
       boolean('Whether clients may choose HTTP/2, by ALPN; needs tls'),
-      map('HTTP/2 by a codec that is not the default', {
-        codec: choice('own: the gateway’s, which is new; node: that of Node', ['own', 'node']),
+      map('HTTP/2 by a codec of choice', {
+        codec: choice('own: the gateway’s, as with true; node: that of Node, the way back for one release', [
+          'own',
+          'node',
+        ]),
       }),
     ])
     .transform((value): Http2Codec | null => (typeof value === 'object' ? value.codec : value ? defaultCodec : null))

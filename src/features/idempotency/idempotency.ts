@@ -123,7 +123,7 @@ export const idempotencyLayer = (rules: OperationIdempotencyConfig, deps: Idempo
   }
 }
 
-const leftOutKey = 'over HTTP/2 each request needs a key: Node leaves out a malformed one'
+const leftOutKey = 'by codec: node, each request over HTTP/2 needs a key: a malformed one is left out'
 
 // A random UUID for each would allocate 1 kB.
 const processToken = randomUUID()

@@ -108,7 +108,7 @@ export const gatewayTraced: Peer = {
   },
 }
 
-const overTls = (name: string, description: string, speaks: 'https' | 'h2', codec = 'node'): Peer => ({
+const overTls = (name: string, description: string, speaks: 'https' | 'h2', codec = 'own'): Peer => ({
   name,
   description,
   onRequest: true,
@@ -129,8 +129,8 @@ export const gatewayTls = overTls('gateway-tls', 'this gateway, defaults, TLS to
 /** Runs it with HTTP/2 to clients. */
 export const gatewayH2 = overTls('gateway-h2', 'this gateway, defaults, HTTP/2 over TLS to clients', 'h2')
 
-/** Runs it with the gateway's own codec of HTTP/2. */
-export const gatewayH2Own = overTls('gateway-h2-own', 'this gateway, HTTP/2 by its own codec', 'h2', 'own')
+/** Runs it with Node's codec of HTTP/2. */
+export const gatewayH2Node = overTls('gateway-h2-node', 'this gateway, HTTP/2 by Node’s codec', 'h2', 'node')
 
 /** Runs it with the policies for several endpoints: what they cost when nothing fails. */
 export const gatewayPolicies = variant(

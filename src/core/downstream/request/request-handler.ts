@@ -145,8 +145,7 @@ const createExchange = (
   })
   exchange.servedBy = snapshot
   exchange.interactionId = head.interactionId
-  // RFC 9113 §8.2.1: Node drops HTTP/2 fields with a forbidden character and does not report them.
-  exchange.mayLackFields = request.multiplexed
+  exchange.mayLackFields = request.mayLackFields === true
   body.onFailure = (error) => exchange.abort(error)
   activeRequest.body = body
   activeRequest.exchange = exchange

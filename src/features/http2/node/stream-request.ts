@@ -110,6 +110,7 @@ interface PseudoFields {
 
 export class StreamRequest implements DownstreamRequest {
   readonly multiplexed = true
+  readonly mayLackFields = true
   target: RequestTarget | null = null
   originalUrl: string | undefined = undefined
   url: string | undefined

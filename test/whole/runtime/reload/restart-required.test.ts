@@ -62,7 +62,7 @@ test('a key that was not there is to be removed, and one that was is to be put b
 })
 
 test('HTTP/2 switched on or off needs a restart', () => {
-  const over = (http2: boolean): Config => ({ ...running, listen: { ...running.listen, http2: http2 ? 'node' : null } })
+  const over = (http2: boolean): Config => ({ ...running, listen: { ...running.listen, http2: http2 ? 'own' : null } })
 
   for (const [before, after] of [
     [false, true],
