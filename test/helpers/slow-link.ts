@@ -95,7 +95,8 @@ const carry = (from: Socket, into: Socket, { delayMs, bytesPerSecond, windowByte
     wait()
   }
   const hand = (what: Freight['what']): void => {
-    if (what === 'reset') into.resetAndDestroy()
+    // While it is being shut down Node cannot reset it, and would leave it open for good.
+    if (what === 'reset') into[into.writableEnded && !into.writableFinished ? 'destroy' : 'resetAndDestroy']()
     else if (what === 'end') into.end()
     else {
       into.write(what)
