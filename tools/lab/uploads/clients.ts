@@ -52,8 +52,21 @@ export const uploadClients = (): readonly UploadClient[] => [
 
 const script = (name: string): string => join(import.meta.dirname, name)
 
-// The one that Debian's packages belong to; another may stand before it on the PATH.
-const pythonPath = '/usr/bin/python3'
+/** The one that Debian's packages belong to; another may stand before it on the PATH. */
+export const pythonPath = '/usr/bin/python3'
+
+/** Finds a module of Debian's Python. */
+export const pythonModule = (name: string): Promise<Program> =>
+  debianFile(`/usr/lib/python3/dist-packages/${name}/__init__.py`, `python3-${name}`)
+
+/** Compiles a program into a folder, and returns its path. */
+export const buildGo = async (source: string, folder: string): Promise<string> => {
+  const made = join(folder, 'made')
+  const env = { ...process.env, GOCACHE: join(folder, 'go'), GO111MODULE: 'off' }
+  await promisify(execFile)('go', ['build', '-o', made, source], { env })
+  return made
+}
+
 const perl = () => debianFile('/usr/bin/perl', 'perl')
 
 function python(name: string, ...modules: readonly (string | null)[]): UploadClient {
@@ -63,9 +76,7 @@ function python(name: string, ...modules: readonly (string | null)[]): UploadCli
     need: () =>
       Promise.all([
         debianFile(pythonPath, 'python3'),
-        ...modules
-          .filter((module) => module !== null)
-          .map((module) => debianFile(`/usr/lib/python3/dist-packages/${module}/__init__.py`, `python3-${module}`)),
+        ...modules.filter((module) => module !== null).map(pythonModule),
       ]),
     run: ({ file, urls, count, atOnce }) =>
       lines(pythonPath, [script('client.py'), name, file, String(count), String(atOnce), ...urls]),
@@ -116,10 +127,7 @@ function go(version: 'HTTP_1_1' | 'HTTP_2'): UploadClient {
     speaks: version === 'HTTP_2' ? 'h2' : 'http/1',
     need: async () => [await program('go')],
     async run({ file, urls, count, atOnce, folder }) {
-      const made = join(folder, 'upload')
-      const env = { ...process.env, GOCACHE: join(folder, 'go'), GO111MODULE: 'off' }
-      await promisify(execFile)('go', ['build', '-o', made, script('upload.go')], { env })
-      return lines(made, [version, file, String(count), String(atOnce), ...urls])
+      return lines(await buildGo(script('upload.go'), folder), [version, file, String(count), String(atOnce), ...urls])
     },
   }
 }

@@ -10,8 +10,8 @@ import { liveGatewayForAll } from '../../../helpers/live-gateway.ts'
 import { needProgram } from '../../../helpers/program.ts'
 import { pseudoRandomBytes, sha256 } from '../../../helpers/wire.ts'
 
-const [curl, nghttp, h2load] = [await needProgram('curl'), await needProgram('nghttp'), await needProgram('h2load')]
-const isMissing = [missing, curl.missing, nghttp.missing, h2load.missing].some((each) => each !== null)
+const [curl, h2load] = [await needProgram('curl'), await needProgram('h2load')]
+const isMissing = [missing, curl.missing, h2load.missing].some((each) => each !== null)
 const run = promisify(execFile)
 
 const responseBody = pseudoRandomBytes(150_000)
@@ -78,21 +78,6 @@ describe.skipIf(isMissing)('operations over HTTP/2 are those over HTTP/1.1, byte
       expect(multiplexed.sent.sha256).toBe(sha256(body === null ? Buffer.alloc(0) : readFileSync(join(folder, body))))
       const via = site.server.requests.slice(-2).map(({ rawHeaders }) => rawHeaders[rawHeaders.indexOf('Via') + 1])
       expect(via.map((each) => each?.split(' ')[0])).toEqual(['1.1', '2.0'])
-    }
-  })
-
-  test('with a client of another make', async () => {
-    for (const { method, path } of operations) {
-      const data = method === 'GET' ? [] : ['-d', join(folder, 'large')]
-
-      const { stdout } = await run(nghttp.path ?? '', ['--no-dep', '-y', ...data, url(path)], {
-        encoding: 'buffer',
-        maxBuffer: 1024 ** 2,
-      })
-
-      expect(sha256(stdout)).toBe(sha256(responseBody))
-      const sent = method === 'GET' ? Buffer.alloc(0) : readFileSync(join(folder, 'large'))
-      expect(site.server.requests.at(-1)).toMatchObject({ method, url: `${path}?a=%20b&A=%c3`, sha256: sha256(sent) })
     }
   })
 
