@@ -11,7 +11,7 @@ import type { OnFlushed, Piece, Stream } from './stream.ts'
 const minControlBytes = 256
 
 // CVE-2019-9511: what a window cut shorter, a client that reads would have opened by more.
-const minPayingBytes = 1024
+const minPayingBytes = 64
 
 // In the head of a frame.
 const flagsOffset = 4
