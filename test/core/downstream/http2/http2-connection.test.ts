@@ -2,7 +2,6 @@
 import { EventEmitter } from 'node:events'
 import type { Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
-import fc from 'fast-check'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createFrame, createNumberFrame, flags, frameTypes } from '../../../../src/core/downstream/http2/frame.ts'
 import { Http2Connection } from '../../../../src/core/downstream/http2/http2-connection.ts'
@@ -312,39 +311,4 @@ test('a response whose connection breaks before the system has taken it is told 
   socket.emit('close')
 
   expect(heard).toEqual(['closed'])
-})
-
-const anyId = fc.constantFrom(0, 1, 2, 3, 5, 2 ** 31 - 1)
-const anyFrame = fc.oneof(
-  fc.constantFrom(1, 3, 5, 7).map((id) => request(id, false)),
-  fc.constantFrom(1, 3, 5, 7).map((id) => request(id)),
-  fc
-    .record({ type: fc.nat({ max: 12 }), frameFlags: fc.nat({ max: 255 }), id: anyId, payload: fc.uint8Array() })
-    .map(({ type, frameFlags, id, payload }) => createFrame(type, frameFlags, id, payload)),
-  fc
-    .record({ id: fc.constantFrom(1, 3, 5), isLast: fc.boolean(), length: fc.nat({ max: 16_384 }) })
-    .map(({ id, isLast, length }) => createFrame(frameTypes.data, isLast ? 1 : 0, id, Buffer.alloc(length))),
-)
-
-test('whatever frames come, it goes on or ends, and never throws', async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.array(anyFrame, { maxLength: 40 }), async (frames) => {
-      const { connection, socket, streams, failures, receive, written } = open()
-
-      for (const frame of frames) {
-        receive(frame)
-        for (const stream of streams.splice(0)) {
-          connection.sendHead(stream, '200', ['content-type', 'text/plain'])
-          connection.sendData(stream, 'hello')
-          connection.endResponse(stream)
-        }
-      }
-      await written()
-
-      expect(connection.openStreams).toBeLessThanOrEqual(100)
-      expect(failures.length).toBeLessThanOrEqual(1)
-      socket.emit('close')
-      expect(connection.openStreams).toBe(0)
-    }),
-  )
 })

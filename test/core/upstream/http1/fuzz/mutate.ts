@@ -1,5 +1,5 @@
 /** Makes numbers from a seed, always the same ones (mulberry32). */
-const random = (seed: number): ((below: number) => number) => {
+export const random = (seed: number): ((below: number) => number) => {
   let state = seed >>> 0
   return (below) => {
     state = (state + 0x6d2b79f5) >>> 0
