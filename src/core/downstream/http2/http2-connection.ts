@@ -130,11 +130,14 @@ export class Http2Connection implements FrameSink {
   }
 
   #onEndWritten(stream: Stream, error: Error | null): void {
+    stream.isSent = true
     if (error === null) stream.events?.onSent()
     if (!this.#streams.has(stream)) this.#onClosed(stream)
   }
 
   #onClosed(stream: Stream): void {
+    if (stream.isClosed) return
+    stream.isClosed = true
     if (this.#dataStream === stream) this.#dataStream = null
     stream.events?.onClose()
     stream.events = null

@@ -82,8 +82,8 @@ export class StreamTable {
     this.close(stream, 'gateway')
   }
 
-  close(stream: Stream, by: ClosedBy): void {
-    if (by !== 'both') stream.dropOutput()
+  close(stream: Stream, by: 'gateway' | 'client'): void {
+    stream.dropOutput()
     this.#forget(stream, by)
     this.#onClosed(stream)
   }
@@ -97,11 +97,14 @@ export class StreamTable {
     stream.hasRequestEnded = true
     stream.bodyWindow?.close()
     stream.events?.onRequestEnd()
-    if (stream.hasResponseEnded && this.has(stream)) this.close(stream, 'both')
+    if (!stream.hasResponseEnded || !this.has(stream)) return
+    this.#forget(stream, 'both')
+    if (stream.isSent) this.#onClosed(stream)
   }
 
   /** END_STREAM is on its way. A stream that has ended is told so when the system has taken it. */
   endResponse(stream: Stream): void {
+    stream.isLast = false
     stream.hasResponseEnded = true
     if (stream.hasRequestEnded) this.#forget(stream, 'both')
   }

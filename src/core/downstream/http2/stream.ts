@@ -52,6 +52,10 @@ export class Stream {
   isLast = false
   /** END_STREAM has been written. */
   hasResponseEnded = false
+  /** The system has taken it, or the connection is gone. */
+  isSent = false
+  /** Its owner knows that nothing comes or goes any more. */
+  isClosed = false
   /** Whether it waits in the queue of the sender. */
   isQueued = false
 

@@ -41,12 +41,13 @@ const open = (connectionWindow = 2 ** 30) => {
   const streams: Stream[] = []
   const failures: ConnectionError[] = []
   const faults: string[] = []
+  const closed: number[] = []
   const connection = new Http2Connection(socket as unknown as Socket, {
     maxConcurrentStreams: 100,
     maxListSize: 64 * 1024,
     wideConnections: new WideConnections(),
     onStream: (stream) => streams.push(stream),
-    onStreamClosed: () => {},
+    onStreamClosed: ({ id }) => closed.push(id),
     onMalformed: (fault) => faults.push(fault),
     onFailure: (error) => failures.push(error),
   })
@@ -70,7 +71,15 @@ const open = (connectionWindow = 2 ** 30) => {
     isStalled = on
     if (!on) socket.emit('drain')
   }
-  return { connection, socket, streams, failures, faults, receive, written, stall }
+  return { connection, socket, streams, failures, faults, closed, receive, written, stall }
+}
+
+/** Lists what a stream is told at its end. */
+const hear = (stream: Stream | undefined): string[] => {
+  const heard: string[] = []
+  const [onSent, onClose] = ['sent', 'closed'].map((event) => () => void heard.push(event)) as [() => void, () => void]
+  Object.assign(stream as Stream, { events: { onData() {}, onRequestEnd() {}, onDrain() {}, onSent, onClose } })
+  return heard
 }
 
 const request = (id: number, isLast = true): Buffer =>
@@ -184,17 +193,16 @@ describe('responses', () => {
 })
 
 test('a broken frame ends the connection with GOAWAY, and all streams with it', async () => {
-  const { connection, socket, streams, failures, receive, written } = open()
-  let closed = 0
+  const { connection, socket, streams, failures, closed, receive, written } = open()
   receive(request(1))
-  const events = { onData() {}, onRequestEnd() {}, onDrain() {}, onSent() {}, onClose: () => void closed++ }
-  Object.assign(streams[0] as Stream, { events })
+  const heard = hear(streams[0])
   await written()
 
   receive(createFrame(frameTypes.ping, 0, 1, Buffer.alloc(8)))
 
   expect((await written()).map(({ type }) => type)).toEqual([frameTypes.goAway])
-  expect({ closed, open: connection.openStreams, ended: socket.ended }).toEqual({ closed: 1, open: 0, ended: true })
+  expect({ heard, closed, open: connection.openStreams }).toEqual({ heard: ['closed'], closed: [1], open: 0 })
+  expect(socket.ended).toBe(true)
   expect(failures.map(({ message }) => message)).toEqual(['PING on a stream'])
   socket.emit('close')
 })
@@ -295,14 +303,9 @@ test('a client that has the gateway reply, and reads nothing, loses its connecti
 
 test('a response whose connection breaks before the system has taken it is told so', async () => {
   const { connection, socket, streams, receive } = open()
-  const heard: string[] = []
   receive(request(1))
   const [stream] = streams as [Stream]
-  stream.events = {
-    ...{ onData() {}, onRequestEnd() {}, onDrain() {} },
-    onSent: () => void heard.push('sent'),
-    onClose: () => void heard.push('closed'),
-  }
+  const heard = hear(stream)
   socket.write = () => true // and never says that it has
   connection.sendHead(stream, '200', [])
   connection.endResponse(stream)
@@ -311,4 +314,36 @@ test('a response whose connection breaks before the system has taken it is told 
   socket.emit('close')
 
   expect(heard).toEqual(['closed'])
+})
+
+test.each([
+  ['END_STREAM', createFrame(frameTypes.data, flags.endStream, 1, Buffer.alloc(0)), ['sent', 'closed']],
+  ['RST_STREAM', createNumberFrame(frameTypes.rstStream, 1, 8), ['closed']],
+] as const)('a stream ends once, also with %s before the system has taken its response', async (_, end, told) => {
+  const { connection, socket, streams, closed, receive, written } = open()
+  const taken: (() => void)[] = []
+  receive(request(1, false))
+  await written()
+  const heard = hear(streams[0])
+  socket.write = (_chunk, onWritten) => taken.push(onWritten) > 0
+  connection.endResponse(streams[0] as Stream)
+  await setImmediate()
+
+  receive(end)
+  for (const onWritten of taken) onWritten()
+
+  expect({ heard, closed }).toEqual({ heard: told, closed: [1] })
+})
+
+test('a response ends once, also when a window opens behind it', async () => {
+  const { connection, streams, receive, written } = open()
+  receive(request(1, false))
+  const heard = hear(streams[0])
+  connection.endResponse(streams[0] as Stream)
+  await written()
+
+  receive(...windows(1), createFrame(frameTypes.settings, 0, 0, Buffer.from([0, 4, 0, 1, 0, 0])))
+
+  expect((await written()).map(({ type }) => type)).toEqual([frameTypes.settings])
+  expect(heard).toEqual(['sent'])
 })
