@@ -18,7 +18,7 @@ export interface Options {
   readonly idle: number
   /**
    * Another checkout of this project, with its `node_modules`; null is none. Its gateway runs as the peers
-   * gateway-before and gateway-cache-before, and with `--layers` as each level that is on.
+   * gateway-before and others, and with `--layers` as each level that is on.
    */
   readonly before: string | null
   /** File for the machine-readable result. */
@@ -56,7 +56,7 @@ export const usage = `npm run bench -- [flags]
   --rate N|off         latency at N requests/s (half of what the gateway serves); off: do without
   --idle N             idle connections whose memory is measured with the workload idle (1000)
   --before DIRECTORY   another checkout, npm ci done: its gateway takes part as gateway-before
-                       (and as gateway-cache-before, where --only names it; with --layers as
+                       (and with -cache-, -tls- and -h2-, where --only names them; with --layers as
                        each level that is on)
   --json FILE          write the result as JSON too
   --profile            leave a CPU profile of each gateway in .bench/

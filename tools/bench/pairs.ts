@@ -42,6 +42,12 @@ export const pairs: readonly Pair[] = [
   { of: 'gateway-h2', over: 'nginx-h2', atMost: small(2) },
   { of: 'gateway-h2', over: 'haproxy-h2', atMost: {} },
   { of: 'gateway-h2', over: 'gateway-h2-node', atMost: {} },
+  {
+    of: 'gateway-h2',
+    over: 'gateway-h2-before',
+    atMost: { get: 0.58, post: 0.56, 'post-64k': 0.7, 'answer-1m': 0.95 },
+  },
+  { of: 'gateway-tls', over: 'gateway-tls-before', atMost: small(1) },
   { of: 'gateway-h2', over: 'gateway-tls', atMost: {} },
   { of: 'gateway-workers', over: 'gateway', atMost: small(1.1) },
 ]

@@ -15,12 +15,13 @@ const profiles = join(projectRoot, '.bench')
 /** Node writes a profile when the process exits by itself, and a graceful shutdown would put its waits into it. */
 const endOnTerm = "data:text/javascript,process.once('SIGTERM',()=>process.exit(0))"
 
-/** Reads what `npm start` of a tree gives Node: its flags, and the limit on the arenas of glibc. */
-const startOf = (tree: string): { readonly flags: readonly string[]; readonly env: NodeJS.ProcessEnv } => {
+/** Reads what `npm start` of a tree runs: Node's flags, the file, and the limit on the arenas of glibc. */
+const startOf = (tree: string) => {
   const { scripts } = JSON.parse(readFileSync(join(tree, 'package.json'), 'utf8'))
-  const [, flags = ''] = /\bnode ((?:--\S+ )*)src\/main\.ts/.exec(scripts.start) ?? []
+  const [, flags = '', file = ''] = /\bnode ((?:--\S+ )*)(src\/\S+) serve/.exec(scripts.start) ?? []
   const [, arenas] = /\bMALLOC_ARENA_MAX=\$\{MALLOC_ARENA_MAX-(\d+)\}/.exec(scripts.start) ?? []
-  return { flags: flags.split(' ').filter(Boolean), env: arenas === undefined ? {} : { MALLOC_ARENA_MAX: arenas } }
+  const env: NodeJS.ProcessEnv = arenas === undefined ? {} : { MALLOC_ARENA_MAX: arenas }
+  return { flags: flags.split(' ').filter(Boolean), main: join(tree, file), env }
 }
 
 /**
@@ -54,7 +55,7 @@ export const serveTree = async (
       return {
         path: process.execPath,
         env: start.env,
-        args: [...start.flags, ...flags, join(tree, 'src/main.ts'), 'serve', '--config', file],
+        args: [...start.flags, ...flags, start.main, 'serve', '--config', file],
       }
     },
     speaks,

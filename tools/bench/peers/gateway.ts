@@ -108,29 +108,34 @@ export const gatewayTraced: Peer = {
   },
 }
 
-const overTls = (name: string, description: string, speaks: 'https' | 'h2', codec = 'own'): Peer => ({
+const overTls = (name: string, description: string, http2: string, isBefore = false): Peer => ({
   name,
   description,
   onRequest: true,
   start: async (site) => {
+    const tree = isBefore ? site.options.before : projectRoot
+    if (tree === null) return { missing: '--before names no tree' }
     const files = await writeCertificate(site.directory)
     if ('missing' in files) return files
     const pair = `{ certificate: "file:${files.certificate}", key: "file:${files.key}" }`
-    const http2 = speaks === 'h2' ? `{ codec: ${codec} }` : 'false'
     const tls = `  http2: ${http2}\n  tls:\n    certificates: [${pair}]\n`
     const text = (port: number): string => gatewayFile(port, { ...roomFor(site), tls }) + oneEach(site.upstreamPort)
-    return serveTree(projectRoot, site, text, speaks)
+    return serveTree(resolve(tree), site, text, http2 === 'false' ? 'https' : 'h2')
   },
 })
 
 /** Runs it with TLS to clients. */
-export const gatewayTls = overTls('gateway-tls', 'this gateway, defaults, TLS to clients', 'https')
+export const gatewayTls = overTls('gateway-tls', 'this gateway, defaults, TLS to clients', 'false')
 
 /** Runs it with HTTP/2 to clients. */
-export const gatewayH2 = overTls('gateway-h2', 'this gateway, defaults, HTTP/2 over TLS to clients', 'h2')
+export const gatewayH2 = overTls('gateway-h2', 'this gateway, defaults, HTTP/2 over TLS to clients', 'true')
 
 /** Runs it with Node's codec of HTTP/2. */
-export const gatewayH2Node = overTls('gateway-h2-node', 'this gateway, HTTP/2 by Node’s codec', 'h2', 'node')
+export const gatewayH2Node = overTls('gateway-h2-node', 'this gateway, HTTP/2 by Node’s codec', '{ codec: node }')
+
+/** Runs that of another checkout, over TLS, and with HTTP/2. */
+export const gatewayTlsBefore = overTls('gateway-tls-before', 'the gateway of --before, TLS to clients', 'false', true)
+export const gatewayH2Before = overTls('gateway-h2-before', 'the gateway of --before, HTTP/2 over TLS', 'true', true)
 
 /** Runs it with the policies for several endpoints: what they cost when nothing fails. */
 export const gatewayPolicies = variant(
