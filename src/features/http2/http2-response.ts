@@ -49,7 +49,7 @@ export class Http2Response implements DownstreamResponse, StreamEvents {
   }
 
   get isFlushed(): boolean {
-    return this.writableFinished || this.#connection.flushesNow(this.#stream)
+    return this.writableFinished
   }
 
   /** Throws for a status above 599, and for control characters. */

@@ -3,6 +3,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest'
 import { bootGateway } from '../../helpers/gateway.ts'
 import { codeOf, frame, frameClient, get, head, listenHttp2, missing } from '../../helpers/http2.ts'
 import { endlessUpstream } from '../../helpers/http2-attack.ts'
+import { httpUpstream } from '../../helpers/upstream.ts'
 import { eventually } from '../../helpers/wire.ts'
 
 const stopClock = (): void => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
@@ -64,6 +65,25 @@ describe.skipIf(missing !== null)('a client that takes', () => {
     }
 
     expect(lines.filter(({ msg }) => msg === 'exchange')).toEqual([])
+    client.socket.destroy()
+  })
+
+  // The system has a part of the last one, with its end.
+  test('nothing, of responses that all go out at once, has the request ended', async () => {
+    const { url } = await httpUpstream((_, response) => void response.end(Buffer.alloc(60_000)))
+    const { port, lines } = await bootGateway({
+      upstream: url,
+      listen: { ...listenHttp2('own'), timeouts: { body: '300ms' } },
+    })
+    const client = await frameClient(port)
+    await client.send(frame(4, 0, 0, Buffer.from([0, 4, 0x7f, 0, 0, 0])), frame(8, 0, 0, Buffer.from([0x7f, 0, 0, 0])))
+    client.socket.pause()
+
+    for (let id = 1; !lines.some(({ reason }) => reason === 'takes-nothing'); id += 2) {
+      await client.send(head(id))
+      await eventually(() => lines.filter(({ msg }) => msg === 'exchange').length > id / 2)
+    }
+
     client.socket.destroy()
   })
 })

@@ -77,7 +77,8 @@ export class StreamTable {
   }
 
   reset(stream: Stream, code: ErrorCode): void {
-    if (!this.has(stream)) return
+    // END_STREAM has been written, but the client takes nothing.
+    if (!this.has(stream)) return this.#onClosed(stream)
     this.#sendReset(stream.id, code)
     this.close(stream, 'gateway')
   }
