@@ -50,13 +50,14 @@ const isBelow = (frame: Frame, at: number, all: readonly Frame[]): boolean =>
 const resets = ({ peer }: Side): (number | null)[] => [...peer.responses.values()].map(({ reset }) => reset)
 const hasEnded = ({ peer }: Side, { id }: Frame): boolean => peer.responses.get(id)?.hasEnded === true
 
-/** What a row asks, in its last column, of what was sent, and of the streams of the gateway's codec. */
-const checks: Readonly<Record<string, (frames: readonly Frame[], own: Side) => boolean>> = {
+/** What a row asks, in its last column, of what was sent, and of the streams of both. */
+const checks: Readonly<Record<string, (frames: readonly Frame[], own: Side, node: Side) => boolean>> = {
   '': () => true,
   'below another': (frames) => frames.some(isBelow),
   'stream ended': (frames, own) => frames.some((each) => carries(each) && hasEnded(own, each)),
   'stream closed': (frames) => frames.some((each, at, all) => carries(each) && isResetBefore(each, at, all)),
   'stream reset': (_, own) => resets(own).some((code) => code !== null),
+  'Node reset': (_, __, node) => resets(node).some((code) => code !== null),
   'stream reset 1': (_, own) => resets(own).includes(1),
   CONTINUATION: (frames) => frames.some(({ type }) => type === 9),
   GOAWAY: (frames) => frames.some(({ type }) => type === 7),
@@ -74,7 +75,7 @@ const checks: Readonly<Record<string, (frames: readonly Frame[], own: Side) => b
 const ends = `
 1 a stream below an earlier one | - | 9113 §5.1.1 | below another
 5 a frame of a closed stream | - | 9113 §5.1 | stream ended
-1 a padding beyond its frame | - | 9113 §6.1; Node does not look at it on a closed stream | stream ended, stream closed, stream reset, below another
+1 a padding beyond its frame | - | 9113 §6.1; Node does not look at it on a closed stream | stream ended, stream closed, stream reset, Node reset, below another
 11 a field block that is too large | - | 9113 §10.5.1; Node decodes it as it comes | CONTINUATION
 9 a third table size | - | 7541 §4.2: two at most |
 [16] a wrong PRIORITY | - | 7540 §5.3.1; 9113 §5.3.2: nghttp2 reads none | of itself, wrong length
@@ -115,7 +116,7 @@ const endRows = ends
       kind === 'end' &&
       isLike(own, ours) &&
       isLike(node, theirs) &&
-      asked.split(', ').some((name) => checks[name]?.(frames, own))
+      asked.split(', ').some((name) => checks[name]?.(frames, own, node))
     return { what, explains }
   })
 
@@ -179,7 +180,7 @@ const streams: Readonly<Record<string, (on: OnStream) => boolean>> = {
     isOpen,
   }) => isReset(own, 1) && (isReset(node, 1) || isOpen) && isPartial(own) && isPartial(node),
   'a field block that Node resets before it has ended': ({ own, node, isOpen }) =>
-    isOpen && isReset(own, null) && isReset(node, 1),
+    isOpen && isReset(own, null) && (isReset(node, 1) || isReset(node, 11)),
   'PRIORITY that depends on itself; 7540 §5.3.1; 9113 §5.3.2: nghttp2 reads none': ({ own, frames }) =>
     isReset(own, 1) && frames.some(dependsOnItself),
   'a stream behind GOAWAY of the client; 9113 §6.8: that is of streams of the server': ({ node }) =>
