@@ -73,10 +73,16 @@ const holds = {
     const indexed = Array.from({ length: 120 }, (_, n) => Buffer.from([0x40, 1, 0x61, 1, 0x21 + (n % 90)]))
     receive(frame(1, 5, 1, Buffer.concat([block(...get()), ...indexed])))
   },
-  closedStreams({ receive, responses }: Opened) {
+  async closedStreams({ socket, receive, responses }: Opened) {
+    socket.isFull = true
+    receive(ping)
+    await setImmediate()
     vi.advanceTimersByTime(20_000)
-    for (let id = 1; id < 400; id += 2) receive(head(id), frame(3, 0, id, Buffer.from([0, 0, 0, 8])))
-    responses.length = 0
+    for (let id = 1; id < 400; id += 2) {
+      receive(head(id, [...get(), 'x-a', 'a'.repeat(2000)]))
+      responses.pop()?.writeFields(200, '', [])
+      receive(frame(3, 0, id, Buffer.from([0, 0, 0, 8])))
+    }
   },
   async controls({ socket, receive }: Opened) {
     socket.isFull = true

@@ -106,6 +106,14 @@ export class FrameSender {
     this.#schedule()
   }
 
+  /** Sends nothing more of a stream. */
+  drop(stream: Stream): void {
+    stream.dropOutput()
+    // A client that takes nothing can reset its streams, and open others.
+    if (stream.isQueued) this.#queue = this.#queue.filter((each) => each !== stream)
+    stream.isQueued = false
+  }
+
   limitTable(size: number): void {
     this.#heads.limitTable(size)
   }

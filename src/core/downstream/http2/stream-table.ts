@@ -84,7 +84,7 @@ export class StreamTable {
   }
 
   close(stream: Stream, by: 'gateway' | 'client'): void {
-    stream.dropOutput()
+    this.#sender.drop(stream)
     this.#forget(stream, by)
     this.#onClosed(stream)
   }
