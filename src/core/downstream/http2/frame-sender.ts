@@ -57,6 +57,7 @@ export class FrameSender {
   #isDue = false
   #isBlocked = false
   #isEnding = false
+  #hasEnded = false
   readonly #written: Written[] = []
 
   constructor(socket: Socket, budget: FloodBudget, events: SenderEvents) {
@@ -88,6 +89,8 @@ export class FrameSender {
   }
 
   sendControl(frame: Buffer): void {
+    // A write behind the end would destroy the socket, and what it has not taken of the responses.
+    if (this.#hasEnded) return
     const bytes = this.#controlBytes + frame.length
     if (bytes > this.#controls.length) {
       const larger = Buffer.allocUnsafeSlow(Math.max(2 * bytes, minControlBytes))
@@ -155,7 +158,9 @@ export class FrameSender {
     this.#isDue = false
     if (this.#isHeld || this.#socket.destroyed) return
     if (this.#controlBytes > 0 || this.#queue.length > 0) this.#render()
-    if (this.#isEnding && this.#controlBytes === 0 && this.#queue.length === 0) this.#socket.end()
+    if (!this.#isEnding || this.#hasEnded || this.#controlBytes > 0 || this.#queue.length > 0) return
+    this.#hasEnded = true
+    this.#socket.end()
   }
 
   /** The client takes nothing. */

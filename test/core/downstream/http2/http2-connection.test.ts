@@ -283,6 +283,8 @@ test('what comes of streams behind GOAWAY is ignored, and those before it are se
     [frameTypes.headers, 1],
   ])
   expect([failures, streams.length, socket.ended]).toEqual([[], 1, true])
+  receive(createFrame(frameTypes.ping, 0, 0, Buffer.alloc(8)))
+  expect(await written()).toEqual([])
 })
 
 test('a client that has the gateway reply, and reads nothing, loses its connection', async () => {
