@@ -5,6 +5,7 @@ import { setImmediate } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { boundMemory, maxWrites } from '../../../src/core/downstream/http2/connection-memory.ts'
 import { claimMemory, reserveMemory } from '../../../src/core/downstream/http2/frame-memory.ts'
+import { HpackEncoder } from '../../../src/core/downstream/http2/hpack/encoder.ts'
 import { Http2Connection } from '../../../src/core/downstream/http2/http2-connection.ts'
 import { WideConnections } from '../../../src/core/downstream/http2/wide-connections.ts'
 import { Http2Request } from '../../../src/features/http2/http2-request.ts'
@@ -158,4 +159,17 @@ test('all that grow stay within the total at once', async () => {
 
   expect(held).toBeLessThan(bounds.total)
   expect(held).toBeGreaterThan(bounds.total / 2)
+})
+
+test('the table of responses keeps no head that its values were cut from', async () => {
+  const encoder = new HpackEncoder()
+  const before = await heldBytes()
+
+  for (let n = 0; n < 60; n++) {
+    const head = Buffer.alloc(20_000, 'a').toString('latin1')
+    encoder.encode(Buffer.alloc(100), 0, '200', ['date', head.slice(0, 20 + (n % 10))])
+  }
+
+  expect((await heldBytes()) - before).toBeLessThan(bounds.tables + bounds.objects)
+  encoder.limitTable(0) // it is in use until here
 })

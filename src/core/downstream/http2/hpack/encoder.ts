@@ -1,4 +1,5 @@
 import type { HeaderFields } from '../../../exchange/header-fields.ts'
+import { copyText } from '../../../lib/buffers.ts'
 import { maxTableSize } from '../connection-memory.ts'
 import { fieldOverhead } from './field.ts'
 import { findStaticName, findStaticStatus } from './static-table.ts'
@@ -41,10 +42,11 @@ const maxKnownNames = 1000
 const knowName = (spelled: string): KnownName => {
   const found = knownNames.get(spelled)
   if (found !== undefined) return found
-  const name = spelled.toLowerCase()
+  const kept = copyText(spelled)
+  const name = kept.toLowerCase()
   const once = unrepeated.has(name) ? withoutIndexing : withIndexing
   const known = { name, index: findStaticName(name), literal: name === 'set-cookie' ? neverIndexed : once }
-  if (knownNames.size < maxKnownNames) knownNames.set(spelled, known)
+  if (knownNames.size < maxKnownNames) knownNames.set(kept, known)
   return known
 }
 
@@ -111,7 +113,7 @@ export class HpackEncoder {
     const size = fieldOverhead + name.length + value.length
     if (size > this.#maxSize * maxEntryShare) return false
     this.#evict(this.#maxSize - size)
-    const entry = { name, value, nth: this.#inserted++ }
+    const entry = { name, value: copyText(value), nth: this.#inserted++ }
     this.#entries.push(entry)
     this.#newest.set(name, entry)
     this.#size += size
