@@ -26,7 +26,7 @@ export const startGateway = async (text: string): Promise<SoakedGateway> => {
     edit: (next: string) => writeFileSync(file, next),
     async stop() {
       const code = await stop()
-      rmSync(folder, { recursive: true })
+      rmSync(folder, { recursive: true, force: true }) // it may be stopped twice
       return code
     },
   })
