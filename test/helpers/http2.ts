@@ -25,9 +25,15 @@ export const bootHttp2 = (settings: Settings = {}): Promise<TestGateway> =>
 
 /** Connects Node's client, which shows a certificate if it has one; it is cut when the test has finished. */
 export const dialHttp2 = (port: number, pair: Partial<Pair> = {}): ClientHttp2Session => {
+  const session = openHttp2Session(port, pair)
+  onTestFinished(() => void session.destroy())
+  return session
+}
+
+/** Connects one that the caller destroys. */
+export const openHttp2Session = (port: number, pair: Partial<Pair> = {}): ClientHttp2Session => {
   const session = connect(`https://127.0.0.1:${port}`, { rejectUnauthorized: false, ...pair })
   session.on('error', () => {})
-  onTestFinished(() => void session.destroy())
   return session
 }
 
@@ -132,8 +138,14 @@ export interface FrameClient {
 
 /** Connects to a port of the loopback and begins HTTP/2. `greet` false: nothing is said. */
 export const frameClient = async (port: number, greet = true): Promise<FrameClient> => {
+  const client = await openFrameClient(port, greet)
+  onTestFinished(() => void client.socket.destroy())
+  return client
+}
+
+/** Connects one that the caller closes. */
+export const openFrameClient = async (port: number, greet = true): Promise<FrameClient> => {
   const socket = connectTls({ port, host: '127.0.0.1', ALPNProtocols: ['h2'], rejectUnauthorized: false })
-  onTestFinished(() => void socket.destroy())
   const frames: Frame[] = []
   let looks: (() => void)[] = []
   let left = Buffer.alloc(0)

@@ -15,7 +15,7 @@ import { serve, waitForListening } from '../../test/helpers/serve-process.ts'
 import { slowLink } from '../../test/helpers/slow-link.ts'
 import { httpUpstream } from '../../test/helpers/upstream.ts'
 import { eventually, pseudoRandomBytes, sha256 } from '../../test/helpers/wire.ts'
-import { http2Clients, type Task } from './http2-clients/clients.ts'
+import { got, http2Clients, type Task } from './http2-clients/clients.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'clients-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -69,12 +69,6 @@ const settings = (upstream: string, listen: object = {}): Settings => ({
   shutdown: { wait: '0s', deadline: '60s' },
 })
 
-/** Tells whether a client got a 200 with one of these bodies. */
-const got =
-  (...bodies: readonly (string | Buffer)[]) =>
-  (outcome: string): boolean =>
-    bodies.some((body) => [`200 ${sha256(Buffer.from(body))}`, `200 ${body.length}`].includes(outcome))
-
 /** What clients are asked, where it differs from a small POST. */
 type Case = Partial<Task> & { readonly to?: number; readonly path?: string }
 
@@ -92,7 +86,9 @@ describe.skipIf(missing !== null)('over HTTP/2', { timeout: 300_000 }, () => {
     const admin = await gateway.line(({ msg }) => msg === 'admin listening')
     const link = await slowLink({ to: port, delayMs: 20, bytesPerSecond: 1_000_000 })
     onTestFinished(link.close)
-    const started = await Promise.all(clients.map(async ({ name, start }) => ({ name, ask: await start() })))
+    const started = await Promise.all(
+      clients.map(async ({ name, start }) => ({ name, ask: await start(onTestFinished) })),
+    )
     const wrong: Record<string, string> = {}
 
     /** Makes all clients ask at once, and notes what is not right. `meanwhile` learns which have not got everything. */
@@ -145,7 +141,7 @@ describe.skipIf(missing !== null)('over HTTP/2', { timeout: 300_000 }, () => {
 
   const java = clients.filter(({ name }) => name === 'Java')
   test.each(java)('$name gets what is under way when GOAWAY is due', async ({ start }) => {
-    const ask = await start()
+    const ask = await start(onTestFinished)
     const upstream = await openUpstream('one')
     const outcomes: string[] = []
     for (const maxRequestsPerConnection of [1000, 2]) {

@@ -11,6 +11,8 @@ export interface Census {
   readonly heapBytes: number
   readonly externalBytes: number
   readonly residentKiB: number
+  /** Of it, what no file stands behind. */
+  readonly anonymousKiB: number
   readonly descriptors: Counts
   /** What keeps its loop alive: sockets, servers, timers. */
   readonly resources: Counts
@@ -25,6 +27,7 @@ export const takeCensus = async (pid: number, inspector: Inspector): Promise<Cen
     heapBytes: heapUsed,
     externalBytes: external,
     residentKiB: ownKiB(pid, 'VmRSS'),
+    anonymousKiB: ownKiB(pid, 'RssAnon'),
     descriptors: count(descriptors(pid)),
     resources: count(resources),
   }

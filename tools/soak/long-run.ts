@@ -37,7 +37,7 @@ const warmUpMs = 10_000
 export const soak = async (minutes: number, workers: number): Promise<LongRun> => {
   const site = await openSite(workers)
   const gateway = await startGateway(site.configuration(0))
-  const complaints = hear(gateway)
+  const complaints = countComplaints(gateway)
   const disturbances = new Disturbances()
   const account = new Account(site.ledger, disturbances)
   try {
@@ -52,7 +52,7 @@ export const soak = async (minutes: number, workers: number): Promise<LongRun> =
     })
     const loadMs = performance.now() - from
     const left = await settled(
-      async () => compare(before, await sampleAll(gateway, 0)),
+      async () => compareSamples(before, await sampleAll(gateway, 0)),
       (found) => found.length === 0,
     )
     const exitCode = await gateway.stop()
@@ -93,14 +93,14 @@ const load = async (
 }
 
 /** No client is connected, and every process is there. */
-const isQuiet =
+export const isQuiet =
   (workers: number) =>
   (samples: readonly Sample[]): boolean =>
     samples.length === (workers > 1 ? workers + 1 : 1) &&
     samples.every(({ resources }) => (resources.TCPSocketWrap ?? 0) === 0 && (resources.Timeout ?? 0) <= 4)
 
 /** Says what every process holds that one of its kind did not before. */
-const compare = (before: readonly Sample[], after: readonly Sample[]): readonly string[] => {
+export const compareSamples = (before: readonly Sample[], after: readonly Sample[]): readonly string[] => {
   if (before.length !== after.length) return [`processes ${before.length} → ${after.length}`]
   return after.flatMap(({ who, descriptors, resources }) => {
     const then = before.find((each) => each.who === who)
@@ -111,7 +111,7 @@ const compare = (before: readonly Sample[], after: readonly Sample[]): readonly 
 }
 
 /** Counts the lines that an operator would be woken for. */
-const hear = (gateway: SoakedGateway): Map<string, number> => {
+export const countComplaints = (gateway: SoakedGateway): Map<string, number> => {
   const counts = new Map<string, number>()
   gateway.onLine = ({ level = 0, msg = '', failure = '' }: Line) => {
     if (level < 50) return

@@ -28,33 +28,22 @@ export const sampling = (gateway: SoakedGateway, into: Sample[], from: number): 
     into.push(...(await sampleAll(gateway, performance.now() - from)))
   })
 
-/**
- * Returns the median of the heaps of a process in the nth third of a run; NaN: there is no sample. Of several workers,
- * the one that lived longest.
- */
-export const medianHeap = (
-  samples: readonly Sample[],
-  who: Sample['who'],
-  third: 0 | 1 | 2,
-  totalMs: number,
-): number => {
-  const byProcess = Object.values(Object.groupBy(samples, (each) => `${each.who} ${each.pid}`))
-  const ofOne = byProcess
-    .map((taken = []) => taken.filter((each) => each.who === who))
-    .reduce((one, other) => (other.length > one.length ? other : one), [])
-  return medianIn(
-    ofOne.map(({ atMs, heapBytes }) => ({ atMs, value: heapBytes })),
-    third,
-    totalMs,
-  )
+/** Lists the samples of one process; of several workers, of the one that lived longest. */
+export const samplesOfOne = (samples: readonly Sample[], who: Sample['who']): readonly Sample[] =>
+  Object.values(
+    Object.groupBy(
+      samples.filter((each) => each.who === who),
+      ({ pid }) => pid,
+    ),
+  ).reduce<readonly Sample[]>((one, other = []) => (other.length > one.length ? other : one), [])
+
+export interface MeasuredValue {
+  readonly atMs: number
+  readonly value: number
 }
 
 /** Returns the median of what was measured in the nth third of a run; NaN: nothing was. */
-export const medianIn = (
-  measured: readonly { readonly atMs: number; readonly value: number }[],
-  third: 0 | 1 | 2,
-  totalMs: number,
-): number => {
+export const medianIn = (measured: readonly MeasuredValue[], third: 0 | 1 | 2, totalMs: number): number => {
   const within = measured.filter(({ atMs }) => Math.floor((3 * atMs) / totalMs) === third)
   const values = within.map(({ value }) => value).toSorted((one, other) => one - other)
   return values[values.length >> 1] ?? Number.NaN

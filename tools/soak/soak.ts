@@ -4,12 +4,13 @@
  */
 import { churnCache } from './cache/churn.ts'
 import { judgeChurn } from './cache/judge.ts'
+import { judgeHttp2 } from './http2/judge.ts'
 import { judgeIdle, measureIdle } from './idle.ts'
 import { judgeRun } from './judge-run.ts'
 import { soak } from './long-run.ts'
 import { type Options, readOptions, usage } from './options.ts'
 import { judgeSlow, measureSlow } from './slow.ts'
-import { renderChurn, renderIdle, renderRun, renderSlow, renderVerdicts } from './table.ts'
+import { renderChurn, renderHttp2, renderIdle, renderRun, renderSlow, renderVerdicts } from './table.ts'
 import type { Verdict } from './verdict.ts'
 
 const measure = async (options: Options): Promise<readonly [text: string, verdicts: readonly Verdict[]]> => {
@@ -24,6 +25,12 @@ const measure = async (options: Options): Promise<readonly [text: string, verdic
   if (options.cache) {
     const measured = await churnCache(options.minutes)
     return [renderChurn(measured), judgeChurn(measured)]
+  }
+  if (options.http2) {
+    // Finds its clients, and installs what is missing, as it is loaded.
+    const { soakHttp2 } = await import('./http2/soak-http2.ts')
+    const measured = await soakHttp2(options.minutes)
+    return [renderHttp2(measured), judgeHttp2(measured)]
   }
   const measured = await soak(options.minutes, options.workers)
   return [renderRun(measured), judgeRun(measured)]

@@ -1,6 +1,7 @@
 /** Writes what was measured as tables of Markdown. */
 import { table as padded } from '../bench/table.ts'
 import type { Churn } from './cache/churn.ts'
+import type { Http2Run } from './http2/soak-http2.ts'
 import type { Idle } from './idle.ts'
 import type { LongRun } from './long-run.ts'
 import type { Sample } from './series.ts'
@@ -86,6 +87,25 @@ export const renderChurn = ({ minutes, tally, samples, said }: Churn): string =>
   ].join('\n\n')
 }
 
+export const renderHttp2 = (run: Http2Run): string =>
+  [
+    `${run.minutes} minutes, ${run.edits} edits; the gateway took ${run.gatewayCores.toFixed(2)} cores of the ${run.allCores.toFixed(2)} that all took`,
+    table(
+      ['client', 'requests', 'right', 'MiB'],
+      run.clients.map(({ name, sent, right, bytes }) => [name, sent, right, mib(bytes)]),
+    ),
+    table(
+      ['flood', 'times', 'right'],
+      Object.entries(run.floods).map(([name, { times, right }]) => [name, times, right]),
+    ),
+    [...run.clients, ...Object.values(run.floods)].flatMap(({ wrong }) => wrong || []).join('\n'),
+    counts('rejections', run.rejections),
+    counts('log lines of level error', run.complaints),
+    samples(run.samples),
+  ]
+    .filter((part) => part !== '')
+    .join('\n\n')
+
 const counts = (what: string, of: Readonly<Record<string, number>>): string =>
   Object.keys(of).length === 0 ? '' : table([what, 'times'], Object.entries(of).toSorted())
 
@@ -93,7 +113,7 @@ const samples = (taken: readonly Sample[]): string => {
   if (taken.length === 0) return ''
   const every = Math.ceil(taken.length / maxRows)
   return table(
-    ['s', 'process', 'heap MiB', 'external MiB', 'resident MiB', 'sockets', 'timers'],
+    ['s', 'process', 'heap MiB', 'external MiB', 'resident MiB', 'anonymous MiB', 'sockets', 'timers'],
     taken
       .filter((_, nth) => nth % every === 0)
       .map((each) => [
@@ -102,6 +122,7 @@ const samples = (taken: readonly Sample[]): string => {
         mib(each.heapBytes),
         mib(each.externalBytes),
         mib(each.residentKiB * 1024),
+        mib(each.anonymousKiB * 1024),
         each.descriptors.socket ?? 0,
         each.resources.Timeout ?? 0,
       ]),

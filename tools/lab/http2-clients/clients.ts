@@ -7,10 +7,9 @@ import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import type { Page } from 'playwright-core'
 import { Agent, request } from 'undici'
-import { onTestFinished } from 'vitest'
 import { chromiumProgram } from '../../../test/helpers/chromium.ts'
 import { startHaproxy } from '../../../test/helpers/haproxy.ts'
-import { dialHttp2, requestHttp2 } from '../../../test/helpers/http2.ts'
+import { openHttp2Session, requestHttp2 } from '../../../test/helpers/http2.ts'
 import { debianFile, needProgram, type Program, requireFound } from '../../../test/helpers/program.ts'
 import { sha256 } from '../../../test/helpers/wire.ts'
 import { buildGo, pythonModule, pythonPath } from '../uploads/clients.ts'
@@ -35,17 +34,19 @@ export interface Client {
   readonly name: string
   /** What it needs. */
   readonly programs: readonly Program[]
-  /** Starts it, until the end of the test. */
-  start(): Ask | Promise<Ask>
+  /** Starts it. `onEnd` takes what is to be done when it is asked no more. */
+  start(onEnd: OnEnd): Ask | Promise<Ask>
 }
+
+type OnEnd = (end: () => void) => void
+
+/** Tells whether a client got a 200 with one of these bodies. */
+export const got =
+  (...bodies: readonly (string | Buffer)[]) =>
+  (outcome: string): boolean =>
+    bodies.some((body) => [`200 ${sha256(Buffer.from(body))}`, `200 ${body.length}`].includes(outcome))
 
 const run = promisify(execFile)
-
-const folder = (): string => {
-  const made = mkdtempSync(join(tmpdir(), 'clients-'))
-  onTestFinished(() => rmSync(made, { recursive: true }))
-  return made
-}
 
 /** Runs a program, and returns what it prints: bytes as latin1, and what it says of failures behind them. */
 const print = async (program: string, ...args: readonly string[]): Promise<string> => {
@@ -55,7 +56,7 @@ const print = async (program: string, ...args: readonly string[]): Promise<strin
 }
 
 const curl: Ask = async ({ method, url, count, atOnce, file }) => {
-  const into = folder()
+  const into = mkdtempSync(join(tmpdir(), 'clients-'))
   const body = file === null ? [] : ['--data-binary', `@${file}`, '-H', 'Expect:']
   const each = ['-sSk', '-X', method, ...body, '-w', '%{http_code} %{filename_effective}\\n', url]
   const all = Array.from({ length: count }, (_, n) => ['--next', ...each, '-o', join(into, String(n))]).flat()
@@ -63,7 +64,9 @@ const curl: Ask = async ({ method, url, count, atOnce, file }) => {
   const atOnceArgs = [url.startsWith('https:') ? '--parallel' : '--parallel-immediate', '--parallel-max', `${atOnce}`]
   const printed = await print('curl', '--parallel', ...atOnceArgs, '--no-progress-meter', ...all.slice(1))
   const lines = printed.trim().split('\n')
-  return lines.map((line) => line.replace(/\/.*/, (path) => sha256(readFileSync(path))))
+  const outcomes = lines.map((line) => line.replace(/\/.*/, (path) => sha256(readFileSync(path))))
+  rmSync(into, { recursive: true })
+  return outcomes
 }
 
 const nghttp: Ask = async ({ url, count, file }) => {
@@ -71,8 +74,9 @@ const nghttp: Ask = async ({ url, count, file }) => {
   const printed = await print('nghttp', '-ys', '-m', `${count}`, ...body, url)
   const [received = '', statistics = ''] = printed.split('***** Statistics *****')
   const whole = sha256(Buffer.from(received, 'latin1'))
-  const rows = [...statistics.matchAll(/ ([1-5]\d\d) +(\w+) \//g)]
-  const outcomes = rows.map(([, status, bytes]) => `${status} ${count === 1 ? whole : bytes}`)
+  const statuses = [...statistics.matchAll(/ ([1-5]\d\d) +\w+ \//g)]
+  // Statistics have only the bytes as `19K`.
+  const outcomes = statuses.map(([, status]) => `${status} ${count === 1 ? whole : received.length / count}`)
   return outcomes.length === count ? outcomes : [printed]
 }
 
@@ -87,15 +91,17 @@ const h2load: Ask = async ({ url, count, atOnce, file }) => {
 }
 
 /** Starts a program that reads tasks and prints a line for each. */
-const driven = (command: string, ...args: readonly string[]): Ask => {
-  const child = spawn(command, args, { cwd: import.meta.dirname, stdio: ['pipe', 'pipe', 'inherit'] })
-  onTestFinished(() => void child.kill('SIGKILL'))
-  const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
-  return async ({ method, url, count, atOnce, file }) => {
-    child.stdin.write(`${method} ${url} ${count} ${atOnce} ${file ?? '-'}\n`)
-    return ((await lines.next()).value ?? 'the client has ended').split('\t')
+const driven =
+  (command: string, ...args: readonly string[]) =>
+  (onEnd: OnEnd): Ask => {
+    const child = spawn(command, args, { cwd: import.meta.dirname, stdio: ['pipe', 'pipe', 'inherit'] })
+    onEnd(() => void child.kill('SIGKILL'))
+    const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
+    return async ({ method, url, count, atOnce, file }) => {
+      child.stdin.write(`${method} ${url} ${count} ${atOnce} ${file ?? '-'}\n`)
+      return ((await lines.next()).value ?? 'the client has ended').split('\t')
+    }
   }
-}
 
 /** Asks `count` times, `atOnce` at once. */
 const pooled = async ({ count, atOnce }: Task, one: () => Promise<string>): Promise<readonly string[]> => {
@@ -119,14 +125,16 @@ const undici: Ask = async (task) => {
   return outcomes
 }
 
-const nodeHttp2: Ask = (task) => {
+const nodeHttp2: Ask = async (task) => {
   const { port, pathname, search } = new URL(task.url)
-  const session = dialHttp2(Number(port))
+  const session = openHttp2Session(Number(port))
   const body = task.file === null ? undefined : readFileSync(task.file)
-  return pooled(task, async () => {
+  const outcomes = await pooled(task, async () => {
     const response = await requestHttp2(session, { ':method': task.method, ':path': pathname + search }, body)
     return response.code === 0 ? `${response.status} ${response.sha256}` : `reset ${response.code}`
   })
+  session.destroy()
+  return outcomes
 }
 
 /** Asks HAProxy with curl, over HTTP/1.1. */
@@ -134,8 +142,8 @@ const haproxy: Ask = async (task) => {
   const { port } = new URL(task.url)
   const server = `server it 127.0.0.1:${port} ssl verify none alpn h2`
   const proxy = await startHaproxy(needed.haproxy.path ?? '', `backend gateway\n  http-reuse always\n  ${server}`)
-  onTestFinished(proxy.stop)
-  return curl({ ...task, url: task.url.replace('https:', 'http:').replace(port, String(proxy.port)) })
+  const url = task.url.replace('https:', 'http:').replace(port, String(proxy.port))
+  return curl({ ...task, url }).finally(proxy.stop)
 }
 
 const chromium = (openPage: (options: object) => Promise<Page>) => (): Ask => async (task) => {
@@ -184,20 +192,24 @@ const javaOptions = [
   ...['-Xshare:auto', '-XX:TieredStopAtLevel=1'],
   '-Djdk.internal.httpclient.disableHostnameVerification',
 ]
-const startGo = async (): Promise<Ask> => driven(await buildGo(join(import.meta.dirname, 'client.go'), folder()))
+const startGo = async (onEnd: OnEnd): Promise<Ask> => {
+  const folder = mkdtempSync(join(tmpdir(), 'clients-'))
+  onEnd(() => rmSync(folder, { recursive: true }))
+  return driven(await buildGo(join(import.meta.dirname, 'client.go'), folder))(onEnd)
+}
 
 /** Lists them. nginx is none: Debian's speaks HTTP/1 to servers. */
 export const http2Clients = (openPage: (options: object) => Promise<Page>): readonly Client[] => [
   client('curl', ['curl'], () => curl),
   client('nghttp', ['nghttp'], () => nghttp),
   client('h2load', ['h2load'], () => h2load),
-  client('python-h2', ['python', 'h2'], () => driven(pythonPath, 'client.py', 'h2')),
-  client('httpx', ['python', 'h2', 'httpx'], () => driven(pythonPath, 'client.py', 'httpx')),
-  client('Java', ['java', 'javac'], () => driven('java', ...javaOptions, 'Client.java')),
+  client('python-h2', ['python', 'h2'], driven(pythonPath, 'client.py', 'h2')),
+  client('httpx', ['python', 'h2', 'httpx'], driven(pythonPath, 'client.py', 'httpx')),
+  client('Java', ['java', 'javac'], driven('java', ...javaOptions, 'Client.java')),
   client('Go', ['go'], startGo),
   client('undici', [], () => undici),
   client('Node', [], () => nodeHttp2),
-  client('Ruby', ['ruby', 'http_2'], () => driven('ruby', 'client.rb')),
+  client('Ruby', ['ruby', 'http_2'], driven('ruby', 'client.rb')),
   client('Chromium', ['chromium'], chromium(openPage)),
   client('HAProxy', ['haproxy', 'curl'], () => haproxy),
 ]

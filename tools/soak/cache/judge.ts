@@ -1,9 +1,6 @@
-import { medianIn } from '../series.ts'
+import { flatVerdict } from '../judge-run.ts'
 import { none, type Verdict } from '../verdict.ts'
 import { type Churn, maxBytes } from './churn.ts'
-
-/** How much the resident memory of the last third may exceed that of the middle one. */
-const atMost = 1.03
 
 /** Most bytes that fields, keys and what stands around them count for, beside the body of a response. */
 const atMostBeside = 4096
@@ -12,17 +9,11 @@ const atMostBeside = 4096
 export const judgeChurn = (churn: Churn): readonly Verdict[] => {
   const { samples, loadMs, tally, said, found, cleared, saidCleared } = churn
   const resident = samples.map(({ atMs, residentKiB }) => ({ atMs, value: residentKiB }))
-  const ratio = medianIn(resident, 2, loadMs) / medianIn(resident, 1, loadMs)
   const mostBytes = Math.max(...samples.map(({ bytes }) => bytes))
   const beside = (said.bytes - found.bytes) / said.entries
   const counts = { said: said.entries, found: found.entries, cleared }
   return [
-    {
-      what: 'resident memory after two collections, median of the last third / of the middle third',
-      found: ratio.toFixed(3),
-      atMost: String(atMost),
-      held: ratio <= atMost,
-    },
+    flatVerdict('resident memory', resident, loadMs),
     {
       what: 'bytes that the cache says it has, at any time',
       found: String(mostBytes),
