@@ -50,6 +50,7 @@ const open = () => {
 
 type Opened = ReturnType<typeof open>
 
+const manyFields = Array.from({ length: 1250 }, (_, n) => ['x-a', `${n}`]).flat()
 const ping = frame(6, 0, 0, Buffer.alloc(8))
 const openUploads = ({ receive, responses }: Opened, ...fields: string[]): void => {
   if (responses.length > 0) return
@@ -102,8 +103,19 @@ const holds = {
     }
     expect(socket.writes).toBe(maxWrites)
   },
-  requestHeads: (opened: Opened) =>
-    openUploads(opened, ...Array.from({ length: 1250 }, (_, n) => ['x-a', `${n}`]).flat()),
+  requestHeads: (opened: Opened) => openUploads(opened, ...manyFields),
+  async answeredHeads({ receive, responses }: Opened) {
+    for (let id = 1; id < 800; id += 2) {
+      receive(head(id, [...get(), ...manyFields]))
+      responses.at(-1)?.writeFields(204, '', [])
+      if (id % 200 === 197) await setImmediate()
+    }
+    for (let id = 1; id < 800; id += 2) {
+      vi.advanceTimersByTime(50)
+      receive(frame(3, 0, id, Buffer.from([0, 0, 0, 8])))
+    }
+    responses.length = 0
+  },
   requestBodies(opened: Opened) {
     openUploads(opened)
     for (let n = 0; n < 16; n++)

@@ -19,6 +19,8 @@ const controlFactor = 3
 export const maxWriteBytes = 128 * 1024
 /** What the system has not taken. */
 export const maxWrites = 8
+/** Streams that have ended in them: once there are as many, no more are written. */
+export const maxUntakenEnds = 100
 /** New memory to render small writes into, which each of them keeps whole. */
 export const blockBytes = 64 * 1024
 
@@ -44,6 +46,7 @@ const streamObjectBytes = 8 * 1024
 /** What a connection holds at most, by part, in bytes: nothing that a client does makes it more. */
 export const boundMemory = (options: { readonly maxConcurrentStreams: number; readonly maxListSize: number }) => {
   const { maxConcurrentStreams, maxListSize } = options
+  const requestBytes = listFactor * maxListSize + streamObjectBytes
   const bounds = {
     objects: 64 * 1024,
     /** Of a frame, the beginning. */
@@ -54,7 +57,9 @@ export const boundMemory = (options: { readonly maxConcurrentStreams: number; re
     closedStreams: rememberedStreams * 5,
     controls: controlFactor * maxControlBytes,
     writes: maxWrites * blockBytes + 2 * maxWriteBytes + maxHeadBytes,
-    requestHeads: maxConcurrentStreams * (listFactor * maxListSize + streamObjectBytes),
+    requestHeads: maxConcurrentStreams * requestBytes,
+    /** Of requests whose responses the system has not taken: one write may have the ends of all streams. */
+    answeredHeads: (maxUntakenEnds + maxConcurrentStreams) * requestBytes,
     requestBodies: pieceFactor * (maxConcurrentStreams * streamAllowanceBytes + connectionWindowBytes),
     responseHeads: maxConcurrentStreams * maxWaitingHeads * maxHeadBytes,
     responseBodies: maxConcurrentStreams * maxPiecesBytes,

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { noBytes } from '../../lib/buffers.ts'
-import { maxWriteBytes, maxWrites } from './connection-memory.ts'
+import { maxUntakenEnds, maxWriteBytes, maxWrites } from './connection-memory.ts'
 import type { FloodBudget } from './flood-budget.ts'
 import { flags, frameHeadBytes, frameTypes, initialWindow, maxFrameBytes, maxWindow, writeFrameHead } from './frame.ts'
 import { claimMemory, freeMemory, reserveMemory } from './frame-memory.ts'
@@ -165,7 +165,8 @@ export class FrameSender {
 
   /** The client takes nothing. */
   get #isHeld(): boolean {
-    return this.#isBlocked || this.#written.length >= maxWrites
+    if (this.#isBlocked || this.#written.length >= maxWrites) return true
+    return this.#written.reduce((ends, { ended }) => ends + ended.length, 0) >= maxUntakenEnds
   }
 
   #render(): void {
@@ -283,10 +284,10 @@ export class FrameSender {
   }
 
   readonly #onWritten = (error?: Error | null): void => {
+    const wasHeld = this.#isHeld
     const written = this.#written.shift()
     if (written === undefined) return // it was told so when the socket closed
-    // What was held back goes on.
-    if (this.#written.length === maxWrites - 1) this.#schedule()
+    if (wasHeld && !this.#isHeld) this.#schedule()
     const { memory, flushed, ended } = written
     if (!error) freeMemory(memory)
     for (const onFlushed of flushed) onFlushed(error)
