@@ -56,7 +56,8 @@ export const boundMemory = (options: { readonly maxConcurrentStreams: number; re
     tables: 2 * tableFactor * maxTableSize,
     closedStreams: rememberedStreams * 5,
     controls: controlFactor * maxControlBytes,
-    writes: maxWrites * blockBytes + 2 * maxWriteBytes + maxHeadBytes,
+    /** Of each, what was reserved: a table of HPACK can make little of long heads. */
+    writes: maxWrites * (maxControlBytes + 2 * maxWriteBytes + maxHeadBytes),
     requestHeads: maxConcurrentStreams * requestBytes,
     /** Of requests whose responses the system has not taken: one write may have the ends of all streams. */
     answeredHeads: (maxUntakenEnds + maxConcurrentStreams) * requestBytes,
