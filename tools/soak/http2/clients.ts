@@ -2,11 +2,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { withTimeout } from '../../../src/core/lib/clock.ts'
 import { sha256 } from '../../../test/helpers/wire.ts'
 import { type Ask, got, http2Clients, type Task } from '../../lab/http2-clients/clients.ts'
 import { type Ongoing, ongoing } from '../traffic.ts'
 import { material, mebibyte } from './upstream.ts'
-import { within } from './within.ts'
 
 /** A client, and what became of its requests. */
 export interface SteadyClient {
@@ -91,7 +91,8 @@ const askOnce = async (
   const query = `bytes=${responseBytes}&body=${sha256(material.subarray(0, requestBytes))}`
   client.sent += count
   const asked = client.ask({ method, count, atOnce, file, url: `https://127.0.0.1:${port}${path}?${query}` })
-  const outcomes = await within(lateMs, asked).catch((error) => [String(error)])
+  const answered = await withTimeout(asked, lateMs).catch((error) => [String(error)])
+  const outcomes = answered ?? [`nothing within ${lateMs} ms`]
   const right = outcomes.filter(got(material.subarray(0, responseBytes))).length
   client.right += Math.min(count, right)
   client.bytes += right * (requestBytes + responseBytes)

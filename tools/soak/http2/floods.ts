@@ -1,9 +1,9 @@
 /** The floods of test/security/http2, each again and again. */
 import { setTimeout as pause } from 'node:timers/promises'
+import { withTimeout } from '../../../src/core/lib/clock.ts'
 import { block, type FrameClient, frame, get, head, openFrameClient } from '../../../test/helpers/http2.ts'
 import { type Attack, floodOf, ping } from '../../../test/helpers/http2-attack.ts'
 import { type Ongoing, ongoing } from '../traffic.ts'
-import { within } from './within.ts'
 
 /** How often a flood came, and how often the gateway ended its connection or cut its streams as it must. */
 export interface FloodCount {
@@ -118,7 +118,9 @@ const attackOnce = async (port: number, name: string): Promise<void> => {
   const client = await openFrameClient(port)
   try {
     await floods[name]?.(client)
-    if (name in mustEnd) await within(lateMs, client.ended())
+    if (!(name in mustEnd)) return
+    await withTimeout(client.ended(), lateMs)
+    if (!client.socket.destroyed) throw new Error(`${name}: its connection was not ended`)
   } finally {
     client.socket.destroy()
   }

@@ -67,14 +67,17 @@ export const soakHttp2 = async (minutes: number): Promise<Http2Run> => {
     const samples: Sample[] = []
     const from = performance.now()
     const cpu = [readCpu(gateway.pid), readCpu(process.pid)] as const
+    const coresOf = (nth: 0 | 1, pid: number): number => cpuBetween(cpu[nth], readCpu(pid)) / 1e6 / loadMs
+    let loadMs = 0
+    let cores = { gatewayCores: 0, allCores: 0 }
+    // Slow floods take longer to end than the samples do.
     await load(async () => {
       const taking = sampling(gateway, samples, from)
       await pause(minutes * 60_000)
       await taking.stop()
+      loadMs = performance.now() - from
+      cores = { gatewayCores: coresOf(0, gateway.pid), allCores: coresOf(1, process.pid) }
     })
-    const loadMs = performance.now() - from
-    const coresOf = (nth: 0 | 1, pid: number): number => cpuBetween(cpu[nth], readCpu(pid)) / 1e6 / loadMs
-    const cores = { gatewayCores: coresOf(0, gateway.pid), allCores: coresOf(1, process.pid) }
     const rejections = await readRejections(gateway)
     const left = await settled(
       async () => compareSamples(before, await sampleAll(gateway, 0)),
