@@ -58,7 +58,7 @@ describe('shift', () => {
       ...{ group: 'risk', order: '100%', shift: { share: 1 } },
     })
     expect(await said()).toMatch(
-      /\nto make it the upstream: \S+ \S+main\.ts shift risk --promote --admin http:\S+ prints the file\n$/,
+      /\nto make it the upstream: \S+ \S+lender-gateway\.js shift risk --promote --admin http:\S+ prints the file\n$/,
     )
 
     const [none, rejected] = [await run('market'), await run('market', '--to', '5%')]
@@ -143,7 +143,7 @@ describe('shift --promote', () => {
     const promoted = await run('risk', '--promote', '--config', live.file)
 
     expect(shown.out).toMatch(
-      /no endpoint of it is up; to take its clients back: \S+ \S+main\.ts shift risk --abort --con/,
+      /no endpoint of it is up; to take its clients back: \S+ \S+lender-gateway\.js shift risk --abort --con/,
     )
     expect(shown.out).not.toContain('--promote')
     expect(promoted.code).toBe(0)
