@@ -110,7 +110,7 @@ export class Http2Connection implements FrameSink {
 
   /** The owner has read a part of a body: the client may send as much more. */
   readBody(stream: Stream, bytes: number, hasWaited: boolean): void {
-    if (!stream.hasRequestEnded && this.#streams.has(stream)) stream.bodyWindow?.read(bytes, hasWaited)
+    if (!stream.isClosed) stream.bodyWindow?.read(bytes, hasWaited)
   }
 
   /** Takes no more streams; those that are open go on (RFC 9113 §6.8). */
@@ -139,6 +139,7 @@ export class Http2Connection implements FrameSink {
     if (stream.isClosed) return
     stream.isClosed = true
     if (this.#dataStream === stream) this.#dataStream = null
+    stream.bodyWindow?.close()
     stream.events?.onClose()
     stream.events = null
     this.#options.onStreamClosed(stream)

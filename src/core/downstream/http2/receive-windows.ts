@@ -97,6 +97,7 @@ export class BodyWindow {
   #readSinceWait = 0
   #excess = 0
   #isWide = false
+  #hasEnded = false
 
   constructor(connection: ReceiveWindows, streamId: number) {
     this.#connection = connection
@@ -113,6 +114,7 @@ export class BodyWindow {
   /** `isWaiting`: the reader had to be waited for, so the client's window is not too small. */
   read(bytes: number, isWaiting: boolean): void {
     this.#waiting -= bytes
+    if (this.#hasEnded) return this.settle()
     this.#readSinceWait = isWaiting ? 0 : this.#readSinceWait + bytes
     if (this.#readSinceWait >= narrowWindowBytes) {
       this.#readSinceWait = 0
@@ -130,14 +132,20 @@ export class BodyWindow {
   /** Tells the connection what waits: after a piece has arrived or was read. */
   settle(): void {
     const excess = Math.max(0, this.#waiting - streamAllowanceBytes)
-    const isWide = this.#window + this.#waiting > narrowWindowBytes
+    const isWide = (this.#hasEnded ? 0 : this.#window) + this.#waiting > narrowWindowBytes
     if (excess === this.#excess && isWide === this.#isWide) return
     this.#connection.change(excess - this.#excess, Number(isWide) - Number(this.#isWide))
     this.#excess = excess
     this.#isWide = isWide
   }
 
-  /** The body has ended, or its rest is discarded. */
+  /** The client sends no more of it. What waits still counts. */
+  end(): void {
+    this.#hasEnded = true
+    this.settle()
+  }
+
+  /** Nothing of it is held any more. */
   close(): void {
     this.#connection.change(-this.#excess, -Number(this.#isWide))
     this.#excess = 0

@@ -96,7 +96,7 @@ export class StreamTable {
   endRequest(stream: Stream): void {
     if (!this.has(stream)) return // reset meanwhile
     stream.hasRequestEnded = true
-    stream.bodyWindow?.close()
+    stream.bodyWindow?.end()
     stream.events?.onRequestEnd()
     if (!stream.hasResponseEnded || !this.has(stream)) return
     this.#forget(stream, 'both')
@@ -118,6 +118,5 @@ export class StreamTable {
   #forget(stream: Stream, by: ClosedBy): void {
     this.#open.delete(stream.id)
     this.#closed.add(stream.id, by)
-    stream.bodyWindow?.close()
   }
 }

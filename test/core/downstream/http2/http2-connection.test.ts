@@ -349,3 +349,22 @@ test('a response ends once, also when a window opens behind it', async () => {
   expect((await written()).map(({ type }) => type)).toEqual([frameTypes.settings])
   expect(heard).toEqual(['sent'])
 })
+
+test('a body that has come whole counts while it waits', async () => {
+  const { connection, streams, receive, written } = open()
+  const data = (length: number, frameFlags = 0) => createFrame(frameTypes.data, frameFlags, 1, Buffer.alloc(length))
+  const many = (count: number) => Array.from({ length: count }, () => data(16_384))
+  receive(request(1, false), ...many(3), data(16_383))
+  connection.readBody(streams[0] as Stream, 65_535, false) // it becomes wide
+  await written()
+
+  receive(...many(120), data(0, flags.endStream))
+  const waiting = await written()
+  connection.reset(streams[0] as Stream, 8)
+
+  expect(waiting).toEqual([])
+  expect((await written()).map(({ type, id }) => [type, id])).toEqual([
+    [frameTypes.rstStream, 1],
+    [frameTypes.windowUpdate, 0],
+  ])
+})
