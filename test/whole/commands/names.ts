@@ -50,7 +50,7 @@ const parses =
 const kinds: readonly (readonly [name: RegExp, look: Look])[] = [
   [/(?:^|npx |-- |exec \w+ )lender-gateway ([^;#]*)/g, isUsage],
   [/lender-gateway:[\d.]+ ([a-z-][^;#]*)$/g, isUsage],
-  [/node src\/main\.ts ([^;#]*)/g, isUsage],
+  [/node src\/lender-gateway\.js ([^;#]*)/g, isUsage],
   [/lender-gateway:([\d.]+)/g, (tag) => tag === packageFile.version],
   [/(?:^| )((?:config|docs|test|tools|src|scripts)\/[\w./-]+)/g, file],
   [/(?:^| )npx vitest run (?:--project \w+ )?(\S+)/g, file],
