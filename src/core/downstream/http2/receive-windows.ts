@@ -11,8 +11,8 @@ export class ReceiveWindows {
   readonly #sendUpdate: (streamId: number, bytes: number) => void
   #isWide = false
   #holdsWideSlot = false
-  /** Streams whose client may send, or has waiting, more than a narrow window. */
-  #wideStreams = 0
+  /** What the client may send on streams, or has waiting, beyond a narrow window of each. */
+  #granted = 0
   /** The waiting bytes of all streams, beyond each one's allowance. */
   #excess = 0
   #window = initialWindow
@@ -23,8 +23,10 @@ export class ReceiveWindows {
     this.giveBack()
   }
 
-  get streamTarget(): number {
-    return this.#isWide ? wideWindowBytes : narrowWindowBytes
+  /** `granted`: of them, to the stream that asks. What was given can all come at once: its sum is bounded. */
+  streamTarget(granted: number): number {
+    if (!this.#isWide) return narrowWindowBytes
+    return Math.min(wideWindowBytes, narrowWindowBytes + connectionWindowBytes - this.#granted + granted)
   }
 
   /** Takes from the window of the connection. Returns false where there is not as much (RFC 9113 §6.9.1). */
@@ -68,9 +70,9 @@ export class ReceiveWindows {
   }
 
   /** Of the stream of a body window alone. */
-  change(excess: number, wideStreams: number): void {
+  change(excess: number, granted: number): void {
     this.#excess += excess
-    this.#wideStreams += wideStreams
+    this.#granted += granted
     // Several bodies can be slow: the others get their share before these fill the whole window.
     if (this.#excess > wideWindowBytes) this.narrow()
     this.#releaseSlot()
@@ -82,7 +84,7 @@ export class ReceiveWindows {
   }
 
   #releaseSlot(): void {
-    if (this.#isWide || !this.#holdsWideSlot || this.#wideStreams > 0) return
+    if (this.#isWide || !this.#holdsWideSlot || this.#granted > 0) return
     this.#holdsWideSlot = false
     this.#wideConnections.release(this)
   }
@@ -96,7 +98,7 @@ export class BodyWindow {
   #waiting = 0
   #readSinceWait = 0
   #excess = 0
-  #isWide = false
+  #granted = 0
   #hasEnded = false
 
   constructor(connection: ReceiveWindows, streamId: number) {
@@ -120,7 +122,7 @@ export class BodyWindow {
       this.#readSinceWait = 0
       this.#connection.widen()
     }
-    const target = this.#connection.streamTarget
+    const target = this.#connection.streamTarget(this.#granted)
     const room = target - this.#window - this.#waiting
     if (room >= target / 2) {
       this.#window += room
@@ -132,11 +134,11 @@ export class BodyWindow {
   /** Tells the connection what waits: after a piece has arrived or was read. */
   settle(): void {
     const excess = Math.max(0, this.#waiting - streamAllowanceBytes)
-    const isWide = (this.#hasEnded ? 0 : this.#window) + this.#waiting > narrowWindowBytes
-    if (excess === this.#excess && isWide === this.#isWide) return
-    this.#connection.change(excess - this.#excess, Number(isWide) - Number(this.#isWide))
+    const granted = Math.max(0, (this.#hasEnded ? 0 : this.#window) + this.#waiting - narrowWindowBytes)
+    if (excess === this.#excess && granted === this.#granted) return
+    this.#connection.change(excess - this.#excess, granted - this.#granted)
     this.#excess = excess
-    this.#isWide = isWide
+    this.#granted = granted
   }
 
   /** The client sends no more of it. What waits still counts. */
@@ -147,8 +149,8 @@ export class BodyWindow {
 
   /** Nothing of it is held any more. */
   close(): void {
-    this.#connection.change(-this.#excess, -Number(this.#isWide))
+    this.#connection.change(-this.#excess, -this.#granted)
     this.#excess = 0
-    this.#isWide = false
+    this.#granted = 0
   }
 }

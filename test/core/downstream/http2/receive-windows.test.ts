@@ -24,7 +24,7 @@ test('a connection begins with its whole window, and a stream with 64 KiB', () =
   const { windows, given } = connect()
 
   expect(given(0)).toBe(connectionWindowBytes - 65_535)
-  expect(windows.streamTarget).toBe(narrowWindowBytes)
+  expect(windows.streamTarget(0)).toBe(narrowWindowBytes)
 })
 
 test('more than the windows is not taken', () => {
@@ -75,7 +75,7 @@ test('what waits of wide streams is taken off the window of the connection, and 
 
   // 3 MiB, less what waits beyond the allowances.
   expect(given(0)).toBeLessThan(0.5 * 1024 * 1024)
-  expect(windows.streamTarget).toBe(narrowWindowBytes)
+  expect(windows.streamTarget(0)).toBe(narrowWindowBytes)
 })
 
 test('a process has so many wide connections, and one that was narrowed gives its place', () => {
@@ -89,7 +89,20 @@ test('a process has so many wide connections, and one that was narrowed gives it
   }
   const wide = Array.from({ length: maxWideConnections }, widen)
 
-  expect(widen().windows.streamTarget).toBe(narrowWindowBytes)
+  expect(widen().windows.streamTarget(0)).toBe(narrowWindowBytes)
   wide[0]?.windows.close()
-  expect(widen().windows.streamTarget).toBe(wideWindowBytes)
+  expect(widen().windows.streamTarget(0)).toBeGreaterThan(narrowWindowBytes)
+})
+
+test('streams are given no more beyond 64 KiB of each than the window of their connection', () => {
+  const { windows, given } = connect()
+  const ids = [1, 3, 5, 7, 9]
+
+  for (const id of ids) {
+    const body = windows.createBodyWindow(id)
+    body.take(narrowWindowBytes)
+    body.read(narrowWindowBytes, false)
+  }
+
+  expect(ids.reduce((sum, id) => sum + given(id) - narrowWindowBytes, 0)).toBe(connectionWindowBytes)
 })
