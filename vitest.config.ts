@@ -18,8 +18,11 @@ const env = { NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/tes
 const filesWith = (pattern: RegExp, files = tests): readonly string[] =>
   globSync(files).filter((file) => pattern.test(readFileSync(file, 'utf8')))
 
-/** The tests that replace a module: in a process of their own, so that no other test meets what is in its place. */
-const alone = filesWith(/\bvi\.(mock|doMock)\(/)
+/**
+ * The tests that replace a module: in a process of their own, so that no other test meets what is in its place. And those
+ * that weigh the process: what other tests have left is collected at any time.
+ */
+const alone = filesWith(/\bvi\.(mock|doMock)\(|\bheldBytes\(\)/)
 
 /** The drills that replace timers: each in a process of its own. */
 const drillsFakingTimers = filesWith(/\bvi\.useFakeTimers\(/, drills)
