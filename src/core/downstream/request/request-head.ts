@@ -130,16 +130,16 @@ export const isValidRequestId = (id: string): boolean => requestIdPattern.test(i
 
 const idBytes = 16
 const idsPerBatch = 256
-let randomDigits = ''
-let usedDigits = 0
+let randomPool = Buffer.alloc(0)
+let randomOffset = 0
 
 export const randomId = (): string => {
-  if (usedDigits === randomDigits.length) {
-    randomDigits = randomBytes(idBytes * idsPerBatch).toString('hex')
-    usedDigits = 0
+  if (randomOffset === randomPool.length) {
+    randomPool = randomBytes(idBytes * idsPerBatch)
+    randomOffset = 0
   }
-  usedDigits += 2 * idBytes
-  return randomDigits.slice(usedDigits - 2 * idBytes, usedDigits)
+  randomOffset += idBytes
+  return randomPool.toString('hex', randomOffset - idBytes, randomOffset)
 }
 
 /** By `requestId.format`; a UUID is of version 4 (RFC 9562 §5.4). */

@@ -122,18 +122,8 @@ export const compileAuthorityMatcher = ({ hosts: names }: Pick<ListenConfig, 'ho
 const registeredNamePattern = /^(?:[A-Za-z0-9\-._~!$&'()*+;=]|%[0-9A-Fa-f]{2})+(?::(\d{0,5}))?$/
 const ipLiteralPattern = /^\[([0-9A-Fa-f:.]+)\](?::(\d{0,5}))?$/
 
-// Nearly all requests name the same one.
-let lastValidHost = ''
-
 /** Of a Host field or a target's authority. RFC 9110 §4.2.1: not empty. */
 export const isValidHost = (value: string): boolean => {
-  if (value === lastValidHost && value !== '') return true
-  const isValid = matchesHost(value)
-  if (isValid) lastValidHost = value
-  return isValid
-}
-
-const matchesHost = (value: string): boolean => {
   const named = registeredNamePattern.exec(value)
   if (named !== null) return isValidPort(named[1])
   const bracketed = ipLiteralPattern.exec(value)
