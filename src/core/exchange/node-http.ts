@@ -1,6 +1,5 @@
 /** An `import` of `node:http` reads each export, and so loads Node's `fetch`: 10 MB. */
-export const { Agent, createServer, METHODS, request, STATUS_CODES, validateHeaderValue } =
-  process.getBuiltinModule('node:http')
+export const { Agent, createServer, METHODS, request, STATUS_CODES } = process.getBuiltinModule('node:http')
 
 /** RFC 9110 §9, and registered ones. */
 export const knownMethods: ReadonlySet<string | undefined> = new Set(METHODS)

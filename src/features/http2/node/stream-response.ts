@@ -4,8 +4,7 @@ import type { DownstreamResponse } from '../../../core/downstream/codec.ts'
 import { getLingerMode, type LingerMode, linger } from '../../../core/downstream/listener/linger.ts'
 import { getMaxBodyBytes } from '../../../core/downstream/request/active-request.ts'
 import type { GatewayError } from '../../../core/exchange/failures/errors.ts'
-import { fieldNameEquals, type HeaderFields } from '../../../core/exchange/header-fields.ts'
-import { validateHeaderValue } from '../../../core/exchange/node-http.ts'
+import { checkFields, fieldNameEquals, type HeaderFields } from '../../../core/exchange/header-fields.ts'
 import { CoalescedTimer } from '../../../core/lib/clock.ts'
 import type { StreamRequest } from './stream-request.ts'
 
@@ -66,11 +65,11 @@ export class StreamResponse implements DownstreamResponse {
       const name = fields[i] as string
       const value = fields[i + 1] as string
       if (status === 205 && fieldNameEquals(name, 'content-length')) continue
-      validateHeaderValue(name, value)
       list.push(name, value)
       // An empty frame for its end would wait for a client whose window is shut.
       if (value === '0' && fieldNameEquals(name, 'content-length')) bodiless = true
     }
+    checkFields(fields)
     // A flat list keeps order and repetitions; Node's types know only objects. Node lowercases names (RFC 9113 §8.2).
     this.stream.respond(list as never, { endStream: bodiless })
     this.#bodiless = bodiless
@@ -79,11 +78,11 @@ export class StreamResponse implements DownstreamResponse {
 
   writeInterim(status: number, fields: HeaderFields): void {
     if (this.destroyed || this.headersSent || this.#interimCount++ >= maxInterims) return
+    checkFields(fields)
     const named: Record<string, string | number | string[]> = Object.assign(Object.create(null), { ':status': status })
     for (let i = 0; i < fields.length; i += 2) {
       const name = (fields[i] as string).toLowerCase()
       const value = fields[i + 1] as string
-      validateHeaderValue(name, value)
       const values = named[name]
       if (values === undefined) named[name] = [value]
       else if (Array.isArray(values)) values.push(value)
