@@ -11,6 +11,9 @@ import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connect, type TLSSocket } from 'node:tls'
 import { parseArgs } from 'node:util'
+import { createFrame, flags, frameTypes } from '../../src/core/downstream/http2/frame.ts'
+import { settingsAck } from '../../src/core/downstream/http2/settings.ts'
+import { noBytes } from '../../src/core/lib/buffers.ts'
 import { residentKiB } from '../bench/memory.ts'
 import { readOptions } from '../bench/options.ts'
 import { writeCertificate } from '../bench/peers/certificate.ts'
@@ -37,23 +40,14 @@ const atOnce = 50
 // Long enough for what came and went to be collected, and less than `listen.timeouts.keepAlive`.
 const settleMs = 20_000
 
-const frame = (type: number, flags: number, stream: number, payload = Buffer.alloc(0)): Buffer => {
-  const head = Buffer.alloc(9)
-  head.writeUIntBE(payload.length, 0, 3)
-  head.writeUInt8(type, 3)
-  head.writeUInt8(flags, 4)
-  head.writeUInt32BE(stream, 5)
-  return Buffer.concat([head, payload])
-}
-
 const literal = (...texts: readonly string[]): Buffer =>
   Buffer.concat([Buffer.of(0), ...texts.flatMap((text) => [Buffer.of(text.length), Buffer.from(text)])])
 
 /** GET: `:method` and `:scheme` are 2 and 7 of the static table. */
 const request = (stream: number, path: string): Buffer =>
-  frame(
-    1,
-    0x05,
+  createFrame(
+    frameTypes.headers,
+    flags.endStream | flags.endHeaders,
     stream,
     Buffer.concat([
       Buffer.of(0x82, 0x87),
@@ -65,7 +59,11 @@ const request = (stream: number, path: string): Buffer =>
 
 const [restingPath, waitingPath] = ['/market/insights', '/leads/pipeline']
 
-const greeting = Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame(4, 0, 0), frame(4, 1, 0)])
+const greeting = Buffer.concat([
+  Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
+  createFrame(frameTypes.settings, 0, 0, noBytes),
+  settingsAck,
+])
 
 /** Resolves when the first bytes of an answer have come. */
 const dial = async (port: number, sends: Buffer): Promise<TLSSocket> => {
