@@ -32,7 +32,7 @@ export interface DownstreamRequest extends BodySource {
   destroy(): unknown
 }
 
-/** Null: the end. */
+/** A chunk is valid during the call, unless its memory is its own (`isExclusive`). Null: the end. */
 export type BodyConsumer = (chunk: Buffer | null) => void
 
 export interface BodySource {

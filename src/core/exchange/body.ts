@@ -30,7 +30,7 @@ export interface RequestBody {
   readonly started: boolean
   /** Counted while streaming; beyond it the exchange ends with `content-too-large`. */
   maxBytes: number
-  /** Called before the reader gets the bytes; null: the end. */
+  /** Called before the reader gets the bytes, which are valid during the call; null: the end. */
   onData: ((chunk: Buffer | null) => void) | null
   /** Called once, when a connection to send it on is there. */
   onStarted: (() => void) | null

@@ -35,6 +35,9 @@ export const takeExclusively = (read: Buffer, from: number): Buffer => {
   return read.subarray(from)
 }
 
+/** Whether the chunk may be kept: all others are valid during the call that hands them on. */
+export const isExclusive = (chunk: Buffer): boolean => exclusive.has(chunk.buffer)
+
 /**
  * Frees the memory of a chunk, unless other chunks share it. Left to the collector, 64 MiB of such memory start a
  * collection of the whole heap: 8 a second, half of the time that large responses took.
@@ -44,9 +47,9 @@ export const freeBuffer = (chunk: Buffer | undefined): void => {
   const { buffer } = chunk
   if (!(buffer instanceof ArrayBuffer)) return
   // Once, however often the chunk is freed.
-  const isExclusive = exclusive.delete(buffer)
-  if (isExclusive && buffer.byteLength === largeBufferBytes && spare.length < maxSpare) spare.push(buffer)
-  else if (isExclusive || chunk.length === buffer.byteLength) buffer.transfer(0)
+  const wasExclusive = exclusive.delete(buffer)
+  if (wasExclusive && buffer.byteLength === largeBufferBytes && spare.length < maxSpare) spare.push(buffer)
+  else if (wasExclusive || chunk.length === buffer.byteLength) buffer.transfer(0)
 }
 
 export const concatAndFree = (chunks: readonly Buffer[]): Buffer => {

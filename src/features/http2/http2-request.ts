@@ -24,7 +24,7 @@ export class Http2Request implements DownstreamRequest {
   receivedBytes = 0
   readonly #connection: Http2Connection
   readonly #stream: Stream
-  readonly #held = new ChunkQueue()
+  readonly #held: ChunkQueue
   #consumer: BodyConsumer | null = null
   #isPaused = false
   #isDiscarded = false
@@ -36,6 +36,7 @@ export class Http2Request implements DownstreamRequest {
     const { method, path, rawFields, contentLength } = stream.head
     this.#connection = connection
     this.#stream = stream
+    this.#held = new ChunkQueue(contentLength)
     this.method = method
     this.url = path
     this.socket = connection.socket

@@ -1,37 +1,38 @@
-import { concatAndFree, noBytes } from '../../lib/buffers.ts'
+import { concatAndFree, isExclusive, noBytes, sliceBytes, takeExclusively } from '../../lib/buffers.ts'
 
-// A smaller chunk has more overhead than content.
-const smallChunkBytes = 1024
-// A chunk keeps the memory of the whole packet that carried it.
-const maxOverheadFactor = 2
-const blockBytes = 4 * 1024
+const minBlockBytes = 4 * 1024
+// A client may send little of what it has announced. An upload that comes in TLS records has a block of 64 KiB.
+const blockFactor = 8
 
-/** Takes little more memory than the body: a client may send chunks of one byte, or with much overhead. */
+/** Takes little more memory than the body: a client may send chunks of one byte. */
 export class ChunkQueue {
   bytes = 0
+  /** Of the body, what no block has room for yet. */
+  #expected: number
   #chunks: Buffer[] = []
   #block: Buffer = noBytes
   #blockEnd = 0
   /** Where the bytes begin that are not in `#chunks` yet. */
   #blockStart = 0
 
+  constructor(length: number | null = null) {
+    this.#expected = length ?? Number.POSITIVE_INFINITY
+  }
+
+  /** Copies the chunk, unless its memory is its own. */
   push(chunk: Buffer): void {
-    const isFirst = this.bytes === 0
     this.bytes += chunk.length
-    const packetBytes = chunk.buffer.byteLength
-    const keepsLittle = packetBytes <= chunk.length * maxOverheadFactor || (isFirst && packetBytes <= blockBytes)
-    if (keepsLittle && (isFirst || chunk.length >= smallChunkBytes)) {
+    if (isExclusive(chunk)) {
       this.#sealBlock()
       this.#chunks.push(chunk)
       return
     }
-    if (this.#block.length - this.#blockEnd < chunk.length) {
-      this.#sealBlock()
-      this.#block = Buffer.allocUnsafeSlow(Math.max(blockBytes, chunk.length))
-      this.#blockEnd = 0
-      this.#blockStart = 0
+    for (let at = 0; at < chunk.length; ) {
+      if (this.#blockEnd === this.#block.length) this.#startBlock(chunk.length - at)
+      const length = chunk.copy(this.#block, this.#blockEnd, at)
+      at += length
+      this.#blockEnd += length
     }
-    this.#blockEnd += chunk.copy(this.#block, this.#blockEnd)
   }
 
   takeAll(): Buffer[] {
@@ -59,8 +60,22 @@ export class ChunkQueue {
     this.bytes = this.#blockEnd = this.#blockStart = 0
   }
 
+  #startBlock(bytes: number): void {
+    this.#sealBlock()
+    const wanted = Math.min(this.#expected, Math.max(minBlockBytes, bytes * blockFactor))
+    const size = Math.min(sliceBytes, Math.max(bytes, wanted))
+    this.#expected -= size
+    // Node's pool is for a small body alone: a part of a long one would keep 64 KiB of it.
+    this.#block = wanted < minBlockBytes ? Buffer.allocUnsafe(size) : Buffer.allocUnsafeSlow(size)
+    this.#blockEnd = 0
+    this.#blockStart = 0
+  }
+
   #sealBlock(): void {
-    if (this.#blockEnd > this.#blockStart) this.#chunks.push(this.#block.subarray(this.#blockStart, this.#blockEnd))
-    this.#blockStart = this.#blockEnd
+    const [block, from, to] = [this.#block, this.#blockStart, this.#blockEnd]
+    this.#blockStart = to
+    if (from === to) return
+    const isWhole = to - from === block.buffer.byteLength
+    this.#chunks.push(isWhole ? takeExclusively(block, 0) : block.subarray(from, to))
   }
 }

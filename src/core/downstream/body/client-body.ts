@@ -60,7 +60,7 @@ export class ClientBody implements RequestBody {
   read(): Promise<readonly Buffer[]> {
     if (this.#abortReason !== null && this.#buffering === null) return Promise.reject(this.#abortReason)
     this.#buffering ??= new Promise((resolve, reject) => {
-      const chunks = new ChunkQueue()
+      const chunks = new ChunkQueue(this.length)
       this.#failReader = reject
       this.#startReading(
         (chunk) => {

@@ -104,11 +104,10 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
   }
 
   body(bytes: Buffer, from: number, to: number): void {
-    // A small piece is copied: it would keep the memory of the whole read. The consumer may free its piece, so only the
-    // last piece of a read may take that memory.
+    // The consumer keeps and frees a large last piece of a read with all its memory, and copies any other.
     const size = to - from
     const isLarge = to === bytes.length && size >= minFreeBytes && 2 * size >= bytes.buffer.byteLength
-    this.#current?.receive(isLarge ? takeExclusively(bytes, from) : Buffer.from(bytes.subarray(from, to)))
+    this.#current?.receive(isLarge ? takeExclusively(bytes, from) : bytes.subarray(from, to))
   }
 
   end(): void {

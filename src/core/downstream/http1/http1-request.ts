@@ -1,13 +1,10 @@
 import type { Socket } from 'node:net'
 import type { GatewayError } from '../../exchange/failures/errors.ts'
-import { maxWaitingBytes } from '../../lib/buffers.ts'
+import { maxWaitingBytes, sliceBytes } from '../../lib/buffers.ts'
 import { ChunkQueue } from '../body/chunk-queue.ts'
 import type { BodyConsumer, BodySource, DownstreamRequest, RequestTarget } from '../codec.ts'
 import { rejectTunnel } from './request-line.ts'
 import type { RequestMessage } from './request-parser.ts'
-
-// So that the consumer can pause between the pieces.
-const maxHandedOnBytes = 16 * 1024
 
 export class Http1Request implements DownstreamRequest {
   readonly multiplexed = false
@@ -24,6 +21,7 @@ export class Http1Request implements DownstreamRequest {
   readonly isPersistent: boolean
   complete: boolean
   onComplete: (() => void) | null = null
+  readonly #length: number | null
   readonly #flow: Pick<BodySource, 'pause' | 'resume'>
   #consumer: BodyConsumer | null = null
   /** Bytes without a consumer, or whose consumer pauses. */
@@ -43,6 +41,7 @@ export class Http1Request implements DownstreamRequest {
     this.rawHeaders = fields
     this.isPersistent = isPersistent
     this.complete = length === 0
+    this.#length = length
     this.socket = socket
     this.#flow = flow
   }
@@ -66,7 +65,7 @@ export class Http1Request implements DownstreamRequest {
       this.onComplete?.()
     } else if (this.#consumer !== null && this.#held === null && !this.#isPaused) this.#consumer(chunk)
     else {
-      this.#held ??= new ChunkQueue()
+      this.#held ??= new ChunkQueue(this.#length)
       this.#held.push(chunk)
       if (this.#held.bytes >= maxWaitingBytes) this.#flow.pause()
     }
@@ -103,7 +102,8 @@ export class Http1Request implements DownstreamRequest {
     if (consumer === null || this.#isHandingOn) return
     this.#isHandingOn = true
     for (let held = this.#held; held !== null && !this.#isPaused; held = this.#held) {
-      const chunk = held.take(maxHandedOnBytes)
+      // In slices, so that the consumer can pause between them.
+      const chunk = held.take(sliceBytes)
       if (held.bytes === 0) this.#held = null
       consumer(chunk)
     }

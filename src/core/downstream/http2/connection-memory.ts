@@ -26,7 +26,7 @@ export const blockBytes = 64 * 1024
 
 /** Of each stream, what of its body may wait without taking from the others. */
 export const streamAllowanceBytes = 2 * narrowWindowBytes
-// A piece keeps at most as much of its packet again.
+// A block of 64 KiB may hold little, of each stream.
 const pieceFactor = 2
 
 /** Of the upstream's response. */

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import type { HeaderFields } from '../../exchange/header-fields.ts'
+import { freeBuffer } from '../../lib/buffers.ts'
 import { boundMemory, maxControlBytes } from './connection-memory.ts'
 import { ControlFrames } from './control-frames.ts'
 import { type FieldBlock, FieldBlockReader } from './field-block.ts'
@@ -152,6 +153,7 @@ export class Http2Connection implements FrameSink {
       if (this.#sender.controlBytes > maxControlBytes)
         throw new ConnectionError(errorCodes.enhanceYourCalm, 'too many replies that are not read', 'unread-replies')
       this.#reader.read(chunk)
+      freeBuffer(chunk)
     } catch (error) {
       if (!(error instanceof ConnectionError)) throw error
       this.#fail(error)

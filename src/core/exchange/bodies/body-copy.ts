@@ -35,8 +35,7 @@ export class BodyCopy {
   /** False: the chunk does not fit, and the copy has ended. */
   push(chunk: Buffer): boolean {
     if (this.failure !== null || this.#isClosed) return false
-    // Such a small buffer is never freed by hand.
-    if (this.#length === 0 && chunk.length < minFreeBytes) return this.keep(chunk)
+    if (this.#length === 0 && chunk.length < minFreeBytes) return this.keep(Buffer.from(chunk))
     const length = this.#length + chunk.length
     if (length > this.#maxBytes) return this.#fail('too-large')
     if (length > this.#memory.length) {

@@ -3,6 +3,7 @@ import { ChunkQueue } from '../../../../src/core/downstream/body/chunk-queue.ts'
 import { ClientBody } from '../../../../src/core/downstream/body/client-body.ts'
 import { Http1Request } from '../../../../src/core/downstream/http1/http1-request.ts'
 import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
+import { isExclusive, takeExclusively } from '../../../../src/core/lib/buffers.ts'
 import { pseudoRandomBytes } from '../../../helpers/wire.ts'
 
 const createRequest = (length: number | null): Http1Request => {
@@ -121,23 +122,40 @@ test('chunks come out as one body, whatever their sizes, and however they are ta
   while (queue.bytes > 0) taken.push(queue.take(4096))
 
   expect(Buffer.concat(taken).equals(body)).toBe(true)
-  expect(taken.every(({ length }) => length <= 20_000)).toBe(true)
+  expect(taken.every(({ length }) => length <= 64 * 1024)).toBe(true)
 })
 
 test.each([
-  ['of a byte', 1, 1, [false, true]],
-  ['of some bytes, in a packet that holds much more', 2000, 64 * 1024, [true, true]],
-  ['that fill what they stand in', 2000, 2000, [false, false]],
-])('chunks %s are copied: %s of %s: the first and others %j', (_, bytes, memory, [first, others]) => {
+  ['is copied: its sender reuses the memory', (packet: Buffer) => packet.subarray(100), 1],
+  ['that has its memory alone is kept', (packet: Buffer) => takeExclusively(packet, 100), 0],
+])('a chunk %s', (_, createChunk, kept) => {
   const queue = new ChunkQueue()
-  const packets = Array.from({ length: 10 }, () => new Uint8Array(memory).fill(1))
+  const packets = Array.from({ length: 10 }, () => Buffer.alloc(20_000, 1))
 
-  for (const { buffer } of packets) queue.push(Buffer.from(buffer, 0, bytes))
-  for (const packet of packets) packet.fill(0) // as the next owner of the memory would
-  const taken = Buffer.concat(queue.takeAll())
+  for (const packet of packets) queue.push(createChunk(packet))
+  for (const packet of packets) packet.fill(0)
 
-  expect(taken.subarray(0, bytes).equals(Buffer.alloc(bytes, first ? 1 : 0))).toBe(true)
-  expect(taken.subarray(bytes).equals(Buffer.alloc(9 * bytes, others ? 1 : 0))).toBe(true)
+  expect(Buffer.concat(queue.takeAll()).equals(Buffer.alloc(10 * 19_900, kept))).toBe(true)
+})
+
+test('a body of a known length comes out in one chunk, in memory of its own', () => {
+  const queue = new ChunkQueue(60_000)
+  for (let n = 0; n < 4; n++) queue.push(Buffer.alloc(15_000, n))
+
+  const chunks = queue.takeAll()
+
+  expect(chunks.map((chunk) => [chunk.length, chunk.buffer.byteLength, isExclusive(chunk)])).toEqual([
+    [60_000, 60_000, true],
+  ])
+})
+
+test.each([1, 100, 1000, 10_000])('of a body of 64 KiB that stops after %i bytes, little more is held', (bytes) => {
+  const queue = new ChunkQueue(64 * 1024)
+
+  queue.push(Buffer.alloc(bytes))
+
+  const held = queue.takeAll().reduce((sum, { buffer }) => sum + buffer.byteLength, 0)
+  expect(held).toBeLessThanOrEqual(Math.max(4096, 8 * bytes))
 })
 
 test('what is cleared is gone', () => {
