@@ -203,7 +203,7 @@ describe('libraries stay at the rim', () => {
   }
 
   test('each is imported where it belongs, and all that are imported have a place', () => {
-    const isInside = (path: string, name: string) => /\.ts$|^node:/.test(name) || rims[name]?.test(path) === true
+    const isInside = (path: string, name: string) => /\.[jt]s$|^node:/.test(name) || rims[name]?.test(path) === true
 
     expect(strayImports(isInside)).toEqual([])
   })
