@@ -14,7 +14,7 @@ import { openSite, type Site } from './site.ts'
 import { watchStandstill } from './standstill.ts'
 import { churn, keepAlive, type Ongoing } from './traffic.ts'
 
-export interface LongRun {
+export interface LongRun extends StoppedGateway {
   readonly minutes: number
   readonly workers: number
   readonly requests: number
@@ -24,6 +24,9 @@ export interface LongRun {
   readonly disturbances: Readonly<Record<string, number>>
   readonly samples: readonly Sample[]
   readonly loadMs: number
+}
+
+export interface StoppedGateway {
   /** What the processes held more or less than before, when all was over. */
   readonly left: readonly string[]
   /** Log lines of level error, and what was written on stderr. */
@@ -51,17 +54,11 @@ export const soak = async (minutes: number, workers: number): Promise<LongRun> =
       await taking.stop()
     })
     const loadMs = performance.now() - from
-    const left = await settled(
-      async () => compareSamples(before, await sampleAll(gateway, 0)),
-      (found) => found.length === 0,
-    )
-    const exitCode = await gateway.stop()
-    for (const text of gateway.complaints) complaints.set(text, (complaints.get(text) ?? 0) + 1)
     return {
       ...{ minutes, workers, requests: account.requests, unexplained: account.unexplained, shown: account.shown },
       explained: Object.fromEntries(account.explained),
       disturbances: Object.fromEntries(disturbances.counts),
-      ...{ samples, loadMs, left, complaints: Object.fromEntries(complaints), exitCode },
+      ...{ samples, loadMs, ...(await stopGateway(gateway, before, complaints)) },
     }
   } finally {
     await gateway.stop()
@@ -99,8 +96,23 @@ export const isQuiet =
     samples.length === (workers > 1 ? workers + 1 : 1) &&
     samples.every(({ resources }) => (resources.TCPSocketWrap ?? 0) === 0 && (resources.Timeout ?? 0) <= 4)
 
+/** Stops a gateway whose load has ended. */
+export const stopGateway = async (
+  gateway: SoakedGateway,
+  before: readonly Sample[],
+  complaints: Map<string, number>,
+): Promise<StoppedGateway> => {
+  const left = await settled(
+    async () => compareSamples(before, await sampleAll(gateway, 0)),
+    (found) => found.length === 0,
+  )
+  const exitCode = await gateway.stop()
+  for (const text of gateway.complaints) complaints.set(text, (complaints.get(text) ?? 0) + 1)
+  return { left, complaints: Object.fromEntries(complaints), exitCode }
+}
+
 /** Says what every process holds that one of its kind did not before. */
-export const compareSamples = (before: readonly Sample[], after: readonly Sample[]): readonly string[] => {
+const compareSamples = (before: readonly Sample[], after: readonly Sample[]): readonly string[] => {
   if (before.length !== after.length) return [`processes ${before.length} → ${after.length}`]
   return after.flatMap(({ who, descriptors, resources }) => {
     const then = before.find((each) => each.who === who)

@@ -4,7 +4,7 @@ import { configText } from '../../../test/helpers/gateway.ts'
 import { listenHttp2 } from '../../../test/helpers/http2.ts'
 import { cpuBetween, readCpu } from '../../bench/cpu.ts'
 import { type SoakedGateway, startGateway } from '../gateway.ts'
-import { compareSamples, countComplaints, isQuiet } from '../long-run.ts'
+import { countComplaints, isQuiet, type StoppedGateway, stopGateway } from '../long-run.ts'
 import { type Sample, sampleAll, sampling } from '../series.ts'
 import { settled } from '../settled.ts'
 import { type Ongoing, ongoing } from '../traffic.ts'
@@ -12,7 +12,7 @@ import { asking, type SteadyClient, startClients, writeBodies } from './clients.
 import { type FloodCount, floodCounts, flooding } from './floods.ts'
 import { openUpstream } from './upstream.ts'
 
-export interface Http2Run {
+export interface Http2Run extends StoppedGateway {
   readonly minutes: number
   readonly clients: readonly SteadyClient[]
   readonly floods: Readonly<Record<string, FloodCount>>
@@ -25,9 +25,6 @@ export interface Http2Run {
   /** CPU time of the gateway, and of all processes here with it, in cores. */
   readonly gatewayCores: number
   readonly allCores: number
-  readonly left: readonly string[]
-  readonly complaints: Readonly<Record<string, number>>
-  readonly exitCode: number | null
 }
 
 const warmUpMs = 30_000
@@ -79,16 +76,8 @@ export const soakHttp2 = async (minutes: number): Promise<Http2Run> => {
       cores = { gatewayCores: coresOf(0, gateway.pid), allCores: coresOf(1, process.pid) }
     })
     const rejections = await readRejections(gateway)
-    const left = await settled(
-      async () => compareSamples(before, await sampleAll(gateway, 0)),
-      (found) => found.length === 0,
-    )
-    const exitCode = await gateway.stop()
-    for (const text of gateway.complaints) complaints.set(text, (complaints.get(text) ?? 0) + 1)
-    return {
-      ...{ minutes, clients, floods, edits, rejections, samples, loadMs, ...cores, left, exitCode },
-      complaints: Object.fromEntries(complaints),
-    }
+    const stopped = await stopGateway(gateway, before, complaints)
+    return { ...stopped, minutes, clients, floods, edits, rejections, samples, loadMs, ...cores }
   } finally {
     for (const end of ends) end()
     await gateway.stop()
