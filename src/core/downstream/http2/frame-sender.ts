@@ -1,14 +1,12 @@
 import type { Socket } from 'node:net'
-import { noBytes } from '../../lib/buffers.ts'
-import { maxUntakenEnds, maxWriteBytes, maxWrites } from './connection-memory.ts'
+import { maxWriteBytes } from './connection-memory.ts'
 import type { FloodBudget } from './flood-budget.ts'
 import { flags, frameHeadBytes, frameTypes, initialWindow, maxFrameBytes, maxWindow, writeFrameHead } from './frame.ts'
 import { claimMemory, freeMemory, reserveMemory } from './frame-memory.ts'
 import { HeadWriter, maxHeadBytes } from './head-writer.ts'
 import type { OnFlushed, Piece, Stream } from './stream.ts'
-
-// Of replies, what is kept for the next ones.
-const minControlBytes = 256
+import { UntakenWrites } from './untaken-writes.ts'
+import { WaitingFrames } from './waiting-frames.ts'
 
 // CVE-2019-9511: what a window cut shorter, a client that reads would have opened by more.
 const minPayingBytes = 64
@@ -21,12 +19,6 @@ interface SenderEvents {
   onEndRendered(stream: Stream): void
   /** The system has taken it. */
   onEndWritten(stream: Stream, error: Error | null): void
-}
-
-interface Written {
-  readonly memory: Buffer
-  readonly flushed: readonly OnFlushed[]
-  readonly ended: readonly Stream[]
 }
 
 /** All senders that have something to write in this turn. */
@@ -46,8 +38,7 @@ export class FrameSender {
   readonly #heads = new HeadWriter()
   readonly #budget: FloodBudget
   readonly #events: SenderEvents
-  #controls: Buffer = noBytes
-  #controlBytes = 0
+  readonly #controls = new WaitingFrames()
   /** In the order of their turns. Those whose window is shut wait outside. */
   #queue: Stream[] = []
   #window = initialWindow
@@ -58,7 +49,7 @@ export class FrameSender {
   #isBlocked = false
   #isEnding = false
   #hasEnded = false
-  readonly #written: Written[] = []
+  readonly #untaken = new UntakenWrites()
 
   constructor(socket: Socket, budget: FloodBudget, events: SenderEvents) {
     this.#socket = socket
@@ -69,7 +60,7 @@ export class FrameSender {
       this.flush()
     })
     socket.once('close', () => {
-      while (this.#written.length > 0) this.#onWritten(new Error('the connection is gone'))
+      while (this.#onWritten(new Error('the connection is gone'))) {}
     })
   }
 
@@ -80,7 +71,7 @@ export class FrameSender {
 
   /** The bytes of replies that wait for a client that reads nothing. */
   get controlBytes(): number {
-    return this.#controlBytes
+    return this.#controls.length
   }
 
   /** Whether what is queued of a stream goes out in this turn. */
@@ -91,13 +82,7 @@ export class FrameSender {
   sendControl(frame: Buffer): void {
     // A write behind the end would destroy the socket, and what it has not taken of the responses.
     if (this.#hasEnded) return
-    const bytes = this.#controlBytes + frame.length
-    if (bytes > this.#controls.length) {
-      const larger = Buffer.allocUnsafeSlow(Math.max(2 * bytes, minControlBytes))
-      this.#controls.copy(larger, 0, 0, this.#controlBytes)
-      this.#controls = larger
-    }
-    this.#controlBytes += frame.copy(this.#controls, this.#controlBytes)
+    this.#controls.push(frame)
     this.#schedule()
   }
 
@@ -157,16 +142,15 @@ export class FrameSender {
   flush(): void {
     this.#isDue = false
     if (this.#isHeld || this.#socket.destroyed) return
-    if (this.#controlBytes > 0 || this.#queue.length > 0) this.#render()
-    if (!this.#isEnding || this.#hasEnded || this.#controlBytes > 0 || this.#queue.length > 0) return
+    if (this.#controls.length > 0 || this.#queue.length > 0) this.#render()
+    if (!this.#isEnding || this.#hasEnded || this.#controls.length > 0 || this.#queue.length > 0) return
     this.#hasEnded = true
     this.#socket.end()
   }
 
   /** The client takes nothing. */
   get #isHeld(): boolean {
-    if (this.#isBlocked || this.#written.length >= maxWrites) return true
-    return this.#written.reduce((ends, { ended }) => ends + ended.length, 0) >= maxUntakenEnds
+    return this.#isBlocked || this.#untaken.isFull
   }
 
   #render(): void {
@@ -176,8 +160,8 @@ export class FrameSender {
     const flushed: OnFlushed[] = []
     const ended: Stream[] = []
     const drained: Stream[] = []
-    let at = this.#renderControls(memory)
-    at = this.#renderStreams(memory, at, streams, flushed, ended, drained)
+    const start = this.#controls.moveTo(memory)
+    const at = this.#renderStreams(memory, start, streams, flushed, ended, drained)
     if (at > 0) this.#write(memory, at, flushed, ended)
     for (const stream of drained) stream.events?.onDrain()
     const isDue = this.#window > 0 || !isWhole
@@ -186,7 +170,7 @@ export class FrameSender {
 
   /** How many bytes a flush renders at most, and of how many streams. */
   #estimate(): { bytes: number; streams: number } {
-    let bytes = this.#controlBytes
+    let bytes = this.#controls.length
     let headBytes = 0
     let streams = 0
     let bodyBytes = Math.min(maxWriteBytes, Math.max(0, this.#window))
@@ -200,13 +184,6 @@ export class FrameSender {
       bytes += own + frameHeadBytes * (Math.ceil(own / maxFrameBytes) + 2)
     }
     return { bytes: bytes + headBytes, streams }
-  }
-
-  #renderControls(out: Buffer): number {
-    const bytes = this.#controls.copy(out, 0, 0, this.#controlBytes)
-    if (this.#controls.length > minControlBytes) this.#controls = noBytes
-    this.#controlBytes = 0
-    return bytes
   }
 
   /** Renders one frame of a stream after the other, until nothing more may go out. */
@@ -279,18 +256,20 @@ export class FrameSender {
   }
 
   #write(memory: Buffer, bytes: number, flushed: readonly OnFlushed[], ended: readonly Stream[]): void {
-    this.#written.push({ memory, flushed, ended })
+    this.#untaken.push({ memory, flushed, ended })
     this.#isBlocked = !this.#socket.write(claimMemory(memory, bytes), this.#onWritten)
   }
 
-  readonly #onWritten = (error?: Error | null): void => {
+  /** Returns false where no write was left: each was told so when the socket closed. */
+  readonly #onWritten = (error?: Error | null): boolean => {
     const wasHeld = this.#isHeld
-    const written = this.#written.shift()
-    if (written === undefined) return // it was told so when the socket closed
+    const written = this.#untaken.shift()
+    if (written === undefined) return false
     if (wasHeld && !this.#isHeld) this.#schedule()
     const { memory, flushed, ended } = written
     if (!error) freeMemory(memory)
     for (const onFlushed of flushed) onFlushed(error)
     for (const stream of ended) this.#events.onEndWritten(stream, error ?? null)
+    return true
   }
 }
