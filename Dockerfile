@@ -17,13 +17,15 @@ COPY config/image.yaml /etc/lender-gateway/gateway.yaml
 RUN chmod 444 /etc/lender-gateway/gateway.yaml
 
 # What a start, a health check and a reload compile, compiled once. The user that reads it makes it, since its folder's name holds the
-# user's number; afterwards nobody can write it.
+# user's number; afterwards nobody can write it. A reload has a folder of its own (docs/decisions/049-what-is-off-is-not-loaded.md): it
+# waits until the thread that read the first file has ended.
 ENV NODE_COMPILE_CACHE=/app/.compiled
 RUN install -d -o 10001 -g 10001 /app/.compiled
 USER 10001:10001
-RUN { sed 's/port: 8080/port: 0/' /etc/lender-gateway/gateway.yaml; printf 'admin: { port: 0 }\nshutdown: { wait: 0s }\n'; } > /tmp/warm.yaml \
+RUN logged() { timeout 60 sh -c "until grep -q '$1' /tmp/warm.log; do sleep 0.1; done" || { cat /tmp/warm.log; exit 1; }; } \
+    && { sed 's/port: 8080/port: 0/' /etc/lender-gateway/gateway.yaml; printf 'admin: { port: 0 }\nshutdown: { wait: 0s }\n'; } > /tmp/warm.yaml \
     && { node src/lender-gateway.js serve --config /tmp/warm.yaml > /tmp/warm.log & } \
-    && { timeout 60 sh -c 'until grep -q "\"listening\"" /tmp/warm.log; do sleep 0.1; done' || { cat /tmp/warm.log; exit 1; }; } \
+    && logged '"listening"' && sleep 6 && kill -HUP $! && logged '"configuration unchanged"' \
     && kill $! && wait $! \
     && { node src/lender-gateway.js status --ready --config /tmp/warm.yaml; test -n "$(ls /app/.compiled)"; }
 USER root

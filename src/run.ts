@@ -1,11 +1,9 @@
 import { needsFeatures, withDefaultCommand } from './core/cli/command-line.ts'
 import { flushStderr, ignoreBrokenPipe } from './core/cli/exit.ts'
 import { runCommandLine } from './core/cli/run-command-line.ts'
-import { tuneHeap } from './core/lib/heap.ts'
 import { exitProcess } from './core/lib/program.ts'
 
 // The edge of the process: arguments in, exit code out.
-tuneHeap()
 const words = withDefaultCommand(process.argv.slice(2))
 // A gateway writes its log by file descriptor, and reports itself what it could not write.
 if (words[0] !== 'serve') ignoreBrokenPipe()

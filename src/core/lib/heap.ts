@@ -3,7 +3,8 @@ import { runInNewContext } from 'node:vm'
 
 /**
  * Keeps a request's objects out of V8's old generation, where each would keep its references alive. V8 allocates there
- * at once where earlier objects of an allocation site lived long, as they seem to under load.
+ * at once where earlier objects of an allocation site lived long, as they seem to under load. Call it once all is
+ * loaded: V8 takes compiled code only under the flags that it was compiled under, and Node's own comes compiled.
  */
 export const tuneHeap = (): void => setFlagsFromString('--no-allocation-site-pretenuring')
 

@@ -53,11 +53,8 @@ const serve = async (
   file: string,
   { onHangup, onStop }: Signals,
 ): Promise<void> => {
-  const [{ exitOnUncaughtException, openLog }, { collectStartupGarbage }, { findServiceName }] = await Promise.all([
-    import('../../log/log.ts'),
-    import('../../lib/heap.ts'),
-    import('../../config/config-facts.ts'),
-  ])
+  const [{ exitOnUncaughtException, openLog }, { collectStartupGarbage, tuneHeap }, { findServiceName }] =
+    await Promise.all([import('../../log/log.ts'), import('../../lib/heap.ts'), import('../../config/config-facts.ts')])
   const supervisor = await takeSupervisor()
   const { config } = loaded
   const { log, dropped: droppedLines, forwardLines, close: closeLog } = await openLog(config, findServiceName(config))
@@ -71,6 +68,7 @@ const serve = async (
     await closeLog()
     throw explainListenError(error, config) ?? error
   })
+  tuneHeap()
   const notifier = supervisor?.createNotifier?.(gateway, log) ?? null
   const finish = async (waitMs: number): Promise<void> => {
     const from = now()
