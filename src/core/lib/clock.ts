@@ -195,12 +195,16 @@ export const repeatWithJitter = (
   }
 }
 
+let preparations: (() => void)[] = []
 let pendingWrites: (() => void)[] = []
+let isFlushDue = false
 
 /** For tests that replace timers and put them back: what waits for one that is gone would never be called. */
 export const forgetTimers = (): void => {
   queues.clear()
+  preparations = []
   pendingWrites = []
+  isFlushDue = false
 }
 
 /**
@@ -209,17 +213,40 @@ export const forgetTimers = (): void => {
  * the turn has been read by then, which `core/upstream/http1/connection.ts` counts on.
  */
 export const batchWrite = (write: () => void): void => {
-  if (pendingWrites.push(write) === 1) setImmediate(flush)
+  pendingWrites.push(write)
+  scheduleFlush()
+}
+
+/**
+ * Calls at the end of this turn, before its writes, which `prepare` may add to: what takes time between two writes lets
+ * the peer fall asleep.
+ */
+export const prepareWrite = (prepare: () => void): void => {
+  preparations.push(prepare)
+  scheduleFlush()
+}
+
+const scheduleFlush = (): void => {
+  if (isFlushDue) return
+  isFlushDue = true
+  setImmediate(flush)
 }
 
 const flush = (): void => {
+  callAll(preparations)
+  preparations = []
+  isFlushDue = false
   const writes = pendingWrites
   pendingWrites = []
-  for (const write of writes) {
+  callAll(writes)
+}
+
+const callAll = (calls: readonly (() => void)[]): void => {
+  for (const call of calls) {
     try {
-      write()
+      call()
     } catch (error) {
-      // The other writes belong to other exchanges. The process handles the error as any other defect.
+      // The others belong to other exchanges. The process handles the error as any other defect.
       setImmediate(() => {
         throw error
       })

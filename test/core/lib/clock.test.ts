@@ -7,6 +7,7 @@ import {
   epochMs,
   forgetTimers,
   now,
+  prepareWrite,
   settlesWithin,
   unrefTimeout,
 } from '../../../src/core/lib/clock.ts'
@@ -199,6 +200,19 @@ describe('writes of one turn', () => {
 
     expect(before).toEqual([])
     expect(written).toEqual([1, 2, 3])
+  })
+
+  test('what prepares a write comes before all writes of the turn, and what it adds goes out with them', async () => {
+    const order: string[] = []
+
+    batchWrite(() => order.push('first write'))
+    prepareWrite(() => {
+      order.push('prepared')
+      batchWrite(() => order.push('second write'))
+    })
+    await turn()
+
+    expect(order).toEqual(['prepared', 'first write', 'second write'])
   })
 
   test('what a write causes to be written is written too', async () => {

@@ -3,7 +3,7 @@ import type { GatewayError } from '../../exchange/failures/errors.ts'
 import { checkFields, fieldNameEquals, type HeaderFields, isFieldValue } from '../../exchange/header-fields.ts'
 import { STATUS_CODES } from '../../exchange/node-http.ts'
 import { maxSingleWriteBytes } from '../../lib/buffers.ts'
-import { batchWrite, epochMs } from '../../lib/clock.ts'
+import { epochMs } from '../../lib/clock.ts'
 import type { DownstreamResponse } from '../codec.ts'
 import { getLingerMode, type LingerMode } from '../listener/linger.ts'
 import { closeAfterResponse } from '../request/active-request.ts'
@@ -98,7 +98,7 @@ export class Http1Response implements DownstreamResponse {
   flushHead(): void {
     if (this.#head === '') return
     // Many upstreams write head and body apart: the body of the next turn takes the head along.
-    batchWrite(() => {
+    setImmediate(() => {
       if (!this.destroyed && this.#head !== '') this.#put(this.#takeHead())
     })
   }

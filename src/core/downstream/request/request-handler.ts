@@ -3,7 +3,7 @@ import type { ListenConfig } from '../../config/config.ts'
 import { Exchange } from '../../exchange/exchange.ts'
 import { GatewayError } from '../../exchange/failures/errors.ts'
 import { type HeaderFields, omitFields } from '../../exchange/header-fields.ts'
-import { batchWrite, now } from '../../lib/clock.ts'
+import { now, prepareWrite } from '../../lib/clock.ts'
 import type { CurrentSnapshot } from '../../runtime/snapshot/snapshot.ts'
 import { ClientBody } from '../body/client-body.ts'
 import type { DownstreamRequest, DownstreamResponse } from '../codec.ts'
@@ -80,7 +80,7 @@ export const createRequestHandler = ({
       if (matched instanceof GatewayError) return sendLocalReply(activeRequest, matched)
       const exchange = createExchange(activeRequest, matched, `${request.httpVersion} ${pseudonym}`)
       activeRequest.snapshot.handlers[exchange.operation.id](exchange).then(
-        (proxyResponse) => batchWrite(() => relayResponse(activeRequest, exchange, proxyResponse, responseVia)),
+        (proxyResponse) => prepareWrite(() => relayResponse(activeRequest, exchange, proxyResponse, responseVia)),
         fail,
       )
     } catch (error) {

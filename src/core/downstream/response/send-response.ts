@@ -5,11 +5,12 @@ import { GatewayError, type ReasonFor } from '../../exchange/failures/errors.ts'
 import { reasonPhrase } from '../../exchange/failures/failure-table.ts'
 import { type HeaderFields, interactionIdField, toClientFields } from '../../exchange/header-fields.ts'
 import { freeBuffer, sliceBytes } from '../../lib/buffers.ts'
-import { CoalescedTimer, now } from '../../lib/clock.ts'
+import { batchWrite, CoalescedTimer, now } from '../../lib/clock.ts'
 import { MinRateMonitor } from '../body/min-rate.ts'
 import type { ActiveRequest } from '../request/active-request.ts'
 import { problemFields, renderProblem } from './problem.ts'
 
+/** Called before the writes of a turn (`prepareWrite`). */
 export const relayResponse = (
   activeRequest: ActiveRequest,
   exchange: Exchange,
@@ -35,8 +36,10 @@ export const relayResponse = (
     return sliced.consume(new ClientSink(activeRequest, sliced))
   }
   activeRequest.bytesOut = buffered.length
-  response.end(buffered)
-  awaitFlush(activeRequest)
+  batchWrite(() => {
+    response.end(buffered)
+    awaitFlush(activeRequest)
+  })
 }
 
 /** False: the upstream's head cannot be written, and the client got a 502. */
