@@ -222,9 +222,10 @@ describe('libraries stay at the rim', () => {
     const atStart = ['fastify', '@fastify/http-proxy', 'pino', 'undici', 'lru-cache', 'structured-headers']
     const allowed = new Set(['commander', 'fastest-levenshtein', ...atStart])
 
-    // `serve` imports the others than run.ts when it runs, and the primary forks the last.
+    // run.ts imports the next once the thread has begun, `serve` the others, and the primary forks the last.
     const loaded = [
       'run.ts',
+      'core/cli/run-command-line.ts',
       'core/cli/commands/serve.ts',
       'core/config/load/load-in-thread.ts',
       'core/runtime/gateway.ts',
@@ -248,7 +249,9 @@ describe('libraries stay at the rim', () => {
   test('a health check loads no operator command, and the commands load nothing that serves clients', () => {
     const ofGateway =
       /^core\/(admin\/(?!admin-part|commands\/command-part)|runtime\/(?!supervisor|(primary|runtime|status\/status)-part))/
-    expect(loadedWith('run.ts').filter((name) => ofGateway.test(name))).toEqual([])
+    const ofStatus = ['run.ts', 'core/cli/run-command-line.ts'].flatMap(loadedWith)
+    expect(ofStatus).toContain('core/cli/commands/client-commands.ts')
+    expect(ofStatus.filter((name) => ofGateway.test(name))).toEqual([])
     expect(loadedWith('core/cli/commands/check.ts').filter((name) => /^(fastify|undici|pino)$/.test(name))).toEqual([])
     const loaded = [
       'core/cli/commands/operator-commands.ts',

@@ -23,10 +23,6 @@ const rootHelp = '\nExample:\n  lender-gateway serve --config config/gateway.yam
 export const isOwnCommand = (word: string | undefined): boolean =>
   word !== undefined && word !== 'check' && Object.hasOwn(ownCommands, word)
 
-/** A command that asks the gateway alone, or nobody, waits for no feature to load. */
-export const needsFeatures = (word: string | undefined): boolean =>
-  word === undefined || !['status', 'hash-key', '-V', '--version'].includes(word)
-
 export function createCommandLine(
   features: readonly CommandPart[],
   operatorCommands: readonly { readonly parent: string | null; readonly command: Command }[],
@@ -66,11 +62,4 @@ export function createCommandLine(
     for (const subcommand of command.commands) subcommand.copyInheritedSettings(command)
   }
   return root
-}
-
-/** Adds `serve` where no command is given. commander's own default would take a misspelled command for an argument. */
-export function withDefaultCommand(args: readonly string[]): readonly string[] {
-  const [first] = args
-  const namesCommand = first !== undefined && (!first.startsWith('-') || /^(-h|--help|-V|--version)$/.test(first))
-  return namesCommand ? args : ['serve', ...args]
 }

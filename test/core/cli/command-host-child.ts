@@ -1,6 +1,7 @@
 /** Runs commands one after another, each as a process of its own would, without loading the program each time. */
-import { withDefaultCommand } from '../../../src/core/cli/command-line.ts'
+
 import { runCommandLine } from '../../../src/core/cli/run-command-line.ts'
+import { withDefaultCommand } from '../../../src/core/cli/words.ts'
 import '../../helpers/install-features.ts'
 import type { CommandRequest, CommandResult } from './command-host.ts'
 

@@ -1,5 +1,4 @@
-import { Worker } from 'node:worker_threads'
-import { unrefTimeout } from '../../lib/clock.ts'
+import type { Worker } from 'node:worker_threads'
 import { deepFreeze } from '../../lib/plain-object.ts'
 import { readingThreads } from '../../lib/program.ts'
 import { SerialQueue } from '../../lib/serial-queue.ts'
@@ -9,6 +8,7 @@ import type { Environment } from '../environment.ts'
 import { fileProblem } from '../problem.ts'
 import { type PackedConfig, unpackConfig } from '../transfer-parts.ts'
 import type { LoadResult } from './load.ts'
+import { acquireThread, releaseThread, terminateThread } from './reading-thread.ts'
 import { maxConfigBytes, readSourceFile, type SourceFile, toSourceFile } from './source-files.ts'
 
 export interface LoadRequest {
@@ -24,24 +24,10 @@ export interface LoadReply {
   readonly shouldRetire: boolean
 }
 
-const script = new URL('../../../load-thread.ts', import.meta.url)
-
 // An ordinary file takes hundredths of a second, seconds on a starved machine; an attack's file 15 s and gigabytes.
 const withinMs = 30_000
 // A stalled process loses one step of the limit, not all of it.
 const limitSteps = 30
-const maxHeapMib = 512
-// 10,000 clients in YAML take 160 MiB.
-const minHeapMib = 192
-// The thread takes 66 MiB beside its heap; the process needs the rest to receive the configuration.
-const besideHeapMib = 96
-
-/** Starting a thread takes ten times as long as reading a file. */
-let idleThread: Worker | null = null
-
-// Edits come in bursts; between them, the thread's libraries and schema would hold tens of megabytes.
-const maxIdleMs = 5_000
-let cancelIdleTimer = (): void => {}
 
 // One read at a time: on a hung file system each read would hold one of the four threads of Node's pool.
 const sourceReads = new SerialQueue()
@@ -104,49 +90,6 @@ export const loadInThread = (
       onAsked()
     })
   })
-
-/**
- * Returns MiB: 512, or the room that the memory limit of the service or container leaves. A file that needs more is
- * rejected; without this limit the kernel would end the process. A `limitBytes` of 0 is unknown, a huge one no limit.
- */
-export const heapMib = (limitBytes: number, residentBytes: number): number => {
-  const left = Math.floor((limitBytes - residentBytes) / 1024 ** 2) - besideHeapMib
-  return limitBytes === 0 ? maxHeapMib : Math.min(maxHeapMib, Math.max(minHeapMib, left))
-}
-
-const acquireThread = (): Worker => {
-  const reused = idleThread
-  idleThread = null
-  cancelIdleTimer()
-  if (reused === null) {
-    const maxOldGenerationSizeMb = heapMib(process.constrainedMemory(), process.memoryUsage.rss())
-    const thread = new Worker(script, { execArgv: [], resourceLimits: { maxOldGenerationSizeMb } })
-    return thread.once('exit', () => readingThreads.delete(thread))
-  }
-  reused.off('error', forgetIdleThread).off('exit', forgetIdleThread)
-  reused.ref()
-  return reused
-}
-
-const releaseThread = (thread: Worker): void => {
-  if (idleThread !== null) return terminateThread(thread)
-  idleThread = thread
-  cancelIdleTimer = unrefTimeout(maxIdleMs, () => {
-    if (idleThread === thread) idleThread = null
-    terminateThread(thread)
-  })
-  thread.unref()
-  thread.on('error', forgetIdleThread).on('exit', forgetIdleThread)
-}
-
-const forgetIdleThread = (): void => {
-  idleThread = null
-}
-
-const terminateThread = (thread: Worker): void => {
-  thread.on('error', () => {}) // an unhandled error of a dying thread would end the process
-  void thread.terminate()
-}
 
 const failedResult = (file: string, source: SourceFile, message: string): LoadResult => {
   const problem = fileProblem(file, message, 'a configuration file of ordinary size', 'another one')
