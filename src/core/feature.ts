@@ -6,7 +6,7 @@ import { type ConfigPart, configPartLoaders } from './config/config-part.ts'
 import { type ConfigTransfer, transferLoaders } from './config/transfer-part.ts'
 import { type ListenerPart, listenerPartLoaders } from './downstream/listener/listener-part.ts'
 import { type PrimaryFeature, primaryPartLoaders } from './runtime/primary-part.ts'
-import { type RuntimePart, runtimePartLoaders } from './runtime/runtime-part.ts'
+import { type RuntimePart, runtimePartSources, type SnapshotInput } from './runtime/runtime-part.ts'
 import { type StatusPart, statusPartLoaders } from './runtime/status/status-part.ts'
 import { type Supervisor, supervisorLoaders } from './runtime/supervisor.ts'
 
@@ -31,6 +31,8 @@ export interface Feature {
   readonly loadPrimaryPart?: () => Promise<PrimaryFeature>
   /** For the processes that serve exchanges. */
   readonly loadRuntimePart?: () => Promise<RuntimePart>
+  /** Left out: always. That part is loaded for the first input that uses it, or a feature that needs it. */
+  readonly isUsed?: (input: SnapshotInput) => boolean
   /** The report of each process. */
   readonly loadStatusPart?: () => Promise<StatusPart>
   /** Commands that change a running gateway. */
@@ -47,7 +49,7 @@ export interface Feature {
 /** Called in each process before anything else runs. */
 export const installFeatures = (features: readonly Feature[]): void => {
   for (const feature of features) {
-    const { name, facts } = feature
+    const { name, facts, needs = [], loadRuntimePart: load, isUsed = () => true } = feature
     if (facts !== undefined) configFacts.set(name, facts)
     commandPartLoaders.add(name, feature.loadCommands)
     adminPartLoaders.add(name, feature.loadAdminPart)
@@ -55,7 +57,7 @@ export const installFeatures = (features: readonly Feature[]): void => {
     listenerPartLoaders.add(name, feature.loadListenerPart)
     operatorCommandLoaders.add(name, feature.loadOperatorCommands)
     primaryPartLoaders.add(name, feature.loadPrimaryPart)
-    runtimePartLoaders.add(name, feature.loadRuntimePart)
+    if (load !== undefined) runtimePartSources.set(name, { load, isUsed, needs })
     statusPartLoaders.add(name, feature.loadStatusPart)
     transferLoaders.add(name, feature.loadTransfer)
     supervisorLoaders.add(name, feature.takeSupervisor)

@@ -6,7 +6,7 @@ import type { Config } from '../../src/core/config/config.ts'
 import { Overrides } from '../../src/core/runtime/overrides.ts'
 import type { PrimaryParts } from '../../src/core/runtime/primary-part.ts'
 import { Reloader } from '../../src/core/runtime/reload/reloader.ts'
-import { DataPlane } from '../../src/core/runtime/snapshot/data-plane.ts'
+import { createDataPlane } from '../../src/core/runtime/snapshot/data-plane.ts'
 import { collectReport } from '../../src/core/runtime/status/report.ts'
 import type { StatusReport } from '../../src/core/runtime/status/status-part.ts'
 import { parse } from '../core/config/helper.ts'
@@ -18,7 +18,10 @@ export const partsWith = (workers: Pick<PrimaryParts['workers'], 'states'>): Pri
 
 /** Collects the report of an idle gateway. */
 const collectQuiet = async (config: Config, overrides: Overrides): Promise<StatusReport> => {
-  const plane = new DataPlane({ config, overrides, sandboxOrigin: 'http://127.0.0.1:9' }, { logEvent: () => {} })
+  const plane = await createDataPlane(
+    { config, overrides, sandboxOrigin: 'http://127.0.0.1:9' },
+    { logEvent: () => {} },
+  )
   const report = collectReport(plane.currentSnapshot)
   await plane.close(0)
   return report

@@ -24,7 +24,7 @@ export const serveInProcess = async (
     address: server.address,
     processes: 1,
     async prepare(state: SnapshotInput): Promise<PreparedSnapshot> {
-      await prepareParts(state.config)
+      await prepareParts(state)
       const applyListen = server.prepareConfig(state.config.listen)
       const next = dataPlane.buildNext(state)
       await settleParts(next)
@@ -39,7 +39,10 @@ export const serveInProcess = async (
     notServing: () => (server.isListening ? null : 'not-listening'),
     report: async () => collectReport(currentSnapshot),
     droppedLines: () => 0,
-    runCommand: async (name, params) => ({ results: [await findCommand(dataPlane, name).run(params)], unanswered: 0 }),
+    async runCommand(name, params) {
+      const command = findCommand(dataPlane, name)
+      return { results: command === null ? [] : [await command.run(params)], unanswered: 0 }
+    },
     notify: (message) => receiveAt(dataPlane.parts, message, 'primary'),
     adoptConnection: (socket) => server.adoptConnection(socket),
     drain: () => server.drain(),

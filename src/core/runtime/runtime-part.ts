@@ -1,7 +1,6 @@
 import type { Group, Operation, Side } from '../../operations.ts'
 import type { Config, UpstreamConfig } from '../config/config.ts'
 import type { Handler } from '../exchange/exchange.ts'
-import { PartLoaders } from '../lib/part-loaders.ts'
 import type { ExchangeObserver } from '../log/exchange-record.ts'
 import type { Log, LogEvent } from '../log/log.ts'
 import type { EndpointUse } from '../upstream/endpoints/endpoint-registry.ts'
@@ -25,7 +24,7 @@ export interface ServingProcess {
   readonly digestKey: string
   readonly log: Log | null
   readonly logEvent: LogEvent
-  /** The parts of the features before it in the list of features. */
+  /** The parts that are open: those of the features that it needs, and of others before it. */
   readonly parts: ProcessParts
 }
 
@@ -116,4 +115,12 @@ export interface DataPlaneCommand {
   run(params: never): Promise<unknown>
 }
 
-export const runtimePartLoaders = new PartLoaders<RuntimePart>()
+interface RuntimePartSource {
+  readonly load: () => Promise<RuntimePart>
+  readonly isUsed: (input: SnapshotInput) => boolean
+  /** The features whose parts are loaded with it. */
+  readonly needs: readonly string[]
+}
+
+/** In the order of the list of features. */
+export const runtimePartSources = new Map<string, RuntimePartSource>()

@@ -1,9 +1,9 @@
-import type { Config } from '../config/config.ts'
 import { openChannel, type ProcessPlace } from './channel.ts'
 import {
   type ProcessPart,
   type ProcessParts,
-  runtimePartLoaders,
+  type RuntimePart,
+  runtimePartSources,
   type ServingProcess,
   type SnapshotContext,
   type SnapshotInput,
@@ -11,20 +11,45 @@ import {
   type SnapshotParts,
 } from './runtime-part.ts'
 
-/** In the order of the list of features. */
-export const runtimeParts = await runtimePartLoaders.byFeature()
+const loaded = new Map<string, RuntimePart>()
 
-export const prepareParts = async (config: Config): Promise<void> => {
-  await Promise.all([...runtimeParts.values()].map((part) => part.prepare?.(config)))
+/** The names of the features whose parts the input needs, in the order of their list. */
+export const listUsedParts = (input: SnapshotInput): readonly string[] => {
+  const used = new Set([...runtimePartSources].flatMap(([name, { isUsed }]) => (isUsed(input) ? [name] : [])))
+  for (const name of used) for (const needed of runtimePartSources.get(name)?.needs ?? []) used.add(needed)
+  return [...runtimePartSources.keys()].filter((name) => used.has(name))
 }
 
+/** Awaited before the input's snapshot is built. */
+export const prepareParts = async (input: SnapshotInput): Promise<void> => {
+  const parts = await loadParts(listUsedParts(input))
+  await Promise.all(parts.map((part) => part.prepare?.(input.config)))
+}
+
+export const loadParts = (names: Iterable<string> = runtimePartSources.keys()): Promise<readonly RuntimePart[]> =>
+  Promise.all(
+    [...names].map(async (name) => {
+      const part = await find(runtimePartSources, name).load()
+      loaded.set(name, part)
+      return part
+    }),
+  )
+
+const find = <Part>(parts: ReadonlyMap<string, Part>, name: string): Part => {
+  const part = parts.get(name)
+  if (part === undefined) throw new TypeError(`the part of ${name} is not loaded`)
+  return part
+}
+
+/** Opens those of the parts that are not yet in `opened`. */
 export const openParts = (
   process: Omit<ServingProcess, 'channel' | 'parts'> & { readonly place: ProcessPlace },
+  names: Iterable<string>,
+  opened: Record<string, ProcessPart> = {},
 ): ProcessParts => {
-  const opened: Record<string, ProcessPart> = {}
   const parts = opened as ProcessParts
-  for (const [name, part] of runtimeParts)
-    opened[name] = part.open({ ...process, channel: openChannel(name, process.place), parts })
+  for (const name of names)
+    opened[name] ??= find(loaded, name).open({ ...process, channel: openChannel(name, process.place), parts })
   return parts
 }
 
@@ -40,8 +65,10 @@ export const acquireParts = (
 ): SnapshotParts => {
   const parts = acquired as SnapshotParts
   const context = createContext(opened, input, parts, { upstreams, openUpstream })
-  for (const [name, part] of Object.entries(opened))
-    acquired[name] = part.acquire(input, previous?.[name] ?? null, context)
+  for (const name of runtimePartSources.keys()) {
+    const part = opened[name]
+    if (part !== undefined) acquired[name] = part.acquire(input, previous?.[name] ?? null, context)
+  }
   return parts
 }
 

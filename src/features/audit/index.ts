@@ -7,5 +7,6 @@ export const audit: Feature = {
   loadConfigPart: () => import('./config.ts'),
   loadPrimaryPart: () => import('./primary.ts'),
   loadRuntimePart: () => import('./runtime.ts'),
+  isUsed: ({ config }) => config.audit !== null,
   loadCommands: () => import('./command.ts'),
 }

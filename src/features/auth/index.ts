@@ -4,7 +4,7 @@ import type { Feature } from '../../core/feature.ts'
 export const auth: Feature = {
   name: 'auth',
   needs: ['redis'],
-  face: ['auth-provider.ts', 'auth.ts', 'clients/config.ts', 'tokens/replay-cache.ts', 'tokens/token-verifiers.ts'],
+  face: ['auth-provider.ts', 'auth.ts', 'tokens/replay-cache.ts', 'tokens/token-verifiers.ts'],
   facts: {
     authenticates: ({ auth }) => auth !== null,
     forwardsCredentials: ({ auth }) => auth?.credentials === 'forward',
@@ -34,5 +34,6 @@ export const auth: Feature = {
   }),
   loadPrimaryPart: () => import('./primary.ts'),
   loadRuntimePart: () => import('./runtime.ts'),
+  isUsed: ({ config }) => config.auth !== null,
   loadStatusPart: () => import('./status.ts'),
 }

@@ -19,7 +19,7 @@ interface AuthPart extends SnapshotPart {
 
 declare module '../../core/runtime/runtime-part.ts' {
   interface SnapshotParts {
-    readonly auth: AuthPart
+    readonly auth?: AuthPart
   }
 }
 

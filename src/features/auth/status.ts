@@ -32,7 +32,7 @@ export const tokensField = field.record({
 })
 
 const collectTokens = ({ parts }: Snapshot): field.Reported<typeof tokensField> => {
-  const { jwt = null, introspection = null, proofs = null } = parts.auth.provider?.state() ?? {}
+  const { jwt = null, introspection = null, proofs = null } = parts.auth?.provider?.state() ?? {}
   const where = null // one process
   return { jwt: jwt && { ...jwt, where }, introspection: introspection && { ...introspection, where }, proofs }
 }
@@ -50,6 +50,6 @@ export const reported: readonly ReportSection[] = [
   {
     key: 'clients',
     field: field.known(mergeClientActivity),
-    collect: ({ config, parts }) => config.auth && parts.auth.clientActivity.report,
+    collect: ({ config, parts }) => (config.auth && parts.auth?.clientActivity.report) ?? null,
   },
 ]

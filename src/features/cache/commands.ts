@@ -63,6 +63,8 @@ const purgeCommand: Command<argument.ValuesOf<typeof args>, PurgeScope, PurgeCom
     }
   },
   async run(context, scope) {
+    const { operations } = context.reloader.config
+    if (Object.values(operations).every((each) => each.cache === null)) return { ...scope, removed: 0 }
     const { results, unanswered } = await context.runEverywhere('purge', scope)
     // Memory ends with the workers, but Redis keeps its entries.
     if (results.length === 0 && unanswered === 0) return noWorkerAnswered

@@ -14,6 +14,7 @@ export const cache: Feature = {
   loadOperatorCommands: () => import('./commands.ts'),
   loadPrimaryPart: () => import('./primary.ts'),
   loadRuntimePart: () => import('./runtime.ts'),
+  isUsed: ({ config: { operations } }) => Object.values(operations).some(({ cache }) => cache !== null),
   loadStatusPart: () => import('./status.ts'),
   loadCommands: async () => ({
     loadExplain: async () => ({

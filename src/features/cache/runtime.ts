@@ -10,7 +10,7 @@ import type { PurgeScope } from './store/cache-store.ts'
 
 declare module '../../core/runtime/runtime-part.ts' {
   interface SnapshotParts {
-    readonly cache: SnapshotPart & { readonly lease: CacheLease }
+    readonly cache?: SnapshotPart & { readonly lease: CacheLease }
   }
   interface DataPlaneCommands {
     readonly purge: { readonly params: PurgeScope; readonly result: PurgeResult }

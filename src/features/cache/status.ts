@@ -50,8 +50,8 @@ export const cacheField = field.nullable(
 )
 
 const collectCache = ({ parts: { cache }, config }: Snapshot): field.Reported<typeof cacheField> => {
-  const caches = cache.lease
-  if (!caches.isUsed) return null
+  const caches = cache?.lease
+  if (caches?.isUsed !== true) return null
   const { bytes, maxBytes, evictions } = caches.state()
   const operations = allOperations.flatMap(({ id: operation }) => {
     const partitions = sides.flatMap((side) => caches.get(operation, side) ?? [])

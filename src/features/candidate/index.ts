@@ -10,6 +10,7 @@ export const candidate: Feature = {
   },
   loadAdminPart: () => import('./admin.ts'),
   loadRuntimePart: () => import('./runtime.ts'),
+  isUsed: ({ config: { upstreams } }) => Object.values(upstreams).some(({ candidate }) => candidate !== null),
   loadPrimaryPart: () => import('./primary.ts'),
   loadConfigPart: async () => ({
     ...(await import('./config/candidate.ts')),

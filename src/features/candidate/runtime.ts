@@ -32,7 +32,7 @@ interface CandidatePart extends SnapshotPart {
 
 declare module '../../core/runtime/runtime-part.ts' {
   interface SnapshotParts {
-    readonly candidate: CandidatePart
+    readonly candidate?: CandidatePart
   }
 }
 

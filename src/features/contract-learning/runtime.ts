@@ -18,7 +18,7 @@ interface LearningPart extends SnapshotPart {
 
 declare module '../../core/runtime/runtime-part.ts' {
   interface SnapshotParts {
-    readonly 'contract-learning': LearningPart
+    readonly 'contract-learning'?: LearningPart
   }
   interface DataPlaneCommands {
     /** Null: nothing was learned since the process started. */

@@ -123,7 +123,7 @@ export const reported: readonly ReportSection[] = [
   {
     key: 'drift',
     field: known<DriftReport>((workers, { digest }) => mergeDriftReports(digest, workers)),
-    collect: ({ parts }) => parts.contract.driftCounts?.report ?? null,
+    collect: ({ parts }) => parts.contract?.driftCounts?.report ?? null,
   },
 ]
 

@@ -32,6 +32,7 @@ export const contract: Feature = {
   loadTransfer: () => import('./transfer.ts'),
   loadCommands: () => import('./command.ts'),
   loadRuntimePart: () => import('./runtime.ts'),
+  isUsed: ({ config }) => config.contract !== null || config.compiledContract !== null,
   loadPrimaryPart: () => import('./primary.ts'),
   loadStatusPart: () => import('./drift-report.ts'),
 }

@@ -20,7 +20,7 @@ declare module '../../core/runtime/runtime-part.ts' {
     readonly contract: ProcessPart & { readonly checks: CheckQueue }
   }
   interface SnapshotParts {
-    readonly contract: ContractPart
+    readonly contract?: ContractPart
   }
 }
 

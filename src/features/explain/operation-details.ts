@@ -7,7 +7,7 @@ import { listSides, sideKey } from '../../core/exchange/sides.ts'
 import { RequestMetrics } from '../../core/log/metrics/request-metrics.ts'
 import { layerTable } from '../../core/runtime/pipeline/compose-layers.ts'
 import type { LayerRow } from '../../core/runtime/pipeline/layer-stack.ts'
-import { runtimeParts } from '../../core/runtime/runtime-parts.ts'
+import { loadParts } from '../../core/runtime/runtime-parts.ts'
 import type { Operation, Side } from '../../operations.ts'
 import { explainParts, flattenTree, globalSettingRows, type SettingTree, subtree } from './global-settings.ts'
 
@@ -71,12 +71,14 @@ export const collectOperationDetails = (described: Operation, config: Config, pr
   }
 }
 
+const runtimeParts = await loadParts()
+
 /** Layers are only described: nothing connects or counts. */
 export const describeLayers = (config: Config, operation: Operation): readonly LayerRow[] =>
   layerTable({
     operation,
     config,
-    features: [...runtimeParts.values()].map((part) => part.describe(config)),
+    features: runtimeParts.map((part) => part.describe(config)),
     requestMetrics: new RequestMetrics(),
   })
 

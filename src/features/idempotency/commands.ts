@@ -135,6 +135,7 @@ async function planLookup(
   { key, operation, client, address }: KeyValues,
 ): Promise<Plan | AdminError> {
   const reference: KeyReference = { operation, key, owner: address === null ? { client: client ?? '' } : { address } }
+  if (context.reloader.config.operations[operation].idempotency === null) return toLookupError('off', reference)
   const [record] = (await context.runEverywhere('findKey', reference)).results
   if (record === undefined || typeof record === 'string') return toLookupError(record, reference)
   // A record is shown even if its client was removed or `auth` changed since.

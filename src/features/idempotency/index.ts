@@ -18,6 +18,7 @@ export const idempotency: Feature = {
     },
   }),
   loadRuntimePart: () => import('./runtime.ts'),
+  isUsed: ({ config: { operations } }) => Object.values(operations).some(({ idempotency }) => idempotency !== null),
   loadStatusPart: () => import('./status.ts'),
   loadCommands: async () => ({ loadExplain: async () => ({ wholeLayers: ['idempotency'] }) }),
 }

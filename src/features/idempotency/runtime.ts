@@ -17,7 +17,7 @@ import type { CallOf, IdempotencyCall, IdempotencyReplies, RecordSummary } from 
 declare module '../../core/runtime/runtime-part.ts' {
   interface SnapshotParts {
     /** Null: no operation has idempotency. */
-    readonly idempotency: SnapshotPart & { readonly lease: IdempotencyLease | null }
+    readonly idempotency?: SnapshotPart & { readonly lease: IdempotencyLease | null }
   }
   interface DataPlaneCommands {
     readonly findKey: { readonly params: KeyReference; readonly result: RecordSummary | false | LookupFailure }

@@ -33,7 +33,7 @@ export const idempotencyField = field.nullable({
 export type IdempotencyReport = field.Reported<typeof remembered>
 
 const collectIdempotency = ({ parts: { idempotency } }: Snapshot): IdempotencyReport | null => {
-  const state = idempotency.lease?.state() ?? null
+  const state = idempotency?.lease?.state() ?? null
   return state && { ...state, where: null }
 }
 

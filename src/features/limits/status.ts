@@ -66,7 +66,7 @@ const collectLimits = (snapshot: Snapshot): field.Reported<typeof limitsField> =
 }
 
 const collectRate = ({ config: { limits }, parts }: Snapshot): RateLimitReport | null => {
-  const state = parts.limits.state() ?? parts.auth.provider?.sharedProofs ?? null
+  const state = parts.limits.state() ?? parts.auth?.provider?.sharedProofs ?? null
   if (state === null) return null
   const { isShared, since, reason } = state
   return {

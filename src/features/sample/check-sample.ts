@@ -10,7 +10,7 @@ import {
   isHopByHop,
 } from '../../core/exchange/header-fields.ts'
 import { weakMemo } from '../../core/lib/memo.ts'
-import { runtimeParts } from '../../core/runtime/runtime-parts.ts'
+import { loadParts } from '../../core/runtime/runtime-parts.ts'
 import { compileHeaderMutation, type HeaderMutation } from '../../core/upstream/http1/write-request.ts'
 import { byOperation, type OperationId } from '../../operations.ts'
 import { createCredentialFilter } from '../auth/auth.ts'
@@ -128,6 +128,8 @@ const toRequestFields = (fields: HeaderFields, { listen, requestId: { header, fo
 const toResponseFields = (fields: HeaderFields): HeaderFields =>
   fields.flatMap((name, i) => (i % 2 === 1 || isHopByHop(name) ? [] : [name, fields[i + 1] ?? '']))
 
+const runtimeParts = await loadParts()
+
 /** As `auth` and the primary edit fields. No credential is verified: neither an issuer nor Redis is asked. */
 const fieldChanges = weakMemo((config: Config) => {
   const { auth, clients, operations, upstreams } = config
@@ -140,7 +142,7 @@ const fieldChanges = weakMemo((config: Config) => {
   )
   const forged = auth?.identityField ? [auth.identityField] : []
   const removeForged = compileHeaderMutation({ set: [], remove: forged }, foldUnderscores) ?? keepAll
-  const described = [...runtimeParts.values()].map((part) => part.describe(config))
+  const described = runtimeParts.map((part) => part.describe(config))
   return byOperation((operation) => {
     const { id, group } = operation
     const own = operations[id].auth

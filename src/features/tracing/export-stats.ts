@@ -90,5 +90,9 @@ declare module '../../core/runtime/status/status-part.ts' {
 }
 
 export const reported: readonly ReportSection[] = [
-  { key: 'spans', field: spansField, collect: ({ config, parts }) => config.metrics && { ...parts.tracing.spans } },
+  {
+    key: 'spans',
+    field: spansField,
+    collect: ({ config, parts }) => config.metrics && { ...(parts.tracing?.spans ?? emptySpanCounts()) },
+  },
 ]

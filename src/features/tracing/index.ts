@@ -9,4 +9,5 @@ export const tracing: Feature = {
   loadConfigPart: () => import('./config.ts'),
   loadStatusPart: () => import('./export-stats.ts'),
   loadRuntimePart: () => import('./runtime.ts'),
+  isUsed: ({ config }) => config.tracing !== null,
 }

@@ -20,7 +20,7 @@ interface TracingPart extends SnapshotPart {
 
 declare module '../../core/runtime/runtime-part.ts' {
   interface SnapshotParts {
-    readonly tracing: TracingPart
+    readonly tracing?: TracingPart
   }
 }
 

@@ -124,7 +124,7 @@ const createReceiver = (
       case 'command':
         // Runs in the state committed before it, also when both messages come in one read. Waits for no `prepare`.
         await changes.lastCommit()
-        return findCommand(dataPlane, call.name).run(call.params as never)
+        return (await findCommand(dataPlane, call.name)?.run(call.params as never)) ?? null
       case 'report':
         return { report: await server.report(), droppedLines: dropped(), config: currentSnapshot.value.config.hash }
     }

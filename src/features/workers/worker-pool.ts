@@ -13,6 +13,7 @@ import type { ServerOptions } from '../../core/runtime/primary-part.ts'
 import { primaryFeatures } from '../../core/runtime/primary-parts.ts'
 import type { NotServingReason, PreparedSnapshot } from '../../core/runtime/proxy-server.ts'
 import type { SnapshotInput } from '../../core/runtime/runtime-part.ts'
+import { prepareParts } from '../../core/runtime/runtime-parts.ts'
 import { DataPlane, findCommand, type RunInAllProcesses } from '../../core/runtime/snapshot/data-plane.ts'
 import { collectReport } from '../../core/runtime/status/report.ts'
 import { byGroup } from '../../operations.ts'
@@ -39,6 +40,7 @@ export type WorkerPool = ReturnType<typeof createWorkerPool>
 
 /** Rejects when a worker cannot start or the primary cannot listen; no worker is left then. */
 export const startWorkerPool = async (options: WorkerPoolOptions): Promise<WorkerPool> => {
+  await prepareParts(options.initial)
   const pool = createWorkerPool(options)
   try {
     await pool.start(options.bindTarget)
@@ -60,6 +62,7 @@ const createWorkerPool = (options: WorkerPoolOptions) => {
   }
   const runCommand: RunInAllProcesses = async (name, params, urgent) => {
     const command = findCommand(dataPlane, name)
+    if (command === null) return { results: [], unanswered: 0 }
     const serving = supervisor.slots.flatMap(({ worker, isServing }) => (isServing && worker !== null ? [worker] : []))
     const participants = command.runsOnce === true ? serving.slice(0, 1) : serving
     const failLate = async (): Promise<never> => {
@@ -94,6 +97,7 @@ const createWorkerPool = (options: WorkerPoolOptions) => {
     },
     async prepare(next: SnapshotInput, urgent?: Promise<void>): Promise<PreparedSnapshot> {
       const divided = divide(next)
+      await prepareParts(divided)
       const state = serializeInput(divided)
       const primarySnapshot = dataPlane.buildNext(divided)
       const workersChange = await prepareAll(supervisor.slots, state, timeouts, urgent).catch(async (error) => {

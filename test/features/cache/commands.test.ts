@@ -6,7 +6,8 @@ import { cacheCommands } from '../../../src/features/cache/commands.ts'
 
 /** Runs the command where so many workers did not reply, and the others replied with these results. */
 const purge = async (results: readonly PurgeResult[], unanswered: number) => {
-  const context = { runEverywhere: async () => ({ results, unanswered }) } as unknown as AdminContext
+  const reloader = { config: { operations: { 'market.insights': { cache: {} } } } }
+  const context = { reloader, runEverywhere: async () => ({ results, unanswered }) } as unknown as AdminContext
   return await cacheCommands.commands[0]?.run(
     context,
     { operation: null, client: null },

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { Overrides } from '../../../src/core/runtime/overrides.ts'
-import { DataPlane } from '../../../src/core/runtime/snapshot/data-plane.ts'
+import { createDataPlane } from '../../../src/core/runtime/snapshot/data-plane.ts'
 import type { Reported } from '../../../src/core/runtime/status/field.ts'
 import { collectReport } from '../../../src/core/runtime/status/report.ts'
 import type { Status } from '../../../src/core/runtime/status/status-part.ts'
@@ -37,7 +37,7 @@ test('keys that a limiter has forgotten count on when an edit puts another limit
     overrides: new Overrides(),
     sandboxOrigin: null,
   })
-  const plane = new DataPlane(state('1/min'), { logEvent: () => {} })
+  const plane = await createDataPlane(state('1/min'), { logEvent: () => {} })
   const evictions = () => collectReport(plane.currentSnapshot).limits.rate?.evictions
   const limiter = plane.currentSnapshot.value.parts.limits.limiters.acquire(
     { policy: 'address', perMs: 1 / 60_000, burst: 1 },

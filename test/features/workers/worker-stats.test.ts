@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import { Overrides } from '../../../src/core/runtime/overrides.ts'
-import { DataPlane } from '../../../src/core/runtime/snapshot/data-plane.ts'
+import { createDataPlane } from '../../../src/core/runtime/snapshot/data-plane.ts'
 import { collectReport } from '../../../src/core/runtime/status/report.ts'
 import type { StatusReport } from '../../../src/core/runtime/status/status-part.ts'
 import type { WorkerProcess } from '../../../src/features/workers/worker-process.ts'
@@ -9,7 +9,7 @@ import type { WorkerSlot } from '../../../src/features/workers/worker-supervisor
 import { testConfig } from '../../helpers/gateway.ts'
 
 const config = testConfig({ upstream: 'http://127.0.0.1:1' })
-const plane = new DataPlane({ config, overrides: new Overrides(), sandboxOrigin: null }, { logEvent: () => {} })
+const plane = await createDataPlane({ config, overrides: new Overrides(), sandboxOrigin: null }, { logEvent: () => {} })
 const idle = collectReport(plane.currentSnapshot)
 await plane.close(0)
 

@@ -4,7 +4,7 @@ import { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
 import { RequestMetrics } from '../../../src/core/log/metrics/request-metrics.ts'
 import { RecentErrors } from '../../../src/core/log/recent-errors.ts'
 import { Overrides } from '../../../src/core/runtime/overrides.ts'
-import { DataPlane } from '../../../src/core/runtime/snapshot/data-plane.ts'
+import { createDataPlane } from '../../../src/core/runtime/snapshot/data-plane.ts'
 import {
   collectCounters,
   collectReport,
@@ -27,7 +27,7 @@ const config = testConfig({
   limits: { address: { rate: '1/s' } },
   operations: { 'market.insights': { cache: {} }, 'valuation.score': { idempotency: true } },
 })
-const plane = new DataPlane({ config, overrides: new Overrides(), sandboxOrigin: null }, { logEvent: () => {} })
+const plane = await createDataPlane({ config, overrides: new Overrides(), sandboxOrigin: null }, { logEvent: () => {} })
 const idleReport: StatusReport = collectReport(plane.currentSnapshot)
 await plane.close(0)
 

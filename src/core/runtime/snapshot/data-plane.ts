@@ -22,7 +22,7 @@ import type {
   SnapshotInput,
   SnapshotPart,
 } from '../runtime-part.ts'
-import { acquireParts, firstOf, openParts, prepareParts } from '../runtime-parts.ts'
+import { acquireParts, firstOf, listUsedParts, openParts, prepareParts } from '../runtime-parts.ts'
 import { CurrentSnapshot, carryBreakers, createSnapshot, type Snapshot } from './snapshot.ts'
 
 interface DataPlaneDeps {
@@ -37,7 +37,7 @@ interface DataPlaneDeps {
 }
 
 export const createDataPlane = async (first: SnapshotInput, deps: DataPlaneDeps): Promise<DataPlane> => {
-  await prepareParts(first.config)
+  await prepareParts(first)
   const dataPlane = new DataPlane(first, deps)
   await settleParts(dataPlane.currentSnapshot.value)
   return dataPlane
@@ -58,8 +58,9 @@ export const settleParts = async ({ parts }: Pick<Snapshot, 'parts'>): Promise<v
 export class DataPlane {
   readonly endpoints: EndpointRegistry
   readonly telemetry: ProcessTelemetry
-  readonly parts: ProcessParts
+  readonly parts: ProcessParts = {} as ProcessParts
   readonly currentSnapshot: CurrentSnapshot
+  readonly #openParts: (input: SnapshotInput) => void
 
   constructor(
     first: SnapshotInput,
@@ -74,12 +75,15 @@ export class DataPlane {
   ) {
     this.endpoints = new EndpointRegistry(logEvent, onVerdict)
     this.telemetry = createProcessTelemetry(log ?? null, place.name)
-    this.parts = openParts({ place, ...this.telemetry, digestKey, logEvent })
+    const process = { place, ...this.telemetry, digestKey, logEvent }
+    this.#openParts = (input) => openParts(process, listUsedParts(input), this.parts)
+    this.#openParts(first)
     for (const verdict of initialVerdicts) this.endpoints.applyVerdict(verdict)
     this.currentSnapshot = new CurrentSnapshot(buildSnapshot(first, null, this))
   }
 
   buildNext(state: SnapshotInput): Snapshot {
+    this.#openParts(state)
     return buildSnapshot(state, this.currentSnapshot.value, this)
   }
 
@@ -175,14 +179,14 @@ const ownCommands = ({ upstreams, others }: Snapshot): Partial<Record<string, Da
   },
 })
 
+/** Null: the part that has it is not loaded. */
 export const findCommand = <Name extends keyof DataPlaneCommands>(
   { currentSnapshot: { value: snapshot } }: DataPlane,
   name: Name,
-): Command<Name> => {
+): Command<Name> | null => {
   const all = [ownCommands(snapshot), ...Object.values(snapshot.parts).map(({ commands = {} }) => commands)]
   const found = all.map((commands) => commands[name]).find((command) => command !== undefined)
-  if (found === undefined) throw new TypeError(`no feature has the command ${name}`)
-  return found as Command<Name>
+  return (found ?? null) as Command<Name> | null
 }
 
 /** In every process that serves clients, or in one where that is enough; after `urgent`, in those that reply. */

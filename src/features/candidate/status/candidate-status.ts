@@ -81,14 +81,13 @@ export const ofGroup: readonly GroupSection[] = [
     key: 'candidate',
     field: candidate,
     collect({ config, parts: { candidate } }, group): CandidateReport | null {
-      const running = candidate.others[group]
-      return (
-        running && {
-          ...collectSide(running),
-          shadow: config.upstreams[group].candidate?.shadow ? candidate.copies[group].report() : null,
-          comparison: candidate.comparisons[group]?.report ?? null,
-        }
-      )
+      const running = candidate?.others[group] ?? null
+      if (candidate === undefined || running === null) return null
+      return {
+        ...collectSide(running),
+        shadow: config.upstreams[group].candidate?.shadow ? candidate.copies[group].report() : null,
+        comparison: candidate.comparisons[group]?.report ?? null,
+      }
     },
   },
 ]

@@ -16,7 +16,7 @@ import { allOperations, type OperationId } from '../../../../src/operations.ts'
 import { folderWith } from '../../../core/config/helper.ts'
 import { fakeBody, fakeExchange, fakeNext, fakeResponse, untilAborted } from '../../../helpers/exchange.ts'
 import { type Settings, testConfig } from '../../../helpers/gateway.ts'
-import { acquireTestParts, openTestParts } from '../../../helpers/parts.ts'
+import { acquireTestParts, openTestParts, toInput } from '../../../helpers/parts.ts'
 
 const otlp = 'http://localhost:4318/v1/traces'
 const retry = { attempts: 3, on: ['connect-failed', 503], budget: { share: '10%', floor: 3 } }
@@ -27,7 +27,7 @@ const clients = [
   { id: 'bank-b', operations: 'all', rate: '1/s' },
 ]
 
-await prepareParts(testConfig({ tracing: { otlp } }))
+await prepareParts(toInput(testConfig({ tracing: { otlp } })))
 
 /** Makes the options of the stack of an operation, with everything off but the given settings. */
 const stackOptions = (
@@ -43,7 +43,7 @@ const stackOptions = (
     ...more,
   })
   const parts = acquireTestParts(config, process)
-  parts.idempotency.activate?.()
+  parts.idempotency?.activate?.()
   return {
     operation: allOperations.find((each) => each.id === id) ?? allOperations[0],
     config,

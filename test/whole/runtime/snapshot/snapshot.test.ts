@@ -65,7 +65,8 @@ describe('the current snapshot', () => {
     const shared = sharedResources()
     const first = build(settingsOf(2), null, shared)
     const take = (count: number) => {
-      const { market } = first.parts.candidate.copies
+      const market = first.parts.candidate?.copies.market
+      if (market === undefined) throw new TypeError('it has no candidate')
       const copies = Array.from({ length: count }, () => ({ slot: -1, isRepeat: false, stop: () => {} }))
       const taken = copies.filter((copy) => market.begin(copy) === null).length
       for (const copy of copies) market.end(copy)
