@@ -3,7 +3,8 @@ import { hashValue } from '../../core/config/transfer-parts.ts'
 import { type PlacedProtections, type PrimaryFeature, protectOperations } from '../../core/runtime/primary-part.ts'
 import type { AuthConfig, JwtConfig } from './config.ts'
 
-export { preflight } from './tokens/preflight.ts'
+export const preflight: Required<PrimaryFeature>['preflight'] = async (...edit) =>
+  (await import('./tokens/preflight.ts')).preflightIssuers(...edit)
 
 // A rollback keeps `auth.mtls`.
 export const protections: PlacedProtections = {

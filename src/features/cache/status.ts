@@ -5,9 +5,8 @@ import * as field from '../../core/runtime/status/field.ts'
 import type { ReportSection } from '../../core/runtime/status/status-part.ts'
 import { allOperations, type OperationId, sides } from '../../operations.ts'
 import { describeRedis } from '../redis/redis-settings.ts'
-import { zeroRedisCacheCounts } from './redis/redis-cache-store.ts'
 import type { StoredError } from './store/cache-store.ts'
-import { zeroCacheOutcomes } from './store/stored-response.ts'
+import { zeroCacheOutcomes, zeroRedisCacheCounts } from './store/stored-response.ts'
 
 const redis = field.record({
   server: field.text,

@@ -1,19 +1,15 @@
-import type { Config, EndpointConfig } from '../../core/config/config.ts'
 import { divideConnections, processShare } from '../../core/config/process-share.ts'
-import { now, unrefTimeout } from '../../core/lib/clock.ts'
 import { formatPercent } from '../../core/lib/text/units.ts'
 import type { Log } from '../../core/log/log.ts'
 import { sum } from '../../core/log/sum-reports.ts'
 import type { RecordAdminEvent } from '../../core/runtime/overrides.ts'
 import type { PlacedProtections, PrimaryFeature, PrimaryGateway, PrimaryPart } from '../../core/runtime/primary-part.ts'
-import { shareEndpoint } from '../../core/runtime/reload/new-endpoints.ts'
 import { byGroup, type Group, groups } from '../../operations.ts'
 import type { CandidateConfig } from './config/candidate.ts'
+import type { createCandidateGuard } from './observe/guard/candidate-guard.ts'
 import type { GuardReport } from './observe/guard/guard-counts.ts'
-import { describeVerdict, judgeCandidate } from './observe/guard/guard-judge.ts'
-import { GuardWindow } from './observe/guard/guard-window.ts'
 import { SharedShifts } from './shift/shared-shifts.ts'
-import { guardEra, type ShiftState } from './shift/shift-state.ts'
+import type { ShiftState } from './shift/shift-state.ts'
 import { type ShiftNews, Shifts, type ShiftsView } from './shift/shifts.ts'
 
 declare module '../../core/runtime/overrides.ts' {
@@ -72,13 +68,19 @@ export const open = ({ log, config, recordAdminEvent, reapply }: PrimaryGateway)
   )
   /** As workers have them: a command, a step or news from Redis takes effect a little later. */
   let inEffect: ShiftsView = shifts
-  const guard = createCandidateGuard(shifts, () => inEffect, config)
+  let guard: ReturnType<typeof createCandidateGuard> | null = null
   const shared = new SharedShifts(shifts, (level, event, fields) => log[level](fields, event))
   let isFirst = true
   return {
     shifts,
     overrides: { shifts },
     async prepare(next, isRollback) {
+      if (groups.some((group) => next.upstreams[group].candidate?.guard))
+        guard ??= (await import('./observe/guard/candidate-guard.ts')).createCandidateGuard(
+          shifts,
+          () => inEffect,
+          config,
+        )
       const { view, takenUp, discard, commit: commitShared } = await shared.prepare(next, isRollback)
       const commit = (): void => {
         commitShared()
@@ -94,10 +96,10 @@ export const open = ({ log, config, recordAdminEvent, reapply }: PrimaryGateway)
       commit()
       return { overrides: { shifts: view } }
     },
-    receive: (reports: readonly GuardReport[], from) => guard.add(from, reports),
-    onGone: (worker) => guard.forget(worker),
+    receive: (reports: readonly GuardReport[], from) => guard?.add(from, reports),
+    onGone: (worker) => guard?.forget(worker),
     stop() {
-      guard.close()
+      guard?.close()
       shared.close()
       shifts.clear()
     },
@@ -127,67 +129,5 @@ export const logShift = (
       return logEvent('info', 'shift taken up', { ...now, reason })
     case 'taken back':
       return logEvent('warn', 'shift taken back', { group, reason })
-  }
-}
-
-const judgeEveryMs = 1000
-
-/** Takes back a candidate that is worse than its primary. Judges each second while processes report. */
-export const createCandidateGuard = (
-  shifts: Pick<Shifts, 'takeBack'>,
-  shiftsInEffect: () => Pick<ShiftsView, 'get'>,
-  config: () => Pick<Config, 'upstreams'>,
-) => {
-  const windows = new Map<Group, { windowMs: number; primary: readonly EndpointConfig[]; window: GuardWindow }>()
-  let stop: (() => void) | null = null
-  let judgedAt = Number.NEGATIVE_INFINITY
-
-  /**
-   * Starts again at each change of share, and when no endpoint of the primary remains, as the old primary is no
-   * evidence about the new one. Null: no guard.
-   */
-  const findWindow = (group: Group) => {
-    const { candidate, endpoints: primary } = config().upstreams[group]
-    const rules = candidate?.guard ?? null
-    if (rules === null) {
-      windows.delete(group)
-      return null
-    }
-    const known = windows.get(group)
-    const isKnown = known?.windowMs === rules.window && shareEndpoint(known.primary, primary)
-    const window = isKnown ? known.window : new GuardWindow(rules.window)
-    windows.set(group, { windowMs: rules.window, primary, window })
-    window.begin(guardEra(shiftsInEffect().get(group)))
-    return { rules, window }
-  }
-
-  const judge = (): void => {
-    const at = now()
-    stop = null
-    judgedAt = at
-    for (const group of groups) {
-      const found = windows.has(group) ? findWindow(group) : null
-      if (found === null) continue
-      found.window.advance(at)
-      const verdict = judgeCandidate(found.window.evidence, found.rules)
-      if (verdict !== null) shifts.takeBack(group, describeVerdict(verdict, found.rules.window))
-    }
-  }
-
-  return {
-    add(source: string, reports: readonly GuardReport[]): void {
-      const at = now()
-      for (const report of reports) findWindow(report.group)?.window.add(source, report, at)
-      stop ??= unrefTimeout(judgedAt + judgeEveryMs - at, judge)
-    },
-    /** Forgets the waiting requests of a process that has ended. */
-    forget(source: string): void {
-      for (const { window } of windows.values()) window.forget(source)
-    },
-    close(): void {
-      stop?.()
-      stop = null
-      windows.clear()
-    },
   }
 }

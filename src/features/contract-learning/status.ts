@@ -5,8 +5,6 @@ import type { Config } from '../../core/config/config.ts'
 import { asBoolean, asNullable, asObject, asText, asWord, type Decoded } from '../../core/lib/text/decode.ts'
 import { formatOptionalTime } from '../../core/lib/text/format-time.ts'
 import { type OverridesView, orderMembers, orderStatus } from '../../core/runtime/overrides.ts'
-import { renderDraft } from './learn/draft.ts'
-import { mergeLearned } from './learn/learned-contract.ts'
 import { getLearningMode } from './primary.ts'
 
 export const learningShape = asObject({
@@ -41,6 +39,10 @@ export const getContractDraft = async ({
     return workersNotAnswering(
       `${unanswered} of the workers did not answer: a draft without what they have learnt would be wrong; ask again`,
     )
+  const [{ renderDraft }, { mergeLearned }] = await Promise.all([
+    import('./learn/draft.ts'),
+    import('./learn/learned-contract.ts'),
+  ])
   const learned = mergeLearned(results.filter((each) => each !== null))
   if (learned.operations.size > 0) return renderDraft(learned)
   const isOn = getLearningMode(reloader.config, overrides.learning) !== null

@@ -18,7 +18,7 @@ import { formatShare } from '../../core/lib/text/units.ts'
 import { sum } from '../../core/log/sum-reports.ts'
 import { derived } from '../../core/runtime/status/field.ts'
 import { allOperations } from '../../operations.ts'
-import { upstreamError } from './check/check-message.ts'
+import { upstreamErrorRule } from './check/compiled-contract.ts'
 import { type DriftReport, type DriftRow, messageDirections, type RecentDrift, totalsOf } from './drift-report.ts'
 import {
   type ContractStatus,
@@ -77,7 +77,7 @@ const contractFindings: FindingSource = ({ at, config, report: { drift } }) =>
     return finding('contract-broken', severity, `operations.${operation}`, found, (facts, at) => {
       const { direction, shown, mode, checked, broken, since, quietAt } = facts
       const from = facts.endpoint ?? 'other endpoints'
-      const isUpstreamError = shown.length > 0 && shown.every(({ rule }) => rule === upstreamError.rule)
+      const isUpstreamError = shown.length > 0 && shown.every(({ rule }) => rule === upstreamErrorRule)
       const broken5xx = `responses of ${from} are 5xx, which the contract does not name (add default or 5XX)`
       const breaking = `${direction === 'request' ? 'requests' : `responses of ${from}`} break the contract`
       const instead = mode === 'report' ? '' : direction === 'request' ? ', and are rejected' : ', and clients get 502'

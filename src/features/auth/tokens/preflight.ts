@@ -18,7 +18,7 @@ const issuers = [
 type KeySource = Pick<JwtConfig, 'jwks' | 'algorithms'>
 
 /** Without keys every token would get 503. A URL that runs is not tried: its outage holds back no other edit. */
-export const preflight: Required<PrimaryFeature>['preflight'] = async (running, next, provenance, file) => {
+export const preflightIssuers: Required<PrimaryFeature>['preflight'] = async (running, next, provenance, file) => {
   const tried = issuers.map(({ key, of }) => {
     const jwt = of(next)
     return jwt === null || getJwksUrl(jwt) === getJwksUrl(of(running)) ? null : tryJwks(key, jwt)

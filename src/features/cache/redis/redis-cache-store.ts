@@ -1,6 +1,7 @@
 import type { ManagedRedis } from '../../redis/managed-redis.ts'
 import { keySlot } from '../../redis/redis-cluster.ts'
 import { removeScript, type ScriptArgs } from '../../redis/redis-server.ts'
+import { zeroRedisCacheCounts } from '../store/stored-response.ts'
 import * as redisEntry from './redis-entry.ts'
 
 interface PendingWrite {
@@ -22,9 +23,6 @@ const maxQueuedWrites = 1000
 
 // No request waits for these commands, except an operator's purge.
 const backgroundTimeoutMs = 1000
-
-/** `refused`: invalid, or of another key. `dropped`: not written, as too many were waiting or Redis failed. */
-export const zeroRedisCacheCounts = { found: 0, refused: 0, dropped: 0 }
 
 type Link = Pick<ManagedRedis, 'isShared' | 'timeoutMs' | 'run'>
 

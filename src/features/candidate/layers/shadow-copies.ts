@@ -2,29 +2,8 @@ import { now } from '../../../core/lib/clock.ts'
 import { FairQuota } from '../../../core/lib/fair-quota.ts'
 import type { DeferredWork } from '../../contract/check-queue.ts'
 import type { CandidateShadowConfig } from '../config/candidate.ts'
+import { zeroShadowDrops, zeroShadowOutcomes } from '../observe/shadow-kinds.ts'
 import { createSlotList, type SlotEntry } from './slot-list.ts'
-
-/**
- * Why copies were not sent. `full`: `concurrency` is reached. `backoff`: earlier copies got no complete response.
- * `no-endpoint`: none is up and takes requests. `no-room`: `maxBytes` is used up. `body-too-large`: longer than
- * `maxBody`. `body-unfinished`: the request broke off. `credential-in-query`: the query holds a token. `stopped`: the
- * process stops, or copying was turned off.
- */
-export const zeroShadowDrops = {
-  full: 0,
-  backoff: 0,
-  'no-endpoint': 0,
-  'no-room': 0,
-  'body-too-large': 0,
-  'body-unfinished': 0,
-  'credential-in-query': 0,
-  stopped: 0,
-}
-
-export type ShadowDropReason = keyof typeof zeroShadowDrops
-
-/** By class of the status; `failed`: no complete response. */
-export const zeroShadowOutcomes = { '2xx': 0, '3xx': 0, '4xx': 0, '5xx': 0, failed: 0 }
 
 type ShadowOutcome = keyof typeof zeroShadowOutcomes
 

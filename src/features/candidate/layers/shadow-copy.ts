@@ -14,8 +14,9 @@ import { CoalescedTimer, now } from '../../../core/lib/clock.ts'
 import type { OperationId } from '../../../operations.ts'
 import type { CandidateShadowConfig } from '../config/candidate.ts'
 import type { OnShadowPair } from '../observe/compare/comparison.ts'
+import type { ShadowDropReason } from '../observe/shadow-kinds.ts'
 import { AnswerRecorder, CandidateReader } from './answer-recorder.ts'
-import { type ShadowCopies, type ShadowDropReason, type StoppableCopy, toShadowOutcome } from './shadow-copies.ts'
+import { type ShadowCopies, type StoppableCopy, toShadowOutcome } from './shadow-copies.ts'
 
 /** Sends requests again, on connections that carry nothing else. */
 export interface CopySender {

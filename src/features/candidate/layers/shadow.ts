@@ -3,7 +3,7 @@ import type { Handler, Layer } from '../../../core/exchange/exchange.ts'
 import { foldUnderscores, type HeaderFields, namesCredential } from '../../../core/exchange/header-fields.ts'
 import { formatPercent } from '../../../core/lib/text/units.ts'
 import type { Upstream } from '../../../core/upstream/upstream.ts'
-import type { Operation, OperationId, Side } from '../../../operations.ts'
+import type { OperationId, Side } from '../../../operations.ts'
 import type { CandidateConfig, CandidateShadowConfig } from '../config/candidate.ts'
 import type { ComparisonCounts } from '../observe/comparison-counts.ts'
 import { maxRepeats } from './shadow-copies.ts'
@@ -108,10 +108,6 @@ export const createMarkerRemover = (marker: string): ((fields: HeaderFields) => 
     return fields
   }
 }
-
-/** POSTs need `posts: true` and `sideEffects: none`. Null: not copied. */
-export const copiesOf = ({ method }: Pick<Operation, 'method'>, rules: CandidateShadowConfig) =>
-  rules.sample > 0 && (method === 'GET' || (rules.posts && rules.sideEffects === 'none')) ? rules : null
 
 export const formatShadow = ({ sample, compare }: CandidateShadowConfig): string =>
   `sample: ${formatPercent(sample)}, ${compare === null ? 'not compared' : 'compared'}`

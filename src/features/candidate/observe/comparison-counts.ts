@@ -7,15 +7,7 @@ import { allOperations, byOperation, type OperationId } from '../../../operation
 import { createCountedRows, recentRowMs, worstRowFirst } from '../../contract/counted-rows.ts'
 import type { CandidateShadowConfig } from '../config/candidate.ts'
 import { createComparison } from './compare/compare-answers.ts'
-import {
-  type CompareConfig,
-  type Difference,
-  type OnShadowPair,
-  type ShadowAnswer,
-  type UncomparedReason,
-  zeroDifferences,
-  zeroUncompared,
-} from './compare/comparison.ts'
+import type { CompareConfig, Difference, OnShadowPair, ShadowAnswer } from './compare/comparison.ts'
 import {
   type ComparisonReport,
   type ComparisonTotals,
@@ -29,6 +21,7 @@ import {
   maxValuePairs,
   placeKey,
 } from './comparison-report.ts'
+import { type UncomparedReason, zeroDifferences, zeroUncompared } from './shadow-kinds.ts'
 
 /** A larger decoded body than `maxBody` is not compared. */
 export type ComparisonOptions = Omit<CompareConfig, 'minEqual'> & Pick<CandidateShadowConfig, 'maxBody'>

@@ -5,7 +5,8 @@ import type { TotalReport } from '../../../core/runtime/status/status-part.ts'
 import { byGroup, groups, type OperationId, type Side } from '../../../operations.ts'
 import { keepWorstRows, mergeRowCounts, type RowCounts } from '../../contract/counted-rows.ts'
 import type { ComparisonView, DifferenceView } from '../status/describe-comparison.ts'
-import { type Difference, type DifferenceKind, differenceKey } from './compare/comparison.ts'
+import type { Difference } from './compare/comparison.ts'
+import { type DifferenceKind, differenceKey } from './shadow-kinds.ts'
 
 type NoiseRow = Omit<ComparisonView['noise'][number], 'of'>
 

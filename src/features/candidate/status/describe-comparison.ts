@@ -12,8 +12,14 @@ import {
 import { sum } from '../../../core/log/sum-reports.ts'
 import * as field from '../../../core/runtime/status/field.ts'
 import type { Group, OperationId } from '../../../operations.ts'
-import { type ShadowReport, zeroShadowDrops, zeroShadowOutcomes } from '../layers/shadow-copies.ts'
-import { type DifferenceKind, zeroDifferences, zeroUncompared } from '../observe/compare/comparison.ts'
+import type { ShadowReport } from '../layers/shadow-copies.ts'
+import {
+  type DifferenceKind,
+  zeroDifferences,
+  zeroShadowDrops,
+  zeroShadowOutcomes,
+  zeroUncompared,
+} from '../observe/shadow-kinds.ts'
 import { isWholeShift, type ShiftStatus } from '../shift/shift-state.ts'
 
 /** `pairs`: copies of which both responses are known. `repeated`: sent to the primary again, to learn its noise. */

@@ -1,6 +1,12 @@
 import type { Violation, ViolationPlace } from '../../../core/exchange/failures/errors.ts'
 import type { HeaderFields } from '../../../core/exchange/header-fields.ts'
-import type { MediaTypeContract, RequestContract, ResponseContract, SchemaName } from './compiled-contract.ts'
+import {
+  type MediaTypeContract,
+  type RequestContract,
+  type ResponseContract,
+  type SchemaName,
+  upstreamErrorRule,
+} from './compiled-contract.ts'
 import { findMediaType, formatMediaType, isCoded, isJson, isUtf8Charset, readMediaType } from './media-type.ts'
 import { checkParameters } from './parameter-values.ts'
 import { type JsonFault, parseStrictJson } from './strict-json.ts'
@@ -80,7 +86,7 @@ const unknownStatus = violation('status', 'status', 'the contract has no respons
 
 export const upstreamError = violation(
   'status',
-  'upstream-error',
+  upstreamErrorRule,
   'the upstream failed, with a status that the contract does not have',
 )
 

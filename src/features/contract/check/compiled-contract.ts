@@ -96,5 +96,7 @@ export interface ResponseContract {
   readonly content: readonly MediaTypeContract[] | null
 }
 
+export const upstreamErrorRule = 'upstream-error'
+
 export const enforcesContract = (config: Config, id: OperationId, direction: 'request' | 'response'): boolean =>
   config.operations[id].contract[direction] === 'enforce' && config.compiledContract?.operations[id] !== undefined

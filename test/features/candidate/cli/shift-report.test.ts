@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createShadowCounts } from '../../../../src/features/candidate/layers/shadow-copies.ts'
-import { zeroDifferences, zeroUncompared } from '../../../../src/features/candidate/observe/compare/comparison.ts'
+import { zeroDifferences, zeroUncompared } from '../../../../src/features/candidate/observe/shadow-kinds.ts'
 import type { ComparisonView } from '../../../../src/features/candidate/status/describe-comparison.ts'
 import { jsonResponse, runCommand, scriptedAdmin, token } from '../../../core/cli/scripted-admin.ts'
 import { endpointStatusWith, healthyStatus, upstreamStatusWith } from '../../../core/cli/status-fixtures.ts'

@@ -3,7 +3,7 @@ import {
   type DifferenceKind,
   zeroDifferences,
   zeroUncompared,
-} from '../../../../src/features/candidate/observe/compare/comparison.ts'
+} from '../../../../src/features/candidate/observe/shadow-kinds.ts'
 import {
   type ComparisonView,
   type DifferenceView,

@@ -1,5 +1,8 @@
-import { zeroShadowDrops } from '../../../../src/features/candidate/layers/shadow-copies.ts'
-import { zeroDifferences, zeroUncompared } from '../../../../src/features/candidate/observe/compare/comparison.ts'
+import {
+  zeroDifferences,
+  zeroShadowDrops,
+  zeroUncompared,
+} from '../../../../src/features/candidate/observe/shadow-kinds.ts'
 import type { PageView } from '../../../../src/features/overview/overview.ts'
 import { allOperations, byOperation, type Group } from '../../../../src/operations.ts'
 

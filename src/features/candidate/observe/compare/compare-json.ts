@@ -1,8 +1,8 @@
 import { isPlainObject, unescapeSegment } from '../../../../core/lib/plain-object.ts'
 import { StepBudget, TooManyStepsError } from '../../../contract/check/step-budget.ts'
+import type { DifferenceKind } from '../shadow-kinds.ts'
 import {
   type ComparisonRules,
-  type DifferenceKind,
   type Differences,
   type NumberTolerance,
   type Segment,

@@ -5,6 +5,7 @@ import type { OperationId } from '../../../../operations.ts'
 import { shorten } from '../../../contract/check/validators.ts'
 import { looksLikeData } from '../../../contract/looks-like-data.ts'
 import type { CandidateShadowConfig } from '../../config/candidate.ts'
+import { type DifferenceKind, differenceKey, type UncomparedReason } from '../shadow-kinds.ts'
 
 /**
  * Called with both responses, in an idle turn of the event loop. Must not throw. Both bodies are freed on return, so
@@ -48,27 +49,6 @@ export type NumberTolerance = NonNullable<CompareConfig['numbers']>
 /** Compared beyond status, type and body. Pointers follow RFC 6901, with `*`. */
 export type ComparisonRules = Pick<CompareConfig, 'fields' | 'ignore' | 'numbers' | 'arrays'>
 
-/**
- * `failure`: only the primary has responded completely. `status`: nothing else is compared then. `field`: one of
- * `compare.fields`. `missing`, `added`: a member, or an item of an unordered array, of one side alone. `type`: of
- * JSON. `length`: of arrays. `bytes`: not compared as JSON. `unreadable`: one body, or both for different reasons.
- */
-export const zeroDifferences = {
-  failure: 0,
-  status: 0,
-  'content-type': 0,
-  field: 0,
-  missing: 0,
-  added: 0,
-  type: 0,
-  value: 0,
-  length: 0,
-  bytes: 0,
-  unreadable: 0,
-}
-
-export type DifferenceKind = keyof typeof zeroDifferences
-
 export interface Difference {
   readonly kind: DifferenceKind
   /** With `*` for each array index and each name that looks like data; for `field`, its name. Empty: the whole body. */
@@ -79,22 +59,6 @@ export interface Difference {
   readonly isSafe: boolean
 }
 
-/**
- * `learning`: the operation's noise must be learned first. `primary-failed`: it has not responded, or not completely.
- * `too-large`: beyond the bound, or no room. `coded`: with an unknown content coding. `too-complex`: out of steps.
- * `not-modified`: one status is 304, as validators differ.
- */
-export const zeroUncompared = {
-  learning: 0,
-  'primary-failed': 0,
-  'too-large': 0,
-  coded: 0,
-  'too-complex': 0,
-  'not-modified': 0,
-}
-
-export type UncomparedReason = keyof typeof zeroUncompared
-
 export type Comparison =
   | { readonly kind: 'uncompared'; readonly why: UncomparedReason }
   /** `isCut`: the rest was not compared. */
@@ -104,8 +68,6 @@ export class TooManyDifferencesError extends Error {}
 
 /** A member's name, or null for an array item. */
 export type Segment = string | null
-
-export const differenceKey = ({ kind, pointer }: Pick<Difference, 'kind' | 'pointer'>): string => `${kind} ${pointer}`
 
 export type Differences = ReturnType<typeof createDifferences>
 

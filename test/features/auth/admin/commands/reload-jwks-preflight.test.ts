@@ -1,7 +1,7 @@
 /** The preflight of the keys of an issuer that an edit adds. When it is retried is `reloader-preflight.test.ts`'s. */
 import { expect, test } from 'vitest'
 import type { LoadedConfig } from '../../../../../src/core/config/load/load.ts'
-import { preflight } from '../../../../../src/features/auth/tokens/preflight.ts'
+import { preflightIssuers } from '../../../../../src/features/auth/tokens/preflight.ts'
 import { parse, sandbox } from '../../../../core/config/helper.ts'
 import { bootLiveGateway, fetchAdmin } from '../../../../helpers/live-gateway.ts'
 import { audience, issuer, jwks, signingKey, signToken } from '../../../../helpers/tokens.ts'
@@ -26,7 +26,7 @@ const operators = (url: string) =>
     },
   })
 const tryKeys = (running: LoadedConfig, next: LoadedConfig) =>
-  preflight(running.config, next.config, next.provenance, 'gateway.yaml')
+  preflightIssuers(running.config, next.config, next.provenance, 'gateway.yaml')
 
 /** Opens an issuer that responds so. */
 const issuerOf = (status: number, text: string) =>

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { zeroRedisCacheCounts } from '../../../../../src/features/cache/redis/redis-cache-store.ts'
-import { zeroCacheOutcomes } from '../../../../../src/features/cache/store/stored-response.ts'
+import { zeroCacheOutcomes, zeroRedisCacheCounts } from '../../../../../src/features/cache/store/stored-response.ts'
 import { jsonResponse, runCommand, scriptedAdmin } from '../../../../core/cli/scripted-admin.ts'
 import { healthyStatus, runStatus } from '../../../../core/cli/status-fixtures.ts'
 
