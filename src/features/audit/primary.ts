@@ -1,6 +1,6 @@
 import { getRawLogDestination } from '../../core/log/log.ts'
 import type { PlacedProtections, PrimaryFeature, PrimaryPart } from '../../core/runtime/primary-part.ts'
-import { AuditLog } from './audit-log.ts'
+import type { AuditLog } from './audit-log.ts'
 import type { AuditWriterState } from './audit-writer.ts'
 
 declare module '../../core/runtime/primary-part.ts' {
@@ -24,21 +24,35 @@ export const protections: PlacedProtections = {
 
 export const open: Required<PrimaryFeature>['open'] = ({ log, droppedLines, config, channel }): AuditPart => {
   const stdout = { write: (line: string) => getRawLogDestination(log).write(line), dropped: droppedLines }
-  const auditLog = new AuditLog({ log, stdout })
-  auditLog.onChange = (failing) => channel.notify(failing)
+  /** Null: no configuration has had an audit log. */
+  let auditLog: AuditLog | null = null
+  const isFailing = (): boolean => auditLog?.failing ?? false
   return {
     get state() {
-      return auditLog.state
+      return auditLog?.state ?? null
     },
-    prepare: ({ audit }) => auditLog.prepare(audit),
-    recordAdminEvent: auditLog.recordAdminEvent,
-    onReload: () => auditLog.reopen(),
-    rejectsAll: () => (config().audit?.onFailure === 'refuse' && auditLog.failing ? 'audit-unavailable' : null),
+    async prepare({ audit }) {
+      if (auditLog !== null) return auditLog.prepare(audit)
+      if (audit === null) return {}
+      const loaded = new (await import('./audit-log.ts')).AuditLog({ log, stdout })
+      loaded.onChange = (failing) => channel.notify(failing)
+      const { commit, discard } = await loaded.prepare(audit)
+      // It keeps lines from here on, for the file that is open.
+      auditLog = loaded
+      const forget = async (): Promise<void> => {
+        auditLog = null
+        await discard()
+      }
+      return { commit, discard: forget }
+    },
+    recordAdminEvent: (...event) => auditLog?.recordAdminEvent(...event),
+    onReload: () => auditLog?.reopen(),
+    rejectsAll: () => (config().audit?.onFailure === 'refuse' && isFailing() ? 'audit-unavailable' : null),
     receive(received: ReceivedLines) {
-      if (typeof received === 'string') auditLog.record(received)
-      else auditLog.recordFromWorker(received.lines, received.lost)
+      if (typeof received === 'string') auditLog?.record(received)
+      else auditLog?.recordFromWorker(received.lines, received.lost)
     },
-    handOver: () => [auditLog.failing],
-    close: () => auditLog.close(),
+    handOver: () => [isFailing()],
+    close: async () => auditLog?.close(),
   }
 }
