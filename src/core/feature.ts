@@ -31,8 +31,10 @@ export interface Feature {
   readonly loadPrimaryPart?: () => Promise<PrimaryFeature>
   /** For the processes that serve exchanges. */
   readonly loadRuntimePart?: () => Promise<RuntimePart>
-  /** Left out: always. That part is loaded for the first input that uses it, or a feature that needs it. */
+  /** Left out: always. That part is loaded for the first input that uses it, or a feature that runs with it. */
   readonly isUsed?: (input: SnapshotInput) => boolean
+  /** Of the features that it needs, those whose part its own part uses, and that may be off. */
+  readonly runsWith?: readonly string[]
   /** The report of each process. */
   readonly loadStatusPart?: () => Promise<StatusPart>
   /** Commands that change a running gateway. */
@@ -49,7 +51,7 @@ export interface Feature {
 /** Called in each process before anything else runs. */
 export const installFeatures = (features: readonly Feature[]): void => {
   for (const feature of features) {
-    const { name, facts, needs = [], loadRuntimePart: load, isUsed = () => true } = feature
+    const { name, facts, loadRuntimePart: load, isUsed = () => true, runsWith = [] } = feature
     if (facts !== undefined) configFacts.set(name, facts)
     commandPartLoaders.add(name, feature.loadCommands)
     adminPartLoaders.add(name, feature.loadAdminPart)
@@ -57,7 +59,7 @@ export const installFeatures = (features: readonly Feature[]): void => {
     listenerPartLoaders.add(name, feature.loadListenerPart)
     operatorCommandLoaders.add(name, feature.loadOperatorCommands)
     primaryPartLoaders.add(name, feature.loadPrimaryPart)
-    if (load !== undefined) runtimePartSources.set(name, { load, isUsed, needs })
+    if (load !== undefined) runtimePartSources.set(name, { load, isUsed, runsWith })
     statusPartLoaders.add(name, feature.loadStatusPart)
     transferLoaders.add(name, feature.loadTransfer)
     supervisorLoaders.add(name, feature.takeSupervisor)

@@ -24,7 +24,7 @@ export interface ServingProcess {
   readonly digestKey: string
   readonly log: Log | null
   readonly logEvent: LogEvent
-  /** The parts that are open: those of the features that it needs, and of others before it. */
+  /** The parts that are open: those of the features that it runs with, and of others before it. */
   readonly parts: ProcessParts
 }
 
@@ -119,7 +119,7 @@ interface RuntimePartSource {
   readonly load: () => Promise<RuntimePart>
   readonly isUsed: (input: SnapshotInput) => boolean
   /** The features whose parts are loaded with it. */
-  readonly needs: readonly string[]
+  readonly runsWith: readonly string[]
 }
 
 /** In the order of the list of features. */

@@ -16,7 +16,7 @@ const loaded = new Map<string, RuntimePart>()
 /** The names of the features whose parts the input needs, in the order of their list. */
 export const listUsedParts = (input: SnapshotInput): readonly string[] => {
   const used = new Set([...runtimePartSources].flatMap(([name, { isUsed }]) => (isUsed(input) ? [name] : [])))
-  for (const name of used) for (const needed of runtimePartSources.get(name)?.needs ?? []) used.add(needed)
+  for (const name of used) for (const other of runtimePartSources.get(name)?.runsWith ?? []) used.add(other)
   return [...runtimePartSources.keys()].filter((name) => used.has(name))
 }
 

@@ -4,7 +4,7 @@ import type { Feature } from '../../core/feature.ts'
 export const auth: Feature = {
   name: 'auth',
   needs: ['redis'],
-  face: ['auth-provider.ts', 'auth.ts', 'tokens/replay-cache.ts', 'tokens/token-verifiers.ts'],
+  face: ['auth-provider.ts', 'auth.ts', 'clients/config.ts', 'tokens/replay-cache.ts', 'tokens/token-verifiers.ts'],
   facts: {
     authenticates: ({ auth }) => auth !== null,
     forwardsCredentials: ({ auth }) => auth?.credentials === 'forward',

@@ -6,6 +6,7 @@ export const contractLearning: Feature = {
   needs: ['contract'],
   loadAdminPart: () => import('./admin.ts'),
   loadRuntimePart: () => import('./runtime.ts'),
+  runsWith: ['contract'],
   isUsed: ({ config, overrides }) => config.contract?.learn === true || overrides.learning?.get('contract') != null,
   loadPrimaryPart: () => import('./primary.ts'),
   loadOperatorCommands: () => import('./commands.ts'),

@@ -10,8 +10,9 @@ import type {
 } from '../../core/config/config-part.ts'
 import type { ConfigRule, WarningRule } from '../../core/config/rules/rule.ts'
 import { optionalPolicy } from '../../core/config/schema/inheritance.ts'
-import { integer, map, optionalDuration, optionalInteger, requestRate } from '../../core/config/schema/scalar-types.ts'
+import { integer, map, optionalDuration, optionalInteger } from '../../core/config/schema/scalar-types.ts'
 import { allOperations, groups } from '../../operations.ts'
+import { requestRate } from '../auth/clients/config.ts'
 import { redisSchema } from '../redis/config.ts'
 import { isRedisUsed, redisRule } from '../redis/rules.ts'
 

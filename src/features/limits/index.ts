@@ -2,7 +2,7 @@ import type { Feature } from '../../core/feature.ts'
 
 export const limits: Feature = {
   name: 'limits',
-  needs: ['redis'],
+  needs: ['auth', 'redis'],
   facts: {
     ipv6Prefix: ({ limits }) => limits.address?.ipv6Prefix,
     redis: { section: 'limits', purpose: 'counts' },

@@ -17,7 +17,7 @@ const reload = async (settings: Settings, opened: Record<string, ProcessPart>): 
   return Object.keys(opened).filter((name) => !before.includes(name))
 }
 
-test('the part of a feature is loaded with the first configuration that turns it on, with those it needs, and stays', async () => {
+test('the part of a feature is loaded with the first configuration that turns it on, with those it runs with, and stays', async () => {
   const opened: Record<string, ProcessPart> = {}
   const cached = { operations: { 'market.insights': { cache: true } } }
 

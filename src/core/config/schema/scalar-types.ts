@@ -1,14 +1,5 @@
 import * as z from 'zod'
-import {
-  byteRates,
-  durations,
-  multiples,
-  type Notation,
-  percentages,
-  type Rate,
-  requestRates,
-  sizes,
-} from '../../lib/text/units.ts'
+import { byteRates, durations, multiples, type Notation, percentages, sizes } from '../../lib/text/units.ts'
 import { suggestNearest } from '../suggest.ts'
 import { annotate, renderPlain, type SchemaAnnotations } from './annotations.ts'
 import { cannotDisable, integerKind, type Range, withinRange } from './kinds.ts'
@@ -146,24 +137,6 @@ export const multiple = typeOf(
     max: 100,
   }),
 )
-
-const maxRate = 1_000_000
-
-export const requestRate = (description: string) =>
-  scalar<Rate>(description, {
-    expected: `a rate from 1/min to ${maxRate}/s, such as 100/s or 30/min`,
-    parse: (value) => {
-      if (typeof value === 'boolean') return new InvalidScalar('wrong type')
-      const text = String(value)
-      const parsed = requestRates.parse(text)
-      const suggestion = requestRates.suggest(text)
-      if (parsed === undefined) return new InvalidScalar('not a rate', suggestion && `write ${suggestion}`)
-      if (parsed.count < 1) return new InvalidScalar('too small', 'write at least 1/min')
-      return parsed.count > maxRate ? new InvalidScalar('too large', `write at most ${maxRate}/s`) : parsed
-    },
-    render: requestRates.format,
-    json: { type: 'string', pattern: requestRates.pattern },
-  })
 
 export const integer = (description: string, range: Required<Range>) => scalar(description, integerKind(range))
 

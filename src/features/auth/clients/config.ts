@@ -15,14 +15,32 @@ import {
   list,
   map,
   optionalInteger,
-  requestRate,
 } from '../../../core/config/schema/scalar-types.ts'
+import { type Rate, requestRates } from '../../../core/lib/text/units.ts'
 import { allOperations, type OperationId } from '../../../operations.ts'
 import { claimsSchema } from '../config-tokens.ts'
 import { maxShownClients } from './serialize-clients.ts'
 
 /** Includes the clients of included files. */
 export const maxClients = 100_000
+
+const maxRate = 1_000_000
+
+export const requestRate = (description: string) =>
+  scalar<Rate>(description, {
+    expected: `a rate from 1/min to ${maxRate}/s, such as 100/s or 30/min`,
+    parse: (value) => {
+      if (typeof value === 'boolean') return new InvalidScalar('wrong type')
+      const text = String(value)
+      const parsed = requestRates.parse(text)
+      const suggestion = requestRates.suggest(text)
+      if (parsed === undefined) return new InvalidScalar('not a rate', suggestion && `write ${suggestion}`)
+      if (parsed.count < 1) return new InvalidScalar('too small', 'write at least 1/min')
+      return parsed.count > maxRate ? new InvalidScalar('too large', `write at most ${maxRate}/s`) : parsed
+    },
+    render: requestRates.format,
+    json: { type: 'string', pattern: requestRates.pattern },
+  })
 
 // No dot: in a key, the first dot ends the id.
 const keyId = annotate(
