@@ -373,9 +373,11 @@ drill(
 )
 
 drill('a command that clears the cache in one worker alone is logged, with what it lacks', async () => {
+  await reload({ operations: { 'market.insights': { cache: {} } } })
   const from = gateway.lines.length
 
   const { status, body } = await whileFirstHangs(() => gateway.ask('DELETE', '/cache'))
+  await reload({})
   const line = await gateway.line((each) => each.msg === 'cache cleared' && gateway.lines.indexOf(each) >= from)
 
   expect(status).toBe(503)
