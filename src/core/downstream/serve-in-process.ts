@@ -5,7 +5,7 @@ import { receiveAt } from '../runtime/channel.ts'
 import type { PreparedSnapshot, ProxyServer } from '../runtime/proxy-server.ts'
 import type { SnapshotInput } from '../runtime/runtime-part.ts'
 import { prepareParts } from '../runtime/runtime-parts.ts'
-import { type DataPlane, findCommand, settleParts } from '../runtime/snapshot/data-plane.ts'
+import { type DataPlane, runInProcess, settleParts } from '../runtime/snapshot/data-plane.ts'
 import { collectReport } from '../runtime/status/report.ts'
 import { type DownstreamServerOptions, openDownstreamServer } from './listener/downstream-server.ts'
 
@@ -39,10 +39,7 @@ export const serveInProcess = async (
     notServing: () => (server.isListening ? null : 'not-listening'),
     report: async () => collectReport(currentSnapshot),
     droppedLines: () => 0,
-    async runCommand(name, params) {
-      const command = findCommand(dataPlane, name)
-      return { results: command === null ? [] : [await command.run(params)], unanswered: 0 }
-    },
+    runCommand: async (name, params) => ({ results: await runInProcess(dataPlane, name, params), unanswered: 0 }),
     notify: (message) => receiveAt(dataPlane.parts, message, 'primary'),
     adoptConnection: (socket) => server.adoptConnection(socket),
     drain: () => server.drain(),

@@ -63,11 +63,13 @@ const purgeCommand: Command<argument.ValuesOf<typeof args>, PurgeScope, PurgeCom
     }
   },
   async run(context, scope) {
-    const { operations } = context.reloader.config
-    if (Object.values(operations).every((each) => each.cache === null)) return { ...scope, removed: 0 }
+    // Also where the cache is off now: what Redis keeps must not come back with it.
     const { results, unanswered } = await context.runEverywhere('purge', scope)
-    // Memory ends with the workers, but Redis keeps its entries.
-    if (results.length === 0 && unanswered === 0) return noWorkerAnswered
+    if (results.length === 0 && unanswered === 0) {
+      const isOff = Object.values(context.reloader.config.operations).every(({ cache }) => cache === null)
+      // Memory ends with the workers, but Redis keeps its entries.
+      return isOff ? { ...scope, removed: 0 } : noWorkerAnswered
+    }
     const removed = results.reduce((sum, each) => sum + each.removed, 0)
     const done = { ...scope, removed }
     if (unanswered > 0) return { ...workersUnavailable(removed, unanswered), done }

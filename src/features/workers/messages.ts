@@ -84,7 +84,7 @@ export type WorkerCalls = {
   readonly commit: Call<{ readonly prepared: number; readonly verdicts: readonly HealthVerdict[] }, undefined>
   readonly command: Call<
     { readonly name: keyof DataPlaneCommands; readonly params: DataPlaneCommands[keyof DataPlaneCommands]['params'] },
-    DataPlaneCommands[keyof DataPlaneCommands]['result']
+    readonly DataPlaneCommands[keyof DataPlaneCommands]['result'][]
   >
   readonly report: Call<object, WorkerReport>
 }

@@ -13,7 +13,7 @@ import { applyLogConfig, exitOnUncaughtException, openLog } from '../../core/log
 import type { LoggingConfig } from '../../core/log/log-format.ts'
 import { receiveAt } from '../../core/runtime/channel.ts'
 import type { PreparedSnapshot } from '../../core/runtime/proxy-server.ts'
-import { createDataPlane, type DataPlane, findCommand } from '../../core/runtime/snapshot/data-plane.ts'
+import { createDataPlane, type DataPlane, runInProcess } from '../../core/runtime/snapshot/data-plane.ts'
 import {
   createPendingCalls,
   deserializeInput,
@@ -124,7 +124,7 @@ const createReceiver = (
       case 'command':
         // Runs in the state committed before it, also when both messages come in one read. Waits for no `prepare`.
         await changes.lastCommit()
-        return (await findCommand(dataPlane, call.name)?.run(call.params as never)) ?? null
+        return runInProcess(dataPlane, call.name, call.params as never)
       case 'report':
         return { report: await server.report(), droppedLines: dropped(), config: currentSnapshot.value.config.hash }
     }

@@ -74,7 +74,7 @@ const createWorkerPool = (options: WorkerPoolOptions) => {
     )
     const own = command.runsInPrimary === true ? [await command.run(params)] : []
     const unanswered = replies.filter((each) => each.status === 'rejected' && !(each.reason instanceof PeerGoneError))
-    const results = replies.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
+    const results = replies.flatMap((each) => (each.status === 'fulfilled' ? each.value : []))
     return { results: [...own, ...results], unanswered: unanswered.length }
   }
   return {

@@ -101,7 +101,7 @@ export class WorkerProcess {
     params: DataPlaneCommands[Name]['params'],
     timeoutMs: number,
   ) {
-    return (await this.call('command', { name, params }, timeoutMs)) as DataPlaneCommands[Name]['result']
+    return (await this.call('command', { name, params }, timeoutMs)) as readonly DataPlaneCommands[Name]['result'][]
   }
 
   /** The worker owns the connection from now on. False: it is about to end, and the caller keeps the connection. */

@@ -5,8 +5,8 @@ import type { PurgeResult } from '../../../src/features/cache/cache-registry.ts'
 import { cacheCommands } from '../../../src/features/cache/commands.ts'
 
 /** Runs the command where so many workers did not reply, and the others replied with these results. */
-const purge = async (results: readonly PurgeResult[], unanswered: number) => {
-  const reloader = { config: { operations: { 'market.insights': { cache: {} } } } }
+const purge = async (results: readonly PurgeResult[], unanswered: number, cache: object | null = {}) => {
+  const reloader = { config: { operations: { 'market.insights': { cache } } } }
   const context = { reloader, runEverywhere: async () => ({ results, unanswered }) } as unknown as AdminContext
   return await cacheCommands.commands[0]?.run(
     context,
@@ -43,4 +43,11 @@ test.each([
   [{ operation: null, client: '' }, 'The cache is cleared for requests without a client: 1 answer removed.'],
 ])('the page says of %j what was cleared, and for which client', (scope, expected) => {
   expect(cacheCommands.commands[0]?.successText({ ...scope, removed: 1 })).toBe(expected)
+})
+
+test('a cache that is off removes nothing where it never was on, and what is left where it was', async () => {
+  const done = { operation: null, client: null }
+
+  expect(await purge([], 0, null)).toEqual({ ...done, removed: 0 })
+  expect(await purge([{ removed: 3, isSharedPurged: true }], 0, null)).toEqual({ ...done, removed: 3 })
 })

@@ -137,8 +137,8 @@ describe('a worker that serves', () => {
     process.kill(worker.pid ?? Number.NaN, 'SIGCONT')
 
     await committed
-    expect(before).toBeNull()
-    expect(await after).toEqual({ operations: new Map() })
+    expect(before).toEqual([])
+    expect(await after).toEqual([{ operations: new Map() }])
   })
 
   test('serves a connection behind a commit in the state that is committed, and loses none of its bytes, also when a client resets another', async () => {

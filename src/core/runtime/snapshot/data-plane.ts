@@ -189,6 +189,16 @@ export const findCommand = <Name extends keyof DataPlaneCommands>(
   return (found ?? null) as Command<Name> | null
 }
 
+/** In this process. Empty: the part that has the command is not loaded. */
+export const runInProcess = async <Name extends keyof DataPlaneCommands>(
+  dataPlane: DataPlane,
+  name: Name,
+  params: DataPlaneCommands[Name]['params'],
+): Promise<readonly DataPlaneCommands[Name]['result'][]> => {
+  const command = findCommand(dataPlane, name)
+  return command === null ? [] : [await command.run(params)]
+}
+
 /** In every process that serves clients, or in one where that is enough; after `urgent`, in those that reply. */
 export type RunInAllProcesses = <Name extends keyof DataPlaneCommands>(
   name: Name,
