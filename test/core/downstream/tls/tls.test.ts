@@ -184,7 +184,7 @@ describe.skipIf(missing)('TLS on the public listener', () => {
     ['nothing, and has its connection closed in order, when it has not sent a byte', '', ''],
     ['408 when it has sent a part of a head', 'GET /', 'HTTP/1.1 408'],
   ])('a client that sends no whole head in time gets %s', async (_, sent, told) => {
-    const { port } = await bootTlsGateway(made.right, {}, { listen: { timeouts: { headers: '100ms' } } })
+    const { port } = await bootTlsGateway(made.right, {}, { listen: { timeouts: { headers: '500ms' } } })
     const { socket } = await tlsHandshake(port)
 
     socket.write(sent)
