@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, vi } from 'vitest'
-import { batchWrite } from '../../src/core/lib/clock.ts'
+import { batchWrite } from '../../src/core/lib/turn-writes.ts'
 import { makeCertificates, type Pair } from '../helpers/certificates.ts'
 import { needProgram } from '../helpers/program.ts'
 import { part, sample, testAndDrill } from '../helpers/speed.ts'

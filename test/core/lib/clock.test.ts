@@ -1,16 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import {
-  batchWrite,
-  CoalescedTimer,
-  epochMs,
-  forgetTimers,
-  now,
-  prepareWrite,
-  settlesWithin,
-  unrefTimeout,
-} from '../../../src/core/lib/clock.ts'
+import { CoalescedTimer, epochMs, forgetTimers, now, settlesWithin, unrefTimeout } from '../../../src/core/lib/clock.ts'
 
 describe('a clock that the test moves', () => {
   beforeEach(() => vi.useFakeTimers())
@@ -183,68 +174,5 @@ describe('a clock that the test moves', () => {
 
     expect(set.mock.calls.map(([, ms]) => ms)).toEqual([0])
     expect(call).toHaveBeenCalledTimes(1)
-  })
-})
-
-describe('writes of one turn', () => {
-  /** Waits for the end of the turn of the event loop that runs. */
-  const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
-
-  test('what is written in one turn leaves at its end, in the order in which it came', async () => {
-    const written: number[] = []
-
-    for (const n of [1, 2, 3]) batchWrite(() => written.push(n))
-    await Promise.resolve()
-    const before = [...written]
-    await turn()
-
-    expect(before).toEqual([])
-    expect(written).toEqual([1, 2, 3])
-  })
-
-  test('what prepares a write comes before all writes of the turn, and what it adds goes out with them', async () => {
-    const order: string[] = []
-
-    batchWrite(() => order.push('first write'))
-    prepareWrite(() => {
-      order.push('prepared')
-      batchWrite(() => order.push('second write'))
-    })
-    await turn()
-
-    expect(order).toEqual(['prepared', 'first write', 'second write'])
-  })
-
-  test('what a write causes to be written is written too', async () => {
-    const written: string[] = []
-
-    batchWrite(() => {
-      written.push('first')
-      batchWrite(() => written.push('second'))
-    })
-    await turn()
-    await turn()
-
-    expect(written).toEqual(['first', 'second'])
-  })
-
-  test('a write that throws keeps none of the others back, and its error is thrown by itself', async () => {
-    const written: string[] = []
-    const thrown: unknown[] = []
-    const soon = (call: () => void) =>
-      void Promise.resolve()
-        .then(call)
-        .catch((error) => thrown.push(error))
-    vi.spyOn(globalThis, 'setImmediate').mockImplementation(soon as never)
-    const defect = new Error('a defect')
-
-    batchWrite(() => {
-      throw defect
-    })
-    batchWrite(() => written.push('other'))
-    for (let n = 0; n < 5; n++) await Promise.resolve()
-    vi.restoreAllMocks()
-
-    expect([written, thrown]).toEqual([['other'], [defect]])
   })
 })

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { batchWrite } from '../../../src/core/lib/clock.ts'
+import { batchWrite } from '../../../src/core/lib/turn-writes.ts'
 import { createDeferredWork } from '../../../src/features/contract/check-queue.ts'
 
 test('work runs in its order, in a later turn of the event loop, behind what is written in that turn', async () => {

@@ -1,6 +1,6 @@
 /** The upstream's side of the floors: bare sockets, with no policy, no limit and hardly a check. */
 import { connect, type Socket } from 'node:net'
-import { batchWrite } from '../../../src/core/lib/clock.ts'
+import { batchWrite } from '../../../src/core/lib/turn-writes.ts'
 import { allOperations } from '../../../src/operations.ts'
 import { makeDestination } from './node-log.ts'
 
