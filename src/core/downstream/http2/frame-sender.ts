@@ -4,8 +4,8 @@ import type { FloodBudget } from './flood-budget.ts'
 import { flags, frameHeadBytes, frameTypes, initialWindow, maxFrameBytes, maxWindow, writeFrameHead } from './frame.ts'
 import { claimMemory, freeMemory, reserveMemory } from './frame-memory.ts'
 import { HeadWriter, maxHeadBytes } from './head-writer.ts'
-import type { OnFlushed, Piece, Stream } from './stream.ts'
-import { UntakenWrites } from './untaken-writes.ts'
+import type { Piece, Stream } from './stream.ts'
+import { type UntakenWrite, UntakenWrites } from './untaken-writes.ts'
 import { WaitingFrames } from './waiting-frames.ts'
 
 // CVE-2019-9511: what a window cut shorter, a client that reads would have opened by more.
@@ -156,13 +156,11 @@ export class FrameSender {
   #render(): void {
     const { bytes, streams } = this.#estimate()
     const isWhole = streams === this.#queue.length
-    const memory = reserveMemory(bytes)
-    const flushed: OnFlushed[] = []
-    const ended: Stream[] = []
+    const write: UntakenWrite = { memory: reserveMemory(bytes), flushed: [], ended: [] }
     const drained: Stream[] = []
-    const start = this.#controls.moveTo(memory)
-    const at = this.#renderStreams(memory, start, streams, flushed, ended, drained)
-    if (at > 0) this.#write(memory, at, flushed, ended)
+    const start = this.#controls.moveTo(write.memory)
+    const end = this.#renderStreams(write, start, streams, drained)
+    if (end > 0) this.#write(write, end)
     for (const stream of drained) stream.events?.onDrain()
     const isDue = this.#window > 0 || !isWhole
     if (this.#queue.length > 0 && !this.#isHeld && isDue) setImmediate(() => this.flush())
@@ -187,14 +185,8 @@ export class FrameSender {
   }
 
   /** Renders one frame of a stream after the other, until nothing more may go out. */
-  #renderStreams(
-    out: Buffer,
-    start: number,
-    count: number,
-    flushed: OnFlushed[],
-    ended: Stream[],
-    drained: Stream[],
-  ): number {
+  #renderStreams(write: UntakenWrite, start: number, count: number, drained: Stream[]): number {
+    const { memory: out, ended } = write
     let at = start
     let bodyBytes = maxWriteBytes
     const round = this.#queue
@@ -209,7 +201,7 @@ export class FrameSender {
       const bytes = Math.min(stream.queuedBytes, stream.sendWindow, this.#window, bodyBytes, maxFrameBytes)
       if (bytes > 0) {
         bodyBytes -= bytes
-        at = this.#renderData(out, at, stream, bytes, flushed)
+        at = this.#renderData(write, at, stream, bytes)
       }
       if (stream.queuedBytes === 0 && stream.isLast) {
         if (at === begin) {
@@ -231,7 +223,7 @@ export class FrameSender {
     return at
   }
 
-  #renderData(out: Buffer, start: number, stream: Stream, bytes: number, flushed: OnFlushed[]): number {
+  #renderData({ memory: out, flushed }: UntakenWrite, start: number, stream: Stream, bytes: number): number {
     stream.sendWindow -= bytes
     this.#window -= bytes
     stream.queuedBytes -= bytes
@@ -255,9 +247,9 @@ export class FrameSender {
     return end
   }
 
-  #write(memory: Buffer, bytes: number, flushed: readonly OnFlushed[], ended: readonly Stream[]): void {
-    this.#untaken.push({ memory, flushed, ended })
-    this.#isBlocked = !this.#socket.write(claimMemory(memory, bytes), this.#onWritten)
+  #write(write: UntakenWrite, bytes: number): void {
+    this.#untaken.push(write)
+    this.#isBlocked = !this.#socket.write(claimMemory(write.memory, bytes), this.#onWritten)
   }
 
   /** Returns false where no write was left: each was told so when the socket closed. */

@@ -3,9 +3,10 @@ import type { OnFlushed, Stream } from './stream.ts'
 
 export interface UntakenWrite {
   readonly memory: Buffer
-  readonly flushed: readonly OnFlushed[]
+  /** Called once the system has taken it. */
+  readonly flushed: OnFlushed[]
   /** The streams that end in it. */
-  readonly ended: readonly Stream[]
+  readonly ended: Stream[]
 }
 
 /** What was written and the system has not taken, oldest first. */
