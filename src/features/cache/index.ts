@@ -1,4 +1,7 @@
+import type { Config } from '../../core/config/config.ts'
 import type { Feature } from '../../core/feature.ts'
+
+const isUsed = ({ operations }: Config): boolean => Object.values(operations).some(({ cache }) => cache !== null)
 
 /** Stores responses, and serves them again (RFC 9111). */
 export const cache: Feature = {
@@ -14,7 +17,7 @@ export const cache: Feature = {
   loadOperatorCommands: () => import('./commands.ts'),
   loadPrimaryPart: () => import('./primary.ts'),
   loadRuntimePart: () => import('./runtime.ts'),
-  isUsed: ({ config: { operations } }) => Object.values(operations).some(({ cache }) => cache !== null),
+  isUsed: ({ config }) => isUsed(config),
   loadStatusPart: () => import('./status.ts'),
   loadCommands: async () => ({
     loadExplain: async () => ({
@@ -22,8 +25,7 @@ export const cache: Feature = {
       settings: [
         {
           after: 'requestId',
-          rows: ({ operations }, rowsUnder) =>
-            Object.values(operations).some(({ cache }) => cache !== null) ? rowsUnder('cache') : [],
+          rows: (config, rowsUnder) => (isUsed(config) ? rowsUnder('cache') : []),
         },
       ],
     }),
