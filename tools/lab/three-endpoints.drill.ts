@@ -144,8 +144,8 @@ describe('of several endpoints', () => {
       `of ${after.length} requests ${stuck.length} are stuck (before: ${stuckBefore.length}), p99 of the others ${p99.toFixed(1)} ms`,
     )
     expect(tally(after)).toEqual({ 'GET 200': 500 })
-    // Of 167 without avoidance. It is asked again now and then: more often where 500 requests take longer.
-    expect(stuck.length).toBeLessThanOrEqual(10)
+    // Of 167 without avoidance. It is asked again by time: more often where 500 requests take longer than a second.
+    expect(stuck.length).toBeLessThanOrEqual(5 * Math.max(1, (overAt - noticedAt) / 1000))
   })
 
   test('none is left, and the breaker responds in their place without trying', async () => {
