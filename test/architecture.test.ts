@@ -343,7 +343,7 @@ test('no folder has more than 24 files side by side', () => {
 
 // What each feature exports for core has the same name in every feature.
 const partNames = `
-  builtInCommands onlineChecks protections divide reports reported status texts openProofs openPages overview
+  builtInCommands onlineChecks protections divide reports reported status texts loadProofs loadPages overview
   findingInputs findClients ofGroup groupRows facts loadStatusTexts loadOpenApi loadPage loadExplain sideFact
   loadBundle problemMembers pageSections totals fileChecks operatorExtras operatorCommands findings metrics
   sections operationKeys resolveOperation policyKeys upstreamKeys resolveUpstream listenKeys operatorKeys

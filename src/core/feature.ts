@@ -51,7 +51,7 @@ export interface Feature {
 /** Called in each process before anything else runs. */
 export const installFeatures = (features: readonly Feature[]): void => {
   for (const feature of features) {
-    const { name, facts, loadRuntimePart: load, isUsed = () => true, runsWith = [] } = feature
+    const { name, facts, loadRuntimePart: load, isUsed = null, runsWith = [] } = feature
     if (facts !== undefined) configFacts.set(name, facts)
     commandPartLoaders.add(name, feature.loadCommands)
     adminPartLoaders.add(name, feature.loadAdminPart)

@@ -30,7 +30,7 @@ export type AdminReport = Beside<'status' | 'refused' | 'config'> & {
   respond(context: AdminContext): Promise<object | AdminError>
 }
 
-export type OpenProofs = (log: Log, refusals: TokenRefusals) => Promise<OperatorProofs>
+export type OpenProofs = (log: Log, refusals: TokenRefusals) => OperatorProofs
 
 export interface RouteScope {
   readonly method: 'GET' | 'POST' | 'DELETE'
@@ -58,12 +58,7 @@ export interface OperatorPages {
 /** Checks a request again when a waiting command starts; null: its operator is still authorized. */
 export type Recheck = (request: FastifyRequest) => AdminError | null
 
-export type OpenPages = (
-  context: AdminContext,
-  log: Log,
-  proofs: OperatorProofs,
-  recheck: Recheck,
-) => Promise<OperatorPages>
+export type OpenPages = (context: AdminContext, log: Log, proofs: OperatorProofs, recheck: Recheck) => OperatorPages
 
 /** An object `Header` of OpenAPI that a layer adds to responses. */
 export interface DescribedField {
@@ -138,8 +133,8 @@ export interface AdminPart extends FindingPart {
   /** Declared in `FindingInputs` (`declare module`). */
   findingInputs?(context: AdminContext, report: StatusReport): object
   readonly findClients?: FindClients
-  readonly openProofs?: OpenProofs
-  readonly openPages?: OpenPages
+  readonly loadProofs?: () => Promise<OpenProofs>
+  readonly loadPages?: () => Promise<OpenPages>
   pageRoutes?(groups: readonly CommandGroup[]): readonly RouteScope[]
   /** What `status` says of it. */
   readonly loadStatusTexts?: () => Promise<StatusTexts>

@@ -5,16 +5,17 @@ import type { AdminConfig } from '../config/config.ts'
 import { insertBeside } from '../lib/beside.ts'
 import { type BindTarget, listenAt } from '../lib/net/bind-target.ts'
 import { noSchemaCompilers } from '../lib/no-schema-compilers.ts'
+import { onlyOne } from '../lib/part-loaders.ts'
 import { formatCommandLine } from '../lib/program.ts'
 import type { Log } from '../log/log.ts'
 import { type AdminAccess, authenticateAdmin, recheckAdmin } from './access/authenticate.ts'
 import { reports } from './access/authorize.ts'
-import { TokenRefusals } from './access/operator-tokens.ts'
+import { noProofs, TokenRefusals } from './access/operator-tokens.ts'
 import { getPrincipal, type Principal, principalsWithoutSession } from './access/principal.ts'
 import { type AdminContext, type AdminContextInit, OrderHistory } from './admin-context.ts'
 import { type AdminError, isAdminError, renderAdminJson, sendProblem } from './admin-error.ts'
 import type { OperatorPages, Recheck } from './admin-part.ts'
-import { adminParts, findClients, openPages, openProofs } from './admin-parts.ts'
+import { adminParts, findClients } from './admin-parts.ts'
 import { getNotReadyReason } from './api/readiness.ts'
 import { registerCommands } from './commands/routes.ts'
 import { createCommandFormatter, type FormatCommand } from './findings/finding.ts'
@@ -33,13 +34,19 @@ export interface AdminServer {
   close(): Promise<void>
 }
 
+// With this file, so while the configuration is read. Undefined: no feature has any.
+const [openProofs, openPages] = await Promise.all([
+  onlyOne(adminParts, (part) => part.loadProofs)?.(),
+  onlyOne(adminParts, (part) => part.loadPages)?.(),
+])
+
 /** Rejects if it cannot listen at the configured address, or at `target`. */
 export const openAdminServer = async (init: AdminContextInit, log: Log, target?: BindTarget): Promise<AdminServer> => {
   let formatter: FormatCommand = (command) => formatCommandLine(command)
   const orders = new OrderHistory()
   const formatCommand: FormatCommand = (command) => formatter(command)
   const refusals = new TokenRefusals(log)
-  const proofs = await openProofs(log, refusals)
+  const proofs = openProofs?.(log, refusals) ?? noProofs
   const operatorKeys = () => proofs.state()
   const states = adminParts.flatMap((part) => part.openState?.(init) ?? [])
   const own = { ...init, orders, formatCommand, operatorKeys, findClients }
@@ -47,7 +54,7 @@ export const openAdminServer = async (init: AdminContextInit, log: Log, target?:
   const { admin } = context.reloader.config
   proofs.applyConfig(admin)
   const recheck: Recheck = (request) => recheckAdmin(request, access, context.reloader.config.admin)
-  const pages = await openPages?.(context, log, proofs, recheck)
+  const pages = openPages?.(context, log, proofs, recheck)
   const findInSession: AdminAccess['findInSession'] = (...request) => pages?.findInSession(...request) ?? null
   const access: AdminAccess = { findInSession, withoutSession: principalsWithoutSession(), proofs, refusals }
   const app = createAdminApp(context, log, access, pages)

@@ -117,7 +117,8 @@ export interface DataPlaneCommand {
 
 interface RuntimePartSource {
   readonly load: () => Promise<RuntimePart>
-  readonly isUsed: (input: SnapshotInput) => boolean
+  /** Null: always. */
+  readonly isUsed: ((input: SnapshotInput) => boolean) | null
   /** The features whose parts are loaded with it. */
   readonly runsWith: readonly string[]
 }

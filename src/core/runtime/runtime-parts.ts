@@ -15,7 +15,9 @@ const loaded = new Map<string, RuntimePart>()
 
 /** The names of the features whose parts the input needs, in the order of their list. */
 export const listUsedParts = (input: SnapshotInput): readonly string[] => {
-  const used = new Set([...runtimePartSources].flatMap(([name, { isUsed }]) => (isUsed(input) ? [name] : [])))
+  const used = new Set(
+    [...runtimePartSources].flatMap(([name, { isUsed }]) => ((isUsed?.(input) ?? true) ? [name] : [])),
+  )
   for (const name of used) for (const other of runtimePartSources.get(name)?.runsWith ?? []) used.add(other)
   return [...runtimePartSources.keys()].filter((name) => used.has(name))
 }
@@ -40,6 +42,9 @@ const find = <Part>(parts: ReadonlyMap<string, Part>, name: string): Part => {
   if (part === undefined) throw new TypeError(`the part of ${name} is not loaded`)
   return part
 }
+
+// With this file, so while a configuration is read: those that every configuration uses.
+await loadParts([...runtimePartSources].flatMap(([name, { isUsed }]) => (isUsed === null ? [name] : [])))
 
 /** Opens those of the parts that are not yet in `opened`. */
 export const openParts = (

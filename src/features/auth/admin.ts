@@ -146,8 +146,7 @@ export const findings: readonly PlacedFindings[] = [{ after: 'certificates', val
 
 export const findingInputs = (admin: AdminContext) => ({ operatorKeys: admin.operatorKeys() as IssuerKeysState | null })
 
-export const openProofs: OpenProofs = async (log, refusals) =>
-  (await import('./operator-jwts.ts')).createOperatorJwts(log, refusals)
+export const loadProofs = async (): Promise<OpenProofs> => (await import('./operator-jwts.ts')).createOperatorJwts
 
 export const metrics: readonly PlacedMetrics[] = [
   { after: 'requests', value: clientMetrics },

@@ -1,8 +1,7 @@
 import type { OpenPages, RouteScope } from '../../core/admin/admin-part.ts'
 import type { CommandGroup } from '../../core/admin/commands/command.ts'
 
-export const openPages: OpenPages = async (...given) =>
-  (await import('./page/page-routes.ts')).openOperatorPages(...given)
+export const loadPages = async (): Promise<OpenPages> => (await import('./page/page-routes.ts')).openOperatorPages
 
 export const pageRoutes = (groups: readonly CommandGroup[]): readonly RouteScope[] => [
   route('GET', '/login', 'none'),

@@ -3,7 +3,7 @@ import { RefCountedMap } from '../../core/lib/memo.ts'
 import type { LogEvent } from '../../core/log/log.ts'
 import type { RedisPurpose } from './config.ts'
 import { ManagedRedis } from './managed-redis.ts'
-import { connectRedis } from './redis-connection.ts'
+import type { ConnectRedis } from './redis-connection.ts'
 import { type RedisSettings, redactSecrets, sectionOf } from './redis-settings.ts'
 
 /** The reason holds no secrets. */
@@ -38,7 +38,7 @@ export class RedisRegistry {
   #open(redis: RedisSettings, purpose: RedisPurpose): RedisLinks {
     const openLink = (settings: RedisSettings, onChange: OnSharedChange): ManagedRedis =>
       new ManagedRedis({
-        connect: connectRedis(settings),
+        connect: connectWith(settings),
         timeoutMs: redis.timeout,
         timeoutKey: `${sectionOf(purpose)}.redis.timeout`,
         redact: (reason) => redactSecrets(reason, redis),
@@ -52,6 +52,11 @@ export class RedisRegistry {
     return { link, replicated }
   }
 }
+
+const connectWith =
+  (settings: RedisSettings): ConnectRedis =>
+  async (onLost) =>
+    (await import('./redis-connection.ts')).connectRedis(settings)(onLost)
 
 /** Reports changes of connections that count as shared only together. */
 const joinChanges = (links: readonly ManagedRedis[], onChange: OnSharedChange): (() => void) => {

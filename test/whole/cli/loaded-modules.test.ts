@@ -3,19 +3,21 @@ import { expect, test } from 'vitest'
 import { configFileWith, jsonResponse, runCommand, scriptedAdmin } from '../../core/cli/scripted-admin.ts'
 import { healthyStatus, statusResponse } from '../../core/cli/status-fixtures.ts'
 import { configText } from '../../helpers/gateway.ts'
+import { serve, waitForListening } from '../../helpers/serve-process.ts'
 
 const spy = `
   import { registerHooks } from 'node:module'
+  import { isMainThread } from 'node:worker_threads'
   const load = (url, context, next) => {
     process.stderr.write(url + '\\n')
     return next(url, context)
   }
-  registerHooks({ load })`
+  if (isMainThread) registerHooks({ load })`
+const importSpy = `data:text/javascript,${encodeURIComponent(spy)}`
 
 /** Runs a command, and lists the packages that it loads, and whether it loads features. */
 const loaded = async (...args: readonly string[]) => {
-  const node = ['--import', `data:text/javascript,${encodeURIComponent(spy)}`]
-  const { code, err } = await runCommand(args, {}, { node })
+  const { code, err } = await runCommand(args, {}, { node: ['--import', importSpy] })
   const names = [...err.matchAll(/node_modules\/([^/\n]+)|^node:(?:https)$/gm)].map(([whole, name = whole]) => name)
   return { code, packages: [...new Set(names)].sort(), features: err.includes('/src/features/') }
 }
@@ -44,4 +46,20 @@ test('check of a file that names no contract: no compiler of contracts', async (
 
 test('--help', async () => {
   expect(await loaded('--help')).toEqual({ code: 0, packages: ['commander'], features: true })
+})
+
+test('serve of a file that turns nothing on: of features, the work of those that every file uses, and no page', async () => {
+  const file = configFileWith(configText({ upstream: 'sandbox' }))
+  const served = serve(file, { NODE_OPTIONS: `--import=${importSpy}` })
+
+  await waitForListening(served)
+  const loadedByThen = served.errors()
+
+  const work = loadedByThen.matchAll(/features\/([^/\n]+)\/(runtime|page|redis-connection)\.ts/g)
+  expect([...work].map(([, feature, part]) => `${feature} ${part}`).sort()).toEqual([
+    'limits runtime',
+    'redis runtime',
+    'retry runtime',
+    'tail runtime',
+  ])
 })

@@ -9,11 +9,10 @@ import { createSessionStore } from '../session/session-store.ts'
 import { registerAssets } from './assets.ts'
 import { renderConfigurationPage } from './configuration-page.ts'
 import { registerOrderPages } from './order-pages.ts'
-import { renderOverviewPage } from './overview-page.ts'
 import { acceptsHtml, contentSecurityPolicy, sendAdminError, sendPage } from './page-response.ts'
 import { createSseHub, maxStreams, type SseHub, type SseStream } from './sse-hub.ts'
 
-export const openOperatorPages: OpenPages = async (context, log, proofs, recheck) => {
+export const openOperatorPages: OpenPages = (context, log, proofs, recheck) => {
   const { reloader } = context
   const sessions = createSessionStore(proofs)
   const streams = createSseHub(() => getPageView(context))
@@ -24,11 +23,11 @@ export const openOperatorPages: OpenPages = async (context, log, proofs, recheck
       registerLogin(app, context, log, sessions, proofs)
       registerAssets(app)
       registerEventStream(app, streams, (request) => recheck(request) === null)
-      app.get('/', async (request, reply) =>
-        sendPage(reply, 200, renderOverviewPage(await getPageView(context), getPrincipal(request)), {
-          'Content-Security-Policy': scriptPolicy,
-        }),
-      )
+      app.get('/', async (request, reply) => {
+        const { renderOverviewPage } = await import('./overview-page.ts')
+        const page = renderOverviewPage(await getPageView(context), getPrincipal(request))
+        return sendPage(reply, 200, page, { 'Content-Security-Policy': scriptPolicy })
+      })
       app.get('/configuration', async (_, reply) => sendPage(reply, 200, renderConfigurationPage(reloader)))
     },
     // A browser is sent to the login, or gets a page with the reason.

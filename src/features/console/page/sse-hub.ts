@@ -3,7 +3,6 @@ import { now, unrefTimeout } from '../../../core/lib/clock.ts'
 import type { OperationView, PageView } from '../../overview/overview.ts'
 import { stepSeconds } from '../../overview/rate-history.ts'
 import { assetsVersion } from './assets.ts'
-import { pageTitle, renderSections } from './overview-page.ts'
 import { instanceHtml, instanceId } from './page-response.ts'
 
 const tickMs = 1000
@@ -134,20 +133,23 @@ const drop = (subscriber: SseSubscriber): void => {
   subscriber.sink.end(true)
 }
 
-type PageState = ReturnType<typeof renderPageState>
+type PageState = Awaited<ReturnType<typeof renderPageState>>
 
 /** The `id` of an element (HTML: a section or the gateway's name), or the charts' data (JSON). */
 type PartName = string
 
-const renderPageState = (overview: PageView) => ({
-  at: overview.at,
-  title: pageTitle(overview),
-  parts: new Map<PartName, string>([
-    ...renderSections(overview).map(([name, section]) => [name, section.toString()] as const),
-    [instanceId, instanceHtml(overview.status.instance).toString()],
-    ['charts', JSON.stringify(chartsData(overview))],
-  ]),
-})
+const renderPageState = async (overview: PageView) => {
+  const { pageTitle, renderSections } = await import('./overview-page.ts')
+  return {
+    at: overview.at,
+    title: pageTitle(overview),
+    parts: new Map<PartName, string>([
+      ...renderSections(overview).map(([name, section]) => [name, section.toString()] as const),
+      [instanceId, instanceHtml(overview.status.instance).toString()],
+      ['charts', JSON.stringify(chartsData(overview))],
+    ]),
+  }
+}
 
 const changedParts = (before: PageState | null, { parts }: PageState): readonly PartName[] =>
   [...parts.keys()].filter((name) => before?.parts.get(name) !== parts.get(name))
