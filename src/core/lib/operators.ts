@@ -1,4 +1,4 @@
-import { isIP } from 'node:net'
+import { isIP } from './net/addresses.ts'
 
 /** Each scope includes those before it. */
 export const operatorScopes = ['metrics', 'read', 'operate'] as const

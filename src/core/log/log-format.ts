@@ -1,6 +1,6 @@
 /** Formats other than pino's. Each line is rewritten where it leaves the process, so nothing else knows a format. */
-import { isIP } from 'node:net'
 import type { Config, LogConfig } from '../config/config.ts'
+import { isIP } from '../lib/net/addresses.ts'
 import { escapeQuotedControls } from '../lib/text/escape-controls.ts'
 
 export type LoggingConfig = Pick<Config, 'log' | 'instance'>

@@ -1,4 +1,3 @@
-import { isIP } from 'node:net'
 import type { ExplainedSide, NameKey } from '../../core/cli/built-in-command.ts'
 import { cliError } from '../../core/cli/client/admin-target.ts'
 import { formatJson } from '../../core/cli/render/output.ts'
@@ -7,6 +6,7 @@ import { authenticates, listClientNames } from '../../core/config/config-facts.t
 import type { LoadedConfig } from '../../core/config/load/load.ts'
 import { suggestNearest } from '../../core/config/suggest.ts'
 import { type FailureKind, failureTable } from '../../core/exchange/failures/failure-table.ts'
+import { isIP } from '../../core/lib/net/addresses.ts'
 import type { Operation } from '../../operations.ts'
 import { explainParts } from './global-settings.ts'
 import { type LiveState, toLiveJson } from './live-state.ts'

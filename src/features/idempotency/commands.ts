@@ -1,4 +1,3 @@
-import { isIP } from 'node:net'
 import type { AdminContext } from '../../core/admin/admin-context.ts'
 import { type AdminError, isAdminError } from '../../core/admin/admin-error.ts'
 import * as argument from '../../core/admin/commands/argument.ts'
@@ -6,6 +5,7 @@ import type { Command, CommandGroup } from '../../core/admin/commands/command.ts
 import { noWorkerAnswered } from '../../core/admin/commands/phrases.ts'
 import type { Config } from '../../core/config/config.ts'
 import { authenticates } from '../../core/config/config-facts.ts'
+import { isIP } from '../../core/lib/net/addresses.ts'
 import { asNullable, asNumber, asObject, asText, asWord, type Decoded } from '../../core/lib/text/decode.ts'
 import { formatTime } from '../../core/lib/text/format-time.ts'
 import { allOperations } from '../../operations.ts'

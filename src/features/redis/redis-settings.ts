@@ -1,5 +1,5 @@
-import { isIPv6 } from 'node:net'
 import { askFacts } from '../../core/config/config-facts.ts'
+import { isIPv6 } from '../../core/lib/net/addresses.ts'
 import type { Milliseconds } from '../../core/lib/text/units.ts'
 import type { RedisConfig, RedisPurpose } from './config.ts'
 

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { isIP } from 'node:net'
 import type { AdminConfig } from '../../config/config.ts'
 import { insertBeside } from '../../lib/beside.ts'
+import { isIP } from '../../lib/net/addresses.ts'
 import { includesScope, type OperatorScope } from '../../lib/operators.ts'
 import type { AdminError } from '../admin-error.ts'
 import type { AdminReport, RouteScope } from '../admin-part.ts'

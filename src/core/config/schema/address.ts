@@ -1,4 +1,4 @@
-import { isIP, isIPv6 } from 'node:net'
+import { isIP, isIPv6 } from '../../lib/net/addresses.ts'
 import { suggestNearest } from '../suggest.ts'
 import { hostKind, isHostName } from './kinds.ts'
 import { scalar } from './scalar.ts'

@@ -1,5 +1,5 @@
-import { isIP } from 'node:net'
 import { isBearerToken } from '../../exchange/header-fields.ts'
+import { isIP } from '../../lib/net/addresses.ts'
 import { InvalidScalar, type ScalarKind, textParser } from './scalar-kind.ts'
 
 // What the section `admin` is made of: commands read it without loading zod.

@@ -1,9 +1,9 @@
-import { isIPv6 } from 'node:net'
 import { allOperations, type Operation } from '../../../operations.ts'
 import type { ListenConfig } from '../../config/config.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import { GatewayError } from '../../exchange/failures/errors.ts'
 import { trimBlanks } from '../../exchange/header-fields.ts'
+import { isIPv6 } from '../../lib/net/addresses.ts'
 import type { DownstreamRequest, RequestTarget } from '../codec.ts'
 import type { Expectation, RequestHead } from './request-head.ts'
 

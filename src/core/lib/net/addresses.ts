@@ -1,12 +1,22 @@
-import { BlockList, isIP, isIPv4, isIPv6, SocketAddress } from 'node:net'
+import net, { BlockList, isIPv4, SocketAddress } from 'node:net'
 import { copyText } from '../buffers.ts'
 
+/**
+ * As Node's, which compiles an expression for the first name that is no IPv4 address: 10 ms in each thread. An IPv6
+ * address has a colon (RFC 4291 §2.2).
+ */
+export const isIPv6 = (text: string): boolean => text.includes(':') && net.isIPv6(text)
+
+/** 4, 6, or 0 for another name. */
+export const isIP = (text: string): 0 | 4 | 6 => (isIPv4(text) ? 4 : isIPv6(text) ? 6 : 0)
+
+/** Expects valid addresses and networks. */
 export const cidrMatcher = (cidrs: readonly string[]): ((address: string) => boolean) => {
   if (cidrs.length === 0) return () => false
   const list = new BlockList()
   for (const cidr of cidrs) {
     const [address = '', bits] = cidr.split('/')
-    const family = isIPv6(address) ? 'ipv6' : 'ipv4'
+    const family = address.includes(':') ? 'ipv6' : 'ipv4'
     if (bits === undefined) list.addAddress(address, family)
     else list.addSubnet(address, Number(bits), family)
   }
@@ -15,7 +25,7 @@ export const cidrMatcher = (cidrs: readonly string[]): ((address: string) => boo
 
 /** The leading bits of an IPv6 address: a client has a whole network. A copy, not a slice that keeps a header field. */
 export const toNetworkKey = (address: string, ipv6Prefix: number): string => {
-  if (!address.includes(':') || !isIPv6(address)) return copyText(address)
+  if (!isIPv6(address)) return copyText(address)
   let key = ''
   let bits = ipv6Prefix
   for (const group of parseGroups(address)) {

@@ -1,5 +1,5 @@
-import { isIP } from 'node:net'
 import { createSecureContext, type SecureContextOptions, type Server } from 'node:tls'
+import { isIP } from './addresses.ts'
 
 /**
  * Each certificate of `ca` is a trust anchor, even without its issuer (RFC 5280 §6 leaves the choice to policy): by

@@ -1,6 +1,6 @@
-import { isIP } from 'node:net'
 import type { EndpointConfig, HealthCheckConfig, UpstreamConfig } from '../../config/config.ts'
 import { epochMs, systemMs } from '../../lib/clock.ts'
+import { isIP } from '../../lib/net/addresses.ts'
 import type { LogEvent } from '../../log/log.ts'
 import { EndpointHealth, type HealthCheckOutage } from '../health/endpoint-health.ts'
 import { type HealthCheckCallbacks, probeEndpoint, startHealthCheck } from '../health/health-check.ts'
