@@ -1,6 +1,6 @@
 import { type AdminPart, adminPartLoaders } from './admin/admin-part.ts'
 import { type OperatorCommands, operatorCommandLoaders } from './admin/commands/command-part.ts'
-import { type CommandPart, commandPartLoaders } from './cli/built-in-command.ts'
+import { type CommandPart, commandPartLoaders, type FileCheck, fileCheckLoaders } from './cli/built-in-command.ts'
 import { type ConfigFacts, configFacts } from './config/config-facts.ts'
 import { type ConfigPart, configPartLoaders } from './config/config-part.ts'
 import { type ConfigTransfer, transferLoaders } from './config/transfer-part.ts'
@@ -21,6 +21,8 @@ export interface Feature {
   readonly face?: readonly string[]
   /** Commands that change nothing in a running gateway. */
   readonly loadCommands?: () => Promise<CommandPart>
+  /** Optional checks of `check`. */
+  readonly loadFileChecks?: () => Promise<{ readonly fileChecks: readonly FileCheck[] }>
   /** For operators. */
   readonly loadAdminPart?: () => Promise<AdminPart>
   /** Its sections of the configuration file. */
@@ -54,6 +56,7 @@ export const installFeatures = (features: readonly Feature[]): void => {
     const { name, facts, loadRuntimePart: load, isUsed = null, runsWith = [] } = feature
     if (facts !== undefined) configFacts.set(name, facts)
     commandPartLoaders.add(name, feature.loadCommands)
+    fileCheckLoaders.add(name, feature.loadFileChecks)
     adminPartLoaders.add(name, feature.loadAdminPart)
     configPartLoaders.add(name, feature.loadConfigPart)
     listenerPartLoaders.add(name, feature.loadListenerPart)

@@ -27,7 +27,6 @@ export interface CommandPart {
   readonly builtInCommands?: readonly BuiltInCommand[]
   readonly subcommands?: readonly Subcommand[]
   readonly onlineChecks?: readonly OnlineCheck[]
-  readonly fileChecks?: readonly FileCheck[]
   readonly loadOperatorExtras?: () => Promise<{ readonly operatorExtras: readonly OperatorExtra[] }>
   readonly loadExplain?: () => Promise<ExplainPart>
   readonly loadBundle?: () => Promise<BundlePart>
@@ -123,3 +122,8 @@ export type OperatorOptions = ClientCommandOptions & Readonly<Record<string, str
 export type CommandRun = () => Promise<number>
 
 export const commandPartLoaders = new PartLoaders<CommandPart>()
+
+export const fileCheckLoaders = new PartLoaders<{ readonly fileChecks: readonly FileCheck[] }>()
+
+export const loadFileChecks = async (): Promise<readonly FileCheck[]> =>
+  (await fileCheckLoaders.load()).flatMap(({ fileChecks }) => fileChecks)

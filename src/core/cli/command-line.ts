@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { insertBeside } from '../lib/beside.ts'
 import { version } from '../lib/program.ts'
-import type { CommandPart } from './built-in-command.ts'
+import type { CommandPart, FileCheck } from './built-in-command.ts'
 import { createCheckCommand } from './commands/check.ts'
 import { createDiffCommand, createStatusCommand } from './commands/client-commands.ts'
 import { createHashKeyCommand } from './commands/hash-key.ts'
@@ -21,12 +21,19 @@ const ownCommands = {
 const rootHelp = '\nExample:\n  lender-gateway serve --config config/gateway.yaml\n\nWithout a command: serve.'
 
 export const isOwnCommand = (word: string | undefined): boolean =>
-  word !== undefined && word !== 'check' && Object.hasOwn(ownCommands, word)
+  word !== undefined && Object.hasOwn(ownCommands, word)
 
-export function createCommandLine(
-  features: readonly CommandPart[],
-  operatorCommands: readonly { readonly parent: string | null; readonly command: Command }[],
-): Command {
+export interface CommandLineParts {
+  readonly features?: readonly CommandPart[]
+  readonly fileChecks?: readonly FileCheck[]
+  readonly operatorCommands?: readonly { readonly parent: string | null; readonly command: Command }[]
+}
+
+export function createCommandLine({
+  features = [],
+  fileChecks = [],
+  operatorCommands = [],
+}: CommandLineParts = {}): Command {
   const root = new Command('lender-gateway')
     .description('The single entry point to a lender integration service: exactly nine operations, routed by one file.')
     .version(version(), '-V, --version', 'print the version')
@@ -45,7 +52,7 @@ export function createCommandLine(
       status: [status()],
       operators: subcommandsOf(null),
       diff: [diff()],
-      check: [check(features.flatMap(({ fileChecks = [] }) => fileChecks))],
+      check: [check(fileChecks)],
       rest: [schema(), hashKey()],
     },
     features.flatMap(({ builtInCommands = [] }) =>

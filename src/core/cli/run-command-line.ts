@@ -1,6 +1,6 @@
 import { type Command, CommanderError } from 'commander'
 import { errorMessage } from '../lib/try.ts'
-import { commandPartLoaders } from './built-in-command.ts'
+import { commandPartLoaders, loadFileChecks } from './built-in-command.ts'
 import { createCommandLine, isOwnCommand } from './command-line.ts'
 
 /** Sets the exit code. 2: wrong usage, or a {@link CliError}; 1: any other failure. Both print one line. */
@@ -25,12 +25,12 @@ export const runCommandLine = async (words: readonly string[]): Promise<void> =>
 
 /** Loads only what the first word may need: features load slowly, and a health check comes every few seconds. */
 const createCommandLineFor = async (word: string | undefined): Promise<Command> => {
-  if (isOwnCommand(word)) return createCommandLine([], [])
+  if (word === 'check') return createCommandLine({ fileChecks: await loadFileChecks() })
+  if (isOwnCommand(word)) return createCommandLine()
   const features = await commandPartLoaders.load()
-  if (word === 'check') return createCommandLine(features, [])
   const commands = features.flatMap(({ builtInCommands = [] }) => builtInCommands)
   const named = commands.find(({ create }) => create().name() === word)
-  if (named !== undefined && !named.isParent) return createCommandLine(features, [])
+  if (named !== undefined && !named.isParent) return createCommandLine({ features })
   return (await import('./commands/operator-commands.ts')).createFullCommandLine()
 }
 

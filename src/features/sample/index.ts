@@ -3,5 +3,5 @@ import type { Feature } from '../../core/feature.ts'
 export const sample: Feature = {
   name: 'sample',
   needs: ['auth', 'contract', 'explain', 'redis'],
-  loadCommands: () => import('./command.ts'),
+  loadFileChecks: () => import('./file-checks.ts'),
 }

@@ -3,19 +3,23 @@ import { isAdminError } from '../../admin/admin-error.ts'
 import { type Argument as GatewayArgument, parseArguments, usageName } from '../../admin/commands/argument.ts'
 import type { CommandGroup } from '../../admin/commands/command.ts'
 import { commandGroupsInHelp } from '../../admin/commands/command-groups.ts'
-import { commandPartLoaders, type OperatorOptions } from '../built-in-command.ts'
+import { commandPartLoaders, loadFileChecks, type OperatorOptions } from '../built-in-command.ts'
 import { createCommandLine } from '../command-line.ts'
 import { clientCommandHelp, createClientCommand, runClientCommand } from './client-commands.ts'
 
-const parts = await commandPartLoaders.load()
+const [parts, fileChecks] = await Promise.all([commandPartLoaders.load(), loadFileChecks()])
 const loaded = await Promise.all(parts.map(({ loadOperatorExtras }) => loadOperatorExtras?.()))
 const extras = loaded.flatMap((each) => each?.operatorExtras ?? [])
 
 export const createFullCommandLine = (): Command =>
-  createCommandLine(
-    parts,
-    commandGroupsInHelp.map((group) => ({ parent: group.parent ?? null, command: createOperatorCommand(group) })),
-  )
+  createCommandLine({
+    features: parts,
+    fileChecks,
+    operatorCommands: commandGroupsInHelp.map((group) => ({
+      parent: group.parent ?? null,
+      command: createOperatorCommand(group),
+    })),
+  })
 
 /** Checks an option's value for the command line's error text. The gateway parses the value. */
 const checkedBy =
