@@ -17,7 +17,7 @@ COPY config/image.yaml /etc/lender-gateway/gateway.yaml
 RUN chmod 444 /etc/lender-gateway/gateway.yaml
 
 # What a start, a health check and a reload compile, compiled once. The user that reads it makes it, since its folder's name holds the
-# user's number; afterwards nobody can write it. A reload has a folder of its own (docs/decisions/049-what-is-off-is-not-loaded.md): it
+# user's number; afterwards nobody can write it. A reload has a folder of its own (docs/design/decisions/049-what-is-off-is-not-loaded.md): it
 # waits until the thread that read the first file has ended.
 ENV NODE_COMPILE_CACHE=/app/.compiled
 RUN install -d -o 10001 -g 10001 /app/.compiled
@@ -43,7 +43,7 @@ RUN rm -rf /usr/local/lib/node_modules /opt/yarn-* /usr/local/bin/npm /usr/local
     && ln -s /app/src/lender-gateway.js /usr/local/bin/lender-gateway
 COPY --from=build /app /app
 COPY --from=build /etc/lender-gateway /etc/lender-gateway
-# Two arenas of glibc's: each of V8's threads would keep one, with what it once compiled (docs/decisions/049-what-is-off-is-not-loaded.md).
+# Two arenas of glibc's: each of V8's threads would keep one, with what it once compiled (docs/design/decisions/049-what-is-off-is-not-loaded.md).
 ENV NODE_ENV=production NODE_COMPILE_CACHE=/app/.compiled MALLOC_ARENA_MAX=2
 WORKDIR /app
 # A number, so that Kubernetes can tell that it is not root; no entry in /etc/passwd, and above those of the machines it runs on.
@@ -51,7 +51,7 @@ USER 10001:10001
 # The public listener. The admin listener (9901) is on the container's own loopback, and stays there unless configured otherwise.
 EXPOSE 8080
 # Node is process 1 and gets the signals itself. SIGUSR1 would open its debugger. The bound on the young generation, in MiB,
-# keeps 60 MB of garbage from being held under load (docs/performance.md).
+# keeps 60 MB of garbage from being held under load (docs/design/performance.md).
 ENTRYPOINT ["node", "--disable-sigusr1", "--max-semi-space-size=16", "/app/src/lender-gateway.js"]
 CMD ["serve", "--config", "/etc/lender-gateway/gateway.yaml"]
 # It starts a Node of its own each time, which takes some tenths of a second of CPU: not more often than this.

@@ -306,7 +306,7 @@ test('the wall clock is compared only with times that others have written, or th
 })
 
 test('each undocumented part of Node is used in one file, and listed', () => {
-  const page = readFileSync(new URL('../docs/private-parts.md', import.meta.url), 'utf8')
+  const page = readFileSync(new URL('../docs/design/private-parts.md', import.meta.url), 'utf8')
   const used = sources.flatMap(({ path, text }) => {
     // A member that begins with an underscore (`_zod` is documented by zod), and those that do not look private.
     const names = text.matchAll(

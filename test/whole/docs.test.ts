@@ -62,13 +62,13 @@ describe('every relative link', () => {
 
 test('every page is linked from the README, and the decisions are numbered one after another', () => {
   const readme = read('README.md')
-  const decisions = readdirSync(join(root, 'docs/decisions')).sort()
+  const decisions = readdirSync(join(root, 'docs/design/decisions')).sort()
 
   expect(pages.filter((page) => /^docs\/[^/]+$/.test(page) && !readme.includes(`(${page})`))).toEqual([])
   expect(decisions.map((name) => name.slice(0, 4))).toEqual(
     decisions.map((_, i) => `${String(i + 1).padStart(3, '0')}-`),
   )
-  for (const name of decisions) expect(read(`docs/decisions/${name}`)).toMatch(`# ${name.slice(0, 3)}: `)
+  for (const name of decisions) expect(read(`docs/design/decisions/${name}`)).toMatch(`# ${name.slice(0, 3)}: `)
 })
 
 test('the README names every folder of the source, and what the subfolders of core are for', () => {
@@ -245,7 +245,7 @@ test('docs/admin.md lists every key that cannot change live, and no other', () =
 })
 
 test('the life of a request names every layer, in the order of the stack', () => {
-  const [, , cell = ''] = rows(read('docs/life-of-a-request.md')).find(([step]) => step === '7') ?? []
+  const [, , cell = ''] = rows(read('docs/design/life-of-a-request.md')).find(([step]) => step === '7') ?? []
   const named = [...cell.matchAll(/`([a-z-]+)`/g)].map(([, name]) => name)
 
   expect(named).toEqual(layerPlaces)

@@ -70,7 +70,7 @@ const ends: readonly Row[] = [
   ['9112 §3.2', 'HTTP/1.0 without Host', 'GET /market/insights HTTP/1.0\r\n\r\n', 200],
   ['9110 §15.6.6', 'HTTP/0.9 as it was', 'GET /market/insights\r\n\r\n', 505],
   ['9110 §15.6.6', 'HTTP/1.2', get('', undefined, 'HTTP/1.2'), 505],
-  // docs/decisions/009: another protocol than HTTP is asked for.
+  // docs/design/decisions/009: another protocol than HTTP is asked for.
   ['9112 §2.3', 'RTSP/1.0', get('', undefined, 'RTSP/1.0'), 400],
   ['9113 §3.4', 'the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 400],
 

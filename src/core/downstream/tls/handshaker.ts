@@ -68,7 +68,7 @@ const getAuthorizationError = ({ authorizationError }: TLSSocket): string | null
   // A code, though Node's types say Error.
   authorizationError === null || authorizationError === undefined ? null : String(authorizationError)
 
-// Mozilla's intermediate list without its DHE and CBC suites: forward secrecy and AEAD only. See docs/decisions/021.
+// Mozilla's intermediate list without its DHE and CBC suites: forward secrecy and AEAD only (decision 021).
 const cipherSuites = [
   'TLS_AES_128_GCM_SHA256',
   'TLS_AES_256_GCM_SHA384',

@@ -19,7 +19,7 @@ type Link = Pick<ManagedRedis, 'run' | 'isShared' | 'failure'>
 
 interface RedisStoreOptions {
   readonly link: Link
-  /** On which replicas confirm each claim (docs/decisions/063). Null: none must. */
+  /** On which replicas confirm each claim (docs/design/decisions/063). Null: none must. */
   readonly replicated?: Link | null
   readonly prefix: string
   readonly sealer: ResponseSealer
