@@ -28,7 +28,7 @@ test.each(commands.map((command) => [command.name(), command] as const))(
     expect(usages.filter((each) => !usage.includes(each))).toEqual([])
     expect(usage.match(/(?<= |\[)--[a-z]+/g) ?? []).toHaveLength(command.options.length)
     expect(section(name)).toMatch(/Exit code: 0/)
-    expect(section(name)).toMatch(/^(\$ )?(npx lender-gateway|npm start) /m)
+    expect(section(name)).toMatch(/^(\$ )?((npx )?lender-gateway|npm start) /m)
   },
 )
 

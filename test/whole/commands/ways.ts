@@ -49,21 +49,21 @@ export const rules: readonly Rule[] = [
   { text: /^npx node tools\/lab\/at-rest\.ts /, way: read },
   { text: /^npm start -- --config /, way: elsewhere('npm-start.test.ts', 'test/core/cli') },
   { text: /^(npm ci && )?npm start\b/, way: { how: 'serve' } },
-  { text: /^npx lender-gateway tail (--refused )?--since /, way: { how: 'until', says: /404 not-found/ } },
-  { text: /^npx lender-gateway status --admin http:\/\/127\.0\.0\.1:9902$/, way: run(2) },
-  { text: /^npx lender-gateway explain HEAD /, way: run(1) },
-  { text: /^npx lender-gateway check --sample /, way: run(1) },
+  { text: /^(npx )?lender-gateway tail (--refused )?--since /, way: { how: 'until', says: /404 not-found/ } },
+  { text: /^(npx )?lender-gateway status --admin http:\/\/127\.0\.0\.1:9902$/, way: run(2) },
+  { text: /^(npx )?lender-gateway explain HEAD /, way: run(1) },
+  { text: /^(npx )?lender-gateway check --sample /, way: run(1) },
   // The one before it has drained the other endpoint.
-  { text: /^npx lender-gateway endpoint drain risk http:\/\/risk-b\.internal:8080$/, way: run(1) },
+  { text: /^(npx )?lender-gateway endpoint drain risk http:\/\/risk-b\.internal:8080$/, way: run(1) },
   // The gateway of the commands asks clients of this operation for a key of theirs, which the page leaves out.
   { text: /^curl -X POST http:\/\/127\.0\.0\.1:8080\/financing\/pre-approval /, way: run(22) },
   // No request had the key.
-  { text: /^npx lender-gateway idempotency forget /, way: run(1) },
+  { text: /^(npx )?lender-gateway idempotency forget /, way: run(1) },
   // It differs from what runs.
-  { text: /^npx lender-gateway diff config\/next\.yaml /, way: run(1) },
+  { text: /^(npx )?lender-gateway diff config\/next\.yaml /, way: run(1) },
   // No request passes meanwhile.
-  { text: /^npx lender-gateway contract draft/, way: run(1) },
-  { text: /^(npx lender-gateway|curl) /, way: run(0) },
+  { text: /^(npx )?lender-gateway contract draft/, way: run(1) },
+  { text: /^((npx )?lender-gateway|curl) /, way: run(0) },
 ]
 
 /** Finds how a command is shown to work; null: it is not in the list. */
