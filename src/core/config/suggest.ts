@@ -1,7 +1,10 @@
 import { distance } from 'fastest-levenshtein'
 import { allOperations, type Operation } from '../../operations.ts'
+import { findRenamed } from './renamed.ts'
 
 export function suggestNearest(key: string, known: readonly string[]): string | undefined {
+  const renamed = findRenamed(key, known)
+  if (renamed !== undefined) return renamed
   const folded = key.toLowerCase()
   // Two swapped letters count as two edits.
   const maxEdits = key.length < 3 ? 1 : Math.max(2, Math.floor(key.length * 0.4))

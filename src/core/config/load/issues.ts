@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import type * as z from 'zod'
 import type { ConfigIssue, ConfigProblem, KeyPath, LocatableIssue, PositionLookup } from '../problem.ts'
 import { fileProblem, formatKeyPath, quote } from '../problem.ts'
+import { findRenamed } from '../renamed.ts'
 import { rawAt, valueAt } from '../rules/rule.ts'
 import { ExternalValue } from '../schema/scalar-kind.ts'
 import { holdsSecrets, knownKeys, redactKey } from '../schema/schema-keys.ts'
@@ -84,12 +85,20 @@ const getParam = (zodIssue: ZodIssue | undefined, name: 'expected' | 'hint'): st
 
 function unknownKeyIssue(parent: KeyPath, key: string): ConfigIssue {
   const known = knownKeys(parent)
+  const renamed = findRenamed(key, known)
+  if (renamed !== undefined) return renamedKeyIssue([...parent, key], renamed)
   const meant = suggestNearest(key, known)
   const message = meant === undefined ? 'unknown key' : `unknown key; did you mean "${meant}"?`
   const found = redactKey(key, parent)
   const hint = meant === undefined ? 'remove it, or indent it under the key that it belongs to' : undefined
   const expected = `one of ${known.join(', ')}`
   return { path: [...parent, key], keyFault: 'unknown', atKey: true, message, expected, found, hint }
+}
+
+function renamedKeyIssue(path: KeyPath, renamed: string): ConfigIssue {
+  const found = redactKey(String(path.at(-1)), path.slice(0, -1))
+  const message = `this key is now named ${renamed}`
+  return { path, keyFault: 'unknown', atKey: true, message, expected: renamed, found, hint: `write ${renamed}` }
 }
 
 function wrongTypeIssue(path: KeyPath, expected: string, value: unknown): ConfigIssue {

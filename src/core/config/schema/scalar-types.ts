@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { byteRates, durations, multiples, type Notation, percentages, sizes } from '../../lib/text/units.ts'
+import { findRenamed } from '../renamed.ts'
 import { suggestNearest } from '../suggest.ts'
 import { annotate, renderPlain, type SchemaAnnotations } from './annotations.ts'
 import { cannotDisable, integerKind, type Range, withinRange } from './kinds.ts'
@@ -161,8 +162,7 @@ export const boolean = (description: string) =>
 export const choice = <const W extends string>(description: string, words: readonly W[]) =>
   scalar<W>(description, {
     expected: `one of ${words.join(', ')}`,
-    parse: (value) =>
-      words.find((word) => word === value) ?? new InvalidScalar('unknown value', suggestWord(value, words)),
+    parse: (value) => words.find((word) => word === value) ?? unknownWord(value, words),
     json: { type: 'string', enum: words },
   })
 
@@ -174,6 +174,13 @@ export const forbiddenKey = (message: string, hint: string) =>
     json: { not: {} },
     forbidden: true,
   })
+
+const unknownWord = (value: unknown, words: readonly string[]): InvalidScalar => {
+  const renamed = findRenamed(String(value), words)
+  return renamed === undefined
+    ? new InvalidScalar('unknown value', suggestWord(value, words))
+    : new InvalidScalar(`this value is now named ${renamed}`, `write ${renamed}`)
+}
 
 const suggestWord = (value: unknown, words: readonly string[]): string | undefined => {
   const text = String(value).trim()
