@@ -22,7 +22,7 @@ const [server, sentinel, cli] = [
 ]
 const paths = { server: server.path ?? '', sentinel: sentinel.path ?? '', cli: cli.path ?? '' }
 
-/** With FAILOVERS=all, all that docs/redis.md measures, at the pace that it was measured with. */
+/** With FAILOVERS=all, all that decision 063 measures, at the pace that it was measured with. */
 const areAllWanted = process.env.FAILOVERS === 'all'
 const paceMs = areAllWanted ? 5 : 100
 // A client of Redis that is made to ask once costs milliseconds.
