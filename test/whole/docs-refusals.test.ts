@@ -1,4 +1,4 @@
-/** Checks what docs/admin.md shows of refused edits: each block is what the gateway prints. */
+/** Checks what docs/reload.md shows of rejected edits: each block is what the gateway prints. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -14,8 +14,8 @@ import { jwksUnavailableProblem } from '../../src/features/auth/tokens/preflight
 import { folderWith, slowFile } from '../core/config/helper.ts'
 import { needCertificates } from '../helpers/certificates.ts'
 
-const page = readFileSync(new URL('../../docs/admin.md', import.meta.url), 'utf8')
-const [, refusals = ''] = page.split('### Refusals as they print')
+const page = readFileSync(new URL('../../docs/reload.md', import.meta.url), 'utf8')
+const [, refusals = ''] = page.split('## Rejected edits as they print')
 const shown = [...(refusals.split('\n## ')[0] ?? '').matchAll(/```\n(.*?)\n```/gs)].map(([, block = '']) => block)
 
 const groups =

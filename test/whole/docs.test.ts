@@ -236,8 +236,8 @@ describe('docs/configuration.md', () => {
   })
 })
 
-test('docs/admin.md lists every key that cannot change live, and no other', () => {
-  const [, listed] = /cannot change live is rejected\*\*(.*?)The hint/s.exec(read('docs/admin.md')) ?? []
+test('docs/reload.md lists every key that cannot change live, and no other', () => {
+  const [, listed] = /cannot change live is rejected\*\*(.*?)The hint/s.exec(read('docs/reload.md')) ?? []
 
   const restartOnly = schemaKeys.flatMap(({ path, restart }) => (restart ? [path.join('.')] : []))
 

@@ -137,12 +137,11 @@ test('/whoami says who asks', async () => {
   ])
 })
 
-describe('docs/admin.md', () => {
-  const page = readFileSync(new URL('../../../../docs/admin.md', import.meta.url), 'utf8')
-  const [, section = ''] = page.split(/^## Operators$/m)
+describe('the pages for operators', () => {
+  const read = (name: string): string => readFileSync(new URL(`../../../../docs/${name}`, import.meta.url), 'utf8')
 
-  test('has the scope of every request, and no other', () => {
-    const [, table = ''] = section.split('| request | scope |')
+  test('docs/admin-api.md has the scope of every request, and no other', () => {
+    const [, table = ''] = read('admin-api.md').split('| request | scope | response |')
     const rows = (table.split('\n\n')[0] ?? '').split('\n').slice(2)
     const documented = rows.flatMap((row) => {
       const [, requests = '', scope = ''] = row.split('|')
@@ -155,12 +154,12 @@ describe('docs/admin.md', () => {
       .filter((route) => !isPage(route))
       .map(({ method, path, scope }) => `${method} ${path}: ${scope}`)
     expect(documented.toSorted()).toEqual(built.toSorted())
-    expect(rows.at(-1)).toContain('| `GET` and `POST` of [`/actions/…`](#actions) | `operate` |')
+    expect(rows.at(-1)).toContain('| `GET` and `POST` of [`/actions/…`](page.md#actions) | `operate` |')
     expect(routeScopes.filter(isPage).every(({ scope }) => scope === 'operate')).toBe(true)
   })
 
-  test('has the scopes, the least first', () => {
-    const [, table = ''] = section.split('| scope | opens |')
+  test('docs/operators.md has the scopes, the least first', () => {
+    const [, table = ''] = read('operators.md').split('| scope | opens |')
 
     expect([...(table.split('\n\n')[0] ?? '').matchAll(/^\| `(\w+)`/gm)].map(([, scope]) => scope)).toEqual(
       operatorScopes,
