@@ -101,7 +101,7 @@ describe.skipIf(missing)('the commands for systemd', () => {
         .replaceAll(/ +#.*$/gm, '')
         .split(/\n| && /)
         .filter((step) => step !== '')
-    const [short, whole] = [stepsBelow('# Upgrading, and going back'), stepsBelow('### Forward under systemd')]
+    const [short, whole] = [stepsBelow('# From 0.1.0 to 0.2.0, and back'), stepsBelow('### Forward under systemd')]
 
     expect(short).toHaveLength(5)
     // What is asked before the upgrade and after it stands in the long one twice.
