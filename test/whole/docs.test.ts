@@ -60,15 +60,27 @@ describe('every relative link', () => {
   })
 })
 
-test('every page is linked from the README, and the decisions are numbered one after another', () => {
+test('every page is linked from the README', () => {
   const readme = read('README.md')
-  const decisions = readdirSync(join(root, 'docs/design/decisions')).sort()
 
   expect(pages.filter((page) => /^docs\/[^/]+$/.test(page) && !readme.includes(`(${page})`))).toEqual([])
-  expect(decisions.map((name) => name.slice(0, 4))).toEqual(
-    decisions.map((_, i) => `${String(i + 1).padStart(3, '0')}-`),
-  )
-  for (const name of decisions) expect(read(`docs/design/decisions/${name}`)).toMatch(`# ${name.slice(0, 3)}: `)
+})
+
+test('the index of decisions names each number once, with the title of its page or the decision that took it up', () => {
+  const folder = 'docs/design/decisions'
+  const lines = read(`${folder}/README.md`)
+    .split('\n')
+    .filter((line) => line.startsWith('- '))
+    .map((line) => line.replace('- ', ''))
+    .sort((one, other) => Number(one.match(/\d+/)) - Number(other.match(/\d+/)))
+  const files = readdirSync(join(root, folder)).filter((name) => name !== 'README.md')
+  const ofPages = files.map((name) => {
+    const [, title] = read(`${folder}/${name}`).match(/^# \d{3}: (.+)\n/) ?? []
+    return `[${name.slice(0, 3)}](${name}): ${title}`
+  })
+
+  expect(lines.filter((line) => !/^\d{3}: see \[\d{3}\]/.test(line))).toEqual(ofPages.sort())
+  expect(lines.map((line) => Number(line.match(/\d{3}/)))).toEqual(lines.map((_, i) => i + 1))
 })
 
 test('the README names every folder of the source, and what the subfolders of core are for', () => {

@@ -73,13 +73,13 @@ export const smoothWeightedRoundRobin = <T extends BalancerCandidate>(): SelectE
 // Of attempts per success: from here on one endpoint fails more than another.
 const failureRatioThreshold = 1.1
 
-// Keeps what an endpoint that always fails gets below what `retry.budget` makes good (decision 037).
+// Keeps what an endpoint that always fails gets below what `retry.budget` makes good (decision 014).
 const failureExponent = 4
 
 /**
  * Draws two members by weight and tosses a coin biased by their loads (power of two choices): else a herd of requests
- * would go to a member that becomes idle (decision 014). None is selected with more than twice its share of the weight,
- * nor one that fails clearly more than its siblings with more than its share (decision 037).
+ * would go to a member that becomes idle. None is selected with more than twice its share of the weight,
+ * nor one that fails clearly more than its siblings with more than its share (decision 014).
  */
 const powerOfTwoChoices =
   <T extends BalancerCandidate>(
