@@ -83,15 +83,13 @@ test('the index of decisions names each number once, with the title of its page 
   expect(lines.map((line) => Number(line.match(/\d{3}/)))).toEqual(lines.map((_, i) => i + 1))
 })
 
-test('the README names every folder of the source, and what the subfolders of core are for', () => {
-  const listed = new Map(
-    rows(section(read('README.md'), 'The source')).map(([folder = '', text = '']) => [folder, text]),
-  )
+test('docs/design/source.md names every folder of the source, and what the subfolders of core are for', () => {
+  const listed = new Map(rows(read('docs/design/source.md')).map(([folder = '', text = '']) => [folder, text]))
   const lettersOf = (text: string): string => text.toLowerCase().replaceAll(/[^a-z0-9]/g, '')
   const folders = ['core', 'features'].flatMap((room) => foldersIn(`src/${room}`).map((name) => `src/${room}/${name}`))
 
   for (const folder of folders) {
-    const text = listed.get(`[${folder}/](${folder}/)`)
+    const text = listed.get(`[${folder}/](../../${folder}/)`)
     expect(text, folder).toBeDefined()
     if (folder.startsWith('src/features/')) continue
     const unnamed = foldersIn(folder).filter((name) => !lettersOf(text ?? '').includes(lettersOf(name)))

@@ -33,6 +33,7 @@ const secrets = elsewhere('kubernetes-secrets.test.ts')
 export const rules: readonly Rule[] = [
   { page: 'docs/deploying.md', heading: /^(systemd|Restarts under systemd)$/, way: upgrade },
   { page: 'docs/deploying.md', heading: /^Kubernetes$/, text: /^(?!kubectl)/, way: secrets },
+  { page: 'docs/production.md', way: elsewhere('production.drill.ts') },
   { page: 'docs/audit.md', heading: /^Rotation$/, way: elsewhere('audit-rotation.drill.ts') },
   { page: 'docs/upgrading.md', text: /^(?!kubectl|for pod in )/, way: upgrade },
   { page: 'docs/contract.md', heading: /^In ten minutes/, way: elsewhere('contract.drill.ts') },
