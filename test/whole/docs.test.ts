@@ -102,7 +102,7 @@ const foldersIn = (folder: string): readonly string[] =>
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => name)
 
-test.each(['README.md', 'docs/operations.md'])('%s lists the nine', (page) => {
+test.each(['README.md', 'docs/for-lenders.md'])('%s lists the nine', (page) => {
   const listed = rows(section(read(page), 'The nine')).slice(1)
 
   expect(listed.map((cells) => cells.slice(0, 4))).toEqual(
@@ -110,15 +110,22 @@ test.each(['README.md', 'docs/operations.md'])('%s lists the nine', (page) => {
   )
 })
 
-test('docs/operations.md lists every kind of failure that is built, with its status, and no other', () => {
-  const part = section(read('docs/operations.md'), "Errors of the gateway's own")
-  const answered = rows(part)
+test('docs/for-lenders.md lists every kind of failure that a client gets, with its status, and no other', () => {
+  const listed = rows(section(read('docs/for-lenders.md'), 'Errors'))
     .slice(1)
     .flatMap(([codes, status]) => code(codes).map((kind) => [kind, Number(status)]))
-  const logged = [...part.matchAll(/`([a-z-]+)` \((\d{3}):/g)].map(([, kind, status]) => [kind, Number(status)])
 
-  const kinds = Object.keys(failureTable) as FailureKind[]
-  expect([...answered, ...logged].sort()).toEqual(kinds.map((kind) => [kind, failureTable[kind].status]).sort())
+  const kinds = (Object.keys(failureTable) as FailureKind[]).filter((kind) => kind !== 'client-gone') // in the log only
+  expect(listed.sort()).toEqual(kinds.map((kind) => [kind, failureTable[kind].status]).sort())
+})
+
+test('docs/for-lenders.md can be handed out by itself: it links to no other page and names no key of the file', () => {
+  const page = read('docs/for-lenders.md')
+  const keys = schemaKeys.filter(({ path }) => path.length > 1).map(({ path }) => path.join('.'))
+
+  expect(page.match(/\]\((?!#)[^)]*\)/g)).toBeNull()
+  expect(code(page).filter((text) => keys.includes(text))).toEqual([])
+  expect(page.split(/\s+/).length).toBeLessThan(2500)
 })
 
 test('docs/operations.md lists every line that the log can have, at its level', () => {

@@ -66,9 +66,9 @@ test('each key that the words name is one of the configuration', () => {
   expect(unknown).toEqual([])
 })
 
-test('docs/operations.md says of each kind what to do', () => {
-  const operations = readFileSync(`${root}docs/operations.md`, 'utf8')
-  const rows = [...operations.matchAll(/^\| ((?:`[a-z-]+`(?:, )?)+) \| \d{3} \| .* \| ([^|]+) \|$/gm)]
+test('docs/for-lenders.md says of each kind what to do', () => {
+  const forLenders = readFileSync(`${root}docs/for-lenders.md`, 'utf8')
+  const rows = [...forLenders.matchAll(/^\| ((?:`[a-z-]+`(?:, )?)+) \| \d{3} \| .* \| ([^|]+) \|$/gm)]
   const documented = rows.flatMap(([, codes = '']) => [...codes.matchAll(/`([a-z-]+)`/g)].map(([, kind]) => kind))
 
   const answered = allFailureKinds.filter((kind) => kind !== 'client-gone') // in the log only
