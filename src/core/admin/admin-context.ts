@@ -34,28 +34,28 @@ export interface AdminContext extends AdminContextInit {
   operatorKeys(): object | null
   readonly findClients: FindClients
   formatCommand(command: CommandLine): string
-  readonly orders: OrderHistory
+  readonly commandHistory: CommandHistory
 }
 
 /** A command that was executed at least in part. */
-interface Order {
+interface ExecutedCommand {
   /** Milliseconds since the epoch. */
   readonly at: number
   readonly by: string
   readonly text: string
 }
 
-const maxOrders = 20
+const maxCommands = 20
 
-export class OrderHistory {
-  #last: readonly Order[] = []
+export class CommandHistory {
+  #last: readonly ExecutedCommand[] = []
 
   /** Newest first. */
-  get last(): readonly Order[] {
+  get last(): readonly ExecutedCommand[] {
     return this.#last
   }
 
-  add(order: Order): void {
-    this.#last = [order, ...this.#last].slice(0, maxOrders)
+  add(command: ExecutedCommand): void {
+    this.#last = [command, ...this.#last].slice(0, maxCommands)
   }
 }

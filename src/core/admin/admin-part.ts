@@ -47,7 +47,7 @@ export interface RouteScope {
 export interface OperatorPages {
   findInSession(headers: IncomingHttpHeaders, admin: AdminConfig): Principal | null
   /** After the routes of the commands. */
-  registerOrderPages(app: FastifyInstance): void
+  registerActionPages(app: FastifyInstance): void
   registerPages(app: FastifyInstance): void
   /** Sends the response of a rejected request; null: the request is for no page. */
   reject(request: FastifyRequest, reply: FastifyReply, rejection: AdminError): FastifyReply | null
@@ -104,7 +104,7 @@ export interface OverviewInputs {
   readonly status: Status
 }
 
-export type SectionPlace = Beside<'upstreams' | 'refusals' | 'orders' | 'certificates'>
+export type SectionPlace = Beside<'upstreams' | 'refusals' | 'commands' | 'certificates'>
 
 /** A section of the overview page, which replaces an earlier section of the same name. */
 export type PlacedSection = SectionPlace & {

@@ -12,7 +12,7 @@ import { type AdminAccess, authenticateAdmin, recheckAdmin } from './access/auth
 import { reports } from './access/authorize.ts'
 import { noProofs, TokenRefusals } from './access/operator-tokens.ts'
 import { getPrincipal, type Principal, principalsWithoutSession } from './access/principal.ts'
-import { type AdminContext, type AdminContextInit, OrderHistory } from './admin-context.ts'
+import { type AdminContext, type AdminContextInit, CommandHistory } from './admin-context.ts'
 import { type AdminError, isAdminError, renderAdminJson, sendProblem } from './admin-error.ts'
 import type { OperatorPages, Recheck } from './admin-part.ts'
 import { adminParts, findClients } from './admin-parts.ts'
@@ -43,13 +43,13 @@ const [openProofs, openPages] = await Promise.all([
 /** Rejects if it cannot listen at the configured address, or at `target`. */
 export const openAdminServer = async (init: AdminContextInit, log: Log, target?: BindTarget): Promise<AdminServer> => {
   let formatter: FormatCommand = (command) => formatCommandLine(command)
-  const orders = new OrderHistory()
+  const commandHistory = new CommandHistory()
   const formatCommand: FormatCommand = (command) => formatter(command)
   const refusals = new TokenRefusals(log)
   const proofs = openProofs?.(log, refusals) ?? noProofs
   const operatorKeys = () => proofs.state()
   const states = adminParts.flatMap((part) => part.openState?.(init) ?? [])
-  const own = { ...init, orders, formatCommand, operatorKeys, findClients }
+  const own = { ...init, commandHistory, formatCommand, operatorKeys, findClients }
   const context: AdminContext = Object.assign(own, ...states.map(({ members }) => members))
   const { admin } = context.reloader.config
   proofs.applyConfig(admin)
@@ -101,7 +101,7 @@ const createAdminApp = (
     const path = loggablePath(url)
     const { hash: config } = reloader.config
     log.info({ method, url: path, client: ip, status, ...by }, 'admin request')
-    recordAdminEvent('admin request', { order: `${method} ${path}`, address: ip, ...by, status, config })
+    recordAdminEvent('admin request', { request: `${method} ${path}`, address: ip, ...by, status, config })
   }
   const reject = (request: FastifyRequest, reply: FastifyReply, rejection: AdminError): FastifyReply =>
     pages?.reject(request, reply, rejection) ?? sendProblem(reply, rejection)
@@ -174,7 +174,7 @@ const registerAdminRoutes = (
       return isAdminError(report) ? sendProblem(reply, report) : report
     })
   registerCommands(app, context, log, recheck)
-  pages?.registerOrderPages(app)
+  pages?.registerActionPages(app)
   registerMetricsRoute(app, context)
   pages?.registerPages(app)
 

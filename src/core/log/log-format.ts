@@ -67,7 +67,7 @@ const shiftCause = { cause: 'shiftCause' } // the origin of the share: nothing h
 /** Members with another meaning in some lines. */
 const otherMeanings = new Map<string, Readonly<Record<string, string>>>([
   ...['cache cleared', 'idempotency key shown', 'idempotency key forgotten'].map((msg) => [msg, clientId] as const),
-  ...['shift order', 'shift step', 'shift order ended', 'shift pause ended', 'shift taken up'].map(
+  ...['shift command', 'shift step', 'shift override ended', 'shift pause ended', 'shift taken up'].map(
     (msg) => [msg, shiftCause] as const,
   ),
 ])

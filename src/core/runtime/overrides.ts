@@ -91,7 +91,7 @@ export class TtlOverrides<Key extends string, State> {
     reason: string | null = null,
     since = epochMs(),
   ): Override<State> {
-    if (!this.hasRoomFor(key)) throw new Error(`there are ${this.#max} orders already`)
+    if (!this.hasRoomFor(key)) throw new Error(`there are ${this.#max} overrides already`)
     this.remove(key)
     const timer = new CoalescedTimer(() => {
       this.#entries.delete(key)
@@ -137,7 +137,7 @@ export const findDrain = (
 ): DrainedBy | null => {
   const override = overrides.get(key)
   if (override === null) return byFile ? 'file' : null
-  return override.state === 'drain' ? 'order' : null
+  return override.state === 'drain' ? 'operator' : null
 }
 
 const parseEndpointKey = (key: EndpointKey) => {
@@ -177,31 +177,31 @@ export const createOverrides = (log: Log, recordAdminEvent: RecordAdminEvent, re
     (operation) =>
       reapply(
         () => {
-          log.info({ operation }, 'override ended')
-          recordAdminEvent('override ended', { operation })
+          log.info({ operation }, 'operation override ended')
+          recordAdminEvent('operation override ended', { operation })
         },
-        (err) => log.error({ operation, err }, 'an override could not be ended'),
+        (err) => log.error({ operation, err }, 'an operation override could not be ended'),
       ),
     (endpoint) =>
       reapply(
         () => {
-          log.info(endpoint, 'endpoint order ended')
-          recordAdminEvent('endpoint order ended', endpoint)
+          log.info(endpoint, 'endpoint override ended')
+          recordAdminEvent('endpoint override ended', endpoint)
         },
-        (err) => log.error({ ...endpoint, err }, 'an endpoint order could not be ended'),
+        (err) => log.error({ ...endpoint, err }, 'an endpoint override could not be ended'),
       ),
   )
 
 /** Null: no operator has overridden the configuration. */
-export const orderMembers = {
-  orderedBy: asNullable(asText),
-  orderedAt: asNullable(asText),
+export const overrideMembers = {
+  setBy: asNullable(asText),
+  setAt: asNullable(asText),
   /** Null: no reason given, or an earlier version. */
-  orderReason: asNullable(asText),
+  setReason: asNullable(asText),
 }
 
-export const orderStatus = (override: Pick<Override, 'by' | 'since' | 'reason'> | null) => ({
-  orderedBy: override?.by ?? null,
-  orderedAt: formatOptionalTime(override?.since),
-  orderReason: override?.reason ?? null,
+export const overrideStatus = (override: Pick<Override, 'by' | 'since' | 'reason'> | null) => ({
+  setBy: override?.by ?? null,
+  setAt: formatOptionalTime(override?.since),
+  setReason: override?.reason ?? null,
 })

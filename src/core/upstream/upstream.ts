@@ -66,7 +66,7 @@ export const openUpstream = (
         if (detectOutlier === null) health.uneject()
         // An endpoint outlives the snapshots: a reload does not restart its drain.
         health.drainingSince = serving.has(health) ? null : (health.drainingSince ?? epochMs())
-        health.isDrainedByOrder = member.drainedBy === 'order'
+        health.isDrainedByOperator = member.drainedBy === 'operator'
       }
     },
   }

@@ -48,7 +48,7 @@ const parseKey = (input: unknown): string | InvalidScalar => {
 
 const auditSchema = annotate(
   optionalPolicy(
-    map('The record of every exchange and every order, line by line sealed', {
+    map('The record of every exchange and every command of an operator, line by line sealed', {
       file,
       key,
       digests: choice('Whose SHA-256 is recorded: of bodies that went through whole', [

@@ -191,7 +191,7 @@ const scopes = z
   .record(
     claimValue,
     choice(
-      'What it opens: metrics is /metrics and /whoami, read all that is shown, operate orders too',
+      'What it opens: metrics is /metrics and /whoami, read all that is shown, operate sends commands too',
       operatorScopes,
     ),
   )

@@ -121,8 +121,8 @@ export const logShift = (
   switch (news) {
     case 'step':
       return logEvent('info', 'shift step', { ...now, step: step && `${step.reached} of ${step.of}` })
-    case 'order ended':
-      return logEvent('info', 'shift order ended', now)
+    case 'override ended':
+      return logEvent('info', 'shift override ended', now)
     case 'pause ended':
       return logEvent('info', 'shift pause ended', now)
     case 'taken up':

@@ -11,7 +11,7 @@ import { paragraphs, spellDuration } from '../../core/admin/commands/phrases.ts'
 import { html } from '../../core/admin/html.ts'
 import { epochMs } from '../../core/lib/clock.ts'
 import { asBoolean, asNullable, asObject, asText, type Decoded } from '../../core/lib/text/decode.ts'
-import { getLearningMode, type OrderedLearning } from './primary.ts'
+import { type CommandedLearning, getLearningMode } from './primary.ts'
 import type { LearningStatus } from './status.ts'
 
 declare module '../../core/admin/commands/command.ts' {
@@ -75,9 +75,9 @@ const learnCommand: Command<ValuesOf<typeof args>, Plan, LearnCommandResult> = {
         },
   async run(context, { ttlMs, enums }, { by, apply }) {
     const { learning } = context.parts['contract-learning']
-    const state: OrderedLearning = { enums, orderedAt: epochMs() }
-    const order = { key: 'contract', state, ttlMs, by, reason: null } as const
-    const applied = await applyOverride(context, learning, order, apply)
+    const state: CommandedLearning = { enums, setAt: epochMs() }
+    const change = { key: 'contract', state, ttlMs, by, reason: null } as const
+    const applied = await applyOverride(context, learning, change, apply)
     if (isAdminError(applied)) return applied
     const mode = getLearningMode(context.reloader.config, learning)
     return { learning: mode !== null, enums: mode?.enums ?? false, until: applied.until }

@@ -2,42 +2,45 @@ import type { Config } from '../../core/config/config.ts'
 import { TtlOverrides } from '../../core/runtime/overrides.ts'
 import type { PrimaryFeature, PrimaryParts } from '../../core/runtime/primary-part.ts'
 
-export interface OrderedLearning {
+export interface CommandedLearning {
   readonly enums: boolean
   /** Milliseconds since the epoch. Another command starts anew. */
-  readonly orderedAt: number
+  readonly setAt: number
 }
 
 /** At most one: all operations share the contract. */
-type LearningOrders = TtlOverrides<'contract', OrderedLearning>
+type LearningOverrides = TtlOverrides<'contract', CommandedLearning>
 
-type LearningOverrides = Pick<LearningOrders, 'get' | 'all'>
+type LearningOverridesView = Pick<LearningOverrides, 'get' | 'all'>
 
 declare module '../../core/runtime/overrides.ts' {
   interface OverridesView {
-    readonly learning?: LearningOverrides
+    readonly learning?: LearningOverridesView
   }
 }
 
 declare module '../../core/runtime/primary-part.ts' {
   interface PrimaryParts {
-    readonly 'contract-learning': PrimaryPart & { readonly learning: LearningOrders }
+    readonly 'contract-learning': PrimaryPart & { readonly learning: LearningOverrides }
   }
 }
 
 export interface LearningMode {
   readonly enums: boolean
   /** Null: the file has learn: true. */
-  readonly orderedAt: number | null
+  readonly setAt: number | null
   /** Milliseconds since the epoch; null: no end is set. */
   readonly until: number | null
 }
 
 /** An operator's command goes before the file. */
-export const getLearningMode = ({ contract }: Pick<Config, 'contract'>, overrides: LearningOverrides | undefined) => {
+export const getLearningMode = (
+  { contract }: Pick<Config, 'contract'>,
+  overrides: LearningOverridesView | undefined,
+) => {
   const override = overrides?.get('contract') ?? null
   if (override !== null) return { ...override.state, until: override.until }
-  return contract?.learn === true ? { enums: contract.enums, orderedAt: null, until: null } : null
+  return contract?.learn === true ? { enums: contract.enums, setAt: null, until: null } : null
 }
 
 export const open: Required<PrimaryFeature>['open'] = ({
@@ -45,7 +48,7 @@ export const open: Required<PrimaryFeature>['open'] = ({
   recordAdminEvent,
   reapply,
 }): PrimaryParts['contract-learning'] => {
-  const learning: LearningOrders = new TtlOverrides(() =>
+  const learning: LearningOverrides = new TtlOverrides(() =>
     reapply(
       () => {
         log.info({}, 'contract learning ended')

@@ -55,7 +55,7 @@ export const open: RuntimePart['open'] = ({ place, channel, digestKey, parts }) 
       const mode = getLearningMode(config, overrides.learning)
       const before = (previous as LearningPart | null)?.learning ?? null
       const learning = continueLearning(mode, config, before, digestKey)
-      const mark = `${config.hash} ${learning?.orderedAt}`
+      const mark = `${config.hash} ${learning?.setAt}`
       return {
         learning,
         layers: () => layerRows(mode, () => learning && learningLayer(config, learning.learner, checks)),
@@ -112,7 +112,7 @@ export interface ContractLearning {
   readonly learner: Learner
   /** `contract.enums` when learning started. */
   readonly enumsOfFile: boolean
-  readonly orderedAt: number | null
+  readonly setAt: number | null
   readonly credentialFields: readonly string[]
   readonly isOn: boolean
 }
@@ -128,13 +128,13 @@ export const continueLearning = (
   key: string,
 ): ContractLearning | null => {
   if (mode === null) return before && { ...before, isOn: false }
-  const { enums, orderedAt } = mode
+  const { enums, setAt } = mode
   // Not even the names of these fields are learned.
   const omitted = [...credentialFields(config), config.requestId.header].filter((each) => each !== null)
   const isContinued =
     before !== null &&
     String(before.credentialFields) === String(omitted) &&
-    (orderedAt === null ? before.isOn && before.enumsOfFile === enums : before.orderedAt === orderedAt)
+    (setAt === null ? before.isOn && before.enumsOfFile === enums : before.setAt === setAt)
   const { learner, enumsOfFile } = isContinued
     ? before
     : {
@@ -142,5 +142,5 @@ export const continueLearning = (
         enumsOfFile: config.contract?.enums ?? false,
       }
   learner.keepEnums(enums)
-  return { learner, enumsOfFile, orderedAt, credentialFields: omitted, isOn: true }
+  return { learner, enumsOfFile, setAt, credentialFields: omitted, isOn: true }
 }

@@ -4,10 +4,10 @@ import { formatTimeLeft } from '../../core/lib/text/format-time.ts'
 import type { ReportText } from '../contract/contract-report.ts'
 import { type LearningStatus, learningShape } from './status.ts'
 
-const renderLearning = ({ by, orderedBy, enums, until }: LearningStatus, at: number): string => {
+const renderLearning = ({ by, setBy, enums, until }: LearningStatus, at: number): string => {
   const what = `the contract is learnt${enums ? ', with enumerations' : ''}`
   const end = until === null ? '' : ` until ${formatTimeLeft(until, at)}`
-  return `${what}, ${by === 'file' ? 'as the file says' : `by ${orderedBy ?? 'an operator'}${end}`}: contract draft prints it`
+  return `${what}, ${by === 'file' ? 'as the file says' : `by ${setBy ?? 'an operator'}${end}`}: contract draft prints it`
 }
 
 export const texts: readonly StatusText[] = [

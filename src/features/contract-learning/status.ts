@@ -4,7 +4,7 @@ import { workersNotAnswering } from '../../core/admin/commands/phrases.ts'
 import type { Config } from '../../core/config/config.ts'
 import { asBoolean, asNullable, asObject, asText, asWord, type Decoded } from '../../core/lib/text/decode.ts'
 import { formatOptionalTime } from '../../core/lib/text/format-time.ts'
-import { type OverridesView, orderMembers, orderStatus } from '../../core/runtime/overrides.ts'
+import { type OverridesView, overrideMembers, overrideStatus } from '../../core/runtime/overrides.ts'
 import { getLearningMode } from './primary.ts'
 
 export const learningShape = asObject({
@@ -12,7 +12,7 @@ export const learningShape = asObject({
   enums: asBoolean,
   /** Null: as long as the file says so. */
   until: asNullable(asText),
-  ...orderMembers,
+  ...overrideMembers,
 })
 
 export type LearningStatus = Decoded<typeof learningShape>
@@ -20,12 +20,12 @@ export type LearningStatus = Decoded<typeof learningShape>
 export const learningStatus = (config: Config, { learning }: Pick<OverridesView, 'learning'>) => {
   const mode = getLearningMode(config, learning)
   if (mode === null) return null
-  const { orderedAt, enums, until } = mode
+  const { setAt, enums, until } = mode
   return {
-    by: orderedAt === null ? 'file' : 'operator',
+    by: setAt === null ? 'file' : 'operator',
     enums,
     until: formatOptionalTime(until),
-    ...orderStatus(orderedAt === null ? null : (learning?.get('contract') ?? null)),
+    ...overrideStatus(setAt === null ? null : (learning?.get('contract') ?? null)),
   }
 }
 

@@ -135,12 +135,12 @@ const refusedNow = ({ notReady, operation }: LiveState, { id }: Operation): Refu
   if (notReady === 'audit-unavailable')
     return refusal(notReady, failureTable[notReady].text, 'status says why the audit log cannot be written')
   if (operation?.state !== 'refuse') return null
-  const { until, orderedBy, orderReason } = operation
+  const { until, setBy, setReason } = operation
   return until === null
     ? refusal('refused-by-operator', 'the configuration that runs refuses it', 'reload takes the file')
     : refusal(
         'refused-by-operator',
-        `${orderedBy ?? 'an operator'} refuses it until ${until}${orderReason === null ? '' : `: ${orderReason}`}`,
+        `${setBy ?? 'an operator'} refuses it until ${until}${setReason === null ? '' : `: ${setReason}`}`,
         `operation serve ${id} ends that`,
       )
 }

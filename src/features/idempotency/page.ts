@@ -55,7 +55,7 @@ export const pageSections: readonly PlacedSection[] = [
     before: 'certificates',
     name: 'idempotency',
     link: 'Idempotency',
-    linkPlace: { after: 'orders' },
+    linkPlace: { after: 'commands' },
     render: idempotencySection,
   },
 ]

@@ -29,5 +29,5 @@ const limitsSection = ({ at, status: { limits } }: Overview): Html => {
 }
 
 export const pageSections: readonly PlacedSection[] = [
-  { after: 'orders', name: 'limits', link: 'Limits', render: limitsSection },
+  { after: 'commands', name: 'limits', link: 'Limits', render: limitsSection },
 ]

@@ -1,9 +1,9 @@
 import { type AdminError, isAdminError } from '../../core/admin/admin-error.ts'
 import {
   applyOverride,
-  orderReasonPhrase,
   overrideDefaults,
   overrideHelp,
+  overrideReasonPhrase,
   stoppingError,
   ttlArgument,
   untilOrAsFile,
@@ -90,11 +90,11 @@ const stateCommand = (state: EndpointOverrideState) =>
           partly = { done: { group, endpoint: url, state } }
         if (unanswered > 0) return { ...stillEjected(unanswered), ...partly }
       }
-      const order = { key: toEndpointKey(group, url), state, ttlMs, by, reason }
-      const applied = await applyOverride(context, context.overrides.endpoints, order, apply).catch(toAdminError)
+      const change = { key: toEndpointKey(group, url), state, ttlMs, by, reason }
+      const applied = await applyOverride(context, context.overrides.endpoints, change, apply).catch(toAdminError)
       return isAdminError(applied) ? { ...applied, ...partly } : { group, url, state, reason, until: applied.until }
     },
-    event: 'endpoint order',
+    event: 'endpoint override',
     fields: ({ url: endpoint, ...rest }) => ({ endpoint, ...rest }),
   }) satisfies Partial<EndpointCommand>
 
@@ -117,7 +117,7 @@ const drainCommand: EndpointCommand = {
     }
   },
   successText: ({ group, url, until, reason }) =>
-    `${url} of ${group} gets no new requests${untilPhrase(until)}${orderReasonPhrase({ reason })}.`,
+    `${url} of ${group} gets no new requests${untilPhrase(until)}${overrideReasonPhrase({ reason })}.`,
   cliText: ({ group, url }, { until }) => `${url} of ${group} takes no new requests ${untilOrAsFile(until)}`,
   links: {
     endpoint: ({ group, url, state }) =>
@@ -131,7 +131,7 @@ const readyCommand: EndpointCommand = {
     title: `Make ${url} ready?`,
     what: paragraphs(
       targets.length === 0
-        ? html`${group} has no endpoint ${url} now. The order for it ends, so that it gets requests when an edit brings it back.`
+        ? html`${group} has no endpoint ${url} now. Its override ends, so that it gets requests when an edit brings it back.`
         : ttlMs === null
           ? html`${url} of ${group} gets new requests again, from now on, as the file says.`
           : html`The file drains ${url} of ${group}. It gets new requests all the same for ${spellDuration(ttlMs)}, and then none again.`,
@@ -146,12 +146,12 @@ const readyCommand: EndpointCommand = {
     button: 'Make it ready',
   }),
   successText: ({ group, url, until, reason }) =>
-    `${url} of ${group} gets new requests ${untilOrAsFile(until)}${orderReasonPhrase({ reason })}.`,
+    `${url} of ${group} gets new requests ${untilOrAsFile(until)}${overrideReasonPhrase({ reason })}.`,
   cliText: ({ group, url }, { until }) => `${url} of ${group} takes requests ${untilOrAsFile(until)}`,
   links: {
     // No command gives an endpoint with weight 0 a share.
-    endpoint: ({ group, url, state, weight, orderedBy }) =>
-      (state === 'draining' || state === 'ejected') && (weight > 0 || orderedBy !== null)
+    endpoint: ({ group, url, state, weight, setBy }) =>
+      (state === 'draining' || state === 'ejected') && (weight > 0 || setBy !== null)
         ? { query: { group, url }, words: 'Ready', about: `${url} of ${group}` }
         : null,
   },
@@ -190,11 +190,12 @@ const stillEjected = (unanswered: number): AdminError =>
 const withoutWeight = (url: string): AdminError => ({
   status: 409,
   code: 'no-weight',
-  detail: `${url} has weight 0, and no order changes that: give it a weight in the file`,
+  detail: `${url} has weight 0, and no command changes that: give it a weight in the file`,
 })
 
 const tooManyOverrides: AdminError = {
   status: 409,
-  code: 'too-many-orders',
-  detail: 'too many orders hold already: end some, or wait until their time is over',
+  code: 'too-many-overrides',
+  detail:
+    '1000 endpoints have an override already, and no more are allowed: end one (endpoint ready), or wait until one expires',
 }

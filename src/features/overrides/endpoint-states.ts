@@ -20,7 +20,7 @@ export const listEndpointStates = ({ reloader, overrides }: AdminContext, group:
         ({ weight, drain }) => weight > 0 && findDrain(overrides.endpoints, key, drain) === null,
       )
       const takesWorkByFile = same.some(({ weight, drain }) => weight > 0 && !drain)
-      const orderedUntil = overrides.endpoints.get(key)?.until ?? null
+      const overrideUntil = overrides.endpoints.get(key)?.until ?? null
       return {
         side,
         url,
@@ -31,9 +31,9 @@ export const listEndpointStates = ({ reloader, overrides }: AdminContext, group:
         /** Whether it gets new requests while healthy. */
         takesWork,
         /** The end of the override without which it would take no work, in ms since the epoch. */
-        readyUntil: takesWork && !takesWorkByFile ? orderedUntil : null,
+        readyUntil: takesWork && !takesWorkByFile ? overrideUntil : null,
         /** The end of the override without which it would take work, in ms since the epoch. */
-        drainUntil: !takesWork && takesWorkByFile ? orderedUntil : null,
+        drainUntil: !takesWork && takesWorkByFile ? overrideUntil : null,
         outage: state === 'down' || state === 'ejected' ? state : null,
       }
     })

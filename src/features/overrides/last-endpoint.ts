@@ -68,7 +68,7 @@ export const rejectEarlyEnd = (
     const isSpared = others.some((each) => each.readyUntil === null || each.readyUntil >= back)
     if (until >= back || isSpared || !servesClients(context, group, target)) continue
     return lastEndpoint(
-      `no other endpoint of ${describeSide(group, side)} takes work until ${formatOptionalTime(back)}, when a drain ends: give this order a --ttl that lasts until then, or end that drain first (endpoint ready)`,
+      `no other endpoint of ${describeSide(group, side)} takes work until ${formatOptionalTime(back)}, when a drain ends: give this command a --ttl that lasts until then, or end that drain first (endpoint ready)`,
     )
   }
   return null

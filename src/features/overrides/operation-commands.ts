@@ -1,9 +1,9 @@
 import { isAdminError } from '../../core/admin/admin-error.ts'
 import {
   applyOverride,
-  orderReasonPhrase,
   overrideDefaults,
   overrideHelp,
+  overrideReasonPhrase,
   stoppingError,
   ttlArgument,
   untilOrAsFile,
@@ -55,8 +55,8 @@ const stateCommand = (state: OperationCommandResult['state']) =>
       return { operation, refusedByFile, reason, ttlMs: state === 'serve' && !refusedByFile ? null : ttl }
     },
     async run(context, { operation: { id: operation }, ttlMs, reason }, { by, apply }) {
-      const order = { key: operation, state, ttlMs, by, reason }
-      const applied = await applyOverride(context, context.overrides.operations, order, apply)
+      const change = { key: operation, state, ttlMs, by, reason }
+      const applied = await applyOverride(context, context.overrides.operations, change, apply)
       return isAdminError(applied) ? applied : { operation, state, reason, until: applied.until }
     },
     event: 'operation override',
@@ -77,7 +77,7 @@ const refuseCommand: OperationCommand = {
     button: 'Refuse it',
   }),
   successText: ({ operation, until, reason }) =>
-    `${operation} is refused${untilPhrase(until)}${orderReasonPhrase({ reason })}.`,
+    `${operation} is refused${untilPhrase(until)}${overrideReasonPhrase({ reason })}.`,
   cliText: ({ operation }, { until }) => `${operation} is refused ${untilOrAsFile(until)}`,
   links: {
     operation: ({ id, state }) => (state === 'serve' ? { query: { operation: id }, words: 'Refuse', about: id } : null),
@@ -97,7 +97,7 @@ const serveCommand: OperationCommand = {
     button: 'Serve it',
   }),
   successText: ({ operation, until, reason }) =>
-    `${operation} is served${untilPhrase(until)}${orderReasonPhrase({ reason })}.`,
+    `${operation} is served${untilPhrase(until)}${overrideReasonPhrase({ reason })}.`,
   cliText: ({ operation }, { until }) => `${operation} is served ${untilOrAsFile(until)}`,
   links: {
     operation: ({ id, state }) => (state === 'serve' ? null : { query: { operation: id }, words: 'Serve', about: id }),

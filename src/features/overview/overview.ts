@@ -20,7 +20,7 @@ import {
   type Decoder,
 } from '../../core/lib/text/decode.ts'
 import { formatTime } from '../../core/lib/text/format-time.ts'
-import { orderMembers, orderStatus } from '../../core/runtime/overrides.ts'
+import { overrideMembers, overrideStatus } from '../../core/runtime/overrides.ts'
 import type { ReloadEntry } from '../../core/runtime/reload/reload-history.ts'
 import { derived, record, recordBeside, type Shown } from '../../core/runtime/status/field.ts'
 import { allOperations, type Group, type Operation, type OperationId } from '../../operations.ts'
@@ -52,7 +52,7 @@ const operationShape = asObject({
   failing: asBoolean,
   /** The end of an operator's override; null: the configuration's state holds. */
   until: asNullable(asText),
-  ...orderMembers,
+  ...overrideMembers,
 })
 
 const reloadShape = asObject({
@@ -69,7 +69,7 @@ const reloadShape = asObject({
   held: asBoolean,
 })
 
-const orderShape = asObject({
+const commandShape = asObject({
   at: asText,
   /** The operator's name, else the address. */
   by: asText,
@@ -96,8 +96,8 @@ const ownMembers = {
   /** Newest first. */
   reloads: own(asList(reloadShape), ({ context: { reloader } }) => reloader.history.last.map(toReloadView)),
   /** The last 20, newest first. */
-  orders: own(asList(orderShape), ({ context: { orders } }) =>
-    orders.last.map((order) => ({ ...order, at: formatTime(order.at) })),
+  commands: own(asList(commandShape), ({ context: { commandHistory } }) =>
+    commandHistory.last.map((command) => ({ ...command, at: formatTime(command.at) })),
   ),
   /** Newest first: at most 100 that matched an operation, and 100 that matched none. */
   refusals: own(asList(recentErrorShape), ({ context: { reloader }, report }) =>
@@ -127,7 +127,7 @@ export type OperationView = Decoded<typeof operationShape>
 
 export type ReloadView = Decoded<typeof reloadShape>
 
-export type OrderView = Decoded<typeof orderShape>
+export type CommandView = Decoded<typeof commandShape>
 
 /** The page decides by the findings' data, not by their sentences. */
 export interface PageView extends Overview {
@@ -141,7 +141,7 @@ export const getPageView = async (context: AdminContext): Promise<PageView> => {
   return Object.assign({ at: shown.at }, shown, { found }) // `at` first
 }
 
-const notOrdered = { state: 'serve' as const, until: null, ...orderStatus(null) }
+const notOverridden = { state: 'serve' as const, until: null, ...overrideStatus(null) }
 
 const toOperationView = (
   { id, group, method, path }: Operation,
@@ -150,10 +150,10 @@ const toOperationView = (
   const { config, state: running } = reloader
   const { loadedAt } = running
   const { requestMetrics } = report
-  const { state, until, orderedBy, orderedAt, orderReason } = operations[id] ?? notOrdered
+  const { state, until, setBy, setAt, setReason } = operations[id] ?? notOverridden
   const pace = requestMetrics === null ? null : history.rates(id, requestMetrics)
   return {
-    ...{ id, group, method, path, state, until, orderedBy, orderedAt, orderReason },
+    ...{ id, group, method, path, state, until, setBy, setAt, setReason },
     failing:
       pace !== null && pace.perSecond > 0
         ? everyRequestFails(pace)

@@ -18,7 +18,7 @@ export const endpointStatusWith = (url: string, more: object = {}): EndpointStat
   ...{ url, weight: 100, sandbox: false, inFlight: 0, pending: 0, state: 'up', since: null, reason: null },
   ...{ requests: 18, failures: 0, ejections: 0, countedSince: '2026-11-21T00:05:00.000Z', failingSince: null },
   ...{ lastSuccess: '2026-11-21T02:04:50.000Z', ejectedForSeconds: null, latencyMs: null, certificate: null },
-  ...{ drainUntil: null, readyUntil: null, orderedBy: null, orderedAt: null, orderReason: null, lastProbe: null },
+  ...{ drainUntil: null, readyUntil: null, setBy: null, setAt: null, setReason: null, lastProbe: null },
   ...more,
 })
 
@@ -39,7 +39,7 @@ const ownStatus = {
   ...{ uptimeSeconds: 93_784.2, node: 'v24.21.0', pid: 1, warnings: [], certificates: [], operations: {}, retiring: 0 },
   config: {
     ...{ file, path: file, hash: '3f1c0a9be2d4', loadedAt: '2026-11-21T02:00:07.512Z', loadedBy: 'file' },
-    ...{ orderedBy: null, fileDiffers: false, differingFiles: [], lastRefusal: null, nextTry: null, previous: null },
+    ...{ requestedBy: null, fileDiffers: false, differingFiles: [], lastRefusal: null, nextTry: null, previous: null },
   },
   upstreams: {
     valuation: upstreamStatusWith(endpointStatusWith('sandbox', { sandbox: true })),
@@ -53,7 +53,7 @@ export const healthyStatus = { ...ownStatus, ...idleStatus(inputs) } as object a
 
 /** Makes the overview of a gateway without history. */
 export const toOverview = (status: object, operations: readonly object[] = []) => ({
-  ...{ at: '2026-11-21T02:05:00.000Z', status, operations, orders: [], reloads: [] },
+  ...{ at: '2026-11-21T02:05:00.000Z', status, operations, commands: [], reloads: [] },
   ...{ refusals: [], drift: [], comparisons: [] },
 })
 

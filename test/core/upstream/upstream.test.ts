@@ -169,8 +169,8 @@ describe('an endpoint that drains', () => {
   })
 
   test.each([
-    ['order', 'gets nothing of', 1, 'no-healthy-endpoint'],
-    ['order', 'gets nothing of', 2, 'no-healthy-endpoint'],
+    ['operator', 'gets nothing of', 1, 'no-healthy-endpoint'],
+    ['operator', 'gets nothing of', 2, 'no-healthy-endpoint'],
     ['file', 'finishes', 1, 200],
     ['file', 'finishes', 2, 200],
   ] as const)('by the %s %s what began before, as all %i of its group do', async (by, _, count, outcome) => {

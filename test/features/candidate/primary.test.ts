@@ -137,11 +137,11 @@ test('what another gateway says of the same share changes nothing, nor does an e
 test('an order that another gateway was given again begins anew here at once', () => {
   const { report, judge, shifts, apply, hear } = openGuard({ share: '10%' })
   const words = { by: 'operator', reason: null }
-  shifts.order('market', { kind: 'to', share: 0.5, ttlMs: 600_000 }, words).confirm()
+  shifts.command('market', { kind: 'to', share: 0.5, ttlMs: 600_000 }, words).confirm()
   apply()
 
   report(half)
-  hear(({ order }) => ({ order: order && { ...order, since: order.since + 1 } }))
+  hear(({ override }) => ({ override: override && { ...override, since: override.since + 1 } }))
 
   expect(judge(otherHalf)).toMatchObject({ share: 0.5, isStopped: false })
   expect(judge(bad)).toMatchObject(takenBack)
@@ -161,7 +161,7 @@ test('taken back, the steps go no further; resumed, they begin at the first, and
   vi.advanceTimersByTime(60_000)
   expect(state()).toMatchObject({ share: 0, step: { reached: 1, nextAt: null } })
 
-  shifts.order('market', { kind: 'resume' }, { by: 'operator', reason: null }).confirm()
+  shifts.command('market', { kind: 'resume' }, { by: 'operator', reason: null }).confirm()
   apply()
 
   expect(judge([{ answered: 1 }])).toMatchObject({ share: 0.1, isStopped: false, step: { reached: 1 } })
@@ -255,12 +255,12 @@ describe('news of a shift', () => {
     shifts.prepare({ risk: { digest: 'b', share: 0, steps } }).commit()
 
     await vi.advanceTimersByTimeAsync(1000)
-    shifts.order('risk', { kind: 'to', share: 0.5, ttlMs: 500 }, { by: null, reason: null }).confirm()
+    shifts.command('risk', { kind: 'to', share: 0.5, ttlMs: 500 }, { by: null, reason: null }).confirm()
     await vi.advanceTimersByTimeAsync(500)
 
     expect(lines).toMatchObject([
       { msg: 'shift step', group: 'risk', share: '5%', cause: 'steps', step: '2 of 3' },
-      { msg: 'shift order ended', group: 'risk', share: '50%', cause: 'steps' },
+      { msg: 'shift override ended', group: 'risk', share: '50%', cause: 'steps' },
     ])
     shifts.clear()
   })

@@ -3,12 +3,12 @@ import type { LearningMode } from '../../../src/features/contract-learning/prima
 import { type ContractLearning, continueLearning } from '../../../src/features/contract-learning/runtime.ts'
 import { testConfig } from '../../helpers/gateway.ts'
 
-const command: LearningMode = { enums: true, orderedAt: 1, until: null }
+const command: LearningMode = { enums: true, setAt: 1, until: null }
 
 /** Goes on with what the file says; without a command, by the file. */
 const learn = (enums: boolean, before: ContractLearning | null, mode?: LearningMode): ContractLearning | null =>
   continueLearning(
-    mode ?? { enums, orderedAt: null, until: null },
+    mode ?? { enums, setAt: null, until: null },
     testConfig({ contract: { learn: true, enums } }),
     before,
     'key',

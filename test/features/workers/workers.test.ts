@@ -390,13 +390,13 @@ drill('an override that expires while one worker hangs ends as soon as all reply
   let from = 0
   let event = ''
   // It may expire before the worker stands still.
-  while (event !== 'an override could not be ended') {
+  while (event !== 'an operation override could not be ended') {
     from = gateway.lines.length
     await gateway.ask('POST', '/operations/refuse', override('1s'))
-    event = (await whileFirstHangs(() => nextLine(from, /^override ended|^an override/))).msg
+    event = (await whileFirstHangs(() => nextLine(from, /^operation override ended|^an operation override/))).msg
   }
 
-  await nextLine(from, /^override ended/)
+  await nextLine(from, /^operation override ended/)
 
   expect(await statusesOfBoth()).toEqual([200, 200])
 })

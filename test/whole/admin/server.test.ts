@@ -53,7 +53,7 @@ describe('/status', () => {
       ...{ weight: 100, sandbox: false, inFlight: 0, pending: 0, state: 'up', since: null, reason: null },
       ...{ lastProbe: null, requests: 0, failures: 0, ejections: 0, countedSince: expect.any(String) },
       ...{ lastSuccess: null, failingSince: null, ejectedForSeconds: null, latencyMs: null, certificate: null },
-      ...{ drainUntil: null, readyUntil: null, orderedBy: null, orderedAt: null, orderReason: null },
+      ...{ drainUntil: null, readyUntil: null, setBy: null, setAt: null, setReason: null },
     }
     const none = { inFlight: 0, balance: 'p2c', breaker: null, retryBudget: null, candidate: null }
     const ofMarket = [
@@ -66,7 +66,7 @@ describe('/status', () => {
       ...{ uptimeSeconds: expect.any(Number), node: process.version, pid: process.pid },
       config: {
         ...{ file: live.file, path: live.file, hash: live.gateway.config.hash },
-        ...{ loadedAt: expect.stringMatching(/^\d{4}-.*Z$/), loadedBy: 'start', orderedBy: null, fileDiffers: false },
+        ...{ loadedAt: expect.stringMatching(/^\d{4}-.*Z$/), loadedBy: 'start', requestedBy: null, fileDiffers: false },
         ...{ differingFiles: [], lastRefusal: null, nextTry: null, previous: null },
       },
       ...{ warnings: [], certificates: [], workers: [] },

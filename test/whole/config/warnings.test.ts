@@ -101,7 +101,7 @@ test('tokens for /metrics get a warning where nothing is counted', () => {
 })
 
 test('tokens of which none is for orders get one', () => {
-  const message = 'admin.tokens: no operator may give an order: no token has the scope operate'
+  const message = 'admin.tokens: no operator may send a command: no token has the scope operate'
 
   expect(warnedOfAdmin({ tokens: [scraper, reader] })).toEqual([message])
   expect(warnedOfAdmin({ tokens: [scraper, reader], token })).toEqual([])
@@ -116,7 +116,7 @@ test('an issuer’s tokens are looked at in the same way', () => {
     'admin.jwt.scopes."a group": this token opens nothing: nothing is counted',
   ])
   expect(warnedOfAdmin(jwt({ auditors: 'read' }))).toEqual([
-    'admin.tokens: no operator may give an order: no token has the scope operate',
+    'admin.tokens: no operator may send a command: no token has the scope operate',
   ])
   expect(warnedOfAdmin({ ...jwt({ auditors: 'read' }), tokens: adminTokens })).toEqual([])
   expect(warnedOfAdmin({ ...jwt({ oncall: 'operate' }), tokens: [scraper, reader] })).toEqual([])

@@ -54,7 +54,7 @@ describe('the contract', () => {
     await send(live)
 
     expect([status, body]).toEqual([200, { learning: true, enums: true, until: expect.stringMatching(/Z$/) }])
-    const ordered = { orderedBy: '127.0.0.1', orderedAt: expect.stringMatching(/Z$/), orderReason: null }
+    const ordered = { setBy: '127.0.0.1', setAt: expect.stringMatching(/Z$/), setReason: null }
     expect(during).toEqual({ by: 'operator', enums: true, until: body.until, ...ordered })
     expect(ended).toBeDefined()
     expect([await learning(live), await seen(live)]).toEqual([null, 1])
@@ -103,8 +103,8 @@ describe('the contract', () => {
     expect(status).toBe(200)
     expect(refused).toMatchObject(rejection('not-learning', 'the file has it learn'))
     expect(stopped.body).toEqual({ learning: true, enums: false, until: null })
-    const notOrdered = { orderedBy: null, orderedAt: null, orderReason: null }
-    expect(byFile).toEqual({ by: 'file', enums: false, until: null, ...notOrdered })
+    const notOverridden = { setBy: null, setAt: null, setReason: null }
+    expect(byFile).toEqual({ by: 'file', enums: false, until: null, ...notOverridden })
     expect(await seen(live)).toBe(0)
   })
 

@@ -105,7 +105,7 @@ describe('an override of an endpoint', () => {
     endpoints.set(key, 'drain', 60_000, 'anna')
 
     expect({ before, ready, drained: drains() }).toEqual({
-      ...{ before: ['file', null], ready: [null, null], drained: ['order', 'order'] },
+      ...{ before: ['file', null], ready: [null, null], drained: ['operator', 'operator'] },
     })
   })
 

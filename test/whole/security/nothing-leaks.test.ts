@@ -228,7 +228,7 @@ test('no credential that is in anything comes out of anything', async () => {
   expect(archived['explain.txt']).toContain('POST /risk/asset-valuation: forwarded')
   // That it was all there; of `X-Set-Token`, what differs is named, and not shown.
   for (const sign of [
-    ...['uncaught error', '"failure":"identity-unavailable"', '"order":"POST /reload"', 'X-Set-Token', 'event: tick'],
+    ...['uncaught error', '"failure":"identity-unavailable"', '"request":"POST /reload"', 'X-Set-Token', 'event: tick'],
     ...['"clientId":"bank-a"', '"client":"bank-a","method":"jwt"', 'lender_gateway_requests_total'],
   ])
     expect(all).toContain(sign)

@@ -11,7 +11,7 @@ const at = Date.parse('2026-11-21T02:05:00Z')
 const rising = Array.from({ length: 90 }, (_, i) => (i < 45 ? 0 : i / 3))
 
 const operations = allOperations.map(({ id, group, method, path }, n) => ({
-  ...{ id, group, method, path, failing: false, until: null, orderedBy: null, orderedAt: null, orderReason: null },
+  ...{ id, group, method, path, failing: false, until: null, setBy: null, setAt: null, setReason: null },
   state: id === 'inventory.sync' ? ('refuse' as const) : ('serve' as const),
   pace: {
     ...{ inFlight: n, perSecond: n === 0 ? 1234.5 : n / 4, errorsPerSecond: id === 'risk.asset-valuation' ? 2.25 : 0 },
@@ -48,7 +48,7 @@ const overviewWith = (more: Partial<Overview['status']> = {}): Overview => ({
     limits: { ...healthyStatus.limits, concurrency: [{ key: 'limits.concurrency', inFlight: 10, limit: 10 }] },
     ...more,
   },
-  ...{ operations, at: new Date(at).toISOString(), orders: [], reloads: [], drift: [], comparisons: [] },
+  ...{ operations, at: new Date(at).toISOString(), commands: [], reloads: [], drift: [], comparisons: [] },
   ...{ endpointRates: null, unmatchedPerSecond: null, promoteCommands: null, clients: null, refusals: [] },
 })
 

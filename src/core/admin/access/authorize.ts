@@ -133,7 +133,7 @@ const withoutCertificate: AdminError = {
 
 const ambientCertificate: AdminError = {
   ...unauthenticated,
-  detail: 'a browser sends its certificate along by itself, so it gives orders by the forms under /actions/ alone',
+  detail: 'a browser sends its certificate along by itself, so it sends commands by the forms under /actions/ alone',
 }
 
 // RFC 6750 §3.1: the scope in the challenge tells which token would do.
@@ -141,7 +141,7 @@ const insufficientScope = ({ name, scope: held }: Operator, needed: OperatorScop
   status: 403,
   code: 'insufficient-scope',
   detail: `${name} has the scope ${held}: ${
-    held === 'metrics' ? 'that is for /metrics and /whoami alone' : 'that is to read, and to give no orders'
+    held === 'metrics' ? 'that is for /metrics and /whoami alone' : 'that is to read, and to send no commands'
   }; ${method === 'GET' || method === 'HEAD' ? 'this page' : 'this'} takes the scope ${needed}`,
   headers: { 'WWW-Authenticate': `Bearer error="insufficient_scope", scope="${needed}"` },
 })

@@ -22,12 +22,12 @@ export const sideRows = ({ endpoints, breaker }: SideStatus, at: number): readon
 
 /** States that need an operator are in capitals. */
 const describeEndpoint = (endpoint: EndpointStatus, at: number): string => {
-  const { state, weight, since, reason, ejectedForSeconds, drainUntil, readyUntil, orderedBy, orderReason } = endpoint
-  const orderedWhy = orderReason === null ? '' : ` (${orderReason})`
-  const by = `by ${orderedBy ?? 'an operator'}`
+  const { state, weight, since, reason, ejectedForSeconds, drainUntil, readyUntil, setBy, setReason } = endpoint
+  const because = setReason === null ? '' : ` (${setReason})`
+  const by = `by ${setBy ?? 'an operator'}`
   const begun = since === null ? '' : ` since ${formatAgo(since, at)}`
   if (state === 'draining') {
-    if (drainUntil !== null) return `drained ${by} until ${formatTimeLeft(drainUntil, at)}${orderedWhy}`
+    if (drainUntil !== null) return `drained ${by} until ${formatTimeLeft(drainUntil, at)}${because}`
     return `${weight === 0 ? 'weight 0' : 'drained by the file'}${begun}: nothing new`
   }
   const why = `${begun}${reason === null ? '' : `: ${reason}`}`
@@ -35,7 +35,7 @@ const describeEndpoint = (endpoint: EndpointStatus, at: number): string => {
   if (state === 'failing') return `FAILING${why}`
   if (state === 'ejected')
     return `EJECTED${why}${ejectedForSeconds === null ? '' : `; tried again in ${humanizeSeconds(Math.ceil(ejectedForSeconds))}`}`
-  const ready = readyUntil === null ? '' : ` ${by} until ${formatTimeLeft(readyUntil, at)}${orderedWhy}`
+  const ready = readyUntil === null ? '' : ` ${by} until ${formatTimeLeft(readyUntil, at)}${because}`
   // An endpoint is `up` before any request or probe was sent to it.
   const { sandbox, requests, lastSuccess, lastProbe } = endpoint
   const isTried = sandbox || requests > 0 || lastSuccess !== null || lastProbe !== null

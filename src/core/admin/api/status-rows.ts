@@ -39,10 +39,10 @@ const severityWidth = 'CRITICAL'.length
 /** Lists the operations that are refused, or that an operator has overridden. */
 export const operationRows = (operations: Status['operations'], at: number): readonly TableRow[] => [
   ['operation', 'state'],
-  ...Object.entries(operations).map(([id, { state, until: end, orderedBy, orderReason }]): TableRow => {
-    const why = orderReason === null ? '' : `: ${orderReason}`
+  ...Object.entries(operations).map(([id, { state, until: end, setBy, setReason }]): TableRow => {
+    const why = setReason === null ? '' : `: ${setReason}`
     const stateText = state === 'refuse' ? 'REFUSED' : state === 'serve' ? 'served' : state
-    const by = end === null ? 'the file' : `${orderedBy ?? 'an operator'} until ${formatTimeLeft(end, at)}${why}`
+    const by = end === null ? 'the file' : `${setBy ?? 'an operator'} until ${formatTimeLeft(end, at)}${why}`
     return [id, `${stateText} by ${by}`]
   }),
 ]

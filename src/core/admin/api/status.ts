@@ -17,7 +17,7 @@ import {
 } from '../../lib/text/decode.ts'
 import { formatOptionalTime, formatTime } from '../../lib/text/format-time.ts'
 import { roundToTenths } from '../../lib/text/units.ts'
-import { orderMembers, orderStatus } from '../../runtime/overrides.ts'
+import { overrideMembers, overrideStatus } from '../../runtime/overrides.ts'
 import { findDriftedFiles } from '../../runtime/reload/config-drift.ts'
 import type { ReloadTrigger } from '../../runtime/reload/reload-history.ts'
 import * as field from '../../runtime/status/field.ts'
@@ -62,7 +62,7 @@ const instanceShape = asObject({
   colour: asWord<InstanceConfig['colour']>(),
 })
 
-const operationShape = asObject({ state: asWord<'serve' | 'refuse'>(), until: asNullable(asText), ...orderMembers })
+const operationShape = asObject({ state: asWord<'serve' | 'refuse'>(), until: asNullable(asText), ...overrideMembers })
 
 const configShape = asObject({
   file: asText,
@@ -71,7 +71,7 @@ const configShape = asObject({
   loadedAt: asText,
   loadedBy: asWord<ReloadTrigger>(),
   /** Names, or else addresses, of operators. */
-  orderedBy: asNullable(asText),
+  requestedBy: asNullable(asText),
   fileDiffers: asBoolean,
   /** The file and those that it refers to. */
   differingFiles: asNullable(asList(asText)),
@@ -90,14 +90,14 @@ export interface StatusInputs {
 }
 
 const showConfig = ({ context: { reloader }, inputs: { file } }: StatusInputs): Decoded<typeof configShape> => {
-  const { loadedAt, loadedBy, orderedBy, refusal, nextTryAt } = reloader.state
+  const { loadedAt, loadedBy, requestedBy, refusal, nextTryAt } = reloader.state
   return {
     file: reloader.file,
     path: file.name,
     hash: reloader.config.hash,
     loadedAt: formatTime(loadedAt),
     loadedBy,
-    orderedBy,
+    requestedBy,
     fileDiffers: file.differing.length > 0,
     differingFiles: file.differing,
     lastRefusal: refusal && { at: formatTime(refusal.at), problems: refusal.problems },
@@ -138,7 +138,7 @@ const ownSections = {
         const override = overrides.operations.get(id)
         const state = override?.state ?? config.operations[id].state
         if (override === null && state === 'serve') return []
-        return [[id, { state, until: formatOptionalTime(override?.until), ...orderStatus(override) }] as const]
+        return [[id, { state, until: formatOptionalTime(override?.until), ...overrideStatus(override) }] as const]
       }),
     ),
   ),

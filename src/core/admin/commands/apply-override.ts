@@ -22,7 +22,7 @@ export const durationArgument = (usage: string, byDefault: string): Argument<num
 
 export const ttlArgument = durationArgument('--ttl <DURATION>', '15m')
 
-interface OverrideOrder<Key, State> extends Pick<Override<State>, 'state' | 'by' | 'reason'> {
+interface OverrideChange<Key, State> extends Pick<Override<State>, 'state' | 'by' | 'reason'> {
   readonly key: Key
   readonly ttlMs: number | null // null: the override is removed
 }
@@ -31,7 +31,7 @@ interface OverrideOrder<Key, State> extends Pick<Override<State>, 'state' | 'by'
 export const applyOverride = async <Key extends string, State>(
   context: AdminContext,
   overrides: TtlOverrides<Key, State>,
-  { key, state, ttlMs, by, reason }: OverrideOrder<Key, State>,
+  { key, state, ttlMs, by, reason }: OverrideChange<Key, State>,
   apply: () => Promise<void>,
 ): Promise<{ readonly until: string | null } | AdminError> => {
   const before = overrides.get(key)
@@ -66,7 +66,7 @@ export const stoppingError: AdminError = {
 export const overrideHelp = {
   help: 'The file is left alone, and its word holds again when the time is over. What is to stay belongs into the file.',
   exitCodes:
-    '0 done, 1 the gateway does not accept the order or a worker does not answer (it is not in effect then, and not tried again), 2 it could not be asked',
+    '0 done, 1 the gateway does not accept the command or a worker does not answer (it is not in effect then, and not tried again), 2 it could not be asked',
 }
 
 export const overrideDefaults = {
@@ -78,7 +78,7 @@ export const overrideDefaults = {
   rejectedText: 'does not accept it',
 } as const
 
-export const orderReasonPhrase = ({ reason }: { readonly reason: string | null }): string =>
+export const overrideReasonPhrase = ({ reason }: { readonly reason: string | null }): string =>
   reason === null ? '' : ` (${reason})`
 
 export const untilOrAsFile = (until: string | null): string =>

@@ -27,7 +27,7 @@ export interface CommandGroup {
   readonly commands: readonly Command[]
 }
 
-export interface Order {
+export interface Invocation {
   /** The operator's name, or else the address. */
   readonly by: string
   /** Applies what an atomic command has changed. */
@@ -59,7 +59,7 @@ export interface Command<Values extends object = object, Plan extends object = o
   plan(context: AdminContext, values: Values): Plan | AdminError | Promise<Plan | AdminError>
   confirmation?(context: AdminContext, plan: Plan): CommandConfirmation | Promise<CommandConfirmation | AdminError>
   /** The result is the JSON response. */
-  run(context: AdminContext, plan: Plan, order: Order): Promise<Result | AdminError>
+  run(context: AdminContext, plan: Plan, invocation: Invocation): Promise<Result | AdminError>
   readonly onlyShows?: true
   /** Null: the change that it starts logs its own event. */
   readonly event: string | null
@@ -102,7 +102,7 @@ export interface CommandLink {
 export interface OverviewPlaces {
   readonly summary: Status['config']
   readonly operation: { readonly id: OperationId; readonly state: 'serve' | 'refuse' }
-  readonly endpoint: { readonly group: Group } & Pick<EndpointStatus, 'url' | 'state' | 'weight' | 'orderedBy'>
+  readonly endpoint: { readonly group: Group } & Pick<EndpointStatus, 'url' | 'state' | 'weight' | 'setBy'>
 }
 
 type CommandLinks = {

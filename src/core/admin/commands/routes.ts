@@ -7,7 +7,7 @@ import { type AdminError, isAdminError, sendProblem } from '../admin-error.ts'
 import type { Recheck } from '../admin-part.ts'
 import { targetQuery } from '../url.ts'
 import { type Arguments, badRequest, parseArguments, parseJsonBody, type RawArguments } from './argument.ts'
-import type { Command, CommandEventFields, Order } from './command.ts'
+import type { Command, CommandEventFields, Invocation } from './command.ts'
 import { commandGroups } from './command-groups.ts'
 import { toAdminError } from './phrases.ts'
 
@@ -20,7 +20,7 @@ export const registerCommands = (app: FastifyInstance, context: AdminContext, lo
         handler: async (request, reply) => {
           const { query } = command
           const raw = query === null ? parseJsonBody(args, request.body) : query(targetQuery(request.url))
-          const result = await runCommand(context, log, command, args, raw, toOrderGiver(request, recheck))
+          const result = await runCommand(context, log, command, args, raw, toInvoker(request, recheck))
           return isAdminError(result) ? sendProblem(reply, result) : reply.send(result)
         },
       })
@@ -32,7 +32,7 @@ export const runCommand = async (
   command: Command,
   args: Arguments,
   raw: RawArguments | AdminError,
-  { by, recheck }: OrderGiver,
+  { by, recheck }: Invoker,
 ): Promise<object> => {
   const values = readArguments(command, args, raw)
   if (isAdminError(values)) return values
@@ -51,7 +51,7 @@ export const runCommand = async (
   const done = eventFields(command, result)
   if (done === null) return result
   // Without a page: a command about a client's idempotency key, which no page shows.
-  if (command.page !== null) context.orders.add({ at: epochMs(), by, text: orderText(command, result) })
+  if (command.page !== null) context.commandHistory.add({ at: epochMs(), by, text: commandText(command, result) })
   if (command.event === null) return result
   const fields = { ...done, by }
   log.info(fields, command.event)
@@ -66,9 +66,9 @@ const hurried = (context: AdminContext, urgent: Promise<void>): AdminContext => 
   runEverywhere: (name, params) => context.runEverywhere(name, params, urgent),
 })
 
-type OrderGiver = Pick<Order, 'by' | 'recheck'>
+type Invoker = Pick<Invocation, 'by' | 'recheck'>
 
-export const toOrderGiver = (request: FastifyRequest, recheck: Recheck): OrderGiver => ({
+export const toInvoker = (request: FastifyRequest, recheck: Recheck): Invoker => ({
   by: getPrincipal(request).operator?.name ?? request.ip,
   recheck: () => recheck(request),
 })
@@ -78,7 +78,7 @@ const eventFields = (command: Command, result: object): CommandEventFields | nul
   return result.done === undefined ? null : { ...result.done, incomplete: result.code }
 }
 
-const orderText = (command: Command, result: object): string => {
+const commandText = (command: Command, result: object): string => {
   if (!isAdminError(result)) return command.successText(result)
   const facts = Object.entries(result.done ?? {}).flatMap(([key, value]) => (value === null ? [] : [`${key} ${value}`]))
   return `In part: ${command.event} (${facts.join(', ')}): ${result.detail}`

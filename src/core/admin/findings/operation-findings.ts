@@ -9,7 +9,7 @@ import type { ErrorCount } from '../../log/recent-errors.ts'
 import { groupByKey } from '../../log/sum-reports.ts'
 import { toEndpointKey } from '../../runtime/overrides.ts'
 import type { SideReport } from '../../runtime/status/side.ts'
-import { orderReasonPhrase } from '../commands/apply-override.ts'
+import { overrideReasonPhrase } from '../commands/apply-override.ts'
 import { countPhrase, isContractFailure, maxBodyPhrase, rejectedPhrase, tallyFailures } from './failure-phrases.ts'
 import { explainCommandLine, finding, tailCommand } from './finding.ts'
 import type { FindingInputs, FindingSource } from './finding-inputs.ts'
@@ -27,7 +27,7 @@ export const rejectedFindings: FindingSource = ({ overrides, config, report }) =
       const who =
         override === null
           ? 'the file refuses it (state: refuse)'
-          : `${operatorPhrase(override.by)} refuses it until ${formatTime(override.until)}${orderReasonPhrase(override)}`
+          : `${operatorPhrase(override.by)} refuses it until ${formatTime(override.until)}${overrideReasonPhrase(override)}`
       return [`${who}${rejectedPhrase(rejected)}`]
     })
   })
@@ -43,7 +43,7 @@ export const drainedFindings: FindingSource = ({ overrides, report }) =>
       if (override?.state !== 'drain') return []
       const facts = { url, override, endpoints: [url], command: commandLine('endpoint', 'ready', group, url) }
       return finding('endpoint-drained', 'notice', `upstreams.${group}`, facts, ({ url, override }) => [
-        `${operatorPhrase(override.by)} drains ${url} until ${formatTime(override.until)}${orderReasonPhrase(override)}: it gets no new requests`,
+        `${operatorPhrase(override.by)} drains ${url} until ${formatTime(override.until)}${overrideReasonPhrase(override)}: it gets no new requests`,
       ])
     })
   })

@@ -17,7 +17,7 @@ const operatorName = scalar<string>('Its operator, in the log, the audit log and
 })
 
 const scope = choice(
-  'What it is good for: metrics is /metrics and /whoami, read all that is shown, operate orders too',
+  'What it is good for: metrics is /metrics and /whoami, read all that is shown, operate sends commands too',
   [...operatorScopes],
 )
 

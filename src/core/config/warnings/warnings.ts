@@ -28,13 +28,13 @@ const unusedScraper = (path: KeyPath): ConfigIssue => ({
   hint: 'remove metrics: none, or the token',
 })
 
-const noOrders: WarningRule = ({ config: { admin } }) =>
+const noOperators: WarningRule = ({ config: { admin } }) =>
   hasTokens(admin) &&
   admin.token === null &&
   [...admin.tokens, ...(admin.tls?.clientCertificate?.operators ?? [])].every(({ scope }) => scope !== 'operate') &&
   scopesOfFeatures(admin).every(({ scope }) => scope !== 'operate') && {
     path: ['admin', 'tokens'],
-    message: 'no operator may give an order: no token has the scope operate',
+    message: 'no operator may send a command: no token has the scope operate',
     expected: 'one of the scope operate, or admin.token',
     found: 'metrics and read alone',
     hint: 'make one with: lender-gateway hash-key --operator NAME --scope operate',
@@ -130,6 +130,6 @@ const warningRules: readonly WarningRule[] = [
   unusedForwarded,
   redundantPreflight,
   unusedScrapers,
-  noOrders,
+  noOperators,
   unusedColour,
 ]

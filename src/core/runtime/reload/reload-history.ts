@@ -69,7 +69,7 @@ export class ReloadHistory {
   }
 
   toCause(loadedBy: ReloadTrigger) {
-    return { loadedAt: epochMs(), loadedBy, orderedBy: this.requestedBy }
+    return { loadedAt: epochMs(), loadedBy, requestedBy: this.requestedBy }
   }
 
   add(trigger: ReloadTrigger, outcome: ReloadOutcome): void {

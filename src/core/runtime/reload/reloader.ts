@@ -55,7 +55,7 @@ export class Reloader {
   readonly #deferred: Readonly<DeferredReload> = new DeferredReload(() => this.#retryDeferred())
   #running: AppliedConfig
   readonly #rollbackTarget = new RollbackTarget()
-  #loaded: ReturnType<ReloadHistory['toCause']> = { loadedAt: epochMs(), loadedBy: 'start', orderedBy: null }
+  #loaded: ReturnType<ReloadHistory['toCause']> = { loadedAt: epochMs(), loadedBy: 'start', requestedBy: null }
   readonly #lastRejection: Readonly<LastRejection> = new LastRejection()
   readonly #requests = new ReloadRequests()
 

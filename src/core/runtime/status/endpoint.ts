@@ -13,7 +13,7 @@ import {
   failingThreshold,
   type ProbeResult,
 } from '../../upstream/health/endpoint-health.ts'
-import { orderMembers, orderStatus, toEndpointKey } from '../overrides.ts'
+import { overrideMembers, overrideStatus, toEndpointKey } from '../overrides.ts'
 import * as field from './field.ts'
 import { type Field, type Reported, type Shown, type StatusContext, workerShareText } from './field.ts'
 
@@ -88,14 +88,14 @@ const members = field.record({
   /** Of the last 5 minutes. Counted only in groups with several endpoints. */
   recentResponses: field.hidden<{ readonly requests: number; readonly clientErrors: number }>(sumReports),
   ...field.derivedAll(
-    { drainUntil: asNullable(asText), readyUntil: asNullable(asText), ...orderMembers },
+    { drainUntil: asNullable(asText), readyUntil: asNullable(asText), ...overrideMembers },
     ({ url }: { readonly url: string }, { overrides, group }: StatusContext) => {
       const override = group === undefined ? null : overrides.endpoints.get(toEndpointKey(group, url))
       const until = formatOptionalTime(override?.until)
       return {
         drainUntil: override?.state === 'drain' ? until : null,
         readyUntil: override?.state === 'ready' ? until : null,
-        ...orderStatus(override),
+        ...overrideStatus(override),
       }
     },
   ),

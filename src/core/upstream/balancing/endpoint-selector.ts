@@ -43,7 +43,7 @@ export const createEndpointSelector = (
 }
 
 export const noEndpointError = (members: readonly GroupEndpoint[]): GatewayError => {
-  const full = members.some(({ receivesTraffic, health }) => receivesTraffic && !health.isDrainedByOrder)
+  const full = members.some(({ receivesTraffic, health }) => receivesTraffic && !health.isDrainedByOperator)
   return full ? overloadedError('endpoint-connections') : allDrainingError()
 }
 
@@ -59,7 +59,7 @@ const bestAvailable = (
   const untried = ({ name }: GroupEndpoint): boolean => !hasTried(last, name)
   const taking = eligible.filter(({ takesRequests }) => takesRequests)
   // Requests that began before an edit drained all endpoints finish there.
-  const open = taking.length > 0 ? taking : eligible.filter(({ health }) => !health.isDrainedByOrder)
+  const open = taking.length > 0 ? taking : eligible.filter(({ health }) => !health.isDrainedByOperator)
   const remaining = open.filter((each) => !each.endpoint.pool.isFull && (!untriedOnly || untried(each)))
   const up = remaining.filter(({ health }) => !health.isDown)
   const healthy = up.filter(({ health }) => !health.isEjected(at))

@@ -21,7 +21,7 @@ export interface GroupEndpointState {
   readonly reason: string | null
 }
 
-export type DrainedBy = 'order' | 'file'
+export type DrainedBy = 'operator' | 'file'
 
 interface GroupEndpointOptions extends Pick<SendOptions, 'onOutcome' | 'onFailure'> {
   readonly weight: number
@@ -138,7 +138,7 @@ const createAttemptSender = (
     new Promise((resolve, reject) => {
       if (exchange.aborted !== null) return reject(exchange.aborted)
       // A body that is read first may end after the command. A drain in the file lets earlier requests finish.
-      if (endpoint.health.isDrainedByOrder) return reject(allDrainingError())
+      if (endpoint.health.isDrainedByOperator) return reject(allDrainingError())
       // Before any allocation: a request over the limit must cost nothing.
       const reason = endpoint.pool.rejects(exchange)
       if (reason !== null) return reject(overloadedError(reason))

@@ -66,7 +66,7 @@ export class EndpointHealth {
   failuresInARow = 0
   drainingSince: number | null = null
   /** Drained by an operator's command: earlier requests are not sent either. */
-  isDrainedByOrder = false
+  isDrainedByOperator = false
   /** Set by health checks; null: up, or not probed. */
   down: HealthCheckOutage | null = null
   /** Set while the name does not resolve and no address is known. */
@@ -96,8 +96,8 @@ export class EndpointHealth {
 
   /** Of the same endpoint with other connections; the state of its name and certificates stays. */
   continueFrom(before: EndpointHealth): void {
-    const { unresolved, outdated, certificates, judge, isDrainedByOrder } = this
-    Object.assign(this, before, { unresolved, outdated, certificates, judge, isDrainedByOrder })
+    const { unresolved, outdated, certificates, judge, isDrainedByOperator } = this
+    Object.assign(this, before, { unresolved, outdated, certificates, judge, isDrainedByOperator })
   }
 
   get isDown(): boolean {

@@ -33,22 +33,24 @@ const createShiftReportCommand = (): Command =>
       return runClientCommand(async () => (await import('./shift-report.ts')).showShiftReport(group, all))
     })
 
-const shiftOrders = Object.entries(shiftArguments).flatMap(([name, { usage }]) => (usage.startsWith('-') ? [name] : []))
+const shiftOptions = Object.entries(shiftArguments).flatMap(([name, { usage }]) =>
+  usage.startsWith('-') ? [name] : [],
+)
 
 /** `shift GROUP` without an option, `--promote` and `shift report`. */
 export const operatorExtras: readonly OperatorExtra[] = [
   {
     name: shiftCommands.name,
     instead(words, options) {
-      const isOrder = shiftOrders.some((order) => options[order] !== undefined)
+      const isCommand = shiftOptions.some((option) => options[option] !== undefined)
       const group = groups.find((each) => each === words[0])
-      if (group === undefined || isOrder) return null
+      if (group === undefined || isCommand) return null
       if (options.promote === undefined) return async () => (await import('./shift.ts')).showShift(group, options)
       return async () => (await import('./shift.ts')).showPromotion(group, options)
     },
     extend(command) {
       const promote = new Option('--promote', 'print the file with the candidate as the upstream; it stays as it is')
-      command.addOption(promote.conflicts(shiftOrders)).addCommand(createShiftReportCommand())
+      command.addOption(promote.conflicts(shiftOptions)).addCommand(createShiftReportCommand())
     },
   },
 ]

@@ -24,7 +24,7 @@ import { formatDuration, formatPercent, percentages } from '../../../core/lib/te
 import type { StatusReport } from '../../../core/runtime/status/status-part.ts'
 import { type Group, groups } from '../../../operations.ts'
 import { clientConsequences, findCandidateClients } from '../candidate-clients.ts'
-import type { ShiftOrder } from '../shift/shift-record.ts'
+import type { ShiftCommand } from '../shift/shift-record.ts'
 import {
   describeAfterwards,
   describeShift,
@@ -74,7 +74,7 @@ export const shiftArguments = {
 const resultShape = asObject({
   group: asText,
   /** A share, `pause`, `resume` or `abort`. */
-  order: asText,
+  command: asText,
   by: asText,
   reason: asNullable(asText),
   shift: shiftField.decode,
@@ -84,7 +84,7 @@ type ShiftWishes = ValuesOf<typeof shiftArguments>
 
 interface PlannedShift {
   readonly group: Group
-  readonly order: ShiftOrder
+  readonly command: ShiftCommand
   readonly reason: string | null
   readonly before: ShiftState
   readonly after: ShiftState
@@ -98,33 +98,33 @@ export const planShift = (
   { group, reason, force, ...wishes }: ShiftWishes,
 ): PlannedShift | AdminError => {
   const reject = (code: string, detail: string): AdminError => ({ status: 409, code, detail })
-  const order = chooseOrder(wishes)
-  const [before, after] = [shifts.get(group), shifts.preview(group, order)]
+  const command = chooseCommand(wishes)
+  const [before, after] = [shifts.get(group), shifts.preview(group, command)]
   if (before === null || after === null)
     return reject('no-candidate', `${group} has no candidate: write upstreams.${group}.candidate in the file`)
   const { step } = before
-  if (order.kind === 'pause' && step?.nextShare == null) {
+  if (command.kind === 'pause' && step?.nextShare == null) {
     const why = step === null ? 'the file has no steps for it' : 'the last step is reached'
     return reject('no-steps', `there is nothing to pause for ${group}: ${why}`)
   }
-  if (order.kind === 'resume' && !isResumable(before.isStopped, before))
+  if (command.kind === 'resume' && !isResumable(before.isStopped, before))
     return reject('nothing-to-resume', `the candidate of ${group} has what the file says already`)
   const clients = findCandidateClients(config.upstreams[group].candidate, after)
   const endpoints = report.upstreams[group].candidate?.endpoints ?? []
   // An endpoint that fails but is not ejected may have had a hiccup.
   const isUp = endpoints.some(({ state: { name } }) => name === 'up' || name === 'failing')
-  if (force || isUp || clients === 'none' || !sendsMore(before, after)) return { group, order, reason, before, after }
+  if (force || isUp || clients === 'none' || !sendsMore(before, after)) return { group, command, reason, before, after }
   const states = endpoints.map(({ url, state }) => `${url} is ${state.name}`).join(', ')
   const detail = `no endpoint of ${describeSide(group, 'candidate')} is up (${states})${clientConsequences[clients]}: send more there all the same with force (--force)`
   return reject('candidate-down', detail)
 }
 
-const chooseOrder = ({
+const chooseCommand = ({
   to,
   for: ttlMs,
   pause,
   resume,
-}: Omit<ShiftWishes, 'group' | 'reason' | 'force'>): ShiftOrder => {
+}: Omit<ShiftWishes, 'group' | 'reason' | 'force'>): ShiftCommand => {
   if (to !== null) return { kind: 'to', share: to, ttlMs: ttlMs ?? defaultShiftMs }
   if (pause) return { kind: 'pause', ttlMs }
   return { kind: resume ? 'resume' : 'abort' }
@@ -142,12 +142,12 @@ const shiftCommand: Command<ShiftWishes, PlannedShift, Decoded<typeof resultShap
   page: 'shift',
   path: '/shift',
   validate({ to, for: ttlMs, pause, resume, abort }, name) {
-    const orders = [to !== null && 'to', pause && 'pause', resume && 'resume', abort && 'abort']
-    const [order, ...others] = orders.filter((each) => each !== false)
-    if (order === undefined || others.length > 0)
+    const commands = [to !== null && 'to', pause && 'pause', resume && 'resume', abort && 'abort']
+    const [command, ...others] = commands.filter((each) => each !== false)
+    if (command === undefined || others.length > 0)
       return `one of ${name('to')}, ${name('pause')}, ${name('resume')} and ${name('abort')} is expected`
-    return ttlMs !== null && (order === 'resume' || order === 'abort')
-      ? `${name('for')} is expected with ${name('to')} or ${name('pause')}: ${name(order)} has no end`
+    return ttlMs !== null && (command === 'resume' || command === 'abort')
+      ? `${name('for')} is expected with ${name('to')} or ${name('pause')}: ${name(command)} has no end`
       : null
   },
   // An abort takes effect even beside a worker that hangs.
@@ -158,14 +158,14 @@ const shiftCommand: Command<ShiftWishes, PlannedShift, Decoded<typeof resultShap
     return planShift(context.parts.candidate.shifts, context.reloader.config, report, wishes)
   },
   confirmation: (context, planned) => confirmShift(context, planned),
-  async run(context, { group, order, reason }, { by, apply }) {
-    const change = context.parts.candidate.shifts.order(group, order, { by, reason })
+  async run(context, { group, command, reason }, { by, apply }) {
+    const change = context.parts.candidate.shifts.command(group, command, { by, reason })
     const failure = await applyOrUndo(context, apply, change.undo)
     if (failure !== null) return failure
-    const text = order.kind === 'to' ? formatPercent(order.share) : order.kind
-    return { group, order: text, by, reason, shift: shiftField.show(change.confirm(), context) }
+    const text = command.kind === 'to' ? formatPercent(command.share) : command.kind
+    return { group, command: text, by, reason, shift: shiftField.show(change.confirm(), context) }
   },
-  event: 'shift order',
+  event: 'shift command',
   fields: ({ shift: { share, cause, until, paused }, ...rest }) => ({
     ...rest,
     share: formatPercent(share),
@@ -214,24 +214,24 @@ const usualShares: readonly number[] = [0.01, 0.05, 0.25, 0.5, 1]
 const listShareChoices = ({ step }: Pick<ShiftStatus, 'step'>): readonly number[] =>
   [...new Set([...usualShares, ...(step?.nextShare == null ? [] : [step.nextShare])])].sort((a, b) => a - b)
 
-const confirmShift = (context: AdminContext, { group, order, before, after }: PlannedShift): CommandConfirmation => {
+const confirmShift = (context: AdminContext, { group, command, before, after }: PlannedShift): CommandConfirmation => {
   const status = shiftField.show(before, context)
   const next = shiftField.show(after, context)
   const now = html`Now it gets ${describeShift(status)}.`
   const asksReason = { ttlMs: null, asksReason: true } as const
-  switch (order.kind) {
+  switch (command.kind) {
     case 'to': {
       const { afterwards, paused } = next
-      const others = listShareChoices(status).filter((share) => share !== order.share)
+      const others = listShareChoices(status).filter((share) => share !== command.share)
       return {
-        title: `Shift ${formatPercent(order.share)} of the clients of ${group}?`,
+        title: `Shift ${formatPercent(command.share)} of the clients of ${group}?`,
         what: paragraphs(
-          html`For ${spellDuration(order.ttlMs)} the candidate of ${group} gets ${formatPercent(order.share)} of the clients. ${order.share >= before.share ? 'The clients that are there stay.' : 'The others go back to the primary.'}`,
+          html`For ${spellDuration(command.ttlMs)} the candidate of ${group} gets ${formatPercent(command.share)} of the clients. ${command.share >= before.share ? 'The clients that are there stay.' : 'The others go back to the primary.'}`,
           now,
-          before.isStopped && 'The order goes before that, as long as it holds.',
+          before.isStopped && 'The command goes before that, as long as it holds.',
           afterwards !== null && html`After that time it gets ${describeAfterwards(afterwards, paused !== null)}.`,
         ),
-        ttlMs: order.ttlMs,
+        ttlMs: command.ttlMs,
         ttlName: 'for',
         asksReason: true,
         choices: { name: 'to', words: 'Another share', values: others.map(formatPercent) },
@@ -240,9 +240,9 @@ const confirmShift = (context: AdminContext, { group, order, before, after }: Pl
     }
     case 'pause': {
       const until =
-        order.ttlMs === null
+        command.ttlMs === null
           ? 'No further step begins until an operator resumes them.'
-          : html`No further step begins for ${spellDuration(order.ttlMs)}.`
+          : html`No further step begins for ${spellDuration(command.ttlMs)}.`
       return {
         title: `Pause the steps of ${group}?`,
         what: paragraphs(until, now),

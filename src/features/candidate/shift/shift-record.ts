@@ -37,16 +37,16 @@ const asStopCause: Decoder<'operator' | 'guard' | 'redis'> = (value, path) =>
 /** Times are remaining durations: neither a clock jump nor another gateway's clock changes them. */
 export const asShiftRecord = asObject({
   /** Takes precedence over `stop`, which is older. */
-  order: asNullable(asObject({ share: asNumber, leftMs: asNumber, ...noteMembers })),
+  override: asNullable(asObject({ share: asNumber, leftMs: asNumber, ...noteMembers })),
   /** A share of 0 until an operator ends it, or Redis was read. Takes precedence over steps and the file's share. */
   stop: asNullable(asObject({ cause: asStopCause, ...noteMembers })),
   /** `leftMs` null: until an operator resumes. */
   pause: asNullable(asObject({ leftMs: asNullable(asNumber), ...noteMembers })),
   /** -1: the steps have not begun, or there are none. */
   step: asNumber,
-  /** Minimum share: clients that an order has moved stay when it ends. */
+  /** Minimum share: clients that an override has moved stay when it ends. */
   floor: asNumber,
-  /** Until the next step, or the first. Rests while an order, a stop or a pause holds. */
+  /** Until the next step, or the first. Rests while an override, a stop or a pause holds. */
   stepLeftMs: asNumber,
   /** Of the step or the file's share, in milliseconds since the epoch. */
   since: asNumber,
@@ -60,11 +60,20 @@ export type ShiftStop = NonNullable<ShiftRecord['stop']>
 
 export type ShiftNote = Pick<ShiftStop, keyof typeof noteMembers>
 
-export type ShiftEvent = 'step' | 'order ended' | 'pause ended'
+export type ShiftEvent = 'step' | 'override ended' | 'pause ended'
 
 /** A plan that begins now, or at `startedAt`. `epoch`: wall clock, in milliseconds. */
 export const beginRecord = ({ steps }: ShiftPlan, epoch: number): ShiftRecord => {
-  const record = { order: null, stop: null, pause: null, step: -1, floor: 0, stepLeftMs: 0, since: epoch, rollbacks: 0 }
+  const record = {
+    override: null,
+    stop: null,
+    pause: null,
+    step: -1,
+    floor: 0,
+    stepLeftMs: 0,
+    since: epoch,
+    rollbacks: 0,
+  }
   if (steps === null) return record
   const { every, startedAt, shares } = steps
   const elapsed = startedAt === null ? 0 : epoch - startedAt
@@ -76,22 +85,22 @@ export const beginRecord = ({ steps }: ShiftPlan, epoch: number): ShiftRecord =>
 /** A placeholder for a record in Redis that was not read. */
 export const isHeld = ({ stop }: ShiftRecord): boolean => stop?.cause === 'redis'
 
-/** The share without orders and stops. */
+/** The share without overrides and stops. */
 export const plannedShare = ({ share, steps }: ShiftPlan, { step, floor }: ShiftRecord): number =>
   Math.max(share, steps?.shares[step] ?? 0, floor)
 
-/** Also ends an order, which is older. */
-export const withStop = (record: ShiftRecord, stop: ShiftStop): ShiftRecord => ({ ...record, order: null, stop })
+/** Also ends an override, which is older. */
+export const withStop = (record: ShiftRecord, stop: ShiftStop): ShiftRecord => ({ ...record, override: null, stop })
 
-/** Restarts the steps without order or pause; a stop remains. */
+/** Restarts the steps without override or pause; a stop remains. */
 export const rolledBack = (record: ShiftRecord, plan: ShiftPlan, epoch: number): ShiftRecord => ({
-  ...beginAnew(plan, epoch),
+  ...beginAgain(plan, epoch),
   stop: isHeld(record) ? null : record.stop,
   rollbacks: record.rollbacks + 1,
 })
 
 /** The steps begin now, or at a later `startedAt`. */
-const beginAnew = (plan: ShiftPlan, epoch: number): ShiftRecord => {
+const beginAgain = (plan: ShiftPlan, epoch: number): ShiftRecord => {
   const startedAt = plan.steps?.startedAt ?? null
   const isAhead = startedAt !== null && startedAt > epoch
   return beginRecord({ ...plan, steps: plan.steps && { ...plan.steps, startedAt: isAhead ? startedAt : null } }, epoch)
@@ -99,11 +108,11 @@ const beginAnew = (plan: ShiftPlan, epoch: number): ShiftRecord => {
 
 /** Null: no change without an operator is due. */
 export const untilNextMs = (record: ShiftRecord, plan: ShiftPlan): number | null => {
-  const lefts = [record.order?.leftMs, record.pause?.leftMs, isStepping(record, plan) ? record.stepLeftMs : null]
+  const lefts = [record.override?.leftMs, record.pause?.leftMs, isStepping(record, plan) ? record.stepLeftMs : null]
   return lefts.reduce<number | null>((min, left) => (left == null ? min : Math.min(min ?? left, left)), null)
 }
 
-/** After `maxSteps` steps, only orders and pauses advance. */
+/** After `maxSteps` steps, only overrides and pauses advance. */
 export const advance = (
   record: ShiftRecord,
   plan: ShiftPlan,
@@ -124,38 +133,42 @@ export const advance = (
 }
 
 /** The wait for the first step does not rest: the file states when it ends. */
-export const isStepping = ({ order, stop, pause, step }: ShiftRecord, { steps }: ShiftPlan): boolean =>
-  steps !== null && stop === null && step < steps.shares.length - 1 && (step < 0 || (order === null && pause === null))
+export const isStepping = ({ override, stop, pause, step }: ShiftRecord, { steps }: ShiftPlan): boolean =>
+  steps !== null &&
+  stop === null &&
+  step < steps.shares.length - 1 &&
+  (step < 0 || (override === null && pause === null))
 
 const subtract = (record: ShiftRecord, plan: ShiftPlan, ms: number): ShiftRecord => ({
   ...record,
-  order: record.order && { ...record.order, leftMs: record.order.leftMs - ms },
+  override: record.override && { ...record.override, leftMs: record.override.leftMs - ms },
   pause: record.pause && { ...record.pause, leftMs: record.pause.leftMs === null ? null : record.pause.leftMs - ms },
   stepLeftMs: isStepping(record, plan) ? record.stepLeftMs - ms : record.stepLeftMs,
 })
 
 const settleDue = (record: ShiftRecord, plan: ShiftPlan, epoch: number): readonly [ShiftRecord, ShiftEvent] => {
-  if (record.order !== null && record.order.leftMs <= 0) return [endOrder(record, plan, epoch), 'order ended']
+  if (record.override !== null && record.override.leftMs <= 0)
+    return [endOverride(record, plan, epoch), 'override ended']
   if (record.pause?.leftMs != null && record.pause.leftMs <= 0) return [{ ...record, pause: null }, 'pause ended']
   return [{ ...record, step: record.step + 1, stepLeftMs: plan.steps?.every ?? 0, since: epoch }, 'step']
 }
 
-/** The steps continue from the order's share, so that no client moves back; under a stop, all do. */
-const endOrder = (record: ShiftRecord, plan: ShiftPlan, epoch: number): ShiftRecord => {
-  const { order, stop, step, stepLeftMs } = record
+/** The steps continue from the override's share, so that no client moves back; under a stop, all do. */
+const endOverride = (record: ShiftRecord, plan: ShiftPlan, epoch: number): ShiftRecord => {
+  const { override, stop, step, stepLeftMs } = record
   const { steps } = plan
-  if (order === null) return record
-  const ended = { ...record, order: null }
+  if (override === null) return record
+  const ended = { ...record, override: null }
   if (steps === null || stop !== null) return { ...ended, since: epoch }
-  if (order.share <= plannedShare(plan, record))
+  if (override.share <= plannedShare(plan, record))
     return { ...ended, since: epoch, stepLeftMs: step < 0 ? stepLeftMs : steps.every }
-  const reached = steps.shares.findLastIndex((share) => share <= order.share)
+  const reached = steps.shares.findLastIndex((share) => share <= override.share)
   const isBegun = step >= 0 || reached >= 0
   const left = isBegun ? steps.every : stepLeftMs
-  return { ...ended, floor: order.share, step: Math.max(step, reached), stepLeftMs: left, since: epoch }
+  return { ...ended, floor: override.share, step: Math.max(step, reached), stepLeftMs: left, since: epoch }
 }
 
-export type ShiftOrder =
+export type ShiftCommand =
   | { readonly kind: 'to'; readonly share: number; readonly ttlMs: number }
   /** `ttlMs` null: until an operator resumes. */
   | { readonly kind: 'pause'; readonly ttlMs: number | null }
@@ -164,24 +177,24 @@ export type ShiftOrder =
 
 export type ShiftWords = Omit<ShiftNote, 'since'>
 
-export const applyOrder = (
+export const applyCommand = (
   record: ShiftRecord,
   plan: ShiftPlan,
-  order: ShiftOrder,
+  command: ShiftCommand,
   words: ShiftWords,
   epoch: number,
 ): ShiftRecord => {
   const note = { ...words, since: epoch }
-  switch (order.kind) {
+  switch (command.kind) {
     case 'to':
-      // Replaces an earlier order; a stop holds again when this order ends.
-      return { ...record, order: { share: order.share, leftMs: order.ttlMs, ...note } }
+      // Replaces an earlier override; a stop holds again when this override ends.
+      return { ...record, override: { share: command.share, leftMs: command.ttlMs, ...note } }
     case 'pause':
-      return { ...record, pause: { leftMs: order.ttlMs, ...note } }
+      return { ...record, pause: { leftMs: command.ttlMs, ...note } }
     case 'resume':
       // The file decides again. After a stop, the steps restart.
-      if (record.stop === null) return { ...endOrder(record, plan, epoch), pause: null }
-      return { ...beginAnew(plan, epoch), rollbacks: record.rollbacks }
+      if (record.stop === null) return { ...endOverride(record, plan, epoch), pause: null }
+      return { ...beginAgain(plan, epoch), rollbacks: record.rollbacks }
     case 'abort':
       return withStop(record, { cause: 'operator', ...note })
   }
@@ -200,17 +213,17 @@ const maxStepsMadeUp = 1
 export const held = (own: ShiftRecord, epoch: number, reason: string): ShiftRecord =>
   own.stop === null ? withStop(own, { cause: 'redis', by: null, reason, since: epoch }) : own
 
-const recordKeys = ['order', 'stop', 'pause', 'step', 'floor', 'stepLeftMs', 'since'] as const
+const recordKeys = ['override', 'stop', 'pause', 'step', 'floor', 'stepLeftMs', 'since'] as const
 
-/** A stop also ends orders from other gateways. The end of a stop sets every key: earlier progress does not count. */
+/** A stop also ends overrides from other gateways. The end of a stop sets every key: earlier progress does not count. */
 export const changedKeys = (before: ShiftRecord, after: ShiftRecord): readonly (keyof ShiftRecord)[] => {
   if (before.stop !== null && after.stop === null) return recordKeys
   const isStop = after.stop !== before.stop
-  return recordKeys.filter((key) => before[key] !== after[key] || (isStop && key === 'order'))
+  return recordKeys.filter((key) => before[key] !== after[key] || (isStop && key === 'override'))
 }
 
-/** A stop also ends orders. */
-export const stopKeys: readonly (keyof ShiftRecord)[] = ['stop', 'order']
+/** A stop also ends overrides. */
+export const stopKeys: readonly (keyof ShiftRecord)[] = ['stop', 'override']
 
 export interface KnownStop {
   readonly knownStop: ShiftStop | null
@@ -231,7 +244,7 @@ export const changesOfStop = (changes: OwnChanges | undefined): OwnChanges => ({
 
 /**
  * Applies this gateway's changes to Redis's record now; if that is from before a rollback here, only its stop holds. A
- * stop in Redis that the changes did not know drops orders and ends of stops: the operator might have decided
+ * stop in Redis that the changes did not know drops overrides and ends of stops: the operator might have decided
  * otherwise. `changes` keeps the applied keys. `kept` null: Redis has no record.
  */
 export const mergeKept = (
@@ -247,8 +260,8 @@ export const mergeKept = (
   if (isNews)
     for (const key of recordKeys)
       if (!(key === 'pause' || (stopKeys.includes(key) && own.stop !== null))) keys.delete(key)
-  const put = isNews ? { ...own, order: null } : own
-  const base = own.rollbacks > record.rollbacks ? { ...own, order: null, pause: null, stop: record.stop } : record
+  const put = isNews ? { ...own, override: null } : own
+  const base = own.rollbacks > record.rollbacks ? { ...own, override: null, pause: null, stop: record.stop } : record
   return { ...base, ...Object.fromEntries([...keys].map((key) => [key, put[key]])) }
 }
 

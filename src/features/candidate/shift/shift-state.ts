@@ -21,10 +21,10 @@ const holdingMembers = { share: field.number, cause: field.word<ShiftCause>() }
 
 export const shiftField = field.record({
   ...holdingMembers,
-  /** No share, no named client, no copy. An order of share 0 leaves named clients and copies. */
+  /** No share, no named client, no copy. An override of share 0 leaves named clients and copies. */
   stopped: field.derived(asBoolean, ({ isStopped }: { readonly isStopped: boolean }) => isStopped),
   ...noteMembers,
-  /** The end of an operator's order; null: no order. */
+  /** The end of an operator's override; null: none. */
   until: field.optionalTime,
   /** What holds after `until`. */
   afterwards: field.nullable(field.record(holdingMembers)),
@@ -38,7 +38,7 @@ export const shiftField = field.record({
       of: field.number,
       /** Null: the last step is reached. */
       nextShare: field.optionalNumber,
-      /** Null: the last step is reached, or an order, stop or pause holds it. */
+      /** Null: the last step is reached, or an override, stop or pause holds it. */
       nextAt: field.optionalTime,
     }),
   ),
@@ -53,22 +53,22 @@ export interface ShiftState extends field.Reported<typeof shiftField> {
 export type ShiftStatus = field.Shown<typeof shiftField>
 
 export const toShiftState = (record: ShiftRecord, plan: ShiftPlan, epoch: number): ShiftState => {
-  const { order, stop, pause, step, stepLeftMs, since } = record
+  const { override, stop, pause, step, stepLeftMs, since } = record
   const { digest, steps } = plan
   const fileCause = steps === null ? 'file' : 'steps'
   const beneath = stop
     ? { share: 0, cause: stop.cause }
     : ({ share: plannedShare(plan, record), cause: fileCause } as const)
-  // After an order, the steps keep its clients.
+  // After an override, the steps keep its clients.
   const afterwards =
-    beneath.cause === 'steps' ? { ...beneath, share: Math.max(order?.share ?? 0, beneath.share) } : beneath
+    beneath.cause === 'steps' ? { ...beneath, share: Math.max(override?.share ?? 0, beneath.share) } : beneath
   return {
     digest,
-    ...(order ? { share: order.share, cause: 'operator' } : beneath),
-    ...toNote(order ?? stop ?? { by: null, reason: null, since }),
-    until: order && epoch + order.leftMs,
-    afterwards: order && afterwards,
-    isStopped: order === null && stop !== null,
+    ...(override ? { share: override.share, cause: 'operator' } : beneath),
+    ...toNote(override ?? stop ?? { by: null, reason: null, since }),
+    until: override && epoch + override.leftMs,
+    afterwards: override && afterwards,
+    isStopped: override === null && stop !== null,
     paused: pause && steps && { ...toNote(pause), until: pause.leftMs === null ? null : epoch + pause.leftMs },
     step: steps && {
       reached: step + 1,
@@ -81,9 +81,9 @@ export const toShiftState = (record: ShiftRecord, plan: ShiftPlan, epoch: number
 
 const toNote = ({ by, reason, since }: ShiftNote) => ({ by, reason, since })
 
-/** For clients and in words. `since` of an order is the same at all gateways. */
+/** For clients and in words. `since` of an override is the same at all gateways. */
 export const hasSameEffect = (a: ShiftRecord, b: ShiftRecord, plan: ShiftPlan, epoch: number): boolean =>
-  a.order?.since === b.order?.since &&
+  a.override?.since === b.override?.since &&
   isDeepStrictEqual(toEffect(toShiftState(a, plan, epoch)), toEffect(toShiftState(b, plan, epoch)))
 
 /** Leaves out times, which differ between gateways by moments. */

@@ -49,7 +49,7 @@ export const callShiftStore = async (
   latestVersion = knownVersion,
 ): Promise<ShiftReply | null> => {
   const count = Math.max(countOf(knownVersion), countOf(latestVersion)) + 1
-  const [written, text] = record === null ? ['', ''] : [`${count}-${randomUUID()}`, JSON.stringify(record)]
+  const [written, text] = record === null ? ['', ''] : [`${count}-${randomUUID()}`, JSON.stringify(toStored(record))]
   const args = [knownVersion, written, String(ttlMs), text]
   const keys = [`${prefix}:shift:${group}:${digest}`]
   const reply = await link.run(shiftScript, { keys, args }, { waitMs: replyTimeoutMs })
@@ -69,11 +69,15 @@ export const isOlder = (version: string, known: string, orAtOnce: boolean): bool
 /** The number of versions up to this one. */
 const countOf = (version: string): number => Number(/^(\d{1,15})-/.exec(version)?.[1] ?? 0)
 
+// Redis keeps the override as `order`: gateways of earlier versions read it under this name.
+const toStored = ({ override, ...rest }: ShiftRecord) => ({ order: override, ...rest })
+
 const parseRecord = (json: string): ShiftRecord | null => {
   try {
-    const record = asShiftRecord(JSON.parse(json), '')
-    const { order, step, floor } = record
-    const isSound = (order === null || isShare(order.share)) && isShare(floor) && Number.isInteger(step) && step >= -1
+    const { order, ...rest } = JSON.parse(json)
+    const record = asShiftRecord({ override: order, ...rest }, '')
+    const { override, step, floor } = record
+    const isSound = isShare(override?.share ?? 0) && isShare(floor) && Number.isInteger(step) && step >= -1
     return isSound ? record : null
   } catch {
     return null

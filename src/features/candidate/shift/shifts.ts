@@ -3,7 +3,7 @@ import { CoalescedTimer, epochMs, now } from '../../../core/lib/clock.ts'
 import { type Group, groups } from '../../../operations.ts'
 import {
   advance,
-  applyOrder,
+  applyCommand,
   beginRecord,
   changedKeys,
   changesOfStop,
@@ -15,8 +15,8 @@ import {
   mergeKept,
   type OwnChanges,
   rolledBack,
+  type ShiftCommand,
   type ShiftEvent,
-  type ShiftOrder,
   type ShiftPlan,
   type ShiftPlans,
   type ShiftRecord,
@@ -40,10 +40,10 @@ export type ShiftNews = ShiftEvent | 'taken back' | 'taken up'
 interface ShiftEntry {
   readonly plan: ShiftPlan
   readonly timer: CoalescedTimer
-  /** Without the pending order. */
+  /** Without the pending command. */
   record: ShiftRecord
-  /** Null: no order is pending. */
-  pending: PendingOrder | null
+  /** Null: no command is pending. */
+  pending: PendingCommand | null
   /** When `record` was current: monotonic and wall clock, in milliseconds. */
   at: number
   epoch: number
@@ -53,7 +53,7 @@ interface ShiftEntry {
 }
 
 /** Not in effect yet; changes whichever record holds then. */
-interface PendingOrder extends KnownStop {
+interface PendingCommand extends KnownStop {
   change(record: ShiftRecord): ShiftRecord
 }
 
@@ -88,14 +88,14 @@ export class Shifts implements ShiftsView {
   }
 
   /**
-   * An abort holds at once, here and at other gateways; other orders are pending until confirmed. An undo leaves later
+   * An abort holds at once, here and at other gateways; other commands are pending until confirmed. An undo leaves later
    * changes. Throws without a candidate.
    */
-  order(group: Group, order: ShiftOrder, words: ShiftWords) {
+  command(group: Group, command: ShiftCommand, words: ShiftWords) {
     const entry = this.#settled(group)
     const { plan, epoch } = entry
-    const change = (record: ShiftRecord): ShiftRecord => applyOrder(record, plan, order, words, epoch)
-    if (order.kind === 'abort') return this.#change(group, entry, change)
+    const change = (record: ShiftRecord): ShiftRecord => applyCommand(record, plan, command, words, epoch)
+    if (command.kind === 'abort') return this.#change(group, entry, change)
     const pending = { change, knownStop: entry.record.stop, at: epoch }
     entry.pending = pending
     const isPending = (): boolean => this.#entries.get(group) === entry && entry.pending === pending
@@ -111,12 +111,12 @@ export class Shifts implements ShiftsView {
   }
 
   /** Null: no candidate. */
-  preview(group: Group, order: ShiftOrder): ShiftState | null {
+  preview(group: Group, command: ShiftCommand): ShiftState | null {
     const entry = this.#entries.get(group)
     if (entry === undefined) return null
     const [{ plan }, epoch] = [entry, epochMs()]
     const { record } = advance(effectiveRecord(entry), plan, now() - entry.at, epoch)
-    return toShiftState(applyOrder(record, plan, order, { by: null, reason: null }, epoch), plan, epoch)
+    return toShiftState(applyCommand(record, plan, command, { by: null, reason: null }, epoch), plan, epoch)
   }
 
   /** A share of 0 until an operator ends it, or the candidate changes. False: no candidate, or already stopped. */
@@ -175,7 +175,7 @@ export class Shifts implements ShiftsView {
     }
   }
 
-  /** Without the pending order. Null: no candidate. */
+  /** Without the pending command. Null: no candidate. */
   toKeep(group: Group) {
     const entry = this.#entries.get(group)
     if (entry === undefined) return null
@@ -224,7 +224,7 @@ export class Shifts implements ShiftsView {
     return entry
   }
 
-  /** The record must be settled. Replaces a pending order. */
+  /** The record must be settled. Replaces a pending command. */
   #change(group: Group, entry: ShiftEntry, change: (record: ShiftRecord) => ShiftRecord) {
     const before = entry.record
     const changed = change(before)

@@ -8,7 +8,7 @@ import { assetPath } from './assets.ts'
 import { formatTitle, logoutForm, renderLayout } from './page-response.ts'
 import { findingsSection } from './sections/findings.ts'
 import { operationsSection } from './sections/operations.ts'
-import { ordersSection, recentErrorsSection, reloadsSection } from './sections/recent-events.ts'
+import { commandsSection, recentErrorsSection, reloadsSection } from './sections/recent-events.ts'
 import {
   certificatesSection,
   processesSection,
@@ -38,7 +38,7 @@ const ownSections = {
   upstreams: { link: 'Upstreams', render: (view) => upstreamsSection(view, sideFacts) },
   refusals: { link: 'Refused', render: recentErrorsSection },
   reloads: { link: 'Reloads', render: reloadsSection },
-  orders: { link: 'Orders', render: ordersSection },
+  commands: { link: 'Commands', render: commandsSection },
   certificates: { link: 'Certificates', render: certificatesSection },
   workers: { link: 'Processes', render: (view) => processesSection(view, processRows) },
   records: { link: recordsTitle(records), render: (view) => recordsSection(view, records) },
@@ -72,7 +72,7 @@ export const renderSections = (view: PageView): readonly (readonly [name: string
   sections.map(({ name, render }) => [name, render(view)])
 
 // From here on, short sections stand side by side.
-const gridFrom = sections.findIndex(({ name }) => name === 'orders')
+const gridFrom = sections.findIndex(({ name }) => name === 'commands')
 
 /** The switch for problems only needs no script. */
 const sectionLinks = (): Html =>

@@ -141,7 +141,7 @@ const forgedForm: AdminError = {
 export const logoutForm = (principal: Principal): Html | null => {
   const { operator, session } = principal
   if (operator === null || operator.name === null) return null
-  const rights = operator.scope === 'operate' ? null : html`, may read and give no orders`
+  const rights = operator.scope === 'operate' ? null : html`, may read and send no commands`
   return html`<p class="who" data-scope="${operator.scope}"><b>${operator.name}</b>${rights}</p>${
     session !== null &&
     html`<form method="post" action="/logout">${csrfTokenField(principal)}<button type="submit">Log out</button></form>`

@@ -6,9 +6,9 @@ import { targetPath } from '../../../core/admin/url.ts'
 import { getPageView } from '../../overview/overview.ts'
 import { hasLogin, registerLogin } from '../session/login.ts'
 import { createSessionStore } from '../session/session-store.ts'
+import { registerActionPages } from './action-pages.ts'
 import { registerAssets } from './assets.ts'
 import { renderConfigurationPage } from './configuration-page.ts'
-import { registerOrderPages } from './order-pages.ts'
 import { acceptsHtml, contentSecurityPolicy, sendAdminError, sendPage } from './page-response.ts'
 import { createSseHub, maxStreams, type SseHub, type SseStream } from './sse-hub.ts'
 
@@ -18,7 +18,7 @@ export const openOperatorPages: OpenPages = (context, log, proofs, recheck) => {
   const streams = createSseHub(() => getPageView(context))
   return {
     findInSession: (headers, admin) => sessions.find(headers, admin),
-    registerOrderPages: (app) => registerOrderPages(app, context, log, recheck),
+    registerActionPages: (app) => registerActionPages(app, context, log, recheck),
     registerPages(app) {
       registerLogin(app, context, log, sessions, proofs)
       registerAssets(app)

@@ -22,7 +22,7 @@ describe('the selection', () => {
       receivesTraffic: !is('draining'),
       takesRequests: !is('draining') && !is('drained') && !is('edited'),
       endpoint: { pool: { isFull: is('full') } },
-      health: { isDown: is('down'), isEjected: () => is('ejected'), isDrainedByOrder: is('drained') },
+      health: { isDown: is('down'), isEjected: () => is('ejected'), isDrainedByOperator: is('drained') },
     } as unknown as GroupEndpoint
   }
 

@@ -38,7 +38,7 @@ describe('shift', () => {
     )
     const paused = { by: '127.0.0.1', reason: null, until: expect.stringMatching(/Z$/) }
     expect(JSON.parse(await said('--pause', '--for', '3h', '--format', 'json'))).toMatchObject({
-      ...{ order: 'pause', shift: { paused, step: { of: 2, nextAt: null } } },
+      ...{ command: 'pause', shift: { paused, step: { of: 2, nextAt: null } } },
     })
     expect(await said('--resume')).toContain('25% of the clients: step 2 of 2, the last')
     expect(await said('--abort')).toMatch(
@@ -55,7 +55,7 @@ describe('shift', () => {
       /; then 3% of the clients; the steps are paused by 127\.0\.0\.1 since .*, until an operator resumes\n$/,
     )
     expect(JSON.parse(await said('--to', '100%', '--format', 'json'))).toMatchObject({
-      ...{ group: 'risk', order: '100%', shift: { share: 1 } },
+      ...{ group: 'risk', command: '100%', shift: { share: 1 } },
     })
     expect(await said()).toMatch(
       /\nto make it the upstream: \S+ \S+lender-gateway\.js shift risk --promote --admin http:\S+ prints the file\n$/,

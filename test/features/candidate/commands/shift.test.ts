@@ -3,7 +3,7 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import type { StatusReport } from '../../../../src/core/runtime/status/status-part.ts'
 import { planShift } from '../../../../src/features/candidate/commands/shift.ts'
-import { listShiftPlans, type ShiftOrder } from '../../../../src/features/candidate/shift/shift-record.ts'
+import { listShiftPlans, type ShiftCommand } from '../../../../src/features/candidate/shift/shift-record.ts'
 import { Shifts } from '../../../../src/features/candidate/shift/shifts.ts'
 import { endpoint, risk } from '../../../core/admin/findings/finding-inputs.ts'
 import { testConfig } from '../../../helpers/gateway.ts'
@@ -64,13 +64,13 @@ test('an order changes what the file says, for its time; the log says who, why, 
 
   const { status: code, body } = await shift({ to: '25%', for: '2h', reason: 'CHG-4711' })
 
-  const order = { group: 'risk', order: '25%', by: '127.0.0.1', reason: 'CHG-4711' }
+  const command = { group: 'risk', command: '25%', by: '127.0.0.1', reason: 'CHG-4711' }
   const until = expect.stringMatching(/Z$/)
   const held = { share: 0.25, cause: 'operator', by: '127.0.0.1', reason: 'CHG-4711', until }
   expect(code).toBe(200)
-  expect(body).toEqual({ ...order, shift: { ...asFile, ...held, afterwards: { share: 0.05, cause: 'file' } } })
+  expect(body).toEqual({ ...command, shift: { ...asFile, ...held, afterwards: { share: 0.05, cause: 'file' } } })
   expect(await status()).toEqual(body.shift)
-  expect(live.lines.find(({ msg }) => msg === 'shift order')).toMatchObject({ ...order, ...held, share: '25%' })
+  expect(live.lines.find(({ msg }) => msg === 'shift command')).toMatchObject({ ...command, ...held, share: '25%' })
 })
 
 test('an order stays over edits of something else and edits that are rejected, and a stop over a rollback', async () => {
@@ -92,7 +92,7 @@ describe('while the candidate is down', () => {
   const next = 'http://risk-next:8080'
   const steps = { shares: ['5%', '25%', '100%'], every: '15m' }
   const hour = 3_600_000
-  const to = (share: number): ShiftOrder => ({ kind: 'to', share, ttlMs: hour })
+  const to = (share: number): ShiftCommand => ({ kind: 'to', share, ttlMs: hour })
 
   const opened: Shifts[] = []
   afterEach(() => {
@@ -100,14 +100,14 @@ describe('while the candidate is down', () => {
   })
 
   /** Plans an order for risk, whose candidate is down, after others were carried out. */
-  const plan = (candidate: object, orders: readonly ShiftOrder[], wishes: object) => {
+  const plan = (candidate: object, orders: readonly ShiftCommand[], wishes: object) => {
     const config = testConfig({
       upstreams: { risk: { endpoints: [risk], candidate: { endpoints: [next], ...candidate } } },
     })
     const shifts = new Shifts()
     opened.push(shifts)
     shifts.prepare(listShiftPlans(config)).commit()
-    for (const order of orders) shifts.order('risk', order, { by: null, reason: null }).confirm()
+    for (const order of orders) shifts.command('risk', order, { by: null, reason: null }).confirm()
     const down = endpoint({ url: next, state: { name: 'down', since: null, reason: 'answered 503' } })
     const report = { upstreams: { risk: { candidate: { endpoints: [down] } } } } as unknown as StatusReport
     const none = { to: null, for: null, pause: false, resume: false, abort: false, reason: null, force: false }
@@ -117,7 +117,7 @@ describe('while the candidate is down', () => {
   const abort = { kind: 'abort' } as const
   const named = { share: '25%', clients: ['bank-a'] }
 
-  test.each<[string, object, readonly ShiftOrder[], object]>([
+  test.each<[string, object, readonly ShiftCommand[], object]>([
     ['pauses the steps', { steps }, [], { pause: true }],
     ['gives it a smaller share', { share: '25%' }, [], { to: 0.01 }],
     ['gives it the same share', { share: '25%' }, [], { to: 0.25 }],
@@ -127,13 +127,13 @@ describe('while the candidate is down', () => {
     ['aborts', { share: '25%' }, [], { abort: true }],
     ['is forced', { share: '25%' }, [], { to: 0.5, force: true }],
   ])('an order is carried out that %s', (_, candidate, orders, wishes) => {
-    expect(plan(candidate, orders, wishes)).toMatchObject({ group: 'risk', order: expect.anything() })
+    expect(plan(candidate, orders, wishes)).toMatchObject({ group: 'risk', command: expect.anything() })
   })
 
   const why = `no endpoint of the candidate of risk is up (${next} is down), so `
   const serves = `${why}the primary serves its clients: send more there all the same with force (--force)`
 
-  test.each<[string, object, readonly ShiftOrder[], object, string]>([
+  test.each<[string, object, readonly ShiftCommand[], object, string]>([
     ['gives it a larger share', { share: '5%' }, [], { to: 0.25 }, serves],
     [
       'gives it a larger share, without fallback',

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { KeptShift, ShiftOrder, ShiftPlan } from '../../../../src/features/candidate/shift/shift-record.ts'
+import type { KeptShift, ShiftCommand, ShiftPlan } from '../../../../src/features/candidate/shift/shift-record.ts'
 import { Shifts } from '../../../../src/features/candidate/shift/shifts.ts'
 
 const start = 1_700_000_000_000
@@ -47,8 +47,8 @@ const open = (risk: ShiftPlan) => {
     ...{ shifts, news, edit, toKeep },
     state: () => shifts.get('risk'),
     share: () => shifts.get('risk')?.share,
-    order: (order: ShiftOrder) => shifts.order('risk', order, words),
-    tell: (order: ShiftOrder) => shifts.order('risk', order, words).confirm(),
+    command: (command: ShiftCommand) => shifts.command('risk', command, words),
+    tell: (order: ShiftCommand) => shifts.command('risk', order, words).confirm(),
     takeBack: (reason = 'it fails') => shifts.takeBack('risk', reason),
     /** Keeps what is to be kept, as Redis does; returns what Redis has then. */
     keep() {
@@ -109,7 +109,7 @@ describe('the file', () => {
 const takeBack = 'take back'
 
 /** What happens, in its order: minutes that pass, orders, a takeback. */
-type Story = readonly (number | ShiftOrder | typeof takeBack)[]
+type Story = readonly (number | ShiftCommand | typeof takeBack)[]
 
 /** Lets a story happen; returns the share at its beginning, and after each part of it. */
 const play = (gateway: ReturnType<typeof open>, story: Story): readonly unknown[] => [
@@ -186,11 +186,11 @@ describe('the state, in words, and the news', () => {
     ['of a pause that has ended', stepped(), [pause(60), 60], { paused: null }, ['risk pause ended 0.01']],
     ['of an order', plan(), [to(0.25, 60)], { ...ordered, afterwards: { share: 0.05, cause: 'file' } }, []],
     ['of an order over steps', stepped(), [to(0.3, 60)], { afterwards: { share: 0.3, cause: 'steps' } }, []],
-    ['of an order that has ended', stepped(), [to(0.3, 60), 60], thirdStep, ['risk order ended 0.3']],
+    ['of an order that has ended', stepped(), [to(0.3, 60), 60], thirdStep, ['risk override ended 0.3']],
     ['of an abort', stepped(), [abort], { cause: 'operator', isStopped: true, ...words, until: null }, []],
     ['of a takeback, told once', stepped(), [takeBack, takeBack, 600], { ...stopped, step: noStep }, [told]],
     ['of an order after a takeback', plan(), [takeBack, to(0.1, 60)], afterStop, [told]],
-    ['of a takeback that holds again', plan(), [takeBack, to(0.1, 60), 60], stopped, [told, 'risk order ended 0']],
+    ['of a takeback that holds again', plan(), [takeBack, to(0.1, 60), 60], stopped, [told, 'risk override ended 0']],
     ['of a takeback at a share of 0: clients by name, and copies', plan({ share: 0 }), [takeBack], stopped, [told]],
   ])('%s', (_, risk, story, expected, news) => {
     const gateway = open(risk)
@@ -207,7 +207,7 @@ describe('the state, in words, and the news', () => {
   })
 })
 
-test.each<[string, ShiftOrder, object]>([
+test.each<[string, ShiftCommand, object]>([
   ['an order', to(0.06, 20), { share: 0.06, step: { reached: 2 } }],
   ['a pause', pause(20), { share: 0.01, step: { reached: 1 } }],
 ])('steps that were to begin while no gateway ran make up for one, and %s is over', (_, order, expected) => {
@@ -226,11 +226,11 @@ test.each<[string, ShiftOrder, object]>([
 })
 
 test('an order that is undone leaves what held before, with the time that it has left', () => {
-  const { state, share, tell, order } = open(plan())
+  const { state, share, tell, command } = open(plan())
   tell(to(0.25, 60))
   pass(20)
 
-  order(to(0.5, 120)).undo()
+  command(to(0.5, 120)).undo()
   const undone = state()
   pass(40)
 
@@ -241,11 +241,11 @@ test('an order that is undone leaves what held before, with the time that it has
 test('an order that is undone leaves what has come since, also where it held at once', () => {
   const [one, other] = [open(plan()), open(plan())]
 
-  const aborted = one.order(abort)
+  const aborted = one.command(abort)
   const before = one.share()
   one.tell(to(0.5, 60))
   aborted.undo()
-  const pending = other.order(to(0.5, 60))
+  const pending = other.command(to(0.5, 60))
   other.takeBack()
   pending.undo()
 
@@ -254,7 +254,7 @@ test('an order that is undone leaves what has come since, also where it held at 
 })
 
 test('an order for a group without a candidate is a defect of the caller', () => {
-  expect(() => open(plan()).shifts.order('market', to(0.5, 1), words)).toThrow('market has no candidate')
+  expect(() => open(plan()).shifts.command('market', to(0.5, 1), words)).toThrow('market has no candidate')
 })
 
 test('a takeback says whether there was something to take back', () => {
@@ -309,7 +309,7 @@ describe('a rollback to a candidate', () => {
     expect(rollBack(open(risk), null, risk)).toMatchObject(expected)
   })
 
-  test.each<[string, ShiftOrder]>([
+  test.each<[string, ShiftCommand]>([
     ['steps', pause()],
     ['an order', to(0.5, 60)],
   ])('does not go on with what is kept elsewhere: %s', (_, order) => {
@@ -425,21 +425,21 @@ describe('an order that is not in effect yet', () => {
   const stop = { cause: 'guard', by: null, reason: 'it fails', since: start } as const
 
   test('holds here, and is kept elsewhere when it is confirmed', () => {
-    const { share, order, toKeep } = open(plan())
+    const { share, command, toKeep } = open(plan())
 
-    const pending = order(half)
-    const before = [share(), toKeep().record.order, toKeep().revision]
+    const pending = command(half)
+    const before = [share(), toKeep().record.override, toKeep().revision]
     const { until } = pending.confirm()
 
     expect(before).toEqual([0.5, null, 0])
     expect(until).toBe(start + 60 * minute)
-    expect(toKeep()).toMatchObject({ record: { order: { share: 0.5 } }, revision: 1 })
+    expect(toKeep()).toMatchObject({ record: { override: { share: 0.5 } }, revision: 1 })
   })
 
   test('is kept elsewhere at once where it is an abort, and undone there too', () => {
     const gateway = open(plan())
 
-    const aborted = gateway.order(abort)
+    const aborted = gateway.command(abort)
     const kept = gateway.keep()
     aborted.undo()
     takeUp(gateway, { pause: paused }, kept)
@@ -451,30 +451,30 @@ describe('an order that is not in effect yet', () => {
   test('is undone whatever another gateway has said meanwhile, which stays', () => {
     const gateway = open(stepped())
 
-    const pending = gateway.order(half)
+    const pending = gateway.command(half)
     takeUp(gateway, { pause: paused, step: 1 })
     const meanwhile = gateway.state()
     pending.undo()
 
     expect(meanwhile).toMatchObject({ share: 0.5, paused: { by: 'another' } })
     expect(gateway.state()).toMatchObject({ share: 0.05, paused: { by: 'another' } })
-    expect(gateway.toKeep().record.order).toBeNull()
+    expect(gateway.toKeep().record.override).toBeNull()
   })
 
   test('comes after a takeback of another gateway that it did not know', () => {
     const gateway = open(plan())
-    const pending = gateway.order(half)
+    const pending = gateway.command(half)
     takeUp(gateway, { stop })
     const confirmed = pending.confirm()
 
     expect(confirmed).toMatchObject({ share: 0, isStopped: true, reason: 'it fails' })
-    expect([gateway.toKeep().record.order, gateway.news]).toEqual([null, ['risk taken up 0']])
+    expect([gateway.toKeep().record.override, gateway.news]).toEqual([null, ['risk taken up 0']])
   })
 
   test('goes before a takeback that it knew', () => {
     const gateway = open(plan())
     takeUp(gateway, { stop })
-    const pending = gateway.order(half)
+    const pending = gateway.command(half)
     takeUp(gateway, { floor: 0.1 })
     pending.confirm()
 

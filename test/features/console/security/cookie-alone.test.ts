@@ -11,7 +11,13 @@ const live = await shareLiveGateway({
 })
 const session = await logIn(live.admin)
 
-const done = ['operation override', 'endpoint order', 'cache cleared', 'contract learning', 'configuration unchanged']
+const done = [
+  'operation override',
+  'endpoint override',
+  'cache cleared',
+  'contract learning',
+  'configuration unchanged',
+]
 const changes = (): readonly object[] => live.lines.filter(({ msg }) => done.includes(msg))
 
 test('a session alone runs no command, nor beside another proof that is wrong', async () => {

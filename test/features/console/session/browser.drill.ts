@@ -56,7 +56,7 @@ describe.skipIf(chromiumProgram.missing ?? openssl.missing)('in chromium', { tim
     expect((await fetch(`${live.url}/market/insights`)).status).toBe(503)
     await page.reload()
     expect(await page.locator('[role=status]', { hasText: 'is refused until' }).count()).toBe(0)
-    expect(await page.textContent('#orders')).toMatch(/admin\.token: market\.insights is refused until/)
+    expect(await page.textContent('#commands')).toMatch(/admin\.token: market\.insights is refused until/)
 
     await page.getByRole('button', { name: 'Log out' }).click()
     await page.waitForURL(`${live.admin}/login`)
@@ -84,7 +84,7 @@ describe.skipIf(chromiumProgram.missing ?? openssl.missing)('in chromium', { tim
       await page.goto(`${live.admin}/actions/reload`)
 
       expect([shown, scrollWidth]).toEqual([0, width])
-      expect(header).toMatch(/auditor, may read and give no orders/)
+      expect(header).toMatch(/auditor, may read and send no commands/)
       expect(violations).toEqual([])
       expect(await page.textContent('[role=alert]')).toMatch(/^Auditor has the scope read/)
       expect(complaints.filter((each) => !each.includes('403'))).toEqual([])

@@ -120,13 +120,13 @@ test('a session of the scope read reads the page, which says so, and is refused 
   const order = await submitForm(`${live.admin}/reload`, {}, { ...session, accept: '*/*' })
 
   expect(page.status).toBe(200)
-  expect(page.text).toContain('<p class="who" data-scope="read"><b>auditor</b>, may read and give no orders</p>')
+  expect(page.text).toContain('<p class="who" data-scope="read"><b>auditor</b>, may read and send no commands</p>')
   expect([order.status, JSON.parse(order.text).code]).toEqual([403, 'insufficient-scope'])
   for (const { method, path } of pages) {
     const ask = method === 'GET' ? visitPage : (url: string, headers: typeof session) => submitForm(url, {}, headers)
     const { status, text } = await ask(live.admin + path, session)
     expect([method, path, status]).toEqual([method, path, 403])
-    expect(text).toContain('Auditor has the scope read: that is to read, and to give no orders;')
+    expect(text).toContain('Auditor has the scope read: that is to read, and to send no commands;')
   }
   expect(pages.length).toBeGreaterThan(15)
 })

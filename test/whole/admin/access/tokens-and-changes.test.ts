@@ -66,7 +66,7 @@ drill('with two workers and from the command line, a token does what its scope s
   write(withoutAnna)
   const { status } = await fetchAdmin(`${admin}/reload`, 'POST', { headers: bearerOf('operate') })
 
-  const why = 'auditor has the scope read: that is to read, and to give no orders; this takes the scope operate'
+  const why = 'auditor has the scope read: that is to read, and to send no commands; this takes the scope operate'
   expect(refused).toMatchObject({ code: 2, err: expect.stringContaining(why) })
   expect(done).toMatchObject({ code: 0, out: expect.stringContaining('inventory.sync is refused until ') })
   expect(shown.out).toMatch(/^inventory\.sync +REFUSED by oncall-anna until /m)

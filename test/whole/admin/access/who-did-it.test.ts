@@ -22,7 +22,7 @@ test('each order has the name of its operator in its log line and in its audit l
   await live.line(({ msg, url }) => msg === 'admin request' && url === '/reload')
   await live.gateway.close()
 
-  const events = ['operation override', 'endpoint order', 'contract learning']
+  const events = ['operation override', 'endpoint override', 'contract learning']
   const named = live.lines.filter(({ msg }) => events.includes(String(msg)))
   expect(named.map(({ msg, by }) => [msg, by])).toEqual(events.map((event) => [event, 'oncall-anna']))
   expect(live.lines).toContainEqual(expect.objectContaining({ msg: 'configuration unchanged', by: 'oncall-anna' }))
@@ -45,18 +45,20 @@ test('/status says who has ordered what holds, and when; the page says who did i
   })
   await fetch(`${live.admin}/reload`, { method: 'POST', headers })
   const { body } = await fetchAdmin(`${live.admin}/overview`, 'GET', { headers })
-  const { orders } = body as object as { readonly orders: readonly { readonly by: string; readonly text: string }[] }
+  const { commands } = body as object as {
+    readonly commands: readonly { readonly by: string; readonly text: string }[]
+  }
   const page = await visitPage(`${live.admin}/`, session)
 
-  const ordered = { orderedBy: 'oncall-anna', orderedAt: expect.stringMatching(/Z$/) }
+  const ordered = { setBy: 'oncall-anna', setAt: expect.stringMatching(/Z$/) }
   expect(body).toMatchObject({
     status: {
       operations: { 'inventory.sync': { state: 'refuse', ...ordered } },
-      upstreams: { market: { endpoints: [ordered, { orderedBy: null, orderedAt: null }] } },
+      upstreams: { market: { endpoints: [ordered, { setBy: null, setAt: null }] } },
     },
     reloads: [{ trigger: 'request', by: 'oncall-anna', result: 'unchanged' }],
   })
-  expect(orders.map(({ by, text }) => `${by}: ${text}`)).toEqual([
+  expect(commands.map(({ by, text }) => `${by}: ${text}`)).toEqual([
     expect.stringMatching(/^oncall-anna: Nothing has changed: /),
     expect.stringMatching(/^oncall-anna: http:\/\/127\.0\.0\.1:1 of market gets no new requests until /),
     expect.stringMatching(/^oncall-anna: inventory\.sync is refused until /),

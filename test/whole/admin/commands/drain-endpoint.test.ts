@@ -227,7 +227,7 @@ describe('at a gateway, an endpoint', () => {
       { state: 'draining', since: at, drainUntil: null, readyUntil: null },
     ])
     expect(live.lines).toContainEqual(
-      expect.objectContaining({ msg: 'endpoint order', ...of, endpoint: url, until: body.until }),
+      expect.objectContaining({ msg: 'endpoint override', ...of, endpoint: url, until: body.until }),
     )
     await reload()
     expect(await sendRequests(5)).toEqual([0, 25, 0])
@@ -250,7 +250,7 @@ describe('at a gateway, an endpoint', () => {
     await order('drain', urls[0], '1s')
     const before = await states(live)
 
-    const ended = await live.line(({ msg }) => msg === 'endpoint order ended')
+    const ended = await live.line(({ msg }) => msg === 'endpoint override ended')
 
     expect(before).toEqual(['draining', 'up'])
     expect(ended).toMatchObject({ level: 30, group: 'market', endpoint: urls[0] })

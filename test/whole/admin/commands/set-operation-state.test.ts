@@ -16,7 +16,7 @@ const idle = await shareLiveGateway()
 const operations = async ({ admin }: LiveGateway) => (await fetchAdmin(`${admin}/status`)).body.operations
 
 const insights = { operation: 'market.insights' }
-const serving = { state: 'serve', orderedBy: '127.0.0.1', orderReason: null }
+const serving = { state: 'serve', setBy: '127.0.0.1', setReason: null }
 const at = expect.stringMatching(/Z$/)
 
 describe('an operation', () => {
@@ -33,7 +33,7 @@ describe('an operation', () => {
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(590)
     expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(600)
     expect(await operations(live)).toEqual({
-      'market.insights': { ...serving, state: 'refuse', until: body.until, orderedAt: at },
+      'market.insights': { ...serving, state: 'refuse', until: body.until, setAt: at },
     })
     const [logged] = live.lines.filter(({ msg }) => msg === 'admin request')
     expect(logged).toMatchObject({ method: 'POST', url: '/operations/refuse', status: 200 })
@@ -52,10 +52,10 @@ describe('an operation', () => {
     const { body } = await command(live, 'refuse', { ...insights, reason: ` ${reason} ` })
 
     expect(body).toMatchObject({ reason })
-    expect(await operations(live)).toMatchObject({ 'market.insights': { orderReason: reason } })
+    expect(await operations(live)).toMatchObject({ 'market.insights': { setReason: reason } })
     expect(live.lines).toContainEqual(expect.objectContaining({ msg: 'operation override', reason }))
     const { body: overview } = await fetchAdmin(`${live.admin}/overview`)
-    expect(JSON.stringify(overview.orders)).toContain('CHG-4711')
+    expect(JSON.stringify(overview.commands)).toContain('CHG-4711')
     const page = await (await fetch(live.admin, { headers: { accept: 'text/html' } })).text()
     expect(page).toContain('CHG-4711: &#60;b&#62;score&#60;/b&#62; is &#34;wrong&#34;')
     expect(page).not.toContain('<b>score')
@@ -75,7 +75,7 @@ describe('an operation', () => {
 
     expect(during).toBe(503)
     expect(await operations(live)).toEqual({})
-    expect(await live.line(({ msg }) => msg === 'override ended')).toMatchObject(insights)
+    expect(await live.line(({ msg }) => msg === 'operation override ended')).toMatchObject(insights)
   })
 
   test('that the file refuses serves for a while, also across a reload', async () => {
@@ -91,7 +91,7 @@ describe('an operation', () => {
 
     expect([before, after, (await sendRequest(live)).status]).toEqual([503, 200, 200])
     expect(upstream.requests).toHaveLength(1)
-    expect(await operations(live)).toEqual({ 'market.insights': { ...serving, until: body.until, orderedAt: at } })
+    expect(await operations(live)).toEqual({ 'market.insights': { ...serving, until: body.until, setAt: at } })
   })
 })
 

@@ -20,7 +20,7 @@ test('commands and reloads leave lines, rejected ones too', async () => {
   await eventually(() => log.lines().length >= 10)
 
   const [one, two] = [expect.stringMatching(/^[0-9a-f]{12}$/), expect.stringMatching(/^[0-9a-f]{12}$/)]
-  const admin = (path: string, status: number) => ({ event: 'admin request', order: `POST ${path}`, status })
+  const admin = (path: string, status: number) => ({ event: 'admin request', request: `POST ${path}`, status })
   expect(log.lines().slice(1)).toMatchObject([
     { event: 'operation override', operation: 'inventory.sync', state: 'refuse' },
     admin('/operations/refuse', 200),

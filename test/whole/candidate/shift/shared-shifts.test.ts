@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import type { Config } from '../../../../src/core/config/config.ts'
 import { now } from '../../../../src/core/lib/clock.ts'
 import { SharedShifts } from '../../../../src/features/candidate/shift/shared-shifts.ts'
-import type { ShiftOrder } from '../../../../src/features/candidate/shift/shift-record.ts'
+import type { ShiftCommand } from '../../../../src/features/candidate/shift/shift-record.ts'
 import { Shifts } from '../../../../src/features/candidate/shift/shifts.ts'
 import { sandbox, validConfig } from '../../../core/config/helper.ts'
 import { ask as askSide, keyedClients, keyOf, sideUpstreams, withCandidate } from '../../../helpers/candidate.ts'
@@ -48,8 +48,8 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
     }
     onTestFinished(stop)
     await apply(config)
-    const order = (what: ShiftOrder) => shifts.order('risk', what, words).confirm()
-    return { shifts, keeper, news, events, apply, stop, order, risk: () => shifts.get('risk') }
+    const command = (what: ShiftCommand) => shifts.command('risk', what, words).confirm()
+    return { shifts, keeper, news, events, apply, stop, command, risk: () => shifts.get('risk') }
   }
   type Started = Awaited<ReturnType<typeof start>>
 
@@ -96,8 +96,8 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
   test('outlive a restart: an order, and a pause', async () => {
     const config = configOf(stepped)
     const first = await start(config)
-    first.order({ kind: 'pause', ttlMs: null })
-    first.order({ kind: 'to', share: 0.25, ttlMs: hour })
+    first.command({ kind: 'pause', ttlMs: null })
+    first.command({ kind: 'to', share: 0.25, ttlMs: hour })
     await untilKept(config, { share: 0.25, cause: 'operator', ...words, paused: words })
     const before = first.risk()
     first.stop()
@@ -111,7 +111,7 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
 
     a.shifts.takeBack('risk', 'it fails')
     await until(b, { isStopped: true, reason: 'it fails' })
-    b.order({ kind: 'resume' })
+    b.command({ kind: 'resume' })
     await until(a, { isStopped: false, share: 0.05 })
 
     expect(b.news).toEqual(['risk taken up 0 it fails'])
@@ -121,7 +121,7 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
   test('begin together: a gateway that comes later has the step and what is left of it', async () => {
     const config = configOf(stepped)
     const first = await start(config)
-    first.order({ kind: 'to', share: 0.05, ttlMs: 1 })
+    first.command({ kind: 'to', share: 0.05, ttlMs: 1 })
     await until(first, { step: { reached: 2 } })
     await untilKept(config, { step: { reached: 2 } })
 
@@ -133,7 +133,7 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
 
   test('are those of one candidate: another one begins, and the same one after it is as it was left', async () => {
     const gateway = await start(configOf(shared))
-    gateway.order({ kind: 'abort' })
+    gateway.command({ kind: 'abort' })
     await untilKept(configOf(shared), { isStopped: true })
 
     await gateway.apply(configOf('{ endpoints: [http://c.internal], share: 9% }'))
@@ -148,7 +148,7 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
     const [there, elsewhere] = [configOf(shared), configOf(shared, 'limits', '', `q${prefix}`)]
     const gateway = await start(there)
     await untilKept(there, { share: 0.05 })
-    gateway.order({ kind: 'to', share: 0.1, ttlMs: hour })
+    gateway.command({ kind: 'to', share: 0.1, ttlMs: hour })
     await untilKept(there, { share: 0.1 })
     await gateway.apply(elsewhere)
     gateway.shifts.takeBack('risk', 'it fails')
@@ -163,7 +163,7 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
   test('are written again to a Redis that has lost them', async () => {
     const config = configOf(shared)
     const gateway = await start(config)
-    gateway.order({ kind: 'abort' })
+    gateway.command({ kind: 'abort' })
     await untilKept(config, { isStopped: true })
 
     await redis.kill()
@@ -229,7 +229,7 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
       await leaveAlone(await start(config), '"step":0')
       const second = await start(config)
       const stepsMadeUp = second.risk()
-      second.order({ kind: 'to', share: 0.06, ttlMs: hour })
+      second.command({ kind: 'to', share: 0.06, ttlMs: hour })
       await leaveAlone(second, '0.06')
 
       const third = await start(config)
@@ -290,7 +290,7 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
     const none = await start(validConfig(withRisk(shared)))
     const idle = await start(validConfig(`${sandbox}\nlimits: { redis: { url: "${redis.url}" } }\n`))
 
-    none.order({ kind: 'abort' })
+    none.command({ kind: 'abort' })
 
     expect([none.events, idle.events]).toEqual([[], []])
   })

@@ -17,7 +17,7 @@ const endpoint = (url: string, more: Partial<EndpointView> = {}): EndpointView =
   ...{ url, weight: 100, sandbox: false, inFlight: 1, pending: 0, state: 'up', since: null, reason: null },
   ...{ lastProbe: null, requests: 18_340, failures: 2, ejections: 0, countedSince: before(7200) },
   ...{ lastSuccess: before(1), failingSince: null, ejectedForSeconds: null, latencyMs: 31.5, certificate: null },
-  ...{ drainUntil: null, readyUntil: null, orderedBy: null, orderedAt: null, orderReason: null },
+  ...{ drainUntil: null, readyUntil: null, setBy: null, setAt: null, setReason: null },
   ...more,
 })
 
@@ -47,7 +47,7 @@ const wave = (index: number, scale: number): number =>
 const file = '/etc/lender-gateway/gateway.yaml'
 const none = { p50Ms: null, p99Ms: null }
 const steps = [...Array(170).keys()]
-const order = { until: before(-650), orderedBy: 'oncall-anna', orderedAt: before(250), orderReason: 'CHG-4712' }
+const order = { until: before(-650), setBy: 'oncall-anna', setAt: before(250), setReason: 'CHG-4712' }
 const tooOld = { status: 401, kind: 'unauthenticated' as const, reason: 'the token has expired' }
 const slash = 'a slash too many at the end; probably meant: POST /risk/asset-valuation'
 const refused = [
@@ -69,7 +69,7 @@ export const fixture: PageView = {
     ...{ state: 'serving', ready: true, notReady: null, uptimeSeconds: 190_000.2, node: 'v24.21.0', pid: 1 },
     config: {
       ...{ file, path: file, hash: '3f1c0a9be2d4', previous: '9b02c7d11e55', lastRefusal: null, nextTry: null },
-      ...{ loadedAt: before(8040), loadedBy: 'file', orderedBy: null, fileDiffers: true },
+      ...{ loadedAt: before(8040), loadedBy: 'file', requestedBy: null, fileDiffers: true },
       differingFiles: ['/etc/lender-gateway/contract.yaml'],
     },
     warnings: [
@@ -96,7 +96,7 @@ export const fixture: PageView = {
             lastProbe: { at: before(2), latencyMs: 0.4, status: null, reason: 'connection refused', ok: false },
           }),
           endpoint('http://risk-b.internal:8080', {
-            ...{ drainUntil: before(-700), orderedBy: 'oncall-anna', orderedAt: before(200), state: 'draining' },
+            ...{ drainUntil: before(-700), setBy: 'oncall-anna', setAt: before(200), state: 'draining' },
             inFlight: 3,
           }),
         ],
@@ -207,7 +207,7 @@ export const fixture: PageView = {
     const [isIdle, isRefused, fails] = [id === 'leads.pipeline', id === 'inventory.sync', group === 'risk']
     return {
       ...{ id, group, method, path, failing: fails, state: isRefused ? ('refuse' as const) : ('serve' as const) },
-      ...(isRefused ? order : { until: null, orderedBy: null, orderedAt: null, orderReason: null }),
+      ...(isRefused ? order : { until: null, setBy: null, setAt: null, setReason: null }),
       pace: {
         ...{ inFlight: index, perSecond: isIdle ? 0 : wave(180, 4 + index * 9) },
         ...{ errorsPerSecond: fails ? 3.4 : 0, refusedPerSecond: isRefused ? 1.2 : 0 },
@@ -226,7 +226,7 @@ export const fixture: PageView = {
       },
     }
   }),
-  orders: [
+  commands: [
     { at: before(250), by: 'oncall-anna', text: 'inventory.sync is refused until 02:25:00.' },
     { at: before(400), by: 'deploy', text: 'The cache is cleared: 12 answers removed.' },
   ],

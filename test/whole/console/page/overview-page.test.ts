@@ -144,7 +144,7 @@ const history = { stepSeconds: 5, perSecond: [], errorsPerSecond: [], p99Ms: [] 
 const uncounted = { operations: fixture.operations.map((each) => ({ ...each, history })) }
 const secret = { part: 'admin', group: null, path: 'admin.tokens.anna', from: 'operate', to: 'operate' }
 const until = `${fixture.at.slice(0, 10)}T23:59:58.000Z`
-const ordered = { orderedBy: 'anna', orderedAt: until, orderReason: null }
+const ordered = { setBy: 'anna', setAt: until, setReason: null }
 const learning = { by: 'operator', enums: false, until, ...ordered } as const
 const probe = { at: '2026-11-21T02:14:05Z', latencyMs: 2.1, status: 200, reason: null, ok: true }
 const failedProbe = { ...probe, latencyMs: 9, status: null, reason: 'answered 503', ok: false }
@@ -180,7 +180,7 @@ test.each<[section: string, words: string | RegExp, differing?: Differing]>([
   ['upstreams', '▲ 19 % fail last probe: answered 503 100 25 % 2.1 0.40 1 0 32 ms failed 9.0 ms at ', probed],
   ['upstreams', ' at 02:14:05 ▲ 5 days', probed],
   ['upstreams', /○ draining weight 0 in the file(?!.*Ready)/, weightless({})],
-  ['upstreams', /by anna until .*Ready/, weightless({ drainUntil: fixture.at, orderedBy: 'anna' })],
+  ['upstreams', /by anna until .*Ready/, weightless({ drainUntil: fixture.at, setBy: 'anna' })],
   ['upstreams', 'leads, candidate ● 1 of 1 up', next],
   ['upstreams', 'copies: 12 000 sent since the start, ', next],
   ['upstreams', /^(?!.*risk, candidate)/],

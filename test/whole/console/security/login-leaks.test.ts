@@ -55,7 +55,7 @@ test('the audit log has logins, commands of a session, and wrong tokens', async 
   const from = { address: '127.0.0.1', config: live.gateway.config.hash }
   const of = { ...from, session: expect.stringMatching(/^[\da-f]{8}$/) }
   const lines = audit.lines().filter(({ event }) => event !== 'start' && event !== 'end')
-  const request = (order: string, status: number, by: object) => ({ event: 'admin request', order, status, ...by })
+  const request = (request: string, status: number, by: object) => ({ event: 'admin request', request, status, ...by })
   const expected = [
     ...[
       { event: 'login refused', ...from },

@@ -91,10 +91,10 @@ const keepsRequestsOut = ({ about, severity }: FindingSubject): boolean =>
     ? !/^(upstreams|operations|admin)\./.test(about)
     : severity === 'warning' && gates.includes(about)
 
-const stateCell = (at: string, { goes, until, orderedBy, orderReason }: OperationRow): Html => {
-  const why = orderReason !== null && `: ${orderReason}`
-  const order = until !== null && html`by ${orderedBy ?? 'order'} until ${timeHtml(at, until)}${why}`
-  return html`${stateBadge(goes)}${order && html` <span class="age">${order}</span>`}`
+const stateCell = (at: string, { goes, until, setBy, setReason }: OperationRow): Html => {
+  const why = setReason !== null && `: ${setReason}`
+  const override = until !== null && html`by ${setBy ?? 'an operator'} until ${timeHtml(at, until)}${why}`
+  return html`${stateBadge(goes)}${override && html` <span class="age">${override}</span>`}`
 }
 
 type Pace = NonNullable<OperationView['pace']>

@@ -12,7 +12,7 @@ import {
 } from '../../../../core/admin/page-components.ts'
 import type { ConfigChange } from '../../../../core/config/diff/diff-values.ts'
 import type { ConfigProblem } from '../../../../core/config/problem.ts'
-import type { OrderView, ReloadView } from '../../../overview/overview.ts'
+import type { CommandView, ReloadView } from '../../../overview/overview.ts'
 
 export const recentErrorsSection = ({ at, refusals }: Overview): Html =>
   htmlSection(
@@ -88,17 +88,17 @@ const reloadsTable = (at: string, reloads: readonly ReloadView[]): Html =>
         ],
       })
 
-export const ordersSection = ({ at, orders }: Overview): Html =>
+export const commandsSection = ({ at, commands }: Overview): Html =>
   htmlSection(
-    'orders',
-    'Orders',
-    orders.length === 0
+    'commands',
+    'Commands',
+    commands.length === 0
       ? html`<p>None since the start.</p>`
-      : foldedList('orders-more', orders, (order) => orderItem(at, order), 'order'),
+      : foldedList('commands-more', commands, (command) => commandItem(at, command), 'command'),
   )
 
-const orderItem = (at: string, order: OrderView): Html =>
-  html`<li>${timeHtml(at, order.at)} <b>${order.by}</b>: ${order.text}</li>`
+const commandItem = (at: string, command: CommandView): Html =>
+  html`<li>${timeHtml(at, command.at)} <b>${command.by}</b>: ${command.text}</li>`
 
 const reloadDetails = ({ at, changes, problems }: ReloadView): HtmlValue => [
   foldedList(`reload-${at}-changes`, changes, changeItem, 'change'),

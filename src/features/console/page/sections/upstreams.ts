@@ -205,8 +205,8 @@ const certificateCell = ({ daysLeft, endsSoon }: NonNullable<EndpointStatusView[
 const reasonCell = (at: string, endpoint: EndpointStatusView): Html => {
   const { reason, lastProbe, ejectedForSeconds, drainUntil, readyUntil, ejections, countedSince, state, weight } =
     endpoint
-  const by = endpoint.orderedBy ?? 'order'
-  const why = endpoint.orderReason === null ? null : `: ${endpoint.orderReason}`
+  const by = endpoint.setBy ?? 'an operator'
+  const why = endpoint.setReason === null ? null : `: ${endpoint.setReason}`
   const drain = drainUntil !== null && html`by ${by} until ${timeHtml(at, drainUntil)}${why}`
   const ready = readyUntil !== null && html` ready by ${by} until ${timeHtml(at, readyUntil)}${why}`
   const back =

@@ -4,7 +4,7 @@ import { fastify } from 'fastify'
 import { expect, onTestFinished, test } from 'vitest'
 import { Principal, setPrincipal } from '../../../../../src/core/admin/access/principal.ts'
 import type { AdminContext } from '../../../../../src/core/admin/admin-context.ts'
-import { OrderHistory } from '../../../../../src/core/admin/admin-context.ts'
+import { CommandHistory } from '../../../../../src/core/admin/admin-context.ts'
 import type { AdminError } from '../../../../../src/core/admin/admin-error.ts'
 import { findClients } from '../../../../../src/core/admin/admin-parts.ts'
 import { registerCommands } from '../../../../../src/core/admin/commands/routes.ts'
@@ -85,7 +85,7 @@ const open = (before: Settings, edited: Settings = before) => {
   const context = {
     ...{ reloader, overrides, findClients, parts: { audit: { state: null }, candidate: { shifts } } },
     recordAdminEvent: () => {},
-    orders: new OrderHistory(),
+    commandHistory: new CommandHistory(),
     draining: () => false,
     report: async (urgent?: Promise<void>) => {
       asked.push(urgent)

@@ -152,7 +152,7 @@ describe('what is confirmed is done, as a script’s command is', () => {
     expect(JSON.parse(problem.text)).toMatchObject({ status: 409, code: 'last-endpoint' })
     expect([ready.status, await states()]).toEqual([303, ['up', 'up']])
     const order = { endpoint: url, group: 'market', state: 'drain' }
-    expect(await live.line(({ msg }) => msg === 'endpoint order')).toMatchObject(order)
+    expect(await live.line(({ msg }) => msg === 'endpoint override')).toMatchObject(order)
   })
 
   test('the file is read again; what it said before comes back, by no form whose page showed something else', async () => {
@@ -263,6 +263,9 @@ describe('the shift of a candidate', () => {
     const [, row = ''] = /<tr id="candidate-market"[^>]*>(.*?)<\/tr>/s.exec(overview.text) ?? []
     const links = [...row.matchAll(/href="\/actions\/shift\?group=market&#38;([^"]*)"/g)].map(([, order]) => order)
     expect(links).toEqual(['to=25%25', 'pause=true', 'resume=true', 'abort=true'])
-    expect(await live.line(({ msg }) => msg === 'shift order')).toMatchObject({ order: '10%', reason: '<b>CHG</b>' })
+    expect(await live.line(({ msg }) => msg === 'shift command')).toMatchObject({
+      command: '10%',
+      reason: '<b>CHG</b>',
+    })
   })
 })

@@ -12,7 +12,7 @@ import {
 import type { Command, CommandConfirmation, CommandWithPage } from '../../../core/admin/commands/command.ts'
 import { commandGroups } from '../../../core/admin/commands/command-groups.ts'
 import { actionHref, spellDuration } from '../../../core/admin/commands/phrases.ts'
-import { readArguments, runCommand, toOrderGiver } from '../../../core/admin/commands/routes.ts'
+import { readArguments, runCommand, toInvoker } from '../../../core/admin/commands/routes.ts'
 import { type Html, html } from '../../../core/admin/html.ts'
 import { targetQuery } from '../../../core/admin/url.ts'
 import type { InstanceConfig } from '../../../core/config/config.ts'
@@ -28,7 +28,7 @@ import {
   sendPage,
 } from './page-response.ts'
 
-export const registerOrderPages = (app: FastifyInstance, context: AdminContext, log: Log, recheck: Recheck): void => {
+export const registerActionPages = (app: FastifyInstance, context: AdminContext, log: Log, recheck: Recheck): void => {
   for (const { args, commands } of commandGroups)
     for (const command of commands.filter(hasPage)) {
       const target = `/actions/${command.page}`
@@ -49,7 +49,7 @@ export const registerOrderPages = (app: FastifyInstance, context: AdminContext, 
       app.post(target, async (request, reply) => {
         const form = parseForm(request)
         const raw = isAdminError(form) ? form : parseFields(formNames, form, expected)
-        const result = await runCommand(context, log, command, args, raw, toOrderGiver(request, recheck))
+        const result = await runCommand(context, log, command, args, raw, toInvoker(request, recheck))
         if (isAdminError(result)) return sendAdminError(request, reply, result, context.reloader.config.instance)
         getPrincipal(request).setFlash(command.successText(result))
         return reply.redirect('/', 303)
