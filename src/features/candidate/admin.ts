@@ -96,7 +96,7 @@ const bySide = seriesFor(['operation', 'side', 'status_class'], (inputs) =>
 const shifted = seriesFor(['group'], ({ overrides }) => overrides.shifts?.all ?? [])
 
 const help = {
-  repeats: 'Requests that were sent to the primary once more, so that its noise is learnt.',
+  repeats: 'Requests that were sent to the primary once more, so that its noise is learned.',
   answers: 'Answers of a candidate to copies, by the class of their status; failed: there was no whole answer.',
   dropped: 'Requests that were to be copied and were not, by what was in the way.',
   compared: 'Answers of a candidate that were compared with those of the primary, by what came of it.',

@@ -5,16 +5,16 @@ import { createFormatOption } from '../../core/cli/options.ts'
 import type { DraftOptions } from './cli.ts'
 
 const draftHelp = `
-It is an OpenAPI document of what passed while the gateway learnt, ready to be edited, and to be used as contract.file. x-seen says how
+It is an OpenAPI document of what passed while the gateway learned, ready to be edited, and to be used as contract.file. x-seen says how
 often each thing was seen, x-gap what is still open. With --output, a file is written whole, or nothing is.
 ${clientCommandHelp(
-  '0 printed or written, 1 nothing was learnt or a worker does not answer, 2 the gateway could not be asked, or FILE not written',
+  '0 printed or written, 1 nothing was learned or a worker does not answer, 2 the gateway could not be asked, or FILE not written',
   'contract draft --output config/contract.yaml',
   'contract draft --admin https://gateway-1.internal:9901 --format json',
 )}`
 
 const createDraftCommand = (): Command =>
-  createClientCommand('draft', 'Print the contract as it was learnt from what passed.', createFormatOption('yaml'))
+  createClientCommand('draft', 'Print the contract as it was learned from what passed.', createFormatOption('yaml'))
     .option('--output <FILE>', 'write it to a new file; - is stdout (default)')
     .option('--force', 'overwrite it')
     .addHelpText('after', draftHelp)

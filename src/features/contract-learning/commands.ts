@@ -23,7 +23,7 @@ declare module '../../core/admin/commands/command.ts' {
 const args = {
   for: durationArgument('--for <DURATION>', '1h'),
   enums: flagArgument('--enums', 'keep the values of strings that look like enumerations'),
-  stop: flagArgument('--stop', 'end it now; what was learnt stays'),
+  stop: flagArgument('--stop', 'end it now; what was learned stays'),
 }
 
 interface Plan {
@@ -49,7 +49,7 @@ const learnCommand: Command<ValuesOf<typeof args>, Plan, LearnCommandResult> = {
     if (parts['contract-learning'].learning.get('contract') !== null) return { ttlMs: null, enums: false, isByFile }
     const detail = isByFile
       ? 'the file has it learn: write contract.learn: false there'
-      : 'it does not learn just now; a draft of what was learnt before, if any, stays'
+      : 'it does not learn just now; a draft of what was learned before, if any, stays'
     return { status: 409, code: 'not-learning', detail }
   },
   confirmation: (_, { ttlMs, enums, isByFile }) =>
@@ -57,7 +57,7 @@ const learnCommand: Command<ValuesOf<typeof args>, Plan, LearnCommandResult> = {
       ? {
           title: 'Stop learning the contract?',
           what: paragraphs(
-            'What was learnt stays, and can be printed as a draft.',
+            'What was learned stays, and can be printed as a draft.',
             isByFile && 'The file has it learn as well: it goes on as the file says.',
           ),
           ttlMs,
@@ -66,8 +66,8 @@ const learnCommand: Command<ValuesOf<typeof args>, Plan, LearnCommandResult> = {
       : {
           title: 'Learn the contract?',
           what: paragraphs(
-            html`For ${spellDuration(ttlMs)} the shape of what passes is learnt${enums && ', with the values of what look like enumerations'}. No other value is kept, and no client notices.`,
-            'What was learnt before is forgotten.',
+            html`For ${spellDuration(ttlMs)} the shape of what passes is learned${enums && ', with the values of what look like enumerations'}. No other value is kept, and no client notices.`,
+            'What was learned before is forgotten.',
           ),
           ttlMs,
           ttlName: 'for',
@@ -95,8 +95,8 @@ const learnCommand: Command<ValuesOf<typeof args>, Plan, LearnCommandResult> = {
 }
 
 function describeResult({ learning, until }: LearnCommandResult): string {
-  if (until !== null) return `the contract is learnt anew until ${until}`
-  return learning ? 'the contract is learnt as the file says' : 'the contract is not learnt any more; the draft stays'
+  if (until !== null) return `the contract is learned anew until ${until}`
+  return learning ? 'the contract is learned as the file says' : 'the contract is not learned any more; the draft stays'
 }
 
 const contractCommands: CommandGroup = {
@@ -105,7 +105,7 @@ const contractCommands: CommandGroup = {
   description: 'Have a running gateway learn the contract from what passes, for a while.',
   choice: null,
   args,
-  help: `It begins anew: what was learnt before is forgotten. When the time is over, what was learnt stays, until it learns again or is restarted;
+  help: `It begins anew: what was learned before is forgotten. When the time is over, what was learned stays, until it learns again or is restarted;
 "contract draft" prints it. No value is kept, save those of enumerations with --enums.`,
   exitCodes:
     '0 done, 1 the gateway does not accept it or a worker does not answer (it is not in effect then), 2 it could not be asked',

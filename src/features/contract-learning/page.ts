@@ -16,7 +16,7 @@ export const pageSections: readonly PlacedSection[] = [
     render: (view) => {
       const { learning } = view.status
       return contractSection(view, {
-        none: 'None is configured, and none is learnt.',
+        none: 'None is configured, and none is learned.',
         paragraph: learning && learningParagraph(view.at, learning),
         links: commandLinks('contract', learning),
       })

@@ -5,7 +5,7 @@ import type { ReportText } from '../contract/contract-report.ts'
 import { type LearningStatus, learningShape } from './status.ts'
 
 const renderLearning = ({ by, setBy, enums, until }: LearningStatus, at: number): string => {
-  const what = `the contract is learnt${enums ? ', with enumerations' : ''}`
+  const what = `the contract is learned${enums ? ', with enumerations' : ''}`
   const end = until === null ? '' : ` until ${formatTimeLeft(until, at)}`
   return `${what}, ${by === 'file' ? 'as the file says' : `by ${setBy ?? 'an operator'}${end}`}: contract draft prints it`
 }

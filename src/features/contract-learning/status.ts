@@ -37,7 +37,7 @@ export const getContractDraft = async ({
   const { results, unanswered } = await runEverywhere('learned', {})
   if (unanswered > 0)
     return workersNotAnswering(
-      `${unanswered} of the workers did not answer: a draft without what they have learnt would be wrong; ask again`,
+      `${unanswered} of the workers did not answer: a draft without what they have learned would be wrong; ask again`,
     )
   const [{ renderDraft }, { mergeLearned }] = await Promise.all([
     import('./learn/draft.ts'),
@@ -46,9 +46,9 @@ export const getContractDraft = async ({
   const learned = mergeLearned(results.filter((each) => each !== null))
   if (learned.operations.size > 0) return renderDraft(learned)
   const isOn = getLearningMode(reloader.config, overrides.learning) !== null
-  return { status: 409, code: 'nothing-learnt', detail: isOn ? nothingSeen : neverOn }
+  return { status: 409, code: 'nothing-learned', detail: isOn ? nothingSeen : neverOn }
 }
 
-const nothingSeen = 'nothing was learnt yet: no request has passed since learning began'
+const nothingSeen = 'nothing was learned yet: no request has passed since learning began'
 const neverOn =
-  'nothing was learnt: have it learn from what passes by "lender-gateway contract learn --for 1h", or by contract.learn in the file'
+  'nothing was learned: have it learn from what passes by "lender-gateway contract learn --for 1h", or by contract.learn in the file'

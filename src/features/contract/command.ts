@@ -13,7 +13,7 @@ ${clientCommandHelp(
 )}`
 
 const groupHelp = `
-From nothing: have it learnt while clients call, take the draft, edit it, name it as contract: { file: contract.yaml } in the configuration,
+From nothing: have it learned while clients call, take the draft, edit it, name it as contract: { file: contract.yaml } in the configuration,
 check both, and see in the report what breaks it. docs/contract.md has each step, and each command its own --help.
 
 Exit code: 0 done, 1 the gateway does not accept it or has no draft, 2 it could not be asked, or wrong usage.

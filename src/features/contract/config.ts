@@ -56,8 +56,8 @@ const contractSchema = optionalPolicy(
     maxBody: size('A larger body is checked for its type only', { min: 1024, max: 16 * mebibyte }).prefault(
       formatSize(defaultMaxCheckedBytes),
     ),
-    learn: boolean('Whether the contract is learnt from what passes').prefault(false),
-    enums: boolean('Whether the values of strings that look like enumerations are learnt').prefault(false),
+    learn: boolean('Whether the contract is learned from what passes').prefault(false),
+    enums: boolean('Whether the values of strings that look like enumerations are learned').prefault(false),
   }),
   '{ file: contract.yaml }',
 )

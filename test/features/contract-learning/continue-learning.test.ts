@@ -14,7 +14,7 @@ const learn = (enums: boolean, before: ContractLearning | null, mode?: LearningM
     'key',
   )
 
-test('what a command has learnt stays when it ends, whatever the file says of values', () => {
+test('what a command has learned stays when it ends, whatever the file says of values', () => {
   for (const enums of [true, false]) {
     const ordered = learn(enums, null, command)
 

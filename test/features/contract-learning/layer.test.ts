@@ -76,43 +76,43 @@ const pass = async ({ status = 200, fields = json, answer = '{"a":1}', query = '
 
 const type = 'application/json'
 const id7 = '{"id":"7"}'
-const learntId7 = { query: '', fields: json, contentType: type, body: { id: '7' } }
+const learnedId7 = { query: '', fields: json, contentType: type, body: { id: '7' } }
 
-test('a request whose response is 2xx is learnt, and the response', async () => {
+test('a request whose response is 2xx is learned, and the response', async () => {
   expect(await pass({ query: '?x=1', body: sentBody(id7) })).toEqual({
-    requests: [{ ...learntId7, query: '?x=1' }],
+    requests: [{ ...learnedId7, query: '?x=1' }],
     responses: [{ status: 200, contentType: type, body: { a: 1 } }],
     received: '{"a":1}',
   })
 })
 
-test.each([199, 304, 400])('a request whose response is %i is not learnt, the response is', async (status) => {
+test.each([199, 304, 400])('a request whose response is %i is not learned, the response is', async (status) => {
   expect(await pass({ status, body: sentBody(id7) })).toMatchObject({ requests: [], responses: [{ status }] })
 })
 
-test('a request that a layer further out has read is learnt, whole or its beginning', async () => {
+test('a request that a layer further out has read is learned, whole or its beginning', async () => {
   const read = { ...fakeBody(id7.length), received: true, read: async () => [Buffer.from(id7)] }
-  expect((await pass({ body: read })).requests).toEqual([learntId7])
+  expect((await pass({ body: read })).requests).toEqual([learnedId7])
 
   const begun = fakeExchange({ fields: json, body: { ...chunkedBody('{"id"', ':"7"}'), received: true } })
   await bufferRequestBody(begun, 4, new FairQuota(usualBodyBytes))
   const readRest = async (body: RequestBody) => {
     for await (const _ of body.stream(() => {}));
   }
-  expect((await pass({ body: begun.body, before: readRest })).requests).toEqual([learntId7])
+  expect((await pass({ body: begun.body, before: readRest })).requests).toEqual([learnedId7])
 })
 
-test('a request of which the upstream has not read all is not learnt', async () => {
+test('a request of which the upstream has not read all is not learned', async () => {
   const before = (body: RequestBody) => body.onData?.(Buffer.from('{"id"'))
 
   expect(await pass({ body: sentBody(id7), before })).toMatchObject({ requests: [], responses: [{}] })
 })
 
-test('a response that breaks off is not learnt', async () => {
+test('a response that breaks off is not learned', async () => {
   expect((await pass({ isCut: true })).responses).toEqual([])
 })
 
-test('a request that fails is not learnt, and its copy is gone', async () => {
+test('a request that fails is not learned, and its copy is gone', async () => {
   const { requests, learner } = noteObserved()
   const checks = createCheckQueue(() => {})
   const body = sentBody(JSON.stringify({ id: 'x'.repeat(900) }))
@@ -133,14 +133,14 @@ test.each([
   ['one that repeats a name', json, '{"a":1,"a":2}', type],
   ['of another charset', ['Content-Type', 'application/json; charset=utf-16'], '"x"', type],
   ['of another type', ['Content-Type', 'text/plain; name=x'], '"x"', 'text/plain'],
-] as const)('a body that is %s is learnt by its type', async (_, fields, text, contentType) => {
+] as const)('a body that is %s is learned by its type', async (_, fields, text, contentType) => {
   expect(await pass({ fields, answer: text, body: sentBody(text) })).toMatchObject({
     requests: [{ query: '', fields, contentType, body: undefined }],
     responses: [{ status: 200, contentType, body: undefined }],
   })
 })
 
-test('a part of a response is learnt by its type', async () => {
+test('a part of a response is learned by its type', async () => {
   expect((await pass({ status: 206 })).responses).toEqual([{ status: 206, contentType: type, body: undefined }])
 })
 
@@ -148,7 +148,7 @@ test.each([
   ['there is none', fakeBody()],
   ['it is chunked, and empty', sentBody('', null)],
 ])('a request without a body has no type, whatever its fields say: %s', async (_, body) => {
-  expect((await pass({ body })).requests).toEqual([{ ...learntId7, contentType: null, body: undefined }])
+  expect((await pass({ body })).requests).toEqual([{ ...learnedId7, contentType: null, body: undefined }])
 })
 
 test('what a layer further out does with the bytes goes on', async () => {
@@ -158,7 +158,7 @@ test('what a layer further out does with the bytes goes on', async () => {
   expect(onData.mock.calls).toEqual([[Buffer.from('{}')], [null]])
 })
 
-test('when too much waits, nothing is learnt, and no byte waits', async () => {
+test('when too much waits, nothing is learned, and no byte waits', async () => {
   const { responses, learner } = noteObserved()
   const checks = createCheckQueue(() => {})
   while (checks.addFor(null, () => {}));

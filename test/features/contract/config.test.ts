@@ -19,8 +19,8 @@ const passes = 'what cannot be checked passes, though the contract is enforced: 
 const bothPass = ['contract.unchecked', `${passes}, market.insights`, 'pass']
 const ofPipeline = 'operations: { leads.pipeline: { contract: { request: enforce } } }'
 const ofScore = 'operations: { valuation.score: { contract: { request: enforce, unchecked: pass } } }'
-const learnt = 'this enforces nothing: no file says what the contract is'
-const ofLearnt = (key: string) => [`contract.${key}`, learnt, 'enforce']
+const learned = 'this enforces nothing: no file says what the contract is'
+const ofLearned = (key: string) => [`contract.${key}`, learned, 'enforce']
 const inPipeline = (found: string) => ['operations.leads.pipeline.contract', `this does nothing: ${found}`, 'none']
 
 test.each<[string, readonly (readonly string[])[]]>([
@@ -30,7 +30,7 @@ test.each<[string, readonly (readonly string[])[]]>([
   [`contract: { file: FILE, unchecked: refuse }\n${ofScore}`, [['contract.unchecked', passes, 'pass']]],
   [`contract: { file: FILE }\n${ofPipeline}`, [inPipeline('the contract does not have the operation')]],
   [ofPipeline, [inPipeline('there is no contract')]],
-  ['contract: { learn: true, request: enforce, response: enforce }', ['request', 'response'].map(ofLearnt)],
+  ['contract: { learn: true, request: enforce, response: enforce }', ['request', 'response'].map(ofLearned)],
   ['contract: { learn: true, request: off }', []],
 ])('%s gets the warnings %j', (text, expected) => {
   expect(warningsOf(text, contractFile())).toEqual(expected)
@@ -138,7 +138,7 @@ test('problems of the configuration and of its contract are told at once', () =>
 })
 
 test.each(['{ }', '{ request: enforce }', '{ learn: false, enums: true }'])(
-  'a contract of %s says neither what messages are held to nor that it is learnt',
+  'a contract of %s says neither what messages are held to nor that it is learned',
   (contract) => {
     expect(findProblems(`${sandbox}\ncontract: ${contract}`)).toMatchObject([
       { path: 'contract', found: 'neither', hint: expect.stringMatching(/file: contract\.yaml.*learn: true/) },
@@ -146,7 +146,7 @@ test.each(['{ }', '{ request: enforce }', '{ learn: false, enums: true }'])(
   },
 )
 
-test('a contract that is only learnt holds no operation to anything', () => {
+test('a contract that is only learned holds no operation to anything', () => {
   const ofScore = 'operations: { valuation.score: { contract: { response: enforce } } }'
   const config = validConfig(`${sandbox}\ncontract: { learn: true, request: enforce }\n${ofScore}`)
 

@@ -42,7 +42,7 @@ const rejection = (code: string, told: string) =>
   ({ status: 409, body: { code, detail: expect.stringContaining(told) } }) as const
 
 describe('the contract', () => {
-  test('is learnt for a while, and the draft stays when that is over', async () => {
+  test('is learned for a while, and the draft stays when that is over', async () => {
     const live = await bootLiveGateway()
     await send(live)
 
@@ -61,7 +61,7 @@ describe('the contract', () => {
     expect(live.lines).toContainEqual(expect.objectContaining({ msg: 'contract learning', ...body }))
   })
 
-  test('is learnt by an operator across a reload, anew by another command, and stays when that is stopped', async () => {
+  test('is learned by an operator across a reload, anew by another command, and stays when that is stopped', async () => {
     const live = await bootLiveGateway()
     await learn(live, { for: '1h' })
     await send(live)
@@ -77,12 +77,12 @@ describe('the contract', () => {
     const { status, body } = await learn(live, { stop: true })
     await send(live)
 
-    expect(anew).toMatchObject({ status: 409, body: { code: 'nothing-learnt' } })
+    expect(anew).toMatchObject({ status: 409, body: { code: 'nothing-learned' } })
     expect([status, body]).toEqual([200, { learning: false, enums: false, until: null }])
     expect([await learning(live), await seen(live)]).toEqual([null, 1])
   })
 
-  test('is learnt by the file across a reload and behind a command, and anew with enumerations', async () => {
+  test('is learned by the file across a reload and behind a command, and anew with enumerations', async () => {
     const live = await bootLiveGateway({ contract: { learn: true } })
     await send(live)
     await untilSeen(live, 1)
@@ -108,16 +108,16 @@ describe('the contract', () => {
     expect(await seen(live)).toBe(0)
   })
 
-  test('has no draft before anything was learnt, is not stopped, and not learnt by a body of another form', async () => {
+  test('has no draft before anything was learned, is not stopped, and not learned by a body of another form', async () => {
     const live = await bootLiveGateway()
 
-    expect(await getDraft(live)).toMatchObject(rejection('nothing-learnt', 'contract learn --for 1h'))
+    expect(await getDraft(live)).toMatchObject(rejection('nothing-learned', 'contract learn --for 1h'))
     expect(await learn(live, { stop: true })).toMatchObject(rejection('not-learning', 'does not learn just now'))
     for (const body of [{ for: '25h' }, { for: '0s' }, { enums: 'yes' }, { whatever: 1 }])
       expect(await learn(live, body)).toMatchObject({ status: 400, body: { code: 'bad-request' } })
     expect(await learning(live)).toBe(null)
     await learn(live, {})
-    expect(await getDraft(live)).toMatchObject(rejection('nothing-learnt', 'yet'))
+    expect(await getDraft(live)).toMatchObject(rejection('nothing-learned', 'yet'))
   })
 })
 

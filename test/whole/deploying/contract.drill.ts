@@ -47,10 +47,10 @@ describe.skipIf(npm.missing ?? curl.missing)('from nothing to enforce', () => {
     const gateway = await steps.start()
 
     // 1. Learn
-    expect(await run(learn)).toMatch(/^the contract is learnt anew until /)
+    expect(await run(learn)).toMatch(/^the contract is learned anew until /)
     expect((await run(traffic)).match(/"grade"/g)).toHaveLength(20)
 
-    // 2. Draft: of both workers. The last message is learnt after its response has gone out.
+    // 2. Draft: of both workers. The last message is learned after its response has gone out.
     const seen = { post: { 'x-seen': '20 of 20', responses: { 200: { 'x-seen': '20 of 20' } } } }
     await expect.poll(() => ask('/contract/draft'), wait).toMatchObject({ paths: { '/valuation/score': seen } })
     await run(draft)

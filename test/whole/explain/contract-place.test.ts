@@ -81,7 +81,7 @@ test('without a contract the layers are off, and no place is shown', async () =>
   expect(json.some((layer) => 'contract' in layer)).toBe(false)
 })
 
-drill('where the contract is learnt only, no line of the file is said to switch a mode off', async () => {
+drill('where the contract is learned only, no line of the file is said to switch a mode off', async () => {
   const { text } = await explain({ contract: { learn: true, request: 'enforce' } }, 'GET', '/market/insights')
 
   expect(text[0]).toBe('request-contract  contract.request: off  built-in')

@@ -171,7 +171,7 @@ describe('a contract', () => {
 
   const getDraft = () => askJson('GET', '/contract/draft')
 
-  /** Waits until every request was learnt, which happens after its response. */
+  /** Waits until every request was learned, which happens after its response. */
   const draftOf = async (seen: Readonly<Record<string, string>>) => {
     const seenNow = async () => {
       const { paths } = await getDraft()
@@ -181,7 +181,7 @@ describe('a contract', () => {
     return getDraft()
   }
 
-  test('that two workers have learnt is one draft, to which they hold the same traffic, and what breaks it is one report', async () => {
+  test('that two workers have learned is one draft, to which they hold the same traffic, and what breaks it is one report', async () => {
     let answer = graded
     primaryAnswers = () => ({ body: answer })
     await sendAll(traffic)
@@ -221,7 +221,7 @@ describe('a contract', () => {
     primaryAnswers = primaryAnswer
   })
 
-  drill('that a worker had learnt stays when it is killed, and its successor learns as well', async () => {
+  drill('that a worker had learned stays when it is killed, and its successor learns as well', async () => {
     await reload({})
     const learn = () => askJson('POST', '/contract/learn', { for: '1h' })
     const seen = (nth: number) => ({ '/valuation/score': `${nth} of ${nth}`, '/market/insights': `${nth} of ${nth}` })
@@ -230,11 +230,11 @@ describe('a contract', () => {
     await sendAll(traffic)
     await draftOf(seen(10))
     // The primary asks ten times a second. A draft that comes after its question comes after the reply to it.
-    const learntBy = Date.now()
+    const learnedBy = Date.now()
     await expect
       .poll(async () => {
         await getDraft()
-        return Date.now() - learntBy
+        return Date.now() - learnedBy
       })
       .toBeGreaterThan(1000)
     await replaceFirst()
@@ -243,7 +243,7 @@ describe('a contract', () => {
     await draftOf(seen(20))
     await learn()
     await replaceFirst()
-    expect(await getDraft()).toMatchObject({ code: 'nothing-learnt' })
+    expect(await getDraft()).toMatchObject({ code: 'nothing-learned' })
   })
 })
 

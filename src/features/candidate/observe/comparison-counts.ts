@@ -61,7 +61,7 @@ export const createComparisonCounts = (digest: string, options: ComparisonOption
     counts.observeLatency(primary, candidate)
     const comparison = compare(primary, candidate, noise.has)
     if (comparison.kind === 'uncompared') return counts.countUncompared(comparison.why)
-    if (learnsNoise(operation) && !noise.isLearnt()) return counts.countUncompared('learning')
+    if (learnsNoise(operation) && !noise.isLearned()) return counts.countUncompared('learning')
     counts.countCompared(comparison.differences)
     if (comparison.differences.length > 0) countRows(operation, comparison.differences, requestId)
     if (comparison.isCut) cut++

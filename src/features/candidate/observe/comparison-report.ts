@@ -140,13 +140,13 @@ export const createNoise = (operation: OperationId) => {
   let [pairs, repeats] = [0, 0]
   /** Before the first comparison. */
   const pairsMissing = (): number => Math.max(0, firstNoisePairs - pairs)
-  const isLearnt = (): boolean => pairsMissing() === 0
+  const isLearned = (): boolean => pairsMissing() === 0
   return {
     pairs: () => pairs,
     pairsMissing,
-    isLearnt,
+    isLearned,
     rows: (): readonly NoiseRow[] => [...places.values()].map((row) => ({ ...row })),
-    wantsRepeat: () => (!isLearnt() && repeats < maxFirstRepeats) || Math.random() < repeatedShare,
+    wantsRepeat: () => (!isLearned() && repeats < maxFirstRepeats) || Math.random() < repeatedShare,
     /** When sent: a repeat dropped earlier is no attempt. */
     countRepeat(): void {
       repeats++

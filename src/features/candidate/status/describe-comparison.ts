@@ -203,7 +203,7 @@ const describeLearning = (operations: DescribedComparison['operations']): string
     const isLearning = missing > 0 && (pairs > 0 || uncompared.learning > 0)
     return isLearning ? [`${pairs} of ${pairs + missing} pairs of ${operation}`] : []
   })
-  return pairs.length === 0 ? null : `noise is learnt first, and there are ${pairs.join(', ')}`
+  return pairs.length === 0 ? null : `noise is learned first, and there are ${pairs.join(', ')}`
 }
 
 const describeUncompared = (operations: DescribedComparison['operations'], formatCount: FormatCount): string | null => {

@@ -582,22 +582,22 @@ test.each([true, false])('copies go to a candidate while an endpoint of it takes
   expect(shadow?.isUp()).toBe(takesRequests)
 })
 
-describe('requests that the primary gets twice, in place of a copy, so that its noise is learnt', () => {
+describe('requests that the primary gets twice, in place of a copy, so that its noise is learned', () => {
   // So long after the first the second one goes out.
   const waitMs = 1100
 
   /** Creates the layer, and notes what the primary gets again; `again` sends to it once more. */
   const repeating = (again: Handler = answering('again'), { isTaken = true, concurrency = 10 } = {}) => {
-    const [repeated, counted, learnt]: readonly [Exchange[], string[], string[]] = [[], [], []]
+    const [repeated, counted, learned]: readonly [Exchange[], string[], string[]] = [[], [], []]
     const repeats: ShadowOptions['repeats'] = {
       wants: () => isTaken,
       onSend: (operation) => void counted.push(operation),
       afterMs: waitMs,
       send: noting(repeated, again),
       isUp: () => true,
-      onPair: ({ body }, second) => void learnt.push(`${body.bytes}, ${second.failure ?? second.body.bytes}`),
+      onPair: ({ body }, second) => void learned.push(`${body.bytes}, ${second.failure ?? second.body.bytes}`),
     }
-    return { ...shadowing({ concurrency, repeats }), repeated, counted, learnt }
+    return { ...shadowing({ concurrency, repeats }), repeated, counted, learned }
   }
   const never: Handler = () => new Promise(() => {})
   const refuse: Handler = () => Promise.reject(new GatewayError('connect-failed'))
@@ -614,14 +614,14 @@ describe('requests that the primary gets twice, in place of a copy, so that its 
   }
 
   test('go to the primary with all fields and the marker, not to the candidate, and are counted apart', async () => {
-    const { layer, copies, copied, repeated, counted, learnt } = repeating()
+    const { layer, copies, copied, repeated, counted, learned } = repeating()
 
     await exchangeOne(layer, '?access_token=a')
 
     expect(copied).toEqual([])
     const sent = ['Authorization', 'Bearer a', 'X-A', '1', 'X-Shadow', '1']
     expect(repeated).toMatchObject([{ fields: sent, query: '?access_token=a' }])
-    expect([learnt, counted]).toEqual([['once, again'], ['market.insights']])
+    expect([learned, counted]).toEqual([['once, again'], ['market.insights']])
     expect(copies.report()).toMatchObject({ sent: 0, pairs: 0, repeated: 1, underWay: 0, outcomes: { '2xx': 0 } })
   })
 
@@ -664,18 +664,18 @@ describe('requests that the primary gets twice, in place of a copy, so that its 
   })
 
   test('that fail are pairs too, which teach nothing, and say nothing of the candidate', async () => {
-    const { layer, copies, learnt } = repeating(failing('reset-before-headers'))
+    const { layer, copies, learned } = repeating(failing('reset-before-headers'))
     for (let n = 0; n < 6; n++) await exchangeOne(layer)
 
-    expect(learnt).toEqual(Array(6).fill('once, reset-before-headers'))
+    expect(learned).toEqual(Array(6).fill('once, reset-before-headers'))
     expect([copies.backoff.take(), copies.backoff.take()]).toEqual([true, true])
   })
 
   test('that are not taken are copies', async () => {
-    const { layer, repeated, learnt, pairs } = repeating(undefined, { isTaken: false })
+    const { layer, repeated, learned, pairs } = repeating(undefined, { isTaken: false })
     await exchangeOne(layer)
 
-    expect([repeated, learnt]).toEqual([[], []])
+    expect([repeated, learned]).toEqual([[], []])
     expect(pairs).toHaveLength(1)
   })
 })

@@ -145,7 +145,7 @@ describe('noise', () => {
 
   const noisy = (n: number, grade = 'A') => ({ id: `id-${n}`, generatedAt: 1000 + n, grade, rows: [{ at: n }] })
 
-  test('is learnt first, from requests that the primary gets twice', () => {
+  test('is learned first, from requests that the primary gets twice', () => {
     compare(counts, noisy(1), noisy(2, 'B'))
     for (let n = 0; n < 5; n++) repeat(counts, noisy(n), noisy(n + 1))
     compare(counts, noisy(1), noisy(2))
@@ -160,7 +160,7 @@ describe('noise', () => {
     ])
   })
 
-  test('is learnt at more places than a comparison tells apart', () => {
+  test('is learned at more places than a comparison tells apart', () => {
     for (let n = 0; n < 5; n++) repeat(counts, sixty(n), sixty(n + 1))
     compare(counts, sixty(1), sixty(2))
 
@@ -212,13 +212,13 @@ describe('noise', () => {
     expect(take(100)).toBeLessThan(20)
   })
 
-  test('of a POST is not learnt: it is compared at once', () => {
+  test('of a POST is not learned: it is compared at once', () => {
     counts.onPair(shadowAnswer({ n: 1 }), shadowAnswer({ n: 2 }), request('r-1', 'valuation.score'))
 
     expect([take(1000, 'valuation.score'), placesOf(counts)]).toEqual([0, ['value /n 1']])
   })
 
-  test('is not learnt unless it is asked for', () => {
+  test('is not learned unless it is asked for', () => {
     expect(createCounts().wantsRepeat('market.insights')).toBe(false)
   })
 })

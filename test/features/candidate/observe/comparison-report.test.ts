@@ -82,7 +82,7 @@ test('of a worker that has ended nothing is recent', () => {
   expect(withoutRecentDifferences(report).rows.map(({ count, recent }) => [count, recent])).toEqual([[1, 0]])
 })
 
-test('nothing is learnt from a pair in which the primary failed, whatever else differs', () => {
+test('nothing is learned from a pair in which the primary failed, whatever else differs', () => {
   const noise = createNoise('valuation.score')
   const at = { pointer: '/a', primary: '1', candidate: '2', isSafe: false }
 

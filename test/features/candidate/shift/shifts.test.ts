@@ -350,7 +350,7 @@ describe('a rollback to a candidate', () => {
   ])('%s', (_, before) => {
     test.each([
       ['is kept elsewhere', false],
-      ['what is kept elsewhere has never learnt of', true],
+      ['what is kept elsewhere has never learned of', true],
     ])('leaves a stop that %s', (_, isOwn) => {
       const [gateway, other] = [open(stepped()), open(stepped())]
       if (!isOwn) other.takeBack()
@@ -365,7 +365,7 @@ describe('a rollback to a candidate', () => {
     })
   })
 
-  test('leaves the end of a stop that what is kept elsewhere has learnt of', () => {
+  test('leaves the end of a stop that what is kept elsewhere has learned of', () => {
     const gateway = open(stepped())
     gateway.takeBack()
     const { record, ageMs } = gateway.keep()

@@ -78,13 +78,13 @@ test('it says what was not compared, and why', () => {
   expect(describeComparison(compared(0, 0))).toBe('nothing was compared yet')
 })
 
-test('it says that noise is learnt first, and how far that is', () => {
+test('it says that noise is learned first, and how far that is', () => {
   const describeNone = (more: Parameters<typeof operation>[0]) =>
     describeComparison({ ...compared(0, 0), operations: [operation(more)] })
   const uncompared = { ...zeroUncompared, learning: 3 }
 
   expect(describeNone({ noisePairs: 2, noisePairsMissing: 3, uncompared })).toBe(
-    'nothing was compared yet: noise is learnt first, and there are 2 of 5 pairs of market.insights; 3 not compared (learning)',
+    'nothing was compared yet: noise is learned first, and there are 2 of 5 pairs of market.insights; 3 not compared (learning)',
   )
   expect(describeNone({ noisePairs: 8, noisePairsMissing: 12 })).toContain('8 of 20 pairs of market.insights')
   expect(describeNone({ noisePairs: 5 })).toBe('nothing was compared yet')

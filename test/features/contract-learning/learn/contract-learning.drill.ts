@@ -9,7 +9,7 @@ import { expect, test } from 'vitest'
 import { hiddenContract } from './hidden-schema.ts'
 import { learnHiddenContract } from './learn-hidden-contract.ts'
 
-/** How many interfaces are learnt. */
+/** How many interfaces are learned. */
 const contracts = Number(process.env.CONTRACTS ?? 2)
 
 /** How many requests a client sends that means harm. */
@@ -21,12 +21,12 @@ test('of 2,000 requests and responses each, a draft accepts all, and at most 5 %
   let [mutants, accepted] = [0, 0]
   fc.assert(
     fc.property(hiddenContract, fc.integer(), fc.integer({ min: 1, max: 4 }), (contract, seed, learners) => {
-      const learnt = learnHiddenContract(contract, { messages: 2000, seed, learners })
+      const learned = learnHiddenContract(contract, { messages: 2000, seed, learners })
 
-      expect(learnt.rejectedMessages).toEqual([])
-      expect(learnt.acceptedMutants.length / learnt.mutants).toBeLessThanOrEqual(0.05)
-      mutants += learnt.mutants
-      accepted += learnt.acceptedMutants.length
+      expect(learned.rejectedMessages).toEqual([])
+      expect(learned.acceptedMutants.length / learned.mutants).toBeLessThanOrEqual(0.05)
+      mutants += learned.mutants
+      accepted += learned.acceptedMutants.length
     }),
     { numRuns: contracts, endOnFailure: true },
   )
@@ -51,15 +51,15 @@ test.each(['any', 'full'])(
   },
 )
 
-test('the heap of a process that has learnt holds no secret of the traffic', { timeout: 300_000 }, async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'learnt-'))
-  const files = [join(folder, 'secrets'), join(folder, 'learnt.heapsnapshot')] as const
+test('the heap of a process that has learned holds no secret of the traffic', { timeout: 300_000 }, async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'learned-'))
+  const files = [join(folder, 'secrets'), join(folder, 'learned.heapsnapshot')] as const
 
   const { stdout } = await runChild('heap-child.ts', ...files)
 
   const [secrets, heap] = files.map((file) => readFileSync(file, 'latin1'))
   const all = secrets?.trim().split('\n') ?? []
-  expect([all.length, stdout]).toEqual([20, '9 operations learnt\n'])
+  expect([all.length, stdout]).toEqual([20, '9 operations learned\n'])
   expect(heap).toContain('branchRegionOfLender')
   expect(all.filter((secret) => heap?.includes(secret))).toEqual([])
   rmSync(folder, { recursive: true })

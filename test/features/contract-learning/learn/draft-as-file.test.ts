@@ -1,4 +1,4 @@
-/** What was learnt is a file that the gateway takes: whatever passed, the draft loads without a problem. */
+/** What was learned is a file that the gateway takes: whatever passed, the draft loads without a problem. */
 import fc from 'fast-check'
 import { expect } from 'vitest'
 import { formatYaml } from '../../../../src/core/config/yaml/yaml-document.ts'
@@ -56,7 +56,7 @@ testAndDrill('a draft of random messages loads', { timeout: 120_000 }, () => {
   )
 })
 
-test('a draft takes the query and the fields that it was learnt from, also those that came twice', () => {
+test('a draft takes the query and the fields that it was learned from, also those that came twice', () => {
   const fields = ['Prefer', 'wait=5', 'prefer', 'respond-async', 'X-Branch', '1', 'X_Branch', '2', 'X-Once', 'a, b']
   const query = '?limit=5&active=true&from=2026-01-01'
   const learner = createLearner(learnerOptions)
@@ -75,17 +75,17 @@ test('a draft takes the query and the fields that it was learnt from, also those
   expect(checkRequestHead(own, createValidators(contract), head).violations).toEqual([])
 })
 
-test('a draft accepts what it was learnt from, and rejects a wrong type or a missing member', {
+test('a draft accepts what it was learned from, and rejects a wrong type or a missing member', {
   timeout: 120_000,
 }, () => {
   let [mutants, accepted] = [0, 0]
   fc.assert(
     fc.property(hiddenContract, fc.integer(), fc.integer({ min: 1, max: 3 }), (contract, seed, learners) => {
-      const learnt = learnHiddenContract(contract, { messages: 300, seed, learners })
+      const learned = learnHiddenContract(contract, { messages: 300, seed, learners })
 
-      expect(learnt.rejectedMessages).toEqual([])
-      mutants += learnt.mutants
-      accepted += learnt.acceptedMutants.length
+      expect(learned.rejectedMessages).toEqual([])
+      mutants += learned.mutants
+      accepted += learned.acceptedMutants.length
     }),
     // Drawn once: the drill draws anew each time, and more.
     { numRuns: 2, seed: 22 },

@@ -54,7 +54,7 @@ test('a draft holds those of the nine that were seen, and says which were not', 
   })
 })
 
-test('nothing learnt makes a document without paths', () => {
+test('nothing learned makes a document without paths', () => {
   expect(renderDraft(createLearner(learnerOptions).report)).toMatchObject({ openapi: '3.1.0', paths: {} })
 })
 

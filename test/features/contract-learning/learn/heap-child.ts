@@ -32,4 +32,4 @@ const round = (): void => {
 
 for (let i = 0; i < 20; i++) round()
 await writeSettledHeap(heapFile)
-console.log(`${learner.report.operations.size} operations learnt`)
+console.log(`${learner.report.operations.size} operations learned`)

@@ -12,7 +12,7 @@ const observe = (learner: Learner, operation: OperationId, body: unknown): void 
 const shapeOf = (learner: Learner, operation: OperationId): Shape => {
   const content = learner.report.operations.get(operation)?.request.content
   const found = content?.mediaTypes.named.get('application/json')?.learned.body
-  if (found === undefined) throw new Error('nothing was learnt')
+  if (found === undefined) throw new Error('nothing was learned')
   return found
 }
 
@@ -44,7 +44,7 @@ test('a huge body of one operation leaves what is known of another', () => {
   expect(measureShapes([shapeOf(learner, 'inventory.sync')]).shapes).toBeLessThanOrEqual(4096)
 })
 
-test('what was forgotten stays forgotten, and the draft accepts what it was learnt from', () => {
+test('what was forgotten stays forgotten, and the draft accepts what it was learned from', () => {
   const learner = createLearner(learnerOptions)
   const trees = [tree(20, 4, 1), tree(3, 4, 'text'), tree(3, 4, null), tree(1, 50, [])]
   const bodies = [...trees, { m0: 1 }, { m0: [[tree(9, 4, 1)]] }]
@@ -57,7 +57,7 @@ test('what was forgotten stays forgotten, and the draft accepts what it was lear
   expect(JSON.stringify(requestBody)).toContain('members beyond the bounds of learning')
 })
 
-test('a body of many levels is learnt to the thirty-second', () => {
+test('a body of many levels is learned to the thirty-second', () => {
   const learner = createLearner(learnerOptions)
   observe(learner, 'inventory.sync', JSON.parse(`${'['.repeat(5000)}${']'.repeat(5000)}`))
   observe(learner, 'inventory.sync', JSON.parse(`${'{"a":'.repeat(5000)}1${'}'.repeat(5000)}`))

@@ -80,7 +80,7 @@ test('the order in which reports are merged plays no part, also past the bounds'
   )
 })
 
-test('several learners have learnt what one would have learnt alone', { timeout: 120_000 }, () => {
+test('several learners have learned what one would have learned alone', { timeout: 120_000 }, () => {
   fc.assert(
     fc.property(fewMessages, fewMessages, (one, other) => {
       const together = byHash(mergeLearned([learn(one), learn(other)]))
@@ -91,7 +91,7 @@ test('several learners have learnt what one would have learnt alone', { timeout:
   )
 })
 
-test('a name that each worker saw twice stays unnamed, and what was learnt of it is merged', () => {
+test('a name that each worker saw twice stays unnamed, and what was learned of it is merged', () => {
   const twice = (sku: unknown) => learn([messageOf({ sku }), messageOf({ sku })])
 
   const merged = mergeLearned([twice('a'), twice(7)])
@@ -123,7 +123,7 @@ const byHash = (value: unknown): unknown => {
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, byHash(each)]))
 }
 
-test('a learner that takes over what another has learnt knows what a merge knows, and goes on', () => {
+test('a learner that takes over what another has learned knows what a merge knows, and goes on', () => {
   fc.assert(
     fc.property(fewMessages, fewMessages, fewMessages, (first, second, third) => {
       const learner = createLearner(learnerOptions)

@@ -46,7 +46,7 @@ const leaksOf = (learner: Learner, secret: string) => {
 }
 
 test.each(secrets.flatMap((secret) => [true, false].map((enums) => ({ secret, enums }))))(
-  '$secret, planted once in each of fifty places, is nowhere in what was learnt (enums: $enums)',
+  '$secret, planted once in each of fifty places, is nowhere in what was learned (enums: $enums)',
   ({ secret, enums }) => {
     const learner = createLearner({ ...learnerOptions, enums })
     for (const [at, planted] of plantSecret(secret).entries()) {
@@ -87,7 +87,7 @@ test.each(secrets.slice(3))('%s looks like data, and is nowhere, however often i
   expect(leaksOf(learner, secret)).toEqual([])
 })
 
-test('a value that comes when enumerations are not learnt any more is nowhere, and ends the enumeration', () => {
+test('a value that comes when enumerations are not learned any more is nowhere, and ends the enumeration', () => {
   const learner = createLearner({ ...learnerOptions, enums: true })
   const say = (status: string, times: number) => observeAll(learner, [requestWith({ body: { status } })], times)
   const draft = () => JSON.stringify(renderDraft(learner.report))
@@ -102,7 +102,7 @@ test('a value that comes when enumerations are not learnt any more is nowhere, a
   expect(leaksOf(learner, 'TOPSECRET')).toEqual([])
 })
 
-test('a field with credentials is never learnt, not even by name', () => {
+test('a field with credentials is never learned, not even by name', () => {
   const learner = createLearner({ ...learnerOptions, credentialFields: ['X-Partner'] })
   const names = 'Authorization Proxy-Authorization Cookie X-Api-Key X-Auth-Token X-Partner DPoP X-Ok'.split(' ')
   observeAll(learner, [requestWith({ fields: names.flatMap((name) => [name, 'secret']) })])

@@ -207,7 +207,7 @@ test.each<[section: string, words: string | RegExp, differing?: Differing]>([
   ['refusals', 'None since the start.', { refusals: [] }],
   // The lines of its chain, and not of the file that was rotated last.
   ['records', '/var/log/lender-gateway/audit.log , its chain has 120 455 lines,'],
-  ['contract', 'None is configured, and none is learnt.', status({ contract: null, learning: null })],
+  ['contract', 'None is configured, and none is learned.', status({ contract: null, learning: null })],
   ['contract', / risk\.asset-valuation responses body \/grade enum must be equal to .* 41 0\.2 % 9 /],
   ['contract', ' inventory.sync line 212 ◆ enforce 18 340 550 3 %, 550 rejected 12 ○ off 0 0 0 '],
   ['contract', ' leads.pipeline ▲ not in the contract ○ report '],

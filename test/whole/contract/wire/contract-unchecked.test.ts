@@ -167,7 +167,7 @@ describe('a response', () => {
   })
 })
 
-test('what was refused is in the audit log and in a row of its own, is not learnt, and the next request is served', async () => {
+test('what was refused is in the audit log and in a row of its own, is not learned, and the next request is served', async () => {
   const log = createAuditLog(onTestFinished)
   const live = await bootLiveGateway({
     upstream: (await httpUpstream(answer())).url,

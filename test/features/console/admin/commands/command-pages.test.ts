@@ -39,7 +39,7 @@ describe('a page says what would happen, and nothing does', () => {
     [
       'learn-contract?for=4h&enums=true',
       'Learn the contract?',
-      'For 4 hours the shape of what passes is learnt, with the values of what look like enumerations. No other value is kept, and no client notices. What was learnt before is forgotten.',
+      'For 4 hours the shape of what passes is learned, with the values of what look like enumerations. No other value is kept, and no client notices. What was learned before is forgotten.',
     ],
     [
       `refuse?${insights}`,

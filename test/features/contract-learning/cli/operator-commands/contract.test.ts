@@ -7,10 +7,10 @@ import { bootLiveGateway } from '../../../../helpers/live-gateway.ts'
 
 const contract = (admin: string, ...args: readonly string[]) => runCommand(['contract', ...args, '--admin', admin])
 
-test('the contract is learnt, shown to be, stopped and printed as a file', async () => {
+test('the contract is learned, shown to be, stopped and printed as a file', async () => {
   const live = await bootLiveGateway()
   const none = await contract(live.admin, 'draft')
-  const learnt = await contract(live.admin, 'learn', '--for', '2h', '--enums')
+  const learned = await contract(live.admin, 'learn', '--for', '2h', '--enums')
   await (await fetch(`${live.url}/market/insights?limit=1`)).arrayBuffer()
   const report = await contract(live.admin, 'report')
   const status = await runCommand(['status', '--admin', live.admin])
@@ -29,12 +29,12 @@ test('the contract is learnt, shown to be, stopped and printed as a file', async
   const printed = await contract(live.admin, 'draft')
   const piped = await contract(live.admin, 'draft', '--output', '-')
 
-  expect(none).toMatchObject({ code: 1, out: '', err: expect.stringContaining('nothing was learnt: ') })
-  const out = expect.stringMatching(/^the contract is learnt anew until .*Z\n$/)
-  expect(learnt).toMatchObject({ code: 0, err: '', out })
-  const shown = /the contract is learnt, with enumerations, by 127.0.0.1 until .*: contract draft prints it/
+  expect(none).toMatchObject({ code: 1, out: '', err: expect.stringContaining('nothing was learned: ') })
+  const out = expect.stringMatching(/^the contract is learned anew until .*Z\n$/)
+  expect(learned).toMatchObject({ code: 0, err: '', out })
+  const shown = /the contract is learned, with enumerations, by 127.0.0.1 until .*: contract draft prints it/
   for (const { out } of [report, status, explained]) expect(out).toMatch(shown)
-  expect(stopped).toMatchObject({ code: 0, out: 'the contract is not learnt any more; the draft stays\n' })
+  expect(stopped).toMatchObject({ code: 0, out: 'the contract is not learned any more; the draft stays\n' })
   expect(again).toMatchObject({ code: 1, err: expect.stringContaining('it does not learn just now') })
   expect(json.paths['/market/insights'].get['x-seen']).toBe('1 of 1')
   expect(written).toMatchObject({ code: 0, err: '', out: expect.stringContaining(`${file}: written; `) })
@@ -62,7 +62,7 @@ test('a draft takes the place of no file unless it is forced, and a failure leav
   }, 30_000)
   const nowhere = await draft(join(live.folder, 'no', 'contract.yaml'))
 
-  expect(empty).toMatchObject({ code: 1, out: '', err: expect.stringContaining('nothing was learnt') })
+  expect(empty).toMatchObject({ code: 1, out: '', err: expect.stringContaining('nothing was learned') })
   expect(there).toMatchObject({ code: 2, out: '', err: expect.stringContaining('--force overwrites it') })
   expect(nowhere).toMatchObject({ code: 2, out: '', err: expect.stringContaining('(ENOENT)') })
   expect([readFileSync(file, 'utf8'), files()]).toEqual(['precious', before])
