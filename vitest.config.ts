@@ -28,7 +28,7 @@ const alone = filesWith(/\bvi\.(mock|doMock)\(|\bheldBytes\(\)/)
 const drillsFakingTimers = filesWith(/\bvi\.useFakeTimers\(/, drills)
 
 /**
- * `npm test` runs the projects `shared` and `alone`, which prove each behaviour once; `npm run test:drills`
+ * `npm test` runs the projects `shared` and `alone`, which prove each behavior once; `npm run test:drills`
  * runs `drills`, `drills-alone` and `node-http2`: what repeats, waits or needs a big program.
  */
 export default defineConfig({

@@ -5,7 +5,7 @@ import { onRequest, openRawUpstream, type RawUpstream } from './upstream.ts'
 import { eventually } from './wire.ts'
 
 /** Lists the ways in which {@link openMisbehavingUpstream} can go wrong, by the name that stands in the query. */
-const misbehaviours: Readonly<Record<string, (socket: Socket) => void>> = {
+const misbehaviors: Readonly<Record<string, (socket: Socket) => void>> = {
   stall: () => {},
   reset: (socket) => socket.resetAndDestroy(),
   end: (socket) => socket.end(),
@@ -36,7 +36,7 @@ export const openMisbehavingUpstream = async (): Promise<MisbehavingUpstream> =>
     socket.on('end', () => socket.end())
     onRequest(socket, (head) => {
       begun.add(/^x-request-id: (.*)\r$/im.exec(head)?.[1] ?? '')
-      const behave = misbehaviours[/\?([a-z-]*)/.exec(head)?.[1] ?? '']
+      const behave = misbehaviors[/\?([a-z-]*)/.exec(head)?.[1] ?? '']
       if (behave === undefined || answered) return void socket.destroy()
       answered = true
       behave(socket)

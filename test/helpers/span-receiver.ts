@@ -29,7 +29,7 @@ export interface Span {
 }
 
 /** Says what a receiver does with a batch: answers with a status, or 200 and a body, or nothing, or not even that. */
-export type Behaviour = 'take' | 'hang' | 'drip' | 'reset' | number | Buffer
+export type Behavior = 'take' | 'hang' | 'drip' | 'reset' | number | Buffer
 
 export interface SpanReceiver {
   /** What `tracing.otlp` is. */
@@ -42,7 +42,7 @@ export interface SpanReceiver {
   come(count: number): Promise<readonly Span[]>
   /** Waits until as many batches have come, whatever became of them. */
   asked(count: number): Promise<void>
-  behave(how: Behaviour, headers?: Readonly<Record<string, string>>): void
+  behave(how: Behavior, headers?: Readonly<Record<string, string>>): void
   /** Answers the batches that hang with 200. */
   release(): void
   close(): Promise<void>
@@ -57,7 +57,7 @@ export const spanReceiver = async (): Promise<SpanReceiver> => {
   const bodies: Buffer[] = []
   const batches: { headers: IncomingHttpHeaders; path: string }[] = []
   const hanging: ServerResponse[] = []
-  let how: Behaviour = 'take'
+  let how: Behavior = 'take'
   let fields: Readonly<Record<string, string>> = {}
   const receive = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const chunks: Buffer[] = []

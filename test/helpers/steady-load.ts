@@ -1,4 +1,4 @@
-/** Load on a gateway that is rerouted between two servers, and a judgement of every response. */
+/** Load on a gateway that is rerouted between two servers, and a judgment of every response. */
 import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -144,12 +144,12 @@ const bytes =
   ({ port }) =>
     say(port, text)
 
-const market = (misbehaviour: string): Provoke => request(`GET /market/insights?${misbehaviour} HTTP/1.1`)
+const market = (misbehavior: string): Provoke => request(`GET /market/insights?${misbehavior} HTTP/1.1`)
 
 const marketUntilEnd =
-  (misbehaviour: string): Provoke =>
+  (misbehavior: string): Provoke =>
   ({ port }, id) =>
-    sayUntilEnd(port, head(`GET /market/insights?${misbehaviour} HTTP/1.1`, id))
+    sayUntilEnd(port, head(`GET /market/insights?${misbehavior} HTTP/1.1`, id))
 
 const post = (path: string, body: string, framing = `Content-Length: ${body.length}`): Provoke =>
   request(`POST ${path} HTTP/1.1`, [framing], body)

@@ -114,7 +114,7 @@ test('a client that ends its side and waits for nothing holds no longer than one
 test.each([
   ['the beginning of another request', get, 'G'],
   ['a part of a body', get, post.slice(0, -1)],
-])('a client that leaves with %s behind a request is noticed, and the request is cancelled', async (_, first, rest) => {
+])('a client that leaves with %s behind a request is noticed, and the request is canceled', async (_, first, rest) => {
   const { port, line, upstream } = await dialThrough(() => {})
   const socket = connect({ port, host: '127.0.0.1' })
 

@@ -56,7 +56,7 @@ const summed = (pairs: readonly (readonly [string, number])[]): readonly (readon
 
 const [width, labels, rowHeight, top] = [960, 230, 28, 44]
 /** Light enough for black letters on a white page and on a dark one. */
-const colours = ['#8dd3c7', '#fdb462', '#80b1d3', '#fb8072', '#b3de69', '#fccde5', '#bebada', '#ffed6f', '#d9d9d9']
+const colors = ['#8dd3c7', '#fdb462', '#80b1d3', '#fb8072', '#b3de69', '#fccde5', '#bebada', '#ffed6f', '#d9d9d9']
 
 const svg = (title: string, bars: readonly Bar[]): string => {
   const height = top + bars.length * rowHeight + 8
@@ -79,7 +79,7 @@ const drawn = ({ owner, share, parts }: Bar, y: number, scale: number): string =
     const fits = long > short.length * 6 + 8
     const piece =
       `<g><title>${escaped(`${owner}: ${name}`)}</title>` +
-      `<rect x="${x.toFixed(1)}" y="${y}" width="${long.toFixed(1)}" height="${rowHeight - 6}" fill="${colours[index]}" stroke="#fff"/>` +
+      `<rect x="${x.toFixed(1)}" y="${y}" width="${long.toFixed(1)}" height="${rowHeight - 6}" fill="${colors[index]}" stroke="#fff"/>` +
       `${fits ? `<text x="${(x + 4).toFixed(1)}" y="${y + 15}" font-size="11">${escaped(short)}</text>` : ''}</g>`
     x += long
     return piece

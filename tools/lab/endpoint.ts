@@ -3,20 +3,20 @@ import { createServer as createTlsServer, type TlsOptions } from 'node:tls'
 import { onTestFinished } from 'vitest'
 import type { OnTestEnd } from '../../test/helpers/editable-file.ts'
 import { listenOnReservedPort, tryListen } from '../../test/helpers/reserved-port.ts'
-import { type EndpointBehaviour, respond, type Turn } from './endpoint-behaviour.ts'
+import { type EndpointBehavior, respond, type Turn } from './endpoint-behavior.ts'
 import { Ledger, type LedgerEntry } from './ledger.ts'
 import { type LabRequestHead, readRequests } from './read-requests.ts'
 
 /** How a server stops: marks the next response as the last (`finish`), or cuts what is idle (`cut`). */
 export type ShutdownMode = 'finish' | 'cut'
 
-/** A real server on the loopback whose behaviour is changed while it runs. */
+/** A real server on the loopback whose behavior is changed while it runs. */
 export interface LabEndpoint {
   readonly name: string
   readonly port: number
   readonly url: string
   /** Says what it does from the next connection or request on. */
-  behave(behaviour: EndpointBehaviour): void
+  behave(behavior: EndpointBehavior): void
   /** Closes the listener and every connection: connecting is refused from then on. */
   refuseConnections(): Promise<void>
   /** Listens again, on the same port; `tls` differs from what it was opened with. */
@@ -37,7 +37,7 @@ export interface LabEndpoint {
 interface Options {
   readonly name?: string
   readonly ledger?: Ledger
-  readonly behaviour?: EndpointBehaviour
+  readonly behavior?: EndpointBehavior
   readonly tls?: TlsOptions
   /** When it is to be gone; with the test unless. */
   readonly onEnd?: OnTestEnd
@@ -52,13 +52,13 @@ interface Line {
   doomed: boolean
 }
 
-/** Opens an endpoint that answers 200 unless its behaviour says otherwise. */
+/** Opens an endpoint that answers 200 unless its behavior says otherwise. */
 export const openEndpoint = async (options: Options = {}): Promise<LabEndpoint> => {
   const { name = 'endpoint', ledger = new Ledger(), onEnd = onTestFinished } = options
   const lines = new Set<Line>()
   const crossed: string[] = []
   const cutAt: number[] = []
-  let { behaviour = respond() } = options
+  let { behavior = respond() } = options
   let leaving: ShutdownMode | null = null
   let accepted = 0
   let requests = 0
@@ -76,8 +76,8 @@ export const openEndpoint = async (options: Options = {}): Promise<LabEndpoint> 
         line.busy = false
       },
     }
-    if (part === 'head') behaviour.onHead?.(turn)
-    else behaviour.onWhole?.(turn)
+    if (part === 'head') behavior.onHead?.(turn)
+    else behavior.onWhole?.(turn)
   }
 
   const onConnection = (socket: Socket): void => {
@@ -92,7 +92,7 @@ export const openEndpoint = async (options: Options = {}): Promise<LabEndpoint> 
       lines.delete(line)
       if (lines.size === 0) onLastClosed()
     })
-    behaviour.onAccept?.(socket)
+    behavior.onAccept?.(socket)
     readRequests(socket, {
       begins() {
         line.busy = true
@@ -102,7 +102,7 @@ export const openEndpoint = async (options: Options = {}): Promise<LabEndpoint> 
         requests++
         entry = ledger.record({ id: head.id, method: head.method, endpoint: name, sha256: null })
         if (line.doomed) crossed.push(head.id)
-        if (line.doomed || (behaviour.cutsIdle === true && line.begun > 1)) return void socket.destroy()
+        if (line.doomed || (behavior.cutsIdle === true && line.begun > 1)) return void socket.destroy()
         onRequest(line, entry, head, 'head')
       },
       whole(head, sha256) {
@@ -138,7 +138,7 @@ export const openEndpoint = async (options: Options = {}): Promise<LabEndpoint> 
     accepted: () => accepted,
     requests: () => requests,
     behave(next) {
-      behaviour = next
+      behavior = next
     },
     async refuseConnections() {
       const stopped = stopListening()

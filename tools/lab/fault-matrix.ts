@@ -7,7 +7,7 @@ import type { Group } from '../../src/operations.ts'
 import { inDrills } from '../../test/helpers/speed.ts'
 import { pseudoRandomBytes, sha256 } from '../../test/helpers/wire.ts'
 import { type LabEndpoint, openEndpoint } from './endpoint.ts'
-import * as does from './endpoint-behaviour.ts'
+import * as does from './endpoint-behavior.ts'
 import { firstOperationOf, type LabOutcome, newId, sendToGroup, waitUntil } from './lab.ts'
 import { Ledger } from './ledger.ts'
 
@@ -149,9 +149,9 @@ export const checkRecovery = async (
   endpoints: readonly LabEndpoint[],
 ): Promise<readonly string[]> => {
   const held = endpoints.map((endpoint) => {
-    const behaviour = does.holdRequests()
-    endpoint.behave(behaviour)
-    return behaviour
+    const behavior = does.holdRequests()
+    endpoint.behave(behavior)
+    return behavior
   })
   // As many as there is room for: a full endpoint gets no more, so that it does not matter whose turn it is.
   const room = endpoints.length * (maxConnections + maxPending)

@@ -3,25 +3,25 @@ import { groups } from '../../src/operations.ts'
 import { drill, part, test, testAndDrill } from '../../test/helpers/speed.ts'
 import { pseudoRandomBytes } from '../../test/helpers/wire.ts'
 import { openEndpoint } from './endpoint.ts'
-import * as does from './endpoint-behaviour.ts'
+import * as does from './endpoint-behavior.ts'
 import { checkFault, checkRecovery, type Fault, openFaultSetups, toUpstreams } from './fault-matrix.ts'
 import { bootLab, fetchGroupStatus, newId, sendToGroup, waitUntil } from './lab.ts'
 
 /** A fault of one that can be connected to. */
 interface Misbehaves extends Fault {
-  readonly behaviour: does.EndpointBehaviour
+  readonly behavior: does.EndpointBehavior
   /** Whether it takes a timeout to notice. */
   readonly slow?: true
 }
 
 const row = (
   fault: string,
-  behaviour: does.EndpointBehaviour,
+  behavior: does.EndpointBehavior,
   get: string,
   post = get,
   more: Partial<Misbehaves> = {},
 ): Misbehaves => ({
-  ...{ fault, behaviour, get, post },
+  ...{ fault, behavior, get, post },
   ...more,
 })
 
@@ -49,9 +49,9 @@ const faults: readonly Misbehaves[] = [
 ]
 
 describe('an endpoint that', () => {
-  testAndDrill.each(part(faults))('$fault', async ({ behaviour, slow, ...fault }) => {
+  testAndDrill.each(part(faults))('$fault', async ({ behavior, slow, ...fault }) => {
     const benches = await openFaultSetups()
-    for (const { faulty } of benches) faulty.behave(behaviour)
+    for (const { faulty } of benches) faulty.behave(behavior)
     const live = await bootLab(toUpstreams(benches, slow ? { timeouts } : {}))
 
     const wrong = await Promise.all(
@@ -73,7 +73,7 @@ describe('an endpoint that', () => {
   drill(
     'answers before it has read the body gets its response through, however much of the body is still to come',
     async () => {
-      const endpoint = await openEndpoint({ behaviour: does.respondEarly })
+      const endpoint = await openEndpoint({ behavior: does.respondEarly })
       const live = await bootLab({ risk: endpoint.url })
       const body = pseudoRandomBytes(8_000_000)
 
@@ -89,12 +89,12 @@ describe('an endpoint that', () => {
   )
 
   test('sends bytes without a request is ignored, and that connection is not used again', async () => {
-    const behaviour = does.extraResponseLater()
-    const endpoint = await openEndpoint({ behaviour })
+    const behavior = does.extraResponseLater()
+    const endpoint = await openEndpoint({ behavior })
     const live = await bootLab({ market: { endpoints: [endpoint.url], keepAlive: '60s' } })
 
     const before = await sendToGroup(live.port, 'market', newId())
-    behaviour.later()
+    behavior.later()
     await waitUntil(() => endpoint.connections() === 0)
     const after = await sendToGroup(live.port, 'market', newId())
 

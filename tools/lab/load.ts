@@ -6,7 +6,7 @@ import type { Group, Operation } from '../../src/operations.ts'
 import { PipelinedClient } from '../../test/helpers/pipelined-client.ts'
 import { headerValues, type RawResponse } from '../../test/helpers/raw-response.ts'
 import { pseudoRandomBytes, sha256 } from '../../test/helpers/wire.ts'
-import type { Echo } from './endpoint-behaviour.ts'
+import type { Echo } from './endpoint-behavior.ts'
 import { firstOperationOf, newId, summarize } from './lab.ts'
 
 /** What became of one request of a load. */

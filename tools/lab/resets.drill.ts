@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
 import { openEndpoint } from './endpoint.ts'
-import { type EndpointBehaviour, resetWhenWhole, respond } from './endpoint-behaviour.ts'
+import { type EndpointBehavior, resetWhenWhole, respond } from './endpoint-behavior.ts'
 import { bootLab, newId, sendToGroup } from './lab.ts'
 import { Ledger } from './ledger.ts'
 import { startLoad, tally } from './load.ts'
 
-/** Opens three endpoints with one behaviour, and a gateway in front of them that tries again as it comes. */
-const openThree = async (behaviour: EndpointBehaviour) => {
+/** Opens three endpoints with one behavior, and a gateway in front of them that tries again as it comes. */
+const openThree = async (behavior: EndpointBehavior) => {
   const ledger = new Ledger()
-  const open = (name: string) => openEndpoint({ name, ledger, behaviour })
+  const open = (name: string) => openEndpoint({ name, ledger, behavior })
   const endpoints = await Promise.all(['one', 'two', 'three'].map(open))
   const upstream = { endpoints: endpoints.map(({ url }) => url), retry: {} }
   return { ledger, endpoints, live: await bootLab({ market: upstream, risk: upstream }) }
@@ -46,10 +46,10 @@ test('Retry-After is waited for, and not when it ends after the deadline', async
   const busyFor = (seconds: number) => respond({ status: 503, fields: `Retry-After: ${seconds}\r\n` })
   // The first of each operation gets a Retry-After.
   const said = [busyFor(60), busyFor(1)]
-  const behaviour: EndpointBehaviour = {
+  const behavior: EndpointBehavior = {
     onWhole: (turn) => (said[endpoint.requests() - 1] ?? respond()).onWhole?.(turn),
   }
-  const endpoint = await openEndpoint({ ledger, behaviour })
+  const endpoint = await openEndpoint({ ledger, behavior })
   const upstream = { endpoints: [endpoint.url], retry: {} }
   const operations = { 'leads.pipeline': { deadline: '20s' } }
   const live = await bootLab({ market: upstream, leads: upstream }, { operations })

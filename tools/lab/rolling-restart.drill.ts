@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { type LabEndpoint, openEndpoint, type ShutdownMode } from './endpoint.ts'
-import { respond } from './endpoint-behaviour.ts'
+import { respond } from './endpoint-behavior.ts'
 import { bootLab } from './lab.ts'
 import { Ledger } from './ledger.ts'
 import { type Load, type Result, startLoad, tally } from './load.ts'
@@ -19,8 +19,8 @@ const restartAll = async (endpoints: readonly LabEndpoint[], load: Load, how: Sh
 /** Restarts three endpoints twice under load, and returns what clients got and what endpoints saw. */
 const rollingRestart = async (how: ShutdownMode) => {
   const ledger = new Ledger()
-  const behaviour = respond({ latencyMs: 10 })
-  const open = (name: string) => openEndpoint({ name, ledger, behaviour })
+  const behavior = respond({ latencyMs: 10 })
+  const open = (name: string) => openEndpoint({ name, ledger, behavior })
   const endpoints = await Promise.all(['one', 'two', 'three'].map(open))
   const upstream = {
     endpoints: endpoints.map(({ url }) => url),

@@ -47,7 +47,7 @@ const behind = Object.fromEntries(
 const configuration = (more: object = {}): string =>
   JSON.stringify(
     {
-      instance: { name: 'gateway-eu-1', environment: 'production', colour: 'red' },
+      instance: { name: 'gateway-eu-1', environment: 'production', color: 'red' },
       workers: 2,
       listen: { port },
       admin: { port: adminPort },

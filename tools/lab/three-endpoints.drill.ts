@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { Group } from '../../src/operations.ts'
 import { type LabEndpoint, openEndpoint } from './endpoint.ts'
-import { type EndpointBehaviour, hang, respond } from './endpoint-behaviour.ts'
+import { type EndpointBehavior, hang, respond } from './endpoint-behavior.ts'
 import { bootLab, fetchGroupStatus, newId, sendToGroup } from './lab.ts'
 import { Ledger } from './ledger.ts'
 import { type Load, type Result, startLoad, tally } from './load.ts'
@@ -12,11 +12,11 @@ afterEach(() => void vi.useRealTimers())
 const get: Group = 'market'
 const post: Group = 'risk'
 
-/** Opens endpoints that share a ledger, one for each behaviour. */
-const openAll = async (...behaviours: readonly EndpointBehaviour[]) => {
+/** Opens endpoints that share a ledger, one for each behavior. */
+const openAll = async (...behaviors: readonly EndpointBehavior[]) => {
   const ledger = new Ledger()
-  const open = (behaviour: EndpointBehaviour, n: number) => openEndpoint({ name: `endpoint ${n}`, ledger, behaviour })
-  return { ledger, endpoints: await Promise.all(behaviours.map(open)) }
+  const open = (behavior: EndpointBehavior, n: number) => openEndpoint({ name: `endpoint ${n}`, ledger, behavior })
+  return { ledger, endpoints: await Promise.all(behaviors.map(open)) }
 }
 
 /** Boots a gateway whose GETs and POSTs go to the same endpoints, by upstreams of their own. */

@@ -35,7 +35,7 @@ const swapped: Readonly<Record<string, string>> = {
 const isNode = (value: unknown): value is Node =>
   typeof value === 'object' && value !== null && typeof (value as Node).type === 'string'
 
-/** Types hold no behaviour. Keys and names of modules are no values. */
+/** Types hold no behavior. Keys and names of modules are no values. */
 const skipped = (node: Node, member: string): boolean =>
   member === 'typeAnnotation' ||
   member === 'typeArguments' ||

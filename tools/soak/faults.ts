@@ -1,6 +1,6 @@
 /** Makes endpoints go wrong in one way after the other, and mend. */
 import { setTimeout as pause } from 'node:timers/promises'
-import * as does from '../lab/endpoint-behaviour.ts'
+import * as does from '../lab/endpoint-behavior.ts'
 import type { Disturbances } from './disturbances.ts'
 import { respondLarge } from './large-responses.ts'
 import type { Faulty } from './site.ts'
@@ -9,7 +9,7 @@ import { type Ongoing, ongoing } from './traffic.ts'
 interface Fault {
   readonly fault: string
   /** Null: it refuses connections, and cuts those that it has. */
-  readonly behaviour: does.EndpointBehaviour | null
+  readonly behavior: does.EndpointBehavior | null
   /** What may be said of a request that met it. */
   readonly may: readonly string[]
 }
@@ -18,19 +18,19 @@ const resets = ['502 connect-failed', '502 reset-before-headers']
 const silence = ['504 headers-timeout', '503 overloaded']
 
 const faults: readonly Fault[] = [
-  { fault: 'refuses', behaviour: null, may: resets },
+  { fault: 'refuses', behavior: null, may: resets },
   // A client that is connected already is not answered.
-  { fault: 'resets at accept', behaviour: does.resetAtAccept, may: [...resets, ...silence] },
-  { fault: 'resets when it has the request', behaviour: does.resetWhenWhole, may: resets },
-  { fault: 'hangs', behaviour: does.hang, may: silence },
-  { fault: 'answers 500', behaviour: does.respond({ status: 500 }), may: ['500'] },
-  { fault: 'truncates', behaviour: does.truncate, may: ['cut'] },
-  { fault: 'stalls in its body', behaviour: does.stallInBody, may: ['cut'] },
-  { fault: 'drips its head', behaviour: does.dripHead, may: silence },
-  { fault: 'is slow', behaviour: does.respond({ latencyMs: 300 }), may: [] },
-  { fault: 'is no server', behaviour: does.garbage, may: ['502 bad-answer'] },
-  { fault: 'cuts idle connections', behaviour: does.cutIdle, may: resets },
-  { fault: 'closes after each answer', behaviour: does.closeAfterResponse, may: [] },
+  { fault: 'resets at accept', behavior: does.resetAtAccept, may: [...resets, ...silence] },
+  { fault: 'resets when it has the request', behavior: does.resetWhenWhole, may: resets },
+  { fault: 'hangs', behavior: does.hang, may: silence },
+  { fault: 'answers 500', behavior: does.respond({ status: 500 }), may: ['500'] },
+  { fault: 'truncates', behavior: does.truncate, may: ['cut'] },
+  { fault: 'stalls in its body', behavior: does.stallInBody, may: ['cut'] },
+  { fault: 'drips its head', behavior: does.dripHead, may: silence },
+  { fault: 'is slow', behavior: does.respond({ latencyMs: 300 }), may: [] },
+  { fault: 'is no server', behavior: does.garbage, may: ['502 bad-answer'] },
+  { fault: 'cuts idle connections', behavior: does.cutIdle, may: resets },
+  { fault: 'closes after each answer', behavior: does.closeAfterResponse, may: [] },
 ]
 
 const wrongForMs = 3000
@@ -45,13 +45,13 @@ export const goWrong = (faulty: readonly Faulty[], disturbances: Disturbances): 
   const turns = faulty.map((_, nth) => nth * 3)
   return ongoing(faulty.length, soundForMs, async (nth) => {
     const one = faulty[nth] as Faulty
-    const { fault, behaviour, may } = faults[(turns[nth] as number) % faults.length] as Fault
+    const { fault, behavior, may } = faults[(turns[nth] as number) % faults.length] as Fault
     turns[nth] = (turns[nth] as number) + 1
     const over = disturbances.begin(`an endpoint ${fault}`, one.group, [...may, '503 circuit-open'], aftermathMs)
-    if (behaviour === null) await one.faulty.refuseConnections()
-    else one.faulty.behave(behaviour)
+    if (behavior === null) await one.faulty.refuseConnections()
+    else one.faulty.behave(behavior)
     await pause(wrongForMs)
-    if (behaviour === null) await one.faulty.listen()
+    if (behavior === null) await one.faulty.listen()
     else one.faulty.behave(respondLarge())
     over()
   })

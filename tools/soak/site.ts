@@ -32,7 +32,7 @@ const lookedAfter = {
 export const openSite = async (workers: number): Promise<Site> => {
   const ledger = new Ledger()
   const open = (name: string): Promise<LabEndpoint> =>
-    openEndpoint({ name, ledger, behaviour: respondLarge(), onEnd: () => {} })
+    openEndpoint({ name, ledger, behavior: respondLarge(), onEnd: () => {} })
   const [a, b, c] = await Promise.all([open('sound a'), open('sound b'), open('sound c')])
   const faulty = await Promise.all(
     Object.keys(lookedAfter).map(async (group) => ({ group: group as Group, faulty: await open(`faulty ${group}`) })),

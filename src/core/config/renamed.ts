@@ -2,6 +2,8 @@
 const renamed: Readonly<Record<string, string>> = {
   refuse: 'reject',
   refused: 'rejected',
+  colour: 'color',
+  grey: 'gray',
 }
 
 /** Finds the present name of `old`, if it is one of `known`. */

@@ -15,7 +15,7 @@ const maxJoinWaitMs = 5_000
 interface Flight {
   readonly request: CacheRequest
   readonly startedAt: number
-  readonly reservation: { readonly isCancelled: boolean }
+  readonly reservation: { readonly isCanceled: boolean }
   readonly context: { readonly isExclusive: boolean }
   readonly result: { readonly head: StoredHead } | null
 }
@@ -44,7 +44,7 @@ export class SingleFlight<T extends Flight> {
     const known = varies ?? fetches.find(({ result }) => result !== null)?.result?.head.varies ?? []
     const wanted = selectingKey(known, request)
     for (const fetch of fetches) {
-      if (fetch.reservation.isCancelled || (fetch.context.isExclusive && fetch.result === null)) continue
+      if (fetch.reservation.isCanceled || (fetch.context.isExclusive && fetch.result === null)) continue
       const { result, startedAt } = fetch
       const isFor =
         result === null

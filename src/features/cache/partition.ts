@@ -22,13 +22,13 @@ export const createCachePartition = (store: CacheStore, operation: OperationId) 
     /** Canceled when its key is purged or invalidated before the fetch ends. */
     reserve(cacheKey: CacheKey): Reservation {
       const reservation = store.reserve(partition, cacheKey)
-      reservation.isCancelled = isClosed
+      reservation.isCanceled = isClosed
       return reservation
     },
     /** Takes the room reserved for the response; returns whether it is stored. */
     put(reservation: Reservation, variant: StoredResponse, replaces: (other: StoredResponse) => boolean): boolean {
       reservation.release()
-      if (reservation.isCancelled) return false
+      if (reservation.isCanceled) return false
       const { client, site, query } = reservation.cacheKey
       const cacheKey = { client, site: copyText(site), query: copyText(query) }
       return store.put(partition.toStoreKey(cacheKey), { partition, ...cacheKey }, variant, replaces)

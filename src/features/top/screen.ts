@@ -12,7 +12,7 @@ export interface ScreenLine {
 export interface TerminalCaps {
   readonly columns: number
   readonly rows: number
-  readonly colour: boolean
+  readonly color: boolean
   readonly unicode: boolean
 }
 
@@ -29,14 +29,14 @@ export const line = (text: string, tone: Tone = 'plain'): ScreenLine => ({ text,
 /** Cut to the terminal's width, without characters that it cannot show. */
 export const drawLine = (
   { text, tone }: ScreenLine,
-  { columns, colour, unicode }: Omit<TerminalCaps, 'rows'>,
+  { columns, color, unicode }: Omit<TerminalCaps, 'rows'>,
 ): string => {
   const shown = truncate(
     unicode ? text : text.replaceAll('’', "'").replaceAll(/[^\x20-\x7e]/g, '?'),
     columns,
     unicode ? '…' : '~',
   )
-  return colour && tone !== 'plain' ? `${codes[tone]}${shown}\u001b[0m` : shown
+  return color && tone !== 'plain' ? `${codes[tone]}${shown}\u001b[0m` : shown
 }
 
 // Far more than any finding has.
@@ -75,7 +75,7 @@ export const detectTerminalCaps = (
   return {
     columns: stream.isTTY ? stream.columns || 80 : Number.POSITIVE_INFINITY,
     rows: stream.isTTY ? stream.rows || 24 : Number.POSITIVE_INFINITY,
-    colour: stream.isTTY === true && NO_COLOR === '' && TERM !== 'dumb',
+    color: stream.isTTY === true && NO_COLOR === '' && TERM !== 'dumb',
     unicode: /utf-?8/i.test(LC_ALL || LC_CTYPE || LANG),
   }
 }

@@ -163,7 +163,7 @@ const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 const large = pseudoRandomBytes(300_000).toString('latin1')
 
 /** What an endpoint does with a request: it writes some bytes, or closes. */
-const behaviours: readonly (string | ((socket: Socket) => void))[] = [
+const behaviors: readonly (string | ((socket: Socket) => void))[] = [
   ...['', 'HTTP/1.1 2', early, 'HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc', ok, `${ok}HTTP/1.1 200 OK\r\n\r\n`],
   ...['HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n', 'no HTTP\r\n\r\n'],
   `HTTP/1.1 200 OK\r\nContent-Length: ${large.length}\r\n\r\n${large}`,
@@ -185,10 +185,10 @@ test('exchanges that are aborted at every phase leave every slot free, and no up
   const { url } = await rawUpstream((socket) => {
     if (!isSound && random(20) === 0) return reset(socket)
     return onRequest(socket, (head) => {
-      const behaviour = behaviours[random(behaviours.length)] ?? ''
+      const behavior = behaviors[random(behaviors.length)] ?? ''
       if (head.includes('?sound')) held.push(socket)
-      else if (typeof behaviour === 'string') socket.write(behaviour, 'latin1')
-      else behaviour(socket)
+      else if (typeof behavior === 'string') socket.write(behavior, 'latin1')
+      else behavior(socket)
     })
   })
   const upstream = openTestUpstream(url, { maxConnections, maxPending: 16 })

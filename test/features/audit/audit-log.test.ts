@@ -114,7 +114,7 @@ test('a change of file that loses nothing schedules no write to report that', as
 })
 
 test.each([
-  ['spelt in another way', (file: string) => `${dirname(file)}/./${basename(file)}`],
+  ['spelled in another way', (file: string) => `${dirname(file)}/./${basename(file)}`],
   [
     'behind a symbolic link',
     (file: string) => {
@@ -125,13 +125,13 @@ test.each([
 ])('a reload that names the same file, %s, goes on with its chain', async (_, respell) => {
   const { config, file, read } = place()
   const { auditLog, begin } = await openWriting(config, read)
-  const respelt = respell(file)
+  const respelled = respell(file)
 
-  await begin({ ...config, file: respelt })
+  await begin({ ...config, file: respelled })
   auditLog.record(says(2))
   await eventually(() => read().includes('"n":2') || auditLog.failing)
 
-  expect(auditLog.state).toMatchObject({ file: respelt, reason: null })
+  expect(auditLog.state).toMatchObject({ file: respelled, reason: null })
   await auditLog.close()
   expect(verified([read()])).toMatchObject({ findings: [], chains: [{ first: 1, lines: 4 }] })
 })

@@ -102,7 +102,7 @@ test('the sandbox as a candidate answers other machines when the listener is ope
   expect(result.ok && result.warnings.find(({ path }) => path === 'allowSandbox')).toMatchObject({ found })
 })
 
-test('a candidate that is not told the key of idempotency cannot recognise it', () => {
+test('a candidate that is not told the key of idempotency cannot recognize it', () => {
   const operations = 'operations: { risk.asset-valuation: { idempotency: { onUnknown: forward } } }'
 
   const warning = {

@@ -9,7 +9,7 @@ afterEach(() => void vi.useRealTimers())
 
 type Behavior = 'answer' | 'late' | 'stall' | 'fail' | 'refuse'
 
-/** Creates a Redis with scripted behaviour: it replies, in time or late, is silent, or refuses connections. */
+/** Creates a Redis with scripted behavior: it replies, in time or late, is silent, or refuses connections. */
 const createScripted = (behavior: Behavior = 'answer') => {
   const redis = { behavior, tries: 0, consumed: 0, lose: (_reason: Error): void => {} }
   const connect: ConnectRedis = async (lost) => {

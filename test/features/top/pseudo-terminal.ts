@@ -13,7 +13,7 @@ export const restoreSequence = '\u001b[?7h\u001b[?25h\u001b[?1049l'
 export interface PseudoTerminal {
   /** All output so far. */
   text(): string
-  /** The last whole frame in the window, by lines, without colours. */
+  /** The last whole frame in the window, by lines, without colors. */
   frame(): readonly string[]
   shows(wanted: RegExp): Promise<void>
   type(keys: string): void

@@ -9,7 +9,7 @@ import {
 import { needCertificates } from '../../helpers/certificates.ts'
 import { freePort } from '../../helpers/free-port.ts'
 import { httpsUpstream } from '../../helpers/https-upstream.ts'
-import { type Behaviour, spanReceiver } from '../../helpers/span-receiver.ts'
+import { type Behavior, spanReceiver } from '../../helpers/span-receiver.ts'
 import { switchVerificationOff } from '../../helpers/unverified-tls.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
 
@@ -36,7 +36,7 @@ const exporterTo = (url: string, more: Partial<typeof limits> = {}) => {
 }
 
 /** Opens one to a collector that behaves so. */
-const open = async (how: Behaviour = 'take', more: Partial<typeof limits> = {}) => {
+const open = async (how: Behavior = 'take', more: Partial<typeof limits> = {}) => {
   const receiver = await spanReceiver()
   receiver.behave(how, { 'Retry-After': '3600' })
   return { receiver, ...exporterTo(receiver.url, more) }
@@ -101,7 +101,7 @@ describe('a collector that is of no use', () => {
   // A connection that breaks is retried after about 1 s; there is no time for the next try, after 1.5 more.
   const once = 1900
 
-  test.each<[string, Behaviour | 'nobody', number, string]>([
+  test.each<[string, Behavior | 'nobody', number, string]>([
     ['hangs', 'hang', soon, 'no answer in time'],
     ['resets', 'reset', once, 'ECONNRESET'],
     ['is not there', 'nobody', once, 'ECONNREFUSED'],

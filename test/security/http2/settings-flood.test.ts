@@ -12,7 +12,7 @@ test.each([
   expect(outcome).toEqual(endedFor('too-many-settings'))
 })
 
-test('a flood of acknowledgements of SETTINGS ends its connection', async () => {
+test('a flood of acknowledgments of SETTINGS ends its connection', async () => {
   const { outcome } = await attack(floodOf(() => [frame(4, 1, 0)]))
 
   expect(outcome).toEqual(endedFor('too-many-ignored-frames'))

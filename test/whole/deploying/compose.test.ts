@@ -23,10 +23,10 @@ test('compose.yaml is valid, and breaks no rule of the linter', () => {
   expect(problemsOf(join(root, file))).toBe('[]')
 })
 
-test.each(['read_only:', 'create_host_path:'])('a misspelt %s is a problem', (key) => {
-  const misspelt = scratch({ 'compose.yaml': read(file).replace(key, `x${key}`) })
+test.each(['read_only:', 'create_host_path:'])('a misspelled %s is a problem', (key) => {
+  const misspelled = scratch({ 'compose.yaml': read(file).replace(key, `x${key}`) })
 
-  expect(problemsOf(join(misspelt, 'compose.yaml'))).toMatch('invalid-schema')
+  expect(problemsOf(join(misspelled, 'compose.yaml'))).toMatch('invalid-schema')
 })
 
 const services = at(compose, 'services') as Readonly<Record<string, Tree>>

@@ -11,7 +11,7 @@ const isMap = (tree: object, path: string): boolean =>
   /\/(data|labels|annotations|matchLabels|selector|requests|limits)$/.test(path) &&
   Object.values(tree).every((value) => typeof value === 'string')
 
-/** Makes a copy for each field, at any depth, with that field misspelt. */
+/** Makes a copy for each field, at any depth, with that field misspelled. */
 const misspellings = (tree: unknown, path = ''): readonly { readonly path: string; readonly copy: unknown }[] => {
   if (typeof tree !== 'object' || tree === null || isMap(tree, path)) return []
   const copyWith = (key: string, value: unknown, as = key): unknown =>
@@ -24,18 +24,18 @@ const misspellings = (tree: unknown, path = ''): readonly { readonly path: strin
   ])
 }
 
-test.each(manifests)('$file: $manifest.kind is valid, and not with any field misspelt', ({ manifest }) => {
-  const misspelt = misspellings(manifest)
+test.each(manifests)('$file: $manifest.kind is valid, and not with any field misspelled', ({ manifest }) => {
+  const misspelled = misspellings(manifest)
 
   expect(problemsOf(manifest)).toEqual([])
-  expect(misspelt.length).toBeGreaterThan(3)
-  expect(misspelt.filter(({ copy }) => problemsOf(copy as Tree).length === 0).map(({ path }) => path)).toEqual([])
+  expect(misspelled.length).toBeGreaterThan(3)
+  expect(misspelled.filter(({ copy }) => problemsOf(copy as Tree).length === 0).map(({ path }) => path)).toEqual([])
 })
 
-test('a misspelt field is named by its path, and a wrong value by what was expected', () => {
-  const misspelt = misspellings(manifestOf('Deployment')).find(({ path }) => path.endsWith('/readOnlyRootFilesystem'))
+test('a misspelled field is named by its path, and a wrong value by what was expected', () => {
+  const misspelled = misspellings(manifestOf('Deployment')).find(({ path }) => path.endsWith('/readOnlyRootFilesystem'))
 
-  expect(problemsOf(misspelt?.copy as Tree)).toEqual([
+  expect(problemsOf(misspelled?.copy as Tree)).toEqual([
     'unknown field /spec/template/spec/containers/0/securityContext/readOnlyRootFilesystems',
   ])
   expect(problemsOf({ ...manifestOf('Service'), spec: { ports: [{ port: '80' }] } })[0]).toMatch('port must be')

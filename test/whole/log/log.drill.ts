@@ -91,11 +91,11 @@ test('a process whose reader has stalled ends on SIGTERM all the same', async ()
   await Promise.all(Array.from({ length: 10 }, () => exchanges(port, 100)))
   const exit = once(child, 'exit')
 
-  const signalledAt = performance.now()
+  const signaledAt = performance.now()
   child.kill('SIGTERM')
 
   expect(await exit).toEqual([0, null])
-  expect(performance.now() - signalledAt).toBeLessThan(15_000) // and not at shutdown.deadline, after 25 s
+  expect(performance.now() - signaledAt).toBeLessThan(15_000) // and not at shutdown.deadline, after 25 s
 })
 
 test('in another format every line is in it, those of workers as well, by the name of now, and none of the audit log', async () => {

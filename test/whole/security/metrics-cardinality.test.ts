@@ -8,7 +8,7 @@ import { inDrills, testAndDrill } from '../../helpers/speed.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
 
 // The attack: each request has a path, a method, a Host, an id or a key that has never been there, so that a counter
-// labelled with any of them keeps a series for each, until the gateway, or Prometheus, has no memory left.
+// labeled with any of them keeps a series for each, until the gateway, or Prometheus, has no memory left.
 const requests = inDrills ? 20_000 : 1600
 const perBatch = 50
 

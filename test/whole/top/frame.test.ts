@@ -58,7 +58,7 @@ const viewWith = (more: Partial<TopView> = {}): TopView => ({
 })
 
 const capsWith = (columns: number, rows: number, more: Partial<TerminalCaps> = {}): TerminalCaps => ({
-  ...{ columns, rows, colour: false, unicode: true },
+  ...{ columns, rows, color: false, unicode: true },
   ...more,
 })
 
@@ -119,8 +119,8 @@ describe('a frame', () => {
     )
   })
 
-  test('has what needs an operator in colours, where the terminal has any', () => {
-    const lines = screen(viewWith(), capsWith(200, 60, { colour: true }))
+  test('has what needs an operator in colors, where the terminal has any', () => {
+    const lines = screen(viewWith(), capsWith(200, 60, { color: true }))
     const toneOf = (text: string): string => {
       const found = lines.find((line) => line.includes(text)) ?? ''
       return found.slice(0, found.indexOf('m') + 1)
@@ -132,10 +132,10 @@ describe('a frame', () => {
     expect(lines.find((line) => line.startsWith('market.insights'))).toBeDefined()
   })
 
-  test('has a failing endpoint in the colour of one that is down', () => {
+  test('has a failing endpoint in the color of one that is down', () => {
     const failing = endpointStatusWith('http://a', { state: 'failing', since: null, reason: 'no success' })
     const overview = overviewWith({ upstreams: { risk: upstreamStatusWith(failing) } })
-    const lines = screen(viewWith({ overview }), capsWith(200, 60, { colour: true }))
+    const lines = screen(viewWith({ overview }), capsWith(200, 60, { color: true }))
 
     expect(lines.find((line) => line.includes('FAILING: no success'))).toMatch(/^\S*31;1m/)
   })
@@ -171,12 +171,12 @@ describe('a chart', () => {
 })
 
 test.each([
-  [{}, { LANG: 'en_US.UTF-8' }, { columns: 100, rows: 30, colour: true, unicode: true }],
-  [{}, { LANG: 'C.utf8', NO_COLOR: '1' }, { colour: false, unicode: true }],
+  [{}, { LANG: 'en_US.UTF-8' }, { columns: 100, rows: 30, color: true, unicode: true }],
+  [{}, { LANG: 'C.utf8', NO_COLOR: '1' }, { color: false, unicode: true }],
   [{}, { LANG: 'en_US.UTF-8', LC_ALL: 'C' }, { unicode: false }],
-  [{}, { NO_COLOR: '' }, { colour: true, unicode: false }],
-  [{}, { TERM: 'dumb' }, { colour: false }],
-  [{ isTTY: false }, { LANG: 'C.UTF-8' }, { columns: Infinity, rows: Infinity, colour: false, unicode: true }],
+  [{}, { NO_COLOR: '' }, { color: true, unicode: false }],
+  [{}, { TERM: 'dumb' }, { color: false }],
+  [{ isTTY: false }, { LANG: 'C.UTF-8' }, { columns: Infinity, rows: Infinity, color: false, unicode: true }],
   [{ columns: 0, rows: 0 }, {}, { columns: 80, rows: 24 }],
 ])('the capabilities of a terminal %j depend on it, NO_COLOR and the locale: %j', (more, environment, caps) => {
   expect(detectTerminalCaps({ isTTY: true, columns: 100, rows: 30, ...more }, environment)).toMatchObject(caps)

@@ -33,7 +33,7 @@ const hostile = toOverview(
 )
 
 describe('top where there is no terminal', () => {
-  test('prints one whole frame, without colours', async () => {
+  test('prints one whole frame, without colors', async () => {
     const live = await bootLiveGateway({ upstreams: { risk: `http://127.0.0.1:${await freePort()}` } })
     await (await fetch(`${live.url}/risk/asset-valuation`, { method: 'POST' })).text()
 
@@ -169,7 +169,7 @@ describe.skipIf(script.missing)('top in a terminal', () => {
     expect(terminal.text()).toContain(restoreSequence)
   })
 
-  drill('has colours unless NO_COLOR forbids them, and Ctrl-C restores it as well', async () => {
+  drill('has colors unless NO_COLOR forbids them, and Ctrl-C restores it as well', async () => {
     const admin = await scriptedAdmin(jsonResponse(toOverview(healthyStatus)))
     const terminal = top(admin.url, { NO_COLOR: '', TERM: 'xterm' })
     await terminal.shows(/limits\.concurrency/)

@@ -59,7 +59,7 @@ const certificateShape = asObject({
 const instanceShape = asObject({
   name: asNullable(asText),
   environment: asNullable(asText),
-  colour: asWord<InstanceConfig['colour']>(),
+  color: asWord<InstanceConfig['color']>(),
 })
 
 const operationShape = asObject({ state: asWord<'serve' | 'refuse'>(), until: asNullable(asText), ...overrideMembers })

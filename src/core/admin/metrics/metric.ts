@@ -49,8 +49,8 @@ export const seriesFor = <const Labels extends readonly string[], Thing>(
           const found: unknown = typeof find === 'function' ? find(thing, inputs) : find ? thing[find] : thing
           const value = found as MetricSample['value'] | boolean | null | undefined
           if (value == null) return []
-          const labelled = Object.fromEntries(labels.map((label, i) => [label, row[i] as string]))
-          return [{ labels: labelled, value: typeof value === 'boolean' ? Number(value) : value }]
+          const labeled = Object.fromEntries(labels.map((label, i) => [label, row[i] as string]))
+          return [{ labels: labeled, value: typeof value === 'boolean' ? Number(value) : value }]
         }),
     })
   return {

@@ -14,7 +14,7 @@ type HashKeyOptions = Readonly<{ id?: string; operator?: string; scope: Operator
 
 export const createHashKeyCommand = (): Command =>
   new Command('hash-key')
-    .description('Make a key of a client or a token of an operator, and what the configuration recognises it by.')
+    .description('Make a key of a client or a token of an operator, and what the configuration recognizes it by.')
     .option('--id <keyId>', 'what the key begins with, and is found by; made at random when left out', parseKeyId)
     .addOption(new Option('--operator <NAME>', 'make a token of an operator, for admin.tokens').conflicts('id'))
     .addOption(new Option('--scope <SCOPE>', 'what the token is good for').choices(operatorScopes).default('read'))

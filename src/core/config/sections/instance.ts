@@ -14,10 +14,10 @@ const labelKind = patternKind(
 )
 
 /** Names, as the page's CSP allows only its own style sheet. No green: it would say that all is well. */
-export const instanceColours = ['grey', 'red', 'orange', 'brown', 'teal', 'blue', 'purple', 'pink'] as const
+export const instanceColors = ['gray', 'red', 'orange', 'brown', 'teal', 'blue', 'purple', 'pink'] as const
 
 export const instanceSchema = map('Which gateway this is, for operators of several', {
   name: optionalKey(scalar('What this gateway is called on the page of the admin listener', labelKind)),
   environment: optionalKey(scalar('What it belongs to: production, staging', labelKind)),
-  colour: choice('The colour of the head of that page', instanceColours).prefault('grey'),
+  color: choice('The color of the head of that page', instanceColors).prefault('gray'),
 })

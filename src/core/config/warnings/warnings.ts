@@ -112,11 +112,11 @@ const redundantPreflight: WarningRule = ({ config: { reload, upstreams } }) =>
     hint: 'add healthCheck: { path: … } under defaults, or write connect',
   }
 
-const unusedColour: WarningRule = ({ config: { instance } }) =>
-  instance.colour !== 'grey' &&
+const unusedColor: WarningRule = ({ config: { instance } }) =>
+  instance.color !== 'gray' &&
   instance.name === null &&
   instance.environment === null && {
-    path: ['instance', 'colour'],
+    path: ['instance', 'color'],
     message: 'this does nothing: the page shows a name or an environment in it',
     expected: 'instance.name or instance.environment beside it',
     found: 'neither',
@@ -131,5 +131,5 @@ const warningRules: readonly WarningRule[] = [
   redundantPreflight,
   unusedScrapers,
   noOperators,
-  unusedColour,
+  unusedColor,
 ]

@@ -76,7 +76,7 @@ export class ControlFrames {
   #onSettings(frameFlags: number, id: number, payload: Buffer): void {
     if (id !== 0) throw protocolError('SETTINGS on a stream')
     if ((frameFlags & flags.ack) !== 0) {
-      if (payload.length > 0) throw wrongLength('an acknowledgement')
+      if (payload.length > 0) throw wrongLength('an acknowledgment')
       return this.#budget.take('ignored')
     }
     const { headerTableSize, smallestTableSize, initialWindowSize } = readSettings(payload)

@@ -33,13 +33,13 @@ const toEpochMs = (parts: Parts, now: number): number | null => {
   const year = shortYear === undefined ? Number(parts.year) : fullYear(Number(shortYear), now)
   // 60: a leap second.
   if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60) return null
-  const midnight = new Date(0).setUTCFullYear(year, months.indexOf(capitalised(parts.month ?? '')), Number(day))
+  const midnight = new Date(0).setUTCFullYear(year, months.indexOf(capitalized(parts.month ?? '')), Number(day))
   // JavaScript turns February 31 into a day of March.
   if (new Date(midnight).getUTCDate() !== Number(day)) return null
   return midnight + ((Number(hour) * 60 + Number(minute)) * 60 + Number(second)) * 1000
 }
 
-const capitalised = (name: string): string => name.slice(0, 1).toUpperCase() + name.slice(1).toLowerCase()
+const capitalized = (name: string): string => name.slice(0, 1).toUpperCase() + name.slice(1).toLowerCase()
 
 /** A year more than 50 years ahead is the last past year with these digits. */
 const fullYear = (digits: number, now: number): number => {

@@ -60,7 +60,7 @@ const unsendableError = (part: string): GatewayError =>
 export type RequestContent = readonly Buffer[] | Upload
 
 /**
- * `length` of a stream, null: chunked. Returns null when all is written; else resolves then, to false if `isCancelled`.
+ * `length` of a stream, null: chunked. Returns null when all is written; else resolves then, to false if `isCanceled`.
  * Rejects with the body's error, and when its length differs from `length`.
  */
 export const writeRequest = (
@@ -69,9 +69,9 @@ export const writeRequest = (
   body: RequestContent,
   length: number | null,
   isPost: boolean,
-  isCancelled: () => boolean,
+  isCanceled: () => boolean,
 ): Promise<boolean> | null => {
-  if ('stop' in body) return writeUpload(socket, head, body, length, isPost, isCancelled)
+  if ('stop' in body) return writeUpload(socket, head, body, length, isPost, isCanceled)
   let bytes = 0
   for (const chunk of body) bytes += chunk.length
   let text = head + renderFraming(bytes, isPost)
@@ -93,12 +93,12 @@ const writeUpload = async (
   upload: Upload,
   length: number | null,
   isPost: boolean,
-  isCancelled: () => boolean,
+  isCanceled: () => boolean,
 ): Promise<boolean> => {
   let unsent = head + renderFraming(length, isPost)
   let bytes = 0
   for await (const chunk of upload) {
-    if (isCancelled()) return false
+    if (isCanceled()) return false
     if (chunk.length === 0) continue // RFC 9112 §7.1: an empty chunk would end the body
     bytes += chunk.length
     if (length !== null && bytes > length) throw wrongLengthError()
@@ -110,7 +110,7 @@ const writeUpload = async (
     unsent = length === null ? '\r\n' : ''
     if (socket.writableNeedDrain) await waitForDrain(socket)
   }
-  if (isCancelled()) return false
+  if (isCanceled()) return false
   if (length !== null && bytes !== length) throw wrongLengthError()
   // A server that takes no body with a GET need not see an empty one.
   if (bytes === 0) unsent = head + renderFraming(0, isPost)

@@ -93,8 +93,8 @@ class RedisLookup implements TierLookup {
   #cancel(key: string): void {
     const { pending, loads } = this.#tier
     const read = pending.get(key)
-    if (read !== undefined) read.reservation.isCancelled = true
-    for (const load of loads) if (load.base === this.#base) load.reservation.isCancelled = true
+    if (read !== undefined) read.reservation.isCanceled = true
+    for (const load of loads) if (load.base === this.#base) load.reservation.isCanceled = true
   }
 
   /** Never rejects. */
@@ -129,7 +129,7 @@ class RedisLookup implements TierLookup {
   #read(key: string): Promise<TierRead> {
     const { pending, partition } = this.#tier
     const underWay = pending.get(key)
-    if (underWay !== undefined && !underWay.reservation.isCancelled) return underWay.read
+    if (underWay !== undefined && !underWay.reservation.isCanceled) return underWay.read
     const reservation = partition.reserve(this.#cacheKey)
     const read = this.#fetch(key).finally(() => {
       reservation.release()

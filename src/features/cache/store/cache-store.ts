@@ -47,7 +47,7 @@ export class Reservation {
   readonly partition: StoredIn
   readonly cacheKey: CacheKey
   /** The key has become invalid: the response is neither stored nor shared. */
-  isCancelled = false
+  isCanceled = false
   readonly #store: CacheStore
   #bytes = 0
 
@@ -217,7 +217,7 @@ export class CacheStore {
 
   /** Their responses were requested before they became invalid. */
   cancelReservations(matches: (reservation: Reservation) => boolean): void {
-    for (const reservation of this.reservations) if (matches(reservation)) reservation.isCancelled = true
+    for (const reservation of this.reservations) if (matches(reservation)) reservation.isCanceled = true
   }
 
   /** False: no room, even with everything evicted. */

@@ -68,7 +68,7 @@ export const storeResponse = (fetch: StoringFetch, response: ProxyResponse): Fet
     onFailed: () => fetch.finish(),
     onReadersGone: () => fetch.onReadersGone(),
   })
-  return { ...newShared, head, fields, body: tee, isStored: !reservation.isCancelled }
+  return { ...newShared, head, fields, body: tee, isStored: !reservation.isCanceled }
 }
 
 const rejectResponse = (fetch: StoringFetch, response: ProxyResponse, why: NotStoredReason): FetchResult => {
@@ -143,7 +143,7 @@ const put = (fetch: StoringFetch, entry: StoredResponse): boolean => {
   if (present !== null && present.head.receivedAt > times.requestedAt && present.head.date > entry.head.date)
     return false
   const isStored = partition.put(reservation, entry, isSelectedBy(fetch))
-  if (!reservation.isCancelled) tierLookup?.store(entry)
+  if (!reservation.isCanceled) tierLookup?.store(entry)
   return isStored
 }
 

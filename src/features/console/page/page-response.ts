@@ -71,7 +71,7 @@ ${problems.map((problem) => html`<pre>${formatProblem(problem)}</pre>\n`)}<p><a 
   })
 }
 
-type ShownInstance = Pick<InstanceConfig, 'name' | 'environment' | 'colour'>
+type ShownInstance = Pick<InstanceConfig, 'name' | 'environment' | 'color'>
 
 interface PageContent {
   readonly title: string
@@ -110,11 +110,11 @@ export const formatTitle = (title: string, instance: ShownInstance | null): stri
 export const instanceId = 'which-gateway'
 
 export const instanceHtml = (instance: ShownInstance | null): Html =>
-  html`<span id="${instanceId}" class="instance ${instance?.colour ?? 'grey'}">${formatInstance(instance)}</span>`
+  html`<span id="${instanceId}" class="instance ${instance?.color ?? 'gray'}">${formatInstance(instance)}</span>`
 
 export const instanceParagraph = (instance: ShownInstance | null): Html | null => {
   const words = formatInstance(instance)
-  return words === null ? null : html`<p>On <strong class="instance ${instance?.colour}">${words}</strong>:</p>\n`
+  return words === null ? null : html`<p>On <strong class="instance ${instance?.color}">${words}</strong>:</p>\n`
 }
 
 const csrfFieldName = 'formToken'

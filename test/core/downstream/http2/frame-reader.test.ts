@@ -84,7 +84,7 @@ describe('what ends a connection', () => {
   test.each<[string, readonly Buffer[], number]>([
     ['another preface', [Buffer.from('GET / HTTP/1.1\r\n')], protocolError],
     ['no SETTINGS first', [preface, createFrame(6, 0, 0, Buffer.alloc(8))], protocolError],
-    ['an acknowledgement first', [preface, createFrame(4, flags.ack, 0, Buffer.alloc(0))], protocolError],
+    ['an acknowledgment first', [preface, createFrame(4, flags.ack, 0, Buffer.alloc(0))], protocolError],
     ['a frame that is too large', [preface, settings, Buffer.from([0, 0x40, 1, 6, 0, 0, 0, 0, 0])], frameSizeError],
     ['DATA on stream 0', [preface, settings, createFrame(0, 0, 0, Buffer.alloc(1))], protocolError],
     ['a padding as long as its frame', [preface, settings, createFrame(0, 8, 1, Buffer.from([2, 0]))], protocolError],

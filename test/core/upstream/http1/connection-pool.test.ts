@@ -172,13 +172,13 @@ test('as many run and wait as may, in the order in which they came, and one that
   const overloaded = { kind: 'overloaded', fields: ['Retry-After', '1'] }
   expect(() => all.acquire(sixth)).toThrow(expect.objectContaining(overloaded))
 
-  const cancelled = all.cancel(third)
+  const canceled = all.cancel(third)
   all.acquire(sixth)
   first.finish()
   await made()
 
   expect(before).toEqual([[0, 1], true])
-  expect([cancelled, ran, all.isFull]).toEqual([true, [0, 1, 2], false])
+  expect([canceled, ran, all.isFull]).toEqual([true, [0, 1, 2], false])
 })
 
 describe('the places of clients', () => {

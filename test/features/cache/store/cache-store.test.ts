@@ -167,21 +167,21 @@ describe('a reservation', () => {
     expect(found(partition, '?b')).toBeDefined()
   })
 
-  test('is cancelled when its operation, its client or its query is purged', () => {
+  test('is canceled when its operation, its client or its query is purged', () => {
     const { store, partition } = openStore()
     const stay = createCachePartition(store, 'leads.pipeline').reserve(named('?a', 'ann'))
     const names = [named('?a', 'ann'), named('?a', 'bob'), named('?b', 'ann')]
     const before = names.map((each) => partition.reserve(each))
 
     store.purge({ operation: 'market.insights', client: 'ann' })
-    const afterClear = before.map(({ isCancelled }) => isCancelled)
+    const afterClear = before.map(({ isCanceled }) => isCanceled)
     partition.invalidate('?a')
-    const afterInvalidation = before.map(({ isCancelled }) => isCancelled)
+    const afterInvalidation = before.map(({ isCanceled }) => isCanceled)
     for (const reservation of before) partition.put(reservation, entry(), () => true)
 
     expect(afterClear).toEqual([true, false, true])
     expect(afterInvalidation).toEqual([true, true, true])
-    expect([stay.isCancelled, partition.entries]).toEqual([false, 0])
+    expect([stay.isCanceled, partition.entries]).toEqual([false, 0])
   })
 
   test('stores nothing in a partition that has been closed', () => {

@@ -37,7 +37,7 @@ test.each([
   expect([primary, candidate].map(marksOf)).toEqual([[], ['x-shadow: 1']])
 })
 
-test('a token in the query does not reach the candidate, however it is spelt', async () => {
+test('a token in the query does not reach the candidate, however it is spelled', async () => {
   const names = ['access_token', 'a=1&access_token', 'a=1;access_token', 'access%5Ftoken', '%61ccess_token']
   const queries = [...names, '+access_token', 'a=%zz&access_token'].map((name) => `?${name}=secret`)
 

@@ -167,7 +167,7 @@ test.each([
   ['by loopback of both families', { localAddress: '::ffff:7f00:1', remoteAddress: '::ffff:127.0.0.1' }, true],
   ['over the network', { localAddress: '10.1.2.3', remoteAddress: '10.9.9.9' }, false],
   ['by a sidecar, to the pod’s address', { localAddress: '10.1.2.3', remoteAddress: '127.0.0.6' }, false],
-  ['that a neighbour has routed to loopback', { localAddress: '127.0.0.1', remoteAddress: '10.9.9.9' }, false],
+  ['that a neighbor has routed to loopback', { localAddress: '127.0.0.1', remoteAddress: '10.9.9.9' }, false],
   ['that is gone', {}, false],
 ])('whether a connection is confidential: one %s', (_, connection, isIt) => {
   expect(isConfidential(connection)).toBe(isIt)

@@ -111,16 +111,16 @@ describe('a client learns which of its own members is too many:', () => {
     }
   }
 
-  const tooMany = { colour: 1, 'size/~': 2, items: [{ id: 1, weight: 2 }] }
-  const notAllowed = ['/colour additionalProperties', '/size~1~0 additionalProperties']
+  const tooMany = { color: 1, 'size/~': 2, items: [{ id: 1, weight: 2 }] }
+  const notAllowed = ['/color additionalProperties', '/size~1~0 additionalProperties']
   const ofTooMany = [...notAllowed, '/items/0/weight unevaluatedProperties'].toSorted()
   const wrong = { map: { longer: 1, xyz: 'x' }, items: [{ id: 1 }, { id: 2 }] }
   const ofWrong = ['/items maxItems', '/map maxLength', '/map/longer propertyNames', '/map/xyz type']
 
   test.each<[string, object, string, readonly string[], RegExp]>([
-    ['each is named to it, and * elsewhere', tooMany, '', ofTooMany, /^(?!.*(colour|size|weight)).*\/items\/\*\/\*/],
+    ['each is named to it, and * elsewhere', tooMany, '', ofTooMany, /^(?!.*(color|size|weight)).*\/items\/\*\/\*/],
     ['so are other names, what a name leads to, and too many items', wrong, '', ofWrong, /^(?!.*(longer|xyz))/],
-    ['so is a member of a parameter', {}, '?p[colour]=1', ['/p/colour additionalProperties'], /^(?!.*colour)/],
+    ['so is a member of a parameter', {}, '?p[color]=1', ['/p/color additionalProperties'], /^(?!.*color)/],
   ])('%s', async (_, body, query, expected, told) => {
     const { pointers, elsewhere } = await sendMembers(body, query)
 

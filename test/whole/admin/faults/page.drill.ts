@@ -16,7 +16,7 @@ import { symptom } from './symptom.ts'
 /** The token of operators at each of the gateways. */
 const faultToken = 'a-token-of-an-operator'
 const common = {
-  instance: { name: 'gateway-eu-1', environment: 'production', colour: 'red' },
+  instance: { name: 'gateway-eu-1', environment: 'production', color: 'red' },
   admin: { token: faultToken },
 }
 

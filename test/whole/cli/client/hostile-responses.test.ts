@@ -129,7 +129,7 @@ describe('an arbitrary response', () => {
   testAndDrill('of /overview', () => {
     expectHarmless(toOverview(full, [operation]), (body) => {
       const overview = decodeResponse(target, body, overviewShape)
-      const caps = { columns: 100, rows: 40, colour: false, unicode: true }
+      const caps = { columns: 100, rows: 40, color: false, unicode: true }
       return renderFrame({ url: 'http://gateway', overview, at, stale: null }, caps)
         .map(({ text }) => text)
         .join('\n')

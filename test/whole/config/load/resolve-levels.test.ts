@@ -18,7 +18,7 @@ test('every key but upstreams has a default', () => {
     ...{ allowSandbox: false, audit: null, auth: null, contract: null, compiledContract: null, tracing: null },
     cache: { maxBytes: 64 * mebibyte, credentials: ['x-api-key'], redis: null },
     ...{ clients: [], clientsSource: { parts: [], digest: '' }, metrics: { clients: false }, workers: 1 },
-    instance: { name: null, environment: null, colour: 'grey' },
+    instance: { name: null, environment: null, color: 'gray' },
     requestId: { header: 'X-Request-Id', format: 'hex' },
     listen: {
       ...{ host: '127.0.0.1', port: 8080, basePath: '', hosts: [], http2: null, tls: null },

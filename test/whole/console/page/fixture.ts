@@ -65,7 +65,7 @@ export const fixture: PageView = {
   ],
   at,
   status: {
-    ...{ version: '0.1.0', instance: { name: 'gateway-eu-1', environment: 'production', colour: 'red' } },
+    ...{ version: '0.1.0', instance: { name: 'gateway-eu-1', environment: 'production', color: 'red' } },
     ...{ state: 'serving', ready: true, notReady: null, uptimeSeconds: 190_000.2, node: 'v24.21.0', pid: 1 },
     config: {
       ...{ file, path: file, hash: '3f1c0a9be2d4', previous: '9b02c7d11e55', lastRefusal: null, nextTry: null },

@@ -90,9 +90,9 @@ test('it has all nine operations, every endpoint of the eight groups, and each s
   expect(idsOf(html)).toEqual([...new Set(idsOf(html))])
 })
 
-test('the title and the head say which gateway it is, in the colour that the file sets', () => {
+test('the title and the head say which gateway it is, in the color that the file sets', () => {
   const headOf = (page: string) => page.match(/<title>.*<\/title>|<span id="which-gateway".*?<\/span>/g)
-  const unnamed = { name: null, environment: null, colour: 'grey' } as const
+  const unnamed = { name: null, environment: null, color: 'gray' } as const
 
   expect(pageTitle(fixture)).toBe('2 wrong · production · gateway-eu-1')
   expect(headOf(render())).toEqual([
@@ -101,7 +101,7 @@ test('the title and the head say which gateway it is, in the colour that the fil
   ])
   expect(headOf(render({ ...fixture, status: { ...fixture.status, instance: unnamed } }))).toEqual([
     '<title>2 wrong · lender gateway</title>',
-    '<span id="which-gateway" class="instance grey"></span>',
+    '<span id="which-gateway" class="instance gray"></span>',
   ])
 })
 

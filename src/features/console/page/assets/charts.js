@@ -70,7 +70,7 @@ const addUp = (histories) => {
 const drawReloads = (plot) => {
   const { ctx, bbox } = plot
   ctx.save()
-  ctx.strokeStyle = colour('--reload')
+  ctx.strokeStyle = color('--reload')
   ctx.lineWidth = devicePixelRatio
   ctx.setLineDash([3 * devicePixelRatio, 2 * devicePixelRatio])
   for (const at of latest.reloads) {
@@ -99,9 +99,9 @@ const options = {
 }
 
 const axis = {
-  stroke: () => colour('--quiet'),
-  grid: { stroke: () => colour('--line'), width: 1 },
-  ticks: { stroke: () => colour('--line'), width: 1, size: 4 },
+  stroke: () => color('--quiet'),
+  grid: { stroke: () => color('--line'), width: 1 },
+  ticks: { stroke: () => color('--line'), width: 1, size: 4 },
   font: '11px system-ui, sans-serif',
 }
 
@@ -125,12 +125,12 @@ const optionsWithAxes = {
 /** A value between two gaps is drawn as a point. @param {string} name @returns {Series} */
 const line = (name) => ({
   width: 1.25,
-  stroke: () => colour(`--${name}`),
-  fill: () => colour(`--${name}-below`),
+  stroke: () => color(`--${name}`),
+  fill: () => color(`--${name}-below`),
   spanGaps: false,
   points: {
     size: 3,
-    fill: () => colour(`--${name}`),
+    fill: () => color(`--${name}`),
     filter: (plot, series) => {
       const values = plot.data[series] ?? []
       return [...values.keys()].filter((i) => values[i] != null && values[i - 1] == null && values[i + 1] == null)
@@ -157,7 +157,7 @@ const swatch = document.body.appendChild(document.createElement('i'))
 swatch.hidden = true
 
 /** @param {string} name */
-const colour = (name) => {
+const color = (name) => {
   swatch.style.color = `var(${name})`
   return getComputedStyle(swatch).color
 }

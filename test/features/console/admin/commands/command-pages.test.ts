@@ -102,7 +102,7 @@ const follow = async (url: string, link: string): Promise<PageResponse> => {
 }
 
 test('every page says which gateway it acts on, also after the file has given it another name', async () => {
-  const instance = { name: 'gateway-eu-1', environment: 'production', colour: 'red' }
+  const instance = { name: 'gateway-eu-1', environment: 'production', color: 'red' }
   const live = await bootLiveGateway({ upstreams: { market }, instance })
 
   const question = await visitPage(`${live.admin}/actions/drain?group=market&url=${url}`)

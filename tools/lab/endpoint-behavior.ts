@@ -15,7 +15,7 @@ export interface Turn {
 }
 
 /** What an endpoint does with its connections and requests. */
-export interface EndpointBehaviour {
+export interface EndpointBehavior {
   readonly onAccept?: (socket: Socket) => void
   /** At the head of a request, its body perhaps still to come. */
   readonly onHead?: (turn: Turn) => void
@@ -53,22 +53,22 @@ const write = (turn: Turn, bytes: string): void => {
 }
 
 /** Answers as a sound server does, after `latencyMs`. */
-export const respond = ({ status = 200, latencyMs = 0, fields = '' }: ResponseOptions = {}): EndpointBehaviour => ({
+export const respond = ({ status = 200, latencyMs = 0, fields = '' }: ResponseOptions = {}): EndpointBehavior => ({
   onWhole: (turn) => {
     if (latencyMs === 0) write(turn, render(turn, status, fields))
     else setTimeout(() => write(turn, render(turn, status, fields)), latencyMs)
   },
 })
 
-/** A behaviour that keeps requests waiting. */
-export interface HoldingBehaviour extends EndpointBehaviour {
+/** A behavior that keeps requests waiting. */
+export interface HoldingBehavior extends EndpointBehavior {
   waiting(): number
   /** Answers all that wait, and from then on at once. */
   release(): void
 }
 
 /** Answers no request until it is released. */
-export const holdRequests = (): HoldingBehaviour => {
+export const holdRequests = (): HoldingBehavior => {
   const waiting: Turn[] = []
   let released = false
   return {
@@ -85,30 +85,30 @@ export const holdRequests = (): HoldingBehaviour => {
 }
 
 /** Answers as sound servers do, and drops each connection that was idle when the next request is on it. */
-export const cutIdle: EndpointBehaviour = { ...respond(), cutsIdle: true }
+export const cutIdle: EndpointBehavior = { ...respond(), cutsIdle: true }
 
 /** Says with each response that it is the last. */
-export const closeAfterResponse: EndpointBehaviour = {
+export const closeAfterResponse: EndpointBehavior = {
   onWhole: (turn) => turn.socket.end(render(turn, 200, 'Connection: close\r\n')),
 }
 
-const writeBytes = (bytes: string): EndpointBehaviour => ({
+const writeBytes = (bytes: string): EndpointBehavior => ({
   onWhole: ({ socket }) => void socket.write(bytes, 'latin1'),
 })
 
 /** Resets each connection as soon as there is one. */
-export const resetAtAccept: EndpointBehaviour = { onAccept: (socket) => socket.resetAndDestroy() }
+export const resetAtAccept: EndpointBehavior = { onAccept: (socket) => socket.resetAndDestroy() }
 
 /** Reads the whole of a request, and resets. */
-export const resetWhenWhole: EndpointBehaviour = { onWhole: ({ socket }) => socket.resetAndDestroy() }
+export const resetWhenWhole: EndpointBehavior = { onWhole: ({ socket }) => socket.resetAndDestroy() }
 
 /** Reads the whole of a request, and never says anything. */
-export const hang: EndpointBehaviour = {}
+export const hang: EndpointBehavior = {}
 
 const dripEveryMs = 20
 
 /** Writes one byte after the other. */
-const drip = (begin: string, rest: string): EndpointBehaviour => ({
+const drip = (begin: string, rest: string): EndpointBehavior => ({
   onWhole: ({ socket }) => {
     let at = 0
     socket.write(begin)
@@ -126,7 +126,7 @@ export const dripHead = drip('HTTP/1.1 200 OK\r\nX-Slow: ', 'x'.repeat(100_000))
 /** Writes a body slowly, and comes to its end. */
 export const dripBody = drip('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n', '0123456789')
 export const stallInBody = writeBytes('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc')
-export const truncate: EndpointBehaviour = {
+export const truncate: EndpointBehavior = {
   onWhole: ({ socket }) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc'),
 }
 export const garbage = writeBytes('no such protocol\r\n\r\n')
@@ -142,14 +142,14 @@ export const extraResponseMark = 'of somebody else'
 const extraResponseBytes = `HTTP/1.1 200 OK\r\nContent-Length: ${extraResponseMark.length}\r\n\r\n${extraResponseMark}`
 
 /** Answers, and goes on with a second response. */
-export const extraResponse: EndpointBehaviour = {
+export const extraResponse: EndpointBehavior = {
   onWhole: (turn) => {
     turn.socket.write(render(turn, 200, '') + extraResponseBytes)
   },
 }
 
 /** Answers, and gives a second response when `later` is called. */
-export const extraResponseLater = (): EndpointBehaviour & { later(): void } => {
+export const extraResponseLater = (): EndpointBehavior & { later(): void } => {
   let socket: Socket | null = null
   return {
     onWhole: (turn) => {
@@ -161,7 +161,7 @@ export const extraResponseLater = (): EndpointBehaviour & { later(): void } => {
 }
 
 /** Rejects at the head, and closes with what follows unread. */
-export const respondEarly: EndpointBehaviour = {
+export const respondEarly: EndpointBehavior = {
   onHead: ({ socket }) => {
     socket.pause()
     socket.end('HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
