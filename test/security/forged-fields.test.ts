@@ -6,7 +6,7 @@ import { receivedNames, receivedValues, roundTrip } from '../helpers/round-trip.
 // It sets fields for one group, and removes some from another.
 const settings = (requestId: Record<string, string>) => (url: string) => ({
   upstreams: {
-    market: { endpoints: [url], request: { set: { 'X-Api-Key': 'guard' } } },
+    market: { endpoints: [url], request: { set: { 'X-Api-Key': 'secret' } } },
     leads: { endpoints: [url], request: { remove: ['X-Internal-User'] } },
   },
   requestId,
@@ -17,13 +17,13 @@ const request = (fields: string, path = '/market/insights'): string =>
   `GET ${path} HTTP/1.1\r\nHost: a\r\n${fields}\r\n`
 const send = (bytes: string, { port, server } = site) => roundTrip(port, server, bytes)
 
-// The attack: `Connection: X-Forwarded-For` makes a careless proxy drop what it has just set itself, or what guards the
-// upstream. That the fields it names are dropped, and the gateway's own are not, is `fields.test.ts`'s.
+// The attack: `Connection: X-Forwarded-For` makes a careless proxy drop what it has just set itself, or what protects
+// the upstream. That the fields it names are dropped, and the gateway's own are not, is `fields.test.ts`'s.
 describe('a client that names fields in Connection', () => {
   test('does not remove what the operator sets', async () => {
     const { arrived } = await send(request('X-Api-Key: mine\r\nConnection: x-api-key\r\n'))
 
-    expect(receivedValues(arrived[0], 'x-api-key')).toEqual(['guard'])
+    expect(receivedValues(arrived[0], 'x-api-key')).toEqual(['secret'])
   })
 
   test('hides its own fields only: those of the next request on the connection arrive', async () => {
@@ -43,7 +43,7 @@ describe('a twin of a field that is configured', () => {
 
     const { arrived } = await send(request(`${twins.join('')}X-Other_Key: kept\r\nX_Trace: 1\r\n`))
 
-    expect(receivedValues(arrived[0], 'x-api-key')).toEqual(['guard'])
+    expect(receivedValues(arrived[0], 'x-api-key')).toEqual(['secret'])
     expect(JSON.stringify(arrived[0]?.rawHeaders)).not.toContain('forged')
     expect(receivedNames(arrived[0])).toEqual(expect.arrayContaining(['x-other_key', 'x_trace']))
   })

@@ -1,6 +1,6 @@
 /**
  * The operator's listener over real sockets. What a reload does is in `test/core/runtime/reload`, who is let in
- * `guard.test.ts`'s.
+ * `authorize.test.ts`'s.
  */
 import { describe, expect, test } from 'vitest'
 import { groups } from '../../../src/operations.ts'

@@ -5,7 +5,7 @@ import type { AdminConfig } from '../../config/config.ts'
 import { digestSecret } from '../../lib/secrets.ts'
 import { type AdminError, isAdminError } from '../admin-error.ts'
 import { targetPath } from '../url.ts'
-import { guardRequest } from './authorize.ts'
+import { authorizeRequest } from './authorize.ts'
 import type { OperatorProofs, TokenRefusals } from './operator-tokens.ts'
 import { findOperatorToken, listOperatorTokens, type Operator, unnamedOperator } from './operator-tokens.ts'
 import { type Principal, setPrincipal } from './principal.ts'
@@ -35,21 +35,21 @@ export const authenticateAdmin = async (
   const shown = await access.proofs.verify(token, request.ip)
   if (shown === null) return rejection
   if (isAdminError(shown)) return shown
-  return guard(request, access.withoutSession(shown.operator), access, admin)
+  return authorize(request, access.withoutSession(shown.operator), access, admin)
 }
 
 /** Checks without waiting. Open streams are checked repeatedly: sessions end, tokens expire, scopes change. */
 export const recheckAdmin = (request: CheckedRequest, access: AdminAccess, admin: AdminConfig): AdminError | null =>
-  guard(request, findPrincipal(request.headers, access, admin, request.socket), access, admin)
+  authorize(request, findPrincipal(request.headers, access, admin, request.socket), access, admin)
 
-const guard = (
+const authorize = (
   { method, url, headers, raw }: CheckedRequest,
   principal: Principal,
   { proofs }: AdminAccess,
   admin: AdminConfig,
 ) => {
   setPrincipal(raw, principal)
-  return guardRequest({ method, path: targetPath(url), headers }, principal, admin, takesTokens(proofs, admin))
+  return authorizeRequest({ method, path: targetPath(url), headers }, principal, admin, takesTokens(proofs, admin))
 }
 
 /** A bearer token decides alone, right or wrong; else the session, then the certificate of the connection. */

@@ -63,7 +63,7 @@ const unknown = { scope: 'operate', bySession: false } as const
 // yes or no.
 const probePaths: ReadonlySet<string> = new Set(['/live', '/ready'])
 
-export const guardRequest = (
+export const authorizeRequest = (
   { method, path, headers }: { method: string; path: string; headers: IncomingHttpHeaders },
   { operator, session }: Pick<Principal, 'operator' | 'session'>,
   admin: AdminConfig,

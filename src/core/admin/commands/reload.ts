@@ -21,7 +21,7 @@ interface ReloadCommandResult extends Omit<Exclude<ReloadOutcome, { result: 'ref
   readonly neverRan: string | null
 }
 
-// Only these exact queries skip a safeguard: an operator who writes `force=0` means the contrary.
+// Only these exact queries skip a check: an operator who writes `force=0` means the contrary.
 const forceQueries: ReadonlySet<string> = new Set(['force', 'force=', 'force=true'])
 
 export type ReloadCommand<Args extends Arguments = typeof args> = Command<

@@ -98,13 +98,13 @@ const sameAddress: ConfigRule = (tree) => {
   )
 }
 
-const unguarded: ConfigRule = (tree) => {
+const unprotected: ConfigRule = (tree) => {
   const [, { host }] = configuredListeners(tree)
   if (host === undefined || isLoopbackHost(host)) return null
   const details = {
     path: ['admin', 'host'],
     message: 'the admin listener would be open to other machines',
-    expected: 'a loopback address, or one that is guarded',
+    expected: 'a loopback address, or a listener with tokens and TLS',
     found: 'another address',
   }
   return [
@@ -127,7 +127,7 @@ const tlsKeyPair: ConfigRule = (tree) => {
 
 export const adminRules: readonly ConfigRule[] = [
   sameAddress,
-  unguarded,
+  unprotected,
   tlsKeyPair,
   metricsToken,
   duplicateTokens,

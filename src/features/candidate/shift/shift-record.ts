@@ -215,7 +215,7 @@ export const held = (own: ShiftRecord, epoch: number, reason: string): ShiftReco
 
 const recordKeys = ['override', 'stop', 'pause', 'step', 'floor', 'stepLeftMs', 'since'] as const
 
-/** A stop also ends overrides from other gateways. The end of a stop sets every key: earlier progress does not count. */
+/** A stop also ends overrides from other gateways. The end of a stop sets every key: no earlier progress counts. */
 export const changedKeys = (before: ShiftRecord, after: ShiftRecord): readonly (keyof ShiftRecord)[] => {
   if (before.stop !== null && after.stop === null) return recordKeys
   const isStop = after.stop !== before.stop

@@ -88,8 +88,8 @@ export class Shifts implements ShiftsView {
   }
 
   /**
-   * An abort holds at once, here and at other gateways; other commands are pending until confirmed. An undo leaves later
-   * changes. Throws without a candidate.
+   * An abort holds at once, here and at other gateways; other commands are pending until confirmed. An undo leaves
+   * later changes. Throws without a candidate.
    */
   command(group: Group, command: ShiftCommand, words: ShiftWords) {
     const entry = this.#settled(group)

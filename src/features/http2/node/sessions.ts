@@ -59,10 +59,10 @@ const startSession = (
     onRequest(request, new StreamResponse(request))
   })
   // The gateway replies to each such frame: a client that sends only these makes it work for nothing.
-  const allowsFrame = createFloodGuard()
+  const allowsFrame = createFloodLimiter()
   // A client that makes the gateway reset its requests (CVE-2025-8671) may do so no faster than one that resets them
   // itself.
-  const allowsReset = createFloodGuard()
+  const allowsReset = createFloodLimiter()
   let clientErrorCode = 0
   const endForAbuse = (reason: ReasonFor<'bad-request'>, message: string): void => {
     if (session.destroyed) return
@@ -91,7 +91,7 @@ const floodBurst = 200
 const floodRefillPerMs = 33 / 1000
 
 /** For events that cost the gateway more than the client. Each call takes a token; false: none is left. */
-const createFloodGuard = (): (() => boolean) => {
+const createFloodLimiter = (): (() => boolean) => {
   let tokens = floodBurst
   let refilledAt = now()
   return () => {

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import { findPrincipal } from '../../../../src/core/admin/access/authenticate.ts'
-import { guardRequest, routeScopes } from '../../../../src/core/admin/access/authorize.ts'
+import { authorizeRequest, routeScopes } from '../../../../src/core/admin/access/authorize.ts'
 import { listOperatorTokens, TokenRefusals } from '../../../../src/core/admin/access/operator-tokens.ts'
 import { principalsWithoutSession } from '../../../../src/core/admin/access/principal.ts'
 import type { AdminConfig } from '../../../../src/core/config/config.ts'
@@ -16,16 +16,16 @@ const open: AdminConfig = {
 const locked: AdminConfig = { ...open, token: 'a-token-of-an-operator' }
 const local = { host: 'localhost:9901' }
 
-/** Guards a request; returns the error, or null when it is let in. */
-const guard = (headers: IncomingHttpHeaders, admin = open, path = '/status', method = 'GET') => {
+/** Authorizes a request; returns the error, or null when it is let in. */
+const authorize = (headers: IncomingHttpHeaders, admin = open, path = '/status', method = 'GET') => {
   const { log } = logInMemory()
   const proofs = createOperatorJwts(log, new TokenRefusals(log))
   const access = { findInSession: () => null, withoutSession: principalsWithoutSession(), proofs }
   const principal = findPrincipal(headers, access, admin)
-  return guardRequest({ method, path, headers }, principal, admin, listOperatorTokens(admin).length > 0)
+  return authorizeRequest({ method, path, headers }, principal, admin, listOperatorTokens(admin).length > 0)
 }
 
-const statusOf = (...request: Parameters<typeof guard>): number | null => guard(...request)?.status ?? null
+const statusOf = (...request: Parameters<typeof authorize>): number | null => authorize(...request)?.status ?? null
 
 describe('a Host', () => {
   const hosts = { ...open, hosts: ['gateway.internal'] }
@@ -56,7 +56,7 @@ describe('a token, once configured,', () => {
     ...[undefined, '', 'Bearer', 'Bearer ', 'Bearer a-token-of-an-operato', 'a-token-of-an-operator', ...others],
     'Bearer a-token-of-an-operator a',
   ])('is not %j', (authorization) => {
-    const error = guard({ ...local, authorization }, locked)
+    const error = authorize({ ...local, authorization }, locked)
 
     expect(error).toMatchObject({ status: 401, headers: { 'WWW-Authenticate': 'Bearer' } })
     expect(JSON.stringify(error)).not.toContain(locked.token)
@@ -78,7 +78,7 @@ describe('a token of Prometheus', () => {
 
   // Every other path of the table is at the wire, in `scope-matrix.test.ts`.
   test.each(['/', '/status', '/config', '/reload', '/operations/refuse', '/metrics/'])('does not open %s', (path) => {
-    expect(guard(bearer(scraped.metricsToken), scraped, path)).toMatchObject({
+    expect(authorize(bearer(scraped.metricsToken), scraped, path)).toMatchObject({
       status: 403,
       code: 'insufficient-scope',
       detail: expect.stringMatching(/^admin\.metricsToken has the scope metrics: /),

@@ -13,7 +13,7 @@ const { made, missing } = await needCertificates()
 const token = 't'.repeat(40)
 
 /** The example with its comments as settings, and with the files of a test. */
-const guarded = (folder: string): Readonly<Record<string, unknown>> => {
+const withToken = (folder: string): Readonly<Record<string, unknown>> => {
   const text = read(`${examples}/prometheus/prometheus.yml`)
     .replaceAll(/^( +)# ((?:authorization|scheme|tls_config):.*| {2}\w+_file:.*)$/gm, '$1$2')
     .replaceAll('/etc/prometheus/', `${folder}/`)
@@ -32,7 +32,7 @@ describe.skipIf(prometheus.missing ?? missing)('a listener with a token and TLS'
     const tls = { certificate: `file:${join(folder, 'right.pem')}`, key: `file:${join(folder, 'right.key')}` }
     const { gateway } = await bootLiveGateway({ admin: { token, tls } })
 
-    const watching = await startPrometheus(prometheus.path ?? '', gateway.adminAddress.port, guarded(folder))
+    const watching = await startPrometheus(prometheus.path ?? '', gateway.adminAddress.port, withToken(folder))
     onTestFinished(() => watching.close())
 
     await expect.poll(async () => (await watching.query('up')).map(({ value }) => value)).toEqual([up])
