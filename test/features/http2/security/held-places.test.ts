@@ -70,7 +70,7 @@ const serveOther = async (socket: Socket): Promise<number> => (await timeOther(s
 // On a slow machine the upstream would pass for one that has stalled.
 const patient = { defaults: { deadline: 'none', timeouts: { body: 'none' } } }
 
-// That of docs/security.md; the other client asks as fast as it can.
+// That of docs/design/hostile-clients.md; the other client asks as fast as it can.
 const hardened: Settings = { ...patient, listen: { maxConnectionsPerAddress: 100, minRate: '240B/s' } }
 
 test('three clients that pipeline and read nothing hold four places each', async () => {

@@ -166,8 +166,8 @@ const deaf = 'nghttp2 ignores it, as it may have been on its way when the stream
 const noPriorities = 'nghttp2 reads no priorities any more, which RFC 9113 §5.3 deprecates'
 
 /**
- * docs/security.md lists these, of Node's codec. A newer Node that conforms makes their tests fail: then they are rows
- * like the others, as they are for the gateway's own codec.
+ * docs/design/hostile-clients.md lists these cases, in which Node's codec does not conform. When a newer Node conforms,
+ * their tests fail: then they become rows of the tables above.
  */
 const exceptions: Exception[] = [
   ['5.1', 'DATA behind a reset', [post(), reset(1), data(1)], streamError(closed), '', deaf],
