@@ -1,4 +1,4 @@
-/** Keeps the page about the command line true: every command and option is on it, and every command helps. */
+/** Keeps the page about the command line true: every command is on it, and each one's help has the options. */
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { fullCommandLine } from '../../helpers/command-line.ts'
@@ -16,21 +16,19 @@ test('the page has every command, and no other', () => {
   expect(listed).toEqual(commands.map((command) => [command.name(), command.name()]))
 })
 
-test.each(commands.map((command) => [command.name(), command] as const))(
-  'of %s it has usage, exit codes and an example',
-  (name, command) => {
-    const [, usage = ''] = /`lender-gateway ([^`]*)`/.exec(section(name)) ?? []
+test.each(commands.map((command) => command.name()))('of %s it has exit codes and an example', (name) => {
+  expect(section(name)).toMatch(/Exit code: 0/)
+  expect(section(name)).toMatch(/^(\$ )?((npx )?lender-gateway|npm start) /m)
+})
 
-    const usages = [
-      ...command.registeredArguments.map((argument) => argument.name()),
-      ...command.options.map(({ long }) => long ?? ''),
-    ]
-    expect(usages.filter((each) => !usage.includes(each))).toEqual([])
-    expect(usage.match(/(?<= |\[)--[a-z]+/g) ?? []).toHaveLength(command.options.length)
-    expect(section(name)).toMatch(/Exit code: 0/)
-    expect(section(name)).toMatch(/^(\$ )?((npx )?lender-gateway|npm start) /m)
-  },
-)
+test('each option that the page names is one of the program', () => {
+  const all = commands.flatMap((command) => [command, ...command.commands])
+  const known = new Set(['--help', ...all.flatMap(({ options }) => options.map(({ long }) => long))])
+  const named = [...page.matchAll(/(?<=[ `[])--[a-z]+/g)].map(([option]) => option)
+
+  expect(named.filter((option) => !known.has(option))).toEqual([])
+  expect(named.length).toBeGreaterThan(30)
+})
 
 test.each(commands.map((command) => [command.name(), command] as const))(
   '%s --help shows an example',

@@ -54,8 +54,6 @@ export const rules: readonly Rule[] = [
   { text: /^(npx )?lender-gateway status --admin http:\/\/127\.0\.0\.1:9902$/, way: run(2) },
   { text: /^(npx )?lender-gateway explain HEAD /, way: run(1) },
   { text: /^(npx )?lender-gateway check --sample /, way: run(1) },
-  // The one before it has drained the other endpoint.
-  { text: /^(npx )?lender-gateway endpoint drain risk http:\/\/risk-b\.internal:8080$/, way: run(1) },
   // The gateway of the commands asks clients of this operation for a key of theirs, which the page leaves out.
   { text: /^curl -X POST http:\/\/127\.0\.0\.1:8080\/financing\/pre-approval /, way: run(22) },
   // No request had the key.
