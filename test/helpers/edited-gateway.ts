@@ -20,7 +20,7 @@ export interface Status {
   readonly config: {
     readonly hash: string
     readonly fileDiffers: boolean
-    readonly lastRefusal: { readonly problems: readonly { readonly line: number; readonly message: string }[] } | null
+    readonly lastRejection: { readonly problems: readonly { readonly line: number; readonly message: string }[] } | null
   }
   readonly upstreams: { readonly market: { readonly endpoints: readonly { readonly url: string }[] } }
   readonly retiring: number

@@ -13,7 +13,7 @@ import type { ChildRequest, ProcessCensus } from './gateway-process.ts'
 
 const file = process.argv[2] ?? ''
 const loaded = loadConfig(file)
-if (!loaded.ok) throw new Error(`the test's configuration is refused: ${JSON.stringify(loaded.problems, null, 2)}`)
+if (!loaded.ok) throw new Error(`the test's configuration is rejected: ${JSON.stringify(loaded.problems, null, 2)}`)
 const { config } = loaded
 const { log, dropped, forwardLines, close } = await openLog(config, findServiceName(config))
 const gateway = await startGateway({

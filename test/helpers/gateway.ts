@@ -64,7 +64,7 @@ export const testConfig = (settings: Settings = {}): Config => loadSettings(sett
 
 const loadSettings = (settings: Settings): LoadedConfig => {
   const loaded = parseConfig(Buffer.from(configText(settings)), join(tmpdir(), 'gateway.yaml'), process.env)
-  if (!loaded.ok) throw new Error(`the test's configuration is refused: ${JSON.stringify(loaded.problems, null, 2)}`)
+  if (!loaded.ok) throw new Error(`the test's configuration is rejected: ${JSON.stringify(loaded.problems, null, 2)}`)
   return loaded
 }
 

@@ -63,7 +63,7 @@ export const openLiveGateway = async (settings: Settings = {}, environment: Envi
   try {
     edit(settings)
     const loaded = loadConfig(file, environment)
-    if (!loaded.ok) throw new Error(`the test's configuration is refused: ${JSON.stringify(loaded.problems, null, 2)}`)
+    if (!loaded.ok) throw new Error(`the test's configuration is rejected: ${JSON.stringify(loaded.problems, null, 2)}`)
     const { log, lines, line } = logInMemory()
     const options = { file, loaded, environment, log, droppedLines: () => 0, forwardLines: () => {} }
     const gateway = await startGateway(options)

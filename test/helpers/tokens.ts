@@ -43,7 +43,7 @@ export const encodePart = (value: unknown): string =>
   Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url')
 
 /**
- * Signs a token by hand, whatever it says: libraries refuse to make most of those that are attacks. A payload that is
+ * Signs a token by hand, whatever it says: libraries reject to make most of those that are attacks. A payload that is
  * text is taken as it is.
  */
 export const signToken = (

@@ -25,7 +25,7 @@ test.skipIf(process.platform !== 'linux')(
     expect(await gateway.line(({ msg }) => msg === 'too few file descriptors for the configuration')).toMatchObject({
       ...{ level: 40, limit: 200, clients: 80, needed: 10_000 + 8 * 256 + 512 },
     })
-    expect(await gateway.line(({ msg }) => msg === 'connections turned away')).toMatchObject({
+    expect(await gateway.line(({ msg }) => msg === 'connections rejected')).toMatchObject({
       setting: 'maxConnections',
     })
   },

@@ -55,12 +55,12 @@ describe.skipIf(openssl.missing)('plain HTTP where TLS is spoken', () => {
   test('the other way round is named in the log: TLS where plain HTTP is spoken', async () => {
     const { port, line } = await bootGateway()
     const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false })
-    const refused = new Promise((resolve) => socket.once('error', resolve))
+    const rejected = new Promise((resolve) => socket.once('error', resolve))
 
     expect(await line(({ reason }) => reason === 'tls-on-plain-port')).toMatchObject({
       ...{ status: 400, failure: 'bad-request', cause: 'TLS where plain HTTP is spoken' },
     })
-    await refused
+    await rejected
   })
 })
 

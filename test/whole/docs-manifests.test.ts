@@ -24,12 +24,12 @@ test('the commands of the rules run in the pod that `instance` names, since nobo
     makePrometheusRule(`# \`command\` runs in a checkout, whose address is the label \`instance\`: by https, where
 # config/gateway.yaml names it.
           command: npx lender-gateway diff --admin http://{{ $labels.instance }}
-          command: npx lender-gateway tail --refused --since 10m
+          command: npx lender-gateway tail --rejected --since 10m
 `)
 
   expect(made.match(/(?<=command: ).*/g)).toEqual([
     'kubectl exec -it {{ $labels.instance }} -- lender-gateway diff',
-    'kubectl exec -it deployment/lender-gateway -- lender-gateway tail --refused --since 10m',
+    'kubectl exec -it deployment/lender-gateway -- lender-gateway tail --rejected --since 10m',
   ])
   for (const { file, text } of madeManifests()) expect([file, /npx|--admin|checkout/.exec(text)]).toEqual([file, null])
 })

@@ -15,8 +15,8 @@ import { folderWith, slowFile } from '../core/config/helper.ts'
 import { needCertificates } from '../helpers/certificates.ts'
 
 const page = readFileSync(new URL('../../docs/reload.md', import.meta.url), 'utf8')
-const [, refusals = ''] = page.split('## Rejected edits as they print')
-const shown = [...(refusals.split('\n## ')[0] ?? '').matchAll(/```\n(.*?)\n```/gs)].map(([, block = '']) => block)
+const [, rejections = ''] = page.split('## Rejected edits as they print')
+const shown = [...(rejections.split('\n## ')[0] ?? '').matchAll(/```\n(.*?)\n```/gs)].map(([, block = '']) => block)
 
 /** What the page leaves out. */
 const unshown = {
@@ -116,7 +116,7 @@ test.each([
   const reloader = new Reloader({
     file: 'gateway.yaml',
     initial: first,
-    load: async () => sound(`operations: { market.insights: { state: refuse } }\n${groups}`),
+    load: async () => sound(`operations: { market.insights: { state: reject } }\n${groups}`),
     preflight: async () => [],
     apply: () => Promise.reject(error),
     onOutcome: () => {},
@@ -126,7 +126,7 @@ test.each([
 
   const outcome = await reloader.reload('request')
 
-  expect(outcome.result === 'refused' ? print(outcome.problems) : outcome).toEqual([printed])
+  expect(outcome.result === 'rejected' ? print(outcome.problems) : outcome).toEqual([printed])
 })
 
 test('an edit whose endpoints are not there', () => {

@@ -87,7 +87,7 @@ export const openBackstage = async (limit = '250ms', headers = limit): Promise<B
         compliance: `https://127.0.0.1:${plain.port}`,
       },
       operations: {
-        'financing.pre-approval': { state: 'refuse' },
+        'financing.pre-approval': { state: 'reject' },
         'valuation.forecast': { deadline: limit },
         'inventory.sync': { maxBody: '1KiB' },
       },
@@ -208,7 +208,7 @@ const rows: readonly Row[] = [
   ['request-timeout', 'chunks that never end', 408, post(`${risk}?stall`, chunk('abc'), inChunks), closes],
   ['expectation-failed', 'an unknown expectation', 417, request(get, ['Expect: the unexpected'])],
   ['loop', 'our own Via', 508, request(get, ['Via: 1.1 gateway-on-stage'])],
-  ['refused-by-operator', 'refuse', 503, post('/financing/pre-approval', 'abc'), { fields: { 'retry-after': '60' } }],
+  ['rejected-by-operator', 'reject', 503, post('/financing/pre-approval', 'abc'), { fields: { 'retry-after': '60' } }],
   ['connect-failed', 'no listener', 502, request('GET /leads/pipeline HTTP/1.1'), { cause: /ECONNREFUSED/ }],
   ['connect-timeout', 'a backlog that is full', 504, request('GET /analysis/esg-grant HTTP/1.1')],
   ['tls-failed', 'no TLS', 502, request('GET /compliance/audit-trail HTTP/1.1'), { cause: /SSL|TLS/i }],

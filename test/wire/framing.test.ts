@@ -56,7 +56,7 @@ const goesOn: readonly Row[] = [
   ['9113 §3.1', 'an upgrade to h2c', get('Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n'), 200],
 
   ['9112 §9.3.2', 'three pipelined', get() + sized(1) + chunked('1\r\nx\r\n0\r\n\r\n'), 200, 200, 200],
-  ['9112 §9.3', 'a refused body that is small is read over', unread + get(), 404, 200],
+  ['9112 §9.3', 'a rejected body that is small is read over', unread + get(), 404, 200],
 ]
 
 const ends: readonly Row[] = [
@@ -88,7 +88,7 @@ const ends: readonly Row[] = [
   ['9112 §9.3.2', 'another version behind a good one', get() + get('', '/x', 'HTTP/3.0'), 200, 505],
   ['9112 §9.3.2', 'CONNECT behind a good one', get() + connect, 200, 405],
   ['9112 §9.3.2', 'too long a field behind a good one', get() + get(`A: ${tooLarge}\r\n`), 200, 431],
-  ['9112 §9.3.2', 'a broken body behind a refused one', unread + chunked('x'), 404, 400],
+  ['9112 §9.3.2', 'a broken body behind a rejected one', unread + chunked('x'), 404, 400],
   ['9112 §9.6', 'one behind Connection: close', get('Connection: close\r\n') + get(), 200],
   ['9112 §9.3', 'one behind HTTP/1.0', get('', undefined, 'HTTP/1.0') + get(), 200],
   ['9112 §9.6', 'one behind a rejection that closes', postUnknown(inChunks, '0\r\n\r\n') + get(), 404],

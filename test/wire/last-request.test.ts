@@ -10,7 +10,7 @@ const get = (path = '/market/insights'): string => `GET ${path} HTTP/1.1\r\nHost
 
 test.each([
   ['an answer', get()],
-  ['a refusal', get('/none')],
+  ['a rejection', get('/none')],
 ])(
   'the last request that a connection may carry is announced with %s, and none behind it is served',
   async (_, last) => {

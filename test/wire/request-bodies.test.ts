@@ -34,8 +34,8 @@ describe('Expect: 100-continue', () => {
     })
 
   const site = liveGatewayForAll()
-  const refuse = { 'inventory.sync': { state: 'refuse' } }
-  const bounded = liveGatewayForAll({ defaults: { maxBody: '2000B' }, operations: refuse })
+  const reject = { 'inventory.sync': { state: 'reject' } }
+  const bounded = liveGatewayForAll({ defaults: { maxBody: '2000B' }, operations: reject })
 
   test.each([
     ['a small body', 3, 'abc'],

@@ -54,13 +54,13 @@ interface Turn {
   /** Requests a second that went out, were served, and were rejected. */
   readonly offered: number
   readonly served: number
-  readonly refused: number
+  readonly rejected: number
   /** Responses with a status that is neither 200 nor 503, and broken connections. */
   readonly wrong: number
   readonly servedP50Ms: number
   readonly servedP99Ms: number
-  readonly refusedP50Ms: number
-  readonly refusedMaxMs: number
+  readonly rejectedP50Ms: number
+  readonly rejectedMaxMs: number
   readonly adminMaxMs: number
   /** The share of the processors' time that the host gave to others meanwhile. */
   readonly stolen: number
@@ -156,12 +156,12 @@ const turnOf = (requests: readonly Logged[], { fromUs, toUs }: Part): Omit<Turn,
   return {
     offered: perSecond(begun.length),
     served: perSecond(endedWell.length),
-    refused: perSecond(rejected.length),
+    rejected: perSecond(rejected.length),
     wrong: requests.filter(({ status }) => status !== 200 && status !== 503).length,
     servedP50Ms: quantile(served, 0.5),
     servedP99Ms: quantile(served, 0.99),
-    refusedP50Ms: rejected.length === 0 ? 0 : quantile(rejected, 0.5),
-    refusedMaxMs: rejected.at(-1) ?? 0,
+    rejectedP50Ms: rejected.length === 0 ? 0 : quantile(rejected, 0.5),
+    rejectedMaxMs: rejected.at(-1) ?? 0,
   }
 }
 
@@ -184,8 +184,8 @@ export const renderCapacity = ({ date, machine: where, levels }: CapacityReport)
       const both = (figure: (turn: Turn) => number): string =>
         `${middle(figure).toFixed(1)} / ${most(figure).toFixed(1)}`
       const held = taken.filter(
-        ({ served, refusedMaxMs, adminMaxMs }) =>
-          served >= goodputAtLeast * peak && refusedMaxMs < rejectedWithinMs && adminMaxMs <= adminWithinMs,
+        ({ served, rejectedMaxMs, adminMaxMs }) =>
+          served >= goodputAtLeast * peak && rejectedMaxMs < rejectedWithinMs && adminMaxMs <= adminWithinMs,
       )
       return [
         String(concurrency ?? 'none'),
@@ -193,9 +193,9 @@ export const renderCapacity = ({ date, machine: where, levels }: CapacityReport)
         middle(({ served }) => served).toFixed(0),
         percent(middle(({ served }) => served) / peak),
         `${middle((turn) => turn.servedP50Ms).toFixed(0)} / ${middle((turn) => turn.servedP99Ms).toFixed(0)}`,
-        middle(({ refused: rejected }) => rejected).toFixed(0),
-        middle((turn) => turn.refusedP50Ms).toFixed(1),
-        both((turn) => turn.refusedMaxMs),
+        middle(({ rejected }) => rejected).toFixed(0),
+        middle((turn) => turn.rejectedP50Ms).toFixed(1),
+        both((turn) => turn.rejectedMaxMs),
         both((turn) => turn.adminMaxMs),
         String(most(({ wrong }) => wrong)),
         percent(middle(({ stolen }) => stolen)),
@@ -209,9 +209,9 @@ export const renderCapacity = ({ date, machine: where, levels }: CapacityReport)
     'served/s',
     'of the peak',
     'served p50 / p99 ms',
-    'refused/s',
-    'refused p50 ms',
-    'longest refusal, ms, median / worst turn',
+    'rejected/s',
+    'rejected p50 ms',
+    'longest rejection, ms, median / worst turn',
     'longest /status, ms, median / worst turn',
     'wrong',
     'stolen',

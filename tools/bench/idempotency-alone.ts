@@ -30,7 +30,7 @@ const perRound = Math.ceil(keys / rounds)
 
 const rules: OperationIdempotencyConfig = {
   ...{ header: 'idempotency-key', required: false, ttl: 86_400_000, maxKey: 255 },
-  ...{ maxBody: 65_536, maxResponse: 65_536, wait: 0, onUnknown: 'refuse', onStoreFailure: 'refuse' },
+  ...{ maxBody: 65_536, maxResponse: 65_536, wait: 0, onUnknown: 'reject', onStoreFailure: 'reject' },
 }
 
 const serveWith = (store: IdempotencyStore): Handler =>
@@ -125,7 +125,7 @@ const openRedisStore = async (url: string): Promise<IdempotencyStore> => {
   })
   await connected.promise
   const sealer = createResponseSealer([Buffer.alloc(32, 1)])
-  return new RedisIdempotencyStore({ link, prefix: 'bench', sealer, counts: { refused: 0 }, logEvent: () => {} })
+  return new RedisIdempotencyStore({ link, prefix: 'bench', sealer, counts: { rejected: 0 }, logEvent: () => {} })
 }
 
 const levels: Readonly<Record<string, Handler>> = {

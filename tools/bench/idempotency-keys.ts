@@ -31,7 +31,7 @@ const store = new RedisIdempotencyStore({
   link,
   prefix: 'lender-gateway',
   sealer: createResponseSealer([Buffer.alloc(32, 1)]),
-  counts: { refused: 0 },
+  counts: { rejected: 0 },
   logEvent: console.info,
 })
 

@@ -124,7 +124,7 @@ const look = async (
   gateway.onLine = (line) => lines.push(line)
   const { admin } = gateway
   const notes: string[] = []
-  const tail = spawn(process.execPath, [main, 'tail', '--refused', '--admin', admin], {
+  const tail = spawn(process.execPath, [main, 'tail', '--rejected', '--admin', admin], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   onEnd(() => tail.kill('SIGKILL'))

@@ -111,7 +111,7 @@ await at(0.86)
 writeFileSync(file, configuration({ operations: { 'market.insight': { cache: true } } }))
 await at(0.93)
 await command('/endpoints/drain', { group: 'compliance', url: behind.compliance[1]?.url })
-await command('/operations/refuse', { operation: 'inventory.sync' })
+await command('/operations/reject', { operation: 'inventory.sync' })
 await at(1)
 
 const { path: executablePath } = await program('chromium')

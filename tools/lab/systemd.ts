@@ -105,7 +105,7 @@ try {
   await until('systemctl start has returned', async () => (await inside('systemctl start lender-gateway')) === '')
   console.log(`         ${await show('ActiveState')}: ${await show('StatusText')}`)
   await inside("echo 'lisen: {}' >> /etc/lender-gateway/gateway.yaml && systemctl reload lender-gateway")
-  await until('systemctl status shows the edit that was refused', async () =>
+  await until('systemctl status shows the edit that was rejected', async () =>
     (await show('StatusText')).includes('lisen'),
   )
   console.log(`         ${await show('StatusText')}`)

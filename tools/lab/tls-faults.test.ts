@@ -21,7 +21,7 @@ const faults: readonly Mistrusted[] = [
   { ...unsent, fault: 'has a certificate for another name', tls: ({ wrongName }) => wrongName },
   {
     ...sent,
-    fault: 'refuses the certificate of the gateway after the handshake',
+    fault: 'rejects the certificate of the gateway after the handshake',
     tls: ({ right, authority }) => ({
       ...right,
       ca: authority.cert,

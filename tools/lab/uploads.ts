@@ -47,9 +47,9 @@ if (!values['no-nginx'])
 const residentMiB = ({ pid }: RejectingServer): number => Math.round(residentKiB(pid) / 1024)
 
 /** Makes a client upload over and over, and returns what it got: how often each status, and what failed. */
-const measure = async (client: UploadClient, refuser: RejectingServer, speech: 'plain' | 'tls', rate: number) => {
+const measure = async (client: UploadClient, rejecter: RejectingServer, speech: 'plain' | 'tls', rate: number) => {
   const links = await Promise.all(
-    refuser[speech].map(async ({ port, paths }) => {
+    rejecter[speech].map(async ({ port, paths }) => {
       const link = await slowLink({ to: port, delayMs: 50, ...(rate > 0 && { bytesPerSecond: rate }) })
       const scheme = speech === 'tls' ? 'https' : 'http'
       return { link, urls: paths.map((path) => `${scheme}://127.0.0.1:${link.port}${path}`) }
@@ -79,19 +79,19 @@ for (const client of uploadClients()) {
   for (const speech of client.speaks === 'h2' ? (['tls'] as const) : (['plain', 'tls'] as const))
     for (const rate of rates)
       await Promise.all(
-        rejectingServers.map(async (refuser) => {
-          const { lost, why } = await measure(client, refuser, speech, rate)
-          if (refuser.name === 'gateway') lostHere += lost
+        rejectingServers.map(async (rejecter) => {
+          const { lost, why } = await measure(client, rejecter, speech, rate)
+          if (rejecter.name === 'gateway') lostHere += lost
           const over = client.speaks === 'h2' ? 'HTTP/2' : speech === 'tls' ? 'TLS' : 'TCP'
           const row = [
             client.name,
             over,
             rate === 0 ? 'all' : rate,
-            refuser.name,
+            rejecter.name,
             lost,
             count,
             why,
-            residentMiB(refuser),
+            residentMiB(rejecter),
           ]
           console.log(`| ${row.join(' | ')} |`)
         }),

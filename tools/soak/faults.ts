@@ -18,7 +18,7 @@ const resets = ['502 connect-failed', '502 reset-before-headers']
 const silence = ['504 headers-timeout', '503 overloaded']
 
 const faults: readonly Fault[] = [
-  { fault: 'refuses', behavior: null, may: resets },
+  { fault: 'rejects', behavior: null, may: resets },
   // A client that is connected already is not answered.
   { fault: 'resets at accept', behavior: does.resetAtAccept, may: [...resets, ...silence] },
   { fault: 'resets when it has the request', behavior: does.resetWhenWhole, may: resets },

@@ -38,8 +38,8 @@ export const editing = (gateway: SoakedGateway, site: Site, disturbances: Distur
 export const operatorCommands = ({ admin }: SoakedGateway, disturbances: Disturbances): Ongoing =>
   ongoing(1, 4000, async () => {
     const operation = 'inventory.sync'
-    const over = disturbances.begin('the kill switch', 'inventory', ['503 refused-by-operator'], 0)
-    await command(`${admin}/operations/refuse`, { operation, ttl: '1m' })
+    const over = disturbances.begin('the kill switch', 'inventory', ['503 rejected-by-operator'], 0)
+    await command(`${admin}/operations/reject`, { operation, ttl: '1m' })
     await pause(1000)
     await command(`${admin}/operations/serve`, { operation })
     over()

@@ -13,7 +13,7 @@ import type { LayerRow } from '../runtime/pipeline/layer-stack.ts'
 import type { DerivedField } from '../runtime/status/field.ts'
 import type { Status, StatusReport } from '../runtime/status/status-part.ts'
 import type { UpstreamStatus } from '../runtime/status/upstreams.ts'
-import type { OperatorProofs, TokenRefusals } from './access/operator-tokens.ts'
+import type { OperatorProofs, TokenRejections } from './access/operator-tokens.ts'
 import type { Principal } from './access/principal.ts'
 import type { AdminContext, AdminContextInit, FindClients } from './admin-context.ts'
 import type { AdminError } from './admin-error.ts'
@@ -23,14 +23,14 @@ import type { Html, HtmlValue } from './html.ts'
 import type { MetricDefinitions } from './metrics/metric.ts'
 
 /** A JSON report for the scope `read`. */
-export type AdminReport = Beside<'status' | 'refused' | 'config'> & {
+export type AdminReport = Beside<'status' | 'rejected' | 'config'> & {
   readonly path: string
   /** The report in words, for `Accept: text/plain`. */
   readonly respondText?: (context: AdminContext) => Promise<string>
   respond(context: AdminContext): Promise<object | AdminError>
 }
 
-export type OpenProofs = (log: Log, refusals: TokenRefusals) => OperatorProofs
+export type OpenProofs = (log: Log, rejections: TokenRejections) => OperatorProofs
 
 export interface RouteScope {
   readonly method: 'GET' | 'POST' | 'DELETE'
@@ -104,7 +104,7 @@ export interface OverviewInputs {
   readonly status: Status
 }
 
-export type SectionPlace = Beside<'upstreams' | 'refusals' | 'commands' | 'certificates'>
+export type SectionPlace = Beside<'upstreams' | 'rejections' | 'commands' | 'certificates'>
 
 /** A section of the overview page, which replaces an earlier section of the same name. */
 export type PlacedSection = SectionPlace & {
@@ -163,7 +163,7 @@ export type PlacedStatus = Beside<'upstreams' | 'operations' | 'retiring'> & {
 }
 
 /** A member of /overview, declared in `Overview` (`declare module`). */
-export type PlacedOverview = Beside<'unmatchedPerSecond' | 'refusals'> & {
+export type PlacedOverview = Beside<'unmatchedPerSecond' | 'rejections'> & {
   readonly key: string
   readonly field: DerivedField<unknown>
 }

@@ -10,7 +10,7 @@ import { formatCommandLine } from '../lib/program.ts'
 import type { Log } from '../log/log.ts'
 import { type AdminAccess, authenticateAdmin, recheckAdmin } from './access/authenticate.ts'
 import { reports } from './access/authorize.ts'
-import { noProofs, TokenRefusals } from './access/operator-tokens.ts'
+import { noProofs, TokenRejections } from './access/operator-tokens.ts'
 import { getPrincipal, type Principal, principalsWithoutSession } from './access/principal.ts'
 import { type AdminContext, type AdminContextInit, CommandHistory } from './admin-context.ts'
 import { type AdminError, isAdminError, renderAdminJson, sendProblem } from './admin-error.ts'
@@ -45,8 +45,8 @@ export const openAdminServer = async (init: AdminContextInit, log: Log, target?:
   let formatter: FormatCommand = (command) => formatCommandLine(command)
   const commandHistory = new CommandHistory()
   const formatCommand: FormatCommand = (command) => formatter(command)
-  const refusals = new TokenRefusals(log)
-  const proofs = openProofs?.(log, refusals) ?? noProofs
+  const rejections = new TokenRejections(log)
+  const proofs = openProofs?.(log, rejections) ?? noProofs
   const operatorKeys = () => proofs.state()
   const states = adminParts.flatMap((part) => part.openState?.(init) ?? [])
   const own = { ...init, commandHistory, formatCommand, operatorKeys, findClients }
@@ -56,7 +56,7 @@ export const openAdminServer = async (init: AdminContextInit, log: Log, target?:
   const recheck: Recheck = (request) => recheckAdmin(request, access, context.reloader.config.admin)
   const pages = openPages?.(context, log, proofs, recheck)
   const findInSession: AdminAccess['findInSession'] = (...request) => pages?.findInSession(...request) ?? null
-  const access: AdminAccess = { findInSession, withoutSession: principalsWithoutSession(), proofs, refusals }
+  const access: AdminAccess = { findInSession, withoutSession: principalsWithoutSession(), proofs, rejections }
   const app = createAdminApp(context, log, access, pages)
   registerAdminRoutes(app, context, log, recheck, pages)
   await app.ready()

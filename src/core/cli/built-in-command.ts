@@ -62,7 +62,7 @@ export interface ExplainPart {
   /** Undefined: not the feature's layer. Null: no such file is configured. */
   readonly layerPlace?: (layer: LayerRow['name'], operation: Operation, config: Config) => LayerPlace | null | undefined
   /** Why a client with valid credentials is rejected. */
-  readonly refuseClient?: (
+  readonly rejectClient?: (
     ...request: ExplainedRequest<string>
   ) => { readonly why: string; readonly hint: string } | null
   /** By the file. Null: the group has one side. */

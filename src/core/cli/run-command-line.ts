@@ -38,6 +38,8 @@ const createCommandLineFor = async (word: string | undefined): Promise<Command> 
 const withSuggestion = async ({ code, message: whole }: CommanderError, line: Command | null): Promise<string> => {
   const message = whole.replace(/^error: /, '')
   const [, given, choices] = /'([^']*)' is invalid.* Allowed choices are (.*)\.$/s.exec(message) ?? []
+  const [, unknown] = /^unknown (?:option '--|command ')([^'=]*)[^\n]*$/.exec(message) ?? []
+  if (unknown !== undefined) return withRenamed(message, unknown, line)
   const isOfWords = code === 'commander.excessArguments' || code === 'commander.missingArgument'
   if (choices === undefined && !isOfWords) return message
   // Imported late: a health check makes no such mistake.
@@ -47,14 +49,22 @@ const withSuggestion = async ({ code, message: whole }: CommanderError, line: Co
   return meant === undefined ? message : `${message}\n(Did you mean ${meant}?)`
 }
 
+/** Names an option or a command that was renamed: commander suggests by likeness alone. */
+const withRenamed = async (message: string, old: string, line: Command | null): Promise<string> => {
+  if (line === null) return message
+  const { findRenamed } = await import('../config/renamed.ts')
+  const { options, commands } = deepestCommand(line)
+  const name = findRenamed(old, [...options.map((option) => option.name()), ...commands.map((each) => each.name())])
+  if (name === undefined) return message
+  return `${message}\n(It is now named ${message.startsWith('unknown option') ? `--${name}` : name}.)`
+}
+
 const suggestWord = (
   line: Command | null,
   suggestNearest: (word: string, known: readonly string[]) => string | undefined,
 ): string | undefined => {
   if (line === null) return undefined
-  let command = line
-  // Each command has the words after its name as arguments.
-  for (let next: Command | undefined = line; next !== undefined; next = subcommandOf(next)) command = next
+  const command = deepestCommand(line)
   const choices = command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? [])
   const known = new Map([
     ...command.options.map((option) => [option.name(), option.long] as const),
@@ -64,6 +74,13 @@ const suggestWord = (
     .filter((word) => !choices.includes(word))
     .map((word) => known.get(suggestNearest(word, [...known.keys()]) ?? ''))
     .find((word) => word !== undefined)
+}
+
+const deepestCommand = (line: Command): Command => {
+  let command = line
+  // Each command has the words after its name as arguments.
+  for (let next: Command | undefined = line; next !== undefined; next = subcommandOf(next)) command = next
+  return command
 }
 
 const subcommandOf = ({ commands, args: [first] }: Command): Command | undefined =>

@@ -19,7 +19,7 @@ const maxKept = 100
 
 /** Keeps the last error responses of the gateway in one process, and counts each error. */
 export class RecentErrors implements ExchangeObserver {
-  readonly name = 'refusals'
+  readonly name = 'rejections'
   readonly #last = createLastErrors()
   readonly #counts = createErrorCounts()
   #total = 0

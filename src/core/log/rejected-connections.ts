@@ -30,7 +30,7 @@ export const createRejectedConnectionLog = (
   const flush = (): void => {
     throttled = pending > 0
     if (!throttled) return
-    log.warn({ ...extraFields, setting, connections: pending }, 'connections turned away')
+    log.warn({ ...extraFields, setting, connections: pending }, 'connections rejected')
     pending = 0
     timer.set(logIntervalMs)
   }

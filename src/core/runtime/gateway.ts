@@ -117,7 +117,7 @@ class GatewayRuntime {
       },
       /** Null: none since a configuration took effect. */
       get rejection() {
-        return reloader.state.refusal
+        return reloader.state.rejection
       },
       notServing: () => server.notServing(),
       reload: (trigger: ReloadTrigger): Promise<ReloadOutcome> => reloader.reload(trigger),

@@ -28,7 +28,7 @@ export const classifyError = (error: unknown): ConnectionReason | null => {
   const known = reasonByCode.get(code)
   if (known !== undefined) return known
   if (code === certificateRequiredAlert) return 'asks-for-certificate'
-  if (certificateRejectedAlert.test(code)) return 'refuses-certificate'
+  if (certificateRejectedAlert.test(code)) return 'rejects-certificate'
   if (code.startsWith('ERR_SSL_') || code.startsWith('ERR_OSSL_')) return 'tls-handshake'
   return null
 }

@@ -78,30 +78,30 @@ export const status: readonly PlacedStatus[] = [
 ]
 
 export const loadOpenApi = async (): Promise<OpenApiPart> => ({
-  describe: (_, { audit }) => (audit?.onFailure === 'refuse' ? { failures: ['audit-unavailable'] } : {}),
+  describe: (_, { audit }) => (audit?.onFailure === 'reject' ? { failures: ['audit-unavailable'] } : {}),
 })
 
 const auditFindings: FindingSource = ({ parts, config, report }) => {
   const audit = parts.audit.state
-  const refused = tallyRejected(report, 'audit-unavailable')
+  const rejected = tallyRejected(report, 'audit-unavailable')
   // An edit to `continue` ends an outage: no rejections, no lost lines.
-  const refuses = config.audit?.onFailure === 'refuse'
+  const rejects = config.audit?.onFailure === 'reject'
   if (audit !== null && audit.reason !== null) {
-    const facts = { ...audit, refuses, refused, command: diskCommand(audit.file, audit.reason) }
-    return finding('audit-unwritable', 'critical', 'audit', facts, ({ file, reason, lost, refuses, refused }) => {
-      const then = refuses
-        ? `so requests are refused (audit.onFailure: refuse), and /ready says no${rejectedPhrase(refused)}`
+    const facts = { ...audit, rejects, rejected, command: diskCommand(audit.file, audit.reason) }
+    return finding('audit-unwritable', 'critical', 'audit', facts, ({ file, reason, lost, rejects, rejected }) => {
+      const then = rejects
+        ? `so requests are rejected (audit.onFailure: reject), and /ready says no${rejectedPhrase(rejected)}`
         : 'and requests are served (audit.onFailure: continue): their lines wait in memory while there is room'
       const lostPhrase = lost === 0 ? '' : `; ${pluralize(lost, 'line')} lost`
       return [`the audit log cannot be written to ${file}: ${reason}, ${then}${lostPhrase}`]
     })
   }
-  const severity = refused.lastMinute > 0 ? 'warning' : 'notice'
+  const severity = rejected.lastMinute > 0 ? 'warning' : 'notice'
   return [
-    audit?.disk?.low === true && lowDiskFinding(audit.file, audit.disk, refuses),
-    refused.last15Min > 0 &&
-      finding('audit-was-unwritable', severity, 'audit', { refused, since: refused.firstAt }, ({ refused }) => [
-        `the audit log could not be written for a while${rejectedPhrase(refused)}`,
+    audit?.disk?.low === true && lowDiskFinding(audit.file, audit.disk, rejects),
+    rejected.last15Min > 0 &&
+      finding('audit-was-unwritable', severity, 'audit', { rejected, since: rejected.firstAt }, ({ rejected }) => [
+        `the audit log could not be written for a while${rejectedPhrase(rejected)}`,
       ]),
     audit !== null &&
       audit.lost > 0 &&
@@ -111,13 +111,13 @@ const auditFindings: FindingSource = ({ parts, config, report }) => {
   ]
 }
 
-const lowDiskFinding = (file: string, disk: DiskSpaceState, refuses: boolean): Finding => {
-  const facts = { file, ...disk, refuses, command: `df -h ${shellQuote(dirname(file))}` }
+const lowDiskFinding = (file: string, disk: DiskSpaceState, rejects: boolean): Finding => {
+  const facts = { file, ...disk, rejects, command: `df -h ${shellQuote(dirname(file))}` }
   return finding('audit-disk-low', 'warning', 'audit', facts, ({ freeBytes, sizeBytes, fullInSeconds, ...facts }) => {
     const full = fullInSeconds === null ? null : formatAge(fullInSeconds * 1000)
     const pace = full === null ? '' : `, and at the pace of the last hour it is full in ${full}`
-    const then = facts.refuses
-      ? 'requests are refused when it is full (audit.onFailure: refuse)'
+    const then = facts.rejects
+      ? 'requests are rejected when it is full (audit.onFailure: reject)'
       : 'lines wait in memory when it is full, up to 16 MiB, and are then lost (audit.onFailure: continue)'
     return [
       `the disk of the audit log ${facts.file} has ${formatRoundedSize(freeBytes)} free of ${formatRoundedSize(sizeBytes)}${pace}: ${then}`,

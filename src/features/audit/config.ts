@@ -57,8 +57,8 @@ const auditSchema = annotate(
         'answer',
         'both',
       ]).prefault('none'),
-      onFailure: choice('What becomes of requests while lines cannot be written', ['refuse', 'continue']).prefault(
-        'refuse',
+      onFailure: choice('What becomes of requests while lines cannot be written', ['reject', 'continue']).prefault(
+        'reject',
       ),
       rotate: optionalSize('At which size the file is renamed and a new one begun', { min: 4096 }).prefault('none'),
     }),

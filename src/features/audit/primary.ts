@@ -47,7 +47,7 @@ export const open: Required<PrimaryFeature>['open'] = ({ log, droppedLines, conf
     },
     recordAdminEvent: (...event) => auditLog?.recordAdminEvent(...event),
     onReload: () => auditLog?.reopen(),
-    rejectsAll: () => (config().audit?.onFailure === 'refuse' && isFailing() ? 'audit-unavailable' : null),
+    rejectsAll: () => (config().audit?.onFailure === 'reject' && isFailing() ? 'audit-unavailable' : null),
     receive(received: ReceivedLines) {
       if (typeof received === 'string') auditLog?.record(received)
       else auditLog?.recordFromWorker(received.lines, received.lost)

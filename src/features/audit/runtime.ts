@@ -38,7 +38,7 @@ export const open: RuntimePart['open'] = ({ place, channel }) => {
 export const auditLayer = ({ onFailure, digests }: AuditConfig, auditor: AuditSink): Layer | null => {
   const digestsRequest = digests === 'request' || digests === 'both'
   const digestsResponse = digests === 'answer' || digests === 'both'
-  const rejectsOnFailure = onFailure === 'refuse'
+  const rejectsOnFailure = onFailure === 'reject'
   if (digests === 'none')
     return rejectsOnFailure ? (next) => (exchange) => (auditor.failing ? auditFailure() : next(exchange)) : null
   return (next): Handler =>

@@ -64,9 +64,9 @@ const tokenFindings: FindingSource = ({ report: { tokens }, operatorKeys, file }
 const describeKeys = ({ keys, error }: Pick<IssuerKeysState, 'keys' | 'error'>): string =>
   `${error}: ${keys === 0 ? 'no token can be checked' : `the keys that are known (${keys}) are used on`}`
 
-const results: ReadonlyMap<FailureKind, 'refused' | 'unavailable'> = new Map([
-  ['unauthenticated', 'refused'],
-  ['forbidden', 'refused'],
+const results: ReadonlyMap<FailureKind, 'rejected' | 'unavailable'> = new Map([
+  ['unauthenticated', 'rejected'],
+  ['forbidden', 'rejected'],
   ['identity-unavailable', 'unavailable'],
 ])
 
@@ -77,7 +77,7 @@ const authentications = ({ config, requestMetrics }: MetricInputs): Authenticati
   const operations = Object.values(config.operations)
   const methods = new Set([...config.auth.methods, ...operations.flatMap((each) => each.auth?.methods ?? [])])
   return addUp([
-    ['none', 'refused', 'no-credential', 0],
+    ['none', 'rejected', 'no-credential', 0],
     ...[...methods].flatMap(expectedOf),
     ...Object.values(requestMetrics.operations).flatMap(countedOf),
   ])
@@ -191,7 +191,7 @@ declare module '../../core/admin/admin-part.ts' {
 const activityOf = ({ report: { clients } }: OverviewInputs) => clients && toClientActivityView(clients)
 
 export const overview: readonly PlacedOverview[] = [
-  { after: 'refusals', key: 'clients', field: derived(asNullable(clientActivityShape), activityOf) },
+  { after: 'rejections', key: 'clients', field: derived(asNullable(clientActivityShape), activityOf) },
 ]
 
 export const loadPage = () => import('./page.ts')

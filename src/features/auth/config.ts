@@ -36,7 +36,7 @@ export const mtlsSchema = map('Certificates of clients', {
 })
 
 const bound = choice(
-  'required: a token that is bound neither to a certificate nor to a key is refused. What one is bound to is always asked for',
+  'required: a token that is bound neither to a certificate nor to a key is rejected. What one is bound to is always asked for',
   ['none', 'required'],
 )
 
@@ -57,9 +57,9 @@ const dpop = optionalPolicy(
       max: 60_000,
     }).prefault('5s'),
     withoutRedis: choice(
-      'While Redis cannot say whether a proof came to another gateway before: refuse it with 503, or serve it if it is new here',
-      ['refuse', 'serve'],
-    ).prefault('refuse'),
+      'While Redis cannot say whether a proof came to another gateway before: reject it with 503, or serve it if it is new here',
+      ['reject', 'serve'],
+    ).prefault('reject'),
   }),
   '{ maxAge: 60s }',
 )

@@ -16,7 +16,7 @@ const describeClients = (clients: Config['clients'], { parts }: Config['clientsS
   return files.length === 0 ? String(clients.length) : `${clients.length}: ${files.join(', ')}`
 }
 
-export const refuseClient: Required<ExplainPart>['refuseClient'] = (client, { id }, { clients }, nameKey) => {
+export const rejectClient: Required<ExplainPart>['rejectClient'] = (client, { id }, { clients }, nameKey) => {
   const entry = clients.find((each) => each.id === client)
   if (entry === undefined) return null
   if (entry.disabled)

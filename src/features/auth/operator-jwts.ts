@@ -1,5 +1,10 @@
 import { tooManyAttempts } from '../../core/admin/access/attempt-throttle.ts'
-import type { Operator, OperatorProofs, OperatorToken, TokenRefusals } from '../../core/admin/access/operator-tokens.ts'
+import type {
+  Operator,
+  OperatorProofs,
+  OperatorToken,
+  TokenRejections,
+} from '../../core/admin/access/operator-tokens.ts'
 import type { AdminError } from '../../core/admin/admin-error.ts'
 import type { AdminConfig } from '../../core/config/config.ts'
 import { type OperatorScope, operatorScopes, takenNameMistake } from '../../core/lib/operators.ts'
@@ -17,7 +22,7 @@ import { createTokenVerifiers, type JwtVerifierLease } from './tokens/token-veri
 type VerifiedToken = OperatorToken | AdminError | null
 
 /** Fetches keys for operators only (`admin.jwt`): a client that names unknown keys delays no operator. */
-export const createOperatorJwts = (log: Pick<Log, 'info' | 'warn'>, refusals: TokenRefusals): OperatorProofs => {
+export const createOperatorJwts = (log: Pick<Log, 'info' | 'warn'>, rejections: TokenRejections): OperatorProofs => {
   const verifiers = createTokenVerifiers((level, event, fields) => log[level](fields, event))
   /** By the digest of the token. */
   const pending = new Map<string, Promise<VerifiedToken>>()
@@ -26,17 +31,17 @@ export const createOperatorJwts = (log: Pick<Log, 'info' | 'warn'>, refusals: To
   const verify = async (token: string, digest: Buffer, address: string): Promise<VerifiedToken> => {
     const current = latest
     if (current === null || !isJwt(token)) return null
-    const toOperatorToken = (claims: Claims, logRefusal: TokenRefusals['log']): OperatorToken | null => {
+    const toOperatorToken = (claims: Claims, logRejection: TokenRejections['log']): OperatorToken | null => {
       const operator = readOperator(claims, current.config)
       if (typeof operator !== 'string')
         return { operator, digest, expiresAt: Number(claims.exp) * 1000 + current.config.clockTolerance }
-      logRefusal(address, operator, describeRefusal(operator, claims, current.config))
+      logRejection(address, operator, describeRejection(operator, claims, current.config))
       return null
     }
     const known = current.lease.recall(toRecallKey(digest))
     // Logged each time: an operator who tries again looks at the end of the log.
-    if (known !== null) return toOperatorToken(known, (...refusal) => refusals.logIfAllowed(...refusal))
-    const throttle = refusals.throttleOf(address)
+    if (known !== null) return toOperatorToken(known, (...rejection) => rejections.logIfAllowed(...rejection))
+    const throttle = rejections.throttleOf(address)
     const retryAfter = throttle.tryAcquire()
     if (retryAfter !== null) return tooManyAttempts(retryAfter)
     const claims = await Promise.try(current.lease.getClaims, token).catch((error: unknown) => {
@@ -52,10 +57,10 @@ export const createOperatorJwts = (log: Pick<Log, 'info' | 'warn'>, refusals: To
       return keysUnavailable // the verifier logs this itself
     }
     if (claims instanceof CredentialRejected) {
-      refusals.log(address, claims.reason, claims.message)
+      rejections.log(address, claims.reason, claims.message)
       return null
     }
-    const operatorToken = toOperatorToken(claims, (...refusal) => refusals.log(...refusal))
+    const operatorToken = toOperatorToken(claims, (...rejection) => rejections.log(...rejection))
     if (operatorToken !== null) throttle.refund()
     return operatorToken
   }
@@ -107,11 +112,11 @@ const keysUnavailable: AdminError = {
 }
 
 /** Why a valid token belongs to no operator. */
-type OperatorRefusal = 'bound-token' | 'no-name' | 'no-scope'
+type OperatorRejection = 'bound-token' | 'no-name' | 'no-scope'
 
 type OperatorClaimConfig = Pick<OperatorJwtConfig, 'nameClaim' | 'scopeClaim' | 'scopes'>
 
-export const readOperator = (claims: Claims, config: OperatorClaimConfig): Operator | OperatorRefusal => {
+export const readOperator = (claims: Claims, config: OperatorClaimConfig): Operator | OperatorRejection => {
   // Its owner has to prove possession of a key (RFC 7800), which this listener cannot check: a thief may send it.
   if (Object.hasOwn(claims, 'cnf')) return 'bound-token'
   const scope = readScope(claims, config)
@@ -121,12 +126,17 @@ export const readOperator = (claims: Claims, config: OperatorClaimConfig): Opera
 }
 
 /** Names the token's claims, and none of their values. */
-export const describeRefusal = (refusal: OperatorRefusal, claims: Claims, config: OperatorClaimConfig): string => {
+export const describeRejection = (
+  rejection: OperatorRejection,
+  claims: Claims,
+  config: OperatorClaimConfig,
+): string => {
   const { nameClaim, scopeClaim } = config
-  if (refusal === 'bound-token') return 'it is bound to a key or a certificate, and this listener takes no proof of one'
-  const [key, claim] = refusal === 'no-scope' ? ['scopeClaim', scopeClaim] : ['nameClaim', nameClaim]
+  if (rejection === 'bound-token')
+    return 'it is bound to a key or a certificate, and this listener takes no proof of one'
+  const [key, claim] = rejection === 'no-scope' ? ['scopeClaim', scopeClaim] : ['nameClaim', nameClaim]
   if (ownMember(claims, claim) === undefined) return `it has no claim ${claim} (admin.jwt.${key}) at its top level`
-  return refusal === 'no-scope'
+  return rejection === 'no-scope'
     ? `no value of its claim ${claim} stands under admin.jwt.scopes`
     : `its claim ${claim} (admin.jwt.nameClaim) is no name: a text of 1 to 128 visible ASCII characters, and no address`
 }

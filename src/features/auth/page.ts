@@ -39,7 +39,7 @@ type ActivityRow = NonNullable<Overview['clients']>['rows'][number]
 
 const isAffected = ({ failed, limited, rejected }: ActivityRow): boolean => failed + limited + rejected > 0
 
-// A client that has a twentieth of its requests failed, or half of them turned away, cannot work.
+// A client that has a twentieth of its requests failed, or half of them rejected, cannot work.
 const isBad = ({ requests, failed, limited, rejected }: ActivityRow): boolean =>
   failed * 20 >= requests || (limited + rejected) * 2 >= requests
 
@@ -101,6 +101,6 @@ const dependencyBadge = (at: string, { error, since, lastSuccess, where }: Depen
     : html`${badge('bad', 'does not answer')} ${where} since ${sinceHtml(at, since)}: ${error}; last had ${lastSuccess === null ? 'never' : timeHtml(at, lastSuccess)}`
 
 export const pageSections: readonly PlacedSection[] = [
-  { before: 'refusals', name: 'activity', link: 'By client', render: clientActivitySection },
+  { before: 'rejections', name: 'activity', link: 'By client', render: clientActivitySection },
   { before: 'certificates', name: 'clients', link: 'Clients', render: clientsSection },
 ]

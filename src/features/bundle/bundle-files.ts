@@ -48,7 +48,7 @@ export const collectParts = async (
     { name: 'status.json', what: 'GET /status', make: asJson('/status') },
     { name: 'config.json', what: 'GET /config, secrets masked', make: asJson('/config', withoutDigests) },
     { name: 'overview.json', what: 'GET /overview', make: asJson('/overview', withoutUnknown) },
-    { name: 'refused.json', what: 'GET /refused, the last requests that were refused', make: asJson('/refused') },
+    { name: 'rejected.json', what: 'GET /rejected, the last requests that were rejected', make: asJson('/rejected') },
     ...parts
       .flatMap(({ bundledReports = [] }) => bundledReports)
       .map(({ name, path, about }) => ({ name, what: `GET ${path}, ${about}`, make: asJson(path) })),

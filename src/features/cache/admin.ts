@@ -91,7 +91,10 @@ const cacheMetrics: MetricDefinitions = {
     ({ state }) => state === 'shared',
   ),
   cache_redis_found_total: redis.counter('Answers that were found in Redis, and used.', 'found'),
-  cache_redis_refused_total: redis.counter('What was found in Redis and could not be used.', 'refused'),
+  cache_redis_rejected_total: redis.counter(
+    'Entries of Redis that were rejected: damaged, or of another key.',
+    'rejected',
+  ),
   cache_redis_dropped_total: redis.counter(
     'Answers that were not written to Redis, because nobody took them in time.',
     'dropped',

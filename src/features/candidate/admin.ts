@@ -46,7 +46,7 @@ export const overview: Required<AdminPart>['overview'] = [
     }),
   },
   {
-    after: 'refusals',
+    after: 'rejections',
     key: 'comparisons',
     field: derived(asList(comparisonShape), ({ report }: OverviewInputs) => comparisonViews(report, maxRowViews)),
   },

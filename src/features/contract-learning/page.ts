@@ -10,7 +10,7 @@ const learningParagraph = (at: string, { by, setBy, enums, until }: LearningStat
 /** Stands in place of the section of the contract. */
 export const pageSections: readonly PlacedSection[] = [
   {
-    before: 'refusals',
+    before: 'rejections',
     name: 'contract',
     link: 'Contract',
     render: (view) => {

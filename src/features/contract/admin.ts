@@ -146,7 +146,7 @@ declare module '../../core/admin/admin-part.ts' {
 
 export const overview: readonly PlacedOverview[] = [
   {
-    after: 'refusals',
+    after: 'rejections',
     key: 'drift',
     field: derived(asList(driftRowShape), ({ report }: OverviewInputs) =>
       driftRowViews(report.drift).slice(0, maxRowViews),

@@ -149,9 +149,9 @@ const passedUnchecked: WarningRule = ({ config: { contract, compiledContract, op
     affected.length > 0 && {
       path: ['contract', 'unchecked'],
       message: `what cannot be checked passes, though the contract is enforced: ${affected.map(({ id }) => id).join(', ')}`,
-      expected: 'refuse',
+      expected: 'reject',
       found: 'pass',
-      hint: `write unchecked: refuse; coded bodies and those over ${formatSize(contract.maxBody)} then get 413, 415 or 502`,
+      hint: `write unchecked: reject; coded bodies and those over ${formatSize(contract.maxBody)} then get 413, 415 or 502`,
     }
   )
 }

@@ -19,7 +19,7 @@ export interface ContractLayerOptions {
   readonly checks: CheckQueue
   /** Only the type of a larger body is checked. */
   readonly maxBytes: number
-  readonly refusesUnchecked: boolean
+  readonly rejectsUnchecked: boolean
   /** The share of messages that is checked in report mode: 0 to 1. */
   readonly sample: number
 }
@@ -33,13 +33,13 @@ export const whyUnchecked = (toCheck: BodyCheck, bodyFault: UncheckedReason | nu
 }
 
 /** Empty: the enforced message passes, though its body is unchecked. */
-export const refuseUnchecked = (
+export const rejectUnchecked = (
   toCheck: BodyCheck,
   why: UncheckedReason | null,
-  { refusesUnchecked }: Pick<ContractLayerOptions, 'refusesUnchecked'>,
+  { rejectsUnchecked }: Pick<ContractLayerOptions, 'rejectsUnchecked'>,
 ): readonly Violation[] => {
   const hasSchema = toCheck.kind === 'schema' || (toCheck.kind === 'unchecked' && toCheck.hasSchema)
-  return refusesUnchecked && hasSchema && why !== null && why !== 'busy' ? [uncheckedViolations[why]] : noViolations
+  return rejectsUnchecked && hasSchema && why !== null && why !== 'busy' ? [uncheckedViolations[why]] : noViolations
 }
 
 /** Each text once: names of the message are left out. */
@@ -70,7 +70,7 @@ export const createCounter = (direction: MessageDirection, options: ContractLaye
   return {
     /** Counts an enforced message, and returns why it is rejected. `found` null: its body is unchecked. */
     settle(exchange: Exchange, toCheck: BodyCheck, found: readonly Violation[] | null, why: UncheckedReason | null) {
-      const violations = found ?? refuseUnchecked(toCheck, why, options)
+      const violations = found ?? rejectUnchecked(toCheck, why, options)
       count(exchange, violations, why, true)
       return violations
     },

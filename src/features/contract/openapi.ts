@@ -15,7 +15,7 @@ export const describe: DescribeOperation = ({ id }, config) => {
   const failures: Readonly<Partial<Record<FailureKind, boolean>>> = {
     'invalid-request': enforcesRequest,
     'unsupported-media-type': enforcesBody,
-    'content-too-large': enforcesBody && config.operations[id].contract.unchecked === 'refuse',
+    'content-too-large': enforcesBody && config.operations[id].contract.unchecked === 'reject',
     'invalid-response': enforcesResponse,
     truncated: enforcesResponse, // a response is read whole before it is checked
   }

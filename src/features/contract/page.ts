@@ -33,7 +33,7 @@ export const contractSection = (
   )
 
 export const pageSections: readonly PlacedSection[] = [
-  { before: 'refusals', name: 'contract', link: 'Contract', render: (view) => contractSection(view) },
+  { before: 'rejections', name: 'contract', link: 'Contract', render: (view) => contractSection(view) },
 ]
 
 type ContractOperation = ContractStatus['operations'][string]

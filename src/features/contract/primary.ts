@@ -17,7 +17,7 @@ export const protections: PlacedProtections = {
     ...protect(
       'contract.unchecked',
       (config, id) =>
-        config.operations[id].contract.unchecked === 'refuse' &&
+        config.operations[id].contract.unchecked === 'reject' &&
         messageDirections.some((direction) => enforcesContract(config, id, direction)),
     ),
   ],

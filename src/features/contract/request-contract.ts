@@ -18,7 +18,7 @@ import {
   createCounter,
   describeViolations,
   isSampled,
-  refuseUnchecked,
+  rejectUnchecked,
   whyUnchecked,
 } from './contract-options.ts'
 
@@ -60,7 +60,7 @@ export const enforceRequestLayer = (contract: RequestContract, options: Contract
   const turnsOnContent = ({ violations, body }: HeadCheck): boolean =>
     violations.length > 0
       ? violations.every((each) => each.in === 'content-type')
-      : (body.kind !== 'schema' && isRequired) || refuseUnchecked(body, whyUnchecked(body, null), options).length > 0
+      : (body.kind !== 'schema' && isRequired) || rejectUnchecked(body, whyUnchecked(body, null), options).length > 0
 
   const enforceOnceBegun = async (exchange: Exchange, head: HeadCheck, next: Handler): Promise<ProxyResponse> => {
     const { whole, stop } = await bufferRequestBody(exchange, 0, clientShare(checks.requests, exchange))

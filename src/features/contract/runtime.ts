@@ -34,7 +34,7 @@ const layerRows = (
   const { id } = operation
   const own = operations[id].contract
   const format = (mode: ActiveMode): string =>
-    mode === 'enforce' && own.unchecked === 'refuse' ? 'enforce, unchecked: refuse' : mode
+    mode === 'enforce' && own.unchecked === 'reject' ? 'enforce, unchecked: reject' : mode
   return messageDirections.map((direction) => {
     const mode = own[direction] === 'off' ? null : own[direction]
     const key = `operations.${id}.contract.${direction}`
@@ -62,8 +62,8 @@ export const open = ({ log }: Parameters<RuntimePart['open']>[0]): ProcessParts[
         const own = compiledContract?.operations[operation.id]
         if (validators === null || driftCounts === null || contract === null || own === undefined) return null
         const { maxBody: maxBytes, sample } = contract
-        const refusesUnchecked = operations[operation.id].contract.unchecked === 'refuse'
-        const options = { validators, driftCounts, checks, maxBytes, refusesUnchecked, sample }
+        const rejectsUnchecked = operations[operation.id].contract.unchecked === 'reject'
+        const options = { validators, driftCounts, checks, maxBytes, rejectsUnchecked, sample }
         const isEnforced = mode === 'enforce'
         if (direction === 'request')
           return (isEnforced ? enforceRequestLayer : reportRequestLayer)(own.request, options)

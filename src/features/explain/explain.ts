@@ -5,9 +5,9 @@ import type { ExplainOptions } from './show-explanation.ts'
 
 const help = `
 It tells what the file says, as start-up or a reload would read it. Only the method, the target and --client are looked at; header fields
-and a body are not. It asks no gateway, unless told to: --live adds what is so just now, what an operator refuses for a while among it.
+and a body are not. It asks no gateway, unless told to: --live adds the present state, such as an operation that an operator rejects for a while.
 
-Exit code: 0 it would be forwarded, 1 it would be refused, or the file has problems, 2 the file cannot be read, --live: or the gateway could
+Exit code: 0 it would be forwarded, 1 it would be rejected, or the file has problems, 2 the file cannot be read, --live: or the gateway could
 not be asked, or wrong usage.
 
 Examples:
@@ -19,7 +19,7 @@ Examples:
 const createExplainCommand = (): Command =>
   new Command('explain')
     .description(
-      'Tell what becomes of a request, offline: where it goes and which line of the file says so, or why it is refused.',
+      'Tell what becomes of a request, offline: where it goes and which line of the file says so, or why it is rejected.',
     )
     .argument('<METHOD>', 'the method, in upper case')
     .argument(

@@ -17,7 +17,7 @@ interface ClientSide extends ExplainedSide {
   readonly client: string
 }
 
-interface Refusal extends RejectionExplanation {
+interface Rejection extends RejectionExplanation {
   readonly kind: FailureKind
   readonly status: number
   readonly allow: string | null
@@ -55,9 +55,9 @@ export const explainRequest = (
     query,
     /** The host of an absolute-form target, which precedes the Host field. */
     authority: target.startsWith('/') ? null : authority,
-    refused: simulated.admitted
-      ? refusedByFile(client, simulated.operation, config, nameKey)
-      : toRefusal(simulated, explainRejection(simulated, method, target, listen, nameKey)),
+    rejected: simulated.admitted
+      ? rejectedByFile(client, simulated.operation, config, nameKey)
+      : toRejection(simulated, explainRejection(simulated, method, target, listen, nameKey)),
     details: operation && collectOperationDetails(operation, config, provenance),
     /** By the file, or live; null: no client was given, or there is no operation. */
     side: operation && client !== null ? explainSide(client, operation, config, nameKey) : null,
@@ -112,71 +112,71 @@ export const withLiveSide = (
 }
 
 /** An operator's command precedes the file, and so does a running configuration that differs. */
-export const withLiveRefusal = (
+export const withLiveRejection = (
   explanation: Explanation,
   { config, provenance }: LoadedConfig,
   live: LiveState | null,
 ): Explanation => {
-  const { operation, refused, side, file } = explanation
+  const { operation, rejected, side, file } = explanation
   if (live === null || operation === null) return explanation
   const { notReady } = live
-  const now = refusedNow(live, operation)
-  if (refused?.kind !== 'refused-by-operator') return { ...explanation, notReady, refused: now ?? refused }
+  const now = rejectedNow(live, operation)
+  if (rejected?.kind !== 'rejected-by-operator') return { ...explanation, notReady, rejected: now ?? rejected }
   if (now !== null) return { ...explanation, notReady }
   const locateKey = createKeyLocator(file, provenance)
   const overruled = locateKey(`operations.${operation.id}.state`)
   return {
     ...{ ...explanation, notReady, overruled },
-    refused: refusedToClient(side?.client ?? null, operation, config, locateKey),
+    rejected: rejectedToClient(side?.client ?? null, operation, config, locateKey),
   }
 }
 
-const refusedNow = ({ notReady, operation }: LiveState, { id }: Operation): Refusal | null => {
+const rejectedNow = ({ notReady, operation }: LiveState, { id }: Operation): Rejection | null => {
   if (notReady === 'audit-unavailable')
-    return refusal(notReady, failureTable[notReady].text, 'status says why the audit log cannot be written')
-  if (operation?.state !== 'refuse') return null
+    return rejection(notReady, failureTable[notReady].text, 'status says why the audit log cannot be written')
+  if (operation?.state !== 'reject') return null
   const { until, setBy, setReason } = operation
   return until === null
-    ? refusal('refused-by-operator', 'the configuration that runs refuses it', 'reload takes the file')
-    : refusal(
-        'refused-by-operator',
-        `${setBy ?? 'an operator'} refuses it until ${until}${setReason === null ? '' : `: ${setReason}`}`,
+    ? rejection('rejected-by-operator', 'the configuration that runs rejects it', 'reload takes the file')
+    : rejection(
+        'rejected-by-operator',
+        `${setBy ?? 'an operator'} rejects every request until ${until}${setReason === null ? '' : `: ${setReason}`}`,
         `operation serve ${id} ends that`,
       )
 }
 
-const toRefusal = (
-  { kind, allow }: Pick<Refusal, 'kind' | 'allow'>,
+const toRejection = (
+  { kind, allow }: Pick<Rejection, 'kind' | 'allow'>,
   { differs, meant, hint }: RejectionExplanation,
-): Refusal => ({ kind, status: failureTable[kind].status, allow, differs, meant, hint })
+): Rejection => ({ kind, status: failureTable[kind].status, allow, differs, meant, hint })
 
-const refusal = (kind: FailureKind, why: string, hint: string): Refusal =>
-  toRefusal({ kind, allow: null }, { differs: [why], meant: null, hint })
+const rejection = (kind: FailureKind, why: string, hint: string): Rejection =>
+  toRejection({ kind, allow: null }, { differs: [why], meant: null, hint })
 
-const refusedByFile = (client: string | null, operation: Operation, config: Config, nameKey: NameKey) => {
+const rejectedByFile = (client: string | null, operation: Operation, config: Config, nameKey: NameKey) => {
   const { id } = operation
-  if (config.operations[id].state !== 'refuse') return refusedToClient(client, operation, config, nameKey)
+  if (config.operations[id].state !== 'reject') return rejectedToClient(client, operation, config, nameKey)
   const why = `the operator has taken it out of service: ${nameKey(`operations.${id}.state`)}`
-  return refusal('refused-by-operator', why, 'write "state: serve" there, or remove the line')
+  return rejection('rejected-by-operator', why, 'write "state: serve" there, or remove the line')
 }
 
 /** Null: the client may call, or none was given. */
-const refusedToClient = (
+const rejectedToClient = (
   client: string | null,
   operation: Operation,
   config: Config,
   nameKey: NameKey,
-): Refusal | null => {
+): Rejection | null => {
   if (client === null) return null
-  const [refused] = explainParts.flatMap((part) => part.refuseClient?.(client, operation, config, nameKey) ?? [])
-  return refused === undefined ? null : refusal('forbidden', refused.why, refused.hint)
+  const [rejected] = explainParts.flatMap((part) => part.rejectClient?.(client, operation, config, nameKey) ?? [])
+  return rejected === undefined ? null : rejection('forbidden', rejected.why, rejected.hint)
 }
 
-export const isForwarded = ({ refused, notReady }: Explanation): boolean => refused === null && notReady === null
+export const isForwarded = ({ rejected, notReady }: Explanation): boolean => rejected === null && notReady === null
 
 /** `live` is present when the operator asked for it. A built-in setting has no line. */
 export const renderExplanationJson = (explanation: Explanation, live: LiveState | null = null): string => {
-  const { method, target, file, hash, operation, query, authority, refused, details, side } = explanation
+  const { method, target, file, hash, operation, query, authority, rejected, details, side } = explanation
   const toPosition = ({ provenance }: Pick<ExplainedSetting, 'provenance'>) => ({
     level: provenance.source,
     line: provenance.line === 0 ? null : provenance.line,
@@ -192,18 +192,18 @@ export const renderExplanationJson = (explanation: Explanation, live: LiveState 
     fields: fields.map(({ what, key, value, provenance }) => ({ what, key, value, ...toPosition({ provenance }) })),
   })
   const json = {
-    forwarded: refused === null,
+    forwarded: rejected === null,
     method,
     target,
     file,
     hash,
-    refused: refused && {
-      status: refused.status,
-      code: refused.kind,
-      allow: refused.allow,
-      why: refused.differs,
-      meant: refused.meant?.id ?? null,
-      hint: refused.hint,
+    rejected: rejected && {
+      status: rejected.status,
+      code: rejected.kind,
+      allow: rejected.allow,
+      why: rejected.differs,
+      meant: rejected.meant?.id ?? null,
+      hint: rejected.hint,
     },
     operation,
     query,

@@ -35,7 +35,7 @@ const collectLiveState = async (target: AdminTarget, operation: Operation) => {
   const { id, group } = operation
   const [{ decoded: status, at }, last] = await Promise.all([
     getDecoded(target, '/status', statusShape),
-    getDecoded(target, '/refused', recentErrorsShape),
+    getDecoded(target, '/rejected', recentErrorsShape),
   ])
   warnAboutTarget(target, status.version)
   const owners = [`upstreams.${group}`, `operations.${id}`]
@@ -57,16 +57,16 @@ const collectLiveState = async (target: AdminTarget, operation: Operation) => {
       return [{ key, value, text: render({ ...status, [key]: value }, at) }]
     }),
     findings: status.findings.filter(({ about, alsoAbout }) => [about, ...(alsoAbout ?? [])].some(concerns)),
-    failures: countFailures(last.decoded.refusals, id, at),
+    failures: countFailures(last.decoded.rejections, id, at),
   }
 }
 
 const failureWindowMs = 15 * 60_000
 
 /** As far as the gateway remembers them; the most frequent first. */
-const countFailures = (refusals: readonly RecentErrorView[], id: string, at: number) => {
-  const recent = refusals.filter(
-    (refusal) => refusal.operation === id && at - Date.parse(refusal.at) <= failureWindowMs,
+const countFailures = (rejections: readonly RecentErrorView[], id: string, at: number) => {
+  const recent = rejections.filter(
+    (rejection) => rejection.operation === id && at - Date.parse(rejection.at) <= failureWindowMs,
   )
   return groupByKey(recent, ({ status, kind, reason, endpoint }) => JSON.stringify([status, kind, reason, endpoint]))
     .map((same) => {

@@ -153,9 +153,9 @@ const toExplainedLayers = (
     const isOn = place === null ? row.layer !== null : row.setting !== 'off' && place.offBecause === null
     return { ...explain(row), name: row.name, on: isOn && state === 'serve', place }
   })
-  // `refuse` replaces all other layers and the upstream.
+  // `reject` replaces all other layers and the upstream.
   const key = `operations.${id}.state`
-  return state === 'serve' ? shown : [{ ...setting(key, 'refuse'), name: 'refuse', on: true, place: null }, ...shown]
+  return state === 'serve' ? shown : [{ ...setting(key, 'reject'), name: 'reject', on: true, place: null }, ...shown]
 }
 
 const renderHost = (host: UpstreamConfig['host']): string => {

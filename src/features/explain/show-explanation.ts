@@ -13,7 +13,7 @@ import {
   explainRequest,
   isForwarded,
   renderExplanationJson,
-  withLiveRefusal,
+  withLiveRejection,
   withLiveSide,
 } from './explanation.ts'
 import { fetchLiveState, findOperation, renderLiveState, toLiveJson } from './live-state.ts'
@@ -42,7 +42,7 @@ export const showExplanation = async (method: string, target: string, options: E
   const ofFile = explainRequest(method, target, file, loaded, client)
   const live = isLive ? await fetchLiveState(ofFile.operation, options) : null
   const withSide = withLiveSide(ofFile, loaded, live)
-  const explanation = withLiveRefusal(withSide, loaded, live)
+  const explanation = withLiveRejection(withSide, loaded, live)
   const { operation, hash } = explanation
   // In JSON, the result is that of the file; the live state stands beside it.
   if (format === 'json') process.stdout.write(renderExplanationJson(withSide, live))
@@ -73,8 +73,8 @@ const showProblems = async (
 }
 
 const renderExplanation = (explanation: Explanation): string => {
-  const { refused, details, file } = explanation
-  const facts = refused === null ? renderForwarded(explanation) : renderRejection(explanation)
+  const { rejected, details, file } = explanation
+  const facts = rejected === null ? renderForwarded(explanation) : renderRejection(explanation)
   const sections = details === null ? [] : toSections(details, explanation)
   const widths = columnWidths(
     sections.flatMap(({ rows }) => rows),
@@ -117,7 +117,7 @@ const renderForwarded = ({
     '',
     `operation  ${operation?.id}`,
     `group      ${operation?.group}`,
-    ...(overruled === null ? [] : [`state      served just now, though the file refuses it: ${overruled}`]),
+    ...(overruled === null ? [] : [`state      served just now, though the file rejects it: ${overruled}`]),
     ...(side === null ? [] : [`side       ${side.side}, for ${side.client}: ${side.why}`]),
     ...(query === '' ? [] : [`query      ${escapeControls(truncate(query))} passes through untouched`]),
     ...(authority === null
@@ -125,12 +125,12 @@ const renderForwarded = ({
       : [`authority  ${authority} of the target, in place of the Host field (RFC 9112 §3.2.2)`]),
   ].join('\n')
 
-const renderRejection = ({ method, target, refused, operation, basePath }: Explanation): string => {
-  if (refused === null) return ''
-  const { status, kind, allow, differs, meant, hint } = refused
+const renderRejection = ({ method, target, rejected, operation, basePath }: Explanation): string => {
+  if (rejected === null) return ''
+  const { status, kind, allow, differs, meant, hint } = rejected
   const isUnrelated = operation === null && meant === null && kind !== 'uri-too-long'
   return [
-    `${renderRequestLine(method, target)}: refused with ${status} ${kind}${allow === null ? '' : `, Allow: ${allow}`}`,
+    `${renderRequestLine(method, target)}: rejected with ${status} ${kind}${allow === null ? '' : `, Allow: ${allow}`}`,
     '',
     ...differs.map((text, i) => `${i === 0 ? 'why   ' : '      '}${escapeControls(text)}`),
     `hint  ${hint}`,

@@ -33,10 +33,10 @@ const storeFindings: FindingSource = ({ config, file, report }) => {
   const { store, state, since, reason, where, entries, maxEntries } = report.idempotency
   const rejected = tallyRejected(report, 'idempotency-unavailable')
   const command = explainCommandLine(first, config)
-  const rejects = protectedIds.some((id) => policyOf(config, id)?.onStoreFailure === 'refuse')
+  const rejects = protectedIds.some((id) => policyOf(config, id)?.onStoreFailure === 'reject')
   const severity = rejects ? 'critical' : 'warning'
   const then = rejects
-    ? `requests with a new key are refused (onStoreFailure: refuse)${rejectedPhrase(rejected)}`
+    ? `requests with a new key are rejected (onStoreFailure: reject)${rejectedPhrase(rejected)}`
     : 'requests with a new key go on without a promise (onStoreFailure: pass)'
   if (state === 'unavailable') {
     // `check --online` tests the file's Redis, so the file must be in effect.
@@ -55,24 +55,24 @@ const storeFindings: FindingSource = ({ config, file, report }) => {
   const facts = { rejected, since: rejected.firstAt, command }
   const level = rejected.lastMinute === 0 ? 'notice' : 'warning'
   return finding('keys-were-unavailable', level, 'idempotency', facts, ({ rejected }) => [
-    `what keys led to could not be remembered for a while: ${countPhrase(rejected, 'refused')}`,
+    `what keys led to could not be remembered for a while: ${countPhrase(rejected, 'rejected')}`,
   ])
 }
 
-/** With `onUnknown: refuse`, an operator must resolve the outcome. The store counts forwarding operations too. */
+/** With `onUnknown: reject`, an operator must resolve the outcome. The store counts forwarding operations too. */
 const unknownFindings: FindingSource = ({ at, config, report }) => {
   const { unknown, oldestUnknown: since } = report.idempotency ?? { unknown: null, oldestUnknown: null }
   if (unknown === null || since === null) return []
-  const refusing = allOperations.map(({ id }) => id).filter((id) => policyOf(config, id)?.onUnknown === 'refuse')
+  const rejecting = allOperations.map(({ id }) => id).filter((id) => policyOf(config, id)?.onUnknown === 'reject')
   const count = (id: OperationId): number =>
     report.requestMetrics?.operations[id].outcomes.find(({ outcome }) => outcome === 'unknown')?.count ?? 0
-  const [worst] = refusing.toSorted((a, b) => count(b) - count(a))
+  const [worst] = rejecting.toSorted((a, b) => count(b) - count(a))
   if (worst === undefined) return []
   const isMany = unknown >= manyUnknown
   if (!isMany && at - since < oldUnknownMs) return []
   const facts = { unknown, since, command: explainCommandLine(worst, config) }
   return finding('outcomes-unknown', isMany ? 'warning' : 'notice', 'idempotency', facts, ({ unknown, since }, at) => [
-    `the outcome of ${pluralize(unknown, 'request')} with a key is unknown, the oldest since ${formatTimeOfDay(since, at)}: a repetition is refused with 409 (onUnknown: refuse) until the upstream was asked and the key is forgotten`,
+    `the outcome of ${pluralize(unknown, 'request')} with a key is unknown, the oldest since ${formatTimeOfDay(since, at)}: a repetition is rejected with 409 (onUnknown: reject) until the upstream was asked and the key is forgotten`,
   ])
 }
 
@@ -117,7 +117,7 @@ const idempotencyMetrics: MetricDefinitions = {
     'Kept answers that were given up for want of room; their requests are not forgotten.',
     'dropped',
   ),
-  idempotency_refused_total: store.counter('Keys that were refused for want of room.', 'refused'),
+  idempotency_rejected_total: store.counter('Keys that were rejected because the store was full.', 'rejected'),
 }
 
 export const metrics: readonly PlacedMetrics[] = [{ before: 'configuration', value: idempotencyMetrics }]
@@ -167,7 +167,7 @@ const describe: DescribeOperation = ({ id }, { operations, listen }) => {
       ...(required || askFacts((facts) => facts.mayLackFields?.(listen)).includes(true)
         ? (['idempotency-key-missing'] as const)
         : []),
-      ...(onStoreFailure === 'refuse' ? (['idempotency-unavailable'] as const) : []),
+      ...(onStoreFailure === 'reject' ? (['idempotency-unavailable'] as const) : []),
     ],
     relayedFields: [replayed],
     parameters: [{ component: 'IdempotencyKey', value: parameter }],

@@ -40,12 +40,12 @@ const policyShape = {
   }).prefault('none'),
   onUnknown: choice(
     'What becomes of a repetition when the outcome of the first is unknown: 409, or forwarded, since the upstream knows keys',
-    ['refuse', 'forward'],
-  ).prefault('refuse'),
+    ['reject', 'forward'],
+  ).prefault('reject'),
   onStoreFailure: choice('What becomes of requests while nothing can be remembered: 503, or passed without a promise', [
-    'refuse',
+    'reject',
     'pass',
-  ]).prefault('refuse'),
+  ]).prefault('reject'),
 }
 
 const keyBytes = 32

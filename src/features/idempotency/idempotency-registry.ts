@@ -46,7 +46,7 @@ export const createIdempotencyRegistry = (role: SharingRole<IdempotencyCall, Ide
   const rooms = { requests: new FairQuota(usualBodyBytes), responses: new FairQuota(usualBodyBytes) }
   const abandoned = new AbandonedAttempts()
   /** For all stores: each configuration opens another. */
-  const redisCounts = { refused: 0 }
+  const redisCounts = { rejected: 0 }
   const links = new RedisRegistry(
     calmChanges(logEvent, 'idempotency store is available', 'idempotency store is unavailable'),
   )
@@ -116,7 +116,7 @@ export const createIdempotencyRegistry = (role: SharingRole<IdempotencyCall, Ide
 const openRedisStore = (
   { redis, replicas, encryptionKeys }: IdempotencyConfig,
   registry: RedisRegistry,
-  counts: { refused: number },
+  counts: { rejected: number },
   logEvent: LogEvent,
 ) => {
   if (redis === null) return null
@@ -133,7 +133,7 @@ const openRedisStore = (
     const since = failing?.since ?? Math.max(...links.map((each) => each.since))
     const state = failing === null ? 'shared' : 'unavailable'
     const reason = failing?.reason ?? null
-    return { store: 'redis', state, since, reason, refused: counts.refused, ...nothingTold }
+    return { store: 'redis', state, since, reason, rejected: counts.rejected, ...nothingTold }
   }
   const settled = Promise.all(links.map((each) => each.settled)).then(() => {})
   return { store, state, settled, release: releaseWhenIdle }

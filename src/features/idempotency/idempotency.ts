@@ -72,19 +72,19 @@ export const idempotencyLayer = (rules: OperationIdempotencyConfig, deps: Idempo
         : forwardDetachable(exchange, next, options)
     }
     if (result === null || (result.state === 'full' && result.of === 'store')) {
-      if (rules.onStoreFailure === 'refuse') {
+      if (rules.onStoreFailure === 'reject') {
         // For a full store, an earlier failure is not the cause.
         const failure = result === null ? deps.store.failure : null
         const cause = failure == null ? {} : { cause: new StacklessError(failure) }
         const error = new GatewayError('idempotency-unavailable', { fields: ['Retry-After', '1'], ...cause })
-        throw refuse(exchange, body, 'refused', null, error)
+        throw reject(exchange, body, 'rejected', null, error)
       }
       exchange.outcome = toRecord('unprotected')
       return stopOnFailure(body, next(exchange))
     }
     if (result.state === 'full') {
       const error = new GatewayError('rate-limited', { reason: 'client-keys', fields: ['Retry-After', '60'] })
-      throw refuse(exchange, body, 'refused', null, error)
+      throw reject(exchange, body, 'rejected', null, error)
     }
     return repeat(exchange, body, result)
   }
@@ -139,7 +139,7 @@ const repeat = async (exchange: Exchange, body: DigestedBody, first: EarlierRequ
   if (body.whole === null && first.state === 'done') await drainRequestBody(exchange)
   const own = body.digest()
   const fail = (outcome: IdempotencyOutcome, error: GatewayError): GatewayError =>
-    refuse(exchange, body, outcome, first.requestId, error)
+    reject(exchange, body, outcome, first.requestId, error)
   if (own !== null && first.fingerprint !== null && own !== first.fingerprint)
     throw fail('reused', new GatewayError('idempotency-key-reused'))
   if (first.state === 'in-progress')
@@ -151,7 +151,7 @@ const repeat = async (exchange: Exchange, body: DigestedBody, first: EarlierRequ
   return decodeKeptResponse(first.response)
 }
 
-const refuse = (
+const reject = (
   exchange: Exchange,
   body: DigestedBody,
   outcome: IdempotencyOutcome,

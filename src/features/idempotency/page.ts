@@ -28,7 +28,10 @@ const idempotencySection = ({ at, status: { idempotency } }: Overview): Html =>
             'Given up',
             idempotency.dropped === 0 ? null : `${formatCounted(idempotency.dropped, 'response')} ${sinceStart}`,
           ],
-          ['Refused', idempotency.refused === 0 ? null : `${formatCounted(idempotency.refused, 'key')} ${sinceStart}`],
+          [
+            'Rejected',
+            idempotency.rejected === 0 ? null : `${formatCounted(idempotency.rejected, 'key')} ${sinceStart}`,
+          ],
         ]),
   )
 

@@ -57,9 +57,9 @@ const lostIdempotencyKeys: WarningRule = ({ config: { operations, upstreams } })
       edits[0] !== undefined && {
         path: ['operations', id, 'idempotency'],
         message: 'the key of the client does not reach the upstream, which cannot recognize what is forwarded again',
-        expected: 'the key to be passed on, or onUnknown: refuse',
+        expected: 'the key to be passed on, or onUnknown: reject',
         found: `${idempotency.header} in ${edits[0]}`,
-        hint: `take it out of ${edits[0]}, or write onUnknown: refuse`,
+        hint: `take it out of ${edits[0]}, or write onUnknown: reject`,
       }
     )
   })
@@ -73,9 +73,9 @@ const keysOfTwoSides: WarningRule = ({ config: { operations, upstreams } }) =>
         path: ['operations', id, 'idempotency'],
         message:
           'what one side of the group may have processed is forwarded to the other, when its client has changed sides',
-        expected: 'upstreams that recognize the keys of each other, or onUnknown: refuse',
+        expected: 'upstreams that recognize the keys of each other, or onUnknown: reject',
         found: `${sideKey(group, 'candidate')} with clients`,
-        hint: 'write onUnknown: refuse unless both sides keep their keys in one place',
+        hint: 'write onUnknown: reject unless both sides keep their keys in one place',
       },
   )
 

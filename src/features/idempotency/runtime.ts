@@ -83,7 +83,7 @@ const createIdempotencyLayer = (
     maxClaimMs: deadline !== null && deadline < (config.idempotency.redis?.timeout ?? 0) ? deadline : null,
   })
 
-/** Upstreams recognize repetitions by this field. Null: `onUnknown: refuse`, or an edit removes or replaces the key. */
+/** Upstreams recognize repetitions by this field. Null: `onUnknown: reject`, or an edit removes or replaces the key. */
 const keyFieldOf = (
   idempotency: OperationIdempotencyConfig | null,
   { set, remove }: UpstreamConfig['request'],

@@ -6,7 +6,7 @@ import { formatRoundedSize } from '../../core/lib/text/units.ts'
 import type { Status } from '../../core/runtime/status/status-part.ts'
 
 export const idempotencyRows = (status: NonNullable<Status['idempotency']>, at: number): readonly TableRow[] => {
-  const { entries, maxEntries, bytes, maxBytes, inProgress, dropped, refused } = status
+  const { entries, maxEntries, bytes, maxBytes, inProgress, dropped, rejected } = status
   const isFull = entries !== null && maxEntries !== null && entries >= maxEntries
   const rows: readonly TableRow[] = [
     ['store', renderKeyStore(status, at)],
@@ -15,7 +15,7 @@ export const idempotencyRows = (status: NonNullable<Status['idempotency']>, at: 
     ['in progress', inProgress === null ? '' : `${inProgress}`],
     ['unknown', renderUnknownOutcomes(status, at)],
     ['given up', dropped === 0 ? '' : `${dropped} responses, for want of room, ${sinceStart}`],
-    ['refused', refused === 0 ? '' : `${refused} keys, for want of room, ${sinceStart}`],
+    ['rejected', rejected === 0 ? '' : `${rejected} keys, for want of room, ${sinceStart}`],
   ]
   return [['idempotency', 'now'], ...rows.filter(([, text]) => text !== '')]
 }

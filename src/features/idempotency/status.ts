@@ -18,7 +18,7 @@ const remembered = field.record({
   unknown: field.optionalNumber,
   oldestUnknown: field.optionalTime,
   dropped: field.count, // responses, for lack of room; their keys stay
-  refused: field.count, // keys, for lack of room
+  rejected: field.count, // keys, for lack of room
 })
 
 /** Null: no operation has idempotency, or another process remembers: the primary's memory serves all workers. */

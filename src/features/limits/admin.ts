@@ -49,7 +49,7 @@ const rejectedKinds: readonly FailureKind[] = [
   'client-gone',
   'content-too-large',
   'invalid-request',
-  'refused-by-operator',
+  'rejected-by-operator',
 ]
 
 const countsOfKinds = (...kinds: readonly FailureKind[]) =>
@@ -71,7 +71,7 @@ const limitMetrics: MetricDefinitions = {
     'Requests of an address or a client beyond what it may (429), by the bound that was used up.',
   ),
   rejections_total: countsOfKinds(...rejectedKinds).counter(
-    'Requests that were malformed, too large or too slow, or that an operator had refused, by what was wrong.',
+    'Requests that were malformed, too large or too slow, or for an operation that is out of service, by what was wrong.',
   ),
   rate_limits_shared: gauge(
     'Whether rates and DPoP proofs are counted for all gateways (1), or each counts for itself until Redis is back (0); with limits.redis only.',
@@ -82,11 +82,11 @@ const limitMetrics: MetricDefinitions = {
     ({ report }) => report.limits.rate?.evictions,
   ),
   load_shedding: gauge(
-    'Whether new requests are refused because the event loop is late (1), in one worker at least.',
+    'Whether new requests are rejected because the event loop is late (1), in one worker at least.',
     ({ report }) => report.limits.eventLoop?.sheds,
   ),
   load_shedding_limit_seconds: gauge(
-    'From what delay of the event loop on new requests are refused.',
+    'Delay of the event loop from which on new requests are rejected.',
     ({ report: { limits } }) => limits.eventLoop && limits.eventLoop.limitMs / 1000,
   ),
 }
@@ -119,7 +119,7 @@ const rejectingLimitFindings: FindingSource = (inputs) =>
       const now = state === undefined ? '' : `, ${state.inFlight} of ${state.limit} in flight now`
       // A limit that is no longer configured rejects nothing now.
       const is = state !== undefined && state.inFlight >= state.limit ? 'is' : 'was'
-      return [`${key} ${is} full: ${countPhrase(tally, 'refused')}${now}`]
+      return [`${key} ${is} full: ${countPhrase(tally, 'rejected')}${now}`]
     })
   })
 
@@ -135,12 +135,12 @@ const rejectionSeverity = (same: readonly LimitError[], { at, recent }: FindingI
 
 /** Full, but without a rejected request so far. */
 const fullLimitFindings: FindingSource = ({ report }) => {
-  const refused = new Set(report.recentErrors.causes.filter(isConcurrencyError).map(limitKey))
+  const rejected = new Set(report.recentErrors.causes.filter(isConcurrencyError).map(limitKey))
   return report.limits.concurrency
-    .filter(({ key, inFlight, limit }) => inFlight >= limit && !refused.has(key))
+    .filter(({ key, inFlight, limit }) => inFlight >= limit && !rejected.has(key))
     .map((state) =>
       finding('limit-full', 'notice', state.key, state, ({ key, inFlight, limit }) => [
-        `${key} is full: ${inFlight} of ${limit} in flight; the next request is refused`,
+        `${key} is full: ${inFlight} of ${limit} in flight; the next request is rejected`,
       ]),
     )
 }
@@ -159,7 +159,7 @@ const fullEndpointFindings: FindingSource = (inputs) =>
       const full = facts.isShare
         ? `a client holds its share of the places at the endpoints of ${facts.group}`
         : `all places at the endpoints of ${facts.group} are taken`
-      return [`${full} (maxConnections, maxPending): ${countPhrase(facts.tally, 'refused')}`]
+      return [`${full} (maxConnections, maxPending): ${countPhrase(facts.tally, 'rejected')}`]
     })
   })
 
@@ -171,7 +171,7 @@ const fullBodyRoomFindings: FindingSource = (inputs) => {
   const tally = tallyFailures(same)
   const facts = { operations, tally, since: tally.firstAt, command: tailCommand }
   return finding('bodies-full', rejectionSeverity(same, inputs), 'limits', facts, ({ operations, tally }) => [
-    `too many bodies wait in memory, of ${joinWithAnd(operations)}: ${countPhrase(tally, 'refused')}`,
+    `too many bodies wait in memory, of ${joinWithAnd(operations)}: ${countPhrase(tally, 'rejected')}`,
   ])
 }
 
@@ -193,7 +193,7 @@ const loadFindings: FindingSource = ({ report: { limits, recentErrors } }) => {
   if (loop?.sheds === true) {
     const facts = { ...loop, shed, explains: 'event-loop-late', command: commandLine('top') }
     return finding('load-shed', 'critical', 'process', facts, ({ shed, ...loop }) => [
-      `the event loop is ${formatDuration(Math.round(loop.delayMs))} late${wherePhrase(loop)}, over limits.eventLoopDelay (${formatDuration(loop.limitMs)}), so new requests are refused${rejectedPhrase(shed)}`,
+      `the event loop is ${formatDuration(Math.round(loop.delayMs))} late${wherePhrase(loop)}, over limits.eventLoopDelay (${formatDuration(loop.limitMs)}), so new requests are rejected${rejectedPhrase(shed)}`,
     ])
   }
   if (shed.last15Min === 0) return []
@@ -206,7 +206,7 @@ const loadFindings: FindingSource = ({ report: { limits, recentErrors } }) => {
 const redisFindings: FindingSource = ({ config, file, report: { limits } }) => {
   const { rate } = limits
   if (rate?.store !== 'redis' || rate.state !== 'local') return null
-  const severity = config.auth?.dpop?.withoutRedis === 'refuse' ? 'critical' : 'warning'
+  const severity = config.auth?.dpop?.withoutRedis === 'reject' ? 'critical' : 'warning'
   const facts = { ...rate, command: checkCommandLine(file.name, '--online') }
   return finding('limits-not-shared', severity, 'redis', facts, (rate) => [
     `${redisGone(rate)}: ${unsharedPhrases(config).join(', and ')}`,
@@ -216,7 +216,7 @@ const redisFindings: FindingSource = ({ config, file, report: { limits } }) => {
 const unsharedPhrases = ({ auth, limits, clients }: FindingInputs['config']): readonly string[] => {
   const proofs = auth?.dpop?.withoutRedis
   return [
-    ...(proofs === 'refuse' ? ['requests with a DPoP proof are refused (auth.dpop.withoutRedis: refuse)'] : []),
+    ...(proofs === 'reject' ? ['requests with a DPoP proof are rejected (auth.dpop.withoutRedis: reject)'] : []),
     ...(proofs === 'serve' ? ['a DPoP proof is good once at each gateway (auth.dpop.withoutRedis: serve)'] : []),
     ...(limits.address !== null || clients.some(({ rate }) => rate !== null)
       ? ['this gateway counts the rates of clients by itself, so several gateways let more through']

@@ -8,7 +8,7 @@ export const limitRows = ({ rate, concurrency, eventLoop }: Status['limits'], at
   ['limit', 'now'],
   ...(rate === null ? [] : [rateRow(rate, at)]),
   ...concurrency.map(({ key, inFlight, limit }): TableRow => {
-    const full = inFlight >= limit ? ': FULL, what comes is refused' : ''
+    const full = inFlight >= limit ? ': FULL, new requests are rejected' : ''
     return [key, `${inFlight} of ${limit} in flight${full}`]
   }),
   ...(eventLoop === null ? [] : [eventLoopRow(eventLoop, at)]),

@@ -41,7 +41,7 @@ export const createOpenApiDocument = (
   }
 }
 
-const about = `The gateway lets exactly these nine operations through. It refuses any other path with 404 \`not-found\`, and another
+const about = `The gateway lets exactly these nine operations through. It rejects any other path with 404 \`not-found\`, and another
 method with 405 \`method-not-allowed\`. Its own errors are \`application/problem+json\` and have a \`code\`; every other
 response is the upstream's. What is not specified stands in \`x-gap\` of each operation.
 `

@@ -34,7 +34,7 @@ const outermost: readonly FailureKind[] = [
 /** `overloaded`: every configuration limits the connections to an endpoint. */
 const always: readonly FailureKind[] = [
   ...outermost.filter((kind) => kind !== 'misdirected'),
-  ...(['bad-request', 'request-timeout', 'overloaded', 'refused-by-operator', 'no-healthy-endpoint'] as const),
+  ...(['bad-request', 'request-timeout', 'overloaded', 'rejected-by-operator', 'no-healthy-endpoint'] as const),
   ...(['connect-failed', 'reset-before-headers', 'bad-answer', 'internal'] as const),
 ]
 

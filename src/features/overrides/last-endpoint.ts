@@ -40,10 +40,10 @@ export const rejectLastEndpoint = (
     drained?.drainedByFile === true && ttlMs < maxTtlMs ? `, with a --ttl above ${formatDuration(ttlMs)}` : ''
   const ready = drained === undefined ? '' : ` (endpoint ready ${group} ${drained.url}${longer})`
   const less = brief === undefined ? '' : ', drain this one for less'
-  const refusals = allOperations.flatMap((row) => (row.group === group ? [`operation refuse ${row.id}`] : []))
+  const rejections = allOperations.flatMap((row) => (row.group === group ? [`operation reject ${row.id}`] : []))
   const instead =
     side === 'primary'
-      ? `take its operations out of service (${refusals.join('; ')})`
+      ? `take its operations out of service (${rejections.join('; ')})`
       : `take its clients back (shift ${group} --abort)`
   return lastEndpoint(
     `no other endpoint of ${describeSide(group, side)} takes work${unavailable.length === 0 ? '' : ` (${unavailable.join(', ')})`}: make another one ready first${ready}${less}, add one in the file, or ${instead}`,

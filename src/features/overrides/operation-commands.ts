@@ -29,12 +29,12 @@ const args = {
 interface Plan extends Pick<ValuesOf<typeof args>, 'operation' | 'reason'> {
   /** Null: from now on the configuration says the same. */
   readonly ttlMs: number | null
-  readonly refusedByFile: boolean
+  readonly rejectedByFile: boolean
 }
 
 interface OperationCommandResult {
   readonly operation: OperationId
-  readonly state: 'refuse' | 'serve'
+  readonly state: 'reject' | 'serve'
   readonly reason: string | null
   /** Null: the configuration holds. */
   readonly until: string | null
@@ -51,8 +51,8 @@ const stateCommand = (state: OperationCommandResult['state']) =>
     path: `/operations/${state}`,
     plan(context, { operation, ttl, reason }) {
       if (context.draining()) return stoppingError
-      const refusedByFile = context.reloader.config.operations[operation.id].state === 'refuse'
-      return { operation, refusedByFile, reason, ttlMs: state === 'serve' && !refusedByFile ? null : ttl }
+      const rejectedByFile = context.reloader.config.operations[operation.id].state === 'reject'
+      return { operation, rejectedByFile, reason, ttlMs: state === 'serve' && !rejectedByFile ? null : ttl }
     },
     async run(context, { operation: { id: operation }, ttlMs, reason }, { by, apply }) {
       const change = { key: operation, state, ttlMs, by, reason }
@@ -62,25 +62,25 @@ const stateCommand = (state: OperationCommandResult['state']) =>
     event: 'operation override',
   }) satisfies Partial<OperationCommand>
 
-const refuseCommand: OperationCommand = {
-  ...stateCommand('refuse'),
-  confirmation: (_, { operation, refusedByFile, ttlMs }) => ({
-    title: `Refuse ${operation.id}?`,
+const rejectCommand: OperationCommand = {
+  ...stateCommand('reject'),
+  confirmation: (_, { operation, rejectedByFile, ttlMs }) => ({
+    title: `Reject ${operation.id}?`,
     what: paragraphs(
       html`Every client of ${operation.method} ${operation.path} is answered 503 for ${spellDuration(ttlMs ?? 0)}, with Retry-After. Requests under way are finished.`,
-      refusedByFile
-        ? 'The file refuses it as well, and goes on to do so after that time.'
+      rejectedByFile
+        ? 'The file rejects its requests as well (state: reject), also after that time.'
         : 'After that time it serves again, as the file says. To end it before, have it serve.',
     ),
     ttlMs,
     asksReason: true,
-    button: 'Refuse it',
+    button: 'Reject it',
   }),
   successText: ({ operation, until, reason }) =>
-    `${operation} is refused${untilPhrase(until)}${overrideReasonPhrase({ reason })}.`,
-  cliText: ({ operation }, { until }) => `${operation} is refused ${untilOrAsFile(until)}`,
+    `${operation} is rejected${untilPhrase(until)}${overrideReasonPhrase({ reason })}.`,
+  cliText: ({ operation }, { until }) => `${operation} is rejected ${untilOrAsFile(until)}`,
   links: {
-    operation: ({ id, state }) => (state === 'serve' ? { query: { operation: id }, words: 'Refuse', about: id } : null),
+    operation: ({ id, state }) => (state === 'serve' ? { query: { operation: id }, words: 'Reject', about: id } : null),
   },
 }
 
@@ -91,7 +91,7 @@ const serveCommand: OperationCommand = {
     what: paragraphs(
       ttlMs === null
         ? html`${method} ${path} is served from now on, as the file says.`
-        : html`The file refuses ${id}. ${method} ${path} is served all the same for ${spellDuration(ttlMs)}, and then refused again.`,
+        : html`The file rejects every request to ${id}. ${method} ${path} is served all the same for ${spellDuration(ttlMs)}, and then rejected again.`,
     ),
     ttlMs,
     button: 'Serve it',
@@ -110,6 +110,6 @@ export const operationCommands: CommandGroup = {
   choice: { usage: '<STATE>', help: 'what it is to do' },
   args,
   ...overrideHelp,
-  examples: ['operation refuse inventory.sync --ttl 30m --reason "CHG-4711"', 'operation serve inventory.sync'],
-  commands: [refuseCommand, serveCommand],
+  examples: ['operation reject inventory.sync --ttl 30m --reason "CHG-4711"', 'operation serve inventory.sync'],
+  commands: [rejectCommand, serveCommand],
 }

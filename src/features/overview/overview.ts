@@ -29,7 +29,7 @@ import { endpointRateShape, type OperationRates, type RateHistory, rateMembers, 
 /** Rates are per second, over the last 10 s; latencies are of the last minute. */
 const operationShape = asObject({
   id: asWord<OperationId>(),
-  state: asWord<'serve' | 'refuse'>(),
+  state: asWord<'serve' | 'reject'>(),
   /** Null: metrics are off, or counted for too short a time. */
   pace: asNullable(asObject({ inFlight: asNumber, ...rateMembers })),
   /** Null: metrics are off. */
@@ -60,7 +60,7 @@ const reloadShape = asObject({
   trigger: asText,
   /** Names, or else addresses, of operators. */
   by: asNullable(asText),
-  result: asWord<'applied' | 'unchanged' | 'refused'>(),
+  result: asWord<'applied' | 'unchanged' | 'rejected'>(),
   /** The hash of the configuration that has run since. */
   hash: asText,
   groups: asList(asWord<Group>()),
@@ -100,7 +100,7 @@ const ownMembers = {
     commandHistory.last.map((command) => ({ ...command, at: formatTime(command.at) })),
   ),
   /** Newest first: at most 100 that matched an operation, and 100 that matched none. */
-  refusals: own(asList(recentErrorShape), ({ context: { reloader }, report }) =>
+  rejections: own(asList(recentErrorShape), ({ context: { reloader }, report }) =>
     toRecentErrorViews(report, reloader.config),
   ),
 }
@@ -165,8 +165,8 @@ const toOperationView = (
 }
 
 /** Requests rejected for a client's fault do not count. 1e-6 absorbs the rates' rounding. */
-const everyRequestFails = ({ perSecond, errorsPerSecond, refusedPerSecond }: OperationRates): boolean =>
-  errorsPerSecond > 0 && errorsPerSecond + refusedPerSecond > perSecond - 1e-6
+const everyRequestFails = ({ perSecond, errorsPerSecond, rejectedPerSecond }: OperationRates): boolean =>
+  errorsPerSecond > 0 && errorsPerSecond + rejectedPerSecond > perSecond - 1e-6
 
 const toHistoryView = (history: RateHistory, id: OperationId): OperationView['history'] => {
   const steps = history.steps(id)
@@ -181,7 +181,7 @@ const toHistoryView = (history: RateHistory, id: OperationId): OperationView['hi
 const toReloadView = ({ at, trigger, by, outcome }: ReloadEntry): ReloadView => {
   const { result } = outcome
   const common = { at: formatTime(at), trigger, by, result }
-  if (outcome.result === 'refused') {
+  if (outcome.result === 'rejected') {
     const { hash, problems, held } = outcome
     return { ...common, hash, groups: [], changes: [], problems, held: held !== null }
   }

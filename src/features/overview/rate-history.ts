@@ -25,10 +25,10 @@ export const rateMembers = {
   /** Failures of the gateway or an upstream, and the upstream's own 5xx responses. */
   errorsPerSecond: asNumber,
   /** Rejected for the client's fault. */
-  refusedPerSecond: asNumber,
+  rejectedPerSecond: asNumber,
   ...quantileMembers,
   /** Null: an earlier version. */
-  outcomes: asNullable(asObject({ served: quantilesShape, failed: quantilesShape, refused: quantilesShape })),
+  outcomes: asNullable(asObject({ served: quantilesShape, failed: quantilesShape, rejected: quantilesShape })),
 }
 
 export type OperationRates = { readonly [Name in keyof typeof rateMembers]: Decoded<(typeof rateMembers)[Name]> }
@@ -112,7 +112,7 @@ export const createRateHistory = (count: () => Promise<RequestMetricsReport | nu
 const sampleBefore = <T extends { readonly at: number }>(samples: readonly T[], at: number): T | undefined =>
   samples.findLast((sample) => sample.at <= at) ?? samples[0]
 
-const toTotals = ({ requests, storedErrors, total, failed, refused }: OperationMetricsReport) => {
+const toTotals = ({ requests, storedErrors, total, failed, rejected }: OperationMetricsReport) => {
   const count = (matches: (each: OperationMetricsReport['requests'][number]) => boolean): number =>
     sum(pluck(requests.filter(matches), 'count'))
   return {
@@ -120,10 +120,10 @@ const toTotals = ({ requests, storedErrors, total, failed, refused }: OperationM
     errors: count(isError),
     passedOn: count(({ statusClass, failure }) => statusClass >= 5 && failure === null) - storedErrors,
     storedErrors,
-    refused: count((each) => each.failure !== null && !isError(each)),
+    rejected: count((each) => each.failure !== null && !isError(each)),
     total,
     failed,
-    refusedTimes: refused,
+    rejectedTimes: rejected,
   }
 }
 
@@ -135,14 +135,14 @@ const ratesBetween = (from: Totals, to: Totals, ms: number): OperationRates => {
   const rate = (read: (totals: Totals) => number): number => Math.max(0, read(to) - read(from)) / seconds
   const spent = histogramDelta(to.total, from.total)
   const failed = histogramDelta(to.failed, from.failed)
-  const refused = histogramDelta(to.refusedTimes, from.refusedTimes)
-  const served = histogramDelta(histogramDelta(spent, failed), refused)
+  const rejected = histogramDelta(to.rejectedTimes, from.rejectedTimes)
+  const served = histogramDelta(histogramDelta(spent, failed), rejected)
   return {
     perSecond: rate(({ requests }) => requests),
     errorsPerSecond: rate(({ errors }) => errors),
-    refusedPerSecond: rate(({ refused }) => refused),
+    rejectedPerSecond: rate(({ rejected }) => rejected),
     ...toQuantiles(spent),
-    outcomes: { served: toQuantiles(served), failed: toQuantiles(failed), refused: toQuantiles(refused) },
+    outcomes: { served: toQuantiles(served), failed: toQuantiles(failed), rejected: toQuantiles(rejected) },
   }
 }
 

@@ -26,7 +26,7 @@ import {
 } from '../contract/check/check-message.ts'
 import type { ContractMode, OperationContract } from '../contract/check/compiled-contract.ts'
 import { type ContractValidators, noViolations } from '../contract/check/validators.ts'
-import { refuseUnchecked, whyUnchecked } from '../contract/contract-options.ts'
+import { rejectUnchecked, whyUnchecked } from '../contract/contract-options.ts'
 import { rejectionKindOf } from '../contract/request-contract.ts'
 import { createClientFields, toClientHead } from '../contract/response-contract.ts'
 import { RedisRegistry } from '../redis/redis-registry.ts'
@@ -94,13 +94,13 @@ export const checkSample = (
     const isRead = head.body.kind === 'schema' && unread === null
     const inBody = isRead ? checkBody(head.body.schema, validators, body) : noViolations
     const unchecked = inBody === null ? 'too-complex' : unread
-    const refusesUnchecked = modes.unchecked === 'refuse' && mode === 'enforce'
-    const refused = refuseUnchecked(head.body, unchecked, { refusesUnchecked })
-    const violations = [...head.violations, ...(inBody ?? noViolations), ...refused]
+    const rejectsUnchecked = modes.unchecked === 'reject' && mode === 'enforce'
+    const asUnchecked = rejectUnchecked(head.body, unchecked, { rejectsUnchecked })
+    const violations = [...head.violations, ...(inBody ?? noViolations), ...asUnchecked]
     // A head that breaks the contract is rejected before the body is looked at.
     const code = kindOf(head.violations.length > 0 ? head.violations : violations)
     const rejected = mode === 'enforce' && violations.length > 0 ? { status: failureTable[code].status, code } : null
-    return { mode, violations, unchecked: refused.length > 0 ? null : unchecked, rejected }
+    return { mode, violations, unchecked: asUnchecked.length > 0 ? null : unchecked, rejected }
   }
   const checkRequest = (message: SampleRequest): CheckedMessage => {
     const fields = change.request(toRequestFields(message.fields, config))

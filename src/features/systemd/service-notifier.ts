@@ -24,7 +24,7 @@ const describeRejection = (rejection: Gateway['rejection']): string => {
   const [problem, ...more] = rejection?.problems ?? []
   if (problem === undefined) return ''
   const what = rejection?.trigger === 'rollback' ? 'a rollback' : 'an edit'
-  return `; ${what} was refused: ${formatPlace(problem)}${more.length === 0 ? '' : `, and ${more.length} more`}`
+  return `; ${what} was rejected: ${formatPlace(problem)}${more.length === 0 ? '' : `, and ${more.length} more`}`
 }
 
 interface ServiceNotifierOptions {

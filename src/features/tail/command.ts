@@ -10,14 +10,17 @@ ${clientCommandHelp(
   '0 ended by Ctrl-C, or by its reader, 2 the gateway could not be asked at first',
   'tail',
   'tail --client bank-a',
-  'tail --refused --since 10m --operation market.insights --format json',
+  'tail --rejected --since 10m --operation market.insights --format json',
 )}`
 
 /** Exit code: 0 the operator ended it, 2 the first request to the gateway failed. */
 const createTailCommand = (): Command =>
   createClientCommand('tail', 'Print the requests of a running gateway as they end, with what became of them.')
-    .option('--refused', 'those alone that are answered with an error of the gateway’s own, with the reason')
-    .option('--since <DURATION>', 'those as well that were refused in the time before, as far as the gateway remembers')
+    .option('--rejected', 'only rejected requests: those that get an error of the gateway’s own, with its reason')
+    .option(
+      '--since <DURATION>',
+      'also requests that were rejected in this time before, as far as the gateway remembers',
+    )
     .option('--client <NAME>', 'of this one only: its name, or its address')
     .addOption(new Option('--operation <ID>', 'of this one only').choices(allOperations.map(({ id }) => id)))
     .addHelpText('after', tailHelp)

@@ -4,7 +4,7 @@ export const tail: Feature = {
   name: 'tail',
   loadAdminPart: async () => {
     const { watchRecentRequests } = await import('./recent-requests.ts')
-    return { reports: [{ after: 'refused', path: '/requests', respond: watchRecentRequests }] }
+    return { reports: [{ after: 'rejected', path: '/requests', respond: watchRecentRequests }] }
   },
   loadCommands: () => import('./command.ts'),
   loadRuntimePart: () => import('./runtime.ts'),

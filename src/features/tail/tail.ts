@@ -8,7 +8,7 @@ import { durations } from '../../core/lib/text/units.ts'
 import { type RecentRequestView, recentRequestsShape, renderServed } from './recent-requests.ts'
 
 export interface TailOptions extends ClientCommandOptions {
-  readonly refused?: true
+  readonly rejected?: true
   readonly since?: string
   readonly operation?: string
   readonly client?: string
@@ -18,7 +18,7 @@ const pollIntervalMs = 1000
 
 /** Runs until the process ends. Throws {@link CliError} when the first request to the gateway fails. */
 export const tailRequests = async (options: TailOptions): Promise<never> => {
-  const { format, since, operation, client, refused, ...targetOptions } = options
+  const { format, since, operation, client, rejected, ...targetOptions } = options
   const sinceMs = since === undefined ? 0 : durations.parse(since)
   if (sinceMs === undefined) throw cliError('--since: a duration such as 10m, 30s or 2h is expected')
   const target = await locateGateway(targetOptions)
@@ -33,23 +33,23 @@ export const tailRequests = async (options: TailOptions): Promise<never> => {
     if (wanted.length > 0) await writeToStdout(wanted.map((each) => `${write(each)}\n`).join(''))
   }
   const askForRejections = async (): Promise<TailReply> => {
-    const { decoded, at } = await getDecoded(target, '/refused', recentErrorsShape)
-    return { at, entries: decoded.refusals, total: decoded.total }
+    const { decoded, at } = await getDecoded(target, '/rejected', recentErrorsShape)
+    return { at, entries: decoded.rejections, total: decoded.total }
   }
   const askForAll = async (): Promise<TailReply> => {
     const { decoded, at } = await getDecoded(target, '/requests', recentRequestsShape)
     return { at, entries: decoded.requests, total: decoded.total }
   }
-  const ask = refused ? askForRejections : askForAll
+  const ask = rejected ? askForRejections : askForAll
   exitOnBrokenPipe()
   exitOnSignals()
 
   // Before it is watched, a gateway keeps rejections only.
-  const rejected = sinceMs > 0 && !refused ? await askForRejections() : null
+  const earlier = sinceMs > 0 && !rejected ? await askForRejections() : null
   const first = await ask()
   warnAboutTarget(target)
   follower.next(first)
-  const before = sinceMs > 0 ? (rejected ?? first).entries : []
+  const before = sinceMs > 0 ? (earlier ?? first).entries : []
   await print(before.toReversed().filter(({ at }) => Date.parse(at) >= first.at - sinceMs))
   let lastAt = first.at
   let lastFailure: string | null = null
@@ -68,7 +68,7 @@ export const tailRequests = async (options: TailOptions): Promise<never> => {
     if (lastFailure !== null) printNote('it answers again')
     if (missed)
       printNote(
-        `some of what ${refused ? 'was refused' : 'came'} since ${new Date(lastAt).toISOString()} may be missing: ` +
+        `some of what ${rejected ? 'was rejected' : 'came'} since ${new Date(lastAt).toISOString()} may be missing: ` +
           'it restarted, or there was too much',
       )
     lastFailure = null

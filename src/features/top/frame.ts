@@ -104,7 +104,7 @@ const rateCell =
     pace === null ? '-' : cell(pace)
 
 const nameCell = ({ id, state, failing }: OperationView): string =>
-  state === 'refuse' ? `${id} REFUSED` : failing ? `${id} FAILING` : id
+  state === 'reject' ? `${id} REJECTED` : failing ? `${id} FAILING` : id
 
 type Column = (typeof columns)[number]
 
@@ -113,7 +113,7 @@ const columns = [
   { title: 'operation', rank: 9, cell: nameCell },
   { title: 'req/s', rank: 8, cell: rateCell(({ perSecond }) => formatPerSecond(perSecond)) },
   { title: 'err/s', rank: 7, cell: rateCell(({ errorsPerSecond }) => formatPerSecond(errorsPerSecond)) },
-  { title: '4xx/s', rank: 4, cell: rateCell(({ refusedPerSecond }) => formatPerSecond(refusedPerSecond)) },
+  { title: '4xx/s', rank: 4, cell: rateCell(({ rejectedPerSecond }) => formatPerSecond(rejectedPerSecond)) },
   { title: 'p50', rank: 3, cell: rateCell(({ p50Ms }) => formatMilliseconds(p50Ms)) },
   { title: 'p99', rank: 6, cell: rateCell(({ p99Ms }) => formatMilliseconds(p99Ms)) },
   { title: 'in flight', rank: 2, cell: rateCell(({ inFlight }) => `${inFlight}`) },
@@ -160,7 +160,7 @@ const fitColumns = (operations: readonly OperationView[], room: number): readonl
 
 const operationTone = (operation: OperationView | undefined): Tone => {
   if (operation === undefined) return 'plain'
-  if (operation.state === 'refuse') return 'warning'
+  if (operation.state === 'reject') return 'warning'
   return operation.failing || (operation.pace?.errorsPerSecond ?? 0) > 0 ? 'critical' : 'plain'
 }
 

@@ -39,7 +39,14 @@ const ownStatus = {
   ...{ uptimeSeconds: 93_784.2, node: 'v24.21.0', pid: 1, warnings: [], certificates: [], operations: {}, retiring: 0 },
   config: {
     ...{ file, path: file, hash: '3f1c0a9be2d4', loadedAt: '2026-11-21T02:00:07.512Z', loadedBy: 'file' },
-    ...{ requestedBy: null, fileDiffers: false, differingFiles: [], lastRefusal: null, nextTry: null, previous: null },
+    ...{
+      requestedBy: null,
+      fileDiffers: false,
+      differingFiles: [],
+      lastRejection: null,
+      nextTry: null,
+      previous: null,
+    },
   },
   upstreams: {
     valuation: upstreamStatusWith(endpointStatusWith('sandbox', { sandbox: true })),
@@ -54,7 +61,7 @@ export const healthyStatus = { ...ownStatus, ...idleStatus(inputs) } as object a
 /** Makes the overview of a gateway without history. */
 export const toOverview = (status: object, operations: readonly object[] = []) => ({
   ...{ at: '2026-11-21T02:05:00.000Z', status, operations, commands: [], reloads: [] },
-  ...{ refusals: [], drift: [], comparisons: [] },
+  ...{ rejections: [], drift: [], comparisons: [] },
 })
 
 /** A problem of a configuration file. */

@@ -22,8 +22,8 @@ describe('why an endpoint could not be reached', () => {
     ['ERR_SSL_WRONG_VERSION_NUMBER', 'no-tls'],
     ['ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION', 'tls-version'],
     ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', 'asks-for-certificate'],
-    ['ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE', 'refuses-certificate'],
-    ['ERR_SSL_SSL/TLS_ALERT_UNKNOWN_CA', 'refuses-certificate'],
+    ['ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE', 'rejects-certificate'],
+    ['ERR_SSL_SSL/TLS_ALERT_UNKNOWN_CA', 'rejects-certificate'],
     ['ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE', 'tls-handshake'],
     ['EMFILE', 'no-descriptors'],
   ])('%s is %s', (code, reason) => {

@@ -43,10 +43,10 @@ test('a file that is full is written on under its own name while no next one can
   const { config, folder, file, read } = place()
   const { auditLog, begin, lines } = open()
   await begin({ ...config, rotate: 1024 })
-  const refused = vi.spyOn(promises, 'open').mockRejectedValue(new Error('EMFILE: too many open files'))
+  const rejected = vi.spyOn(promises, 'open').mockRejectedValue(new Error('EMFILE: too many open files'))
   syncBuiltinESMExports()
   onTestFinished(() => {
-    refused.mockRestore()
+    rejected.mockRestore()
     syncBuiltinESMExports()
   })
 

@@ -7,7 +7,7 @@ const good = 'file: /var/log/audit.log, key: file:key'
 
 test('keys that are left out have their defaults, and the key is the text of its file', () => {
   expect(validConfig(`audit: { ${good} }\n${sandbox}`, {}, at).audit).toEqual({
-    ...{ file: '/var/log/audit.log', key: 'k'.repeat(32), digests: 'none', onFailure: 'refuse', rotate: null },
+    ...{ file: '/var/log/audit.log', key: 'k'.repeat(32), digests: 'none', onFailure: 'reject', rotate: null },
   })
   expect(validConfig(`audit: none\n${sandbox}`).audit).toBe(null)
 })

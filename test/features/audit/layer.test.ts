@@ -8,7 +8,7 @@ import { auditLayer } from '../../../src/features/audit/runtime.ts'
 import { fakeBody, fakeExchange, fakeNext, fakeResponse } from '../../helpers/exchange.ts'
 import { sha256 } from './audit-log-place.ts'
 
-const config: AuditConfig = { file: 'stdout', key: 'k'.repeat(32), digests: 'none', onFailure: 'refuse', rotate: null }
+const config: AuditConfig = { file: 'stdout', key: 'k'.repeat(32), digests: 'none', onFailure: 'reject', rotate: null }
 const auditor = { failing: false, record: () => {} }
 const failing = { ...auditor, failing: true }
 

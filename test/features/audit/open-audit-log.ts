@@ -15,7 +15,7 @@ export const place = () => {
   const folder = mkdtempSync(join(tmpdir(), 'audit-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const file = join(folder, 'audit.log')
-  const config: AuditConfig = { file, key: 'k'.repeat(32), digests: 'none', onFailure: 'refuse', rotate: null }
+  const config: AuditConfig = { file, key: 'k'.repeat(32), digests: 'none', onFailure: 'reject', rotate: null }
   return { folder, file, config, read: () => readFileSync(file, 'utf8') }
 }
 

@@ -26,7 +26,7 @@ describe('an address is cut to its network', () => {
 
 test('among the words of a cause, but not in the URL of an upstream', () => {
   const causes = [
-    ['there is no credential: 3 refused with 401, of 198.51.100.77', '… of 198.51.100.0/24'],
+    ['there is no credential: 3 rejected with 401, of 198.51.100.77', '… of 198.51.100.0/24'],
     ['… of 2 clients, the last one 2001:db8:1:2::7', '… the last one 2001:db8:1::/48'],
     ['198.51.100.77: asks too often (198.51.100.78)', '198.51.100.0/24: … (198.51.100.0/24)'],
     ['http://10.0.0.8:8080 refuses connections (ECONNREFUSED 10.0.0.8:8080)', 'http://10.0.0.8:8080 …10.0.0.8:8080)'],
@@ -41,7 +41,7 @@ test('among the words of a cause, but not in the URL of an upstream', () => {
 
 test('of rejected requests and of clients in the configuration, and no others', () => {
   const response = {
-    refusals: [{ client: '198.51.100.77', clientId: 'bank-a', status: 401 }],
+    rejections: [{ client: '198.51.100.77', clientId: 'bank-a', status: 401 }],
     config: { clients: [{ addresses: ['198.51.100.77', '2001:db8:1:2::/64'] }], admin: { host: '10.0.0.7' } },
     reloads: [{ changes: [{ path: 'clients', from: [{ addresses: ['198.51.100.77'] }], to: [] }] }],
     upstreams: { risk: { endpoints: [{ url: 'http://10.0.0.8:8080' }] } },
@@ -50,7 +50,7 @@ test('of rejected requests and of clients in the configuration, and no others', 
 
   expect(redactAddresses(response)).toEqual({
     ...response,
-    refusals: [{ client: '198.51.100.0/24', clientId: 'bank-a', status: 401 }],
+    rejections: [{ client: '198.51.100.0/24', clientId: 'bank-a', status: 401 }],
     config: { clients: [{ addresses: ['198.51.100.0/24', '2001:db8:1::/48'] }], admin: { host: '10.0.0.7' } },
     reloads: [{ changes: [{ path: 'clients', from: [{ addresses: ['198.51.100.0/24'] }], to: [] }] }],
   })

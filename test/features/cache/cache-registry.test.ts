@@ -28,7 +28,7 @@ const partitionsOf = (...edits: readonly Settings[]) => {
 test.each<[string, Settings]>([
   ['what concerns no response', { cache: { maxBytes: '32MiB' }, defaults: { deadline: '7s' } }],
   ['another operation', { operations: { 'market.insights': { cache: true }, 'leads.pipeline': { cache: true } } }],
-  ['how it is served', { operations: { 'market.insights': { cache: true, state: 'refuse' } } }],
+  ['how it is served', { operations: { 'market.insights': { cache: true, state: 'reject' } } }],
 ])('what is stored stays over an edit of %s', (_, edited) => {
   const [before, after] = partitionsOf(market({}), { ...market({}), ...edited })
 

@@ -44,7 +44,7 @@ const draining = { state: { name: 'draining', since: null, reason: null } } as c
 const noFailure = { lastFailure: null, openForMs: null }
 const halfOpen = { state: 'half-open', since, where: null, outageSince: since, ...noFailure } as const
 const certificate = { address: '10.0.0.1', notAfter: since, warnFrom: since, seenAt: since }
-const refusing = (clientErrors: number) => ({ recentResponses: { requests: 100, clientErrors } })
+const rejecting = (clientErrors: number) => ({ recentResponses: { requests: 100, clientErrors } })
 const noneServes = `no endpoint of the candidate of risk serves since 02:03:00: ${next} is down: answered 503, 200-299 is expected`
 
 test.each<[string, readonly Partial<EndpointReport>[], string, string, Partial<CandidateReport>?]>([
@@ -59,7 +59,7 @@ test.each<[string, readonly Partial<EndpointReport>[], string, string, Partial<C
   ],
   [
     'an endpoint that answers more with a 4xx is compared with the others of the candidate',
-    [refusing(96), { url: `${next}1`, ...refusing(2) }],
+    [rejecting(96), { url: `${next}1`, ...rejecting(2) }],
     ...(['warning', 'with a 4xx, the other endpoints of the candidate of risk 2 % ('] as const),
   ],
   ['it is slow by its own timeouts', [{ latencyMs: 600 }], 'warning', 'is given up after 1s (timeouts.headers)'],

@@ -25,9 +25,9 @@ const inPipeline = (found: string) => ['operations.leads.pipeline.contract', `th
 
 test.each<[string, readonly (readonly string[])[]]>([
   ['contract: { file: FILE, request: enforce }', [bothPass]],
-  ['contract: { file: FILE, request: enforce, unchecked: refuse }', []],
+  ['contract: { file: FILE, request: enforce, unchecked: reject }', []],
   ['contract: { file: FILE }', []],
-  [`contract: { file: FILE, unchecked: refuse }\n${ofScore}`, [['contract.unchecked', passes, 'pass']]],
+  [`contract: { file: FILE, unchecked: reject }\n${ofScore}`, [['contract.unchecked', passes, 'pass']]],
   [`contract: { file: FILE }\n${ofPipeline}`, [inPipeline('the contract does not have the operation')]],
   [ofPipeline, [inPipeline('there is no contract')]],
   ['contract: { learn: true, request: enforce, response: enforce }', ['request', 'response'].map(ofLearned)],
@@ -43,7 +43,7 @@ test('an enforced contract of responses where what cannot be checked passes gets
 test('enforced responses without default and without 5XX get one warning', () => {
   const warningsFor = (status: string, mode = 'enforce') =>
     warningsOf(
-      `contract: { file: FILE, response: ${mode}, unchecked: refuse }`,
+      `contract: { file: FILE, response: ${mode}, unchecked: reject }`,
       contractFile(insights({ responses: { [status]: { description: 'x' } } })),
     )
   const message = "clients get 502 in place of an upstream's 5xx that the contract does not name: market.insights"

@@ -16,9 +16,9 @@ const responses = [{ status: '200', headers: [], content }]
 
 test('an upload that is too long to be checked stops when it cannot be forwarded', async () => {
   const body = chunkedBody('{"a":', '"a long text"', '}')
-  const refused = new GatewayError('connect-failed')
+  const rejected = new GatewayError('connect-failed')
   const layer = enforceRequestLayer(required, layerOptions())
-  await expect(layer(() => Promise.reject(refused))(fakeExchange({ body, fields: json }))).rejects.toBe(refused)
+  await expect(layer(() => Promise.reject(rejected))(fakeExchange({ body, fields: json }))).rejects.toBe(rejected)
 
   expect(body.isStopped).toBe(true)
 })
@@ -54,15 +54,15 @@ describe('a chunked request that turns out to be empty', () => {
   const csv = [{ type: 'text/csv', schema: null }]
   const any = [{ type: '*/*', schema: schemaName }]
   const ofCsv = ['Content-Type', 'text/csv']
-  const refusing = { refusesUnchecked: true }
+  const rejecting = { rejectsUnchecked: true }
 
   test.each<[string, MediaTypeContract[], boolean, HeaderFields, Partial<ResponseLayerOptions>, string]>([
     ['without a type, where none is required', content, false, [], {}, 'served'],
     ['without a type, where one is required', content, true, [], {}, 'contract-body'],
     ['of a type without a schema, where one is required', csv, true, ofCsv, {}, 'contract-body'],
     ['of another type', content, false, ofCsv, {}, 'served'],
-    ['that cannot be checked', any, false, ofCsv, refusing, 'served'],
-    ['that says a coding', content, false, [...json, 'Content-Encoding', 'gzip'], refusing, 'served'],
+    ['that cannot be checked', any, false, ofCsv, rejecting, 'served'],
+    ['that says a coding', content, false, [...json, 'Content-Encoding', 'gzip'], rejecting, 'served'],
   ])('%s', async (_, types, required, fields, more, expected) => {
     const layer = enforceRequestLayer({ parameters: [], body: { required, content: types } }, layerOptions(more))
 

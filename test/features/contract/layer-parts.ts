@@ -15,7 +15,7 @@ export const layerOptions = (more: Partial<ResponseLayerOptions> = {}): Response
     throw error
   }),
   maxBytes: 10,
-  refusesUnchecked: false,
+  rejectsUnchecked: false,
   sample: 1,
   clientFields: { requestIdField: null, replaced: new Set(), later: new Set() },
   ...more,

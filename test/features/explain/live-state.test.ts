@@ -10,7 +10,7 @@ import { below, explain } from './live.ts'
 
 /** Explains by what a gateway says of itself that is healthy but for this. */
 const explainAs = async (more: object) => {
-  const admin = await scriptedAdmin(jsonResponse({ ...healthyStatus, refusals: [], total: 0, ...more }))
+  const admin = await scriptedAdmin(jsonResponse({ ...healthyStatus, rejections: [], total: 0, ...more }))
   return explain(admin.url, configFileWith(configText()))
 }
 
@@ -28,7 +28,7 @@ describe('explain --live', () => {
 
   test.each([
     ['draining', 'no new client is served just now: draining'],
-    ['audit-unavailable', 'refused with 503 audit-unavailable'],
+    ['audit-unavailable', 'rejected with 503 audit-unavailable'],
   ])('a gateway that is not ready, %s, forwards nothing', async (notReady, headline) => {
     const { code, out } = await explainAs({ notReady })
 
@@ -37,8 +37,8 @@ describe('explain --live', () => {
   })
 
   test.each([
-    ['refuse', 'serve', 'forwarded'],
-    ['serve', 'refuse', 'refused with 503 refused-by-operator'],
+    ['reject', 'serve', 'forwarded'],
+    ['serve', 'reject', 'rejected with 503 rejected-by-operator'],
   ])('a file that says %s is not what runs while a gateway runs %s', async (written, runs, headline) => {
     const settings = (state: string) => ({ operations: { 'market.insights': { state } } })
     const live = await bootLiveGateway(settings(runs))
@@ -101,7 +101,7 @@ describe('explain --live', () => {
 
   test('a listener cannot control the terminal', async () => {
     const evil = '\u001b]0;owned\u0007\u202e'
-    const refusal = {
+    const rejection = {
       ...{ at: '2026-11-21T02:04:58.000Z', requestId: evil, client: evil, clientId: null, method: 'GET' },
       ...{ operation: 'market.insights', endpoint: evil, side: null, fellBack: false, status: 502 },
       ...{ kind: evil, reason: evil, traceId: null },
@@ -110,7 +110,12 @@ describe('explain --live', () => {
     const finding = { ...said, about: 'upstreams.market', details: [], alsoAbout: [] }
     const market = upstreamStatusWith(endpointStatusWith(evil, { state: evil, since: evil, reason: evil }))
 
-    const { code, out } = await explainAs({ upstreams: { market }, findings: [finding], refusals: [refusal], total: 1 })
+    const { code, out } = await explainAs({
+      upstreams: { market },
+      findings: [finding],
+      rejections: [rejection],
+      total: 1,
+    })
 
     expect(code).toBe(0)
     expect(below(out)).toContain('502 ')

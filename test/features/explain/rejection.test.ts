@@ -1,4 +1,4 @@
-/** Why a request is refused, and what was meant: one row for each kind of difference. */
+/** Why a request is rejected, and what was meant: one row for each kind of difference. */
 import { expect, test } from 'vitest'
 import type { FailureKind } from '../../../src/core/exchange/failures/failure-table.ts'
 import { explainRejection, simulateRequest } from '../../../src/features/explain/rejection.ts'

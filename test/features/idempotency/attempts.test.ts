@@ -18,7 +18,7 @@ import { createClaim } from './idempotency-claim.ts'
 
 const rules: OperationIdempotencyConfig = {
   ...{ header: 'idempotency-key', required: false, ttl: 86_400_000, maxKey: 255 },
-  ...{ maxBody: 65_536, maxResponse: 65_536, wait: 0, onUnknown: 'refuse', onStoreFailure: 'refuse' },
+  ...{ maxBody: 65_536, maxResponse: 65_536, wait: 0, onUnknown: 'reject', onStoreFailure: 'reject' },
 }
 
 /** A store that says what the test says to a claim, and notes what it is told. */

@@ -5,7 +5,7 @@ import { at, cause, findingInputs, renderFindings } from '../../core/admin/findi
 const report = (more: Partial<IdempotencyReport> = {}): IdempotencyReport => ({
   ...{ store: 'memory', state: 'local', since: at - 3_600_000, reason: null, where: null },
   ...{ entries: 40, maxEntries: 100, bytes: 0, maxBytes: 100, inProgress: 0 },
-  ...{ unknown: 0, oldestUnknown: null, dropped: 0, refused: 0 },
+  ...{ unknown: 0, oldestUnknown: null, dropped: 0, rejected: 0 },
   ...more,
 })
 
@@ -23,7 +23,7 @@ const findingsOf = (
   )
 
 const operation = 'financing.pre-approval'
-const refused = { kind: 'idempotency-unavailable', reason: null, operation, endpoint: null } as const
+const rejected = { kind: 'idempotency-unavailable', reason: null, operation, endpoint: null } as const
 const explain = 'lender-gateway explain POST /financing/pre-approval --live'
 
 test('a store with room and few unknown outcomes is fine', () => {
@@ -37,7 +37,7 @@ describe('unknown outcomes', () => {
       {
         ...{ severity: 'warning', about: 'idempotency', alsoAbout: [], details: [] },
         cause:
-          'the outcome of 10 requests with a key is unknown, the oldest since 02:03:19: a repetition is refused with 409 (onUnknown: refuse) until the upstream was asked and the key is forgotten',
+          'the outcome of 10 requests with a key is unknown, the oldest since 02:03:19: a repetition is rejected with 409 (onUnknown: reject) until the upstream was asked and the key is forgotten',
         ...{ since: '2026-11-21T02:03:19.000Z', command: explain },
       },
     ])
@@ -55,13 +55,13 @@ describe('unknown outcomes', () => {
 })
 
 describe('a store', () => {
-  test('that is full has new keys refused, or goes on without a promise', () => {
+  test('that is full has new keys rejected, or goes on without a promise', () => {
     const full = '100 keys are remembered, as many as idempotency.maxEntries allows'
 
-    expect(findingsOf({ entries: 100 }, {}, [refused])).toMatchObject([
+    expect(findingsOf({ entries: 100 }, {}, [rejected])).toMatchObject([
       {
         ...{ severity: 'critical', about: 'idempotency', command: explain },
-        cause: `${full}: requests with a new key are refused (onStoreFailure: refuse): 12 requests were refused in the last minute`,
+        cause: `${full}: requests with a new key are rejected (onStoreFailure: reject): 12 requests were rejected in the last minute`,
       },
     ])
     expect(findingsOf({ entries: 100 }, { onStoreFailure: 'pass' })).toMatchObject([
@@ -80,19 +80,19 @@ describe('a store', () => {
       {
         severity: 'critical',
         cause:
-          'what keys led to cannot be looked up in 1 of 2 workers (connect ECONNREFUSED): requests with a new key are refused (onStoreFailure: refuse)',
+          'what keys led to cannot be looked up in 1 of 2 workers (connect ECONNREFUSED): requests with a new key are rejected (onStoreFailure: reject)',
         since: '2026-11-21T02:03:19.000Z',
         command: 'lender-gateway check --online gateway.yaml',
       },
     ])
   })
 
-  test('that is well again is named as long as its refusals are recent', () => {
-    expect(findingsOf({}, {}, [{ ...refused, lastMinute: 0 }])).toMatchObject([
+  test('that is well again is named as long as its rejections are recent', () => {
+    expect(findingsOf({}, {}, [{ ...rejected, lastMinute: 0 }])).toMatchObject([
       {
         severity: 'notice',
         cause:
-          'what keys led to could not be remembered for a while: 12 requests were refused in the last 15 minutes, none in the last minute',
+          'what keys led to could not be remembered for a while: 12 requests were rejected in the last 15 minutes, none in the last minute',
       },
     ])
   })

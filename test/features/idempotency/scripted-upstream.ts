@@ -28,7 +28,7 @@ const decisions = {
   'too large': { ...ok, body: 'chunks', bytes: 2000 },
   truncated: { ...ok, body: 'truncated' },
   'not found': { isProcessed: true, statuses: [404] },
-  refused: { statuses: [401, 403, 408, 409, 425, 429] },
+  rejected: { statuses: [401, 403, 408, 409, 425, 429] },
   error: { statuses: [500] },
   'error after processing': { isProcessed: true, statuses: [502], body: 'chunks' },
   'reset before processing': fail('reset-before-headers'),
@@ -101,7 +101,7 @@ export class ScriptedUpstream {
             void read.then(async (isWhole) => {
               const decision: Decision = decisions[outcome]
               // What an upstream cannot say of a request that it has processed.
-              const isDenial = decision.isUnsent === true || outcome === 'refused'
+              const isDenial = decision.isUnsent === true || outcome === 'rejected'
               if (!isWhole || sending.isEnded || (sending.isProcessed && isDenial)) return
               sending.isProcessed ||= decision.isProcessed === true
               const response = this.#respond(sending, nth, decision)

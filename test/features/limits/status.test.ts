@@ -27,7 +27,7 @@ const rate = (state: 'shared' | 'local', since: number, where: string | null = n
   report({
     rate: {
       ...{ store: 'redis', server: 'redis:6379', state, since, where, evictions: 0 },
-      reason: state === 'local' ? 'refused' : null,
+      reason: state === 'local' ? 'rejected' : null,
     },
   })
 

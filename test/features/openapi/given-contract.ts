@@ -27,7 +27,7 @@ export const contract = {
           200: { ...ok, headers: { ETag: { schema: { type: 'string' } } } },
           400: { $ref: '#/components/responses/BadRequest' },
           503: { description: 'Closed.', content: { 'application/problem+json': { schema: { type: 'object' } } } },
-          '4XX': { description: 'Refused.', content: { 'text/plain': {} } },
+          '4XX': { description: 'Rejected.', content: { 'text/plain': {} } },
           default: {
             description: 'Broken.',
             content: { 'text/html': {} },

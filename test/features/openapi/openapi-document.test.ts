@@ -53,13 +53,13 @@ test('GET /openapi.json responds with the document of what runs, to those who ho
   const bearer = { headers: { Authorization: `Bearer ${admin.token}` } }
   const live = await bootLiveGateway({ admin })
 
-  const refused = await fetchAdmin(`${live.admin}/openapi.json`)
+  const rejected = await fetchAdmin(`${live.admin}/openapi.json`)
   const { status, headers, body } = await fetchAdmin(`${live.admin}/openapi.json`, 'GET', bearer)
   live.edit({ admin, listen: { basePath: '/lender' } })
   await live.gateway.reload('request')
   const edited = await fetchAdmin(`${live.admin}/openapi.json`, 'GET', bearer)
 
-  expect([refused.status, status]).toEqual([401, 200])
+  expect([rejected.status, status]).toEqual([401, 200])
   expect(headers.get('content-type')).toBe('application/json; charset=utf-8')
   expect(body).toEqual(documentOf())
   expect(await problemsOf(body)).toEqual([])

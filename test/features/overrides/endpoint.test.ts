@@ -43,7 +43,7 @@ describe('endpoint', () => {
     expect(unknown.err).toContain(`url is expected to be one of ${one.url}, ${two.url}`)
     expect(last.err).toContain('no other endpoint of market takes work')
     expect(last.err).toContain(`make another one ready first (endpoint ready market ${one.url})`)
-    expect(last.err).toContain('out of service (operation refuse market.insights)')
+    expect(last.err).toContain('out of service (operation reject market.insights)')
   })
 
   test('ends with 2 when the response is not a gateway’s, though it is JSON', async () => {

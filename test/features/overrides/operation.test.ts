@@ -8,18 +8,18 @@ describe('operation', () => {
     const runOperation = (...args: readonly string[]) => runCommand(['operation', ...args, '--admin', live.admin])
     const status = async () => (await fetch(`${live.url}/market/insights`)).status
 
-    const refused = await runOperation('refuse', 'market.insights', '--ttl', '30m')
+    const rejected = await runOperation('reject', 'market.insights', '--ttl', '30m')
     const during = await status()
     const served = await runOperation('serve', 'market.insights')
 
-    expect(refused).toMatchObject({ code: 0, err: '' })
-    expect(refused.out).toMatch(/^market\.insights is refused until 2\d{3}-.*Z, then as the file says\n$/)
+    expect(rejected).toMatchObject({ code: 0, err: '' })
+    expect(rejected.out).toMatch(/^market\.insights is rejected until 2\d{3}-.*Z, then as the file says\n$/)
     expect(served).toMatchObject({ code: 0, out: 'market.insights is served as the file says\n' })
     expect([during, await status()]).toEqual([503, 200])
   })
 
   test('with a time that cannot be is wrong usage', async () => {
-    const { code, err } = await runCommand(['operation', 'refuse', 'market.insights', '--ttl', '15'])
+    const { code, err } = await runCommand(['operation', 'reject', 'market.insights', '--ttl', '15'])
 
     expect(code).toBe(2)
     expect(err).toContain("option '--ttl <DURATION>' argument '15' is invalid. Expected a duration from 1s to 24h")
@@ -29,7 +29,7 @@ describe('operation', () => {
     const detail = 'worker 1 did not answer: it is in effect in no worker, and is not tried again'
     const admin = await scriptedAdmin(jsonResponse({ code: 'workers-not-answering', detail }, 503))
 
-    const result = await runCommand(['operation', 'refuse', 'market.insights', '--admin', admin.url])
+    const result = await runCommand(['operation', 'reject', 'market.insights', '--admin', admin.url])
 
     expect(result).toEqual({ code: 1, out: '', err: `lender-gateway: ${admin.url} does not accept it: ${detail}\n` })
   })

@@ -31,12 +31,12 @@ test('rates are those of the last ten seconds, latencies those of the last minut
   serve(10, { status: 429, failure: new GatewayError('rate-limited') })
   await vi.advanceTimersByTimeAsync(10_000)
 
-  expect(rates()).toMatchObject({ perSecond: 3.5, errorsPerSecond: 0.5, refusedPerSecond: 1 })
+  expect(rates()).toMatchObject({ perSecond: 3.5, errorsPerSecond: 0.5, rejectedPerSecond: 1 })
   expect(rates()?.p99Ms).toBeGreaterThan(30)
   await vi.advanceTimersByTimeAsync(120_000)
   const none = { p50Ms: null, p99Ms: null }
-  const outcomes = { served: none, failed: none, refused: none }
-  expect(rates()).toEqual({ perSecond: 0, errorsPerSecond: 0, refusedPerSecond: 0, ...none, outcomes })
+  const outcomes = { served: none, failed: none, rejected: none }
+  expect(rates()).toEqual({ perSecond: 0, errorsPerSecond: 0, rejectedPerSecond: 0, ...none, outcomes })
 })
 
 test('latencies are told apart by outcome: what failed late does not hide how what is served goes', async () => {
@@ -48,11 +48,11 @@ test('latencies are told apart by outcome: what failed late does not hide how wh
   serve(20, { totalMs: 0.4, status: 429, failure: new GatewayError('rate-limited') })
   await vi.advanceTimersByTimeAsync(10_000)
 
-  const { served, failed, refused } = rates()?.outcomes ?? {}
+  const { served, failed, rejected } = rates()?.outcomes ?? {}
   expect(rates()?.p99Ms).toBeGreaterThan(1500)
   expect([served?.p50Ms, served?.p99Ms].every((ms) => Math.abs((ms ?? 0) - 4) <= 1)).toBe(true)
   expect(failed?.p50Ms).toBeGreaterThan(700)
-  expect(refused?.p99Ms).toBeLessThan(1)
+  expect(rejected?.p99Ms).toBeLessThan(1)
 })
 
 test('what is older than a minute keeps its step, and latencies are still those of the last minute', async () => {
@@ -76,7 +76,7 @@ test('an error of an upstream is an error, a 4xx of its own is nothing, and what
   serve(20, { operation: null, status: 404, failure: new GatewayError('not-found') })
   await vi.advanceTimersByTimeAsync(10_000)
 
-  expect(rates()).toMatchObject({ perSecond: 2, errorsPerSecond: 1, refusedPerSecond: 0 })
+  expect(rates()).toMatchObject({ perSecond: 2, errorsPerSecond: 1, rejectedPerSecond: 0 })
   expect(history.rates('none', metrics.report)?.perSecond).toBe(2)
 })
 

@@ -105,7 +105,7 @@ describe('a checksum', () => {
     expect(parse(good)).toMatchObject({ origin: 'client', address: '192.0.2.7' })
   })
 
-  test('that is wrong is refused, whichever bit of the header it is', () => {
+  test('that is wrong is rejected, whichever bit of the header it is', () => {
     fc.assert(
       fc.property(fc.integer({ min: 16, max: 27 }), fc.integer({ min: 0, max: 7 }), (at, bit) => {
         const bad = Buffer.from(good)
@@ -116,7 +116,7 @@ describe('a checksum', () => {
     )
   })
 
-  test('of another size is refused', () => {
+  test('of another size is rejected', () => {
     expect(reasonOf(proxyV2('192.0.2.7', tlv(3, 'abc')))).toBe('bad-proxy-header')
   })
 })
@@ -130,7 +130,7 @@ describe('what is no header', () => {
   )
 })
 
-describe('a header that breaks the protocol is refused', () => {
+describe('a header that breaks the protocol is rejected', () => {
   const v1 = 'PROXY TCP4 192.0.2.7 192.0.2.8 56324 443'
   const tampered = (at: number, byte: number): Buffer => {
     const header = proxyV2('192.0.2.7')
@@ -202,7 +202,7 @@ test('a header is read exactly, whatever follows it, and not before its last byt
   )
 })
 
-test('random bytes are refused, or waited for up to the longest header, and never throw', () => {
+test('random bytes are rejected, or waited for up to the longest header, and never throw', () => {
   const begun = Buffer.concat([proxySignature, Buffer.from([0x21, 0x11, 0])])
   const start = fc.constantFrom(
     Buffer.alloc(0),

@@ -97,7 +97,7 @@ describe.skipIf(server.missing ?? openssl.missing)('over TLS', () => {
     return { made, connect }
   }
 
-  test('a server whose certificate does not verify is refused, whatever the environment says of that', async () => {
+  test('a server whose certificate does not verify is rejected, whatever the environment says of that', async () => {
     const { made, connect } = await start('--tls-auth-clients', 'no')
     switchVerificationOff()
 

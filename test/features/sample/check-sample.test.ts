@@ -237,7 +237,7 @@ test('a sample gets what the gateway gives to the same request and response', as
     ...requests.map((request) => ({ request, response: responses[0] })),
     ...responses.map((response) => ({ request: requests[0], response })),
   ]
-  const modes = { request: 'enforce', response: 'enforce', unchecked: 'refuse', maxBody: '1KiB' }
+  const modes = { request: 'enforce', response: 'enforce', unchecked: 'reject', maxBody: '1KiB' }
   let nth = 0
   const upstream = await httpUpstream((_, response) => {
     const { status = 0, headers = {}, bodyText = '' } = pairs[nth]?.response ?? {}

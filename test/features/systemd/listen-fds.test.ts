@@ -47,7 +47,7 @@ test("without a socket the address is the file's, and the port of systemd's sock
   expect(resolveBindTarget(inherited, { ...address, port: 0 })).toMatchObject({ fd: 4, port: null })
 })
 
-test('a file instead of a socket that listens is refused', async () => {
+test('a file instead of a socket that listens is rejected', async () => {
   const fd = openSync(fileURLToPath(import.meta.url), 'r')
   onTestFinished(() => closeSync(fd))
 
@@ -87,7 +87,7 @@ test('from a socket that another process has opened connections are taken', asyn
 })
 
 // The kernel would let it listen, on any port.
-test('a socket that is connected instead of one that listens is refused', async () => {
+test('a socket that is connected instead of one that listens is rejected', async () => {
   const { port } = await openServer()
   const socket = connect(port, '127.0.0.1')
   onTestFinished(() => void socket.destroy())

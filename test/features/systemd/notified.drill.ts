@@ -45,7 +45,7 @@ describe.skipIf(systemdNotify.missing ?? python.missing)('a service of Type=noti
     expect(messages.map((message) => Object.keys(message)[0])).toEqual(['READY', 'RELOADING', 'READY'])
     expect(at).toBeGreaterThan(now - 60_000_000)
     expect(at).toBeLessThan(now)
-    expect(messages[2]?.STATUS).toMatch(`; an edit was refused: ${file}:`)
+    expect(messages[2]?.STATUS).toMatch(`; an edit was rejected: ${file}:`)
     write('')
     gateway.signal('SIGHUP')
     await expect.poll(() => named('READY')).toHaveLength(3)

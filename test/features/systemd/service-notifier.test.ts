@@ -117,7 +117,7 @@ test('a message that is lost twice is logged once, until one arrives again', asy
 test.each([
   ['file', 'an edit'],
   ['rollback', 'a rollback'],
-] as const)('what was refused has its name: %s', (trigger, what) => {
+] as const)('what was rejected has its name: %s', (trigger, what) => {
   const place = { file: 'gateway.yaml', line: 3, column: 1, path: 'audit.file' }
   const problem = { ...place, message: 'it cannot be opened', expected: 'a file', found: 'EACCES' }
   const said = describeService({
@@ -127,6 +127,6 @@ test.each([
   })
 
   expect(said).toBe(
-    `Serves clients on [::1]:8080; configuration e25ebc608ce5; ${what} was refused: gateway.yaml:3:1 audit.file, and 1 more`,
+    `Serves clients on [::1]:8080; configuration e25ebc608ce5; ${what} was rejected: gateway.yaml:3:1 audit.file, and 1 more`,
   )
 })

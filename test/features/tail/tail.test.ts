@@ -5,29 +5,29 @@ import { freePort } from '../../helpers/free-port.ts'
 import { bootLiveGateway, type LiveGateway } from '../../helpers/live-gateway.ts'
 import { tail } from './tailing.ts'
 
-const refuse = async ({ url }: LiveGateway, id: string, path = '/market/insights', method = 'POST'): Promise<void> => {
+const reject = async ({ url }: LiveGateway, id: string, path = '/market/insights', method = 'POST'): Promise<void> => {
   await (await fetch(url + path, { method, headers: { 'X-Request-Id': id } })).text()
 }
 
-describe('tail --refused', () => {
+describe('tail --rejected', () => {
   test('prints rejected requests as they come, no earlier ones, and survives a restart of the gateway', async () => {
     const port = await freePort()
     const first = await bootLiveGateway({ admin: { port } })
-    await refuse(first, 'before')
+    await reject(first, 'before')
     const followed = tail(first.admin)
     // The command has started when it prints; it does not print earlier rejections.
     let n = 0
     const printed = async (): Promise<string> => {
-      await refuse(first, `during-${n++}`)
+      await reject(first, `during-${n++}`)
       return followed.out()
     }
     await expect.poll(printed, { interval: 200 }).toContain('during')
-    await refuse(first, 'alias', '/market/insights/', 'GET')
+    await reject(first, 'alias', '/market/insights/', 'GET')
     await followed.printed(/alias/)
     await first.gateway.close()
     await followed.noted(/nothing listens at .*; it is asked again every second\n$/)
     const second = await bootLiveGateway({ admin: { port } })
-    await refuse(second, 'second')
+    await reject(second, 'second')
     await followed.printed(/second/)
 
     expect(await followed.interrupt()).toBe(0)
@@ -39,14 +39,14 @@ describe('tail --refused', () => {
     expect(followed.out().match(/request alias/g)).toHaveLength(1)
     expect(followed.err().split('\n').slice(1)).toEqual([
       'lender-gateway: it answers again',
-      expect.stringMatching(/^lender-gateway: some of what was refused since 2\S+Z may be missing: it restarted, or/),
+      expect.stringMatching(/^lender-gateway: some of what was rejected since 2\S+Z may be missing: it restarted, or/),
       '',
     ])
   })
 
   test('a gateway that cannot be asked at first is an error, and so is wrong usage', async () => {
-    const unreachable = await runCommand(['tail', '--refused', '--admin', `http://127.0.0.1:${await freePort()}`])
-    const never = await runCommand(['tail', '--refused', '--since', 'yesterday'])
+    const unreachable = await runCommand(['tail', '--rejected', '--admin', `http://127.0.0.1:${await freePort()}`])
+    const never = await runCommand(['tail', '--rejected', '--since', 'yesterday'])
 
     expect([unreachable.code, never.code]).toEqual([2, 2])
     expect(unreachable.err).toContain('nothing listens at')
@@ -56,17 +56,19 @@ describe('tail --refused', () => {
   test('a listener cannot control the terminal, and the command ends quietly when its reader has gone', async () => {
     const evil = '\u001b]0;owned\u0007'
     const names = ['at', 'requestId', 'client', 'clientId', 'method', 'operation', 'endpoint', 'side', 'kind', 'reason']
-    const refusal = {
+    const rejection = {
       ...Object.fromEntries(names.map((name) => [name, evil])),
       status: 502,
       fellBack: true,
       traceId: evil,
     }
-    // Each time it is asked, it has refused one more.
+    // Each time it is asked, it has rejected one more.
     const admin = await scriptedAdmin((response) => {
       const total = admin.received.length
-      const refusals = Array.from({ length: total }, (_, n) => ({ ...refusal, requestId: `${evil}${n}` }))
-      sends({ refusals: [{ ...refusal, at: '2026-11-21T02:04:58.000Z' }, ...refusals], total: total + 1 })(response)
+      const rejections = Array.from({ length: total }, (_, n) => ({ ...rejection, requestId: `${evil}${n}` }))
+      sends({ rejections: [{ ...rejection, at: '2026-11-21T02:04:58.000Z' }, ...rejections], total: total + 1 })(
+        response,
+      )
     })
     const followed = tail(admin.url, '--since', '10m')
     await followed.printed(/502/)

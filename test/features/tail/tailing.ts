@@ -17,7 +17,7 @@ export interface Tail {
   interrupt(): Promise<number | null>
 }
 
-export const tail = (admin: string, ...args: readonly string[]): Tail => tailAll(admin, '--refused', ...args)
+export const tail = (admin: string, ...args: readonly string[]): Tail => tailAll(admin, '--rejected', ...args)
 
 export const tailAll = (admin: string, ...args: readonly string[]): Tail => {
   const child = spawn(process.execPath, ['src/lender-gateway.js', 'tail', '--admin', admin, ...args], { cwd: root })

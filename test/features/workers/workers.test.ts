@@ -85,8 +85,8 @@ const reload = async (edited: object): Promise<void> => {
   await expect.poll(async () => (await gateway.ask('POST', '/reload')).status).toBe(200)
 }
 
-const refused = { operations: { 'leads.pipeline': { state: 'refuse' } } }
-const requestOfRefused = request.replace('/market/insights', '/leads/pipeline')
+const outOfService = { operations: { 'leads.pipeline': { state: 'reject' } } }
+const requestOfRejected = request.replace('/market/insights', '/leads/pipeline')
 
 /** Sends a request on two connections, one after the other: one goes to each worker. */
 const askBoth = async (sent = request): Promise<readonly string[]> => {
@@ -156,7 +156,7 @@ test('a worker that hangs costs one connection at most, and neither /status nor 
 
 test('an edit that one worker cannot prepare is applied by none, says why, and is tried again', async () => {
   const { hash } = (await gateway.status()).config
-  gateway.edit({ ...settings(), ...refused })
+  gateway.edit({ ...settings(), ...outOfService })
 
   const { rejected, found, served, meanwhile } = await whileFirstHangs(async (pid) => ({
     rejected: await gateway.ask('POST', '/reload'),
@@ -172,11 +172,11 @@ test('an edit that one worker cannot prepare is applied by none, says why, and i
     problems: [{ found, hint: heldBackHint }],
   })
   expect([parseStatus(served), meanwhile]).toEqual([200, hash])
-  expect(await statusesOfBoth(requestOfRefused)).toEqual([503, 503])
+  expect(await statusesOfBoth(requestOfRejected)).toEqual([503, 503])
 })
 
 test('an override that one worker cannot prepare leaves the one before it', async () => {
-  await gateway.ask('POST', '/operations/refuse', override('1h'))
+  await gateway.ask('POST', '/operations/reject', override('1h'))
   const { status } = await whileFirstHangs(() => gateway.ask('POST', '/operations/serve', override('1h')))
 
   const statuses = await statusesOfBoth()
@@ -298,7 +298,7 @@ drill('when all end at once it says why, is not ready until another serves, and 
   // Another process takes far longer to start than a question takes.
   await expect.poll(readiness, { interval: 5 }).toBe(503)
   const response = exchangeRaw(gateway.port, request)
-  gateway.edit({ ...settings(), ...refused })
+  gateway.edit({ ...settings(), ...outOfService })
   const reloaded = await gateway.ask('POST', '/reload')
   await untilBothServe()
   const { workers, config } = await gateway.status()
@@ -339,7 +339,7 @@ drill(
   async () => {
     const { response, pid } = await whileFirstHangs(async (pid) => {
       const [, second = 0] = await pids()
-      const response = gateway.ask('POST', '/operations/refuse', override('1h'))
+      const response = gateway.ask('POST', '/operations/reject', override('1h'))
       await expect.poll(overridden).toEqual(['market.insights'])
       kill(second, 'SIGKILL')
       await gateway.line((line) => line.msg === 'worker ended' && line.pid === second)
@@ -358,11 +358,11 @@ drill(
 drill(
   'an override that is set again while the first is being rejected is in effect when the response says so',
   async () => {
-    const refuse = () => gateway.ask('POST', '/operations/refuse', override('1h'))
+    const reject = () => gateway.ask('POST', '/operations/reject', override('1h'))
     const { first, again } = await whileFirstHangs(async () => {
-      const firstResponse = refuse()
+      const firstResponse = reject()
       await expect.poll(overridden).toEqual(['market.insights'])
-      const again = refuse()
+      const again = reject()
       return { first: (await firstResponse).status, again }
     })
 
@@ -392,7 +392,7 @@ drill('an override that expires while one worker hangs ends as soon as all reply
   // It may expire before the worker stands still.
   while (event !== 'an operation override could not be ended') {
     from = gateway.lines.length
-    await gateway.ask('POST', '/operations/refuse', override('1s'))
+    await gateway.ask('POST', '/operations/reject', override('1s'))
     event = (await whileFirstHangs(() => nextLine(from, /^operation override ended|^an operation override/))).msg
   }
 

@@ -81,10 +81,10 @@ export const uploadOf = (marker: string) => ({
   rest: '4\r\nlast\r\n0\r\n\r\n',
 })
 
-type Verdict = 'whole' | 'refused' | 'cut'
+type Verdict = 'whole' | 'rejected' | 'cut'
 
 const allowed: Readonly<Record<Poison['breaks'], readonly Verdict[]>> = {
-  ...{ nowhere: ['whole'], head: ['refused'], body: ['refused', 'cut'], undecided: ['whole', 'refused', 'cut'] },
+  ...{ nowhere: ['whole'], head: ['rejected'], body: ['rejected', 'cut'], undecided: ['whole', 'rejected', 'cut'] },
 }
 
 /** Names what is wrong with what a client was given of a response, or null. */
@@ -100,7 +100,7 @@ export const faultOf = (poison: Poison, marker: string, given: Given): string | 
 
 const verdictOn = (poison: Poison, marker: string, body: string, { response, bytes }: Given): Verdict | string => {
   if (response === null) return isPart(bytes, poison, body) ? 'cut' : 'neither whole nor a part'
-  if (response.status === 502 && /"code":"(bad-answer|reset-before-headers)"/.test(response.body)) return 'refused'
+  if (response.status === 502 && /"code":"(bad-answer|reset-before-headers)"/.test(response.body)) return 'rejected'
   const isWhole = response.status === poison.status && response.body === body
   return isWhole && headerValues(response, 'x-own').join() === marker ? 'whole' : 'a mix'
 }

@@ -67,7 +67,7 @@ describe('/status', () => {
       config: {
         ...{ file: live.file, path: live.file, hash: live.gateway.config.hash },
         ...{ loadedAt: expect.stringMatching(/^\d{4}-.*Z$/), loadedBy: 'start', requestedBy: null, fileDiffers: false },
-        ...{ differingFiles: [], lastRefusal: null, nextTry: null, previous: null },
+        ...{ differingFiles: [], lastRejection: null, nextTry: null, previous: null },
       },
       ...{ warnings: [], certificates: [], workers: [] },
       upstreams: Object.fromEntries(
@@ -83,7 +83,7 @@ describe('/status', () => {
     })
     live.edit({ upstream: 'http://127.0.0.1:1' })
     const { config } = (await fetchAdmin(`${live.admin}/status`)).body
-    expect(config).toMatchObject({ fileDiffers: true, lastRefusal: null }) // it has not been read yet
+    expect(config).toMatchObject({ fileDiffers: true, lastRejection: null }) // it has not been read yet
   })
 
   test('counts what is in flight, and no longer what has ended or left', async () => {
@@ -143,7 +143,7 @@ describe('a token, once configured', () => {
     await fetchAdmin(`${locked.admin}/metrics`)
     await fetchAdmin(`${locked.admin}/metrics`, 'GET', { headers: { authorization: `Bearer ${wrong}` } })
 
-    expect(locked.lines.filter(({ msg }) => msg === 'operator token refused')).toEqual([
+    expect(locked.lines.filter(({ msg }) => msg === 'operator token rejected')).toEqual([
       expect.objectContaining({ client: '127.0.0.1', reason: 'unknown-token', cause: 'the file has no such token' }),
     ])
     expect(JSON.stringify(locked.lines)).not.toContain(wrong)
@@ -159,5 +159,5 @@ test('what is not there is 404 with what there is, another method 405, and a bod
   expect(await ask('GET', '/market/insights')).toEqual([404, expect.stringContaining('/status')])
   expect(await ask('GET', '/reload')).toEqual([405, 'POST'])
   expect(await ask('PUT', '/ready')).toEqual([405, 'GET, HEAD'])
-  expect(await ask('POST', '/operations/refuse', 'x'.repeat(20_000))).toEqual([413, expect.anything()])
+  expect(await ask('POST', '/operations/reject', 'x'.repeat(20_000))).toEqual([413, expect.anything()])
 })

@@ -156,7 +156,7 @@ describe('a missing part does not affect the others', () => {
 
     const { code, err, parts, manifest } = await bundle(`http://127.0.0.1:${await freePort()}`, { file })
 
-    const missing = 'status.json, config.json, overview.json, refused.json, contract.json, shadow.json, metrics.txt'
+    const missing = 'status.json, config.json, overview.json, rejected.json, contract.json, shadow.json, metrics.txt'
     expect(code).toBe(1)
     expect(err).toMatch(`lender-gateway: ${missing} are missing: nothing listens at `)
     expect(Object.keys(parts).sort()).toEqual(['MANIFEST.txt', 'explain.txt', 'versions.json'])
@@ -196,7 +196,7 @@ describe('a missing part does not affect the others', () => {
 
     expect({ code, err }).toEqual({ code: 0, err: '' })
     expect(manifest).toMatch(noMetrics)
-    const others = ['contract.json', 'overview.json', 'refused.json', 'shadow.json']
+    const others = ['contract.json', 'overview.json', 'rejected.json', 'shadow.json']
     expect(Object.keys(parts).sort()).toEqual([...whole, ...others].sort())
   })
 
@@ -209,8 +209,8 @@ describe('a missing part does not affect the others', () => {
 
 describeTests('it is safe to send', () => {
   const response = {
-    findings: [{ cause: 'there is no credential: 3 requests refused with 401, of 198.51.100.77' }],
-    refusals: [{ client: '198.51.100.77' }],
+    findings: [{ cause: 'there is no credential: 3 requests rejected with 401, of 198.51.100.77' }],
+    rejections: [{ client: '198.51.100.77' }],
     config: { clients: [{ addresses: ['198.51.100.77'] }] },
   }
   const args = ['--addresses']

@@ -11,10 +11,10 @@ const explain = async (method: string, target: string, file = 'gateway.yaml', ..
 
 test.each<[name: string, code: number, method: string, target: string, file?: string]>([
   ['forwarded', 0, 'POST', '/lender/v1/risk/asset-valuation'],
-  ['refused', 1, 'get', '/lender/v1/%6darket//Insigths/?a=1'],
-  ['refused-unrelated', 1, 'CONNECT', 'api.example:443'],
+  ['rejected', 1, 'get', '/lender/v1/%6darket//Insigths/?a=1'],
+  ['rejected-unrelated', 1, 'CONNECT', 'api.example:443'],
   [
-    ...(['refused-smuggled-line', 1, 'GET'] as const),
+    ...(['rejected-smuggled-line', 1, 'GET'] as const),
     '/lender/v1/market/insights HTTP/1.1\r\nHost: a\r\n\r\nGET /lender/v1/leads/pipeline',
   ],
   ['with-broken-tab', 1, 'GET', '/market/insights', 'broken-tab.yaml'],
@@ -65,12 +65,12 @@ test.each<[method: string, target: string, file: string, ...rows: readonly strin
     ...['listen.hosts  api.example, api.example:8443  file', 'listen.minRate  240B/s  file  edge.yaml:9'],
   ],
   [
-    ...(['POST', '/lender/v1/inventory/sync', 'gateway.yaml', 'refused with 503 refused-by-operator'] as const),
+    ...(['POST', '/lender/v1/inventory/sync', 'gateway.yaml', 'rejected with 503 rejected-by-operator'] as const),
     'why  the operator has taken it out of service: operations.inventory.sync.state (gateway.yaml:77)',
     ...[
       'hint  write "state: serve" there, or remove the line',
       'operation  inventory.sync',
-      'state  refuse  operation',
+      'state  reject  operation',
     ],
     'idempotency  idempotency: false (off)  built-in',
   ],
@@ -91,7 +91,7 @@ test('as JSON the same stands by its name, with its place', async () => {
   const explained = JSON.parse(out)
   expect(explained).toMatchObject({
     ...{ forwarded: true, method: 'POST', target: '/lender/v1/risk/asset-valuation', file: 'gateway.yaml' },
-    ...{ hash: expect.stringMatching(/^[0-9a-f]{12}$/), refused: null, operation: risk, query: '', authority: null },
+    ...{ hash: expect.stringMatching(/^[0-9a-f]{12}$/), rejected: null, operation: risk, query: '', authority: null },
     weightMeans: expect.stringContaining('a weight is a share of the traffic; '),
     settings: {
       'upstreams.risk.host': { value: 'risk.example', level: 'upstream', line: 53, column: 11 },
@@ -118,13 +118,13 @@ test('as JSON the same stands by its name, with its place', async () => {
   expect(explained.layers).toHaveLength(21)
 })
 
-test('as JSON a refusal has its reasons', async () => {
+test('as JSON a rejection has its reasons', async () => {
   const { code, out } = await explain('HEAD', '/lender/v1/valuation/score', undefined, '--format', 'json')
 
   expect(code).toBe(1)
   expect(JSON.parse(out)).toMatchObject({
     forwarded: false,
-    refused: {
+    rejected: {
       ...{ status: 405, code: 'method-not-allowed', allow: 'POST', meant: 'valuation.score' },
       why: ['/valuation/score takes POST and nothing else, not HEAD'],
       hint: 'send POST /lender/v1/valuation/score',

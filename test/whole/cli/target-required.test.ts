@@ -5,7 +5,7 @@ import { folderWith } from '../../core/config/helper.ts'
 import { shareLiveGateway } from '../../helpers/live-gateway.ts'
 
 test.each([
-  'operation refuse market.insights',
+  'operation reject market.insights',
   'endpoint drain market http://market.internal:8080',
   'rollback',
   'reload --force',
@@ -22,7 +22,7 @@ test('a command is not sent when admin.port of the file cannot be read', async (
   // biome-ignore lint/suspicious/noTemplateCurlyInString: as a file has it
   const config = configFileWith('admin: { port: "${NOWHERE}" }\n')
 
-  const { code, err } = await runCommand(['operation', 'refuse', 'market.insights', '--config', config])
+  const { code, err } = await runCommand(['operation', 'reject', 'market.insights', '--config', config])
 
   expect(code).toBe(2)
   expect(err).toContain('so it is not known which gateway is meant: give --config FILE or --admin URL\n')
@@ -35,7 +35,7 @@ test.each([
   ['to --admin, without a file', () => ['--admin', live.admin]],
   ['when other keys of admin cannot be used', () => ['--config', other()]],
 ])('a command is sent %s', async (_, target) => {
-  const args = ['operation', 'refuse', 'market.insights', ...target()]
+  const args = ['operation', 'reject', 'market.insights', ...target()]
 
   expect((await runCommand(args, {}, { cwd: folderWith({}) })).code).toBe(0)
 })

@@ -60,7 +60,7 @@ describe('an editor and the gateway agree', () => {
       ' { endpoints: [http://a, { url: http://b, drain: true }], healthCheck: { path: "/a?b=c", expect: 204 } }',
     ),
     withRisk(' { endpoints: [https://a], tls: { serverName: a.example, ca: none, verify: false, insecure: true } }'),
-    `operations: { market.insights: { cache: true, deadline: 1s }, inventory.sync: { state: refuse } }\n${sandbox}`,
+    `operations: { market.insights: { cache: true, deadline: 1s }, inventory.sync: { state: reject } }\n${sandbox}`,
   ])('on a valid text: %s', (text) => {
     expect(findProblems(text)).toEqual([])
     expect(validate(parseYaml(text))).toBe(true)

@@ -71,7 +71,7 @@ test.each([
   ['tls in the defaults', `defaults: { tls: { minVersion: TLSv1.3 } }\n${sandbox}`],
   ['a Redis that counts', redis('{ rate: 1/s }')],
   ['onUnknown: forward', forwarding()],
-  ['onUnknown: refuse', forwarding('request: { remove: [idempotency_key] }').replace('forward', 'refuse')],
+  ['onUnknown: reject', forwarding('request: { remove: [idempotency_key] }').replace('forward', 'reject')],
   ['onUnknown: forward where another field is edited', forwarding('request: { remove: [X-Key] }')],
   ['onUnknown: forward where that of a response is', forwarding('response: { remove: [Idempotency-Key] }')],
   ['preflight: health with a health check', `${health}\n${own('healthCheck: { path: /health }')}`],

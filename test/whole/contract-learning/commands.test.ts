@@ -90,7 +90,7 @@ describe('the contract', () => {
     const status = await reload(live, { contract: { learn: true, maxBody: '2MiB' } })
     await send(live)
     await untilSeen(live, 2)
-    const refused = await learn(live, { stop: true })
+    const rejected = await learn(live, { stop: true })
     await learn(live, {})
     await send(live)
     await untilSeen(live, 1)
@@ -101,7 +101,7 @@ describe('the contract', () => {
     await reload(live, { contract: { learn: true, enums: true } })
 
     expect(status).toBe(200)
-    expect(refused).toMatchObject(rejection('not-learning', 'the file has it learn'))
+    expect(rejected).toMatchObject(rejection('not-learning', 'the file has it learn'))
     expect(stopped.body).toEqual({ learning: true, enums: false, until: null })
     const notOverridden = { setBy: null, setAt: null, setReason: null }
     expect(byFile).toEqual({ by: 'file', enums: false, until: null, ...notOverridden })

@@ -139,7 +139,7 @@ describe.skipIf(kubectl.missing)('kubectl kustomize', () => {
     const mounts = at(containers, 0, 'volumeMounts') as readonly Tree[]
     const kinds = (await rendered('production')).map(({ kind }) => kind)
 
-    expect(load('kubernetes, production').config.audit).toMatchObject({ file: 'stdout', onFailure: 'refuse' })
+    expect(load('kubernetes, production').config.audit).toMatchObject({ file: 'stdout', onFailure: 'reject' })
     expect(mounts.map(({ name, readOnly }) => [name, readOnly])).toEqual([['config', true]])
     expect((volumes as readonly Tree[]).map((volume) => Object.keys(volume).sort())).toEqual([['name', 'projected']])
     expect(kinds).not.toContain('PersistentVolumeClaim')

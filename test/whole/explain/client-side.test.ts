@@ -63,9 +63,9 @@ const auth = { methods: ['apiKey'] }
 
 test.each([
   ['bank-a', '/market/insights', 'forwarded', 0],
-  ['bank-b', '/market/insights', 'refused with 403 forbidden', 1],
+  ['bank-b', '/market/insights', 'rejected with 403 forbidden', 1],
   ['bank-b', '/leads/pipeline', 'forwarded', 0],
-  ['bank-c', '/leads/pipeline', 'refused with 403 forbidden', 1],
+  ['bank-c', '/leads/pipeline', 'rejected with 403 forbidden', 1],
 ])('explain --client %s on %s: %s, as the gateway does it', async (id, target, result, code) => {
   const others = [entryOf('bank-b', { operations: ['leads.pipeline'] }), entryOf('bank-c', { disabled: true })]
   const file = configFileWith(configText({ auth, clients: [entryOf('bank-a'), ...others] }))

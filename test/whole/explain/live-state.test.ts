@@ -19,38 +19,38 @@ describe('explain --live', () => {
     expect({ code, err, drainResponse: drainResponse.status }).toEqual({ code: 0, err: '', drainResponse: 200 })
     expect(out).toMatch(/^GET \/market\/insights: forwarded\n/)
     expect(below(out)).toContain(`it runs ${live.gateway.config.hash}\n`)
-    const refused = 'connect-failed: the endpoint refuses connections \\(ECONNREFUSED\\)'
+    const rejected = 'connect-failed: the endpoint refuses connections \\(ECONNREFUSED\\)'
     for (const line of [
       `market +${drained} +100 +0 +drained by 127.0.0.1 until .* left`,
       ` +${dead} +100 +0 +up, 3 of 3 requests failed since \\S+Z, \\d+s ago`,
       'upstreams\\.market\\.concurrency +0 of 7 in flight',
-      `3 +\\S+Z, \\d+s ago +502 ${refused}, at ${dead}`,
+      `3 +\\S+Z, \\d+s ago +502 ${rejected}, at ${dead}`,
     ])
       expect(below(out)).toMatch(new RegExp(`^${line}$`, 'm'))
     expect(below(out)).not.toMatch(/leads|valuation/)
   })
 
-  test('an operation that an operator refuses is refused, one that the operator lets serve is not', async () => {
-    const live = await bootLiveGateway({ operations: { 'leads.pipeline': { state: 'refuse' } } })
+  test('an operation that an operator rejects is rejected, one that the operator lets serve is not', async () => {
+    const live = await bootLiveGateway({ operations: { 'leads.pipeline': { state: 'reject' } } })
     const setState = (state: string, operation: string) =>
       fetchAdmin(`${live.admin}/operations/${state}`, 'POST', { body: JSON.stringify({ operation }) })
-    await setState('refuse', 'market.insights')
+    await setState('reject', 'market.insights')
     await setState('serve', 'leads.pipeline')
 
-    const refused = await explain(live.admin, live.file)
+    const rejected = await explain(live.admin, live.file)
     const where = ['--config', live.file, '--live', '--admin', live.admin]
     const served = await runCommand(['explain', 'GET', '/leads/pipeline', ...where])
     const offline = await runCommand(['explain', 'GET', '/market/insights', '--config', live.file])
 
-    expect([refused.code, served.code, offline.code]).toEqual([1, 0, 0])
-    expect(refused.out).toMatch(
-      /^GET \/market\/insights: refused with 503 refused-by-operator\n\nwhy {3}127\.0\.0\.1 refuses it until \S+Z\nhint {2}operation serve market\.insights ends that\n/,
+    expect([rejected.code, served.code, offline.code]).toEqual([1, 0, 0])
+    expect(rejected.out).toMatch(
+      /^GET \/market\/insights: rejected with 503 rejected-by-operator\n\nwhy {3}127\.0\.0\.1 rejects every request until \S+Z\nhint {2}operation serve market\.insights ends that\n/,
     )
     expect(served.out).toMatch(/^GET \/leads\/pipeline: forwarded\n/)
     expect(served.out).toMatch(
-      /^state {6}served just now, though the file refuses it: operations\.leads\.pipeline\.state \(.*:\d+\)$/m,
+      /^state {6}served just now, though the file rejects it: operations\.leads\.pipeline\.state \(.*:\d+\)$/m,
     )
-    expect(refused.out).toMatch(/^market\.insights +REFUSED by 127.0.0.1 until /m)
+    expect(rejected.out).toMatch(/^market\.insights +REJECTED by 127.0.0.1 until /m)
     expect(served.out).toMatch(/^leads\.pipeline +served by 127.0.0.1 until /m)
     expect(offline.out).not.toContain('just now')
   })

@@ -102,7 +102,7 @@ test.each<[string, object, object | null]>([
   for (const lease of leases) lease.release()
 })
 
-test('the keys that Redis has refused are counted on after an edit', async () => {
+test('the keys that Redis has rejected are counted on after an edit', async () => {
   vi.useRealTimers()
   const redis = await scriptedRedis((command) => (command.includes(claimKeyScript.sha) ? ['f'] : undefined))
   const shared = { redis: { url: `redis://127.0.0.1:${redis.port}` }, encryptionKeys: ['0'.repeat(64)] }
@@ -116,7 +116,7 @@ test('the keys that Redis has refused are counted on after an edit', async () =>
   onTestFinished(() => edited.release())
 
   expect(result).toEqual({ state: 'full', of: 'client' })
-  expect([running.state()?.refused, edited.state()?.refused]).toEqual([1, 1])
+  expect([running.state()?.rejected, edited.state()?.rejected]).toEqual([1, 1])
 })
 
 test('a store whose replicas are missing is unavailable, with the reason, until they are there', async () => {

@@ -31,7 +31,7 @@ const open = () => {
 }
 
 test.each<StoreFault>(['unsent', 'lost'])(
-  'a claim whose reply does not come (%s) is refused and given back',
+  'a claim whose reply does not come (%s) is rejected and given back',
   async (fault) => {
     const { world, one, other } = open()
 

@@ -75,7 +75,7 @@ export class ModelGateway {
     const handle = (operation: OperationId, wait: number): Handler => {
       const rules = {
         ...{ header: 'idempotency-key', required: true, ttl: ttlMs, maxKey: 255, maxBody: 1024, maxResponse: 1024 },
-        ...({ wait, onUnknown: 'refuse', onStoreFailure: 'refuse' } as const),
+        ...({ wait, onUnknown: 'reject', onStoreFailure: 'reject' } as const),
       }
       const deps = {
         ...{ store, rooms: { requests: this.room, responses: this.room }, abandoned: this.abandoned },

@@ -35,7 +35,7 @@ test.each([
   ['steps: { shares: [5%], every: 15m }', 'forward', expect.arrayContaining([ofOperation])],
   ['clients: [bank-a]', 'forward', expect.arrayContaining([ofOperation])],
   ['balance: p2c', 'forward', []],
-  ['share: 5%', 'refuse', []],
+  ['share: 5%', 'reject', []],
 ])('a candidate with %s, on which clients may be, beside onUnknown: %s', (own, onUnknown, paths) => {
   const candidate = `candidate: { endpoints: ["http://b"], ${own} }`
   const financing = `financing: { endpoints: ["http://a"], healthCheck: { path: /h }, ${candidate} }`

@@ -192,7 +192,7 @@ describe.each(['ecs', 'otel'] as const)('lines of %s', (format) => {
 
   test('say who gave an order as they say who has logged in, by the name or else by the address', () => {
     const { log, texts } = openLogIn(format)
-    log.info({ operation: 'inventory.sync', state: 'refuse', by: 'oncall-anna' }, 'operation override')
+    log.info({ operation: 'inventory.sync', state: 'reject', by: 'oncall-anna' }, 'operation override')
     log.info({ operation: 'inventory.sync', client: 'bank-a', removed: 3, by: '2001:db8::7' }, 'cache cleared')
     log.info({ client: '192.0.2.7', operator: 'oncall-anna' }, 'login')
 
@@ -205,7 +205,7 @@ describe.each(['ecs', 'otel'] as const)('lines of %s', (format) => {
   test('have one type for the end of what an operator orders and of what the gateway does', () => {
     const { log, texts } = openLogIn(format)
     const until = '2026-11-21T12:24:21.295Z'
-    log.info({ operation: 'inventory.sync', state: 'refuse', until, by: 'oncall-anna' }, 'operation override')
+    log.info({ operation: 'inventory.sync', state: 'reject', until, by: 'oncall-anna' }, 'operation override')
     log.warn({ endpoint: 'http://risk:8080', forMs: 10_000, until: Date.parse(until) }, 'endpoint ejected')
 
     for (const text of texts) expect(text).toContain(`"lender_gateway.until":"${until}"`)

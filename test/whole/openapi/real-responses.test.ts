@@ -30,7 +30,7 @@ const plainly: Settings = {}
 const cached: Settings = { operations: { 'market.insights': { cache: true } } }
 const strict: Settings = {
   listen: { hosts: ['localhost'], maxTarget: '64B', maxHeaderFields: 10, via: 'gateway' },
-  operations: { 'valuation.score': { maxBody: '8B' }, 'leads.pipeline': { state: 'refuse' } },
+  operations: { 'valuation.score': { maxBody: '8B' }, 'leads.pipeline': { state: 'reject' } },
 }
 const impatient: Settings = { listen: { timeouts: { headers: '200ms' } } }
 
@@ -62,7 +62,7 @@ const cases: readonly Case[] = [
   [200, null, 'a replay', post(once, 'a'), keyed, 1],
   [501, 'unsupported-coding', 'a coded body', coded],
   [502, 'connect-failed', 'an endpoint that is not there', get(), { ...cached, upstream: 'http://127.0.0.1:1' }],
-  [503, 'refused-by-operator', 'an operation out of service', get('', '/leads/pipeline'), strict],
+  [503, 'rejected-by-operator', 'an operation out of service', get('', '/leads/pipeline'), strict],
   [504, 'not-cached', 'a client that takes stored responses only', onlyStored, cached],
   [505, 'unsupported-version', 'another version', get().replace('HTTP/1.1', 'HTTP/1.2')],
   [508, 'loop', 'a request that comes again', get('Via: 1.1 gateway\r\n'), strict],

@@ -97,7 +97,7 @@ describe('an editor', () => {
     '{ cluster: [redis://a], sentinels: ["a:1"], name: m }',
     '{ url: redis://a, username: "file:user", password: p }',
     '{ sentinels: ["a:1"], name: m, sentinelUsername: "file:user", sentinelPassword: p }',
-  ])('and the gateway refuse %s', (written) => {
+  ])('and the gateway reject %s', (written) => {
     expect(validate(parseYaml(withRedis(written)))).toBe(false)
     expect(findProblems(withRedis(written))).toHaveLength(1)
   })

@@ -46,7 +46,7 @@ const runCache = async (connection: RedisConnection): Promise<void> => {
 const runIdempotency = async (connection: RedisConnection, forgetScripts: () => Promise<unknown>): Promise<void> => {
   const link = { isShared: true, run: connection.run, failure: null }
   const sealer = createResponseSealer([Buffer.alloc(32)])
-  const store = new RedisIdempotencyStore({ link, prefix: space, sealer, counts: { refused: 0 }, logEvent: () => {} })
+  const store = new RedisIdempotencyStore({ link, prefix: space, sealer, counts: { rejected: 0 }, logEvent: () => {} })
   const claim = createClaim()
   await connection.probe()
   await forgetScripts()

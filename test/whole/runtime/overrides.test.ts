@@ -10,13 +10,13 @@ test('an override holds for its time, and its end is reported once', () => {
   const onExpiry = vi.fn()
   const overrides = new TtlOverrides(onExpiry)
 
-  const set = overrides.set(id, 'refuse', 60_000, 'anna')
+  const set = overrides.set(id, 'reject', 60_000, 'anna')
   vi.advanceTimersByTime(59_999)
   const held = overrides.get(id)
   vi.advanceTimersByTime(2)
 
   expect(set).toEqual({
-    ...{ state: 'refuse', by: 'anna', reason: null, since: 1_000_000, until: 1_060_000, endsAt: expect.any(Number) },
+    ...{ state: 'reject', by: 'anna', reason: null, since: 1_000_000, until: 1_060_000, endsAt: expect.any(Number) },
   })
   expect([held, overrides.get(id)]).toEqual([set, null])
   expect(onExpiry).toHaveBeenCalledOnce()
@@ -27,7 +27,7 @@ test.each([-2, 2])(
   'one whose wall clock is set by %d h says when it ends by that clock, and ends no later',
   (hours) => {
     const overrides = new TtlOverrides(() => {})
-    const set = overrides.set(id, 'refuse', 60_000, 'anna')
+    const set = overrides.set(id, 'reject', 60_000, 'anna')
 
     vi.setSystemTime(1_000_000 + hours * 3_600_000)
     const shown = overrides.get(id)
@@ -43,7 +43,7 @@ test.each([-2, 2])(
 test('a later override replaces an earlier one, and its time', () => {
   const onExpiry = vi.fn()
   const overrides = new TtlOverrides(onExpiry)
-  overrides.set(id, 'refuse', 60_000, 'anna')
+  overrides.set(id, 'reject', 60_000, 'anna')
 
   overrides.set(id, 'serve', 120_000, 'anna')
   vi.advanceTimersByTime(60_001)
@@ -54,7 +54,7 @@ test('a later override replaces an earlier one, and its time', () => {
 
 test('one that is restored, because the next was rejected, holds for the time that it had left', () => {
   const overrides = new TtlOverrides(() => {})
-  const before = overrides.set(id, 'refuse', 60_000, 'anna')
+  const before = overrides.set(id, 'reject', 60_000, 'anna')
   vi.advanceTimersByTime(20_000)
   overrides.set(id, 'serve', 120_000, 'anna')
 
@@ -68,8 +68,8 @@ test('one that is restored, because the next was rejected, holds for the time th
 test('one that is removed, or cleared with all, leaves no timer', () => {
   const onExpiry = vi.fn()
   const overrides = new TtlOverrides(onExpiry)
-  overrides.set(id, 'refuse', 60_000, 'anna')
-  overrides.set('leads.pipeline', 'refuse', 60_000, 'anna')
+  overrides.set(id, 'reject', 60_000, 'anna')
+  overrides.set('leads.pipeline', 'reject', 60_000, 'anna')
 
   overrides.remove(id)
   overrides.clear()
@@ -84,7 +84,7 @@ test('each kind is notified of its own expiry alone', () => {
   const [onOperation, onEndpoint] = [vi.fn(), vi.fn()]
   const overrides = new Overrides(onOperation, onEndpoint)
 
-  overrides.operations.set(id, 'refuse', 60_000, 'anna')
+  overrides.operations.set(id, 'reject', 60_000, 'anna')
   overrides.endpoints.set(toEndpointKey('risk', 'http://a:8080/v2'), 'drain', 30_000, 'anna')
   vi.advanceTimersByTime(90_000)
 

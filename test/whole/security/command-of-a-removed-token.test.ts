@@ -49,7 +49,7 @@ test.each<[string, object, boolean, number]>([
   const listener = await openAdminListener({ admin: { tokens: adminTokens, jwt: adminJwt() } })
   const headers = isJwt ? { authorization: `Bearer ${operatorJwt()}` } : bearerOf('operate')
 
-  const status = await sendAcrossReload(listener, '/operations/refuse', headers, order, admin)
+  const status = await sendAcrossReload(listener, '/operations/reject', headers, order, admin)
 
   expect([status, orders(listener)]).toEqual([expected, expected === 200 ? 1 : 0])
 })
@@ -57,10 +57,10 @@ test.each<[string, object, boolean, number]>([
 test('a form of a session that ends before its body has come', async () => {
   const listener = await openAdminListener({ admin: { tokens: adminTokens } })
   const session = await logIn(listener.url, tokenOf.operate)
-  const page = await visitPage(`${listener.url}/actions/refuse?operation=inventory.sync`, session)
+  const page = await visitPage(`${listener.url}/actions/reject?operation=inventory.sync`, session)
   const form = `${new URLSearchParams(hiddenFields(page))}`
 
-  const status = await sendAcrossReload(listener, '/actions/refuse', session, form, { tokens: others })
+  const status = await sendAcrossReload(listener, '/actions/reject', session, form, { tokens: others })
 
   expect([status, orders(listener)]).toEqual([401, 0])
 })

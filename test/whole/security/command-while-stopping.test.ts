@@ -16,7 +16,7 @@ test('an override while the gateway stops is rejected, and says why', async () =
 
   const closing = live.gateway.close()
   const body = JSON.stringify({ operation: 'market.insights', ttl: '1h' })
-  const { status, body: told } = await fetchAdmin(`${live.admin}/operations/refuse`, 'POST', { body })
+  const { status, body: told } = await fetchAdmin(`${live.admin}/operations/reject`, 'POST', { body })
   const { body: shown } = await fetchAdmin(`${live.admin}/status`)
   finish()
 

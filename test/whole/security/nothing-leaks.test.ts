@@ -186,7 +186,7 @@ test('no credential that is in anything comes out of anything', async () => {
   expect(await operator('/reload', planted.admin, 'POST')).toBe(422)
   writeFileSync(file, `${configText(settings)}\nadmin: ${planted.broken}: x`)
   expect(await operator('/reload', planted.admin, 'POST')).toBe(422)
-  for (const page of ['/', '/configuration', '/overview', '/refused', '/status', '/metrics'])
+  for (const page of ['/', '/configuration', '/overview', '/rejected', '/status', '/metrics'])
     expect(await operator(page, planted.admin)).toBe(200)
   texts.push(await readFirstTick(`http://127.0.0.1:${adminPort}/events`))
   const command = async (...args: readonly string[]): Promise<void> => {
@@ -221,9 +221,9 @@ test('no credential that is in anything comes out of anything', async () => {
 
   const audit = readFileSync(join(folder, 'audit.log'), 'utf8')
   const all = [...texts, JSON.stringify(gateway.lines), gateway.errors(), audit].join('\n')
-  const parts = ['status.json', 'config.json', 'overview.json', 'refused.json', 'metrics.txt']
+  const parts = ['status.json', 'config.json', 'overview.json', 'rejected.json', 'metrics.txt']
   expect(Object.keys(archived)).toEqual(expect.arrayContaining(parts))
-  expect(archived['refused.json']).toContain('"kind": "unauthenticated"')
+  expect(archived['rejected.json']).toContain('"kind": "unauthenticated"')
   expect(archived['config.json']).toContain('"X-File": "***"')
   expect(archived['explain.txt']).toContain('POST /risk/asset-valuation: forwarded')
   // That it was all there; of `X-Set-Token`, what differs is named, and not shown.

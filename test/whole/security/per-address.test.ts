@@ -22,7 +22,7 @@ const ask = (port: number, localAddress = '127.0.0.1'): Promise<Socket | null> =
     socket.write('GET /market/insights HTTP/1.1\r\nHost: a\r\n\r\n')
   })
 
-const isTurnedAway = ({ msg }: LogLine): boolean => msg === 'connections turned away'
+const isRejected = ({ msg }: LogLine): boolean => msg === 'connections rejected'
 
 describe('of one address', () => {
   test('so many connections are served, the next is closed, and other addresses are served meanwhile', async () => {
@@ -34,7 +34,7 @@ describe('of one address', () => {
     await expect.poll(() => ask(port)).not.toBeNull()
 
     expect([first, second, third, other].map((each) => each !== null)).toEqual([true, true, false, true])
-    expect(await line(isTurnedAway)).toMatchObject({
+    expect(await line(isRejected)).toMatchObject({
       ...{ level: 40, setting: 'maxConnectionsPerAddress', connections: 1 },
     })
   })
@@ -43,7 +43,7 @@ describe('of one address', () => {
     const { port, lines } = await bootGateway({ listen: { maxConnectionsPerAddress: 1 } })
     await ask(port)
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
-    const counts = () => lines.filter(isTurnedAway).map(({ connections }) => connections)
+    const counts = () => lines.filter(isRejected).map(({ connections }) => connections)
 
     for (let n = 0; n < 20; n++) await ask(port)
     const before = counts()
@@ -53,7 +53,7 @@ describe('of one address', () => {
   })
 })
 
-test('a listener that is full turns clients away, says so, and leaves operators theirs', async () => {
+test('a listener that is full rejects clients, says so, and leaves operators theirs', async () => {
   const live = await bootLiveGateway({ listen: { maxConnections: 1 } })
   const port = Number(new URL(live.url).port)
   const holder = await rawClient(port)

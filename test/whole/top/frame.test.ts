@@ -12,10 +12,10 @@ const rising = Array.from({ length: 90 }, (_, i) => (i < 45 ? 0 : i / 3))
 
 const operations = allOperations.map(({ id, group, method, path }, n) => ({
   ...{ id, group, method, path, failing: false, until: null, setBy: null, setAt: null, setReason: null },
-  state: id === 'inventory.sync' ? ('refuse' as const) : ('serve' as const),
+  state: id === 'inventory.sync' ? ('reject' as const) : ('serve' as const),
   pace: {
     ...{ inFlight: n, perSecond: n === 0 ? 1234.5 : n / 4, errorsPerSecond: id === 'risk.asset-valuation' ? 2.25 : 0 },
-    ...{ refusedPerSecond: 0, outcomes: null },
+    ...{ rejectedPerSecond: 0, outcomes: null },
     ...{ p50Ms: n === 2 ? null : 4.2 * (n + 1), p99Ms: n === 2 ? null : 130 * (n + 1) },
   },
   history: { stepSeconds: 5, perSecond: n % 2 === 0 ? rising : [], errorsPerSecond: [], p99Ms: [] },
@@ -26,7 +26,7 @@ const finding = (severity: 'critical' | 'warning', about: string, cause: string,
   ...more,
 })
 
-const refuses = 'http://risk-a.internal:8080 refuses connections (ECONNREFUSED): 12 requests failed in the last minute'
+const rejects = 'http://risk-a.internal:8080 refuses connections (ECONNREFUSED): 12 requests failed in the last minute'
 const command = 'lender-gateway explain POST /risk/asset-valuation'
 
 const down = { state: 'down', since: '2026-11-21T02:04:00.000Z', reason: 'connection refused' }
@@ -35,7 +35,7 @@ const overviewWith = (more: Partial<Overview['status']> = {}): Overview => ({
   status: {
     ...healthyStatus,
     findings: [
-      finding('critical', 'upstreams.risk', refuses, { since: '2026-11-21T02:04:00.000Z', command }),
+      finding('critical', 'upstreams.risk', rejects, { since: '2026-11-21T02:04:00.000Z', command }),
       finding('warning', 'redis', 'Redis does not answer'),
     ],
     upstreams: {
@@ -49,7 +49,7 @@ const overviewWith = (more: Partial<Overview['status']> = {}): Overview => ({
     ...more,
   },
   ...{ operations, at: new Date(at).toISOString(), commands: [], reloads: [], drift: [], comparisons: [] },
-  ...{ endpointRates: null, unmatchedPerSecond: null, promoteCommands: null, clients: null, refusals: [] },
+  ...{ endpointRates: null, unmatchedPerSecond: null, promoteCommands: null, clients: null, rejections: [] },
 })
 
 const viewWith = (more: Partial<TopView> = {}): TopView => ({
@@ -128,7 +128,7 @@ describe('a frame', () => {
 
     for (const words of ['CRITICAL', 'risk.asset-valuation  ', 'DOWN', 'FULL'])
       expect(toneOf(words)).toBe('\u001b[31;1m')
-    for (const words of ['warning', 'inventory.sync REFUSED']) expect(toneOf(words)).toBe('\u001b[33m')
+    for (const words of ['warning', 'inventory.sync REJECTED']) expect(toneOf(words)).toBe('\u001b[33m')
     expect(lines.find((line) => line.startsWith('market.insights'))).toBeDefined()
   })
 

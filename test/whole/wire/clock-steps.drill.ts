@@ -105,9 +105,9 @@ describe.skipIf(library.missing !== null)('of one process', () => {
 })
 
 describe.skipIf(library.missing !== null)('of two workers and their primary', () => {
-  test('an operation that is refused for 5 s says so, and is back after 5 s', async () => {
+  test('an operation that is rejected for 5 s says so, and is back after 5 s', async () => {
     const { get, admin, setClock } = await start({ workers: 2, admin: { tokens: adminTokens } })
-    const { ok } = await fetch(`${admin}/operations/refuse`, {
+    const { ok } = await fetch(`${admin}/operations/reject`, {
       method: 'POST',
       headers: bearerOf('operate'),
       body: JSON.stringify({ operation: 'market.insights', ttl: '5s' }),

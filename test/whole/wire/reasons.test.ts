@@ -20,7 +20,7 @@ beforeAll(async () => {
     ],
     operations: {
       'inventory.sync': { auth: 'none', maxBody: '10B' },
-      'leads.pipeline': { auth: 'none', state: 'refuse' },
+      'leads.pipeline': { auth: 'none', state: 'reject' },
     },
   })
 })
@@ -56,7 +56,7 @@ test.each<[string, string | undefined, string]>([
     'body-too-large-streamed',
     `${post('Transfer-Encoding: chunked')}b\r\nhello world\r\n0\r\n\r\n`,
   ],
-  ['refused-by-operator', 'state-refuse', get('/leads/pipeline')],
+  ['rejected-by-operator', 'state-reject', get('/leads/pipeline')],
   ['unauthenticated', 'no-credential', insights()],
   ['unauthenticated', 'unknown-key', insights(`X-Api-Key: nobody.${secret}`)],
   ['unauthenticated', 'wrong-secret', insights(`X-Api-Key: key.${'B'.repeat(43)}`)],

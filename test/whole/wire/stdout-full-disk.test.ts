@@ -9,7 +9,7 @@ import { mountsPermitted, onSmallDisk } from '../../helpers/mount-namespace.ts'
 import { serve } from '../../helpers/serve-process.ts'
 
 describe.skipIf(!mountsPermitted)('when stdout is a file on a disk that is full', () => {
-  test('lines wait, then requests are refused, and all goes on by itself when there is room', async () => {
+  test('lines wait, then requests are rejected, and all goes on by itself when there is room', async () => {
     const disk = mkdtempSync(join(tmpdir(), 'disk-'))
     onTestFinished(() => rmSync(disk, { recursive: true }))
     const way = fileWrittenInPlace(onTestFinished)
@@ -17,7 +17,7 @@ describe.skipIf(!mountsPermitted)('when stdout is a file on a disk that is full'
     way.write(
       configText({
         log: { buffer: '16KiB' },
-        audit: { file: 'stdout', key: `file:${way.file}.key`, onFailure: 'refuse' },
+        audit: { file: 'stdout', key: `file:${way.file}.key`, onFailure: 'reject' },
       }),
     )
     const served = serve(way.file, {}, [...onSmallDisk(disk), 'sh', '-c', 'exec "$@" >"$0/stdout"', disk])

@@ -12,7 +12,7 @@ import { eventually } from '../../helpers/wire.ts'
 
 /** Sends a GET, and holds the response against what every error of the gateway's own looks like. */
 const isRejected = async (live: LiveGateway, code: FailureKind, fault: string, hidden: string): Promise<void> => {
-  const id = `refused-${code}`
+  const id = `rejected-${code}`
   const response = await fetch(`${live.url}/market/insights`, { headers: { 'X-Request-Id': id } })
   const text = await response.text()
 

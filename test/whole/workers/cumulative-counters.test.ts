@@ -73,7 +73,7 @@ test('all counters are found, and put back where they were', () => {
       'upstreams.market.candidate.shadow.sent',
       'cache.operations.market.insights.hit',
       'limits.rate.evictions',
-      'idempotency.memory.refused',
+      'idempotency.memory.rejected',
       'runtimes.gateway.cpuSeconds.user',
     ]),
   )
@@ -230,7 +230,7 @@ describe('the counters that an edit takes out of the report, and another brings 
     cache: none.cache && { ...none.cache, redis },
   })
   const redis = { state: 'shared', since: 0, reason: null, where: null, server: 'redis://127.0.0.1' } as const
-  const found = (count: number) => withRedis({ ...redis, found: count, refused: 0, dropped: 0 })
+  const found = (count: number) => withRedis({ ...redis, found: count, rejected: 0, dropped: 0 })
 
   test.each([
     ['copies go on', 'upstreams.market.candidate.shadow.sent', copies, withShadow(null), 9, 109],

@@ -61,7 +61,7 @@ export const startGateways = async (upstream: string, { cert: certificate, key }
     }
     return gateway
   }
-  const usual = { operations: { 'inventory.sync': { state: 'refuse' }, 'valuation.forecast': { maxBody: '1MiB' } } }
+  const usual = { operations: { 'inventory.sync': { state: 'reject' }, 'valuation.forecast': { maxBody: '1MiB' } } }
   const limited = { limits: { address: { rate: '1/min', burst: 1 } } }
   const tls = { http2: true, tls: { certificates: [{ certificate, key }] } }
   const started = await Promise.all([start({}, usual), start({}, limited), start(tls, usual), start(tls, limited)])

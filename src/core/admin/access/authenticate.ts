@@ -6,7 +6,7 @@ import { digestSecret } from '../../lib/secrets.ts'
 import { type AdminError, isAdminError } from '../admin-error.ts'
 import { targetPath } from '../url.ts'
 import { authorizeRequest } from './authorize.ts'
-import type { OperatorProofs, TokenRefusals } from './operator-tokens.ts'
+import type { OperatorProofs, TokenRejections } from './operator-tokens.ts'
 import { findOperatorToken, listOperatorTokens, type Operator, unnamedOperator } from './operator-tokens.ts'
 import { type Principal, setPrincipal } from './principal.ts'
 
@@ -14,7 +14,7 @@ export interface AdminAccess {
   findInSession(headers: IncomingHttpHeaders, admin: AdminConfig): Principal | null
   withoutSession(operator: Operator | null): Principal
   readonly proofs: Omit<OperatorProofs, 'applyConfig' | 'close'>
-  readonly refusals: TokenRefusals
+  readonly rejections: TokenRejections
 }
 
 type CheckedRequest = Pick<FastifyRequest, 'method' | 'url' | 'headers' | 'raw' | 'socket' | 'ip'>
@@ -29,7 +29,7 @@ export const authenticateAdmin = async (
   const token = parseBearerToken(request.headers.authorization)
   if (rejection?.status !== 401 || token === null) return rejection
   if (!access.proofs.isTaken(token, admin)) {
-    access.refusals.logIfAllowed(request.ip, 'unknown-token', 'the file has no such token')
+    access.rejections.logIfAllowed(request.ip, 'unknown-token', 'the file has no such token')
     return rejection
   }
   const shown = await access.proofs.verify(token, request.ip)
@@ -55,7 +55,7 @@ const authorize = (
 /** A bearer token decides alone, right or wrong; else the session, then the certificate of the connection. */
 export const findPrincipal = (
   headers: IncomingHttpHeaders,
-  { findInSession, withoutSession, proofs }: Omit<AdminAccess, 'refusals'>,
+  { findInSession, withoutSession, proofs }: Omit<AdminAccess, 'rejections'>,
   admin: AdminConfig,
   socket: Socket | null = null,
 ): Principal => {

@@ -24,7 +24,7 @@ const read = (path: string, scope: RouteScope['scope'] = 'read'): RouteScope => 
 })
 
 export const reports = insertBeside<
-  'status' | 'refused' | 'config',
+  'status' | 'rejected' | 'config',
   Pick<AdminReport, 'path' | 'respond' | 'respondText'>
 >(
   {
@@ -33,7 +33,7 @@ export const reports = insertBeside<
       respond: getStatus,
       respondText: async (context) => (await import('../api/status-text.ts')).getStatusText(context),
     },
-    refused: { path: '/refused', respond: getRecentErrors },
+    rejected: { path: '/rejected', respond: getRecentErrors },
     config: { path: '/config', respond: async ({ reloader }) => reloader.running.report },
   },
   adminParts.flatMap(({ reports = [] }) => reports.map((each) => ({ ...each, value: each }))),

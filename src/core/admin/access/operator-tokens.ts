@@ -84,7 +84,7 @@ export const noProofs: OperatorProofs = {
 // Verifying an issuer's token costs more than comparing a digest. Wrong tokens count, right tokens do not.
 const wrongTokenLimit = { policy: 'operator-token', perMs: 2 / 1000, burst: 20 } as const
 
-export class TokenRefusals {
+export class TokenRejections {
   readonly #log: Pick<Log, 'warn'>
   readonly throttleOf = throttlesByAddress(wrongTokenLimit)
 
@@ -98,6 +98,6 @@ export class TokenRefusals {
 
   /** Logs a token whose attempt is counted already. */
   log(client: string, reason: string, cause: string): void {
-    this.#log.warn({ client, reason, cause }, 'operator token refused')
+    this.#log.warn({ client, reason, cause }, 'operator token rejected')
   }
 }

@@ -49,7 +49,7 @@ export const describeUnmatched = ({ method, kind }: { method: string | null; kin
 }
 
 export const recentErrorsShape = asObject({
-  refusals: asList(recentErrorShape),
+  rejections: asList(recentErrorShape),
   /** Errors since the start: a client that polls computes from it how many it missed. */
   total: asNumber,
 })
@@ -58,11 +58,13 @@ type RecentErrorsResponse = Decoded<typeof recentErrorsShape>
 
 export const getRecentErrors = async ({ report, reloader }: AdminContext): Promise<RecentErrorsResponse> => {
   const all = await report()
-  return { refusals: toRecentErrorViews(all, reloader.config), total: all.recentErrors.total }
+  return { rejections: toRecentErrorViews(all, reloader.config), total: all.recentErrors.total }
 }
 
-export const toRecentErrorViews = ({ recentErrors }: StatusReport, config: Config): RecentErrorsResponse['refusals'] =>
-  recentErrors.last.map((entry) => toRecentErrorView(entry, config))
+export const toRecentErrorViews = (
+  { recentErrors }: StatusReport,
+  config: Config,
+): RecentErrorsResponse['rejections'] => recentErrors.last.map((entry) => toRecentErrorView(entry, config))
 
 export const toRecentErrorView = (entry: RecentError, config: Config): RecentErrorView => {
   const { at, path: _, cause: __, failedAttempt: ___, ...members } = entry

@@ -36,12 +36,12 @@ const renderFinding = (finding: Status['findings'][number], at: number): string 
 
 const severityWidth = 'CRITICAL'.length
 
-/** Lists the operations that are refused, or that an operator has overridden. */
+/** Lists the operations that are rejected, or that an operator has overridden. */
 export const operationRows = (operations: Status['operations'], at: number): readonly TableRow[] => [
   ['operation', 'state'],
   ...Object.entries(operations).map(([id, { state, until: end, setBy, setReason }]): TableRow => {
     const why = setReason === null ? '' : `: ${setReason}`
-    const stateText = state === 'refuse' ? 'REFUSED' : state === 'serve' ? 'served' : state
+    const stateText = state === 'reject' ? 'REJECTED' : state === 'serve' ? 'served' : state
     const by = end === null ? 'the file' : `${setBy ?? 'an operator'} until ${formatTimeLeft(end, at)}${why}`
     return [id, `${stateText} by ${by}`]
   }),

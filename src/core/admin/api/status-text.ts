@@ -29,7 +29,7 @@ export const renderStatus = (status: Status, at: number): string => {
     certificates: certificates.length === 0 ? null : formatTable(certificateRows(certificates)),
     operations: Object.keys(operations).length === 0 ? null : formatTable(operationRows(operations, at)),
     warnings: warnings.length === 0 ? null : renderWarnings(warnings),
-    rejection: config.lastRefusal === null ? null : renderLastRejection(config.lastRefusal, at),
+    rejection: config.lastRejection === null ? null : renderLastRejection(config.lastRejection, at),
   }
   const all = insertBeside<'upstreams' | 'certificates', string | null>(
     own,
@@ -73,17 +73,17 @@ const loadCauses: Readonly<Record<string, string>> = {
   preflight: 'by an edit of the file that was held back at first',
 }
 
-const renderFileState = ({ fileDiffers, lastRefusal, loadedBy, nextTry }: Status['config'], at: number): string => {
+const renderFileState = ({ fileDiffers, lastRejection, loadedBy, nextTry }: Status['config'], at: number): string => {
   if (!fileDiffers) return 'says what runs'
   if (nextTry !== null)
     return `DIFFERS from what runs: it is held back, see below; next try ${formatTimeLeft(nextTry, at)}`
-  if (lastRefusal !== null) return 'DIFFERS from what runs: it was refused, see below'
+  if (lastRejection !== null) return 'DIFFERS from what runs: it was rejected, see below'
   if (loadedBy === 'rollback') return 'DIFFERS from what runs: it was rolled back; reload takes it again'
   return 'DIFFERS from what runs: it was not read yet; reload reads it now'
 }
 
-const renderLastRejection = (rejection: NonNullable<Status['config']['lastRefusal']>, at: number): string => {
-  const title = `refused ${formatAgo(rejection.at, at)}; what ran before runs on`
+const renderLastRejection = (rejection: NonNullable<Status['config']['lastRejection']>, at: number): string => {
+  const title = `rejected ${formatAgo(rejection.at, at)}; what ran before runs on`
   return [title, ...firstLines(rejection.problems.map(formatProblem))].join('\n')
 }
 

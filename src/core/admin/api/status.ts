@@ -62,7 +62,7 @@ const instanceShape = asObject({
   color: asWord<InstanceConfig['color']>(),
 })
 
-const operationShape = asObject({ state: asWord<'serve' | 'refuse'>(), until: asNullable(asText), ...overrideMembers })
+const operationShape = asObject({ state: asWord<'serve' | 'reject'>(), until: asNullable(asText), ...overrideMembers })
 
 const configShape = asObject({
   file: asText,
@@ -75,7 +75,7 @@ const configShape = asObject({
   fileDiffers: asBoolean,
   /** The file and those that it refers to. */
   differingFiles: asNullable(asList(asText)),
-  lastRefusal: asNullable(asObject({ at: asText, problems: asList(problemShape) })),
+  lastRejection: asNullable(asObject({ at: asText, problems: asList(problemShape) })),
   nextTry: asNullable(asText),
   previous: asNullable(asText),
 })
@@ -90,7 +90,7 @@ export interface StatusInputs {
 }
 
 const showConfig = ({ context: { reloader }, inputs: { file } }: StatusInputs): Decoded<typeof configShape> => {
-  const { loadedAt, loadedBy, requestedBy, refusal, nextTryAt } = reloader.state
+  const { loadedAt, loadedBy, requestedBy, rejection, nextTryAt } = reloader.state
   return {
     file: reloader.file,
     path: file.name,
@@ -100,7 +100,7 @@ const showConfig = ({ context: { reloader }, inputs: { file } }: StatusInputs): 
     requestedBy,
     fileDiffers: file.differing.length > 0,
     differingFiles: file.differing,
-    lastRefusal: refusal && { at: formatTime(refusal.at), problems: refusal.problems },
+    lastRejection: rejection && { at: formatTime(rejection.at), problems: rejection.problems },
     nextTry: formatOptionalTime(nextTryAt),
     previous: reloader.previous?.config.hash ?? null,
   }
@@ -187,7 +187,7 @@ const findingSources: readonly FindingSource[] = insertBeside(
     heap: heapFindings,
     log: logFindings,
     upstreams: upstreamFindings,
-    refused: rejectedFindings,
+    rejected: rejectedFindings,
     drained: drainedFindings,
     gatewayErrors: gatewayErrorFindings,
     certificates: certificateFindings,

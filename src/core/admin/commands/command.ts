@@ -101,7 +101,7 @@ export interface CommandLink {
 /** A feature adds its own (`declare module`). */
 export interface OverviewPlaces {
   readonly summary: Status['config']
-  readonly operation: { readonly id: OperationId; readonly state: 'serve' | 'refuse' }
+  readonly operation: { readonly id: OperationId; readonly state: 'serve' | 'reject' }
   readonly endpoint: { readonly group: Group } & Pick<EndpointStatus, 'url' | 'state' | 'weight' | 'setBy'>
 }
 

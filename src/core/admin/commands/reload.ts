@@ -15,7 +15,7 @@ export const forceArgument = (help: string) => ({
 
 const args = forceArgument('take it although no endpoint that it brings to a group can be reached')
 
-interface ReloadCommandResult extends Omit<Exclude<ReloadOutcome, { result: 'refused' }>, 'neverRan'> {
+interface ReloadCommandResult extends Omit<Exclude<ReloadOutcome, { result: 'rejected' }>, 'neverRan'> {
   readonly groups: readonly string[]
   /** When the edit was rejected that a rollback found in the file, in RFC 3339. */
   readonly neverRan: string | null
@@ -47,7 +47,7 @@ export const reloadDefaults = (name: 'reload' | 'rollback') =>
     event: null,
     successText: appliedText,
     responseShape: 'outcome',
-    rejectedText: 'refuses it',
+    rejectedText: 'rejects the configuration',
   }) satisfies Partial<ReloadCommand>
 
 const reloadCommand: ReloadCommand = {
@@ -82,13 +82,13 @@ export const reloadCommands: CommandGroup = {
   args,
   help: null,
   exitCodes:
-    '0 what the file says runs, 1 the file is refused or a worker does not answer, and what ran before runs on, 2 it could not be asked',
+    '0 what the file says runs, 1 the file is rejected or a worker does not answer, and what ran before runs on, 2 it could not be asked',
   examples: ['reload', 'reload --config /etc/lender-gateway/gateway.yaml', 'reload --force'],
   commands: [reloadCommand],
 }
 
 export const toReloadResult = async (outcome: ReloadOutcome): Promise<ReloadCommandResult | AdminError> => {
-  if (outcome.result !== 'refused') {
+  if (outcome.result !== 'rejected') {
     const neverRan = formatOptionalTime(outcome.neverRan)
     return { ...outcome, neverRan, groups: await getChangedGroups(outcome.changes) }
   }
@@ -102,8 +102,8 @@ export const toReloadResult = async (outcome: ReloadOutcome): Promise<ReloadComm
 export const getChangedGroups = async (changes: readonly ConfigChange[]): Promise<readonly string[]> =>
   (await import('../../config/diff/diff-reports.ts')).changedGroups(changes)
 
-export const neverRanText = (refusedAt: string): string =>
-  `the edit that was refused at ${refusedAt} never ran, so it is not what was undone`
+export const neverRanText = (rejectedAt: string): string =>
+  `the edit that was rejected at ${rejectedAt} never ran, so it is not what was undone`
 
 function appliedText({ result, from, to, changes, groups, switchedOff, neverRan }: ReloadCommandResult): string {
   if (result === 'unchanged') return `Nothing has changed: the file says what runs already (${to}).`
@@ -126,7 +126,7 @@ const forceWarning = html`<strong>What it brings is not tried:</strong> a group 
 
 const configurationRejected = {
   status: 422,
-  code: 'configuration-refused',
+  code: 'configuration-rejected',
   detail: 'the file cannot be taken; what ran before runs on',
 }
 

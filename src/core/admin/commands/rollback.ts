@@ -50,9 +50,9 @@ const rollbackCommand: ReloadCommand<typeof rollbackArgs> = {
       what: [
         paragraphs(
           lost.length > 0 && html`<strong>This switches off what is on now: ${lost.join(', ')}.</strong>`,
-          state.refusal !== null &&
-            state.refusal.trigger !== 'rollback' &&
-            html`<strong>The edit that was refused at ${formatTimeOfDay(state.refusal.at, epochMs())} never ran: it is not what this undoes.</strong>`,
+          state.rejection !== null &&
+            state.rejection.trigger !== 'rollback' &&
+            html`<strong>The edit that was rejected at ${formatTimeOfDay(state.rejection.at, epochMs())} never ran: it is not what this undoes.</strong>`,
           html`The configuration before this one takes effect at once: ${previous.config.hash} instead of ${running.config.hash}, ${changesText(changes, groups)}.`,
         ),
         html`<ul>${changes.slice(0, maxShownChanges).map(changeItem)}${more > 0 ? html`<li>${more} more</li>` : null}</ul>\n`,
@@ -112,15 +112,15 @@ const changeItem = ({ path, from, to }: ConfigChange) =>
 const formatValue = (of: unknown): string => truncate(of === null ? 'not set' : JSON.stringify(of), 200)
 
 /** `hasEndedTries`: an edit was held back, and the rollback ended its retries. */
-const nothingToRollBack = ({ state: { isFirst, refusal } }: Reloader, hasEndedTries = false): AdminError => {
+const nothingToRollBack = ({ state: { isFirst, rejection } }: Reloader, hasEndedTries = false): AdminError => {
   const why = isFirst
     ? 'what runs is the first configuration since the start'
     : 'the configuration before differs only in what a rollback leaves as it is: clients, certificates, keys and tokens'
   const note = hasEndedTries
     ? '; the edit that was held back never ran, and is tried no more: put the file right, or have reload try it again'
-    : refusal === null || refusal.trigger === 'rollback'
+    : rejection === null || rejection.trigger === 'rollback'
       ? ''
-      : `; the edit that was refused at ${formatTime(refusal.at)} never ran, so nothing of it is to be undone`
+      : `; the edit that was rejected at ${formatTime(rejection.at)} never ran, so nothing of it is to be undone`
   return { status: 409, code: 'nothing-to-roll-back', detail: `nothing to roll back: ${why}${note}` }
 }
 

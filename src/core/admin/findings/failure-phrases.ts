@@ -37,10 +37,10 @@ export const isQuiet = (lastAt: number, at: number): boolean => at - lastAt >= q
 
 export const areMostFailing = (failures: number, requests: number): boolean => failures * 2 >= requests
 
-/** `12 requests were refused with 401 in the last minute`. */
+/** `12 requests were rejected with 401 in the last minute`. */
 export const countPhrase = (
   { lastMinute, last15Min }: Pick<FailureTally, 'lastMinute' | 'last15Min'>,
-  what: 'failed' | 'refused' | `refused with ${number}` | 'closed at once',
+  what: 'failed' | 'rejected' | `rejected with ${number}` | 'closed at once',
   subject = 'request',
 ): string => {
   const count = lastMinute > 0 ? lastMinute : last15Min
@@ -59,8 +59,8 @@ export const tallyRejected = ({ recentErrors }: StatusReport, kind: FailureKind,
   )
 
 /** Begins with a colon; empty: none was rejected recently. */
-export const rejectedPhrase = (refused: FailureTally): string =>
-  refused.last15Min === 0 ? '' : `: ${countPhrase(refused, 'refused')}`
+export const rejectedPhrase = (rejected: FailureTally): string =>
+  rejected.last15Min === 0 ? '' : `: ${countPhrase(rejected, 'rejected')}`
 
 export const maxBodyPhrase = (same: readonly Pick<ErrorCount, 'kind' | 'operation'>[], config: Config): string => {
   if (same[0]?.kind !== 'content-too-large') return ''
@@ -109,7 +109,7 @@ const doubtfulReasons: ReadonlySet<FailureReason | null> = new Set([
   'no-ports',
   'other-connect-failure',
   'certificate-not-yet-valid',
-  'refuses-certificate',
+  'rejects-certificate',
 ] as const)
 
 const ownCertificate: ReadonlySet<FailureReason | null> = new Set([

@@ -37,7 +37,7 @@ export const collectOwnInputs = (
       /** This file, or files that it refers to. */
       differing: listDifferingFiles(context.reloader, drifted),
       rolledBack: state.loadedBy === 'rollback',
-      refusal: state.refusal,
+      rejection: state.rejection,
       nextTryAt: state.nextTryAt,
     },
     report,

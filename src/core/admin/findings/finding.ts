@@ -124,7 +124,7 @@ export const checkCommandLine = (file: string, ...online: readonly '--online'[])
   target: 'none',
 })
 
-export const tailCommand = commandLine('tail', '--refused', '--since', '15m')
+export const tailCommand = commandLine('tail', '--rejected', '--since', '15m')
 
 export const explainCommandLine = (id: OperationId, { listen: { basePath } }: Pick<Config, 'listen'>): CommandLine => {
   const { method, path } = operationsById[id]

@@ -62,10 +62,10 @@ export const logFindings: FindingSource = ({ droppedLines: lines }) =>
       ]
 
 export const configFindings: FindingSource = ({ file, loadedAt }) => {
-  const { name, differing, rolledBack, refusal, nextTryAt } = file
+  const { name, differing, rolledBack, rejection, nextTryAt } = file
   const edit = `an edit of ${joinWithAnd(differing.length === 0 ? [name] : differing)}`
-  if (refusal !== null) {
-    const { trigger, since, isFileSound, isUnanswered } = refusal
+  if (rejection !== null) {
+    const { trigger, since, isFileSound, isUnanswered } = rejection
     // A sound file that needs a restart, whose audit file cannot be opened, or whose workers did not reply: `check`
     // would find no fault.
     const again = trigger === 'rollback' ? 'rollback' : isFileSound ? 'reload' : null
@@ -75,14 +75,14 @@ export const configFindings: FindingSource = ({ file, loadedAt }) => {
       : again === null
         ? checkCommandLine(name)
         : commandLine(again)
-    return finding('edit-rejected', 'warning', 'config', { edit, refusal, since, command }, ({ edit, refusal }) => {
-      const [first, ...others] = refusal.problems
+    return finding('edit-rejected', 'warning', 'config', { edit, rejection, since, command }, ({ edit, rejection }) => {
+      const [first, ...others] = rejection.problems
       const reason = first?.message === applyFailedMessage ? `: ${first.found}` : ''
       const why = first === undefined ? '' : `: ${formatPlace(first)}: ${first.message}${reason}`
       const more = others.length === 0 ? '' : `, and ${others.length} more`
       return [
-        `${refusalPhrase(edit, file, loadedAt)}${why}${more}`,
-        ...(refusal.isFileSound ? [] : ['until the file is corrected, a restart fails']),
+        `${rejectionPhrase(edit, file, loadedAt)}${why}${more}`,
+        ...(rejection.isFileSound ? [] : ['until the file is corrected, a restart fails']),
       ]
     })
   }
@@ -93,15 +93,15 @@ export const configFindings: FindingSource = ({ file, loadedAt }) => {
   ])
 }
 
-const refusalPhrase = (
+const rejectionPhrase = (
   edit: string,
-  { refusal, rolledBack, nextTryAt }: FindingInputs['file'],
+  { rejection, rolledBack, nextTryAt }: FindingInputs['file'],
   loadedAt: number,
 ): string => {
-  if (refusal?.trigger === 'rollback') return 'a rollback was refused, and what ran before runs on'
+  if (rejection?.trigger === 'rollback') return 'a rollback was rejected, and what ran before runs on'
   if (nextTryAt !== null) return `${edit} is held back, and what ran before runs on`
-  const isOlderThanRollback = rolledBack && refusal !== null && refusal.at < loadedAt
-  return `${edit} was refused, and ${isOlderThanRollback ? 'never ran' : 'what ran before runs on'}`
+  const isOlderThanRollback = rolledBack && rejection !== null && rejection.at < loadedAt
+  return `${edit} was rejected, and ${isOlderThanRollback ? 'never ran' : 'what ran before runs on'}`
 }
 
 /** Of the authorities for client certificates, the first to expire. */

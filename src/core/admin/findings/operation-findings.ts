@@ -17,17 +17,17 @@ import type { FindingInputs, FindingSource } from './finding-inputs.ts'
 export const rejectedFindings: FindingSource = ({ overrides, config, report }) =>
   allOperations.flatMap(({ id }) => {
     const override = overrides.operations.get(id)
-    if ((override?.state ?? config.operations[id].state) !== 'refuse') return []
+    if ((override?.state ?? config.operations[id].state) !== 'reject') return []
     const rejected = tallyFailures(
-      report.recentErrors.causes.filter((each) => each.kind === 'refused-by-operator' && each.operation === id),
+      report.recentErrors.causes.filter((each) => each.kind === 'rejected-by-operator' && each.operation === id),
     )
     const severity = override === null ? 'notice' : 'warning'
     const facts = { override, rejected, command: explainCommandLine(id, config) }
-    return finding('operation-refused', severity, `operations.${id}`, facts, ({ override, rejected }) => {
+    return finding('operation-rejected', severity, `operations.${id}`, facts, ({ override, rejected }) => {
       const who =
         override === null
-          ? 'the file refuses it (state: refuse)'
-          : `${operatorPhrase(override.by)} refuses it until ${formatTime(override.until)}${overrideReasonPhrase(override)}`
+          ? 'the file rejects every request (state: reject)'
+          : `${operatorPhrase(override.by)} rejects every request until ${formatTime(override.until)}${overrideReasonPhrase(override)}`
       return [`${who}${rejectedPhrase(rejected)}`]
     })
   })
@@ -90,7 +90,10 @@ export const clientFindings: FindingSource = (inputs) =>
     const clients = [...new Set(last.map(({ client, clientId }) => clientId ?? client))]
     const facts = { kind, reason, tally, senders, note, clients, since: tally.firstAt, command: tailCommand }
     return finding('client-errors', severity, about, facts, ({ kind, reason, tally, note, ...facts }) => {
-      const count = countPhrase(tally, facts.senders === null ? `refused with ${failureTable[kind].status}` : 'refused')
+      const count = countPhrase(
+        tally,
+        facts.senders === null ? `rejected with ${failureTable[kind].status}` : 'rejected',
+      )
       const [one, ...others] = facts.clients
       const who = others.length === 0 ? one : `${facts.clients.length} clients, the last one ${one}`
       const from = one === undefined ? '' : `, from ${who}`

@@ -189,6 +189,6 @@ const stateText = ({ url, state: { name, reason } }: EndpointReport): string =>
 const breakerText = (group: Group, report: FindingInputs['report'], at: number): readonly string[] => {
   const { breaker } = report.upstreams[group]
   if (breaker === null || breaker.state === 'closed') return []
-  const refused = tallyRejected(report, 'circuit-open', group)
-  return [`${breakerPhrase(group, breaker)}${rejectedPhrase(refused)}`, ...nextTryDetails(breaker, at)]
+  const rejected = tallyRejected(report, 'circuit-open', group)
+  return [`${breakerPhrase(group, breaker)}${rejectedPhrase(rejected)}`, ...nextTryDetails(breaker, at)]
 }

@@ -62,7 +62,7 @@ const breakerFinding = (group: Group, causes: readonly ErrorCount[], inputs: Fin
       ? lastFailurePhrase(last, last.endpoint) + limitPhrase(last, group, inputs)
       : first && causePhrase(first, first.endpoint ?? '', inputs)
   const facts = {
-    ...{ group, breaker, why, refused: tallyRejected(inputs.report, 'circuit-open', group) },
+    ...{ group, breaker, why, rejected: tallyRejected(inputs.report, 'circuit-open', group) },
     endpoints: [(last ?? first)?.endpoint ?? []].flat(),
     since: breaker.outageSince ?? breaker.since,
     command: faultCommandLine(group, [(last ?? first)?.kind ?? null], inputs),
@@ -79,7 +79,7 @@ const breakerFinding = (group: Group, causes: readonly ErrorCount[], inputs: Fin
           : 'so only a few requests are sent, to find out whether it is well'
       const why = facts.why === undefined ? '' : `, because ${facts.why}`
       return [
-        `${breakerPhrase(group, breaker)}, ${does}${why}${rejectedPhrase(facts.refused)}`,
+        `${breakerPhrase(group, breaker)}, ${does}${why}${rejectedPhrase(facts.rejected)}`,
         ...nextTryDetails(breaker, at),
       ]
     },
@@ -92,12 +92,12 @@ const noEndpointFinding = (
   { config, overrides, report, findClients }: FindingInputs,
 ): Found => {
   if (endpoints.some(({ state }) => state.name !== 'draining')) return []
-  const refused = tallyRejected(report, 'no-healthy-endpoint', group)
+  const rejected = tallyRejected(report, 'no-healthy-endpoint', group)
   const clients = findClients(group, config, overrides).primary
   const severity = clients === 'none' ? 'warning' : 'critical'
-  const facts = { group, clients, refused, since: refused.firstAt, command: liveCommandLine(group, config) }
-  return finding('no-endpoint', severity, sideKey(group, 'primary'), facts, ({ group, clients, refused }) => [
-    `every endpoint of ${group} drains, or has weight 0, ${consequences[clients]}${rejectedPhrase(refused)}`,
+  const facts = { group, clients, rejected, since: rejected.firstAt, command: liveCommandLine(group, config) }
+  return finding('no-endpoint', severity, sideKey(group, 'primary'), facts, ({ group, clients, rejected }) => [
+    `every endpoint of ${group} drains, or has weight 0, ${consequences[clients]}${rejectedPhrase(rejected)}`,
   ])
 }
 

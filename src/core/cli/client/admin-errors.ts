@@ -64,8 +64,8 @@ export const rejectedError = (target: AdminTarget, path: string, status: number,
     const isFromFile = token.from.startsWith('admin.token')
     const hint = isFromFile
       ? `: it may run with an older one; set ${tokenEnvironmentVariable}`
-      : ': it has no such token, or has it no more; its log says why, as "operator token refused"'
-    return cliError(`${url} refuses the token of ${token.from}${hint}`)
+      : ': it has no such token, or has it no more; its log says why, as "operator token rejected"'
+    return cliError(`${url} rejects the token of ${token.from}${hint}`)
   }
   const detail = getMember(body, 'detail')
   const detailText = typeof detail === 'string' ? `: ${detail.slice(0, 300)}` : ''
@@ -75,7 +75,7 @@ export const rejectedError = (target: AdminTarget, path: string, status: number,
   if (status === 404)
     return cliError(`${url} has no ${path} (404): is that the admin listener, and not the public one?`)
   if (status >= 300 && status < 400) return cliError(`${url} sends elsewhere (${status}), and is not followed`)
-  return cliError(`${url} ${status < 500 ? 'refuses' : 'fails at'} ${path} (${status})${detailText}`)
+  return cliError(`${url} ${status < 500 ? 'rejects' : 'fails at'} ${path} (${status})${detailText}`)
 }
 
 /** Trusts only the file's certificate, without authority or name. Nothing is sent, no token, before it is shown. */

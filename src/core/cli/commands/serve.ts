@@ -162,7 +162,7 @@ export const bannerRows = ({ listen, upstreams, operations }: Config) =>
     operation: id,
     method,
     path: listen.basePath + path,
-    upstream: operations[id].state === 'refuse' ? 'refused by configuration' : upstreamText(upstreams[group]),
+    upstream: operations[id].state === 'reject' ? 'rejected by configuration' : upstreamText(upstreams[group]),
   }))
 
 const rerouteHint = (file: string): string =>

@@ -68,6 +68,6 @@ export const resolveSide = <T extends InheritedPolicies>(stated: object & Stated
 const requirePath = (given: z.output<typeof healthCheckSchema> | null): UpstreamConfig['healthCheck'] => {
   if (given === null) return null
   const { path } = given
-  if (path === null) throw new TypeError('a health check without a path is refused before')
+  if (path === null) throw new TypeError('a health check without a path is rejected before')
   return { ...given, path }
 }

@@ -4,7 +4,7 @@ import { choice, map } from '../schema/scalar-types.ts'
 import { deadlineSchema, maxBodySchema } from './upstream-defaults.ts'
 
 export const coreOperationShape = {
-  state: choice('serve, or refuse every request with 503', ['serve', 'refuse']).prefault('serve'),
+  state: choice('serve, or reject every request with 503', ['serve', 'reject']).prefault('serve'),
   deadline: deadlineSchema.optional(),
   maxBody: maxBodySchema.optional(),
 }

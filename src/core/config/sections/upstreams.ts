@@ -28,7 +28,7 @@ export const endpointSchema = annotate(
   getAnnotations(endpointUrlSchema),
 )
 
-const stopHint = 'let one take work; to refuse every request of an operation, set its state: refuse'
+const stopHint = 'let one take work; to reject every request of an operation, set its state: reject'
 
 const endpointListSchema = z
   .array(endpointSchema)

@@ -66,7 +66,7 @@ const expiringAuthorities: WarningRule = ({ config }) =>
         path,
         message:
           notAfter < epochMs()
-            ? 'AN AUTHORITY OF CLIENTS HAS EXPIRED: whose certificate it has issued is refused, or should be'
+            ? 'AN AUTHORITY OF CLIENTS HAS EXPIRED: clients whose certificates it issued are rejected, or should be'
             : `an authority of clients expires within ${expiryWarningDays} days`,
         expected: `authorities that are good for more than ${expiryWarningDays} days`,
         found: `${names.join()} until ${new Date(notAfter).toISOString()}`,

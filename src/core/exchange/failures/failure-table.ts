@@ -50,9 +50,9 @@ export const failureTable = {
   'expectation-failed': clientFailure(417, 'Expect asks for something other than 100-continue'),
   'rate-limited': clientFailure(429, 'the client asks too often'),
   overloaded: gatewayFailure(503, 'there is no room for more'),
-  'refused-by-operator': gatewayFailure(503, 'the operation is taken out of service, by the file or by an operator'),
+  'rejected-by-operator': gatewayFailure(503, 'the operation is taken out of service, by the file or by an operator'),
   'identity-unavailable': gatewayFailure(503, 'who knows whether the credential is good cannot be asked'),
-  'audit-unavailable': gatewayFailure(503, 'the audit log cannot be written, and audit.onFailure is refuse'),
+  'audit-unavailable': gatewayFailure(503, 'the audit log cannot be written, and audit.onFailure is reject'),
   'idempotency-unavailable': gatewayFailure(
     503,
     'it cannot be remembered that the request happened, so it is not forwarded',

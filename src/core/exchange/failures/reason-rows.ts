@@ -33,7 +33,7 @@ const forbidden = rowsFor(['forbidden'], ['apiKey', 'jwt', 'introspection', 'mtl
 const byMtls = rowsFor(['unauthenticated'], ['mtls'])
 const proofUnavailable = rowsFor(['identity-unavailable'], ['jwt', 'introspection'])
 const introspectionUnavailable = rowsFor(['identity-unavailable'], ['introspection'])
-const refusedByOperator = rowsFor(['refused-by-operator'])
+const rejectedByOperator = rowsFor(['rejected-by-operator'])
 const circuitOpen = rowsFor(['circuit-open'])
 const connectionLost = rowsFor(['connect-failed', 'tls-failed', 'reset-before-headers', 'truncated'])
 const connectTimeout = rowsFor(['connect-timeout', 'connect-failed', 'tls-failed', 'reset-before-headers', 'truncated'])
@@ -156,8 +156,8 @@ export const reasonRows = {
   'proof-memory': proofUnavailable('nobody can tell whether the proof has come before'),
 
   // Decisions of operators.
-  'state-refuse': refusedByOperator('the file says state: refuse'),
-  'kill-switch': refusedByOperator('an operator has refused the operation for a while'),
+  'state-reject': rejectedByOperator('the file says state: reject'),
+  'kill-switch': rejectedByOperator('an operator has taken the operation out of service for a while'),
 
   // Upstreams that get no request.
   'all-draining': rowsFor(['no-healthy-endpoint'])('every endpoint drains, or has weight 0'),
@@ -185,7 +185,7 @@ export const reasonRows = {
   'no-tls-in-time': rowsFor(['connect-timeout'])('the endpoint accepts connections, and no TLS in time'),
   'tls-version': connectionLost('the endpoint speaks no version of TLS that is allowed'),
   'asks-for-certificate': connectionLost('the endpoint asks for a client certificate (tls.certificate)'),
-  'refuses-certificate': connectionLost('the endpoint refuses the client certificate'),
+  'rejects-certificate': connectionLost('the endpoint rejects the client certificate'),
   'tls-handshake': connectionLost('the endpoint breaks off the TLS handshake'),
   'answer-stalled': rowsFor(['truncated'])('the endpoint paused in its answer for longer than timeouts.body'),
   'not-http': badResponse('the endpoint answers with what is not HTTP'),

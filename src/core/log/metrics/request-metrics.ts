@@ -69,7 +69,7 @@ class OperationMetrics {
   readonly #total = new Histogram()
   /** Times of failed requests, and of those rejected for their client's fault. */
   readonly #failed = new Histogram()
-  readonly #refused = new Histogram()
+  readonly #rejected = new Histogram()
   readonly #firstByte = new Histogram()
   readonly #upstream = new Histogram()
   readonly #outcomes = new Map<string, number>()
@@ -99,7 +99,7 @@ class OperationMetrics {
     this.#total.observe(totalMs)
     if (failure === null && status >= 500 && outcome !== null && outcome.stored !== null) this.#storedErrors++
     if (failure !== null || status >= 500)
-      (isErrorOutcome(toStatusClass(status), failure?.kind ?? null) ? this.#failed : this.#refused).observe(totalMs)
+      (isErrorOutcome(toStatusClass(status), failure?.kind ?? null) ? this.#failed : this.#rejected).observe(totalMs)
     if (firstByteMs !== null) this.#firstByte.observe(firstByteMs)
     if (upstreamMs !== null) this.#upstream.observe(upstreamMs)
   }
@@ -138,7 +138,7 @@ class OperationMetrics {
       total: this.#total.report,
       /** Times of failed requests ({@link isErrorOutcome}), and of the others that the gateway rejected. */
       failed: this.#failed.report,
-      refused: this.#refused.report,
+      rejected: this.#rejected.report,
       firstByte: this.#firstByte.report,
       upstream: this.#upstream.report,
     }

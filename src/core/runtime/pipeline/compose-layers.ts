@@ -43,7 +43,7 @@ export const layerTable = ({ operation, config, requestMetrics, features }: Laye
 /** `override` takes precedence over the file. */
 export const composeLayers = (options: LayerStackOptions, send: Handler, override: Override | null = null): Handler => {
   const { state } = override ?? options.config.operations[options.operation.id]
-  if (state === 'refuse') return outOfServiceHandler(override?.endsAt ?? null)
+  if (state === 'reject') return outOfServiceHandler(override?.endsAt ?? null)
   const layers = layerTable(options).map(({ layer }) => layer)
   return compose(layers, send)
 }

@@ -4,11 +4,11 @@ import { systemMs } from '../../lib/clock.ts'
 
 const retryAfterSeconds = 60
 
-/** `endsAt`: of an override, on the system's monotonic clock; null: `state: refuse`. */
+/** `endsAt`: of an override, on the system's monotonic clock; null: `state: reject`. */
 export const outOfServiceHandler = (endsAt: number | null): Handler => {
   const retryAfter = (): number =>
     endsAt === null ? retryAfterSeconds : Math.max(1, Math.ceil((endsAt - systemMs()) / 1000))
-  const reason = endsAt === null ? 'state-refuse' : 'kill-switch'
+  const reason = endsAt === null ? 'state-reject' : 'kill-switch'
   return () =>
-    Promise.reject(new GatewayError('refused-by-operator', { reason, fields: ['Retry-After', String(retryAfter())] }))
+    Promise.reject(new GatewayError('rejected-by-operator', { reason, fields: ['Retry-After', String(retryAfter())] }))
 }

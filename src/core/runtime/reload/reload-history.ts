@@ -25,7 +25,7 @@ export type ReloadOutcome =
       readonly neverRan: number | null
     }
   | {
-      readonly result: 'refused'
+      readonly result: 'rejected'
       readonly hash: string
       readonly problems: readonly ConfigProblem[]
       /** Set when only a new endpoint, a key or a worker was not reached. */
@@ -77,7 +77,7 @@ export class ReloadHistory {
     const key = `${trigger} ${result}`
     this.#counts.set(key, { trigger, result, count: (this.#counts.get(key)?.count ?? 0) + 1 })
     // A retry of a held-back edit follows twice a minute, perhaps for days.
-    if (outcome.result === 'refused' && outcome.held?.known) return
+    if (outcome.result === 'rejected' && outcome.held?.known) return
     this.last = [{ at: epochMs(), trigger, by: this.requestedBy, outcome }, ...this.last].slice(0, maxEntries)
   }
 }

@@ -18,14 +18,14 @@ export const logReload = (
 ): void => {
   const { result } = outcome
   const by = operator === null ? {} : { by: operator }
-  if (result === 'refused') recordAdminEvent('reload', { trigger, ...by, result, config: outcome.hash })
+  if (result === 'rejected') recordAdminEvent('reload', { trigger, ...by, result, config: outcome.hash })
   else {
     const off = outcome.switchedOff.length > 0 ? { switchedOff: outcome.switchedOff.join(', ') } : {}
     const { from, to: config, forced } = outcome
     recordAdminEvent('reload', { trigger, ...by, result, from, config, forced, ...off })
   }
   if (outcome.result === 'unchanged') return log.info({ trigger, ...by, config: outcome.to }, 'configuration unchanged')
-  if (outcome.result === 'refused') return logRejection(log, { trigger, ...by }, outcome)
+  if (outcome.result === 'rejected') return logRejection(log, { trigger, ...by }, outcome)
   const { from, to, changes, warnings, forced, switchedOff } = outcome
   const how = { trigger, ...by, ...(forced ? { forced } : {}), ...(switchedOff.length > 0 ? { switchedOff } : {}) }
   log.info({ ...how, from, to, groups: changedGroups(changes), changes }, 'configuration applied')
@@ -39,12 +39,12 @@ export const logWarnings = (log: Log, warnings: readonly ConfigProblem[]): void 
 const logRejection = (
   log: Log,
   cause: { readonly trigger: ReloadTrigger; readonly by?: string },
-  { hash, problems, held }: ReloadOutcome & { result: 'refused' },
+  { hash, problems, held }: ReloadOutcome & { result: 'rejected' },
 ): void => {
   // A retry follows every 30 s, perhaps for days, and the log has the reasons already.
   if (held?.known) return log.warn({ config: hash, ...retryFields(held) }, 'configuration still held back')
   const fields = { ...cause, config: hash, problems: problems.length, ...(held === null ? {} : retryFields(held)) }
-  log.error(fields, 'configuration refused: what ran before runs on')
+  log.error(fields, 'configuration rejected: what ran before runs on')
   for (const problem of problems.slice(0, maxLoggedProblems)) log.error(problem, 'configuration problem')
 }
 

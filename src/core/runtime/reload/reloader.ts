@@ -85,7 +85,7 @@ export class Reloader {
     return {
       ...this.#loaded,
       fileDiffers: this.lastReading.hash !== this.config.hash,
-      refusal: this.#lastRejection.current,
+      rejection: this.#lastRejection.current,
       nextTryAt: this.#deferred.edit?.nextTryAt ?? null,
       isFirst: this.#rollbackTarget.isFirst,
     }
@@ -247,7 +247,7 @@ export class Reloader {
     const isFileSound = this.lastReading.hash !== null
     const rejection = { trigger, problems, isFileSound, isUnanswered: unanswered !== null }
     this.#lastRejection.record(rejection, this.lastReading.sources, held?.since ?? null)
-    return this.#record(trigger, { result: 'refused', hash: this.config.hash, problems, held, unanswered })
+    return this.#record(trigger, { result: 'rejected', hash: this.config.hash, problems, held, unanswered })
   }
 
   #record(trigger: ReloadTrigger, outcome: ReloadOutcome): ReloadOutcome {

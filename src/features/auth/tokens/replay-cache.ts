@@ -78,8 +78,8 @@ interface SharedReplayOptions {
   readonly link: Pick<ManagedRedis, 'isShared' | 'consume'>
   readonly prefix: string
   readonly windowMs: number
-  /** The result of a key that is new here while Redis is unavailable. `refuse`: {@link firstUseUnknown}. */
-  readonly whenUnavailable: 'refuse' | 'serve'
+  /** The result of a key that is new here while Redis is unavailable. `reject`: {@link firstUseUnknown}. */
+  readonly whenUnavailable: 'reject' | 'serve'
 }
 
 /**

@@ -28,4 +28,4 @@ const clientFaultStatuses = new Set([
 export const isClientFaultStatus = (status: number): boolean => clientFaultStatuses.has(status)
 
 /** RFC 9110 §15.5.2, §15.5.4, §15.5.8: about who asked. A firewall may send one to a malicious request. */
-export const isClientRefusalStatus = (status: number): boolean => status === 401 || status === 403 || status === 407
+export const isClientRejectionStatus = (status: number): boolean => status === 401 || status === 403 || status === 407

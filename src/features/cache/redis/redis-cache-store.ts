@@ -71,7 +71,7 @@ export const createRedisCacheStore = (
       const reply = await link.run(redisEntry.findScript, { keys: [key, ...generationKeys], args: [maxFoundBytes] })
       if (reply === null) return null
       const entry = redisEntry.parseEntry(reply)
-      if (entry === null) counts.refused++
+      if (entry === null) counts.rejected++
       return entry
     },
     write(pendingWrite: PendingWrite): void {

@@ -148,7 +148,7 @@ class RedisLookup implements TierLookup {
     if (stored === null) return { ...read, response: null }
     const { head, body, ageMs } = stored
     const record = decodeRecord(this.#recordKey, head, body)
-    if (record === null) store.counts.refused++
+    if (record === null) store.counts.rejected++
     return { ...read, response: record && { record, body: new StoredBody(ownCopy(body)), ageMs, now: askedAt } }
   }
 

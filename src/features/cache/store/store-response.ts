@@ -4,7 +4,7 @@ import type { FetchContext, FetchResult, SharedResult } from '../fetch-context.t
 import type { CacheRequest } from '../policy/cache-request.ts'
 import type { ResponseTimes } from '../policy/freshness.ts'
 import { keepsPlace } from '../policy/reuse.ts'
-import { isClientFaultStatus, isClientRefusalStatus, isServerError } from '../policy/status-codes.ts'
+import { isClientFaultStatus, isClientRejectionStatus, isServerError } from '../policy/status-codes.ts'
 import { assessStorability, freshenStored, isReasonOfRequest, type NotStoredReason } from '../policy/storability.ts'
 import { type StoredHead, selectVariant, withContentLength } from '../policy/stored-head.ts'
 import { BodyTee } from './body-tee.ts'
@@ -161,7 +161,7 @@ const isSelectedBy =
 const discardStored = (fetch: StoringFetch, status: number, why: NotStoredReason): void => {
   const { partition, key, stored, tierLookup } = fetch.context
   if (isServerError(status) || isClientFaultStatus(status)) return
-  const isOfClient = isClientRefusalStatus(status) || isReasonOfRequest(why)
+  const isOfClient = isClientRejectionStatus(status) || isReasonOfRequest(why)
   if (isOfClient && fetch.reservation.cacheKey.client === '') return
   // The shared tier may have loaded a later response since the fetch began.
   const isBefore = ({ head }: StoredResponse): boolean => stored !== null || head.receivedAt < fetch.times.requestedAt

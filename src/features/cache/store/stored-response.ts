@@ -9,8 +9,8 @@ export type CacheOutcome = keyof typeof zeroCacheOutcomes
 
 export const cacheOutcomes = Object.keys(zeroCacheOutcomes) as readonly CacheOutcome[]
 
-/** `refused`: invalid, or of another key. `dropped`: not written, as too many were waiting or Redis failed. */
-export const zeroRedisCacheCounts = { found: 0, refused: 0, dropped: 0 }
+/** `rejected`: invalid, or of another key. `dropped`: not written, as too many were waiting or Redis failed. */
+export const zeroRedisCacheCounts = { found: 0, rejected: 0, dropped: 0 }
 
 /** The share of memory for responses on their way and pinned bodies: the rest is left to stored responses. */
 export const maxOutsideShare = 0.5

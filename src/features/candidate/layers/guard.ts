@@ -46,7 +46,7 @@ export const guardLayer = (
     return next(exchange).then(
       (response) => {
         if (exchange.attempts.fellBack || response.status >= 500) fail()
-        else if (response.status >= 400) counts.failed(request, 'refused')
+        else if (response.status >= 400) counts.failed(request, 'rejected')
         else counts.answered(request)
         return response
       },

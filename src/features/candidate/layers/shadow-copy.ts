@@ -155,8 +155,8 @@ export class ShadowCopy implements StoppableCopy {
     if (failure !== null) return this.#drop(failure === 'busy' ? 'no-room' : 'body-too-large')
     if (credentials === 'remove' && hasTokenInQuery(this.#exchange.query)) return this.#drop('credential-in-query')
     if (!isUp()) return this.#drop('no-endpoint')
-    const refused = this.#options.copies.begin(this)
-    if (refused !== null) return this.#drop(refused)
+    const rejected = this.#options.copies.begin(this)
+    if (rejected !== null) return this.#drop(rejected)
     if (afterMs === null) this.#begin()
     else this.#timer.set(afterMs)
   }

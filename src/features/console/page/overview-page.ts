@@ -36,7 +36,7 @@ const ownSections = {
   findings: { link: 'Wrong', render: findingsSection },
   operations: { link: 'Operations', render: operationsSection },
   upstreams: { link: 'Upstreams', render: (view) => upstreamsSection(view, sideFacts) },
-  refusals: { link: 'Refused', render: recentErrorsSection },
+  rejections: { link: 'Rejected', render: recentErrorsSection },
   reloads: { link: 'Reloads', render: reloadsSection },
   commands: { link: 'Commands', render: commandsSection },
   certificates: { link: 'Certificates', render: certificatesSection },

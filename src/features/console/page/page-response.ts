@@ -61,7 +61,7 @@ export const sendAdminError = (
 export const toSentence = (reason: string): string => `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`
 
 const errorPage = ({ status, detail, problems = [] }: AdminError, instance: InstanceConfig | null): Html => {
-  const title = status < 500 ? 'Refused' : 'Not done as asked'
+  const title = status < 500 ? 'Rejected' : 'Not done as asked'
   return renderLayout({
     title,
     instance,

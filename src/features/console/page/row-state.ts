@@ -13,7 +13,7 @@ export interface RowFacts {
   readonly well: string
   /** The word when no request came; default: `idle`. */
   readonly untried?: string
-  /** Taken out on purpose: `refused`, `draining`. */
+  /** Taken out on purpose: `rejected`, `draining`. */
   readonly takenOut?: string | null
   /** Cannot serve: `down`, `fails`. */
   readonly dead?: string | null
@@ -34,7 +34,7 @@ interface RecentRequests {
   /** Not by the client's fault. */
   readonly failed: number
   /** Rejected by the client's fault, or left by the client. */
-  readonly refused: number
+  readonly rejected: number
 }
 
 export interface RowState {
@@ -66,9 +66,9 @@ export const toRowState = (facts: RowFacts): RowState => {
 export const isProblem = ({ tone }: RowState): boolean => tone === 'bad' || tone === 'warning'
 
 /** Null: the requests show no failure. */
-const failureState = ({ all, failed, refused }: RecentRequests): RowState | null => {
+const failureState = ({ all, failed, rejected }: RecentRequests): RowState | null => {
   if (all <= 0) return null
-  const letIn = all - refused
+  const letIn = all - rejected
   if (failed > 0 && failed > letIn - epsilon) return { tone: 'bad', words: 'fails' }
   if (failed > 0) {
     const share = failed / letIn

@@ -53,8 +53,8 @@ export const registerLogin = (
     if (token !== null && isAdminError(token)) return showLoginAgain(request, reply, token)
     if (token === null || !includesScope(token.operator.scope, 'read')) {
       const operator = token === null ? {} : { operator: token.operator.name }
-      log.warn({ client: request.ip, ...operator }, 'login refused')
-      recordAdminEvent('login refused', { address: request.ip, ...operator, config })
+      log.warn({ client: request.ip, ...operator }, 'login rejected')
+      recordAdminEvent('login rejected', { address: request.ip, ...operator, config })
       return showLoginAgain(request, reply, token === null ? wrongToken : tokenOfAScraper)
     }
     sessions.end(getPrincipal(request))

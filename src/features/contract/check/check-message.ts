@@ -25,7 +25,7 @@ function violation(place: ViolationPlace, rule: string, detail: string): Violati
   return { pointer: '', in: place, rule, detail }
 }
 
-/** For messages whose body has a schema and cannot be checked (`unchecked: refuse`). */
+/** For messages whose body has a schema and cannot be checked (`unchecked: reject`). */
 export const uncheckedViolations: Readonly<Record<Exclude<UncheckedReason, 'busy'>, Violation>> = {
   'too-large': violation('body', 'too-large', 'the body is too large to be checked'),
   coded: { pointer: '/content-encoding', in: 'header', rule: 'coded', detail: 'the body has to come without a coding' },
@@ -121,21 +121,21 @@ const faultViolations: Readonly<Record<JsonFault, Violation>> = {
 const checkType = (content: readonly MediaTypeContract[], fields: HeaderFields, violations: Violation[]): BodyCheck => {
   if (content.length === 0) return noBody
   const mediaType = readMediaType(fields)
-  if (mediaType === 'several') return refuse(violations, 'duplicate-field', 'Content-Type may stand there once')
+  if (mediaType === 'several') return reject(violations, 'duplicate-field', 'Content-Type may stand there once')
   const contract = mediaType === null ? null : findMediaType(content, mediaType)
   if (mediaType === null || contract === null) {
     const types = content.map(formatMediaType).join(', ')
     const rule = mediaType === null ? 'required' : 'content-type'
-    return refuse(violations, rule, shorten(`the type of the body has to be ${types}`))
+    return reject(violations, rule, shorten(`the type of the body has to be ${types}`))
   }
   const { type, parameters } = mediaType
   if (!isJson(type)) return { kind: 'unchecked', why: 'not-json', hasSchema: contract.schema !== null }
   if (contract.schema === null) return noBody
-  if (!isUtf8Charset(parameters)) return refuse(violations, 'charset', utf8Alone)
+  if (!isUtf8Charset(parameters)) return reject(violations, 'charset', utf8Alone)
   return isCoded(fields) ? coded : { kind: 'schema', schema: contract.schema }
 }
 
-const refuse = (violations: Violation[], rule: string, detail: string): BodyCheck => {
+const reject = (violations: Violation[], rule: string, detail: string): BodyCheck => {
   violations.push(violation('content-type', rule, detail))
   return noBody
 }

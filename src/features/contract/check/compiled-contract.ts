@@ -5,7 +5,7 @@ export const contractModes = ['off', 'report', 'enforce'] as const
 
 export type ContractMode = (typeof contractModes)[number]
 
-export const uncheckedModes = ['pass', 'refuse'] as const
+export const uncheckedModes = ['pass', 'reject'] as const
 
 type UncheckedMode = (typeof uncheckedModes)[number]
 

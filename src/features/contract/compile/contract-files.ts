@@ -41,17 +41,17 @@ export const openContractFiles = (main: string, findings: ContractFindings) => {
     return result
   }
 
-  const follow = (from: ContractNode, name: string, refuse: Refuse): ContractFile | null => {
+  const follow = (from: ContractNode, name: string, reject: Reject): ContractFile | null => {
     const decoded = decode(name)
-    if (decoded === null) return refuse('the percent-encoding of the reference is broken')
+    if (decoded === null) return reject('the percent-encoding of the reference is broken')
     const file = resolve(dirname(from.file.file), decoded)
     // Symbolic links may stay in the folder, as those of a mounted ConfigMap do.
     const real = tryOrNull(() => realpathSync(file))
     const isOut = real === null ? isOutside(folder, file) : isOutside(realFolder, real)
-    if (isOut) return refuse(leadsOut, 'copy the file into the folder, and not a link to it')
+    if (isOut) return reject(leadsOut, 'copy the file into the folder, and not a link to it')
     const found = read(file)
     if (typeof found === 'string')
-      return refuse(`the file cannot be read: ${found}`, 'a path starts at the folder of the file with the reference')
+      return reject(`the file cannot be read: ${found}`, 'a path starts at the folder of the file with the reference')
     for (const problem of found.problems) findings.add(from, problem)
     return found.tree === undefined ? null : found
   }
@@ -59,24 +59,24 @@ export const openContractFiles = (main: string, findings: ContractFindings) => {
   /** Null: there is no target, and this was reported. */
   const resolveReference = (from: ContractNode, reference: string): ContractNode | null => {
     const at = childOf(from, '$ref')
-    const refuse: Refuse = (message, hint, expected = inFolder) => {
+    const reject: Reject = (message, hint, expected = inFolder) => {
       findings.error(at, { message, expected, found: quote(reference), hint })
       return null
     }
     const [name = '', ...fragments] = reference.split('#')
     if (/^[a-z][a-z0-9+.-]*:/i.test(name) || name.startsWith('//'))
-      return refuse(leadsOut, 'copy the file into the folder')
+      return reject(leadsOut, 'copy the file into the folder')
     if (isAbsolute(name) || name.includes('\\') || name.includes('\0'))
-      return refuse('the reference is no relative path', 'write the path from the file of the reference')
+      return reject('the reference is no relative path', 'write the path from the file of the reference')
     if (name !== '' && asPlainObject(from.file.tree).$self !== undefined)
-      return refuse(
+      return reject(
         'the reference starts at the $self of its file, which is not read',
         'remove $self: the reference then starts at the folder of its file',
         'a reference within the file, or no $self',
       )
-    const file = name === '' ? from.file : follow(from, name, refuse)
+    const file = name === '' ? from.file : follow(from, name, reject)
     if (file === null) return null
-    const node = findNode(file, fragments.join('#'), refuse)
+    const node = findNode(file, fragments.join('#'), reject)
     if (node !== null) links.push([from, node])
     return node
   }
@@ -85,14 +85,14 @@ export const openContractFiles = (main: string, findings: ContractFindings) => {
 }
 
 /** Reports why a reference has no target. */
-type Refuse = (message: string, hint?: string, expected?: string) => null
+type Reject = (message: string, hint?: string, expected?: string) => null
 
 const leadsOut = 'the reference leads out of the folder of the contract'
 
-const findNode = (file: ContractFile, fragment: string, refuse: Refuse): ContractNode | null => {
+const findNode = (file: ContractFile, fragment: string, reject: Reject): ContractNode | null => {
   const segments = readPointer(fragment)
   if (segments === null)
-    return refuse(
+    return reject(
       'the part behind # is no JSON pointer',
       'names of $anchor and $id are not followed: write the path to the schema',
       'one such as #/components/schemas/Asset',
@@ -104,7 +104,7 @@ const findNode = (file: ContractFile, fragment: string, refuse: Refuse): Contrac
       const near = suggestNearest(segment, Object.keys(asPlainObject(node.value)))
       const place = node.path.length === 0 ? 'the file' : `#/${node.path.join('/')}`
       const hint = near === undefined ? 'add it there, or mend the reference' : `did you mean ${near}?`
-      return refuse('the reference leads nowhere', hint, `${quote(segment)} to be in ${place}`)
+      return reject('the reference leads nowhere', hint, `${quote(segment)} to be in ${place}`)
     }
     node = next
   }

@@ -23,7 +23,7 @@ function each<T>(value: T, names: string): Readonly<Record<string, T>> {
 }
 
 /** Rejected keywords, each with a replacement. */
-export const refusedKeywords: Readonly<Record<string, string>> = {
+export const rejectedKeywords: Readonly<Record<string, string>> = {
   ...each(
     'refer to schemas by file and path: $ref: assets.yaml#/Asset',
     '$id $anchor $dynamicRef $dynamicAnchor $recursiveRef $recursiveAnchor',

@@ -82,7 +82,7 @@ export interface IdempotencyStore {
 
 /**
  * `free`: certainly not processed. `abandoned`: continues without its client. `unkept`: processed before, response not
- * stored. `refused`: the key could not be stored. `unprotected`: not stored either, but forwarded.
+ * stored. `rejected`: the key could not be stored. `unprotected`: not stored either, but forwarded.
  */
 export const zeroIdempotencyOutcomes = {
   processed: 0,
@@ -94,7 +94,7 @@ export const zeroIdempotencyOutcomes = {
   'outcome-unknown': 0,
   unkept: 0,
   reused: 0,
-  refused: 0,
+  rejected: 0,
   unprotected: 0,
 }
 

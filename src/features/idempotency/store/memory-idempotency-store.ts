@@ -28,7 +28,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
   readonly #countByClient = new Map<string, number>()
   readonly #countByShare = new Map<string, number>()
   #nextLapseAt = 0
-  #refused = 0
+  #rejected = 0
 
   constructor(bounds: MemoryStoreBounds) {
     this.bounds = bounds
@@ -54,7 +54,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
       unknown: this.#settled.unknown,
       oldestUnknown: oldestUnknown === null ? null : toEpochMs(oldestUnknown),
       dropped: this.#settled.dropped,
-      refused: this.#refused,
+      rejected: this.#rejected,
     }
   }
 
@@ -91,7 +91,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
       this.#add(claim, at, null)
       return { state: 'claimed' }
     }
-    this.#refused++
+    this.#rejected++
     return { state: 'full', of: free > 0 ? 'client' : 'store' }
   }
 

@@ -24,7 +24,7 @@ interface RedisStoreOptions {
   readonly prefix: string
   readonly sealer: ResponseSealer
   /** Keys rejected because their client has too many. */
-  readonly counts: { refused: number }
+  readonly counts: { rejected: number }
   readonly logEvent: LogEvent
 }
 
@@ -93,7 +93,7 @@ export class RedisIdempotencyStore implements IdempotencyStore {
     if (result?.state === 'claimed') this.#hold(claim)
     else if (isToGiveBack) void this.#giveBack(claim)
     else this.#heldUntil.delete(token)
-    if (result?.state === 'full') this.#options.counts.refused++
+    if (result?.state === 'full') this.#options.counts.rejected++
     return result
   }
 

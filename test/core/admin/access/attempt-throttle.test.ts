@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { AttemptThrottle, throttlesByAddress } from '../../../../src/core/admin/access/attempt-throttle.ts'
-import { TokenRefusals } from '../../../../src/core/admin/access/operator-tokens.ts'
+import { TokenRejections } from '../../../../src/core/admin/access/operator-tokens.ts'
 import { logInMemory } from '../../../helpers/gateway.ts'
 
 const limit = { policy: 'test', perMs: 2 / 1000, burst: 5 }
@@ -48,15 +48,15 @@ test('of addresses it knows a thousand: the one that has tried nothing for longe
 
 test('of wrong tokens, the log has twenty of an address at once and then two a second', () => {
   const { log, lines } = logInMemory()
-  const refusals = new TokenRefusals(log)
-  const refuse = (times: number): void => {
-    for (let n = 0; n < times; n++) refusals.logIfAllowed('10.0.0.1', 'unknown-token', 'there is none')
+  const rejections = new TokenRejections(log)
+  const reject = (times: number): void => {
+    for (let n = 0; n < times; n++) rejections.logIfAllowed('10.0.0.1', 'unknown-token', 'there is none')
   }
 
-  refuse(30)
+  reject(30)
   const atOnce = lines.length
   vi.advanceTimersByTime(1000)
-  refuse(5)
+  reject(5)
 
   expect([atOnce, lines.length]).toEqual([20, 22])
 })

@@ -37,10 +37,10 @@ describe('an edit that leads nowhere', () => {
     expect(body).toMatchObject({ code: 'endpoints-not-reached', hash, nextTry: expect.stringMatching(/Z$/) })
     expect(body.problems).toMatchObject([problem])
     expect(await configOf(live)).toMatchObject({
-      ...{ hash, fileDiffers: true, nextTry: expect.stringMatching(/Z$/), lastRefusal: { problems: [problem] } },
+      ...{ hash, fileDiffers: true, nextTry: expect.stringMatching(/Z$/), lastRejection: { problems: [problem] } },
     })
-    const refusal = { msg: 'configuration refused: what ran before runs on', problems: 1, tries: 1 }
-    for (const line of [refusal, { ...problem, msg: 'configuration problem' }])
+    const rejection = { msg: 'configuration rejected: what ran before runs on', problems: 1, tries: 1 }
+    for (const line of [rejection, { ...problem, msg: 'configuration problem' }])
       expect(live.lines).toContainEqual(expect.objectContaining({ ...line, level: 50 }))
   })
 

@@ -76,7 +76,7 @@ export const findingInputs = ({
   return {
     ...{ at, config: settings === undefined ? wellConfig : testConfig(settings), loadedAt: at - 86_400_000 },
     undoableEditAt: null,
-    file: { name: 'gateway.yaml', differing: [], rolledBack: false, refusal: null, nextTryAt: null },
+    file: { name: 'gateway.yaml', differing: [], rolledBack: false, rejection: null, nextTryAt: null },
     ...{ report: whole, recent: null, overrides, parts: idleParts, findingParts: adminParts, findClients },
     ...{ notServing: null, draining: false, droppedLines: 0 },
     ...idleInputs(whole),

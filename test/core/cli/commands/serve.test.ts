@@ -93,7 +93,7 @@ test('it prints the nine, reloads at SIGHUP, opens no inspector, and after SIGIN
   const upstream = await heldUpstream()
   const settings: Settings = {
     ...{ upstreams: { risk: 'http://risk.internal:8080' }, listen: { basePath: '/lender' } },
-    ...{ operations: { 'inventory.sync': { state: 'refuse' } }, reload: { watch: false }, shutdown: { wait: '2s' } },
+    ...{ operations: { 'inventory.sync': { state: 'reject' } }, reload: { watch: false }, shutdown: { wait: '2s' } },
   }
   const disk = hangingReader()
   const { served, port, file } = await start(settings, disk.env)
@@ -102,7 +102,7 @@ test('it prints the nine, reloads at SIGHUP, opens no inspector, and after SIGIN
 
   const upstreams: Readonly<Record<string, string>> = {
     'risk.asset-valuation': 'http://risk.internal:8080',
-    'inventory.sync': 'refused by configuration',
+    'inventory.sync': 'rejected by configuration',
   }
   expect(served.lines.filter(({ msg }) => msg === 'serving')).toMatchObject(
     allOperations.map(({ id, method, path }) => ({

@@ -29,8 +29,8 @@ const problem: ConfigProblem = {
   ...{ expected: 'a URL such as http://risk.internal:8080, or sandbox', found: '"market-b:8080"' },
 }
 
-const refused = {
-  ...{ title: 'Unprocessable Content', status: 422, code: 'configuration-refused', hash: '9b02c7d11e55' },
+const rejected = {
+  ...{ title: 'Unprocessable Content', status: 422, code: 'configuration-rejected', hash: '9b02c7d11e55' },
   problems: [problem, problem],
 }
 
@@ -67,9 +67,9 @@ for all groups
   })
 
   const kept = '9b02c7d11e55'
-  const held = { ...refused, code: 'endpoints-not-reached', nextTry: '2026-11-21T02:05:01.000Z' }
+  const held = { ...rejected, code: 'endpoints-not-reached', nextTry: '2026-11-21T02:05:01.000Z' }
   const warned = `applied: ${kept} → 3f1c0a9be2d4\nwarning: ${formatProblems([problem]).replace('1 problem\n', '')}`
-  const refuses = `lender-gateway: http://gateway refuses it; ${kept} runs on`
+  const rejects = `lender-gateway: http://gateway rejects the configuration; ${kept} runs on`
   const all = formatProblems([problem, problem])
   const again = ', and it is tried again and again while the file says so'
 
@@ -81,8 +81,8 @@ for all groups
       200,
       { code: 0, err: '', out: `unchanged: ${kept} runs, and is what the file says\n` },
     ],
-    ['the problems of a file that is rejected', refused, 422, { code: 1, err: `${refuses}\n`, out: all }],
-    ['that an edit is tried again', held, 422, { code: 1, err: `${refuses}${again}\n`, out: all }],
+    ['the problems of a file that is rejected', rejected, 422, { code: 1, err: `${rejects}\n`, out: all }],
+    ['that an edit is tried again', held, 422, { code: 1, err: `${rejects}${again}\n`, out: all }],
   ])('prints %s', async (_, body, status, expected) => {
     expect(await run('reload', body, status)).toEqual(expected)
   })
@@ -98,7 +98,7 @@ for all groups
 
   test.each([
     [200, applied, 0],
-    [422, refused, 1],
+    [422, rejected, 1],
   ])('prints JSON for programs, as the gateway sends it: %i', async (status, body, code) => {
     const ran = await run('reload', body, status, '--format', 'json')
 
@@ -109,7 +109,7 @@ for all groups
 
   test.each([
     ['changes that are none', { ...applied, changes: 'many' }, 200, 'a list is expected at changes'],
-    ['a refusal without a problem', { hash: '9b02c7d11e55' }, 422, 'a list is expected at problems'],
+    ['a rejection without a problem', { hash: '9b02c7d11e55' }, 422, 'a list is expected at problems'],
     ['a problem without a line', lineless, 422, 'a number is expected at problems[0].line'],
     ['what only a rollback answers', { code: 'conflict' }, 409, 'text is expected at hash'],
   ])('exits with 2 when the response is not a gateway’s: %s', async (_what, body, status, message) => {
@@ -126,11 +126,11 @@ describe('rollback', () => {
   const back = 'rolled back: 9b02c7d11e55 → 3f1c0a9be2d4, with clients, certificates, keys and tokens as they are now; '
   const alone = 'the file is left alone, and reload takes it again\n'
   const changes = [ofMarket('endpoints', ['sandbox'], ['http://a'])]
-  const neverRan = 'the edit that was refused at 2026-11-21T02:04:10.000Z never ran, so it is not what was undone\n'
+  const neverRan = 'the edit that was rejected at 2026-11-21T02:04:10.000Z never ran, so it is not what was undone\n'
 
   test.each([
     ['what runs again', { changes }, `${alone}\nmarket\n  endpoints  sandbox → http://a\n`],
-    ['that a refused edit is not what was undone', { neverRan: '2026-11-21T02:04:10.000Z', changes: [] }, neverRan],
+    ['that a rejected edit is not what was undone', { neverRan: '2026-11-21T02:04:10.000Z', changes: [] }, neverRan],
   ])('prints %s', async (_, more, out) => {
     expect(await run('rollback', { ...applied, ...more })).toEqual({ code: 0, err: '', out: back + out })
   })

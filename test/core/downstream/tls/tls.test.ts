@@ -152,7 +152,7 @@ describe.skipIf(missing)('TLS on the public listener', () => {
     expect(shown).toBe(new X509Certificate(made.renewed.cert).fingerprint256)
   })
 
-  test('what cannot be applied is refused as a whole, with its place, and the previous pair is still shown', async () => {
+  test('what cannot be applied is rejected as a whole, with its place, and the previous pair is still shown', async () => {
     const { port, edit, write, reload } = await bootTlsGateway(made.right)
     const before = await requestOverTls(port)
 
@@ -165,9 +165,9 @@ describe.skipIf(missing)('TLS on the public listener', () => {
 
     const message = 'the key does not belong to the certificate'
     const problem = { path: 'listen.tls.certificates[0].key', message, line: 1, column: expect.any(Number) }
-    expect(ofAnother).toMatchObject({ result: 'refused', problems: [problem] })
-    expect(off).toMatchObject({ result: 'refused', problems: [{ path: 'listen.tls' }] })
-    expect(needsRestart).toMatchObject({ result: 'refused', problems: [{ path: 'listen.via', found: 'other' }] })
+    expect(ofAnother).toMatchObject({ result: 'rejected', problems: [problem] })
+    expect(off).toMatchObject({ result: 'rejected', problems: [{ path: 'listen.tls' }] })
+    expect(needsRestart).toMatchObject({ result: 'rejected', problems: [{ path: 'listen.via', found: 'other' }] })
     expect(await requestOverTls(port)).toMatchObject({ status: 200, serial: before.serial })
   })
 

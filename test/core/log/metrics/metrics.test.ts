@@ -92,8 +92,8 @@ describe('requests', () => {
   test('requests are counted by operation, or as for none, by class of status and failure', () => {
     const failure = new GatewayError('connect-failed', { reason: 'refused' })
 
-    const refused = { operation: null, status: 404, failure: new GatewayError('not-found') }
-    const { operations } = counted([{}, {}, { status: 404 }, { status: 502, failure }, refused])
+    const rejected = { operation: null, status: 404, failure: new GatewayError('not-found') }
+    const { operations } = counted([{}, {}, { status: 404 }, { status: 502, failure }, rejected])
 
     expect(operations['market.insights'].requests).toEqual([
       { statusClass: 2, failure: null, count: 2 },
@@ -119,8 +119,8 @@ describe('requests', () => {
   test('each attempt that failed is counted by its reason, its kind where there is none, or for its status', () => {
     const metrics = new RequestMetrics()
     const operation = metrics.operations['market.insights']
-    const refused = new GatewayError('connect-failed', { reason: 'refused' })
-    for (const why of [refused, refused, new GatewayError('headers-timeout'), 503, 500])
+    const rejected = new GatewayError('connect-failed', { reason: 'refused' })
+    for (const why of [rejected, rejected, new GatewayError('headers-timeout'), 503, 500])
       operation.countFailedAttempt(new FailedAttempt('http://market:8080', why, 0), 'primary')
     operation.countFailedAttempt(new FailedAttempt('http://next:8080', 503, 0), 'candidate')
 
@@ -135,14 +135,14 @@ describe('requests', () => {
   })
 
   test('a 5xx for what the client did is no error, as its span is none', () => {
-    const { failed, refused } = of('market.insights', [
+    const { failed, rejected } = of('market.insights', [
       { status: 504, failure: new GatewayError('not-cached'), totalMs: 1 },
       { status: 504, failure: new GatewayError('headers-timeout'), totalMs: 2 },
       { status: 500, totalMs: 4 },
       { status: 200, failure: new GatewayError('truncated'), totalMs: 8 },
     ])
 
-    expect([failed.sumMs, refused.sumMs]).toEqual([14, 1])
+    expect([failed.sumMs, rejected.sumMs]).toEqual([14, 1])
   })
 
   test('what was never sent is counted on the side that was to serve it', () => {

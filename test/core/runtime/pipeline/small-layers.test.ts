@@ -32,7 +32,7 @@ test('a chunked body goes on, to be counted while it streams', async () => {
 beforeEach(() => void vi.useFakeTimers({ now: 1_000_000 }))
 afterEach(() => vi.useRealTimers())
 
-const rejection = (seconds: string) => ({ kind: 'refused-by-operator', status: 503, fields: ['Retry-After', seconds] })
+const rejection = (seconds: string) => ({ kind: 'rejected-by-operator', status: 503, fields: ['Retry-After', seconds] })
 
 test('every exchange is rejected, with the time to come again', async () => {
   await expect(outOfServiceHandler(null)(fakeExchange())).rejects.toMatchObject(rejection('60'))

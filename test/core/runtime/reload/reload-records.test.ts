@@ -15,7 +15,7 @@ const rollback: ReloadOutcome = {
 }
 const deferred = (known: boolean): ReloadOutcome => {
   const held = { hash: 'b', problems: [], since: 0, tries: 1, nextTryAt: 0, known }
-  return { result: 'refused', hash: 'a', problems: [], held, unanswered: null }
+  return { result: 'rejected', hash: 'a', problems: [], held, unanswered: null }
 }
 
 test('an edit that is tried again and again for the same reason is remembered once, and counted each time', () => {
@@ -25,7 +25,7 @@ test('an edit that is tried again and again for the same reason is remembered on
   for (let n = 0; n < 30; n++) history.add('preflight', deferred(n > 0))
 
   expect(history.last.map(({ trigger }) => trigger)).toEqual(['preflight', 'rollback'])
-  expect(history.counts).toContainEqual({ trigger: 'preflight', result: 'refused', count: 30 })
+  expect(history.counts).toContainEqual({ trigger: 'preflight', result: 'rejected', count: 30 })
 })
 
 test('the last twenty are remembered, the newest first', () => {

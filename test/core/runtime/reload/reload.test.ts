@@ -40,11 +40,11 @@ describe('POST /reload', async () => {
     const { status: code, body, headers } = await reload(live, `upstreams:\n  market: ${two.url}\n  risc: sandbox\n`)
 
     expect([code, headers.get('content-type')]).toEqual([422, 'application/problem+json'])
-    expect(body).toMatchObject({ code: 'configuration-refused' })
+    expect(body).toMatchObject({ code: 'configuration-rejected' })
     expect(body.problems).toContainEqual(expect.objectContaining({ line: 3, column: 3, path: 'upstreams.risc' }))
     expect(await upstreamName(live)).toBe('one')
     expect(await status(live)).toMatchObject({
-      config: { hash: body.hash, fileDiffers: true, lastRefusal: { problems: body.problems } },
+      config: { hash: body.hash, fileDiffers: true, lastRejection: { problems: body.problems } },
     })
     expect(live.lines).toContainEqual(expect.objectContaining({ level: 50, msg: 'configuration problem', line: 3 }))
   })
@@ -69,7 +69,7 @@ describe('POST /reload', async () => {
       changes: [{ group: 'market', path: 'upstreams.market.endpoints', from: [one.url], to: [two.url] }],
     })
     expect(await status(live)).toMatchObject({
-      config: { hash: body.to, previous: body.from, loadedBy: 'request', fileDiffers: false, lastRefusal: null },
+      config: { hash: body.to, previous: body.from, loadedBy: 'request', fileDiffers: false, lastRejection: null },
       upstreams: { market: { endpoints: [{ url: two.url, weight: 100, sandbox: false, inFlight: 0 }] } },
     })
   })
@@ -152,14 +152,14 @@ describe('POST /reload', async () => {
 })
 
 describe('POST /rollback', () => {
-  test('with nothing before says that an edit which was refused or held back never ran, and is tried no more', async () => {
+  test('with nothing before says that an edit which was rejected or held back never ran, and is tried no more', async () => {
     const live = await bootLiveGateway({ reload: { preflight: 'connect' } })
     const rollback = async () => (await fetchAdmin(`${live.admin}/rollback`, 'POST')).body.detail
     const { status: code, body } = await fetchAdmin(`${live.admin}/rollback`, 'POST')
 
     live.edit('upstreams: 1\n')
     await live.gateway.reload('request')
-    const afterRefusal = await rollback()
+    const afterRejection = await rollback()
     live.edit({ upstream: `http://127.0.0.1:${await freePort()}` })
     await live.gateway.reload('request')
     const whileHeldBack = await rollback()
@@ -169,7 +169,7 @@ describe('POST /rollback', () => {
       'nothing-to-roll-back',
       'nothing to roll back: what runs is the first configuration since the start',
     ])
-    expect(afterRefusal).toMatch(/since the start; the edit that was refused at \S+Z never ran, so nothing of it is/)
+    expect(afterRejection).toMatch(/since the start; the edit that was rejected at \S+Z never ran, so nothing of it is/)
     expect(whileHeldBack).toMatch(/since the start; the edit that was held back never ran, and is tried no more: /)
     expect((await status(live)).config).toMatchObject({ fileDiffers: true, nextTry: null })
   })

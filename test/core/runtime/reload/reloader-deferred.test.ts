@@ -13,8 +13,8 @@ test('an edit that is held back is rejected since its first try, however often i
 
   await later(20)
 
-  expect(reloader.state.refusal?.since).toBe(1_000_000)
-  expect(reloader.state.refusal?.at).toBeGreaterThan(1_010_000)
+  expect(reloader.state.rejection?.since).toBe(1_000_000)
+  expect(reloader.state.rejection?.at).toBeGreaterThan(1_010_000)
 })
 
 test('an edit that cannot run is rejected since it was first, until the file changes or takes effect', async () => {
@@ -27,7 +27,7 @@ test('an edit that cannot run is rejected since it was first, until the file cha
     vi.advanceTimersByTime(1000)
     file.content = content
     await reloader.reload('request')
-    return reloader.state.refusal?.since
+    return reloader.state.rejection?.since
   }
 
   const first = [await reject(broken('a')), await reject(broken('a'))]
@@ -62,7 +62,7 @@ describe('workers do not reply', () => {
     })
     expect(again).toMatchObject(['preflight', { held: { tries: 2, known: true } }])
     expect(reloader.config.hash).toBe(one.config.hash)
-    expect(reloader.state).toMatchObject({ loadedBy: 'preflight', nextTryAt: null, refusal: null })
+    expect(reloader.state).toMatchObject({ loadedBy: 'preflight', nextTryAt: null, rejection: null })
     expect(vi.getTimerCount()).toBe(0)
   })
 
@@ -127,7 +127,7 @@ describe('the wait ends', () => {
       'an edit that cannot be put into effect though it is reached',
       ({ file }) => Object.assign(file, failing),
       2,
-      { refusal: { problems: [{ found: 'planted' }] } },
+      { rejection: { problems: [{ found: 'planted' }] } },
     ],
   ])('with %s', async (_, act, reads, state) => {
     const made = await heldBack()
@@ -181,7 +181,7 @@ describe('a file that has changed since', () => {
     file.content = two
     await later(2)
 
-    expect(outcomes.at(-1)).toMatchObject(['file', { result: 'refused', held: { hash: two.config.hash, tries: 1 } }])
+    expect(outcomes.at(-1)).toMatchObject(['file', { result: 'rejected', held: { hash: two.config.hash, tries: 1 } }])
     reloader.close()
   })
 
@@ -199,7 +199,7 @@ describe('a file that has changed since', () => {
     expect(reloader.state).toMatchObject({
       fileDiffers: true,
       nextTryAt: null,
-      refusal: { problems: [{ message: expect.stringContaining('reload.watch is false'), hint: 'reload takes it' }] },
+      rejection: { problems: [{ message: expect.stringContaining('reload.watch is false'), hint: 'reload takes it' }] },
     })
     expect(await reloader.reload('request')).toMatchObject({ result: 'applied' })
   })
@@ -211,6 +211,6 @@ describe('a file that has changed since', () => {
     file.content = unwatched
     await later(1)
 
-    expect(reloader.state).toMatchObject({ fileDiffers: false, refusal: null, nextTryAt: null })
+    expect(reloader.state).toMatchObject({ fileDiffers: false, rejection: null, nextTryAt: null })
   })
 })

@@ -17,7 +17,7 @@ describe('an edit of which no endpoint is reached', () => {
     const outcome = await reloader.reload('file')
 
     expect(outcome).toMatchObject({
-      ...{ result: 'refused', hash: old, held: { tries: 1, nextTryAt: 1_001_000, known: false } },
+      ...{ result: 'rejected', hash: old, held: { tries: 1, nextTryAt: 1_001_000, known: false } },
       problems: [
         {
           ...{ line: 9, column: 9, path: 'upstreams.risk.endpoints', found: 'http://one.internal connection refused' },
@@ -27,7 +27,7 @@ describe('an edit of which no endpoint is reached', () => {
       ],
     })
     expect(reloader.config.hash).toBe(old)
-    expect(reloader.state).toMatchObject({ fileDiffers: true, refusal: { at: 1_000_000 }, nextTryAt: 1_001_000 })
+    expect(reloader.state).toMatchObject({ fileDiffers: true, rejection: { at: 1_000_000 }, nextTryAt: 1_001_000 })
     reloader.close()
   })
 
@@ -44,7 +44,7 @@ describe('an edit of which no endpoint is reached', () => {
 
     expect(at).toEqual([1, 3, 7, 15, 31, 61, 91, 121])
     expect(outcomes.slice(1).every(([trigger]) => trigger === 'preflight')).toBe(true)
-    expect(outcomes.map(([, outcome]) => outcome.result === 'refused' && outcome.held?.known)).toEqual([
+    expect(outcomes.map(([, outcome]) => outcome.result === 'rejected' && outcome.held?.known)).toEqual([
       false,
       ...Array.from({ length: 8 }, () => true),
     ])
@@ -71,10 +71,15 @@ describe('an edit of which no endpoint is reached', () => {
     await later(120)
 
     expect(outcomes).toMatchObject([
-      ['file', { result: 'refused' }],
+      ['file', { result: 'rejected' }],
       ['preflight', { result: 'applied' }],
     ])
-    expect(reloader.state).toMatchObject({ loadedBy: 'preflight', fileDiffers: false, refusal: null, nextTryAt: null })
+    expect(reloader.state).toMatchObject({
+      loadedBy: 'preflight',
+      fileDiffers: false,
+      rejection: null,
+      nextTryAt: null,
+    })
     expect(vi.getTimerCount()).toBe(0)
   })
 })
@@ -85,7 +90,7 @@ test('an edit whose endpoints cannot even be tried is rejected, and nothing wait
 
   const outcome = await reloader.reload('file')
 
-  expect(outcome).toMatchObject({ result: 'refused', problems: [{ found: 'planted' }], held: null })
+  expect(outcome).toMatchObject({ result: 'rejected', problems: [{ found: 'planted' }], held: null })
   expect(vi.getTimerCount()).toBe(0)
 })
 
@@ -102,7 +107,7 @@ describe('endpoints are not tried', () => {
     const { reloader, file, preflighted } = createReloader()
     file.content = loaded(`listen: { port: 1 }\n${withRisk(' http://one.internal')}`)
 
-    expect(await reloader.reload('file')).toMatchObject({ result: 'refused', held: null })
+    expect(await reloader.reload('file')).toMatchObject({ result: 'rejected', held: null })
     expect([preflighted, vi.getTimerCount()]).toEqual([[], 0])
   })
 
@@ -127,7 +132,7 @@ describe('endpoints are not tried', () => {
 
     expect(outcome).toMatchObject({ result: 'applied', to: one.config.hash, forced: true })
     expect(preflighted).toEqual([one.config.hash])
-    expect(reloader.state).toMatchObject({ loadedBy: 'request', nextTryAt: null, refusal: null })
+    expect(reloader.state).toMatchObject({ loadedBy: 'request', nextTryAt: null, rejection: null })
   })
 
   test('when one of the requests that share a reload forces it; the next one is not forced', async () => {
@@ -140,7 +145,7 @@ describe('endpoints are not tried', () => {
 
     expect(await shared).toBe(outcome)
     expect(outcome).toMatchObject({ result: 'applied', forced: true })
-    expect(next).toMatchObject({ result: 'refused' })
+    expect(next).toMatchObject({ result: 'rejected' })
     reloader.close()
   })
 })

@@ -184,11 +184,11 @@ describe('all or nothing', () => {
     const rejected = await reloader.reload('file')
     const state = reloader.state
 
-    expect(rejected).toMatchObject({ result: 'refused', hash: before.hash })
+    expect(rejected).toMatchObject({ result: 'rejected', hash: before.hash })
     expect([applied, reloader.config, reloader.previous]).toEqual([[], before, null])
-    expect(state).toMatchObject({ fileDiffers: true, loadedBy: 'start', refusal: { problems: expect.any(Array) } })
+    expect(state).toMatchObject({ fileDiffers: true, loadedBy: 'start', rejection: { problems: expect.any(Array) } })
     await reloader.reload('file')
-    expect(reloader.state).toMatchObject({ fileDiffers: false, loadedBy: 'file', refusal: null })
+    expect(reloader.state).toMatchObject({ fileDiffers: false, loadedBy: 'file', rejection: null })
     expect(reloader.previous?.config).toBe(before)
   })
 
@@ -201,7 +201,7 @@ describe('all or nothing', () => {
     const kept = reloader.config
     fail(false)
 
-    expect(rejected).toMatchObject({ result: 'refused', problems: [{ found: 'planted' }] })
+    expect(rejected).toMatchObject({ result: 'rejected', problems: [{ found: 'planted' }] })
     expect(kept).toBe(before)
     expect(await reloader.reload('request')).toMatchObject({ result: 'applied' })
   })
@@ -299,34 +299,34 @@ describe('a rollback', () => {
     expect(forth).toMatchObject({ result: 'applied', to: renewed.config.hash })
   })
 
-  test('after an edit that was refused says that it never ran, and the file is refused still', async () => {
+  test('after an edit that was rejected says that it never ran, and the file is rejected still', async () => {
     const { reloader } = createReloader(at('http://new.internal'), broken)
     await reloader.reload('file')
     await reloader.reload('file')
-    const refusedAt = reloader.state.refusal?.at
+    const rejectedAt = reloader.state.rejection?.at
 
     const [back, forth] = [await reloader.rollback(), await reloader.rollback()]
 
     expect([back, forth]).toMatchObject([
-      { result: 'applied', neverRan: refusedAt },
-      { result: 'applied', neverRan: refusedAt },
+      { result: 'applied', neverRan: rejectedAt },
+      { result: 'applied', neverRan: rejectedAt },
     ])
-    expect(reloader.state.refusal?.at).toBe(refusedAt)
+    expect(reloader.state.rejection?.at).toBe(rejectedAt)
   })
 
-  test('that was refused is no refusal of the file: the next one clears it', async () => {
+  test('that was rejected is no rejection of the file: the next one clears it', async () => {
     const { reloader, fail } = createReloader(at('http://new.internal'))
     await reloader.reload('file')
     fail(true)
     await reloader.rollback()
-    const { refusal } = reloader.state
+    const { rejection } = reloader.state
     fail(false)
 
     const outcome = await reloader.rollback()
 
-    expect(refusal?.trigger).toBe('rollback')
+    expect(rejection?.trigger).toBe('rollback')
     expect(outcome).toMatchObject({ result: 'applied', neverRan: null })
-    expect(reloader.state.refusal).toBeNull()
+    expect(reloader.state.rejection).toBeNull()
   })
 
   test('that would switch a protection off changes nothing, unless by force', async () => {

@@ -89,7 +89,7 @@ const drill = async (way: EditableFile, trigger: Trigger, reload: string, onEnd:
     appliedMs.push(tookMs)
 
     const mistake = mistakes[round % mistakes.length] as Mistake
-    const [rejected] = await edit(mistake.make(textOf(round + 1)), isRefusedFor(mistake))
+    const [rejected] = await edit(mistake.make(textOf(round + 1)), isRejectedFor(mistake))
     if (!isUnchanged(applied, rejected)) changed.push(`${mistake.message}: ${JSON.stringify(rejected)}`)
 
     if (round % roundsPerHeap === 0) heaps.push(await gateway.heap())
@@ -104,10 +104,10 @@ export const showsRouteTo =
   ({ upstreams }: Status): boolean =>
     upstreams.market.endpoints[0]?.url === url
 
-const isRefusedFor =
+const isRejectedFor =
   ({ line, message }: Mistake) =>
-  ({ config: { lastRefusal } }: Status): boolean =>
-    lastRefusal?.problems.some((problem) => problem.line === line && problem.message.includes(message)) === true
+  ({ config: { lastRejection } }: Status): boolean =>
+    lastRejection?.problems.some((problem) => problem.line === line && problem.message.includes(message)) === true
 
 const isUnchanged = (before: Status, after: Status): boolean =>
   after.config.hash === before.config.hash &&

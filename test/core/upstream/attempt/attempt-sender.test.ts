@@ -122,7 +122,7 @@ describe('an exchange that is aborted', () => {
     expect([exchange.attempts.wasSent, exchange.endedInQueue]).toEqual([false, true])
   })
 
-  test('while the connection of others is refused fails once, and keeps its own reason', async () => {
+  test('while the connection of others is rejected fails once, and keeps its own reason', async () => {
     const upstream = open(`http://127.0.0.1:${await freePort()}`, { maxConnections: 1 })
     const exchange = fakeExchange()
     const other = fakeExchange()

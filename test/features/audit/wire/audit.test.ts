@@ -15,7 +15,7 @@ test('every request leaves a line, from whatever the response comes, with its ta
   const live = await bootLiveGateway({
     upstream: upstream.url,
     audit: { ...log.settings, digests: 'both' },
-    operations: { 'financing.pre-approval': { state: 'refuse' } },
+    operations: { 'financing.pre-approval': { state: 'reject' } },
   })
   const { port } = live.gateway.address
   const headers = (id: string) => ({ 'X-Request-Id': id, Authorization: 'planted-token', Cookie: 'a=planted-cookie' })
@@ -40,12 +40,12 @@ test('every request leaves a line, from whatever the response comes, with its ta
   const { url: endpoint } = upstream
   const market = { operation: 'market.insights', endpoint, answerDigest: sha256(large) }
   const digests = { requestDigest: sha256('planted-body'), answerDigest: sha256('ok') }
-  const refused = { failure: 'refused-by-operator', operation: 'financing.pre-approval' }
+  const rejected = { failure: 'rejected-by-operator', operation: 'financing.pre-approval' }
   expect(lines).toMatchObject(
     [
       { requestId: 'id-1', status: 200, failure: null, ...market },
       { requestId: 'id-2', status: 200, failure: null, operation: 'valuation.score', endpoint, ...digests },
-      { requestId: 'id-3', status: 503, ...refused },
+      { requestId: 'id-3', status: 503, ...rejected },
       { requestId: 'id-4', status: 404, failure: 'not-found' },
       { requestId: 'id-5', status: 405, failure: 'method-not-allowed' },
       { status: 400, failure: 'bad-request' },

@@ -68,6 +68,6 @@ test('proofs are accepted for the public URL, by default for a minute', () => {
   expect(listen.publicUrl).toBe('https://gateway.example/base')
   expect(auth?.dpop).toEqual({
     algorithms: ['ES256', 'PS256', 'EdDSA', 'Ed25519'],
-    ...{ maxAge: 60_000, clockTolerance: 5000, withoutRedis: 'refuse' },
+    ...{ maxAge: 60_000, clockTolerance: 5000, withoutRedis: 'reject' },
   })
 })

@@ -132,7 +132,7 @@ test.each([
   const uses = [['a', 'bank-a'] as const, ['a', 'bank-a'] as const]
 
   expect(caches.recordAll(uses)).toBeNull()
-  const { release } = caches.acquire({ windowMs: 1000, whenUnavailable: 'refuse' }, null)
+  const { release } = caches.acquire({ windowMs: 1000, whenUnavailable: 'reject' }, null)
   onTestFinished(release)
   expect(caches.recordAll(uses)).toEqual(expected)
 })
@@ -178,11 +178,11 @@ describe('beyond this process,', () => {
   })
 
   // Recorded twice: what this gateway has seen itself is not forgotten with Redis.
-  test.each<['refuse' | 'serve', string, boolean, number | null, readonly number[]]>([
-    ['refuse', 'has not seen the key', true, 1, [1, -1]],
+  test.each<['reject' | 'serve', string, boolean, number | null, readonly number[]]>([
+    ['reject', 'has not seen the key', true, 1, [1, -1]],
     ['serve', 'has seen it of another gateway', true, -0.5, [-0.5, -1]],
-    ['refuse', 'is down', false, null, [0, -1]],
-    ['refuse', 'is late', true, null, [0, -1]],
+    ['reject', 'is down', false, null, [0, -1]],
+    ['reject', 'is late', true, null, [0, -1]],
     ['serve', 'is down', false, null, [1, -1]],
     ['serve', 'is late', true, null, [1, -1]],
   ])('%s, when Redis %s', async (whenUnavailable, _, isShared, outcome, expected) => {
@@ -191,8 +191,8 @@ describe('beyond this process,', () => {
     const cache = redisReplayCache(options, createReplayWindow(1000))
 
     expect([await cache.record('a', 'bank-a'), await cache.record('a', 'bank-a')]).toEqual(expected)
-    // It is recorded there as a bucket of one for a window, for which `refuse` waits longer.
-    const timeoutMs = whenUnavailable === 'refuse' ? replayReplyTimeoutMs : undefined
+    // It is recorded there as a bucket of one for a window, for which `reject` waits longer.
+    const timeoutMs = whenUnavailable === 'reject' ? replayReplyTimeoutMs : undefined
     expect(link.consume.mock.calls).toEqual(isShared ? [['test:dpop:a', 0.001, 1, timeoutMs]] : [])
   })
 })

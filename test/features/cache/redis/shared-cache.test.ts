@@ -43,7 +43,7 @@ describe.skipIf(redisProgram.missing)('with Redis', () => {
     for (const { fields } of got)
       expect(getFirstFieldValue(fields, 'date')).toBe(getFirstFieldValue(first.fields, 'date'))
     expect(Number(getFirstFieldValue(got[0]?.fields ?? [], 'age'))).toBeGreaterThanOrEqual(0)
-    expect([other.asked(), other.lease.sharedState()?.counts]).toEqual([0, { found: 1, refused: 0, dropped: 0 }])
+    expect([other.asked(), other.lease.sharedState()?.counts]).toEqual([0, { found: 1, rejected: 0, dropped: 0 }])
   })
 
   test('a slow response does not replace one of another gateway that was made later', async () => {

@@ -97,7 +97,7 @@ describe.skipIf(redisProgram.missing)('with Redis', () => {
 
     expect([second.status, second.body, kept.body]).toEqual([200, 'answer 1\0\xff\xfe\r\n', first.body])
     expect(second.fields).toMatchObject({ 'cache-status': expect.stringContaining('hit'), date: first.fields.date })
-    expect(status.cache).toMatchObject({ redis: { state: 'shared', where: null, found: 1, refused: 0, dropped: 0 } })
+    expect(status.cache).toMatchObject({ redis: { state: 'shared', where: null, found: 1, rejected: 0, dropped: 0 } })
     expect([body.removed, upstream.requests.length]).toEqual([1, 2])
   })
 

@@ -73,12 +73,12 @@ test('what is stored stays over a reload, and is not served while its operation 
   const { get, reload, url, operations, asked } = await bootLive()
   const before = await get('/market/insights')
 
-  await reload({ operations: { ...operations, 'market.insights': { cache: true, state: 'refuse' } } })
-  const refused = await fetch(`${url}/market/insights`)
+  await reload({ operations: { ...operations, 'market.insights': { cache: true, state: 'reject' } } })
+  const rejected = await fetch(`${url}/market/insights`)
   await reload({ cache: { maxBytes: '32MiB' } })
   const after = await get('/market/insights')
 
-  expect([refused.status, after, asked()]).toEqual([503, before, 1])
+  expect([rejected.status, after, asked()]).toEqual([503, before, 1])
 })
 
 test('a POST that succeeds removes what its Location names', async () => {

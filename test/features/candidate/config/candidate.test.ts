@@ -137,7 +137,7 @@ describe('its report', () => {
 test('the level that wins is known for each key of a candidate, and for no group without one', () => {
   const defaults = 'defaults: { timeouts: { connect: 1s } }'
   const result = parse(text(b('timeouts: { headers: 1s }'), 'timeouts: { body: 9s }', defaults))
-  if (!result.ok) throw new Error('refused')
+  if (!result.ok) throw new Error('rejected')
   const keys = ['endpoints', 'timeouts.headers', 'timeouts.body', 'timeouts.connect', 'keepAlive', 'host']
   const sources = keys.map((key) => result.provenance.get(`upstreams.risk.candidate.${key}`)?.source)
 

@@ -37,7 +37,7 @@ describe('what becomes of a request', () => {
   test.each<[string, Handler, string | null]>([
     ['a 200', answering(200), 'number'],
     ['a 304', answering(304), 'number'],
-    ['a 404', answering(404), 'refused'],
+    ['a 404', answering(404), 'rejected'],
     ['a 500', answering(500), 'failed'],
     ['a reset', failing(new GatewayError('reset-before-headers')), 'failed'],
     ['a deadline', failing(new GatewayError('deadline-exceeded')), 'failed'],
@@ -102,7 +102,7 @@ describe('once operators drain all of the candidate', () => {
 
   test.each<[string, Side, Handler, string]>([
     ['a 500 of it', 'candidate', answering(500), 'failed'],
-    ['a 404 of it', 'candidate', answering(404), 'refused'],
+    ['a 404 of it', 'candidate', answering(404), 'rejected'],
     ['a reset of it', 'candidate', failing(new GatewayError('reset-before-headers')), 'failed'],
     ['a primary without an endpoint', 'primary', allDraining, 'failed'],
   ])('%s counts', async (_, side, next, outcome) => {

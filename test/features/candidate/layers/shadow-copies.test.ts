@@ -9,11 +9,11 @@ test('a repeat that never began is not counted out', () => {
   const deferred = () => createDeferredWork(() => {})
   const copies = createShadowCopies(deferred(), deferred())
   copies.applyBounds({ concurrency: 1, maxBytes: 0 })
-  const [begun, refused] = [0, 1].map(() => ({ slot: -1, isRepeat: true, stop: () => {} }))
-  if (begun === undefined || refused === undefined) throw new Error('no copies')
+  const [begun, rejected] = [0, 1].map(() => ({ slot: -1, isRepeat: true, stop: () => {} }))
+  if (begun === undefined || rejected === undefined) throw new Error('no copies')
 
-  const began = [copies.begin(begun), copies.begin(refused)]
-  copies.end(refused)
+  const began = [copies.begin(begun), copies.begin(rejected)]
+  copies.end(rejected)
 
   expect([began, copies.repeating()]).toEqual([[null, 'full'], 1])
 })

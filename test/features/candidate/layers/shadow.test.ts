@@ -207,8 +207,8 @@ describe('a request', () => {
 
   test('has no copy where the primary does not get it', async () => {
     const { layer, counts, held } = shadowing()
-    const refused: Handler = () => Promise.reject(new GatewayError('circuit-open'))
-    await expect(serve(layer, refused)).rejects.toMatchObject({ kind: 'circuit-open' })
+    const rejected: Handler = () => Promise.reject(new GatewayError('circuit-open'))
+    await expect(serve(layer, rejected)).rejects.toMatchObject({ kind: 'circuit-open' })
     await settled()
 
     expect(counts).toMatchObject({ sent: 0, pairs: 0 })
@@ -600,7 +600,7 @@ describe('requests that the primary gets twice, in place of a copy, so that its 
     return { ...shadowing({ concurrency, repeats }), repeated, counted, learned }
   }
   const never: Handler = () => new Promise(() => {})
-  const refuse: Handler = () => Promise.reject(new GatewayError('connect-failed'))
+  const reject: Handler = () => Promise.reject(new GatewayError('connect-failed'))
   const fields = ['Authorization', 'Bearer a', 'X-A', '1', 'x_shadow', '0']
 
   const pass = async (ms = waitMs): Promise<void> => {
@@ -637,7 +637,7 @@ describe('requests that the primary gets twice, in place of a copy, so that its 
 
   test('do not count when the primary was never sent the first', async () => {
     const { layer, counted } = repeating()
-    await layer(refuse)(fakeExchange({ fields })).catch(() => {})
+    await layer(reject)(fakeExchange({ fields })).catch(() => {})
     await pass()
 
     expect(counted).toEqual([])

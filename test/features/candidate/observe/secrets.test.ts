@@ -26,7 +26,7 @@ const readAll = async (compare: object): Promise<Readonly<Record<string, string>
   for (let n = 0; n < 20; n++) await (await fetch(`${live.url}/market/insights`)).arrayBuffer()
   const read = async (path: string) => (await fetch(live.admin + path, { headers: { Accept: '*/*' } })).text()
   await expect.poll(async () => JSON.parse(await read('/shadow')).comparisons[0].compared, { timeout: 30_000 }).toBe(20)
-  const paths = ['/', '/status', '/overview', '/shadow', '/metrics', '/refused', '/config']
+  const paths = ['/', '/status', '/overview', '/shadow', '/metrics', '/rejected', '/config']
   const texts = await Promise.all(paths.map(async (path) => [path, await read(path)] as const))
   return { ...Object.fromEntries(texts), log: JSON.stringify(live.lines) }
 }

@@ -63,7 +63,7 @@ describe.skipIf(chromiumProgram.missing)('in a browser', { timeout: 60_000 }, ()
     const order = (path: string, body: object) => fetchAdmin(admin + path, 'POST', { body: JSON.stringify(body) })
     await order('/reload', {})
     await order('/endpoints/drain', { group: 'risk', url: upstreams[0]?.url })
-    await order('/operations/refuse', { operation: 'inventory.sync' })
+    await order('/operations/reject', { operation: 'inventory.sync' })
     await fetch(`${url}/inventory/sync`, { method: 'POST' })
   }
 

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest'
 import type { FindingSubject, Severity } from '../../../../src/core/admin/findings/finding.ts'
 import { isProblem, type RowFacts, toRowState, worstFinding } from '../../../../src/features/console/page/row-state.ts'
 
-const asked = (all: number, failed = 0, refused = 0): Pick<RowFacts, 'requests'> => ({
-  requests: { all, failed, refused },
+const asked = (all: number, failed = 0, rejected = 0): Pick<RowFacts, 'requests'> => ({
+  requests: { all, failed, rejected },
 })
 
 test.each<[string, Omit<RowFacts, 'well'>, string, string]>([
@@ -22,12 +22,12 @@ test.each<[string, Omit<RowFacts, 'well'>, string, string]>([
   ['fails a few', asked(10, 1), 'warning', '10 % fail'],
   ['fails hardly any', asked(1000, 1), 'warning', 'under 1 % fail'],
   ['fails a few, though its probe goes well', { ...asked(10, 1), isProven: true }, 'warning', '10 % fail'],
-  ['refuses every request for its client’s fault', asked(5, 0, 5), 'warning', 'serves none'],
-  ['refuses some for their clients’ fault', asked(5, 0, 4), 'good', 'serves'],
+  ['rejects every request for its client’s fault', asked(5, 0, 5), 'warning', 'serves none'],
+  ['rejects some for their clients’ fault', asked(5, 0, 4), 'good', 'serves'],
   ['cannot serve, and is asked nothing', { dead: 'down' }, 'bad', 'down'],
   ['cannot serve, though the last requests went well', { ...asked(5), dead: 'down' }, 'bad', 'down'],
-  ['was taken out, and is dead besides', { takenOut: 'refused', dead: 'down' }, 'off', 'refused'],
-  ['was taken out, and is asked all the same', { ...asked(5, 5), takenOut: 'refused' }, 'off', 'refused'],
+  ['was taken out, and is dead besides', { takenOut: 'rejected', dead: 'down' }, 'off', 'rejected'],
+  ['was taken out, and is asked all the same', { ...asked(5, 5), takenOut: 'rejected' }, 'off', 'rejected'],
   ['serves in part', { ...asked(5), partly: '1 of 2 up' }, 'warning', '1 of 2 up'],
   ['serves in part, and fails what it is asked', { ...asked(5, 5), partly: '1 of 2 up' }, 'bad', 'fails'],
   ['is about a critical finding', { isProven: true, finding: 'critical' }, 'bad', 'critical'],

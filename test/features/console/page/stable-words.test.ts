@@ -11,11 +11,11 @@ test.each([
     '0.4 % of the responses of http://risk-b break the contract since 09:58:01 (4 of 1000 in the last 5 minutes)',
   ],
   [
-    'the event loop is 34ms late, over limits.eventLoopDelay (20ms), so new requests are refused',
-    'the event loop is 1s late, over limits.eventLoopDelay (20ms), so new requests are refused',
+    'the event loop is 34ms late, over limits.eventLoopDelay (20ms), so new requests are rejected',
+    'the event loop is 1s late, over limits.eventLoopDelay (20ms), so new requests are rejected',
   ],
   ['it is ejected until 2026-11-23T10:00:07.400Z, after 7', 'it is ejected until 2026-11-23T10:00:12Z, after 12'],
-  ['what waits is 2.5 MiB of 64MiB; 3 were refused', 'what waits is 800 KiB of 64MiB; 40 were refused'],
+  ['what waits is 2.5 MiB of 64MiB; 3 were rejected', 'what waits is 800 KiB of 64MiB; 40 were rejected'],
 ])('a finding whose numbers have changed is the same: %s', (before, after) => {
   expect(toStableWords(`warning ${after}`)).toBe(toStableWords(`warning ${before}`))
 })

@@ -23,7 +23,7 @@ const changes = (): readonly object[] => live.lines.filter(({ msg }) => done.inc
 test('a session alone runs no command, nor beside another proof that is wrong', async () => {
   for (const [method, target, body] of [
     ['POST', '/reload?force', null],
-    ['POST', '/operations/refuse', '{"operation":"market.insights"}'],
+    ['POST', '/operations/reject', '{"operation":"market.insights"}'],
     ['POST', '/endpoints/drain', '{"group":"market","url":"http://127.0.0.1:1"}'],
     ['DELETE', '/cache', null],
     ['POST', '/contract/learn', '{"for":"1h"}'],
@@ -46,12 +46,12 @@ test('nor by another spelling of the target or the method', async () => {
   for (const line of [...targets.split(' ').map((target) => `POST ${target}`), 'PUT /actions/reload']) {
     const fields = `Host: localhost:${port}\r\nCookie: ${session.cookie}\r\nX-HTTP-Method-Override: POST`
     const head = `${line} HTTP/1.1\r\n${fields}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`
-    expect([line, parseStatus(await exchangeRaw(port, head))]).toEqual([line, expect.toSatisfy(isRefusal)])
+    expect([line, parseStatus(await exchangeRaw(port, head))]).toEqual([line, expect.toSatisfy(isRejection)])
   }
   expect(changes()).toEqual([])
 })
 
-const isRefusal = (status: number) => [400, 401, 403, 404, 405].includes(status)
+const isRejection = (status: number) => [400, 401, 403, 404, 405].includes(status)
 
 test('gives none by any path that there is, but for the forms of the pages', async () => {
   const { text } = await visitPage(`${live.admin}/nowhere`, { authorization: `Bearer ${token}`, accept: '*/*' })
@@ -63,8 +63,8 @@ test('gives none by any path that there is, but for the forms of the pages', asy
     if (status !== 401) taken.push(`${path} ${status}`)
   }
 
-  expect(paths).toEqual(expect.arrayContaining(['/reload', '/cache', '/operations/refuse']))
-  const forms = ['reload', 'rollback', 'drain', 'ready', 'refuse', 'serve', 'clear-cache', 'learn-contract', 'shift']
+  expect(paths).toEqual(expect.arrayContaining(['/reload', '/cache', '/operations/reject']))
+  const forms = ['reload', 'rollback', 'drain', 'ready', 'reject', 'serve', 'clear-cache', 'learn-contract', 'shift']
   expect(taken.filter((each) => !/^\/(?:live|ready|login) /.test(each))).toEqual([
     ...forms.map((name) => `/actions/${name} 403`),
     '/logout 403',

@@ -41,7 +41,7 @@ test.each([
   ['where no login is asked for', open, {}],
 ])('%s a form without its token does nothing', async (_, live, cookie) => {
   const drain = { group: 'market', url: 'sandbox' }
-  const forms = { '/actions/refuse': { operation: 'market.insights' }, '/actions/drain': drain, '/actions/reload': {} }
+  const forms = { '/actions/reject': { operation: 'market.insights' }, '/actions/drain': drain, '/actions/reload': {} }
   for (const [target, fields] of Object.entries({ ...forms, '/logout': {} })) {
     const page = await submitForm(live.admin + target, fields, cookie)
     const problem = await submitForm(live.admin + target, { ...fields, formToken: '' }, { ...cookie, accept: '*/*' })
@@ -85,7 +85,7 @@ test('a form for logging in needs its own as well: another page logs no operator
 // the command is then recorded as the other's. Or he takes the one that every visitor finds in the login form.
 test('the token of a form is good in its session alone', async () => {
   const [one, another] = [await logIn(locked.admin), await logIn(locked.admin)]
-  const target = `${locked.admin}/actions/refuse`
+  const target = `${locked.admin}/actions/reject`
   const form = hiddenFields(await visitPage(`${target}?operation=market.insights`, one))
 
   const rejected = await submitForm(target, form, another)

@@ -45,8 +45,8 @@ test.each([
   `drain?group=${encoded}&url=x`,
   `drain?group=market&url=${encoded}`,
   `ready?group=market&url=sandbox&ttl=${encoded}`,
-  `refuse?operation=${encoded}`,
-  'refuse?operation=market.insights&ttl=15m%22%3E',
+  `reject?operation=${encoded}`,
+  'reject?operation=market.insights&ttl=15m%22%3E',
   `clear-cache?operation=${encoded}`,
 ])('what a link says is text, wherever the page shows it: %s', async (target) => {
   const page = await visitPage(`${open.admin}/actions/${target}`)

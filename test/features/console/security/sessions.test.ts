@@ -62,7 +62,7 @@ const bootWith = async (tokens: typeof adminTokens) => {
 test('when a token is removed, has a lower scope or is another operator’s, its sessions, streams and forms end for good, and those of others go on', async () => {
   const { live, admin, statusOf, reload } = await bootWith(before)
   const reader = await logIn(admin, tokenOf.read)
-  const page = `${admin}/actions/refuse?operation=market.insights`
+  const page = `${admin}/actions/reject?operation=market.insights`
   const held = await Promise.all(
     fates.map(async (fate) => {
       const session = await logIn(admin, secretOf(fate))
@@ -76,7 +76,7 @@ test('when a token is removed, has a lower scope or is another operator’s, its
   const texts = await Promise.all([script, ...held.map(({ stream }) => stream)].map(({ ended }) => ended))
   const during = await Promise.all(
     held.map(async ({ fate, session, form }) => {
-      const sent = await submitForm(`${admin}/actions/refuse`, form, session)
+      const sent = await submitForm(`${admin}/actions/reject`, form, session)
       return [fate, sent.status, await statusOf(session)]
     }),
   )

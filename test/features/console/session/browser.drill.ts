@@ -41,22 +41,22 @@ describe.skipIf(chromiumProgram.missing ?? openssl.missing)('in chromium', { tim
   test.each([
     ['with scripts', true],
     ['without', false],
-  ])('an operator logs in, refuses an operation, reads that it is, and logs out: %s', async (_, javaScriptEnabled) => {
+  ])('an operator logs in, rejects an operation, reads that it is, and logs out: %s', async (_, javaScriptEnabled) => {
     const live = await bootLiveGateway({ admin: { token } })
     const { page, complaints } = await openTab(live, { javaScriptEnabled })
 
     await logIn(page, live.admin)
-    await page.locator('a[href="/actions/refuse?operation=market.insights"]').click()
+    await page.locator('a[href="/actions/reject?operation=market.insights"]').click()
     await page.getByRole('link', { name: '1 hour' }).click()
     expect(await page.textContent('main')).toContain('Every client of GET /market/insights is answered 503 for 1 hour')
-    await page.getByRole('button', { name: 'Refuse it' }).click()
+    await page.getByRole('button', { name: 'Reject it' }).click()
 
     await page.waitForURL(`${live.admin}/`)
-    expect(await page.textContent('[role=status]')).toMatch(/^market\.insights is refused until 20/)
+    expect(await page.textContent('[role=status]')).toMatch(/^market\.insights is rejected until 20/)
     expect((await fetch(`${live.url}/market/insights`)).status).toBe(503)
     await page.reload()
-    expect(await page.locator('[role=status]', { hasText: 'is refused until' }).count()).toBe(0)
-    expect(await page.textContent('#commands')).toMatch(/admin\.token: market\.insights is refused until/)
+    expect(await page.locator('[role=status]', { hasText: 'is rejected until' }).count()).toBe(0)
+    expect(await page.textContent('#commands')).toMatch(/admin\.token: market\.insights is rejected until/)
 
     await page.getByRole('button', { name: 'Log out' }).click()
     await page.waitForURL(`${live.admin}/login`)
@@ -135,7 +135,7 @@ describe.skipIf(chromiumProgram.missing ?? openssl.missing)('in chromium', { tim
   test.each([
     ['/login', {}, 'this machine'],
     ['/login', { host: '0.0.0.0', insecure: true }, 'the network'],
-    ['/actions/refuse?operation=market.insights', { token: undefined }, 'this machine'],
+    ['/actions/reject?operation=market.insights', { token: undefined }, 'this machine'],
     ['/actions/rollback', { token: undefined }, 'this machine'],
   ])('axe finds nothing wrong with %s, %j, from %s, on a light screen and a dark phone', async (path, admin, from) => {
     if (from === 'the network') simulateRemoteConnections()
@@ -155,7 +155,7 @@ describe.skipIf(chromiumProgram.missing ?? openssl.missing)('in chromium', { tim
     }
   })
 
-  test('a refused edit is read on a phone, each problem with its place', async () => {
+  test('a rejected edit is read on a phone, each problem with its place', async () => {
     const live = await bootLiveGateway()
     const { page } = await openTab(live, { viewport: { width: 360, height: 800 } })
     live.edit('upstreams:\n  risc: sandbox\n')
@@ -163,7 +163,7 @@ describe.skipIf(chromiumProgram.missing ?? openssl.missing)('in chromium', { tim
     await page.goto(`${live.admin}/actions/reload`)
     await page.getByRole('button', { name: 'Reload' }).click()
 
-    await expect.poll(() => page.textContent('h1')).toBe('Refused')
+    await expect.poll(() => page.textContent('h1')).toBe('Rejected')
     expect((await page.locator('pre').allTextContents()).join()).toContain(
       `${live.file}:2:3 upstreams.risc: unknown key`,
     )
@@ -175,7 +175,7 @@ describe.skipIf(chromiumProgram.missing ?? openssl.missing)('in chromium', { tim
   test('a page at another port of the same host runs no command, by a form or a script, though the cookie goes along', async () => {
     const live = await bootLiveGateway({ admin: { token } })
     const { page } = await openTab(live)
-    const attacker = await serve(`<form method="post" action="${live.admin}/actions/refuse">
+    const attacker = await serve(`<form method="post" action="${live.admin}/actions/reject">
 <input name="operation" value="market.insights"><button>Win a prize</button></form><a href="${live.admin}/">A link</a>`)
     await logIn(page, live.admin)
 
@@ -185,20 +185,20 @@ describe.skipIf(chromiumProgram.missing ?? openssl.missing)('in chromium', { tim
         fetch('${live.admin}' + path, { method: 'POST', mode: 'no-cors', credentials: 'include' })))`,
     )
     await page.getByRole('button').click()
-    await page.waitForURL(`${live.admin}/actions/refuse`)
-    const refused = await page.textContent('[role=alert]')
+    await page.waitForURL(`${live.admin}/actions/reject`)
+    const rejected = await page.textContent('[role=alert]')
     await page.goto(attacker)
     await page.getByRole('link').click()
     await page.waitForURL(`${live.admin}/`)
     const linked = await page.textContent('[role=alert]')
     await page.getByRole('link', { name: 'To the overview' }).click()
 
-    expect(refused).toBe('A web page of another origin may not use the operator’s listener.')
-    expect(linked).toBe(refused)
+    expect(rejected).toBe('A web page of another origin may not use the operator’s listener.')
+    expect(linked).toBe(rejected)
     await expect.poll(() => page.locator('#operations').count()).toBe(1) // still logged in
     const commands = live.lines.filter(({ msg }) => msg === 'admin request')
     expect(commands.map(({ url, status }) => `${url} ${status}`).sort()).toEqual([
-      '/actions/refuse 403',
+      '/actions/reject 403',
       '/actions/reload 403',
       '/login 303',
       '/logout 403',

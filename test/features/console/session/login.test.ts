@@ -69,7 +69,7 @@ test.each([
   expect([response.status, response.headers.get('set-cookie')]).toEqual([403, null])
   expect(response.text).toContain('<p role="alert">This is the token of no operator.</p>')
   expect(hiddenFields(response)).toEqual(hiddenFields(page))
-  expect(lines).toContainEqual(expect.objectContaining({ msg: 'login refused', level: 40, client: '127.0.0.1' }))
+  expect(lines).toContainEqual(expect.objectContaining({ msg: 'login rejected', level: 40, client: '127.0.0.1' }))
 })
 
 test('no token is none, though the file has its hash', async () => {
@@ -108,10 +108,10 @@ test('a token that is for /metrics alone opens none, and the log has its name', 
   expect(response.text).toContain(
     '<p role="alert">This token is for /metrics and /whoami alone: log in with one of the scope read',
   )
-  expect(await live.line(({ msg }) => msg === 'login refused')).toMatchObject({ operator: 'prometheus' })
+  expect(await live.line(({ msg }) => msg === 'login rejected')).toMatchObject({ operator: 'prometheus' })
 })
 
-test('a session of the scope read reads the page, which says so, and is refused every action and order', async () => {
+test('a session of the scope read reads the page, which says so, and is rejected every action and order', async () => {
   const live = await bootLiveGateway({ admin: { tokens: adminTokens } })
   const session = await logIn(live.admin, tokenOf.read)
   const pages = routeScopes.filter(({ path }) => path.startsWith('/actions/'))

@@ -45,7 +45,7 @@ test('each broken contract is told with line, column and remedy', () => {
 test.each([
   ['in JSON', String.raw`{"openapi":"3.1.1","components":{"schemas":{"\u005f_proto__":{}}}}`],
   ['in YAML', String.raw`{openapi: 3.1.1, components: {schemas: {"\x5f_proto__": {}}}}`],
-])('a member named __proto__ is refused however it is written, %s', (_, text) => {
+])('a member named __proto__ is rejected however it is written, %s', (_, text) => {
   const { problems } = loadContract(folderWith({ contract: text }), 'contract')
 
   const column = text.indexOf('\\')

@@ -102,7 +102,7 @@ describe('in OpenAPI 3.0, required takes effect in one direction', () => {
     expect(loaded.warnings.map(({ path }) => path.split('.').at(-1))).toContain('required[1]')
   })
 
-  // With fewer names, `not` would match more, and refuse what is right.
+  // With fewer names, `not` would match more, and reject what is right.
   test('stays in what must not match', () => {
     const loaded = load({ properties: { id: readOnly }, not: { required: ['id', 'amount'] } })
 

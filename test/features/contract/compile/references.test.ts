@@ -114,7 +114,7 @@ describe('the files are one document', () => {
     expect(problems).toMatchObject([{ file, line: 3, column: 3, path: 'Asset.requried' }])
   })
 
-  test('more than 64 files are refused', () => {
+  test('more than 64 files are rejected', () => {
     const files = Array.from({ length: 65 }, (_, index) => [`${index}.yaml`, `{ $ref: ${index + 1}.yaml }`])
 
     expect(load(referringTo('0.yaml'), Object.fromEntries(files)).problems).toMatchObject([
@@ -127,7 +127,7 @@ describe('sizes', () => {
   const tooLarge = 'the files of a contract may have 8MiB together'
   const blanks = ' '.repeat(2_200_000)
 
-  test('a document that is too large is refused before it is parsed', () => {
+  test('a document that is too large is rejected before it is parsed', () => {
     const folder = folderWith({ 'contract.json': Buffer.alloc(9_000_000, ' ') })
 
     expect(loadContract(folder, 'contract.json').unreadable).toBe(tooLarge)
@@ -144,7 +144,7 @@ describe('sizes', () => {
     expect(await findChangedFiles(sources)).toEqual([file])
   })
 
-  test('YAML over 2 MiB is refused, JSON is not', () => {
+  test('YAML over 2 MiB is rejected, JSON is not', () => {
     const json = JSON.stringify(referringTo(inSchema('A'), { components: { schemas: { A: { description: blanks } } } }))
     const folder = folderWith({ 'contract.yaml': `# ${blanks}\n${json}`, 'contract.json': json })
 
@@ -164,7 +164,7 @@ describe('sizes', () => {
     ])
   })
 
-  test('aliases that unfold into gigabytes are refused', () => {
+  test('aliases that unfold into gigabytes are rejected', () => {
     const levels = Array.from({ length: 12 }, (_, n) => `  x-${n + 1}: &a${n + 1} [${`*a${n}, `.repeat(9)}]`)
     const folder = folderWith({ 'contract.yaml': `openapi: 3.1.1\ninfo:\n  x-0: &a0 [lol]\n${levels.join('\n')}\n` })
     const { problems } = loadContract(folder, 'contract.yaml')

@@ -6,13 +6,13 @@ const file = '../../../../src/features/contract/compile/compile-contract.ts'
 const { compileSchemas: actual } = await vi.importActual<{ compileSchemas: typeof compileSchemas }>(file)
 vi.mock('../../../../src/features/contract/compile/compile-contract.ts', { spy: true })
 
-test('a schema that Ajv refuses is known by its name', () => {
+test('a schema that Ajv rejects is known by its name', () => {
   const compile = () => actual({ s0: { type: 'string' }, s1: { unknown: 1 } })
 
   expect(compile).toThrow(expect.objectContaining({ schema: 's1', message: expect.stringContaining('"unknown"') }))
 })
 
-test('what Ajv alone refuses is told at the schema', () => {
+test('what Ajv alone rejects is told at the schema', () => {
   vi.mocked(compileSchemas).mockImplementation(() => {
     throw new SchemaFault('s0', new RangeError('Maximum call stack size exceeded'))
   })

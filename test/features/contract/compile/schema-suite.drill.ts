@@ -16,7 +16,7 @@ const oneFile = '/usr/share/perl5/auto/share/dist/Test-JSON-Schema-Acceptance/te
 const suite = requireFound(await debianFile(oneFile, 'libtest-json-schema-acceptance-perl'))
 
 // What a contract may not have: the message, and how many tests of the suite it stands before.
-const refusedOnPurpose: Readonly<Record<string, number>> = {
+const rejectedOnPurpose: Readonly<Record<string, number>> = {
   // $id, $anchor, $dynamicRef, $vocabulary: schemas refer to each other by file and path. unevaluatedItems: Ajv reads
   // it wrong beside `contains`, and beside `items` in a branch.
   'a keyword that is not supported': 143,
@@ -39,12 +39,12 @@ const refusedOnPurpose: Readonly<Record<string, number>> = {
 const contract = scoring({ $ref: 'schema.json' })
 
 test.skipIf(suite.missing)(
-  'every test of a schema that is not refused on purpose is passed',
+  'every test of a schema that is not rejected on purpose is passed',
   { timeout: 300_000 },
   () => {
     const folder = dirname(suite.path ?? '')
     const failed: string[] = []
-    const refused: Record<string, number> = {}
+    const rejected: Record<string, number> = {}
     let [passed, total] = [0, 0]
     for (const file of readdirSync(folder).filter((name) => name.endsWith('.json'))) {
       const groups: readonly Group[] = JSON.parse(readFileSync(join(folder, file), 'utf8'))
@@ -53,7 +53,7 @@ test.skipIf(suite.missing)(
         const loaded = load(contract, { 'schema.json': JSON.stringify(schema) })
         if (loaded.contract === null) {
           const message = loaded.problems[0]?.message ?? ''
-          refused[message] = (refused[message] ?? 0) + tests.length
+          rejected[message] = (rejected[message] ?? 0) + tests.length
           continue
         }
         const rules = bodyRulesOf(loaded)
@@ -63,9 +63,9 @@ test.skipIf(suite.missing)(
         }
       }
     }
-    console.log(`${passed} of ${total} passed, ${failed.length} failed, ${total - passed - failed.length} refused`)
+    console.log(`${passed} of ${total} passed, ${failed.length} failed, ${total - passed - failed.length} rejected`)
 
     expect(failed).toEqual([])
-    expect(refused).toEqual(refusedOnPurpose)
+    expect(rejected).toEqual(rejectedOnPurpose)
   },
 )

@@ -123,10 +123,10 @@ test('enforced: an error of the gateway itself is no response to check', async (
   expect((await line(({ status }) => status === 502)).failure).toBe('connect-failed')
 })
 
-test('enforced: what was stored unchecked is gone after an edit that refuses what cannot be checked', async () => {
+test('enforced: what was stored unchecked is gone after an edit that rejects what cannot be checked', async () => {
   const { send } = await script([[fresh, good.padEnd(2048)]])
   expect([await send(), await send()]).toMatchObject([{ cacheStatus: stored }, { cacheStatus: hit }])
-  shared.live.edit({ upstream: shared.upstream, ...settings, contract: { ...settings.contract, unchecked: 'refuse' } })
+  shared.live.edit({ upstream: shared.upstream, ...settings, contract: { ...settings.contract, unchecked: 'reject' } })
   await shared.live.gateway.reload('request')
 
   expect((await send()).status).toBe(502)

@@ -209,7 +209,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     ['a padded frame', '/valuation/score', [], [frame(0, 9, 1, Buffer.from([2, 0, 0]))]],
     ['a length of 0', '/valuation/score', ['content-length', '0'], [frame(0, 1, 1)]],
     ['a wait for 100', '/valuation/score', ['expect', '100-continue'], [frame(0, 1, 1)]],
-    ['one frame, to a path that is refused', '/none', [], [frame(0, 1, 1)]],
+    ['one frame, to a path that is rejected', '/none', [], [frame(0, 1, 1)]],
   ])('an empty body of %s in the packet of its head is a whole one', async (_, path, fields, frames) => {
     const arrived: string[] = []
     const { port, line } = answering((socket, request) => {

@@ -18,7 +18,7 @@ test('a client that makes up keys has no more than its share, and others find ro
 
   for (let nth = 0; nth < 1000; nth++) claim('hoarder')
 
-  expect(store.state()).toMatchObject({ entries: 100, refused: 900 })
+  expect(store.state()).toMatchObject({ entries: 100, rejected: 900 })
   expect([claim('hoarder'), claim('another')]).toEqual([{ state: 'full', of: 'client' }, { state: 'claimed' }])
 })
 
@@ -45,14 +45,14 @@ test('a client that has used up its keys is told so, and another is served', asy
 
   const got: string[] = []
   for (const key of ['a', 'b', 'c', 'd', 'a']) got.push(await post(port, key))
-  const refused = await send(port, 'e')
+  const rejected = await send(port, 'e')
   const other = await post(port, 'e', { fields: ['Authorization', 'Bearer b'] })
 
-  expect([...got, told(refused), other]).toEqual([
+  expect([...got, told(rejected), other]).toEqual([
     ...['200 done', '200 done', '200 done', '429 rate-limited', '200 done replayed'],
     ...['429 rate-limited', '200 done'],
   ])
-  expect(fieldValues(refused.fields, 'retry-after')).toEqual(['60'])
+  expect(fieldValues(rejected.fields, 'retry-after')).toEqual(['60'])
 })
 
 test('a client that sends 100 requests with one key and leaves has one processed', async () => {
@@ -62,8 +62,8 @@ test('a client that sends 100 requests with one key and leaves has one processed
   const clients = await Promise.all(Array.from({ length: 5 }, () => rawClient(port)))
   for (const client of clients) client.send(`${headOf('k', 3)}abc`.repeat(20))
   // One of them waits for its first response.
-  const refused = () => clients.filter((client) => client.received().includes('409')).length
-  await expect.poll(refused).toBeGreaterThanOrEqual(4)
+  const rejected = () => clients.filter((client) => client.received().includes('409')).length
+  await expect.poll(rejected).toBeGreaterThanOrEqual(4)
   for (const client of clients) client.close()
   await expect.poll(() => upstream.begun()).toBe(1)
   release()

@@ -151,7 +151,7 @@ test('remembers what a plain list of records would, whatever is claimed, settled
         unknown: unknown.length,
         oldestUnknown: unknown.length === 0 ? null : expect.any(Number),
         dropped: model.dropped,
-        refused: expect.any(Number),
+        rejected: expect.any(Number),
       })
       const oldest = Math.min(...unknown.map(({ since }) => since))
       if (unknown.length > 0) expect(Date.now() - (store.state().oldestUnknown ?? 0)).toBeCloseTo(at - oldest, -1)

@@ -24,7 +24,7 @@ test.skipIf(server.missing ?? cli.missing)(
       link,
       prefix: 'test',
       sealer,
-      counts: { refused: 0 },
+      counts: { rejected: 0 },
       logEvent: () => {},
     })
     const response = Buffer.from('the response')

@@ -22,7 +22,7 @@ const storeWith = (link: Link, logEvent = vi.fn(), replicated: Link | null = nul
     replicated: replicated && { ...replicated, failure: '0 of 1 replicas have what was written' },
     prefix: 'test',
     sealer: createResponseSealer([Buffer.alloc(32, 1)]),
-    counts: { refused: 0 },
+    counts: { rejected: 0 },
     logEvent,
   })
 }
@@ -162,7 +162,7 @@ describe.skipIf(redisProgram.missing)('with a real Redis', () => {
   const withTime = claimKeyScript.text.replace("redis.call('TIME')", '{ ARGV[9], ARGV[10] }')
   const withoutExpiry = withTime.replace(/, 'PX', .*\)$/m, ')').replace(/^redis\.call\('PEXPIRE'.*$/m, '')
 
-  test('a client never has more than twice the maximum of keys, nor is it refused one below', async () => {
+  test('a client never has more than twice the maximum of keys, nor is it rejected one below', async () => {
     expect(withoutExpiry).not.toMatch(/TIME|PX|PEXPIRE/)
     const ttlMs = 1000
     const pausesMs = fc.array(fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 2 * ttlMs })), { maxLength: 80 })

@@ -40,7 +40,7 @@ const stores: Readonly<Record<string, () => Promise<IdempotencyStore>>> = {
         link: await openLink(redis?.url ?? ''),
         prefix: 'test',
         sealer: createResponseSealer([Buffer.alloc(32, 1)]),
-        counts: { refused: 0 },
+        counts: { rejected: 0 },
         logEvent: () => {},
       }),
   }),

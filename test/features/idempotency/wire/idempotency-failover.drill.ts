@@ -44,17 +44,17 @@ const claimAllTheTime = async (settings: Partial<RedisSettings>) => {
     replicated,
     prefix: redis.prefix,
     sealer,
-    counts: { refused: 0 },
+    counts: { rejected: 0 },
     logEvent: () => {},
   })
   const granted: string[] = []
-  let [isRunning, refused, nth] = [true, 0, 0]
+  let [isRunning, rejected, nth] = [true, 0, 0]
   const lanes = Array.from({ length: 8 }, async () => {
     while (isRunning) {
       const claim = createClaim({ client: `client-${nth % 50}`, name: `name-${nth++}`, maxKeys: 1_000_000 })
       const result = await store.call({ type: 'claim', claim })
       if (result?.state === 'claimed') granted.push(claim.name)
-      else refused++
+      else rejected++
       await pause(result === null ? 2 * paceMs : paceMs)
     }
   })
@@ -71,16 +71,16 @@ const claimAllTheTime = async (settings: Partial<RedisSettings>) => {
   const sharedAgain = async (): Promise<void> => {
     await expect.poll(() => changes.length >= seen + 2 && changes.at(-1), patient).toBe('shared')
   }
-  return { granted, changes, more, stop, sharedAgain, refused: () => refused }
+  return { granted, changes, more, stop, sharedAgain, rejected: () => rejected }
 }
 
 type Claims = Awaited<ReturnType<typeof claimAllTheTime>>
 
 /** Tells how many claims were granted that the servers do not know. */
-const lostOf = ({ granted, refused, changes }: Claims, keys: readonly string[], what: string): number => {
+const lostOf = ({ granted, rejected, changes }: Claims, keys: readonly string[], what: string): number => {
   const known = new Set(keys.map((key) => key.slice(key.lastIndexOf(':') + 1)))
   const lost = granted.filter((name) => !known.has(name)).length
-  console.log(what, { lost, granted: granted.length, refused: refused(), changes })
+  console.log(what, { lost, granted: granted.length, rejected: rejected(), changes })
   return lost
 }
 
@@ -162,15 +162,15 @@ const changesOf = (lines: readonly LogLine[]): readonly unknown[] =>
     .filter((line) => isAvailable(line) || isUnavailable(line))
     .map((line) => (isAvailable(line) ? 'available' : line.reason))
 
-/** What clients got, as `status code`, and when those that were refused had been sent. */
+/** What clients got, as `status code`, and when those that were rejected had been sent. */
 interface Answers {
   readonly counts: Map<string, number>
-  readonly refusedSentAt: number[]
+  readonly rejectedSentAt: number[]
 }
 
 /** Sends POSTs to both gateways, each key four times, until it is stopped, and then each once more. */
 const postAllTheTime = (gateways: readonly TestGateway[]) => {
-  const answers: Answers = { counts: new Map(), refusedSentAt: [] }
+  const answers: Answers = { counts: new Map(), rejectedSentAt: [] }
   const keys: string[] = []
   let [isRunning, nth, sent] = [true, 0, 0]
   const send = async (key: string): Promise<void> => {
@@ -179,7 +179,7 @@ const postAllTheTime = (gateways: readonly TestGateway[]) => {
     const got = await post(port, key)
     const what = got.startsWith('200') ? '200' : got
     answers.counts.set(what, (answers.counts.get(what) ?? 0) + 1)
-    if (what.startsWith('503')) answers.refusedSentAt.push(sentAt)
+    if (what.startsWith('503')) answers.rejectedSentAt.push(sentAt)
   }
   const lanes = Array.from({ length: 6 }, async (_, lane) => {
     while (isRunning) {
@@ -205,7 +205,7 @@ const postAllTheTime = (gateways: readonly TestGateway[]) => {
   return { answers, more, stop, repeatAll }
 }
 
-// Before the failover, and after it, no request is refused: a master that is only slow is not to be replaced. What is
+// Before the failover, and after it, no request is rejected: a master that is only slow is not to be replaced. What is
 // documented was measured with Sentinels that wait for half a second.
 const patientSentinels = areAllWanted ? [] : ['sentinel down-after-milliseconds mymaster 3000']
 
@@ -259,21 +259,21 @@ describe.skipIf(server.missing ?? sentinel.missing)('two gateways', { timeout: 3
         const key = String(fieldValues(rawHeaders, 'idempotency-key'))
         processed.set(key, (processed.get(key) ?? 0) + 1)
       }
-      const { counts, refusedSentAt } = load.answers
+      const { counts, rejectedSentAt } = load.answers
       const changes = gateways.map(({ lines }) => changesOf(lines))
-      const lastRefusedMs = Math.round(Math.max(startedAt, ...refusedSentAt) - startedAt)
+      const lastRejectedMs = Math.round(Math.max(startedAt, ...rejectedSentAt) - startedAt)
       const availableMs = Math.round(availableAt - startedAt)
       const twice = [...processed].filter(([, times]) => times > 1)
       console.log(
         row,
-        { twice: twice.length, keys: processed.size, lastRefusedMs, availableMs, changes },
+        { twice: twice.length, keys: processed.size, lastRejectedMs, availableMs, changes },
         Object.fromEntries(counts),
       )
       if (has === replicas) expect(twice).toEqual([])
       expect(processed.size).toBeGreaterThan(100)
       expect([...counts.keys()].filter((what) => what.startsWith('5'))).toEqual(['503 idempotency-unavailable'])
       expect(
-        refusedSentAt.filter((at) => at > availableAt),
+        rejectedSentAt.filter((at) => at > availableAt),
         JSON.stringify(changes),
       ).toEqual([])
     },

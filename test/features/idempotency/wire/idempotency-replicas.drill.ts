@@ -56,7 +56,7 @@ describe.skipIf(program.missing)('a master with one replica', { timeout: 120_000
     const { link, replicated, release } = new RedisRegistry(() => {}).acquire(settings, 'records')
     onTestFinished(release)
     const sealer = createResponseSealer([Buffer.alloc(32)])
-    const counts = { refused: 0 }
+    const counts = { rejected: 0 }
     const store = new RedisIdempotencyStore({ link, replicated, prefix: 'p', sealer, counts, logEvent: () => {} })
     const claimOf = (claim: Claim) => store.call({ type: 'claim', claim })
     await expect.poll(() => link.isShared && replicated?.isShared, patient).toBe(true)

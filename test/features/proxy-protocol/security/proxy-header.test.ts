@@ -58,12 +58,12 @@ describe('a PROXY protocol header is answered 400 as before, and named in the lo
 
   test.skipIf(openssl.missing)('where TLS is spoken', async () => {
     const { port, lines, line } = await bootTlsGateway(makeCertificates(openssl.path ?? '').right)
-    const refused = () => lines.filter(({ failure }) => failure === 'bad-request')
+    const rejected = () => lines.filter(({ failure }) => failure === 'bad-request')
 
     for (const [, first] of headers) expect(parseStatus(await asked(port, first))).toBe(400)
 
-    await line(() => refused().length === headers.length)
-    expect(refused()).toMatchObject(headers.map(([, , version]) => named(version)))
+    await line(() => rejected().length === headers.length)
+    expect(rejected()).toMatchObject(headers.map(([, , version]) => named(version)))
   })
 
   test.each([

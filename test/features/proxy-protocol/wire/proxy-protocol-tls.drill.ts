@@ -80,7 +80,7 @@ describe.skipIf(haproxy.missing ?? openssl.missing)('behind HAProxy', () => {
   })
 })
 
-// It refuses to serve as root.
+// It does not serve as root.
 const asNobody = process.getuid?.() === 0 ? 'user = "nobody"\n' : ''
 
 describe.skipIf(hitch.missing ?? openssl.missing)('behind hitch, by the lines of docs/deploying.md', () => {

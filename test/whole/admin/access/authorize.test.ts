@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import { findPrincipal } from '../../../../src/core/admin/access/authenticate.ts'
 import { authorizeRequest, routeScopes } from '../../../../src/core/admin/access/authorize.ts'
-import { listOperatorTokens, TokenRefusals } from '../../../../src/core/admin/access/operator-tokens.ts'
+import { listOperatorTokens, TokenRejections } from '../../../../src/core/admin/access/operator-tokens.ts'
 import { principalsWithoutSession } from '../../../../src/core/admin/access/principal.ts'
 import type { AdminConfig } from '../../../../src/core/config/config.ts'
 import { createOperatorJwts } from '../../../../src/features/auth/operator-jwts.ts'
@@ -19,7 +19,7 @@ const local = { host: 'localhost:9901' }
 /** Authorizes a request; returns the error, or null when it is let in. */
 const authorize = (headers: IncomingHttpHeaders, admin = open, path = '/status', method = 'GET') => {
   const { log } = logInMemory()
-  const proofs = createOperatorJwts(log, new TokenRefusals(log))
+  const proofs = createOperatorJwts(log, new TokenRejections(log))
   const access = { findInSession: () => null, withoutSession: principalsWithoutSession(), proofs }
   const principal = findPrincipal(headers, access, admin)
   return authorizeRequest({ method, path, headers }, principal, admin, listOperatorTokens(admin).length > 0)
@@ -77,7 +77,7 @@ describe('a token of Prometheus', () => {
   })
 
   // Every other path of the table is at the wire, in `scope-matrix.test.ts`.
-  test.each(['/', '/status', '/config', '/reload', '/operations/refuse', '/metrics/'])('does not open %s', (path) => {
+  test.each(['/', '/status', '/config', '/reload', '/operations/reject', '/metrics/'])('does not open %s', (path) => {
     expect(authorize(bearer(scraped.metricsToken), scraped, path)).toMatchObject({
       status: 403,
       code: 'insufficient-scope',
@@ -109,7 +109,7 @@ test.each([
   expect(statusOf({ ...local, ...headers })).toBe(status)
 })
 
-test('the scopes metrics and read are refused any method of any path that the table has not', () => {
+test('the scopes metrics and read are rejected any method of any path that the table has not', () => {
   const known = new Set(routeScopes.map(({ method, path }) => `${method} ${path}`))
   const paths = [...new Set(routeScopes.map(({ path }) => path)), '/nowhere']
   const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']

@@ -114,10 +114,10 @@ test('the table has every route that is registered, and no other', async () => {
   expect([...registered].sort()).toEqual([...new Set(routeScopes.map(({ path }) => path))].sort())
 })
 
-test('an order that is refused says the scope that it takes, is logged by the name of its operator, and nothing is done', async () => {
+test('an order that is rejected says the scope that it takes, is logged by the name of its operator, and nothing is done', async () => {
   const before = live.lines.length
 
-  const { headers, body } = await fetchAdmin(`${admin}/operations/refuse`, 'POST', { headers: bearerOf('metrics') })
+  const { headers, body } = await fetchAdmin(`${admin}/operations/reject`, 'POST', { headers: bearerOf('metrics') })
 
   expect(body.detail).toBe(
     'prometheus has the scope metrics: that is for /metrics and /whoami alone; this takes the scope operate',

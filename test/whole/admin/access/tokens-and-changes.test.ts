@@ -60,17 +60,17 @@ drill('with two workers and from the command line, a token does what its scope s
     runCommand([...args, '--admin', admin, '--config', file], { LENDER_GATEWAY_ADMIN_TOKEN: token })
 
   const tokens = [tokenOf.read, tokenOf.operate]
-  const [refused, done] = await Promise.all(tokens.map((token) => run(token, 'operation', 'refuse', 'inventory.sync')))
+  const [rejected, done] = await Promise.all(tokens.map((token) => run(token, 'operation', 'reject', 'inventory.sync')))
   const shown = await run(tokenOf.read, 'status')
-  const drained = await run(operatorJwt(), 'operation', 'refuse', 'leads.pipeline')
+  const drained = await run(operatorJwt(), 'operation', 'reject', 'leads.pipeline')
   write(withoutAnna)
   const { status } = await fetchAdmin(`${admin}/reload`, 'POST', { headers: bearerOf('operate') })
 
   const why = 'auditor has the scope read: that is to read, and to send no commands; this takes the scope operate'
-  expect(refused).toMatchObject({ code: 2, err: expect.stringContaining(why) })
-  expect(done).toMatchObject({ code: 0, out: expect.stringContaining('inventory.sync is refused until ') })
-  expect(shown.out).toMatch(/^inventory\.sync +REFUSED by oncall-anna until /m)
-  expect(drained).toMatchObject({ code: 0, out: expect.stringContaining('leads.pipeline is refused until ') })
+  expect(rejected).toMatchObject({ code: 2, err: expect.stringContaining(why) })
+  expect(done).toMatchObject({ code: 0, out: expect.stringContaining('inventory.sync is rejected until ') })
+  expect(shown.out).toMatch(/^inventory\.sync +REJECTED by oncall-anna until /m)
+  expect(drained).toMatchObject({ code: 0, out: expect.stringContaining('leads.pipeline is rejected until ') })
   expect([status, await statusWith(admin, bearerOf('operate'))]).toEqual([200, 401])
   const named = (operation: string) =>
     gateway.line((line) => line.msg === 'operation override' && line.operation === operation)

@@ -15,7 +15,7 @@ test('each order has the name of its operator in its log line and in its audit l
   const order = (path: string, body: object = {}) =>
     fetchAdmin(live.admin + path, 'POST', { headers, body: JSON.stringify(body) })
 
-  await order('/operations/refuse', { operation: 'inventory.sync' })
+  await order('/operations/reject', { operation: 'inventory.sync' })
   await order('/endpoints/drain', { group: 'market', url: 'http://127.0.0.1:1' })
   await order('/contract/learn', { for: '1h' })
   await fetch(`${live.admin}/reload`, { method: 'POST', headers })
@@ -36,9 +36,9 @@ test('each order has the name of its operator in its log line and in its audit l
 test('/status says who has ordered what holds, and when; the page says who did it last', async () => {
   const live = await bootLiveGateway(settings)
   const session = await logIn(live.admin, tokenOf.operate)
-  const form = hiddenFields(await visitPage(`${live.admin}/actions/refuse?operation=inventory.sync`, session))
+  const form = hiddenFields(await visitPage(`${live.admin}/actions/reject?operation=inventory.sync`, session))
 
-  await submitForm(`${live.admin}/actions/refuse`, form, session)
+  await submitForm(`${live.admin}/actions/reject`, form, session)
   await fetchAdmin(`${live.admin}/endpoints/drain`, 'POST', {
     headers,
     body: JSON.stringify({ group: 'market', url: 'http://127.0.0.1:1' }),
@@ -53,7 +53,7 @@ test('/status says who has ordered what holds, and when; the page says who did i
   const ordered = { setBy: 'oncall-anna', setAt: expect.stringMatching(/Z$/) }
   expect(body).toMatchObject({
     status: {
-      operations: { 'inventory.sync': { state: 'refuse', ...ordered } },
+      operations: { 'inventory.sync': { state: 'reject', ...ordered } },
       upstreams: { market: { endpoints: [ordered, { setBy: null, setAt: null }] } },
     },
     reloads: [{ trigger: 'request', by: 'oncall-anna', result: 'unchanged' }],
@@ -61,7 +61,7 @@ test('/status says who has ordered what holds, and when; the page says who did i
   expect(commands.map(({ by, text }) => `${by}: ${text}`)).toEqual([
     expect.stringMatching(/^oncall-anna: Nothing has changed: /),
     expect.stringMatching(/^oncall-anna: http:\/\/127\.0\.0\.1:1 of market gets no new requests until /),
-    expect.stringMatching(/^oncall-anna: inventory\.sync is refused until /),
+    expect.stringMatching(/^oncall-anna: inventory\.sync is rejected until /),
   ])
-  expect(page.text).toMatch(/<b>oncall-anna<\/b>: inventory\.sync is refused until /)
+  expect(page.text).toMatch(/<b>oncall-anna<\/b>: inventory\.sync is rejected until /)
 })

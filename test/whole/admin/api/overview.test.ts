@@ -29,7 +29,7 @@ test('it shows the operations with what they do, and the recent errors, without 
 
   expect(body.operations).toHaveLength(9)
   expect(body.status).toMatchObject({ state: 'serving' })
-  expect(body.refusals).toMatchObject([
+  expect(body.rejections).toMatchObject([
     { status: 404, kind: 'not-found', requestId: 'mine', reason: expect.stringContaining('none of the nine') },
     { status: 502, kind: 'connect-failed', operation: 'risk.asset-valuation', endpoint: dead },
   ])
@@ -74,14 +74,14 @@ test('an operation does not fail with its primary where every client is on the c
   expect(await failing(admin)).toEqual([])
 })
 
-test('without metrics there are no rates, and all the rest; the recent errors alone are under /refused', async () => {
+test('without metrics there are no rates, and all the rest; the recent errors alone are under /rejected', async () => {
   const { url, admin } = await bootLiveGateway({ upstream: dead, metrics: 'none' })
   await fetch(`${url}/market/insights`)
-  const refusals = [{ kind: 'connect-failed', reason: 'the endpoint refuses connections (ECONNREFUSED)' }]
+  const rejections = [{ kind: 'connect-failed', reason: 'the endpoint refuses connections (ECONNREFUSED)' }]
 
   const body = await overviewOf(admin)
 
   expect(body.operations).toMatchObject(Array.from({ length: 9 }, () => ({ pace: null, history: null })))
-  expect(body.refusals).toMatchObject(refusals)
-  expect((await fetchAdmin(`${admin}/refused`)).body.refusals).toMatchObject(refusals)
+  expect(body.rejections).toMatchObject(rejections)
+  expect((await fetchAdmin(`${admin}/rejected`)).body.rejections).toMatchObject(rejections)
 })

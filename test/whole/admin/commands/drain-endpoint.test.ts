@@ -194,7 +194,7 @@ const bootWith = async (entries: readonly object[] = [{}, {}], more: object = {}
     ...{ live, urls: servers.map(({ url }) => url) },
     /** Reloads an edit of something else. */
     async reload() {
-      live.edit({ upstreams: { market }, operations: { 'leads.pipeline': { state: 'refuse' } } })
+      live.edit({ upstreams: { market }, operations: { 'leads.pipeline': { state: 'reject' } } })
       expect((await live.gateway.reload('request')).result).toBe('applied')
     },
     async sendRequests(times: number) {

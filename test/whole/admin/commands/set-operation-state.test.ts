@@ -3,7 +3,7 @@ import { runCommand } from '../../../core/cli/scripted-admin.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway, shareLiveGateway } from '../../../helpers/live-gateway.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
 
-const command = ({ admin }: LiveGateway, state: 'refuse' | 'serve', body: unknown) =>
+const command = ({ admin }: LiveGateway, state: 'reject' | 'serve', body: unknown) =>
   fetchAdmin(`${admin}/operations/${state}`, 'POST', {
     headers: { 'Content-Type': 'application/json' },
     body: typeof body === 'string' ? body : JSON.stringify(body),
@@ -23,20 +23,20 @@ describe('an operation', () => {
   test('is taken out of service for a while, the others are not, and the log says so', async () => {
     const live = await bootLiveGateway()
 
-    const { status, body } = await command(live, 'refuse', { ...insights, ttl: '10m' })
-    const refused = await sendRequest(live)
+    const { status, body } = await command(live, 'reject', { ...insights, ttl: '10m' })
+    const rejected = await sendRequest(live)
     const other = await sendRequest(live, '/leads/pipeline')
 
-    expect([status, body]).toEqual([200, { ...insights, state: 'refuse', reason: null, until: at }])
-    expect([refused.status, other.status]).toEqual([503, 200])
-    expect(await refused.json()).toMatchObject({ code: 'refused-by-operator' })
-    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(590)
-    expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(600)
+    expect([status, body]).toEqual([200, { ...insights, state: 'reject', reason: null, until: at }])
+    expect([rejected.status, other.status]).toEqual([503, 200])
+    expect(await rejected.json()).toMatchObject({ code: 'rejected-by-operator' })
+    expect(Number(rejected.headers.get('retry-after'))).toBeGreaterThan(590)
+    expect(Number(rejected.headers.get('retry-after'))).toBeLessThanOrEqual(600)
     expect(await operations(live)).toEqual({
-      'market.insights': { ...serving, state: 'refuse', until: body.until, setAt: at },
+      'market.insights': { ...serving, state: 'reject', until: body.until, setAt: at },
     })
     const [logged] = live.lines.filter(({ msg }) => msg === 'admin request')
-    expect(logged).toMatchObject({ method: 'POST', url: '/operations/refuse', status: 200 })
+    expect(logged).toMatchObject({ method: 'POST', url: '/operations/reject', status: 200 })
     expect(logged).not.toHaveProperty('operator') // one without a name has the address
     const [order] = live.lines.filter(({ msg }) => msg === 'operation override')
     expect(order).toMatchObject({ ...body, by: '127.0.0.1' })
@@ -49,7 +49,7 @@ describe('an operation', () => {
     const live = await bootLiveGateway()
     const reason = 'CHG-4711: <b>score</b> is "wrong"'
 
-    const { body } = await command(live, 'refuse', { ...insights, reason: ` ${reason} ` })
+    const { body } = await command(live, 'reject', { ...insights, reason: ` ${reason} ` })
 
     expect(body).toMatchObject({ reason })
     expect(await operations(live)).toMatchObject({ 'market.insights': { setReason: reason } })
@@ -60,15 +60,15 @@ describe('an operation', () => {
     expect(page).toContain('CHG-4711: &#60;b&#62;score&#60;/b&#62; is &#34;wrong&#34;')
     expect(page).not.toContain('<b>score')
     const { out } = await runCommand(['status', '--admin', live.admin])
-    expect(out).toMatch(/^market\.insights +REFUSED by 127\.0\.0\.1 until .*: CHG-4711: <b>score<\/b> is "wrong"$/m)
+    expect(out).toMatch(/^market\.insights +REJECTED by 127\.0\.0\.1 until .*: CHG-4711: <b>score<\/b> is "wrong"$/m)
     expect(out).toContain(`(${reason})`) // the finding
     const explained = await runCommand(['explain', 'GET', '/market/insights', '--live', '--admin', live.admin])
-    expect(explained.out).toMatch(/refuses it until .*CHG-4711/)
+    expect(explained.out).toMatch(/rejects every request until .*CHG-4711/)
   })
 
   test('serves again when its time is over, without a request', async () => {
     const live = await bootLiveGateway()
-    await command(live, 'refuse', { ...insights, ttl: '1s' })
+    await command(live, 'reject', { ...insights, ttl: '1s' })
     const during = (await sendRequest(live)).status
 
     await expect.poll(async () => (await sendRequest(live)).status).toBe(200)
@@ -78,9 +78,9 @@ describe('an operation', () => {
     expect(await live.line(({ msg }) => msg === 'operation override ended')).toMatchObject(insights)
   })
 
-  test('that the file refuses serves for a while, also across a reload', async () => {
+  test('that the file rejects serves for a while, also across a reload', async () => {
     const upstream = await httpUpstream()
-    const file = { operations: { 'market.insights': { state: 'refuse' } } }
+    const file = { operations: { 'market.insights': { state: 'reject' } } }
     const live = await bootLiveGateway(file)
     const before = (await sendRequest(live)).status
 
@@ -113,7 +113,7 @@ describe('a command that cannot be parsed changes nothing and says what was expe
     ['a reason that turns its direction', { ...insights, reason: 'a\u202eb' }, 'reason'],
     ['a reason that is no text', { ...insights, reason: 7 }, 'reason'],
   ])('%s', async (_, body, expected) => {
-    const { status, body: problem } = await command(idle, 'refuse', body)
+    const { status, body: problem } = await command(idle, 'reject', body)
 
     expect(status).toBe(400)
     expect(problem.detail).toContain(expected)

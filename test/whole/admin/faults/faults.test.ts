@@ -29,7 +29,7 @@ const timelyFindingsOf = async (admin: string) => withoutLateness(await findings
 const runFound = (command: string | null | undefined) =>
   runCommand(`${command}`.replace(`${programCommand()} `, '').split(' '))
 
-// Failed and refused requests come to a finding as those of a dead endpoint, of expired tokens and of a full limit do.
+// Failed and rejected requests come to a finding as those of a dead endpoint, of expired tokens and of a full limit do.
 const drills = [
   'a slow endpoint',
   'a certificate that has expired',

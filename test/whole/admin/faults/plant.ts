@@ -113,7 +113,7 @@ export const faults: readonly Fault[] = [
   },
   {
     ...{ number: 4, name: 'tokens that have expired', broken: [operationRow] },
-    says: /: 6 requests were refused .*, from 127\.0\.0\.1$/,
+    says: /: 6 requests were rejected .*, from 127\.0\.0\.1$/,
     async plant(common) {
       const key = signingKey('ES256', 'elliptic')
       const others = allOperations.filter(({ id }) => id !== 'market.insights')
@@ -130,7 +130,7 @@ export const faults: readonly Fault[] = [
   },
   {
     ...{ number: 5, name: 'a limit that is full', broken: [operationRow] },
-    says: /: 1 request was refused .*, 1 of 1 in flight now$/,
+    says: /: 1 request was rejected .*, 1 of 1 in flight now$/,
     async plant(common) {
       const release = Promise.withResolvers<void>()
       const upstream = await httpUpstream((_, response) => void release.promise.then(() => response.end()))
@@ -191,7 +191,7 @@ export const faults: readonly Fault[] = [
     async plant(common) {
       const [disk, key] = [folderWith({}), join(folderWith({}), 'key')]
       writeFileSync(key, 'k'.repeat(32))
-      const audit = { file: join(disk, 'audit.log'), key: `file:${key}`, onFailure: 'refuse' }
+      const audit = { file: join(disk, 'audit.log'), key: `file:${key}`, onFailure: 'reject' }
       const { admin, served, url, send } = await startProcess({ ...common, audit }, onSmallDisk(disk))
       await send(1)
       const isFull = () => served.lines.some(({ msg }) => msg === 'audit cannot be written')
@@ -220,7 +220,7 @@ export const faults: readonly Fault[] = [
   },
   {
     ...{ number: 11, name: 'bodies that are too large', broken: ['#operation-inventory\\.sync'] },
-    says: /: 6 requests were refused with 413/,
+    says: /: 6 requests were rejected with 413/,
     async plant(common) {
       const operations = { 'inventory.sync': { maxBody: '1KiB' } }
       const { admin, send } = await boot({ ...common, operations }, '/inventory/sync')

@@ -28,11 +28,11 @@ const variablePart = /(https?:\/\/[^\s;,)]+|\/[\w./-]+|\d[\w.:-]*)/
 /** Makes a pattern of an example, which matches others of its kind. */
 const pattern = (example: string): RegExp => {
   const parts = example
-    .replaceAll(/\d+ requests (failed|were refused)/g, '@$1')
+    .replaceAll(/\d+ requests (failed|were rejected)/g, '@$1')
     .split(variablePart)
     .map((part, i) => (i % 2 === 1 ? '[^\\s;,)]+' : part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')))
   return new RegExp(
-    parts.join('').replaceAll(/@(failed|were refused)/g, '\\d+ requests? (failed|was refused|were refused)'),
+    parts.join('').replaceAll(/@(failed|were rejected)/g, '\\d+ requests? (failed|was rejected|were rejected)'),
   )
 }
 

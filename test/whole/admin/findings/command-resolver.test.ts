@@ -45,17 +45,17 @@ test('words come through a shell as they are', async () => {
 
 test('a command names endpoint and operation as a shell needs it, and reaches a port that the file does not say', async () => {
   const endpoints = ["http://127.0.0.1:1/a;(b)&$HOME'", 'http://127.0.0.1:2']
-  const operations = { 'market.insights': { state: 'refuse' } }
+  const operations = { 'market.insights': { state: 'reject' } }
   const live = await bootLiveGateway({ listen: { basePath: "/v1/it's" }, upstream: { endpoints }, operations })
   const body = { group: 'risk', url: endpoints[0] }
   await fetchAdmin(`${live.admin}/endpoints/drain`, 'POST', { body: JSON.stringify(body) })
   const found = await findingsOf(live.admin)
   const drained = found.find(({ cause }) => cause.includes(' drains '))
-  const refused = found.find(({ about }) => about === 'operations.market.insights')
+  const rejected = found.find(({ about }) => about === 'operations.market.insights')
 
   const { stdout } = await inShell(drained?.command ?? 'false')
 
-  expect(refused?.command).toContain(shellQuote("/v1/it's/market/insights"))
+  expect(rejected?.command).toContain(shellQuote("/v1/it's/market/insights"))
   expect(stdout).toContain(`${endpoints[0]} of risk takes requests `)
   expect((await findingsOf(live.admin)).filter(({ cause }) => cause.includes(' drains '))).toEqual([])
 })

@@ -37,17 +37,17 @@ const expectFindings = (_: string, inputs: Inputs, ...findings: readonly (string
   expect(lines(inputs)).toEqual(findings.map((each) => (typeof each === 'string' ? each : expect.stringMatching(each))))
 
 const riskOf = (...endpoints: readonly EndpointReport[]) => ({ upstreams: { risk: { endpoints } } })
-const refuses = `${risk} refuses connections (ECONNREFUSED)`
+const rejects = `${risk} refuses connections (ECONNREFUSED)`
 const asset = 'risk.asset-valuation'
 const explain = 'explain POST /risk/asset-valuation --live'
 const tryIt = 'check --online gateway.yaml'
 
-const edit = (refusal: Partial<NonNullable<FindingInputs['file']['refusal']>> = {}, more: object = {}) => {
-  const whole = { at, since: at, trigger: 'file', problems: [], isFileSound: false, isUnanswered: false, ...refusal }
+const edit = (rejection: Partial<NonNullable<FindingInputs['file']['rejection']>> = {}, more: object = {}) => {
+  const whole = { at, since: at, trigger: 'file', problems: [], isFileSound: false, isUnanswered: false, ...rejection }
   const file = { name: 'gateway.yaml', differing: ['gateway.yaml'], rolledBack: false, nextTryAt: null, ...more }
-  return { file: { ...file, refusal: whole } as FindingInputs['file'] }
+  return { file: { ...file, rejection: whole } as FindingInputs['file'] }
 }
-const edited = { file: { ...edit().file, refusal: null } }
+const edited = { file: { ...edit().file, rejection: null } }
 
 const trafficOf = (id: OperationId, more: Partial<RecentTraffic>) => ({
   recent: {
@@ -81,10 +81,10 @@ test.each([
 
 const other = endpoint({ url: 'http://risk-b:8080' })
 
-const refusedAt = (when: number, url = risk) =>
+const rejectedAt = (when: number, url = risk) =>
   ({ at: when, endpoint: url, kind: 'connect-failed', reason: 'refused', status: null }) as const
 const expiredAt = (url = risk) =>
-  ({ ...refusedAt(at, url), kind: 'tls-failed', reason: 'certificate-expired' }) as const
+  ({ ...rejectedAt(at, url), kind: 'tls-failed', reason: 'certificate-expired' }) as const
 const answered = (status: number, when = at) =>
   ({ at: when, endpoint: risk, kind: null, reason: null, status }) as const
 
@@ -96,7 +96,7 @@ const failing = (since: number, more: Partial<EndpointReport> = {}) => {
     ...{ requests: 40, failures: 9, ejections: 0 },
     succeededAt: since - 50,
     failingSince: since,
-    lastFailure: refusedAt(at - 80),
+    lastFailure: rejectedAt(at - 80),
     ...more,
   })
 }
@@ -120,7 +120,7 @@ describe('an endpoint', () => {
     expect(found({ causes: [cause()] })).toEqual([
       {
         ...{ severity: 'critical', about: 'upstreams.risk', alsoAbout: [], details: [] },
-        cause: `${refuses}: 12 requests failed in the last minute`,
+        cause: `${rejects}: 12 requests failed in the last minute`,
         ...{ since: '2026-11-21T02:03:00.000Z', command: `lender-gateway ${tryIt}` },
       },
     ])
@@ -129,11 +129,11 @@ describe('an endpoint', () => {
   const lastFailure = answered(500, at - 2000)
   const failed = { failingSince: at - 60_000, failuresInARow: 3, onProbation: true, lastFailure }
   const twelve = '12 requests failed in the last minute'
-  const isDown = `upstreams.risk 02:03:00 ${refuses}`
+  const isDown = `upstreams.risk 02:03:00 ${rejects}`
   const itsCertificate = `upstreams.risk the certificate of ${risk}`
   const expiredOne = riskOf(showing(certificate(-1)))
   const atOne = riskOf(showing(certificate(300), certificate(9, '::1')))
-  const refused12 = { causes: [cause()] }
+  const rejected12 = { causes: [cause()] }
   const in9Days = '2026-11-30T02:04:00.000Z'
 
   const ofCause = (...more: Parameters<typeof cause>) => ({ causes: [cause(...more)] })
@@ -150,13 +150,13 @@ describe('an endpoint', () => {
 
   test.each<Row>([
     ['closing', { causes: [resets('truncated', 3), resets('reset-before-headers', 2)] }, / closed the connection: 5 /],
-    ['in a group twice', { ...refused12, ...riskOf(endpoint(), endpoint()) }, `critical ${isDown}: ${twelve}`],
-    ['out', { ...refused12, ...riskOf(outFor10s, other) }, /^warning .*\(ECONNREFUSED\): 12 .*; it is ejected until/],
+    ['in a group twice', { ...rejected12, ...riskOf(endpoint(), endpoint()) }, `critical ${isDown}: ${twelve}`],
+    ['out', { ...rejected12, ...riskOf(outFor10s, other) }, /^warning .*\(ECONNREFUSED\): 12 .*; it is ejected until/],
     ['out long ago', riskOf(outFor10s, other), `warning upstreams.risk 02:03:55 ${risk}: ${untilThen}`],
     ['out for its last failure', riskOf(ejected({ lastFailure: expiredAt() }), other), /_EXPIRED\); it is ejected: 5/],
-    ['made good', passing(refusedAt(at - 1000)), /^notice .*\(ECONNREFUSED\), and another attempt was made$/],
+    ['made good', passing(rejectedAt(at - 1000)), /^notice .*\(ECONNREFUSED\), and another attempt was made$/],
     ['passed on', passing(answered(503, at - 1000)), /^notice .* answered 503, which is passed on$/],
-    ['well after a minute', passing(refusedAt(at - 61_000))],
+    ['well after a minute', passing(rejectedAt(at - 61_000))],
     ['dead', riskOf(failing(at - 600_400), other), /^warning \S+ 01:53:59 .*; no request to it goes well any more$/],
     ['dead and ejected', riskOf(ejected(failed), other), /^warning upstreams.risk 02:03:00 /],
     ['dead after its ejection', riskOf(endpoint(failed), other), /02:03:00 .*has gone well since it was ejected$/],
@@ -215,7 +215,7 @@ describe('an endpoint', () => {
     ['headers-timeout', explain],
     ['reset-before-headers', explain],
   ] as const)('is tried where no connection was made: %s', (kind, command) => {
-    const dead = failing(at - 1000, { lastFailure: { ...refusedAt(at), kind, reason: null } })
+    const dead = failing(at - 1000, { lastFailure: { ...rejectedAt(at), kind, reason: null } })
 
     for (const inputs of [{ causes: [cause({ kind, reason: null })] }, riskOf(dead, other), riskOf(dead)])
       expect(found(inputs)[0]?.command).toBe(`lender-gateway ${command}`)
@@ -226,21 +226,21 @@ describe('a group', () => {
   const dead = (more: Partial<EndpointReport> = {}) => failing(at - 2000, more)
   const tripped = (state: 'open' | 'half-open') =>
     ({
-      ...{ state, since: at - 700, where: null, outageSince: at - 1800, lastFailure: refusedAt(at - 80) },
+      ...{ state, since: at - 700, where: null, outageSince: at - 1800, lastFailure: rejectedAt(at - 80) },
       openForMs: state === 'open' ? 4000 : null,
     }) as const
 
   test('of which no endpoint serves is one finding, since the first failure, with its endpoints below it', () => {
-    const refused = cause({ kind: 'circuit-open', reason: 'breaker-open', endpoint: null, lastMinute: 40 })
+    const rejected = cause({ kind: 'circuit-open', reason: 'breaker-open', endpoint: null, lastMinute: 40 })
     const upstreams = { risk: { breaker: tripped('open'), endpoints: [dead()], retryBudget: { left: 0 } } }
 
-    expect(found({ upstreams, causes: [refused, cause()] })).toEqual([
+    expect(found({ upstreams, causes: [rejected, cause()] })).toEqual([
       {
         ...{ severity: 'critical', about: 'upstreams.risk', alsoAbout: [] },
         cause: `no endpoint of risk serves since 02:03:58; every request to risk.asset-valuation fails: ECONNREFUSED at ${risk}`,
         details: [
           `${risk} is failing: no success since 9 failures, the last: the endpoint refuses connections (ECONNREFUSED); 9 of 40 requests to it failed since 00:04:00`,
-          'the circuit breaker of risk is open: 40 requests were refused in the last minute',
+          'the circuit breaker of risk is open: 40 requests were rejected in the last minute',
           'the first request after 02:04:04 tries whether it is well',
           `for the owner of ${risk} to mend: nothing has changed here since the last good answer`,
         ],
@@ -268,22 +268,22 @@ describe('a group', () => {
   })
 
   const silent = (more: Partial<EndpointReport> = {}, requests = 0): Inputs => ({
-    ...riskOf(failing(at - 90_000, { failuresInARow: 9, lastFailure: refusedAt(at - 70_000), ...more })),
+    ...riskOf(failing(at - 90_000, { failuresInARow: 9, lastFailure: rejectedAt(at - 70_000), ...more })),
     causes: [cause({ lastMinute: 0, lastAt: at - 70_000 })],
     ...trafficOf(asset, { requests }),
   })
-  const through = endpoint({ succeededAt: at - 100, lastFailure: refusedAt(at - 80) })
+  const through = endpoint({ succeededAt: at - 100, lastFailure: rejectedAt(at - 80) })
   const throughBreaker = (state: 'open' | 'half-open') => ({
     upstreams: { risk: { breaker: tripped(state), endpoints: [through] } },
   })
   const brokenFor =
     /^critical upstreams.risk 02:03:58 the circuit breaker of risk is \S+, so .*, because http:\S+ refuses connections \(ECONNREFUSED\)$/
 
-  const late = { ...refusedAt(at, 'http://c'), kind: 'headers-timeout', reason: null } as const
+  const late = { ...rejectedAt(at, 'http://c'), kind: 'headers-timeout', reason: null } as const
   const c = dead({ url: 'http://c', lastFailure: late })
   const d = dead({ url: 'https://d', lastFailure: expiredAt('https://d') })
   const all = 'critical upstreams.risk 02:03:58 no endpoint of risk serves since 02:03:58'
-  const b = dead({ url: 'http://b', lastFailure: refusedAt(at, 'http://b') })
+  const b = dead({ url: 'http://b', lastFailure: rejectedAt(at, 'http://b') })
   const long = dead({ succeededAt: at - 900_000, failingSince: at - 890_000 })
   const own = { ...trafficOf(asset, { passedOn: 40 }), ...riskOf(dead({ lastFailure: answered(503) })) }
   const ofMarket = { upstreams: { market: { endpoints: [dead()] } }, causes: [cause({ operation: 'market.insights' })] }
@@ -327,8 +327,8 @@ describe('a group', () => {
   test('of which an endpoint is down as its last request failed says that once', () => {
     const as = (reason: string) => dead({ state: { name: 'down', since: at - 100, reason } })
 
-    const refusing = as('the endpoint refuses connections (ECONNREFUSED) (in 1 of 2 workers)')
-    const [first, second] = detailsOf(refusing, as('answered 503')) ?? []
+    const rejecting = as('the endpoint refuses connections (ECONNREFUSED) (in 1 of 2 workers)')
+    const [first, second] = detailsOf(rejecting, as('answered 503')) ?? []
     expect(first).not.toContain('the last failure')
     expect(second).toContain(`is down: answered 503; the last failure: ${risk} refuses connections`)
   })
@@ -345,11 +345,11 @@ describe('a group', () => {
   const ownError = { succeededAt: null, lastFailure: answered(503) } as const
   const ownCertificate = 'the endpoint itself shows that certificate'
   const nothingChanged = 'nothing has changed here since the last good answer'
-  const by = (reason: 'name-not-found' | 'unreachable') => ({ lastFailure: { ...refusedAt(at - 80), reason } })
+  const by = (reason: 'name-not-found' | 'unreachable') => ({ lastFailure: { ...rejectedAt(at - 80), reason } })
 
   test.each<[string, Partial<EndpointReport>, string | null]>([
-    ['refuses, and answered before', {}, nothingChanged],
-    ['refuses, and never answered', { succeededAt: null }, null],
+    ['rejects, and answered before', {}, nothingChanged],
+    ['rejects, and never answered', { succeededAt: null }, null],
     ['answers with an error of its own', ownError, 'the error is in the answer itself'],
     ['shows an old certificate', { ...ownError, lastFailure: expiredAt() }, ownCertificate],
     ['has a name that is gone', by('name-not-found'), null],
@@ -405,7 +405,7 @@ const concurrency = (inFlight: number) => ({
 })
 const overloaded = (reason: 'upstream-concurrency' | 'buffered-bodies' | 'event-loop') =>
   cause({ kind: 'overloaded', reason, endpoint: null })
-const refusedByLimit = { causes: [overloaded('upstream-concurrency')] }
+const rejectedByLimit = { causes: [overloaded('upstream-concurrency')] }
 const twelveOf = (requests: number, ago: number) => ({
   ...{ ...concurrency(3), ...trafficOf(asset, { requests }) },
   causes: [{ ...overloaded('upstream-concurrency'), lastAt: at - ago }],
@@ -437,15 +437,15 @@ describe('what is limited', () => {
   test.each<Row>([
     [
       'full',
-      { ...concurrency(3), ...refusedByLimit },
-      `warning ${limitKey} 02:03:00 ${limitKey} is full: 12 requests were refused in the last minute, 3 of 3 in flight now`,
+      { ...concurrency(3), ...rejectedByLimit },
+      `warning ${limitKey} 02:03:00 ${limitKey} is full: 12 requests were rejected in the last minute, 3 of 3 in flight now`,
     ],
-    ['full no more', { ...concurrency(1), ...refusedByLimit }, /\.concurrency was full: /],
-    ['full once', refusedByLimit, /\.concurrency was full: 12 requests were refused in the last minute$/],
-    ['a refusal of half of the requests', twelveOf(24, 0), /^critical upstreams.risk.concurrency /],
-    ['a refusal of half of them, 15 s ago', twelveOf(24, 15_000), /^warning upstreams.risk.concurrency /],
-    ['a refusal of less than half of them', twelveOf(25, 0), /^warning upstreams.risk.concurrency /],
-    ['full without a refusal', concurrency(3), /^notice upstreams.risk.concurrency /],
+    ['full no more', { ...concurrency(1), ...rejectedByLimit }, /\.concurrency was full: /],
+    ['full once', rejectedByLimit, /\.concurrency was full: 12 requests were rejected in the last minute$/],
+    ['a rejection of half of the requests', twelveOf(24, 0), /^critical upstreams.risk.concurrency /],
+    ['a rejection of half of them, 15 s ago', twelveOf(24, 15_000), /^warning upstreams.risk.concurrency /],
+    ['a rejection of less than half of them', twelveOf(25, 0), /^warning upstreams.risk.concurrency /],
+    ['full without a rejection', concurrency(3), /^notice upstreams.risk.concurrency /],
     ['not full', concurrency(2)],
     ['no room for bodies', bodies, /^warning limits .*memory, of risk.asset-valuation and valuation.score: 24 /],
     [
@@ -466,7 +466,7 @@ describe('what is limited', () => {
 describe('Redis that cannot be asked', () => {
   const gone = { state: 'local', since: at, reason: 'connect ECONNREFUSED 127.0.0.1:6379', where: null } as const
   const rate = { store: 'redis', server: 'redis-a:6379', evictions: 0, ...gone } as const
-  const redis = { ...{ found: 0, refused: 0, dropped: 0 }, server: 'redis-b:6379', ...gone }
+  const redis = { ...{ found: 0, rejected: 0, dropped: 0 }, server: 'redis-b:6379', ...gone }
   const limits = { rate, concurrency: [], eventLoop: null }
   const cache = { bytes: 0, maxBytes: 1, evictions: 0, redis, operations: [] }
   const byAddress = { address: { rate: '1/s' } }
@@ -482,7 +482,7 @@ describe('Redis that cannot be asked', () => {
   ])('%s', expectFindings)
 
   test.each([
-    ['refuse', 'critical', 'requests with a DPoP proof are refused (auth.dpop.withoutRedis: refuse)'],
+    ['reject', 'critical', 'requests with a DPoP proof are rejected (auth.dpop.withoutRedis: reject)'],
     ['serve', 'warning', 'a DPoP proof is good once at each gateway (auth.dpop.withoutRedis: serve)'],
   ])('has proofs decided about (%s): %s', (withoutRedis, severity, proofs) => {
     const bound = tokenBindingSettings(signingKey('ES256', 'issuer'), { dpop: { withoutRedis } })
@@ -511,7 +511,7 @@ describe('an edit', () => {
       {
         ...{ severity: 'warning', about: 'config', alsoAbout: [], details: restart },
         cause:
-          'an edit of gateway.yaml was refused, and what ran before runs on: gateway.yaml:12:9 upstreams.market: not a URL, and 1 more',
+          'an edit of gateway.yaml was rejected, and what ran before runs on: gateway.yaml:12:9 upstreams.market: not a URL, and 1 more',
         ...{ since: '2026-11-21T02:04:00.000Z', command: 'lender-gateway check gateway.yaml' },
       },
     ])
@@ -525,14 +525,14 @@ describe('an edit', () => {
   test.each<Row>([
     ['names its files', edit({}, { differing: ['contract.yaml', 'b.yaml'] }), / of contract.yaml and b.yaml was /],
     ['is held back', edit({ problems: [problem] }, { nextTryAt: at + 20_000 }), / is held back, and what ran before/],
-    ['never ran where a rollback came after it', { ...rolledBack, loadedAt: at + 1 }, /refused, and never ran$/],
-    ['ran on before that', { ...rolledBack, loadedAt: at - 1 }, /was refused, and what ran before runs on$/],
+    ['never ran where a rollback came after it', { ...rolledBack, loadedAt: at + 1 }, /rejected, and never ran$/],
+    ['ran on before that', { ...rolledBack, loadedAt: at - 1 }, /was rejected, and what ran before runs on$/],
     ['could not be applied', edit({ problems: [notApplied] }), /into effect: audit\.file audit\.log .*: EACCES$/],
-    ['is none where a rollback was refused', noRollback, /a rollback was refused, .*: gateway.yaml:12:9: not a URL$/],
+    ['is none where a rollback was rejected', noRollback, /a rollback was rejected, .*: gateway.yaml:12:9: not a URL$/],
   ])('%s', expectFindings)
 
   test.each([
-    ['refused though its file is sound', edit({ isFileSound: true }), 'reload'],
+    ['rejected though its file is sound', edit({ isFileSound: true }), 'reload'],
     ['held back', edit({ isFileSound: true }, { nextTryAt: at + 1 }), tryIt],
     ['not answered', edit({ isFileSound: true, isUnanswered: true }, { nextTryAt: at + 1 }), 'reload'],
     ['none, but a rollback', noRollback, 'rollback'],
@@ -564,8 +564,8 @@ describe('the audit log', () => {
     ['waiting', { ...withAudit({ reason }), causes: [unwritten] }, /^critical .*wait in memory while there is room$/],
     [
       'full soon',
-      { ...withAudit({ disk }), ...onFailure('refuse') },
-      /^warning audit .*the disk of the audit log \S+audit.log has 1.5 GiB free of 20.0 GiB, and at the pace of the last hour it is full in 7 h 17 min: requests are refused when it is full \(audit.onFailure: refuse\)$/,
+      { ...withAudit({ disk }), ...onFailure('reject') },
+      /^warning audit .*the disk of the audit log \S+audit.log has 1.5 GiB free of 20.0 GiB, and at the pace of the last hour it is full in 7 h 17 min: requests are rejected when it is full \(audit.onFailure: reject\)$/,
     ],
     [
       'nearly full',
@@ -590,7 +590,7 @@ describe('the audit log', () => {
 describe('what an operator has ended for a while', () => {
   const none = { get: () => null, all: [] }
   const until = 'until 2026-11-21T02:05:00.000Z'
-  const overridden = (what: 'operations' | 'endpoints', state: 'drain' | 'refuse', ...keys: readonly string[]) => {
+  const overridden = (what: 'operations' | 'endpoints', state: 'drain' | 'reject', ...keys: readonly string[]) => {
     const override = { state, by: 'anna', reason: null, since: at, until: at + 60_000, endsAt: 60_000 } as const
     const view = { get: (key: string) => (keys.includes(key) ? override : null), all: [] }
     return found({ overrides: { operations: none, endpoints: none, learning: none, shifts: none, [what]: view } })
@@ -606,8 +606,8 @@ describe('what an operator has ended for a while', () => {
   })
 
   test('is an operation: a warning, with the end of that', () => {
-    expect(overridden('operations', 'refuse', 'inventory.sync')).toMatchObject([
-      { severity: 'warning', about: 'operations.inventory.sync', cause: `anna refuses it ${until}` },
+    expect(overridden('operations', 'reject', 'inventory.sync')).toMatchObject([
+      { severity: 'warning', about: 'operations.inventory.sync', cause: `anna rejects every request ${until}` },
     ])
   })
 })
@@ -666,9 +666,9 @@ describe('an operation whose cache answers with a stored error', () => {
 })
 
 test.each<[string, Inputs, string]>([
-  ['clients', { causes: [cause({ kind: 'unauthenticated', endpoint: null })] }, 'tail --refused --since 15m'],
-  ['bodies', { causes: [overloaded('buffered-bodies')] }, 'tail --refused --since 15m'],
-  ['a full limit', { ...concurrency(3), ...refusedByLimit }, explain],
+  ['clients', { causes: [cause({ kind: 'unauthenticated', endpoint: null })] }, 'tail --rejected --since 15m'],
+  ['bodies', { causes: [overloaded('buffered-bodies')] }, 'tail --rejected --since 15m'],
+  ['a full limit', { ...concurrency(3), ...rejectedByLimit }, explain],
 ])('a command shows what is wrong with %s', (_, inputs, command) => {
   expect(found(inputs)).toMatchObject([{ command: `lender-gateway ${command}` }])
 })

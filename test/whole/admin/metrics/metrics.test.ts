@@ -165,7 +165,7 @@ test('an edit that is rejected shows, and what came of it', async () => {
   expect([of('last_reload_successful'), of('file_differs')]).toEqual([0, 1])
   expect(of('loaded_timestamp_seconds')).toBeGreaterThanOrEqual(Math.floor(from))
   expect(of('loaded_timestamp_seconds')).toBeLessThanOrEqual(Date.now() / 1000)
-  expect(total(text, 'lender_gateway_config_reloads_total', { trigger: 'request', result: 'refused' })).toBe(1)
+  expect(total(text, 'lender_gateway_config_reloads_total', { trigger: 'request', result: 'rejected' })).toBe(1)
 })
 
 test('every reason has a series before it is one, and an endpoint that the file names twice is one', async () => {

@@ -21,7 +21,7 @@ test.skipIf(!mountsPermitted)(
       const audit = { file: join(disk, 'audit.log'), key: `file:${way.file}.key`, onFailure }
       way.write(configText({ workers: 2, shutdown: { wait: '20s' }, audit }))
     }
-    write('refuse')
+    write('reject')
     const served = serve(way.file, {}, onSmallDisk(disk))
     onTestFinished(() => rmSync(disk, { recursive: true }))
     const port = await waitForListening(served)
@@ -64,9 +64,9 @@ test.skipIf(!mountsPermitted)(
     expect([...before].filter((each) => each !== 503)).toEqual([200])
     expect((await status()).audit).toMatchObject({ state: 'failing', reason: expect.stringContaining('ENOSPC') })
     for (const [onFailure, code, readiness] of [
-      ['refuse', 503, { ready: false, reason: 'audit-unavailable' }],
+      ['reject', 503, { ready: false, reason: 'audit-unavailable' }],
       ['continue', 200, { ready: true }],
-      ['refuse', 503, { ready: false, reason: 'audit-unavailable' }],
+      ['reject', 503, { ready: false, reason: 'audit-unavailable' }],
     ] as const) {
       await reload(onFailure)
       for (let n = 0; n < 3; n++, asked++) expect([onFailure, await ask()]).toEqual([onFailure, code])

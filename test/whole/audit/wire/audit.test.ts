@@ -10,7 +10,7 @@ test('commands and reloads leave lines, rejected ones too', async () => {
   const command = (path: string, body = '', init: RequestInit = {}) =>
     fetchAdmin(live.admin + path, 'POST', { body, headers: { Authorization: `Bearer ${token}` }, ...init })
 
-  await command('/operations/refuse', '{"operation":"inventory.sync"}')
+  await command('/operations/reject', '{"operation":"inventory.sync"}')
   await command('/reload', '', { headers: { Authorization: 'Bearer planted-guess' } })
   live.edit('nonsense: planted')
   await command('/reload')
@@ -22,10 +22,10 @@ test('commands and reloads leave lines, rejected ones too', async () => {
   const [one, two] = [expect.stringMatching(/^[0-9a-f]{12}$/), expect.stringMatching(/^[0-9a-f]{12}$/)]
   const admin = (path: string, status: number) => ({ event: 'admin request', request: `POST ${path}`, status })
   expect(log.lines().slice(1)).toMatchObject([
-    { event: 'operation override', operation: 'inventory.sync', state: 'refuse' },
-    admin('/operations/refuse', 200),
+    { event: 'operation override', operation: 'inventory.sync', state: 'reject' },
+    admin('/operations/reject', 200),
     admin('/reload', 401),
-    { event: 'reload', trigger: 'request', result: 'refused', config: one },
+    { event: 'reload', trigger: 'request', result: 'rejected', config: one },
     admin('/reload', 422),
     { event: 'reload', trigger: 'request', result: 'applied', from: one, config: two, forced: true },
     admin('/reload', 200),

@@ -34,7 +34,7 @@ const full = {
     rate: { ...status.limits.rate, where: 'w' },
     eventLoop: { ...status.limits.eventLoop, where: 'w', sheds: true },
   },
-  config: { ...status.config, nextTry: since, lastRefusal: { at: since, problems: [configProblem] } },
+  config: { ...status.config, nextTry: since, lastRejection: { at: since, problems: [configProblem] } },
   workers: status.workers.slice(0, 1),
   upstreams: {
     risk: {

@@ -80,7 +80,7 @@ test('without --online JSON has no endpoints, and none is tried', async () => {
   expect(JSON.parse(out)).not.toHaveProperty('endpoints')
 })
 
-const refuses = 'the endpoint refuses connections (ECONNREFUSED)'
+const rejects = 'the endpoint refuses connections (ECONNREFUSED)'
 const notOne = 'upstreams.market.endpoints: no endpoint of market can be reached\n'
 
 test('a group without a reachable endpoint is a problem', async () => {
@@ -92,7 +92,7 @@ test('a group without a reachable endpoint is a problem', async () => {
   expect(code).toBe(1)
   expect(out.replace(/:\d+ upstreams/, ':· upstreams')).toBe(`${file}:${lineOf('market')}:· ${notOne}\
     expected at least one of them to be there
-    found    ${gone}: ${refuses}; http://nowhere.invalid: the name of the endpoint does not resolve (ENOTFOUND)
+    found    ${gone}: ${rejects}; http://nowhere.invalid: the name of the endpoint does not resolve (ENOTFOUND)
 1 problem
 `)
 })
@@ -101,12 +101,12 @@ test('a group without a reachable endpoint is a problem', async () => {
 const warned = 'upstreams.market.endpoints: GONE/v2 cannot be reached: '
 
 test.each<[string, (good: string, gone: string) => readonly unknown[], number, readonly string[]]>([
-  ['one of several is a warning', (good, gone) => [good, `${gone}/v2`], 0, [`${warned}${refuses}`, ', 1 of 2 ']],
+  ['one of several is a warning', (good, gone) => [good, `${gone}/v2`], 0, [`${warned}${rejects}`, ', 1 of 2 ']],
   ['a drained one is tried', (good, gone) => [good, { url: gone, drain: true }], 0, [', 1 of 2 endpoints reached']],
   ['one of no weight is tried', (good, gone) => [good, { url: gone, weight: 0 }], 0, [', 1 of 2 endpoints reached']],
   ['one of no weight does not help', (good, gone) => [gone, { url: good, weight: 0 }], 1, [notOne]],
-  ['a drained one does not help', (good, gone) => [gone, { url: good, drain: true }], 1, [`GONE: ${refuses}\n1 p`]],
-  ['the sandbox can be reached', (_, gone) => [gone, 'sandbox'], 0, [`GONE cannot be reached: ${refuses}`]],
+  ['a drained one does not help', (good, gone) => [gone, { url: good, drain: true }], 1, [`GONE: ${rejects}\n1 p`]],
+  ['the sandbox can be reached', (_, gone) => [gone, 'sandbox'], 0, [`GONE cannot be reached: ${rejects}`]],
   ['the sandbox is not tried', () => ['sandbox'], 0, [', no endpoint to try\n']],
 ])('of the endpoints of a group %s', async (_, endpointsOf, expected, texts) => {
   const [{ url }, gone] = [await httpUpstream(), await unusedUrl()]
@@ -165,7 +165,7 @@ test('JSON lists every endpoint that was tried', async () => {
   const { code, out } = await check(file, '--format', 'json')
 
   const report = JSON.parse(out)
-  const tried = { side: 'primary', reached: false, reason: refuses, certificate: null }
+  const tried = { side: 'primary', reached: false, reason: rejects, certificate: null }
   expect(code).toBe(1)
   expect(report).toMatchObject({ ok: false, file, hash: expect.any(String) })
   expect(new Set(report.endpoints)).toEqual(
@@ -176,9 +176,9 @@ test('JSON lists every endpoint that was tried', async () => {
     ]),
   )
   expect(report.problems).toMatchObject([
-    { path: 'upstreams.risk.endpoints', line: lineOf('risk'), found: `${gone}: ${refuses}` },
+    { path: 'upstreams.risk.endpoints', line: lineOf('risk'), found: `${gone}: ${rejects}` },
   ])
-  expect(report.warnings).toMatchObject([{ path: 'upstreams.market.endpoints', found: refuses }])
+  expect(report.warnings).toMatchObject([{ path: 'upstreams.market.endpoints', found: rejects }])
 })
 
 test('a candidate is tried as well, and one without a reachable endpoint is a problem of its own', async () => {
@@ -216,9 +216,9 @@ test('an audit file that cannot be opened is a warning, and none is made', async
 
 test('a Redis that cannot be used is a warning, without its password', async () => {
   const good = await scriptedRedis()
-  const refusing = await scriptedRedis(() => new Error('WRONGPASS hunter2 is wrong'))
+  const rejecting = await scriptedRedis(() => new Error('WRONGPASS hunter2 is wrong'))
   const at = ({ port }: { readonly port: number }): string => `127.0.0.1:${port}`
-  const cluster = { cluster: [`redis://${at(refusing)}`], password: 'hunter2' }
+  const cluster = { cluster: [`redis://${at(rejecting)}`], password: 'hunter2' }
 
   const limits = { redis: { url: `redis://${at(good)}` } }
   const { code, out } = await check(fileWith({}, { limits, cache: { redis: cluster } }))
@@ -227,7 +227,7 @@ test('a Redis that cannot be used is a warning, without its password', async () 
   expect(out.split('\n').filter((line) => line.includes('cannot be used'))).toEqual([
     expect.stringMatching(/^warning: .* cache\.redis\.cluster: Redis \(cluster \S+\) cannot .*: WRONGPASS \*\*\*/),
   ])
-  expect(out).toContain(`(cluster ${at(refusing)})`)
+  expect(out).toContain(`(cluster ${at(rejecting)})`)
   expect(good.commands.map(([name]) => name)).toEqual(['SCRIPT', 'EVALSHA'])
 })
 
@@ -241,7 +241,7 @@ const memoryInfo = (policy: string): string => `# Memory\r\nmaxmemory:0\r\nmaxme
 
 test.each<[string, RedisReply, number]>([
   ['forgets the least used', memoryInfo('allkeys-lru'), 1],
-  ['refuses to write', memoryInfo('noeviction'), 0],
+  ['rejects to write', memoryInfo('noeviction'), 0],
   ['does not say what it does', new Error('NOPERM no'), 0],
 ])('a Redis for idempotency that %s for want of room is worth a warning or none', async (_, reply, warnings) => {
   const redis = await scriptedRedis(([command]) => (command === 'INFO' ? reply : undefined))

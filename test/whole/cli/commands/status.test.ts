@@ -27,7 +27,7 @@ const troubled = {
   ...{ ...healthyStatus, state: 'draining', ready: false, uptimeSeconds: 59, retiring: 1 },
   config: {
     ...{ ...healthyStatus.config, loadedBy: 'start', fileDiffers: true, previous: '9b02c7d11e55' },
-    lastRefusal: { at: '2026-11-21T02:04:11.000Z', problems: [configProblem] },
+    lastRejection: { at: '2026-11-21T02:04:11.000Z', problems: [configProblem] },
   },
   upstreams: {
     market: upstreamStatusWith(
@@ -50,8 +50,8 @@ const troubled = {
     proofs: { remembered: 500_000, room: 1_000_000 },
   },
   operations: {
-    'inventory.sync': { state: 'refuse', until: '2026-11-21T02:15:00.000Z' },
-    'leads.pipeline': { state: 'refuse', until: null },
+    'inventory.sync': { state: 'reject', until: '2026-11-21T02:15:00.000Z' },
+    'leads.pipeline': { state: 'reject', until: null },
     'valuation.score': { state: 'serve', until: '2026-11-21T03:05:01.500Z' },
   },
   log: { level: 'info', dropped: 12 },
@@ -105,7 +105,7 @@ version   0.1.0, Node v24.21.0, process 1
 up        59s, started 2026-11-21T02:04:01Z
 config    3f1c0a9be2d4, loaded 2026-11-21T02:00:07Z, 4m 52s ago, at the start
 before    9b02c7d11e55, which rollback brings back
-file      /etc/lender-gateway/gateway.yaml: DIFFERS from what runs: it was refused, see below
+file      /etc/lender-gateway/gateway.yaml: DIFFERS from what runs: it was rejected, see below
 log       12 LINES DROPPED since the start: its reader is too slow
 retiring  1 earlier: requests that began under it still run
 
@@ -116,7 +116,7 @@ market  http://market-a:8080  100     2          up
 
 limit                         now
 limits.concurrency            12 of 10000 in flight
-upstreams.market.concurrency  60 of 60 in flight: FULL, what comes is refused
+upstreams.market.concurrency  60 of 60 in flight: FULL, new requests are rejected
 limits.eventLoopDelay         312.5 of 200 ms late: SHEDS LOAD in 1 of 2 workers since 2026-11-21T02:04:57Z, 3s ago
 
 tokens         now
@@ -125,11 +125,11 @@ introspection  can be asked
 proofs         500000 remembered, ROOM for 1000000
 
 operation        state
-inventory.sync   REFUSED by an operator until 2026-11-21T02:15:00Z, 10m left
-leads.pipeline   REFUSED by the file
+inventory.sync   REJECTED by an operator until 2026-11-21T02:15:00Z, 10m left
+leads.pipeline   REJECTED by the file
 valuation.score  served by an operator until 2026-11-21T03:05:01Z, 1h left
 
-refused 2026-11-21T02:04:11Z, 49s ago; what ran before runs on
+rejected 2026-11-21T02:04:11Z, 49s ago; what ran before runs on
 /etc/lender-gateway/gateway.yaml:12:9 upstreams.market: not a URL
     expected a URL such as http://risk.internal:8080, or sandbox
     found    "market-b:8080"
@@ -175,9 +175,9 @@ refused 2026-11-21T02:04:11Z, 49s ago; what ran before runs on
   })
 
   test('the first of many problems, and how to see the others', async () => {
-    const lastRefusal = { at: 'then', problems: Array.from({ length: 12 }, () => configProblem) }
+    const lastRejection = { at: 'then', problems: Array.from({ length: 12 }, () => configProblem) }
 
-    const { out } = await runStatus({ ...healthyStatus, config: { ...healthyStatus.config, lastRefusal } })
+    const { out } = await runStatus({ ...healthyStatus, config: { ...healthyStatus.config, lastRejection } })
 
     expect(out.split('not a URL').length - 1).toBe(10)
     expect(out).toMatch(/\nand 2 more: check shows all\n$/)
@@ -290,7 +290,7 @@ test('a real gateway shows its state, before and while it stops', async () => {
     received.resolve()
     released.promise.then(() => response.end())
   })
-  const operations = { 'inventory.sync': { state: 'refuse' } }
+  const operations = { 'inventory.sync': { state: 'reject' } }
   const { gateway, file, ...live } = await bootLiveGateway({ admin: { token }, upstreams: { market: url }, operations })
   const at = ['--admin', live.admin]
   const environment = { LENDER_GATEWAY_ADMIN_TOKEN: token }
@@ -307,8 +307,10 @@ test('a real gateway shows its state, before and while it stops', async () => {
   await Promise.all([closed, running.then((response) => response.text())])
 
   expect(before).toMatchObject({ code: 0, err: '' })
-  expect(before.out).toMatch(/^notice {4}operations\.inventory\.sync: the file refuses it \(state: refuse\)\n/m)
-  for (const line of ['gateway  serving, ready', `${file}: says what runs`, 'inventory.sync  REFUSED by the file'])
+  expect(before.out).toMatch(
+    /^notice {4}operations\.inventory\.sync: the file rejects every request \(state: reject\)\n/m,
+  )
+  for (const line of ['gateway  serving, ready', `${file}: says what runs`, 'inventory.sync  REJECTED by the file'])
     expect(before.out).toContain(`${line}\n`)
   expect(withoutToken).toMatchObject({ code: 2, out: '', err: expect.stringContaining('wants a token') })
   expect(ready).toMatchObject({ code: 0, out: 'ready\n' })
@@ -322,8 +324,10 @@ test.each([
   ['status --format xml', 'Allowed choices are text, json'],
   ['status --redy', 'Did you mean --ready?'],
   ['status --format jsno', 'Did you mean json?'],
-  ['operation refus market.insights', 'Did you mean refuse?'],
-  ['operation refuse market.insihgts', 'Did you mean market.insights?'],
+  ['operation rejct market.insights', 'Did you mean reject?'],
+  ['operation reject market.insights', 'Did you mean reject?'],
+  ['tail --rejected', 'It is now named --rejected.'],
+  ['operation reject market.insihgts', 'Did you mean market.insights?'],
   ['shift maket', 'Did you mean market?'],
   ['statsu', 'Did you mean status?'],
   ['shift reprot risk', 'Did you mean report?'],

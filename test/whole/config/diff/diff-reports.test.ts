@@ -28,7 +28,7 @@ describe('the report of a configuration', () => {
     [{ maxBody: 'none', deadline: 'none' }, 'host: endpoint, keepAlive: none, response: { remove: [X-A, X-B] }'],
   ])('is a configuration with the same report: %j, %s', (defaults, risk) => {
     const others = 'requestId: { header: none }\nlisten: { basePath: /v1, via: edge }'
-    const operations = 'operations: { market.insights: { state: refuse } }'
+    const operations = 'operations: { market.insights: { state: reject } }'
     const written = [
       others,
       `defaults: ${JSON.stringify(defaults)}`,
@@ -112,7 +112,7 @@ describe('a difference', () => {
   })
 
   test('of an operation belongs to its group, one of the defaults to all groups that inherit it', () => {
-    const operation = diffTexts(sandbox, `operations: { inventory.sync: { state: refuse } }\n${sandbox}`)
+    const operation = diffTexts(sandbox, `operations: { inventory.sync: { state: reject } }\n${sandbox}`)
     const defaults = diffTexts(sandbox, `defaults: { timeouts: { headers: 1s }, deadline: 2s }\n${sandbox}`)
 
     expect(operation).toMatchObject([{ part: 'operations.inventory.sync', path: 'operations.inventory.sync.state' }])
@@ -210,7 +210,7 @@ describe('the contract', () => {
     expect(from).not.toBe(to)
   })
 
-  const refusing = 'contract: { file: contract.json, unchecked: refuse }'
+  const rejecting = 'contract: { file: contract.json, unchecked: reject }'
   const enforced = 'contract: { file: contract.json, request: enforce }'
   const own = 'operations: { market.insights: { contract: { request: off } } }'
 
@@ -220,8 +220,8 @@ describe('the contract', () => {
 
   test.each([
     ['another mode', named, enforced, [['contract.request', 'report', 'enforce']]],
-    ['messages that cannot be checked', named, refusing, [['contract.unchecked', 'pass', 'refuse']]],
-    ['a contract that is new and refuses what cannot be checked', '', refusing, newOf({ unchecked: 'refuse' })],
+    ['messages that cannot be checked', named, rejecting, [['contract.unchecked', 'pass', 'reject']]],
+    ['a contract that is new and rejects what cannot be checked', '', rejecting, newOf({ unchecked: 'reject' })],
     ['a contract that is new', '', named, newOf({ file: 'contract.json' })],
     ['a mode of an operation of its own', `${enforced}\n${own}`, named, [modeChange, ownChange]],
   ])('%s is told once, and not of each operation that follows it', (_, before, after, changes) => {

@@ -35,7 +35,7 @@ test('every key but upstreams has a default', () => {
     idempotency: {
       ...{ header: 'idempotency-key', required: false, ttl: 86_400_000, wait: 0 },
       ...{ maxKey: 255, maxBody: 64 * 1024, maxResponse: 64 * 1024 },
-      ...{ onUnknown: 'refuse', onStoreFailure: 'refuse', redis: null, replicas: null, encryptionKeys: [] },
+      ...{ onUnknown: 'reject', onStoreFailure: 'reject', redis: null, replicas: null, encryptionKeys: [] },
       ...{ maxKeysPerClient: 100_000, maxEntries: 200_000, maxBytes: 64 * mebibyte },
     },
   })
@@ -93,7 +93,7 @@ upstreams:
     response: { set: { X-A: b, X_A: c }, remove: [Server] }
 operations:
   market.insights: { deadline: 10s, cache: true }
-  inventory.sync: { state: refuse, idempotency: { ttl: 1h } }
+  inventory.sync: { state: reject, idempotency: { ttl: 1h } }
 `)
 
   expect(listen).toMatchObject({ host: '0.0.0.0', port: 0, basePath: '/lender/v1', via: 'gw-1' })
@@ -117,7 +117,7 @@ operations:
   expect(upstreams.market.host).toEqual({ name: 'market.example:8443' })
   expect(operations['market.insights']).toMatchObject({ deadline: 10_000, cache: { maxEntry: 1024 ** 2 } })
   expect(operations['inventory.sync']).toMatchObject({
-    state: 'refuse',
+    state: 'reject',
     idempotency: { header: 'idempotency-key', ttl: 3_600_000, maxKey: 255 },
   })
 })
@@ -242,7 +242,7 @@ describe('a resolved configuration', () => {
       '',
       'listen: { port: 81 }',
       'defaults: { deadline: 1s }',
-      'operations: { valuation.score: { state: refuse } }',
+      'operations: { valuation.score: { state: reject } }',
     ]
 
     expect(new Set(edits.map((text) => validConfig(`${text}\n${sandbox}`).hash)).size).toBe(4)

@@ -6,7 +6,7 @@ test('charts end with the last whole step, and have the times of reloads that to
   const at = '2026-11-23T10:00:07.400Z'
   const [reload] = fixture.reloads
   if (reload === undefined) throw new Error('the fixture has reloads')
-  const results = ['applied', 'refused', 'unchanged'] as const
+  const results = ['applied', 'rejected', 'unchanged'] as const
   const reloads = results.map((result, i) => ({ ...reload, result, at: `2026-11-23T09:5${i}:00.700Z` }))
 
   const data = chartsData({ ...fixture, at, reloads })

@@ -50,7 +50,7 @@ const steps = [...Array(170).keys()]
 const order = { until: before(-650), setBy: 'oncall-anna', setAt: before(250), setReason: 'CHG-4712' }
 const tooOld = { status: 401, kind: 'unauthenticated' as const, reason: 'the token has expired' }
 const slash = 'a slash too many at the end; probably meant: POST /risk/asset-valuation'
-const refused = [
+const rejected = [
   { status: 404, kind: 'not-found' as const, reason: slash },
   { status: 502, kind: 'connect-failed' as const, reason: 'the endpoint refuses connections' },
 ]
@@ -68,7 +68,7 @@ export const fixture: PageView = {
     ...{ version: '0.1.0', instance: { name: 'gateway-eu-1', environment: 'production', color: 'red' } },
     ...{ state: 'serving', ready: true, notReady: null, uptimeSeconds: 190_000.2, node: 'v24.21.0', pid: 1 },
     config: {
-      ...{ file, path: file, hash: '3f1c0a9be2d4', previous: '9b02c7d11e55', lastRefusal: null, nextTry: null },
+      ...{ file, path: file, hash: '3f1c0a9be2d4', previous: '9b02c7d11e55', lastRejection: null, nextTry: null },
       ...{ loadedAt: before(8040), loadedBy: 'file', requestedBy: null, fileDiffers: true },
       differingFiles: ['/etc/lender-gateway/contract.yaml'],
     },
@@ -150,7 +150,7 @@ export const fixture: PageView = {
       ...{ bytes: 1_204_224, maxBytes: 67_108_864, evictions: 0 },
       redis: {
         ...{ server: 'cluster redis-1.internal:6379, redis-2.internal:6379', state: 'shared', since: before(9000) },
-        ...{ reason: null, found: 204, refused: 0, dropped: 0, where: null },
+        ...{ reason: null, found: 204, rejected: 0, dropped: 0, where: null },
       },
       operations: {
         'market.insights': {
@@ -162,7 +162,7 @@ export const fixture: PageView = {
     idempotency: {
       ...{ store: 'memory', state: 'local', since: before(190_000), reason: null, where: null, entries: 18_302 },
       ...{ maxEntries: 200_000, bytes: 9_204_224, maxBytes: 67_108_864, inProgress: 4, unknown: 12 },
-      ...{ oldestUnknown: before(3300), dropped: 0, refused: 0 },
+      ...{ oldestUnknown: before(3300), dropped: 0, rejected: 0 },
     },
     learning: null,
     contract: {
@@ -176,7 +176,7 @@ export const fixture: PageView = {
         }
       }),
     },
-    operations: { 'inventory.sync': { state: 'refuse', ...order } },
+    operations: { 'inventory.sync': { state: 'reject', ...order } },
     retiring: 1,
     audit: {
       ...{ file: '/var/log/lender-gateway/audit.log', chain: '47fe3007d10bf399', count: 120_455 },
@@ -194,11 +194,11 @@ export const fixture: PageView = {
       },
       {
         ...{ severity: 'warning', about: 'config' },
-        cause: 'the file was refused and is not what runs: gateway.yaml:14:7 upstreams.risk.endpoints is not a list',
+        cause: 'the file was rejected and is not what runs: gateway.yaml:14:7 upstreams.risk.endpoints is not a list',
         ...{ alsoAbout: [], details: [], since: before(130), command: 'lender-gateway check' },
       },
       {
-        ...{ severity: 'notice', about: 'operations.inventory.sync', cause: 'an operator has it refused' },
+        ...{ severity: 'notice', about: 'operations.inventory.sync', cause: 'an operator has it rejected' },
         ...{ alsoAbout: [], details: [], since: null, command: null },
       },
     ],
@@ -206,16 +206,16 @@ export const fixture: PageView = {
   operations: allOperations.map(({ id, group, method, path }, index) => {
     const [isIdle, isRefused, fails] = [id === 'leads.pipeline', id === 'inventory.sync', group === 'risk']
     return {
-      ...{ id, group, method, path, failing: fails, state: isRefused ? ('refuse' as const) : ('serve' as const) },
+      ...{ id, group, method, path, failing: fails, state: isRefused ? ('reject' as const) : ('serve' as const) },
       ...(isRefused ? order : { until: null, setBy: null, setAt: null, setReason: null }),
       pace: {
         ...{ inFlight: index, perSecond: isIdle ? 0 : wave(180, 4 + index * 9) },
-        ...{ errorsPerSecond: fails ? 3.4 : 0, refusedPerSecond: isRefused ? 1.2 : 0 },
+        ...{ errorsPerSecond: fails ? 3.4 : 0, rejectedPerSecond: isRefused ? 1.2 : 0 },
         ...{ p50Ms: isIdle ? null : 8.2 + index * 3, p99Ms: isIdle ? null : 41 + index * 130 },
         outcomes: {
           served: isIdle ? none : { p50Ms: 8 + index * 3, p99Ms: 40 + index * 130 },
           failed: fails ? { p50Ms: 2004, p99Ms: 15_010 } : none,
-          refused: isRefused ? { p50Ms: 0.3, p99Ms: 1.2 } : none,
+          rejected: isRefused ? { p50Ms: 0.3, p99Ms: 1.2 } : none,
         },
       },
       history: {
@@ -227,7 +227,7 @@ export const fixture: PageView = {
     }
   }),
   commands: [
-    { at: before(250), by: 'oncall-anna', text: 'inventory.sync is refused until 02:25:00.' },
+    { at: before(250), by: 'oncall-anna', text: 'inventory.sync is rejected until 02:25:00.' },
     { at: before(400), by: 'deploy', text: 'The cache is cleared: 12 answers removed.' },
   ],
   unmatchedPerSecond: 0,
@@ -238,7 +238,7 @@ export const fixture: PageView = {
   ],
   reloads: [
     {
-      ...{ at: before(130), trigger: 'file', by: null, result: 'refused', hash: '3f1c0a9be2d4', groups: [] },
+      ...{ at: before(130), trigger: 'file', by: null, result: 'rejected', hash: '3f1c0a9be2d4', groups: [] },
       changes: [],
       problems: [
         {
@@ -320,12 +320,12 @@ export const fixture: PageView = {
       ...{ client: '203.0.113.7', endpoint: null, requestId: null },
     },
   ],
-  refusals: Array.from({ length: 30 }, (_, index) => ({
+  rejections: Array.from({ length: 30 }, (_, index) => ({
     ...{ at: before(3 + index * 11), requestId: `0192f3a4-${String(index).padStart(4, '0')}-7c55-9f30-3a1b2c3d4e5f` },
     ...{ client: `203.0.113.${index}`, clientId: index % 3 === 0 ? 'bank-a' : null, method: 'POST' },
     operation: index % 4 === 0 ? null : ('risk.asset-valuation' as const),
     ...{ endpoint: index % 4 === 1 ? 'http://risk-a.internal:8080' : null, side: null, fellBack: false },
-    ...(refused[index % 4] ?? tooOld),
+    ...(rejected[index % 4] ?? tooOld),
     traceId: index % 5 === 0 ? '4bf92f3577b34da6a3ce929d0e0e4736' : null,
   })),
 }

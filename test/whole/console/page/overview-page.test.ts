@@ -57,7 +57,7 @@ test('whatever stands in any text of it, the page has the same tags and attribut
   // Without those by which the page chooses what to show: only the gateway writes them.
   const chosen = new Set(
     JSON.stringify(fixture).match(
-      /"(up|down|ejected|draining|serve|refuse|serving|waiting|open|closed|applied|refused|unchanged|shared|local|off|report|enforce|request|response|critical|warning|notice|\d{4}-[^"]*)"/g,
+      /"(up|down|ejected|draining|serve|reject|serving|waiting|open|closed|applied|rejected|unchanged|shared|local|off|report|enforce|request|response|critical|warning|notice|\d{4}-[^"]*)"/g,
     ),
   )
   const hostile = (old: string, text: string): string => (chosen.has(JSON.stringify(old)) ? old : text)
@@ -112,7 +112,7 @@ test('findings are grouped by what is broken, the worst first, and how many ther
     ['warning', 'upstreams.risk', 'an endpoint is slow'],
     ['warning', 'upstreams.risk.concurrency', 'the limit is full'],
     ['warning', 'operations.market.insights', 'its upstream answers with 5xx'],
-    ['warning', 'config', 'the edit was refused'],
+    ['warning', 'config', 'the edit was rejected'],
     ['notice', 'operations.market.insights', 'the token has expired'],
     ['notice', 'clients', 'the path is none of the nine'],
   ]
@@ -124,7 +124,7 @@ test('findings are grouped by what is broken, the worst first, and how many ther
       'What is wrong ■ 2 critical ▲ 4 warnings ◆ 2 worth knowing',
       '■ critical Upstream risk the breaker is open',
       '▲ warning an endpoint is slow ▲ warning upstreams.risk.concurrency the limit is full',
-      '■ critical The gateway itself audit the disk is full ▲ warning config the edit was refused',
+      '■ critical The gateway itself audit the disk is full ▲ warning config the edit was rejected',
       '▲ warning Operation market.insights its upstream answers with 5xx',
       '◆ Worth knowing operations.market.insights the token has expired clients the path is none of the nine',
     ].join(' '),
@@ -186,9 +186,13 @@ test.each<[section: string, words: string | RegExp, differing?: Differing]>([
   ['upstreams', /^(?!.*risk, candidate)/],
   ['operations', ' 17 ms failed 2.00 s 430 ms failed 15.0 s '],
   // Idle rows are to mislead nobody.
-  ['operations', '4.3 requests a second are refused before they come to any of the nine', { unmatchedPerSecond: 4.25 }],
-  ['operations', /^(?!.*are refused before)/, { unmatchedPerSecond: 0 }],
-  ['operations', /^(?!.*are refused before)/, { unmatchedPerSecond: null }],
+  [
+    'operations',
+    '4.3 requests a second are rejected before they come to any of the nine',
+    { unmatchedPerSecond: 4.25 },
+  ],
+  ['operations', /^(?!.*are rejected before)/, { unmatchedPerSecond: 0 }],
+  ['operations', /^(?!.*are rejected before)/, { unmatchedPerSecond: null }],
   ['operations', /^(?!.*none in 15 min).*not counted yet/, uncounted],
   ['limits', 'Counted in memory, by this gateway', status({ limits: { ...limits, rate } })],
   ['clients', 'Introspection ○ not asked yet', status({ tokens: { ...tokens, introspection } })],
@@ -202,9 +206,9 @@ test.each<[section: string, words: string | RegExp, differing?: Differing]>([
   ['reloads', '2 more changes'],
   ['reloads', 'doubtful in what runs'],
   ['reloads', 'upstreams.leads.tls.verify anybody can pretend to be this upstream'],
-  ['refusals', '404 not-found POST to none of the nine a slash too many at the end; probably meant'],
-  ['refusals', '401 unauthenticated risk.asset-valuation the token has expired'],
-  ['refusals', 'None since the start.', { refusals: [] }],
+  ['rejections', '404 not-found POST to none of the nine a slash too many at the end; probably meant'],
+  ['rejections', '401 unauthenticated risk.asset-valuation the token has expired'],
+  ['rejections', 'None since the start.', { rejections: [] }],
   // The lines of its chain, and not of the file that was rotated last.
   ['records', '/var/log/lender-gateway/audit.log , its chain has 120 455 lines,'],
   ['contract', 'None is configured, and none is learned.', status({ contract: null, learning: null })],
@@ -351,7 +355,7 @@ test('what is off or unknown is said so, and nothing is rendered as null or unde
   const bare: PageView = {
     ...fixture,
     operations: fixture.operations.map((each) => ({ ...each, pace: null, history: null })),
-    ...{ reloads: [], refusals: [] },
+    ...{ reloads: [], rejections: [] },
     status: {
       ...{ ...status, workers: [], certificates: [], warnings: [], clients: null, cache: null, audit: null },
       limits: { rate: null, concurrency: [], eventLoop: null },

@@ -36,7 +36,7 @@ test('the stream begins with the whole page, has a change with the next tick, an
 
   expect(ended).toMatchObject({ how: 'end', received: expect.stringContaining('event: end\ndata: leaving') })
   expect(received).toMatch(/^HTTP\/1\.1 200 OK\r\nContent-Type: text\/event-stream\r\nCache-Control: no-store\r\n/)
-  for (const name of ['summary', 'findings', 'operations', 'upstreams', 'refusals', 'records'])
+  for (const name of ['summary', 'findings', 'operations', 'upstreams', 'rejections', 'records'])
     expect(received).toContain(`"${name}":"<section id=`)
   expect(received).toContain('"operations":{"valuation.score"')
   expect(received.split('event: tick').length - ticksBefore).toBeLessThanOrEqual(2) // one may have been under way

@@ -100,7 +100,7 @@ test('a slow reader is left out until it has read, and then gets all that has ch
   one.state.takes = false
   const [stream] = await open(one)
   for (const state of ['draining', 'serving', 'draining'] as const) {
-    source.overview = { ...fixture, refusals: [], status: { ...fixture.status, state } }
+    source.overview = { ...fixture, rejections: [], status: { ...fixture.status, state } }
     await seconds(1)
   }
   const meanwhile = one.received.length
@@ -109,19 +109,19 @@ test('a slow reader is left out until it has read, and then gets all that has ch
   await seconds(1)
 
   expect(meanwhile).toBe(1)
-  expect(one.sent()).toEqual([allSections, ['summary', 'refusals']])
+  expect(one.sent()).toEqual([allSections, ['summary', 'rejections']])
   expect(one.ticks()[1]?.sections.summary).toContain('draining')
 })
 
 test('what is long is sent every fifth time only, however often it changes, and as it is then', async () => {
-  const many = Array.from({ length: 4 }, () => fixture.refusals).flat()
+  const many = Array.from({ length: 4 }, () => fixture.rejections).flat()
   for (let second = 0; second < 11; second++) {
-    const refusals = many.map((each, i) => ({ ...each, requestId: `request-${second}-${i}` }))
-    source.overview = { ...fixture, refusals }
+    const rejections = many.map((each, i) => ({ ...each, requestId: `request-${second}-${i}` }))
+    source.overview = { ...fixture, rejections }
     await (second === 0 ? open(one) : seconds(1))
   }
 
-  const sent = one.ticks().map(({ sections }) => /request-(\d+)-0</.exec(sections.refusals ?? '')?.[1] ?? null)
+  const sent = one.ticks().map(({ sections }) => /request-(\d+)-0</.exec(sections.rejections ?? '')?.[1] ?? null)
   expect(sent).toEqual(['0', null, null, null, null, '5', null, null, null, null, '10'])
 })
 

@@ -23,10 +23,10 @@ test('no token and no cookie stands in a log, in the audit log, or in a response
   await say(submitForm(`${live.admin}/login?token=${token}`, { token }))
   const session = await logIn(live.admin)
   const [, id = ''] = session.cookie.split('=')
-  const form = hiddenFields(await visitPage(`${live.admin}/actions/refuse?operation=market.insights`, session))
-  await say(submitForm(`${live.admin}/actions/refuse?formToken=${form.formToken}`, form, session))
+  const form = hiddenFields(await visitPage(`${live.admin}/actions/reject?operation=market.insights`, session))
+  await say(submitForm(`${live.admin}/actions/reject?formToken=${form.formToken}`, form, session))
   await say(visitPage(`${live.admin}/%zz?token=${token}`, session))
-  await say(submitForm(`${live.admin}/actions/refuse`, { ...form, token }, session))
+  await say(submitForm(`${live.admin}/actions/reject`, { ...form, token }, session))
   await say(visitPage(`${live.admin}/status`, session))
   await say(visitPage(`${live.admin}/config`, session))
   await say(submitForm(`${live.admin}/login`, { token, filled: 'x'.repeat(20_000) }, session))
@@ -47,8 +47,8 @@ test('the audit log has logins, commands of a session, and wrong tokens', async 
 
   await submitForm(`${live.admin}/login`, { ...login, token: mistyped })
   const session = await logIn(live.admin)
-  const form = hiddenFields(await visitPage(`${live.admin}/actions/refuse?operation=market.insights`, session))
-  await submitForm(`${live.admin}/actions/refuse`, form, session)
+  const form = hiddenFields(await visitPage(`${live.admin}/actions/reject?operation=market.insights`, session))
+  await submitForm(`${live.admin}/actions/reject`, form, session)
   await submitForm(`${live.admin}/logout`, form, session)
   await live.gateway.close()
 
@@ -58,13 +58,13 @@ test('the audit log has logins, commands of a session, and wrong tokens', async 
   const request = (request: string, status: number, by: object) => ({ event: 'admin request', request, status, ...by })
   const expected = [
     ...[
-      { event: 'login refused', ...from },
+      { event: 'login rejected', ...from },
       { event: 'login', ...of },
       { event: 'logout', ...of },
     ],
-    { event: 'operation override', operation: 'market.insights', state: 'refuse', until: expect.any(String) },
+    { event: 'operation override', operation: 'market.insights', state: 'reject', until: expect.any(String) },
     ...[request('POST /login', 403, from), request('POST /login', 303, from)],
-    ...[request('POST /actions/refuse', 303, of), request('POST /logout', 303, of)],
+    ...[request('POST /actions/reject', 303, of), request('POST /logout', 303, of)],
   ]
   expect(lines).toHaveLength(expected.length)
   expect(lines).toEqual(expect.arrayContaining(expected.map((line) => expect.objectContaining(line))))

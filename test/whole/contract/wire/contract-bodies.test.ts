@@ -42,20 +42,20 @@ const scoring = ['/valuation/forecast', '/inventory/sync', '/financing/pre-appro
 const paths = { ...sampleContract.paths, ...Object.fromEntries(scoring.map((path) => [path, score])) }
 
 // No connection is ever accepted there.
-const refusing = 'http://127.0.0.1:1'
+const rejecting = 'http://127.0.0.1:1'
 
 const shared = liveGatewayForAll((upstream) => ({
   contract: { file: contractFile({ ...sampleContract, paths }, afterAll), request: 'enforce' },
   upstreams: {
     valuation: { endpoints: [upstream], retry: { on: [503], backoff: { base: '1ms', max: '1ms' } } },
-    financing: { endpoints: [refusing, upstream], balance: 'round-robin', outlier: 'none' },
-    risk: refusing,
+    financing: { endpoints: [rejecting, upstream], balance: 'round-robin', outlier: 'none' },
+    risk: rejecting,
   },
   operations: {
     'valuation.score': { idempotency: { onUnknown: 'forward' } },
     'valuation.forecast': { deadline: '200ms' },
     'inventory.sync': { maxBody: '1KiB' },
-    'market.insights': { state: 'refuse' },
+    'market.insights': { state: 'reject' },
   },
 }))
 const statusOf = async (bytes: string): Promise<number> => parseStatus(await exchangeRaw(shared.port, bytes))
@@ -226,8 +226,8 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     })
     onTestFinished(() => spy.mockRestore())
     const taken = (): number[] => [...rooms].map(({ used }) => used)
-    const refused = 'HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno'
-    const upstream = await rawUpstream((socket) => onRequest(socket, () => socket.write(refused)))
+    const rejected = 'HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno'
+    const upstream = await rawUpstream((socket) => onRequest(socket, () => socket.write(rejected)))
     const { port, line } = await bootHttp2({ upstream: upstream.url, contract: { file: contractFile() } })
     const client = await frameClient(port)
 

@@ -1,4 +1,4 @@
-/** What `contract.unchecked: refuse` does with messages that cannot be checked, beside the features around it. */
+/** What `contract.unchecked: reject` does with messages that cannot be checked, beside the features around it. */
 import { gzipSync } from 'node:zlib'
 import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createAuditLog } from '../../../features/audit/audit-log-place.ts'
@@ -51,7 +51,7 @@ const document = {
   components: { schemas: { ...sampleContract.components.schemas, Node: { oneOf: operators } } },
 }
 
-const enforce = { request: 'enforce', response: 'enforce', unchecked: 'refuse', maxBody: '1KiB' }
+const enforce = { request: 'enforce', response: 'enforce', unchecked: 'reject', maxBody: '1KiB' }
 
 const shared = liveGatewayForAll({
   contract: { file: contractFile(document, afterAll), ...enforce },
@@ -167,7 +167,7 @@ describe('a response', () => {
   })
 })
 
-test('what was refused is in the audit log and in a row of its own, is not learned, and the next request is served', async () => {
+test('what was rejected is in the audit log and in a row of its own, is not learned, and the next request is served', async () => {
   const log = createAuditLog(onTestFinished)
   const live = await bootLiveGateway({
     upstream: (await httpUpstream(answer())).url,

@@ -110,12 +110,12 @@ export const cases: readonly Case[] = [
     [of('concurrency_limit', 'limit="limits.concurrency"'), 10_000, 10_000],
   ]),
   alert('LenderGatewayShedding', 1, 5, [[of('sheds_total', 'reason="limits-concurrency"'), by(60), by(0)]]),
-  alert('LenderGatewayRefusesCredentials', 4, 8, [
-    [proofs('refused', 'unknown-key'), by(120), by(30)],
+  alert('LenderGatewayRejectsCredentials', 4, 8, [
+    [proofs('rejected', 'unknown-key'), by(120), by(30)],
     [proofs('accepted', 'none'), null, by(60_000)],
   ]),
   alert('LenderGatewayCannotProveClients', 4, 6, [[of('token_source_up', 'source="jwt"'), 0, 1]]),
-  alert('LenderGatewayConfigRefused', 9, 11, [[of('config_last_reload_successful'), 0, 1]]),
+  alert('LenderGatewayConfigRejected', 9, 11, [[of('config_last_reload_successful'), 0, 1]]),
   // Silent: an operator saves an edit now and then.
   alert('LenderGatewayFileDiffers', 9, 11, [[of('config_file_differs'), 1, '0x8 1x8 0x8 1x8 0x90']]),
   alert('LenderGatewayCertificateExpires', 59, 61, [

@@ -19,7 +19,7 @@ test('it names only metrics that there are, also in its marks, and so do the rul
 
   expect([...ofPanels, ...ruled, ...marked].filter((name) => !names.includes(name))).toEqual([])
   expect(ofPanels.length).toBeGreaterThan(50)
-  expect(marks.map(({ name }) => name)).toEqual(['Reloads', 'Reloads refused or held back', 'Takebacks'])
+  expect(marks.map(({ name }) => name)).toEqual(['Reloads', 'Reloads rejected or held back', 'Takebacks'])
 })
 
 test('it shows nearly every metric that there is', () => {

@@ -74,7 +74,7 @@ describe.skipIf(programs.missing ?? prlimit.missing)('the rules fire', () => {
     expect(edited).toBe(200)
     await fire(
       'EndpointDown GroupDown BreakerOpen Errors ErrorBudgetFast',
-      'ErrorBudgetSlow Slow Saturated Shedding RefusesCredentials',
+      'ErrorBudgetSlow Slow Saturated Shedding RejectsCredentials',
     )
   }, 90_000)
 
@@ -100,7 +100,7 @@ describe.skipIf(programs.missing ?? prlimit.missing)('the rules fire', () => {
     expect([edited, rejected]).toEqual([200, 422])
     await fire(
       'CannotProveClients CertificateExpires UpstreamCertificateExpires RedisLost AuditFailing',
-      'SpansLost LogLinesDropped ConfigRefused FileDiffers',
+      'SpansLost LogLinesDropped ConfigRejected FileDiffers',
     )
   }, 90_000)
 

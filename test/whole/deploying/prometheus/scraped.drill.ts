@@ -34,18 +34,18 @@ describe.skipIf(programs.missing ?? promtool.missing)('under load', () => {
   test('what Prometheus has is what was sent, by both workers together', async () => {
     const { port } = world.gateway
     const before = await world.metrics()
-    const sent = { insights: 0, scores: 0, pipeline: 0, refused: 0, strange: 0 }
+    const sent = { insights: 0, scores: 0, pipeline: 0, rejected: 0, strange: 0 }
     for (let n = 0; n < 12; n++) {
       if ((await ask(port, 'GET', `/market/insights?region=${n % 3}`)) === 200) sent.insights++
       if ((await ask(port, 'POST', '/valuation/score', '', 'ten bytes!')) === 200) sent.scores++
     }
     for (let n = 0; n < 4; n++) {
       if ((await ask(port, 'GET', '/leads/pipeline', `X-API-Key: ${key}\r\n`)) === 200) sent.pipeline++
-      if ((await ask(port, 'GET', '/leads/pipeline', 'X-API-Key: key.wrong\r\n')) === 401) sent.refused++
+      if ((await ask(port, 'GET', '/leads/pipeline', 'X-API-Key: key.wrong\r\n')) === 401) sent.rejected++
       if ((await ask(port, 'GET', '/nothing/of/the/nine')) === 404) sent.strange++
     }
 
-    expect(sent).toEqual({ insights: 12, scores: 12, pipeline: 4, refused: 4, strange: 4 })
+    expect(sent).toEqual({ insights: 12, scores: 12, pipeline: 4, rejected: 4, strange: 4 })
     for (const [family, labels, value] of [
       ['requests_total', 'operation="market.insights", status_class="2xx", failure="none"', 12],
       ['requests_total', 'operation="valuation.score"', 12],
@@ -59,7 +59,7 @@ describe.skipIf(programs.missing ?? promtool.missing)('under load', () => {
       ['endpoint_requests_total', 'group="valuation"', 12],
       ['cache_requests_total', 'operation="market.insights"', 12],
       ['authentications_total', 'method="apiKey", result="accepted"', 4],
-      ['authentications_total', 'method="apiKey", result="refused"', 4],
+      ['authentications_total', 'method="apiKey", result="rejected"', 4],
       ['worker_serving', '', 2],
     ] as const)
       await shows(`sum(lender_gateway_${family}{${labels}})`, value)

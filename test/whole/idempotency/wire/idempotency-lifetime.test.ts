@@ -9,12 +9,12 @@ test('an operation that is taken out of service replays nothing, and replays aga
   const body = JSON.stringify({ operation: 'valuation.score' })
 
   const got = [await post(live.port, 'a')]
-  await fetchAdmin(`${live.admin}/operations/refuse`, 'POST', { body })
+  await fetchAdmin(`${live.admin}/operations/reject`, 'POST', { body })
   got.push(await post(live.port, 'a'))
   await fetchAdmin(`${live.admin}/operations/serve`, 'POST', { body })
   got.push(await post(live.port, 'a'))
 
-  expect(got).toEqual(['200 done', '503 refused-by-operator', '200 done replayed'])
+  expect(got).toEqual(['200 done', '503 rejected-by-operator', '200 done replayed'])
 })
 
 test('a gateway that stops waits for an abandoned attempt, as for every request', async () => {

@@ -45,7 +45,7 @@ describe('with retries', () => {
   }
 
   test.each([
-    ['refuse', once.operations, 1, ['502 reset-before-headers', '409 outcome-unknown']],
+    ['reject', once.operations, 1, ['502 reset-before-headers', '409 outcome-unknown']],
     ['forward', forwarding, 2, ['200 done', '200 done replayed']],
   ])('and onUnknown %s, a reset request is sent so often', async (_, operations, times, expected) => {
     const { port, heads } = await bootBefore(operations, null, '200 OK')

@@ -97,13 +97,13 @@ test('the metrics and the status count outcomes, and say how full the memory is,
   const outcomes = ['processed', 'unknown', 'replayed']
   await expect.poll(counted).toEqual(outcomes.map((outcome) => `valuation.score ${outcome} 1`))
   const after = await readMetrics()
-  const gauges = ['entries', 'limit_entries', 'in_progress', 'unknown', 'store_up', 'dropped_total', 'refused_total']
+  const gauges = ['entries', 'limit_entries', 'in_progress', 'unknown', 'store_up', 'dropped_total', 'rejected_total']
   expect(gauges.map((name) => linesOf(after, name).join())).toEqual(['2', '200000', '0', '1', '1', '0', '0'])
   const time = expect.stringMatching(/^\d{4}-.*Z$/)
   expect((await fetchAdmin(`${live.admin}/status`)).body.idempotency).toEqual({
     ...{ store: 'memory', state: 'local', since: time, reason: null, where: null },
     ...{ entries: 2, maxEntries: 200_000, bytes: expect.any(Number), maxBytes: 64 * 1024 ** 2 },
-    ...{ inProgress: 0, unknown: 1, oldestUnknown: time, dropped: 0, refused: 0 },
+    ...{ inProgress: 0, unknown: 1, oldestUnknown: time, dropped: 0, rejected: 0 },
   })
 })
 

@@ -58,7 +58,7 @@ const ask = async (header: Buffer, listen: Settings['listen'] = {}, request = ge
   return { status, client, arrived, of: (lower: string) => receivedValues(arrived, lower) }
 }
 
-const refused = ({ line }: Pick<TestGateway, 'line'>) => line(({ fault }) => fault === 'client')
+const rejected = ({ line }: Pick<TestGateway, 'line'>) => line(({ fault }) => fault === 'client')
 
 // proxy-header.test.ts has how a header is read, listener.test.ts what it says of TLS.
 describe('from a load balancer, the client is whom the header names', () => {
@@ -248,7 +248,7 @@ describe('from a load balancer, what is no header is closed without a word', () 
     send(bytes)
 
     expect((await ended()).received).toBe('')
-    const logged = await refused(gateway)
+    const logged = await rejected(gateway)
     expect(logged).toMatchObject({ client: '127.0.0.1', failure: 'bad-request', reason })
     expect(JSON.stringify(logged)).not.toContain('203.0.113')
   })
@@ -280,7 +280,7 @@ describe('from a load balancer, what is no header is closed without a word', () 
     send(bytes)
 
     expect((await ended()).received).toBe('')
-    expect(await refused(gateway)).toMatchObject({ failure: 'request-timeout', reason: 'proxy-header-too-slow' })
+    expect(await rejected(gateway)).toMatchObject({ failure: 'request-timeout', reason: 'proxy-header-too-slow' })
   })
 
   test('and one that only looks whether the port is open leaves no line', async () => {
@@ -301,7 +301,7 @@ describe('from a load balancer, what is no header is closed without a word', () 
 
     await exchangeRaw(gateway.port, withRequest(Buffer.concat([proxyV1(client), proxyV1('6.6.6.6')])))
 
-    expect(await refused(gateway)).toMatchObject({ status: 400, client, reason: 'proxy-header' })
+    expect(await rejected(gateway)).toMatchObject({ status: 400, client, reason: 'proxy-header' })
   })
 })
 
@@ -310,8 +310,8 @@ describe('from any other address', () => {
 
   test.each<[string, Buffer, object, number]>([
     ['a request without a header is served', Buffer.alloc(0), { status: 200 }, 1],
-    ['a header of version 1 is refused and named', proxyV1('6.6.6.6'), { status: 400, reason: 'proxy-header' }, 0],
-    ['a header of version 2 is refused and named', proxyV2('6.6.6.6'), { status: 400, reason: 'proxy-header' }, 0],
+    ['a header of version 1 is rejected and named', proxyV1('6.6.6.6'), { status: 400, reason: 'proxy-header' }, 0],
+    ['a header of version 2 is rejected and named', proxyV2('6.6.6.6'), { status: 400, reason: 'proxy-header' }, 0],
   ])('%s, and nothing in it is believed', async (_, header, logged, sent) => {
     const gateway = await boot()
     const { send, until, ended } = await dial(gateway.port, other)

@@ -62,7 +62,7 @@ describe.skipIf(missing)('an issuing authority without its root', () => {
       expect(statuses).toEqual([0, 200, 0])
     })
 
-    test('with lists of the revoked is refused where its root is missing, and judged by them where it is not', async () => {
+    test('with lists of the revoked is rejected where its root is missing, and judged by them where it is not', async () => {
       const clientCa = `${made.issuing.cert}\n${made.authority.cert}`
       const lists = (ofIssuing: string) => [made.noneRevoked, ofIssuing]
       const { reloadWith, statusOfIssued } = await boot({ clientCa, clientCrl: lists(made.noneOfIssuedRevoked) })
@@ -76,7 +76,7 @@ describe.skipIf(missing)('an issuing authority without its root', () => {
         message: 'with clientCrl, no client of this authority would be accepted: its issuer is missing',
         found: 'CN=issuing, issued by CN=authority',
       }
-      expect(alone).toMatchObject({ result: 'refused', problems: [problem] })
+      expect(alone).toMatchObject({ result: 'rejected', problems: [problem] })
       expect([before, revoked.result, await statusOfIssued()]).toEqual([200, 'applied', 0])
     })
   })

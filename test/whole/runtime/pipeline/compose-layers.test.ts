@@ -90,18 +90,18 @@ test('a candidate that operators have drained since is not up: its clients go to
 test('an operation out of service is rejected, whatever else is on, and counts nowhere', async () => {
   const next = fakeNext()
   const process = openTestParts()
-  const operations = { 'market.insights': { state: 'refuse', concurrency: 1 } }
+  const operations = { 'market.insights': { state: 'reject', concurrency: 1 } }
   const settings = { operations, limits: { concurrency: 1 }, defaults: { deadline: '1s', maxBody: '1B', retry } }
   const handle = composeLayers(stackOptions(settings, 'market.insights', process), next)
 
-  await expect(handle(fakeExchange({ body: fakeBody(100) }))).rejects.toMatchObject({ kind: 'refused-by-operator' })
+  await expect(handle(fakeExchange({ body: fakeBody(100) }))).rejects.toMatchObject({ kind: 'rejected-by-operator' })
   expect(next.calls).toBe(0)
   expect(process.limits.counts).toEqual(openTestParts().limits.counts)
 })
 
 test.each([
-  ['serve', 'refuse'],
-  ['refuse', 'serve'],
+  ['serve', 'reject'],
+  ['reject', 'serve'],
 ] as const)('an operation of state %s behaves as %s when an operator overrides it', async (state, override) => {
   const next = fakeNext()
   const options = stackOptions({ operations: { 'market.insights': { state } } })
@@ -110,7 +110,7 @@ test.each([
   const handle = composeLayers(options, next, { state: override, by: 'anna', reason: null, ...times })
 
   if (override === 'serve') return expect(handle).toBe(next)
-  await expect(handle(fakeExchange())).rejects.toMatchObject({ kind: 'refused-by-operator' })
+  await expect(handle(fakeExchange())).rejects.toMatchObject({ kind: 'rejected-by-operator' })
 })
 
 describe('the table', () => {
@@ -127,7 +127,7 @@ describe('the table', () => {
         limits: { address: { rate: '100/s', burst: 200 }, concurrency: 10_000, eventLoopDelay: '250ms' },
         operations: { 'risk.asset-valuation': { concurrency: 20 } },
         defaults: { deadline: '2s', maxBody: '64KiB', retry },
-        audit: { file: '/var/log/audit.log', key, digests: 'both', onFailure: 'refuse' },
+        audit: { file: '/var/log/audit.log', key, digests: 'both', onFailure: 'reject' },
         tracing: { otlp, sample: '1%', serverTiming: true },
       },
       'risk.asset-valuation',
@@ -137,7 +137,7 @@ describe('the table', () => {
       '+ tracing: tracing.otlp: http://localhost:4318/v1/traces, sample: 1%',
       '+ server-timing: tracing.serverTiming: true',
       '+ metrics: metrics: clients: true',
-      '+ audit: audit.onFailure: onFailure: refuse, digests: both',
+      '+ audit: audit.onFailure: onFailure: reject, digests: both',
       '+ load-shedding: limits.eventLoopDelay: 250ms',
       '+ concurrency: limits.concurrency: 10000',
       '+ upstream-concurrency: upstreams.risk.concurrency: 50',

@@ -3,7 +3,7 @@ import { createProcessTelemetry, listObservers } from '../../../../src/core/runt
 import { logInMemory, testConfig } from '../../../helpers/gateway.ts'
 import { acquireTestParts } from '../../../helpers/parts.ts'
 
-const audit = { file: 'stdout', key: 'k'.repeat(32), digests: 'none', onFailure: 'refuse', rotate: null } as const
+const audit = { file: 'stdout', key: 'k'.repeat(32), digests: 'none', onFailure: 'reject', rotate: null } as const
 
 const observerNames = (more: Partial<ReturnType<typeof testConfig>>): readonly string[] =>
   listObservers(
@@ -17,7 +17,7 @@ test('the observers of an exchange stand in one list, in this order', () => {
     'audit',
     'requests',
     'metrics',
-    'refusals',
+    'rejections',
     'access-log',
   ])
 })
@@ -27,6 +27,6 @@ test('an observer that is off is not in it', () => {
 
   expect(observerNames({ audit: null, metrics: null, log: { ...log, access: false } })).toEqual([
     'requests',
-    'refusals',
+    'rejections',
   ])
 })

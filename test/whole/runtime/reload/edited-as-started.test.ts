@@ -19,7 +19,7 @@ const ofItself: Settings = {
   ...{ tracing: { serverTiming: true }, metrics: 'none' },
 }
 const operations = {
-  'market.insights': { state: 'refuse' },
+  'market.insights': { state: 'reject' },
   'valuation.score': { maxBody: '1KiB', idempotency: { required: true, header: 'X-Key' } },
 }
 const auth = { methods: ['apiKey'] }

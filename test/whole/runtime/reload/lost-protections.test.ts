@@ -20,7 +20,7 @@ const [score, valuation] = ['operations.valuation.score', 'operations.risk.asset
 const twice = 'operations: { valuation.score: { idempotency: true }, risk.asset-valuation: { idempotency: true } }'
 const weaker = 'operations: { valuation.score: { idempotency: { required: true, onUnknown: forward } } }'
 const reported = `${enforced}\noperations: { market.insights: { contract: { request: report } } }`
-const refusing = enforced.replace('}', ', unchecked: refuse }')
+const rejecting = enforced.replace('}', ', unchecked: reject }')
 
 test.each([
   ['authentication of all', known, '', ['auth']],
@@ -31,7 +31,7 @@ test.each([
   ['enforcement of the contract, by its mode', enforced, 'contract: { file: contract.json }', bothDirections],
   ['enforcement of the contract, with its file', enforced, '', bothDirections],
   ['enforcement for one operation', enforced, reported, ['operations.market.insights.contract.request']],
-  ['refusal of what cannot be checked', refusing, enforced, ['contract.unchecked']],
+  ['rejection of what cannot be checked', rejecting, enforced, ['contract.unchecked']],
   ['several', `${known}\n${audit}`, '', ['auth', 'audit']],
 ])('%s is lost, and none the other way', (_, from, to, lost) => {
   expect(findLostProtections(at(from), at(to))).toEqual(lost)

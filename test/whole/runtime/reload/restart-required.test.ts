@@ -101,7 +101,7 @@ reload: { watch: false, preflight: none }
 shutdown: { wait: 1s, deadline: 2s }
 requestId: { header: none }
 defaults: { deadline: 1s, balance: round-robin, outlier: none, retry: {}, tls: { minVersion: TLSv1.3 } }
-operations: { market.insights: { state: refuse } }
+operations: { market.insights: { state: reject } }
 ${sandbox}`
 
   expect(restartNeeds(running, text)).toEqual([])

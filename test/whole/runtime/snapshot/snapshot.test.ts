@@ -223,12 +223,12 @@ describe('a configuration', () => {
 
   test('is overridden, as long as the override holds', async () => {
     const overrides = new Overrides()
-    overrides.operations.set('market.insights', 'refuse', 60_000, 'anna')
+    overrides.operations.set('market.insights', 'reject', 60_000, 'anna')
     onTestFinished(() => overrides.clear())
 
     const { handlers } = buildSnapshot({ ...toInput(testConfig({ upstream })), overrides }, null, sharedResources())
 
-    await expect(handlers['market.insights'](fakeExchange())).rejects.toMatchObject({ kind: 'refused-by-operator' })
+    await expect(handlers['market.insights'](fakeExchange())).rejects.toMatchObject({ kind: 'rejected-by-operator' })
   })
 })
 

@@ -219,7 +219,7 @@ describe('of a process', () => {
   const remembered = (more: Partial<IdempotencyReport> = {}): IdempotencyReport => ({
     ...{ store: 'memory', state: 'local', since: 1000, reason: null, where: null },
     ...{ entries: 3, maxEntries: 100, bytes: 10, maxBytes: 1000, inProgress: 1, unknown: 1, oldestUnknown: 2000 },
-    ...{ dropped: 1, refused: 2 },
+    ...{ dropped: 1, rejected: 2 },
     ...more,
   })
   const mergeIdempotency = (...[primary, ...workers]: readonly (IdempotencyReport | null)[]) =>
@@ -232,7 +232,7 @@ describe('of a process', () => {
     const shared = remembered({ store: 'redis', state: 'shared' })
     const gone = remembered({ store: 'redis', state: 'unavailable', since: 5000, reason: 'refused' })
 
-    const inOne = { ...gone, where: 'in 1 of 2 workers', dropped: 2, refused: 4 }
+    const inOne = { ...gone, where: 'in 1 of 2 workers', dropped: 2, rejected: 4 }
     expect(mergeIdempotency(remembered(), null, null)).toEqual(remembered())
     expect(mergeIdempotency(null, shared, gone)).toEqual(inOne)
     expect(mergeIdempotency(null, shared, shared)).toMatchObject({ state: 'shared', where: null })

@@ -9,7 +9,7 @@ const triggers = [
   'rollback',
   'preflight',
 ] as const satisfies readonly ReloadCount['trigger'][]
-const results = ['applied', 'unchanged', 'refused'] as const satisfies readonly ReloadCount['result'][]
+const results = ['applied', 'unchanged', 'rejected'] as const satisfies readonly ReloadCount['result'][]
 
 const reloads = seriesFor(['trigger', 'result'], ({ reloads }) =>
   triggers.flatMap((trigger) =>
@@ -33,8 +33,8 @@ export const configurationMetrics: MetricDefinitions = {
     ({ loadedAt }) => loadedAt / 1000,
   ),
   config_last_reload_successful: gauge(
-    'Whether what was read last could be taken (1), or was refused or held back and what ran before runs on (0).',
-    ({ file }) => file.refusal === null,
+    'Whether the last reload applied the file (1), or rejected it or held it back, so that the configuration before runs on (0).',
+    ({ file }) => file.rejection === null,
   ),
   config_file_differs: gauge(
     'Whether the file, or one that it refers to, says something else than what runs (1).',

@@ -92,7 +92,7 @@ export const requestCounts: MetricDefinitions = {
 
 export const trafficMetrics: MetricDefinitions = {
   operation_serving: seriesFor(['operation'], servingStates).gauge(
-    'Whether an operation is in service (1), or refused by the file or an operator (0).',
+    'Whether an operation is in service (1), or rejected by the file or an operator (0).',
   ),
   tls_handshakes_total: handshakes.counter(
     'Handshakes of clients that were completed, resumed ones among them, by the version of TLS and the group in which keys were exchanged; with listen.tls only.',

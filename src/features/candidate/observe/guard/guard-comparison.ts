@@ -51,8 +51,8 @@ const maxTilt = 60
 export const expectedBad = (strata: readonly Stratum[]): number =>
   sum(strata.map(({ requests, otherRequests, otherBad }) => (requests * otherBad) / Math.max(1, otherRequests)))
 
-/** `refused`: with a 4xx. `slow`: until the head. */
-export type GuardFault = 'failed' | 'refused' | 'slow'
+/** `rejected`: with a 4xx. `slow`: until the head. */
+export type GuardFault = 'failed' | 'rejected' | 'slow'
 
 /** The primary in the same window, in earlier windows, or no reference. */
 export type GuardReference = 'meanwhile' | 'before' | 'none'

@@ -36,10 +36,10 @@ const maxLogChance = Math.log(1e-9)
 const maxLogChanceOfOthers = Math.log(1e-6)
 
 // Clients' requests differ, so some are rejected or wait more often: several must bear the excess.
-const minBearers: Readonly<Record<GuardFault, number>> = { failed: 1, refused: 6, slow: 3 }
+const minBearers: Readonly<Record<GuardFault, number>> = { failed: 1, rejected: 6, slow: 3 }
 // One more for `slow`: the estimate of bearers stays below the number of clients.
-const minClients: Readonly<Record<GuardFault, number>> = { failed: 1, refused: 6, slow: 4 }
-const faults = ['failed', 'refused', 'slow'] as const
+const minClients: Readonly<Record<GuardFault, number>> = { failed: 1, rejected: 6, slow: 4 }
+const faults = ['failed', 'rejected', 'slow'] as const
 const references = ['meanwhile', 'before', 'none'] as const
 
 /** Null: not worse by more than the rules allow, or by chance, or by one client alone. */
@@ -157,7 +157,7 @@ const isBadForNearlyAll = (shares: readonly ClientExcess[], clients: number): bo
 
 const faultWords: Readonly<Record<GuardFault, string>> = {
   failed: 'failed',
-  refused: 'were refused with a 4xx',
+  rejected: 'were rejected with a 4xx',
   slow: 'waited too long for the head',
 }
 

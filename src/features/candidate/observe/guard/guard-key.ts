@@ -3,7 +3,7 @@
 import { allOperations, type OperationId, type Side } from '../../../../operations.ts'
 
 /** `late`: a response that had begun was cut short or broke the contract. */
-export type GuardFailure = 'failed' | 'refused' | 'late'
+export type GuardFailure = 'failed' | 'rejected' | 'late'
 
 export type GuardEvent = ReturnType<typeof readGuardKey>
 
@@ -12,7 +12,7 @@ export const cellCount = 256
 
 export const latencyBucketCount = 160
 
-const failures: readonly GuardFailure[] = ['failed', 'refused', 'late']
+const failures: readonly GuardFailure[] = ['failed', 'rejected', 'late']
 const codeCount = 512
 const bucketRatio = Math.log(1.08)
 const operationIndex = new Map<OperationId, number>(allOperations.map(({ id }, index) => [id, index]))
@@ -57,7 +57,7 @@ export type GuardTotals = ReturnType<typeof emptyTotals>
 
 /** `requests` ended with a head, or a failure of the side; of `timed`, the time to the head or a minimum is known. */
 export const emptyTotals = () => ({
-  ...{ requests: 0, failed: 0, refused: 0, timed: 0 },
+  ...{ requests: 0, failed: 0, rejected: 0, timed: 0 },
   /** `timed` by latency bucket. */
   buckets: new Array<number>(latencyBucketCount).fill(0),
 })

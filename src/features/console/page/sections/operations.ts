@@ -27,7 +27,7 @@ export const operationsSection = ({ at, operations, unmatchedPerSecond, found }:
       id: 'operations-table',
       caption: 'The nine: requests a second now, times of the last minute, charts of the last 15',
       idOf: ({ id }) => `operation-${id}`,
-      isBad: ({ state, goes }) => isProblem(goes) || state === 'refuse',
+      isBad: ({ state, goes }) => isProblem(goes) || state === 'reject',
       bodies: [{ rows: operations.map((each) => ({ ...each, goes: operationState(each, found) })) }],
       columns: [
         {
@@ -37,7 +37,7 @@ export const operationsSection = ({ at, operations, unmatchedPerSecond, found }:
         { title: 'State', cell: (row) => stateCell(at, row) },
         paceColumn('Requests/s', 'perSecond', formatPerSecond),
         paceColumn('Errors/s', 'errorsPerSecond', errorRateHtml),
-        paceColumn('Refused/s', 'refusedPerSecond', formatPerSecond),
+        paceColumn('Rejected/s', 'rejectedPerSecond', formatPerSecond),
         paceColumn('In flight', 'inFlight', formatCount),
         latencyColumn('p50', 'p50Ms'),
         latencyColumn('p99', 'p99Ms'),
@@ -53,7 +53,7 @@ export const operationsSection = ({ at, operations, unmatchedPerSecond, found }:
 const unmatchedParagraph = (perSecond: number | null): Html | null =>
   perSecond === null || perSecond === 0
     ? null
-    : html`<p class="unmatched"><strong>${formatPerSecond(perSecond)}</strong> requests a second are refused before they come to any of the nine: <a href="#refusals">why</a></p>`
+    : html`<p class="unmatched"><strong>${formatPerSecond(perSecond)}</strong> requests a second are rejected before they come to any of the nine: <a href="#rejections">why</a></p>`
 
 const wholeCharts = (operations: readonly OperationView[]): Html | null =>
   operations.every(({ history }) => history === null)
@@ -72,9 +72,9 @@ const operationState = (
 ): RowState =>
   toRowState({
     well: 'serves',
-    takenOut: state === 'refuse' ? 'refused' : null,
+    takenOut: state === 'reject' ? 'rejected' : null,
     dead: failing ? 'fails' : null,
-    requests: pace && { all: pace.perSecond, failed: pace.errorsPerSecond, refused: pace.refusedPerSecond },
+    requests: pace && { all: pace.perSecond, failed: pace.errorsPerSecond, rejected: pace.rejectedPerSecond },
     doubt: findings.find(keepsRequestsOut)?.severity ?? null,
     // A critical finding of the upstream is at least a warning here.
     finding: worseSeverity(
@@ -101,7 +101,7 @@ type Pace = NonNullable<OperationView['pace']>
 
 const paceColumn = (
   title: string,
-  member: 'perSecond' | 'errorsPerSecond' | 'refusedPerSecond' | 'inFlight',
+  member: 'perSecond' | 'errorsPerSecond' | 'rejectedPerSecond' | 'inFlight',
   format: (value: number) => HtmlValue,
 ): TableColumn<OperationRow> => ({
   title,
@@ -120,8 +120,8 @@ const latencyColumn = (title: string, member: 'p50Ms' | 'p99Ms'): TableColumn<Op
 /** Shows served requests apart from failed and rejected ones, which would hide them. */
 const latencyCell = ({ outcomes, ...all }: Pace, name: 'p50Ms' | 'p99Ms'): HtmlValue => {
   if (outcomes === null) return formatMilliseconds(all[name])
-  const { served, failed, refused } = outcomes
-  return html`${formatMilliseconds(served[name])}${outcomePart('failed', failed[name])}${outcomePart('refused', refused[name])}`
+  const { served, failed, rejected } = outcomes
+  return html`${formatMilliseconds(served[name])}${outcomePart('failed', failed[name])}${outcomePart('rejected', rejected[name])}`
 }
 
 const outcomePart = (words: string, ms: number | null): Html | null =>

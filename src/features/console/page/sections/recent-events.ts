@@ -14,18 +14,18 @@ import type { ConfigChange } from '../../../../core/config/diff/diff-values.ts'
 import type { ConfigProblem } from '../../../../core/config/problem.ts'
 import type { CommandView, ReloadView } from '../../../overview/overview.ts'
 
-export const recentErrorsSection = ({ at, refusals }: Overview): Html =>
+export const recentErrorsSection = ({ at, rejections }: Overview): Html =>
   htmlSection(
-    'refusals',
-    'Refused requests',
-    refusals.length === 0
+    'rejections',
+    'Rejected requests',
+    rejections.length === 0
       ? 'None since the start.'
-      : html`<div class="box" role="region" aria-label="The last refused requests" tabindex="0">${htmlTable<RecentErrorView>(
+      : html`<div class="box" role="region" aria-label="The last rejected requests" tabindex="0">${htmlTable<RecentErrorView>(
           {
-            id: 'refusals-table',
+            id: 'rejections-table',
             caption: 'The last of them, the newest first',
-            idOf: ({ at, requestId }) => `refusal-${at}-${requestId}`,
-            bodies: [{ rows: refusals }],
+            idOf: ({ at, requestId }) => `rejection-${at}-${requestId}`,
+            bodies: [{ rows: rejections }],
             columns: [
               { title: 'When', cell: (entry) => timeHtml(at, entry.at) },
               { title: 'Status', cell: ({ status, kind }) => html`<b>${status}</b> ${kind}` },
@@ -53,7 +53,7 @@ export const recentErrorsSection = ({ at, refusals }: Overview): Html =>
 const badgeTones: Readonly<Record<ReloadView['result'], BadgeTone>> = {
   applied: 'good',
   unchanged: 'off',
-  refused: 'bad',
+  rejected: 'bad',
 }
 const shownEntries = 3
 const maxEntries = 50
@@ -74,7 +74,7 @@ const reloadsTable = (at: string, reloads: readonly ReloadView[]): Html =>
         id: 'reloads-table',
         caption: 'The last 20, the newest first',
         idOf: ({ at, trigger }) => `reload-${at}-${trigger}`,
-        isBad: ({ result }) => result === 'refused',
+        isBad: ({ result }) => result === 'rejected',
         bodies: [{ rows: reloads }],
         columns: [
           { title: 'When', cell: (reload) => timeHtml(at, reload.at) },

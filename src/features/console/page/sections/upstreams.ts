@@ -153,7 +153,7 @@ const endpointState = (endpoint: EndpointStatusView, { at, finding, pace }: Endp
     takenOut: state === 'draining' ? state : null,
     dead: state === 'down' || state === 'failing' ? state : null,
     partly,
-    requests: pace && { all: pace.perSecond, failed: pace.errorsPerSecond, refused: 0 },
+    requests: pace && { all: pace.perSecond, failed: pace.errorsPerSecond, rejected: 0 },
     isProven: failingSince === null && (lastSuccess !== null || lastProbe?.ok === true),
     finding,
   })

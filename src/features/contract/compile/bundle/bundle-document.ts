@@ -103,7 +103,7 @@ class Bundler {
       const member = ownMember(shape.members, key)
       if (member?.isNew && this.#version !== '3.2') findings.error(child, issues.newName(key, shape))
       else if (member?.kind === 'dropped') continue
-      else if (member?.kind === 'refused') findings.error(child, issues.refusedName(key, shape, member.hint))
+      else if (member?.kind === 'rejected') findings.error(child, issues.rejectedName(key, shape, member.hint))
       else if (member?.kind === 'ignored') this.#ignore(child, key, member.why)
       else if (member !== undefined) copy[key] = this.#member(child, member, `${pointer}/${escapeSegment(key)}`)
       else if (key.startsWith('x-')) copy[key] = child.value

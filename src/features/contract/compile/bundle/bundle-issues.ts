@@ -4,7 +4,7 @@ import { explainPathMismatch, suggestNearest } from '../../../../core/config/sug
 import { ownMember } from '../../../../core/lib/plain-object.ts'
 import { allOperations, type Operation } from '../../../../operations.ts'
 import { type NodeIssue, wrongKey, wrongValue } from '../contract-node.ts'
-import { jsonSchemaDialect, refusedKeywords, schemaKeywords } from '../schema-keywords.ts'
+import { jsonSchemaDialect, rejectedKeywords, schemaKeywords } from '../schema-keywords.ts'
 import type { ObjectShape } from './object-shapes.ts'
 import type { OpenApiVersion } from './upgrade-schema.ts'
 
@@ -79,7 +79,7 @@ export const otherDialect = (dialect: unknown): NodeIssue =>
 
 export const unknownMember = (name: string, shape: ObjectShape, version: OpenApiVersion): NodeIssue => {
   const known = Object.entries(shape.members).filter(
-    ([, { kind, isNew }]) => kind !== 'refused' && !(isNew && version !== '3.2'),
+    ([, { kind, isNew }]) => kind !== 'rejected' && !(isNew && version !== '3.2'),
   )
   return unknownName(
     name,
@@ -105,11 +105,11 @@ export const newName = (name: string, shape: ObjectShape): NodeIssue =>
   )
 
 /** For a name of OpenAPI that the gateway does not read, and whose removal would change the meaning. */
-export const refusedName = (name: string, shape: ObjectShape, hint: string): NodeIssue =>
+export const rejectedName = (name: string, shape: ObjectShape, hint: string): NodeIssue =>
   wrongKey(`the gateway does not read this in ${shape.name}`, `no ${name}`, name, hint)
 
 export const unknownKeyword = (name: string): NodeIssue => {
-  const remedy = ownMember(refusedKeywords, name)
+  const remedy = ownMember(rejectedKeywords, name)
   return remedy === undefined
     ? unknownName(name, Object.keys(schemaKeywords), 'unknown keyword')
     : wrongKey('a keyword that is not supported', anyName, name, remedy)

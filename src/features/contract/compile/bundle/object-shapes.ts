@@ -22,7 +22,7 @@ type OtherMember =
   // Left out of the bundle: it checks nothing, and may refer to files that are not in the bundle.
   | { readonly kind: 'dropped' }
   // Rejected: leaving it out would change the meaning of the document.
-  | { readonly kind: 'refused'; readonly hint: string }
+  | { readonly kind: 'rejected'; readonly hint: string }
 
 const any: Member = { kind: 'any' }
 const map = (of: ObjectShape): Member => ({ kind: 'map', of })
@@ -30,7 +30,7 @@ const list = (of: ObjectShape): Member => ({ kind: 'list', of })
 const one = (of: ObjectShape): Member => ({ kind: 'one', of })
 const ignored = (why: string): Member => ({ kind: 'ignored', why })
 const dropped: Member = { kind: 'dropped' }
-const refused = (hint: string): Member => ({ kind: 'refused', hint })
+const rejected = (hint: string): Member => ({ kind: 'rejected', hint })
 const since32 = (member: Member): Member => ({ ...member, isNew: true })
 
 const shape = (name: string, section: string | null, members: ObjectShape['members']) => ({ name, section, members })
@@ -45,9 +45,9 @@ export const schemaShape = shape('a schema', 'schemas', {})
 const schema = one(schemaShape)
 
 const mediaTypeShape = shape('a media type', null, {
-  $ref: refused('write the schema here: a reference may stand in it'),
+  $ref: rejected('write the schema here: a reference may stand in it'),
   schema,
-  itemSchema: refused('remove it: bodies that are sequences are checked by their type alone'),
+  itemSchema: rejected('remove it: bodies that are sequences are checked by their type alone'),
   example: any,
   examples: dropped,
   encoding: ignored(notChecked),
@@ -101,7 +101,7 @@ export const pathItemShape = shape('a path item', 'pathItems', {
   parameters: list(parameterShape),
   // None of the nine has `query`: it is reported with the other methods.
   ...each(one(operationShape), 'get put post delete options head patch trace query'),
-  additionalOperations: refused('remove it: the gateway forwards the nine and no other method'),
+  additionalOperations: rejected('remove it: the gateway forwards the nine and no other method'),
 })
 
 const componentsShape = shape('components', null, {

@@ -68,7 +68,7 @@ describe.skipIf(missing)('an operator with a certificate', () => {
     const anna = client(made.bankA)
 
     const who = await anna('/whoami')
-    const done = await anna('/operations/refuse', order)
+    const done = await anna('/operations/reject', order)
 
     expect(JSON.parse(who.text)).toEqual({
       ...{ name: 'oncall-anna', scope: 'operate', proof: 'certificate', session: null },
@@ -88,7 +88,7 @@ describe.skipIf(missing)('an operator with a certificate', () => {
     const ready = await ask('/ready')
     const [status, ordered] = [
       await ask('/status', { headers: bearerOf('read') }),
-      await ask('/operations/refuse', order),
+      await ask('/operations/reject', order),
     ]
 
     expect([ready.status, status.status, ordered.status]).toEqual([200, 401, 401])
@@ -148,9 +148,9 @@ describe.skipIf(missing)('an operator with a certificate', () => {
     const byScript = await anna('/reload', { method: 'POST', headers: { 'sec-fetch-site': 'same-origin' } })
     const withCookie = await anna('/reload', { method: 'POST', headers: { cookie: 'a=b' } })
     const withoutToken = await anna('/actions/reload', { method: 'POST', body: '' })
-    const page = await anna('/actions/refuse?operation=inventory.sync', { headers: { accept: 'text/html' } })
+    const page = await anna('/actions/reject?operation=inventory.sync', { headers: { accept: 'text/html' } })
     const fields = hiddenFields({ ...page, headers: new Headers(), location: null })
-    const form = await anna('/actions/refuse', { method: 'POST', body: `${new URLSearchParams(fields)}` })
+    const form = await anna('/actions/reject', { method: 'POST', body: `${new URLSearchParams(fields)}` })
 
     expect([byScript, withCookie, withoutToken, form].map(({ status }) => status)).toEqual([401, 401, 403, 303])
     expect(JSON.parse(byScript.text).detail).toContain('by the forms under /actions/ alone')
@@ -217,7 +217,7 @@ describe.skipIf(missing)('an operator with a certificate', () => {
     live.edit({ reload: { watch: false }, admin: { tls: { certificate: made.right.cert, key: made.right.key } } })
 
     expect(await live.gateway.reload('signal')).toMatchObject({
-      result: 'refused',
+      result: 'rejected',
       problems: [{ path: 'admin.tls.clientCertificate', message: expect.stringContaining('it needs a restart') }],
     })
   })

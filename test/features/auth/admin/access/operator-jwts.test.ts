@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { TokenRefusals } from '../../../../../src/core/admin/access/operator-tokens.ts'
-import { createOperatorJwts, describeRefusal, readOperator } from '../../../../../src/features/auth/operator-jwts.ts'
+import { TokenRejections } from '../../../../../src/core/admin/access/operator-tokens.ts'
+import { createOperatorJwts, describeRejection, readOperator } from '../../../../../src/features/auth/operator-jwts.ts'
 import { logInMemory, testConfig } from '../../../../helpers/gateway.ts'
 import { adminAudience, adminJwt, groupOf, operatorJwt, operatorKey } from '../../../../helpers/operator-jwts.ts'
 import { audience, claims, jwks, signingKey, signToken } from '../../../../helpers/tokens.ts'
@@ -82,8 +82,8 @@ describe('of the claims of a token', () => {
     ['no-scope', { groups: ['s3cret'] }, 'no value of its claim groups stands under admin.jwt.scopes'],
     ['no-name', { groups: 'oncall' }, 'it has no claim sub (admin.jwt.nameClaim) at its top level'],
     ['no-name', { sub: '10.0.0.7' }, `its claim sub (admin.jwt.nameClaim) is no name: ${flaw}`],
-  ] as const)('%s of %j is described by the names of claims alone', (refusal, claims, text) => {
-    expect(describeRefusal(refusal, claims, config)).toBe(text)
+  ] as const)('%s of %j is described by the names of claims alone', (rejection, claims, text) => {
+    expect(describeRejection(rejection, claims, config)).toBe(text)
   })
 })
 
@@ -93,20 +93,20 @@ const good = { name: 'anna@lender.example', scope: 'operate', proof: 'jwt' }
 
 const open = (jwt: object = {}) => {
   const { log, lines } = logInMemory()
-  const jwts = createOperatorJwts(log, new TokenRefusals(log))
+  const jwts = createOperatorJwts(log, new TokenRejections(log))
   onTestFinished(() => jwts.close())
   const configure = (more: object | null): void =>
     jwts.applyConfig(testConfig(more === null ? {} : { admin: { jwt: adminJwt({ ...jwt, ...more }) } }).admin)
   configure({})
-  const refusals = () => lines.filter(({ msg }) => msg === 'operator token refused')
-  return { jwts, configure, refusals, verify: (token: string) => jwts.verify(token, address) }
+  const rejections = () => lines.filter(({ msg }) => msg === 'operator token rejected')
+  return { jwts, configure, rejections, verify: (token: string) => jwts.verify(token, address) }
 }
 
 const statusOf = (shown: unknown): unknown =>
   typeof shown === 'object' && shown !== null && 'status' in shown ? shown.status : shown
 
 // Which tokens of an issuer are wrong in themselves is `security/forged-tokens.test.ts`'s.
-describe('a token is refused, and the log says why:', () => {
+describe('a token is rejected, and the log says why:', () => {
   const now = Math.floor(Date.now() / 1000)
 
   test.each<[string, string, string]>([
@@ -124,21 +124,21 @@ describe('a token is refused, and the log says why:', () => {
     ['of no group that opens anything', operatorJwt({ groups: ['others'] }), 'no-scope'],
     ['without a name', operatorJwt({ email: undefined }), 'no-name'],
   ])('%s', async (_, token, reason) => {
-    const { verify, refusals } = open()
+    const { verify, rejections } = open()
 
     expect(await verify(token)).toBeNull()
-    expect(refusals()).toMatchObject([{ client: address, reason, cause: expect.any(String) }])
+    expect(rejections()).toMatchObject([{ client: address, reason, cause: expect.any(String) }])
     expect(await verify(operatorJwt())).toMatchObject({ operator: good })
   })
 
   test('each time, not the first time alone; one that is no token at all is not looked at', async () => {
-    const { verify, refusals } = open()
+    const { verify, rejections } = open()
     const [stranger, parts] = [operatorJwt({ groups: ['others'] }), operatorJwt().split('.').slice(0, 2).join('.')]
     const tooLong = operatorJwt({ groups: Array.from({ length: 900 }, (_, i) => `group-${i}`) })
 
     for (const token of [stranger, parts, stranger, `${parts}.`, tooLong]) expect(await verify(token)).toBeNull()
 
-    expect(refusals().map(({ reason }) => reason)).toEqual(['no-scope', 'no-scope'])
+    expect(rejections().map(({ reason }) => reason)).toEqual(['no-scope', 'no-scope'])
   })
 })
 
@@ -148,7 +148,7 @@ describe('attempts', () => {
   afterEach(() => void vi.restoreAllMocks())
 
   test('are bounded where they are wrong, and a token that is known is known on', async () => {
-    const { jwts, verify, refusals } = open()
+    const { jwts, verify, rejections } = open()
     const known = operatorJwt()
     await verify(known)
     const guess = (n: number) => operatorJwt({ n }, { ...other, kid: operatorKey.kid })
@@ -156,7 +156,7 @@ describe('attempts', () => {
     const guesses = await Promise.all(Array.from({ length: 40 }, (_, n) => verify(guess(n))))
 
     expect(guesses.map(statusOf)).toEqual([...new Array(20).fill(null), ...new Array(20).fill(429)])
-    expect(refusals()).toHaveLength(20)
+    expect(rejections()).toHaveLength(20)
     expect(await verify(operatorJwt({ jti: 'fresh' }))).toMatchObject({
       ...{ status: 429, code: 'too-many-attempts', headers: { 'Retry-After': '1' } },
     })
@@ -207,15 +207,15 @@ describe('while the keys of the issuer are on their way', () => {
   test.each<[string, string, number]>([
     ['one token that comes many times at once is verified once, and counts as one', operatorJwt(), 0],
     ['a wrong one that does leaves one line', operatorJwt({ iss: 'https://evil.example' }), 1],
-  ])('%s', async (_, token, refused) => {
-    const { verify, refusals, release } = await openHeld()
+  ])('%s', async (_, token, rejected) => {
+    const { verify, rejections, release } = await openHeld()
 
     const all = Array.from({ length: 50 }, () => verify(token))
     release()
 
     expect(new Set(await Promise.all(all)).size).toBe(1)
-    expect(await all[0]).toEqual(refused === 0 ? expect.objectContaining({ operator: good }) : null)
-    expect(refusals()).toHaveLength(refused)
+    expect(await all[0]).toEqual(rejected === 0 ? expect.objectContaining({ operator: good }) : null)
+    expect(rejections()).toHaveLength(rejected)
   })
 
   test.each<[string, object | null, object | null]>([

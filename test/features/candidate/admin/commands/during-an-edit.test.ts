@@ -160,8 +160,8 @@ test('what an edit takes away is not there for an order while that is put into e
 })
 
 test('an operation that an edit takes out of service serves for a while, when that is said while the edit is put into effect', async () => {
-  const refused = { operations: { 'market.insights': { state: 'refuse' } } }
-  const gateway = open(market('5%'), market('5%', [one, two], refused))
+  const rejected = { operations: { 'market.insights': { state: 'reject' } } }
+  const gateway = open(market('5%'), market('5%', [one, two], rejected))
   const serve = () => gateway.post('/operations/serve', { operation: 'market.insights' })
   const { status, body, inEffect } = await during(gateway, serve)
 
@@ -173,7 +173,7 @@ test('a command whose operator an edit removes is rejected once the edit is in e
   const gateway = open(market('5%'), market('50%'))
   const reloading = gateway.reloader.reload('file')
   await gateway.settle()
-  const commanded = gateway.post('/operations/refuse', { operation: 'market.insights' })
+  const commanded = gateway.post('/operations/reject', { operation: 'market.insights' })
   await gateway.settle()
 
   gateway.removeOperator({ status: 401, code: 'unauthenticated', detail: 'planted' })
@@ -187,7 +187,7 @@ test('a command whose operator an edit removes is rejected once the edit is in e
 test('a command that is rejected is in effect nowhere, although something else was put into effect before it', async () => {
   const gateway = open(market('5%'))
   const others = [gateway.reloader.reapply(), gateway.reloader.reapply()]
-  const commanded = gateway.post('/operations/refuse', { operation: 'market.insights' })
+  const commanded = gateway.post('/operations/reject', { operation: 'market.insights' })
 
   for (const failure of [null, null, new WorkersNotAnsweringError('worker 2 did not answer within 10s')])
     await gateway.takeUp(failure)

@@ -107,14 +107,14 @@ test('a breaker that is open in one of several workers is shown as that', async 
 })
 
 test('an edit that is held back is shown with the time of the next try, and the reason last', async () => {
-  const lastRefusal = { at: since, problems: [configProblem] }
-  const held = { fileDiffers: true, lastRefusal, nextTry: '2026-11-21T02:05:07.000Z' }
+  const lastRejection = { at: since, problems: [configProblem] }
+  const held = { fileDiffers: true, lastRejection, nextTry: '2026-11-21T02:05:07.000Z' }
   const { out } = await runStatus({ ...healthyStatus, config: { ...healthyStatus.config, ...held } })
 
   expect(out).toContain(
     'gateway.yaml: DIFFERS from what runs: it is held back, see below; next try 2026-11-21T02:05:07Z, 7s left\n',
   )
-  expect(out).toMatch(/\nrefused 2026-11-21T02:04:11Z, 48s ago; what ran before runs on\n[\s\S]*put http:[^\n]*\n$/)
+  expect(out).toMatch(/\nrejected 2026-11-21T02:04:11Z, 48s ago; what ran before runs on\n[\s\S]*put http:[^\n]*\n$/)
 })
 
 test('an edit that was held back at first is shown with the cause of its load', async () => {
@@ -129,8 +129,8 @@ test('warnings of what runs stand at the end, before a rejection', async () => {
   const { out } = await runStatus({
     ...healthyStatus,
     warnings: [warning],
-    config: { ...healthyStatus.config, lastRefusal: { at: since, problems: [configProblem] } },
+    config: { ...healthyStatus.config, lastRejection: { at: since, problems: [configProblem] } },
   })
 
-  expect(out).toMatch(/\n\nwarning: \S+:12:9 upstreams\.risk\.tls\.verify: whoever answers is believed\n\nrefused /)
+  expect(out).toMatch(/\n\nwarning: \S+:12:9 upstreams\.risk\.tls\.verify: whoever answers is believed\n\nrejected /)
 })

@@ -59,10 +59,10 @@ describe('the heads', () => {
   })
 
   test('of a candidate that fails are told by the failure', () => {
-    const refused = answer('', { status: null, fields: [], failure: 'connect-failed' })
+    const rejected = answer('', { status: null, fields: [], failure: 'connect-failed' })
     const cut = answer('{"a":', { failure: 'truncated' })
 
-    expect(compare(answer('{}'), refused)).toEqual(['failure : 200 → connect-failed'])
+    expect(compare(answer('{}'), rejected)).toEqual(['failure : 200 → connect-failed'])
     expect(compare(answer('{}'), cut)).toEqual(['failure : 200 → truncated'])
   })
 

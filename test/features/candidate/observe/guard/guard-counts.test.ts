@@ -111,7 +111,7 @@ describe('keys of counts', () => {
           const base = guardKeyBase(id, side, cell)
           const event = { operation, side, cell }
 
-          for (const outcome of ['failed', 'refused', 'late'] as const)
+          for (const outcome of ['failed', 'rejected', 'late'] as const)
             expect(readGuardKey(base + failureCode(outcome))).toMatchObject({ ...event, outcome })
           for (const ms of [0, 1, 37, 5000, 1e9]) {
             const outcome = latencyBucket(ms)

@@ -26,14 +26,14 @@ const clients = (count: number, events: SideEvents): readonly SideEvents[] =>
 
 const primary = (events: SideEvents): SideEvents => ({ side: 'primary', ...events })
 
-const well = primary({ answered: 500, failed: 1, refused: 5 })
+const well = primary({ answered: 500, failed: 1, rejected: 5 })
 
 describe('taken back is a candidate', () => {
   test.each<[string, SideEvents, string]>([
     ['that fails all', { failed: 10 }, 'failed'],
     ['that fails a tenth', { answered: 45, failed: 5 }, 'failed'],
     ['whose answers break off', { answered: 10, late: 10 }, 'failed'],
-    ['that refuses all, however fast', { refused: 10 }, 'refused'],
+    ['that rejects all, however fast', { rejected: 10 }, 'rejected'],
     ['that takes four times as long', { slow: [10, 80] }, 'slow'],
     ['that takes so long for a fifth of its requests', { answered: 40, slow: [10, 80] }, 'slow'],
     ['that does not answer at all', { waiting: [10, 900] }, 'slow'],
@@ -53,9 +53,9 @@ describe('taken back is a candidate', () => {
 
   test.each<[string, readonly SideEvents[], readonly SideEvents[], object]>([
     ['whose one client fails', [well, { answered: 40, failed: 10 }], [], { fault: 'failed' }],
-    ['whose one client is refused', [well, { refused: 20 }], [], { fault: 'refused' }],
+    ['whose one client is rejected', [well, { rejected: 20 }], [], { fault: 'rejected' }],
     ['that fails more than before', clients(8, { answered: 10, failed: 5 }), before, { reference: 'before' }],
-    ['that refuses more', clients(8, { refused: 5 }), before, { fault: 'refused', reference: 'before' }],
+    ['that rejects more', clients(8, { rejected: 5 }), before, { fault: 'rejected', reference: 'before' }],
     ['that fails more than half', clients(8, { answered: 4, failed: 6 }), [], { fault: 'failed', reference: 'none' }],
   ])('%s, with nothing else to compare it with', (_, events, before, verdict) => {
     expect(judge(events, before)).toMatchObject(verdict)
@@ -76,13 +76,13 @@ describe('not taken back is a candidate', () => {
     ],
     ['as bad as the primary', [outage, ...clients(8, { failed: 50, answered: 12 })]],
     ['of which one client fares badly', [well, ...clients(8, { answered: 50 }), { client: 9, failed: 400 }]],
-    ['of which one client is refused', [well, ...clients(8, { answered: 50 }), { client: 9, refused: 400 }]],
-    ['of which two clients are refused', [well, ...clients(4, { answered: 50 }), ...clients(2, { refused: 400 })]],
+    ['of which one client is rejected', [well, ...clients(8, { answered: 50 }), { client: 9, rejected: 400 }]],
+    ['of which two clients are rejected', [well, ...clients(4, { answered: 50 }), ...clients(2, { rejected: 400 })]],
     ['of which one client waits', [well, ...clients(8, { answered: 50 }), { client: 9, slow: [400, 900] }]],
     ['that is slow by less than 10 ms', [well, ...clients(8, { slow: [50, 27] })]],
     ['that is slow for one in thirty', [well, ...clients(8, { answered: 290, slow: [10, 90] })]],
     ['whose clients call a slow operation', [primary({ operation: 'valuation.score', answered: 5000 }), ...bothSlow]],
-    ['that refuses much, with nothing to compare it with', clients(8, { refused: 50 })],
+    ['that rejects much, with nothing to compare it with', clients(8, { rejected: 50 })],
     ['that fails now and then, the primary not asked', clients(8, { answered: 95, failed: 5 }), wellBefore],
     ['beside a primary that fails now', [primary({ failed: 1 }), ...clients(8, { failed: 50 })], wellBefore],
   ])('%s', (_, events, before) => {

@@ -34,7 +34,7 @@ const normal = (random: Random): number => Math.sqrt(-2 * Math.log(1 - random())
 interface Fault {
   /** The part of its requests that it fails, beside those that any side fails. */
   readonly failed?: number
-  readonly refused?: number
+  readonly rejected?: number
   /** How many times as long its heads take. */
   readonly slower?: number
 }
@@ -44,10 +44,10 @@ interface Scene {
   readonly share: number
   readonly perSecond: number
   readonly clients: number
-  /** The part of the requests that any side fails, and refuses. */
+  /** The part of the requests that any side fails, and rejects. */
   readonly failing: number
-  readonly refusing: number
-  /** Whether clients differ in what they are refused, and some are refused or fail nearly always. */
+  readonly rejecting: number
+  /** Whether clients differ in what they are rejected, and some are rejected or fail nearly always. */
   readonly areOdd: boolean
   /** Whether something behind both sides fails, or is slow, now and then. */
   readonly hasBursts: boolean
@@ -59,7 +59,7 @@ interface SimulatedClient {
   readonly cell: number
   readonly onCandidate: boolean
   readonly failing: number
-  readonly refusing: number
+  readonly rejecting: number
   readonly slower: number
 }
 
@@ -69,7 +69,7 @@ const medianMs = [20, 90]
 const rules: GuardRules = { errors: 2, latency: 1.5, minRequests: 50 }
 
 const createClients = (
-  { clients, share, failing, refusing, areOdd }: Scene,
+  { clients, share, failing, rejecting, areOdd }: Scene,
   random: Random,
 ): readonly SimulatedClient[] => {
   for (;;) {
@@ -80,7 +80,7 @@ const createClients = (
         cell: Math.trunc(random() * cellCount),
         onCandidate: random() < share,
         failing: isOddly(0.01) ? 0.9 : failing,
-        refusing: isOddly(0.02) ? 0.9 : Math.min(1, refusing * spread),
+        rejecting: isOddly(0.02) ? 0.9 : Math.min(1, rejecting * spread),
         slower: areOdd ? (isOddly(0.02) ? 8 : 1) * Math.exp(0.4 * normal(random)) : 1,
       }
     })
@@ -142,7 +142,7 @@ const simulate = (scene: Scene, seed: number): { readonly verdict: GuardVerdict;
       const code = (): number => {
         if (random() < client.failing || (inBurst && random() < burstFailing) || random() < (own.failed ?? 0))
           return failureCode('failed')
-        if (random() < client.refusing || random() < (own.refused ?? 0)) return failureCode('refused')
+        if (random() < client.rejecting || random() < (own.rejected ?? 0)) return failureCode('rejected')
         const slower = client.slower * (inBurst ? burstSlower : 1) * (own.slower ?? 1)
         return answeredCode((medianMs[operation] as number) * slower * Math.exp(0.6 * normal(random)))
       }
@@ -171,7 +171,7 @@ const sceneOf = (hour: number): Scene => {
     perSecond: pick([1, 3, 8], Math.trunc(hour / 7)),
     clients: Math.max(pick([10, 40, 300], Math.trunc(hour / 21)), 1 / share),
     failing: pick([0, 0.001, 0.01, 0.05], Math.trunc(hour / 63)),
-    refusing: pick([0, 0.01, 0.05], Math.trunc(hour / 252)),
+    rejecting: pick([0, 0.01, 0.05], Math.trunc(hour / 252)),
     areOdd: share < 1 && hour % 2 === 1,
     hasBursts: share <= 0.5 && hour % 3 > 0,
     seconds: 3600,
@@ -195,12 +195,12 @@ test.each<[string, Fault, number]>([
   ['fails all', { failed: 1 }, 60],
   ['fails half', { failed: 0.5 }, 60],
   ['fails a tenth', { failed: 0.1 }, 120],
-  ['refuses all', { refused: 1 }, 60],
+  ['rejects all', { rejected: 1 }, 60],
   ['takes five times as long', { slower: 5 }, 60],
 ])(
   'one that %s is taken back in each of ten hours',
   (_, fault, within) => {
-    const sides = { share: 0.25, perSecond: 20, clients: 60, failing: 0.001, refusing: 0.01 }
+    const sides = { share: 0.25, perSecond: 20, clients: 60, failing: 0.001, rejecting: 0.01 }
     const scene: Scene = { ...sides, areOdd: false, hasBursts: false, seconds: 3600, fault }
     const seconds = Array.from({ length: 10 }, (_, seed) => simulate(scene, seed)?.second ?? Number.POSITIVE_INFINITY)
 

@@ -64,7 +64,7 @@ test('what cells have is what all have together', () => {
   const some: fc.Arbitrary<SideEvents> = fc.record({
     client: fc.integer({ min: 0, max: 255 }),
     failed: fc.nat(5),
-    refused: fc.nat(5),
+    rejected: fc.nat(5),
     answered: fc.nat(5),
     slow: fc.tuple(fc.nat(5), fc.constantFrom(3, 400, 70_000)),
   })
@@ -76,7 +76,7 @@ test('what cells have is what all have together', () => {
 
       for (const { candidate, cells, slices } of window.evidence.operations)
         for (const parts of [[...cells().values()], slices()]) {
-          for (const name of ['requests', 'failed', 'refused', 'timed'] as const)
+          for (const name of ['requests', 'failed', 'rejected', 'timed'] as const)
             expect(parts.reduce((sum, each) => sum + each[name], 0)).toBe(candidate[name])
         }
     }),

@@ -14,7 +14,7 @@ export interface SideEvents {
   readonly operation?: OperationId
   readonly client?: number
   readonly failed?: number
-  readonly refused?: number
+  readonly rejected?: number
   readonly late?: number
   /** So many heads in 20 ms each. */
   readonly answered?: number
@@ -32,7 +32,7 @@ export const reportOf = (all: readonly SideEvents[], era = 'era'): GuardReport =
       if (count !== undefined && count > 0) list.push(base + code, count)
     }
     add(counts, failureCode('failed'), events.failed)
-    add(counts, failureCode('refused'), events.refused)
+    add(counts, failureCode('rejected'), events.rejected)
     add(counts, failureCode('late'), events.late)
     add(counts, answeredCode(20), events.answered)
     if (events.slow !== undefined) add(counts, answeredCode(events.slow[1]), events.slow[0])

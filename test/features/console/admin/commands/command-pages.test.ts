@@ -21,7 +21,7 @@ const words = ({ text }: PageResponse): string =>
     .replaceAll(/&#(\d+);/g, (_, code) => String.fromCharCode(code))
     .replaceAll(/\s+/g, ' ')
 
-const idle = await shareLiveGateway({ upstreams: { market }, operations: { 'leads.pipeline': { state: 'refuse' } } })
+const idle = await shareLiveGateway({ upstreams: { market }, operations: { 'leads.pipeline': { state: 'reject' } } })
 
 const insights = 'operation=market.insights'
 
@@ -42,15 +42,15 @@ describe('a page says what would happen, and nothing does', () => {
       'For 4 hours the shape of what passes is learned, with the values of what look like enumerations. No other value is kept, and no client notices. What was learned before is forgotten.',
     ],
     [
-      `refuse?${insights}`,
-      'Refuse market.insights?',
+      `reject?${insights}`,
+      'Reject market.insights?',
       'Every client of GET /market/insights is answered 503 for 15 minutes, with Retry-After',
     ],
     [`serve?${insights}`, 'Serve market.insights?', 'GET /market/insights is served from now on, as the file says'],
     [
       'serve?operation=leads.pipeline&ttl=1h',
       'Serve leads.pipeline?',
-      'The file refuses leads.pipeline. GET /leads/pipeline is served all the same for 1 hour, and then refused again',
+      'The file rejects every request to leads.pipeline. GET /leads/pipeline is served all the same for 1 hour, and then rejected again',
     ],
     ['clear-cache', 'Clear the cache?', 'All that is stored is removed, for every client'],
     [
@@ -76,7 +76,7 @@ describe('a page says what would happen, and nothing does', () => {
     [`drain?group=market&url=${url}&ttl=25h`, 400, 'Ttl is expected to be a duration from 1s to 24h'],
     [`drain?group=market&url=${url}&group=risk`, 400, '"group" is not expected: drain takes group, url, ttl, reason,'],
     ['drain?group=risk&url=sandbox', 409, 'No other endpoint of risk takes work'],
-    ['refuse?operation=tenth', 400, 'Operation is expected to be one of valuation.score'],
+    ['reject?operation=tenth', 400, 'Operation is expected to be one of valuation.score'],
     ['clear-cache?operation=inventory.sync', 400, 'Operation is expected to be one of analysis.esg-grant'],
     ['clear-cache?__proto__=1', 400, '"__proto__" is not expected'],
   ])('%s is rejected with a reason', async (target, status, reason) => {
@@ -88,7 +88,7 @@ describe('a page says what would happen, and nothing does', () => {
   })
 
   test('another time is chosen by a link, and the form then says the same as the words', async () => {
-    const page = await follow(`${idle.admin}/actions/refuse?operation=market.insights`, '4 hours')
+    const page = await follow(`${idle.admin}/actions/reject?operation=market.insights`, '4 hours')
 
     expect(words(page)).toContain('answered 503 for 4 hours')
     expect(hiddenFields(page)).toMatchObject({ operation: 'market.insights', ttl: '4h' })
@@ -114,23 +114,23 @@ test('every page says which gateway it acts on, also after the file has given it
   expect(question.text).toContain(`<title>Drain ${url}? · production · gateway-eu-1 · lender gateway</title>`)
   expect(words(question)).toContain(`Drain ${url}? On production · gateway-eu-1 :`)
   expect(words(renamed)).toContain('On production · gateway-eu-2 :')
-  expect(words(rejected)).toContain('Refused · production · gateway-eu-2')
+  expect(words(rejected)).toContain('Rejected · production · gateway-eu-2')
 })
 
 const live = await shareLiveGateway({ upstreams: { market }, reload: { watch: false, preflight: 'connect' } })
 
 describe('what is confirmed is done, as a script’s command is', () => {
-  test('an operation is refused, and serves again', async () => {
-    const refused = await confirm(live, '/actions/refuse?operation=leads.pipeline&ttl=1h')
+  test('an operation is rejected, and serves again', async () => {
+    const rejected = await confirm(live, '/actions/reject?operation=leads.pipeline&ttl=1h')
     const response = await fetch(`${live.url}/leads/pipeline`)
     const served = await confirm(live, '/actions/serve?operation=leads.pipeline')
 
-    expect([refused.status, refused.location, refused.text]).toEqual([303, '/', ''])
+    expect([rejected.status, rejected.location, rejected.text]).toEqual([303, '/', ''])
     expect([response.status, served.status]).toEqual([503, 303])
     expect((await fetch(`${live.url}/leads/pipeline`)).status).toBe(200)
-    const order = { operation: 'leads.pipeline', state: 'refuse', until: expect.any(String) }
+    const order = { operation: 'leads.pipeline', state: 'reject', until: expect.any(String) }
     expect(await live.line(({ msg }) => msg === 'operation override')).toMatchObject(order)
-    const request = { method: 'POST', url: '/actions/refuse', status: 303 }
+    const request = { method: 'POST', url: '/actions/reject', status: 303 }
     expect(await live.line(({ msg }) => msg === 'admin request')).toMatchObject(request)
   })
 
@@ -168,7 +168,7 @@ describe('what is confirmed is done, as a script’s command is', () => {
     const twice = await Promise.all([1, 2].map(() => submitForm(rollback, hiddenFields(page))))
     const rolledBack = live.gateway.config.hash
     const old = hiddenFields(await visitPage(rollback))
-    live.edit({ upstreams: { market }, operations: { 'market.insights': { state: 'refuse' } } })
+    live.edit({ upstreams: { market }, operations: { 'market.insights': { state: 'reject' } } })
     await live.gateway.reload('request')
     const third = live.gateway.config.hash
     const byForce = await submitForm(rollback, { ...old, force: 'true' }, { accept: '*/*' })
@@ -199,11 +199,11 @@ describe('what is confirmed is done, as a script’s command is', () => {
   test('an edit that leads nowhere is rejected, unless by force', async () => {
     live.edit({ upstreams: { market, risk: url } })
 
-    const refused = await confirm(live, '/actions/reload')
+    const rejected = await confirm(live, '/actions/reload')
     const forced = await confirm(live, '/actions/reload?force=true')
 
-    expect(refused.status).toBe(422)
-    expect(words(refused)).toContain('no endpoint of risk that the edit brings can be reached')
+    expect(rejected.status).toBe(422)
+    expect(words(rejected)).toContain('no endpoint of risk that the edit brings can be reached')
     expect(forced.status).toBe(303)
   })
 })

@@ -10,7 +10,7 @@ import { bootLiveGateway, fetchAdmin } from '../../../../helpers/live-gateway.ts
 const contract = (part: string) =>
   JSON.stringify({ ...sampleContract, components: { schemas: { Asset: { $ref: part } } } })
 
-test('an edit of a file that the contract refers to is named until it is read, when it is refused, and rolled back', async () => {
+test('an edit of a file that the contract refers to is named until it is read, when it is rejected, and rolled back', async () => {
   const folder = folderWith({ 'contract.json': contract('asset.json'), 'asset.json': '{"type":"object"}' })
   const [file, part] = ['contract.json', 'asset.json'].map((name) => join(folder, name)) as [string, string]
   const live = await bootLiveGateway({ contract: { file, request: 'enforce' }, reload: { watch: false } })
@@ -30,23 +30,23 @@ test('an edit of a file that the contract refers to is named until it is read, w
   writeFileSync(part, '{"type":"objekt"}')
   const unread = await status()
   await reload()
-  const [refused, kept] = [await status(), await score()]
+  const [rejected, kept] = [await status(), await score()]
   writeFileSync(part, '{"type":"object","required":["id"]}')
   const applied = await reload()
-  const [taken, rejected] = [await status(), await score()]
+  const [taken, unmatched] = [await status(), await score()]
   await fetchAdmin(`${live.admin}/rollback`, 'POST')
   const back = await status()
 
   const differs = { fileDiffers: true, differingFiles: [part] }
-  expect([first, unread, refused, taken, back].map(({ config }) => config)).toMatchObject([
+  expect([first, unread, rejected, taken, back].map(({ config }) => config)).toMatchObject([
     { fileDiffers: true, differingFiles: [file] }, // a file that an edit is the first to name is not named as edited
     ...[differs, differs, { fileDiffers: false, differingFiles: [] }, differs],
   ])
   const told = ({ findings }: Status) => findings.map(({ cause }) => cause).join('\n')
-  expect(told(first)).toContain(`an edit of ${file} was refused, and what ran before runs on`)
+  expect(told(first)).toContain(`an edit of ${file} was rejected, and what ran before runs on`)
   expect(told(unread)).toContain(`an edit of ${part} was not read yet, and reload reads it`)
-  expect(told(refused)).toContain(`an edit of ${part} was refused, and what ran before runs on: ${part}:1:`)
+  expect(told(rejected)).toContain(`an edit of ${part} was rejected, and what ran before runs on: ${part}:1:`)
   expect(told(back)).toContain(`an edit of ${part} was rolled back, and reload takes it again`)
   expect(applied).toMatchObject({ result: 'applied', changes: [{ path: 'contract.file' }] })
-  expect([kept, rejected]).toEqual([200, 400])
+  expect([kept, unmatched]).toEqual([200, 400])
 })

@@ -7,7 +7,7 @@ const at = Date.parse('2026-11-21T02:10:00.000Z')
 const usual: NonNullable<Status['idempotency']> = {
   ...{ store: 'memory', state: 'local', since: '2026-11-21T02:09:00.000Z', reason: null, where: null },
   ...{ entries: 12, maxEntries: 200, bytes: 2048, maxBytes: 1024 ** 2, inProgress: 3 },
-  ...{ unknown: 0, oldestUnknown: null, dropped: 0, refused: 0 },
+  ...{ unknown: 0, oldestUnknown: null, dropped: 0, rejected: 0 },
 }
 
 const rows = (more: Partial<typeof usual> = {}) => idempotencyRows({ ...usual, ...more }, at).slice(1)
@@ -23,7 +23,7 @@ test('what is remembered of keys is shown', () => {
 })
 
 test('what needs an operator is in capitals', () => {
-  const wrong = { entries: 200, unknown: 7, oldestUnknown: '2026-11-21T02:08:00.000Z', dropped: 4, refused: 5 }
+  const wrong = { entries: 200, unknown: 7, oldestUnknown: '2026-11-21T02:08:00.000Z', dropped: 4, rejected: 5 }
 
   expect(rows(wrong)).toEqual([
     ['store', 'memory, of this gateway'],
@@ -32,7 +32,7 @@ test('what needs an operator is in capitals', () => {
     ['in progress', '3'],
     ['unknown', '7 OUTCOMES, the oldest 2026-11-21T02:08:00Z, 2m ago'],
     ['given up', '4 responses, for want of room, since the start'],
-    ['refused', '5 keys, for want of room, since the start'],
+    ['rejected', '5 keys, for want of room, since the start'],
   ])
 })
 
@@ -42,6 +42,6 @@ test('a store that tells nothing of itself is shown with its state alone', () =>
 
   expect(rows(redis)).toEqual([['store', 'redis, with other gateways']])
   expect(rows({ ...redis, state: 'unavailable', reason: 'refused', where: 'in 1 of 2 workers' })).toEqual([
-    ['store', 'redis OF NO USE in 1 of 2 workers since 2026-11-21T02:09:00Z, 1m ago: refused'],
+    ['store', 'redis OF NO USE in 1 of 2 workers since 2026-11-21T02:09:00Z, 1m ago: rejected'],
   ])
 })

@@ -3,7 +3,7 @@ import type { RecentErrorView } from '../../../../../src/core/admin/api/recent-e
 import { RequestFollower } from '../../../../../src/features/tail/tail.ts'
 import type { OperationId } from '../../../../../src/operations.ts'
 
-const refusal = (n: number, operation: OperationId | null = 'market.insights'): RecentErrorView => ({
+const rejection = (n: number, operation: OperationId | null = 'market.insights'): RecentErrorView => ({
   ...{ at: new Date(n).toISOString(), requestId: `r${n}`, client: '192.0.2.7', clientId: null, method: 'GET' },
   ...{ operation, endpoint: null, side: null, fellBack: false, status: 401, kind: 'unauthenticated' },
   reason: 'there is no credential',
@@ -12,13 +12,13 @@ const refusal = (n: number, operation: OperationId | null = 'market.insights'): 
 
 /** Lists rejections as a gateway does: the newest first. */
 const from = (first: number, last: number, operation?: OperationId | null): readonly RecentErrorView[] =>
-  Array.from({ length: last - first + 1 }, (_, i) => refusal(last - i, operation))
+  Array.from({ length: last - first + 1 }, (_, i) => rejection(last - i, operation))
 
 const ids = (list: readonly { readonly requestId: string }[]): readonly string[] =>
   list.map(({ requestId }) => requestId)
 
 /** Makes the response of a gateway that has rejected `total` requests since its start. */
-const response = (total: number, refusals: readonly RecentErrorView[]) => ({ total, entries: refusals })
+const response = (total: number, rejections: readonly RecentErrorView[]) => ({ total, entries: rejections })
 
 test('only entries that were not in an earlier list are new, the oldest first', () => {
   const follow = new RequestFollower()

@@ -16,7 +16,7 @@ import { httpUpstream } from '../../../../helpers/upstream.ts'
 const other = signingKey('ES256', 'another')
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 const whoami = (admin: string, token: string) => fetchAdmin(`${admin}/whoami`, 'GET', { headers: bearer(token) })
-const refusals = ({ lines }: LiveGateway) => lines.filter(({ msg }) => msg === 'operator token refused')
+const rejections = ({ lines }: LiveGateway) => lines.filter(({ msg }) => msg === 'operator token rejected')
 const boot = (jwt: object = {}) => bootLiveGateway({ admin: { jwt: adminJwt(jwt), tokens: adminTokens } })
 
 /** Sends the form of the login. */
@@ -35,10 +35,10 @@ describe('an operator with a token of the issuer', () => {
     const headers = bearer(operatorJwt())
     const body = JSON.stringify({ operation: 'leads.pipeline' })
 
-    const done = await fetchAdmin(`${live.admin}/operations/refuse`, 'POST', { body, headers })
+    const done = await fetchAdmin(`${live.admin}/operations/reject`, 'POST', { body, headers })
     const session = await logIn(live.admin, operatorJwt())
-    const form = hiddenFields(await visitPage(`${live.admin}/actions/refuse?operation=inventory.sync`, session))
-    const byForm = await submitForm(`${live.admin}/actions/refuse`, form, session)
+    const form = hiddenFields(await visitPage(`${live.admin}/actions/reject?operation=inventory.sync`, session))
+    const byForm = await submitForm(`${live.admin}/actions/reject`, form, session)
     const who = [
       await whoami(live.admin, operatorJwt()),
       await fetchAdmin(`${live.admin}/whoami`, 'GET', { headers: session }),
@@ -84,17 +84,17 @@ describe('an operator with a token of the issuer', () => {
 
     expect(good.body).toMatchObject({ name: 'bank-a-robot', scope: 'read', proof: 'jwt' })
     expect([ofClient.status, opaque.status]).toEqual([401, 401])
-    expect(refusals(own).map(({ reason }) => reason)).toEqual(['wrong-audience', 'unknown-token'])
+    expect(rejections(own).map(({ reason }) => reason)).toEqual(['wrong-audience', 'unknown-token'])
   })
 })
 
-test('a token that is refused gets 401, and the log says why, and nothing of the token', async () => {
+test('a token that is rejected gets 401, and the log says why, and nothing of the token', async () => {
   const token = operatorJwt({ email: 'anna\nroot' })
 
   const { status, headers, body } = await fetchAdmin(`${live.admin}/status`, 'GET', { headers: bearer(token) })
 
   expect([status, body.code, headers.get('www-authenticate')]).toEqual([401, 'unauthenticated', 'Bearer'])
-  expect(refusals(live).at(-1)).toMatchObject({ client: '127.0.0.1', reason: 'no-name' })
+  expect(rejections(live).at(-1)).toMatchObject({ client: '127.0.0.1', reason: 'no-name' })
   for (const part of token.split('.')) expect(JSON.stringify([live.lines, body])).not.toContain(part)
 })
 
@@ -189,7 +189,7 @@ describe('the keys of the issuer', () => {
 
     expect([unknown.status, unknown.body.code, status]).toEqual([503, 'identity-unavailable', 200])
     expect(unknown.headers.get('retry-after')).toBe('1')
-    expect(refusals(own)).toEqual([])
+    expect(rejections(own)).toEqual([])
     expect(own.lines).toContainEqual(expect.objectContaining({ msg: 'keys of the issuer cannot be fetched' }))
     expect(withoutLateness(body.findings)).toMatchObject([
       {
