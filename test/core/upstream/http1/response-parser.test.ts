@@ -187,8 +187,8 @@ describe('rejected is', () => {
   })
 })
 
-describe('docs/upstreams.md lists what is rejected', () => {
-  const page = readFileSync(new URL('../../../../docs/upstreams.md', import.meta.url), 'utf8')
+describe('docs/design/rejected-responses.md lists what is rejected', () => {
+  const page = readFileSync(new URL('../../../../docs/design/rejected-responses.md', import.meta.url), 'utf8')
   const rows = [...page.matchAll(/^\| ([^|]+) \| `(HTTP[^`]*|\\r[^`]*)` \| `([a-z-]+)` \|/gm)]
 
   test.each(rows.map(([, what = '', example = '', reason]) => [what, JSON.parse(`"${example}"`), reason]))(
