@@ -5,6 +5,6 @@ export function withDefaultCommand(args: readonly string[]): readonly string[] {
   return namesCommand ? args : ['serve', ...args]
 }
 
-/** A command that asks the gateway alone, or nobody, waits for no feature to load. */
+/** A command that asks only the gateway, or asks nothing, waits for no feature to load. */
 export const needsFeatures = (word: string | undefined): boolean =>
   word === undefined || !['status', 'hash-key', '-V', '--version'].includes(word)

@@ -15,7 +15,7 @@ export interface RequestTarget {
 export interface DownstreamRequest extends BodySource {
   /** HTTP/2: requests do not wait for each other. */
   readonly multiplexed: boolean
-  /** A malformed field may be missing: the codec leaves it out, and tells nobody. */
+  /** A malformed field may be missing: the codec leaves it out without an error. */
   readonly mayLackFields?: boolean
   /** Null: the request-target can name no resource. */
   target: RequestTarget | null

@@ -103,7 +103,7 @@ export class Exchange {
   deadlineAt: number | null = null
   /** Set by an outer layer that reads the body before it passes the head on; gets the end of the deadline then. */
   holdDeadline: ((end: () => void) => void) | null = null
-  /** Nothing can go on before more of the request body comes from the client. */
+  /** Nothing can continue before more of the request body comes from the client. */
   waitsForClient = false
   /** The last attempt ended while it waited for a connection, or for its turn to be written on one. */
   endedInQueue = false

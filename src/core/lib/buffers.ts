@@ -13,7 +13,7 @@ export const maxWaitingBytes = 64 * 1024
 /** Freeing a smaller chunk by hand costs more than leaving it to the collector. */
 export const minFreeBytes = 16 * 1024
 
-/** With less, a large response takes up to twice as much time; with more, no less. */
+/** With less, a large response takes up to twice as much time; more gains nothing. */
 export const largeBufferBytes = 256 * 1024
 
 // As many as a few large responses need at a time: 8 MiB.

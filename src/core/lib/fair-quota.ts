@@ -46,7 +46,7 @@ export class FairQuota implements QuotaShare {
     this.#used -= amount
   }
 
-  /** At most as much as the share leaves free: owners that take all that they can leave room for one more. */
+  /** An owner has at most half of the room that the others leave, so n owners leave 1/(n+1) of it free. */
   shareOf(owner: string): QuotaShare {
     return {
       reserve: (amount) => {

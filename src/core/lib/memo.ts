@@ -11,7 +11,7 @@ export const weakMemo = <Key extends object, Value extends object>(
   }
 }
 
-/** An object that is not frozen may have changed, and is computed anew. */
+/** An object that is not frozen may have changed, and is computed again. */
 export const frozenMemo = <Key extends object, Value extends object>(
   compute: (key: Key) => Value,
 ): ((key: Key) => Value) => {

@@ -9,7 +9,7 @@ import type { VerifyOptions } from './chain/verify-command.ts'
 const auditHelp = `
 FILE... are the files of one audit log, in any order. Each may be verified alone, from where it says that it begins.
 The key is the one of audit.key; after a change of the key, give both. A checkpoint is COUNT:HASH, as the line "audit checkpoint" of the main log says
-them, or a file that holds such lines: the main log. Without one, nobody can tell whether the end was cut off.
+them, or a file that holds such lines: the main log. Without one, verify cannot see whether the end was cut off.
 
 Exit code: 0 all is as it was written, 1 something is not, 2 wrong usage, or a file cannot be read.
 

@@ -83,7 +83,7 @@ const rotatedStdout: ConfigRule = (tree) =>
   valueAt(tree, ['audit', 'file']) === 'stdout' &&
   isEnabledAt(tree, ['audit', 'rotate']) && {
     path: ['audit', 'rotate'],
-    message: 'standard output cannot be rotated by whoever writes to it',
+    message: 'the gateway cannot rotate standard output',
     expected: 'none where audit.file is stdout',
     found: 'a size',
     hint: 'remove this line, or write the path of a file as audit.file',
@@ -95,7 +95,7 @@ const unloggedCheckpoints: WarningRule = ({ config: { audit, log } }) =>
   audit !== null &&
   !['info', 'debug', 'trace'].includes(log.level) && {
     path: ['log', 'level'],
-    message: 'the log does not tell the checkpoints of the audit log: nobody can tell whether its end was cut off',
+    message: 'the log leaves out the checkpoints of the audit log, so verify cannot see whether its end was cut off',
     expected: 'info',
     found: log.level,
     hint: 'write log: { level: info }, with access: false if that is what was meant',

@@ -43,11 +43,11 @@ const tokenFindings: FindingSource = ({ report: { tokens }, operatorKeys, file }
   return [
     jwt?.error != null &&
       finding('issuer-keys-missing', severity, 'auth.jwt', { ...jwt, command }, (jwt) => [
-        `the keys of the issuer (auth.jwt.jwks) cannot be had${wherePhrase(jwt)}: ${describeKeys(jwt)}`,
+        `the issuer’s keys (auth.jwt.jwks) cannot be fetched${wherePhrase(jwt)}: ${describeKeys(jwt)}`,
       ]),
     operatorKeys?.error != null &&
       finding('operator-keys-missing', 'warning', 'admin.jwt', { ...operatorKeys, command }, (keys) => [
-        `the keys of the issuer of operators (admin.jwt.jwks) cannot be had: ${describeKeys(keys)}`,
+        `the keys of the issuer of operators (admin.jwt.jwks) cannot be fetched: ${describeKeys(keys)}`,
       ]),
     introspection?.error != null &&
       finding('introspection-fails', 'critical', 'auth.introspection', introspection, ({ where, error }) => [

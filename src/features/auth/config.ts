@@ -65,7 +65,7 @@ const dpop = optionalPolicy(
 )
 
 export const authSchema = optionalPolicy(
-  map('How clients prove who they are; none: their credentials are passed on and nobody looks at them', {
+  map('How clients prove who they are; none: their credentials are passed on unchecked', {
     methods: authMethodsSchema,
     apiKey: apiKey.prefault({}),
     jwt: optionalKey(jwtSchema),
@@ -77,7 +77,7 @@ export const authSchema = optionalPolicy(
       'strip',
     ),
     identityField: optionalFieldName(
-      'The field in which upstreams are told whose request it is; what clients send in it is removed',
+      'The field that names the client to upstreams; what clients send in it is removed',
       'X-Client-Id',
     ).prefault('none'),
   }),

@@ -107,7 +107,7 @@ const toRecallKey = (digest: Buffer): string => digest.toString('base64url')
 const keysUnavailable: AdminError = {
   status: 503,
   code: 'identity-unavailable',
-  detail: 'the keys of the issuer of operators’ tokens cannot be had: tokens of the file and certificates are good',
+  detail: 'the keys of the issuer of operators’ tokens cannot be fetched: tokens of the file and certificates are good',
   headers: { 'Retry-After': '1' },
 }
 

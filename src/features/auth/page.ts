@@ -13,7 +13,7 @@ import {
 } from '../../core/admin/page-components.ts'
 
 const clientActivitySection = ({ at, clients }: Overview): Html => {
-  if (clients === null) return htmlSection(name, heading, 'Nobody is asked who it is.')
+  if (clients === null) return htmlSection(name, heading, 'Without auth, clients are not identified.')
   const { rows } = clients
   if (rows.length === 0) return htmlSection(name, heading, 'No client has sent a request in the last 15 minutes.')
   const affected = rows.filter(isAffected)
@@ -76,7 +76,7 @@ const clientsSection = ({ at, status: { clients, tokens } }: Overview): Html => 
     'clients',
     'Clients',
     htmlList([
-      ['Known', clients === null ? 'nobody is asked' : clientsText(clients)],
+      ['Known', clients === null ? 'not identified: no auth' : clientsText(clients)],
       ['Keys of the issuer', jwt && issuerKeysText(at, jwt)],
       ['Keys of the issuer of operators', operators && issuerKeysText(at, operators)],
       ['Introspection', introspection && dependencyBadge(at, introspection)],

@@ -108,7 +108,7 @@ const scopesWithoutToken: ConfigRule = (tree) =>
       (key) =>
         Object.keys(auth[key]).length > 0 && {
           path: ['operations', id, 'auth', key],
-          message: 'only a token says something of these, so nobody could call this with anything else',
+          message: 'only a token has these, so clients with other credentials could not call this operation',
           expected: 'methods that take tokens alone',
           found: methods.join(', '),
           hint: 'add methods: [jwt] beside it, or leave it out',
@@ -154,7 +154,7 @@ function canonicalClaims(claims: unknown): string | null {
 
 const unenforcedClients: ConfigRule = (tree) => {
   if (listAt(tree, ['clients']).length === 0 || isEnabledAt(tree, ['auth'])) return null
-  const message = 'this cannot be enforced: nobody is asked who it is'
+  const message = 'this cannot be enforced: without auth, clients are not identified'
   const hint = 'add auth: { methods: [apiKey] } at the top level, or remove clients'
   return { path: ['clients'], message, expected: 'auth at the top level', found: 'none', hint }
 }
@@ -178,7 +178,7 @@ export const ownFields: ListOwnFields = (tree) => {
   return [
     ...fixed.flatMap(([path, name]) => (name === false ? [] : [{ path, name, isFixed: true as const }])),
     { path: ['auth', 'apiKey', 'field'], name: apiKey.field },
-    // Removable: an upstream may be kept from knowing the client, and a warning says so.
+    // Removable: an upstream may get no client id, and a warning says so.
     ...(identityField === null ? [] : [{ ...identity, name: identityField }]),
   ]
 }

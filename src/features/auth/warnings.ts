@@ -33,7 +33,7 @@ const unusedSettings: WarningRule = ({ config }) => {
     ...(['jwt', 'introspection'] as const).map(
       (name) => auth[name] && unused([name], ['auth', name], 'no operation takes these tokens'),
     ),
-    readsCertificates ? null : unused(['mtls'], ['auth', 'mtls'], 'nobody looks at certificates of clients'),
+    readsCertificates ? null : unused(['mtls'], ['auth', 'mtls'], 'no operation reads certificates of clients'),
     ...credentials.map(({ key, by, has }) => {
       const index = clients.findIndex(has)
       const why = 'no operation asks for it, here or of any other client'
@@ -47,7 +47,7 @@ const lockedOut: WarningRule = ({ config }) =>
   config.clients.length === 0 &&
   acceptedMethods(config).size > 0 && {
     path: ['clients'],
-    message: 'nobody gets in: clients have to say who they are, and none is known',
+    message: 'every client is rejected: auth is required, and clients is empty',
     expected: 'at least one client',
     found: 'none',
     hint: 'add clients: [{ id: …, operations: all }] with what each proves itself by, or remove auth',
@@ -62,7 +62,7 @@ const untoldUpstreams: WarningRule = ({ parsed: { auth, upstreams } }) => {
       (name, index) =>
         isField(name) && {
           path: [...path, 'request', 'remove', index],
-          message: 'this upstream is not told whose a request is, as auth.identityField says',
+          message: 'this upstream does not get the client’s id, which auth.identityField adds',
           expected: 'this line where it may not know, and nowhere else',
           found: name,
           hint: 'remove this line unless that is meant',

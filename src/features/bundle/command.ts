@@ -14,7 +14,7 @@ ${clientCommandHelp(
 
 /** Exit code: 0 the archive is complete, 1 parts are missing, 2 no archive. */
 const createBundleCommand = (): Command =>
-  createClientCommand('bundle', 'Write what is known of a running gateway into one archive, for whoever is to help.')
+  createClientCommand('bundle', 'Write what is known of a running gateway into one archive, for support.')
     .option('--output <FILE>', 'where to; - is stdout (default: a name with the time, in this folder)')
     .option('--force', 'overwrite it')
     .option('--addresses', 'leave the addresses of clients as they are')

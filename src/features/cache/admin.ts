@@ -96,7 +96,7 @@ const cacheMetrics: MetricDefinitions = {
     'rejected',
   ),
   cache_redis_dropped_total: redis.counter(
-    'Answers that were not written to Redis, because nobody took them in time.',
+    'Answers that were not written to Redis, because Redis did not take them in time.',
     'dropped',
   ),
 }

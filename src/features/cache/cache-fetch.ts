@@ -136,7 +136,10 @@ export class CacheFetch {
   #abandon(): void {
     this.finish() // first, so that no request joins the failing fetch
     this.exchange.abort(
-      new GatewayError('client-gone', { reason: 'nobody-waits', cause: new Error('nobody waits for it') }),
+      new GatewayError('client-gone', {
+        reason: 'no-client-waits',
+        cause: new Error('every client that waited has gone'),
+      }),
     )
   }
 

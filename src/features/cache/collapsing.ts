@@ -60,7 +60,7 @@ export class SingleFlight<T extends Flight> {
 const hitForMissMs = 5_000
 const maxHitForMissBytes = 256 * 1024
 
-/** Keys whose responses could not be shared: nobody waits for another's. Varnish calls this hit-for-miss. */
+/** Keys whose responses could not be shared: no request waits for another's. Varnish calls this hit-for-miss. */
 export const createHitForMiss = () => {
   const entries = new LRUCache<string, { readonly why: NotStoredReason; readonly until: number }>({
     maxSize: maxHitForMissBytes,

@@ -112,7 +112,7 @@ const workersUnavailable = (removed: number, unanswered: number): AdminError =>
 const redisUnavailable = (removed: number): AdminError => ({
   status: 503,
   code: 'redis-not-answering',
-  detail: `${removed} were removed here, but Redis did not answer: other gateways may still find there what is meant; it is told as soon as it answers`,
+  detail: `${removed} were removed here, but Redis did not answer: other gateways may still find there what is meant; it gets the invalidation as soon as it answers`,
 })
 
 export const operatorCommands: readonly CommandGroup[] = [cacheCommands]

@@ -32,7 +32,7 @@ const passOn = ({ aborted }: Exchange, response: ProxyResponse): ProxyResponse =
 const namesTarget = ({ fields }: ProxyResponse): boolean =>
   getFirstFieldValue(fields, 'location') !== undefined || getFirstFieldValue(fields, 'content-location') !== undefined
 
-/** The origin that upstreams are told. An invalid origin becomes an origin that no reference names. */
+/** The origin that upstreams get. An invalid origin becomes an origin that no reference names. */
 const requestOrigin = ({ fields, authority }: Exchange): string => {
   const host = getFirstFieldValue(fields, 'x-forwarded-host') ?? authority
   const origin = `${getFirstFieldValue(fields, 'x-forwarded-proto') ?? 'http'}://${host}`

@@ -91,7 +91,7 @@ const noiseOfPosts: ShadowRule = ({ group, path, config: { compare } }) =>
 const shownValues: ShadowRule = ({ path, config: { compare } }) =>
   compare?.examples === true && {
     path: [...path, 'compare', 'examples'],
-    message: 'VALUES OF ANSWERS ARE KEPT, and whoever reads the admin listener sees them',
+    message: 'VALUES OF ANSWERS ARE KEPT, and every operator who may read sees them',
     expected: 'false, unless they are no data of anybody',
     found: 'true',
     hint: 'remove this line when you have seen enough',

@@ -58,7 +58,7 @@ const learnCommand: Command<ValuesOf<typeof args>, Plan, LearnCommandResult> = {
           title: 'Stop learning the contract?',
           what: paragraphs(
             'What was learned stays, and can be printed as a draft.',
-            isByFile && 'The file has it learn as well: it goes on as the file says.',
+            isByFile && 'The file has it learn as well: it continues as the file says.',
           ),
           ttlMs,
           button: 'Stop learning',
@@ -95,7 +95,7 @@ const learnCommand: Command<ValuesOf<typeof args>, Plan, LearnCommandResult> = {
 }
 
 function describeResult({ learning, until }: LearnCommandResult): string {
-  if (until !== null) return `the contract is learned anew until ${until}`
+  if (until !== null) return `the contract is learned again until ${until}`
   return learning ? 'the contract is learned as the file says' : 'the contract is not learned any more; the draft stays'
 }
 
@@ -105,7 +105,7 @@ const contractCommands: CommandGroup = {
   description: 'Have a running gateway learn the contract from what passes, for a while.',
   choice: null,
   args,
-  help: `It begins anew: what was learned before is forgotten. When the time is over, what was learned stays, until it learns again or is restarted;
+  help: `It starts again: what was learned before is forgotten. When the time is over, what was learned stays, until it learns again or is restarted;
 "contract draft" prints it. No value is kept, save those of enumerations with --enums.`,
   exitCodes:
     '0 done, 1 the gateway does not accept it or a worker does not answer (it is not in effect then), 2 it could not be asked',

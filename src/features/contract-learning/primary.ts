@@ -4,7 +4,7 @@ import type { PrimaryFeature, PrimaryParts } from '../../core/runtime/primary-pa
 
 export interface CommandedLearning {
   readonly enums: boolean
-  /** Milliseconds since the epoch. Another command starts anew. */
+  /** Milliseconds since the epoch. Another command starts again. */
   readonly setAt: number
 }
 

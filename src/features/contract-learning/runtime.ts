@@ -100,7 +100,7 @@ const openLearnedArchive = (
     onGone(worker) {
       const last = latest.get(worker)
       latest.delete(worker)
-      // Learning may have started anew since.
+      // Learning may have started again since.
       if (last !== undefined && last.learner === learning()?.learner) last.learner.adopt(last.learned)
     },
     close() {},
@@ -118,8 +118,8 @@ export interface ContractLearning {
 }
 
 /**
- * Continues, unless a command, an edit of `contract.enums` or other credential fields start anew. When a command ends
- * and the file learns too, learning goes on, with values as the file says. Null: never on.
+ * Continues, unless a command, an edit of `contract.enums` or other credential fields start it again. When one ends
+ * and the file learns too, learning continues, with values as the file says. Null: never on.
  */
 export const continueLearning = (
   mode: LearningMode | null,

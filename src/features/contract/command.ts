@@ -5,7 +5,7 @@ import { clientCommandHelp, createClientCommand, runClientCommand } from '../../
 
 const reportHelp = `
 A message counts once. What breaks the contract stands with the place in the message, the rule, and the last message of its kind, whose
-request id leads to its line in the access log. Counts begin anew with another contract, and when the gateway starts.
+request id leads to its line in the access log. Counts start again with another contract, and when the gateway starts.
 ${clientCommandHelp(
   '0 printed, 2 the gateway could not be asked (not reachable, token rejected, wrong usage)',
   'contract report',

@@ -5,7 +5,7 @@ import type { ExplainOptions } from './show-explanation.ts'
 
 const help = `
 It tells what the file says, as start-up or a reload would read it. Only the method, the target and --client are looked at; header fields
-and a body are not. It asks no gateway, unless told to: --live adds the present state, such as an operation that an operator rejects for a while.
+and a body are not. It asks no gateway without --live, which adds the present state, such as an operation that an operator rejects for a while.
 
 Exit code: 0 it would be forwarded, 1 it would be rejected, or the file has problems, 2 the file cannot be read, --live: or the gateway could
 not be asked, or wrong usage.

@@ -68,7 +68,7 @@ const showProblems = async (
   if (live && operation) process.stdout.write(renderLiveState(live, operation, null))
   else if (!isLive)
     process.stderr.write(
-      'lender-gateway: nothing is explained while the file has problems; a gateway that runs goes on as before, and --live asks it\n',
+      'lender-gateway: nothing is explained while the file has problems; a running gateway stays as it is, and --live asks it\n',
     )
 }
 

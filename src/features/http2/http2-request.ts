@@ -61,7 +61,7 @@ export class Http2Request implements DownstreamRequest {
     this.resume()
   }
 
-  /** Reads the rest, for nobody. */
+  /** Reads the rest and drops it. */
   discard(): void {
     this.#isDiscarded = true
     this.#consumer = null

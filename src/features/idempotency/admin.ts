@@ -37,7 +37,7 @@ const storeFindings: FindingSource = ({ config, file, report }) => {
   const severity = rejects ? 'critical' : 'warning'
   const then = rejects
     ? `requests with a new key are rejected (onStoreFailure: reject)${rejectedPhrase(rejected)}`
-    : 'requests with a new key go on without a promise (onStoreFailure: pass)'
+    : 'requests with a new key are forwarded unprotected (onStoreFailure: pass)'
   if (state === 'unavailable') {
     // `check --online` tests the file's Redis, so the file must be in effect.
     const tries = store === 'redis' && file.differing.length === 0

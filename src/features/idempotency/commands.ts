@@ -117,7 +117,7 @@ export const idempotencyCommands: CommandGroup = {
   description: 'Show what a running gateway remembers of a key of idempotency, or have it forget one.',
   choice: { usage: '<ACTION>', help: 'what it is to do' },
   args,
-  help: `Whose key it is: --client where the gateway asks clients who they are, --address where it asks nobody and the request had no credentials. A client that
+  help: `Whose key it is: --client where the gateway asks clients who they are, --address where auth is none and the request had no credentials. A client that
 is known by its credentials alone cannot be named: what is stored is their digest, and a secret does not belong on a command line.
 A request whose key was forgotten is processed again. Ask the upstream first, by the id of the first request.`,
   exitCodes:

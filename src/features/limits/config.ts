@@ -21,7 +21,10 @@ const addressLimit = optionalPolicy(
     .strictObject({
       rate: requestRate('How many requests a second (100/s) or a minute (30/min)'),
       burst: integer('How many at once; default: the number in rate', { min: 1, max: 1_000_000 }).optional(),
-      ipv6Prefix: integer('Of an IPv6 address so many bits are counted as one', { min: 32, max: 128 }).prefault(64),
+      ipv6Prefix: integer('Number of leading bits of an IPv6 address that are counted as one client', {
+        min: 32,
+        max: 128,
+      }).prefault(64),
     })
     .transform(({ rate, burst, ipv6Prefix }) => ({ rate, burst: burst ?? rate.count, ipv6Prefix }))
     .meta({ description: 'How often one address may ask; what is beyond is answered 429' }),

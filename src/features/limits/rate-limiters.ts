@@ -123,7 +123,7 @@ const evictionCandidates = 8
 
 /**
  * New keys push out drained ones and, where there are too many, the emptiest of a few. To push out a busy key, an
- * attacker must send several requests from as many addresses as there is room for, and gains one fresh burst. No
+ * attacker must send several requests from `max` addresses, and gains one fresh burst. No
  * request is rejected for want of room.
  */
 export const memoryLimiter = (limit: RateLimit, max: number = maxRateLimitKeys, counts = { evictions: 0 }) => {

@@ -184,7 +184,7 @@ const listUrls = (endpoints: readonly EndpointState[]): string =>
 
 const stillEjected = (unanswered: number): AdminError =>
   workersNotAnswering(
-    `${unanswered} of the workers did not answer: an ejection may go on in them, a drain goes on in all, and it is not tried again; ask again when they answer, or are replaced`,
+    `${unanswered} of the workers did not answer: an ejection may continue in them, a drain continues in all, and it is not tried again; ask again when they answer, or are replaced`,
   )
 
 const withoutWeight = (url: string): AdminError => ({

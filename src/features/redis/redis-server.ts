@@ -50,7 +50,7 @@ export const connectServer = async (options: RedisServerOptions, onLost: (reason
       }
       return send('EVALSHA', sha).catch((error) => {
         if (!isUnknownScript(error)) throw error
-        // The server was restarted behind a proxy, or was told to forget its scripts.
+        // The server was restarted behind a proxy, or its scripts were flushed.
         return send('EVAL', text)
       })
     },

@@ -70,7 +70,7 @@ const retrySchema = map('Which attempts are followed by another', {
   }).prefault({}),
   budget: map('How many retries there may be, so that they are never what keeps an upstream down', {
     share: percent('Retries are at most this share of the requests …').prefault('10%'),
-    floor: integer('… and so many a second more', { min: 0, max: 1000 }).prefault(3),
+    floor: integer('… plus this number per second', { min: 0, max: 1000 }).prefault(3),
   }).prefault({}),
 })
 

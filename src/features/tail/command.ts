@@ -5,7 +5,7 @@ import { allOperations } from '../../operations.ts'
 import type { TailOptions } from './tail.ts'
 
 const tailHelp = `
-It goes on until Ctrl-C, or until nobody reads its output, also while the gateway restarts; what may be missing is said on stderr.
+It runs until Ctrl-C, or until its output is closed, also while the gateway restarts; what may be missing is said on stderr.
 ${clientCommandHelp(
   '0 ended by Ctrl-C, or by its reader, 2 the gateway could not be asked at first',
   'tail',

@@ -109,10 +109,10 @@ const plaintextHeaders: WarningRule = ({ config: { tracing } }) => {
     protocol === 'http:' &&
     !isLoopbackHost(hostname) && {
       path: ['tracing', 'otlp'],
-      message: 'secrets are sent in the clear: whoever is on the way can read tracing.headers',
+      message: 'secrets are sent in the clear: the network between can read tracing.headers',
       expected: 'https://, or a receiver on this machine',
       found: origin,
-      hint: 'write https://, or send to a collector on this machine that goes on over TLS',
+      hint: 'write https://, or send to a collector on this machine that forwards over TLS',
     }
   )
 }

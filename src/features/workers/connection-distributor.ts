@@ -16,7 +16,7 @@ interface ReceiverQueue {
   isStuck: boolean
 }
 
-// Connections that wait for one receiver while others have room: a burst goes round evenly, whoever acknowledges first.
+// Connections that wait for one receiver while others have room: a burst goes to all, also if one acknowledges faster.
 const maxQueued = 64
 
 /**

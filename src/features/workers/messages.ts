@@ -101,7 +101,7 @@ export type WorkerNotification =
   | { readonly type: 'discard'; readonly prepared: number }
   | { readonly type: 'verdict'; readonly verdict: HealthVerdict }
   | { readonly type: 'drain' }
-  | { readonly type: 'told'; readonly message: FeatureMessage }
+  | { readonly type: 'notification'; readonly message: FeatureMessage }
   | { readonly type: 'reply'; readonly to: number; readonly result: PrimaryCallResult }
   /**
    * A client's connection comes with the message, to be served in the state committed before. The worker sends
@@ -122,7 +122,7 @@ export type PrimaryCalls = {
 export type PrimaryCall = CallMessage<PrimaryCalls>
 export type PrimaryCallResult = PrimaryCalls[keyof PrimaryCalls]['result']
 
-export type PrimaryNotification = { readonly type: 'told'; readonly message: FeatureMessage }
+export type PrimaryNotification = { readonly type: 'notification'; readonly message: FeatureMessage }
 
 export type MessageToPrimary =
   | PrimaryCall

@@ -79,7 +79,7 @@ const startServing = async (init: WorkerInit): Promise<Receive> => {
       ...init.place,
       role: 'worker',
       name: `worker-${worker}`,
-      notify: (message, options) => sendToPrimary({ type: 'told', message }, options?.onSent),
+      notify: (message, options) => sendToPrimary({ type: 'notification', message }, options?.onSent),
       ask: (message) => callPrimary('ask', { message }),
     },
     log,
@@ -161,7 +161,7 @@ const createReceiver = (
         return changes.discard(notification.prepared)
       case 'verdict':
         return changes.run(async () => dataPlane.endpoints.applyVerdict(notification.verdict))
-      case 'told':
+      case 'notification':
         return receiveAt(dataPlane.parts, notification.message, 'primary')
       case 'drain':
         return server.drain()
@@ -194,7 +194,7 @@ const createChanges = (log: OpenedLog['log'], dataPlane: DataPlane, server: Work
   const takePrepared = async (id: number): Promise<PreparedSnapshot> => {
     const found = prepared.get(id)
     prepared.delete(id)
-    if (found === undefined) throw new Error('was told to take what it was never given')
+    if (found === undefined) throw new Error('there is no prepared configuration of this id')
     return found
   }
   return {

@@ -88,7 +88,7 @@ const createWorkerPool = (options: WorkerPoolOptions) => {
       address ??= await acceptor.listen(bindTarget)
     },
     get address(): AddressInfo {
-      if (address === null) throw new Error('nobody listens yet')
+      if (address === null) throw new Error('no listener is open yet')
       return address
     },
     notServing(): NotServingReason | null {
@@ -121,7 +121,7 @@ const createWorkerPool = (options: WorkerPoolOptions) => {
     report: (urgent?: Promise<void>) => stats.collect(() => collectReport(dataPlane.currentSnapshot), urgent),
     states: () => stats.workers(running.isDraining),
     droppedLines: stats.droppedLines,
-    notify: (message: FeatureMessage) => notifyWorkers({ type: 'told', message }),
+    notify: (message: FeatureMessage) => notifyWorkers({ type: 'notification', message }),
     stopAccepting: acceptor.stopAccepting,
     async close(deadlineMs: number): Promise<void> {
       const startedAt = now()
@@ -160,7 +160,7 @@ const assemblePool = ({
       role: 'primary',
       name: 'primary',
       workers: size,
-      notify: (message, options) => notifyWorkers({ type: 'told', message }, options?.except),
+      notify: (message, options) => notifyWorkers({ type: 'notification', message }, options?.except),
     },
   })
   const { rejectedConnections: counts } = dataPlane.currentSnapshot.value.telemetry
@@ -188,9 +188,9 @@ const assemblePool = ({
       if (addressKey === false) rejected.overAddressLimit.record()
       return addressKey
     },
-    onNotification(told, by) {
-      receiveAt(primary, told.message, by.name)
-      receiveAt(dataPlane.parts, told.message, by.name)
+    onNotification(notification, by) {
+      receiveAt(primary, notification.message, by.name)
+      receiveAt(dataPlane.parts, notification.message, by.name)
     },
     onExit(worker) {
       for (const end of Object.values(primary)) end.onGone?.(worker.name)

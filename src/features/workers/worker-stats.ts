@@ -125,7 +125,7 @@ export class CumulativeCounters<Worker extends object> {
     const counts = new Map(collectCounters(report))
     const ended = new Map<string, number>()
     for (const [name, count] of last?.counts ?? []) {
-      // A count of a feature that was turned off goes on if it is turned on again. A removed endpoint's count ends.
+      // A count of a feature that was turned off continues if it is turned on again. A removed endpoint's count ends.
       if (!counts.has(name) && !isEndpointCounter(name)) counts.set(name, count)
       // An endpoint whose connection settings were edited begins at 0 under the same name.
       else if ((counts.get(name) ?? 0) < count) ended.set(name, count)

@@ -20,7 +20,7 @@ test.each([
   [`{ file: stdout, key: ${'p'.repeat(32)} }`, 'audit.key', 'a key that is not in a file of its own'],
   ['{ file: stdout, key: file:short }', 'audit.key', 'too short'],
   ['{ file: stdout, key: file:nowhere }', 'audit.key', 'the file cannot be used: no such file'],
-  ['{ file: stdout, key: file:key, rotate: 1MiB }', 'audit.rotate', 'standard output cannot be rotated'],
+  ['{ file: stdout, key: file:key, rotate: 1MiB }', 'audit.rotate', 'cannot rotate standard output'],
   [`{ ${good}, rotate: 1KiB }`, 'audit.rotate'],
   [`{ ${good}, digests: all }`, 'audit.digests', 'unknown value'],
   [`{ ${good}, onFailure: none }`, 'audit.onFailure', 'unknown value'],

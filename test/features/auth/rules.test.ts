@@ -35,7 +35,11 @@ test.each([
     two(client('a', 'claims: { iss: i, sub: s }'), client('b', 'claims: { sub: s, iss: i }')),
     ...['clients[1].claims', 'a client of these claims stands here already'],
   ],
-  [`clients: [${client('a', key('k'))}]`, 'clients', 'this cannot be enforced: nobody is asked who it is'],
+  [
+    `clients: [${client('a', key('k'))}]`,
+    'clients',
+    'this cannot be enforced: without auth, clients are not identified',
+  ],
   [`clients: [${client('a', 'apiKeys: [{ id: k, sha256: abc }]')}]`, 'clients[0].apiKeys[0].sha256', 'not a SHA-256'],
   ['clients: [{ id: a, operations: [market.insight] }]', 'clients[0].operations[0]', 'unknown value'],
   ['clients: [{ id: a }]', 'clients[0].operations', 'missing'],
@@ -65,7 +69,7 @@ test.each([
   [
     `${apiKey()}\n${insights('{ scopes: [read] }')}`,
     'operations.market.insights.auth.scopes',
-    'only a token says something of these, so nobody could call this with anything else',
+    'only a token has these, so clients with other credentials could not call this operation',
   ],
   [inField('x-api-key'), 'auth.identityField', taken],
   [inField('X_Api_Key'), 'auth.identityField', taken],

@@ -57,7 +57,7 @@ test('an unused Client-Cert gets a warning; tokens may be bound to its certifica
     return result.ok && result.warnings.map(({ path, message }) => [path, message])
   }
 
-  expect(warned('[apiKey]')).toEqual([['auth.mtls', 'this does nothing: nobody looks at certificates of clients']])
+  expect(warned('[apiKey]')).toEqual([['auth.mtls', 'this does nothing: no operation reads certificates of clients']])
   expect(warned('[mtls]')).toEqual([])
   expect(warned(`[jwt], ${jwt}`)).toEqual([])
 })
@@ -73,7 +73,7 @@ test.each(['', '\nclients: []', '\nclients: file:clients.json'])(
   },
 )
 
-test('an upstream, or a candidate, that is not told the client gets a warning', () => {
+test('an upstream, or a candidate, that does not get the client’s id gets a warning', () => {
   const upstreams = {
     ...Object.fromEntries(groups.map((group) => [group, 'sandbox'])),
     risk: { endpoints: ['http://a'], request: { remove: ['X-Other', 'x_client_id'] } },
@@ -82,7 +82,7 @@ test('an upstream, or a candidate, that is not told the client gets a warning', 
   const warned = (auth: object) => {
     const result = parse(JSON.stringify({ upstreams, auth, clients: [{ id: 'a', operations: 'all' }] }))
     if (!result.ok) throw new Error(JSON.stringify(result.problems))
-    return result.warnings.filter(({ message }) => message.includes('not told')).map(({ path }) => path)
+    return result.warnings.filter(({ message }) => message.includes('does not get the client')).map(({ path }) => path)
   }
 
   expect(warned({ methods: ['apiKey'], identityField: 'X-Client-Id' })).toEqual([

@@ -187,7 +187,7 @@ describe('with clients on it, an outage of the primary', () => {
   })
 
   test.each([
-    ['50%', 'critical', 'so nobody answers clients that are not on the candidate'],
+    ['50%', 'critical', 'so clients that are not on the candidate get 503'],
     ['100%', 'warning', 'and every client is on the candidate'],
   ])('whose endpoints all drain is no outage for clients on the candidate: %s', (share, severity, consequence) => {
     expect(found({ share }, { endpoints: [endpoint(draining)], candidate: candidate() })).toMatchObject([

@@ -67,7 +67,7 @@ describe('a store', () => {
     expect(findingsOf({ entries: 100 }, { onStoreFailure: 'pass' })).toMatchObject([
       {
         severity: 'warning',
-        cause: `${full}: requests with a new key go on without a promise (onStoreFailure: pass)`,
+        cause: `${full}: requests with a new key are forwarded unprotected (onStoreFailure: pass)`,
       },
     ])
   })

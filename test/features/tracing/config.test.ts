@@ -89,7 +89,7 @@ describe('gets a warning', () => {
     ['{ serverTiming: true, headers: { X: y } }', ['tracing.headers: this does nothing: no spans are sent']],
     [
       '{ otlp: "http://collector:4318/v1/traces", headers: { Authorization: file:token } }',
-      ['tracing.otlp: secrets are sent in the clear: whoever is on the way can read tracing.headers'],
+      ['tracing.otlp: secrets are sent in the clear: the network between can read tracing.headers'],
     ],
     ['{ otlp: "http://collector:4318/v1/traces", headers: { X-Tenant: lender } }', []],
     ['{ otlp: "http://127.0.0.1:4318/v1/traces", headers: { Authorization: file:token } }', []],

@@ -17,7 +17,7 @@ const hex = 'ab12'.repeat(16)
 const sha256 = hash('sha256', token)
 
 const own = "the gateway's own public listener"
-const believed = 'whoever answers would be believed'
+const trusted = 'any server that responds would be trusted'
 const pause = 'the first pause is longer than the longest'
 const manyFields = Array.from({ length: 101 }, (_, i) => `X-${i}: a`).join(', ')
 const ownFields = [
@@ -223,7 +223,7 @@ const values: readonly WrongValue[] = [
   ['upstreams risk retry budget', 'none', 'the wrong kind of value', 'a map'],
   ['upstreams risk retry budget share', '0.1', 'a unit is missing', 'write 10%'],
   ['upstreams risk tls', 'none', 'the wrong kind of value', 'a map'],
-  ['upstreams risk tls verify', 'false', believed, 'insecure: true'],
+  ['upstreams risk tls verify', 'false', trusted, 'insecure: true'],
   ['upstreams risk tls verify', 'no', 'not a boolean', 'write false, without quotes'],
   ['upstreams risk tls ca', '/etc/ca.pem', 'not a certificate in PEM', 'file:'],
   ['upstreams risk tls ca', 'file:/no/such', 'no such file', 'readable'],
@@ -325,7 +325,7 @@ const lines: readonly WrongLines[] = [
   [risk('tls: { ▸caFile: ca.pem }'), 'upstreams.risk.tls.caFile', 'unknown key', 'one of ca'],
   [risk(`tls: { certificate: ▸${certificate}, key: ${key} }`), 'upstreams.risk.tls.certificate', 'cannot be read'],
   [risk(`tls: { certificate: ${certificate}, key: ▸${encrypted} }`), 'upstreams.risk.tls.key', 'a key with a password'],
-  ['defaults: { tls: { verify: ▸false } }', 'defaults.tls.verify', believed, 'ca: file:PATH'],
+  ['defaults: { tls: { verify: ▸false } }', 'defaults.tls.verify', trusted, 'ca: file:PATH'],
   [`${partCheck}\n${risk('healthCheck: { path: / }')}`, 'defaults.healthCheck.path', 'without', 'in every group that'],
 
   ['listen: { port: 1, ▸port: 2 }', 'listen.port', 'a key that stands here already', 'keep one of the two'],

@@ -47,7 +47,7 @@ describe.skipIf(npm.missing ?? curl.missing)('from nothing to enforce', () => {
     const gateway = await steps.start()
 
     // 1. Learn
-    expect(await run(learn)).toMatch(/^the contract is learned anew until /)
+    expect(await run(learn)).toMatch(/^the contract is learned again until /)
     expect((await run(traffic)).match(/"grade"/g)).toHaveLength(20)
 
     // 2. Draft: of both workers. The last message is learned after its response has gone out.

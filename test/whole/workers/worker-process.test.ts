@@ -167,7 +167,7 @@ describe('a worker that serves', () => {
     worker.handOff(socket)
     process.kill(worker.pid ?? Number.NaN, 'SIGCONT')
 
-    await expect(committed).rejects.toThrow('was told to take what it was never given')
+    await expect(committed).rejects.toThrow('got a command to take a message that it does not have')
     expect((await client.ended()).received).toBe('')
   })
 

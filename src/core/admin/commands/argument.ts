@@ -55,7 +55,7 @@ export const optionalArgument = <Value>(argument: Argument<Value>): Argument<Val
 /** Goes to the log, the audit log and the next operator. */
 export const reasonArgument: Argument<string | null> = {
   usage: '--reason <TEXT>',
-  help: 'why, for the log and whoever comes next',
+  help: 'why, for the log and for other operators',
   expected: `text of at most ${maxReasonLength} characters, in one line`,
   read: (value) => {
     if (value === undefined) return null

@@ -122,7 +122,7 @@ const staleAddressFinding = (group: Group, { url, outdated }: EndpointReport, in
   if (outdated === null) return []
   const facts = { ...outdated, url, endpoints: [url], command: tryCommandLine(group, inputs) }
   return finding('name-not-found', 'warning', sideKey(group, 'primary'), facts, ({ url, reason }) => [
-    `the name of ${url} is not found any more: ${reason}; requests go on to the address that it had`,
+    `the name of ${url} is not found any more: ${reason}; requests still go to the last address that was found`,
   ])
 }
 
@@ -157,7 +157,7 @@ const slowFinding = (group: Group, { url, latencyMs }: EndpointReport, { config 
   if (latencyMs === null || limitMs === null || latencyMs < limitMs * slowShare) return []
   const facts = { url, latencyMs, limitMs, endpoints: [url], command: liveCommandLine(group, config) }
   return finding('endpoint-slow', 'warning', sideKey(group, 'primary'), facts, ({ url, latencyMs, limitMs }) => [
-    `${url} takes ${formatDuration(Math.round(latencyMs))} to answer of late, and is given up after ${formatDuration(limitMs)} (timeouts.headers)`,
+    `${url} takes ${formatDuration(Math.round(latencyMs))} to answer, and is given up after ${formatDuration(limitMs)} (timeouts.headers)`,
   ])
 }
 

@@ -21,9 +21,9 @@ const fullHeap = 0.9
 
 const notServingText: Readonly<Record<NotServingReason | 'draining', string>> = {
   draining: 'the gateway stops: it finishes what runs, and /ready says no',
-  starting: 'nobody serves clients: the gateway is starting',
-  'not-listening': 'nobody serves clients: the public listener is closed; restart the gateway',
-  'no-worker': 'nobody serves clients: no worker is ready',
+  starting: 'no client is served: the gateway is starting',
+  'not-listening': 'no client is served: the public listener is closed; restart the gateway',
+  'no-worker': 'no client is served: no worker is ready',
 }
 
 export const servingFindings: FindingSource = ({ notServing, draining }) => {

@@ -102,7 +102,7 @@ const noEndpointFinding = (
 }
 
 const consequences: Readonly<Record<GroupClients['primary'], string>> = {
-  all: 'so nobody answers',
-  some: 'so nobody answers clients that are not on the candidate',
+  all: 'so every client gets 503',
+  some: 'so clients that are not on the candidate get 503',
   none: 'and every client is on the candidate',
 }

@@ -7,7 +7,7 @@ import { formatJson } from '../render/output.ts'
 
 export const createCheckCommand = (fileChecks: readonly FileCheck[]): Command => {
   const check = new Command('check')
-    .description('Check a configuration file, offline unless told otherwise, and print every problem at once.')
+    .description('Check a configuration file, offline without --online, and print every problem at once.')
     .argument('[FILE]', `the file (default: ${JSON.stringify(defaultConfigFile)})`)
     .option('--config <FILE>', 'the file, as the other commands take it')
     .option(

@@ -40,7 +40,7 @@ export const createStatusCommand = (): Command =>
     })
 
 const diffHelp = `
-FILE is read here, with the environment and the secrets of whoever asks: run it where the gateway runs, or \${NAME} may stand for
+FILE is read here, with the environment and the secrets of the user who runs the command: run it where the gateway runs, or \${NAME} may stand for
 something else. Secrets are never shown, only that they differ. Without FILE, the file of --config; with FILE and no --config, FILE names
 the admin listener as well.
 ${clientCommandHelp(

@@ -28,7 +28,7 @@ const clientCaPresence: ConfigRule = (tree) => {
     mode !== undefined &&
     !hasAuthority && {
       path: [...base, 'clientCertificates'],
-      message: 'nobody is trusted to sign certificates of clients',
+      message: 'no authority is trusted to sign certificates of clients',
       expected: 'clientCa beside it',
       found: `${mode}, and no clientCa`,
       hint: 'add clientCa: file:PATH, the certificates of the authorities that sign those of clients',

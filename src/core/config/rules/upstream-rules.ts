@@ -195,7 +195,7 @@ const unverifiedTls: PolicyRule = ({ read }) => {
     value === false &&
     read(insecure, 'tls', 'insecure').value === false && {
       path,
-      message: 'whoever answers would be believed, and would be sent what is meant for the upstream',
+      message: 'any server that responds would be trusted, and would get what is meant for the upstream',
       expected: 'true, or insecure: true beside it',
       found: 'false',
       hint: 'trust a certificate of your own with ca: file:PATH, another name with serverName; or add insecure: true',

@@ -104,7 +104,7 @@ export const outlierSchema = map('When real traffic takes one endpoint out for a
 
 export const circuitBreakerSchema = map('Stops traffic to the whole upstream while most of it fails', {
   failureRate: percent('The share of failed requests at which it opens', { min: 0.01 }).prefault('50%'),
-  minRequests: integer('It opens only after so many requests within the window', upTo(10_000)).prefault(20),
+  minRequests: integer('With fewer requests within the window it does not open', upTo(10_000)).prefault(20),
   window: duration('How far back requests are counted', { min: 1000, max: hour }).prefault('10s'),
   openFor: duration('How long nothing is sent', { min: 100, max: hour }).prefault('5s'),
   probes: integer('How many requests are let through then, and must go well, before it closes', upTo(100)).prefault(3),
@@ -121,7 +121,7 @@ export const upstreamTlsSchema = map(
       scalar("The name to ask for and to verify, instead of the endpoint's own", orNone(serverName)),
     ),
     minVersion: choice('The oldest version of TLS that is spoken', ['TLSv1.2', 'TLSv1.3']).prefault('TLSv1.2'),
-    verify: boolean('false: whoever answers is believed. Takes insecure: true').prefault(true),
+    verify: boolean('false: the certificate of the server is not verified. Takes insecure: true').prefault(true),
     insecure: boolean('true: verify: false is meant').prefault(false),
   },
   { sensitive: true, redundantKeys: ({ verify }: { verify: boolean }) => (verify ? ['insecure'] : []) },

@@ -82,7 +82,7 @@ const expiringCertificates: WarningRule = ({ config }) =>
         path: [...path, 'certificate'],
         message:
           notAfter < epochMs()
-            ? 'THIS CERTIFICATE HAS EXPIRED: whoever verifies it does not connect'
+            ? 'THIS CERTIFICATE HAS EXPIRED: clients that verify it do not connect'
             : `this certificate expires within ${expiryWarningDays} days`,
         expected: `a certificate that is good for more than ${expiryWarningDays} days`,
         found: `one until ${new Date(notAfter).toISOString()}`,
@@ -96,7 +96,7 @@ const unusedForwarded: WarningRule = ({ config: { listen } }) =>
   listen.forwarded !== 'x-forwarded' &&
   listen.trustedProxies.length === 0 && {
     path: ['listen', 'forwarded'],
-    message: 'nobody is believed what Forwarded says',
+    message: 'listen.trustedProxies is empty, so Forwarded is ignored',
     expected: 'the addresses of the proxies in listen.trustedProxies',
     found: 'no trustedProxies',
     hint: 'add trustedProxies under listen, or remove forwarded',

@@ -9,7 +9,7 @@ const maxWaitMs = 16_000
 
 /**
  * A client that has ended its side may still read. The system of one that has closed replies to a write with a reset,
- * so the next write fails and aborts the exchange: the response starts early, byte by byte. Empty writes go on testing
+ * so the next write fails and aborts the exchange: the response starts early, byte by byte. Empty writes keep testing
  * (decision 040).
  */
 export const probeHalfClosed = (socket: Socket, response: Http1Response): void => {

@@ -15,11 +15,11 @@ export const maxControlBytes = 16 * 1024
 // One read may add some, and their memory grows by doubling.
 const controlFactor = 3
 
-/** Of bodies, in one write: then other connections have their turn. Of heads as much, and the last of them. */
+/** Of bodies in one write: then others have their turn. Heads have the same limit, which the last may pass. */
 export const maxWriteBytes = 128 * 1024
 /** What the system has not taken. */
 export const maxWrites = 8
-/** Streams that have ended in them: once there are as many, no more are written. */
+/** Maximum of ended streams in writes that the system has not taken: then no more are written. */
 export const maxUntakenEnds = 100
 /** New memory to render small writes into, which each of them keeps whole. */
 export const blockBytes = 64 * 1024
@@ -39,7 +39,7 @@ export const maxWaitingPieces = 4
 // Three small ones, which each keep 64 KiB of Node's pool, and a large read.
 const maxPiecesBytes = 2 * largeBufferBytes
 
-// A list counts 32 bytes a field, whose two texts take about twice as much.
+// A list counts 32 bytes a field, whose two texts take about 64.
 const listFactor = 2
 const streamObjectBytes = 8 * 1024
 

@@ -252,7 +252,7 @@ export class FrameSender {
     this.#isBlocked = !this.#socket.write(claimMemory(write.memory, bytes), this.#onWritten)
   }
 
-  /** Returns false where no write was left: each was told so when the socket closed. */
+  /** Returns false where no write was left: each had its callback when the socket closed. */
   readonly #onWritten = (error?: Error | null): boolean => {
     const wasHeld = this.#isHeld
     const written = this.#untaken.shift()

@@ -109,12 +109,12 @@ export class Http2Connection implements FrameSink {
     this.#streams.reset(stream, code)
   }
 
-  /** The owner has read a part of a body: the client may send as much more. */
+  /** The owner has read `bytes` of a body: the client may send this number of bytes more. */
   readBody(stream: Stream, bytes: number, hasWaited: boolean): void {
     if (!stream.isClosed) stream.bodyWindow?.read(bytes, hasWaited)
   }
 
-  /** Takes no more streams; those that are open go on (RFC 9113 §6.8). */
+  /** Takes no more streams; open streams continue (RFC 9113 §6.8). */
   goAway(code: ErrorCode = errorCodes.noError, debug = ''): void {
     if (this.hasGoneAway && code === errorCodes.noError) return
     this.#streams.isFinal = true

@@ -29,7 +29,7 @@ export class ReceiveWindows {
     return Math.min(wideWindowBytes, narrowWindowBytes + connectionWindowBytes - this.#granted + granted)
   }
 
-  /** Takes from the window of the connection. Returns false where there is not as much (RFC 9113 §6.9.1). */
+  /** Takes from the window of the connection. Returns false where fewer are left (RFC 9113 §6.9.1). */
   take(bytes: number): boolean {
     this.#window -= bytes
     return this.#window >= 0

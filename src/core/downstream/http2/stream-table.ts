@@ -14,7 +14,7 @@ export class StreamTable {
   readonly #closed = new ClosedStreams()
   /** The highest id that the client has used: those below it are open or closed. */
   lastId = 0
-  /** GOAWAY was sent: what comes of later streams is ignored (RFC 9113 §6.8). */
+  /** GOAWAY was sent: frames of later streams are ignored (RFC 9113 §6.8). */
   isFinal = false
 
   constructor(sender: FrameSender, budget: FloodBudget, onClosed: (stream: Stream) => void) {
@@ -103,7 +103,7 @@ export class StreamTable {
     if (stream.isSent) this.#onClosed(stream)
   }
 
-  /** END_STREAM is on its way. A stream that has ended is told so when the system has taken it. */
+  /** END_STREAM is on its way. An ended stream has its callback when the system has taken it. */
   endResponse(stream: Stream): void {
     stream.isLast = false
     stream.hasResponseEnded = true

@@ -45,7 +45,7 @@ export class Stream {
   /** Interim ones, and the last. */
   readonly heads: Head[] = []
   readonly pieces: Piece[] = []
-  /** Of the first piece, so much has been written. */
+  /** How many bytes of the first piece are written. */
   pieceAt = 0
   queuedBytes = 0
   /** The response ends with what is queued. */

@@ -72,7 +72,7 @@ export const reasonRows = {
   'too-many-rejected-heads': badRequest('too many heads of HTTP/2 are malformed, late, or beyond the open streams'),
   'too-many-pings': badRequest('too many frames of HTTP/2 ask for nothing but a reply (PING)'),
   'too-many-settings': badRequest('too many changes of settings of HTTP/2 (SETTINGS)'),
-  'too-many-continuations': badRequest('a head of HTTP/2 goes on in too many frames (CONTINUATION), or is too large'),
+  'too-many-continuations': badRequest('a head of HTTP/2 has too many CONTINUATION frames, or is too large'),
   'too-many-table-sizes': badRequest('the table of HPACK changes its size too often'),
   'too-many-empty-frames': badRequest('too many frames of a body of HTTP/2 are empty (DATA)'),
   'too-many-window-updates': badRequest('the client opens its windows of HTTP/2 by too little (WINDOW_UPDATE)'),
@@ -94,7 +94,7 @@ export const reasonRows = {
   'body-too-slow': requestTimeout('the body came slower than listen.minRate'),
   'takes-nothing': clientGone('the client took nothing of its answer for listen.timeouts.body'),
   'takes-too-slowly': clientGone('the client took its answer slower than listen.minRate'),
-  'nobody-waits': clientGone('nobody waited for the answer any more'),
+  'no-client-waits': clientGone('every client that waited for the answer had gone'),
   'shutdown-deadline': clientGone('the gateway stopped, and cut it at shutdown.deadline'),
 
   'body-too-large-declared': contentTooLarge('the body says that it is larger than maxBody'),
@@ -150,10 +150,10 @@ export const reasonRows = {
   'wrong-operation': forbidden('the client may not call this operation'),
 
   // Unavailable authorities.
-  'issuer-keys': rowsFor(['identity-unavailable'], ['jwt'])('the keys of the issuer cannot be had'),
+  'issuer-keys': rowsFor(['identity-unavailable'], ['jwt'])('the issuer’s keys cannot be fetched'),
   'introspection-server': introspectionUnavailable('the authorization server cannot be asked about tokens'),
   'introspection-busy': introspectionUnavailable('too many tokens are being asked about'),
-  'proof-memory': proofUnavailable('nobody can tell whether the proof has come before'),
+  'proof-memory': proofUnavailable('the replay cache did not say whether the proof was used before'),
 
   // Decisions of operators.
   'state-reject': rejectedByOperator('the file says state: reject'),

@@ -43,7 +43,7 @@ export const createDataPlane = async (first: SnapshotInput, deps: DataPlaneDeps)
   return dataPlane
 }
 
-// Connecting takes milliseconds. A silent Redis delays a start or an edit by no more than this.
+// Connecting takes milliseconds. A silent Redis delays a start or an edit by at most this.
 const maxSettleMs = 1000
 
 // An exporter sends the rest within a second, or drops it.

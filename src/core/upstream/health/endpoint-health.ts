@@ -83,7 +83,7 @@ export class EndpointHealth {
   judge: ((outcome: AttemptOutcome) => void) | null = null
   /** Cleared at an ejection. Recorded, as {@link responses}, only where there are siblings. */
   recent = new SlidingWindow(failureWindowMs)
-  /** The last 5 minutes with 4xx as failures: the client's fault if siblings have as many. */
+  /** The last 5 minutes with 4xx as failures: the client's fault if siblings have a similar share. */
   responses = new SlidingWindow(responseWindowMs)
   lastProbe: ProbeResult | null = null
   readonly certificates: EndpointCertificates

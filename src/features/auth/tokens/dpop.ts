@@ -70,7 +70,7 @@ export const dpopProofChecker = (options: DpopOptions, replayCache: ReplayCache)
       throw rejected('the proof has no usable jti')
     const result = await replayCache.record(replayKey(jkt, jti), client, iat * 1000)
     if (result === firstUseUnknown)
-      throw identityUnavailable('proof-memory', 'nobody can tell whether the proof has come before')
+      throw identityUnavailable('proof-memory', 'the replay cache did not say whether the proof was used before')
     if (!isFirstUse(result)) throw rejected('the proof has come before', 'replayed-proof')
     // The replay cache may have replied late, and have forgotten an earlier use of an expired proof.
     if (epochMs() >= iat * 1000 + options.maxAge + options.clockTolerance + 1000)

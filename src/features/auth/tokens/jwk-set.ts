@@ -52,7 +52,7 @@ export interface JwkSet {
   find(algorithm: JwsAlgorithm, kid: string | null): readonly VerificationKey[]
 }
 
-// No issuer has so many, and each costs time to parse.
+// No issuer has more, and each costs time to parse.
 const maxKeys = 100
 
 /** RFC 7517 §5. Throws an Error that quotes nothing of the text. `before` is the set to replace. */

@@ -35,7 +35,7 @@ export const jwksUnavailableProblem = ({ key, url, reason }: JwksUnavailable, pl
   ...locateKey(`${key}.jwks`, places, file),
   expected: 'a JWK Set with a key that tokens may be signed with, before tokens are asked for',
   found: `${url} ${reason}`,
-  message: 'the keys that the edit brings cannot be had, so no token would be good',
+  message: 'the issuer’s keys that the edit names cannot be fetched, so no token would be good',
   hint: heldBackTip,
 })
 
@@ -72,7 +72,7 @@ export const checkIssuers: OnlineCheck = async (config, locate) => {
     const jwt = of(config)
     const { reason } = (jwt && (await tryJwks(key, jwt, onlineTry))) ?? { reason: null }
     if (reason === null) return []
-    const message = `the keys of ${key} cannot be had from here: ${reason}`
+    const message = `the keys of ${key} cannot be fetched from here: ${reason}`
     const expected = 'a JWK Set with a key that tokens may be signed with'
     return [{ ...locate(`${key}.jwks`), message, expected, found: reason }]
   })

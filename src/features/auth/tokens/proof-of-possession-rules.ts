@@ -55,7 +55,7 @@ const unusableMtls: ConfigRule = (tree) =>
 const untrustedClientCert: ConfigRule = (tree) => {
   const proxies = valueAt(tree, ['listen', 'trustedProxies'])
   if (proxies !== undefined && !(Array.isArray(proxies) && proxies.length === 0)) return null
-  const message = 'nobody is believed what stands in Client-Cert'
+  const message = 'listen.trustedProxies is empty, so Client-Cert is ignored'
   const expected = 'the addresses of the proxies in listen.trustedProxies'
   const hint = 'add trustedProxies under listen, or write from: connection'
   return { path: [...base, 'from'], message, expected, found: 'no trustedProxies', hint }
@@ -99,7 +99,7 @@ export const senderConstraintRule: ConfigRule = (tree) => {
       dpop === null &&
       !hasCertificates && {
         path: ['auth', 'bound'],
-        message: 'nobody can show what a token is bound to: neither a certificate nor a proof is taken',
+        message: 'no client can prove possession of a bound token: neither certificates nor DPoP proofs are accepted',
         expected: 'auth.dpop, or listen.tls.clientCertificates: optional or required',
         found: 'required, and neither',
         hint: 'add dpop: { maxAge: 60s } under auth, or have clients asked for certificates',

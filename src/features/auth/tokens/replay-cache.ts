@@ -104,7 +104,7 @@ export const redisReplayCache = (
   }
 }
 
-/** The maximum within one window; of one owner, half as many. Further keys are rejected: no key is forgotten early. */
+/** The maximum within one window; one owner has at most half. Further keys are rejected: no key is forgotten early. */
 const maxReplayKeys = 1_000_000
 
 /** `remembered` of `room` keys have come in this window. */

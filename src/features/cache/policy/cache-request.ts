@@ -28,7 +28,7 @@ const emptyRequest = (fields: HeaderFields, authority: string, hasBody: boolean,
   fields,
   /** Not among the fields, but a response may vary by Host. */
   authority,
-  /** Target URI (RFC 9111 §2) and all upstreams are told of it: responses may repeat it, clients write any Host. */
+  /** Target URI (RFC 9111 §2) and all that upstreams get of it: responses may repeat it, clients write any Host. */
   site: '',
   hasBody,
   hasAuthorization: false,

@@ -63,7 +63,7 @@ const staleAllowance = (directives: readonly CacheDirective[], name: string, con
   return Number.isNaN(ms) ? 0 : ms
 }
 
-/** RFC 9111 §3.1. Age is computed anew (§4), and a missing or invalid Date added (RFC 9110 §6.6.1). */
+/** RFC 9111 §3.1. Age is computed again (§4), and a missing or invalid Date added (RFC 9110 §6.6.1). */
 const storableFields = (fields: HeaderFields, { withheld, isDated, date }: ResponseMetadata): HeaderFields =>
   isDated
     ? omitFields(fields, new Set(['age', ...withheld]))

@@ -158,7 +158,7 @@ class RedisLookup implements TierLookup {
     const forMs = usefulMs(head)
     const isError = isServerError(head.status)
     const key = head.varies.length === 0 ? this.#base : redisEntry.variantKey(this.#base, head.selecting)
-    // Redis would go on serving its older entry. An entry that may stand in for an error stays.
+    // Redis would keep serving its older entry. An entry that may stand in for an error stays.
     if (bytes > maxSharedBytes || forMs <= 0) {
       if (!isError) void this.#remove(found, [key])
       return

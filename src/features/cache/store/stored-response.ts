@@ -18,7 +18,7 @@ export const maxOutsideShare = 0.5
 export interface CacheKey {
   /** Empty: any client. */
   readonly client: string
-  /** Scheme, authority and whatever else upstreams are told of the target: a response may repeat it. */
+  /** Scheme, authority and whatever else upstreams get of the target: a response may repeat it. */
   readonly site: string
   /** Raw, with its `?`, or empty. */
   readonly query: string

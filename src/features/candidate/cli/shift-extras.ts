@@ -7,7 +7,7 @@ import { shiftArguments, shiftCommands } from '../commands/shift.ts'
 
 const shiftReportHelp = `
 Of each copy the answers of both sides are compared as candidate.shadow.compare says. What differs stands with its place, its kind, and the
-requests to look for in the logs. Values are shown only with compare.examples: true. Counts begin anew with another comparison, and when the
+requests to look for in the logs. Values are shown only with compare.examples: true. Counts start again with another comparison, and when the
 gateway starts.
 ${clientCommandHelp(
   '0 printed, 1 nothing of this group is compared, 2 the gateway could not be asked (not reachable, token rejected, wrong usage)',

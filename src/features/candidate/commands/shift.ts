@@ -65,7 +65,7 @@ export const shiftArguments = {
     help: `for how long --to holds (default: ${formatDuration(defaultShiftMs)}), or --pause (default: until --resume); from 1s to 24h`,
   }),
   pause: flagArgument('--pause', 'the steps stay where they are'),
-  resume: flagArgument('--resume', 'what the file says holds; after a takeback or an abort, the steps begin anew'),
+  resume: flagArgument('--resume', 'what the file says holds; after a takeback or an abort, the steps start again'),
   abort: flagArgument('--abort', 'nothing goes to the candidate, until an operator says otherwise'),
   reason: reasonArgument,
   force: flagArgument('--force', 'also when no endpoint of the candidate is up'),
@@ -199,7 +199,7 @@ export const shiftCommands: CommandGroup = {
   choice: null,
   args: shiftArguments,
   help: `Without an option: how it stands, in words. A share given by --to ends by itself (${formatDuration(defaultShiftMs)} unless --for says otherwise), and then what the file says
-holds again: its share, or its steps, which go on from the share that was reached. --abort has no end. What is to stay belongs into the file.`,
+holds again: its share, or its steps, which continue from the share that was reached. --abort has no end. What is to stay belongs into the file.`,
   exitCodes:
     '0 done, 1 the gateway does not accept it or a worker does not answer (it is not in effect then, and not tried again), 2 it could not be asked',
   examples: ['shift risk', 'shift risk --to 25% --for 2h --reason "CHG-4711"', 'shift risk --abort'],

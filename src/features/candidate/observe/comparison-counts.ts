@@ -161,8 +161,8 @@ const createValuePairs = (key: string, examples: boolean) => {
         pair.count++
         pair.requestId = requestId
       } else if (known.size < maxValuePairs) {
-        const told = (text: string): string | null => (isSafe || examples ? cutText(text) : null)
-        known.set(digest, { digest, count: 1, requestId, primary: told(primary), candidate: told(candidate) })
+        const shown = (text: string): string | null => (isSafe || examples ? cutText(text) : null)
+        known.set(digest, { digest, count: 1, requestId, primary: shown(primary), candidate: shown(candidate) })
       } else otherPairs++
     },
     report: () => keepFrequentPairs({ pairs: [...known.values()].map((pair) => ({ ...pair })), otherPairs }),

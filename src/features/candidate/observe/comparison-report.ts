@@ -17,7 +17,7 @@ export type DifferenceExample = Pick<DifferenceView, 'requestId'>
 
 type ValuePairs = Pick<DifferenceView, 'pairs' | 'otherPairs'>
 
-/** The pairs' digests are keyed anew at each start: they only show equal pairs. */
+/** The pairs' digests get a new key at each start: they only show equal pairs. */
 export type DifferenceRow = DifferencePlace & RowCounts<DifferenceExample> & ValuePairs
 
 /** With the histograms of the time until the head, where both sides responded. */

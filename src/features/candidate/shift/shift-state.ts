@@ -156,7 +156,7 @@ export const describeAfterwards = (
   { share, cause }: NonNullable<ShiftStatus['afterwards']>,
   isPaused: boolean,
 ): string => {
-  if (cause === 'steps') return `${clients(share)}${isPaused ? '' : ', and the steps go on'}`
+  if (cause === 'steps') return `${clients(share)}${isPaused ? '' : ', and the steps continue'}`
   return cause === 'file' ? `${clients(share)}, as the file says` : `nothing, ${stopWords[cause]}`
 }
 

@@ -35,8 +35,8 @@ const draftOperation = (operation: Operation, { request, responses }: LearnedOpe
   const rare = parameters.rare.length + fields.rare.length
   const leftOut = request.parameters.leftOut + request.fields.leftOut
   const all = [
-    ...parameters.told.map((each) => ({ in: 'query', ...each, value: valueSchema(each.learned) })),
-    ...fields.told.map((each) => ({ in: 'header', ...each, value: { type: 'string' } })),
+    ...parameters.frequent.map((each) => ({ in: 'query', ...each, value: valueSchema(each.learned) })),
+    ...fields.frequent.map((each) => ({ in: 'header', ...each, value: { type: 'string' } })),
   ]
   const hasBody = content.count > content.empty
   const hasResponse = tableSize(responses) > 0
@@ -48,7 +48,7 @@ const draftOperation = (operation: Operation, { request, responses }: LearnedOpe
       content.count === 0 && 'no request seen',
       !hasBody && operation.method === 'POST' && 'no request body seen',
       !hasResponse && 'no response seen',
-      rare > 0 && `parameters or header fields seen too rarely to be told: ${rare}`,
+      rare > 0 && `parameters or header fields seen too rarely to be listed: ${rare}`,
       dataNames > 0 && `parameters or header fields with names that look like data: ${dataNames} times`,
       leftOut > 0 && `parameters or header fields beyond the bounds of learning: ${leftOut} times`,
     ]),
@@ -116,7 +116,10 @@ const draftContent = ({ count, empty, untyped, mediaTypes }: LearnedContent, dir
       },
     ]
   })
-  const unnamed = other === 0 ? [] : [['*/*', { ...seen(other, count), ...gaps(['content types not told apart']) }]]
+  const unnamed =
+    other === 0
+      ? []
+      : [['*/*', { ...seen(other, count), ...gaps(['content types beyond the limit, counted together']) }]]
   const all = [...content, ...unnamed]
   return {
     ...(all.length > 0 && { content: Object.fromEntries(all) }),
@@ -146,12 +149,12 @@ const gaps = (texts: readonly (string | false)[]): DraftPart => {
 }
 
 const splitByShare = <T extends { readonly count: number }>(table: NameTable<T>, of: number) => {
-  const told = [...table.named]
+  const frequent = [...table.named]
     .map(([name, { learned }]) => ({ name, learned }))
     .filter(({ learned }) => learned.count >= of * leastShare)
     .sort((a, b) => (a.name < b.name ? -1 : 1))
-  const names = new Set(told.map(({ learned }) => learned))
-  return { told, rare: learnedInTable(table).filter((learned) => !names.has(learned)) }
+  const names = new Set(frequent.map(({ learned }) => learned))
+  return { frequent, rare: learnedInTable(table).filter((learned) => !names.has(learned)) }
 }
 
 /** Accepts all learned values, and further members. Orders of magnitude are extensions, and bind nothing. */
@@ -204,19 +207,22 @@ const arraySchema = ({ lengths, items, forgotten }: ArrayFacts): DraftPart => ({
 })
 
 const objectSchema = ({ count, members, others, kind }: ObjectFacts): DraftPart => {
-  const { told, rare } = splitByShare(members, count)
-  const properties = told.map(({ name, learned }) => [name, { ...draftSchema(learned), ...seen(learned.count, count) }])
-  const required = told.filter(({ learned }) => count >= enoughSightings && learned.count === count)
+  const { frequent, rare } = splitByShare(members, count)
+  const properties = frequent.map(({ name, learned }) => [
+    name,
+    { ...draftSchema(learned), ...seen(learned.count, count) },
+  ])
+  const required = frequent.filter(({ learned }) => count >= enoughSightings && learned.count === count)
   const hasRule = others !== null && others.count >= enoughSightings
   return {
     type: 'object',
-    ...(told.length > 0 && { properties: Object.fromEntries(properties) }),
+    ...(frequent.length > 0 && { properties: Object.fromEntries(properties) }),
     ...(required.length > 0 && { required: required.map(({ name }) => name) }),
     // Rare names fall under the same rule, so their values count, too.
     ...(hasRule && { additionalProperties: draftSchema(mergeShapes([others, ...rare])) }),
     ...gaps([
       kind === 'forgotten' && 'members beyond the bounds of learning',
-      rare.length > 0 && `names seen too rarely to be told: ${rare.length}`,
+      rare.length > 0 && `names seen too rarely to be listed: ${rare.length}`,
       others !== null && !hasRule && 'names that look like data, seen too rarely for a rule',
     ]),
   }

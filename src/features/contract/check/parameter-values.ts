@@ -105,7 +105,7 @@ export const readQueryParameter = (parameter: ParameterContract, parameters: Que
   if (style === 'deepObject') return readDeepObject(parameter, parameters)
   if (explode && types.includes('object') && style !== 'json') {
     const known = Object.keys(memberTypes)
-    // The object's members cannot be told from other parameters.
+    // The object's members cannot be distinguished from other parameters.
     if (known.length === 0) return emptyParameter
     return readMembers(
       known.map((member) => [member, parameters.get(member)] as const),

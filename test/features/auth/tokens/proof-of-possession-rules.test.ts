@@ -18,7 +18,7 @@ const noTokens = 'only tokens can be bound, and no method takes them'
 test.each([
   ['auth: { methods: [mtls] }', 'auth.methods[0]', notAsked],
   [`auth: { methods: [apiKey] }\n${ofOperation}`, 'operations.market.insights.auth.methods[1]', notAsked],
-  [proxied(), 'auth.mtls.from', 'nobody is believed what stands in Client-Cert'],
+  [proxied(), 'auth.mtls.from', 'listen.trustedProxies is empty, so Client-Cert is ignored'],
   [`${proxied()}\n${proxies}\n${named('dns:a.example')}`, first, 'nothing says whose word counts for this name'],
   [
     `auth: { methods: [apiKey], mtls: { ${empty} } }`,
@@ -33,7 +33,10 @@ test.each([
   [`auth: { methods: [apiKey], dpop: {} }\n${publicUrl}`, 'auth.dpop', noTokens],
   [
     `auth: { ${tokens}, bound: required }`,
-    ...['auth.bound', 'nobody can show what a token is bound to: neither a certificate nor a proof is taken'],
+    ...[
+      'auth.bound',
+      'no client can prove possession of a bound token: neither certificates nor DPoP proofs are accepted',
+    ],
   ],
   [`auth: { ${tokens}, dpop: {} }`, 'auth.dpop', 'nothing says what URL proofs are made for'],
   [

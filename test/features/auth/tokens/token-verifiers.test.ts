@@ -102,7 +102,7 @@ test('the keys of a URL are handed over as they were fetched, and adopted only w
   for (const keys of fetching.keysToHandOver()) verifiers.adoptKeys(keys)
 
   expect(await same.getClaims(signToken(key))).toMatchObject({ client_id: 'bank-a' })
-  await expect(other.getClaims(signToken(key))).rejects.toThrow('cannot be had')
+  await expect(other.getClaims(signToken(key))).rejects.toThrow('cannot be fetched')
   expect(handedOver).toEqual([{ url: server.url, text: jwks(key), fetchedAt: expect.any(Number) }])
   expect(handedOver[0]?.fetchedAt).toBeLessThanOrEqual(systemMs())
   expect(fetching.keysToHandOver()).toEqual(handedOver)

@@ -34,7 +34,7 @@ describe('shift', () => {
 
     const ordered = await said('--to', '25%', '--for', '2h', '--reason', 'CHG-4711')
     expect(ordered).toMatch(
-      /^the candidate of risk gets 25% of the clients by 127.0.0.1 until 2\S+Z \(CHG-4711\); then 25% of the clients, and the steps go on\n$/,
+      /^the candidate of risk gets 25% of the clients by 127.0.0.1 until 2\S+Z \(CHG-4711\); then 25% of the clients, and the steps continue\n$/,
     )
     const paused = { by: '127.0.0.1', reason: null, until: expect.stringMatching(/Z$/) }
     expect(JSON.parse(await said('--pause', '--for', '3h', '--format', 'json'))).toMatchObject({

@@ -125,7 +125,7 @@ test('a name seen twice, or in less than one of a hundred objects, is only count
   const bodies = [{ id: 1, seldom: 1 }, ...Array.from({ length: 200 }, () => ({ id: 1 }))]
 
   expect(bodySchema([{ id: 1 }, { id: 1, once: 1 }], { times: 2 })).toMatchObject({
-    'x-gap': 'names seen too rarely to be told: 1',
+    'x-gap': 'names seen too rarely to be listed: 1',
   })
   expect(JSON.stringify(bodySchema(bodies, { times: 5 }))).not.toContain('seldom')
 })
@@ -162,7 +162,7 @@ test('content types that are not told apart are allowed, as one', () => {
   expect(draftOf(types.map((contentType) => ({ contentType }))).requestBody).toMatchObject({
     content: {
       'application/json': { 'x-seen': '12 of 36' },
-      '*/*': { 'x-seen': '24 of 36', 'x-gap': 'content types not told apart' },
+      '*/*': { 'x-seen': '24 of 36', 'x-gap': 'content types beyond the limit, counted together' },
     },
     'x-gap': 'without a content type, or with one that looks like data: 24',
   })

@@ -167,7 +167,11 @@ describe('an endpoint', () => {
     ['failing 15 s ago', ofCause({ lastAt: at - 14_999 }), `critical ${isDown}: ${twelve}`],
     ['failing before that', ofCause({ lastAt: at - 15_000 }), `warning ${isDown}: ${twelve}, none since 02:03:45`],
     ['failing a minute ago', ofCause({ lastMinute: 0, last15Min: 7 }), /^notice .* 7 .*15 minutes, none in the last/],
-    ['unnamed', riskOf(endpoint({ outdated: unresolved })), /is not found any more: .*\(ENOTFOUND\); requests go/],
+    [
+      'unnamed',
+      riskOf(endpoint({ outdated: unresolved })),
+      /is not found any more: .*\(ENOTFOUND\); requests still go/,
+    ],
     ['late before an edit', { ...ofCause(lateBefore), loadedAt: at - 5_000 }, / within timeouts.headers: 12 requests/],
     ['slow', riskOf(endpoint({ latencyMs: 9000 })), /takes 9s .*is given up after 15s \(timeouts.headers\)$/],
     ['less slow', riskOf(endpoint({ latencyMs: 7000 }))],
@@ -315,7 +319,7 @@ describe('a group', () => {
     ['dead since another day', riskOf(yesterday), / since 2026-11-20T02:04:00Z: /],
     ['dead by its own errors', own, `${all}; every request to risk.asset-valuation fails: ${risk} answered 503`],
     ['cached', cached, /; every request to market.insights that no cache answers fails: ECONNREFUSED at /],
-    ['drained', riskOf(drained), /every endpoint of risk drains, or has weight 0, so nobody answers$/],
+    ['drained', riskOf(drained), /every endpoint of risk drains, or has weight 0, so every client gets 503$/],
   ])('is found as one that is %s', expectFindings)
 
   test('that fails as others do is also about them', () => {
@@ -676,13 +680,13 @@ test.each<[string, Inputs, string]>([
 test.each([
   [2, 'it answered 500: the keys that are known (2) are used on'],
   [0, 'it answered 500: no token can be checked'],
-])('keys of the issuer of operators that cannot be had, with %d known, are a warning', (keys, words) => {
+])('keys of the issuer of operators that cannot be fetched, with %d known, are a warning', (keys, words) => {
   const state = { source: 'url', keys, error: 'it answered 500', since: at - 60_000, lastSuccess: null } as const
 
   expect(found({ operatorKeys: state })).toMatchObject([
     {
       ...{ severity: 'warning', about: 'admin.jwt', command: `lender-gateway ${tryIt}` },
-      cause: `the keys of the issuer of operators (admin.jwt.jwks) cannot be had: ${words}`,
+      cause: `the keys of the issuer of operators (admin.jwt.jwks) cannot be fetched: ${words}`,
     },
   ])
   expect(found({ operatorKeys: { ...state, error: null } })).toEqual([])

@@ -273,7 +273,7 @@ test('of a cluster for idempotency every node is asked', async () => {
   expect(code).toBe(0)
 })
 
-test('issuers whose keys cannot be had are warnings, those of clients and those of operators', async () => {
+test('issuers whose keys cannot be fetched are warnings, those of clients and those of operators', async () => {
   const reply = { status: 200, text: jwks(operatorKey) }
   const server = await httpUpstream((_, response) => void response.writeHead(reply.status).end(reply.text))
   const keys = `${server.url}/jwks`
@@ -286,10 +286,10 @@ test('issuers whose keys cannot be had are warnings, those of clients and those 
   const { code, out } = await check(file)
   const json = await check(file, '--format', 'json')
 
-  expect(good.out).not.toContain('cannot be had')
+  expect(good.out).not.toContain('cannot be fetched')
   expect(code).toBe(0)
-  const why = 'cannot be had from here: it holds no key for PS256, ES256, EdDSA, Ed25519'
-  expect(out.split('\n').filter((line) => line.includes('cannot be had'))).toEqual(
+  const why = 'cannot be fetched from here: it holds no key for PS256, ES256, EdDSA, Ed25519'
+  expect(out.split('\n').filter((line) => line.includes('cannot be fetched'))).toEqual(
     ['auth.jwt', 'admin.jwt'].map((key) => expect.stringContaining(`${key}.jwks: the keys of ${key} ${why}`)),
   )
   expect(JSON.parse(json.out).warnings).toMatchObject([{ path: 'auth.jwt.jwks' }, { path: 'admin.jwt.jwks' }])

@@ -88,7 +88,7 @@ export const createJwksCache = (options: JwksCacheOptions) => {
   }
 
   const unavailable = (): VerifierUnavailable =>
-    new VerifierUnavailable('issuer-keys', `the keys of the issuer cannot be had: ${health.state.error ?? 'closed'}`)
+    new VerifierUnavailable('issuer-keys', `the issuer’s keys cannot be fetched: ${health.state.error ?? 'closed'}`)
 
   const cache = {
     current: null as JwkSet | null,

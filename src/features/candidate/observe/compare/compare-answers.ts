@@ -103,12 +103,13 @@ const compareHashes = (primary: TypedAnswer, candidate: TypedAnswer, differences
   )
   if (hash == null) return 'too-large'
   if (hash === other) return 'complete'
-  // Without a hash, the candidate's body was cut as much longer: no other spelling of one document.
+  // Without a hash, the candidate's body was cut because it is far longer: no other spelling of one document.
   const isFarLonger = other == null && primary.body.bytes !== null
   // One document has several spellings: order of members, content coding.
   if (isCoded(primary.fields) || isCoded(candidate.fields) || (primary.type.isJson && !isFarLonger)) return 'too-large'
-  const told = other == null ? `more than ${candidate.body.length} bytes` : describeHash(candidate.body.length, other)
-  differences.add('bytes', '', describeHash(primary.body.length, hash), told)
+  const candidateHash =
+    other == null ? `more than ${candidate.body.length} bytes` : describeHash(candidate.body.length, other)
+  differences.add('bytes', '', describeHash(primary.body.length, hash), candidateHash)
   return 'complete'
 }
 

@@ -163,7 +163,7 @@ describe('attempts', () => {
     expect(jwts.recall(hash('sha256', known, 'buffer'))).toEqual(good)
   })
 
-  test('do not count where they are right, however many, nor while the keys cannot be had', async () => {
+  test('do not count where they are right, however many, nor while the keys cannot be fetched', async () => {
     const server = await httpUpstream((_, response) => response.writeHead(503).end())
     const [right, unknown] = [open(), open({ jwks: `${server.url}/jwks` })]
 

@@ -30,7 +30,7 @@ test('the contract is learned, shown to be, stopped and printed as a file', asyn
   const piped = await contract(live.admin, 'draft', '--output', '-')
 
   expect(none).toMatchObject({ code: 1, out: '', err: expect.stringContaining('nothing was learned: ') })
-  const out = expect.stringMatching(/^the contract is learned anew until .*Z\n$/)
+  const out = expect.stringMatching(/^the contract is learned again until .*Z\n$/)
   expect(learned).toMatchObject({ code: 0, err: '', out })
   const shown = /the contract is learned, with enumerations, by 127.0.0.1 until .*: contract draft prints it/
   for (const { out } of [report, status, explained]) expect(out).toMatch(shown)
