@@ -51,7 +51,6 @@ export const rules: readonly Rule[] = [
   { text: /^npm start -- --config /, way: elsewhere('npm-start.test.ts', 'test/core/cli') },
   { text: /^(npm ci && )?npm start\b/, way: { how: 'serve' } },
   { text: /^(npx )?lender-gateway tail (--rejected )?--since /, way: { how: 'until', says: /404 not-found/ } },
-  { text: /^(npx )?lender-gateway status --admin http:\/\/127\.0\.0\.1:9902$/, way: run(2) },
   { text: /^(npx )?lender-gateway explain HEAD /, way: run(1) },
   { text: /^(npx )?lender-gateway check --sample /, way: run(1) },
   // The gateway of the commands asks clients of this operation for a key of theirs, which the page leaves out.
