@@ -46,11 +46,11 @@ test('each is a short word that a metric can carry, and words without a full sto
 
 test('each is used somewhere in src', () => {
   const sources = readdirSync(`${root}src`, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts') && name !== 'failures/reasons.ts')
+    .filter((name) => name.endsWith('.ts') && !name.endsWith('/reason-rows.ts'))
     .map((name) => readFileSync(`${root}src/${name}`, 'utf8'))
     .join('\n')
 
-  expect(all.filter((reason) => !sources.includes(`'${reason}'`))).toEqual([])
+  expect(all.filter((reason) => !new RegExp(`'${reason}'|\\b${reason}:`).test(sources))).toEqual([])
   expect(all.length).toBeGreaterThan(80)
 })
 
