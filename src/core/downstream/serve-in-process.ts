@@ -9,7 +9,7 @@ import { type DataPlane, runInProcess, settleParts } from '../runtime/snapshot/d
 import { collectReport } from '../runtime/status/report.ts'
 import { type DownstreamServerOptions, openDownstreamServer } from './listener/downstream-server.ts'
 
-/** Listens at `bindTarget` or as configured. Rejects when it cannot. */
+/** Rejects when it cannot listen. */
 export const serveInProcess = async (
   dataPlane: DataPlane,
   log: Log,

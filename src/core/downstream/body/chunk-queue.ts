@@ -1,25 +1,26 @@
 import { concatAndFree, isExclusive, noBytes, sliceBytes, takeExclusively } from '../../lib/buffers.ts'
 
 const minBlockBytes = 4 * 1024
-// A client may send little of what it has announced. An upload that comes in TLS records has a block of 64 KiB.
+// A client may announce a long body and send little of it, so a block is at most 8 times as long as the bytes held.
+// Uploads that come in TLS records get a block of 64 KiB.
 const blockFactor = 8
 
-/** Takes little more memory than the body: a client may send chunks of one byte. */
+/** Holds chunks in little more memory than their bytes: a client may send chunks of one byte. */
 export class ChunkQueue {
   bytes = 0
-  /** Of the body, what no block has room for yet. */
+  /** The bytes of the announced body for which no block is allocated yet. */
   #expected: number
   #chunks: Buffer[] = []
   #block: Buffer = noBytes
   #blockEnd = 0
-  /** Where the bytes begin that are not in `#chunks` yet. */
+  /** Where the bytes begin that `#chunks` does not have yet. */
   #blockStart = 0
 
   constructor(length: number | null = null) {
     this.#expected = length ?? Number.POSITIVE_INFINITY
   }
 
-  /** Copies the chunk, unless its memory is its own. */
+  /** Copies the chunk, unless its memory belongs to it alone. */
   push(chunk: Buffer): void {
     this.bytes += chunk.length
     if (isExclusive(chunk)) {
@@ -41,7 +42,7 @@ export class ChunkQueue {
     return this.#chunks.splice(0)
   }
 
-  /** Takes the first chunk, and more whole chunks up to `maxBytes`, joined. */
+  /** Takes the first chunk, joined with more whole chunks up to `maxBytes`. */
   take(maxBytes: number): Buffer {
     this.#sealBlock()
     let [count, bytes] = [0, 0]
@@ -65,7 +66,7 @@ export class ChunkQueue {
     const wanted = Math.min(this.#expected, Math.max(minBlockBytes, bytes * blockFactor))
     const size = Math.min(sliceBytes, Math.max(bytes, wanted))
     this.#expected -= size
-    // Node's pool is for a small body alone: a part of a long one would keep 64 KiB of it.
+    // Node's pool is for small bodies: a part of a long one would keep 64 KiB of the pool.
     this.#block = wanted < minBlockBytes ? Buffer.allocUnsafe(size) : Buffer.allocUnsafeSlow(size)
     this.#blockEnd = 0
     this.#blockStart = 0

@@ -7,7 +7,7 @@ import type { BodySource, DownstreamResponse } from '../codec.ts'
 import { ChunkQueue } from './chunk-queue.ts'
 import { MinRateMonitor } from './min-rate.ts'
 
-// Bodies of a known length up to this are read first: one write, which a retry can repeat.
+// Shorter bodies of a known length are read first, and sent in one write that a retry can repeat.
 const maxReplayableBytes = sliceBytes
 
 /** Reads no byte before the first demand. */
@@ -23,7 +23,7 @@ export class ClientBody implements RequestBody {
   onReceived: (() => void) | null = null
   /** The body will never be complete: `request-timeout` or `content-too-large`. */
   onFailure: ((error: GatewayError) => void) | null = null
-  /** False until the client gets the `100 Continue` that it waits for. It may still send the body earlier. */
+  /** False until the client gets its `100 Continue`. It may still send the body earlier. */
   clientMaySend: boolean
   readonly #request: BodySource
   readonly #response: Pick<DownstreamResponse, 'writeContinue'>
@@ -33,12 +33,12 @@ export class ClientBody implements RequestBody {
   #buffering: Promise<readonly Buffer[]> | null = null
   #chunks: readonly Buffer[] = []
   #failReader: ((error: GatewayError) => void) | null = null
-  /** Why reading stopped, for a later reader; null: it did not. */
+  /** For a later reader: why reading stopped. */
   #abortReason: GatewayError | null = null
   #isContinueDue = false
   #isWaiting = false
 
-  /** `length` null: chunked; 0: no body. `clientMaySend`: the client waits for no `100 Continue`. */
+  /** `length` null: chunked; 0: no body. */
   constructor(
     request: BodySource,
     response: Pick<DownstreamResponse, 'writeContinue'>,
@@ -107,7 +107,7 @@ export class ClientBody implements RequestBody {
     this.#failReader = null
   }
 
-  /** Call only after the exchange, when no buffer waits to be written. */
+  /** Call it after the exchange, when no buffer waits to be written. */
   freeBuffers(): void {
     for (const chunk of this.#chunks) freeBuffer(chunk)
   }
@@ -162,10 +162,7 @@ const createStalledError = (): GatewayError => new GatewayError('request-timeout
 // A write costs much more than a byte, and a client may send chunks of one byte.
 const minWriteBytes = 4 * 1024
 
-/**
- * Reads on demand: without a connection upstream it sends no `100 Continue`, and after a failure to connect the
- * body is still there.
- */
+/** Reads on demand: without a connection to the upstream, no `100 Continue` goes out, and the body stays unread. */
 class UploadStream implements Upload {
   readonly #request: BodySource
   readonly #onFlow: (waitingForClient: boolean) => void
@@ -196,7 +193,6 @@ class UploadStream implements Upload {
     if (this.#failure !== null) return
     this.#chunks.push(chunk)
     if (this.#chunks.bytes >= (this.#resumeReader === null ? maxWaitingBytes : minWriteBytes)) return this.#flush()
-    // The same packet may hold more chunks.
     this.#scheduledFlush ??= setImmediate(() => this.#flush())
   }
 

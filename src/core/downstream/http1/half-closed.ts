@@ -8,9 +8,9 @@ const firstWaitMs = 125
 const maxWaitMs = 16_000
 
 /**
- * A client that has ended its side may still read. The system of one that has closed replies to a write with a reset,
- * so the next write fails and aborts the exchange: the response starts early, byte by byte. Empty writes keep testing
- * (decision 040).
+ * A client that has ended its side may still read, or may have closed. The system of a closed client replies to a write
+ * with a reset, so the response starts early, byte by byte: the next write fails and aborts the exchange. Empty writes
+ * then go on testing (decision 040).
  */
 export const probeHalfClosed = (socket: Socket, response: Http1Response): void => {
   let waitMs = firstWaitMs

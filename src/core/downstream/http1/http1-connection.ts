@@ -21,20 +21,16 @@ export interface Http1ConnectionOptions {
 
 // A client that follows `Keep-Alive: timeout` may send at the last moment.
 const idleMarginMs = 1000
-// For pipelining clients: one connection must not take a group's places at its upstream. No known client pipelines
-// more.
+// One connection that pipelines must not take a group's places at its upstream. No known client pipelines more.
 const maxInFlight = 4
-// Read even while requests are held back: the end of a connection shows only behind them.
+// Read even while requests are held back: only behind these bytes does the end of a connection show.
 const maxUnreadBytes = 16 * 1024
 
-/** Serves the requests of one client connection in order. */
 export class Http1Connection implements RequestEvents, ResponseConnection {
   readonly socket: Socket
   readonly #options: Http1ConnectionOptions
   readonly #parser: RequestParser
-  /** Oldest first. */
   readonly #responses: Http1Response[] = []
-  /** The request whose body is being received. */
   #current: Http1Request | null = null
   /** Why reading pauses: the body is not wanted yet, or the client takes its responses too slowly. */
   #isBodyPaused = false
@@ -53,7 +49,7 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
       .on('data', (bytes: Buffer) => this.#onData(bytes))
       .on('end', () => this.#onEnd())
       .on('drain', () => this.#onDrain())
-      .on('error', () => void socket.destroy()) // an error of TLS alone leaves it open
+      .on('error', () => void socket.destroy()) // an error of TLS leaves the socket open
       .on('close', () => this.#onClose())
   }
 
@@ -165,7 +161,7 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
     return bytes >= this.socket.writableHighWaterMark
   }
 
-  /** A client that takes no responses is not read from. A body that has begun is: its timeout runs. */
+  /** Reads nothing from a client that takes no responses, except a body that has begun: its timeout runs. */
   #controlFlow(): void {
     const isBehind = this.#isBacklogged || (this.#unread !== null && this.#unread.bytes >= maxUnreadBytes)
     if (this.#isBodyPaused || (isBehind && this.#current === null)) this.socket.pause()
@@ -218,7 +214,7 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
     this.#timer.set(this.#options.getListenerConfig().config.listen.timeouts.headers)
   }
 
-  /** No later byte can be taken for a request. */
+  /** From here on, no byte can be parsed as a request. */
   #fail(failure: GatewayError, bytes: Buffer | null): void {
     const isHeadRequest = this.#parser.isInHead && this.#parser.method === 'HEAD'
     this.#timer.clear()
@@ -232,7 +228,6 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
     this.#options.clientErrors.onMalformed(this.#state, this.socket, failure, bytes, isHeadRequest)
   }
 
-  /** Lingers, so that a client that is still sending can read its response. */
   #end(request: Http1Request, mode: LingerMode): void {
     const { socket } = this
     this.#state.closing = true

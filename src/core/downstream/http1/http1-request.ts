@@ -14,7 +14,7 @@ export class Http1Request implements DownstreamRequest {
   readonly method: string
   readonly httpVersion: string
   readonly httpVersionMajor = 1
-  /** Fastify must find none. */
+  /** Empty for Fastify, which must find no field. */
   readonly headers = {}
   readonly rawHeaders: string[]
   readonly socket: Socket
@@ -24,7 +24,6 @@ export class Http1Request implements DownstreamRequest {
   readonly #length: number | null
   readonly #flow: Pick<BodySource, 'pause' | 'resume'>
   #consumer: BodyConsumer | null = null
-  /** Bytes without a consumer, or whose consumer pauses. */
   #held: ChunkQueue | null = null
   #isPaused = false
   #isHandingOn = false
@@ -51,7 +50,7 @@ export class Http1Request implements DownstreamRequest {
   }
 
   consume(consumer: BodyConsumer): void {
-    // A partial body must not pass for a whole one.
+    // A part must not look like the whole body.
     if (this.#isDiscarded) return
     this.#consumer = consumer
     this.resume()
@@ -60,7 +59,7 @@ export class Http1Request implements DownstreamRequest {
   receive(chunk: Buffer | null): void {
     if (chunk === null) {
       this.complete = true
-      this.#flow.resume() // for the next request
+      this.#flow.resume()
       this.#handOn()
       this.onComplete?.()
     } else if (this.#consumer !== null && this.#held === null && !this.#isPaused) this.#consumer(chunk)
@@ -102,7 +101,6 @@ export class Http1Request implements DownstreamRequest {
     if (consumer === null || this.#isHandingOn) return
     this.#isHandingOn = true
     for (let held = this.#held; held !== null && !this.#isPaused; held = this.#held) {
-      // In slices, so that the consumer can pause between them.
       const chunk = held.take(sliceBytes)
       if (held.bytes === 0) this.#held = null
       consumer(chunk)

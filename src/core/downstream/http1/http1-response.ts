@@ -76,19 +76,18 @@ export class Http1Response implements DownstreamResponse {
 
   writeInterim(status: number, fields: HeaderFields): void {
     const head = renderInterimHead(status, fields)
-    // Nothing holds back the upstream of a client that does not read, so excess interim responses (hints) are dropped.
+    // Nothing holds back the upstream of a client that does not read, so further interim responses (hints) are dropped.
     if (this.writableLength < this.#connection.socket.writableHighWaterMark) this.#writeAhead(head)
   }
 
   writeContinue(onSent: () => void): void {
     this.#writeAhead(renderInterimHead(100, []))
-    // At the head of the line, the write goes out first.
     if (this.isHeadOfLine) onSent()
     else this.#queue.push({ data: '', onFlushed: onSent })
   }
 
   markLast(failure: GatewayError | null, unread: boolean): void {
-    // A request behind it is under way, and that response announces the end.
+    // A request behind this one is under way, and its response announces the end.
     if (this.request.complete && this.#connection.isFollowed(this)) return
     this.isLast = true
     if (unread) this.lingerMode = getLingerMode(failure)
@@ -96,7 +95,7 @@ export class Http1Response implements DownstreamResponse {
 
   flushHead(): void {
     if (this.#head === '') return
-    // Many upstreams write head and body apart: the body of the next turn takes the head along.
+    // Many upstreams write head and body apart: a body of the next turn takes the head along.
     setImmediate(() => {
       if (!this.destroyed && this.#head !== '') this.#put(this.#takeHead())
     })
@@ -168,7 +167,7 @@ export class Http1Response implements DownstreamResponse {
     if (!this.writableEnded && socket.writableLength === 0) this.onDrain()
   }
 
-  /** The connection ends in place of an unsent response. */
+  /** Ends the connection in place of the unsent response. */
   #withdraw(): void {
     closeAfterResponse(this.request.socket)
     this.#queue = []
@@ -200,7 +199,7 @@ export class Http1Response implements DownstreamResponse {
     return head
   }
 
-  /** Nothing may precede the final response once that has begun. */
+  /** Nothing may precede the final response once its bytes have begun. */
   #writeAhead(head: string): void {
     if (this.charsSentAhead === 0 && !this.headersSent && !this.destroyed) this.#put(head)
   }
@@ -214,6 +213,5 @@ export class Http1Response implements DownstreamResponse {
   }
 }
 
-// RFC 9112 §7.1.
 const frameLastChunk = ({ length }: Buffer | string): readonly [before: string, after: string] =>
   length === 0 ? ['', '0\r\n\r\n'] : [`${length.toString(16)}\r\n`, '\r\n0\r\n\r\n']

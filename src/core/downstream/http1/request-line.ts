@@ -4,11 +4,10 @@ import { knownMethods, METHODS } from '../../exchange/node-http.ts'
 
 const [lf, cr, space, zero, one] = [0x0a, 0x0d, 0x20, 0x30, 0x31]
 
-/** RFC 9110 §9.3.6: the gateway is no tunnel. */
 export const rejectTunnel = (method: string | undefined): GatewayError | null =>
   method === 'CONNECT' ? new GatewayError('method-not-allowed', { fields: ['Allow', 'GET, POST'] }) : null
 
-// Prefixes of methods: a client of another protocol is rejected at once, not at the end of its line.
+// A client of another protocol is rejected at the first byte that no method has there, not at the end of its line.
 const beginnings: ReadonlySet<string> = new Set(
   METHODS.flatMap((method) => [...method].map((_, i) => method.slice(0, i + 1))),
 )
@@ -68,7 +67,7 @@ export class RequestLine implements StartLine {
       while (at < end && isTargetByte(bytes[at] as number)) at++
       if (at === end) return end
       this.#targetTo = at - base
-      // HTTP/0.9: no version.
+      // HTTP/0.9 has no version.
       if (bytes[at] === cr) throw new GatewayError('unsupported-version')
       if (bytes[at] !== space) throw lineError('bad-target', describeByte(bytes[at]))
       if (this.#targetTo === this.#targetFrom) throw lineError('bad-target', 'no target')
@@ -86,7 +85,7 @@ export class RequestLine implements StartLine {
   }
 
   #readMethod(bytes: Buffer, base: number, at: number): void {
-    // Nearly all requests are of these two: no text is made of their bytes.
+    // No string is made for GET and POST, which nearly all requests have.
     const method = equalsAt(bytes, base, at, get)
       ? 'GET'
       : equalsAt(bytes, base, at, post)

@@ -11,7 +11,7 @@ export interface RequestMessage {
   readonly target: string
   readonly version: string
   readonly fields: string[]
-  /** Body bytes; null: chunked. */
+  /** Null: chunked. */
   readonly length: number | null
   /** RFC 9112 §9.3: the client means to send more requests. */
   readonly isPersistent: boolean
@@ -44,7 +44,9 @@ const [betweenRequests, inEmptyLine, inHead, bodyOfLength, bodyInChunks, stopped
 
 const [lf, cr] = [0x0a, 0x0d]
 
-/** Rejects what RFC 9112 leaves to lenient parsers. Reads a byte once: the checked bytes are the forwarded bytes. */
+/**
+ * Rejects what RFC 9112 allows lenient parsers to accept. Reads a byte once: the checked bytes are the forwarded bytes.
+ */
 export class RequestParser {
   readonly #events: RequestEvents
   readonly #getLimits: () => RequestLimits
@@ -72,7 +74,6 @@ export class RequestParser {
     return this.#state !== betweenRequests && this.#state !== inEmptyLine && this.#state !== stopped
   }
 
-  /** No longer HTTP: further bytes are ignored. */
   get isStopped(): boolean {
     return this.#state === stopped
   }
@@ -155,7 +156,7 @@ export class RequestParser {
     this.#events.end()
   }
 
-  /** Reads the framing (RFC 9112 §6.3) and the persistence (§9.3). */
+  /** Framing: RFC 9112 §6.3; persistence: §9.3. */
   #readFields(scanner: HeadScanner, version: string): Pick<RequestMessage, 'fields' | 'length' | 'isPersistent'> {
     const fields: string[] = []
     let contentLength: string | null = null
@@ -176,7 +177,7 @@ export class RequestParser {
       }
     }
     const failure = validateFraming({ contentLength, transferEncoding }, version)
-    // Another coding inside the chunks leaves the end of the request certain: it gets a normal response.
+    // With another coding inside the chunks, the end of the request is certain: it gets a normal response.
     if (failure !== null && failure.kind !== 'unsupported-coding') throw failure
     const length = transferEncoding === null ? Number(contentLength ?? 0) : null
     return { fields, length, isPersistent: isPersistent(version === '1.1', connection) }

@@ -4,8 +4,8 @@ import { epochMs } from '../../lib/clock.ts'
 import type { Http1Request } from './http1-request.ts'
 
 /**
- * Decides framing (RFC 9112 §6.3) and persistence (§9.3). `phrase` empty: the standard one. `isLast`: the gateway ends
- * the connection. Throws on a status, phrase or field that a head cannot hold.
+ * Framing: RFC 9112 §6.3; persistence: §9.3. `phrase` empty: the standard one. `isLast`: the gateway ends the
+ * connection. Throws on a status, phrase or field that a head cannot hold.
  */
 export const renderResponseHead = (
   status: number,
@@ -48,7 +48,6 @@ const renderStatusLine = (status: number, phrase: string): string => {
   return `HTTP/1.1 ${status} ${reason}\r\n`
 }
 
-/** Throws as {@link checkFields} does. */
 const renderFields = (fields: HeaderFields): string => {
   checkFields(fields)
   let lines = ''

@@ -11,7 +11,7 @@ const wrongLength = (frame: string): ConnectionError =>
 const windowTooLarge = (): ConnectionError =>
   new ConnectionError(errorCodes.flowControlError, 'a window that is too large')
 
-/** Judges and obeys the frames that carry no request (RFC 9113 §6.3 to §6.9). */
+/** Handles the frames that carry no request (RFC 9113 §6.3 to §6.9). */
 export class ControlFrames {
   readonly #sender: FrameSender
   readonly #streams: StreamTable
@@ -43,7 +43,7 @@ export class ControlFrames {
       case frameTypes.pushPromise:
         throw protocolError('PUSH_PROMISE from a client')
       default:
-        // PRIORITY_UPDATE (RFC 9218 §7.1) among them: all streams take turns, whatever their priority.
+        // PRIORITY_UPDATE (RFC 9218 §7.1) too: all streams take turns, whatever their priority.
         return this.#budget.take('ignored')
     }
   }
@@ -104,7 +104,7 @@ export class ControlFrames {
     const code = isWhole ? errorCodes.protocolError : errorCodes.frameSizeError
     // RFC 9113 §6.4: an idle stream is not reset.
     if (this.#streams.isIdle(id)) throw new ConnectionError(code, 'a wrong PRIORITY')
-    // RFC 9113 §5.1: nothing is sent on a stream that has closed.
+    // RFC 9113 §5.1: nothing is sent on a closed stream.
     if (this.#streams.find(id) !== undefined) this.#streams.resetByFault(id, code, 'a wrong PRIORITY')
   }
 }

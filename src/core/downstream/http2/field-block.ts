@@ -10,7 +10,7 @@ export interface FieldBlock {
   readonly isLast: boolean
   /** Valid until the next block. */
   readonly fields: readonly HpackField[]
-  /** False: the list is larger than allowed, and `fields` only its beginning. */
+  /** False: the list is longer than allowed, and `fields` is its beginning. */
   readonly isWhole: boolean
   /** RFC 9113 §5.3.1. */
   readonly dependsOnItself: boolean
@@ -18,7 +18,7 @@ export interface FieldBlock {
 
 const priorityBytes = 5
 
-/** Puts the field blocks of HEADERS and CONTINUATION together (RFC 9113 §4.3), and decodes them. */
+/** Joins and decodes the field blocks of HEADERS and CONTINUATION (RFC 9113 §4.3). */
 export class FieldBlockReader {
   readonly #budget: FloodBudget
   readonly #decoder: HpackDecoder
@@ -37,7 +37,7 @@ export class FieldBlockReader {
     this.#maxBlockBytes = maxBlockBytes
   }
 
-  /** Returns null where CONTINUATION follows. Throws {@link ConnectionError}. */
+  /** Null: CONTINUATION follows. Throws {@link ConnectionError}. */
   readHeaders(frameFlags: number, id: number, payload: Buffer, start: number, end: number): FieldBlock | null {
     let [from, to] = [start, end]
     if ((frameFlags & flags.padded) !== 0) to -= from < to ? (payload[from++] as number) : 1
@@ -64,14 +64,14 @@ export class FieldBlockReader {
   }
 
   #hold(payload: Buffer, from: number, to: number, isLast: boolean): void {
-    // A client that has to continue a block has filled the frame.
+    // An honest client continues a block only behind a full frame.
     if (!isLast && to - from < maxFrameBytes / 2) this.#budget.take('continuation')
     this.#bytes += to - from
     if (this.#bytes > this.#maxBlockBytes) {
       const message = 'a field block that is too large'
       throw new ConnectionError(errorCodes.enhanceYourCalm, message, 'too-many-continuations')
     }
-    // The payload is valid during the call alone, and Node's pool would be kept.
+    // The payload is valid during the call only; a copy in Node's pool would keep the pool.
     const part = Buffer.allocUnsafeSlow(to - from)
     payload.copy(part, 0, from, to)
     this.#parts.push(part)

@@ -2,11 +2,11 @@ import { noBytes } from '../../lib/buffers.ts'
 import { flags, frameHeadBytes, frameTypes, maxFrameBytes, readUint31 } from './frame.ts'
 import { ConnectionError, errorCodes, protocolError } from './http2-error.ts'
 
-/** Takes frames as they come. Each may throw {@link ConnectionError}. */
+/** Each may throw {@link ConnectionError}. */
 export interface FrameSink {
-  /** Any frame but DATA. The payload stands between `from` and `to`, and is valid during the call. */
+  /** Any frame but DATA. The payload is bytes [from, to), valid during the call. */
   onFrame(type: number, frameFlags: number, streamId: number, payload: Buffer, from: number, to: number): void
-  /** `length` is that of the payload, `padding` of what is no data in it. Its data follow in any number of pieces. */
+  /** `length`: of the payload, `padding` included. The data follow in any number of pieces. */
   onDataHead(streamId: number, length: number, padding: number, isLast: boolean): void
   /** Valid during the call. */
   onData(piece: Buffer): void
@@ -18,19 +18,19 @@ export interface FrameSink {
 const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1')
 
 /**
- * Splits what a client sends into frames (RFC 9113 §4). DATA is handed on as it comes; any other frame is held until
- * it is whole: each byte is copied once at most, however small the pieces are in which it comes.
+ * Splits the bytes of a client into frames (RFC 9113 §4). DATA is handed on as it comes; any other frame is held until
+ * it is whole. Each byte is copied once at most, even if it comes alone.
  */
 export class FrameReader {
   readonly #sink: FrameSink
   #prefaceRead = 0
   #isFirst = true
-  /** The stream whose field block is being continued; 0: none (RFC 9113 §4.3). */
+  /** The stream whose field block continues; 0: none (RFC 9113 §4.3). */
   #continuedId = 0
-  // Of the frame of DATA that is being read.
+  // The frame of DATA that is being read.
   #dataLeft = 0
   #paddingLeft = 0
-  /** The beginning of a frame that is not whole yet. */
+  /** The beginning of an incomplete frame. */
   #held: Buffer = noBytes
   #heldLength = 0
 
@@ -38,12 +38,11 @@ export class FrameReader {
     this.#sink = sink
   }
 
-  /** The bytes that wait for the rest of their frame. */
   get heldBytes(): number {
     return this.#heldLength
   }
 
-  /** Throws {@link ConnectionError}; nothing may be read after it. */
+  /** Throws {@link ConnectionError}; do not read after it. */
   read(chunk: Buffer): void {
     let at = this.#readPreface(chunk)
     while (at < chunk.length) {
@@ -60,7 +59,7 @@ export class FrameReader {
     return at
   }
 
-  /** Reads the frame that begins at `at`, or holds what has come of it. */
+  /** Reads the frame at `at`, or holds the part of it that has come. */
   #readFrame(chunk: Buffer, at: number): number {
     const needed = bytesNeeded(chunk, at, chunk.length)
     const end = Math.min(chunk.length, at + needed)
@@ -69,7 +68,7 @@ export class FrameReader {
     return end
   }
 
-  /** Adds to the frame that is held: its head first, which says how long it is. */
+  /** Adds to the held frame: first its head, which has the length. */
   #readHeld(chunk: Buffer, at: number): number {
     const needed = bytesNeeded(this.#held, 0, this.#heldLength)
     const end = Math.min(chunk.length, at + needed - this.#heldLength)
@@ -85,7 +84,7 @@ export class FrameReader {
 
   #hold(chunk: Buffer, from: number, to: number, needed: number): void {
     if (this.#held.length < needed) {
-      // Not of Node's pool, of which it would keep 64 KiB.
+      // A small copy in Node's pool would keep 64 KiB.
       const larger = Buffer.allocUnsafeSlow(needed)
       this.#held.copy(larger, 0, 0, this.#heldLength)
       this.#held = larger
@@ -94,7 +93,6 @@ export class FrameReader {
     this.#heldLength += to - from
   }
 
-  /** Hands on a whole frame, or the head of DATA. */
   #take(bytes: Buffer, at: number): void {
     const length = readLength(bytes, at)
     const type = bytes[at + 3] as number
@@ -140,7 +138,7 @@ export class FrameReader {
 
 const readLength = (bytes: Buffer, at: number): number => (bytes.readUInt16BE(at) << 8) | (bytes[at + 2] as number)
 
-/** What has to be there to read the frame: all of it, or of DATA the head with the length of the padding. */
+/** The length of the frame; of DATA only the head and the length of the padding. */
 const bytesNeeded = (bytes: Buffer, at: number, end: number): number => {
   if (end - at < frameHeadBytes) return frameHeadBytes
   const length = readLength(bytes, at)

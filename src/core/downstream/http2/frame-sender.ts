@@ -8,20 +8,19 @@ import type { Piece, Stream } from './stream.ts'
 import { type UntakenWrite, UntakenWrites } from './untaken-writes.ts'
 import { WaitingFrames } from './waiting-frames.ts'
 
-// CVE-2019-9511: what a window cut shorter, a client that reads would have opened by more.
+// CVE-2019-9511: a piece that a small window has cut shorter pays for no WINDOW_UPDATE.
 const minPayingBytes = 64
 
-// In the head of a frame.
 const flagsOffset = 4
 
 interface SenderEvents {
-  /** END_STREAM stands in the next write. */
+  /** END_STREAM is in the next write. */
   onEndRendered(stream: Stream): void
-  /** The system has taken it. */
+  /** The system has taken END_STREAM. */
   onEndWritten(stream: Stream, error: Error | null): void
 }
 
-/** All senders that have something to write in this turn. */
+/** Senders with output in this turn. */
 let due: FrameSender[] = []
 const flushDue = (): void => {
   const senders = due
@@ -30,8 +29,8 @@ const flushDue = (): void => {
 }
 
 /**
- * Writes the frames of a connection: what comes together in a turn, in one piece. Control frames go first; streams
- * take turns by frames of 16 KiB, as far as the windows of the client are open (RFC 9113 §5.2).
+ * Writes the frames of a connection, all of a turn in one piece. Control frames go first. Streams take turns by frames
+ * of 16 KiB, as far as the client's windows are open (RFC 9113 §5.2).
  */
 export class FrameSender {
   readonly #socket: Socket
@@ -39,11 +38,11 @@ export class FrameSender {
   readonly #budget: FloodBudget
   readonly #events: SenderEvents
   readonly #controls = new WaitingFrames()
-  /** In the order of their turns. Those whose window is shut wait outside. */
+  /** In the order of their turns. A stream whose window is shut is not queued. */
   #queue: Stream[] = []
   #window = initialWindow
   #streamWindow = initialWindow
-  /** Of the stream that is being rendered: where END_STREAM would stand. */
+  /** The last frame of the stream that is being rendered, for END_STREAM. */
   #lastFrameAt = 0
   #isDue = false
   #isBlocked = false
@@ -69,24 +68,22 @@ export class FrameSender {
     return this.#streamWindow
   }
 
-  /** The bytes of replies that wait for a client that reads nothing. */
   get controlBytes(): number {
     return this.#controls.length
   }
 
-  /** Whether what is queued of a stream goes out in this turn. */
+  /** Whether the queued bytes of a stream go out in this turn. */
   flushesNow(stream: Stream): boolean {
     return !this.#isHeld && stream.queuedBytes <= Math.min(stream.sendWindow, this.#window, maxWriteBytes)
   }
 
   sendControl(frame: Buffer): void {
-    // A write behind the end would destroy the socket, and what it has not taken of the responses.
+    // A write after `end` would destroy the socket, and responses that it has not sent.
     if (this.#hasEnded) return
     this.#controls.push(frame)
     this.#schedule()
   }
 
-  /** Sends what is queued of a stream, as its windows allow. */
   send(stream: Stream): void {
     if (stream.isQueued) return
     stream.isQueued = true
@@ -94,10 +91,9 @@ export class FrameSender {
     this.#schedule()
   }
 
-  /** Sends nothing more of a stream. */
   drop(stream: Stream): void {
     stream.dropOutput()
-    // A client that takes nothing can reset its streams, and open others.
+    // Else a client that takes nothing fills the queue: it resets streams, and opens others.
     if (stream.isQueued) this.#queue = this.#queue.filter((each) => each !== stream)
     stream.isQueued = false
   }
@@ -106,7 +102,7 @@ export class FrameSender {
     this.#heads.limitTable(size)
   }
 
-  /** Takes the client's SETTINGS_INITIAL_WINDOW_SIZE. Returns false where a window becomes too large. */
+  /** Takes the client's SETTINGS_INITIAL_WINDOW_SIZE. False: a window becomes too large. */
   setStreamWindow(size: number, streams: Iterable<Stream>): boolean {
     const change = size - this.#streamWindow
     this.#streamWindow = size
@@ -114,7 +110,7 @@ export class FrameSender {
     return true
   }
 
-  /** Returns false where the window becomes too large (RFC 9113 §6.9.1). */
+  /** False: the window becomes too large (RFC 9113 §6.9.1). */
   openWindow(stream: Stream | null, bytes: number): boolean {
     if (stream === null) {
       this.#window += bytes
@@ -126,7 +122,7 @@ export class FrameSender {
     return stream.sendWindow <= maxWindow
   }
 
-  /** Ends the connection behind all that waits to be sent. */
+  /** Ends the connection behind all queued output. */
   end(): void {
     this.#isEnding = true
     this.#schedule()
@@ -135,7 +131,7 @@ export class FrameSender {
   #schedule(): void {
     if (this.#isDue) return
     this.#isDue = true
-    // Behind the callback that runs: with all that is answered in it.
+    // After the current callback: with all its replies.
     if (due.push(this) === 1) process.nextTick(flushDue)
   }
 
@@ -166,7 +162,7 @@ export class FrameSender {
     if (this.#queue.length > 0 && !this.#isHeld && isDue) setImmediate(() => this.flush())
   }
 
-  /** How many bytes a flush renders at most, and of how many streams. */
+  /** The most bytes that a flush renders, and of how many streams. */
   #estimate(): { bytes: number; streams: number } {
     let bytes = this.#controls.length
     let headBytes = 0
@@ -178,13 +174,12 @@ export class FrameSender {
       for (const head of heads) headBytes += maxHeadBytes(head)
       const own = Math.min(queuedBytes, Math.max(0, sendWindow), bodyBytes)
       bodyBytes -= own
-      // A frame for each turn of 16 KiB, one that is cut short by a window, and one for the end.
+      // One frame for each 16 KiB, one that a window cuts short, and one for END_STREAM.
       bytes += own + frameHeadBytes * (Math.ceil(own / maxFrameBytes) + 2)
     }
     return { bytes: bytes + headBytes, streams }
   }
 
-  /** Renders one frame of a stream after the other, until nothing more may go out. */
   #renderStreams(write: UntakenWrite, start: number, count: number, drained: Stream[]): number {
     const { memory: out, ended } = write
     let at = start
@@ -215,7 +210,7 @@ export class FrameSender {
         if (bytes > 0) drained.push(stream)
       } else if (stream.sendWindow > 0) {
         stream.isQueued = true
-        // Nothing more goes out now, or it has another turn behind the others.
+        // Waits for the next write, or for its next turn in this one.
         if (bodyBytes === 0 || this.#window <= 0) this.#queue.push(stream)
         else round.push(stream)
       }
@@ -252,7 +247,7 @@ export class FrameSender {
     this.#isBlocked = !this.#socket.write(claimMemory(write.memory, bytes), this.#onWritten)
   }
 
-  /** Returns false where no write was left: each had its callback when the socket closed. */
+  /** False: no write was left, since the socket has closed and called each back. */
   readonly #onWritten = (error?: Error | null): boolean => {
     const wasHeld = this.#isHeld
     const written = this.#untaken.shift()

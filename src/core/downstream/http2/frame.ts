@@ -13,12 +13,12 @@ export const frameTypes = {
   priorityUpdate: 0x10,
 } as const
 
-/** What a flag means depends on the type: 1 is END_STREAM of DATA and HEADERS, and ACK of SETTINGS and PING. */
+/** 1 is END_STREAM of DATA and HEADERS, and ACK of SETTINGS and PING. */
 export const flags = { endStream: 0x1, ack: 0x1, endHeaders: 0x4, padded: 0x8, priority: 0x20 } as const
 
 export const frameHeadBytes = 9
 
-/** SETTINGS_MAX_FRAME_SIZE without a setting (RFC 9113 §6.5.2). The gateway sends and takes no larger frame. */
+/** The default of SETTINGS_MAX_FRAME_SIZE (RFC 9113 §6.5.2). The gateway sends and takes no larger frame. */
 export const maxFrameBytes = 16_384
 
 /** Of each stream and of the connection (RFC 9113 §6.9.2). */
@@ -26,7 +26,7 @@ export const initialWindow = 65_535
 
 export const maxWindow = 2 ** 31 - 1
 
-/** Writes the head of a frame (RFC 9113 §4.1); returns its end. */
+/** RFC 9113 §4.1. Returns the end. */
 export const writeFrameHead = (
   out: Buffer,
   at: number,
@@ -59,5 +59,5 @@ export const createNumberFrame = (type: number, streamId: number, value: number)
   return frame
 }
 
-/** Reads 31 bits, behind one that is reserved. */
+/** The bit before the 31 is reserved. */
 export const readUint31 = (bytes: Buffer, at: number): number => bytes.readUInt32BE(at) & 0x7f_ff_ff_ff

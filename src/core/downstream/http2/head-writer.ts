@@ -2,13 +2,13 @@ import { flags, frameHeadBytes, frameTypes, maxFrameBytes, writeFrameHead } from
 import { HpackEncoder, maxBlockBytes } from './hpack/encoder.ts'
 import type { Head } from './stream.ts'
 
-/** What {@link HeadWriter.write} takes at most, with the heads of its frames. */
+/** The most bytes that {@link HeadWriter.write} takes, heads of frames included. */
 export const maxHeadBytes = ({ fields }: Head): number => {
   const blockBytes = maxBlockBytes(fields)
   return blockBytes + frameHeadBytes * (1 + Math.floor(blockBytes / maxFrameBytes))
 }
 
-/** Writes the heads of responses: HEADERS, and CONTINUATION for a block that is longer than a frame (RFC 9113 §4.3). */
+/** Writes a response head as HEADERS, and CONTINUATION where the block is longer than a frame (RFC 9113 §4.3). */
 export class HeadWriter {
   readonly #encoder = new HpackEncoder()
 

@@ -24,7 +24,7 @@ export interface Http2ConnectionOptions {
   onStream(stream: Stream): void
   /** Both sides of a stream have ended, or it was reset, or the connection is gone. */
   onStreamClosed(stream: Stream): void
-  /** The head of a request is malformed, and its stream was reset. `fault` is text of the gateway. */
+  /** A malformed request head: its stream was reset. `fault` quotes nothing of the client. */
   onMalformed(fault: string): void
   /** The client has broken the protocol, and the connection ends. */
   onFailure(error: ConnectionError): void
@@ -33,7 +33,7 @@ export interface Http2ConnectionOptions {
 /** RFC 9113 §8.1.1. */
 const wrongLength = 'a body that is not as long as content-length says'
 
-// A client that has broken the protocol, and reads nothing, gets no GOAWAY.
+// For a client that has broken the protocol, and may not read its GOAWAY.
 const goAwayFlushMs = 500
 
 /** The server's side of HTTP/2 (RFC 9113) on a socket. */
@@ -48,7 +48,7 @@ export class Http2Connection implements FrameSink {
   readonly #streams: StreamTable
   readonly #control: ControlFrames
   #hasFailed = false
-  /** Of the frame of DATA that is being read; null: its data are dropped. */
+  /** The stream of the DATA frame that is being read; null: its data are dropped. */
   #dataStream: Stream | null = null
   #dataIsLast = false
 
@@ -67,7 +67,7 @@ export class Http2Connection implements FrameSink {
     this.#windows = new ReceiveWindows(options.wideConnections, (id, bytes) =>
       this.#sender.sendControl(createNumberFrame(frameTypes.windowUpdate, id, bytes)),
     )
-    socket.on('error', () => void socket.destroy()) // an error of TLS alone leaves it open
+    socket.on('error', () => void socket.destroy()) // an error of TLS leaves the socket open
     socket.on('data', (chunk: Buffer) => this.#read(chunk))
     socket.once('close', () => {
       this.#hasFailed = true
@@ -84,7 +84,7 @@ export class Http2Connection implements FrameSink {
     return this.#streams.isFinal
   }
 
-  /** Of a stream that has been reset, nothing is sent. */
+  /** Sends nothing on a stream that was reset. */
   sendHead(stream: Stream, status: string, fields: HeaderFields): void {
     stream.heads.push({ status, fields })
     this.#send(stream)
@@ -109,7 +109,7 @@ export class Http2Connection implements FrameSink {
     this.#streams.reset(stream, code)
   }
 
-  /** The owner has read `bytes` of a body: the client may send this number of bytes more. */
+  /** The owner has read `bytes`: the client may send this number of bytes more. */
   readBody(stream: Stream, bytes: number, hasWaited: boolean): void {
     if (!stream.isClosed) stream.bodyWindow?.read(bytes, hasWaited)
   }
@@ -177,7 +177,7 @@ export class Http2Connection implements FrameSink {
     if (dataBytes === 0 && !isLast) this.#budget.take('emptyData')
     this.#dataIsLast = isLast
     this.#dataStream = this.#takeData(id, length, dataBytes, isLast)
-    // RFC 9113 §6.1: padding counts, and is read at once.
+    // RFC 9113 §6.1: padding counts against the window; it counts as read at once.
     if (padding > 0) this.#dataStream?.bodyWindow?.read(padding, false)
   }
 
@@ -227,7 +227,7 @@ export class Http2Connection implements FrameSink {
     const open = this.#streams.find(id)
     if (open !== undefined) return this.#onTrailers(open, block)
     if (id % 2 === 0) throw protocolError('a stream with an even id')
-    // Behind GOAWAY, it is not processed, and the client may send it again.
+    // After GOAWAY, new streams are not processed, and the client may send them again.
     if (!this.#streams.isIdle(id)) return this.#streams.judgeLateFrame(id, 'rejectedHead')
     this.#streams.lastId = id
     if (this.#streams.size >= this.#options.maxConcurrentStreams)
@@ -250,7 +250,7 @@ export class Http2Connection implements FrameSink {
     return typeof head !== 'string' && isLast && (head.contentLength ?? 0) > 0 ? wrongLength : head
   }
 
-  /** RFC 9113 §8.1: they end the request, and are dropped. */
+  /** RFC 9113 §8.1: trailers end the request, and are dropped. */
   #onTrailers(stream: Stream, { isLast, fields, isWhole }: FieldBlock): void {
     const { id, hasRequestEnded, contentLeft } = stream
     if (hasRequestEnded) this.#streams.resetByFault(id, errorCodes.streamClosed, 'HEADERS behind the end')

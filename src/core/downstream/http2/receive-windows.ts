@@ -3,17 +3,18 @@ import { initialWindow } from './frame.ts'
 import { connectionWindowBytes, narrowWindowBytes, type WideConnections, wideWindowBytes } from './wide-connections.ts'
 
 /**
- * What the client of a connection may send of bodies (RFC 9113 §5.2). A stream's window is given back as its bytes are
- * read, and the connection's as they arrive, less what waits of wide streams: a slow reader holds back its own stream.
+ * The windows for the bodies of a connection's client (RFC 9113 §5.2). A stream's window reopens as its bytes are read.
+ * The connection's window reopens as bytes arrive, less the waiting bytes of wide streams, so a slow reader holds back
+ * its own stream.
  */
 export class ReceiveWindows {
   readonly #wideConnections: WideConnections
   readonly #sendUpdate: (streamId: number, bytes: number) => void
   #isWide = false
   #holdsWideSlot = false
-  /** What the client may send on streams, or has waiting, beyond a narrow window of each. */
+  /** The bytes beyond a narrow window a stream that clients may send or that wait. */
   #granted = 0
-  /** The waiting bytes of all streams, beyond each one's allowance. */
+  /** The waiting bytes beyond each stream's allowance. */
   #excess = 0
   #window = initialWindow
 
@@ -23,21 +24,24 @@ export class ReceiveWindows {
     this.giveBack()
   }
 
-  /** `granted`: of them, to the stream that asks. What was given can all come at once: its sum is bounded. */
+  /**
+   * `granted`: the part of `#granted` that this stream has. All granted bytes can come at once, so their sum is
+   * bounded.
+   */
   streamTarget(granted: number): number {
     if (!this.#isWide) return narrowWindowBytes
     return Math.min(wideWindowBytes, narrowWindowBytes + connectionWindowBytes - this.#granted + granted)
   }
 
-  /** Takes from the window of the connection. Returns false where fewer are left (RFC 9113 §6.9.1). */
+  /** False: the window of the connection is exceeded (RFC 9113 §6.9.1). */
   take(bytes: number): boolean {
     this.#window -= bytes
     return this.#window >= 0
   }
 
-  /** Called when what has arrived stands in the window of its stream. */
+  /** Call it after the arrived bytes are counted in the window of their stream. */
   giveBack(): void {
-    // Narrow streams cannot wait with more: the rest of the window is for bodies that are read.
+    // Narrow streams cannot have more waiting bytes: the rest of the window is for bodies that are read.
     const target = Math.max(connectionWindowBytes - this.#excess, narrowWindowBytes)
     const bytes = target - this.#window
     if (bytes < target / 2) return
@@ -49,7 +53,7 @@ export class ReceiveWindows {
     return new BodyWindow(this, streamId)
   }
 
-  /** Called when a whole narrow window was read as fast as it came: the client could have sent more. */
+  /** Call it when a whole narrow window was read as fast as it came: the client could have sent more. */
   widen(): void {
     if (this.#isWide) this.#wideConnections.touch(this)
     if (this.#holdsWideSlot || !this.#wideConnections.tryAcquire(this)) return
@@ -57,7 +61,7 @@ export class ReceiveWindows {
     this.#isWide = true
   }
 
-  /** What was given stays given. Returns false where it was narrow before. */
+  /** Takes back no granted bytes. False: it was narrow already. */
   narrow(): boolean {
     if (!this.#isWide) return false
     this.#isWide = false
@@ -69,7 +73,7 @@ export class ReceiveWindows {
     this.#wideConnections.release(this)
   }
 
-  /** Of the stream of a body window alone. */
+  /** Called by a stream's window only. */
   change(excess: number, granted: number): void {
     this.#excess += excess
     this.#granted += granted
@@ -90,7 +94,6 @@ export class ReceiveWindows {
   }
 }
 
-/** What the client may send of one body. */
 export class BodyWindow {
   readonly #connection: ReceiveWindows
   readonly #streamId: number
@@ -106,14 +109,14 @@ export class BodyWindow {
     this.#streamId = streamId
   }
 
-  /** Takes what has arrived. Returns false where the window is not as large. */
+  /** False: the window is exceeded. */
   take(bytes: number): boolean {
     this.#window -= bytes
     this.#waiting += bytes
     return this.#window >= 0
   }
 
-  /** `isWaiting`: the reader had to be waited for, so the client's window is not too small. */
+  /** `isWaiting`: the bytes waited for their reader, so the client's window is not too small. */
   read(bytes: number, isWaiting: boolean): void {
     this.#waiting -= bytes
     if (this.#hasEnded) return this.settle()
@@ -131,7 +134,7 @@ export class BodyWindow {
     this.settle()
   }
 
-  /** Tells the connection what waits: after a piece has arrived or was read. */
+  /** Reports the waiting bytes to the connection, after a piece has arrived or was read. */
   settle(): void {
     const excess = Math.max(0, this.#waiting - streamAllowanceBytes)
     const granted = Math.max(0, (this.#hasEnded ? 0 : this.#window) + this.#waiting - narrowWindowBytes)
@@ -141,13 +144,13 @@ export class BodyWindow {
     this.#granted = granted
   }
 
-  /** The client sends no more of it. What waits still counts. */
+  /** The client sends no more; waiting bytes still count. */
   end(): void {
     this.#hasEnded = true
     this.settle()
   }
 
-  /** Nothing of it is held any more. */
+  /** No byte of the body is held any more. */
   close(): void {
     this.#connection.change(-this.#excess, -this.#granted)
     this.#excess = 0

@@ -1,18 +1,18 @@
 import { explainMalformed, fieldKinds, type HpackField } from './hpack/field.ts'
 
-/** In the terms of HTTP/1 (decision 022): `rawFields` begin with Host where the client says `:authority`. */
+/** In the terms of HTTP/1 (decision 022): `rawFields` begin with Host if the client sends `:authority`. */
 export interface StreamHead {
   readonly method: string
   readonly scheme: string
   readonly path: string
   readonly rawFields: string[]
-  /** Null: the client does not say it. */
+  /** Null: none. */
   readonly contentLength: number | null
-  /** A field, which is left out, has a control character, or a blank at an end (RFC 9113 §8.2.1). */
+  /** The value of a field had a control character, or a blank at an end (RFC 9113 §8.2.1); the field is left out. */
   readonly hasBadValue: boolean
 }
 
-/** Reads the fields of a request (RFC 9113 §8.2, §8.3). Text: what is malformed. */
+/** RFC 9113 §8.2, §8.3. Returns text where the fields are malformed. */
 export const readStreamHead = (fields: readonly HpackField[]): StreamHead | string => {
   const rawFields: string[] = []
   let [method, scheme, path] = ['', '', '']
@@ -49,7 +49,7 @@ export const readStreamHead = (fields: readonly HpackField[]): StreamHead | stri
         rawFields.push('host', value)
         break
       case fieldKinds.host:
-        // RFC 9113 §8.3.1: the same as :authority. Another one stays, and the request is rejected as on HTTP/1.
+        // RFC 9113 §8.3.1: Host equals :authority. A different Host stays, and the request is rejected as on HTTP/1.
         if (hasHost) return 'host twice'
         hasHost = true
         if (value.toLowerCase() !== authority?.toLowerCase()) rawFields.push(name, value)
@@ -93,6 +93,6 @@ const isRequest = (method: string, scheme: string, path: string, authority: stri
 const isAuthority = (authority: string | null): boolean =>
   authority !== null && authority !== '' && !authority.includes('@')
 
-/** RFC 9113 §8.1: no pseudo-field, and nothing malformed. They are dropped. */
+/** RFC 9113 §8.1: no pseudo-field, and nothing malformed. */
 export const areTrailers = (fields: readonly HpackField[]): boolean =>
   fields.every(({ kind }) => kind === fieldKinds.plain || kind === fieldKinds.cookie)

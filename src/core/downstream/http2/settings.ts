@@ -13,7 +13,7 @@ const names = {
 
 const settingBytes = 6
 
-/** The gateway's own; the others keep the values that they have without a setting. */
+/** Settings that differ from their defaults. */
 export const renderSettings = (settings: {
   readonly maxConcurrentStreams: number
   readonly maxListSize: number
@@ -26,7 +26,7 @@ export const renderSettings = (settings: {
   return createFrame(frameTypes.settings, 0, 0, payload)
 }
 
-/** What the gateway obeys of a client's settings. The last of several values counts. */
+/** The settings of a client that the gateway obeys. The last of several values counts. */
 export interface ClientSettings {
   readonly headerTableSize?: number
   /** RFC 7541 §4.2: of several values in one frame. */

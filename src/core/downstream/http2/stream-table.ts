@@ -12,7 +12,7 @@ export class StreamTable {
   readonly #onClosed: (stream: Stream) => void
   readonly #open = new Map<number, Stream>()
   readonly #closed = new ClosedStreams()
-  /** The highest id that the client has used: those below it are open or closed. */
+  /** The highest id that the client has used: streams up to it are open or closed. */
   lastId = 0
   /** GOAWAY was sent: frames of later streams are ignored (RFC 9113 §6.8). */
   isFinal = false
@@ -51,14 +51,14 @@ export class StreamTable {
   judgeLateFrame(id: number, kind: 'ignored' | 'rejectedHead'): void {
     if (this.isIdle(id)) throw new ConnectionError(errorCodes.protocolError, 'a frame of an idle stream')
     const by = id > this.lastId ? 'gateway' : this.#closed.find(id)
-    // It was on its way when the gateway reset the stream, or sent GOAWAY.
+    // The frame was on its way when the gateway reset the stream, or sent GOAWAY.
     if (by === 'gateway') this.#budget.take(kind)
     else if (by === 'client') this.resetByFault(id, errorCodes.streamClosed, 'a frame of a closed stream')
     else if (by === 'both') throw new ConnectionError(errorCodes.streamClosed, 'a frame of a closed stream')
     else throw new ConnectionError(errorCodes.protocolError, 'a stream below an earlier one')
   }
 
-  /** Ends a stream because of what the client has sent. Throws {@link ConnectionError} if it does so too often. */
+  /** Ends a stream whose client broke the protocol. Throws {@link ConnectionError} if there are too many. */
   resetByFault(id: number, code: ErrorCode, fault: string): null {
     this.#budget.take('brokenStream')
     const stream = this.#open.get(id)
@@ -70,7 +70,7 @@ export class StreamTable {
     return null
   }
 
-  /** Resets a stream that is not opened, for its head. Throws {@link ConnectionError} if there are too many. */
+  /** Resets a stream before it opens. Throws {@link ConnectionError} if there are too many. */
   rejectHead(id: number, code: ErrorCode): void {
     this.#budget.take('rejectedHead')
     this.#sendReset(id, code)
@@ -94,7 +94,7 @@ export class StreamTable {
   }
 
   endRequest(stream: Stream): void {
-    if (!this.has(stream)) return // reset meanwhile
+    if (!this.has(stream)) return
     stream.hasRequestEnded = true
     stream.bodyWindow?.end()
     stream.events?.onRequestEnd()
@@ -103,7 +103,7 @@ export class StreamTable {
     if (stream.isSent) this.#onClosed(stream)
   }
 
-  /** END_STREAM is on its way. An ended stream has its callback when the system has taken it. */
+  /** END_STREAM is on its way. The owner of an ended stream is called when the system has taken END_STREAM. */
   endResponse(stream: Stream): void {
     stream.isLast = false
     stream.hasResponseEnded = true

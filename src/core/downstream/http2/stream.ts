@@ -2,22 +2,20 @@ import type { HeaderFields } from '../../exchange/header-fields.ts'
 import type { BodyWindow } from './receive-windows.ts'
 import type { StreamHead } from './request-head.ts'
 
-/** What a stream tells its owner. */
 export interface StreamEvents {
-  /** A piece of the body, valid during the call. */
+  /** Valid during the call. */
   onData(piece: Buffer): void
   onRequestEnd(): void
-  /** All that was queued has been written. */
+  /** All queued bytes are written. */
   onDrain(): void
   /** The system has taken the whole response. */
   onSent(): void
-  /** Nothing comes or goes any more: both sides have ended, or one has reset it, or the connection is gone. */
+  /** Both sides have ended, or one has reset the stream, or the connection is gone. */
   onClose(): void
 }
 
 export type OnFlushed = (error?: Error | null) => void
 
-/** A piece of a body that waits to be sent. */
 export interface Piece {
   readonly data: Buffer | string
   readonly onFlushed: OnFlushed | undefined
@@ -28,35 +26,35 @@ export interface Head {
   readonly fields: HeaderFields
 }
 
-/** A request and its response: their state, and what waits to be sent. */
+/** A request and its response. */
 export class Stream {
   readonly id: number
   readonly head: StreamHead
   events: StreamEvents | null = null
-  /** Why the gateway has reset it, if the client has broken the protocol. */
+  /** How the client broke the protocol, if the gateway has reset the stream for it. */
   fault: string | null = null
   hasRequestEnded: boolean
-  /** Of `content-length`, what has not come yet; null: the request has none. */
+  /** The bytes of `content-length` that have not come yet; null: no such field. */
   contentLeft: number | null
-  /** What the client may send of the body; null: there is none. */
+  /** Null: no body. */
   bodyWindow: BodyWindow | null = null
-  /** What the client takes; below 0 after a setting of its own (RFC 9113 §6.9.2). */
+  /** Below 0 after a client's setting (RFC 9113 §6.9.2). */
   sendWindow: number
-  /** Interim ones, and the last. */
+  /** Interim ones, then the final one. */
   readonly heads: Head[] = []
   readonly pieces: Piece[] = []
-  /** How many bytes of the first piece are written. */
+  /** Written bytes of the first piece. */
   pieceAt = 0
   queuedBytes = 0
-  /** The response ends with what is queued. */
+  /** The response ends with the queued bytes. */
   isLast = false
   /** END_STREAM has been written. */
   hasResponseEnded = false
-  /** The system has taken it, or the connection is gone. */
+  /** The system has taken END_STREAM, or the connection is gone. */
   isSent = false
-  /** Its owner knows that nothing comes or goes any more. */
+  /** `onClose` was called. */
   isClosed = false
-  /** Whether it waits in the queue of the sender. */
+  /** In the queue of the sender. */
   isQueued = false
 
   constructor(id: number, head: StreamHead, hasRequestEnded: boolean, sendWindow: number) {
@@ -67,7 +65,6 @@ export class Stream {
     this.sendWindow = sendWindow
   }
 
-  /** Nothing of what waits is sent. */
   dropOutput(): void {
     this.heads.length = 0
     this.pieces.length = 0

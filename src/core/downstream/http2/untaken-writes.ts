@@ -3,13 +3,13 @@ import type { OnFlushed, Stream } from './stream.ts'
 
 export interface UntakenWrite {
   readonly memory: Buffer
-  /** Called once the system has taken it. */
+  /** Called when the system has taken the write. */
   readonly flushed: OnFlushed[]
-  /** The streams that end in it. */
+  /** The streams that end in this write. */
   readonly ended: Stream[]
 }
 
-/** What was written and the system has not taken, oldest first. */
+/** Writes that the system has not taken, oldest first. */
 export class UntakenWrites {
   readonly #writes: UntakenWrite[] = []
   #ends = 0

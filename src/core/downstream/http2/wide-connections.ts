@@ -4,7 +4,7 @@ import { now } from '../../lib/clock.ts'
 export const narrowWindowBytes = 65_535
 /** For a connection whose client is slower than its reader: at 50 ms a round trip, 40 MiB/s. */
 export const wideWindowBytes = 2 * 1024 * 1024
-/** One stream, however wide, leaves a third of the connection's window to the others. */
+/** One wide stream leaves a third of the connection's window to the others. */
 export const connectionWindowBytes = 1.5 * wideWindowBytes
 /** Wide connections hold at most 64 MiB beyond the allowances of their streams. */
 export const maxWideConnections = Math.floor((64 * 1024 * 1024) / connectionWindowBytes)
@@ -12,11 +12,11 @@ export const maxWideConnections = Math.floor((64 * 1024 * 1024) / connectionWind
 const unusedAfterMs = 5_000
 
 interface WideConnection {
-  /** Returns false where it is narrow already. */
+  /** False: it is narrow already. */
   narrow(): boolean
 }
 
-/** Those of a process. Their number limits the memory that clients can make it hold. */
+/** The wide connections of a process. Their number limits the memory that clients can make it hold. */
 export class WideConnections {
   /** When each last filled a whole window, oldest first. */
   readonly #lastUsedAt = new Map<WideConnection, number>()

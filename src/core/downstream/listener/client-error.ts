@@ -11,7 +11,6 @@ export type ClientErrorHandler = ReturnType<typeof createClientErrorHandler>
 
 /** Writes errors on the bare socket for bytes that never become a request. */
 export const createClientErrorHandler = (getListenerConfig: GetListenerConfig, currentSnapshot: CurrentSnapshot) => {
-  /** Records a failure that got no response. */
   const reportUnparsed = (
     client: string,
     failure: GatewayError,
@@ -48,7 +47,7 @@ export const createClientErrorHandler = (getListenerConfig: GetListenerConfig, c
     ): void {
       const last = connection.activeRequests.at(-1)
       const isTruncated = last?.request.complete === false
-      // Its own response reports the failure, or is cut if it has begun.
+      // The response of that request reports the failure, or is cut if it has begun.
       if (isTruncated) last.abort(failure)
       if (connection.closing) return
       connection.closing = true
@@ -60,7 +59,6 @@ export const createClientErrorHandler = (getListenerConfig: GetListenerConfig, c
       else last.response.on('finish', write)
     },
 
-    /** Plain HTTP on a TLS port. */
     onPlainHttp(socket: Socket, first: Buffer): void {
       const cause = new Error('plain HTTP where TLS is spoken')
       const failure = detectOtherProtocol(first) ?? new GatewayError('bad-request', { reason: 'plain-http', cause })

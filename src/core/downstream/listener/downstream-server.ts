@@ -22,14 +22,13 @@ export interface DownstreamServerOptions {
   readonly bindTarget?: BindTarget | 'elsewhere' | undefined
   /** The name in `Via`, if `listen.via` is not set. */
   readonly pseudonym?: string
-  /** Of the keys of session tickets: processes that share it resume each other's sessions. Default: random. */
+  /** Processes with the same secret resume each other's TLS sessions. Default: random. */
   readonly ticketSecret?: string
-  /** Counts connections by client address in another process; false: at the limit. Default: counted here. */
+  /** Counts connections by client address in another process. Default: counted here. */
   readonly countElsewhere?: CountConnection | undefined
   readonly worker?: number
 }
 
-/** Rejects when it cannot listen. */
 export const openDownstreamServer = async (
   currentSnapshot: CurrentSnapshot,
   log: Log,
@@ -67,7 +66,7 @@ export const openDownstreamServer = async (
   // A client that has ended its side may still read.
   const server = createServer({ allowHalfOpen: true, noDelay: true }, accept)
   server.on('drop', () => rejected.record())
-  // The other descriptors are kept, or a flood of connections would keep out probes, operators and upstreams.
+  // The other descriptors stay free, or a flood of connections would keep out probes, operators and upstreams.
   const maxFiles = maxClientFiles(maxOpenFiles())
   const applyConfig = (next: ListenConfig): void => {
     server.maxConnections = Math.min(next.maxConnections ?? Number.POSITIVE_INFINITY, maxFiles)
@@ -121,7 +120,7 @@ export const openDownstreamServer = async (
   }
 }
 
-/** The acceptor of each part that brings one hands connections to the one before it; the first to `onConnection`. */
+/** Chains the acceptors of the parts: each hands connections to the one before it, the first to `onConnection`. */
 const chainAcceptors = (onConnection: (socket: Socket) => void, options: Omit<AcceptorOptions, 'onConnection'>) => {
   const acceptors: ConnectionAcceptor[] = []
   let accept = onConnection

@@ -3,8 +3,8 @@ import type { GatewayError } from '../../exchange/failures/errors.ts'
 import { CoalescedTimer } from '../../lib/clock.ts'
 import { closeAfterResponse, getMaxBodyBytes } from '../request/active-request.ts'
 
-// nginx's lingering_time and lingering_timeout, counted in checks: by the clock, a process that stood still for 5 s
-// would find all clients quiet, since timers run before data that arrived meanwhile.
+// nginx's lingering_time and lingering_timeout, counted in checks, not by the clock: timers run before data that
+// arrived during a standstill, so after a standstill of 5 s all clients would seem quiet.
 const checkIntervalMs = 1000
 const maxChecks = 30
 const maxIdleChecks = 5
@@ -34,7 +34,7 @@ export const getLingerMode = (failure: GatewayError | null): LingerMode =>
 export const linger = (
   mode: LingerMode,
   maxBytes: number,
-  received: () => number, // the caller discards the bytes, and counts them here
+  received: () => number, // the caller discards and counts the bytes
   end: () => void,
   slots = requestSlots,
 ): (() => void) => {

@@ -22,11 +22,10 @@ const compileListenerConfig = (config: Config) => {
     requestLimits: getRequestLimits(config.listen),
     maxRequestsPerConnection: config.listen.maxRequestsPerConnection ?? Number.POSITIVE_INFINITY,
     maxBodyBytes: Math.max(...Object.values(config.operations).map((each) => each.maxBody ?? Number.POSITIVE_INFINITY)),
-    /** While the rest of an answered request is still to come: the wait for a request, its head, and a margin. */
+    /** While the rest of a rejected request is still to come: the wait for a request, its head, and a margin. */
     idleTimeoutMs: config.listen.timeouts.keepAlive + config.listen.timeouts.headers + 2000,
     /** Null: request ids are off. */
     requestIdField: config.requestId.header?.toLowerCase() ?? null,
-    /** Fields that name another target or method pass from every client. */
     keepsOverrides: config.listen.overrideFields === 'forward',
     createRequestId: createRequestId[config.requestId.format],
   }
@@ -62,13 +61,13 @@ export const setConnectionClaims = (socket: Socket, said: ConnectionClaims): voi
 
 export const getConnectionClaims = (socket: Socket): ConnectionClaims | undefined => claims.get(socket)
 
-/** `length` is 0 there: the claims came on the raw socket. */
+/** `length` is 0 on the secured socket: the claims came on the raw one. */
 export const inheritConnectionClaims = (secured: Socket, raw: Socket): void => {
   const said = claims.get(raw)
   if (said !== undefined) claims.set(secured, { ...said, length: 0 })
 }
 
-/** Claims do not count. */
+/** The bytes of claims do not count. */
 export const hasReceivedNothing = (socket: Socket): boolean => socket.bytesRead === (claims.get(socket)?.length ?? 0)
 
 /** The client that a load balancer in front names, or the other end of the connection. */
@@ -80,7 +79,7 @@ export const createPeer = (socket: Socket | TLSSocket, isTrusted: TrustedProxyMa
   const isEncrypted = 'encrypted' in socket && socket.encrypted === true
   // A load balancer that only passes TLS on claims no TLS.
   const isSecureInFront = said?.isSecure() === true
-  // One object per connection: facts about it may be keyed by it.
+  // One object per connection, so that facts can be keyed by it.
   let cachedCertificate: X509Certificate | null | undefined
   const certificate = (): X509Certificate | null => {
     cachedCertificate ??= (isEncrypted && socket.authorized && socket.getPeerX509Certificate()) || null

@@ -23,7 +23,7 @@ export interface ProtocolOptions {
   readonly getListenerConfig: GetListenerConfig
   reportUnparsed(client: string, failure: GatewayError): void
   onRequest(request: DownstreamRequest, response: DownstreamResponse): void
-  /** The gateway will soon take no connections: idle clients are to leave. */
+  /** The gateway will soon take no connections, so idle clients have to leave. */
   isDraining(): boolean
 }
 

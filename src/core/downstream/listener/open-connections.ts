@@ -29,7 +29,7 @@ export class OpenConnections {
 
   /** Counts a connection by its address. False: it was closed. */
   track(socket: Socket): boolean {
-    // Reset before it was accepted (as HAProxy's checks) or right after the handshake: no response can arrive, and
+    // Reset before it was accepted (as HAProxy's checks are) or right after the handshake: no response can arrive, and
     // without an address the request would pass the limits per address.
     if (socket.remoteAddress === undefined) {
       socket.destroy()
@@ -61,7 +61,7 @@ export class OpenConnections {
   }
 }
 
-// One customer's IPv6 prefix.
+// The prefix that one customer gets.
 const ipv6Prefix = 64
 
 /** Trusted proxies stand for all of their clients and are not counted. */
@@ -70,7 +70,7 @@ export class PerAddressConnectionLimit {
   #isTrusted: TrustedProxyMatcher = () => false
   readonly #counts = new Map<string, number>()
 
-  /** Earlier connections, from a time without a limit, are not counted. */
+  /** Connections from a time without a limit are not counted. */
   applyConfig({ maxConnectionsPerAddress, trustedProxies }: ListenConfig): void {
     this.#max = maxConnectionsPerAddress
     this.#isTrusted = cidrMatcher(trustedProxies)

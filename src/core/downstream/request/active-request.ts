@@ -35,7 +35,7 @@ export class ActiveRequest implements ExchangeRecord {
   firstByteMs: number | null = null
   totalMs = 0
   bytesOut = 0
-  /** Called when the response, written before, becomes the head of the line. */
+  /** Called when a response that is already written becomes the head of the line. */
   onHeadOfLine: (() => void) | null = null
   failure: GatewayError | null = null
 
@@ -96,7 +96,7 @@ export class ActiveRequest implements ExchangeRecord {
     this.body?.abort(reason)
   }
 
-  /** Even a response that ends with its connection must not pass for complete. */
+  /** Resets even a response that ends with its connection: a part must not look whole. */
   reset(reason: GatewayError): void {
     this.failure ??= reason
     this.response.reset()

@@ -15,7 +15,10 @@ export interface Peer extends PeerInfo {
   readonly secure: boolean
 }
 
-/** The rightmost that is no trusted proxy: clients can invent those to its left. A malformed entry ends the search. */
+/**
+ * The rightmost address that is no trusted proxy: clients can invent those to its left. A malformed entry ends the
+ * search.
+ */
 export const getClientAddress = (peer: Peer, forwardedFor: string | null, isTrusted: TrustedProxyMatcher): string => {
   if (!peer.trusted || forwardedFor === null) return peer.address
   return walkForwardedFor(forwardedFor, isTrusted).at(-1) ?? peer.address
@@ -79,7 +82,7 @@ export const compileForwarded = (
     const byXForwarded = readsXForwarded
       ? { ...fields, addresses: walkForwardedFor(fields.for ?? '', isTrusted) }
       : null
-    // Then a client wrote one of the two, and nothing shows which.
+    // A client wrote one of the two fields, and nothing shows which.
     if (byForwarded !== null && byXForwarded !== null && contradict(byForwarded, byXForwarded))
       return toClaims(peer, emptyWalk, new GatewayError('bad-request', { reason: 'forwarded-contradiction' }))
     return toClaims(peer, byForwarded ?? byXForwarded ?? emptyWalk, null)
@@ -101,7 +104,7 @@ const walkForwarded = (field: string, isTrusted: TrustedProxyMatcher): Walk => {
   for (let end = field.length; end >= 0; ) {
     const element = parseLastElement(field, end)
     if (element === null) break
-    // A trusted proxy has written it, even without `for`.
+    // A trusted proxy has written this element, even without `for`.
     proto = element.proto ?? proto
     host = element.host ?? host
     if (element.for === null) break

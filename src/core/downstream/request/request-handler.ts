@@ -17,12 +17,11 @@ import { type MatchedRequest, validateRequest } from './validate-request.ts'
 export interface RequestHandlerOptions {
   readonly currentSnapshot: CurrentSnapshot
   readonly getListenerConfig: GetListenerConfig
-  /** In `Via`. */
   readonly pseudonym: string
   readonly state: ListenerState
 }
 
-/** `operation` is the one at the path, perhaps of another method. */
+/** `operation` is the one at the path, perhaps with another method. */
 export type RequestHandler = (
   request: DownstreamRequest,
   response: DownstreamResponse,
@@ -107,7 +106,7 @@ const getResponseQueue = (
   return connection
 }
 
-/** The next response, perhaps written long ago, becomes the head of the line. */
+/** The next response, which may be written already, becomes the head of the line. */
 const advanceQueue = (activeRequests: ActiveRequest[], activeRequest: ActiveRequest): void => {
   activeRequests.splice(activeRequests.indexOf(activeRequest), 1)
   const [next] = activeRequests
@@ -160,7 +159,6 @@ const createExchange = (
 const acceptsInterim = (version: string, { interim }: ListenConfig): boolean =>
   version === '1.1' ? interim === 'relay' : version !== '1.0'
 
-/** RFC 9110 §15.2, RFC 8297. Throws `bad-answer` when it cannot be written. */
 const writeInterim = ({ response, snapshot }: ActiveRequest, status: number, fields: HeaderFields): void => {
   if (response.headersSent) return
   const ownField = snapshot.config.requestId.header

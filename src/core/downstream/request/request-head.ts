@@ -50,7 +50,7 @@ export const parseRequestHead = (
     const value = raw[i + 1] as string
     bytes += name.length + value.length + 4
     if (name.indexOf('_') !== -1 && isReservedTwin(name)) continue
-    // Comparing lengths costs nothing, and most fields match no length.
+    // Comparing lengths is cheap, and most fields match no length.
     switch (name.length) {
       case 3:
         if (fieldNameEquals(name, 'via')) head.via = joinValues(head.via, value)
@@ -111,7 +111,6 @@ export const parseRequestHead = (
   return head
 }
 
-/** What the client waits for before it sends a body. */
 export type Expectation = 'none' | 'continue' | 'unknown'
 
 /** RFC 9110 §10.1.1. `field`: its lines joined with a comma. HTTP/1.0 has no expectations. */
@@ -189,7 +188,6 @@ const isReservedTwin = (name: string): boolean => {
   )
 }
 
-/** Keeps all fields but those that the gateway renders itself. */
 const applyForwarded = (
   forwarded: ForwardedFields,
   name: string,

@@ -17,7 +17,6 @@ export type MatchedRequest = Pick<Exchange, 'operation' | 'query' | 'authority'>
 
 interface MatchOptions {
   readonly matchesAuthority: AuthorityMatcher
-  /** In `Via`. */
   readonly pseudonym: string
   readonly secure: boolean
 }
@@ -57,7 +56,6 @@ export const validateRequest = (
   return { operation, query: target.query, authority }
 }
 
-/** RFC 9112 §6.1, §6.3. */
 export const validateFraming = (
   { transferEncoding, contentLength }: Pick<RequestHead, 'transferEncoding' | 'contentLength'>,
   httpVersion: string,
@@ -66,7 +64,7 @@ export const validateFraming = (
   if (contentLength !== null && !(digits.test(contentLength) && Number.isSafeInteger(Number(contentLength))))
     return new GatewayError('bad-request', { reason: 'bad-length' })
   if (transferEncoding === null) return null
-  // Both together allow request smuggling.
+  // Both together allow request smuggling (RFC 9112 §6.1).
   if (httpVersion === '1.0' || contentLength !== null)
     return new GatewayError('bad-request', { reason: 'bad-transfer-coding' })
   const codings = transferEncoding.toLowerCase().split(',').map(trimBlanks)
@@ -122,7 +120,7 @@ export const compileAuthorityMatcher = ({ hosts: names }: Pick<ListenConfig, 'ho
 const registeredNamePattern = /^(?:[A-Za-z0-9\-._~!$&'()*+;=]|%[0-9A-Fa-f]{2})+(?::(\d{0,5}))?$/
 const ipLiteralPattern = /^\[([0-9A-Fa-f:.]+)\](?::(\d{0,5}))?$/
 
-/** Of a Host field or a target's authority. RFC 9110 §4.2.1: not empty. */
+/** RFC 9110 §4.2.1: not empty. */
 export const isValidHost = (value: string): boolean => {
   const named = registeredNamePattern.exec(value)
   if (named !== null) return isValidPort(named[1])

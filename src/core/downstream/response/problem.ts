@@ -16,7 +16,7 @@ export const renderProblem = (
   const body = { type: 'about:blank', title: reasonPhrase(status), status, code: kind }
   const known = { ...body, ...(requestId === null ? {} : { requestId }) }
   if (violations.length === 0) return JSON.stringify(known)
-  // The client finds the place by its own names, which are escaped: no terminal acts on a control character in them.
+  // The pointer with the client's own names, escaped: no terminal acts on a control character in them.
   const errors = violations.map(({ ownPointer, ...each }) => ({ ...each, pointer: ownPointer ?? each.pointer }))
   return JSON.stringify({ ...known, errors }).replaceAll(/[\x7f-\uffff]/g, toEscape)
 }

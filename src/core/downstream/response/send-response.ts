@@ -22,7 +22,7 @@ export const relayResponse = (
   if (response.destroyed) return proxyResponse.body.discard() // layers may wait for its end
   const { status } = proxyResponse
   const fields = toClientFields(exchange, status, proxyResponse.fields, snapshot.config.requestId.header, via)
-  // The rest of an incomplete request must not be taken for another request.
+  // The rest of an incomplete request must not be parsed as another request.
   const unread = body?.received === false
   if (unread || activeRequest.isDraining) response.markLast(activeRequest.failure, unread)
   if (!writeHead(activeRequest, proxyResponse, fields)) return
@@ -108,7 +108,7 @@ export class ClientSink implements BodySink {
 
   end(): void {
     this.#activeRequest.response.end()
-    this.#flushMonitor.stop() // `drain` is not emitted any more
+    this.#flushMonitor.stop()
     awaitFlush(this.#activeRequest)
   }
 
@@ -154,7 +154,7 @@ const closesConnection = ({ request, head, body, isDraining, expectation, failur
   return length > maxDiscardBytes || !(body?.clientMaySend ?? expectation !== 'continue')
 }
 
-/** Without this, nothing limits how long the end of a written response waits for the client. */
+/** Limits how long the end of a written response waits for the client. */
 const awaitFlush = (activeRequest: ActiveRequest): void => {
   const { response } = activeRequest
   if (!response.isHeadOfLine) activeRequest.onHeadOfLine = () => awaitFlush(activeRequest)

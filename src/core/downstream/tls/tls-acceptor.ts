@@ -111,7 +111,7 @@ export const getNegotiatedGroup = (socket: TLSSocket): number => {
   return group
 }
 
-/** Reads DER, member by member; 0: none. */
+/** 0: none. */
 export const readNegotiatedGroup = (session: Buffer): number => {
   for (let at = contentStart(session, 0); at < session.length; ) {
     const start = contentStart(session, at)

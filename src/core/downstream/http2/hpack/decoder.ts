@@ -5,21 +5,21 @@ import { createHpackField, fieldOverhead, type HpackField, kindOfName } from './
 import { decodeHuffman } from './huffman.ts'
 import { staticNameKinds, staticTable } from './static-table.ts'
 
-// Each entry takes 32 bytes and more.
+// Each entry counts at least 32 bytes.
 const ringLength = maxTableSize / fieldOverhead
 // RFC 7541 §4.2: the smallest size in between, and the last.
 const maxSizeUpdates = 2
-// Of seven bits each, behind the prefix: far above any length that a block can have.
+// Of seven bits each, behind the prefix: far above any length in a block.
 const maxIntegerBytes = 4
 
 const broken = (message: string): ConnectionError => new ConnectionError(errorCodes.compressionError, message)
 
 /**
- * Decodes the field blocks of a connection (RFC 7541). Every block has to be decoded, also of a request that is
- * rejected: the next ones refer to its entries.
+ * Decodes the field blocks of a connection (RFC 7541). Those of rejected requests too: later blocks refer to their
+ * entries.
  */
 export class HpackDecoder {
-  /** The newest entry stands before `#next`. */
+  /** The newest entry is before `#next`. */
   readonly #ring: (HpackField | undefined)[] = new Array(ringLength).fill(undefined)
   #next = 0
   #count = 0
@@ -36,14 +36,13 @@ export class HpackDecoder {
     this.#onResize = onResize
   }
 
-  /** The bytes that the table takes (RFC 7541 §4.1). */
   get tableSize(): number {
     return this.#size
   }
 
   /**
-   * Appends the fields of a block to `fields`. Returns false for a list of more than `maxListSize` (RFC 9113 §6.5.2),
-   * of which only the beginning is appended. Throws {@link ConnectionError}.
+   * Appends the fields of a block to `fields`. False: the list is longer than `maxListSize` (RFC 9113 §6.5.2), and only
+   * its beginning is appended. Throws {@link ConnectionError}.
    */
   decode(bytes: Buffer, from: number, to: number, fields: HpackField[], maxListSize: number): boolean {
     this.#bytes = bytes
@@ -91,7 +90,7 @@ export class HpackDecoder {
   }
 
   #insert(field: HpackField): void {
-    // RFC 7541 §4.4: a field that is larger than the table empties it.
+    // RFC 7541 §4.4: a field larger than the table empties it.
     this.#evict(Math.max(0, this.#maxSize - field.size))
     if (field.size > this.#maxSize) return
     this.#ring[this.#next] = field

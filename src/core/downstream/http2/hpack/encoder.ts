@@ -4,7 +4,7 @@ import { maxTableSize } from '../connection-memory.ts'
 import { fieldOverhead } from './field.ts'
 import { findStaticName, findStaticStatus } from './static-table.ts'
 
-// Of the table: a long value would push all others out.
+// Of the table: a longer value would evict all others.
 const maxEntryShare = 1 / 4
 
 const indexed = { flags: 0x80, mask: 0x7f }
@@ -16,7 +16,7 @@ const sizeUpdate = { flags: 0x20, mask: 0x1f }
 
 type Representation = typeof indexed
 
-/** Values that come once. */
+/** Fields whose values never repeat. */
 const unrepeated: ReadonlySet<string> = new Set([
   'age',
   'content-length',
@@ -30,13 +30,13 @@ const unrepeated: ReadonlySet<string> = new Set([
 
 interface KnownName {
   readonly name: string
-  /** In the static table; 0: it is not there. */
+  /** In the static table; 0: none. */
   readonly index: number
   readonly literal: Representation
 }
 
 const knownNames = new Map<string, KnownName>()
-// Upstreams choose the names: those beyond these are looked up each time.
+// Upstreams choose the names, so the cache is bounded; further names are looked up each time.
 const maxKnownNames = 1000
 
 const knowName = (spelled: string): KnownName => {
@@ -61,23 +61,23 @@ interface Entry {
 export class HpackEncoder {
   /** Oldest first. */
   readonly #entries: Entry[] = []
-  /** The newest entry of each name. */
+  /** By name. */
   readonly #newest = new Map<string, Entry>()
   #inserted = 0
   #size = 0
   #maxSize = maxTableSize
-  /** The smallest size since the last block; null: none was set. */
+  /** The smallest size since the last block; null: unchanged. */
   #smallestSize: number | null = null
 
   /** Takes the peer's SETTINGS_HEADER_TABLE_SIZE. */
   limitTable(size: number): void {
-    // More would only cost memory: what responses repeat is short.
+    // The values that responses repeat are short: a larger table would only cost memory.
     this.#maxSize = Math.min(maxTableSize, size)
     this.#smallestSize = Math.min(this.#smallestSize ?? this.#maxSize, this.#maxSize)
     this.#evict(this.#maxSize)
   }
 
-  /** Writes a block, for which {@link maxBlockBytes} have to be free. Returns its end. */
+  /** Needs {@link maxBlockBytes}. Returns the end. */
   encode(out: Buffer, start: number, status: string, fields: HeaderFields): number {
     let at = this.#announceSizes(out, start)
     const statusIndex = findStaticStatus(status)
@@ -100,7 +100,7 @@ export class HpackEncoder {
     return writeString(out, at, value)
   }
 
-  /** RFC 7541 §4.2: the smallest size in between is announced, too. */
+  /** RFC 7541 §4.2: the smallest size in between is announced too. */
   #announceSizes(out: Buffer, start: number): number {
     if (this.#smallestSize === null) return start
     let at = start
@@ -132,7 +132,7 @@ export class HpackEncoder {
 // Of a string's length, and of the index or the length of a name.
 const maxIntegerBytes = 8
 
-/** How many bytes {@link HpackEncoder.encode} takes at most. */
+/** The most bytes that {@link HpackEncoder.encode} takes. */
 export const maxBlockBytes = (fields: HeaderFields): number =>
   fields.reduce((sum, text) => sum + text.length + maxIntegerBytes, 32)
 
@@ -151,7 +151,7 @@ const writeInteger = (out: Buffer, start: number, { flags, mask }: Representatio
 }
 
 const plainString: Representation = { flags: 0, mask: 0x7f }
-// Below, a call into C++ costs more than the loop.
+// Up to here, the loop costs less than a call into C++.
 const shortString = 24
 
 const writeString = (out: Buffer, start: number, text: string): number => {

@@ -1,6 +1,6 @@
 /**
- * What a field of a request is, found once for each entry of a table: clients repeat most fields in every request.
- * `malformed`: RFC 9113 §8.2 forbids it in any message. `badValue`: only its value is wrong, as it may be on HTTP/1.
+ * Found once for each table entry, since clients repeat most fields. `malformed`: RFC 9113 §8.2 forbids it in any
+ * message. `badValue`: only the value is wrong, as it may be on HTTP/1.
  */
 export const fieldKinds = {
   plain: 0,
@@ -22,13 +22,13 @@ export interface HpackField {
   readonly name: string
   readonly value: string
   readonly kind: FieldKind
-  /** RFC 7541 §4.1: what it takes of a table, and of a list (RFC 9113 §6.5.2). */
+  /** In a table (RFC 7541 §4.1) and in a list (RFC 9113 §6.5.2). */
   readonly size: number
 }
 
 export const fieldOverhead = 32
 
-// Of one connection, and so for one hop (RFC 9113 §8.2.2).
+// They belong to one hop (RFC 9113 §8.2.2).
 const forbidden = ['connection', 'proxy-connection', 'keep-alive', 'transfer-encoding', 'upgrade']
 
 const kindsByName: ReadonlyMap<string, FieldKind> = new Map<string, FieldKind>([
@@ -44,7 +44,7 @@ const kindsByName: ReadonlyMap<string, FieldKind> = new Map<string, FieldKind>([
 
 const colon = 0x3a
 
-/** The kind of a field of this name, if its value is one. */
+/** The kind of a field with this name and a valid value. */
 export const kindOfName = (name: string): FieldKind =>
   kindsByName.get(name) ??
   (name.charCodeAt(0) === colon || !isLowerCaseToken(name) ? fieldKinds.malformed : fieldKinds.plain)
@@ -63,7 +63,7 @@ const judgeValue = (name: string, value: string, kind: FieldKind): FieldKind => 
   return isWrong ? fieldKinds.malformed : kind
 }
 
-/** Says what is malformed, in words of the gateway: the log gets nothing that the client has made up. */
+/** Quotes nothing of the client: the log gets fixed words. */
 export const explainMalformed = ({ name }: HpackField): string => {
   if (name.charCodeAt(0) === colon) return 'a pseudo-field that is unknown, or whose value is none'
   if (forbidden.includes(name)) return `the field ${name}, which is of HTTP/1`
@@ -78,7 +78,7 @@ const isLowerCaseToken = (name: string): boolean => {
   return name !== ''
 }
 
-/** As on HTTP/1 (RFC 9110 §5.5): no control character but tab, and no blank at an end (RFC 9113 §8.2.1). */
+/** RFC 9110 §5.5: no control character but tab; RFC 9113 §8.2.1: no blank at an end. */
 const isFieldValue = (value: string): boolean => {
   const last = value.length - 1
   for (let i = 0; i <= last; i++) {

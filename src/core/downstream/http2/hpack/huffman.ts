@@ -1,6 +1,6 @@
 import { ConnectionError, errorCodes } from '../http2-error.ts'
 
-/** RFC 7541 appendix B: the bits of each symbol's code. The codes are canonical: the lengths determine them. */
+/** RFC 7541 appendix B: bits of each symbol's code. The lengths determine the codes, which are canonical. */
 const codeLengths = [
   ...[13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28, 28, 28, 28, 28],
   ...[
@@ -20,8 +20,7 @@ const codeLengths = [
 ]
 const endOfString = 256
 
-// The inner nodes of the code tree are the states between bytes: there are 256, and the root is 0. A leaf stands for
-// its symbol.
+// The 256 inner nodes of the code tree are the states between bytes; 0 is the root. A leaf stands for its symbol.
 const leaf = 1024
 const isInner = (node: number): boolean => node < leaf
 
@@ -39,7 +38,7 @@ const growTree = () => {
     let node = 0
     for (let bit = length - 1; bit > 0; bit--) {
       const side = children[(code >>> bit) & 1 ? 1 : 0]
-      // No node leads to the root: 0 is one that does not exist yet.
+      // No node leads to the root, so 0 is a missing node.
       if (side[node] === 0) side[node] = innerNodes++
       node = side[node] as number
     }
@@ -52,8 +51,8 @@ const growTree = () => {
 const failed = 0xff_ff_ff_ff
 
 /**
- * An automaton that takes eight bits a step. `steps[state << 8 | byte]` is the next state, in its lowest byte, how many
- * symbols have ended, in the next, and these: no code is shorter than five bits, so at most two end in a byte.
+ * An automaton that takes 8 bits a step. `steps[state << 8 | byte]` has the next state in its lowest byte, the number
+ * of symbols in the second, and the symbols above: the shortest code has 5 bits, so at most two end in a byte.
  */
 const [steps, isPadding] = (() => {
   const [zero, one] = growTree()
@@ -73,7 +72,7 @@ const [steps, isPadding] = (() => {
   }
   for (let state = 0; state < 256; state++)
     for (let byte = 0; byte < 256; byte++) table[(state << 8) | byte] = takeByte(state, byte)
-  // RFC 7541 §5.2: the padding is less than eight bits, all of them ones.
+  // RFC 7541 §5.2: less than 8 bits of padding, all ones.
   const padding = new Uint8Array(256)
   for (let node = 0, bits = 0; bits < 8; bits++) {
     padding[node] = 1
@@ -86,7 +85,7 @@ let scratch = Buffer.allocUnsafeSlow(16 * 1024)
 
 /** RFC 7541 §5.2. Returns latin1. Throws {@link ConnectionError}. */
 export const decodeHuffman = (bytes: Buffer, from: number, to: number): string => {
-  // The shortest code has five bits.
+  // The shortest code has 5 bits.
   const most = Math.ceil(((to - from) * 8) / 5)
   if (most > scratch.length) scratch = Buffer.allocUnsafeSlow(2 * most)
   let state = 0

@@ -63,23 +63,23 @@ vary
 via
 www-authenticate`.split('\n')
 
-/** The entry of an index stands at the index less one. */
+/** Index 1 is at position 0. */
 export const staticTable: readonly HpackField[] = entries.map((entry) => {
   const [, name = '', value = ''] = /^(:?[^=]*)=?(.*)$/.exec(entry) ?? []
   return createHpackField(name, value)
 })
 
-/** The kinds of the names alone: a literal may have another value. */
+/** By name alone: a literal may have another value. */
 export const staticNameKinds = staticTable.map(({ name }) => kindOfName(name))
 
 const indexes = new Map(staticTable.map(({ name }, i) => [name, i + 1] as const).reverse())
 
-/** The first index of a name; 0: there is none. */
+/** 0: none. */
 export const findStaticName = (name: string): number => indexes.get(name) ?? 0
 
 const statusIndexes = new Map(
   staticTable.flatMap(({ name, value }, i) => (name === ':status' ? [[value, i + 1] as const] : [])),
 )
 
-/** The index of a whole `:status`; 0: there is none. */
+/** 0: none. */
 export const findStaticStatus = (status: string): number => statusIndexes.get(status) ?? 0
