@@ -92,19 +92,4 @@ describe.skipIf(missing)('the commands for systemd', () => {
     expect(requests).toBeGreaterThan(20)
     expect(systemd.errors()).toBe('')
   })
-
-  test('are, in short, the steps that the page begins with, in their order', () => {
-    const stepsBelow = (heading: string): readonly string[] =>
-      commandsBelow('docs/upgrading.md', heading)
-        .join('')
-        .replaceAll('$version', '0.2.0')
-        .replaceAll(/ +#.*$/gm, '')
-        .split(/\n| && /)
-        .filter((step) => step !== '')
-    const [short, whole] = [stepsBelow('# From 0.1.0 to 0.2.0, and back'), stepsBelow('### Forward under systemd')]
-
-    expect(short).toHaveLength(5)
-    // What is asked before the upgrade and after it stands in the long one twice.
-    expect(whole.filter((step, n) => short.includes(step) && whole.lastIndexOf(step) === n)).toEqual(short)
-  })
 })
