@@ -24,8 +24,11 @@ export const makePrometheusRule = (alerts: string): string => {
       /^# `command` runs [^`]*`instance`[^`]*?\.\n/m,
       '# `command` runs where kubectl has the namespace of the pods.\n',
     )
-    .replaceAll(/npx lender-gateway (.+) --admin http:\/\/({{.*}})$/gm, 'kubectl exec -it $2 -- lender-gateway $1')
-    .replaceAll('npx lender-gateway', 'kubectl exec -it deployment/lender-gateway -- lender-gateway')
+    .replaceAll(
+      /^( *command: )(lender-gateway .+) --admin http:\/\/({{.*}})$/gm,
+      (_, key, command, pod) => `${key}kubectl exec -it ${pod} -- ${command}`,
+    )
+    .replaceAll(/^( *command: )(?=lender-gateway )/gm, '$1kubectl exec -it deployment/lender-gateway -- ')
   return `# Made of config/examples/prometheus/alerts.yml by npm run manifests.
 apiVersion: monitoring.coreos.com/v1
 kind: PrometheusRule

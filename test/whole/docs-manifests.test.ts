@@ -23,8 +23,8 @@ test('the commands of the rules run in the pod that `instance` names, since nobo
   const made =
     makePrometheusRule(`# \`command\` runs in a checkout, whose address is the label \`instance\`: by https, where
 # config/gateway.yaml names it.
-          command: npx lender-gateway diff --admin http://{{ $labels.instance }}
-          command: npx lender-gateway tail --rejected --since 10m
+          command: lender-gateway diff --admin http://{{ $labels.instance }}
+          command: lender-gateway tail --rejected --since 10m
 `)
 
   expect(made.match(/(?<=command: ).*/g)).toEqual([

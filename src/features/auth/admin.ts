@@ -112,7 +112,7 @@ const clients = ({ config, requestMetrics }: MetricInputs): readonly (readonly [
 
 const clientMetrics: MetricDefinitions = {
   client_requests_total: seriesFor(['client', 'status_class'], clients).counter(
-    'Requests of each client of the file, by the class of their status; with metrics.clients only.',
+    'Requests of each client of the file by status class; with metrics.clients only.',
   ),
 }
 
@@ -127,19 +127,19 @@ const proofs = metricsOf(({ report }) => report.tokens.proofs)
 
 const authMetrics: MetricDefinitions = {
   authentications_total: seriesFor(['method', 'result', 'reason'], authentications).counter(
-    'Credentials that were checked, by the way to prove who calls (none: nothing was shown), by what came of it and why.',
+    'Checked credentials by method (none: no credential), result and reason.',
   ),
   token_source_up: sources.gauge(
-    'Whether the keys of the issuer can be had (jwt), and the authorization server be asked (introspection).',
+    "Whether the issuer's keys (jwt) or the introspection server are reachable (1).",
     ({ error }) => error === null,
   ),
   token_source_last_success_timestamp_seconds: sources.gauge(
-    'When the issuer, or the authorization server, answered last as it should; 0: never.',
+    'When the issuer or the introspection server last responded well; 0: never.',
     ({ lastSuccess }) => (lastSuccess ?? 0) / 1000,
   ),
-  token_keys: gauge('How many keys of the issuer are known.', ({ report }) => report.tokens.jwt?.keys),
-  proofs_remembered: proofs.gauge('How many proofs of possession have come in this window.', 'remembered'),
-  proofs_room: proofs.gauge('How many proofs of possession may come in a window.', 'room'),
+  token_keys: gauge('Known keys of the issuer.', ({ report }) => report.tokens.jwt?.keys),
+  proofs_remembered: proofs.gauge('Proofs of possession received in this window.', 'remembered'),
+  proofs_room: proofs.gauge('Proofs of possession that fit into a window.', 'room'),
 }
 
 export const findings: readonly PlacedFindings[] = [{ after: 'certificates', value: tokenFindings }]

@@ -78,27 +78,22 @@ const cache = metricsOf(({ report }) => report.cache)
 const redis = metricsOf(({ report }) => report.cache?.redis)
 
 const cacheMetrics: MetricDefinitions = {
-  cache_requests_total: outcomes.counter('Requests for an operation that is cached, by what the cache did.'),
-  cache_stored_errors_total: storedErrors.counter(
-    'Requests that got a stored response of 500 or above, and none of an upstream.',
-  ),
-  cache_bytes: cached.gauge('Bytes of answers that are stored.', 'bytes'),
-  cache_entries: cached.gauge('How many answers are stored.', 'entries'),
-  cache_limit_bytes: cache.gauge('How much may be stored of all operations.', 'maxBytes'),
-  cache_evictions_total: cache.counter('How often something stored had to make room.', 'evictions'),
+  cache_requests_total: outcomes.counter('Requests for a cached operation by what the cache did.'),
+  cache_stored_errors_total: storedErrors.counter('Requests that got a stored response of 500 or above.'),
+  cache_bytes: cached.gauge('Bytes of stored responses.', 'bytes'),
+  cache_entries: cached.gauge('Stored responses.', 'entries'),
+  cache_limit_bytes: cache.gauge('Limit of cache_bytes for all operations together.', 'maxBytes'),
+  cache_evictions_total: cache.counter('Stored responses removed for lack of room.', 'evictions'),
   cache_redis_up: redis.gauge(
-    'Whether what is stored is shared through Redis (1), or each process has its own until Redis is back (0).',
+    'Whether Redis shares stored responses (1), or each process has its own (0).',
     ({ state }) => state === 'shared',
   ),
-  cache_redis_found_total: redis.counter('Answers that were found in Redis, and used.', 'found'),
+  cache_redis_found_total: redis.counter('Responses found in Redis and used.', 'found'),
   cache_redis_rejected_total: redis.counter(
     'Entries of Redis that were rejected: damaged, or of another key.',
     'rejected',
   ),
-  cache_redis_dropped_total: redis.counter(
-    'Answers that were not written to Redis, because Redis did not take them in time.',
-    'dropped',
-  ),
+  cache_redis_dropped_total: redis.counter('Responses that were not written to Redis in time.', 'dropped'),
 }
 
 export const metrics: readonly PlacedMetrics[] = [{ before: 'configuration', value: cacheMetrics }]

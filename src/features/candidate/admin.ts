@@ -96,26 +96,25 @@ const bySide = seriesFor(['operation', 'side', 'status_class'], (inputs) =>
 const shifted = seriesFor(['group'], ({ overrides }) => overrides.shifts?.all ?? [])
 
 const help = {
-  repeats: 'Requests that were sent to the primary once more, so that its noise is learned.',
-  answers: 'Answers of a candidate to copies, by the class of their status; failed: there was no whole answer.',
-  dropped: 'Requests that were to be copied and were not, by what was in the way.',
-  compared: 'Answers of a candidate that were compared with those of the primary, by what came of it.',
-  differences: 'Answers of a candidate that differ, by how; one that differs in several ways counts for each.',
-  uncompared: 'Answers of a candidate that were not compared, by why.',
-  sides: 'Requests while a candidate is in use, by the side that their client is on, and by the class of their status.',
-  fallbacks: 'Requests of clients on the candidate that the primary served.',
-  share: 'Part of the clients that are on the candidate just now, from 0 to 1, those that the file names aside.',
-  takenBack:
-    'Whether the guard has taken the candidate back (1), and no operator and no edit has said otherwise since.',
+  repeats: 'Requests sent to the primary a second time to learn its noise.',
+  answers: "The candidate's responses to copies by status class; failed: incomplete.",
+  dropped: 'Requests that were not copied, by reason.',
+  compared: "The candidate's responses that were compared with the primary's.",
+  differences: 'Differing responses of the candidate, counted once for each kind of difference.',
+  uncompared: "The candidate's responses that were not compared, by reason.",
+  sides: "Requests by their client's side, while a candidate is in use.",
+  fallbacks: "Requests of the candidate's clients that the primary served.",
+  share: 'Share of clients on the candidate, 0 to 1, without those named in the file.',
+  takenBack: 'Whether the guard has taken the candidate back (1), until a command or an edit.',
 }
 
 const ofResults = countsOfCompared('result', ({ compared, equal }) => ({ equal, different: compared - equal }))
 
 /** No series without copies, without a comparison, or without a candidate. */
 const candidateMetrics: MetricDefinitions = {
-  shadow_copies_total: perGroup.counter('Copies of requests that were sent to a candidate.', 'sent'),
+  shadow_copies_total: perGroup.counter('Copies of requests sent to the candidate.', 'sent'),
   shadow_repeats_total: perGroup.counter(help.repeats, 'repeated'),
-  shadow_copies_in_flight: perGroup.gauge('Copies that are under way.', 'underWay'),
+  shadow_copies_in_flight: perGroup.gauge('Copies under way.', 'underWay'),
   shadow_answers_total: countsOf('outcome', ({ outcomes }) => outcomes).counter(help.answers),
   shadow_dropped_total: countsOf('reason', ({ dropped }) => dropped).counter(help.dropped),
   shadow_compared_total: ofResults.counter(help.compared),

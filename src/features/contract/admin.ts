@@ -49,7 +49,7 @@ const outcomes = ({ config: { compiledContract, operations }, report: { drift } 
 
 const contractMetrics: MetricDefinitions = {
   contract_messages_total: seriesFor(['operation', 'direction', 'outcome'], outcomes).counter(
-    'Messages that were held to the contract: those that kept it, broke it and passed (broken), broke it and were rejected, or had a body that was not read (unchecked).',
+    'Messages held to the contract: kept it, broke it and passed (broken), were rejected, or had an unread body (unchecked).',
   ),
 }
 

@@ -95,29 +95,29 @@ const store = metricsOf(({ report }) => report.idempotency)
 
 /** No series while no operation has idempotency. */
 const idempotencyMetrics: MetricDefinitions = {
-  idempotency_requests_total: outcomes.counter('Requests with a key of idempotency, by what became of it.'),
+  idempotency_requests_total: outcomes.counter('Requests with an idempotency key by outcome.'),
   idempotency_store_up: store.gauge(
-    'Whether what is remembered of keys can be asked for (1), or not, so that nothing new is remembered (0).',
+    'Whether the store of keys responds (1), or nothing new is remembered (0).',
     ({ state }) => state !== 'unavailable',
   ),
-  idempotency_entries: store.gauge('How many keys are remembered.', 'entries'),
-  idempotency_limit_entries: store.gauge('How many keys may be remembered.', 'maxEntries'),
-  idempotency_bytes: store.gauge('Bytes of answers that are kept to be replayed.', 'bytes'),
-  idempotency_limit_bytes: store.gauge('How much may be kept of answers to be replayed.', 'maxBytes'),
-  idempotency_in_progress: store.gauge('How many requests with a key are under way.', 'inProgress'),
-  idempotency_unknown: store.gauge('How many keys have an unknown outcome.', 'unknown'),
+  idempotency_entries: store.gauge('Remembered keys.', 'entries'),
+  idempotency_limit_entries: store.gauge('Limit of idempotency_entries.', 'maxEntries'),
+  idempotency_bytes: store.gauge('Bytes of responses kept for repetitions.', 'bytes'),
+  idempotency_limit_bytes: store.gauge('Limit of idempotency_bytes.', 'maxBytes'),
+  idempotency_in_progress: store.gauge('Requests with a key under way.', 'inProgress'),
+  idempotency_unknown: store.gauge('Keys with an unknown outcome.', 'unknown'),
   idempotency_oldest_unknown_seconds: store.gauge(
-    'How old the oldest unknown outcome is; 0: there is none.',
+    'Age of the oldest unknown outcome; 0: none.',
     ({ unknown, oldestUnknown }, { at }) => {
       if (unknown === null) return null
       return oldestUnknown === null ? 0 : Math.max(0, at - oldestUnknown) / 1000
     },
   ),
   idempotency_dropped_total: store.counter(
-    'Kept answers that were given up for want of room; their requests are not forgotten.',
+    'Kept responses removed for lack of room; their keys stay remembered.',
     'dropped',
   ),
-  idempotency_rejected_total: store.counter('Keys that were rejected because the store was full.', 'rejected'),
+  idempotency_rejected_total: store.counter('Keys rejected for lack of room.', 'rejected'),
 }
 
 export const metrics: readonly PlacedMetrics[] = [{ before: 'configuration', value: idempotencyMetrics }]

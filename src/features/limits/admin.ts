@@ -64,29 +64,29 @@ const countsOfKinds = (...kinds: readonly FailureKind[]) =>
 const concurrency = seriesFor(['limit'], ({ report }) => report.limits.concurrency.map((each) => [each.key, each]))
 
 const limitMetrics: MetricDefinitions = {
-  concurrency_in_flight: concurrency.gauge('Requests that a bound of concurrency counts just now.', 'inFlight'),
-  concurrency_limit: concurrency.gauge('How many requests a bound of concurrency lets in at once.', 'limit'),
-  sheds_total: countsOfKinds('overloaded').counter('Requests that found no room (503), by the bound that was full.'),
+  concurrency_in_flight: concurrency.gauge('Requests that a limit of concurrency counts now.', 'inFlight'),
+  concurrency_limit: concurrency.gauge('The limit of concurrency.', 'limit'),
+  sheds_total: countsOfKinds('overloaded').counter('Requests rejected with 503 because a limit was full.'),
   rate_limited_total: countsOfKinds('rate-limited').counter(
-    'Requests of an address or a client beyond what it may (429), by the bound that was used up.',
+    'Requests rejected with 429 because an address or a client exceeded its rate.',
   ),
   rejections_total: countsOfKinds(...rejectedKinds).counter(
-    'Requests that were malformed, too large or too slow, or for an operation that is out of service, by what was wrong.',
+    'Requests rejected as malformed, too large, too slow, or of an operation out of service.',
   ),
   rate_limits_shared: gauge(
-    'Whether rates and DPoP proofs are counted for all gateways (1), or each counts for itself until Redis is back (0); with limits.redis only.',
+    'Whether gateways count rates and DPoP proofs together (1), or each alone without Redis (0); with limits.redis only.',
     ({ report: { limits } }) => (limits.rate?.store === 'redis' ? limits.rate.state === 'shared' : null),
   ),
   rate_keys_forgotten_total: counter(
-    'Keys whose count was forgotten before its time, for want of room.',
+    'Rate counters forgotten early for lack of room.',
     ({ report }) => report.limits.rate?.evictions,
   ),
   load_shedding: gauge(
-    'Whether new requests are rejected because the event loop is late (1), in one worker at least.',
+    'Whether a worker rejects new requests because its event loop is late (1).',
     ({ report }) => report.limits.eventLoop?.sheds,
   ),
   load_shedding_limit_seconds: gauge(
-    'Delay of the event loop from which on new requests are rejected.',
+    'Delay of the event loop from which new requests are rejected.',
     ({ report: { limits } }) => limits.eventLoop && limits.eventLoop.limitMs / 1000,
   ),
 }

@@ -19,7 +19,7 @@ export const metrics: readonly PlacedMetrics[] = [
     after: 'endpoints',
     value: {
       retry_budget_left: upstream.gauge(
-        'Retries that a group’s budget allows just now.',
+        "Retries that the group's budget allows now.",
         ({ retryBudget }) => retryBudget?.left,
       ),
     },

@@ -23,9 +23,7 @@ const span = seriesFor(['outcome'], ({ report: { spans } }) =>
 )
 
 const tracingMetrics: MetricDefinitions = {
-  spans_total: span.counter(
-    'Spans of traces, by what became of them: taken by the receiver (exported), never sent, for want of room or because the receiver was no longer used (dropped), or sent and not taken (failed).',
-  ),
+  spans_total: span.counter('Spans of traces: exported, dropped before sending, or failed.'),
 }
 
 export const findings: readonly PlacedFindings[] = [{ after: 'configuration', value: tracingFindings }]

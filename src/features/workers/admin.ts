@@ -64,8 +64,8 @@ export const findings: readonly PlacedFindings[] = [{ after: 'serving', value: w
 const worker = seriesFor(['worker'], ({ parts }) => parts.workers.states.map((each) => [String(each.worker), each]))
 
 const workerMetrics: MetricDefinitions = {
-  worker_serving: worker.gauge('Whether a worker serves (1).', ({ state }) => state === 'serving'),
-  worker_restarts_total: worker.counter('How often a worker ended and was replaced.', 'restarts'),
+  worker_serving: worker.gauge('Whether the worker serves (1).', ({ state }) => state === 'serving'),
+  worker_restarts_total: worker.counter('Replacements of the worker.', 'restarts'),
 }
 
 export const metrics: readonly PlacedMetrics[] = [{ after: 'process', value: workerMetrics }]

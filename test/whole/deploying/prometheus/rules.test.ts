@@ -76,7 +76,7 @@ test('each alert says how bad it is, what is wrong, and a command that there is,
   const { commands } = fullCommandLine()
   for (const alert of alerts) {
     const line = String(at(alert, 'annotations', 'command'))
-    const [, name, args = ''] = /^npx lender-gateway ([a-z]+)(.*)$/.exec(line) ?? []
+    const [, name, args = ''] = /^lender-gateway ([a-z]+)(.*)$/.exec(line) ?? []
     const options = commands.find((each) => each.name() === name)?.options.map(({ long }) => long)
 
     expect(['critical', 'warning']).toContain(at(alert, 'labels', 'severity'))

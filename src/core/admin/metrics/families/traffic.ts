@@ -71,30 +71,31 @@ const handshakes = seriesFor(['version', 'group'], ({ config, requestMetrics }) 
 
 export const requestCounts: MetricDefinitions = {
   requests_total: endedRequests.counter(
-    'Requests that have ended, by operation, by the class of their status, and by what went wrong (none: nothing of the gateway).',
+    "Ended requests by the response's status class and the gateway's error (none: no error of the gateway).",
   ),
-  requests_in_flight: perOperation.gauge('Requests that are being served.', 'inFlight'),
-  request_duration_seconds: perLabel.histogram('From the arrival of a request to the end of its answer.', ({ total }) =>
-    toHistogramValue(total),
+  requests_in_flight: perOperation.gauge('Requests being served.', 'inFlight'),
+  request_duration_seconds: perLabel.histogram(
+    "Time from a request's arrival to the last byte of its response.",
+    ({ total }) => toHistogramValue(total),
   ),
   time_to_first_byte_seconds: perLabel.histogram(
-    'From the arrival of a request to the head of its answer.',
+    "Time from a request's arrival to the head of its response.",
     ({ firstByte }) => toHistogramValue(firstByte),
   ),
   upstream_duration_seconds: perOperation.histogram(
-    'From the start of the last attempt at an endpoint to the end of its answer.',
+    'Time of the last attempt at an endpoint, to the last byte of its response.',
     ({ upstream }) => toHistogramValue(upstream),
   ),
-  request_body_bytes_total: perLabel.counter('Bytes of request bodies that came.', 'bytesIn'),
-  response_body_bytes_total: perLabel.counter('Bytes of answer bodies that were sent.', 'bytesOut'),
-  retries_total: perOperation.counter('Attempts at endpoints after the first one of a request.', 'retries'),
+  request_body_bytes_total: perLabel.counter('Bytes of request bodies received.', 'bytesIn'),
+  response_body_bytes_total: perLabel.counter('Bytes of response bodies sent.', 'bytesOut'),
+  retries_total: perOperation.counter("Attempts after a request's first one.", 'retries'),
 }
 
 export const trafficMetrics: MetricDefinitions = {
   operation_serving: seriesFor(['operation'], servingStates).gauge(
-    'Whether an operation is in service (1), or rejected by the file or an operator (0).',
+    'Whether the operation is in service (1), or out by the file or a command (0).',
   ),
   tls_handshakes_total: handshakes.counter(
-    'Handshakes of clients that were completed, resumed ones among them, by the version of TLS and the group in which keys were exchanged; with listen.tls only.',
+    'Completed TLS handshakes of clients, resumed ones included; with listen.tls only.',
   ),
 }

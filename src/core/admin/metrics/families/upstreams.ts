@@ -72,33 +72,30 @@ const failed = seriesFor(['group', 'side', 'reason'], ({ report, requestMetrics 
 )
 
 export const endpointMetrics: MetricDefinitions = {
-  endpoint_state: endpointState.gauge('Which state an endpoint is in: 1 for that one, 0 for the others.'),
-  endpoint_weight: endpoint.gauge(
-    'The share of the work of its upstream that the file gives an endpoint, relative to the others.',
-    'weight',
-  ),
-  endpoint_requests_total: endpoint.counter('Requests to an endpoint that have ended, retries among them.', 'requests'),
-  endpoint_failures_total: endpoint.counter('Requests to an endpoint that failed by its fault.', 'failures'),
-  endpoint_ejections_total: endpoint.counter('How often traffic has taken an endpoint out.', 'ejections'),
-  endpoint_requests_in_flight: endpoint.gauge('Requests on their way to an endpoint.', 'inFlight'),
+  endpoint_state: endpointState.gauge("The endpoint's state: 1 for the current one, 0 for the others."),
+  endpoint_weight: endpoint.gauge("The endpoint's weight in the file, relative to the others.", 'weight'),
+  endpoint_requests_total: endpoint.counter('Ended requests to the endpoint, retries included.', 'requests'),
+  endpoint_failures_total: endpoint.counter("Requests that failed by the endpoint's fault.", 'failures'),
+  endpoint_ejections_total: endpoint.counter('Ejections of the endpoint.', 'ejections'),
+  endpoint_requests_in_flight: endpoint.gauge('Requests on their way to the endpoint.', 'inFlight'),
   endpoint_latency_seconds: endpoint.gauge(
-    'How long an endpoint is expected to take to answer; absent until it has.',
+    'Expected time to the head of a response; absent before the first response.',
     ({ latencyMs }) => (latencyMs === null ? null : latencyMs / 1000),
   ),
   endpoint_certificate_not_after_timestamp_seconds: endpoint.gauge(
-    'When the certificate of an endpoint expires, the first to end of several addresses; absent until one was seen.',
+    "When the endpoint's certificate expires, the first of several addresses; absent until seen.",
     ({ certificates }) => {
       const certificate = firstToExpire(certificates)
       return certificate && certificate.notAfter / 1000
     },
   ),
   upstream_breaker_state: breakerState.gauge(
-    'Which state the circuit breaker of an upstream is in: 1 for that one, 0 for the others; the worst of several workers.',
+    "The circuit breaker's state, the worst of all workers: 1 for the current one, 0 for the others.",
   ),
 }
 
 export const upstreamMetrics: MetricDefinitions = {
   upstream_failures_total: failed.counter(
-    'Attempts that an upstream failed, retries among them, and requests that it could not be asked for, by what was wrong.',
+    'Failed attempts, retries included, and requests that could not be sent, by reason.',
   ),
 }
