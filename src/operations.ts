@@ -22,7 +22,7 @@ type NineOperations = readonly [
   OperationRow,
 ]
 
-/** The operations, in the interface's order. A tenth row does not compile. */
+/** In the interface's order. A tenth row does not compile. */
 export const allOperations = [
   { id: 'valuation.score', method: 'POST', path: '/valuation/score', group: 'valuation' },
   { id: 'financing.pre-approval', method: 'POST', path: '/financing/pre-approval', group: 'financing' },
@@ -35,9 +35,8 @@ export const allOperations = [
   { id: 'market.insights', method: 'GET', path: '/market/insights', group: 'market' },
 ] as const satisfies NineOperations
 
-/** One method and path of the interface, and the purpose group behind it. */
 export type Operation = (typeof allOperations)[number]
-/** The name of an operation: `market.insights`. */
+/** `market.insights`, for example. */
 export type OperationId = Operation['id']
 /** The unit that configuration routes. */
 export type Group = Operation['group']
@@ -45,7 +44,7 @@ export type Group = Operation['group']
 /** The eight purpose groups, each once, in the interface's order. */
 export const groups: readonly Group[] = [...new Set(allOperations.map((operation) => operation.group))]
 
-/** The two upstreams that a group may have: the one that serves it, and the one that is tried. */
+/** The two upstreams that a group may have: `primary` serves it, `candidate` is tried. */
 export const sides = ['primary', 'candidate'] as const
 export type Side = (typeof sides)[number]
 

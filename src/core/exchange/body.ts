@@ -1,7 +1,7 @@
 import type { GatewayError } from './failures/errors.ts'
 
 export interface ResponseBody {
-  /** Others may read its chunks too: a sink must not free them. */
+  /** Other readers may have its chunks too: a sink must not free them. */
   readonly isShared: boolean
   /** Takes a body that has ended, for one write. Null: still arriving, or failed. */
   takeBuffered(): Buffer | null
@@ -26,13 +26,13 @@ export interface RequestBody {
   readonly received: boolean
   /** Small enough to be read first, sent in one write, and sent again. */
   readonly replayable: boolean
-  /** Until then a streaming body is complete, and can still be sent. */
+  /** False: a streaming body is complete, and can still be sent. */
   readonly started: boolean
   /** Counted while streaming; beyond it the exchange ends with `content-too-large`. */
   maxBytes: number
   /** Called before the reader gets the bytes, which are valid during the call; null: the end. */
   onData: ((chunk: Buffer | null) => void) | null
-  /** Called once, when a connection to send it on is there. */
+  /** Called once, when a connection to send the body on is there. */
   onStarted: (() => void) | null
   onReceived: (() => void) | null
   /** For a replayable body; returns the same chunks each time. */

@@ -83,7 +83,7 @@ export class Exchange {
   /** End-to-end, the gateway's own included, without Host, Content-Length and Connection. Layers replace the list. */
   fields: HeaderFields
   readonly authority: string
-  /** A layer that has read it replaces it by another with the same bytes. */
+  /** A layer that has read the body replaces it with another of the same bytes. */
   body: RequestBody
   /** Relays an interim response (102, 103); null: the client cannot take one. */
   readonly onInterim: ((status: number, fields: HeaderFields) => void) | null
@@ -101,7 +101,9 @@ export class Exchange {
   readonly attempts: Attempts
   /** On the monotonic clock; null: none, or not begun. */
   deadlineAt: number | null = null
-  /** Set by an outer layer that reads the body before it passes the head on; gets the end of the deadline then. */
+  /**
+   * Set by an outer layer that reads the body before it passes the head on. Gets the function that ends the deadline.
+   */
   holdDeadline: ((end: () => void) => void) | null = null
   /** Nothing can continue before more of the request body comes from the client. */
   waitsForClient = false
@@ -230,14 +232,17 @@ export class Attempts {
   }
 }
 
-/** For the access log, and for the next attempt, which goes elsewhere. Milliseconds of the monotonic clock. */
+/**
+ * For the access log, and for the next attempt, which goes to another endpoint. Milliseconds of the monotonic clock.
+ */
 export interface AttemptRecord {
   readonly endpoint: string
   readonly side: Side | null
   readonly startedAt: number
   endedAt: number | null
   /**
-   * It ends with its TLS connection: Node reports no missing close_notify (RFC 9112 §9.8), so no layer may store it.
+   * The response ends with its TLS connection. Node reports no missing close_notify (RFC 9112 §9.8), so no layer may
+   * store it.
    */
   mayBeCut: boolean
   /** Of the same exchange and side; null: the first. */

@@ -14,9 +14,9 @@ export const isHttpToken = (text: string): boolean => token.test(text)
 /** RFC 9110 §5.5: one line of Latin-1, no control character but tab. */
 export const isFieldValue = (text: string): boolean => fieldValue.test(text)
 
-/** Returns the name of a field that could change the framing of a head (RFC 9110 §5.1, §5.5); null: there is none. */
+/** Returns the name of a field that could change the framing of a head (RFC 9110 §5.1, §5.5); null: none. */
 export const findUnsendable = (fields: HeaderFields): string | null => {
-  // Two tests for all: two a field take a microsecond a request.
+  // Two tests in all: two for each field take a microsecond a request.
   let names = ''
   let values = ''
   for (let i = 0; i < fields.length; i += 2) {
@@ -29,7 +29,6 @@ export const findUnsendable = (fields: HeaderFields): string | null => {
   return fields[at - (at % 2)] as string
 }
 
-/** Throws on a name or value that would change the framing of a head. */
 export const checkFields = (fields: HeaderFields): void => {
   const unsendable = findUnsendable(fields)
   if (unsendable !== null) throw new TypeError(`the field ${JSON.stringify(unsendable)} cannot be sent`)
@@ -54,7 +53,10 @@ const hopByHop = [
 /** Names an interaction of clients and banks (Open Banking, FAPI). */
 export const interactionIdField = 'x-fapi-interaction-id'
 
-/** Lower-case. An upstream repeats them from one request: stored, they would tell a later request of the first. */
+/**
+ * Lower-case. An upstream repeats them from one request: a stored response would reveal the first request's to later
+ * clients.
+ */
 export const perExchangeFields: ReadonlySet<string> = new Set([interactionIdField])
 
 // Most names have a length that no such field has, and pass without a lower-case copy.
@@ -133,7 +135,7 @@ export const getFieldValues = (fields: HeaderFields, lower: string): string[] =>
 export const joinValues = (earlier: string | null, value: string): string =>
   earlier === null ? value : `${earlier}, ${value}`
 
-/** Removes the fields that `Connection` names (RFC 9110 §7.6.1); `connection`: its lines joined with a comma. */
+/** RFC 9110 §7.6.1. `connection`: its lines joined with a comma. */
 export const dropConnectionNominated = (fields: string[], connection: string): string[] => {
   if (closeOrKeepAlive.test(connection)) return fields
   const named = new Set(connection.toLowerCase().split(',').map(trim))
@@ -145,7 +147,6 @@ export const dropConnectionNominated = (fields: string[], connection: string): s
 
 const closeOrKeepAlive = /^[\t ]*(?:close|keep-alive)[\t ]*$/i
 
-/** `names` are in lower case. */
 export const omitFields = (fields: HeaderFields, names: ReadonlySet<string>): string[] => {
   const kept: string[] = []
   for (let i = 0; i < fields.length; i += 2) {

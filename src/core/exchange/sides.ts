@@ -23,7 +23,7 @@ export const describeSide = (group: Group, side: Side): string =>
 export const sideKey = (group: Group, side: Side): string =>
   side === 'primary' ? `upstreams.${group}` : `upstreams.${group}.candidate`
 
-/** Client buckets: a share counts in steps of 0.01 %. */
+/** A share of clients counts in steps of 0.01 %. */
 export const bucketCount = 10_000
 
 /** The first buckets, so that a larger share only adds clients. */

@@ -2,8 +2,8 @@
 export const maxSingleWriteBytes = 8 * 1024
 
 /**
- * The longest piece that is handed on or written at once: a write counts as taken only as a whole, and TLS copies the
- * piece, so a slow client with a long one would seem to take nothing.
+ * The longest piece that is handed on or written at once. A write counts as taken only as a whole, and TLS copies the
+ * piece, so a slow client with a longer piece would seem to take nothing.
  */
 export const sliceBytes = 64 * 1024
 
@@ -16,7 +16,7 @@ export const minFreeBytes = 16 * 1024
 /** With less, a large response takes up to twice as much time; more gains nothing. */
 export const largeBufferBytes = 256 * 1024
 
-// As many as a few large responses need at a time: 8 MiB.
+// The need of a few large responses at a time: 8 MiB.
 const maxSpare = 32
 const spare: ArrayBuffer[] = []
 /** Memory that belongs to one chunk alone, though the chunk may not fill it. */
@@ -35,7 +35,7 @@ export const takeExclusively = (read: Buffer, from: number): Buffer => {
   return read.subarray(from)
 }
 
-/** Whether the chunk may be kept: all others are valid during the call that hands them on. */
+/** Whether the chunk may be kept: other chunks are valid during the call that hands them on. */
 export const isExclusive = (chunk: Buffer): boolean => exclusive.has(chunk.buffer)
 
 /**
@@ -102,5 +102,5 @@ export class ReadBuffer {
 
 export const noBytes = Buffer.alloc(0)
 
-/** Copies text: a slice of a field or a target keeps all of it in memory, up to a megabyte. */
+/** A slice of a field or a target keeps the whole text in memory, up to a megabyte. */
 export const copyText = (text: string): string => Buffer.from(text).toString()

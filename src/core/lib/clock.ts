@@ -3,7 +3,7 @@
 /** Monotonic milliseconds, for durations. */
 export const now = (): number => performance.now()
 
-/** For records, and to compare with times that others wrote: operators and NTP set this clock forward and back. */
+/** For records, and to compare with times from elsewhere: operators and NTP set this clock forward and back. */
 export const epochMs = (): number => Date.now()
 
 export const toEpochMs = (at: number): number => Math.round(epochMs() + at - now())
@@ -34,8 +34,8 @@ export const settlesWithin = async (ms: number, promise: Promise<unknown>): Prom
 const waitStepMs = 50
 
 /**
- * Resolves to whether a promise settles within `ms` of waiting. A standstill of the process counts as 50 ms: a response
- * that came meanwhile could not be read. Rejects as the promise does.
+ * As `settlesWithin`, but counts a standstill of the process as 50 ms: a response that came meanwhile could not be
+ * read.
  */
 export const settlesWithinWait = async (ms: number, promise: Promise<unknown>): Promise<boolean> => {
   for (let left = ms; left > 0; left -= waitStepMs)
@@ -151,7 +151,7 @@ const closeQueue = (queue: TimerQueue): void => {
   if (queues.get(queue.ms) === queue) queues.delete(queue.ms) // not a queue opened since
 }
 
-/** Null: late. What came while this process was busy is not late. Rejects as the promise does. */
+/** Null: late. A result that came while this process was busy is not late. Rejects as the promise does. */
 export const withTimeout = <T>(promise: Promise<T>, ms: number): Promise<T | null> =>
   new Promise((resolve, reject) => {
     const timer = new CoalescedTimer(() => setImmediate(resolve, null))
@@ -169,7 +169,7 @@ export const withTimeout = <T>(promise: Promise<T>, ms: number): Promise<T | nul
     )
   })
 
-// Many endpoints and gateways must not ask, or be asked, all at once.
+// Spreads the requests of many endpoints and gateways.
 const jitter = 0.1
 
 /**
@@ -195,5 +195,5 @@ export const repeatWithJitter = (
   }
 }
 
-/** For tests that replace timers and put them back: what waits for one that is gone would never be called. */
+/** For tests that fake timers: a queue whose timer is gone would never call back. */
 export const forgetTimers = (): void => queues.clear()

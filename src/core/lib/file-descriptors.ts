@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { Server, Socket } from 'node:net'
 
-/** `_handle` and its `fd` are not documented, though as old as `net`. Seen on Node 24.21. */
+/** Undocumented, though as old as `net`. Seen on Node 24.21. */
 type WithHandle = (Server | Socket) & { readonly _handle?: { readonly fd?: number } | null }
 
 export const getFileDescriptor = (open: Server | Socket): number | null => {
@@ -33,7 +33,7 @@ export const maxClientFiles = (limit: number): number =>
 /** For operators, probes, Redis, issuers, logs, and Node itself. */
 export const otherFiles = 512
 
-/** Half of what the others leave: of a low limit, clients, upstreams and the others have about a third each. */
+/** Of a low limit, clients, upstreams and the other uses have about a third each. */
 export const maxUpstreamFiles = (limit: number): number => Math.floor((limit - Math.min(otherFiles, 0.3 * limit)) / 2)
 
 export const upstreamFiles = { open: 0 }

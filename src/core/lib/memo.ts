@@ -19,7 +19,7 @@ export const frozenMemo = <Key extends object, Value extends object>(
   return (key) => (Object.isFrozen(key) ? memo(key) : compute(key))
 }
 
-/** Loads at the first call. A failure, for want of a file descriptor say, is not kept: the next call tries again. */
+/** A failure, for want of a file descriptor say, is not kept: the next call tries again. */
 export const loadOnce = <T>(load: () => Promise<T>): (() => Promise<T>) => {
   let loading: Promise<T> | null = null
   return () => {

@@ -98,7 +98,7 @@ const traceJson = (trace: ExchangeTrace | null): string => (trace === null ? '' 
 
 const stringOrNull = (name: string | null): string => (name === null ? 'null' : `"${name}"`)
 
-/** To a tenth. Two whole numbers are cheaper to write than one with a fraction. */
+/** Two whole numbers are cheaper to write than one with a fraction. */
 const formatTenths = (ms: number): string => {
   const rounded = Math.round(Math.max(0, ms) * 10)
   const whole = Math.trunc(rounded / 10)

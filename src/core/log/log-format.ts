@@ -9,7 +9,7 @@ type ForeignFormat = Exclude<LogConfig['format'], 'pino'>
 
 export type RewriteLine = (line: string) => string
 
-// The names were checked against the field list of this release.
+// The names below are those of this release.
 const ecsVersion = '8.11.0'
 
 const same = (name: string) => ({ ecs: name, otel: name })
@@ -64,7 +64,6 @@ const levels: Readonly<Record<number, readonly [name: string, severity: number]>
 const clientId = { client: 'clientId' } // an id in `clients`, and not an address
 const shiftCause = { cause: 'shiftCause' } // the origin of the share: nothing has failed
 
-/** Members with another meaning in some lines. */
 const otherMeanings = new Map<string, Readonly<Record<string, string>>>([
   ...['cache cleared', 'idempotency key shown', 'idempotency key forgotten'].map((msg) => [msg, clientId] as const),
   ...['shift command', 'shift step', 'shift override ended', 'shift pause ended', 'shift taken up'].map(

@@ -3,7 +3,7 @@ import { Socket } from 'node:net'
 import { Writable } from 'node:stream'
 import { unrefTimeout } from '../lib/clock.ts'
 
-// A write of 200 lines costs hardly more than a write of one, so lines wait for each other, though not for long.
+// A write of 200 lines costs hardly more than a write of one, so lines wait up to 100 ms for others.
 const batchBytes = 64 * 1024
 const flushIntervalMs = 100
 
@@ -16,8 +16,8 @@ const maxBytesPerCodeUnit = 3
 export type LogDestination = Pick<Writable, 'write' | 'on'>
 
 /**
- * A queue for a reader that may be slow. At most `maxBytes` wait, the batch being written included; further lines are
- * dropped and counted. Never waits, and never throws.
+ * For a reader that may be slow. At most `maxBytes` wait, the batch being written included; further lines are dropped
+ * and counted. Never waits, and never throws.
  */
 export class LogQueue {
   readonly #sink: LogDestination
@@ -59,7 +59,7 @@ export class LogQueue {
       if (this.#currentBytes > 0) this.#endBatch()
       this.#current = Buffer.allocUnsafeSlow(this.#batchBytes + room)
     }
-    // Encoded at once: a long string of 200 pieces would be gathered from all over the memory in the end.
+    // Encoded at once: a string joined from 200 lines is read from all over the memory when it is encoded.
     const bytes = this.#current.write(line, this.#currentBytes)
     this.#currentBytes += bytes
     this.#waitingBytes += bytes
@@ -132,7 +132,7 @@ export const openStdout = (fd = 1): LogDestination => {
 
 const retryDelayMs = 250
 
-/** A full disk is a reader that stalls. Not by a stream of Node's, which ends with its first error. */
+/** A full disk is a reader that stalls. Not a stream of Node's, which ends with its first error. */
 const writeToFile = (fd: number, bytes: Buffer, done: () => void): void =>
   write(fd, bytes, (_, taken) => {
     const rest = bytes.subarray(taken) // all of them after an error

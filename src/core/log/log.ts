@@ -22,9 +22,9 @@ export const logOptions = (level: string): LoggerOptions => ({
 })
 
 /**
- * Opens the process's log: JSON lines on stdout, or readable ones on a terminal. Not through pino's own destination: it
- * keeps whatever a stalled reader does not take (63 MB became 292 in 10 s), or writes from the thread pool, where a
- * stalled reader holds one of four threads.
+ * JSON lines on stdout, or readable ones on a terminal. Not through pino's own destination: it keeps whatever a stalled
+ * reader does not take (63 MB became 292 in 10 s), or writes from the thread pool, where a stalled reader holds one of
+ * four threads.
  */
 export const openLog = async (config: LoggingConfig, serviceName?: string) => {
   const { level, buffer } = config.log
@@ -66,7 +66,7 @@ class RewritingDestination {
   }
 }
 
-/** A reload can change the level, and what each line says of the gateway. */
+/** A reload can change the level, and the fields of the gateway in each line. */
 export const applyLogConfig = (log: Log, config: LoggingConfig, serviceName?: string): void => {
   log.level = config.log.level
   const destination = getLogDestination(log)
@@ -78,7 +78,7 @@ export const applyLogConfig = (log: Log, config: LoggingConfig, serviceName?: st
 export const getLogDestination = (log: Log): DestinationStream =>
   (log as Log & { readonly [pino.symbols.streamSym]: DestinationStream })[pino.symbols.streamSym]
 
-/** For lines of others, such as the audit log's: they are not rewritten. */
+/** For lines that are not rewritten, such as the audit log's. */
 export const getRawLogDestination = (log: Log): DestinationStream => {
   const destination = getLogDestination(log)
   return destination instanceof RewritingDestination ? destination.output : destination
@@ -88,14 +88,14 @@ export const openTerminalLog = async (destination: 1 | NodeJS.WritableStream = 1
   const { default: prettyStream } = await import('pino-pretty')
   const options = { sync: true, ignore: '', translateTime: 'SYS:HH:MM:ss.l', singleLine: true }
   const pretty = prettyStream({ ...options, destination })
-  // pino-pretty parses each line, and prints messages and stacks as they then are.
+  // pino-pretty parses each line, and prints messages and stacks unescaped.
   return { write: (lines) => void pretty.write(doubleEscapes(lines)) }
 }
 
 // A chain of causes may be circular.
 const maxCauses = 8
 
-/** No other properties, which pino's serializer copies: bytes, requests, or options with credentials. */
+/** pino's serializer also copies other properties: bytes, requests, or options with credentials. */
 export const serializeError = (thrown: unknown) => {
   if (!(thrown instanceof Error)) return `a ${typeof thrown} was thrown`
   const { code } = thrown as NodeJS.ErrnoException

@@ -12,7 +12,7 @@ const resolutionMs = 20
 export class ProcessStats {
   /** Computed once: the clock may be set, and reports may be read late. */
   readonly #startedAt = Math.round(epochMs() - process.uptime() * 1000)
-  /** As last read: without a free descriptor the system does not say (EMFILE). */
+  /** As last read: without a free descriptor (EMFILE), it cannot be read. */
   #memory = process.memoryUsage()
   #histogram: ELDHistogram | null = null
   #windowStartedAt = 0

@@ -10,8 +10,8 @@ import { groupByKey, sum } from './sum-reports.ts'
 export type RecentErrorsReport = RecentErrors['report']
 
 /**
- * `path` and `cause` are never shown as they are: a client wrote the one, an upstream the other. Only the cause of a
- * broken contract is the contract's own words.
+ * `path` and `cause` are never shown as they are: a client wrote `path`, an upstream `cause`. Only the cause of a
+ * broken contract is in the contract's own words.
  */
 export type RecentError = ReturnType<typeof toRecentError>
 
@@ -58,7 +58,7 @@ export const mergeLastErrors = (each: readonly RecentErrorsReport['last'][]): Re
 const newestFirst = (entries: readonly RecentError[]): readonly RecentError[] => entries.toSorted((a, b) => b.at - a.at)
 
 const createLastErrors = () => {
-  // Kept apart: a scanner of the internet would push out what operators look for.
+  // Kept apart: a scanner of the internet would push out the errors that operators look for.
   const [matched, unmatched] = [createFairList(), createFairList()]
   return {
     add: (entry: RecentError): void => (entry.operation === null ? unmatched : matched).add(entry),
@@ -71,7 +71,7 @@ const createLastErrors = () => {
  * one, so a flood of one reason pushes out only itself.
  */
 const createFairList = () => {
-  /** The oldest first. */
+  /** Oldest first. */
   const byReason = new Map<string, RecentError[]>()
   let added = 0
   return {

@@ -48,7 +48,7 @@ export class RollingCounter {
 // After the clock was set back, the upper limit keeps later events out of the last minute.
 const isBetween = (number: number, after: number, to: number): boolean => number > after && number <= to
 
-/** A map of at most `max` values. A full one drops stale values, once in ten seconds at most. */
+/** A full map drops stale values, once in ten seconds at most. */
 export const createBoundedMap = <Value>(
   max: number,
   isStale: (value: Value, at: number) => boolean,

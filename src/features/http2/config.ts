@@ -29,7 +29,7 @@ const http2 = annotate(
 
 declare module '../../core/config/config.ts' {
   interface ParsedListen {
-    /** Null: clients have HTTP/1 alone. */
+    /** Null: HTTP/1 only. */
     readonly http2: Http2Codec | null
   }
 }

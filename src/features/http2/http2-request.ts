@@ -8,7 +8,7 @@ import type { GatewayError } from '../../core/exchange/failures/errors.ts'
 import { sliceBytes } from '../../core/lib/buffers.ts'
 import { validateStream } from './validate-stream.ts'
 
-/** A request in the terms of HTTP/1 (decision 022). */
+/** In the terms of HTTP/1 (decision 022). */
 export class Http2Request implements DownstreamRequest {
   readonly multiplexed = true
   target: RequestTarget | null = null
@@ -20,7 +20,7 @@ export class Http2Request implements DownstreamRequest {
   readonly httpVersionMajor = 2
   readonly rawHeaders: string[]
   readonly socket: Socket
-  /** All bytes of the body so far. */
+  /** The body bytes so far. */
   receivedBytes = 0
   readonly #connection: Http2Connection
   readonly #stream: Stream
@@ -55,13 +55,12 @@ export class Http2Request implements DownstreamRequest {
   }
 
   consume(consumer: BodyConsumer): void {
-    // A part is gone: the rest must not pass for the whole.
+    // A part must not look like the whole body.
     if (this.#isDiscarded) return
     this.#consumer = consumer
     this.resume()
   }
 
-  /** Reads the rest and drops it. */
   discard(): void {
     this.#isDiscarded = true
     this.#consumer = null
@@ -101,7 +100,7 @@ export class Http2Request implements DownstreamRequest {
 
   #release(): void {
     while (!this.#isPaused && this.#consumer !== null && this.#held.bytes > 0) {
-      // In slices, so that the rest can wait again after each.
+      // In slices, so that the consumer can pause between them.
       const chunk = this.#held.take(sliceBytes)
       // Before the first pause the body waited for a connection to the upstream, not for a slow reader.
       this.#connection.readBody(this.#stream, chunk.length, this.#hasWaited)

@@ -63,7 +63,7 @@ export class Http2Response implements DownstreamResponse, StreamEvents {
       const value = fields[i + 1] as string
       if (status === 205 && fieldNameEquals(name, 'content-length')) continue
       sent.push(name, value)
-      // An empty frame for its end would wait for a client whose window is shut.
+      // An empty frame for the end would wait for a client whose window is shut.
       if (value === '0' && fieldNameEquals(name, 'content-length')) isBodiless = true
     }
     checkFields(sent)
@@ -76,7 +76,7 @@ export class Http2Response implements DownstreamResponse, StreamEvents {
 
   writeInterim(status: number, fields: HeaderFields): void {
     if (this.destroyed || this.headersSent || this.#interimCount++ >= maxInterims) return
-    // They would pile up for a client that takes nothing.
+    // Interim responses would pile up for a client that takes nothing.
     if (!this.#connection.flushesNow(this.#stream)) return
     checkFields(fields)
     this.#connection.sendHead(this.#stream, String(status), fields)

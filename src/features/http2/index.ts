@@ -12,7 +12,7 @@ export const http2: Feature = {
   }),
   loadConfigPart: () => import('./config.ts'),
   loadListenerPart: async () => ({
-    /** Off, a listener loads nothing of HTTP/2. */
+    /** While HTTP/2 is off, its modules are not loaded. */
     openProtocol(options) {
       const { http2 } = options.getListenerConfig().config.listen
       if (http2 === null) return null

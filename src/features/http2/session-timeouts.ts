@@ -11,7 +11,7 @@ import { CoalescedTimer, now } from '../../core/lib/clock.ts'
 interface Session {
   /** GOAWAY was sent. */
   readonly closed: boolean
-  /** An error has ended it. */
+  /** An error has ended the session. */
   readonly destroyed: boolean
   /** Sends GOAWAY. */
   close(): void
@@ -44,7 +44,6 @@ export const startSessionTimeouts = (
   let lastStreamClosedAt = Number.NEGATIVE_INFINITY
   const openedAt = now()
   let isClosing = false
-  /** Closes the connection after the client, or when the wait for the client is over. */
   const closeAfterLinger = (mode: LingerMode): void => {
     if (isClosing) return
     isClosing = true

@@ -30,13 +30,13 @@ const startSession = (
     wideConnections,
     onStream(stream) {
       timeouts.onStreamOpened(stream.id)
-      // Not with the response: a client could give up each request before its response.
+      // Counted at the start: a client could give up each request before its response.
       if (++requestCount >= getListenerConfig().maxRequestsPerConnection) timeouts.leave()
       const request = new Http2Request(connection, stream)
       onRequest(request, new Http2Response(connection, stream, request))
     },
     onStreamClosed: (stream) => timeouts.onStreamClosed(stream.id, hasFailed),
-    // No more than the budget of floods lets through: 200 lines at once, then 33 a second.
+    // The flood budget bounds these lines: 200 at once, then 33 a second.
     onMalformed: (cause) => report(new GatewayError('bad-request', { reason: 'broken-stream', cause })),
     onFailure(cause) {
       hasFailed = true

@@ -5,7 +5,6 @@ import { knownMethods } from '../../core/exchange/node-http.ts'
 interface StreamClaims {
   readonly method: string | undefined
   readonly scheme: string | undefined
-  /** As sent. */
   readonly target: string
   readonly hasBadField: boolean
 }
@@ -18,7 +17,7 @@ export const validateStream = ({ method, scheme, target, hasBadField }: StreamCl
   if (scheme !== 'https' || method === undefined || !knownMethods.has(method))
     return new GatewayError('bad-request', { reason: 'bad-pseudo-field' })
   if (hasBadField) return new GatewayError('bad-request', { reason: 'bad-field' })
-  // Neither nghttp2 nor HPACK minds bytes that must be encoded (RFC 3986 §2); the HTTP/1 parser does.
+  // nghttp2 and HPACK accept bytes that must be encoded (RFC 3986 §2); the HTTP/1 parser does not.
   return isEncoded.test(target) ? null : new GatewayError('bad-request', { reason: 'bad-target' })
 }
 

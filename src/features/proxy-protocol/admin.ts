@@ -1,7 +1,7 @@
 import type { AdminPart } from '../../core/admin/admin-part.ts'
 import type { FailureReason } from '../../core/exchange/failures/errors.ts'
 
-// What load balancers cause, and not clients: only from their addresses is a header waited for.
+// Caused by load balancers, not clients: only a load balancer's connection waits for a header.
 const loadBalancerReasons: ReadonlySet<FailureReason | null> = new Set([
   'no-proxy-header',
   'bad-proxy-header',

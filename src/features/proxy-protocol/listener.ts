@@ -29,7 +29,7 @@ export const createAcceptor: NonNullable<ListenerPart['createAcceptor']> = ({
     if (!socket.destroyed) onConnection(socket)
   }
 
-  /** Reads exactly the header. */
+  /** Reads no byte beyond the header. */
   const readHeader = (socket: Socket, sender: string): void => {
     let received: Buffer = Buffer.alloc(0)
     const stop = (): void => {

@@ -1,4 +1,4 @@
-/** Parses PROXY protocol headers (HAProxy's proxy-protocol.txt): load balancers name their clients in them. */
+/** HAProxy's proxy-protocol.txt: load balancers name their clients in these headers. */
 
 import { GatewayError } from '../../core/exchange/failures/errors.ts'
 import { canonicalAddress } from '../../core/lib/net/addresses.ts'
@@ -6,7 +6,7 @@ import { canonicalAddress } from '../../core/lib/net/addresses.ts'
 export interface ProxyHeader {
   /** In bytes. */
   readonly length: number
-  /** `unknown`: a client of which the load balancer says no more. `local`: the load balancer's own health check. */
+  /** `unknown`: the load balancer says nothing about the client. `local`: its own health check. */
   readonly origin: 'client' | 'unknown' | 'local'
   /** Null: not known. */
   readonly address: string | null
@@ -16,7 +16,7 @@ export interface ProxyHeader {
   readonly secure: boolean | null
 }
 
-// The maximum of a line (§2.1).
+// §2.1.
 const maxLineBytes = 107
 // Behind the first 16 bytes of version 2. §2.2: a header is smaller than a segment, of which every host takes 536 bytes
 // (RFC 9293 §3.7.1). Addresses take 36, a name and a checksum at most 265.
@@ -38,7 +38,7 @@ export const parseProxyHeader = (bytes: Buffer): ProxyHeader | GatewayError | nu
 // §2.1: more than the first word, which could be a method.
 const proxyLine = /^PROXY (?:TCP4|TCP6|UNKNOWN)[ \r]/
 
-/** Detects a header where none is taken, from a load balancer that is not configured. */
+/** Detects a header from an address that is no configured load balancer. */
 export const detectProtocol = (first: Buffer): GatewayError | null => {
   const isBinary = first.subarray(0, proxySignature.length).equals(proxySignature)
   if (!isBinary && !proxyLine.test(first.toString('latin1', 0, 16))) return null
@@ -136,13 +136,13 @@ const parseTlvs = (header: Buffer, start: number): Pick<ProxyHeader, 'authority'
   return { authority, secure }
 }
 
-// Bounds what a client may write, and leaves nothing that needs escaping.
+// Bounds the text that a client may write, and leaves nothing that needs escaping.
 const parseAuthority = (value: Buffer): string | null => {
   const text = value.toString('latin1')
   return /^[\w.:[\]-]{1,255}$/.test(text) ? text : null
 }
 
-// RFC 9260 appendix A: the Castagnoli polynomial, reflected. Node has only the one of zlib.
+// RFC 9260 appendix A: the Castagnoli polynomial, reflected. Node has only zlib's.
 const crcTable = Uint32Array.from({ length: 256 }, (_, byte) => {
   let crc = byte
   for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 ? 0x82f63b78 : 0)

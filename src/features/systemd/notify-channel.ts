@@ -66,7 +66,7 @@ const startShell = (socket: string, path: string | undefined) => {
   // Waiting for lines, the shell would keep a gateway that cannot start alive.
   child.unref()
   for (const stream of [child.stdin, child.stdout]) if ('unref' in stream) (stream as { unref(): void }).unref()
-  child.stdin.on('error', () => {}) // it has ended, which `ask` reports
+  child.stdin.on('error', () => {}) // the shell has ended, which `ask` reports
   let hasEnded = false
   let asked: PromiseWithResolvers<string> | null = null
   const end = (error: Error): void => {

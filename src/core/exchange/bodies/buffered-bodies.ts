@@ -216,7 +216,7 @@ class WholeResponseBody extends BytesBody {
     super(whole)
     this.#exchange = exchange
     this.#copy = copy
-    // The attempt has ended and listens no more.
+    // The attempt has ended and no longer listens.
     exchange.setAbortListener((reason) => {
       // Before delivery the body stays whole: a part of it would be relayed as all of it.
       if (!this.fail(reason)) copy.release()
@@ -240,7 +240,6 @@ class WholeResponseBody extends BytesBody {
 
 class PassingBody extends ResponseBodyQueue {
   constructor(body: ResponseBody, chunks: Buffer[]) {
-    // A false from its sink pauses the source.
     super({ pause() {}, resume: () => body.resume(), cancel: () => body.discard() }, body.isShared, chunks)
   }
 

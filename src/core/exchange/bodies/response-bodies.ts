@@ -69,7 +69,7 @@ export class ResponseBodyQueue implements ResponseBody {
     this.#chunks = chunks
   }
 
-  /** False: enough for now, the source is paused. */
+  /** False: the source pauses. */
   push(chunk: Buffer): boolean {
     const isFlowing = this.#sink === null ? this.#keep(chunk) : this.#sink.data(chunk)
     if (!isFlowing) this.#source.pause()

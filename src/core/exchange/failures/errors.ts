@@ -35,7 +35,7 @@ export class StacklessError extends Error {
 
 export type ViolationPlace = 'query' | 'header' | 'body' | 'content-type' | 'status'
 
-/** All text but `ownPointer` is of the contract and the code: no reader or log gets data of others. */
+/** All text but `ownPointer` comes from the contract and the code, so readers and logs get no client's data. */
 export interface Violation {
   /** RFC 6901, into the body, or behind the name of the parameter. `*`: a member that the contract does not name. */
   readonly pointer: string

@@ -19,7 +19,10 @@ const clientFailure = (status: number, text: string) => row('client', status, 'n
 const gatewayFailure = (status: number, text: string) => row('gateway', status, 'never', text)
 const upstreamFailure = (status: number, retry: RetryRule, text: string) => row('upstream', status, retry, text)
 
-/** Alone decides status, fault, retry and the texts for operators. Clients get the status, and the kind as `code`. */
+/**
+ * The only place that decides status, fault, retry and the texts for operators. Clients get the status, and the kind as
+ * `code`.
+ */
 export const failureTable = {
   'bad-request': clientFailure(400, 'the request is malformed'),
   'invalid-request': clientFailure(400, 'the request breaks the contract of the operation'),
@@ -72,9 +75,9 @@ export const failureTable = {
     'the response of the endpoint breaks the contract of the operation',
   ),
   'deadline-exceeded': gatewayFailure(504, 'there was no answer within the deadline of the operation'),
-  // The client takes only stored responses (RFC 9111 §5.2.1.7).
+  // RFC 9111 §5.2.1.7.
   'not-cached': clientFailure(504, 'the client takes only what is stored, and nothing is'),
-  // After a relayed head, the client's connection is cut, and 502 is only in the log.
+  // The head was relayed already: the client's connection is cut, and 502 is only in the log.
   truncated: upstreamFailure(502, 'never', 'the answer of the endpoint broke off'),
   // Only in the log.
   'client-gone': clientFailure(499, 'the client left before its answer was complete'),

@@ -44,7 +44,6 @@ const badResponse = rowsFor(['bad-answer', 'truncated', 'connect-failed'])
  * traces and operators' pages may show it. Counted and documented in this order.
  */
 export const reasonRows = {
-  // Malformed or unacceptable requests.
   'bad-target': badRequest('the request target is malformed'),
   'bad-host': badRequest('Host is missing, malformed, or there are several'),
   'bad-length': badRequest('Content-Length is no length, or contradicts the body'),
@@ -87,7 +86,6 @@ export const reasonRows = {
   'token-in-query': badRequest('there is a token in the query'),
   'bad-client-cert': badRequest('Client-Cert holds no certificate'),
 
-  // Bytes that come, or are taken, too slowly.
   'proxy-header-too-slow': requestTimeout('the PROXY protocol header did not come within listen.timeouts.headers'),
   'head-too-slow': requestTimeout('the head did not come within listen.timeouts.headers'),
   'body-stalled': requestTimeout('the body paused for longer than listen.timeouts.body'),
@@ -101,11 +99,9 @@ export const reasonRows = {
   'body-too-large-streamed': contentTooLarge('the body, whose length was not said, is larger than maxBody'),
   'contract-body-too-large': contentTooLarge('the body is too large to be checked against the contract'),
 
-  // Breaches of the contract by requests.
   'contract-parameters': invalidRequest('the query or a header field breaks the contract'),
   'contract-body': invalidRequest('the body breaks the contract'),
 
-  // Full limits and exceeded rates.
   'event-loop': overloaded('the event loop is later than limits.eventLoopDelay'),
   'limits-concurrency': overloaded('limits.concurrency is full'),
   'upstream-concurrency': overloaded('the concurrency of the group is full'),
@@ -120,7 +116,6 @@ export const reasonRows = {
   ),
   'client-concurrency': rateLimited('the concurrency of the client is full'),
 
-  // Rejected credentials.
   'no-credential': rowsFor(['unauthenticated'])('there is no credential'),
   'unknown-key': byKey('there is no such API key'),
   'wrong-secret': byKey('the secret of the API key is wrong'),
@@ -149,22 +144,18 @@ export const reasonRows = {
   'wrong-address': forbidden('the client may not come from this address'),
   'wrong-operation': forbidden('the client may not call this operation'),
 
-  // Unavailable authorities.
   'issuer-keys': rowsFor(['identity-unavailable'], ['jwt'])('the issuer’s keys cannot be fetched'),
   'introspection-server': introspectionUnavailable('the authorization server cannot be asked about tokens'),
   'introspection-busy': introspectionUnavailable('too many tokens are being asked about'),
   'proof-memory': proofUnavailable('the replay cache did not say whether the proof was used before'),
 
-  // Decisions of operators.
   'state-reject': rejectedByOperator('the file says state: reject'),
   'kill-switch': rejectedByOperator('an operator has taken the operation out of service for a while'),
 
-  // Upstreams that get no request.
   'all-draining': rowsFor(['no-healthy-endpoint'])('every endpoint drains, or has weight 0'),
   'breaker-open': circuitOpen('the circuit breaker is open'),
   'breaker-proving': circuitOpen('the circuit breaker is half-open, and its probes are under way'),
 
-  // Upstreams that cannot be reached or break off.
   refused: connectionLost('the endpoint refuses connections', 'ECONNREFUSED'),
   reset: connectionLost('the endpoint reset the connection', 'ECONNRESET'),
   closed: connectionLost('the endpoint closed the connection'),

@@ -28,7 +28,7 @@ const finished = 14
 const stopped = 15
 
 export interface BodyEvents {
-  /** A piece of the body: bytes[from, to), valid until the call returns. */
+  /** A piece of the body: bytes[from, to), valid during the call. */
   body(bytes: Buffer, from: number, to: number): void
 }
 

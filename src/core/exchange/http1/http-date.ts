@@ -4,7 +4,6 @@ const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', '
 const time = '(?<hour>\\d\\d):(?<minute>\\d\\d):(?<second>\\d\\d)'
 const month = `(?<month>${months.join('|')})`
 const formats: readonly RegExp[] = [
-  // IMF-fixdate, the current form
   new RegExp(`^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), (?<day>\\d\\d) ${month} (?<year>\\d{4}) ${time} GMT$`, 'i'),
   // rfc850-date
   new RegExp(
@@ -41,7 +40,7 @@ const toEpochMs = (parts: Parts, now: number): number | null => {
 
 const capitalized = (name: string): string => name.slice(0, 1).toUpperCase() + name.slice(1).toLowerCase()
 
-/** A year more than 50 years ahead is the last past year with these digits. */
+/** RFC 9110 §5.6.7: a year more than 50 years ahead is the last past year with these digits. */
 const fullYear = (digits: number, now: number): number => {
   const thisYear = new Date(now).getUTCFullYear()
   const year = thisYear - (thisYear % 100) + digits

@@ -7,7 +7,7 @@ import { copyText } from '../buffers.ts'
  */
 export const isIPv6 = (text: string): boolean => text.includes(':') && net.isIPv6(text)
 
-/** 4, 6, or 0 for another name. */
+/** 0: another name. */
 export const isIP = (text: string): 0 | 4 | 6 => (isIPv4(text) ? 4 : isIPv6(text) ? 6 : 0)
 
 /** Expects valid addresses and networks. */
@@ -59,7 +59,7 @@ const isLoopback = cidrMatcher(['127.0.0.0/8', '::1'])
 
 export const isLoopbackHost = (address: string): boolean => normalizeHost(address).every(isLoopbackAddress)
 
-/** Other names and addresses of this machine are not looked up: the loop check on `Via` ends such loops. */
+/** Looks up no other names and addresses of this machine: the loop check on `Via` ends such loops. */
 export const reachesListener = (target: string, listenHost: string): boolean =>
   normalizeHost(target).some((to) => normalizeHost(listenHost).some((on) => reachesAddress(connectTarget(to), on)))
 
@@ -75,7 +75,7 @@ const connectTarget = (address: string): string =>
 
 const isLoopbackAddress = (address: string): boolean => isIP(address) !== 0 && isLoopback(address)
 
-/** Lists the addresses that are known without DNS; `localhost` is two (RFC 6761 §6.3). */
+/** The addresses that are known without DNS; `localhost` is two (RFC 6761 §6.3). */
 function normalizeHost(name: string): readonly string[] {
   const bare = name.toLowerCase().replace(/^\[|\]$|\.$/g, '')
   if (bare === 'localhost' || bare.endsWith('.localhost')) return ['127.0.0.1', '::1']

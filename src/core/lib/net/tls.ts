@@ -22,6 +22,6 @@ export const toServerName = (host: string): string => {
   return isIP(name) === 0 ? name : ''
 }
 
-/** Verifies the server: without these options `NODE_TLS_REJECT_UNAUTHORIZED` would decide. `host` is the URL's. */
+/** Without these options `NODE_TLS_REJECT_UNAUTHORIZED` would decide. `host` is the URL's. */
 export const verifiedTls = (host: string) =>
   ({ ...trustAnchors, rejectUnauthorized: true, servername: toServerName(host) }) as const

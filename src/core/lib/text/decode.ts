@@ -12,7 +12,7 @@ export class DecodeError extends Error {
   }
 }
 
-/** Escapes controls, which could act on a terminal. */
+/** Controls could act on a terminal. */
 export const asText: Decoder<string> = (value, path) => {
   if (typeof value === 'string') return escapeControls(value)
   throw new DecodeError(path, 'text')

@@ -8,7 +8,7 @@ export const formatTimeOfDay = (ms: number, at: number): string => {
   return formatTime(at).startsWith(day) ? ofDay : `${day}T${ofDay}Z`
 }
 
-/** Formats a duration in at most two units: `3d 4h`, `12m 5s`, `0s`. */
+/** At most two units: `3d 4h`, `12m 5s`, `0s`. */
 export const humanizeSeconds = (seconds: number): string => {
   const whole = Math.max(0, Math.floor(seconds))
   const of = (length: number): number => Math.floor(whole / length)
@@ -22,7 +22,6 @@ export const humanizeSeconds = (seconds: number): string => {
         .join(' ')
 }
 
-/** Formats an RFC 3339 time, and how long before `at` it was. */
 export const formatAgo = (time: string, at: number): string => {
   const ms = Date.parse(time)
   return Number.isNaN(ms) ? time : `${formatInstant(ms)}, ${humanizeSeconds((at - ms) / 1000)} ago`

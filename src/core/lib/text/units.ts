@@ -67,7 +67,7 @@ export const byteRates: Notation<BytesPerSecond> = {
   },
 }
 
-/** In percent, to a thousandth: `10%` or `0.5%`. */
+/** To a thousandth: `10%` or `0.5%`. */
 export const percentages: Notation<Fraction> = {
   pattern: '^[0-9]{1,3}(\\.[0-9]{1,3})?%$',
   parse(text) {

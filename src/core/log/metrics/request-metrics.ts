@@ -52,7 +52,7 @@ class Tally<Words extends Readonly<Record<string, string | null>>> {
   }
 }
 
-/** Numbers in arrays, whose length does not depend on the clients. */
+/** In arrays whose length does not depend on the clients. */
 class OperationMetrics {
   inFlight = 0
   /** By failure, then by status class. */
@@ -63,7 +63,7 @@ class OperationMetrics {
     method: AuthMethod | null
     side: Side
   }>()
-  /** Every failed attempt, whatever became of its exchange. */
+  /** Every failed attempt, whether or not its exchange failed. */
   readonly #attemptFailures = new Tally<{ side: Side; reason: AttemptFailureReason }>()
   readonly #accepted = new Map<AuthMethod, number>()
   readonly #total = new Histogram()
@@ -122,7 +122,7 @@ class OperationMetrics {
       reasons: this.#reasons.report,
       attemptFailures: this.#attemptFailures.report.toSorted((a, b) => sides.indexOf(a.side) - sides.indexOf(b.side)),
       accepted: [...this.#accepted].map(([method, count]) => ({ method, count })),
-      /** Those that say whether a change was made. */
+      /** Only outcomes that say whether a change was made. */
       outcomes: [...this.#outcomes].map(([outcome, count]) => ({ outcome, count })),
       /** Responses of 500 or above that no upstream sent for their request. */
       storedErrors: this.#storedErrors,
@@ -159,7 +159,7 @@ class OperationMetrics {
   }
 }
 
-/** Tells whether a failure is not the client's, whatever its status, or an upstream's response is 500 or above. */
+/** True for a failure that is not the client's, whatever its status, and for an upstream's response of 500 or above. */
 export const isErrorOutcome = (statusClass: number, failure: FailureKind | null): boolean =>
   failure === null ? statusClass >= 5 : failureTable[failure].fault !== 'client'
 
@@ -167,7 +167,7 @@ const noStatusClasses = (): number[] => new Array<number>(statusClassCount).fill
 
 export const toStatusClass = (status: number): number => Math.min(statusClassCount - 1, Math.trunc(status / 100))
 
-/** By their numbers in IANA's TLS Supported Groups. */
+/** IANA's TLS Supported Groups. */
 const groupNames: ReadonlyMap<number, string> = new Map([
   [4588, 'X25519MLKEM768'],
   [29, 'x25519'],

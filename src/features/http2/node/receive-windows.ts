@@ -10,9 +10,9 @@ import {
 const streamAllowanceBytes = 2 * narrowWindowBytes
 
 /**
- * Of one connection (RFC 9113 §5.2). Node returns a connection's window when bytes arrive and a stream's when they are
- * read, and has one size for all streams. So all are widened and narrowed together by SETTINGS, which a client may obey
- * late. Their waiting bytes reduce the connection's window, which a client cannot exceed.
+ * RFC 9113 §5.2. Node returns a connection's window when bytes arrive and a stream's when they are read, and has one
+ * size for all streams. So all are widened and narrowed together by SETTINGS, which a client may obey late. Their
+ * waiting bytes reduce the connection's window, which a client cannot exceed.
  */
 export class NodeReceiveWindows {
   readonly #session: ServerHttp2Session
@@ -20,7 +20,7 @@ export class NodeReceiveWindows {
   /** `narrowing`: the client has not acknowledged it, and may send as if wide. */
   #width: 'narrow' | 'wide' | 'narrowing' = 'narrow'
   #holdsWideSlot = false
-  /** The waiting bytes of all streams, beyond each one's allowance. */
+  /** The waiting bytes beyond each stream's allowance. */
   #excess = 0
   #windowBytes = connectionWindowBytes
 
@@ -35,7 +35,7 @@ export class NodeReceiveWindows {
     return new NodeBodyWindow(this)
   }
 
-  /** Called when a whole narrow window was read as fast as it came: the client could have sent more. */
+  /** Call it when a whole narrow window was read as fast as it came: the client could have sent more. */
   widen(): void {
     if (this.#session.destroyed) return
     if (this.#width === 'wide') this.#wideConnections.touch(this)
@@ -45,7 +45,7 @@ export class NodeReceiveWindows {
     this.#session.settings({ initialWindowSize: wideWindowBytes })
   }
 
-  /** Returns false where the client was asked before. */
+  /** False: the client was asked before. */
   narrow(): boolean {
     if (this.#width !== 'wide' || this.#session.destroyed) return false
     this.#width = 'narrowing'

@@ -47,7 +47,7 @@ const startSession = (
     if (stream.destroyed || stream.closed) return void stream.on('error', () => {})
     const id = stream.id as number
     sessionTimeouts.onStreamOpened(id)
-    // Not with the response: a client could give up each request before its response.
+    // Counted at the start: a client could give up each request before its response.
     if (++requestCount >= getListenerConfig().maxRequestsPerConnection) sessionTimeouts.leave()
     stream.on('close', () => {
       // An error destroys a session and, with it, its streams. Without an error Node destroys it after its last stream.
@@ -102,7 +102,9 @@ const createFloodLimiter = (): (() => boolean) => {
   }
 }
 
-/** Of nghttp2 and Node. This file limits the floods that they leave open; validate-request.ts the request. */
+/**
+ * The limits of nghttp2 and Node. This file limits the floods that they leave open; validate-request.ts the request.
+ */
 const createSessionOptions = (listen: SessionLimits) => {
   return {
     settings: { maxConcurrentStreams, maxHeaderListSize: maxListSize(listen) },

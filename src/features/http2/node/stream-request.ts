@@ -8,9 +8,9 @@ import { validateStream } from '../validate-stream.ts'
 import type { NodeBodyWindow, NodeReceiveWindows } from './receive-windows.ts'
 
 /**
- * Holds chunks that come while it is not read: Node would keep each as it came, a hundred times the size of a one-byte
- * chunk, and let the client go on when the first is read. For Node, each chunk but the last is still on its way, so the
- * client gets its window back when all are read.
+ * Holds unread chunks: Node would keep each as it came, a hundred times the size of a one-byte chunk, and let the
+ * client send more when the first is read. To Node, each chunk but the last is still on its way, so the client gets its
+ * window back when all are read.
  */
 class StreamBody {
   ended = false
@@ -76,7 +76,7 @@ class StreamBody {
 
   #release(): void {
     while (this.#isReading && this.#buffered.bytes > 0 && !this.#stream.destroyed) {
-      // In slices, so that the rest can wait again after each.
+      // In slices, so that the consumer can pause between them.
       const chunk = this.#buffered.take(sliceBytes)
       this.#reportPending()
       // Before the first pause the body waited for a connection to the upstream, not for a slow reader.
@@ -104,7 +104,7 @@ interface PseudoFields {
   method: string | undefined
   scheme: string | undefined
   path: string | undefined
-  /** Of any field (RFC 9113 §8.2.1). */
+  /** RFC 9113 §8.2.1. */
   hasOuterBlank: boolean
 }
 
@@ -152,7 +152,7 @@ export class StreamRequest implements DownstreamRequest {
   }
 
   consume(consumer: BodyConsumer): void {
-    // A part is gone: the rest must not pass for the whole.
+    // A part must not look like the whole body.
     if (this.#isDiscarded) return
     this.#consumer = consumer
     this.stream.on('data', consumer)

@@ -66,7 +66,7 @@ export class StreamResponse implements DownstreamResponse {
       const value = fields[i + 1] as string
       if (status === 205 && fieldNameEquals(name, 'content-length')) continue
       list.push(name, value)
-      // An empty frame for its end would wait for a client whose window is shut.
+      // An empty frame for the end would wait for a client whose window is shut.
       if (value === '0' && fieldNameEquals(name, 'content-length')) bodiless = true
     }
     checkFields(fields)
@@ -129,8 +129,7 @@ export class StreamResponse implements DownstreamResponse {
   }
 
   /**
-   * Discards the rest of the request. RFC 9113 §8.1 allows RST_STREAM to say that it is not needed, but h2 (httpx) and
-   * Java 17 then discard the response. So RST_STREAM comes last, for clients that send for too long.
+   * As `Http2Response` does: RST_STREAM comes last, since h2 (httpx) and Java 17 discard the response at RST_STREAM.
    */
   #linger(): void {
     const { stream } = this
