@@ -85,7 +85,7 @@ describe.skipIf(npm.missing ?? curl.missing)('from nothing to enforce', () => {
     const finding = (await findings()).find(({ cause }) => cause.includes('responses of'))
     expect(finding).toMatchObject({ severity: 'warning', about: 'operations.valuation.score' })
     expect(finding?.cause).toContain(`responses of ${upstream.url} break the contract`)
-    expect(await run('npx lender-gateway contract report')).toContain('body /grade: type: must be string')
+    expect(await run('lender-gateway contract report')).toContain('body /grade: type: must be string')
 
     // 6. Enforce
     appendFileSync(checkout.file, enforce)

@@ -42,7 +42,7 @@ export const symptoms: readonly Symptom[] = text
   .filter((section) => /^\d+\. /.test(section))
   .map((section) => {
     const example =
-      /^\$ (?:npx )?lender-gateway status\n(CRITICAL|warning|notice) +([\w.[\]-]+): (.+)\n +since [^;\n]+(?:; more: (.+))?$/m
+      /^\$ lender-gateway status\n(CRITICAL|warning|notice) +([\w.[\]-]+): (.+)\n +since [^;\n]+(?:; more: (.+))?$/m
     const [, severity = '', about = '', cause = '', command] = example.exec(section) ?? []
     // A checkout runs the program by another command.
     const shown = command === undefined ? null : pattern(command.replace(/^lender-gateway /, ''))
