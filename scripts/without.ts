@@ -103,7 +103,7 @@ const main = async (words: readonly string[]): Promise<void> => {
     run(folder, 'biome', 'check', '--error-on-warnings')
     run(folder, 'vitest', 'run', '--project', 'shared', '--project', 'alone', ...tests)
     const statuses = await askTheNine(names)
-    if (statuses.some((status) => status !== 200)) throw new Error(`the nine are answered with ${statuses.join(', ')}`)
+    if (statuses.some((status) => status !== 200)) throw new Error(`the nine respond with ${statuses.join(', ')}`)
     const lines = execFileSync('sh', ['-c', 'find src -type f -print0 | xargs -0 cat | wc -l'], {
       cwd: folder,
       encoding: 'utf8',

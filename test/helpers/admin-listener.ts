@@ -60,7 +60,7 @@ export const openAdminListener = async (
     ...{ reloader, overrides, parts: partsWith({ states: [] }), recordAdminEvent: nothing },
     ...{ draining: () => false, notServing: () => null, droppedLines: () => 0 },
     report: async () => reports(report),
-    runEverywhere: async () => ({ results: [], unanswered: 0 }),
+    runEverywhere: async () => ({ results: [], silent: 0 }),
     ...context,
   }
   const server = await openAdminServer(init, log)

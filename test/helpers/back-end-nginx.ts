@@ -1,9 +1,9 @@
-/** Runs a real nginx as one release of a back end that answers in JSON, with defects that come and go. */
+/** Runs a real nginx as one release of a back end that responds in JSON, with defects that come and go. */
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { startNginx } from './nginx.ts'
 
-/** What a release of a back end may have wrong: a value in its answers, or a 500 for each. */
+/** What a release of a back end may have wrong: a value in its responses, or a 500 for each. */
 export type Defect = 'wrong-grade' | 'errors'
 
 /** Records one request as the back end got it. */
@@ -16,7 +16,7 @@ export interface BackEndRequest {
 
 export interface BackEnd {
   readonly origin: string
-  /** Lets each answer have the defect, until it is mended. */
+  /** Lets each response have the defect, until it is mended. */
   plant(defect: Defect): Promise<void>
   mend(defect: Defect): Promise<void>
   /** Reads what came so far, in order, without probes. */
@@ -25,7 +25,7 @@ export interface BackEnd {
 }
 
 /**
- * Starts a release. Each path answers with the same document, but for the time and an id in it, and with the release in
+ * Starts a release. Each path gets the same document, but for the time and an id in it, and with the release in
  * `X-Release`. `/healthz` is a health check.
  */
 export const startBackEnd = async (path: string, release: string): Promise<BackEnd> => {

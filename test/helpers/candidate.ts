@@ -6,20 +6,20 @@ import type { Settings } from './gateway.ts'
 import { httpUpstream, type ReceivedRequest, type TestUpstream } from './upstream.ts'
 import { call, fieldValues, type WireRequest } from './wire.ts'
 
-/** The two upstreams of a group. Each answers with its own name. */
+/** The two upstreams of a group. Each responds with its own name. */
 interface SideUpstreams {
   readonly primary: TestUpstream
   readonly candidate: TestUpstream
 }
 
-type Answering = (request: ReceivedRequest, response: ServerResponse, name: string) => void
+type Responding = (request: ReceivedRequest, response: ServerResponse, name: string) => void
 
-const byName: Answering = (_, response, name) => response.end(name)
+const byName: Responding = (_, response, name) => response.end(name)
 
-/** Opens both, which answer with 200 and their name unless `answering` does otherwise. */
-export const sideUpstreams = async (answering: Answering = byName): Promise<SideUpstreams> => ({
-  primary: await httpUpstream((request, response) => answering(request, response, 'primary')),
-  candidate: await httpUpstream((request, response) => answering(request, response, 'candidate')),
+/** Opens both, which respond with 200 and their name unless `responding` does otherwise. */
+export const sideUpstreams = async (responding: Responding = byName): Promise<SideUpstreams> => ({
+  primary: await httpUpstream((request, response) => responding(request, response, 'primary')),
+  candidate: await httpUpstream((request, response) => responding(request, response, 'candidate')),
 })
 
 /** Makes the settings of a group with a candidate; `own` are keys of the candidate, `more` those of the group. */

@@ -4,7 +4,7 @@ import { expect } from 'vitest'
 export interface ClosedLoopLoad<T> {
   /** What came of each request so far. */
   readonly responses: readonly T[]
-  /** Waits until so many more have been answered. */
+  /** Waits until so many more have got a response. */
   more(count: number): Promise<void>
   /** Asks no more, and waits for what is under way. */
   stop(): Promise<void>

@@ -12,10 +12,10 @@ interface Dialled extends TestGateway {
 
 /** Boots a gateway, has its upstream do this with the head of each request, and connects a client. */
 export const dialThrough = async (
-  answer: (socket: Socket, head: string) => void,
+  respond: (socket: Socket, head: string) => void,
   settings: Settings = {},
 ): Promise<Dialled> => {
-  const upstream = await rawUpstream((socket) => onRequest(socket, (head) => answer(socket, head)))
+  const upstream = await rawUpstream((socket) => onRequest(socket, (head) => respond(socket, head)))
   const booted = await bootGateway({ upstream: upstream.url, ...settings })
   const client = await rawClient(booted.port)
   onTestFinished(() => client.close())

@@ -115,7 +115,7 @@ export const fakeResponse = (status = 200): ProxyResponse => ({
   },
 })
 
-/** Makes the innermost handler of a test: it answers 200, and counts. */
+/** Makes the innermost handler of a test: it responds with 200, and counts. */
 export const fakeNext = (handle: Handler = () => Promise.resolve(fakeResponse())): Handler & { calls: number } => {
   const next = Object.assign(
     (exchange: Exchange): Promise<ProxyResponse> => {

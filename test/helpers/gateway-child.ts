@@ -1,5 +1,5 @@
 /**
- * Runs a gateway in a process of its own and answers what a test asks of it: `node gateway-child.ts FILE`, with an IPC
+ * Runs a gateway in a process of its own and does what a test asks of it: `node gateway-child.ts FILE`, with an IPC
  * channel.
  */
 import './install-features.ts'

@@ -76,7 +76,7 @@ const startOnce = async (
   return { port, log, row, stop }
 }
 
-/** Waits until the stats socket answers, which it does once every port is bound. */
+/** Waits until the stats socket responds, which it does once every port is bound. */
 const responses = async (child: ChildProcess, socket: string): Promise<boolean> => {
   let failed = false
   child.once('error', () => {

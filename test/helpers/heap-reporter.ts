@@ -1,5 +1,5 @@
 /**
- * Answers every message with what the heap holds after two forced collections:
+ * Responds to every message with what the heap holds after two forced collections:
  * `node --expose-gc --import heap-reporter.ts …`, with an IPC channel.
  */
 import type { Heap } from './edited-gateway.ts'

@@ -15,7 +15,7 @@ export interface Outcome {
   readonly reasons: readonly string[]
   /** In `rejections_total`. */
   readonly counted: readonly string[]
-  /** What another client was answered before, meanwhile and after it. */
+  /** What another client got before, meanwhile and after it. */
   readonly others: readonly number[]
 }
 

@@ -7,11 +7,11 @@ export const padded = 8
 export const prioritized = 32
 export const ack = 1
 
-/** What is sent; `answer`: the whole response to stream 1 is waited for; `head`: its head. */
-export type Step = Buffer | 'answer' | 'head'
+/** What is sent; `response`: the whole response to stream 1 is waited for; `head`: its head. */
+export type Step = Buffer | 'response' | 'head'
 
 /** How a connection goes on: as if nothing had been; with a response to stream 1; or with an error. */
-type Wanted = 'goes on' | 'answers' | { readonly on: 'stream' | 'connection'; readonly codes: readonly number[] }
+type Wanted = 'goes on' | 'responds' | { readonly on: 'stream' | 'connection'; readonly codes: readonly number[] }
 
 /** Section, what is sent, and what has to come of it. */
 export type Row = readonly [section: string, what: string, steps: readonly Step[], wanted: Wanted]
@@ -19,7 +19,7 @@ export type Row = readonly [section: string, what: string, steps: readonly Step[
 /** A case in which something else comes of it: what, and why. */
 export type Exception = readonly [...row: Row, comes: string, why: string]
 
-/** An error of a stream. RFC 9113 §5.4: it may be answered as one of the connection, and that by its end. */
+/** An error of a stream. RFC 9113 §5.4: it may be treated as one of the connection, and that by its end. */
 export const streamError = (...codes: readonly number[]): Wanted => ({ on: 'stream', codes })
 export const connectionError = (...codes: readonly number[]): Wanted => ({ on: 'connection', codes })
 
@@ -49,22 +49,22 @@ export const whole = (...more: readonly Buffer[]): Buffer => headers(1, endStrea
 export const post = (...fields: readonly string[]): Buffer =>
   head(1, [...get('/valuation/score', 'POST'), ...fields], false)
 /** Keeps the next request open: its response waits for a window. */
-export const unanswered = settings(4, 0)
+export const noResponseYet = settings(4, 0)
 
 const isEnd = ({ type, flags, stream }: Frame): boolean => stream === 1 && type <= 1 && (flags & endStream) === 1
 
 /**
- * Sends what a row says, and returns what came of it: `reset CODE` of each stream, `goaway CODE`, `closed`, `answered`;
+ * Sends what a row says, and returns the outcome: `reset CODE` of each stream, `goaway CODE`, `closed`, `responded`;
  * or nothing.
  */
 export const play = async (client: FrameClient, steps: readonly Step[], responses: boolean): Promise<string[]> => {
   for (const step of steps) {
-    if (step === 'answer') await client.frame(isEnd)
+    if (step === 'response') await client.frame(isEnd)
     else if (step === 'head') await client.frame(({ type }) => type === 1)
     else await client.send(step)
   }
   if (responses) await client.frame(isEnd)
-  // A PING is answered before frames that wait: with the third, whatever there was to say of the steps has come.
+  // A PING gets its reply before frames that wait: with the third, whatever there was to say of the steps has come.
   for (let n = 1; n <= 3; n++) {
     await client.send(frame(6, 0, 0, Buffer.alloc(8, n)))
     await client.frame(({ type, flags, payload }) => type === 6 && (flags & ack) === 1 && payload[0] === n)
@@ -72,7 +72,7 @@ export const play = async (client: FrameClient, steps: readonly Step[], response
   const said = client.frames.flatMap((each) => {
     if (each.type === 3) return [`reset ${codeOf(each)}`]
     if (each.type === 7) return [`goaway ${codeOf(each)}`]
-    return responses && isEnd(each) ? ['answered'] : []
+    return responses && isEnd(each) ? ['responded'] : []
   })
   return client.socket.destroyed ? [...said, 'closed'] : said
 }
@@ -80,7 +80,7 @@ export const play = async (client: FrameClient, steps: readonly Step[], response
 /** Returns whether what came is what a row wants. */
 export const conforms = (came: readonly string[], wanted: Wanted): boolean => {
   if (wanted === 'goes on') return came.length === 0
-  if (wanted === 'answers') return came.join() === 'answered'
+  if (wanted === 'responds') return came.join() === 'responded'
   const isOne = (said: string): boolean =>
     wanted.codes.some((code) => said === `goaway ${code}` || (wanted.on === 'stream' && said === `reset ${code}`))
   // What ends with an unread byte is reset, and its GOAWAY may be lost.

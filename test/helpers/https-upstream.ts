@@ -4,7 +4,7 @@ import { onTestFinished } from 'vitest'
 import type { Pair } from './certificates.ts'
 
 /**
- * Opens an HTTPS server that counts what it is asked, and answers with the name that was indicated and the Host that
+ * Opens an HTTPS server that counts what it is asked, and responds with the name that was indicated and the Host that
  * was sent.
  */
 export const httpsUpstream = async (pair: Pair, options: ServerOptions = {}) => {

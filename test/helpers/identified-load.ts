@@ -3,8 +3,8 @@ import { Agent, request } from 'node:http'
 
 /** What came of it. */
 export interface IdentifiedLoadResult {
-  /** The ids of those that were answered. */
-  readonly answered: readonly string[]
+  /** The ids of those that got responses. */
+  readonly responded: readonly string[]
   readonly failed: readonly string[]
 }
 
@@ -17,7 +17,7 @@ export const identifiedLoad = async (
   isOver = (): boolean => false,
 ): Promise<IdentifiedLoadResult> => {
   const agent = new Agent({ keepAlive: true, maxSockets: atOnce })
-  const [answered, failed]: [string[], string[]] = [[], []]
+  const [responded, failed]: [string[], string[]] = [[], []]
   let next = 0
   const ask = (id: string): Promise<boolean> =>
     new Promise((resolve) => {
@@ -36,12 +36,12 @@ export const identifiedLoad = async (
   const lane = async (): Promise<void> => {
     while (next < total && !isOver()) {
       const id = `load-${next++}`
-      if (await ask(id)) answered.push(id)
+      if (await ask(id)) responded.push(id)
       else failed.push(id)
-      after(answered.length)
+      after(responded.length)
     }
   }
   await Promise.all(Array.from({ length: atOnce }, lane))
   agent.destroy()
-  return { answered, failed }
+  return { responded, failed }
 }

@@ -1,13 +1,13 @@
 import type { Responder } from './upstream.ts'
 
-interface JsonAnswer {
+interface JsonResponse {
   readonly status?: number
   readonly type?: string
   readonly fields?: readonly string[]
 }
 
-/** Answers each request with this body. */
-export const answerJson =
-  (body: string | Buffer, { status = 200, type = 'application/json', fields = [] }: JsonAnswer = {}): Responder =>
+/** Responds to each request with this body. */
+export const respondJson =
+  (body: string | Buffer, { status = 200, type = 'application/json', fields = [] }: JsonResponse = {}): Responder =>
   (_, response) =>
     void response.writeHead(status, ['Content-Type', type, ...fields]).end(body)

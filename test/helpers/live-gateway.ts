@@ -91,8 +91,8 @@ export interface SharedGateway {
   readonly upstream: string
   /** The lines of the log so far. */
   readonly lines: readonly LogLine[]
-  /** Says how the upstream answers from now on; what it received is counted anew. */
-  answerWith(responder: Responder): void
+  /** Says how the upstream responds from now on; what it received is counted anew. */
+  respondWith(responder: Responder): void
   /** Requests that arrived to the end since then. */
   received(): readonly ReceivedRequest[]
   /** How many requests began since then. */
@@ -103,10 +103,10 @@ export interface SharedGateway {
 export const liveGatewayForAll = (settings: Settings | ((upstream: string) => Settings) = {}): SharedGateway => {
   let live: LiveGateway
   let upstream: TestUpstream
-  let answering: Responder = (_, response) => void response.end()
+  let responding: Responder = (_, response) => void response.end()
   let before = { requests: 0, begun: 0 }
   beforeAll(async () => {
-    upstream = await openHttpUpstream((request, response) => answering(request, response))
+    upstream = await openHttpUpstream((request, response) => responding(request, response))
     const given = typeof settings === 'function' ? settings(upstream.url) : settings
     live = await openLiveGateway({ upstream: upstream.url, ...given })
     return async () => {
@@ -130,8 +130,8 @@ export const liveGatewayForAll = (settings: Settings | ((upstream: string) => Se
     get lines() {
       return live.lines
     },
-    answerWith(responder) {
-      answering = responder
+    respondWith(responder) {
+      responding = responder
       before = { requests: upstream.requests.length, begun: upstream.begun() }
     },
     received: () => upstream.requests.slice(before.requests),

@@ -32,13 +32,13 @@ export const openMisbehavingUpstream = async (): Promise<MisbehavingUpstream> =>
   const begun = new Set<string>()
   const upstream = await openRawUpstream((socket) => {
     socket.setNoDelay()
-    let answered = false
+    let responded = false
     socket.on('end', () => socket.end())
     onRequest(socket, (head) => {
       begun.add(/^x-request-id: (.*)\r$/im.exec(head)?.[1] ?? '')
       const behave = misbehaviors[/\?([a-z-]*)/.exec(head)?.[1] ?? '']
-      if (behave === undefined || answered) return void socket.destroy()
-      answered = true
+      if (behave === undefined || responded) return void socket.destroy()
+      responded = true
       behave(socket)
     })
   })

@@ -1,4 +1,4 @@
-/** Runs a real nginx as the upstream of a test: a server of another make. By default it answers each of the nine. */
+/** Runs a real nginx as the upstream of a test: a server of another make. By default it serves each of the nine. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -24,17 +24,17 @@ export interface Nginx {
   readonly directory: string
   readonly port: number
   readonly origin: string
-  /** Reads what nginx has answered so far, in order. */
+  /** Reads what nginx has responded with so far, in order. */
   readonly requests: () => Promise<readonly NginxRequest[]>
   /** Ends the process and removes its files. */
   readonly stop: () => Promise<void>
 }
 
-/** Renders the `http` block. `GET /up` on the port must answer with `nginx PID`. */
+/** Renders the `http` block. `GET /up` on the port must respond with `nginx PID`. */
 export type RenderHttp = (directory: string, port: number) => string
 
 /**
- * Starts nginx on a free loopback port. Without `render`, each of the nine answers 200 with `nginx METHOD TARGET` as
+ * Starts nginx on a free loopback port. Without `render`, each of the nine gets 200, and `nginx METHOD TARGET` as
  * its body and its operation in `X-Operation`; anything else is 404. Bodies up to 1 MiB are recorded. `beside` is what
  * stands beside the `http` block. Throws with what nginx said when it does not start.
  */

@@ -8,12 +8,12 @@ import { closesConnection, parseResponse, type RawResponse } from './raw-respons
 export interface PipelinedRequest {
   readonly bytes: string
   readonly method: string
-  readonly onAnswer: (response: RawResponse | null) => void
+  readonly onResponse: (response: RawResponse | null) => void
 }
 
 /**
  * Sends batches of pipelined requests over one connection, and connects anew when a response was the last of the old
- * one. It waits for the end that such a response promises; what it leaves unanswered gets null. Rejects when more
+ * one. It waits for the end that such a response promises; a request without a response gets null. Rejects when more
  * comes than was asked for.
  */
 export class PipelinedClient {
@@ -26,7 +26,7 @@ export class PipelinedClient {
     this.#port = port
   }
 
-  /** Sends a batch in one write and waits until each request is answered or the connection has ended. */
+  /** Sends a batch in one write and waits until each request gets a response or the connection has ended. */
   async send(batch: readonly PipelinedRequest[]): Promise<void> {
     const socket = this.#socket ?? (await this.#connect())
     await new Promise<void>((resolve, reject) => {
@@ -41,7 +41,7 @@ export class PipelinedClient {
             this.#text = this.#text.slice(next.taken)
             if (next.response.status < 200) continue
             at++
-            piece.onAnswer(next.response)
+            piece.onResponse(next.response)
             ending = closesConnection(next.response)
           }
         } catch (error) {
@@ -50,7 +50,7 @@ export class PipelinedClient {
         }
         if (at === batch.length && !ending) return resolve()
         if (this.#socket !== null) return
-        for (const piece of batch.slice(at)) piece.onAnswer(null)
+        for (const piece of batch.slice(at)) piece.onResponse(null)
         resolve()
       }
       socket.write(batch.map((piece) => piece.bytes).join(''), 'latin1')

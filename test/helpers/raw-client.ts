@@ -74,8 +74,8 @@ export const rawClient = async (port: number, localAddress = '127.0.0.1'): Promi
 export const exchangeRaw = async (port: number, bytes: string | Buffer): Promise<string> => {
   const client = await rawClient(port)
   client.send(bytes)
-  const answered = client.until(isWholeResponse).catch(() => client.received())
-  const text = await answered
+  const responded = client.until(isWholeResponse).catch(() => client.received())
+  const text = await responded
   client.close()
   return text
 }

@@ -31,7 +31,7 @@ export const parseResponse = (text: string, method: string): { response: RawResp
   if (empty) return { response: response, taken: from }
   if (headerValues(response, 'transfer-encoding').length > 0) return parseChunked(text, from, response)
   const length = Number(headerValues(response, 'content-length')[0] ?? Number.NaN)
-  if (Number.isNaN(length)) throw new Error(`an answer without a length: ${JSON.stringify(text.slice(0, 500))}`)
+  if (Number.isNaN(length)) throw new Error(`a response without a length: ${JSON.stringify(text.slice(0, 500))}`)
   if (text.length < from + length) return null
   return { response: { ...response, body: text.slice(from, from + length) }, taken: from + length }
 }
@@ -98,7 +98,7 @@ export const findProblemFault = (response: RawResponse, status: number, method =
   if (headerValues(response, 'content-type').join() !== 'application/problem+json') return 'not problem+json'
   if (response.reason !== title) return `reason ${response.reason}`
   if (headerValues(response, 'date').length !== 1) return 'no date'
-  if (method === 'HEAD') return response.body === '' ? null : 'HEAD is answered with a body'
+  if (method === 'HEAD') return response.body === '' ? null : 'HEAD gets a body'
   const wanted = JSON.stringify({ type: 'about:blank', title, status, code, requestId: ids[0] })
   return response.body === wanted ? null : `body ${response.body}`
 }

@@ -2,7 +2,7 @@ import { exchangeRaw } from './raw-client.ts'
 import { parseResponses, type RawResponse } from './raw-response.ts'
 import type { ReceivedRequest, TestUpstream } from './upstream.ts'
 
-/** A raw request as it was sent, as it was answered, and as it arrived. */
+/** A raw request as it was sent, as it got a response, and as it arrived. */
 export interface RoundTrip {
   readonly response: RawResponse
   /** What reached the upstream in the meantime. */
@@ -14,7 +14,7 @@ export const roundTrip = async (port: number, upstream: TestUpstream, bytes: str
   const before = upstream.requests.length
   const text = await exchangeRaw(port, bytes)
   const [response] = parseResponses(text, [bytes.slice(0, bytes.indexOf(' '))]).responses
-  if (response === undefined) throw new Error(`no answer: ${JSON.stringify(text)}`)
+  if (response === undefined) throw new Error(`no response: ${JSON.stringify(text)}`)
   return { response: response, arrived: upstream.requests.slice(before) }
 }
 

@@ -48,10 +48,10 @@ test('a half-close is passed on, and the other direction goes on', async () => {
 
   client.end('question')
   const question = await readAll(server)
-  server.end('answer')
+  server.end('response')
   const response = await readAll(client)
 
-  expect([String(question), String(response)]).toEqual(['question', 'answer'])
+  expect([String(question), String(response)]).toEqual(['question', 'response'])
 })
 
 test('a reset arrives behind what was sent before it', async () => {

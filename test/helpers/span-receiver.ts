@@ -28,7 +28,7 @@ export interface Span {
   readonly resource: { readonly [name: string]: unknown }
 }
 
-/** Says what a receiver does with a batch: answers with a status, or 200 and a body, or nothing, or not even that. */
+/** Says what a receiver does with a batch: responds with a status, or 200 and a body, or nothing, or not even that. */
 export type Behavior = 'take' | 'hang' | 'drip' | 'reset' | number | Buffer
 
 export interface SpanReceiver {
@@ -43,7 +43,7 @@ export interface SpanReceiver {
   /** Waits until as many batches have come, whatever became of them. */
   asked(count: number): Promise<void>
   behave(how: Behavior, headers?: Readonly<Record<string, string>>): void
-  /** Answers the batches that hang with 200. */
+  /** Responds to the batches that hang with 200. */
   release(): void
   close(): Promise<void>
 }

@@ -11,16 +11,16 @@ import { closesConnection, type RawResponse } from './raw-response.ts'
 /** What was found out about a load. */
 export interface SteadyLoadResult {
   readonly requests: number
-  /** Requests that were not answered as they should be, by whichever server. */
+  /** Requests that did not get the right response, from either server. */
   readonly failed: readonly string[]
-  /** Requests answered by a server other than the one that /status had shown when they were sent. */
+  /** Requests served by a server other than the one that /status had shown when they were sent. */
   readonly misrouted: readonly string[]
 }
 
 export interface SteadyLoad {
-  /** Says that an edit is about to be written which routes to the other server. Either may answer until it shows. */
+  /** Says that an edit is about to be written which routes to the other server. Either may respond until it shows. */
   editWritten(): void
-  /** Says that /status shows it, and waits until a request that only the new server could answer has been answered. */
+  /** Says that /status shows it, and waits for a response that only the new server could give. */
   editShown(): Promise<void>
   stop(): Promise<SteadyLoadResult>
 }
@@ -45,7 +45,7 @@ interface LoadOptions {
 // The pause between a response and the next request of its connection: steady, and not as much as the machine can do.
 const pauseMs = 40
 
-/** Opens one of the two servers and returns its URL: it answers with its number and what it was asked for. */
+/** Opens one of the two servers and returns its URL: it responds with its number and what it was asked for. */
 export const openServer = async (nth: number, onEnd: OnTestEnd): Promise<string> => {
   const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
     const hash = createHash('sha256')
@@ -106,9 +106,9 @@ export const steadyLoad = (
     for (let n = first; !stopped; n++) {
       const asked = requests[n % requests.length] as SentRequest
       const shownThen = edit.shown
-      const onAnswer = (response: RawResponse | null): void => judge(response, asked, shownThen)
+      const onResponse = (response: RawResponse | null): void => judge(response, asked, shownThen)
       sent++
-      await lane.send([{ ...asked, onAnswer }]).catch((error) => failed.push(`${asked.echo}: ${error}`))
+      await lane.send([{ ...asked, onResponse }]).catch((error) => failed.push(`${asked.echo}: ${error}`))
       await pause(pauseMs)
       if (first < connections) continue
       lane.close()

@@ -37,17 +37,17 @@ const ok: Responder = ({ sha256, body }, response) => {
 }
 
 /**
- * Opens a well-behaved HTTP upstream that records what arrives and answers as the options say (200 with the body's
+ * Opens a well-behaved HTTP upstream that records what arrives and responds as the options say (200 with the body's
  * SHA-256 unless).
  */
-export const httpUpstream = async (answering: Responder = ok): Promise<TestUpstream> => {
-  const upstream = await openHttpUpstream(answering)
+export const httpUpstream = async (responding: Responder = ok): Promise<TestUpstream> => {
+  const upstream = await openHttpUpstream(responding)
   onTestFinished(() => upstream.close())
   return upstream
 }
 
 /** Opens one that the caller closes, for use in `beforeAll`. */
-export const openHttpUpstream = async (answering: Responder = ok): Promise<TestUpstream> => {
+export const openHttpUpstream = async (responding: Responder = ok): Promise<TestUpstream> => {
   const requests: ReceivedRequest[] = []
   let begun = 0
   let accepted = 0
@@ -68,7 +68,7 @@ export const openHttpUpstream = async (answering: Responder = ok): Promise<TestU
         complete: request.complete,
       }
       requests.push(arrived)
-      answering(arrived, response)
+      responding(arrived, response)
     })
   }
   const server = createHttpServer({ keepAliveTimeout: 0, maxHeaderSize: 1024 ** 2 }, receive)
@@ -135,8 +135,8 @@ export const openRawUpstream = async (onConnection: (socket: Socket, nth: number
   }
 }
 
-/** Waits for a whole request head on a socket, then answers with bytes of the test's choosing (latin1). */
-export const onRequest = (socket: Socket, answer: (head: string, socket: Socket) => void): void => {
+/** Waits for a whole request head on a socket, then responds with bytes of the test's choosing (latin1). */
+export const onRequest = (socket: Socket, respond: (head: string, socket: Socket) => void): void => {
   let text = ''
   socket.on('data', (chunk: Buffer) => {
     text += chunk.toString('latin1')
@@ -144,6 +144,6 @@ export const onRequest = (socket: Socket, answer: (head: string, socket: Socket)
     if (end === -1) return
     const head = text.slice(0, end + 4)
     text = text.slice(end + 4)
-    answer(head, socket)
+    respond(head, socket)
   })
 }

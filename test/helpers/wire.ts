@@ -128,7 +128,7 @@ export const parseWireResponse = (bytes: Buffer, how: WireResponse['how'] = 'end
   let at = 0
   for (;;) {
     const end = bytes.indexOf('\r\n\r\n', at)
-    if (end === -1) throw new Error(`no answer (${how}): ${JSON.stringify(bytes.toString('latin1', at, at + 400))}`)
+    if (end === -1) throw new Error(`no response (${how}): ${JSON.stringify(bytes.toString('latin1', at, at + 400))}`)
     const head = parseHead(bytes.toString('latin1', at, end))
     at = end + 4
     if (head.status >= 200) return { ...head, interim, how, ...parseBody(head, bytes.subarray(at)) }

@@ -49,12 +49,12 @@ describe('a flood of connections', () => {
   ])('%s makes room for a probe', async (_, act) => {
     const port = await boot()
     await flood(port, 256, act)
-    const answer = async (): Promise<string> => {
+    const respond = async (): Promise<string> => {
       const client = await rawClient(port)
       return ask(client).finally(client.close)
     }
 
-    expect(parseStatus(await answer().catch(answer).catch(answer))).toBe(200)
+    expect(parseStatus(await respond().catch(respond).catch(respond))).toBe(200)
   })
 })
 

@@ -59,7 +59,7 @@ describe('the host that an upstream sees', () => {
   })
 })
 
-// The attack: a gateway that is led back to itself answers one request with as many as it has connections.
+// The attack: a gateway that is led back to itself responds to one request with as many as it has connections.
 test('a request that is led back to the gateway by way of a second one ends there, once', async () => {
   const port = await freePort()
   const second = await bootGateway({ upstream: `http://127.0.0.1:${port}` })

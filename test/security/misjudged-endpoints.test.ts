@@ -32,10 +32,10 @@ test('a client that never ends its upload does not keep a circuit breaker half-o
     await eventually(() => arrived() || client.received().includes(' 503 '))
   }
 
-  let answer = await ask()
-  while (answer === 503) answer = await ask()
+  let result = await ask()
+  while (result === 503) result = await ask()
 
-  expect(answer).toBe(200)
+  expect(result).toBe(200)
 })
 
 // The attack: a client begins to upload and pauses, until the back end loses patience and cuts the connection. What
@@ -84,7 +84,7 @@ test('an upstream whose responses to probes never end does not gather connection
   expect(most).toBeLessThanOrEqual(2) // the one that begins, and the one before it
 })
 
-test('an upstream that answers a probe with interim responses without end is cut, and down', async () => {
+test('an upstream that responds to a probe with interim responses without end is cut, and down', async () => {
   const interim = Buffer.from('HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(1000))
   const upstream = await rawUpstream((socket) =>
     onRequest(socket, () => {
@@ -98,5 +98,5 @@ test('an upstream that answers a probe with interim responses without end is cut
 
   const { line } = await probedBy(upstream, { unhealthyAfter: 1 })
 
-  expect(await line(({ msg }) => msg === 'endpoint down')).toMatchObject({ reason: 'interim answers without end' })
+  expect(await line(({ msg }) => msg === 'endpoint down')).toMatchObject({ reason: 'interim responses without end' })
 })

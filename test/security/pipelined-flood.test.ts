@@ -11,7 +11,7 @@ import { eventually } from '../helpers/wire.ts'
 const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`
 const pathsOf = (length: number): string[] => Array.from({ length }, (_, i) => `/market/insights?${i}`)
 
-/** Opens a client of a gateway, before an upstream that answers with its URL when it is told to, or at once. */
+/** Opens a client of a gateway, before an upstream that responds with its URL when it is told to, or at once. */
 const open = async (isHeld: boolean) => {
   const held: (() => void)[] = []
   const upstream = await httpUpstream(({ url }, response) => {
@@ -33,9 +33,9 @@ test('of a flood of requests on one connection four are under way at once, and a
   while (upstream.begun() < paths.length) {
     await eventually(() => held.length > 0)
     most = Math.max(most, held.length)
-    for (const answer of held.splice(0).toReversed()) answer()
+    for (const respond of held.splice(0).toReversed()) respond()
   }
-  for (const answer of held.splice(0)) answer()
+  for (const respond of held.splice(0)) respond()
   const received = await client.until((text) => text.endsWith(paths.at(-1) ?? ''))
 
   const { responses, rest } = parseResponses(received, new Array(paths.length).fill('GET'))

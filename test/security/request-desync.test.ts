@@ -85,7 +85,7 @@ const sequences: readonly (readonly Piece[])[] = [
   going.map((_, i) => first(going, i * 5)),
 ]
 
-/** Answers as the request asks: its own name, in a field and all over the body. */
+/** Responds as the request asks: its own name, in a field and all over the body. */
 const echo = ({ method, url, rawHeaders }: ReceivedRequest, response: ServerResponse): void => {
   const asked = (name: string): number => Number(rawHeaders[rawHeaders.indexOf(name) + 1] ?? 0)
   const sender = url.split('?')[1] ?? '?'
@@ -167,7 +167,7 @@ describe.each(ways)('odd requests %s', (_, send, offset) => {
   testAndDrill.each(sample(cases, offset))(
     'get each client its own responses, and no other: %s',
     async (__, pieces) => {
-      site.answerWith(echo)
+      site.respondWith(echo)
       // Three clients in turn, and two that go on asking on connections of their own meanwhile.
       const ask = piece('a GET', get(), 200)
       const others = await Promise.all(['<', '>'].map(async (name) => ({ name, client: await rawClient(site.port) })))

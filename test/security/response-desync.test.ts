@@ -126,7 +126,7 @@ const padded = (bytes: string): string =>
   bytes.replace('X-Own', `X-Padding: ${'x'.repeat(2 ** 14 - bytes.length - 'X-Padding: \r\n'.length)}\r\nX-Own`)
 
 /**
- * Makes two clients wait for the connection while the first is answered; `busy` is called in the turn in which it is.
+ * Makes two clients wait for the connection while the first gets a response; `busy` is called in that turn.
  */
 const whileOthersWait = async (
   { poisoned, others, inLine }: ReturnType<typeof stage>,

@@ -119,16 +119,16 @@ const respond = (socket: Socket, length: number): void => {
   socket.write(Buffer.alloc(length))
 }
 
-/** Opens an upstream that answers the first request when it is told to, and the others, three beside it, at once. */
-const upstreamOf = async (size: number, onAnswered: (upstream: { others: number; answerFirst(): void }) => void) => {
-  const state = { url: '', others: 0, answerFirst: () => {} }
+/** Opens an upstream that responds to three requests at once, and to the first when `respondFirst` is called. */
+const upstreamOf = async (size: number, onResponded: (upstream: { others: number; respondFirst(): void }) => void) => {
+  const state = { url: '', others: 0, respondFirst: () => {} }
   const upstream = await rawUpstream((socket) =>
     onRequest(socket, (head) => {
-      if (head.includes('?first')) state.answerFirst = () => respond(socket, 60_000)
+      if (head.includes('?first')) state.respondFirst = () => respond(socket, 60_000)
       else {
         respond(socket, size)
         state.others++
-        onAnswered(state)
+        onResponded(state)
       }
     }),
   )
@@ -140,7 +140,7 @@ const upstreamOf = async (size: number, onAnswered: (upstream: { others: number;
 // and it need do nothing more to keep it. No upstream streams to it by then: the responses are complete, only not read,
 // and together more than the system takes.
 test('a client that does not read responses that were written before their turn is cut in the time of a gap', async () => {
-  const upstream = await upstreamOf(60_000, ({ others, answerFirst }) => others === 3 && answerFirst())
+  const upstream = await upstreamOf(60_000, ({ others, respondFirst }) => others === 3 && respondFirst())
   const { port, line } = await bootGateway({ upstream: upstream.url, listen: { timeouts: { body: '200ms' } } })
   const client = await dial(port)
   onTestFinished(() => void client.destroy()) // paused, it does not see the end
@@ -197,7 +197,7 @@ test('a client is not taken for one that does not read while its response waits 
     await new Promise(setImmediate)
     vi.advanceTimersByTime(1000)
   }
-  upstream.answerFirst()
+  upstream.respondFirst()
   await eventually(() => received > size || client.destroyed)
 
   expect(received).toBeGreaterThan(size)

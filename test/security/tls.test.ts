@@ -28,7 +28,7 @@ describe.skipIf(openssl.missing)('plain HTTP where TLS is spoken', () => {
     return { ...(await client.ended()), line }
   }
 
-  test('is answered 400 in the shape of every other error, then closed, and leaves a line', async () => {
+  test('gets 400 in the shape of every other error, then closed, and leaves a line', async () => {
     // It goes on sending, and gets the response all the same.
     const { received, how, line } = await send(
       `POST /valuation/score HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n${'x'.repeat(500_000)}`,
@@ -46,7 +46,7 @@ describe.skipIf(openssl.missing)('plain HTTP where TLS is spoken', () => {
     })
   })
 
-  test('is answered without a body when it is HEAD', async () => {
+  test('gets a response without a body when it is HEAD', async () => {
     const { received } = await send('HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n')
 
     expect(received).toMatch(/^HTTP\/1\.1 400 [\s\S]*\r\n\r\n$/)

@@ -7,7 +7,7 @@ import { getRestartOnlySettings, reportConfig } from '../../src/core/config/diff
 import { loadConfig } from '../../src/core/config/load/load-config.ts'
 import { loadInThread } from '../../src/core/config/load/load-in-thread.ts'
 import { type ConfigProblem, formatProblem } from '../../src/core/config/problem.ts'
-import { WorkersNotAnsweringError } from '../../src/core/runtime/proxy-server.ts'
+import { WorkersNotReplyingError } from '../../src/core/runtime/proxy-server.ts'
 import { findRestartRequired, unreachableProblems } from '../../src/core/runtime/reload/reload-problems.ts'
 import { Reloader } from '../../src/core/runtime/reload/reloader.ts'
 import { jwksUnavailableProblem } from '../../src/features/auth/tokens/preflight.ts'
@@ -108,7 +108,7 @@ test.each([
   ['the gateway stops', new Error('the gateway is stopping'), unshown.stopping],
   [
     'a worker does not respond',
-    new WorkersNotAnsweringError('worker 1 (process 19) did not answer within 10s'),
+    new WorkersNotReplyingError('worker 1 (process 19) did not reply within 10s'),
     shown[4],
   ],
 ])('a reload while %s', async (_, error, printed) => {
@@ -146,7 +146,7 @@ test('an edit whose keys are not there', () => {
   expect(
     print([
       jwksUnavailableProblem(
-        { key: 'auth.jwt', url: 'https://login.example/jwks', reason: 'it answered 404' },
+        { key: 'auth.jwt', url: 'https://login.example/jwks', reason: 'it responded with 404' },
         provenance,
         'gateway.yaml',
       ),

@@ -8,9 +8,9 @@ const site = liveGatewayForAll({ listen: { basePath: '/lender/v1' } })
 
 const ask = async (method: string, target: string) => {
   const text = await exchangeRaw(site.port, `${method} ${target} HTTP/1.1\r\nHost: a\r\n\r\n`)
-  const [answer] = parseResponses(text, [method]).responses
-  if (answer === undefined) throw new Error(`no answer: ${JSON.stringify(text)}`)
-  return answer
+  const [result] = parseResponses(text, [method]).responses
+  if (result === undefined) throw new Error(`no response: ${JSON.stringify(text)}`)
+  return result
 }
 
 describe('with a base path', () => {

@@ -69,8 +69,8 @@ describe('the body of a request', () => {
 
 let said = ''
 
-/** Answers as the query asks, `?size.framing`, or else with what a test has said. */
-const answer = (socket: Socket, head: string): void => {
+/** Responds as the query asks, `?size.framing`, or else with what a test has said. */
+const respond = (socket: Socket, head: string): void => {
   const [, size, framing] = /\?(\d+)\.(\w+)/.exec(head) ?? []
   if (size === undefined) return void socket.write(Buffer.from(said, 'latin1'))
   const body = bodyOf(Number(size))
@@ -81,12 +81,12 @@ const answer = (socket: Socket, head: string): void => {
   for (const piece of isChunked ? chunked(body, 30_000) : [body]) socket.write(piece)
 }
 
-const upstream = await openRawUpstream((socket) => onRequest(socket, (head) => answer(socket, head)))
+const upstream = await openRawUpstream((socket) => onRequest(socket, (head) => respond(socket, head)))
 afterAll(upstream.close)
 const booted = await shareLiveGateway({ upstream: upstream.url })
 const relaying = await shareLiveGateway({ upstream: upstream.url, listen: { interim: 'relay' } })
 
-const answered = (bytes: string, { port } = booted, request: WireRequest = {}) => {
+const responded = (bytes: string, { port } = booted, request: WireRequest = {}) => {
   said = bytes
   return call(port, request)
 }
@@ -130,7 +130,7 @@ describe('a response without a body', () => {
     ['304 Not Modified\r\nContent-Length: 1234\r\nETag: "x"', ['1234']], // that of the representation
     ['304 Not Modified\r\nETag: "x"', []],
   ])('(%j) has the length %j, and no coding', async (head, lengths) => {
-    const response = await answered(`HTTP/1.1 ${head}\r\n\r\n`)
+    const response = await responded(`HTTP/1.1 ${head}\r\n\r\n`)
 
     expect(response).toMatchObject({ status: Number(head.slice(0, 3)), framing: 'none', whole: true, how: 'end' })
     expect(fieldValues(response.fields, 'etag')).toEqual(head.includes('ETag') ? ['"x"'] : [])
@@ -145,14 +145,14 @@ describe('interim responses', () => {
   const final = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 
   test('never reach an HTTP/1.1 client unless the listener relays them, nor an HTTP/1.0 client', async () => {
-    const responses = [await answered(interim + final), await answered(interim + final, relaying, { version: '1.0' })]
+    const responses = [await responded(interim + final), await responded(interim + final, relaying, { version: '1.0' })]
 
     for (const response of responses)
       expect(response).toMatchObject({ interim: [], status: 200, whole: true, body: Buffer.from('ok') })
   })
 
   test('102 and 103 reach an HTTP/1.1 client where the listener relays them', async () => {
-    const response = await answered(interim + final, relaying)
+    const response = await responded(interim + final, relaying)
 
     expect(response.interim.map(({ status }) => status)).toEqual([102, 103])
     expect(response.interim[1]?.fields).toEqual(['Link', '</a>; rel=preload', 'LINK', '</b>'])

@@ -48,10 +48,10 @@ const permissive = {
 
 /** Sends JSON through a gateway in one mode, and gets other JSON back: both arrive byte for byte. */
 export const expectUntouched = async (mode: 'off' | 'report' | 'enforce', runs: number): Promise<void> => {
-  let answer = Buffer.alloc(0)
+  let result = Buffer.alloc(0)
   const upstream = await httpUpstream((_, response) => {
     response.writeHead(200, ['Content-Type', 'application/json'])
-    response.end(answer)
+    response.end(result)
   })
   const { port } = await bootGateway({
     upstream: upstream.url,
@@ -61,7 +61,7 @@ export const expectUntouched = async (mode: 'off' | 'report' | 'enforce', runs: 
   const texts = json(mode !== 'enforce')
   await fc.assert(
     fc.asyncProperty(texts, texts, fc.boolean(), async (request, response, isChunked) => {
-      answer = Buffer.from(response)
+      result = Buffer.from(response)
       const body = Buffer.from(request)
       const fields = ['Content-Type', 'application/json']
       const framing = isChunked ? { chunkBytes: 100 } : {}
@@ -69,7 +69,7 @@ export const expectUntouched = async (mode: 'off' | 'report' | 'enforce', runs: 
       const got = await call(port, { method: 'POST', target: '/valuation/score', fields, body, ...framing })
 
       expect(got.status).toBe(200)
-      expect([upstream.requests.at(-1)?.sha256, got.sha256]).toEqual([sha256(body), sha256(answer)])
+      expect([upstream.requests.at(-1)?.sha256, got.sha256]).toEqual([sha256(body), sha256(result)])
     }),
     { numRuns: runs },
   )

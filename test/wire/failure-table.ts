@@ -20,7 +20,7 @@ export interface Stage {
 /** What a client got. */
 export interface ClientOutcome {
   readonly received: string
-  readonly how: 'answered' | 'end' | 'reset' | 'left'
+  readonly how: 'responded' | 'end' | 'reset' | 'left'
 }
 
 export interface FailureRow {
@@ -105,7 +105,7 @@ const say = async (port: number, bytes: string, enough = isWholeResponse): Promi
   const received = await client.until(enough).catch(() => null)
   if (received === null) return client.ended()
   client.close()
-  return { received, how: 'answered' }
+  return { received, how: 'responded' }
 }
 
 /** Sends bytes and reads what comes until the connection ends. */
@@ -116,7 +116,7 @@ const sayUntilEnd = async (port: number, bytes: string): Promise<ClientOutcome> 
 }
 
 /**
- * Sends bytes, waits until the request has reached the upstream (or, when the gateway is late, has been answered), and
+ * Sends bytes, waits until the request has reached the upstream (or, when the gateway is late, has got a response), and
  * leaves.
  */
 const sayAndLeave = async ({ port, upstream }: Stage, id: string, bytes: string): Promise<ClientOutcome> => {
@@ -217,10 +217,10 @@ const rows: readonly Row[] = [
   ['reset-before-headers', 'an end within the head', 502, market('end-in-head'), { cause: /./ }],
   ['headers-timeout', 'an upstream that says nothing', 504, market('stall')],
   ['headers-timeout', 'one that says nothing to a POST', 504, post(`${risk}?stall`, 'abc')],
-  ['bad-answer', 'bytes that are no HTTP', 502, market('unparsable'), { cause: /./ }],
-  ['bad-answer', 'a coding other than chunked', 502, market('coding-gzip'), { cause: /./ }],
-  ['bad-answer', 'a 101 that nobody asked for', 502, market('switching'), { cause: /./ }],
-  ['bad-answer', 'a head of 100 KB', 502, market('oversized'), { cause: /./ }],
+  ['bad-response', 'bytes that are no HTTP', 502, market('unparsable'), { cause: /./ }],
+  ['bad-response', 'a coding other than chunked', 502, market('coding-gzip'), { cause: /./ }],
+  ['bad-response', 'a 101 that nobody asked for', 502, market('switching'), { cause: /./ }],
+  ['bad-response', 'a head of 100 KB', 502, market('oversized'), { cause: /./ }],
   ['deadline-exceeded', 'an upstream that says nothing', 504, post('/valuation/forecast?stall', 'abc')],
   ['truncated', 'a body shorter than its length', 'cut', marketUntilEnd('short-length'), { cause: /./ }],
   ['truncated', 'chunks without the last one', 'cut', marketUntilEnd('short-chunks'), { cause: /./ }],

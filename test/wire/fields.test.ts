@@ -26,7 +26,7 @@ afterAll(async () => {
 
 const plain = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 
-const answering = (...fields: string[]): string => {
+const responding = (...fields: string[]): string => {
   const lines = fields.flatMap((name, i) => (i % 2 === 0 ? [`${name}: ${fields[i + 1]}\r\n`] : []))
   return `HTTP/1.1 200 OK\r\n${lines.join('')}Content-Length: 2\r\n\r\nok`
 }
@@ -41,11 +41,11 @@ const boot = (settings: Settings = {}): Promise<TestGateway> => {
 
 const market = (group: object): Settings => ({ upstreams: { market: { endpoints: [upstream.url], ...group } } })
 
-/** Sends a request. Returns how it arrived at an upstream that answers with bytes (latin1), and what came back. */
-const exchange = async (request: WireRequest = {}, settings: Settings = {}, answerBytes = plain) => {
+/** Sends a request. Returns how it arrived at an upstream that responds with bytes (latin1), and what came back. */
+const exchange = async (request: WireRequest = {}, settings: Settings = {}, responseBytes = plain) => {
   const { port, line: logged } = await boot(settings)
-  response = answerBytes
-  const answer = await call(port, request)
+  response = responseBytes
+  const result = await call(port, request)
   const head = heads.at(-1) ?? ''
   const [line = '', ...lines] = head.trimEnd().split('\r\n')
   const arrived = lines.flatMap((each) => {
@@ -53,8 +53,8 @@ const exchange = async (request: WireRequest = {}, settings: Settings = {}, answ
     return [each.slice(0, colon), each.slice(colon + 2)]
   })
   /** The values of a field: those that arrived, and those that came back. */
-  const both = (name: string) => [fieldValues(arrived, name), fieldValues(answer.fields, name)]
-  return { line, head, arrived, answer, both, logged }
+  const both = (name: string) => [fieldValues(arrived, name), fieldValues(result.fields, name)]
+  return { line, head, arrived, result, both, logged }
 }
 
 /** Names what the gateway adds to a request. */
@@ -93,11 +93,11 @@ describe('the fields of a request', () => {
       ...['TE', 'Trailer', 'Upgrade', 'HTTP2-Settings'],
     ].flatMap((name) => [name, 'close'])
 
-    const { arrived, answer, both } = await exchange({
+    const { arrived, result, both } = await exchange({
       fields: [...ofThisHop, 'Connection', 'Upgrade, close, x-ONE', 'X-One', '1', 'X-After', '1'],
     })
 
-    expect(answer.status).toBe(200)
+    expect(result.status).toBe(200)
     expect(withoutFields(arrived, ...added)).toEqual(['X-After', '1'])
     expect(both('connection')[0]).toEqual(['keep-alive'])
   })
@@ -131,7 +131,7 @@ describe('the fields of a request', () => {
 test('Via comes after those of earlier hops, and names the version that the client spoke', async () => {
   const request = { version: '1.0', fields: ['Via', '1.1 first'] } as const
 
-  const { both } = await exchange(request, { listen: { via: 'edge-1' } }, answering('Via', '1.1 origin-cache'))
+  const { both } = await exchange(request, { listen: { via: 'edge-1' } }, responding('Via', '1.1 origin-cache'))
 
   expect(both('via')).toEqual([
     ['1.1 first', '1.0 edge-1'],
@@ -163,9 +163,9 @@ describe('the target', () => {
     ...['', '?', '??', '?a=1&a=2&&=', '?a=%2F%2f%00%zz%', '?q=a+b%20c', '?url=http://x/../..//&path=/valuation/score'],
     ...['?quote="<>\\^`{|}\'', '?semi;colon:at@', `?long=${'x'.repeat(8000)}`],
   ])('keeps its query, byte for byte: %.30s', async (query) => {
-    const { line, answer } = await exchange({ target: `/market/insights${query}` })
+    const { line, result } = await exchange({ target: `/market/insights${query}` })
 
-    expect([answer.status, line]).toEqual([200, `GET /market/insights${query} HTTP/1.1`])
+    expect([result.status, line]).toEqual([200, `GET /market/insights${query} HTTP/1.1`])
   })
 
   test('gets the path prefix of its endpoint', async () => {
@@ -190,32 +190,32 @@ describe('the fields of a response', () => {
     const behindLength = ['Content-Disposition', 'inline; filename="caf\xe9"']
     const more = `Content-Length: ${bytes}\r\n${behindLength.join(': ')}\r\n\r\n${body}`
 
-    const { answer } = await exchange({}, {}, answering(...keptFields).replace('Content-Length: 2\r\n\r\nok', more))
+    const { result } = await exchange({}, {}, responding(...keptFields).replace('Content-Length: 2\r\n\r\nok', more))
 
-    expect(withoutFields(answer.fields, ...addedToResponse)).toEqual([...keptFields, ...behindLength])
-    expect(answer.body.toString()).toBe(body)
+    expect(withoutFields(result.fields, ...addedToResponse)).toEqual([...keptFields, ...behindLength])
+    expect(result.body.toString()).toBe(body)
   })
 
   test("have the upstream's Date, or one that is made when it sends none", async () => {
     const date = 'Tue, 15 Nov 1994 08:12:31 GMT'
 
-    const [dated, undated] = [await exchange({}, {}, answering('Date', date)), await exchange()]
+    const [dated, undated] = [await exchange({}, {}, responding('Date', date)), await exchange()]
 
     expect(dated.both('date')[1]).toEqual([date])
     expect(undated.both('date')[1]).toHaveLength(1)
   })
 
   test('of this hop stop here, and those that Connection names', async () => {
-    const { answer, both } = await exchange(
+    const { result, both } = await exchange(
       ...[{}, {}],
-      answering(
+      responding(
         ...['Connection', 'x-hop , keep-alive', 'Keep-Alive', 'timeout=5', 'Proxy-Authenticate', 'Basic'],
         ...['X-Hop', '1', 'Proxy-Connection', 'x', 'Upgrade', 'h2c', 'Trailer', 'X', 'TE', 'trailers', 'X-Kept', '1'],
         ...['connection', 'X-Second', 'X-Second', '2', 'Proxy-Authentication-Info', 'x', 'HTTP2-Settings', 'x'],
       ),
     )
 
-    expect(withoutFields(answer.fields, ...addedToResponse)).toEqual(['X-Kept', '1'])
+    expect(withoutFields(result.fields, ...addedToResponse)).toEqual(['X-Kept', '1'])
     expect(both('connection')[1]).toEqual(['close'])
   })
 })
@@ -230,7 +230,7 @@ describe('an id', () => {
   const openBanking = { requestId: { header: fapi, format: 'uuid' } }
   const correlated = { requestId: { header: 'X-Correlation-Id' } }
   const none = { requestId: { header: 'none' } }
-  const theirs = (name: string): string => answering(name, 'theirs')
+  const theirs = (name: string): string => responding(name, 'theirs')
 
   type Values = readonly (readonly unknown[])[]
 
@@ -245,10 +245,10 @@ describe('an id', () => {
     ['of FAPI is not made', fapi, [], {}, plain, [[], []]],
     ['that is a UUID is made, whatever the upstream sends', fapi, [], openBanking, theirs(fapi), [[uuid], [uuid]]],
     ['that should be a UUID is played back to the byte', fapi, ['C7-1'], openBanking, plain, [['C7-1'], ['C7-1']]],
-  ])('%s: %s: %j', async (_, name, sent, settings, answerBytes, expected) => {
+  ])('%s: %s: %j', async (_, name, sent, settings, responseBytes, expected) => {
     const fields = sent.flatMap((value) => [name, value])
 
-    const { both } = await exchange({ fields }, settings, answerBytes)
+    const { both } = await exchange({ fields }, settings, responseBytes)
 
     const values = both(name)
     expect(values).toEqual(expected)
@@ -256,17 +256,17 @@ describe('an id', () => {
   })
 
   test("of the upstream's own is replaced, in interim responses too", async () => {
-    const twice = answering('X-Request-ID', 'theirs', 'x-request-id', 'again')
+    const twice = responding('X-Request-ID', 'theirs', 'x-request-id', 'again')
     const interim = 'HTTP/1.1 103 Early Hints\r\nX-Request-Id: theirs\r\n\r\n'
 
-    const { both, answer } = await exchange(
+    const { both, result } = await exchange(
       { fields: ['X-Request-Id', 'mine'] },
       { listen: { interim: 'relay' } },
       interim + twice,
     )
 
     expect(both('x-request-id')[1]).toEqual(['mine'])
-    expect(answer.interim.map(({ fields }) => fields)).toEqual([[]])
+    expect(result.interim.map(({ fields }) => fields)).toEqual([[]])
   })
 
   test.each(['GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n', 'nonsense\r\n\r\n'])(
@@ -302,14 +302,14 @@ describe('configured edits', () => {
   test('set and remove fields of the response, and remove them from interim ones', async () => {
     const edits = { set: { 'Cache-Control': 'no-store' }, remove: ['Server', 'X-Powered-By'] }
     const interim = 'HTTP/1.1 103 Early Hints\r\nServer: x\r\nCache-Control: y\r\nLink: z\r\n\r\n'
-    const final = answering(
+    const final = responding(
       ...['server', 'x', 'CACHE-control', 'public', 'X-Kept', '1', 'x-powered-by', 'y', 'Cache-Control', 'max-age=1'],
     )
     const settings = { listen: { interim: 'relay' }, ...market({ response: edits }) }
 
-    const { answer } = await exchange({}, settings, interim + final)
+    const { result } = await exchange({}, settings, interim + final)
 
-    expect(withoutFields(answer.fields, ...addedToResponse)).toEqual(['X-Kept', '1', 'Cache-Control', 'no-store'])
-    expect(answer.interim.map(({ fields }) => fields)).toEqual([['Link', 'z']])
+    expect(withoutFields(result.fields, ...addedToResponse)).toEqual(['X-Kept', '1', 'Cache-Control', 'no-store'])
+    expect(result.interim.map(({ fields }) => fields)).toEqual([['Link', 'z']])
   })
 })

@@ -5,7 +5,7 @@ import { rawClient } from '../helpers/raw-client.ts'
 import { findProblemFault, headerValues, parseResponses } from '../helpers/raw-response.ts'
 
 const site = liveGatewayForAll({})
-beforeAll(() => site.answerWith((_, response) => response.writeHead(200, ['Content-Length', '2']).end('ok')))
+beforeAll(() => site.respondWith((_, response) => response.writeHead(200, ['Content-Length', '2']).end('ok')))
 
 const host = 'Host: a\r\n'
 const get = (fields = '', target = '/market/insights', version = 'HTTP/1.1'): string =>
@@ -27,7 +27,7 @@ const tooLarge = 'b'.repeat(45_000) // more than the parser reads
 /** Where it stands in an RFC, what is sent, and the statuses of the final responses; each 200 was forwarded. */
 type Row = readonly [rfc: string, name: string, bytes: string, ...statuses: readonly number[]]
 
-// The parser's own tests have each rule of the bytes: here stands how such a request is answered, and what goes on.
+// The parser's own tests have each rule of the bytes: here stands which response such a request gets, and what goes on.
 const goesOn: readonly Row[] = [
   ['9112 §6.3', 'neither length nor coding: no body', post('', ''), 200],
   ['9110 §9.3.1', 'a body in a GET', `${get('Content-Length: 5\r\n')}hello`, 400],

@@ -16,23 +16,23 @@ const dialHalfOpen = (port: number): Socket => connect({ port, host: '127.0.0.1'
 const get = renderHead({ fields: ['Connection', 'keep-alive'] })
 const post = `${renderHead({ method: 'POST', target: '/valuation/score', fields: ['Content-Length', '3'] })}abc`
 
-/** Boots a gateway whose upstream answers no sooner than it is released. */
+/** Boots a gateway whose upstream responds no sooner than it is released. */
 const bootPatient = async (bytes: string, settings: Settings = {}) => {
   const { promise, resolve } = Promise.withResolvers<void>()
-  const answer = async (socket: Socket): Promise<void> => {
+  const respond = async (socket: Socket): Promise<void> => {
     await promise
     socket.write(bytes)
   }
-  const { port } = await dialThrough(answer, settings)
-  return { port, answer: resolve }
+  const { port } = await dialThrough(respond, settings)
+  return { port, respond: resolve }
 }
 
-/** Sends a request, ends this side, and reads the response; the upstream answers once the first byte has come. */
-const endBehind = async (socket: Socket, request: string, answer: () => void) => {
+/** Sends a request, ends this side, and reads the response; the upstream responds once the first byte has come. */
+const endBehind = async (socket: Socket, request: string, respond: () => void) => {
   const response = readToEnd(socket)
   socket.end(request)
   await once(socket, 'data')
-  answer()
+  respond()
   socket.once('end', () => socket.destroy())
   return response
 }
@@ -52,9 +52,9 @@ describe('a client that ends its side after its request gets its response', () =
     ['behind hints', get, `HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n${hello}`, 200],
     ['that is the gateway’s own', get, 'nonsense\r\n\r\n', 502],
   ])('%s', async (_, request, said, status) => {
-    const { port, answer } = await bootPatient(said)
+    const { port, respond } = await bootPatient(said)
 
-    const response = await endBehind(dialHalfOpen(port), request, answer)
+    const response = await endBehind(dialHalfOpen(port), request, respond)
 
     expect(response).toMatchObject({ version: '1.1', status, interim: [], whole: true })
   })
@@ -79,11 +79,11 @@ describe('a client that ends its side after its request gets its response', () =
   })
 
   test.skipIf(openssl.missing).each(['TLSv1.2', 'TLSv1.3'] as const)('over %s, by close_notify', async (version) => {
-    const { port, answer } = await bootPatient(hello, overTls())
+    const { port, respond } = await bootPatient(hello, overTls())
     const versions = { minVersion: version, maxVersion: version }
     const { socket } = await tlsHandshake(port, { socket: dialHalfOpen(port), ...versions })
 
-    expect(await endBehind(socket, get, answer)).toMatchObject({ status: 200, whole: true })
+    expect(await endBehind(socket, get, respond)).toMatchObject({ status: 200, whole: true })
   })
 })
 

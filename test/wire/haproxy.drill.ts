@@ -46,7 +46,7 @@ const backend = ([a, b]: readonly [Instance, Instance]): string =>
     return lines.replace(from, to)
   }, documented ?? '')
 
-/** Opens an upstream that answers with the target and the body that it received. */
+/** Opens an upstream that responds with the target and the body that it received. */
 const openEcho = async (): Promise<string> => {
   const { url } = await httpUpstream(({ method, url, body }, response) => {
     response.write(`${method} ${url}\n`)
@@ -135,7 +135,7 @@ const clients: readonly (readonly [keepAlive: boolean, paceMs: number, bodyMs: n
 
 const bodySizes = [1, 900, 20_000, 150_000]
 
-/** Puts load on a port until it is stopped; notes by which instance each request was answered, or what was wrong. */
+/** Puts load on a port until it is stopped; notes by which instance each request got a response, or what was wrong. */
 const load = (port: number) => {
   const by = new Map<string, number>()
   const failures: string[] = []
@@ -248,7 +248,7 @@ describe.skipIf(haproxy.missing)('behind HAProxy, which asks /ready and tries no
 
 const compose = readFileSync(new URL('../../config/examples/compose/haproxy/haproxy.cfg', import.meta.url), 'utf8')
 
-/** Opens a server that answers every GET and is killed by every POST: its connection ends without a byte. */
+/** Opens a server that responds to every GET and is killed by every POST: its connection ends without a byte. */
 const openMortal = () =>
   rawUpstream((socket) =>
     onRequest(socket, (head) => {

@@ -9,7 +9,7 @@ import { eventually } from '../helpers/wire.ts'
 const get = (path = '/market/insights'): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`
 
 test.each([
-  ['an answer', get()],
+  ['a response', get()],
   ['a rejection', get('/none')],
 ])(
   'the last request that a connection may carry is announced with %s, and none behind it is served',
@@ -83,7 +83,7 @@ test('while the gateway stops, the next request of a client that pipelines is it
   await expect.poll(() => isRefused(port)).toBe(true)
   client.send(get() + get('/leads/pipeline'))
   await expect.poll(() => held.length).toBe(2)
-  for (const answer of held) answer()
+  for (const respond of held) respond()
   const { received, how } = await client.ended()
   await closed
 

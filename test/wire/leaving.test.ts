@@ -23,7 +23,7 @@ describe('a client that leaves cancels the call', () => {
   // One that has closed is known from one that waits by the second byte of its response, 125 ms after the first.
   const withinMs = 125 + 50
 
-  /** Opens an upstream that answers the beginning of a request with `bytes` and never goes on. */
+  /** Opens an upstream that responds to the beginning of a request with `bytes` and never goes on. */
   const stalling = async (bytes: string) => {
     let isGone = false
     const leave = (): void => {
@@ -46,9 +46,9 @@ describe('a client that leaves cancels the call', () => {
     ['while a small POST waits', shortPost, ''],
     ['while an upload by length streams', `${longHead}abc`, ''],
     ['while an upload in chunks streams', `${chunkedHead}3\r\nabc\r\n`, ''],
-    ['while the answer to a GET streams', renderHead({}), streaming],
-    ['while the answer to a small POST streams', shortPost, streaming],
-    ['while upload and answer stream', `${chunkedHead}3\r\nabc\r\n`, streaming],
+    ['while the response to a GET streams', renderHead({}), streaming],
+    ['while the response to a small POST streams', shortPost, streaming],
+    ['while upload and response stream', `${chunkedHead}3\r\nabc\r\n`, streaming],
   ]
 
   // A client that closes sends what one sends that waits for its response: only what is written to it next tells them
@@ -192,7 +192,7 @@ describe('with a pool of eight, many clients that leave', () => {
   const rounds = 48
   const slow = { target: '/market/insights?slow' }
 
-  /** Boots a gateway whose upstream answers `?quick` at once; what else comes, as `onOther` likes. */
+  /** Boots a gateway whose upstream responds to `?quick` at once; what else comes, as `onOther` likes. */
   const boot = async (onOther: (socket: Socket, isUpload: boolean) => void) => {
     const upstream = await rawUpstream((socket) => {
       let text = ''

@@ -42,7 +42,7 @@ describe.skipIf(nginx.missing)('the nine against a server of another make', () =
     writeFileSync(file, onNginx)
     served.signal('SIGHUP')
     await served.line(({ msg }) => msg === 'configuration applied')
-    const answered = await callTheNine(port)
+    const responded = await callTheNine(port)
     served.signal('SIGTERM')
 
     expect(echoed.map(({ id, status, sandbox }) => ({ id, status, sandbox }))).toEqual(
@@ -55,7 +55,7 @@ describe.skipIf(nginx.missing)('the nine against a server of another make', () =
     )
     expect(onNginx.split('\n').filter((line) => line.includes(upstream.origin))).toHaveLength(8)
     expect(before).toEqual([])
-    expect(answered).toEqual(
+    expect(responded).toEqual(
       allOperations.map(({ id, method, path }) => ({
         ...{ id, status: 200, sandbox: null, operation: id, body: `nginx ${method} ${path}${query}` },
       })),

@@ -155,11 +155,11 @@ test('a malformed body gets no second response when its request has had one', as
 
 test('a response that ends while the gateway closes ends its connection, whatever its head had said', async () => {
   let finish = (): void => {}
-  const answer = (socket: Socket): void => {
+  const sendResponse = (socket: Socket): void => {
     socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello')
     finish = () => void socket.write('world')
   }
-  const { client, gateway } = await dialThrough(answer, { shutdown: { wait: '0ms', deadline: '10m' } })
+  const { client, gateway } = await dialThrough(sendResponse, { shutdown: { wait: '0ms', deadline: '10m' } })
 
   client.send(get)
   await client.until((text) => text.includes('hello'))

@@ -70,7 +70,7 @@ const upload = async (socket: Socket, target: string): Promise<number | string> 
 describe('a client that writes all of an upload before it reads anything gets the rejection', () => {
   test.concurrent.each([
     ['of a body that is too large', '/valuation/forecast'],
-    ['of the upstream, which answers early', '/valuation/score'],
+    ['of the upstream, which responds early', '/valuation/score'],
   ])('%s', async (_, target) => {
     expect(await upload(dialHalfOpen(links.plain), target)).toBe(413)
   })

@@ -41,7 +41,7 @@ describe('Expect: 100-continue', () => {
     ['a small body', 3, 'abc'],
     ['a large body', 100_000, 'x'.repeat(100_000)],
     ['a chunked body', 'chunked' as const, '3\r\nabc\r\n0\r\n\r\n'],
-  ])('is answered when the gateway reads %s', async (_, length, body) => {
+  ])('gets a response when the gateway reads %s', async (_, length, body) => {
     const client = await rawClient(site.port)
     const before = site.server.requests.length
 
@@ -62,7 +62,7 @@ describe('Expect: 100-continue', () => {
     ['a wrong method', expecting(3, '/market/insights'), 405],
     ['a malformed Host', expecting(3).replace('gateway.test', 'a b'), 400],
     ['an operation that is switched off', expecting(3, '/inventory/sync'), 503],
-  ])('is never answered before the rejection of %s', async (_, head, status) => {
+  ])('never gets a response before the rejection of %s', async (_, head, status) => {
     const client = await rawClient(bounded.port)
 
     client.send(head)
@@ -74,7 +74,7 @@ describe('Expect: 100-continue', () => {
     expect(bounded.server.begun()).toBe(0)
   })
 
-  test('is not answered for a body that streams and that no upstream can be reached for', async () => {
+  test('gets no response for a body that streams and that no upstream can be reached for', async () => {
     const { port } = await bootGateway({ upstream: `http://127.0.0.1:${await freePort()}` })
     const client = await rawClient(port)
 
@@ -95,7 +95,7 @@ describe('Expect: 100-continue', () => {
     if (version === '1.0') expect(response.interim).toEqual([])
   })
 
-  test('is not answered when there is no body', async () => {
+  test('gets no response when there is no body', async () => {
     const response = await call(site.port, { fields: ['Expect', '100-continue'] })
 
     expect(response).toMatchObject({ status: 200, interim: [] })

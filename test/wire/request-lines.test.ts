@@ -13,7 +13,7 @@ const statusesOf = async (lines: readonly string[]): Promise<ReadonlyMap<string,
     {
       bytes: `${line} HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n`,
       method: line.slice(0, line.indexOf(' ')),
-      onAnswer: (response: { readonly status: number } | null) => statuses.set(line, response?.status ?? 0),
+      onResponse: (response: { readonly status: number } | null) => statuses.set(line, response?.status ?? 0),
     },
   ])
   await sendPipelined(site.port, 24, batches)

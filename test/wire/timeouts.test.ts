@@ -38,11 +38,11 @@ describe('a limit is kept', () => {
 
   test('for the gap between two chunks of a response', async () => {
     let wroteAt = 0
-    const answer = (socket: Socket): void => {
+    const respond = (socket: Socket): void => {
       wroteAt = performance.now()
       socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc')
     }
-    const { port } = await dialThrough(answer, { defaults: { timeouts: { ...none, body: limit }, deadline: 'none' } })
+    const { port } = await dialThrough(respond, { defaults: { timeouts: { ...none, body: limit }, deadline: 'none' } })
 
     await expectExact(boundMs, async () => {
       const client = await rawClient(port)
@@ -120,11 +120,11 @@ describe('a limit is for the side that is waited for', () => {
   test('a response whose chunks each come in time may take longer than the gap between two', async () => {
     stopClock()
     let upstreamSide: Socket | undefined
-    const answer = (socket: Socket): void => {
+    const respond = (socket: Socket): void => {
       upstreamSide = socket
       socket.write('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n')
     }
-    const { client } = await dialThrough(answer, { defaults: { timeouts: { ...none, body: '2s' }, deadline: '2s' } })
+    const { client } = await dialThrough(respond, { defaults: { timeouts: { ...none, body: '2s' }, deadline: '2s' } })
 
     client.send(get)
     await client.until((text) => text.endsWith('\r\n\r\n'))

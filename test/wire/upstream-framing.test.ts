@@ -19,11 +19,11 @@ describe('an unasked 100 of an upstream', () => {
   })
 
   test('that comes again and again extends no limit', async () => {
-    const answer = (socket: Socket): void => {
+    const respond = (socket: Socket): void => {
       const timer = setInterval(() => socket.write('HTTP/1.1 100 Continue\r\n\r\n'), 20)
       socket.once('close', () => clearInterval(timer))
     }
-    const { port } = await dialThrough(answer, { defaults: { timeouts: { headers: '200ms' } } })
+    const { port } = await dialThrough(respond, { defaults: { timeouts: { headers: '200ms' } } })
 
     expect((await call(port)).status).toBe(504)
   })

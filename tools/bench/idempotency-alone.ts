@@ -43,7 +43,7 @@ const serveWith = (store: IdempotencyStore): Handler =>
     maxClaimMs: null,
   })(upstream)
 
-/** Reads the request as sending does, and answers in another turn of the event loop. */
+/** Reads the request as sending does, and responds in another turn of the event loop. */
 const upstream: Handler = async (exchange) => {
   const chunks = await exchange.body.read()
   await new Promise(setImmediate)
@@ -71,8 +71,8 @@ const serveLeast = ({ claim, settle }: LeastStore): Handler => {
     const name = hash('sha256', String(exchange.fields[7]), 'base64url')
     const fingerprint = hash('sha256', body, 'base64url')
     await claim(name, fingerprint)
-    const { status, reason, fields, body: answer } = await upstream(exchange)
-    const { whole, body: own } = await bufferResponseBody(answer, exchange, rules.maxResponse, room)
+    const { status, reason, fields, body: result } = await upstream(exchange)
+    const { whole, body: own } = await bufferResponseBody(result, exchange, rules.maxResponse, room)
     if (whole === null) throw new Error('it is too long')
     await settle(name, fingerprint, encodeKeptResponse({ status, reason, fields }, whole))
     return { status, reason, fields, body: own }
@@ -159,7 +159,7 @@ const measure = async (serve: Handler): Promise<number> => {
     while (next++ < perRound) {
       const exchange = makePost()
       const { status, body } = await serve(exchange)
-      if (status !== 200 || body.takeBuffered() === null) throw new Error(`it answered ${status}`)
+      if (status !== 200 || body.takeBuffered() === null) throw new Error(`it responded with ${status}`)
       exchange.bodySent = true
       exchange.finish()
     }

@@ -51,7 +51,7 @@ export const usage = `npm run bench -- [flags]
                        gateway-tls, nginx-tls, haproxy-tls, gateway-h2, gateway-h2-node,
                        nginx-h2, haproxy-h2
   --workloads A,B      workloads: get, post (these); post-64k, json-2k, json-64k,
-                       answer-1m, cached, cached-1m, idle, churn
+                       response-1m, cached, cached-1m, idle, churn
   --all                every workload
   --rate N|off         latency at N requests/s (half of what the gateway serves); off: do without
   --idle N             idle connections whose memory is measured with the workload idle (1000)

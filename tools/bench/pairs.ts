@@ -16,7 +16,7 @@ export const pairs: readonly Pair[] = [
   { of: 'gateway', over: 'bare', atMost: small(0.36) },
   { of: 'gateway', over: 'bare-direct', atMost: small(0.5) },
   { of: 'gateway', over: 'caddy', atMost: small(0.65) },
-  { of: 'gateway', over: 'nginx', atMost: { get: 2.1, post: 2.5, 'answer-1m': 1.1 } },
+  { of: 'gateway', over: 'nginx', atMost: { get: 2.1, post: 2.5, 'response-1m': 1.1 } },
   { of: 'gateway', over: 'nginx-memory', atMost: { 'post-64k': 2 } },
   { of: 'gateway', over: 'haproxy', atMost: {} },
   { of: 'gateway', over: 'httpxy', atMost: {} },
@@ -45,7 +45,7 @@ export const pairs: readonly Pair[] = [
   {
     of: 'gateway-h2',
     over: 'gateway-h2-before',
-    atMost: { get: 0.58, post: 0.56, 'post-64k': 0.7, 'answer-1m': 0.95 },
+    atMost: { get: 0.58, post: 0.56, 'post-64k': 0.7, 'response-1m': 0.95 },
   },
   { of: 'gateway-tls', over: 'gateway-tls-before', atMost: small(1) },
   { of: 'gateway-h2', over: 'gateway-tls', atMost: {} },

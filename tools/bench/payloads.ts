@@ -51,7 +51,7 @@ export const structuredBody = application(8)
 /** Holds about 64 KB of it. */
 export const largeStructuredBody = application(285)
 
-/** Answers the measured requests: about 200 bytes of JSON. */
+/** Responds to the measured requests: about 200 bytes of JSON. */
 export const smallResponse = JSON.stringify({
   status: 'ok',
   ref: '9e107d9d-372b-4f7a-8c1e-2b5f0a6d4c33',
@@ -62,13 +62,13 @@ export const smallResponse = JSON.stringify({
   complete: true,
 })
 
-/** Answers a target that bears `largeMark`: 1 MiB of JSON. */
+/** Responds to a target that bears `largeMark`: 1 MiB of JSON. */
 export const largeResponse = filled(1024 * 1024)
 
-/** Marks a target that is answered with 1 MiB. */
+/** Marks a target that gets 1 MiB. */
 export const largeMark = 'bench-large=1'
 
-/** Marks a target that is answered with {@link structuredBody}. */
+/** Marks a target that gets {@link structuredBody}. */
 export const structuredMark = 'bench-structured=1'
 
 /** Marks a target whose response may be stored for an hour. */

@@ -59,7 +59,7 @@ export const stop = async (child: ChildProcess): Promise<void> => {
 }
 
 /**
- * Starts a proxy on a free port and waits until it answers a GET of `path`. Its stdout and stderr go to files in
+ * Starts a proxy on a free port and waits until it responds to a GET of `path`. Its stdout and stderr go to files in
  * `directory`: a regular file is the one sink that all peers can write to (HAProxy cannot open one, nginx has no other
  * that is as cheap), it never makes a writer wait for a reader, and no reader takes CPU time from what is measured.
  * Tries three ports.

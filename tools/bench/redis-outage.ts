@@ -75,7 +75,7 @@ await withStage(readOptions([]), async (stage) => {
   const more = median(outage.map(({ p99Ms }, n) => p99Ms - (up[n]?.p99Ms ?? 0)))
   console.log(`${new Date().toISOString()}; ${machine()}
 ${rate} requests/s; Redis killed and started again in every second turn of ${seconds} s, ${rounds} of each
-served ${served}, not served (any status from 400 on, or no answer) ${failed}
+served ${served}, not served (any status from 400 on, or no response) ${failed}
 p99 with Redis: ${p99(up)} ms; with an outage: ${p99(outage)} ms; median of the differences ${more.toFixed(2)} ms (at most 20)
 shared again ${back.map((ms) => ms.toFixed(0)).join(', ')} ms after Redis took connections (at most 1000)`)
 })

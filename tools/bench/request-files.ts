@@ -29,7 +29,7 @@ const countInGateway = async (): Promise<void> => {
 }
 
 const countOneGet = async (checkout: string): Promise<readonly string[]> => {
-  const upstream = createServer((_, response) => response.end('{"answer":42}')).listen(0, '127.0.0.1')
+  const upstream = createServer((_, response) => response.end('{"response":42}')).listen(0, '127.0.0.1')
   await once(upstream, 'listening')
   const url = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`
   const folder = mkdtempSync(join(tmpdir(), 'request-files-'))

@@ -49,7 +49,7 @@ const requestOverHttp1 = ({ body, ...asked }: PeerRequest, tls: boolean, shows: 
         )
       },
     )
-    sent.on('timeout', () => sent.destroy(new Error(`${asked.method} ${asked.path}: no answer within 5 s`)))
+    sent.on('timeout', () => sent.destroy(new Error(`${asked.method} ${asked.path}: no response within 5 s`)))
     sent.on('error', reject)
     sent.end(body)
   })
@@ -58,13 +58,13 @@ const requestOverHttp2 = ({ port, method, path, body, headers }: PeerRequest): P
   new Promise((resolve, reject) => {
     const session = connect(`https://127.0.0.1:${port}`, { rejectUnauthorized: false })
     session.on('error', reject)
-    session.setTimeout(waitMs, () => session.destroy(new Error(`${method} ${path}: no answer within 5 s`)))
+    session.setTimeout(waitMs, () => session.destroy(new Error(`${method} ${path}: no response within 5 s`)))
     const stream = session.request({ ...headers, ':method': method, ':path': path }, { endStream: body === '' })
     let [status, type, text] = [0, '', '']
     stream.setEncoding('utf8')
-    stream.on('response', (answered) => {
-      status = Number(answered[':status'])
-      type = answered['content-type'] ?? ''
+    stream.on('response', (responded) => {
+      status = Number(responded[':status'])
+      type = responded['content-type'] ?? ''
     })
     stream.on('data', (chunk) => {
       text += chunk

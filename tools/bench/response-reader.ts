@@ -12,7 +12,7 @@ export interface CompleteResponse {
  */
 export const responseReader = (): ((piece: string) => CompleteResponse | null) => {
   let head = ''
-  let answered: CompleteResponse | null = null
+  let responded: CompleteResponse | null = null
   /** Bytes still to come; null for a chunked body. */
   let awaited: number | null = 0
   let tail = ''
@@ -22,19 +22,19 @@ export const responseReader = (): ((piece: string) => CompleteResponse | null) =
     if (end < 0) return null
     const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1]
     awaited = length === undefined ? null : Number(length)
-    answered = { status: Number(head.slice(9, 12)), closes: /\r\nconnection: *close/i.test(head.slice(0, end)) }
+    responded = { status: Number(head.slice(9, 12)), closes: /\r\nconnection: *close/i.test(head.slice(0, end)) }
     return head.slice(end + 4)
   }
   return (piece) => {
-    const body = answered === null ? begin(piece) : piece
+    const body = responded === null ? begin(piece) : piece
     if (body === null) return null
     if (awaited === null) tail = (tail + body).slice(-7)
     else awaited -= body.length
     const over = awaited === null ? tail === '\r\n0\r\n\r\n' || tail === '0\r\n\r\n' : awaited <= 0
     if (!over) return null
-    const whole = answered
+    const whole = responded
     head = ''
-    answered = null
+    responded = null
     tail = ''
     return whole
   }

@@ -1,15 +1,15 @@
 /**
- * Answers copies in one of several ways, as a process of its own: `node tools/bench/shadow-candidate.ts WAY`. Prints
+ * Serves copies in one of several ways, as a process of its own: `node tools/bench/shadow-candidate.ts WAY`. Prints
  * its port. A server for the bench and for drills only.
  */
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { smallResponse } from './payloads.ts'
 
 const head = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n'
-const answerWith = (body: string): string => `${head}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
-const sound = answerWith(smallResponse)
+const respondWith = (body: string): string => `${head}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
+const sound = respondWith(smallResponse)
 // The members in another order, and one number that differs: a comparison reads all of it.
-const differing = answerWith(
+const differing = respondWith(
   JSON.stringify(Object.fromEntries(Object.entries(JSON.parse(smallResponse)).toReversed())).replace('98', '97'),
 )
 const piece = Buffer.alloc(64 * 1024, 'x')
@@ -31,7 +31,7 @@ const pour = (socket: Socket): void => {
 
 /** What is done for each request, by the name of the way. */
 export const candidateWays: Readonly<Record<string, (socket: Socket) => void>> = {
-  answers: (socket) => void socket.write(sound),
+  responds: (socket) => void socket.write(sound),
   differs: (socket) => void socket.write(differing),
   hangs: () => {},
   drips: drip,

@@ -36,7 +36,7 @@ const copyAll = 'sample: 100%'
 const cases: Readonly<Record<string, Case | null>> = {
   'no candidate again': null,
   'sample 0%': { way: null, shadow: 'sample: 0%' },
-  'answers uncompared': { way: 'answers', shadow: `${copyAll}, compare: none` },
+  'responds uncompared': { way: 'responds', shadow: `${copyAll}, compare: none` },
   ...Object.fromEntries(Object.keys(candidateWays).map((way) => [way, { way, shadow: copyAll }])),
   'differs with noise': { way: 'differs', shadow: `${copyAll}, compare: { noise: true }` },
   refuses: { way: null, shadow: copyAll },

@@ -1,7 +1,7 @@
 /**
- * Answers every peer, as a process of its own, on the addresses that the command line lists. Written on bare sockets:
+ * Serves every peer, as a process of its own, on the addresses that the command line lists. Written on bare sockets:
  * it shares the machine with what is measured, and must not be what limits it. It reads a request body fully, by length
- * or chunked, before it answers. A server for the bench only.
+ * or chunked, before it responds. A server for the bench only.
  */
 import { createHash } from 'node:crypto'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
@@ -32,7 +32,7 @@ const empty = Buffer.alloc(0)
 
 const serve = (socket: Socket): void => {
   let rest: Buffer = empty
-  /** Bytes of a body that are still to come, and what is answered after them. */
+  /** Bytes of a body that are still to come, and the response that is sent after them. */
   let awaited = 0
   let after = small
   socket.setNoDelay(true)
@@ -53,12 +53,12 @@ const serve = (socket: Socket): void => {
       if (request === null) return
       if (request.end > rest.length) {
         awaited = request.end - rest.length
-        after = request.answer
+        after = request.result
         rest = empty
         return
       }
       rest = rest.subarray(request.end)
-      socket.write(request.answer)
+      socket.write(request.result)
     }
   })
 }
@@ -66,7 +66,7 @@ const serve = (socket: Socket): void => {
 interface Parsed {
   /** Where the next request begins; after what has come for a body that need only be counted. */
   readonly end: number
-  readonly answer: Buffer
+  readonly result: Buffer
 }
 
 /** Reads one request from the start of `bytes`; null when more has to come before that is possible. */
@@ -78,7 +78,7 @@ const parse = (bytes: Buffer): Parsed | null => {
   const bodyStart = headEnd + 4
   const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1]
   const fixed = fixedFor(line)
-  if (length !== undefined && !line.includes(echoMark)) return { end: bodyStart + Number(length), answer: fixed }
+  if (length !== undefined && !line.includes(echoMark)) return { end: bodyStart + Number(length), result: fixed }
   const framed =
     length !== undefined
       ? byLength(bytes, bodyStart, Number(length))
@@ -88,7 +88,7 @@ const parse = (bytes: Buffer): Parsed | null => {
   if (framed === null) return null
   return {
     end: framed.end,
-    answer: line.includes(echoMark) ? response(JSON.stringify(echo(line, framed.body))) : fixed,
+    result: line.includes(echoMark) ? response(JSON.stringify(echo(line, framed.body))) : fixed,
   }
 }
 

@@ -77,7 +77,7 @@ const hash = (text: string): string => createHash('sha256').update(text).digest(
 
 const checkResponse = async (
   peer: Running,
-  { operation, target, fields, body, answer: expected }: Workload,
+  { operation, target, fields, body, response: expected }: Workload,
 ): Promise<string | null> => {
   const { status, type, body: got } = await requestPeer(peer, operation.method, target, body, fields)
   return status === 200 && type === 'application/json' && hash(got) === hash(expected)

@@ -30,7 +30,7 @@ export interface Workload {
   /** Empty for no body. */
   readonly body: string
   /** What each response must hold, byte for byte. */
-  readonly answer: string
+  readonly response: string
   /** Connections that are busy; null is as many as --connections says. */
   readonly connections: number | null
   /** Keep-alive connections that stay open beside the busy ones, each having made one request before. */
@@ -58,7 +58,7 @@ const asking = (id: Operation['id'], query = '') => ({
   target: `${operation(id).path}${query}`,
   fields,
   body: '',
-  answer: smallResponse,
+  response: smallResponse,
   connections: null,
   idle: 0,
   onRequest: true,
@@ -70,7 +70,7 @@ const posting = (body: string, query = '') => ({
   body,
 })
 
-/** Asks without a credential, so that any cache may answer, for what may be stored. */
+/** Asks without a credential, so that any cache may serve it, for what may be stored. */
 const storable = (mark = '') => {
   const { Authorization, ...open } = fields
   return { ...asking('market.insights', `?${storableMark}${mark}`), fields: open }
@@ -87,11 +87,11 @@ export const workloads: readonly Workload[] = [
   get,
   post,
   { ...posting(mediumBody), name: 'post-64k' },
-  { ...posting(structuredBody, `?${structuredMark}`), name: 'json-2k', answer: structuredBody },
-  { ...posting(largeStructuredBody, `?${structuredMark}`), name: 'json-64k', answer: structuredBody },
-  { ...asking('market.insights', `?${largeMark}`), name: 'answer-1m', answer: largeResponse },
+  { ...posting(structuredBody, `?${structuredMark}`), name: 'json-2k', response: structuredBody },
+  { ...posting(largeStructuredBody, `?${structuredMark}`), name: 'json-64k', response: structuredBody },
+  { ...asking('market.insights', `?${largeMark}`), name: 'response-1m', response: largeResponse },
   { ...storable(), name: 'cached' },
-  { ...storable(`&${largeMark}`), name: 'cached-1m', answer: largeResponse },
+  { ...storable(`&${largeMark}`), name: 'cached-1m', response: largeResponse },
   { ...asking('market.insights'), name: 'idle', connections: 16, idle: 1_000 },
   { ...asking('market.insights'), name: 'churn', fields: { ...fields, Connection: 'close' } },
 ]

@@ -53,7 +53,7 @@ interface Started {
   stop(): Promise<void>
 }
 
-/** Runs `npm start` in a checkout, and asks every 5 ms until an operation is answered. */
+/** Runs `npm start` in a checkout, and asks every 5 ms until an operation gets a response. */
 const npmStart = async (tree: string, args: (port: number) => Promise<readonly string[]>): Promise<Started> => {
   const [port, adminPort] = [await freePort(), await freePort()]
   const own = Object.entries(process.env).filter(([name]) => !/^(npm_|NODE_)/i.test(name))

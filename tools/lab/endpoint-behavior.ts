@@ -25,7 +25,7 @@ export interface EndpointBehavior {
   readonly cutsIdle?: boolean
 }
 
-/** What an endpoint that answers says of the request: what arrived, and where. */
+/** What an endpoint that responds says of the request: what arrived, and where. */
 export interface Echo {
   readonly id: string
   readonly endpoint: string
@@ -52,7 +52,7 @@ const write = (turn: Turn, bytes: string): void => {
   else turn.socket.write(bytes)
 }
 
-/** Answers as a sound server does, after `latencyMs`. */
+/** Responds as a sound server does, after `latencyMs`. */
 export const respond = ({ status = 200, latencyMs = 0, fields = '' }: ResponseOptions = {}): EndpointBehavior => ({
   onWhole: (turn) => {
     if (latencyMs === 0) write(turn, render(turn, status, fields))
@@ -63,11 +63,11 @@ export const respond = ({ status = 200, latencyMs = 0, fields = '' }: ResponseOp
 /** A behavior that keeps requests waiting. */
 export interface HoldingBehavior extends EndpointBehavior {
   waiting(): number
-  /** Answers all that wait, and from then on at once. */
+  /** Responds to all that wait, and from then on at once. */
   release(): void
 }
 
-/** Answers no request until it is released. */
+/** Responds to no request until it is released. */
 export const holdRequests = (): HoldingBehavior => {
   const waiting: Turn[] = []
   let released = false
@@ -84,7 +84,7 @@ export const holdRequests = (): HoldingBehavior => {
   }
 }
 
-/** Answers as sound servers do, and drops each connection that was idle when the next request is on it. */
+/** Responds as sound servers do, and drops each connection that was idle when the next request is on it. */
 export const cutIdle: EndpointBehavior = { ...respond(), cutsIdle: true }
 
 /** Says with each response that it is the last. */
@@ -141,14 +141,14 @@ export const extraResponseMark = 'of somebody else'
 
 const extraResponseBytes = `HTTP/1.1 200 OK\r\nContent-Length: ${extraResponseMark.length}\r\n\r\n${extraResponseMark}`
 
-/** Answers, and goes on with a second response. */
+/** Responds, and goes on with a second response. */
 export const extraResponse: EndpointBehavior = {
   onWhole: (turn) => {
     turn.socket.write(render(turn, 200, '') + extraResponseBytes)
   },
 }
 
-/** Answers, and gives a second response when `later` is called. */
+/** Responds, and gives a second response when `later` is called. */
 export const extraResponseLater = (): EndpointBehavior & { later(): void } => {
   let socket: Socket | null = null
   return {

@@ -52,7 +52,7 @@ interface Line {
   doomed: boolean
 }
 
-/** Opens an endpoint that answers 200 unless its behavior says otherwise. */
+/** Opens an endpoint that responds with 200 unless its behavior says otherwise. */
 export const openEndpoint = async (options: Options = {}): Promise<LabEndpoint> => {
   const { name = 'endpoint', ledger = new Ledger(), onEnd = onTestFinished } = options
   const lines = new Set<Line>()

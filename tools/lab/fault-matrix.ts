@@ -15,7 +15,7 @@ import { Ledger } from './ledger.ts'
 export interface Fault {
   /** How it goes on: "an endpoint that …". */
   readonly fault: string
-  /** What is said of a GET that it had; null: nothing was sent to it, so that another one answers if there is one. */
+  /** What is said of a GET that it had; null: nothing was sent to it, so that another one responds if there is one. */
   readonly get: string | null
   readonly post: string | null
   /** What is said when there is no other; as far as it is not the same. */
@@ -137,10 +137,10 @@ const findFlaw = (fault: Fault, bench: FaultSetup, { id, said, body }: LabOutcom
 }
 
 /** Returns whether `retry` as it comes tries again what ended so. */
-const isRetried = (said: string | null): boolean => said !== null && /reset-before-headers|bad-answer/.test(said)
+const isRetried = (said: string | null): boolean => said !== null && /reset-before-headers|bad-response/.test(said)
 
 /**
- * Makes endpoints that are sound again hold as many requests as they may have connections, and answer all: no
+ * Makes endpoints that are sound again hold as many requests as they may have connections, and respond to all: no
  * connection and no place in line was lost. Returns what is wrong.
  */
 export const checkRecovery = async (

@@ -38,14 +38,14 @@ const faults: readonly Misbehaves[] = [
   row('drips its body', does.dripBody, '200'),
   row('stalls in its body', does.stallInBody, 'cut', undefined, { slow: true }),
   row('truncates its body', does.truncate, 'cut'),
-  row('has no status line', does.garbage, '502 bad-answer'),
-  row('has an invalid field', does.invalidField, '502 bad-answer'),
-  row('has an oversized field', does.oversizedField, '502 bad-answer'),
+  row('has no status line', does.garbage, '502 bad-response'),
+  row('has an invalid field', does.invalidField, '502 bad-response'),
+  row('has an oversized field', does.oversizedField, '502 bad-response'),
   row('says more than it was asked', does.extraResponse, '200'),
-  row('answers before it has read the body', does.respondEarly, '413'),
+  row('responds before it has read the body', does.respondEarly, '413'),
   row('says 100 unasked', does.unsolicitedContinue, '200'),
   row('cuts an idle connection under the request', does.cutIdle, '200', '502 reset-before-headers', { reused: true }),
-  row('closes after each answer', does.closeAfterResponse, '200'),
+  row('closes after each response', does.closeAfterResponse, '200'),
 ]
 
 describe('an endpoint that', () => {
@@ -71,7 +71,7 @@ describe('an endpoint that', () => {
   })
 
   drill(
-    'answers before it has read the body gets its response through, however much of the body is still to come',
+    'responds before it has read the body gets its response through, however much of the body is still to come',
     async () => {
       const endpoint = await openEndpoint({ behavior: does.respondEarly })
       const live = await bootLab({ risk: endpoint.url })

@@ -28,27 +28,27 @@ const small = bodyFile('small', Buffer.from('{}'))
 const upload = bodyFile('upload', pseudoRandomBytes(3 * 1024 * 1024))
 const large = pseudoRandomBytes(1024 * 1024)
 
-/** Renders what an upstream answers to a POST: its name, what it received, and the version that the client spoke. */
+/** Renders an upstream's response to a POST: its name, what it received, and the version that the client spoke. */
 const echo = (name: string, sha256: string, via = '2.0'): string => JSON.stringify({ name, sha256, via })
 
 /** Opens an upstream that tells clients by the query, and holds what it is asked while `hold` says so. */
 const openUpstream = async (name: string) => {
-  const held: { readonly client: string; readonly answer: () => void }[] = []
+  const held: { readonly client: string; readonly respond: () => void }[] = []
   const served = new Set<string>()
   let holds = false
   const { url } = await httpUpstream(({ method, url, sha256, rawHeaders }, response) => {
     const client = url.split('?')[1] ?? ''
     const via = rawHeaders[rawHeaders.indexOf('Via') + 1]?.split(' ')[0]
-    const answer = (): void => {
+    const respond = (): void => {
       served.add(client)
       response.end(method === 'GET' ? large : echo(name, sha256, via))
     }
-    if (holds) held.push({ client, answer })
-    else answer()
+    if (holds) held.push({ client, respond })
+    else respond()
   })
   return {
     url,
-    /** Lists the clients that it has answered. */
+    /** Lists the clients that got a response. */
     served: () => [...served].sort(),
     hold: () => {
       holds = true
@@ -58,7 +58,7 @@ const openUpstream = async (name: string) => {
       eventually(() => [...running].every((name) => held.filter(({ client }) => client === name).length >= count)),
     release: () => {
       holds = false
-      for (const { answer } of held.splice(0)) answer()
+      for (const { respond } of held.splice(0)) respond()
     },
   }
 }
@@ -151,12 +151,12 @@ describe.skipIf(missing !== null)('over HTTP/2', { timeout: 300_000 }, () => {
       // The others share its connection.
       outcomes.push(...(await ask({ ...task, count: 1, atOnce: 1 })))
       upstream.hold()
-      const answered = ask({ ...task, count: 49, atOnce: 49 })
+      const responded = ask({ ...task, count: 49, atOnce: 49 })
       await upstream.holding(49, new Set(['Java']))
       live.edit(settings(upstream.url, { maxRequestsPerConnection, maxHeaderFields: 500 }))
       await fetchAdmin(`${live.admin}/reload`, 'POST')
       upstream.release()
-      outcomes.push(...(await answered))
+      outcomes.push(...(await responded))
     }
 
     expect(outcomes.filter(got(echo('one', small.sha256)))).toHaveLength(100)

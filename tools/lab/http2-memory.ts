@@ -65,7 +65,7 @@ const greeting = Buffer.concat([
   settingsAck,
 ])
 
-/** Resolves when the first bytes of an answer have come. */
+/** Resolves when the first bytes of a response have come. */
 const dial = async (port: number, sends: Buffer): Promise<TLSSocket> => {
   const socket = connect({ port, host: '127.0.0.1', ALPNProtocols: ['h2'], rejectUnauthorized: false })
   socket.on('error', () => {})

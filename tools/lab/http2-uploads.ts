@@ -46,7 +46,7 @@ const upload = async (session: ClientHttp2Session, bytes: number): Promise<void>
   const stream = session.request({ ':path': '/valuation/score', ':method': 'POST' }, { endStream: false })
   stream.end(Buffer.alloc(bytes))
   const [headers] = await once(stream, 'response')
-  if (headers[':status'] !== 200) throw new Error(`the upload was answered ${headers[':status']}`)
+  if (headers[':status'] !== 200) throw new Error(`the upload got ${headers[':status']}`)
   await once(stream.resume(), 'end')
 }
 

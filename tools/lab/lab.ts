@@ -6,7 +6,7 @@ import { call, type WireRequest } from '../../test/helpers/wire.ts'
 /** What a client got for a request. */
 export interface LabOutcome {
   readonly id: string
-  /** The status, with the code when the gateway itself has answered; `cut`: not a whole response. */
+  /** The status, with the code when the gateway itself has responded; `cut`: not a whole response. */
   readonly said: string
   readonly body: string
   readonly retryAfter: string | null

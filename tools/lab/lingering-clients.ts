@@ -37,7 +37,7 @@ const ask = async (): Promise<number | null> => {
 }
 
 console.log(
-  '| second | attackers left | memory (MiB) | answers | median (ms) | longest |\n|---:|---:|---:|---:|---:|---:|',
+  '| second | attackers left | memory (MiB) | responses | median (ms) | longest |\n|---:|---:|---:|---:|---:|---:|',
 )
 let failed = 0
 const row = async (second: number, left: number): Promise<void> => {
@@ -58,6 +58,6 @@ await row(-5, 0)
 const sockets = Array.from({ length: clients }, attack)
 const left = (): number => sockets.filter((socket) => !socket.destroyed).length
 for (let second = 0; second <= seconds; second++) await row(second, left())
-console.log(`\n${failed} of the other client's answers were not the one due; ${left()} attackers are left`)
+console.log(`\n${failed} of the other client's responses were not the one due; ${left()} attackers are left`)
 await gateway.stop()
 process.exit(failed === 0 && left() === 0 ? 0 : 1)

@@ -1,5 +1,5 @@
 /**
- * Steady load on a gateway: lanes that ask again as soon as they are answered, so that what is behind it sets the rate.
+ * Steady load on a gateway: lanes that ask again after each response, so that the upstreams set the rate.
  */
 import { onTestFinished } from 'vitest'
 import type { Group, Operation } from '../../src/operations.ts'
@@ -23,11 +23,11 @@ export interface Result {
 }
 
 export interface Load {
-  /** Everything answered so far, in order. */
+  /** All responses so far, in order. */
   readonly results: readonly Result[]
-  /** Waits until so many more have been answered, of all or of those that are wanted, and returns those. */
+  /** Waits until so many more have got a response, of all or of those that are wanted, and returns those. */
   next(count: number, wanted?: (result: Result) => boolean): Promise<readonly Result[]>
-  /** When those that are not answered yet were sent. */
+  /** When the requests were sent that have no response yet. */
   waiting(): readonly number[]
   /** Ends after what is on its way, and returns everything. */
   stop(): Promise<readonly Result[]>
@@ -89,7 +89,7 @@ export const startLoad = (port: number, { groups, lanes, maxBodyBytes = Number.P
     const body = bodies[method === 'GET' ? 0 : n++ % bodies.length] as Body
     const sentAt = performance.now()
     waiting.set(id, sentAt)
-    const onAnswer = (response: RawResponse | null): void => {
+    const onResponse = (response: RawResponse | null): void => {
       waiting.delete(id)
       const retryAfter = response === null ? null : (headerValues(response, 'retry-after')[0] ?? null)
       const ms = performance.now() - sentAt
@@ -97,7 +97,7 @@ export const startLoad = (port: number, { groups, lanes, maxBodyBytes = Number.P
       results.push(result)
       for (const watcher of [...watchers]) watcher(result)
     }
-    await lane.send([{ bytes: requestBytes(operation, id, body), method, onAnswer }])
+    await lane.send([{ bytes: requestBytes(operation, id, body), method, onResponse }])
   }
 
   const running = Promise.all(

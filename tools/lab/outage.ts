@@ -30,7 +30,7 @@ export interface Fault {
   readonly severity: 'critical' | 'warning'
 }
 
-/** Opens a server that answers well. */
+/** Opens a server that responds well. */
 const serve = async (onEnd: (end: () => unknown) => void): Promise<{ readonly url: string; close(): void }> => {
   const server: Server = createServer((_, response) => response.end('{}')).listen(0, '127.0.0.1')
   await once(server, 'listening')

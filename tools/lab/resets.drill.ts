@@ -26,7 +26,7 @@ test('of 2,000 POSTs that are reset after they were sent, each is seen once', as
   expect(ledger.count).toBe(results.length)
 }, 300_000)
 
-test('endpoints that always answer 503 get at most a fifth more than what is asked', async () => {
+test('endpoints that always respond with 503 get at most a fifth more than what is asked', async () => {
   const { ledger, live } = await openThree(respond({ status: 503, latencyMs: 5 }))
   const load = startLoad(live.port, { groups: ['market', 'risk'], lanes: 4 })
 

@@ -64,7 +64,7 @@ describe('of several endpoints', () => {
     },
   )
 
-  test('one that always answers 500 gets next to no traffic once that was noticed', async () => {
+  test('one that always responds with 500 gets next to no traffic once that was noticed', async () => {
     const { endpoints } = await openAll(respond({ status: 500, latencyMs: 5 }), respond({ latencyMs: 5 }))
     const live = await boot(endpoints, { outlier: outForLong })
     const lanes = 4
@@ -80,7 +80,7 @@ describe('of several endpoints', () => {
     expect(before.filter(isFailed).length).toBeLessThanOrEqual(2 * (5 + lanes))
   })
 
-  test('one that always answers 500 costs a few requests each time that it comes back', async () => {
+  test('one that always responds with 500 costs a few requests each time that it comes back', async () => {
     const { endpoints } = await openAll(respond({ status: 500, latencyMs: 5 }), respond({ latencyMs: 5 }))
     // Any other balance leaves it nearly alone, and it is hardly ever taken out.
     const live = await boot(endpoints, { balance: 'round-robin', outlier: { ejectionTime: '100ms' } })
@@ -131,7 +131,7 @@ describe('of several endpoints', () => {
     const stuckBefore = load.waiting().filter((sentAt) => noticedAt - sentAt > 1000)
     const after = await load.next(500, ({ sentAt }) => sentAt > noticedAt)
     const overAt = performance.now()
-    await load.next(2 * lanes) // by then, whatever is not stuck has been answered
+    await load.next(2 * lanes) // by then, whatever is not stuck has got a response
     const stuck = load.waiting().filter((sentAt) => sentAt > noticedAt && sentAt <= overAt)
     await endpoints[1]?.refuseConnections()
     await load.stop()

@@ -4,7 +4,7 @@
  */
 import type { Group } from '../../src/operations.ts'
 
-/** An endpoint: what it answers, after how many milliseconds, and its weight. */
+/** An endpoint: what it responds with, after how many milliseconds, and its weight. */
 export interface CaseEndpoint {
   readonly status: number
   readonly ms: number
@@ -44,13 +44,13 @@ const usual = { outlier: true, retry: false }
 export const cases: readonly Case[] = [
   {
     group: 'analysis',
-    name: 'weight 10 beside 100, answers 404 at once beside 5 ms',
+    name: 'weight 10 beside 100, responds with 404 at once beside 5 ms',
     endpoints: [caseEndpoint(0, { status: 404, weight: 10 }), caseEndpoint(5)],
     ...usual,
   },
   {
     group: 'leads',
-    name: 'one of two, answers 503 at once, `outlier: none`',
+    name: 'one of two, responds with 503 at once, `outlier: none`',
     endpoints: failing,
     outlier: false,
     retry: false,
@@ -78,7 +78,7 @@ export const cases: readonly Case[] = [
   },
 ]
 
-/** Finds the time within which so many per cent were answered. */
+/** Finds the time within which so many per cent got responses. */
 export const percentileOf = (times: readonly number[], percent: number): number =>
   times.toSorted((one, other) => one - other)[Math.floor((times.length * percent) / 100)] ?? 0
 

@@ -16,9 +16,9 @@ const open = async ({ status, ms }: CaseEndpoint) => {
   const server = createServer({ keepAliveTimeout: 0 }, (incoming, response) => {
     seen.requests++
     incoming.resume()
-    const answer = (): void => void response.writeHead(status).end('{}')
-    if (ms === 0) answer()
-    else setTimeout(answer, ms)
+    const respond = (): void => void response.writeHead(status).end('{}')
+    if (ms === 0) respond()
+    else setTimeout(respond, ms)
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server, seen }

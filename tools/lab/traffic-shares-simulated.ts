@@ -1,6 +1,6 @@
 /**
  * Runs the cases on a clock of its own: the gateway's sending, balancing, outlier detection and retries, in front of
- * endpoints that only answer.
+ * endpoints that only respond.
  */
 import { join } from 'node:path'
 import type { Endpoint } from '../../src/core/upstream/endpoints/endpoint.ts'
@@ -37,7 +37,7 @@ export const openSimulatedCases = async (tree: string, seconds: number, seed = 1
   const { createRetryBudget } = await load<typeof RetryBudgetModule>('src/features/retry/runtime.ts')
   const { fakeExchange } = await load<typeof ExchangeHelper>('test/helpers/exchange.ts')
 
-  /** Makes an endpoint that answers, and counts; with no sockets. */
+  /** Makes an endpoint that responds, and counts; with no sockets. */
   const open = (name: string, { status, ms }: CaseEndpoint, counts: number[], i: number) => ({
     name,
     pathPrefix: '',

@@ -15,7 +15,7 @@ export interface RequestOutcome {
 const maxShown = 20
 
 /**
- * Keeps account of every request that should go well: each is answered by the endpoint that got it, or a disturbance
+ * Keeps account of every request that should go well: each gets the response of its endpoint, or a disturbance
  * explains why not.
  */
 export class Account {

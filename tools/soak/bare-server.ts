@@ -1,5 +1,5 @@
 /**
- * Answers every request with a few bytes and keeps the connection: what Node's own server takes of memory for a
+ * Responds to every request with a few bytes and keeps the connection: what Node's own server takes of memory for a
  * connection.
  */
 import { createServer } from 'node:http'

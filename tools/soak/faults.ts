@@ -19,18 +19,18 @@ const silence = ['504 headers-timeout', '503 overloaded']
 
 const faults: readonly Fault[] = [
   { fault: 'rejects', behavior: null, may: resets },
-  // A client that is connected already is not answered.
+  // A client that is connected already gets no response.
   { fault: 'resets at accept', behavior: does.resetAtAccept, may: [...resets, ...silence] },
   { fault: 'resets when it has the request', behavior: does.resetWhenWhole, may: resets },
   { fault: 'hangs', behavior: does.hang, may: silence },
-  { fault: 'answers 500', behavior: does.respond({ status: 500 }), may: ['500'] },
+  { fault: 'responds with 500', behavior: does.respond({ status: 500 }), may: ['500'] },
   { fault: 'truncates', behavior: does.truncate, may: ['cut'] },
   { fault: 'stalls in its body', behavior: does.stallInBody, may: ['cut'] },
   { fault: 'drips its head', behavior: does.dripHead, may: silence },
   { fault: 'is slow', behavior: does.respond({ latencyMs: 300 }), may: [] },
-  { fault: 'is no server', behavior: does.garbage, may: ['502 bad-answer'] },
+  { fault: 'is no server', behavior: does.garbage, may: ['502 bad-response'] },
   { fault: 'cuts idle connections', behavior: does.cutIdle, may: resets },
-  { fault: 'closes after each answer', behavior: does.closeAfterResponse, may: [] },
+  { fault: 'closes after each response', behavior: does.closeAfterResponse, may: [] },
 ]
 
 const wrongForMs = 3000

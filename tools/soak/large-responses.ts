@@ -4,7 +4,7 @@ import { pour } from './pour.ts'
 /** What a large response holds: more than the system does between two processes. */
 export const largeBytes = 16 * 1024 * 1024
 
-/** Answers as sound servers do, and a target with `bytes=` with so many, as they are taken. */
+/** Responds as sound servers do, and a target with `bytes=` with so many, as they are taken. */
 export const respondLarge = (): EndpointBehavior => {
   const small = respond()
   return {

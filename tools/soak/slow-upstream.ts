@@ -11,7 +11,7 @@ export const openSlowUpstream = (): Promise<RawUpstream> =>
   })
 
 const serve = (socket: Socket, head: string): void => {
-  const bytes = Number(/[?&]answer=(\d+)/.exec(head)?.[1] ?? 0)
+  const bytes = Number(/[?&]response=(\d+)/.exec(head)?.[1] ?? 0)
   if (/[?&]takes=slowly/.test(head)) return takeSlowly(socket)
   socket.on('data', () => {}) // what is uploaded
   if (bytes === 0) return

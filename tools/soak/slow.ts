@@ -37,11 +37,11 @@ const post = (query: string, length: number): string =>
   `POST /risk/asset-valuation?${query} HTTP/1.1\r\nHost: gateway\r\nContent-Length: ${length}\r\n\r\n`
 
 const ways: readonly (readonly [what: string, client: Client])[] = [
-  ['clients that read slowly', (port) => slowReader(port, get(`answer=${bytes}`))],
+  ['clients that read slowly', (port) => slowReader(port, get(`response=${bytes}`))],
   ['clients that upload slowly', (port) => slowWriter(port, post('', bytes))],
   ['clients whose small upload is slow', (port) => slowWriter(port, post('', 65_536))],
   ['upstreams that take an upload slowly', (port) => fastWriter(port, post('takes=slowly', bytes), bytes)],
-  ['upstreams that answer slowly', (port) => slowReader(port, get(`answer=${bytes}&gives=slowly`))],
+  ['upstreams that respond slowly', (port) => slowReader(port, get(`response=${bytes}&gives=slowly`))],
 ]
 
 /** Opens so many of each at once, one kind after the other, and cuts them. */

@@ -1,5 +1,5 @@
 /**
- * Notices when the machine does not let this process run: its endpoints then answer no request, however sound they are.
+ * Notices when the machine does not let this process run: its endpoints then do not respond, however sound they are.
  */
 import type { Disturbances } from './disturbances.ts'
 import type { Ongoing } from './traffic.ts'

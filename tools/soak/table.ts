@@ -81,7 +81,7 @@ export const renderChurn = ({ minutes, tally, samples, said }: Churn): string =>
     counts('clients', { requests, left, 'broken off upstream': brokenOff, invalidated }),
     counts('cache', said.outcomes),
     table(
-      ['s', 'heap MiB', 'external MiB', 'resident MiB', 'before a collection', 'stored MiB', 'answers', 'evictions'],
+      ['s', 'heap MiB', 'external MiB', 'resident MiB', 'before a collection', 'stored MiB', 'responses', 'evictions'],
       rows,
     ),
   ].join('\n\n')

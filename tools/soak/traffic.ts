@@ -66,12 +66,12 @@ const send = async (lane: PipelinedClient, operation: Operation, account: Accoun
   const body = allBodies[method === 'GET' ? 0 : bodies++ % allBodies.length] as Body
   const sentAt = performance.now()
   let said: string | null = null
-  const onAnswer = (response: RawResponse | null): void => {
+  const onResponse = (response: RawResponse | null): void => {
     said = whatItSays(response, id, body)
   }
   // A lane rejects when it cannot connect, and when more came than was asked for: be it the beginning of a response
   // that was cut.
-  await lane.send([{ bytes: requestBytes(operation, id, body), method, onAnswer }]).catch((error) => {
+  await lane.send([{ bytes: requestBytes(operation, id, body), method, onResponse }]).catch((error) => {
     if (said !== 'cut') said = String(error)
   })
   account.enter({ id, operation, said: said ?? 'nothing', sentAt })

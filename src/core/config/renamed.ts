@@ -1,5 +1,7 @@
 /** Keys, values, commands and options of earlier versions, and their names today. An old name is an error. */
 const renamed: Readonly<Record<string, string>> = {
+  answer: 'response',
+  'bad-answer': 'bad-response',
   refuse: 'reject',
   refused: 'rejected',
   colour: 'color',

@@ -120,7 +120,7 @@ export class Exchange {
   /** Called each time a connection gets the request, to write it in the same turn of the event loop. */
   onSent: (() => void) | null = null
   /** Counts a response that breaks off, is late or breaks the contract. Null: not counted, or the side has failed. */
-  onBrokenAnswer: (() => void) | null = null
+  onBrokenResponse: (() => void) | null = null
 
   /** For attempts that continue after the exchange. Null: nothing to keep open. */
   servedBy: { acquire(): void; release(): void } | null = null

@@ -9,9 +9,9 @@ export const tryOrNull = <T>(make: () => T): T | null => {
   }
 }
 
-export class NoAnswerError extends Error {
+export class NoResponseError extends Error {
   constructor(ms: number) {
-    super(`no answer within ${formatDuration(ms)}`)
+    super(`no response within ${formatDuration(ms)}`)
   }
 }
 
@@ -45,14 +45,14 @@ export const tryOutside = async <T>(
       const outcome = attempt(controller.signal)
       if (await settlesWithinWait(waitMs, outcome)) return await outcome
       outcome.catch(() => {}) // a later result has no effect
-      failure = new NoAnswerError(waitMs)
+      failure = new NoResponseError(waitMs)
     } catch (error) {
       failure = error
     } finally {
       isBusy = endLateness() >= busyShare
       controller.abort()
     }
-    const isRepeated = isBusy || (repeatsSilent && tries === 1 && failure instanceof NoAnswerError)
+    const isRepeated = isBusy || (repeatsSilent && tries === 1 && failure instanceof NoResponseError)
     if (!isRepeated || tries === maxTries) throw failure
   }
 }

@@ -7,7 +7,7 @@ export interface FeatureMessage {
 export interface Channel {
   /** To the primary, from a worker; to all workers, from the primary. */
   notify(payload: unknown, options?: NotifyOptions): void
-  ask<Answer>(payload: unknown): Promise<Answer>
+  ask<Reply>(payload: unknown): Promise<Reply>
 }
 
 export interface NotifyOptions {
@@ -19,8 +19,8 @@ export interface NotifyOptions {
 export interface ChannelEnd {
   /** `from`: the worker that sent it; in a worker, the primary. */
   receive?(payload: unknown, from: string): void
-  /** Answers a worker's question, in the primary. */
-  answer?(payload: unknown): unknown
+  /** Returns the reply to a worker's question, in the primary. */
+  reply?(payload: unknown): unknown
   handOver?(): readonly unknown[]
   onGone?(worker: string): void
 }
@@ -39,7 +39,7 @@ export interface ProcessPlace {
   readonly name: string
   readonly workers: number
   /** In milliseconds, while a client waits. */
-  readonly answerMs: number
+  readonly primaryReplyMs: number
   /** In milliseconds: the state that would be lost with the worker. */
   readonly saveEveryMs: number
   notify(message: FeatureMessage, options?: NotifyOptions): void
@@ -50,7 +50,7 @@ export const aloneProcess: ProcessPlace = {
   role: 'alone',
   name: 'gateway',
   workers: 1,
-  answerMs: 0,
+  primaryReplyMs: 0,
   saveEveryMs: 0,
   notify() {},
   ask: () => Promise.reject(new Error('there is no primary')),
@@ -58,5 +58,5 @@ export const aloneProcess: ProcessPlace = {
 
 export const openChannel = (feature: string, { notify, ask }: ProcessPlace): Channel => ({
   notify: (payload, options) => notify({ feature, payload }, options),
-  ask: <Answer>(payload: unknown) => ask({ feature, payload }) as Promise<Answer>,
+  ask: <Reply>(payload: unknown) => ask({ feature, payload }) as Promise<Reply>,
 })

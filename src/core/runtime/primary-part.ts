@@ -61,7 +61,7 @@ export interface PrimaryGateway {
   readonly channel: Pick<Channel, 'notify'>
 }
 
-export interface PrimaryPart extends Omit<ChannelEnd, 'answer'> {
+export interface PrimaryPart extends Omit<ChannelEnd, 'reply'> {
   readonly overrides?: Partial<OverridesView>
   /** Does every step that can fail before a configuration takes effect. */
   prepare?(config: Config, isRollback: boolean): Promise<PreparedPart>

@@ -37,11 +37,11 @@ export interface PreparedSnapshot {
 }
 
 /** A change took effect nowhere. The message names the silent workers, and may be shown to operators. */
-export class WorkersNotAnsweringError extends Error {
-  override readonly name = 'WorkersNotAnsweringError'
+export class WorkersNotReplyingError extends Error {
+  override readonly name = 'WorkersNotReplyingError'
 }
 
 export const heldBackHint = 'it is in effect in no worker, and is tried again while the file says so'
 
-export const notAnsweringHint =
-  'it is in effect in no worker, and is not tried again; ask again when they answer, or are replaced'
+export const notReplyingHint =
+  'it is in effect in no worker, and is not tried again; ask again when they reply, or are replaced'

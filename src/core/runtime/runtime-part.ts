@@ -18,7 +18,7 @@ export interface RuntimePart {
 }
 
 export interface ServingProcess {
-  readonly place: Pick<ProcessPlace, 'role' | 'workers' | 'answerMs' | 'saveEveryMs'>
+  readonly place: Pick<ProcessPlace, 'role' | 'workers' | 'primaryReplyMs' | 'saveEveryMs'>
   readonly channel: Channel
   /** The key of digests that processes compare: the same in all of them. */
   readonly digestKey: string

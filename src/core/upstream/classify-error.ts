@@ -1,7 +1,7 @@
 import { GatewayError, type ReasonFor, reasonText, StacklessError } from '../exchange/failures/errors.ts'
 import { errorMessage } from '../lib/try.ts'
 
-type ResponseFlaw = Extract<ReasonFor<'bad-answer'>, ReasonFor<'truncated'>>
+type ResponseFlaw = Extract<ReasonFor<'bad-response'>, ReasonFor<'truncated'>>
 
 /** The message quotes nothing of the response. */
 export class MalformedResponseError extends StacklessError {
@@ -49,12 +49,12 @@ export const connectFailedError = (cause: unknown): GatewayError =>
 export const tlsFailedError = (cause: Error): GatewayError =>
   new GatewayError('tls-failed', { reason: classifyError(cause) ?? 'tls-handshake', cause })
 
-export const toGatewayError = (cause: unknown, at: 'unsent' | 'sent' | 'answered'): GatewayError => {
+export const toGatewayError = (cause: unknown, at: 'unsent' | 'sent' | 'responded'): GatewayError => {
   if (cause instanceof GatewayError) return cause
   if (at === 'unsent') return connectFailedError(cause)
-  if (at === 'answered') return new GatewayError('truncated', { reason: toReason(cause), cause })
+  if (at === 'responded') return new GatewayError('truncated', { reason: toReason(cause), cause })
   return cause instanceof MalformedResponseError
-    ? new GatewayError('bad-answer', { reason: cause.reason, cause })
+    ? new GatewayError('bad-response', { reason: cause.reason, cause })
     : new GatewayError('reset-before-headers', { reason: classifyError(cause), cause })
 }
 

@@ -21,7 +21,7 @@ export const exchangeLine = (time: number, record: AuditedExchange): string => {
     `,"client":${quoted(exchange?.identity?.client)},"method":${quoted(exchange?.identity?.method)}` +
     `,"operation":${plain(exchange?.operation.id ?? null)},"status":${record.status},"failure":${plain(record.failure?.kind ?? null)}` +
     `,"endpoint":${plain(exchange?.attempts.last?.endpoint ?? null)},"config":"${record.configHash}"` +
-    `,"requestDigest":${plain(digests?.request ?? null)},"answerDigest":${plain(digests?.response ?? null)}` +
+    `,"requestDigest":${plain(digests?.request ?? null)},"responseDigest":${plain(digests?.response ?? null)}` +
     outcomeMembers(exchange?.outcome ?? null) +
     (exchange === null ? '' : sideJson(exchange))
   )

@@ -54,7 +54,7 @@ const auditSchema = annotate(
       digests: choice('Whose SHA-256 is recorded: of bodies that went through whole', [
         'none',
         'request',
-        'answer',
+        'response',
         'both',
       ]).prefault('none'),
       onFailure: choice('What becomes of requests while lines cannot be written', ['reject', 'continue']).prefault(

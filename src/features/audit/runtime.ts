@@ -37,7 +37,7 @@ export const open: RuntimePart['open'] = ({ place, channel }) => {
 /** Outermost: a rejected exchange costs nothing else, and digests cover the client's bytes. Null: neither is on. */
 export const auditLayer = ({ onFailure, digests }: AuditConfig, auditor: AuditSink): Layer | null => {
   const digestsRequest = digests === 'request' || digests === 'both'
-  const digestsResponse = digests === 'answer' || digests === 'both'
+  const digestsResponse = digests === 'response' || digests === 'both'
   const rejectsOnFailure = onFailure === 'reject'
   if (digests === 'none')
     return rejectsOnFailure ? (next) => (exchange) => (auditor.failing ? auditFailure() : next(exchange)) : null

@@ -132,7 +132,7 @@ export const introspectionSchema = map(
     }),
     issuer: optionalKey(issuer),
     audience: optionalKey(audience),
-    timeout: duration('Longest wait for its answer', { min: 10, max: 30_000 }).prefault('2s'),
+    timeout: duration('Longest wait for its response', { min: 10, max: 30_000 }).prefault('2s'),
     cache: durationOrZero('How long it is believed: a token that is revoked is let in for so long', {
       min: 1000,
       max: 600_000,

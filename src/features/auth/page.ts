@@ -97,8 +97,8 @@ const dependencyBadge = (at: string, { error, since, lastSuccess, where }: Depen
   error === null
     ? lastSuccess === null
       ? badge('off', 'not asked yet')
-      : html`${badge('good', 'answers')} since ${sinceHtml(at, since)}`
-    : html`${badge('bad', 'does not answer')} ${where} since ${sinceHtml(at, since)}: ${error}; last had ${lastSuccess === null ? 'never' : timeHtml(at, lastSuccess)}`
+      : html`${badge('good', 'responds')} since ${sinceHtml(at, since)}`
+    : html`${badge('bad', 'does not respond')} ${where} since ${sinceHtml(at, since)}: ${error}; last valid response: ${lastSuccess === null ? 'never' : timeHtml(at, lastSuccess)}`
 
 export const pageSections: readonly PlacedSection[] = [
   { before: 'rejections', name: 'activity', link: 'By client', render: clientActivitySection },

@@ -54,7 +54,7 @@ export const open: RuntimePart['open'] = ({ place, channel, logEvent, parts: { r
       if (role === 'primary') channel.notify(keys, { except: from })
     },
     handOver: verifiers.keysToHandOver,
-    answer: (uses) => replayCaches.recordAll(uses as readonly FirstUseQuery[]),
+    reply: (uses) => replayCaches.recordAll(uses as readonly FirstUseQuery[]),
     acquire({ config }): AuthPart {
       const provider = createAuthProvider(config, verifiers, replayCaches)
       return {

@@ -101,7 +101,7 @@ const isAdminProblem = (text: string): boolean => {
 
 const parseBody = (target: AdminTarget, text: string): unknown => {
   const value = parseJson(text)
-  if (value === undefined) throw cliError(`${targetUrl(target)} answers with something other than JSON`)
+  if (value === undefined) throw cliError(`${targetUrl(target)} responds with something other than JSON`)
   return value
 }
 

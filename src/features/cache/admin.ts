@@ -36,7 +36,7 @@ const storedErrorFindings: FindingSource = ({ at, config, recent, report }) =>
       // One that says no-cache is never fresh: the upstream has said by 304 that it still holds.
       const fresh = freshUntil > servedAt ? `which is fresh until ${time(freshUntil)}` : 'which it has confirmed by 304'
       return [
-        `the cache ${hasEnded ? 'answered' : 'answers'} with a stored ${status}, ` +
+        `the cache ${hasEnded ? 'responded' : 'responds'} with a stored ${status}, ` +
           `which the upstream sent at ${time(sentAt)} and ${fresh}: ` +
           `${facts.storedErrors} of ${pluralize(facts.requests, 'request')} in the last minute` +
           `${hasEnded ? `, none since ${time(servedAt)}` : ''}`,

@@ -1,7 +1,7 @@
 import type { AdminError } from '../../core/admin/admin-error.ts'
 import * as argument from '../../core/admin/commands/argument.ts'
 import type { Command, CommandGroup } from '../../core/admin/commands/command.ts'
-import { noWorkerAnswered, paragraphs, pluralize, workersNotAnswering } from '../../core/admin/commands/phrases.ts'
+import { noWorkerReplied, paragraphs, pluralize, workersNotReplying } from '../../core/admin/commands/phrases.ts'
 import { html } from '../../core/admin/html.ts'
 import { asNumber, asObject } from '../../core/lib/text/decode.ts'
 import type { Status } from '../../core/runtime/status/status-part.ts'
@@ -64,15 +64,15 @@ const purgeCommand: Command<argument.ValuesOf<typeof args>, PurgeScope, PurgeCom
   },
   async run(context, scope) {
     // Also where the cache is off now: what Redis keeps must not come back with it.
-    const { results, unanswered } = await context.runEverywhere('purge', scope)
-    if (results.length === 0 && unanswered === 0) {
+    const { results, silent } = await context.runEverywhere('purge', scope)
+    if (results.length === 0 && silent === 0) {
       const isOff = Object.values(context.reloader.config.operations).every(({ cache }) => cache === null)
       // Memory ends with the workers, but Redis keeps its entries.
-      return isOff ? { ...scope, removed: 0 } : noWorkerAnswered
+      return isOff ? { ...scope, removed: 0 } : noWorkerReplied
     }
     const removed = results.reduce((sum, each) => sum + each.removed, 0)
     const done = { ...scope, removed }
-    if (unanswered > 0) return { ...workersUnavailable(removed, unanswered), done }
+    if (silent > 0) return { ...workersUnavailable(removed, silent), done }
     return results.every(({ isSharedPurged }) => isSharedPurged) ? done : { ...redisUnavailable(removed), done }
   },
   event: 'cache cleared',
@@ -88,7 +88,7 @@ const purgeCommand: Command<argument.ValuesOf<typeof args>, PurgeScope, PurgeCom
 
 export const cacheCommands: CommandGroup = {
   name: 'cache',
-  description: 'Have a running gateway remove what it has stored of answers.',
+  description: 'Have a running gateway remove stored responses.',
   choice: { usage: '<ACTION>', help: 'what it is to do' },
   args,
   help: `What is stored is removed: all of it, or of an operation, or of a client. What is on its way meanwhile is served and not stored. The memory of other
@@ -101,18 +101,18 @@ gateways keeps what it has.`,
 const clearedText = ({ operation, client, removed }: PurgeCommandResult): string => {
   const of = operation === null ? '' : ` of ${operation}`
   const whose = client === null ? '' : client === '' ? ' for requests without a client' : ` for ${client}`
-  return `cache${of} is cleared${whose}: ${pluralize(removed, 'answer')} removed`
+  return `cache${of} is cleared${whose}: ${pluralize(removed, 'response')} removed`
 }
 
-const workersUnavailable = (removed: number, unanswered: number): AdminError =>
-  workersNotAnswering(
-    `${removed} were removed, but ${unanswered} of the workers did not answer: what these have stored may still be served; ask again`,
+const workersUnavailable = (removed: number, silent: number): AdminError =>
+  workersNotReplying(
+    `${removed} were removed, but ${silent} of the workers did not reply: they may still serve the responses that they have stored; ask again`,
   )
 
 const redisUnavailable = (removed: number): AdminError => ({
   status: 503,
-  code: 'redis-not-answering',
-  detail: `${removed} were removed here, but Redis did not answer: other gateways may still find there what is meant; it gets the invalidation as soon as it answers`,
+  code: 'redis-not-replying',
+  detail: `${removed} were removed here, but Redis did not reply: other gateways may still find these responses there; this gateway removes them when Redis replies again`,
 })
 
 export const operatorCommands: readonly CommandGroup[] = [cacheCommands]

@@ -28,7 +28,7 @@ const cacheSchema = map('What is stored of operations that have cache on', {
     '64MiB',
   ),
   credentials: list(
-    'Fields in which clients send credentials, beside Authorization and Cookie: what carries one is not answered from what is stored',
+    'Fields in which clients send credentials, beside Authorization and Cookie: a request with one gets no stored response',
     lowerFieldName('A field name; case does not matter', 'X-Api-Key'),
     { max: 20 },
   ).prefault(['X-Api-Key']),
@@ -57,33 +57,33 @@ const storableStatus = keySchema({
 const ttl = z
   .union([
     optionalDuration('How long a 200 is fresh that does not say so itself'),
-    z.record(storableStatus, duration('How long such an answer is fresh')),
+    z.record(storableStatus, duration('How long such a response is fresh')),
   ])
   .transform((given): Readonly<Record<string, number>> | null => (typeof given === 'number' ? { 200: given } : given))
-  .meta({ description: 'How long an answer is fresh that does not say so itself, by its status' })
+  .meta({ description: 'How long a response without a lifetime of its own is fresh, by its status' })
 
-const policy = map('How answers are stored, and when they are used', {
-  maxEntry: size('A longer answer is passed on, and not stored', { min: 1024, max: 1024 * mebibyte }).prefault('1MiB'),
-  shared: boolean(
-    'Whether requests with credentials may be answered from what is stored, as far as the answer allows it',
-  ).prefault(false),
-  heuristic: boolean('Whether an answer with Last-Modified that says nothing of its freshness has some').prefault(
-    false,
+const policy = map('How responses are stored, and when they are used', {
+  maxEntry: size('A longer response is passed on, and not stored', { min: 1024, max: 1024 * mebibyte }).prefault(
+    '1MiB',
   ),
+  shared: boolean(
+    'Whether requests with credentials may get a stored response, where that response allows it',
+  ).prefault(false),
+  heuristic: boolean('Whether a response with Last-Modified and no lifetime of its own gets one').prefault(false),
   ttl: ttl.prefault('none'),
   staleIfError: optionalDuration(
-    'How long after its freshness an answer may stand in for a failure; an answer that says so itself is believed',
+    'How long a response that is no longer fresh may be served in place of a failure, unless it says so itself',
   ).prefault('none'),
   staleWhileRevalidate: optionalDuration(
-    'How long after its freshness an answer is served while a newer one is fetched; an answer that says so itself is believed',
+    'How long a response that is no longer fresh is served while a newer one is fetched, unless it says so itself',
   ).prefault('none'),
   staleWhenDisconnected: durationOrZero(
-    'How long after its freshness an answer is served while the upstream cannot be reached',
+    'How long a response that is no longer fresh is served while the upstream cannot be reached',
   ).prefault('60s'),
 })
 
 const cacheSwitch = policySwitch(
-  'Whether answers are stored, as the defaults say',
+  'Whether responses are stored, as the defaults say',
   '{ maxEntry: …, … }',
   '{ staleIfError: 10m }',
 )
@@ -91,7 +91,7 @@ const cacheSwitch = policySwitch(
 const operationCacheSchema = z
   .union([cacheSwitch, policy])
   .transform((given) => (given === true ? policy.parse({}) : given === false ? null : given))
-  .meta({ description: 'Whether answers are stored and used again (RFC 9111); GET operations only' })
+  .meta({ description: 'Whether responses are stored and used again (RFC 9111); GET operations only' })
 
 type ParsedCache = z.output<typeof operationCacheSchema>
 

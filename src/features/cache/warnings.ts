@@ -26,7 +26,7 @@ const bypassedCache: WarningRule = ({ config }) =>
       authenticates(config.operations[id]) && {
         path: ['operations', id, 'cache'],
         message:
-          'this does nothing: every request carries a credential, and what does is never answered from what is stored',
+          'this does nothing: every request carries a credential, and such a request never gets a stored response',
         expected: 'auth.credentials: strip, or shared: true',
         found: 'auth.credentials: forward',
         hint: 'read docs/caching.md before you write shared: true',
@@ -43,7 +43,7 @@ const entryWithoutRoom: WarningRule = ({ config, processes }) => {
       cache !== null &&
       cache.maxEntry > room && {
         path: ['operations', id, 'cache', 'maxEntry'],
-        message: 'the longest answers are never stored: a worker has no room for one on its way',
+        message: 'the longest responses are never stored: a worker has no room for one while it arrives',
         expected: `at most ${formatSize(room)}, half of what each worker has of cache.maxBytes`,
         found: formatSize(cache.maxEntry),
         hint: 'write less, or more for cache.maxBytes',

@@ -115,7 +115,7 @@ const candidateMetrics: MetricDefinitions = {
   shadow_copies_total: perGroup.counter('Copies of requests sent to the candidate.', 'sent'),
   shadow_repeats_total: perGroup.counter(help.repeats, 'repeated'),
   shadow_copies_in_flight: perGroup.gauge('Copies under way.', 'underWay'),
-  shadow_answers_total: countsOf('outcome', ({ outcomes }) => outcomes).counter(help.answers),
+  shadow_responses_total: countsOf('outcome', ({ outcomes }) => outcomes).counter(help.answers),
   shadow_dropped_total: countsOf('reason', ({ dropped }) => dropped).counter(help.dropped),
   shadow_compared_total: ofResults.counter(help.compared),
   shadow_differences_total: countsOfCompared('kind', ({ byKind }) => byKind).counter(help.differences),

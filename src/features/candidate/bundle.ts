@@ -3,7 +3,7 @@ import { asList, getMember } from '../../core/lib/text/decode.ts'
 import { type ComparisonView, comparisonShape, describeComparison } from './status/describe-comparison.ts'
 
 export const bundledReports: Required<BundlePart>['bundledReports'] = [
-  { name: 'shadow.json', path: '/shadow', about: 'how candidates answer, without values' },
+  { name: 'shadow.json', path: '/shadow', about: 'how candidates respond, without values' },
 ]
 
 // Values of these kinds are a status, a type or a failure; of others, also of a later version, a client's data.

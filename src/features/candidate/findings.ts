@@ -162,9 +162,10 @@ const minCompared = 20
 const maxPlaces = 3
 
 /** Too few equal responses in the last five minutes. */
-export const comparisonFindings: FindingSource = (inputs) => groups.flatMap((group) => differingAnswers(group, inputs))
+export const comparisonFindings: FindingSource = (inputs) =>
+  groups.flatMap((group) => differingResponses(group, inputs))
 
-const differingAnswers = (group: Group, { config, report }: FindingInputs): Found => {
+const differingResponses = (group: Group, { config, report }: FindingInputs): Found => {
   const comparison = report.upstreams[group].candidate?.comparison ?? null
   const minEqual = config.upstreams[group].candidate?.shadow?.compare?.minEqual ?? null
   if (comparison === null || minEqual === null) return []
@@ -176,7 +177,7 @@ const differingAnswers = (group: Group, { config, report }: FindingInputs): Foun
   const command = commandLine('shift', 'report', group)
   const facts = { compared, differing, rows, hasOthers: comparison.others > 0, since, command }
   return finding('responses-differ', 'warning', sideKey(group, 'candidate'), facts, (facts) => [
-    `${formatShare(facts.differing, facts.compared)} of the answers of the candidate differ from those of the primary (${facts.differing} of ${facts.compared} compared in the last 5 minutes): ${placesPhrase(facts.rows, facts.hasOthers)}`,
+    `${formatShare(facts.differing, facts.compared)} of the responses of the candidate differ from those of the primary (${facts.differing} of ${facts.compared} compared in the last 5 minutes): ${placesPhrase(facts.rows, facts.hasOthers)}`,
   ])
 }
 

@@ -71,7 +71,7 @@ const comparisonSection = ({ at, comparisons, status: { upstreams } }: Overview)
     'comparison',
     'Compared',
     comparisons.length === 0
-      ? 'No answers of a candidate are compared.'
+      ? 'No responses of a candidate are compared.'
       : html`${comparisons.map((each) => verdictParagraph(at, each, upstreams[each.group]?.candidate?.shift ?? null))}${operationsTable(comparisons)}${comparisons.some(({ rows }) => rows.length > 0) && differencesTable(at, comparisons)}`,
   )
 
@@ -91,7 +91,7 @@ const verdictBadge = ({ compared, equal, recent }: ComparisonView): Html => {
 const operationsTable = (comparisons: readonly ComparisonView[]): Html =>
   htmlTable<ComparisonView['operations'][number]>({
     id: 'comparison-table',
-    caption: 'Answers to the same requests, and the time to their heads: primary → candidate',
+    caption: 'Responses to the same requests, and the time to their heads: primary → candidate',
     idOf: ({ operation }) => `compared-${operation}`,
     bodies: [{ rows: comparisons.flatMap(({ operations }) => operations) }],
     columns: [
@@ -117,7 +117,7 @@ const differencesTable = (at: string, comparisons: readonly ComparisonView[]): H
     columns: [
       { title: 'Operation', cell: ({ operation }) => html`<b>${operation}</b>` },
       { title: 'What', kind: 'wide', cell: whatCell },
-      { title: 'Answers', kind: 'number', cell: ({ count }) => formatCount(count) },
+      { title: 'Responses', kind: 'number', cell: ({ count }) => formatCount(count) },
       { title: 'In 5 min', kind: 'number', cell: ({ recent }) => formatCount(recent) },
       { title: 'Since', cell: ({ firstAt }) => timeHtml(at, firstAt) },
       {

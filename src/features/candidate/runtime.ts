@@ -196,12 +196,12 @@ const continueComparison = (
   if (!candidate?.shadow || !compare) return null
   const { minEqual: _, ...rules } = compare
   const options = { ...rules, maxBody: candidate.shadow.maxBody }
-  const digest = hashValue([options, answeringSide(upstream), answeringSide(candidate.upstream)])
+  const digest = hashValue([options, respondingSide(upstream), respondingSide(candidate.upstream)])
   return before?.digest === digest ? before : createComparisonCounts(digest, options, key)
 }
 
 /** The keys that decide a side's responses. */
-const answeringSide = ({ endpoints: all, host, request, response }: UpstreamConfig): unknown => {
+const respondingSide = ({ endpoints: all, host, request, response }: UpstreamConfig): unknown => {
   const endpoints = all.map(({ origin, pathPrefix }) => origin + pathPrefix)
   return { endpoints, host, request, response }
 }

@@ -83,7 +83,7 @@ const noiseOfPosts: ShadowRule = ({ group, path, config: { compare } }) =>
   !hasOperation(group, 'GET') && {
     path: [...path, 'compare', 'noise'],
     message: 'this does nothing: the group has no GET, and a POST is never sent to the primary twice',
-    expected: 'what differs from one answer to the next under ignore',
+    expected: 'what differs from one response to the next under ignore',
     found: 'true',
     hint: 'remove this line, and name times and ids under ignore',
   }
@@ -91,7 +91,7 @@ const noiseOfPosts: ShadowRule = ({ group, path, config: { compare } }) =>
 const shownValues: ShadowRule = ({ path, config: { compare } }) =>
   compare?.examples === true && {
     path: [...path, 'compare', 'examples'],
-    message: 'VALUES OF ANSWERS ARE KEPT, and every operator who may read sees them',
+    message: 'VALUES OF RESPONSES ARE KEPT, and every operator who may read sees them',
     expected: 'false, unless they are no data of anybody',
     found: 'true',
     hint: 'remove this line when you have seen enough',

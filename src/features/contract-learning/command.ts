@@ -8,7 +8,7 @@ const draftHelp = `
 It is an OpenAPI document of what passed while the gateway learned, ready to be edited, and to be used as contract.file. x-seen says how
 often each thing was seen, x-gap what is still open. With --output, a file is written whole, or nothing is.
 ${clientCommandHelp(
-  '0 printed or written, 1 nothing was learned or a worker does not answer, 2 the gateway could not be asked, or FILE not written',
+  '0 printed or written, 1 nothing was learned or a worker does not reply, 2 the gateway could not be asked, or FILE not written',
   'contract draft --output config/contract.yaml',
   'contract draft --admin https://gateway-1.internal:9901 --format json',
 )}`

@@ -108,7 +108,7 @@ const contractCommands: CommandGroup = {
   help: `It starts again: what was learned before is forgotten. When the time is over, what was learned stays, until it learns again or is restarted;
 "contract draft" prints it. No value is kept, save those of enumerations with --enums.`,
   exitCodes:
-    '0 done, 1 the gateway does not accept it or a worker does not answer (it is not in effect then), 2 it could not be asked',
+    '0 done, 1 the gateway does not accept it or a worker does not reply (it is not in effect then), 2 it could not be asked',
   examples: ['contract learn --for 1h', 'contract learn --for 24h --enums', 'contract learn --stop'],
   commands: [learnCommand],
 }

@@ -1,6 +1,6 @@
 import type { AdminContext } from '../../core/admin/admin-context.ts'
 import type { AdminError } from '../../core/admin/admin-error.ts'
-import { workersNotAnswering } from '../../core/admin/commands/phrases.ts'
+import { workersNotReplying } from '../../core/admin/commands/phrases.ts'
 import type { Config } from '../../core/config/config.ts'
 import { asBoolean, asNullable, asObject, asText, asWord, type Decoded } from '../../core/lib/text/decode.ts'
 import { formatOptionalTime } from '../../core/lib/text/format-time.ts'
@@ -34,10 +34,10 @@ export const getContractDraft = async ({
   reloader,
   overrides,
 }: AdminContext): Promise<object | AdminError> => {
-  const { results, unanswered } = await runEverywhere('learned', {})
-  if (unanswered > 0)
-    return workersNotAnswering(
-      `${unanswered} of the workers did not answer: a draft without what they have learned would be wrong; ask again`,
+  const { results, silent } = await runEverywhere('learned', {})
+  if (silent > 0)
+    return workersNotReplying(
+      `${silent} of the workers did not reply: a draft without what they have learned would be wrong; ask again`,
     )
   const [{ renderDraft }, { mergeLearned }] = await Promise.all([
     import('./learn/draft.ts'),

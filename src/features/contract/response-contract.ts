@@ -108,7 +108,7 @@ export const enforceResponseLayer = (contract: readonly ResponseContract[], opti
     const violations = counter.settle(exchange, toCheck, found, why)
     if (violations.length === 0) return { status, reason, fields, body }
     body.discard()
-    exchange.onBrokenAnswer?.()
+    exchange.onBrokenResponse?.()
     throw toError(violations, status)
   }
 }
@@ -119,6 +119,6 @@ const toError = (violations: readonly Violation[], status: number): GatewayError
     const cause = `the upstream responded with ${status}; the contract names neither that nor 5XX nor default`
     return new GatewayError('invalid-response', { reason: 'contract-upstream-error', cause })
   }
-  const reason = violations.some((each) => each.in === 'body') ? 'contract-answer-body' : 'contract-answer-head'
+  const reason = violations.some((each) => each.in === 'body') ? 'contract-response-body' : 'contract-response-head'
   return new GatewayError('invalid-response', { reason, cause: describeViolations(violations) })
 }

@@ -2,7 +2,7 @@ import type { AdminContext } from '../../core/admin/admin-context.ts'
 import { type AdminError, isAdminError } from '../../core/admin/admin-error.ts'
 import * as argument from '../../core/admin/commands/argument.ts'
 import type { Command, CommandGroup } from '../../core/admin/commands/command.ts'
-import { noWorkerAnswered } from '../../core/admin/commands/phrases.ts'
+import { noWorkerReplied } from '../../core/admin/commands/phrases.ts'
 import type { Config } from '../../core/config/config.ts'
 import { authenticates } from '../../core/config/config-facts.ts'
 import { isIP } from '../../core/lib/net/addresses.ts'
@@ -164,7 +164,7 @@ const summarize = (record: RecordSummary | false): KeySummary => {
 
 /** `failure` undefined: no process has replied. */
 const toLookupError = (failure: LookupFailure | undefined, { operation }: KeyReference): AdminError => {
-  if (failure === undefined) return noWorkerAnswered
+  if (failure === undefined) return noWorkerReplied
   if (failure === 'malformed')
     return argument.badRequest(
       'key is expected to be one that the operation takes: not empty, and no longer than maxKey',

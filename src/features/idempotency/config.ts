@@ -23,18 +23,20 @@ import { redisSchema } from '../redis/config.ts'
 
 const policyShape = {
   header: lowerFieldName('The field of the key', 'Idempotency-Key').prefault('Idempotency-Key'),
-  required: boolean('Whether a request without a key is answered 400').prefault(false),
+  required: boolean('Whether a request without a key gets 400').prefault(false),
   ttl: duration('How long what a key led to is remembered', { min: 1000, max: 31 * day }).prefault('24h'),
-  maxKey: integer('Most characters of a key; a longer one is answered 400', { min: 16, max: 1024 }).prefault(255),
+  maxKey: integer('Most characters of a key; a request with a longer one gets 400', { min: 16, max: 1024 }).prefault(
+    255,
+  ),
   maxBody: size('A longer request is hashed while it streams, and compared afterwards', {
     min: 1024,
     max: 16 * mebibyte,
   }).prefault('64KiB'),
-  maxResponse: size('A longer answer is passed on and not kept: its repetition is answered 409', {
+  maxResponse: size('A longer response is passed on and not kept: its repetition gets 409', {
     min: 1024,
     max: mebibyte,
   }).prefault('64KiB'),
-  wait: durationOrZero('How long a repetition waits for the first to end before it is answered 409', {
+  wait: durationOrZero('How long a repetition waits for the first request to end before the repetition gets 409', {
     min: 1,
     max: 30_000,
   }).prefault('none'),
@@ -69,7 +71,7 @@ const encryptionKey = scalar<string>('A key; file:PATH reads it from a file', {
 
 export const idempotencySchema = map('How a POST with a key happens once, in operations that have idempotency on', {
   ...policyShape,
-  maxKeysPerClient: integer('Most keys of one client that are remembered; the next is answered 429', {
+  maxKeysPerClient: integer('Most keys of one client that are remembered; a request with the next one gets 429', {
     min: 1,
     max: 10_000_000,
   }).prefault(100_000),
@@ -77,7 +79,7 @@ export const idempotencySchema = map('How a POST with a key happens once, in ope
     min: 100,
     max: 10_000_000,
   }).prefault(200_000),
-  maxBytes: size('Most memory of kept answers, of all workers together; the oldest are given up for others', {
+  maxBytes: size('Most memory of kept responses, of all workers together; the oldest are dropped for newer ones', {
     min: mebibyte,
   }).prefault('64MiB'),
   redis: redisSchema(
@@ -91,7 +93,7 @@ export const idempotencySchema = map('How a POST with a key happens once, in ope
       { min: 0, max: 5 },
     ),
   ),
-  encryptionKeys: list('What answers in Redis are encrypted with: the first encrypts, both decrypt', encryptionKey, {
+  encryptionKeys: list('What responses in Redis are encrypted with: the first encrypts, both decrypt', encryptionKey, {
     max: 2,
     sensitive: true,
   }).prefault([]),

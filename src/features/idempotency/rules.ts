@@ -12,7 +12,7 @@ const encryptedInRedis: ConfigRule = (tree) => {
   const path = ['idempotency', 'redis']
   const keys = valueAt(tree, ['idempotency', 'encryptionKeys']) ?? []
   if (!isEnabledAt(tree, path) || !Array.isArray(keys) || keys.length > 0) return null
-  const message = 'answers would lie in Redis for all to read'
+  const message = 'responses would lie in Redis unencrypted'
   const hint = 'make one: openssl rand -base64 32 > KEY; then add encryptionKeys: [file:KEY]'
   return { path, message, expected: 'idempotency.encryptionKeys', found: 'no key', hint }
 }

@@ -47,7 +47,7 @@ export const describe: RuntimePart['describe'] = (config) => {
 export const open: RuntimePart['open'] = ({ place: { role }, channel, logEvent }) => {
   const registry = createIdempotencyRegistry(sharingRole(role, channel), logEvent)
   return {
-    answer: (calls) => registry.replyAll(calls as readonly IdempotencyCall[]),
+    reply: (calls) => registry.replyAll(calls as readonly IdempotencyCall[]),
     cut: () => registry.cutAbandoned(),
     acquire({ config }) {
       const lease = registry.acquire(config)

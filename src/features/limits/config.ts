@@ -27,7 +27,7 @@ const addressLimit = optionalPolicy(
       }).prefault(64),
     })
     .transform(({ rate, burst, ipv6Prefix }) => ({ rate, burst: burst ?? rate.count, ipv6Prefix }))
-    .meta({ description: 'How often one address may ask; what is beyond is answered 429' }),
+    .meta({ description: 'How many requests one address may send; further ones get 429' }),
   '{ rate: 100/s }',
 )
 
@@ -40,7 +40,7 @@ const redis = redisSchema(
 const exchangeRange = { min: 1, max: 1_000_000 }
 
 const concurrencySchema = optionalInteger(
-  'Most exchanges in flight; what is beyond is answered 503 at once. All such bounds hold, none overrides another',
+  'Most exchanges in flight; further requests get 503 at once. All such bounds hold, none overrides another',
   exchangeRange,
 )
 
@@ -48,10 +48,10 @@ const limitsSchema = map('What is taken on at most', {
   address: addressLimit.prefault('none'),
   redis: redis.prefault('none'),
   concurrency: optionalInteger(
-    'Most exchanges in flight in all; what is beyond is answered 503 at once',
+    'Most exchanges in flight in all; further requests get 503 at once',
     exchangeRange,
   ).prefault(10_000),
-  eventLoopDelay: optionalDuration('While the event loop is later than this, new exchanges are answered 503', {
+  eventLoopDelay: optionalDuration('While the event loop is later than this, new requests get 503', {
     min: 10,
     max: 60_000,
   }).prefault('none'),

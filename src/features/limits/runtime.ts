@@ -42,7 +42,7 @@ declare module '../../core/runtime/runtime-part.ts' {
 }
 
 export const open = ({ place, channel, logEvent, parts: { redis } }: Parameters<RuntimePart['open']>[0]) => {
-  const { role, workers: workerCount, answerMs: timeoutMs } = place
+  const { role, workers: workerCount, primaryReplyMs: timeoutMs } = place
   const resources: LimitsResources = {
     limiters: createRateLimiters(
       role === 'worker'
@@ -56,7 +56,7 @@ export const open = ({ place, channel, logEvent, parts: { redis } }: Parameters<
   const { limiters, loop } = resources
   return {
     ...resources,
-    answer: (asked: unknown) => limiters.consumeAll(...(asked as Parameters<typeof limiters.consumeAll>)),
+    reply: (asked: unknown) => limiters.consumeAll(...(asked as Parameters<typeof limiters.consumeAll>)),
     acquire: ({ config }: SnapshotInput) => acquireLimits(config, resources, role !== 'primary'),
     close: () => loop.setLimit(null),
   }

@@ -35,7 +35,7 @@ const outermost: readonly FailureKind[] = [
 const always: readonly FailureKind[] = [
   ...outermost.filter((kind) => kind !== 'misdirected'),
   ...(['bad-request', 'request-timeout', 'overloaded', 'rejected-by-operator', 'no-healthy-endpoint'] as const),
-  ...(['connect-failed', 'reset-before-headers', 'bad-answer', 'internal'] as const),
+  ...(['connect-failed', 'reset-before-headers', 'bad-response', 'internal'] as const),
 ]
 
 /** Includes what an operator can cause without an edit: a kill switch, a drained endpoint, a share. */
@@ -75,7 +75,7 @@ const fieldOf = (field: string, component: string, description: string, schema: 
 const interactionId = fieldOf(
   interactionIdField,
   'InteractionId',
-  "The client's own id of the interaction, when the request has a valid one and the upstream answers with none.",
+  "The client's own id of the interaction, when the request has a valid one and the upstream's response has none.",
 )
 const via = fieldOf('Via', 'Via', 'The hops of the response (RFC 9110 §7.6.3), the gateway as the last one.')
 const seconds = { type: 'integer', minimum: 0 }

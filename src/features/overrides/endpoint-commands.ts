@@ -23,7 +23,7 @@ import {
   spellDuration,
   toAdminError,
   untilPhrase,
-  workersNotAnswering,
+  workersNotReplying,
 } from '../../core/admin/commands/phrases.ts'
 import { html } from '../../core/admin/html.ts'
 import { describeSide } from '../../core/exchange/sides.ts'
@@ -85,10 +85,10 @@ const stateCommand = (state: EndpointOverrideState) =>
       // drain unchanged. Without serving workers, no worker has ejected it.
       let partly = {}
       if (state === 'ready') {
-        const { results, unanswered } = await context.runEverywhere('uneject', { group, url })
+        const { results, silent } = await context.runEverywhere('uneject', { group, url })
         if (results.length > 0 && targets.some(({ outage }) => outage === 'ejected'))
           partly = { done: { group, endpoint: url, state } }
-        if (unanswered > 0) return { ...stillEjected(unanswered), ...partly }
+        if (silent > 0) return { ...stillEjected(silent), ...partly }
       }
       const change = { key: toEndpointKey(group, url), state, ttlMs, by, reason }
       const applied = await applyOverride(context, context.overrides.endpoints, change, apply).catch(toAdminError)
@@ -182,9 +182,9 @@ const maxShown = 20
 const listUrls = (endpoints: readonly EndpointState[]): string =>
   joinFirst([...new Set(endpoints.map(({ url }) => url))], maxShown)
 
-const stillEjected = (unanswered: number): AdminError =>
-  workersNotAnswering(
-    `${unanswered} of the workers did not answer: an ejection may continue in them, a drain continues in all, and it is not tried again; ask again when they answer, or are replaced`,
+const stillEjected = (silent: number): AdminError =>
+  workersNotReplying(
+    `${silent} of the workers did not reply: an ejection may continue in them, a drain continues in all, and it is not tried again; ask again when they reply, or are replaced`,
   )
 
 const withoutWeight = (url: string): AdminError => ({

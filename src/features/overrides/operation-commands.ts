@@ -67,7 +67,7 @@ const rejectCommand: OperationCommand = {
   confirmation: (_, { operation, rejectedByFile, ttlMs }) => ({
     title: `Reject ${operation.id}?`,
     what: paragraphs(
-      html`Every client of ${operation.method} ${operation.path} is answered 503 for ${spellDuration(ttlMs ?? 0)}, with Retry-After. Requests under way are finished.`,
+      html`Every client of ${operation.method} ${operation.path} gets 503 for ${spellDuration(ttlMs ?? 0)}, with Retry-After. Requests under way are finished.`,
       rejectedByFile
         ? 'The file rejects its requests as well (state: reject), also after that time.'
         : 'After that time it serves again, as the file says. To end it before, have it serve.',

@@ -75,9 +75,9 @@ const relayedErrorFindings: FindingSource = (inputs) =>
     return finding('errors-relayed', severity, `operations.${id}`, facts, ({ latest, hasEnded, ...facts }, at) => {
       const last = latest === undefined ? '' : ` (${lastFailurePhrase(latest.lastFailure, latest.url)} last)`
       const quiet = latest && hasEnded ? `, none since ${formatTimeOfDay(latest.lastFailure.at, at)}` : ''
-      const answers = hasEnded ? 'answered' : 'answers'
+      const responds = hasEnded ? 'responded' : 'responds'
       return [
-        `its upstream ${answers} with 5xx of its own${last}: ${facts.errors} of ${pluralize(facts.requests, 'request')} in the last minute${quiet}`,
+        `its upstream ${responds} with 5xx of its own${last}: ${facts.errors} of ${pluralize(facts.requests, 'request')} in the last minute${quiet}`,
       ]
     })
   })

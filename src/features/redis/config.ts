@@ -157,7 +157,9 @@ export const redisSchema = (description: string, otherwise: string, timeout: `${
       z
         .strictObject({
           ...redisKeys,
-          timeout: duration(`Longest wait for its answer; then ${otherwise}`, { min: 1, max: 1000 }).prefault(timeout),
+          timeout: duration(`Longest wait for a reply of Redis; then ${otherwise}`, { min: 1, max: 1000 }).prefault(
+            timeout,
+          ),
           prefix: prefix.prefault('lender-gateway'),
         })
         .meta({

@@ -49,7 +49,7 @@ export class ManagedRedis {
   #lateReply: Promise<unknown> | null = null
   readonly #silenceTimer = new CoalescedTimer(() => {
     this.#lateReply = null
-    if (this.isShared) this.#interrupt(`no answer within ${maxSilenceMs}ms`)
+    if (this.isShared) this.#interrupt(`no reply within ${maxSilenceMs}ms`)
   })
   #interrupt = (_reason: string): void => {}
 
@@ -161,7 +161,7 @@ export class ManagedRedis {
       const reply = connection.probe()
       const isPrompt = (await withTimeout(reply, this.timeoutMs)) !== null
       if (!isPrompt && (await withTimeout(reply, maxSilenceMs)) === null)
-        throw new Error(`no answer within ${maxSilenceMs}ms`)
+        throw new Error(`no reply within ${maxSilenceMs}ms`)
       if (isLost()) break
       if (!isPrompt) this.#setShared(false, this.#describeLateness(this.timeoutMs))
       probesLeft = isPrompt ? probesLeft - 1 : requiredProbes
@@ -213,10 +213,10 @@ export class ManagedRedis {
     })
   }
 
-  /** With the config key of the limit: `no answer within 20ms (cache.redis.timeout)`. */
+  /** With the config key of the limit: `no reply within 20ms (cache.redis.timeout)`. */
   #describeLateness(waitMs: number): string {
     const { timeoutKey } = this.#options
     const isOwn = timeoutKey !== undefined && waitMs === this.timeoutMs
-    return `no answer within ${waitMs}ms${isOwn ? ` (${timeoutKey})` : ''}`
+    return `no reply within ${waitMs}ms${isOwn ? ` (${timeoutKey})` : ''}`
   }
 }

@@ -93,7 +93,7 @@ const openClient = async (options: RedisServerOptions, commands: readonly Comman
     return { client, replies, blobType: RESP_TYPES.BLOB_STRING }
   } catch (error) {
     if (client.isOpen) client.destroy()
-    throw isLate ? new Error(`no answer within ${connectTimeoutMs}ms`) : error
+    throw isLate ? new Error(`no reply within ${connectTimeoutMs}ms`) : error
   } finally {
     timer.clear()
   }

@@ -63,7 +63,7 @@ const watchSentinel = (options: RedisServerOptions, name: string) => {
   const ask = async (): Promise<NamedMaster> => {
     try {
       const replies = await fetchReplies()
-      if (replies === null) throw new Error(`no answer within ${options.connectTimeoutMs}ms`)
+      if (replies === null) throw new Error(`no reply within ${options.connectTimeoutMs}ms`)
       return parseMaster(replies[0], replies[1])
     } catch (error) {
       close()

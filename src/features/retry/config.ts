@@ -16,7 +16,7 @@ const retriedFailures = [
   'tls-failed',
   'reset-before-headers',
   'headers-timeout',
-  'bad-answer',
+  'bad-response',
 ] as const satisfies readonly FailureKind[]
 
 const retriedStatuses = [429, 500, 502, 503, 504] as const
@@ -59,7 +59,7 @@ const retrySchema = map('Which attempts are followed by another', {
     'connect-timeout',
     'tls-failed',
     'reset-before-headers',
-    'bad-answer',
+    'bad-response',
     502,
     503,
     504,

@@ -65,7 +65,7 @@ export const tailRequests = async (options: TailOptions): Promise<never> => {
       continue
     }
     const { fresh, missed } = follower.next(next)
-    if (lastFailure !== null) printNote('it answers again')
+    if (lastFailure !== null) printNote('it responds again')
     if (missed)
       printNote(
         `some of what ${rejected ? 'was rejected' : 'came'} since ${new Date(lastAt).toISOString()} may be missing: ` +

@@ -63,7 +63,7 @@ const policy = map(
       '1%',
     ),
     serviceName: scalar('What the gateway is called there: service.name', serviceNameKind).prefault('lender-gateway'),
-    serverTiming: boolean('Whether answers say how long they took, in Server-Timing').prefault(false),
+    serverTiming: boolean('Whether responses say how long they took, in Server-Timing').prefault(false),
   },
   { redundantKeys: ({ otlp }: TracingValue) => (otlp === null ? ['headers', 'sample', 'serviceName'] : []) },
 )
@@ -91,7 +91,7 @@ const unusedTracing: WarningRule = ({ config: { tracing } }) => {
   if (!tracing.serverTiming)
     return {
       path: ['tracing'],
-      message: 'this does nothing: nothing is sent, and no answer says how long it took',
+      message: 'this does nothing: nothing is sent, and no response says how long it took',
       expected: 'otlp, serverTiming: true, or no tracing',
       found: 'neither',
       hint: `${hint} tracing`,

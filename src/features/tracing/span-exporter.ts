@@ -195,7 +195,7 @@ export const openOtlpTransport = (
         const rejected = rejectedSpans > 0 ? Math.min(rejectedSpans, spans.length) : 0
         rejectedSpans = 0
         if (result.code === core.ExportResultCode.SUCCESS) stats.onExported(spans.length, rejected)
-        else stats.onLost('failed', spans.length, isLate ? 'no answer in time' : toLossReason(result.error))
+        else stats.onLost('failed', spans.length, isLate ? 'no response in time' : toLossReason(result.error))
         // The loss is counted. After a failure the processor would send the next two batches at once.
         done({ code: core.ExportResultCode.SUCCESS })
       })
@@ -221,7 +221,7 @@ const toLossReason = (error: unknown): string => {
 }
 
 const knownMessages = [
-  { by: 'timed out', reason: 'no answer in time' },
+  { by: 'timed out', reason: 'no response in time' },
   { by: 'retryable status', reason: 'status 429, 502, 503 or 504' },
   { by: 'limit reached', reason: 'too many batches under way' },
 ] as const

@@ -12,7 +12,7 @@ const workerField = field.record({
   worker: field.number,
   pid: field.optionalNumber,
   /** `waiting`: it ended, and its next start is delayed. `ended`: the gateway stops, so no start follows. */
-  state: field.word<'starting' | 'serving' | 'draining' | 'not answering' | 'waiting' | 'ended'>(),
+  state: field.word<'starting' | 'serving' | 'draining' | 'not replying' | 'waiting' | 'ended'>(),
   startedAt: field.optionalTime,
   /** When it last replied, in ms since the epoch. Null: not yet. */
   heardAt: field.hidden<number | null>(),
@@ -48,7 +48,7 @@ const workerFindings: FindingSource = ({ parts, draining }) =>
     : parts.workers.states.flatMap(({ worker, pid, state, restarts, startedAt, heardAt }) => {
         const facts = { worker, pid, restarts }
         const since = heardAt ?? startedAt
-        if (state === 'not answering')
+        if (state === 'not replying')
           return finding('worker-silent', 'warning', 'workers', { ...facts, since }, ({ worker, pid }) => [
             `worker ${worker} gives no sign of life`,
             `if it stays so, kill -9 ${pid} has it replaced`,

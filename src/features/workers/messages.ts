@@ -23,7 +23,7 @@ export const createPendingCalls = (onTimeout = () => {}) => {
       const { promise, resolve, reject } = Promise.withResolvers<unknown>()
       const startTimer = (ms: number) =>
         setTimeout(() => {
-          reject(new ReplyTimeoutError(`did not answer within ${formatDuration(ms)}`))
+          reject(new ReplyTimeoutError(`did not reply within ${formatDuration(ms)}`))
           onTimeout()
         }, ms)
       const timer = timeoutMs === null ? undefined : startTimer(timeoutMs)
@@ -48,7 +48,7 @@ export const createPendingCalls = (onTimeout = () => {}) => {
 export interface WorkerInit {
   readonly type: 'start'
   readonly worker: number
-  readonly place: Pick<ProcessPlace, 'workers' | 'answerMs' | 'saveEveryMs'>
+  readonly place: Pick<ProcessPlace, 'workers' | 'primaryReplyMs' | 'saveEveryMs'>
   readonly state: SerializedSnapshotInput
   readonly verdicts: readonly HealthVerdict[]
   /** The messages of the primary's features to a new worker. */
@@ -112,7 +112,7 @@ export type WorkerNotification =
 
 export type MessageToWorker = WorkerInit | WorkerCall | WorkerNotification
 
-/** The calls of a worker, which the primary answers with `reply`. */
+/** The calls of a worker, to which the primary sends a `reply`. */
 export type PrimaryCalls = {
   readonly ask: Call<{ readonly message: FeatureMessage }, unknown>
   /** Results in the key of the count. Null: not counted. False: the address has too many connections. */

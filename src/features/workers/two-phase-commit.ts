@@ -1,6 +1,6 @@
 import { sleep } from '../../core/lib/clock.ts'
 import { errorMessage } from '../../core/lib/try.ts'
-import { WorkersNotAnsweringError } from '../../core/runtime/proxy-server.ts'
+import { WorkersNotReplyingError } from '../../core/runtime/proxy-server.ts'
 import type { HealthVerdict } from '../../core/upstream/endpoints/endpoint-registry.ts'
 import { PeerGoneError, ReplyTimeoutError, type SerializedSnapshotInput } from './messages.ts'
 import type { WorkerProcess } from './worker-process.ts'
@@ -21,7 +21,7 @@ let lastId = 0
 
 /**
  * Makes every worker prepare a state. Rejects with nothing changed when a worker cannot, and with {@link
- * WorkersNotAnsweringError} when workers only did not reply in time. A worker that ends meanwhile does not count: its
+ * WorkersNotReplyingError} when workers only did not reply in time. A worker that ends meanwhile does not count: its
  * successor begins with the state in effect. Nor does a worker that is silent until `urgentReplyMs` after `urgent`: the
  * commit does not wait for it.
  */
@@ -56,7 +56,7 @@ export const prepareAll = async (
     discard()
     const unable = failures.find(({ isLate }) => !isLate)
     if (unable !== undefined) throw new Error(unable.reason)
-    throw new WorkersNotAnsweringError(failures.map(({ reason }) => reason).join(', '))
+    throw new WorkersNotReplyingError(failures.map(({ reason }) => reason).join(', '))
   }
 
   const commitOn = async (worker: WorkerProcess, verdicts: readonly HealthVerdict[], timeoutMs: number) => {

@@ -62,20 +62,20 @@ const createWorkerPool = (options: WorkerPoolOptions) => {
   }
   const runCommand: RunInAllProcesses = async (name, params, urgent) => {
     const command = findCommand(dataPlane, name)
-    if (command === null) return { results: [], unanswered: 0 }
+    if (command === null) return { results: [], silent: 0 }
     const serving = supervisor.slots.flatMap(({ worker, isServing }) => (isServing && worker !== null ? [worker] : []))
     const participants = command.runsOnce === true ? serving.slice(0, 1) : serving
     const failLate = async (): Promise<never> => {
       await waitUntilLate(urgent, timeouts)
-      throw new ReplyTimeoutError('did not answer, and something urgent waits')
+      throw new ReplyTimeoutError('did not reply, and something urgent waits')
     }
     const replies = await Promise.allSettled(
       participants.map((worker) => Promise.race([worker.command(name, params, timeouts.replyMs), failLate()])),
     )
     const own = command.runsInPrimary === true ? [await command.run(params)] : []
-    const unanswered = replies.filter((each) => each.status === 'rejected' && !(each.reason instanceof PeerGoneError))
+    const silent = replies.filter((each) => each.status === 'rejected' && !(each.reason instanceof PeerGoneError))
     const results = replies.flatMap((each) => (each.status === 'fulfilled' ? each.value : []))
-    return { results: [...own, ...results], unanswered: unanswered.length }
+    return { results: [...own, ...results], silent: silent.length }
   }
   return {
     processes: options.size,
@@ -174,7 +174,7 @@ const assemblePool = ({
     ...{ size, acceptor, log, forwardLines, startMs: timeouts.startMs, hangMs: timeouts.hangMs },
     createInit: () => ({
       type: 'start',
-      place: { workers: size, answerMs: timeouts.answerMs, saveEveryMs: timeouts.saveEveryMs },
+      place: { workers: size, primaryReplyMs: timeouts.primaryReplyMs, saveEveryMs: timeouts.saveEveryMs },
       state: running.state,
       verdicts: dataPlane.endpoints.verdicts,
       handedOver: [...listHandedOver(primary), ...listHandedOver(dataPlane.parts)],
@@ -183,7 +183,7 @@ const assemblePool = ({
       logsToTerminal: isatty(1),
     }),
     onCall(call, worker) {
-      if (call.type === 'ask') return dataPlane.parts[call.message.feature]?.answer?.(call.message.payload)
+      if (call.type === 'ask') return dataPlane.parts[call.message.feature]?.reply?.(call.message.payload)
       const addressKey = acceptor.tracker.acquireFor(worker, call.address)
       if (addressKey === false) rejected.overAddressLimit.record()
       return addressKey

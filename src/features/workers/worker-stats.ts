@@ -78,7 +78,7 @@ export const createWorkerStats = (
     workers: (draining: boolean): readonly WorkerStatus[] =>
       slots.map(({ number, worker, isServing, isRetired, restarts }): WorkerStatus => {
         const lastReply = worker === null ? null : lastReplies.get(worker)
-        const liveState = lastReply === null ? 'not answering' : draining ? 'draining' : 'serving'
+        const liveState = lastReply === null ? 'not replying' : draining ? 'draining' : 'serving'
         return {
           worker: number,
           pid: worker?.pid ?? null,

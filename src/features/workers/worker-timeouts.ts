@@ -10,7 +10,7 @@ export const defaultWorkerTimeouts = {
   reportMs: 1000,
   connectionAckMs: 1000,
   /** How long a worker waits for the primary while a client waits. */
-  answerMs: 20,
+  primaryReplyMs: 20,
   /** How long a worker that missed another timeout may stay silent. */
   hangMs: 30_000,
   /** How often a worker sends the primary the state that would be lost with it. */

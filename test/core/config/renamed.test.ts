@@ -30,6 +30,6 @@ test('an old name is no hint where the new one does not belong', () => {
   ])
 })
 
-test('a command of an old name is answered with the new one', () => {
+test('a command of an old name gets the new one as a suggestion', () => {
   expect(suggestNearest('discard', ['drop', 'forward'])).toBe('drop')
 })

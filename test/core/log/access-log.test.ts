@@ -39,9 +39,9 @@ test('an exchange leaves one line, with these fields and no others', async () =>
 })
 
 test('the line is written when the body has ended, with what its upstream took apart from what the gateway took', async () => {
-  let answer: ServerResponse | undefined
+  let held: ServerResponse | undefined
   const upstream = await httpUpstream((_, response) => {
-    answer = response
+    held = response
     response.write('first')
   })
   const { port, line, lines } = await bootGateway({ upstream: upstream.url })
@@ -51,7 +51,7 @@ test('the line is written when the body has ended, with what its upstream took a
   client.send(get)
   await client.until((text) => text.includes('first'))
   const early = lines.filter(isExchange).length
-  setTimeout(() => answer?.end('last'), 200)
+  setTimeout(() => held?.end('last'), 200)
   const { upstreamMs, gatewayMs, bytesOut } = await line(isExchange)
   const tookMs = performance.now() - startedAt
   client.close()
@@ -130,7 +130,7 @@ describe('a failure', () => {
   })
 })
 
-test('no line holds a field value, a query value or a body, of what is answered, rejected or malformed', async () => {
+test('no line holds a field value, a query value or a body, of a request that is forwarded, rejected or malformed', async () => {
   const secret = 'a5ecret'
   const fieldLines = [
     ...[`Authorization: Bearer ${secret}`, `Cookie: session=${secret}`, `X-Api-Key: ${secret}`],
@@ -142,8 +142,8 @@ test('no line holds a field value, a query value or a body, of what is answered,
   const post = `POST /risk/asset-valuation?key=${secret} HTTP/1.1`
   const withBody = request(post, `Content-Length: ${secret.length}\r\n`) + secret
   const ok = 'HTTP/1.1 200 OK\r\n'
-  let answer = ''
-  const upstream = await rawUpstream((socket) => onRequest(socket, () => socket.end(answer)))
+  let raw = ''
+  const upstream = await rawUpstream((socket) => onRequest(socket, () => socket.end(raw)))
   const { port, line, lines } = await bootGateway({ upstream: upstream.url })
   const exchanges = () => lines.filter(isExchange)
 
@@ -164,7 +164,7 @@ test('no line holds a field value, a query value or a body, of what is answered,
     [withBody, `HTTP/1.1 200 ${secret}\x01\r\nContent-Length: 0\r\n\r\n`, 502],
   ] as const) {
     const before = exchanges().length
-    answer = next
+    raw = next
     await exchangeRaw(port, bytes)
     expect(await line((each) => isExchange(each) && exchanges().indexOf(each) >= before)).toMatchObject({ status })
   }
@@ -237,9 +237,9 @@ describe('the line of an exchange', () => {
 
     test('are not there when there is but the one whose result the client got', () => {
       const failed = lineOf({ status: 502, failure: connectFailed, failedAttempts: [attempt(connectFailed)] })
-      const answered = lineOf({ status: 503, failedAttempts: [attempt(503)] })
+      const responded = lineOf({ status: 503, failedAttempts: [attempt(503)] })
 
-      expect([failed.failedAttempts, answered.failedAttempts]).toEqual([undefined, undefined])
+      expect([failed.failedAttempts, responded.failedAttempts]).toEqual([undefined, undefined])
     })
 
     test('are eight at most', () => {

@@ -46,12 +46,12 @@ describe('why an endpoint could not be reached', () => {
 
   test.each([
     ['unsent', 'connect-failed'],
-    ['sent', 'bad-answer'],
-    ['answered', 'truncated'],
+    ['sent', 'bad-response'],
+    ['responded', 'truncated'],
   ] as const)('is what was wrong with a response, however far its request had come: %s', (at, kind) => {
-    const failure = toGatewayError(new MalformedResponseError('answer-length', 'too short'), at)
+    const failure = toGatewayError(new MalformedResponseError('response-length', 'too short'), at)
 
-    expect(failure).toMatchObject({ kind, reason: 'answer-length' })
+    expect(failure).toMatchObject({ kind, reason: 'response-length' })
   })
 })
 

@@ -111,14 +111,14 @@ test.each([
   const { url } = await rawUpstream((socket) =>
     onRequest(socket, () => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\na part')),
   )
-  const onBrokenAnswer = vi.fn()
+  const onBrokenResponse = vi.fn()
   const upstream = openTestUpstream(url)
-  const exchange = Object.assign(fakeExchange(), { onBrokenAnswer, attempts: fakeAttempts({ count }) })
+  const exchange = Object.assign(fakeExchange(), { onBrokenResponse, attempts: fakeAttempts({ count }) })
 
   await upstream.send(exchange)
   exchange.abort(new GatewayError('deadline-exceeded'))
 
-  expect([onBrokenAnswer.mock.calls.length, failuresOf(upstream)]).toEqual([failures, failures])
+  expect([onBrokenResponse.mock.calls.length, failuresOf(upstream)]).toEqual([failures, failures])
 })
 
 test.each<[string, readonly number[], (socket: Socket) => void, number]>([
@@ -137,8 +137,8 @@ test.each<[string, readonly number[], (socket: Socket) => void, number]>([
     }),
   )
   const upstream = openTestUpstream(url)
-  const onBrokenAnswer = vi.fn()
-  const exchange = Object.assign(fakeExchange(), { onBrokenAnswer })
+  const onBrokenResponse = vi.fn()
+  const exchange = Object.assign(fakeExchange(), { onBrokenResponse })
   const { promise, resolve } = Promise.withResolvers<string>()
   const data = vi.fn(() => false)
   const { body } = await upstream.send(exchange)
@@ -155,7 +155,7 @@ test.each<[string, readonly number[], (socket: Socket) => void, number]>([
   }
 
   expect(await promise).toBe('truncated')
-  expect([failuresOf(upstream), onBrokenAnswer.mock.calls.length]).toEqual([failures, failures])
+  expect([failuresOf(upstream), onBrokenResponse.mock.calls.length]).toEqual([failures, failures])
   expect(exchange.attempts.failed).toHaveLength(1)
 })
 

@@ -211,6 +211,6 @@ test('a health check that fails takes an endpoint out until changed probes contr
   endpoint.configureHealthCheck(null, 'endpoint')
 
   expect([changed, mended]).toEqual(['down', 'down'])
-  expect(down.reason).toBe('answered 503, 200-299 is expected')
+  expect(down.reason).toBe('responded with 503, 200-299 is expected')
   expect(member(upstream, 0).state.name).toBe('up')
 })

@@ -85,7 +85,7 @@ test('what cannot be measured is not known', async () => {
   expect(space.state).toBeNull()
 })
 
-test('a disk that hangs is asked once, until it has answered', async () => {
+test('a disk that hangs is asked once, until it has responded', async () => {
   const { output, later } = await onDisk(3 * GiB)
   const { promise, resolve } = Promise.withResolvers<void>()
   output.measured = promise
@@ -96,6 +96,6 @@ test('a disk that hangs is asked once, until it has answered', async () => {
   const afterwards = await later(1, 2.5 * GiB)
 
   expect(meanwhile).toMatchObject([{ freeBytes: 3 * GiB }, { freeBytes: 3 * GiB }])
-  expect(asked).toBe(2) // the first one was answered
+  expect(asked).toBe(2) // the first one got a response
   expect(afterwards).toMatchObject({ freeBytes: 2.5 * GiB })
 })

@@ -31,7 +31,7 @@ test.each(['none', 'both'] as const)(
 test('where the gateway goes on without a record, and takes no digest, there is no layer', async () => {
   const exchange = fakeExchange()
 
-  await auditLayer({ ...config, onFailure: 'continue', digests: 'answer' }, failing)?.(fakeNext())(exchange)
+  await auditLayer({ ...config, onFailure: 'continue', digests: 'response' }, failing)?.(fakeNext())(exchange)
 
   expect(digestsOf.get(exchange)).toEqual({ request: null, response: null })
   expect(auditLayer({ ...config, onFailure: 'continue' }, auditor)).toBe(null)
@@ -69,7 +69,7 @@ describe('the digest of a response', () => {
   const respondWith = async (body: ResponseBody) => {
     const exchange = fakeExchange()
     const next = fakeNext(() => Promise.resolve({ ...fakeResponse(), body }))
-    return { exchange, response: await auditLayer({ ...config, digests: 'answer' }, auditor)?.(next)(exchange) }
+    return { exchange, response: await auditLayer({ ...config, digests: 'response' }, auditor)?.(next)(exchange) }
   }
   const source = { pause() {}, resume() {}, cancel() {} }
   const sink = { data: () => true, end() {}, fail() {} }

@@ -5,9 +5,9 @@ import type { PurgeResult } from '../../../src/features/cache/cache-registry.ts'
 import { cacheCommands } from '../../../src/features/cache/commands.ts'
 
 /** Runs the command where so many workers did not reply, and the others replied with these results. */
-const purge = async (results: readonly PurgeResult[], unanswered: number, cache: object | null = {}) => {
+const purge = async (results: readonly PurgeResult[], silent: number, cache: object | null = {}) => {
   const reloader = { config: { operations: { 'market.insights': { cache } } } }
-  const context = { reloader, runEverywhere: async () => ({ results, unanswered }) } as unknown as AdminContext
+  const context = { reloader, runEverywhere: async () => ({ results, silent }) } as unknown as AdminContext
   return await cacheCommands.commands[0]?.run(
     context,
     { operation: null, client: null },
@@ -27,20 +27,20 @@ test('of several workers, what all have removed is added up', async () => {
 test('where no worker serves, Redis is not told, so nothing is said to be removed', async () => {
   const result = await purge([], 0)
 
-  expect(result).toEqual({ status: 503, code: 'workers-not-answering', detail: expect.stringContaining('no worker') })
+  expect(result).toEqual({ status: 503, code: 'workers-not-replying', detail: expect.stringContaining('no worker') })
 })
 
 test('where one worker did not reply, the others have removed what they had', async () => {
   const result = await purge([{ removed: 3, isSharedPurged: true }], 1)
 
-  expect(result).toMatchObject({ status: 503, code: 'workers-not-answering', done: { removed: 3 } })
+  expect(result).toMatchObject({ status: 503, code: 'workers-not-replying', done: { removed: 3 } })
 })
 
 test.each([
-  [{ operation: null, client: null }, 'The cache is cleared: 1 answer removed.'],
-  [{ operation: 'market.insights', client: null }, 'The cache of market.insights is cleared: 1 answer removed.'],
-  [{ operation: null, client: 'bank-a' }, 'The cache is cleared for bank-a: 1 answer removed.'],
-  [{ operation: null, client: '' }, 'The cache is cleared for requests without a client: 1 answer removed.'],
+  [{ operation: null, client: null }, 'The cache is cleared: 1 response removed.'],
+  [{ operation: 'market.insights', client: null }, 'The cache of market.insights is cleared: 1 response removed.'],
+  [{ operation: null, client: 'bank-a' }, 'The cache is cleared for bank-a: 1 response removed.'],
+  [{ operation: null, client: '' }, 'The cache is cleared for requests without a client: 1 response removed.'],
 ])('the page says of %j what was cleared, and for which client', (scope, expected) => {
   expect(cacheCommands.commands[0]?.successText({ ...scope, removed: 1 })).toBe(expected)
 })

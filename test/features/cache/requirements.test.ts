@@ -35,7 +35,7 @@ const play = async (steps: readonly Step[], rules: Partial<CacheRules> = {}) => 
   const stage = openCache({ staleWhenDisconnected: 60_000, ...rules })
   const outcomes: Step[] = []
   let said: Said = [200]
-  let answers = 0
+  let responses = 0
   let status: string | undefined
   const start = Date.now()
   for (const [second, fields, next, , expectedSent] of steps) {
@@ -58,9 +58,9 @@ const play = async (steps: readonly Step[], rules: Partial<CacheRules> = {}) => 
     const isFirst = outcome !== null
     for (let nth = from; nth < stage.sent.length; nth++) {
       const [code, ...own] = typeof said === 'string' ? [0] : said
-      answers++
+      responses++
       if (typeof said === 'string') await stage.sent[nth]?.fail(new GatewayError(said))
-      else await stage.sent[nth]?.respond(createResponse(own as string[], code === 304 ? '' : `${answers}`, code))
+      else await stage.sent[nth]?.respond(createResponse(own as string[], code === 304 ? '' : `${responses}`, code))
     }
     status = getCacheStatus(exchange)
     const source = stage.sent.length === from ? 'cached' : isFirst ? 'behind' : 'fetched'

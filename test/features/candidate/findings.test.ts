@@ -10,7 +10,7 @@ import type { CandidateReport } from '../../../src/features/candidate/status/can
 import { byOperation, type Group } from '../../../src/operations.ts'
 import { at, cause, endpoint, findingInputs, renderFindings, risk } from '../../core/admin/findings/finding-inputs.ts'
 import { moveClock } from '../../helpers/odd-clocks.ts'
-import { createCounts, shadowAnswer } from './observe/compare/answer.ts'
+import { createCounts, shadowResponse } from './observe/compare/response.ts'
 
 const next = 'http://risk-next:8080'
 const since = at - 60_000
@@ -39,13 +39,16 @@ const found = (own: object, side: Partial<UpstreamReport>, more: Partial<Inputs>
 
 const columns = ({ severity, about, cause }: ReturnType<typeof renderFindings>[number]) => [severity, about, cause]
 
-const down = { state: { name: 'down', since, reason: 'answered 503, 200-299 is expected' }, succeededAt: null } as const
+const down = {
+  state: { name: 'down', since, reason: 'responded with 503, 200-299 is expected' },
+  succeededAt: null,
+} as const
 const draining = { state: { name: 'draining', since: null, reason: null } } as const
 const noFailure = { lastFailure: null, openForMs: null }
 const halfOpen = { state: 'half-open', since, where: null, outageSince: since, ...noFailure } as const
 const certificate = { address: '10.0.0.1', notAfter: since, warnFrom: since, seenAt: since }
 const rejecting = (clientErrors: number) => ({ recentResponses: { requests: 100, clientErrors } })
-const noneServes = `no endpoint of the candidate of risk serves since 02:03:00: ${next} is down: answered 503, 200-299 is expected`
+const noneServes = `no endpoint of the candidate of risk serves since 02:03:00: ${next} is down: responded with 503, 200-299 is expected`
 
 test.each<[string, readonly Partial<EndpointReport>[], string, string, Partial<CandidateReport>?]>([
   ['one of which no endpoint serves is a warning, with since when and why', [down], 'warning', noneServes],
@@ -58,9 +61,9 @@ test.each<[string, readonly Partial<EndpointReport>[], string, string, Partial<C
     ...(['warning', `the certificate of ${next} has expired`] as const),
   ],
   [
-    'an endpoint that answers more with a 4xx is compared with the others of the candidate',
+    'an endpoint that responds more often with a 4xx is compared with the others of the candidate',
     [rejecting(96), { url: `${next}1`, ...rejecting(2) }],
-    ...(['warning', 'with a 4xx, the other endpoints of the candidate of risk 2 % ('] as const),
+    ...(['warning', 'with a 4xx, the other endpoints of the candidate of risk to 2 % ('] as const),
   ],
   ['it is slow by its own timeouts', [{ latencyMs: 600 }], 'warning', 'is given up after 1s (timeouts.headers)'],
 ])('%s', (_, endpoints, severity, text, more) => {
@@ -103,7 +106,7 @@ describe('with clients on it', () => {
       return renderFindings(findingInputs({ settings, upstreams: { [group]: { candidate: failing } } }))
     }
 
-    test('what they answer is critical, and an abort ends it', () => {
+    test('what they respond with is critical, and an abort ends it', () => {
       const text = 'no endpoint of the candidate of market serves since 02:03:00, so its clients get these responses: '
 
       expect(tellFailing('market', failure(null, 500), retry)).toMatchObject([
@@ -133,7 +136,7 @@ describe('with clients on it', () => {
 
   test.each([
     ['guard', '41 % of 312 requests failed', 'was taken back at 02:03:00'],
-    ['redis', 'no answer', 'gets nothing since 02:03:00, until Redis says what was said of it before'],
+    ['redis', 'no response', 'gets nothing since 02:03:00, until Redis says what was said of it before'],
   ] as const)('what no operator has stopped is a warning that says why: %s', (cause, reason, text) => {
     const findings = found({ share: '5%' }, { candidate: candidate() }, stopped({ cause, since, reason }))
 
@@ -152,18 +155,18 @@ describe('with clients on it', () => {
   })
 })
 
-const answered = (url: string, status: number) => ({ at, endpoint: url, kind: null, reason: null, status }) as const
+const responded = (url: string, status: number) => ({ at, endpoint: url, kind: null, reason: null, status }) as const
 
 describe('with clients on it, an outage of the primary', () => {
-  const out = endpoint({ state: { name: 'failing', since, reason: 'refused' }, lastFailure: answered(risk, 503) })
+  const out = endpoint({ state: { name: 'failing', since, reason: 'refused' }, lastFailure: responded(risk, 503) })
   const traffic = { requests: 40, passedOn: 30, storedErrors: 0 }
   const none = { requests: 0, passedOn: 0, storedErrors: 0 }
   const recent = byOperation(({ group }) => (group === 'risk' ? traffic : none))
-  const failing = { lastFailure: answered(next, 500) }
+  const failing = { lastFailure: responded(next, 500) }
   const of = 'operations.risk.asset-valuation'
-  const passedOn = `${next} answered 500 last): 30 of 40 requests in the last minute`
-  const others = `requests to risk.asset-valuation fail, but for clients that are on the candidate: ${risk} answered 503`
-  const every = `every client is on the candidate, which has no primary to fall back on: ${risk} answered 503`
+  const passedOn = `${next} responded with 500 last): 30 of 40 requests in the last minute`
+  const others = `requests to risk.asset-valuation fail, but for clients that are on the candidate: ${risk} responded with 503`
+  const every = `every client is on the candidate, which has no primary to fall back on: ${risk} responded with 503`
 
   test.each<[string, string, Partial<EndpointReport>, string, string, string]>([
     ['fails requests of the others alone', '50%', {}, 'critical', 'upstreams.risk', `since 02:03:00; ${others}`],
@@ -198,11 +201,15 @@ describe('with clients on it, an outage of the primary', () => {
   test('is not needed for an error that the candidate passes on to be named by its endpoint', () => {
     const told = found({ share: '50%' }, { candidate: candidate([failing]) }, { recent })
 
-    expect(told.map(columns)).toContainEqual(['critical', of, expect.stringContaining(`(${next} answered 500 last)`)])
+    expect(told.map(columns)).toContainEqual([
+      'critical',
+      of,
+      expect.stringContaining(`(${next} responded with 500 last)`),
+    ])
   })
 })
 
-describe('answers that differ', () => {
+describe('responses that differ', () => {
   let pass: (ms: number) => void
   let counts: ComparisonCounts
   beforeEach(() => {
@@ -212,9 +219,9 @@ describe('answers that differ', () => {
 
   const compare = (equal: number, differing: number, name = 'grade'): void => {
     const request = { operation: 'market.insights', requestId: 'what-a-client-wrote' } as const
-    for (let n = 0; n < equal; n++) counts.onPair(shadowAnswer({ n }), shadowAnswer({ n }), request)
+    for (let n = 0; n < equal; n++) counts.onPair(shadowResponse({ n }), shadowResponse({ n }), request)
     for (let n = 0; n < differing; n++)
-      counts.onPair(shadowAnswer({ [name]: 'Jane' }), shadowAnswer({ [name]: 'Joe' }), request)
+      counts.onPair(shadowResponse({ [name]: 'Jane' }), shadowResponse({ [name]: 'Joe' }), request)
   }
 
   const findingsOf = (compareKeys: object = {}) => {
@@ -223,14 +230,14 @@ describe('answers that differ', () => {
     return renderFindings(findingInputs({ at: Date.now(), settings, upstreams: { market } }))
   }
 
-  test('too few equal answers are a warning, with what differs and without values', () => {
+  test('too few equal responses are a warning, with what differs and without values', () => {
     compare(19, 1)
 
     expect(findingsOf()).toEqual([
       {
         ...{ severity: 'warning', about: 'upstreams.market.candidate', alsoAbout: [], details: [] },
         cause:
-          '5 % of the answers of the candidate differ from those of the primary (1 of 20 compared in the last 5 minutes): market.insights /grade differs in 1',
+          '5 % of the responses of the candidate differ from those of the primary (1 of 20 compared in the last 5 minutes): market.insights /grade differs in 1',
         ...{ since: '2026-11-23T10:04:00.000Z', command: 'lender-gateway shift report market' },
       },
     ])

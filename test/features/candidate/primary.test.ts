@@ -31,7 +31,7 @@ const configOf = (settings: Settings): Config => {
 }
 
 const clients = Array.from({ length: 8 }, (_, client) => client)
-const primary: SideEvents = { side: 'primary', answered: 500 }
+const primary: SideEvents = { side: 'primary', responded: 500 }
 const failing = clients.map((client): SideEvents => ({ client, failed: 10 }))
 const bad = [primary, ...failing]
 /** Evidence that is enough only with the other half. */
@@ -99,7 +99,7 @@ test('what all processes report together is judged within a second', () => {
 
 test('nothing is judged while nothing is reported, and no timer is left', () => {
   const { judge, shiftsInEffect } = openGuard({ share: '50%' })
-  judge([{ answered: 1 }])
+  judge([{ responded: 1 }])
   shiftsInEffect.mockClear()
   vi.advanceTimersByTime(60_000)
 
@@ -164,7 +164,7 @@ test('taken back, the steps go no further; resumed, they begin at the first, and
   shifts.command('market', { kind: 'resume' }, { by: 'operator', reason: null }).confirm()
   apply()
 
-  expect(judge([{ answered: 1 }])).toMatchObject({ share: 0.1, isStopped: false, step: { reached: 1 } })
+  expect(judge([{ responded: 1 }])).toMatchObject({ share: 0.1, isStopped: false, step: { reached: 1 } })
   expect(judge(bad)).toMatchObject({ isStopped: true })
 })
 
@@ -186,7 +186,7 @@ test.each([
   ['no more when all were replaced, as by a candidate', ['http://b'], ['http://b'], false],
 ])('what the primary did before counts %s', (_, between, endpoints, isStopped) => {
   const { judge, edit, state } = openGuard({ share: '50%' })
-  judge([primary, ...clients.map((client) => ({ client, answered: 10 }))])
+  judge([primary, ...clients.map((client) => ({ client, responded: 10 }))])
 
   edit({ upstreams: { market: { endpoints: between } } })
   vi.advanceTimersByTime(60_000)

@@ -26,7 +26,7 @@ test.each<[string, string, string, string]>([
   ['that is the upstream itself', 'https://a', at, 'nothing to try'],
   ['without a health check', b('healthCheck: none'), at, 'does not notice'],
   ['whose endpoint stands twice', '{ endpoints: [https://b, https://b] }', `${at}.endpoints[1]`, 'already'],
-  ['that is not verified', b('tls: { verify: false, insecure: true }'), `${at}.tls.verify`, 'WHOEVER ANSWERS'],
+  ['that is not verified', b('tls: { verify: false, insecure: true }'), `${at}.tls.verify`, 'ANY SERVER IS TRUSTED'],
   ['with TLS that nothing uses', '{ endpoints: [http://b], tls: { minVersion: TLSv1.3 } }', `${at}.tls`, 'nothing'],
   ['whose steps are over before they are judged', b(tooFast), `${at}.steps.every`, 'has not seen a whole window'],
   ['whose first steps are not above its share', b(below), `${at}.steps.shares`, 'this does nothing: 1%, 5%, as'],
@@ -93,7 +93,7 @@ test('TLS of a group does something where its candidate alone is spoken to over 
   expect(warned('http://b', own)).toEqual([['upstreams.risk.tls', expect.stringContaining('this does nothing')]])
 })
 
-test('the sandbox as a candidate answers other machines when the listener is open to them', () => {
+test('the sandbox as a candidate serves other machines when the listener is open to them', () => {
   const written = withRisk(' { endpoints: [https://a], healthCheck: { path: /up }, candidate: sandbox }')
   const real = written.replaceAll(': sandbox\n', ': https://a\n')
   const result = parse(`${real}\nallowSandbox: true\nlisten: { host: 0.0.0.0 }`)

@@ -1,28 +1,28 @@
-/** Which values of answers a bundle holds: those that a gateway tells without examples, of every kind of difference. */
+/** The values of responses in a bundle of a gateway without examples, for every kind of difference. */
 import { beforeEach, expect, test } from 'vitest'
 import { withoutClientData } from '../../../src/features/candidate/bundle.ts'
 import { createShadowCounts } from '../../../src/features/candidate/layers/shadow-copies.ts'
-import type { ComparedAnswer } from '../../../src/features/candidate/observe/compare/comparison.ts'
+import type { ComparedResponse } from '../../../src/features/candidate/observe/compare/comparison.ts'
 import { zeroDifferences } from '../../../src/features/candidate/observe/shadow-kinds.ts'
 import { comparisonViews } from '../../../src/features/candidate/status/candidate-status.ts'
 import { findingInputs } from '../../core/admin/findings/finding-inputs.ts'
 import { moveClock } from '../../helpers/odd-clocks.ts'
-import { answer, answerWith, createCounts } from './observe/compare/answer.ts'
+import { comparedResponse, comparedResponseWith, createCounts } from './observe/compare/response.ts'
 
 beforeEach(() => void moveClock(Date))
 
-const text = (body: string): ComparedAnswer => answerWith(body, 'Content-Type', 'text/plain')
+const text = (body: string): ComparedResponse => comparedResponseWith(body, 'Content-Type', 'text/plain')
 
-const tagged = (etag: string) => answerWith('{}', 'Content-Type', 'application/json', 'ETag', etag)
+const tagged = (etag: string) => comparedResponseWith('{}', 'Content-Type', 'application/json', 'ETag', etag)
 
-const pairs: readonly (readonly [primary: ComparedAnswer, candidate: ComparedAnswer])[] = [
-  [answer('{}'), answer('{}', { failure: 'connect-failed', status: null })],
-  [answer('{}'), answer('{}', { status: 500 })],
-  [answer('{}'), text('{}')],
+const pairs: readonly (readonly [primary: ComparedResponse, candidate: ComparedResponse])[] = [
+  [comparedResponse('{}'), comparedResponse('{}', { failure: 'connect-failed', status: null })],
+  [comparedResponse('{}'), comparedResponse('{}', { status: 500 })],
+  [comparedResponse('{}'), text('{}')],
   [tagged('"1"'), tagged('"2"')],
-  [answer('{"a":1,"c":1,"d":1,"e":[1]}'), answer('{"b":1,"c":"1","d":2,"e":[1,2]}')],
+  [comparedResponse('{"a":1,"c":1,"d":1,"e":[1]}'), comparedResponse('{"b":1,"c":"1","d":2,"e":[1,2]}')],
   [text('one'), text('two')],
-  [answer('{}'), answer('{')],
+  [comparedResponse('{}'), comparedResponse('{')],
 ]
 
 const shadowResponse = (examples: boolean) => {

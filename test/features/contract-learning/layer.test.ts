@@ -41,7 +41,7 @@ const sentBody = (text: string, length: number | null = Buffer.byteLength(text))
 interface Passing {
   readonly status?: number
   readonly fields?: readonly string[]
-  readonly answer?: string
+  readonly responseText?: string
   readonly body?: RequestBody & { send?(): void }
   readonly query?: string
   /** Called before the response comes, in place of sending the body. */
@@ -49,7 +49,7 @@ interface Passing {
   readonly isCut?: boolean
 }
 
-const pass = async ({ status = 200, fields = json, answer = '{"a":1}', query = '', ...more }: Passing) => {
+const pass = async ({ status = 200, fields = json, responseText = '{"a":1}', query = '', ...more }: Passing) => {
   const { requests, responses, learner } = noteObserved()
   const checks = createCheckQueue((error) => {
     throw error
@@ -64,7 +64,7 @@ const pass = async ({ status = 200, fields = json, answer = '{"a":1}', query = '
   const response = await handler(exchange)
   const chunks: Buffer[] = []
   response.body.consume({ data: (chunk) => chunks.push(chunk) > 0, end: () => {}, fail: () => {} })
-  body.push(Buffer.from(answer))
+  body.push(Buffer.from(responseText))
   if (more.isCut === true) body.fail(new GatewayError('truncated'))
   else body.end()
   const settled = Promise.withResolvers<void>()
@@ -134,7 +134,7 @@ test.each([
   ['of another charset', ['Content-Type', 'application/json; charset=utf-16'], '"x"', type],
   ['of another type', ['Content-Type', 'text/plain; name=x'], '"x"', 'text/plain'],
 ] as const)('a body that is %s is learned by its type', async (_, fields, text, contentType) => {
-  expect(await pass({ fields, answer: text, body: sentBody(text) })).toMatchObject({
+  expect(await pass({ fields, responseText: text, body: sentBody(text) })).toMatchObject({
     requests: [{ query: '', fields, contentType, body: undefined }],
     responses: [{ status: 200, contentType, body: undefined }],
   })
@@ -164,9 +164,9 @@ test('when too much waits, nothing is learned, and no byte waits', async () => {
   while (checks.addFor(null, () => {}));
   const body = sentResponse('{}')
   body.end()
-  const answer = { status: 200, reason: '', fields: json, body }
+  const proxied = { status: 200, reason: '', fields: json, body }
 
-  const response = await contractLearningLayer({ learner, checks, maxBytes: 1000 })(async () => answer)(fakeExchange())
+  const response = await contractLearningLayer({ learner, checks, maxBytes: 1000 })(async () => proxied)(fakeExchange())
 
   expect(response.body.takeBuffered()?.toString()).toBe('{}')
   expect([responses, pendingBytesOf(checks)]).toEqual([[], 0])

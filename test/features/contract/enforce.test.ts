@@ -40,13 +40,13 @@ test.each([
   ['status that the contract has not', 500, json],
   ['type that the contract has not', 200, ['Content-Type', 'text/html']],
 ])('a response of a %s is rejected, and its body is not waited for', async (_, status, fields) => {
-  const [discard, onBrokenAnswer] = [vi.fn(), vi.fn()]
+  const [discard, onBrokenResponse] = [vi.fn(), vi.fn()]
   const response = { ...fakeResponse(status), fields, body: { ...fakeResponse().body, discard } }
-  const exchange = Object.assign(fakeExchange(), { onBrokenAnswer })
+  const exchange = Object.assign(fakeExchange(), { onBrokenResponse })
   const handler = enforceResponseLayer(responses, layerOptions())(() => Promise.resolve(response))
   await expect(handler(exchange)).rejects.toMatchObject({ kind: 'invalid-response' })
 
-  for (const each of [discard, onBrokenAnswer]) expect(each).toHaveBeenCalledTimes(1)
+  for (const each of [discard, onBrokenResponse]) expect(each).toHaveBeenCalledTimes(1)
 })
 
 // RFC 9110 §6.4, §8.3: a message without content has no type to state, however it is framed.

@@ -4,12 +4,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readExposition, total } from '../../core/admin/metrics/parse-exposition.ts'
 import { runCommand } from '../../core/cli/scripted-admin.ts'
 import { contractFile, sampleContract } from '../../helpers/contract.ts'
-import { answerJson } from '../../helpers/json-responder.ts'
+import { respondJson } from '../../helpers/json-responder.ts'
 import { bootLiveGateway, fetchAdmin, liveGatewayForAll } from '../../helpers/live-gateway.ts'
 
 const contract = { file: contractFile(sampleContract, afterAll), request: 'enforce' }
 const shared = liveGatewayForAll({ contract })
-beforeAll(() => shared.answerWith(answerJson('{"grade":"Z"}')))
+beforeAll(() => shared.respondWith(respondJson('{"grade":"Z"}')))
 
 const post = async (body: string, fields: Readonly<Record<string, string>> = {}): Promise<number> => {
   const headers = { 'Content-Type': 'application/json', ...fields }

@@ -15,7 +15,7 @@ const explainAs = async (more: object) => {
 }
 
 describe('explain --live', () => {
-  test('says of what an upstream answers itself no more than that it is no error of the gateway', async () => {
+  test('says of a response of the upstream itself no more than that it is no error of the gateway', async () => {
     const upstream = await httpUpstream((_, response) => void response.writeHead(503).end())
     const live = await bootLiveGateway({ upstreams: { market: upstream.url } })
     await (await fetch(`${live.url}/market/insights`)).text()

@@ -107,7 +107,7 @@ const holds = {
     expect(socket.writes).toBe(maxWrites)
   },
   requestHeads: (opened: Opened) => openUploads(opened, ...manyFields),
-  async answeredHeads({ receive, responses }: Opened) {
+  async respondedHeads({ receive, responses }: Opened) {
     for (let id = 1; id < 800; id += 2) {
       receive(head(id, [...get(), ...manyFields]))
       responses.at(-1)?.writeFields(204, '', [])

@@ -61,11 +61,11 @@ const post = (): Exchange => fakeExchange({ operation: 'valuation.score', fields
 const gone = new GatewayError('client-gone')
 const cut = new GatewayError('client-gone', { reason: 'shutdown-deadline' })
 
-/** Serves a request until it is sent; its attempt ends with `answered`, or when it is aborted. */
+/** Serves a request until it is sent; its attempt ends with `responded`, or when it is aborted. */
 const serveUntilSent = async (
   store: IdempotencyStore,
   abandoned = new AbandonedAttempts(),
-  answered: Promise<ProxyResponse> | null = null,
+  responded: Promise<ProxyResponse> | null = null,
 ) => {
   const sent = Promise.withResolvers<void>()
   const exchange = post()
@@ -73,7 +73,7 @@ const serveUntilSent = async (
     own.attempts.count++
     own.attempts.wasSent = true
     sent.resolve()
-    return answered ?? untilAborted(own)
+    return responded ?? untilAborted(own)
   }
   const served = serve(send, store, { abandoned })(exchange)
   await sent.promise
@@ -117,7 +117,7 @@ test.each([
   ...[401, 403, 408, 409, 425, 429].map((status) => [status, 'free'] as const),
   ...[200, 303, 404, 422].map((status) => [status, 'done'] as const),
   ...[500, 503].map((status) => [status, 'unknown'] as const),
-])('a key whose attempt is answered with %i is %s', async (status, state) => {
+])('a key whose attempt gets %i is %s', async (status, state) => {
   const { store, calls } = openStore()
 
   await serve(async () => fakeResponse(status), store)(post())
@@ -127,7 +127,7 @@ test.each([
 
 test('a response for which there is no room was processed all the same, and is not kept', async () => {
   const { store, calls } = openStore()
-  const body = { ...fakeResponse().body, takeBuffered: () => Buffer.from('answer') }
+  const body = { ...fakeResponse().body, takeBuffered: () => Buffer.from('response') }
   const handler = serve(async () => ({ ...fakeResponse(), body }), store, { responses: new FairQuota(0) })
 
   await expect(handler(post())).rejects.toMatchObject({ kind: 'overloaded' })
@@ -135,7 +135,7 @@ test('a response for which there is no room was processed all the same, and is n
   expect(settlementsOf(calls)).toMatchObject([{ state: 'done', response: null }])
 })
 
-/** Answers with a body of which `begin` gives the beginning; the end does not come. */
+/** Responds with a body of which `begin` gives the beginning; the end does not come. */
 const unfinished =
   (begin: (sink: BodySink) => void): Handler =>
   async (own) => {
@@ -198,14 +198,14 @@ test.each([
 
 test('an attempt that went on without its client makes room for another when it ends', async () => {
   const { store, calls } = openStore()
-  const answered = Promise.withResolvers<ProxyResponse>()
+  const responded = Promise.withResolvers<ProxyResponse>()
   const abandoned = new AbandonedAttempts()
-  const { exchange, served } = await serveUntilSent(store, abandoned, answered.promise)
+  const { exchange, served } = await serveUntilSent(store, abandoned, responded.promise)
   exchange.abort(gone)
   await expect(served).rejects.toBe(gone)
   const roomMeanwhile = roomOf(abandoned)
 
-  answered.resolve(fakeResponse())
+  responded.resolve(fakeResponse())
   await vi.waitFor(() => expect(settlementsOf(calls)).toMatchObject([{ state: 'done' }]))
 
   expect(roomMeanwhile).toBe(998)

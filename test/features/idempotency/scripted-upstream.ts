@@ -36,7 +36,7 @@ const decisions = {
   'connect failed': { isUnsent: true, ...fail('connect-failed') },
   'circuit open': { isUnsent: true, ...fail('circuit-open') },
   'no place': { isUnsent: true, failure: () => overloadedError('endpoint-connections') },
-  'breaks the contract': { isProcessed: true, ...fail('invalid-response', { reason: 'contract-answer-body' }) },
+  'breaks the contract': { isProcessed: true, ...fail('invalid-response', { reason: 'contract-response-body' }) },
   'no room for its check': { isProcessed: true, failure: () => overloadedError('buffered-bodies') },
   'processed in silence': { isProcessed: true },
 } as const satisfies Record<string, Decision>

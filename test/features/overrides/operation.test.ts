@@ -26,8 +26,8 @@ describe('operation', () => {
   })
 
   test('ends with 1 where a worker does not respond, and prints what is in effect', async () => {
-    const detail = 'worker 1 did not answer: it is in effect in no worker, and is not tried again'
-    const admin = await scriptedAdmin(jsonResponse({ code: 'workers-not-answering', detail }, 503))
+    const detail = 'worker 1 did not reply: it is in effect in no worker, and is not tried again'
+    const admin = await scriptedAdmin(jsonResponse({ code: 'workers-not-replying', detail }, 503))
 
     const result = await runCommand(['operation', 'reject', 'market.insights', '--admin', admin.url])
 

@@ -7,10 +7,10 @@ import { consumeScript } from '../../../src/features/redis/redis-server.ts'
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'performance'] }))
 afterEach(() => void vi.useRealTimers())
 
-type Behavior = 'answer' | 'late' | 'stall' | 'fail' | 'refuse'
+type Behavior = 'reply' | 'late' | 'stall' | 'fail' | 'refuse'
 
 /** Creates a Redis with scripted behavior: it replies, in time or late, is silent, or refuses connections. */
-const createScripted = (behavior: Behavior = 'answer') => {
+const createScripted = (behavior: Behavior = 'reply') => {
   const redis = { behavior, tries: 0, consumed: 0, lose: (_reason: Error): void => {} }
   const connect: ConnectRedis = async (lost) => {
     redis.tries++
@@ -21,7 +21,7 @@ const createScripted = (behavior: Behavior = 'answer') => {
         redis.consumed++
         if (redis.behavior === 'fail') return Promise.reject(new Error('READONLY'))
         if (redis.behavior === 'late') return new Promise((resolve) => setTimeout(resolve, 30, 1))
-        return redis.behavior === 'answer' ? Promise.resolve(1) : new Promise(() => {})
+        return redis.behavior === 'reply' ? Promise.resolve(1) : new Promise(() => {})
       },
       run: (_, { keys: [key = ''] }) => connection.consume(key, 1, 1),
       probe: () => connection.consume('probe', 1, 1000).then(() => true),
@@ -37,7 +37,7 @@ const createScripted = (behavior: Behavior = 'answer') => {
 }
 
 /** Opens one that is connected, and behaves so from then on. */
-const openShared = async (behavior: Behavior = 'answer') => {
+const openShared = async (behavior: Behavior = 'reply') => {
   const scripted = createScripted()
   await pass(0)
   scripted.redis.behavior = behavior
@@ -46,7 +46,7 @@ const openShared = async (behavior: Behavior = 'answer') => {
 
 /** What is reported of an outage. */
 const shared = [true, null] as const
-const tooSlow = [false, 'no answer within 20ms (limits.redis.timeout)'] as const
+const tooSlow = [false, 'no reply within 20ms (limits.redis.timeout)'] as const
 
 const consume = (link: ManagedRedis): Promise<number | null> => link.consume('key', 1, 1)
 
@@ -87,7 +87,7 @@ test('a reply that is late now and then is a hiccup', async () => {
     const late = consume(link)
     await pass(21)
     expect(await late).toBeNull()
-    redis.behavior = 'answer'
+    redis.behavior = 'reply'
     expect(await consume(link)).toBe(1)
   }
 
@@ -130,12 +130,12 @@ test('one reply that does not come at all has the connection tried, though no fu
   const late = link.run(consumeScript, { keys: ['key'], args: [] })
   await pass(21)
   expect(await late).toBeNull()
-  redis.behavior = 'answer'
+  redis.behavior = 'reply'
   expect(link.isShared).toBe(true)
 
   await pass(1001 + 500)
 
-  expect(changes).toEqual([shared, [false, 'no answer within 1000ms'], shared])
+  expect(changes).toEqual([shared, [false, 'no reply within 1000ms'], shared])
 })
 
 test('a connection that was too slow is used again once it has been in time three times in a row', async () => {
@@ -145,7 +145,7 @@ test('a connection that was too slow is used again once it has been in time thre
   await late
 
   const shared: boolean[] = []
-  for (const behavior of ['answer', 'answer', 'late', 'answer', 'answer', 'answer'] as const) {
+  for (const behavior of ['reply', 'reply', 'late', 'reply', 'reply', 'reply'] as const) {
     redis.behavior = behavior
     for (const { consumed } = redis; redis.consumed === consumed; ) await pass(1)
     await pass(31)
@@ -173,7 +173,7 @@ test.each(['refuse', 'stall', 'fail'] as const)(
     await pass(60_000)
     expect(link.isShared).toBe(false)
 
-    redis.behavior = 'answer'
+    redis.behavior = 'reply'
     await pass(outage === 'stall' ? 1020 + 300 : 1000) // a probe without a reply has its own timeout
 
     expect(link.isShared).toBe(true)
@@ -186,7 +186,7 @@ test('that Redis is down at the start is reported once', async () => {
   await pass(60_000)
   expect(changes).toEqual([[false, 'refused']])
 
-  redis.behavior = 'answer'
+  redis.behavior = 'reply'
   await pass(1000)
 
   expect(changes).toEqual([[false, 'refused'], shared])

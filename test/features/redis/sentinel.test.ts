@@ -81,7 +81,7 @@ test('where no Sentinel knows the master, the reason says so of each', async () 
   await expect(connect([unknown, strange])).rejects.toThrow(
     `no Sentinel names the master: 127.0.0.1:${unknown.port}: ERR No such master with that name; 127.0.0.1:${strange.port}: no address of a master`,
   )
-  await expect(connect([silent], undefined, 50)).rejects.toThrow(`127.0.0.1:${silent.port}: no answer within 50ms`)
+  await expect(connect([silent], undefined, 50)).rejects.toThrow(`127.0.0.1:${silent.port}: no reply within 50ms`)
   for (const { connections } of [unknown, strange, silent]) await expect.poll(connections, patient).toBe(0)
 })
 

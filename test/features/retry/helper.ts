@@ -8,7 +8,7 @@ import { type FakeBody, fakeBody, fakeResponse } from '../../helpers/exchange.ts
 /** Creates a retry configuration: the built-in one, with changes. */
 export const retryConfig = (more: Partial<RetryConfig> = {}): RetryConfig => ({
   attempts: 3,
-  on: ['connect-failed', 'connect-timeout', 'tls-failed', 'reset-before-headers', 'bad-answer', 502, 503, 504],
+  on: ['connect-failed', 'connect-timeout', 'tls-failed', 'reset-before-headers', 'bad-response', 502, 503, 504],
   backoff: { base: 25, max: 250 },
   budget: { share: 0.1, floor: 3 },
   ...more,

@@ -240,7 +240,7 @@ const requests: readonly Request[] = [
 const unsent: readonly Body[] = ['empty', 'replayable', 'sent', 'unread']
 const whenUnsent: readonly FailureKind[] = ['connect-failed', 'connect-timeout', 'tls-failed']
 const responses = [429, 500, 503]
-const whenSent: readonly Step[] = ['reset-before-headers', 'headers-timeout', 'bad-answer', ...responses]
+const whenSent: readonly Step[] = ['reset-before-headers', 'headers-timeout', 'bad-response', ...responses]
 const never: readonly FailureKind[] = [
   ...(['deadline-exceeded', 'overloaded', 'circuit-open', 'internal', 'client-gone', 'truncated'] as const),
 ]

@@ -12,7 +12,7 @@ export interface NotifySocket {
   readonly messages: readonly Readonly<Record<string, string>>[]
 }
 
-// The descriptor of a barrier is dropped with what is not asked for, and that is the answer to it.
+// The descriptor of a barrier is dropped with what is not asked for, and that is the reply to it.
 const listener = `
 import json, socket, sys
 path, seconds = sys.argv[1], float(sys.argv[2])

@@ -123,7 +123,7 @@ test.each([
   const said = describeService({
     address: { address: '::1', family: 'IPv6', port: 8080 },
     ...{ config: { hash: 'e25ebc608ce5' }, notServing: () => null },
-    rejection: { at: 0, since: 0, trigger, problems: [problem, problem], isFileSound: true, isUnanswered: false },
+    rejection: { at: 0, since: 0, trigger, problems: [problem, problem], isFileSound: true, areWorkersSilent: false },
   })
 
   expect(said).toBe(

@@ -38,7 +38,7 @@ describe('tail --rejected', () => {
     expect(followed.out()).toMatch(/^2\S+Z {2}405 method-not-allowed {2}POST .*\[request second\]$/m)
     expect(followed.out().match(/request alias/g)).toHaveLength(1)
     expect(followed.err().split('\n').slice(1)).toEqual([
-      'lender-gateway: it answers again',
+      'lender-gateway: it responds again',
       expect.stringMatching(/^lender-gateway: some of what was rejected since 2\S+Z may be missing: it restarted, or/),
       '',
     ])

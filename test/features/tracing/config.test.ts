@@ -85,7 +85,7 @@ describe('is rejected', () => {
 
 describe('gets a warning', () => {
   test.each([
-    ['{}', ['tracing: this does nothing: nothing is sent, and no answer says how long it took']],
+    ['{}', ['tracing: this does nothing: nothing is sent, and no response says how long it took']],
     ['{ serverTiming: true, headers: { X: y } }', ['tracing.headers: this does nothing: no spans are sent']],
     [
       '{ otlp: "http://collector:4318/v1/traces", headers: { Authorization: file:token } }',

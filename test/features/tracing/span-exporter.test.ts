@@ -102,11 +102,11 @@ describe('a collector that is of no use', () => {
   const once = 1900
 
   test.each<[string, Behavior | 'nobody', number, string]>([
-    ['hangs', 'hang', soon, 'no answer in time'],
+    ['hangs', 'hang', soon, 'no response in time'],
     ['resets', 'reset', once, 'ECONNRESET'],
     ['is not there', 'nobody', once, 'ECONNREFUSED'],
-    ['answers 400', 400, limits.exportMs, 'status 400'],
-    ['answers 503', 503, limits.exportMs, 'status 429, 502, 503 or 504'],
+    ['responds with 400', 400, limits.exportMs, 'status 400'],
+    ['responds with 503', 503, limits.exportMs, 'status 429, 502, 503 or 504'],
   ])('%s: its spans are counted as failed, and why is logged once', async (_, how, exportMs, reason) => {
     const { exporter, counts, logged } =
       how === 'nobody'
@@ -119,7 +119,7 @@ describe('a collector that is of no use', () => {
     expect(logged).toEqual([lost(0, 4, reason)])
   })
 
-  test('answers a byte at a time: the next batch is sent all the same', async () => {
+  test('responds with a byte at a time: the next batch is sent all the same', async () => {
     const { receiver, exporter } = await open('drip', { exportMs: soon, flushMs: soon })
 
     enqueueMany(exporter, 4)

@@ -11,7 +11,7 @@ const first = {
 test('the workers stand between the gateway and its upstreams, in capitals what needs an operator', async () => {
   const workers = [
     first,
-    { ...first, worker: 2, pid: 2044, state: 'not answering', restarts: 3, inFlight: null },
+    { ...first, worker: 2, pid: 2044, state: 'not replying', restarts: 3, inFlight: null },
     { ...first, worker: 3, pid: null, state: 'waiting', startedAt: null, restarts: 41, inFlight: null, config: null },
     { ...first, worker: 4, pid: 21, state: 'starting', startedAt: '2026-11-21T02:04:59Z', inFlight: 0, config: null },
     { ...first, worker: 5, pid: 22, config: '9b02c7d11e55' },
@@ -24,7 +24,7 @@ test('the workers stand between the gateway and its upstreams, in capitals what 
 
 worker  process  up      in flight  restarts since the start  state
 1       19       4m 52s  12         0                         serving
-2       2044     4m 52s  ?          3                         NOT ANSWERING: if it stays so, kill -9 2044 has it replaced
+2       2044     4m 52s  ?          3                         NOT REPLYING: if it stays so, kill -9 2044 has it replaced
 3       none             ?          41                        ENDED AGAIN AND AGAIN: the next start waits, the log says why
 4       21       1s      0          0                         starting
 5       22       4m 52s  12         0                         serving, RUNS ANOTHER CONFIGURATION: 9b02c7d11e55

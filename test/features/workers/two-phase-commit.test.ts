@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { sleep } from '../../../src/core/lib/clock.ts'
-import { WorkersNotAnsweringError } from '../../../src/core/runtime/proxy-server.ts'
+import { WorkersNotReplyingError } from '../../../src/core/runtime/proxy-server.ts'
 import { ReplyTimeoutError } from '../../../src/features/workers/messages.ts'
 import { prepareAll } from '../../../src/features/workers/two-phase-commit.ts'
 import type { WorkerSlot } from '../../../src/features/workers/worker-supervisor.ts'
@@ -29,7 +29,7 @@ test.each([
 })
 
 test('a worker that has not replied is named in an error of its own, unless another one cannot prepare it at all', async () => {
-  const late = (number: number) => slotOf(number, () => Promise.reject(new ReplyTimeoutError('did not answer')))
+  const late = (number: number) => slotOf(number, () => Promise.reject(new ReplyTimeoutError('did not reply')))
   const unable = slotOf(3, () => Promise.reject(new Error('has no room')))
   const prepare = (...fakes: readonly ReturnType<typeof slotOf>[]) => {
     const slots = fakes.map(({ slot }) => slot)
@@ -37,7 +37,7 @@ test('a worker that has not replied is named in an error of its own, unless anot
   }
 
   expect(await prepare(late(1), late(2))).toEqual(
-    new WorkersNotAnsweringError('worker 1 (process 1) did not answer, worker 2 (process 2) did not answer'),
+    new WorkersNotReplyingError('worker 1 (process 1) did not reply, worker 2 (process 2) did not reply'),
   )
   expect(await prepare(late(1), unable)).toEqual(new Error('worker 3 (process 3) has no room'))
 })
@@ -52,7 +52,7 @@ describe('what is urgent', () => {
     const kill = vi.fn()
     const call = (type: string, _: object, timeoutMs: number) => {
       calls.push([type, timeoutMs])
-      return type === 'prepare' ? new Promise(() => {}) : Promise.reject(new ReplyTimeoutError('did not answer'))
+      return type === 'prepare' ? new Promise(() => {}) : Promise.reject(new ReplyTimeoutError('did not reply'))
     }
     const worker = { pid: number, call, send: () => {}, kill }
     return { calls, kill, slot: { number, isServing: true, worker } as unknown as WorkerSlot }
@@ -67,7 +67,7 @@ describe('what is urgent', () => {
     const change = await prepared
     await change.commit([])
     await vi.waitFor(() => expect(hung.kill).toHaveBeenCalledOnce())
-    expect(hung.kill).toHaveBeenCalledWith('could not put a change into effect: did not answer')
+    expect(hung.kill).toHaveBeenCalledWith('could not put a change into effect: did not reply')
 
     expect(hung.calls).toEqual([
       ['prepare', 1000],
@@ -101,7 +101,7 @@ describe('what is urgent', () => {
     const call = async (type: string, _: object, timeoutMs: number) => {
       if (type === 'prepare') return
       await sleep(timeoutMs)
-      throw new ReplyTimeoutError('did not answer')
+      throw new ReplyTimeoutError('did not reply')
     }
     const slot = { number: 1, isServing: true, worker: { pid: 1, call, send: () => {}, kill } }
     let isCommitted = false
@@ -119,7 +119,7 @@ describe('what is urgent', () => {
     await committed
 
     expect([before, after]).toEqual([false, [true, 0]])
-    expect(kill).toHaveBeenCalledExactlyOnceWith('could not put a change into effect: did not answer')
+    expect(kill).toHaveBeenCalledExactlyOnceWith('could not put a change into effect: did not reply')
   })
 
   test('gives a worker that has prepared in time a short time to confirm, though another one hangs', async () => {

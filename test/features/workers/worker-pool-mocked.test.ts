@@ -73,19 +73,19 @@ test.each([
   await pool.close(0)
 })
 
-const late = () => Promise.reject(new Error('did not answer'))
+const late = () => Promise.reject(new Error('did not reply'))
 const hanging = () => new Promise<never>(() => {})
 const gone = () => Promise.reject(new PeerGoneError('is gone'))
 
 test.each([
-  ['those that hang are unanswered, and one that has ended is not counted', [gone, late, late], undefined, 2],
+  ['those that hang are silent, and one that has ended is not counted', [gone, late, late], undefined, 2],
   ['none that hangs is waited for when something urgent has come', [hanging], Promise.resolve(), 1],
-])('of the workers that are sent a command %s', async (_, others, urgent, unanswered) => {
+])('of the workers that are sent a command %s', async (_, others, urgent, silent) => {
   replies.splice(0, replies.length, Promise.resolve(7), ...others.map((reply) => reply()))
   const pool = await open()
 
   const outcome = await pool.runCommand('uneject', { group: 'risk', url: 'http://a' }, urgent)
   await pool.close(0)
 
-  expect(outcome).toEqual({ results: [7], unanswered })
+  expect(outcome).toEqual({ results: [7], silent })
 })

@@ -4,7 +4,7 @@
  */
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
-import { heldBackHint, notAnsweringHint } from '../../../src/core/runtime/proxy-server.ts'
+import { heldBackHint, notReplyingHint } from '../../../src/core/runtime/proxy-server.ts'
 import { sendPipelined } from '../../helpers/pipelined-client.ts'
 import { exchangeRaw, parseStatus, type RawClient, rawClient } from '../../helpers/raw-client.ts'
 import { drill, test } from '../../helpers/speed.ts'
@@ -120,16 +120,16 @@ const hold = async (count: number) => {
 }
 
 /** Waits for the response of each client, and returns what each got. The connections stay. */
-const answersOf = async (clients: readonly RawClient[]): Promise<readonly string[]> => {
-  const answers = await Promise.allSettled(clients.map((client) => client.until((text) => text.endsWith('first'))))
-  return answers.map(({ status }) => (status === 'fulfilled' ? 'answered' : 'closed')).sort()
+const responsesOf = async (clients: readonly RawClient[]): Promise<readonly string[]> => {
+  const results = await Promise.allSettled(clients.map((client) => client.until((text) => text.endsWith('first'))))
+  return results.map(({ status }) => (status === 'fulfilled' ? 'responded' : 'closed')).sort()
 }
 
 /** Waits for the response of each client, and closes its connection. Returns how each ended. */
 const outcomesOf = async (clients: readonly RawClient[]): Promise<readonly string[]> => {
-  const answers = await answersOf(clients)
+  const results = await responsesOf(clients)
   for (const client of clients) client.close()
-  return answers
+  return results
 }
 
 test('the name in Via is one for all workers, or a loop through two would go round once more', async () => {
@@ -144,11 +144,11 @@ test('a worker that hangs costs one connection at most, and neither /status nor 
     const clients = await Promise.all(Array.from({ length: 6 }, () => rawClient(gateway.port)))
     for (const client of clients) client.send(request)
     await expect.poll(() => clients.filter((client) => client.received().endsWith('first')).length).toBe(5)
-    await expect.poll(states).toEqual(['not answering', 'serving'])
+    await expect.poll(states).toEqual(['not replying', 'serving'])
     return { clients, status: await gateway.status(), ready: await readiness() }
   })
 
-  expect(await outcomesOf(clients)).toEqual(Array(6).fill('answered'))
+  expect(await outcomesOf(clients)).toEqual(Array(6).fill('responded'))
   const hung = status.findings.find(({ about }) => about === 'workers')
   expect(Date.parse(hung?.since ?? '')).toBeGreaterThan(Date.parse(status.workers[0]?.startedAt ?? ''))
   expect(ready).toBe(200)
@@ -160,7 +160,7 @@ test('an edit that one worker cannot prepare is applied by none, says why, and i
 
   const { rejected, found, served, meanwhile } = await whileFirstHangs(async (pid) => ({
     rejected: await gateway.ask('POST', '/reload'),
-    found: `worker 1 (process ${pid}) did not answer within 2s`,
+    found: `worker 1 (process ${pid}) did not reply within 2s`,
     served: await Promise.any([exchangeRaw(gateway.port, request), exchangeRaw(gateway.port, request)]),
     meanwhile: (await gateway.status()).config.hash,
   }))
@@ -168,7 +168,7 @@ test('an edit that one worker cannot prepare is applied by none, says why, and i
 
   expect(rejected.status).toBe(503)
   expect(JSON.parse(rejected.body)).toMatchObject({
-    ...{ code: 'workers-not-answering', detail: `${found}: ${heldBackHint}`, hash, nextTry: expect.any(String) },
+    ...{ code: 'workers-not-replying', detail: `${found}: ${heldBackHint}`, hash, nextTry: expect.any(String) },
     problems: [{ found, hint: heldBackHint }],
   })
   expect([parseStatus(served), meanwhile]).toEqual([200, hash])
@@ -200,15 +200,15 @@ const untilLimitsHold = () =>
     .poll(
       async () => {
         const many = await connectFrom('127.0.0.1', 22)
-        await answersOf(many)
+        await responsesOf(many)
         const others = await outcomesOf(await connectFrom('127.0.0.2', 3))
         return [await outcomesOf(many), others]
       },
       { interval: 500 },
     )
     .toEqual([
-      [...Array(20).fill('answered'), ...Array(2).fill('closed')],
-      ['answered', 'answered', 'closed'],
+      [...Array(2).fill('closed'), ...Array(20).fill('responded')],
+      ['closed', 'responded', 'responded'],
     ])
 
 test('the limits of connections, of an address and of all, hold for all workers together', untilLimitsHold)
@@ -287,7 +287,7 @@ test('a worker that ends by an uncaught error logs it, takes down what it was se
   expect(uncaught).toMatchObject({ level: 60, worker: 2, err: { message: 'planted' } })
   expect(second?.inFlight).toBe(5)
   expect(ended).toMatchObject({ level: 50, worker: 2, code: 1, signal: null, nextStartMs: 0 })
-  expect(outcomes).toEqual([...Array(5).fill('answered'), ...Array(5).fill('closed')])
+  expect(outcomes).toEqual([...Array(5).fill('closed'), ...Array(5).fill('responded')])
   expect((await workers()).map(({ restarts }) => restarts)).toEqual([0, 1])
   expect(await askBoth()).toEqual(['200 first', '200 first'])
 })
@@ -327,9 +327,10 @@ test('after SIGTERM they finish what runs, end every connection, and exit', asyn
   gateway.signal('SIGTERM')
   await gateway.line(({ msg }) => msg === 'stopping')
   release()
-  const answered = await Promise.all(clients.map((client) => client.ended()))
+  const responded = await Promise.all(clients.map((client) => client.ended()))
 
-  for (const { received } of answered) expect(received).toMatch(/^HTTP\/1\.1 200 .*\r\nconnection: close\r\n.*first$/is)
+  for (const { received } of responded)
+    expect(received).toMatch(/^HTTP\/1\.1 200 .*\r\nconnection: close\r\n.*first$/is)
   expect(await gateway.ended).toBe(0)
   expect(serving.map(isThere)).toEqual([false, false])
 })
@@ -348,8 +349,8 @@ drill(
 
     expect(response.status).toBe(503)
     expect(JSON.parse(response.body)).toMatchObject({
-      code: 'workers-not-answering',
-      detail: `worker 1 (process ${pid}) did not answer within 2s: ${notAnsweringHint}`,
+      code: 'workers-not-replying',
+      detail: `worker 1 (process ${pid}) did not reply within 2s: ${notReplyingHint}`,
     })
     expect(await statusesOfBoth()).toEqual([200, 200])
   },
@@ -406,9 +407,9 @@ drill(
   async () => {
     const exchanges = (): number => gateway.lines.filter(({ operation }) => operation === 'leads.pipeline').length
     const droppedLines = async () => (await gateway.status()).log.dropped
-    let answered = 0
+    let responded = 0
     const bytes = request.replace('/market/insights', '/leads/pipeline')
-    const lane = Array(50).fill({ bytes, method: 'GET', onAnswer: () => void answered++ })
+    const lane = Array(50).fill({ bytes, method: 'GET', onResponse: () => void responded++ })
 
     gateway.stdout.pause()
     for (let round = 0; (await droppedLines()) === 0 && round < 20; round++)
@@ -419,8 +420,8 @@ drill(
 
     expect(dropped).toBeGreaterThan(0)
     // A line that is dropped may be about something else than an exchange.
-    await expect.poll(exchanges).toBeGreaterThanOrEqual(answered - dropped)
-    expect(exchanges()).toBeLessThan(answered)
+    await expect.poll(exchanges).toBeGreaterThanOrEqual(responded - dropped)
+    expect(exchanges()).toBeLessThan(responded)
   },
 )
 

@@ -100,7 +100,7 @@ export const faultOf = (poison: Poison, marker: string, given: Given): string | 
 
 const verdictOn = (poison: Poison, marker: string, body: string, { response, bytes }: Given): Verdict | string => {
   if (response === null) return isPart(bytes, poison, body) ? 'cut' : 'neither whole nor a part'
-  if (response.status === 502 && /"code":"(bad-answer|reset-before-headers)"/.test(response.body)) return 'rejected'
+  if (response.status === 502 && /"code":"(bad-response|reset-before-headers)"/.test(response.body)) return 'rejected'
   const isWhole = response.status === poison.status && response.body === body
   return isWhole && headerValues(response, 'x-own').join() === marker ? 'whole' : 'a mix'
 }

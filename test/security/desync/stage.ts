@@ -14,18 +14,18 @@ export interface UpstreamRequest {
   write(bytes: string): void
 }
 
-type Answering = (asked: UpstreamRequest) => void
+type Responding = (asked: UpstreamRequest) => void
 
 interface PoisonedUpstream {
   readonly url: string
-  /** Answers the request with this marker so; every other one gets a sound response that carries its marker. */
-  plan(marker: string, play: Answering): void
+  /** Responds to the request with this marker so; every other one gets a sound response that carries its marker. */
+  plan(marker: string, play: Responding): void
   close(): Promise<void>
 }
 
 /** Opens the upstream. `tls`: it speaks TLS with this certificate. */
 const poisonedUpstream = async (tls: Pair | null = null): Promise<PoisonedUpstream> => {
-  const plans = new Map<string, Answering>()
+  const plans = new Map<string, Responding>()
   const open = new Set<Socket>()
   const onConnection = (socket: Socket): void => {
     open.add(socket.setNoDelay())
@@ -103,7 +103,7 @@ export const stage = (tls: Pair | null = null) => {
     await close()
   })
 
-  /** Sends a request from the first client, which `play` answers. */
+  /** Sends a request from the first client, to which `play` responds. */
   const poisoned = async (play: (asked: UpstreamRequest, client: Client) => Promise<void>, request = getOf) => {
     const marker = newMarker()
     const [client] = clients

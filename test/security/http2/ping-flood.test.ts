@@ -1,4 +1,4 @@
-// CVE-2019-9512: each PING has to be answered, and a client that does not read lets the replies pile up.
+// CVE-2019-9512: each PING has to get a reply, and a client that does not read lets the replies pile up.
 import { expect } from 'vitest'
 import { attack, endedFor, floodOf, ping, test } from '../../helpers/http2-attack.ts'
 

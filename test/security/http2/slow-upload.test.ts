@@ -31,12 +31,12 @@ describe.skipIf(missing !== null)('an upload', () => {
     })
     const client = await frameClient(booted.port)
     await client.send(head(1, get('/risk/asset-valuation', 'POST'), false))
-    const answered = (): boolean => client.frames.some(({ type, stream }) => type === 1 && stream === 1)
+    const responded = (): boolean => client.frames.some(({ type, stream }) => type === 1 && stream === 1)
     const send = async (pieces: number, first = ''): Promise<void> => {
-      for (let i = 0; i < pieces && !answered(); i++) {
+      for (let i = 0; i < pieces && !responded(); i++) {
         const had = arrived
         await client.send(frame(0, 0, 1, Buffer.from(i === 0 ? `${first}a` : 'a')))
-        await eventually(() => arrived > had || answered())
+        await eventually(() => arrived > had || responded())
         vi.advanceTimersByTime(1000)
       }
     }

@@ -20,7 +20,7 @@ describe('probes', () => {
     ['as HAProxy sends them', 'GET /ready HTTP/1.0\r\n\r\n'],
     ['with no Host at all', 'GET /ready HTTP/1.1\r\nConnection: close\r\n\r\n'],
     ['without a body', 'HEAD /ready HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'],
-  ])('are answered %s, with never a token', async (_, request) => {
+  ])('get responses %s, never with a token', async (_, request) => {
     const { port } = locked.gateway.adminAddress
 
     const [ready, live] = [await exchangeRaw(port, request), await exchangeRaw(port, request.replace('ready', 'live'))]

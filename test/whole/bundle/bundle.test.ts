@@ -65,7 +65,7 @@ describe('bundle', () => {
     for (const name of Object.keys(parts)) if (name !== 'MANIFEST.txt') expect(manifest).toContain(name)
   })
 
-  test('holds no value of an answer, also where the file asks for examples', async () => {
+  test('holds no value of a response, also where the file asks for examples', async () => {
     const json = (body: string) =>
       httpUpstream((_, response) => response.writeHead(200, ['Content-Type', 'application/json']).end(body))
     const [primary, candidate] = [await json('{"name":"Jane Doe"}'), await json('{"name":"John Roe","n":1}')]
@@ -175,7 +175,7 @@ describe('a missing part does not affect the others', () => {
     ['wants a token', jsonResponse({ code: 'unauthenticated' }, 401), 'wants a token'],
     ['fails', jsonResponse({ code: 'failed', detail: 'see the \u001b[31mlog' }, 500), String.raw`see the \x1b[31mlog`],
     ['is no gateway', jsonResponse({ error: 'no such page' }, 404), mistaken],
-    ['never ends', stream, 'answers with over 8MiB'],
+    ['never ends', stream, 'responds with over 8MiB'],
   ])('one that %s is named', async (_, respond, why) => {
     const admin = await scriptedAdmin(respond)
 

@@ -53,7 +53,7 @@ describe('an editor and the gateway agree', () => {
     `defaults: { deadline: none, maxBody: 1KiB, timeouts: { connect: 250ms } }\n${sandbox}`,
     withRisk(' { endpoints: [http://a, { url: https://b/c, weight: 0 }], host: client }'),
     withRisk(' { endpoints: [http://a], request: { set: { X-A: "file:b" }, remove: [X-B] } }').replace('file:b', 'b'),
-    `defaults: { healthCheck: none, outlier: false, circuitBreaker: {}, retry: { on: [502, bad-answer] }, slowStart: none }\n${sandbox}`,
+    `defaults: { healthCheck: none, outlier: false, circuitBreaker: {}, retry: { on: [502, bad-response] }, slowStart: none }\n${sandbox}`,
     `defaults: { outlier: { maxEjected: 0.5%, consecutiveFailures: none }, tls: { minVersion: TLSv1.3 } }\n${sandbox}`,
     `reload: { preflight: none }\ndefaults: { resolve: 1m, maxPending: 0, balance: least-requests }\n${sandbox}`,
     withRisk(

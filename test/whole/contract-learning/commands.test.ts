@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test, vi } from 'vitest'
 import { createAuditLog } from '../../features/audit/audit-log-place.ts'
 import { contractFile, sampleContract } from '../../helpers/contract.ts'
-import { answerJson } from '../../helpers/json-responder.ts'
+import { respondJson } from '../../helpers/json-responder.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway, liveGatewayForAll } from '../../helpers/live-gateway.ts'
 
 const learn = ({ admin }: LiveGateway, body: object) =>
@@ -132,7 +132,7 @@ describe('learning beside', () => {
       'valuation.forecast': { contract: { request: 'enforce', response: 'enforce' } },
     },
   })
-  const json = (...fields: readonly string[]) => shared.answerWith(answerJson('{"a":1}', { fields }))
+  const json = (...fields: readonly string[]) => shared.respondWith(respondJson('{"a":1}', { fields }))
 
   test('a cache counts what comes from the upstream, not what is stored', async () => {
     json('Cache-Control', 'max-age=60')

@@ -65,7 +65,7 @@ test('what is published is published to this machine alone: clients, the dashboa
   expect(ports).toEqual(['127.0.0.1:3000:3000', '127.0.0.1:8080:8080', '127.0.0.1:9090:9090'])
 })
 
-test('the stub answers to the name of every upstream', () => {
+test('the stub responds to the name of every upstream', () => {
   const upstreams = Object.values(load('compose').config.upstreams)
   const hosts = upstreams.map(({ endpoints }) => new URL(endpoints[0]?.origin ?? '').hostname)
 

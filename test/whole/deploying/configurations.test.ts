@@ -34,7 +34,7 @@ test('the image warns loudly of the sandbox, and has the admin listener on its o
   const { config, warnings } = load('the image')
 
   expect(config.admin).toMatchObject({ host: '127.0.0.1', port: 9901, token: null })
-  expect(warnings[0]?.message).toMatch(/^THE SANDBOX ANSWERS OTHER MACHINES/)
+  expect(warnings[0]?.message).toMatch(/^THE SANDBOX SERVES OTHER MACHINES/)
 })
 
 test("the unit's configuration reads the token from systemd's copy, and from the file beside it where there is none", () => {

@@ -50,7 +50,7 @@ describe.skipIf(redisServer.missing ?? openssl.missing)('the Secrets of producti
     expect(readdirSync(join(folder, 'secrets')).sort()).toEqual(
       [...Object.keys(secretsBeside), 'users.acl', 'gateway.yaml'].sort(),
     )
-    // It waits for 2 s, in which a machine under load may not answer.
+    // It waits for 2 s, in which a machine under load may not respond.
     await expect.poll(() => checkRedis(loaded.config, (path) => ({ file, line: 1, column: 1, path }))).toEqual([])
   })
 })

@@ -15,10 +15,10 @@ const wait = { timeout: 120_000, interval: 100 }
 const clients = 200
 
 /** What came of a request. */
-interface Answer {
+interface Response {
   readonly client: number
   readonly status: number
-  /** The release that answered. Null: the gateway did. */
+  /** The release that responded. Null: the gateway did. */
   readonly release: string | null
 }
 
@@ -54,7 +54,7 @@ describe.skipIf(npm.missing ?? nginx.missing)('from the first copy to the last c
     write(`  market: ${old.origin}\n`)
     const gateway = await documented.start()
     let nextClient = 0
-    const load = startClosedLoop<Answer>(async () => {
+    const load = startClosedLoop<Response>(async () => {
       const client = nextClient++ % clients
       const response = await fetch(`${url}/market/insights?asset=A-1`, {
         headers: { 'X-Forwarded-For': `198.18.0.${client}`, Authorization: `Bearer ${client}` },

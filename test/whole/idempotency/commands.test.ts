@@ -22,12 +22,12 @@ const command = async ({ live }: SharedGateway, name: 'show' | 'forget', body: o
 const log = createAuditLog(afterAll)
 const gateway = liveGatewayForAll({ ...once, audit: log.settings })
 
-const answer = (status: number) => gateway.answerWith((_, response) => response.writeHead(status).end('done'))
+const respond = (status: number) => gateway.respondWith((_, response) => response.writeHead(status).end('done'))
 
 /** Sends a POST that the upstream holds until the returned function is called, which waits for its end. */
 const hold = async (key: string): Promise<() => Promise<unknown>> => {
   const { promise: released, resolve } = Promise.withResolvers<void>()
-  gateway.answerWith((_, response) => void released.then(() => response.end('done')))
+  gateway.respondWith((_, response) => void released.then(() => response.end('done')))
   const running = post(gateway, key)
   await expect.poll(() => gateway.begun()).toBe(1)
   return () => {
@@ -38,7 +38,7 @@ const hold = async (key: string): Promise<() => Promise<unknown>> => {
 
 describe('show', () => {
   test('says of a done request which it was, when, and how much is stored, and nothing of its content', async () => {
-    answer(201)
+    respond(201)
     await post(gateway, 'k-1')
 
     const [status, shown] = await command(gateway, 'show', { ...mine, key: '"k-1"' })
@@ -57,7 +57,7 @@ describe('show', () => {
   })
 
   test('says that an outcome is unknown, that a request is under way, and that nothing is remembered', async () => {
-    answer(500)
+    respond(500)
     await post(gateway, 'lost')
     const release = await hold('running')
 
@@ -125,7 +125,7 @@ describe('of clients that are asked who they are,', () => {
 /** Has a key forgotten that was found done, by processes that reply so. */
 const forgetWhere = async (results: readonly unknown[]) => {
   const forget = idempotencyCommands.commands.find(({ choice }) => choice === 'forget')
-  const context = { runEverywhere: async () => ({ results, unanswered: 0 }) } as unknown as AdminContext
+  const context = { runEverywhere: async () => ({ results, silent: 0 }) } as unknown as AdminContext
   const reference = { operation, key: 'k-1', owner: { address: '127.0.0.1' } }
   const plan = { reference, shown: { ...mine, state: 'done', firstRequestId: 'first' } }
   return await forget?.run(context, plan, { by: 'an operator', apply: async () => {}, recheck: () => null })
@@ -133,9 +133,9 @@ const forgetWhere = async (results: readonly unknown[]) => {
 
 describe('forget', () => {
   test('has a key processed again, and the audit log says what was forgotten', async () => {
-    answer(500)
+    respond(500)
     await post(gateway, 'k-2')
-    answer(201)
+    respond(201)
 
     const [status, forgotten] = await command(gateway, 'forget', { ...mine, key: 'k-2', yes: true })
     const again = await post(gateway, 'k-2')
@@ -151,7 +151,7 @@ describe('forget', () => {
   })
 
   test('asks before it does, and says what is at stake', async () => {
-    answer(201)
+    respond(201)
     await post(gateway, 'k-3')
 
     const asked = await command(gateway, 'forget', { ...mine, key: 'k-3' })
@@ -184,9 +184,9 @@ describe('forget', () => {
   })
 
   test.each([
-    ['no worker', 'workers-not-answering', []],
+    ['no worker', 'workers-not-replying', []],
     ['no store', 'idempotency-unavailable', ['unavailable']],
-  ])('where %s answers, says that it may be done all the same, in its event too', async (_, code, results) => {
+  ])('where %s replies, says that it may be done all the same, in its event too', async (_, code, results) => {
     const result = await forgetWhere(results)
 
     const detail = expect.stringContaining('may be forgotten all the same')

@@ -37,7 +37,7 @@ const openPipe = (): { writeEnd: number; read: () => Socket; text: () => string 
 }
 
 /**
- * Sends requests on one connection, each after the response to the one before. Resolves with how many were answered.
+ * Sends requests on one connection, each after the response to the one before. Resolves with how many got responses.
  */
 const exchanges = async (port: number, count: number): Promise<number> => {
   const client = await rawClient(port)
@@ -57,7 +57,7 @@ test('exchanges go on while the reader stalls, with a bounded number of lines th
   const rounds = await Promise.all(Array.from({ length: 10 }, () => exchanges(gateway.port, 60)))
 
   const { dropped } = await gateway.census()
-  const answered = rounds.reduce((sum, each) => sum + each, 0)
+  const responded = rounds.reduce((sum, each) => sum + each, 0)
   const reader = read()
   const lines = () => {
     const whole = text().split('\n').slice(0, -1)
@@ -66,7 +66,7 @@ test('exchanges go on while the reader stalls, with a bounded number of lines th
   const written = () => lines().filter(({ msg }) => msg === 'exchange').length
   const reported = () => lines().reduce((sum, line) => sum + (line.dropped ?? 0), 0)
   await expect.poll(() => [written() + dropped, reported()]).toEqual([600, dropped])
-  expect(answered).toBe(600)
+  expect(responded).toBe(600)
   expect(dropped).toBeGreaterThan(0)
   expect(Buffer.byteLength(text())).toBeLessThan(pipeBytes + bufferBytes + 4096)
 
@@ -110,17 +110,17 @@ test('in another format every line is in it, those of workers as well, by the na
   write(named('green'))
   gateway.signal('SIGHUP')
   await gateway.line(({ message }) => message === 'configuration applied')
-  const answered = await exchanges(Number(listening['lender_gateway.port']), 5)
+  const responded = await exchanges(Number(listening['lender_gateway.port']), 5)
   gateway.signal('SIGTERM')
   await gateway.ended
 
   const formatted = gateway.lines.filter((line) => '@timestamp' in line)
   const others = gateway.lines.filter((line) => !('@timestamp' in line))
   const written = formatted.filter(({ message }) => message === 'exchange')
-  expect(written.map((line) => line['service.node.name'])).toEqual(new Array(answered).fill('green'))
+  expect(written.map((line) => line['service.node.name'])).toEqual(new Array(responded).fill('green'))
   expect(listening['service.node.name']).toBe('blue')
   expect(formatted.filter((line) => 'level' in line || 'msg' in line)).toEqual([])
-  expect(others.length).toBeGreaterThan(answered)
+  expect(others.length).toBeGreaterThan(responded)
   expect(others.filter((line) => !('seq' in line))).toEqual([])
 })
 

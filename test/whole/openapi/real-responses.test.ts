@@ -217,11 +217,11 @@ test('409 and 422 for a key that came before fit their description', async () =>
   expect(headerValues(same, 'retry-after')).toEqual(['1'])
 })
 
-test.each<[status: number, code: string, request: string, answer: string | null, settings: Settings]>([
+test.each<[status: number, code: string, request: string, respond: string | null, settings: Settings]>([
   [502, 'truncated', post(once, 'a'), 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf', keyed],
   [504, 'headers-timeout', get(), null, { defaults: { timeouts: { headers: '100ms' } } }],
-])('%i %s of a broken upstream fits its description', async (status, code, request, answer, more) => {
-  const broken = await rawUpstream((socket) => onRequest(socket, () => void (answer !== null && socket.end(answer))))
+])('%i %s of a broken upstream fits its description', async (status, code, request, respond, more) => {
+  const broken = await rawUpstream((socket) => onRequest(socket, () => void (respond !== null && socket.end(respond))))
   const settings = { upstream: broken.url, ...more }
 
   expect(await ask((await bootGateway(settings)).port, request, settings)).toMatchObject({ status, code, wrong: [] })

@@ -78,7 +78,7 @@ const [reset, unsent] = ['reset-before-headers', 'connect-failed'] as const
 describe('an attempt that failed at the candidate', () => {
   test.each<[string, Given, number, readonly Side[]]>([
     ['is followed by one at the primary: after a reset', { candidate: ['reset-before-headers'] }, 200, [cand, prim]],
-    ['is followed by one at the primary: after a bad answer', { candidate: ['bad-answer'] }, 200, [cand, prim]],
+    ['is followed by one at the primary: after a bad response', { candidate: ['bad-response'] }, 200, [cand, prim]],
     ['is followed by one at the primary: after a 503', { candidate: [503] }, 200, [cand, prim]],
     ['and by no more in all', { candidate: [503], primary: [502, 503] }, 503, [cand, prim, prim]],
     ['stays on its side with fallback: false', { candidate: [503], fallback: false }, 503, [cand, cand, cand]],

@@ -48,7 +48,7 @@ test.skipIf(missing)('clients that do not read what is stored take no copies of 
 
 const interim = (status: number, more = ''): string => `HTTP/1.1 ${status} Again\r\n${more}\r\n`
 
-/** Opens a gateway that relays interim responses, before an upstream that answers with these and then with `last`. */
+/** Opens a gateway that relays interim responses, before an upstream that responds with these and then with `last`. */
 const relaying = async (interims: readonly string[], onWritten = () => {}) => {
   const upstream = await rawUpstream((socket) =>
     onRequest(socket, () => {
@@ -78,11 +78,11 @@ test('a client that does not read is not kept interim responses without end', as
   }
 
   expect(received).toBeLessThan(2 * mebibyte) // a hundred of them, and the response
-  expect(end).toMatch(/HTTP\/1\.1 502 .*"code": ?"bad-answer"/s)
+  expect(end).toMatch(/HTTP\/1\.1 502 .*"code": ?"bad-response"/s)
 })
 
 test.each([
-  [101, 'bad-answer'],
+  [101, 'bad-response'],
   [100, 'last'],
 ])('where the client takes interim responses, 103 sent %i times ends in: %s', async (times, expected) => {
   const { url } = await relaying(new Array(times).fill(interim(103)))

@@ -9,7 +9,7 @@ import { rawUpstream } from '../../helpers/upstream.ts'
 // be none of the nine, and another client gets its response.
 
 /**
- * Opens a back end that never reads the content of a GET. It answers each request with its method and target, keeps the
+ * Opens a back end that never reads the content of a GET. Each response has the request's method and target. It keeps
  * connection unless it is asked not to, and passes over lines that begin no request. `heads` is what it took for one.
  */
 const openUnreadingBackEnd = async () => {

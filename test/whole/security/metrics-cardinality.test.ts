@@ -64,18 +64,18 @@ testAndDrill(
         return {
           bytes,
           method,
-          onAnswer: (response) => statuses.set(response?.status ?? 0, (statuses.get(response?.status ?? 0) ?? 0) + 1),
+          onResponse: (response) => statuses.set(response?.status ?? 0, (statuses.get(response?.status ?? 0) ?? 0) + 1),
         }
       }),
     )
     await sendPipelined(gateway.address.port, 4, batches)
 
-    const answered = [...statuses].reduce((sum, [status, count]) => (status === 0 ? sum : sum + count), 0)
+    const responded = [...statuses].reduce((sum, [status, count]) => (status === 0 ? sum : sum + count), 0)
     expect([...statuses.keys()].sort()).toEqual([0, 400, 401, 404, 405, 421]) // 0: behind one that ended its connection
-    expect(answered).toBeGreaterThan(requests * 0.9)
+    expect(responded).toBeGreaterThan(requests * 0.9)
     await expect
       .poll(async () => total(await metrics(), 'lender_gateway_requests_total'))
-      .toBeGreaterThanOrEqual(answered)
+      .toBeGreaterThanOrEqual(responded)
     const after = await metrics()
     // How late the loop is, is known after some seconds only.
     const measured = (text: string): string[] =>

@@ -11,7 +11,7 @@ import { httpUpstream } from '../../helpers/upstream.ts'
 // anything that a client wrote.
 const places = [
   ...(['query', 'body', 'field', 'bearer', 'cookie', 'key', 'id', 'state', 'parent', 'agent'] as const),
-  ...(['path', 'set', 'answer', 'receiver'] as const),
+  ...(['path', 'set', 'response', 'receiver'] as const),
 ]
 type Planted = Readonly<Record<(typeof places)[number] | 'host' | 'forwarded', string>>
 const planted = {
@@ -23,7 +23,7 @@ test('nothing that a client wrote, and no credential, stands in a span; what the
   const [receiver, nobody] = [await spanReceiver(), await freePort()]
   const upstream = await httpUpstream(({ url }, response) => {
     if (url.includes('cut')) return void response.socket?.destroy()
-    response.writeHead(url.includes('fail') ? 503 : 200, { 'X-Answer': planted.answer }).end(planted.answer)
+    response.writeHead(url.includes('fail') ? 503 : 200, { 'X-Response': planted.response }).end(planted.response)
   })
   const folder = folderWith({ token: `Bearer ${planted.receiver}` })
   const live = await bootLiveGateway({

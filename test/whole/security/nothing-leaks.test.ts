@@ -18,7 +18,7 @@ import { httpUpstream } from '../../helpers/upstream.ts'
 // So there is one in every place that can hold any, and none may be found again, in whatever spelling: of a worker that
 // crashes neither, in the drills: two more processes.
 const places = [
-  ...['field', 'cookie', 'bearer', 'key', 'wrongKey', 'query', 'path', 'body', 'answer', 'set', 'candidate', 'file'],
+  ...['field', 'cookie', 'bearer', 'key', 'wrongKey', 'query', 'path', 'body', 'response', 'set', 'candidate', 'file'],
   ...['environment', 'admin', 'wrongAdmin', 'redis', 'redisPassword', 'sentinelPassword', 'url', 'broken', 'crash'],
   ...['token', 'auditKey', 'clientSecret', 'spanToken', 'spanKey', 'next', 'claim', 'kid', 'alg', 'typ', 'issuer'],
   ...['audience', 'scope', 'jwt', 'proof'],
@@ -69,7 +69,7 @@ const partsOfTokens = Object.entries(tokens).flatMap(([what, token]) =>
 test('no credential that is in anything comes out of anything', async () => {
   const upstream = await httpUpstream(({ url }, response) => {
     if (url.includes('cut')) return void response.socket?.destroy()
-    if (url.includes('broken')) return void response.socket?.end(`HTTP/1.1 200 OK\r\nX: ${planted.answer}\0\r\n\r\n`)
+    if (url.includes('broken')) return void response.socket?.end(`HTTP/1.1 200 OK\r\nX: ${planted.response}\0\r\n\r\n`)
     response.end()
   })
   const folder = folderWith({

@@ -36,7 +36,7 @@ const overviewWith = (more: Partial<Overview['status']> = {}): Overview => ({
     ...healthyStatus,
     findings: [
       finding('critical', 'upstreams.risk', rejects, { since: '2026-11-21T02:04:00.000Z', command }),
-      finding('warning', 'redis', 'Redis does not answer'),
+      finding('warning', 'redis', 'Redis does not reply'),
     ],
     upstreams: {
       valuation: upstreamStatusWith(endpointStatusWith('sandbox', { sandbox: true })),

@@ -15,7 +15,7 @@ const { made, missing } = await needCertificates()
 const head = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nCache-Control: max-age=60\r\nConnection: close\r\n'
 const operations = { 'market.insights': { cache: true }, 'valuation.score': { idempotency: true } }
 
-/** Opens an endpoint that answers with bytes and ends as `end` does, over TLS. */
+/** Opens an endpoint that responds with bytes and ends as `end` does, over TLS. */
 const tlsUpstream = async (response: string, end: (socket: TLSSocket) => void) => {
   const { right, authority } = made
   let requests = 0

@@ -98,7 +98,7 @@ test.each([
   expect(parseStatus((await client.ended()).received)).toBe(status)
 })
 
-test('the cache answers a GET whose chunks have no content, and stores nothing for one with content', async () => {
+test('the cache responds to a GET whose chunks have no content, and stores nothing for one with content', async () => {
   const fields = { 'Cache-Control': 'max-age=60' }
   const upstream = await httpUpstream((_, response) => void response.writeHead(200, fields).end('x'))
   const cached = { upstream: upstream.url, operations: { 'market.insights': { cache: {} } } }

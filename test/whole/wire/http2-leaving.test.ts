@@ -10,7 +10,7 @@ import { eventually } from '../../helpers/wire.ts'
 
 afterEach(() => void vi.useRealTimers())
 
-/** Boots a gateway whose clock stands still, before an upstream that answers when the test says so. */
+/** Boots a gateway whose clock stands still, before an upstream that responds when the test says so. */
 const arrange = async (listen: object = {}) => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
   const requests: Socket[] = []
@@ -31,7 +31,7 @@ const arrange = async (listen: object = {}) => {
       await client.send(head(stream))
       await eventually(() => requests.length > before)
     },
-    async answer(nth: number, stream: number) {
+    async respond(nth: number, stream: number) {
       requests[nth]?.end('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
       await client.frame((each) => each.stream === stream && each.type === 0 && (each.flags & 1) === 1)
     },
@@ -73,18 +73,18 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     ['serves the last request of the connection', onlyOne, () => {}],
   ])('a gateway that %s says GOAWAY when nothing has been under way for 100 ms', async (_, listen, cause) => {
     const arranged = await arrange(listen)
-    const { client, begin, answer } = arranged
+    const { client, begin, respond } = arranged
 
     await begin(1)
     await cause(arranged)
     await begin(3)
-    await answer(0, 1)
-    await answer(1, 3)
+    await respond(0, 1)
+    await respond(1, 3)
     await roundTrip(client)
     vi.advanceTimersByTime(99)
     await begin(5)
     vi.advanceTimersByTime(1_000)
-    await answer(2, 5)
+    await respond(2, 5)
     await roundTrip(client)
     vi.advanceTimersByTime(99)
     const before = await goneAway(client)
@@ -100,18 +100,18 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     ['the last request of the connection', onlyOne, () => {}],
   ])('a client that always has a request under way gets GOAWAY 30 s after %s', async (_, listen, cause) => {
     const arranged = await arrange(listen)
-    const { client, begin, answer } = arranged
+    const { client, begin, respond } = arranged
 
     await begin(1)
     await cause(arranged)
     vi.advanceTimersByTime(20_000)
     await begin(3)
-    await answer(0, 1)
+    await respond(0, 1)
     vi.advanceTimersByTime(9_999)
     const before = await goneAway(client)
     vi.advanceTimersByTime(1)
     const code = await goAway(client)
-    await answer(1, 3)
+    await respond(1, 3)
 
     expect([before, code]).toEqual([false, 0])
   })
@@ -134,12 +134,12 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
   })
 
   test('a connection that was opened just before an edit serves its first request', async () => {
-    const { client, begin, answer, edit, lines } = await arrange()
+    const { client, begin, respond, edit, lines } = await arrange()
 
     await edit()
     const before = await goneAway(client)
     await begin(1)
-    await answer(0, 1)
+    await respond(0, 1)
     await roundTrip(client)
     vi.advanceTimersByTime(100)
 
@@ -148,23 +148,23 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
   })
 
   test('a gateway that stops says GOAWAY when the requests that were under way have ended, though later ones are', async () => {
-    const { client, begin, answer, stop } = await arrange()
+    const { client, begin, respond, stop } = await arrange()
 
     await begin(1)
     await begin(3)
     stop()
     await begin(5)
-    await answer(0, 1)
+    await respond(0, 1)
     const before = await goneAway(client)
-    await answer(1, 3)
+    await respond(1, 3)
     const code = await goAway(client)
-    await answer(2, 5)
+    await respond(2, 5)
 
     expect([before, code]).toEqual([false, 0])
   })
 
   test('a gateway that stops says GOAWAY when half of the time that it has is over', async () => {
-    const { client, begin, answer, stop } = await arrange()
+    const { client, begin, respond, stop } = await arrange()
 
     await begin(1)
     stop()
@@ -172,7 +172,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     const before = await goneAway(client)
     vi.advanceTimersByTime(1)
     const code = await goAway(client)
-    await answer(0, 1)
+    await respond(0, 1)
 
     expect([before, code]).toEqual([false, 0])
   })

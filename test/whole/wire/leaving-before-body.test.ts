@@ -22,7 +22,7 @@ const countReserved = (): (() => number) => {
   return () => reserved
 }
 
-/** Boots a gateway that waits for a server before it knows a client, until `answer` is called. */
+/** Boots a gateway that waits for a server before it knows a client, until `respond` is called. */
 const boot = async () => {
   const waiting: (() => void)[] = []
   const server = await httpUpstream(
@@ -39,10 +39,10 @@ const boot = async () => {
     clients: [{ id: 'bank-a', claims: { client_id: 'bank-a' }, operations: 'all' }],
     operations: { 'valuation.score': { idempotency: true } },
   })
-  const answer = (): void => {
+  const respond = (): void => {
     for (const each of waiting.splice(0)) each()
   }
-  return { gateway, answer, asked: () => waiting.length }
+  return { gateway, respond, asked: () => waiting.length }
 }
 
 const head = (token: string, framing: string): string =>
@@ -50,7 +50,7 @@ const head = (token: string, framing: string): string =>
 
 test('what was held of the body of a client that has gone keeps no room', async () => {
   const reserved = countReserved()
-  const { gateway, answer, asked } = await boot()
+  const { gateway, respond, asked } = await boot()
   const clients = await Promise.all(Array.from({ length: 5 }, () => rawClient(gateway.port)))
   for (const [n, client] of clients.entries())
     client.send(`${head(`gone-${n}`, 'Transfer-Encoding: chunked')}ea60\r\n${'x'.repeat(60_000)}\r\n`)
@@ -58,11 +58,11 @@ test('what was held of the body of a client that has gone keeps no room', async 
 
   for (const { socket } of clients) socket.resetAndDestroy()
   await expect.poll(() => gateway.lines.filter(({ status }) => status === 499).length).toBe(5)
-  answer()
+  respond()
   const other = await rawClient(gateway.port)
   other.send(`${head('other', 'Content-Length: 2')}{}`)
   await expect.poll(asked).toBe(1)
-  answer()
+  respond()
 
   expect(await other.until((text) => text.includes('\r\n\r\n'))).toMatch(/^HTTP\/1\.1 200 /)
   other.close()
@@ -70,7 +70,7 @@ test('what was held of the body of a client that has gone keeps no room', async 
 })
 
 test('a body that is cut short meanwhile is rejected as soon as the client is known', async () => {
-  const { gateway, answer, asked } = await boot()
+  const { gateway, respond, asked } = await boot()
   const client = await rawClient(gateway.port)
   client.send(`${head('short', 'Content-Length: 100')}{`)
   await expect.poll(asked).toBe(1)
@@ -79,7 +79,7 @@ test('a body that is cut short meanwhile is rejected as soon as the client is kn
   const other = await rawClient(gateway.port)
   other.send('GET / HTTP/1.1\r\nHost: g\r\n\r\n')
   await other.until((text) => text.includes('404'))
-  answer()
+  respond()
 
   expect((await client.ended()).received).toMatch(/^HTTP\/1\.1 400 /)
   other.close()

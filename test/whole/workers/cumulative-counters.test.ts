@@ -17,7 +17,7 @@ import { createComparisonCounts } from '../../../src/features/candidate/observe/
 import { createDriftCounts } from '../../../src/features/contract/drift-counts.ts'
 import { CumulativeCounters } from '../../../src/features/workers/worker-stats.ts'
 import { exchangeRecord } from '../../core/log/exchange-record.ts'
-import { answer } from '../../features/candidate/observe/compare/answer.ts'
+import { comparedResponse } from '../../features/candidate/observe/compare/response.ts'
 import { testConfig } from '../../helpers/gateway.ts'
 
 const endpoints = ['http://127.0.0.1:1']
@@ -85,7 +85,7 @@ test('all counters are found, and put back where they were', () => {
 })
 
 test('what workers count adds up, also of workers that have ended or do not reply, and never goes back', () => {
-  const step = fc.tuple(fc.nat({ max: 2 }), fc.constantFrom('serve', 'answer', 'die'), fc.nat())
+  const step = fc.tuple(fc.nat({ max: 2 }), fc.constantFrom('serve', 'reply', 'die'), fc.nat())
   const counted = names.filter((each) => !each.startsWith('runtimes'))
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
@@ -99,7 +99,7 @@ test('what workers count adds up, also of workers that have ended or do not repl
         if (what === 'serve') {
           worker.counts.set(name, (worker.counts.get(name) ?? 0) + 1)
           worker.unreported++
-        } else if (what === 'answer') {
+        } else if (what === 'reply') {
           reported += worker.unreported
           worker.reported += worker.unreported
           worker.unreported = 0
@@ -108,7 +108,7 @@ test('what workers count adds up, also of workers that have ended or do not repl
           counters.retire(worker)
           workers[number] = start()
         }
-        const merged = mergeReports(none, what === 'answer' ? [reportWith(worker.counts)] : [])
+        const merged = mergeReports(none, what === 'reply' ? [reportWith(worker.counts)] : [])
 
         expect([total(counters.mergeInto(merged, none)), counters.droppedLines]).toEqual([reported, reported])
       }
@@ -278,13 +278,13 @@ const contract = {
   countOf: ({ drift }: StatusReport): number => drift?.totals[0]?.checked ?? 0,
 }
 
-/** Reports with so many pairs of answers, compared in the way with that digest. */
+/** Reports with so many pairs of responses, compared in the way with that digest. */
 const comparison = {
   about: 'a comparison',
   report(digest: string, times: number): StatusReport {
     const rules = { fields: [], ignore: [], numbers: null, arrays: {} }
     const counts = createComparisonCounts(digest, { ...rules, maxBody: 1024, noise: false, examples: false }, 'key')
-    const same = { ...answer('{}'), headMs: 10 }
+    const same = { ...comparedResponse('{}'), headMs: 10 }
     for (let n = 0; n < times; n++) counts.onPair(same, same, { operation: 'market.insights', requestId: 'r-1' })
     return withMarket({ candidate: market.candidate && { ...market.candidate, comparison: counts.report } })
   },

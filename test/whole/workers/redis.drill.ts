@@ -26,11 +26,11 @@ describe.skipIf(program.missing)('two gateways of two workers', () => {
     }
     const [told, other] = [await start(), await start()]
     const askMany = async ({ port }: { readonly port: number }) => {
-      const answers = Array.from({ length: 10 }, async () => {
+      const responses = Array.from({ length: 10 }, async () => {
         const response = await fetch(`http://127.0.0.1:${port}/market/insights`, { headers: { Connection: 'close' } })
         return response.text()
       })
-      return [...new Set(await Promise.all(answers))]
+      return [...new Set(await Promise.all(responses))]
     }
     // Until Redis has replied, a gateway that starts holds its candidate.
     for (const each of [told, other]) await expect.poll(() => askMany(each)).toEqual(['candidate'])

@@ -54,7 +54,7 @@ test('one that gives no sign of life is killed, and the connections that it was 
   worker.onTimeout()
   await ended.promise
 
-  expect(worker.failure).toBe('hung: did not answer within 200ms')
+  expect(worker.failure).toBe('hung: did not reply within 200ms')
   expect(accepted.map(({ destroyed }) => destroyed)).toEqual([true, false, false])
   expect(returned.slice(0, 3)).toEqual([...accepted.slice(1), 'gone'])
 })
@@ -83,7 +83,12 @@ describe('a worker that serves', () => {
     upstream = await openHttpUpstream()
     const ready = Promise.withResolvers<void>()
     const init: WorkerInit = {
-      ...{ type: 'start', worker: 1, place: { workers: 1, answerMs: 1000, saveEveryMs: 60_000 }, state: stateOf({}) },
+      ...{
+        type: 'start',
+        worker: 1,
+        place: { workers: 1, primaryReplyMs: 1000, saveEveryMs: 60_000 },
+        state: stateOf({}),
+      },
       ...{ verdicts: [], handedOver: [], pseudonym: 'gateway', ticketSecret: 'secret', digestKey: 'key' },
       ...{ draining: false, logsToTerminal: false },
     }

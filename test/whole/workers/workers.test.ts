@@ -14,23 +14,23 @@ import { openHttpUpstream, type ReceivedRequest, type TestUpstream } from '../..
 import { call, fieldValues, type WireRequest } from '../../helpers/wire.ts'
 import { kill, type ShownWorker, startWorkerGateway, type WorkerGateway } from '../../helpers/worker-gateway.ts'
 
-interface Answer {
+interface Response {
   readonly status?: number
   readonly body: string
 }
 
 const json = ['Content-Type', 'application/json']
 
-/** Opens an upstream that answers as `answering` returns. Null: it never does. */
-const openAnswering = (answering: (request: ReceivedRequest) => Answer | null): Promise<TestUpstream> =>
+/** Opens an upstream that responds as `responding` returns. Null: it never does. */
+const openResponding = (responding: (request: ReceivedRequest) => Response | null): Promise<TestUpstream> =>
   openHttpUpstream((request, response) => {
-    const answer = answering(request)
-    if (answer !== null) response.writeHead(answer.status ?? 200, json).end(answer.body)
+    const result = responding(request)
+    if (result !== null) response.writeHead(result.status ?? 200, json).end(result.body)
   })
 
-const primaryAnswer = (): Answer | null => ({ body: '{"side":"primary"}' })
+const primaryResponse = (): Response | null => ({ body: '{"side":"primary"}' })
 
-let primaryAnswers: (request: ReceivedRequest) => Answer | null = primaryAnswer
+let primaryResponses: (request: ReceivedRequest) => Response | null = primaryResponse
 let candidateStatus = 200
 let primary: TestUpstream
 let candidate: TestUpstream
@@ -47,8 +47,8 @@ const settings = () => ({
 const once = { operations: { 'financing.pre-approval': { idempotency: true } } }
 
 beforeAll(async () => {
-  primary = await openAnswering((request) => primaryAnswers(request))
-  candidate = await openAnswering(() => ({ status: candidateStatus, body: '{"side":"candidate"}' }))
+  primary = await openResponding((request) => primaryResponses(request))
+  candidate = await openResponding(() => ({ status: candidateStatus, body: '{"side":"candidate"}' }))
   auditLog = createAuditLog((end) => void ends.push(() => void end()))
   gateway = await startWorkerGateway({ ...settings(), ...once, contract: { learn: true } }, [
     fileURLToPath(new URL('../../features/workers/short-timeouts.ts', import.meta.url)),
@@ -114,7 +114,7 @@ describe('what an idempotency key led to', () => {
     const key = { key: 'k-1', operation: 'financing.pre-approval', address: '127.0.0.1' }
     const before = primary.begun()
 
-    const answers = await Promise.all(Array.from({ length: 30 }, () => post('k-1')))
+    const responses = await Promise.all(Array.from({ length: 30 }, () => post('k-1')))
     const later = await post('k-1')
     const processed = primary.begun() - before
     const shown = await askJson('POST', '/idempotency/show', key)
@@ -123,7 +123,7 @@ describe('what an idempotency key led to', () => {
     const gone = await askJson('POST', '/idempotency/show', key)
     await post('k-1')
 
-    expect(answers.filter(({ status }) => status !== 409 && status !== 200)).toEqual([])
+    expect(responses.filter(({ status }) => status !== 409 && status !== 200)).toEqual([])
     expect([later.status, fieldValues(later.fields, 'idempotency-replayed')]).toEqual([200, ['true']])
     expect([shown.state, forgotten.state, gone.state]).toEqual(['done', 'done', 'absent'])
     expect(idempotency).toMatchObject({ store: 'memory', state: 'local', entries: 1, inProgress: 0, where: null })
@@ -133,7 +133,7 @@ describe('what an idempotency key led to', () => {
   drill('is unknown when its worker was killed', async () => {
     await reload(once)
     const asked = Promise.withResolvers<void>()
-    primaryAnswers = () => {
+    primaryResponses = () => {
       asked.resolve()
       return null
     }
@@ -141,7 +141,7 @@ describe('what an idempotency key led to', () => {
     const first = post('k-2').catch(() => 'cut off')
     await asked.promise
     for (const pid of await pids()) kill(pid, 'SIGKILL')
-    primaryAnswers = primaryAnswer
+    primaryResponses = primaryResponse
 
     expect(await first).toBe('cut off')
     await expect.poll(async () => (await post('k-2').catch(() => null))?.text).toContain('outcome-unknown')
@@ -182,8 +182,8 @@ describe('a contract', () => {
   }
 
   test('that two workers have learned is one draft, to which they hold the same traffic, and what breaks it is one report', async () => {
-    let answer = graded
-    primaryAnswers = () => ({ body: answer })
+    let result = graded
+    primaryResponses = () => ({ body: result })
     await sendAll(traffic)
     const draft = await draftOf({ '/valuation/score': '10 of 10', '/market/insights': '10 of 10' })
     const limits = { address: { rate: '1/min', burst: 4 } }
@@ -193,9 +193,9 @@ describe('a contract', () => {
     const bodies = ['{"id":"a","amount":"7","parts":[]}', '{"id":"a","amount":7}'].map((body) => Buffer.from(body))
     const breaking = [...bodies.map((body) => ({ ...valuation(1), body })), insights('ten'), insights('ten')]
     const broken = await sendAll(breaking)
-    answer = '{"grade":4,"confidence":0.5}'
-    const brokenAnswer = await sendAll([valuation(1)])
-    answer = graded
+    result = '{"grade":4,"confidence":0.5}'
+    const brokenResponse = await sendAll([valuation(1)])
+    result = graded
 
     expect(draft.paths['/valuation/score'].post.requestBody.content['application/json'].schema).toMatchObject({
       type: 'object',
@@ -203,7 +203,7 @@ describe('a contract', () => {
       properties: { amount: { type: 'integer' }, parts: { items: { required: ['id'] } } },
     })
     expect(new Set(again)).toEqual(new Set([200]))
-    expect([...broken, ...brokenAnswer]).toEqual([400, 400, 400, 400, 502])
+    expect([...broken, ...brokenResponse]).toEqual([400, 400, 400, 400, 502])
     const report = async () => {
       const { contract, rows } = await askJson('GET', '/contract')
       const of = rows.find(({ operation }: { readonly operation: string }) => operation === 'market.insights')
@@ -218,7 +218,7 @@ describe('a contract', () => {
   test('beside it, what one worker has served of an address, more than half of the limit, counts for the other', async () => {
     expect(await sendToOne(3, '/market/insights?limit=1')).toEqual([200, 200, 200])
     expect(await sendToOne(3, '/market/insights?limit=1')).toEqual([200, 429, 429])
-    primaryAnswers = primaryAnswer
+    primaryResponses = primaryResponse
   })
 
   drill('that a worker had learned stays when it is killed, and its successor learns as well', async () => {
@@ -276,7 +276,7 @@ const all = (status: number): readonly number[] => Array(4).fill(status)
 describeTests('a candidate', () => {
   const addresses = Array.from({ length: 20 }, (_, index) => `192.0.2.${index}`)
 
-  /** Asks as each address; returns which side has answered each. */
+  /** Asks as each address; returns which side has responded to each. */
   const askAll = (target: string): Promise<readonly string[]> =>
     Promise.all(
       addresses.map(async (address) => {
@@ -429,7 +429,7 @@ drill('under load, with a worker killed, files rotated by size and one moved, th
     renameSync(auditLog.file, `${auditLog.file}.1`) // as a tool that rotates logs does
     gateway.signal('SIGHUP')
   }
-  const { answered, failed } = await identifiedLoad(() => gateway.port, total, atOnce, disturb)
+  const { responded, failed } = await identifiedLoad(() => gateway.port, total, atOnce, disturb)
   gateway.signal('SIGTERM')
   await gateway.ended
 
@@ -440,7 +440,7 @@ drill('under load, with a worker killed, files rotated by size and one moved, th
   expect(verified).toEqual({ code: 0, errors: '' })
   expect(failed.length).toBeLessThanOrEqual(atOnce)
   // What the worker had responded to in its last turn, and not handed over.
-  expect(answered.filter((id) => !recorded.includes(id)).length).toBeLessThanOrEqual(atOnce)
+  expect(responded.filter((id) => !recorded.includes(id)).length).toBeLessThanOrEqual(atOnce)
   expect(recorded).toHaveLength(new Set(recorded).size)
   expect(auditLog.files().length).toBeGreaterThanOrEqual(4)
 })

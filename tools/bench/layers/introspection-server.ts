@@ -1,5 +1,5 @@
 /**
- * Answers every introspection request with an active token (RFC 7662), as a process of its own. A server for the bench
+ * Serves every introspection request an active token (RFC 7662), as a process of its own. A server for the bench
  * only.
  */
 import { createServer } from 'node:http'

@@ -32,9 +32,9 @@ export const logExchange = (client: string | undefined, operation: string, start
   )
 
 /** Splits a response into its fields, flat. */
-export const splitFields = (answer: string, bodyAt: number): string[] => {
+export const splitFields = (result: string, bodyAt: number): string[] => {
   const fields: string[] = []
-  const lines = answer.slice(0, bodyAt - 4).split('\r\n')
+  const lines = result.slice(0, bodyAt - 4).split('\r\n')
   for (const line of lines.slice(1)) {
     const at = line.indexOf(': ')
     fields.push(line.slice(0, at), line.slice(at + 2))
@@ -49,7 +49,7 @@ type Take = (response: string, bodyAt: number) => void
 class Upstream {
   readonly socket: Socket
   #take: Take | null = null
-  #answer = ''
+  #result = ''
   #bodyAt = 0
   /** Bytes of the response that are still to come. */
   #left = 0
@@ -83,14 +83,14 @@ class Upstream {
   #read(bytes: Buffer, length: number): boolean {
     const text = bytes.toString('latin1', 0, length)
     if (this.#left === 0) {
-      this.#answer = text
+      this.#result = text
       this.#bodyAt = text.indexOf('\r\n\r\n') + 4
       this.#left = this.#bodyAt + Number(/content-length: (\d+)/i.exec(text)?.[1])
-    } else this.#answer += text
+    } else this.#result += text
     this.#left -= length
     if (this.#left > 0) return true
     free.push(this)
-    this.#take?.(this.#answer, this.#bodyAt)
+    this.#take?.(this.#result, this.#bodyAt)
     return true
   }
 }
@@ -102,4 +102,4 @@ const free: Upstream[] = []
  * `take` runs at the end of a turn of the event loop, with all others.
  */
 export const forward = (head: string, body: readonly Buffer[], take: Take): void =>
-  (free.pop() ?? new Upstream()).ask((answer, bodyAt) => batchWrite(() => take(answer, bodyAt)), head, body)
+  (free.pop() ?? new Upstream()).ask((result, bodyAt) => batchWrite(() => take(result, bodyAt)), head, body)

@@ -72,7 +72,7 @@ export const gatewayWorkers = variant(
   (port) => `workers: 2\n${oneEach(port)}`,
 )
 
-const cached = 'defaults, cache on, answers of 2 MiB at most'
+const cached = 'defaults, cache on, responses of 2 MiB at most'
 const cachedEach = (port: number): string => `operations:
   market.insights: { cache: { maxEntry: 2MiB } }
 ${oneEach(port)}`

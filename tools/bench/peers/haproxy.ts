@@ -71,9 +71,9 @@ ${allOperations
   http-request set-header X-Forwarded-Host %[req.hdr(host)]
   http-response set-header X-Request-Id %[unique-id]
   log-format '{"time":"%t","requestId":"%ID","client":"%ci","operation":"%[var(txn.operation)]","status":%ST,"endpoint":"%si:%sp","durationMs":%Ta,"upstreamMs":%Tr,"bytesIn":%U,"bytesOut":%B}'
-  default_backend answering
+  default_backend responding
 
-backend answering
+backend responding
   http-reuse always
   server upstream 127.0.0.1:${upstreamPort} pool-max-conn 128
 `

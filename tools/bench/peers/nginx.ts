@@ -62,8 +62,10 @@ export const nginxCache = variant(
   'nginx-cache',
   'as nginx, proxy_cache, sendfile, open_file_cache',
   true,
-  (directory) => `proxy_cache_path ${directory}/cache keys_zone=answers:16m max_size=64m inactive=1h use_temp_path=off;
-  proxy_cache answers; proxy_cache_lock on; sendfile on; tcp_nopush on; open_file_cache max=1000;`,
+  (
+    directory,
+  ) => `proxy_cache_path ${directory}/cache keys_zone=responses:16m max_size=64m inactive=1h use_temp_path=off;
+  proxy_cache responses; proxy_cache_lock on; sendfile on; tcp_nopush on; open_file_cache max=1000;`,
 )
 
 const listens = { http: '', https: ' ssl', h2: ' ssl http2' } as const
@@ -92,12 +94,12 @@ http {
     '{"time":$msec,"requestId":"$request_id","client":"$remote_addr","operation":"$operation","status":$status,'
     '"endpoint":"$upstream_addr","durationS":$request_time,"upstreamS":"$upstream_response_time",'
     '"bytesIn":$request_length,"bytesOut":$bytes_sent}';
-  upstream answering {
+  upstream responding {
     server 127.0.0.1:${upstreamPort};
     keepalive 128;
     keepalive_requests 100000000;
   }
-  # 1 MiB and more of an answer fits into memory, and none is written to a file for a client that is slow.
+  # 1 MiB and more of a response fits into memory, and none is written to a file for a client that is slow.
   proxy_buffers 16 128k;
   proxy_max_temp_file_size 0;
   proxy_http_version 1.1;
@@ -119,7 +121,7 @@ ${allOperations
       if ($request_method != ${method}) { return 405; }
       set $operation ${id};
       add_header X-Request-Id $request_id;
-      proxy_pass http://answering;
+      proxy_pass http://responding;
     }`,
   )
   .join('\n')}

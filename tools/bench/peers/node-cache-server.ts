@@ -18,7 +18,7 @@ interface Stored {
 }
 const stored = new Map<string, Stored>()
 
-const answer = (response: ServerResponse, { fields, body }: Stored): void => {
+const respond = (response: ServerResponse, { fields, body }: Stored): void => {
   response.writeHead(200, fields)
   // As the gateway does: what is small goes out with the head in one piece.
   if (body.length <= 8 * 1024) response.end(body.toString('latin1'), 'latin1')
@@ -31,7 +31,7 @@ const forward = (request: IncomingMessage, response: ServerResponse): void => {
     const body = Buffer.concat(await came.toArray())
     const made = { fields: came.rawHeaders, body }
     if (url?.includes(storableMark)) stored.set(url, made)
-    answer(response, made)
+    respond(response, made)
   })
   request.pipe(asked)
 }
@@ -45,5 +45,5 @@ createServer((request, response) => {
     logger.info({ client: request.socket.remoteAddress, operation, status: response.statusCode }, 'exchange'),
   )
   const found = stored.get(url)
-  return found === undefined ? forward(request, response) : answer(response, found)
+  return found === undefined ? forward(request, response) : respond(response, found)
 }).listen(Number(port), '127.0.0.1')

@@ -15,10 +15,10 @@ const server = createServer((request, response) => {
   if (operation === undefined) return response.writeHead(404).end()
   response.on('close', () => logExchange(socket.remoteAddress, operation, startedAt))
   const send = (body: readonly Buffer[]): void =>
-    forward(renderRequest(method, url, rawHeaders), body, (answer, bodyAt) => {
+    forward(renderRequest(method, url, rawHeaders), body, (result, bodyAt) => {
       response.sendDate = false
-      response.writeHead(200, splitFields(answer, bodyAt))
-      response.end(answer.slice(bodyAt), 'latin1')
+      response.writeHead(200, splitFields(result, bodyAt))
+      response.end(result.slice(bodyAt), 'latin1')
     })
   if (method === 'GET') return send([])
   const body: Buffer[] = []
@@ -43,10 +43,10 @@ const createHttp2Server = (folder: string) => {
     stream.on('error', () => {})
     stream.on('close', () => logExchange(stream.session?.socket.remoteAddress, operation, startedAt))
     const send = (body: readonly Buffer[]): void =>
-      forward(renderRequest(method, url, fields), body, (answer, bodyAt) => {
+      forward(renderRequest(method, url, fields), body, (result, bodyAt) => {
         if (stream.destroyed || stream.closed) return // its client has left
-        stream.respond([':status', 200, ...splitFields(answer, bodyAt)] as never)
-        stream.end(answer.slice(bodyAt), 'latin1')
+        stream.respond([':status', 200, ...splitFields(result, bodyAt)] as never)
+        stream.end(result.slice(bodyAt), 'latin1')
       })
     if (method === 'GET') return send([])
     const body: Buffer[] = []

@@ -73,11 +73,11 @@ class Client {
     const startedAt = this.#startedAt
     const operation = findOperation(this.#method, this.#url)
     if (operation === undefined) return void socket.write('HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n')
-    forward(renderRequest(this.#method, this.#url, this.#fields), this.#body, (answer, bodyAt) => {
-      const fields = splitFields(answer, bodyAt)
+    forward(renderRequest(this.#method, this.#url, this.#fields), this.#body, (response, bodyAt) => {
+      const fields = splitFields(response, bodyAt)
       let head = 'HTTP/1.1 200 OK\r\n'
       for (let i = 0; i < fields.length; i += 2) head += `${fields[i]}: ${fields[i + 1]}\r\n`
-      socket.write(`${head}Connection: keep-alive\r\n\r\n${answer.slice(bodyAt)}`, 'latin1')
+      socket.write(`${head}Connection: keep-alive\r\n\r\n${response.slice(bodyAt)}`, 'latin1')
       logExchange(socket.remoteAddress, operation, startedAt)
     })
   }

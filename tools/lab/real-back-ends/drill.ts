@@ -13,9 +13,9 @@ import { node, type Server } from './servers.ts'
 export interface Tally {
   readonly server: string
   requests: number
-  /** Not answered, or by the gateway. */
+  /** No response, or one of the gateway's own. */
   failures: number
-  /** Answered with other bytes than the server was sent, or gave. */
+  /** A response with other bytes than the server was sent, or gave. */
   mismatches: number
   /** The first thing that was wrong. */
   wrong: string

@@ -1,4 +1,4 @@
-// Answers a GET with so many bytes, and a POST with what arrived: `echo PORT IDLE_SECONDS`.
+// Responds to a GET with so many bytes, and a POST with what arrived: `echo PORT IDLE_SECONDS`.
 package main
 
 import (

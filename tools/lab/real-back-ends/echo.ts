@@ -1,4 +1,4 @@
-/** Answers a GET with so many bytes, and a POST with what arrived: `node echo.ts PORT IDLE_SECONDS`. */
+/** Responds to a GET with so many bytes, and a POST with what arrived: `node echo.ts PORT IDLE_SECONDS`. */
 import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'
 

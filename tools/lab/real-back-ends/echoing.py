@@ -1,4 +1,4 @@
-"""Answers a GET with so many bytes, and a POST with what arrived: for WSGI, for ASGI, and alone, as HTTP/1.0: `python3 echoing.py PORT`."""
+"""Responds to a GET with so many bytes, and a POST with what arrived: for WSGI, for ASGI, and alone, as HTTP/1.0: `python3 echoing.py PORT`."""
 import hashlib
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -52,10 +52,10 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
     def do_GET(self):
-        self.answer(*get(self.path.partition('?')[2]))
+        self.respond(*get(self.path.partition('?')[2]))
 
     def do_POST(self):
-        self.answer(post(self.path, self.body(), self.headers['X-Probe']), True)
+        self.respond(post(self.path, self.body(), self.headers['X-Probe']), True)
 
     def body(self):
         if 'Content-Length' in self.headers:
@@ -67,7 +67,7 @@ class Handler(BaseHTTPRequestHandler):
         self.rfile.readline()
         return body
 
-    def answer(self, said, length):
+    def respond(self, said, length):
         self.send_response(200)
         if length:
             self.send_header('Content-Length', str(len(said)))

@@ -19,7 +19,7 @@ export interface Place {
   readonly idleSeconds: number
   /** Holds the files to serve. */
   readonly files: string
-  /** The port of a Node server that answers what is not a file. */
+  /** The port of a Node server that serves what is not a file. */
   readonly echo: number
 }
 

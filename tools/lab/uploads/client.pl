@@ -11,8 +11,8 @@ for my $n (0 .. $count - 1) {
     if ($running >= $at_once) { wait; $running-- }
     $running++;
     next if fork;
-    my $answer = HTTP::Tiny->new(verify_SSL => 0)->post($urls[$n % @urls], { content => $body });
-    my $line = $answer->{status} == 599 ? $answer->{content} : $answer->{status};
+    my $response = HTTP::Tiny->new(verify_SSL => 0)->post($urls[$n % @urls], { content => $body });
+    my $line = $response->{status} == 599 ? $response->{content} : $response->{status};
     $line =~ s/\s+/ /g;
     syswrite STDOUT, "$line\n";
     exit 0;

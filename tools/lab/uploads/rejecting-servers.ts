@@ -32,7 +32,7 @@ export interface RejectingServer {
   stop(): Promise<unknown>
 }
 
-/** Opens an upstream that answers 413 to the first bytes of a request. */
+/** Opens an upstream that responds with 413 to the first bytes of a request. */
 export const openEarlyUpstream = (): Promise<RawUpstream> =>
   openRawUpstream((socket) => {
     socket
@@ -41,7 +41,7 @@ export const openEarlyUpstream = (): Promise<RawUpstream> =>
       .resume()
   })
 
-/** Starts gateways that answer 404, 413, 503, 413 of an upstream's and, with a limit that is used up, 429. */
+/** Starts gateways that respond with 404, 413, 503, 413 of an upstream's and, with a limit that is used up, 429. */
 export const startGateways = async (upstream: string, { cert: certificate, key }: Pair): Promise<RejectingServer> => {
   const start = async (listen: object, more: object) => {
     const gateway = await startGateway(

@@ -28,13 +28,13 @@ func main() {
 			defer func() { <-places; running.Done() }()
 			// A transport each: a connection that is shared would carry several uploads.
 			transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: os.Args[1] == "HTTP_2"}
-			answer, err := (&http.Client{Transport: transport}).Post(url, "text/plain", bytes.NewReader(body))
+			response, err := (&http.Client{Transport: transport}).Post(url, "text/plain", bytes.NewReader(body))
 			if err != nil {
 				fmt.Println(err)
 				return
 			}
-			answer.Body.Close()
-			fmt.Println(answer.StatusCode)
+			response.Body.Close()
+			fmt.Println(response.StatusCode)
 			transport.CloseIdleConnections()
 		}(urls[n%len(urls)])
 	}

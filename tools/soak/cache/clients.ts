@@ -5,7 +5,7 @@ import { slowReader } from '../slow-clients.ts'
 import { type Ongoing, ongoing } from '../traffic.ts'
 import { bytesOf, type Item, isBroken, languages, popular, stockSize, target } from './stock.ts'
 
-/** What they were answered. */
+/** What they got. */
 export class Tally {
   requests = 0
   left = 0

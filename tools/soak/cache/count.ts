@@ -29,7 +29,7 @@ export const readStatusCount = async (admin: string): Promise<StatusCount> => {
 }
 
 /**
- * Asks for everything that can be stored, so that only what is stored is answered; `bytes` are those of the bodies. The
+ * Asks for everything that can be stored, so that only stored responses come; `bytes` are those of the bodies. The
  * upstream is to be gone.
  */
 export const found = async (port: number): Promise<Held> => {

@@ -40,7 +40,7 @@ export const isShortLived = (nth: number): boolean => nth % 5 === 3
 /** Whether it is stale after a second, and has to be asked about before it is served again. */
 export const isAskedAbout = (nth: number): boolean => nth % 5 === 4
 
-/** Whether a conditional request for it is answered with 304 rather than with the whole response. */
+/** Whether a conditional request for it gets 304 rather than the whole response. */
 export const isStillValid = (nth: number): boolean => nth % 2 === 0
 
 /** Returns how long its body is: as many are between 1 and 2 KiB as between 512 KiB and 1 MiB. */

@@ -1,4 +1,4 @@
-/** Clients of other makes, whose requests must all be answered rightly. */
+/** Clients of other makes, whose requests must all get the right response. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -91,8 +91,8 @@ const askOnce = async (
   const query = `bytes=${responseBytes}&body=${sha256(material.subarray(0, requestBytes))}`
   client.sent += count
   const asked = client.ask({ method, count, atOnce, file, url: `https://127.0.0.1:${port}${path}?${query}` })
-  const answered = await withTimeout(asked, lateMs).catch((error) => [String(error)])
-  const outcomes = answered ?? [`nothing within ${lateMs} ms`]
+  const responded = await withTimeout(asked, lateMs).catch((error) => [String(error)])
+  const outcomes = responded ?? [`nothing within ${lateMs} ms`]
   const right = outcomes.filter(got(material.subarray(0, responseBytes))).length
   client.right += Math.min(count, right)
   client.bytes += right * (requestBytes + responseBytes)

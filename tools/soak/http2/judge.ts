@@ -18,7 +18,7 @@ export const judgeHttp2 = (run: Http2Run): readonly Verdict[] => {
     flat('anonymous memory', ({ anonymousKiB }) => anonymousKiB),
     flat('heap', ({ heapBytes }) => heapBytes),
     none(
-      `of ${sent} requests, lost or answered wrongly`,
+      `of ${sent} requests, lost, or with a wrong response`,
       lost.map(({ name, sent, right }) => `${name} ${sent - right} of ${sent}`),
     ),
     none(

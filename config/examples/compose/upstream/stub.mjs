@@ -1,4 +1,4 @@
-// Answers every request with what it was asked for.
+// Responds to every request with what it was asked for.
 import { createServer } from 'node:http'
 
 const server = createServer((request, response) => {

@@ -41,7 +41,7 @@ export const applyOverride = async <Key extends string, State>(
   return failure ?? { until: formatOptionalTime(set?.until) }
 }
 
-/** Applies a change (null), or undoes it and returns why. Rejects with `WorkersNotAnsweringError` after the undo. */
+/** Applies a change (null), or undoes it and returns why. Rejects with `WorkersNotReplyingError` after the undo. */
 export const applyOrUndo = async (
   { draining }: AdminContext,
   apply: () => Promise<void>,
@@ -66,7 +66,7 @@ export const stoppingError: AdminError = {
 export const overrideHelp = {
   help: 'The file is left alone, and its word holds again when the time is over. What is to stay belongs into the file.',
   exitCodes:
-    '0 done, 1 the gateway does not accept the command or a worker does not answer (it is not in effect then, and not tried again), 2 it could not be asked',
+    '0 done, 1 the gateway does not accept the command or a worker does not reply (it is not in effect then, and not tried again), 2 it could not be asked',
 }
 
 export const overrideDefaults = {

@@ -1,4 +1,4 @@
-import { notAnsweringHint, WorkersNotAnsweringError } from '../../runtime/proxy-server.ts'
+import { notReplyingHint, WorkersNotReplyingError } from '../../runtime/proxy-server.ts'
 import type { AdminError } from '../admin-error.ts'
 import { type HtmlValue, html } from '../html.ts'
 
@@ -42,17 +42,17 @@ export const actionHref = (page: string, args: Readonly<Record<string, string>> 
 export const truncate = (text: string, maxLength: number): string =>
   text.length > maxLength ? `${text.slice(0, maxLength - 1)}…` : text
 
-export const workersNotAnswering = (detail: string): AdminError => ({
+export const workersNotReplying = (detail: string): AdminError => ({
   status: 503,
-  code: 'workers-not-answering',
+  code: 'workers-not-replying',
   detail,
 })
 
 /** No worker serves, or the serving workers ended. */
-export const noWorkerAnswered = workersNotAnswering('no worker has answered: ask again when one does, or was replaced')
+export const noWorkerReplied = workersNotReplying('no worker has replied: ask again when one does, or was replaced')
 
 /** Rethrows other errors. */
 export const toAdminError = (error: unknown): AdminError => {
-  if (!(error instanceof WorkersNotAnsweringError)) throw error
-  return workersNotAnswering(`${error.message}: ${notAnsweringHint}`)
+  if (!(error instanceof WorkersNotReplyingError)) throw error
+  return workersNotReplying(`${error.message}: ${notReplyingHint}`)
 }

@@ -7,7 +7,7 @@ import { type AdminError, isAdminError } from '../admin-error.ts'
 import { type HtmlValue, html } from '../html.ts'
 import { type Arguments, badRequest, flagArgument, type ValuesOf } from './argument.ts'
 import type { Command, CommandGroup } from './command.ts'
-import { actionHref, paragraphs, pluralize, workersNotAnswering } from './phrases.ts'
+import { actionHref, paragraphs, pluralize, workersNotReplying } from './phrases.ts'
 
 export const forceArgument = (help: string) => ({
   force: flagArgument('--force', help, 'true, or to be left out; nothing was done'),
@@ -82,7 +82,7 @@ export const reloadCommands: CommandGroup = {
   args,
   help: null,
   exitCodes:
-    '0 what the file says runs, 1 the file is rejected or a worker does not answer, and what ran before runs on, 2 it could not be asked',
+    '0 what the file says runs, 1 the file is rejected or a worker does not reply, and what ran before runs on, 2 it could not be asked',
   examples: ['reload', 'reload --config /etc/lender-gateway/gateway.yaml', 'reload --force'],
   commands: [reloadCommand],
 }
@@ -92,9 +92,9 @@ export const toReloadResult = async (outcome: ReloadOutcome): Promise<ReloadComm
     const neverRan = formatOptionalTime(outcome.neverRan)
     return { ...outcome, neverRan, groups: await getChangedGroups(outcome.changes) }
   }
-  const { hash, problems, held, unanswered } = outcome
+  const { hash, problems, held, silentWorkers } = outcome
   const extensions = held === null ? { hash } : { hash, nextTry: formatTime(held.nextTryAt) }
-  if (unanswered !== null) return { ...workersNotAnswering(unanswered), problems, extensions }
+  if (silentWorkers !== null) return { ...workersNotReplying(silentWorkers), problems, extensions }
   return { ...(held === null ? configurationRejected : endpointsUnreachable), problems, extensions }
 }
 
@@ -122,7 +122,7 @@ const preflightNotice = ({ config, state }: Reloader): HtmlValue =>
         state.nextTryAt === null ? null : ' Just now an edit is held back.'
       } <a href="${actionHref('reload', { force: 'true' })}">Take it without trying</a>`
 
-const forceWarning = html`<strong>What it brings is not tried:</strong> a group whose endpoints are not there answers its clients with errors from then on.`
+const forceWarning = html`<strong>What it brings is not tried:</strong> clients of a group whose endpoints are not there get errors from then on.`
 
 const configurationRejected = {
   status: 422,

@@ -142,7 +142,7 @@ const recoveredFailureFinding = (group: Group, { url, lastFailure }: EndpointRep
 
 const outagePhrase = (endpoint: EndpointReport, at: number): string | null => {
   const { state, ejectedForMs, failingSince, onProbation } = endpoint
-  const although = isServing(endpoint) ? ', and answers all the same' : ''
+  const although = isServing(endpoint) ? ', and responds all the same' : ''
   if (state.name === 'down') return `it is down: ${state.reason}${although}`
   if (state.name === 'failing') return 'no request to it goes well any more'
   if (state.name === 'up' && onProbation && failingSince !== null)
@@ -157,7 +157,7 @@ const slowFinding = (group: Group, { url, latencyMs }: EndpointReport, { config 
   if (latencyMs === null || limitMs === null || latencyMs < limitMs * slowShare) return []
   const facts = { url, latencyMs, limitMs, endpoints: [url], command: liveCommandLine(group, config) }
   return finding('endpoint-slow', 'warning', sideKey(group, 'primary'), facts, ({ url, latencyMs, limitMs }) => [
-    `${url} takes ${formatDuration(Math.round(latencyMs))} to answer, and is given up after ${formatDuration(limitMs)} (timeouts.headers)`,
+    `${url} takes ${formatDuration(Math.round(latencyMs))} to respond, and is given up after ${formatDuration(limitMs)} (timeouts.headers)`,
   ])
 }
 
@@ -186,8 +186,8 @@ export const clientErrorFindings = (
     if (!isOutlier(own, others)) return []
     const { url } = each
     const facts = { url, name, own, others, endpoints: [url], command: commandLine('endpoint', 'drain', group, url) }
-    return finding('endpoint-answers-4xx', 'warning', `upstreams.${group}`, facts, ({ url, name, own, others }) => [
-      `${url} answers ${percent(own)} of its requests with a 4xx, the other endpoints of ${name} ${percent(others)} (of ${own.requests} and ${others.requests} requests in the last 5 minutes): it may be another version, or stand at another path`,
+    return finding('endpoint-responds-4xx', 'warning', `upstreams.${group}`, facts, ({ url, name, own, others }) => [
+      `${url} responds to ${percent(own)} of its requests with a 4xx, the other endpoints of ${name} to ${percent(others)} (of ${own.requests} and ${others.requests} requests in the last 5 minutes): it may be another version, or stand at another path`,
     ])
   })
 }

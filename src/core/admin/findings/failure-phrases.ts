@@ -137,11 +137,11 @@ export const ownerDetails = (
 const findHow = ({ lastFailure, failingSince, succeededAt }: EndpointReport, loadedAt: number): string | null => {
   if (lastFailure === null || failingSince === null) return null
   const { kind, reason } = lastFailure
-  if (kind === null) return 'the error is in the answer itself'
+  if (kind === null) return 'the error is in the response itself'
   if (ownCertificate.has(reason)) return 'the endpoint itself shows that certificate'
   if (succeededAt === null || succeededAt < loadedAt || kind === 'connect-timeout' || doubtfulReasons.has(reason))
     return null
-  return 'nothing has changed here since the last good answer'
+  return 'nothing has changed here since the last good response'
 }
 
 const contractKinds: ReadonlySet<FailureKind> = new Set([

@@ -65,11 +65,11 @@ export const configFindings: FindingSource = ({ file, loadedAt }) => {
   const { name, differing, rolledBack, rejection, nextTryAt } = file
   const edit = `an edit of ${joinWithAnd(differing.length === 0 ? [name] : differing)}`
   if (rejection !== null) {
-    const { trigger, since, isFileSound, isUnanswered } = rejection
+    const { trigger, since, isFileSound, areWorkersSilent } = rejection
     // A sound file that needs a restart, whose audit file cannot be opened, or whose workers did not reply: `check`
     // would find no fault.
     const again = trigger === 'rollback' ? 'rollback' : isFileSound ? 'reload' : null
-    const isUnreached = nextTryAt !== null && !isUnanswered
+    const isUnreached = nextTryAt !== null && !areWorkersSilent
     const command = isUnreached
       ? checkCommandLine(name, '--online')
       : again === null

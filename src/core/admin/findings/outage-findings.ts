@@ -143,7 +143,7 @@ const failingOperations = (names: readonly Group[], inputs: FindingInputs, say: 
         report.recentErrors.causes.some((each) => each.operation === id && mayBeUpstreamFault(each.kind))),
   )
   if (affected.length === 0) return ''
-  const cached = affected.some(({ id }) => mayBeStored(id, inputs)) ? ' that no cache answers' : ''
+  const cached = affected.some(({ id }) => mayBeStored(id, inputs)) ? ' that no cache serves' : ''
   return `; ${say(`${joinWithAnd(affected.map(({ id }) => id))}${cached}`)}`
 }
 

@@ -43,7 +43,7 @@ export const callAdmin = async (target: AdminTarget, adminRequest: AdminRequest)
     throw (await import('./admin-errors.ts')).rejectedError(target, adminRequest.path, status, body)
   if (body === undefined) throw otherProgram(target, 'JSON', status)
   if (!isShallow(body))
-    throw cliError(`${targetUrl(target)} answers with JSON that is nested too deeply: ${notAdminHint}`)
+    throw cliError(`${targetUrl(target)} responds with JSON that is nested too deeply: ${notAdminHint}`)
   const at = Date.parse(date)
   return { status, body, at: Number.isNaN(at) ? epochMs() : at }
 }
@@ -77,7 +77,9 @@ export const decodeResponse = <T>(target: AdminTarget, body: unknown, decoder: D
     const versions = [body, getMember(body, 'status')].map((value) => getMember(value, 'version'))
     const reported = versions.find((value) => typeof value === 'string')?.slice(0, 100) ?? version()
     const remedy = reported === version() ? 'compare the versions' : `it is ${versionMismatch(reported)}`
-    throw cliError(`${targetUrl(target)} answers what this version does not understand: ${error.message}; ${remedy}`)
+    throw cliError(
+      `${targetUrl(target)} responds with what this version does not understand: ${error.message}; ${remedy}`,
+    )
   }
 }
 
@@ -94,7 +96,7 @@ export const callAdminRaw = async (target: AdminTarget, adminRequest: AdminReque
 const expectedStatuses: ReadonlySet<number> = new Set([200, 400, 409, 422, 503])
 
 const otherProgram = (target: AdminTarget, expected: string, status: number): CliError =>
-  cliError(`${targetUrl(target)} answers with something other than ${expected} (${status}): ${notAdminHint}`)
+  cliError(`${targetUrl(target)} responds with something other than ${expected} (${status}): ${notAdminHint}`)
 
 const notAdminHint = 'is that the admin listener of a lender gateway?'
 
@@ -119,7 +121,7 @@ const sendRequest = async (target: AdminTarget, adminRequest: AdminRequest): Pro
       request.destroy()
     }
     const url = targetUrl(target)
-    const onTimeout = (): void => fail(cliError(`${url} has not answered within ${formatDuration(timeoutMs)}`))
+    const onTimeout = (): void => fail(cliError(`${url} has not responded within ${formatDuration(timeoutMs)}`))
     const timer = setTimeout(onTimeout, timeoutMs)
     const request = send({ ...toRequestOptions(target, adminRequest), ...tlsOptions, method, path })
     request.on('error', fail).on('response', (response: IncomingMessage) => {
@@ -128,7 +130,7 @@ const sendRequest = async (target: AdminTarget, adminRequest: AdminRequest): Pro
       response.on('error', fail).on('data', (chunk: Buffer) => {
         bytes += chunk.length
         chunks.push(chunk)
-        if (bytes > maxBytes) fail(cliError(`${url} answers with over ${formatSize(maxBytes)}: ${notAdminHint}`))
+        if (bytes > maxBytes) fail(cliError(`${url} responds with over ${formatSize(maxBytes)}: ${notAdminHint}`))
       })
       response.on('end', () => {
         clearTimeout(timer)

@@ -31,9 +31,9 @@ const describeFailure = (target: AdminTarget, code: string, message: string): re
   if (code === 'ECONNRESET' || code === 'EPIPE') {
     const mayWantTls = code === 'ECONNRESET' && !target.tls
     const remedy = mayWantTls ? `does it want https? ${otherTarget}` : elsewhere
-    return [`${url} closes the connection without a whole answer`, remedy]
+    return [`${url} closes the connection without a whole response`, remedy]
   }
-  if (code.startsWith('HPE_')) return [`${url} answers with something other than HTTP`, elsewhere]
+  if (code.startsWith('HPE_')) return [`${url} responds with something other than HTTP`, elsewhere]
   if (code === 'EPROTO' || code.startsWith('ERR_SSL')) return [`${url} does not speak TLS (${code})`, elsewhere]
   // Further authorities would not help.
   if (code.startsWith('ERR_TLS_CERT_ALTNAME')) {
@@ -71,7 +71,7 @@ export const rejectedError = (target: AdminTarget, path: string, status: number,
   const detailText = typeof detail === 'string' ? `: ${detail.slice(0, 300)}` : ''
   if (status === 403 && getMember(body, 'code') === 'insufficient-scope')
     return cliError(`${url} knows the token of ${token?.from ?? 'this command'}, which is not for ${path}${detailText}`)
-  if (status === 421) return cliError(`${url} does not answer to that name (421)${detailText}`)
+  if (status === 421) return cliError(`${url} does not serve that name (421)${detailText}`)
   if (status === 404)
     return cliError(`${url} has no ${path} (404): is that the admin listener, and not the public one?`)
   if (status >= 300 && status < 400) return cliError(`${url} sends elsewhere (${status}), and is not followed`)

@@ -23,7 +23,7 @@ export const runClientCommand = async (run: () => Promise<number>): Promise<void
 }
 
 const statusHelp = clientCommandHelp(
-  `0 it answered, 2 it could not be asked (not reachable, token rejected, wrong usage)
+  `0 it responded, 2 it could not be asked (not reachable, token rejected, wrong usage)
 With --ready: 0 ready, 1 not ready or not reachable, 2 wrong usage alone. It takes no token`,
   'status',
   'status --admin https://gateway-1.internal:9901 --format json',

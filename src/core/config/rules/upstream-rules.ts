@@ -185,7 +185,7 @@ const healthPath: PolicyRule = ({ enabledAt, read }) => {
     message: 'a health check without a path',
     expected: isGroup ? 'a path here or in defaults' : 'a path here, or in every group that does not turn it off',
     found: 'none',
-    hint: 'add a path that answers 2xx while the service is well, such as path: /healthz',
+    hint: 'add a path that responds with 2xx while the service is well, such as path: /healthz',
   }
 }
 

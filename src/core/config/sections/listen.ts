@@ -119,11 +119,11 @@ export const listenSchema = map(
       upTo(1_000_000),
     ).prefault('none'),
     maxRequestsPerConnection: optionalInteger(
-      'Most requests on a client connection; the last answer ends it',
+      'Most requests on a client connection; the last response ends it',
       upTo(1_000_000_000),
     ).prefault('none'),
     minRate: optionalByteRate(
-      'Slowest rate at which a client sends a body or takes an answer',
+      'Slowest rate at which a client sends a body or takes a response',
       upTo(1024 ** 3),
     ).prefault('none'),
     timeouts: timeouts.prefault({}),

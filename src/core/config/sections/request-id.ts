@@ -1,7 +1,7 @@
 import { optionalFieldName } from '../schema/header-fields.ts'
 import { choice, map } from '../schema/scalar-types.ts'
 
-export const requestIdSchema = map('The id that every answer and every log line carries', {
+export const requestIdSchema = map('The id that every response and every log line carries', {
   header: optionalFieldName('The field that carries the request id, or none', 'X-Request-Id').prefault('X-Request-Id'),
   format: choice('How an id that the gateway makes is written: 32 hex digits, or a UUID (RFC 9562)', [
     'hex',

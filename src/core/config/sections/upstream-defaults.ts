@@ -32,7 +32,7 @@ const statusRange = (description: string) =>
         return new InvalidScalar('not a range of statuses', statusHint(text))
       const [from, to] = [Number(first), Number(last)]
       if (!isStatus(from) || !isStatus(to))
-        return new InvalidScalar('no such status', 'the status of an answer is from 200 to 599')
+        return new InvalidScalar('no such status', 'the status of a response is from 200 to 599')
       return from > to ? new InvalidScalar('a range the wrong way round', `write ${to}-${from}`) : { from, to }
     },
     // A single status is a number in the file.
@@ -128,7 +128,7 @@ export const upstreamTlsSchema = map(
 )
 
 export const deadlineSchema = optionalDuration(
-  "Longest time until the answer's head, or its end where the gateway reads it first; attempts and waits included",
+  "Longest time until the response's head, or its end where the gateway reads it first; attempts and waits included",
 )
 
 export const maxBodySchema = optionalSize('Largest request body')
@@ -136,8 +136,8 @@ export const maxBodySchema = optionalSize('Largest request body')
 export const defaultsSchema = map('What applies to every group; a group states only what differs', {
   timeouts: map('How long an upstream may take', {
     connect: optionalDuration('Longest time to connect to an endpoint, TLS included').prefault('2s'),
-    headers: optionalDuration("Longest time until the head of an endpoint's answer").prefault('15s'),
-    body: optionalDuration("Longest gap between two chunks of an answer's body; never a total").prefault('30s'),
+    headers: optionalDuration("Longest time until the head of an endpoint's response").prefault('15s'),
+    body: optionalDuration('Longest gap between two chunks of the body of a response; never a total').prefault('30s'),
   }).prefault({}),
   // `none`, `false` and `0s` allow no reuse: every request gets its own connection.
   keepAlive: durationOrZero('How long an idle upstream connection is kept, less a margin; none or 0s: not at all', {

@@ -17,7 +17,7 @@ const exposedSandbox: WarningRule = ({ parsed: { allowSandbox, listen, upstreams
     !isLoopbackHost(listen.host) &&
     sandboxed.length > 0 && {
       path: ['allowSandbox'],
-      message: 'THE SANDBOX ANSWERS OTHER MACHINES: it echoes what it is sent, and is no service',
+      message: 'THE SANDBOX SERVES OTHER MACHINES: it echoes what it is sent, and is no service',
       expected: 'real endpoints behind every group',
       found: `the sandbox behind ${sandboxed.join(', ')}`,
       hint: 'write the URLs of the services under upstreams, and remove allowSandbox',
@@ -86,8 +86,7 @@ const unverifiedTls: WarningRule = ({ parsed, config: { upstreams } }) => {
 /** `path` is the key's; `where` names the connections. */
 export const warnOfUnverifiedTls = (path: KeyPath, where: string): ConfigIssue => ({
   path,
-  message:
-    'WHOEVER ANSWERS IS BELIEVED: no certificate is verified, and what is sent can be read and changed on the way',
+  message: 'ANY SERVER IS TRUSTED: no certificate is verified, and requests can be read and changed on the way',
   expected: 'true',
   found: where === '' ? 'false' : `false for ${where}`,
   hint: 'trust a certificate of your own with ca: file:PATH, another name with serverName; then remove verify and insecure',

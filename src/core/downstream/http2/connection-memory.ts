@@ -61,7 +61,7 @@ export const boundMemory = (options: { readonly maxConcurrentStreams: number; re
     writes: maxWrites * (maxControlBytes + 2 * maxWriteBytes + maxHeadBytes),
     requestHeads: maxConcurrentStreams * requestBytes,
     /** Requests whose responses the system has not taken: one write may have the ends of all streams. */
-    answeredHeads: (maxUntakenEnds + maxConcurrentStreams) * requestBytes,
+    respondedHeads: (maxUntakenEnds + maxConcurrentStreams) * requestBytes,
     requestBodies: pieceFactor * (maxConcurrentStreams * streamAllowanceBytes + connectionWindowBytes),
     responseHeads: maxConcurrentStreams * maxWaitingHeads * maxHeadBytes,
     responseBodies: maxConcurrentStreams * maxPiecesBytes,

@@ -165,6 +165,6 @@ const writeInterim = ({ response, snapshot }: ActiveRequest, status: number, fie
   try {
     response.writeInterim(status, ownField === null ? fields : omitFields(fields, new Set([ownField.toLowerCase()])))
   } catch (cause) {
-    throw new GatewayError('bad-answer', { reason: 'answer-field', cause })
+    throw new GatewayError('bad-response', { reason: 'response-field', cause })
   }
 }

@@ -54,7 +54,7 @@ const writeHead = (
     activeRequest.firstByteMs = now() - activeRequest.startedAt
     return true
   } catch (cause) {
-    const failure = new GatewayError('bad-answer', { reason: 'answer-field', cause })
+    const failure = new GatewayError('bad-response', { reason: 'response-field', cause })
     sendLocalReply(activeRequest, failure)
     body.discard() // layers may wait for its end; before `abort`, since the attempt has not failed
     activeRequest.abort(failure)

@@ -112,7 +112,7 @@ export class FailedAttempt extends StacklessError {
 
   constructor(endpoint: string, errorOrStatus: GatewayError | number, at: number) {
     super(
-      `${endpoint}: ${typeof errorOrStatus === 'number' ? `answered ${errorOrStatus}` : (describeCause(errorOrStatus) ?? errorOrStatus.kind)}`,
+      `${endpoint}: ${typeof errorOrStatus === 'number' ? `responded with ${errorOrStatus}` : (describeCause(errorOrStatus) ?? errorOrStatus.kind)}`,
     )
     this.name = 'FailedAttempt'
     this.endpoint = endpoint
@@ -137,7 +137,7 @@ export const lastFailurePhrase = (
   { kind, reason, status }: Pick<AttemptReport, 'kind' | 'reason' | 'status'>,
   endpoint: string,
 ): string => {
-  if (kind === null) return `${endpoint} answered ${status}`
+  if (kind === null) return `${endpoint} responded with ${status}`
   const words = failureText(kind, reason)
   return words.includes('the endpoint') ? words.replace('the endpoint', endpoint) : `${endpoint}: ${words}`
 }

@@ -29,10 +29,13 @@ export const failureTable = {
   'idempotency-key-missing': clientFailure(400, 'the operation asks for a key of idempotency, and there is none'),
   'idempotency-key-invalid': clientFailure(400, 'the key of idempotency is malformed, too long, or there are several'),
   'request-in-progress': clientFailure(409, 'a request with the same key has not ended yet'),
-  'outcome-unknown': clientFailure(409, 'a request with the same key may have been processed, and its answer is lost'),
+  'outcome-unknown': clientFailure(
+    409,
+    'a request with the same key may have been processed, and its response is lost',
+  ),
   'response-not-kept': clientFailure(
     409,
-    'a request with the same key was processed, and its answer is no longer there',
+    'a request with the same key was processed, and its response is no longer stored',
   ),
   'idempotency-key-reused': clientFailure(422, 'the key came before with another request'),
   'not-found': clientFailure(404, 'the path is none of the nine'),
@@ -66,21 +69,21 @@ export const failureTable = {
   'connect-failed': upstreamFailure(502, 'always', 'the endpoint could not be connected to'),
   'connect-timeout': upstreamFailure(504, 'always', 'connecting took longer than timeouts.connect'),
   'tls-failed': upstreamFailure(502, 'always', 'no TLS connection to the endpoint came about'),
-  'reset-before-headers': upstreamFailure(502, 'replayable', 'the endpoint closed the connection before it answered'),
-  'headers-timeout': upstreamFailure(504, 'replayable', 'the endpoint did not answer within timeouts.headers'),
-  'bad-answer': upstreamFailure(502, 'replayable', 'the answer of the endpoint is malformed'),
+  'reset-before-headers': upstreamFailure(502, 'replayable', 'the endpoint closed the connection before it responded'),
+  'headers-timeout': upstreamFailure(504, 'replayable', 'the endpoint did not respond within timeouts.headers'),
+  'bad-response': upstreamFailure(502, 'replayable', 'the response of the endpoint is malformed'),
   'invalid-response': upstreamFailure(
     502,
     'never',
     'the response of the endpoint breaks the contract of the operation',
   ),
-  'deadline-exceeded': gatewayFailure(504, 'there was no answer within the deadline of the operation'),
+  'deadline-exceeded': gatewayFailure(504, 'there was no response within the deadline of the operation'),
   // RFC 9111 §5.2.1.7.
   'not-cached': clientFailure(504, 'the client takes only what is stored, and nothing is'),
   // The head was relayed already: the client's connection is cut, and 502 is only in the log.
-  truncated: upstreamFailure(502, 'never', 'the answer of the endpoint broke off'),
+  truncated: upstreamFailure(502, 'never', 'the response of the endpoint broke off'),
   // Only in the log.
-  'client-gone': clientFailure(499, 'the client left before its answer was complete'),
+  'client-gone': clientFailure(499, 'the client left before its response was complete'),
   internal: gatewayFailure(500, 'the gateway itself failed: the log says where'),
 } as const satisfies Record<string, FailureRow>
 

@@ -37,7 +37,7 @@ const rejectedByOperator = rowsFor(['rejected-by-operator'])
 const circuitOpen = rowsFor(['circuit-open'])
 const connectionLost = rowsFor(['connect-failed', 'tls-failed', 'reset-before-headers', 'truncated'])
 const connectTimeout = rowsFor(['connect-timeout', 'connect-failed', 'tls-failed', 'reset-before-headers', 'truncated'])
-const badResponse = rowsFor(['bad-answer', 'truncated', 'connect-failed'])
+const badResponse = rowsFor(['bad-response', 'truncated', 'connect-failed'])
 
 /**
  * Why an exchange fails, if its kind leaves that open. No reason holds data of a client or an upstream, so metrics,
@@ -90,9 +90,9 @@ export const reasonRows = {
   'head-too-slow': requestTimeout('the head did not come within listen.timeouts.headers'),
   'body-stalled': requestTimeout('the body paused for longer than listen.timeouts.body'),
   'body-too-slow': requestTimeout('the body came slower than listen.minRate'),
-  'takes-nothing': clientGone('the client took nothing of its answer for listen.timeouts.body'),
-  'takes-too-slowly': clientGone('the client took its answer slower than listen.minRate'),
-  'no-client-waits': clientGone('every client that waited for the answer had gone'),
+  'takes-nothing': clientGone('the client took nothing of its response for listen.timeouts.body'),
+  'takes-too-slowly': clientGone('the client took its response slower than listen.minRate'),
+  'no-client-waits': clientGone('every client that waited for the response had gone'),
   'shutdown-deadline': clientGone('the gateway stopped, and cut it at shutdown.deadline'),
 
   'body-too-large-declared': contentTooLarge('the body says that it is larger than maxBody'),
@@ -162,7 +162,7 @@ export const reasonRows = {
   unreachable: connectionLost('there is no route to the endpoint', 'EHOSTUNREACH'),
   'not-connected-in-time': connectTimeout('the endpoint accepts no connection in time'),
   'name-not-found': connectionLost('the name of the endpoint does not resolve', 'ENOTFOUND'),
-  'name-server-silent': connectTimeout('the name server does not answer', 'EAI_AGAIN'),
+  'name-server-silent': connectTimeout('the name server does not reply', 'EAI_AGAIN'),
   'no-descriptors': connectionLost('the gateway has no file descriptor left', 'EMFILE'),
   'no-ports': connectionLost('the gateway has no local port left'),
   'other-connect-failure': rowsFor(['connect-failed'])('no connection to the endpoint could be made'),
@@ -178,16 +178,18 @@ export const reasonRows = {
   'asks-for-certificate': connectionLost('the endpoint asks for a client certificate (tls.certificate)'),
   'rejects-certificate': connectionLost('the endpoint rejects the client certificate'),
   'tls-handshake': connectionLost('the endpoint breaks off the TLS handshake'),
-  'answer-stalled': rowsFor(['truncated'])('the endpoint paused in its answer for longer than timeouts.body'),
-  'not-http': badResponse('the endpoint answers with what is not HTTP'),
-  'answer-fields-too-large': badResponse('the header fields of the answer are too large, or too many'),
-  'answer-length': badResponse(
-    'the length of the answer is no length, contradicts its coding, or is not how long it is',
+  'response-stalled': rowsFor(['truncated'])('the endpoint paused within its response for longer than timeouts.body'),
+  'not-http': badResponse('the endpoint sent a response that is not HTTP'),
+  'response-fields-too-large': badResponse('the response has too many header fields, or too large ones'),
+  'response-length': badResponse(
+    'the length of the response is not a number, contradicts its transfer coding, or differs from the size of the body',
   ),
-  'answer-coding': badResponse('the answer has a transfer coding other than chunked'),
-  'answer-status': badResponse('the answer has a status that was not asked for'),
-  'answer-field': rowsFor(['bad-answer'])('a header field of the answer cannot be passed on'),
+  'response-coding': badResponse('the response has a transfer coding other than chunked'),
+  'response-status': badResponse('the response has a status below 100, or switches protocols unasked'),
+  'response-field': rowsFor(['bad-response'])('a header field of the response cannot be passed on'),
   'contract-upstream-error': invalidResponse('the upstream failed (5xx), and the contract does not have the status'),
-  'contract-answer-head': invalidResponse('the status, a header field or the type of the answer breaks the contract'),
-  'contract-answer-body': invalidResponse('the body of the answer breaks the contract'),
+  'contract-response-head': invalidResponse(
+    'the status, a header field or the media type of the response breaks the contract',
+  ),
+  'contract-response-body': invalidResponse('the body of the response breaks the contract'),
 } as const satisfies Record<string, ReasonRow<FailureKind>>

@@ -30,7 +30,8 @@ export type ReloadOutcome =
       readonly problems: readonly ConfigProblem[]
       /** Set when only a new endpoint, a key or a worker was not reached. */
       readonly held: DeferredEdit | null
-      readonly unanswered: string | null
+      /** The message that names the workers which did not reply. Null: all did. */
+      readonly silentWorkers: string | null
     }
 
 /** A rollback that changed nothing: it would turn protections off, and was not forced. */
@@ -90,7 +91,7 @@ export interface ReloadRejection {
   readonly problems: readonly ConfigProblem[]
   /** The file by itself can run: a changed setting may only need a restart. */
   readonly isFileSound: boolean
-  readonly isUnanswered: boolean
+  readonly areWorkersSilent: boolean
 }
 
 /** Kept until a configuration takes effect. */

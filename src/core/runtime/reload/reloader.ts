@@ -6,7 +6,7 @@ import type { ConfigProblem } from '../../config/problem.ts'
 import { withUnhashed } from '../../config/transfer-parts.ts'
 import { epochMs } from '../../lib/clock.ts'
 import { SerialQueue } from '../../lib/serial-queue.ts'
-import { heldBackHint, notAnsweringHint, WorkersNotAnsweringError } from '../proxy-server.ts'
+import { heldBackHint, notReplyingHint, WorkersNotReplyingError } from '../proxy-server.ts'
 import { type DeferredEdit, DeferredReload } from './deferred-reload.ts'
 import { type AppliedConfig, LastReading } from './last-reading.ts'
 import {
@@ -208,11 +208,11 @@ export class Reloader {
     try {
       if (!same) await this.#options.apply(config, { isRollback: trigger === 'rollback', urgent })
     } catch (error) {
-      if (!(error instanceof WorkersNotAnsweringError))
+      if (!(error instanceof WorkersNotReplyingError))
         return this.#reject(trigger, [applyFailedProblem(this.file, error)])
       // An operator who rolls back, or skips the preflight, decides again.
       const isHeldBack = trigger !== 'rollback' && !forced
-      const tip = isHeldBack ? heldBackHint : notAnsweringHint
+      const tip = isHeldBack ? heldBackHint : notReplyingHint
       const problems = [applyFailedProblem(this.file, error, tip)]
       const held = isHeldBack ? this.#deferred.record(config.hash, problems) : null
       return this.#reject(trigger, problems, held, `${error.message}: ${tip}`)
@@ -241,13 +241,13 @@ export class Reloader {
     trigger: ReloadTrigger,
     problems: readonly ConfigProblem[],
     held: DeferredEdit | null = null,
-    unanswered: string | null = null,
+    silentWorkers: string | null = null,
   ): ReloadOutcome {
     if (held === null) this.#deferred.cancel()
     const isFileSound = this.lastReading.hash !== null
-    const rejection = { trigger, problems, isFileSound, isUnanswered: unanswered !== null }
+    const rejection = { trigger, problems, isFileSound, areWorkersSilent: silentWorkers !== null }
     this.#lastRejection.record(rejection, this.lastReading.sources, held?.since ?? null)
-    return this.#record(trigger, { result: 'rejected', hash: this.config.hash, problems, held, unanswered })
+    return this.#record(trigger, { result: 'rejected', hash: this.config.hash, problems, held, silentWorkers })
   }
 
   #record(trigger: ReloadTrigger, outcome: ReloadOutcome): ReloadOutcome {

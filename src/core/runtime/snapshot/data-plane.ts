@@ -207,5 +207,6 @@ export type RunInAllProcesses = <Name extends keyof DataPlaneCommands>(
 ) => Promise<{
   /** One for each process that replied. A process that has ended needs no command. */
   readonly results: readonly DataPlaneCommands[Name]['result'][]
-  readonly unanswered: number
+  /** How many processes did not reply. */
+  readonly silent: number
 }>

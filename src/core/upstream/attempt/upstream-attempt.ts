@@ -118,9 +118,12 @@ export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBo
   onInterim(status: number, fields: string[]): void {
     // The only limit of an upstream that sends interim responses without end: what the client does not read is dropped.
     if (++this.#interimCount > maxInterimResponses)
-      throw new MalformedResponseError('answer-fields-too-large', `more than ${maxInterimResponses} interim responses`)
+      throw new MalformedResponseError(
+        'response-fields-too-large',
+        `more than ${maxInterimResponses} interim responses`,
+      )
     const { onInterim } = this.exchange
-    // RFC 9110 §15.2.1: the gateway sends no Expect, so a 100 answers nothing.
+    // RFC 9110 §15.2.1: the gateway sends no Expect, so a 100 has no meaning.
     if (onInterim === null || status === 100 || status > 103) return
     const { mutateInterim } = this.#options
     this.exchange.responseStarted = true
@@ -208,7 +211,7 @@ export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBo
     const outcome = classifyFailure(failure, this.exchange, this.#heldBackMs)
     this.#settle(outcome, failure)
     if (this.#status === 0) return this.#reject(failure)
-    if (outcome === 'failure') this.exchange.onBrokenAnswer?.()
+    if (outcome === 'failure') this.exchange.onBrokenResponse?.()
     this.#responseBody.fail(failure)
   }
 
@@ -270,4 +273,4 @@ export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBo
 }
 
 const timeoutError = (status: number): GatewayError =>
-  status === 0 ? new GatewayError('headers-timeout') : new GatewayError('truncated', { reason: 'answer-stalled' })
+  status === 0 ? new GatewayError('headers-timeout') : new GatewayError('truncated', { reason: 'response-stalled' })

@@ -97,7 +97,7 @@ export const toFailingState = (
   { failingSince, failuresInARow }: Pick<EndpointHealth, 'failingSince' | 'failuresInARow'>,
   { kind, reason, status }: AttemptReport,
 ): GroupEndpointState => {
-  const last = kind === null ? `it answered ${status}` : failureText(kind, reason)
+  const last = kind === null ? `it responded with ${status}` : failureText(kind, reason)
   return {
     name: 'failing',
     since: failingSince,

@@ -1,7 +1,7 @@
 import type { HealthCheckConfig } from '../../config/config.ts'
 import type { GatewayError } from '../../exchange/failures/errors.ts'
 import { CoalescedTimer, epochMs, now, repeatWithJitter } from '../../lib/clock.ts'
-import { errorMessage, NoAnswerError } from '../../lib/try.ts'
+import { errorMessage, NoResponseError } from '../../lib/try.ts'
 import { describeUpstreamError } from '../classify-error.ts'
 import { UpstreamConnection } from '../http1/connection.ts'
 import type { Connector } from '../http1/connector.ts'
@@ -82,7 +82,7 @@ export const probeEndpoint = (
       end()
     }
     const fail = (reason: string): void => failWith(new Error(reason))
-    const timer = new CoalescedTimer(() => failWith(new NoAnswerError(timeoutMs)))
+    const timer = new CoalescedTimer(() => failWith(new NoResponseError(timeoutMs)))
     timer.set(timeoutMs)
     const handler = {
       isSentOnce: false,
@@ -92,13 +92,13 @@ export const probeEndpoint = (
         return true
       },
       onInterim: (): void => {
-        if (++interim > maxInterim) fail('interim answers without end')
+        if (++interim > maxInterim) fail('interim responses without end')
       },
       onHead(status: number): void {
         // Endpoints that never end their responses would gather one connection for each probe.
         timer.set(Math.min(timeoutMs, intervalMs))
         if (status >= from && status <= to) resolve(status)
-        else reject(new Error(`answered ${status}, ${from === to ? from : `${from}-${to}`} is expected`))
+        else reject(new Error(`responded with ${status}, ${from === to ? from : `${from}-${to}`} is expected`))
       },
       onBody(chunk: Buffer): void {
         bodyBytes += chunk.length

@@ -4,7 +4,7 @@ import type { Group, Side } from '../../../operations.ts'
 import type { EndpointConfig, UpstreamConfig } from '../../config/config.ts'
 import { GatewayError } from '../../exchange/failures/errors.ts'
 import { now, settlesWithin, settlesWithinWait } from '../../lib/clock.ts'
-import { errorMessage, NoAnswerError, tryOutside } from '../../lib/try.ts'
+import { errorMessage, NoResponseError, tryOutside } from '../../lib/try.ts'
 import { describeUpstreamError, tlsFailedError } from '../classify-error.ts'
 import { createConnector } from '../http1/connector.ts'
 import { probeEndpoint } from './health-check.ts'
@@ -37,7 +37,7 @@ export const checkReachable = async (
     error === null ? resolve(connected) : reject(new Error(describeUpstreamError(error))),
   )
   try {
-    if (!(await settlesWithinWait(timeoutMs, promise))) throw new NoAnswerError(timeoutMs)
+    if (!(await settlesWithinWait(timeoutMs, promise))) throw new NoResponseError(timeoutMs)
     const halfOfTheRest = Math.max(0, timeoutMs - (now() - startedAt)) / 2
     await untilAccepted(await promise, halfOfTheRest)
   } finally {

@@ -221,7 +221,7 @@ export class UpstreamConnection implements ResponseEvents {
     this.#handler = null
     if (handler === null) return void this.#socket.destroy()
     try {
-      handler.onError(toGatewayError(thrown, this.isUnsent ? 'unsent' : this.#headReceived ? 'answered' : 'sent'))
+      handler.onError(toGatewayError(thrown, this.isUnsent ? 'unsent' : this.#headReceived ? 'responded' : 'sent'))
     } finally {
       this.#release(false)
     }

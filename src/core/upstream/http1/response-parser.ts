@@ -23,7 +23,7 @@ const limits: HeadLimits = { maxBytes: 64 * 1024, maxFields: 10_100 }
 
 const rejectResponse: RejectMessage = (flaw, message) =>
   new MalformedResponseError(
-    flaw === 'too-large' ? 'answer-fields-too-large' : flaw === 'trailer' ? 'answer-length' : 'not-http',
+    flaw === 'too-large' ? 'response-fields-too-large' : flaw === 'trailer' ? 'response-length' : 'not-http',
     message,
   )
 
@@ -112,7 +112,7 @@ export class ResponseParser {
     const { status } = this.#statusLine
     const reason = this.#statusLine.reason(scanner.text)
     if (status === 101)
-      throw new MalformedResponseError('answer-status', 'a switch of protocols that was not asked for')
+      throw new MalformedResponseError('response-status', 'a switch of protocols that was not asked for')
     const fields = this.#readFields(scanner)
     scanner.awaitHead()
     if (status < 200) {
@@ -146,7 +146,7 @@ export class ResponseParser {
       const name = scanner.name(i)
       const value = scanner.value(i)
       if (fieldNameEquals(name, 'content-length')) {
-        if (length >= 0) throw new MalformedResponseError('answer-length', 'a length twice')
+        if (length >= 0) throw new MalformedResponseError('response-length', 'a length twice')
         length = readLength(value)
         // RFC 9110 §8.6: an interim response has no length; §15.3.6: a 205 has only 0.
         if (status >= 200 && status !== 205) fields.push(name, value)
@@ -155,7 +155,7 @@ export class ResponseParser {
       } else if (fieldNameEquals(name, 'transfer-encoding')) {
         // RFC 9112 §7: any other coding would be forwarded with the body still encoded. §6.1: HTTP/1.0 has none.
         if (isChunked || minorVersion === 0 || value.toLowerCase() !== 'chunked')
-          throw new MalformedResponseError('answer-coding', 'a transfer coding other than chunked, once')
+          throw new MalformedResponseError('response-coding', 'a transfer coding other than chunked, once')
         isChunked = true
       } else if (fieldNameEquals(name, 'keep-alive')) {
         if (status >= 200) this.keepAliveMs = readKeepAliveTimeout(value) ?? this.keepAliveMs
@@ -164,7 +164,7 @@ export class ResponseParser {
       }
     }
     // RFC 9112 §6.3: both together allow response smuggling.
-    if (isChunked && length >= 0) throw new MalformedResponseError('answer-length', 'a length and a transfer coding')
+    if (isChunked && length >= 0) throw new MalformedResponseError('response-length', 'a length and a transfer coding')
     if (status >= 200) this.#setFraming(status, length, isChunked, isPersistent(minorVersion > 0, connection))
     if (status === 205) fields.push('Content-Length', '0')
     return connection === '' ? fields : dropConnectionNominated(fields, connection)
@@ -187,9 +187,9 @@ export class ResponseParser {
 
 // RFC 9110 §8.6: digits only. RFC 9112 §6.3: no list, even of equal lengths.
 const readLength = (value: string): number => {
-  if (!/^\d+$/.test(value)) throw new MalformedResponseError('answer-length', 'a length that is no number')
+  if (!/^\d+$/.test(value)) throw new MalformedResponseError('response-length', 'a length that is no number')
   const length = Number(value)
-  if (!Number.isSafeInteger(length)) throw new MalformedResponseError('answer-length', 'a length beyond counting')
+  if (!Number.isSafeInteger(length)) throw new MalformedResponseError('response-length', 'a length beyond counting')
   return length
 }
 
@@ -247,7 +247,7 @@ class StatusLine implements StartLine {
   #setStatus(bytes: Buffer, base: number): void {
     this.minorVersion = digit(bytes, base + 7)
     this.status = 100 * digit(bytes, base + 9) + 10 * digit(bytes, base + 10) + digit(bytes, base + 11)
-    if (this.status < 100) throw new MalformedResponseError('answer-status', 'a status below 100')
+    if (this.status < 100) throw new MalformedResponseError('response-status', 'a status below 100')
   }
 }
 

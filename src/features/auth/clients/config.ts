@@ -113,7 +113,7 @@ export const clientSchema = z
       requestRate('How many requests a second (100/s) or a minute (30/min), in all; without it: any number'),
     ),
     burst: optionalKey(integer('How many at once; default: the number in rate', { min: 1, max: 1_000_000 })),
-    concurrency: optionalInteger('Most exchanges that it has in flight; what is beyond is answered 429', {
+    concurrency: optionalInteger('Most exchanges that the client has in flight; its further requests get 429', {
       min: 1,
       max: 1_000_000,
     }).prefault('none'),

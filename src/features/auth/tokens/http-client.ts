@@ -2,7 +2,7 @@ import type { Pool } from 'undici'
 import { CoalescedTimer } from '../../../core/lib/clock.ts'
 import { verifiedTls } from '../../../core/lib/net/tls.ts'
 import { formatSize } from '../../../core/lib/text/units.ts'
-import { NoAnswerError } from '../../../core/lib/try.ts'
+import { NoResponseError } from '../../../core/lib/try.ts'
 
 export type HttpClient = ReturnType<typeof createHttpClient>
 
@@ -58,7 +58,7 @@ export const createHttpClient = (url: URL, { timeoutMs, maxBytes, connections }:
     let bytes = 0
     for await (const chunk of response.body) {
       bytes += chunk.length
-      if (bytes > maxBytes) throw new Error(`the answer is larger than ${formatSize(maxBytes)}`)
+      if (bytes > maxBytes) throw new Error(`the response is larger than ${formatSize(maxBytes)}`)
       chunks.push(chunk)
     }
     return { status: response.statusCode, text: Buffer.concat(chunks).toString('utf8') }
@@ -67,7 +67,7 @@ export const createHttpClient = (url: URL, { timeoutMs, maxBytes, connections }:
     /** Rejects with an Error whose message is for operators, and holds nothing of what was sent. */
     async request(request: HttpRequest) {
       const controller = new AbortController()
-      const timer = new CoalescedTimer(() => controller.abort(new NoAnswerError(timeoutMs)))
+      const timer = new CoalescedTimer(() => controller.abort(new NoResponseError(timeoutMs)))
       timer.set(timeoutMs)
       try {
         // Every request here can be repeated, and an idle connection may just have been closed.
@@ -75,7 +75,7 @@ export const createHttpClient = (url: URL, { timeoutMs, maxBytes, connections }:
           isClosed(error) ? send(request, controller.signal) : Promise.reject(error),
         )
       } catch (error) {
-        throw error instanceof NoAnswerError ? error : new Error(errorText(error))
+        throw error instanceof NoResponseError ? error : new Error(errorText(error))
       } finally {
         timer.clear()
       }

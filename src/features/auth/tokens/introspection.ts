@@ -38,11 +38,11 @@ export const introspect = async (
   const { status, text } = await request.catch((error: unknown) => {
     throw failed(errorMessage(error))
   })
-  if (status !== 200) throw failed(`it answered ${status}${status === 401 ? ': wrong client credentials' : ''}`)
+  if (status !== 200) throw failed(`it responded with ${status}${status === 401 ? ': wrong client credentials' : ''}`)
   const claims = parseJsonObject(text)
-  if (claims === null) throw failed('its answer is not a JSON object')
+  if (claims === null) throw failed('its response is not a JSON object')
   // RFC 7662 §2.2: a boolean. Neither "true" nor 1 admits a client.
-  if (typeof claims.active !== 'boolean') throw failed('its answer has no boolean active')
+  if (typeof claims.active !== 'boolean') throw failed('its response has no boolean active')
   return claims.active ? { claims, size: text.length } : null
 }
 

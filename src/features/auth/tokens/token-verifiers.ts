@@ -112,7 +112,7 @@ export const createJwksFetcher = (url: URL, timeoutMs: number = jwksTimeoutMs) =
         method: 'GET',
         headers: { accept: 'application/jwk-set+json, application/json' },
       })
-      if (status !== 200) throw new Error(`it answered ${status}`)
+      if (status !== 200) throw new Error(`it responded with ${status}`)
       return text
     },
     close: () => server.close(),

@@ -6,7 +6,7 @@ import { groups } from '../../../operations.ts'
 import { shiftArguments, shiftCommands } from '../commands/shift.ts'
 
 const shiftReportHelp = `
-Of each copy the answers of both sides are compared as candidate.shadow.compare says. What differs stands with its place, its kind, and the
+Of each copy the responses of both sides are compared as candidate.shadow.compare says. What differs stands with its place, its kind, and the
 requests to look for in the logs. Values are shown only with compare.examples: true. Counts start again with another comparison, and when the
 gateway starts.
 ${clientCommandHelp(
@@ -17,7 +17,7 @@ ${clientCommandHelp(
 
 /** Exit codes: 0 with a report, 1 when nothing is compared, 2 when the gateway did not respond. */
 const createShiftReportCommand = (): Command =>
-  createClientCommand('report', 'Show how the answers of a candidate compare with those of its primary.')
+  createClientCommand('report', 'Show how the responses of a candidate compare with those of its primary.')
     .addArgument(new Argument('<GROUP>', 'whose candidate').choices(groups))
     .addHelpText('after', shiftReportHelp)
     .action((group: string, options: ClientCommandOptions, command: Command) => {

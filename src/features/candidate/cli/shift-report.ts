@@ -41,7 +41,7 @@ const whyNotCompared = (group: string, candidate: UpstreamStatus['candidate']): 
   if (candidate === null) return `${group} has no candidate: write ${key} in the file`
   return candidate.shadow === null
     ? `nothing is copied to the candidate of ${group}: write ${key}.shadow in the file`
-    : `answers of the candidate of ${group} are not compared: ${key}.shadow.compare is none`
+    : `responses of the candidate of ${group} are not compared: ${key}.shadow.compare is none`
 }
 
 /** `shift` null: copies were compared, or the shift is not known. */
@@ -113,6 +113,6 @@ const lastText = ({ requestId }: DifferenceView['pairs'][number]): string =>
 
 const renderNoise = (noise: ComparisonView['noise']): string =>
   [
-    'noise, where two answers of the primary to one request differ, so that it is not compared:',
+    'noise, where two responses of the primary to one request differ, so that it is not compared:',
     ...noise.map((row) => `  ${row.operation}: ${describePlace(row)} in ${row.count} of ${row.of}`),
   ].join('\n')

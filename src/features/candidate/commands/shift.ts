@@ -201,7 +201,7 @@ export const shiftCommands: CommandGroup = {
   help: `Without an option: how it stands, in words. A share given by --to ends by itself (${formatDuration(defaultShiftMs)} unless --for says otherwise), and then what the file says
 holds again: its share, or its steps, which continue from the share that was reached. --abort has no end. What is to stay belongs into the file.`,
   exitCodes:
-    '0 done, 1 the gateway does not accept it or a worker does not answer (it is not in effect then, and not tried again), 2 it could not be asked',
+    '0 done, 1 the gateway does not accept it or a worker does not reply (it is not in effect then, and not tried again), 2 it could not be asked',
   examples: ['shift risk', 'shift risk --to 25% --for 2h --reason "CHG-4711"', 'shift risk --abort'],
   showsWithoutOption: true,
   commands: [shiftCommand],

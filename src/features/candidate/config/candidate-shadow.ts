@@ -95,30 +95,30 @@ const pointer = scalar('A JSON pointer; * stands for every name and index', poin
 
 const fieldsText = 'Response fields that are compared beside the content type'
 
-const compareKeys = map('How the answers of the candidate are compared with those of the primary', {
+const compareKeys = map('How the responses of the candidate are compared with those of the primary', {
   ignore: list('What is not compared, with all below it', pointer, { max: maxRules }).prefault([]),
   numbers: numbers.prefault('none'),
   arrays: arrays.prefault({}),
   fields: list(fieldsText, lowerFieldName('A response field', 'Location'), { max: 20 }).prefault([]),
   noise: boolean('Whether some GETs go to the primary twice, and what differs there is not compared').prefault(false),
   examples: boolean('Whether values that differ are kept and shown: they are data of clients').prefault(false),
-  minEqual: optionalPercent('Fewer equal answers are a finding').prefault('99%'),
+  minEqual: optionalPercent('Fewer equal responses are a finding').prefault('99%'),
 })
 
 const sideEffectsText =
   'none: what the candidate does with a POST is undone, or never lasts. Without it no POST is copied'
 const markerText = 'The field by which a copy is known, with the value 1; what clients send in it is removed'
-const maxBodyText = 'A request with a longer body is not copied; a longer answer is compared by its hash'
-const maxBytesText = 'Most memory of copies and of answers, of all workers together'
+const maxBodyText = 'A request with a longer body is not copied; a longer response is compared by its hash'
+const maxBytesText = 'Most memory of copies and of responses, of all workers together'
 
-export const shadowKeys = map('Copies of requests go to the candidate; clients get nothing of its answers', {
+export const shadowKeys = map('Copies of requests go to the candidate; clients get nothing of its responses', {
   sample: percent('The part of the requests that is copied').prefault('10%'),
   posts: boolean('Whether POSTs are copied too; needs sideEffects: none').prefault(false),
   sideEffects: optionalKey(choice(sideEffectsText, ['none'])),
   credentials: choice('Whether the credentials of clients are in the copies', ['remove', 'forward']).prefault('remove'),
   marker: fieldName(markerText, 'X-Shadow').prefault('X-Shadow'),
   compare: optionalPolicy(compareKeys, '{ ignore: [/generatedAt] }').prefault({}),
-  timeout: duration('Longest copy, from its sending to the end of its answer', { max: 600_000 }).prefault('30s'),
+  timeout: duration('Longest copy, from its sending to the end of its response', { max: 600_000 }).prefault('30s'),
   concurrency: integer('Most copies at once; the next is not sent', { min: 1, max: 10_000 }).prefault(64),
   maxBody: size(maxBodyText, { min: 1024, max: 16 * mebibyte }).prefault('1MiB'),
   maxBytes: size(maxBytesText, { min: mebibyte, max: 16 * 1024 * mebibyte }).prefault('64MiB'),

@@ -29,15 +29,15 @@ export const guardLayer = (
     const cell = side === 'candidate' ? findCell(exchange) : 0
     const request = counts.begin(operation.id, side, cell, exchange.body.received)
     if (!exchange.body.received) startWhenReceived(exchange, request)
-    exchange.onBrokenAnswer = () => {
+    exchange.onBrokenResponse = () => {
       if (exchange.attempts.fellBack) return
-      exchange.onBrokenAnswer = null
+      exchange.onBrokenResponse = null
       counts.late(operation.id, side, cell)
     }
     const fail = (reason: GatewayError['reason'] = null): void => {
       // The body of a 500 may have broken off before this layer sees the head.
-      if (exchange.onBrokenAnswer === null) return counts.answered(request)
-      exchange.onBrokenAnswer = null
+      if (exchange.onBrokenResponse === null) return counts.responded(request)
+      exchange.onBrokenResponse = null
       // The request may have begun before operators drained the whole candidate.
       const isUnsent = side === 'candidate' && (exchange.attempts.fellBack || reason === 'all-draining')
       if (isUnsent && members.every(({ takesRequests }) => !takesRequests)) counts.dropped(request)
@@ -47,7 +47,7 @@ export const guardLayer = (
       (response) => {
         if (exchange.attempts.fellBack || response.status >= 500) fail()
         else if (response.status >= 400) counts.failed(request, 'rejected')
-        else counts.answered(request)
+        else counts.responded(request)
         return response
       },
       (error) => {

@@ -15,7 +15,7 @@ import type { OperationId } from '../../../operations.ts'
 import type { CandidateShadowConfig } from '../config/candidate.ts'
 import type { OnShadowPair } from '../observe/compare/comparison.ts'
 import type { ShadowDropReason } from '../observe/shadow-kinds.ts'
-import { AnswerRecorder, CandidateReader } from './answer-recorder.ts'
+import { CandidateReader, ResponseRecorder } from './response-recorder.ts'
 import { type ShadowCopies, type StoppableCopy, toShadowOutcome } from './shadow-copies.ts'
 
 /** Sends requests again, on connections that carry nothing else. */
@@ -53,8 +53,8 @@ export class ShadowCopy implements StoppableCopy {
   readonly #options: CopyOptions
   readonly #timer = new CoalescedTimer(() => (this.#own === null ? this.#begin() : this.#onTimeout()))
   readonly #body: BodyCopy
-  readonly #primary: AnswerRecorder
-  readonly #candidate: AnswerRecorder
+  readonly #primary: ResponseRecorder
+  readonly #candidate: ResponseRecorder
   readonly #reader: CandidateReader
   #isSent = false
   /** The request's whole body has arrived, even if `#body` could not keep it. */
@@ -72,8 +72,8 @@ export class ShadowCopy implements StoppableCopy {
     this.#destination = destination
     this.#options = options
     const isCompared = destination.onPair !== null
-    this.#primary = new AnswerRecorder(maxBody, copies.room, isCompared)
-    this.#candidate = new AnswerRecorder(maxBody, copies.room, isCompared)
+    this.#primary = new ResponseRecorder(maxBody, copies.room, isCompared)
+    this.#candidate = new ResponseRecorder(maxBody, copies.room, isCompared)
     this.#reader = new CandidateReader(this.#candidate, this.#primary, (error) => this.#onCandidateEnd(error))
     this.#body = new BodyCopy(maxBody, copies.room, body.length)
     this.#isWhole = body.length === 0
@@ -196,7 +196,7 @@ export class ShadowCopy implements StoppableCopy {
 
   /** `error` null: the response is complete. */
   #endPrimary(error: GatewayError | null): void {
-    if (this.#isOver || this.#primary.answer !== null) return
+    if (this.#isOver || this.#primary.response !== null) return
     if (!this.#isSent) return this.#end()
     // The request's body will never be complete.
     if (this.#own === null && !this.#isWhole) return this.#drop('body-unfinished')
@@ -215,7 +215,7 @@ export class ShadowCopy implements StoppableCopy {
   }
 
   #settle(): void {
-    const [primary, candidate] = [this.#primary.answer, this.#candidate.answer]
+    const [primary, candidate] = [this.#primary.response, this.#candidate.response]
     // The primary's end may cut the candidate, so both ends call this.
     if (this.#isOver || primary === null || candidate === null) return
     const { onPair, counts } = this.#destination
@@ -229,10 +229,10 @@ export class ShadowCopy implements StoppableCopy {
         counts.pairs++
         onPair(primary, candidate, { operation: operation.id, requestId })
       } finally {
-        this.#freeAnswers()
+        this.#freeResponses()
       }
     })
-    if (!isQueued) this.#freeAnswers()
+    if (!isQueued) this.#freeResponses()
   }
 
   #drop(reason: ShadowDropReason): void {
@@ -242,7 +242,7 @@ export class ShadowCopy implements StoppableCopy {
 
   #end(): void {
     this.#leave()
-    this.#freeAnswers()
+    this.#freeResponses()
   }
 
   /** Releases everything except both responses. */
@@ -256,7 +256,7 @@ export class ShadowCopy implements StoppableCopy {
     else this.#body.close()
   }
 
-  #freeAnswers(): void {
+  #freeResponses(): void {
     this.#primary.free()
     this.#candidate.free()
   }

@@ -6,8 +6,8 @@ import { RollingCounter } from '../../../core/log/rolling-counter.ts'
 import { allOperations, byOperation, type OperationId } from '../../../operations.ts'
 import { createCountedRows, recentRowMs, worstRowFirst } from '../../contract/counted-rows.ts'
 import type { CandidateShadowConfig } from '../config/candidate.ts'
-import { createComparison } from './compare/compare-answers.ts'
-import type { CompareConfig, Difference, OnShadowPair, ShadowAnswer } from './compare/comparison.ts'
+import { createComparison } from './compare/compare-responses.ts'
+import type { CompareConfig, Difference, OnShadowPair, ShadowResponse } from './compare/comparison.ts'
 import {
   type ComparisonReport,
   type ComparisonTotals,
@@ -124,7 +124,7 @@ const createOperationComparison = (operation: OperationId) => {
       }
     },
     /** Only where both sides responded, so that both have the same requests. */
-    observeLatency({ headMs: primaryMs }: ShadowAnswer, { headMs: candidateMs }: ShadowAnswer): void {
+    observeLatency({ headMs: primaryMs }: ShadowResponse, { headMs: candidateMs }: ShadowResponse): void {
       if (primaryMs === null || candidateMs === null) return
       latency.primary.observe(primaryMs)
       latency.candidate.observe(candidateMs)

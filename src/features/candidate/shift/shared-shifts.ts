@@ -108,7 +108,7 @@ export class SharedShifts {
       }
       // Redis may have changed since the candidate ran before.
       this.#seen.delete(key)
-      const reason = link.reason ?? 'it does not answer'
+      const reason = link.reason ?? 'it does not reply'
       this.#logEvent('warn', 'shift held', { group, reason })
       return [key, reason]
     })

@@ -54,10 +54,10 @@ export const callShiftStore = async (
   const keys = [`${prefix}:shift:${group}:${digest}`]
   const reply = await link.run(shiftScript, { keys, args }, { waitMs: replyTimeoutMs })
   if (!(reply instanceof Buffer)) return null
-  const answer = reply.toString('utf8')
-  if (answer === 'same' || answer === 'gone') return { kind: answer }
-  if (answer === 'kept') return { kind: 'kept', version: written }
-  const [, version = '', age, json = ''] = /^(\S+) (\d+) (.*)$/s.exec(answer) ?? []
+  const said = reply.toString('utf8')
+  if (said === 'same' || said === 'gone') return { kind: said }
+  if (said === 'kept') return { kind: 'kept', version: written }
+  const [, version = '', age, json = ''] = /^(\S+) (\d+) (.*)$/s.exec(said) ?? []
   const kept = parseRecord(json)
   return { kind: 'other', version, kept: kept && { record: kept, ageMs: Number(age) } }
 }

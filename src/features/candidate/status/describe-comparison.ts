@@ -169,7 +169,7 @@ export const listValues = ({ kind, pairs }: DifferenceView, formatCount: FormatC
 
 /** `{pointer}`: the place. */
 const placeWords: Readonly<Record<string, string>> = {
-  failure: 'no whole answer comes',
+  failure: 'no whole response comes',
   status: 'another status comes',
   'content-type': 'another content type comes',
   missing: '{pointer} is missing',

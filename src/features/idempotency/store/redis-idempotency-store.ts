@@ -29,7 +29,7 @@ interface RedisStoreOptions {
 }
 
 // Claims without a reply, given back when Redis returns. Few are in flight when Redis fails.
-const maxUnanswered = 1000
+const maxUnreplied = 1000
 
 // Between two attempts to give a claim back.
 const giveBackMs = 250
@@ -44,7 +44,7 @@ export class RedisIdempotencyStore implements IdempotencyStore {
   readonly #heldUntil = new Map<string, number>()
   /** The connection that failed the last claim. */
   #failing: Link
-  #unanswered = 0
+  #unreplied = 0
   #loggedAt: number | null = null
 
   constructor(options: RedisStoreOptions) {
@@ -165,12 +165,12 @@ export class RedisIdempotencyStore implements IdempotencyStore {
 
   /** Redis may have written the claim of a rejected request: a repetition must not find it in progress. */
   async #giveBack(claim: Claim): Promise<void> {
-    if (this.#unanswered < maxUnanswered) {
-      this.#unanswered++
+    if (this.#unreplied < maxUnreplied) {
+      this.#unreplied++
       this.#hold(claim)
       for (const until = now() + claim.leaseMs; now() < until; await sleep(giveBackMs))
         if ((await this.settle({ claim, settlement: { state: 'free' } })) !== null) break
-      this.#unanswered--
+      this.#unreplied--
     }
     this.#heldUntil.delete(claim.token)
   }

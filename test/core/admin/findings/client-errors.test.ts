@@ -5,10 +5,10 @@ import { seeded } from '../../upstream/balancing/fake-candidates.ts'
 import { endpoint, findingInputs, renderFindings } from './finding-inputs.ts'
 
 /**
- * Creates the first, second, … endpoint of risk, with its recent requests and how many of them were answered with a
+ * Creates the first, second, … endpoint of risk, with its recent requests and how many of them got a
  * 4xx.
  */
-const answering = (clientErrors: number, requests: number, i: number, more: Partial<EndpointReport> = {}) =>
+const responding = (clientErrors: number, requests: number, i: number, more: Partial<EndpointReport> = {}) =>
   endpoint({ url: `http://risk-${i}:8080`, recentResponses: { requests, clientErrors }, ...more })
 
 const calm = findingInputs()
@@ -21,15 +21,15 @@ const found = (endpoints: readonly EndpointReport[]) => {
   })
 }
 
-test('an endpoint that answers far more of its requests with a 4xx than the others is named, with what ends that', () => {
-  const endpoints = [answering(14, 600, 0), answering(115, 120, 1), answering(10, 590, 2)]
+test('an endpoint that responds to far more of its requests with a 4xx than the others is named, with what ends that', () => {
+  const endpoints = [responding(14, 600, 0), responding(115, 120, 1), responding(10, 590, 2)]
 
   expect(renderFindings(findingInputs({ upstreams: { risk: { endpoints } } }))).toEqual([
     {
       severity: 'warning',
       about: 'upstreams.risk',
       cause:
-        'http://risk-1:8080 answers 96 % of its requests with a 4xx, the other endpoints of risk 2 % (of 120 and 1190 requests in the last 5 minutes): it may be another version, or stand at another path',
+        'http://risk-1:8080 responds to 96 % of its requests with a 4xx, the other endpoints of risk to 2 % (of 120 and 1190 requests in the last 5 minutes): it may be another version, or stand at another path',
       alsoAbout: [],
       details: [],
       since: null,
@@ -49,10 +49,10 @@ test.each([
   ['all, and it drains', '100/100d 0/1000'],
   ['all, and the only other drains', '100/100 0/1000d'],
   ['all, and there is no other', '100/100'],
-])('one that answers with a 4xx %s is not', (_, shares) => {
+])('one that responds with a 4xx %s is not', (_, shares) => {
   const endpoints = shares.split(' ').map((share, i) => {
     const [clientErrors = 0, requests = 0] = share.split('/').map((count) => Number.parseInt(count, 10))
-    return answering(clientErrors, requests, i, {
+    return responding(clientErrors, requests, i, {
       state: { name: share.endsWith('d') ? 'draining' : 'up', since: null, reason: null },
     })
   })
@@ -67,7 +67,7 @@ test('of endpoints that are all alike, chance names none in 2,000 readings', () 
   for (let n = 0; n < 2_000; n++) {
     const share = random()
     const endpoints = [20 + Math.floor(random() * 40), 20 + Math.floor(random() * 200)].map((requests, i) =>
-      answering(Array.from({ length: requests }, random).filter((drawn) => drawn < share).length, requests, i),
+      responding(Array.from({ length: requests }, random).filter((drawn) => drawn < share).length, requests, i),
     )
     named.push(...found(endpoints))
   }

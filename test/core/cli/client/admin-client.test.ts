@@ -82,12 +82,12 @@ describe('a response', () => {
     while (!response.destroyed && response.write('[1,'.repeat(1000)));
     response.once('drain', () => grow(response))
   }
-  const noJson = 'answers with something other than JSON (200): is that the admin listener of a lender gateway?'
+  const noJson = 'responds with something other than JSON (200): is that the admin listener of a lender gateway?'
 
   test.each<[string, (response: ServerResponse) => void, Partial<AdminRequest>, string]>([
-    ['that never comes fails after the time limit', () => {}, { timeoutMs: 50 }, 'has not answered within 50ms'],
-    ['that never ends does too', (response) => response.write('{'), { timeoutMs: 100 }, 'not answered within 100ms'],
-    ['that grows without end fails at the size limit', grow, { maxBytes: 4096 }, 'answers with over 4KiB'],
+    ['that never comes fails after the time limit', () => {}, { timeoutMs: 50 }, 'has not responded within 50ms'],
+    ['that never ends does too', (response) => response.write('{'), { timeoutMs: 100 }, 'not responded within 100ms'],
+    ['that grows without end fails at the size limit', grow, { maxBytes: 4096 }, 'responds with over 4KiB'],
     ['that is a page fails', (response) => response.end('<html>'), {}, noJson],
     ['of nothing fails', (response) => response.end(), {}, noJson],
   ])('%s', async (_, respond, request, message) => {
@@ -102,8 +102,8 @@ describe('a response', () => {
   const cut = 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{}'
 
   test.each([
-    ['that is cut short', cut, 'closes the connection without a whole answer: does it want https?'],
-    ['of another protocol', 'SSH-2.0-OpenSSH_10.0\r\n', 'answers with something other than HTTP'],
+    ['that is cut short', cut, 'closes the connection without a whole response: does it want https?'],
+    ['of another protocol', 'SSH-2.0-OpenSSH_10.0\r\n', 'responds with something other than HTTP'],
   ])('%s fails', async (_, bytes, message) => {
     const port = await rawServer((socket) => socket.end(bytes))
 
@@ -175,7 +175,7 @@ describe('a rejection names what to do', () => {
     [403, detail, {}, 'rejects /status (403): because \\x1b[31mred'],
     [403, tooNarrow, { token: known }, `knows the token of ${of}, which is not for /status: ${why}`],
     [404, detail, {}, 'has no /status (404): is that the admin listener, and not the public one?'],
-    [421, detail, {}, 'does not answer to that name (421): because \\x1b[31mred'],
+    [421, detail, {}, 'does not serve that name (421): because \\x1b[31mred'],
     [500, detail, {}, 'fails at /status (500): because \\x1b[31mred'],
     [503, { code: 'identity-unavailable', detail: 'no keys' }, {}, 'fails at /status (503): no keys'],
   ])('%i %o %o', async (status, body, target, message) => {

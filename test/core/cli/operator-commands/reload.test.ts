@@ -111,13 +111,13 @@ for all groups
     ['changes that are none', { ...applied, changes: 'many' }, 200, 'a list is expected at changes'],
     ['a rejection without a problem', { hash: '9b02c7d11e55' }, 422, 'a list is expected at problems'],
     ['a problem without a line', lineless, 422, 'a number is expected at problems[0].line'],
-    ['what only a rollback answers', { code: 'conflict' }, 409, 'text is expected at hash'],
+    ['a code that only a rollback has', { code: 'conflict' }, 409, 'text is expected at hash'],
   ])('exits with 2 when the response is not a gateway’s: %s', async (_what, body, status, message) => {
     const { code, out, err } = await run('reload', body, status)
 
     expect({ code, out }).toEqual({ code: 2, out: '' })
     expect(err).toBe(
-      `lender-gateway: http://gateway answers what this version does not understand: ${message}; compare the versions\n`,
+      `lender-gateway: http://gateway responds with what this version does not understand: ${message}; compare the versions\n`,
     )
   })
 })

@@ -23,7 +23,7 @@ const takeAll = (budget: FloodBudget, kind: FloodKind) => {
 }
 const code = errorCodes.enhanceYourCalm
 
-test('200 frames that have to be answered, then 33 a second', () => {
+test('200 frames that need a reply, then 33 a second', () => {
   const budget = new FloodBudget()
 
   expect(takeAll(budget, 'ping')).toEqual({ taken: 200, reason: 'too-many-pings', code })

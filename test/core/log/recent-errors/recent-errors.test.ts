@@ -34,7 +34,7 @@ const countKinds = ({ last }: RecentErrors['report'], ...kinds: readonly string[
   kinds.map((kind) => last.filter((each) => each.kind === kind).length)
 
 describe('the recent errors', () => {
-  test('hold what the gateway answered with an error of its own, the newest first', () => {
+  test('hold the requests that got an error of the gateway’s own, the newest first', () => {
     const errors = record({}, { status: 500 }, dead())
     vi.advanceTimersByTime(1000)
     errors.record(exchangeRecord(notFound))

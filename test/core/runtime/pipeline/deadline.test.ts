@@ -8,7 +8,7 @@ import { fakeBody, fakeExchange, fakeNext, fakeResponse, untilAborted } from '..
 beforeEach(() => vi.useFakeTimers())
 afterEach(() => vi.useRealTimers())
 
-/** Starts an exchange whose upstream never answers; `expired` waits for its end. */
+/** Starts an exchange whose upstream never responds; `expired` waits for its end. */
 const start = (body = fakeBody()) => {
   const exchange = fakeExchange({ body })
   const ended = deadlineLayer(100)(untilAborted)(exchange)

@@ -15,7 +15,7 @@ const rollback: ReloadOutcome = {
 }
 const deferred = (known: boolean): ReloadOutcome => {
   const held = { hash: 'b', problems: [], since: 0, tries: 1, nextTryAt: 0, known }
-  return { result: 'rejected', hash: 'a', problems: [], held, unanswered: null }
+  return { result: 'rejected', hash: 'a', problems: [], held, silentWorkers: null }
 }
 
 test('an edit that is tried again and again for the same reason is remembered once, and counted each time', () => {

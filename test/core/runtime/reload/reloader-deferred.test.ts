@@ -1,7 +1,7 @@
 /** The preflight of a reload: what ends the wait of an edit that is held back. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { LoadResult } from '../../../../src/core/config/load/load.ts'
-import { heldBackHint, notAnsweringHint, WorkersNotAnsweringError } from '../../../../src/core/runtime/proxy-server.ts'
+import { heldBackHint, notReplyingHint, WorkersNotReplyingError } from '../../../../src/core/runtime/proxy-server.ts'
 import { parse, sandbox, withRisk } from '../../config/helper.ts'
 import { createReloader, later, loaded, old, one, two } from './reloader-fixture.ts'
 
@@ -39,15 +39,15 @@ test('an edit that cannot run is rejected since it was first, until the file cha
 })
 
 describe('workers do not reply', () => {
-  const unanswering = () => {
+  const silentWorker = () => {
     const made = createReloader()
     made.file.reason = null
-    made.file.failing = new WorkersNotAnsweringError('worker 1 did not answer')
+    made.file.failing = new WorkersNotReplyingError('worker 1 did not reply')
     return made
   }
 
   test('an edit is held back, and takes effect once they do', async () => {
-    const { reloader, file, outcomes } = unanswering()
+    const { reloader, file, outcomes } = silentWorker()
 
     const rejected = await reloader.reload('file')
     await later(1)
@@ -57,8 +57,8 @@ describe('workers do not reply', () => {
 
     expect(rejected).toMatchObject({
       held: { tries: 1, known: false },
-      problems: [{ found: 'worker 1 did not answer', hint: heldBackHint }],
-      unanswered: `worker 1 did not answer: ${heldBackHint}`,
+      problems: [{ found: 'worker 1 did not reply', hint: heldBackHint }],
+      silentWorkers: `worker 1 did not reply: ${heldBackHint}`,
     })
     expect(again).toMatchObject(['preflight', { held: { tries: 2, known: true } }])
     expect(reloader.config.hash).toBe(one.config.hash)
@@ -67,16 +67,16 @@ describe('workers do not reply', () => {
   })
 
   test('a reload by force and a rollback are not tried again', async () => {
-    const { reloader, file } = unanswering()
+    const { reloader, file } = silentWorker()
 
     const forced = await reloader.reload('request', true)
     file.failing = false
     await reloader.reload('request')
-    file.failing = new WorkersNotAnsweringError('worker 1 did not answer')
+    file.failing = new WorkersNotReplyingError('worker 1 did not reply')
     const rollback = await reloader.rollback()
 
     for (const each of [forced, rollback])
-      expect(each).toMatchObject({ held: null, unanswered: `worker 1 did not answer: ${notAnsweringHint}` })
+      expect(each).toMatchObject({ held: null, silentWorkers: `worker 1 did not reply: ${notReplyingHint}` })
     expect(vi.getTimerCount()).toBe(0)
   })
 })

@@ -150,10 +150,10 @@ describe('an exchange that is aborted', () => {
 })
 
 // response-parser.test.ts has all that is malformed.
-test('a response that is malformed is bad-answer', async () => {
+test('a response that is malformed is bad-response', async () => {
   const { url, connections } = await responsive('HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\nabc')
 
-  expect(await sendOutcome(open(url), fakeExchange())).toBe('bad-answer')
+  expect(await sendOutcome(open(url), fakeExchange())).toBe('bad-response')
   await expect.poll(connections).toBe(0)
 })
 

@@ -161,12 +161,12 @@ describe('failover', () => {
   })
 
   test('an exchange that is sent again goes to one that it has not tried while there is one', async () => {
-    const { send, tried } = members('reset-before-headers', 'connect-failed', 'bad-answer', 'response')
+    const { send, tried } = members('reset-before-headers', 'connect-failed', 'bad-response', 'response')
     const exchange = fakeExchange()
 
     const outcomes = [await outcome(send, exchange), await outcome(send, exchange), await outcome(send, exchange)]
 
-    expect(outcomes).toEqual(['reset-before-headers', 'bad-answer', 200])
+    expect(outcomes).toEqual(['reset-before-headers', 'bad-response', 200])
     expect(tried).toEqual([0, 1, 2, 3])
     expect(await outcome(send, exchange)).toBe('reset-before-headers')
   })

@@ -50,7 +50,7 @@ const servers = async (...addresses: readonly string[]) => {
     onTestFinished(() => void server.close())
   }
   for (const address of addresses) await open(address)
-  /** Has requests wait, or all that do answered. */
+  /** Makes requests wait, or responds to all that wait. */
   const hold = (isOn: boolean) => {
     holding = isOn
     if (!isOn) for (const socket of held) socket.write('HTTP/1.1 204 No Content\r\n\r\n')

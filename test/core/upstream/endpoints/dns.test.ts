@@ -25,7 +25,7 @@ describe('a name', () => {
   const one = ['192.0.2.1']
   const two = ['192.0.2.1', '2001:db8::1']
   const isNotFound = 'the name of the endpoint does not resolve (ENOTFOUND)'
-  const isSilent = 'the name server does not answer (EAI_AGAIN)'
+  const isSilent = 'the name server does not reply (EAI_AGAIN)'
   const toMs = (seconds: number): number => seconds * 1000
   const notFound: Error = Object.assign(new Error('getaddrinfo ENOTFOUND'), { code: 'ENOTFOUND' })
   const again: Error = Object.assign(new Error('getaddrinfo EAI_AGAIN'), { code: 'EAI_AGAIN' })

@@ -108,8 +108,8 @@ describe('closed', () => {
     ['clients that leave', 'closed', ...six('client-gone')],
     ['requests that found no room', 'closed', ...six('overloaded')],
     ['defects of the gateway', 'closed', ...six('internal')],
-    ['what was not connected, or did not answer', 'open', 'connect-failed', 'headers-timeout', 500, 500],
-    ['what is malformed', 'open', ...six('bad-answer').slice(2)],
+    ['what was not connected, or did not respond', 'open', 'connect-failed', 'headers-timeout', 500, 500],
+    ['what is malformed', 'open', ...six('bad-response').slice(2)],
   ])('after %s it is %s', async (_, state, ...ends) => {
     const rig = new Rig()
 

@@ -80,13 +80,13 @@ describe('an endpoint that is probed', () => {
 
   test('has every probe reported, with how long it took', async () => {
     const at = Date.now()
-    const { probes, reported } = startScript([120, bad('answered 503, 200-299 is expected'), 'never'])
+    const { probes, reported } = startScript([120, bad('responded with 503, 200-299 is expected'), 'never'])
 
     await vi.advanceTimersByTimeAsync(60_000)
 
     expect(probes).toEqual([
       { at: at + 620, latencyMs: 120, status: 204, reason: null },
-      { at: at + 5620, latencyMs: 0, status: null, reason: 'answered 503, 200-299 is expected' },
+      { at: at + 5620, latencyMs: 0, status: null, reason: 'responded with 503, 200-299 is expected' },
     ])
     expect(reported).toEqual([])
   })
@@ -171,9 +171,9 @@ describe('probing', () => {
     test.each([
       [200, { from: 200, to: 299 }, null],
       [299, { from: 200, to: 299 }, null],
-      [503, { from: 200, to: 299 }, 'answered 503, 200-299 is expected'],
-      [500, { from: 204, to: 204 }, 'answered 500, 204 is expected'],
-      [200, { from: 204, to: 204 }, 'answered 200, 204 is expected'],
+      [503, { from: 200, to: 299 }, 'responded with 503, 200-299 is expected'],
+      [500, { from: 204, to: 204 }, 'responded with 500, 204 is expected'],
+      [200, { from: 204, to: 204 }, 'responded with 200, 204 is expected'],
       [404, { from: 200, to: 499 }, null],
       [401, { from: 401, to: 401 }, null],
     ])('of an endpoint that responds %i where %o is expected: %s', async (status, range, reason) => {
@@ -185,18 +185,18 @@ describe('probing', () => {
     test('waits for the final response after an interim one', async () => {
       const { port } = await responding('HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n')
 
-      expect(await probe(port)).toBe('answered 503, 200-299 is expected')
+      expect(await probe(port)).toBe('responded with 503, 200-299 is expected')
     })
 
     test.each<[string, (socket: Socket) => void, string]>([
       ['resets', (socket) => socket.resetAndDestroy(), 'the endpoint reset the connection (ECONNRESET)'],
       ['closes', (socket) => socket.end(), 'the endpoint closed the connection'],
-      ['speaks SSH', (socket) => socket.end('SSH-2.0-A\r\n'), 'the endpoint answers with what is not HTTP'],
-      ['has no status', (socket) => socket.end('HTTP/1.1 OK\r\n\r\n'), 'the endpoint answers with what is not HTTP'],
+      ['speaks SSH', (socket) => socket.end('SSH-2.0-A\r\n'), 'the endpoint sent a response that is not HTTP'],
+      ['has no status', (socket) => socket.end('HTTP/1.1 OK\r\n\r\n'), 'the endpoint sent a response that is not HTTP'],
       [
         'has large fields',
         (socket) => socket.end(`HTTP/1.1 200 OK\r\nX: ${'x'.repeat(1 << 20)}\r\n\r\n`),
-        'the header fields of the answer are too large, or too many',
+        'the response has too many header fields, or too large ones',
       ],
     ])('of an endpoint that %s says so', async (_, act, reason) => {
       const { port } = await rawUpstream((socket) => onRequest(socket, () => act(socket)))
@@ -219,7 +219,7 @@ describe('probing', () => {
     ])('is over while %s, and leaves no connection', async (_, scheme, act) => {
       const { port, connections } = await rawUpstream(act)
 
-      expect(await probe(port, { timeout: 120 }, null, scheme)).toBe('no answer within 120ms')
+      expect(await probe(port, { timeout: 120 }, null, scheme)).toBe('no response within 120ms')
       await expect.poll(connections).toBe(0)
     })
 
@@ -227,7 +227,7 @@ describe('probing', () => {
       const drip = dripping('HTTP/1.1 500 No\r\n\r\n', 'x')
       const { port, connections } = await rawUpstream((socket) => onRequest(socket, () => drip(socket)))
 
-      expect(await probe(port, { timeout: 400 })).toBe('answered 500, 200-299 is expected')
+      expect(await probe(port, { timeout: 400 })).toBe('responded with 500, 200-299 is expected')
       expect(connections()).toBe(1)
       await expect.poll(connections).toBe(0)
     })

@@ -2,7 +2,7 @@ import { createServer } from 'node:net'
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls'
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { UpstreamConfig } from '../../../../src/core/config/config.ts'
-import { NoAnswerError } from '../../../../src/core/lib/try.ts'
+import { NoResponseError } from '../../../../src/core/lib/try.ts'
 import {
   checkAll,
   checkReachable,
@@ -93,7 +93,7 @@ describe('which upstreams are unreachable', () => {
     await vi.advanceTimersByTimeAsync(2000)
 
     expect([atOnce, early, inTime]).toEqual([['a', 'b', 'c', 'd'], 0, 1])
-    const silent = 'no answer within 2s'
+    const silent = 'no response within 2s'
     expect((await result)[0]?.endpoints.map(({ reason }) => reason)).toEqual([silent, silent, refused, silent])
   })
 
@@ -125,7 +125,7 @@ describe('a standstill of the process', () => {
 
   beforeEach(stopClock)
 
-  test('is no time that an endpoint had to answer', async () => {
+  test('is no time that an endpoint had to respond', async () => {
     const reach = vi.fn(async () => {
       for (let n = 0; n < 5; n++) await new Promise(setImmediate)
     })
@@ -146,8 +146,8 @@ describe('a standstill of the process', () => {
   })
 
   test('gives one that is silent another try, and not one that says no, whatever it says', async () => {
-    const silent = new NoAnswerError(2000)
-    const saysSo = new Error('no answer within 2s')
+    const silent = new NoResponseError(2000)
+    const saysSo = new Error('no response within 2s')
     const failing = (first: Error, then: Error | null) => {
       const reach = vi.fn(() => (then === null ? Promise.resolve() : Promise.reject(then)))
       return reach.mockRejectedValueOnce(first)
@@ -207,15 +207,15 @@ describe('one endpoint', () => {
 
     expect(await check(refusing, 'connect')).toBe('the endpoint refuses connections (ECONNREFUSED)')
     expect(await check('http://nowhere.invalid', 'connect')).toMatch(
-      /^the name (of the endpoint does not resolve|server does not answer) /,
+      /^the name (of the endpoint does not resolve|server does not reply) /,
     )
   })
 
   test.each<[string, number | null, string, 'connect' | 'health']>([
-    ['the time to connect', 120, 'no answer within 120ms', 'connect'],
-    ['2 s, however long it may take to connect', 60_000, 'no answer within 2s', 'connect'],
-    ['2 s where nothing else is said', null, 'no answer within 2s', 'connect'],
-    ['2 s, however long a health check may take', null, 'no answer within 2s', 'health'],
+    ['the time to connect', 120, 'no response within 120ms', 'connect'],
+    ['2 s, however long it may take to connect', 60_000, 'no response within 2s', 'connect'],
+    ['2 s where nothing else is said', null, 'no response within 2s', 'connect'],
+    ['2 s, however long a health check may take', null, 'no response within 2s', 'health'],
   ])('has %s, and leaves nothing', async (_, connect, reason, mode) => {
     const { port, connections } = await silent()
     const scheme = mode === 'connect' ? 'https' : 'http'

@@ -72,7 +72,7 @@ describe('an interim response', () => {
   })
 
   test('of status 101 is rejected: no switch was asked for', () => {
-    expect(read(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: a\r\n\r\n`).rejected).toBe('answer-status')
+    expect(read(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: a\r\n\r\n`).rejected).toBe('response-status')
   })
 })
 
@@ -139,28 +139,28 @@ const rejected = [
   ...each('not-http', ['\r', 'S', 'h', 'HTTP/2', 'HTTP/0', 'HTTP/1.10', 'HTTP/1.1  ', 'HTTP/1.1\t', 'HTTP/1.1 20 ']),
   ...each('not-http', ['HTTP/1.1 2000', 'HTTP/1.1 -', 'HTTP/1.1 200\t', 'HTTP/1.1 200\n', 'HTTP/1.1 200 OK\n']),
   ...each('not-http', ['HTTP/1.1 200 OK\rA', 'HTTP/1.1 200 O\0']),
-  ...each('answer-status', ['HTTP/1.1 099']),
-  ['a line without an end', `HTTP/1.1 200 OK\r\nA: ${'a'.repeat(64 * 1024 - 20)}`, 'answer-fields-too-large'],
-  ['more than 10,100 fields', `HTTP/1.1 200 OK\r\n${'A: b\r\n'.repeat(10_100)}A`, 'answer-fields-too-large'],
-  ['a trailer without an end', chunks(`0\r\n${'a'.repeat(64 * 1024)}`), 'answer-fields-too-large'],
-  ['more than 10,100 trailers', chunks(`0\r\n${'A: b\r\n'.repeat(10_100)}A`), 'answer-fields-too-large'],
+  ...each('response-status', ['HTTP/1.1 099']),
+  ['a line without an end', `HTTP/1.1 200 OK\r\nA: ${'a'.repeat(64 * 1024 - 20)}`, 'response-fields-too-large'],
+  ['more than 10,100 fields', `HTTP/1.1 200 OK\r\n${'A: b\r\n'.repeat(10_100)}A`, 'response-fields-too-large'],
+  ['a trailer without an end', chunks(`0\r\n${'a'.repeat(64 * 1024)}`), 'response-fields-too-large'],
+  ['more than 10,100 trailers', chunks(`0\r\n${'A: b\r\n'.repeat(10_100)}A`), 'response-fields-too-large'],
   // Fields, lengths and chunks are scanned as those of requests are: request-parser.test.ts has the rest of them.
   ...each('not-http', ['A: b\r\n ', 'A ', 'A: b\x01', 'A: b\n', 'A: b\r\n\ro'], (text) => `HTTP/1.1 200 OK\r\n${text}`),
-  ...each('answer-length', ['', '-2', '2, 2', '9007199254740992', '1'.repeat(400)], (length) =>
+  ...each('response-length', ['', '-2', '2, 2', '9007199254740992', '1'.repeat(400)], (length) =>
     head(`Content-Length: ${length}\r\n`),
   ),
-  ['the same length twice', head('Content-Length: 2\r\ncontent-length: 2\r\n'), 'answer-length'],
-  ['a length twice', head('Content-Length: 2\r\nContent-Length: 3\r\n'), 'answer-length'],
-  ['a length and chunks', head('Content-Length: 2\r\nTransfer-Encoding: chunked\r\n'), 'answer-length'],
-  ['chunks and a length', head('Transfer-Encoding: chunked\r\nContent-Length: 2\r\n'), 'answer-length'],
-  ...each('answer-coding', ['', 'gzip', 'gzip, chunked', 'chunked, gzip', 'chunked;a=b', 'xchunked'], (coding) =>
+  ['the same length twice', head('Content-Length: 2\r\ncontent-length: 2\r\n'), 'response-length'],
+  ['a length twice', head('Content-Length: 2\r\nContent-Length: 3\r\n'), 'response-length'],
+  ['a length and chunks', head('Content-Length: 2\r\nTransfer-Encoding: chunked\r\n'), 'response-length'],
+  ['chunks and a length', head('Transfer-Encoding: chunked\r\nContent-Length: 2\r\n'), 'response-length'],
+  ...each('response-coding', ['', 'gzip', 'gzip, chunked', 'chunked, gzip', 'chunked;a=b', 'xchunked'], (coding) =>
     head(`Transfer-Encoding: ${coding}\r\n`),
   ),
-  ['chunked twice', head('Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n'), 'answer-coding'],
-  ['a coding in HTTP/1.0', 'HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n', 'answer-coding'],
+  ['chunked twice', head('Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n'), 'response-coding'],
+  ['a coding in HTTP/1.0', 'HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n', 'response-coding'],
   ...each('not-http', ['\r', '1;;', '1\r\nok'], chunks),
-  ['a length among the trailers', chunks('0\r\ncontent-length: 2\r\n\r\n'), 'answer-length'],
-  ['a coding among the trailers', chunks('0\r\nA: b\r\nTransfer-Encoding: chunked\r\n\r\n'), 'answer-length'],
+  ['a length among the trailers', chunks('0\r\ncontent-length: 2\r\n\r\n'), 'response-length'],
+  ['a coding among the trailers', chunks('0\r\nA: b\r\nTransfer-Encoding: chunked\r\n\r\n'), 'response-length'],
 ] as const
 
 describe('rejected is', () => {
@@ -200,7 +200,7 @@ describe('docs/design/rejected-responses.md lists what is rejected', () => {
 
   test('of every reason', () => {
     expect(new Set(rows.map(([, , , reason]) => reason))).toEqual(
-      new Set(rejected.map(([, , reason]) => reason).filter((reason) => reason !== 'answer-fields-too-large')),
+      new Set(rejected.map(([, , reason]) => reason).filter((reason) => reason !== 'response-fields-too-large')),
     )
   })
 })

@@ -10,7 +10,7 @@ import { verified } from '../sample-audit-log.ts'
 
 test('every request leaves a line, from whatever the response comes, with its target and nothing that is secret', async () => {
   const log = createAuditLog(onTestFinished)
-  const large = Buffer.alloc(512 * 1024, 'planted-answer')
+  const large = Buffer.alloc(512 * 1024, 'planted-response')
   const upstream = await httpUpstream(({ method }, response) => response.end(method === 'GET' ? large : 'ok'))
   const live = await bootLiveGateway({
     upstream: upstream.url,
@@ -34,12 +34,12 @@ test('every request leaves a line, from whatever the response comes, with its ta
 
   const [start, ...lines] = log.lines()
   const config = live.gateway.config.hash
-  const digestsOfNone = { requestDigest: null, answerDigest: null }
+  const digestsOfNone = { requestDigest: null, responseDigest: null }
   const nothing = { client: null, method: null, operation: null, endpoint: null, ...digestsOfNone }
   expect(start).toMatchObject({ event: 'start', seq: 1 })
   const { url: endpoint } = upstream
-  const market = { operation: 'market.insights', endpoint, answerDigest: sha256(large) }
-  const digests = { requestDigest: sha256('planted-body'), answerDigest: sha256('ok') }
+  const market = { operation: 'market.insights', endpoint, responseDigest: sha256(large) }
+  const digests = { requestDigest: sha256('planted-body'), responseDigest: sha256('ok') }
   const rejected = { failure: 'rejected-by-operator', operation: 'financing.pre-approval' }
   expect(lines).toMatchObject(
     [

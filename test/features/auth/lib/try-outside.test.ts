@@ -1,7 +1,7 @@
 /** Servers outside, tried by a process that stands still: it says nothing of them. */
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import type { Config } from '../../../../src/core/config/config.ts'
-import { NoAnswerError, tryOutside } from '../../../../src/core/lib/try.ts'
+import { NoResponseError, tryOutside } from '../../../../src/core/lib/try.ts'
 import { checkAll, toPreflightTarget } from '../../../../src/core/upstream/health/preflight.ts'
 import { tryJwks } from '../../../../src/features/auth/tokens/preflight.ts'
 import { checkRedis } from '../../../../src/features/redis/check-redis.ts'
@@ -87,6 +87,6 @@ test('a try that is over is told so, and what it says later has no effect', asyn
       })
     })
 
-  await expect(tryOutside(attempt, { waitMs: 60, repeatsSilent: true })).rejects.toEqual(new NoAnswerError(60))
+  await expect(tryOutside(attempt, { waitMs: 60, repeatsSilent: true })).rejects.toEqual(new NoResponseError(60))
   expect(over).toBeGreaterThanOrEqual(2)
 })

@@ -66,15 +66,15 @@ test('a response without end is cut off', async () => {
     more()
   })
 
-  await expect(client.request(get)).rejects.toThrow('the answer is larger than')
+  await expect(client.request(get)).rejects.toThrow('the response is larger than')
 })
 
 test('a response that never comes, or never ends, times out', async () => {
   const silent = await openClient(() => {}, 20)
   const endless = await openClient((_, response) => void response.write('{'), 20)
 
-  await expect(silent.request(get)).rejects.toThrow('no answer within 20ms')
-  await expect(endless.request(get)).rejects.toThrow('no answer within 20ms')
+  await expect(silent.request(get)).rejects.toThrow('no response within 20ms')
+  await expect(endless.request(get)).rejects.toThrow('no response within 20ms')
 })
 
 test('a connection that was closed meanwhile is no failure', async () => {

@@ -41,12 +41,12 @@ test('an outage of the issuer is logged, with its origin', async () => {
   const verifiers = createTokenVerifiers((...line) => events.push(line))
   const lease = verifiers.acquireJwt(jwtConfig(`${server.url}/keys?secret`))
 
-  await expect(lease.getClaims(signToken(key))).rejects.toThrow('it answered 302')
+  await expect(lease.getClaims(signToken(key))).rejects.toThrow('it responded with 302')
 
   expect(events).toEqual([
-    ['warn', 'keys of the issuer cannot be fetched', { from: server.url, reason: 'it answered 302' }],
+    ['warn', 'keys of the issuer cannot be fetched', { from: server.url, reason: 'it responded with 302' }],
   ])
-  expect(lease.state()).toMatchObject({ keys: 0, error: 'it answered 302', lastSuccess: null })
+  expect(lease.state()).toMatchObject({ keys: 0, error: 'it responded with 302', lastSuccess: null })
   lease.release()
 })
 

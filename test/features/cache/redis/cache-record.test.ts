@@ -39,7 +39,7 @@ const values = fc
   .array(fc.oneof(fc.integer({ min: 0x20, max: 0x7e }), fc.integer({ min: 0x80, max: 0xff })), { maxLength: 30 })
   .map((codes) => String.fromCharCode(...codes))
 
-const answers = fc.record({
+const responses = fc.record({
   maxAge: fc.integer({ min: 0, max: 1e6 }),
   dated: fc.boolean(),
   age: fc.integer({ min: 0, max: 1000 }),
@@ -49,7 +49,7 @@ const answers = fc.record({
 describe('a record', () => {
   test('read at once is what was written, whatever it was', () => {
     fc.assert(
-      fc.property(answers, bodies, ({ maxAge, dated, age, more }, body) => {
+      fc.property(responses, bodies, ({ maxAge, dated, age, more }, body) => {
         const fields = ['Cache-Control', `max-age=${maxAge}`, ...varied, 'Age', `${age}`, ...more.flat()]
         const head = stored(dated ? [...fields, 'Date', at(-5)] : fields, body)
 

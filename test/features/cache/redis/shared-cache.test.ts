@@ -33,7 +33,7 @@ describe.skipIf(redisProgram.missing)('with Redis', () => {
 
   test('what one gateway has fetched, another has not to, nor many requests to it at once', async () => {
     const [one, other] = [await open(), await open()]
-    const text = 'answer 1\0é\r\n'
+    const text = 'reply 1\0é\r\n'
     const first = await one.ask({}, createResponse([...fresh, 'Date', new Date(Date.now() - 2000).toUTCString()], text))
     await written(1)
 

@@ -44,9 +44,9 @@ export const openSharedGateway = async (redis: Partial<RedisConfig>, { operation
     if (client !== undefined) exchange.identity = { client, method: 'apiKey', keyId: null }
     const before = upstream.sent.length
     const response = handle(exchange)
-    const state = { isAnswered: false }
-    response.then(() => Object.assign(state, { isAnswered: true })).catch(() => {})
-    await eventually(() => state.isAnswered || upstream.sent.length > before)
+    const state = { hasResponse: false }
+    response.then(() => Object.assign(state, { hasResponse: true })).catch(() => {})
+    await eventually(() => state.hasResponse || upstream.sent.length > before)
     const sent: Sent | null = upstream.sent[before] ?? null
     return { exchange, response, sent }
   }

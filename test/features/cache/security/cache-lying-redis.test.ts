@@ -1,5 +1,5 @@
 /**
- * Attack: a Redis that lies. Whatever it says, requests are answered by the upstream, and nothing of what it says
+ * Attack: a Redis that lies. Whatever it says, requests get the responses of the upstream, and nothing of what it says
  * reaches a client.
  */
 import type { Socket } from 'node:net'
@@ -49,7 +49,7 @@ const rows: readonly (readonly [what: string, lies: Lies])[] = [
   ['lists in a list', say(list(list(':1\r\n'), list(), list(), list()))],
   ['no time', say(list('$-1\r\n', generation, generation, generation))],
   ['generations that are none', say(list(text('1'), text('x'), text('y'), text('z')))],
-  ['half an answer', say('*8\r\n$1\r\n')],
+  ['half a reply', say('*8\r\n$1\r\n')],
   ['the end of the connection', (socket) => socket.destroy()],
   [
     'a record that is none',
@@ -61,7 +61,7 @@ const rows: readonly (readonly [what: string, lies: Lies])[] = [
   ['a beginning without an end', flood(0x7fffffff, 8 * mebibyte)],
 ]
 
-test.each(rows)('a Redis that answers with %s changes no response', async (_, lies) => {
+test.each(rows)('a Redis that replies with %s changes no response', async (_, lies) => {
   const redis = await rawUpstream((socket) => {
     socket.on('error', () => {})
     socket.on('data', (chunk) => {

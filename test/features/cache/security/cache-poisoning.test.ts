@@ -1,6 +1,6 @@
 /**
  * Attack: a field that the upstream goes by, and that is not in the key. Its response is stored, and every other client
- * is answered with it.
+ * gets it.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openGateway, type Settings } from '../../../helpers/gateway.ts'
@@ -29,8 +29,8 @@ const forAll = (listen: Record<string, unknown> = {}, host = 'endpoint') => {
     await upstream.close()
   })
   return async (echoed: string, ...fields: string[]) => {
-    const { body, fields: answered } = await call(gateway.port, { target: `/market/insights?${echoed}`, fields })
-    return { text: body.toString(), did: fieldValues(answered, 'cache-status').join() }
+    const { body, fields: responded } = await call(gateway.port, { target: `/market/insights?${echoed}`, fields })
+    return { text: body.toString(), did: fieldValues(responded, 'cache-status').join() }
   }
 }
 

@@ -25,9 +25,9 @@ interface Got {
 /** Asks by the name that all gateways have: a load balancer stands before them. */
 const get = async ({ url }: LiveGateway, target: string, headers: Record<string, string> = {}): Promise<Got> => {
   const sent = request(url + target, { headers: { host: 'gateway.example', ...headers } }).end()
-  const [answer] = (await once(sent, 'response')) as [IncomingMessage]
-  answer.setEncoding('latin1')
-  return { status: answer.statusCode, fields: answer.headers, body: await text(answer) }
+  const [result] = (await once(sent, 'response')) as [IncomingMessage]
+  result.setEncoding('latin1')
+  return { status: result.statusCode, fields: result.headers, body: await text(result) }
 }
 
 describe.skipIf(redisProgram.missing)('with Redis', () => {
@@ -48,7 +48,7 @@ describe.skipIf(redisProgram.missing)('with Redis', () => {
       const { method, url } = arrived
       if (method === 'POST') response.writeHead(201, { Location: `/market/insights${url.slice(url.indexOf('?'))}` })
       else response.setHeader('Cache-Control', 'max-age=60')
-      response.end(Buffer.from(`answer ${upstream.requests.length}\0\xff\xfe\r\n`, 'latin1'))
+      response.end(Buffer.from(`response ${upstream.requests.length}\0\xff\xfe\r\n`, 'latin1'))
     })
   })
   afterEach(() => redis.client.flushDb())
@@ -95,7 +95,7 @@ describe.skipIf(redisProgram.missing)('with Redis', () => {
     const { body } = await fetchAdmin(`${one.admin}/cache`, 'DELETE')
     await get(await boot(), '/market/insights?a=1')
 
-    expect([second.status, second.body, kept.body]).toEqual([200, 'answer 1\0\xff\xfe\r\n', first.body])
+    expect([second.status, second.body, kept.body]).toEqual([200, 'response 1\0\xff\xfe\r\n', first.body])
     expect(second.fields).toMatchObject({ 'cache-status': expect.stringContaining('hit'), date: first.fields.date })
     expect(status.cache).toMatchObject({ redis: { state: 'shared', where: null, found: 1, rejected: 0, dropped: 0 } })
     expect([body.removed, upstream.requests.length]).toEqual([1, 2])
@@ -126,7 +126,7 @@ describe.skipIf(redisProgram.missing)('with Redis', () => {
     },
   )
 
-  test('killed under load, every request is answered; back again, it is used again', async () => {
+  test('killed under load, every request gets a response; back again, it is used again', async () => {
     const own = await open()
     // Within 20 ms, say, a machine under load may never have three replies in a row.
     const gateway = await boot({}, own)
@@ -155,7 +155,7 @@ describe.skipIf(redisProgram.missing)('with Redis', () => {
 
     await gateway.line(isLocal)
     const { body: status } = await fetchAdmin(`${gateway.admin}/status`)
-    const reason = expect.stringMatching(/^no answer within/)
+    const reason = expect.stringMatching(/^no reply within/)
     expect(status.cache).toMatchObject({ redis: { state: 'local', reason } })
   })
 
@@ -174,12 +174,12 @@ describe.skipIf(redisProgram.missing)('with Redis', () => {
 
     const { status, body } = await fetchAdmin(`${one.admin}/cache`, 'DELETE')
     own.thaw()
-    // Before that, the other gateway may find the old answer, and keep it.
+    // Before that, the other gateway may find the old response, and keep it.
     await expect.poll(async () => await watching.get(generationKey)).not.toBe(generation)
-    await expect.poll(async () => (await get(one, '/market/insights')).body).toContain('answer')
-    await expect.poll(async () => (await get(other, `/market/insights`)).body).not.toBe('answer 1\0\xff\xfe\r\n')
+    await expect.poll(async () => (await get(one, '/market/insights')).body).toContain('response')
+    await expect.poll(async () => (await get(other, `/market/insights`)).body).not.toBe('response 1\0\xff\xfe\r\n')
 
-    expect({ status, code: body.code }).toEqual({ status: 503, code: 'redis-not-answering' })
+    expect({ status, code: body.code }).toEqual({ status: 503, code: 'redis-not-replying' })
   })
 
   drill('with several workers a key is fetched once for all, and what is removed is gone for all', async () => {

@@ -11,7 +11,7 @@ const fresh = ['Cache-Control', 'max-age=60', 'ETag', '"a"']
 
 const statusOf = ({ fields }: WireResponse): string => fieldValues(fields, 'cache-status').join()
 
-test('what is stored answers, validates and is cut into ranges without the upstream', async () => {
+test('a stored response is served, validated and cut into ranges without the upstream', async () => {
   const body = pseudoRandomBytes(300_000)
   const hop = ['Connection', 'X-Hop', 'X-Hop', '1', 'Proxy-Authenticate', 'x', 'Keep-Alive', 'timeout=9']
   const proxy = ['Proxy-Authentication-Info', 'x', 'Proxy-Authorization', 'x']
@@ -56,7 +56,7 @@ const bootLive = async () => {
     const location = new URL(url, 'http://x').searchParams.get('made')
     if (location !== null) response.setHeader('Location', location)
     response.writeHead(200, { 'Cache-Control': method === 'POST' ? 'no-store' : 'max-age=60' })
-    response.end(`answer ${upstream.requests.length}`)
+    response.end(`response ${upstream.requests.length}`)
   })
   const operations = { 'market.insights': { cache: true }, 'leads.pipeline': { cache: true } }
   const settings = { upstream: upstream.url, operations }

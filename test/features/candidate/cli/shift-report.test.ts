@@ -77,7 +77,7 @@ risk.asset-valuation: another status comes in 2, 0 of them in the last 5 minutes
 
 and 100 times in further ways: the table is full
 
-noise, where two answers of the primary to one request differ, so that it is not compared:
+noise, where two responses of the primary to one request differ, so that it is not compared:
   risk.asset-valuation: /generatedAt differs in 7 of 46
 `)
 })
@@ -101,7 +101,7 @@ const key = 'upstreams.market.candidate'
 test.each([
   ['no candidate', null, `market has no candidate: write ${key} in the file`],
   ['no shadow', { shadow: null }, `nothing is copied to the candidate of market: write ${key}.shadow in the file`],
-  ['no comparison', {}, `answers of the candidate of market are not compared: ${key}.shadow.compare is none`],
+  ['no comparison', {}, `responses of the candidate of market are not compared: ${key}.shadow.compare is none`],
 ])('a group with %s ends with 1, and stderr names the key', async (_, candidate, words) => {
   const { code, out, err } = await run(withCandidate('market', candidate), 'shift', 'report', 'market')
 

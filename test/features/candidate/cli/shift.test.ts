@@ -8,8 +8,8 @@ import { bootLiveGateway } from '../../../helpers/live-gateway.ts'
 import { httpUpstream, type Responder } from '../../../helpers/upstream.ts'
 
 /** Boots a gateway whose `risk` has a candidate, and runs the command there. */
-const boot = async (own: object, answering?: Responder) => {
-  const [primary, candidate] = [await httpUpstream(), await httpUpstream(answering)]
+const boot = async (own: object, responding?: Responder) => {
+  const [primary, candidate] = [await httpUpstream(), await httpUpstream(responding)]
   const risk = { endpoints: [primary.url], candidate: { endpoints: [candidate.url], ...own } }
   const live = await bootLiveGateway({ upstreams: { risk } })
   const run = (...args: readonly string[]) => runCommand(['shift', ...args, '--admin', live.admin])

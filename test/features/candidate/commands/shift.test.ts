@@ -108,7 +108,7 @@ describe('while the candidate is down', () => {
     opened.push(shifts)
     shifts.prepare(listShiftPlans(config)).commit()
     for (const order of orders) shifts.command('risk', order, { by: null, reason: null }).confirm()
-    const down = endpoint({ url: next, state: { name: 'down', since: null, reason: 'answered 503' } })
+    const down = endpoint({ url: next, state: { name: 'down', since: null, reason: 'responded with 503' } })
     const report = { upstreams: { risk: { candidate: { endpoints: [down] } } } } as unknown as StatusReport
     const none = { to: null, for: null, pause: false, resume: false, abort: false, reason: null, force: false }
     return planShift(shifts, config, report, { group: 'risk', ...none, ...wishes })

@@ -112,7 +112,7 @@ describe('a word that does nothing, or that tells much, gets a warning', () => {
     ['market', '{ sideEffects: none }', '.sideEffects', 'no POST is copied'],
     ['risk', '{ sideEffects: none }', '.sideEffects', 'no POST is copied'],
     ['risk', `{ compare: { noise: true }, ${posts} }`, '.compare.noise', 'a POST is never sent to the primary twice'],
-    ['market', '{ compare: { examples: true } }', '.compare.examples', 'VALUES OF ANSWERS ARE KEPT'],
+    ['market', '{ compare: { examples: true } }', '.compare.examples', 'VALUES OF RESPONSES ARE KEPT'],
     ['risk', '{}', '', nothing],
   ])('in %s %s', (group, shadow, key, message) => {
     const result = parse(text(shadow, group))
@@ -143,7 +143,7 @@ test('workers share its bounds', () => {
   expect(shadow).toMatchObject({ sample: 0.1, concurrency: 2, maxBytes: (9 * mebibyte) / 4, maxBody: mebibyte })
 })
 
-describe('how answers are compared', () => {
+describe('how responses are compared', () => {
   test('none compares nothing', () => {
     expect(['none', 'false'].map((compare) => compareOf(compare))).toEqual([null, null])
   })

@@ -22,7 +22,7 @@ const guarded = (next: Handler, members = [{ takesRequests: true }]) => {
 const on = (side: Side | null, more: Partial<Exchange> = {}): Exchange =>
   Object.assign(fakeExchange({ operation: 'market.insights' }), { side }, more)
 
-const answering = (status: number) => async () => fakeResponse(status)
+const responding = (status: number) => async () => fakeResponse(status)
 const failing = (error: unknown) => () => Promise.reject(error)
 const allDraining = failing(new GatewayError('no-healthy-endpoint', { reason: 'all-draining' }))
 
@@ -35,10 +35,10 @@ const fallingBack =
 
 describe('what becomes of a request', () => {
   test.each<[string, Handler, string | null]>([
-    ['a 200', answering(200), 'number'],
-    ['a 304', answering(304), 'number'],
-    ['a 404', answering(404), 'rejected'],
-    ['a 500', answering(500), 'failed'],
+    ['a 200', responding(200), 'number'],
+    ['a 304', responding(304), 'number'],
+    ['a 404', responding(404), 'rejected'],
+    ['a 500', responding(500), 'failed'],
     ['a reset', failing(new GatewayError('reset-before-headers')), 'failed'],
     ['a deadline', failing(new GatewayError('deadline-exceeded')), 'failed'],
     ['no endpoint', allDraining, 'failed'],
@@ -69,13 +69,13 @@ describe('what becomes of a request', () => {
     await expect(handle(on('candidate'))).rejects.toMatchObject({ kind: 'client-gone' })
 
     const [event] = counted()
-    expect(event).toMatchObject({ side: 'candidate', isAnswered: false })
+    expect(event).toMatchObject({ side: 'candidate', hasResponse: false })
     expect(latencyBucketEnd(Number(event?.outcome))).toBeGreaterThanOrEqual(2000)
     expect(latencyBucketEnd(Number(event?.outcome) - 1)).toBeLessThan(2000)
   })
 
   test('one that the primary has served is a failure of the candidate, and none of the primary', async () => {
-    const { handle, counted } = guarded(fallingBack(answering(200)))
+    const { handle, counted } = guarded(fallingBack(responding(200)))
     await handle(on('candidate'))
 
     expect(counted()).toMatchObject([{ side: 'candidate', outcome: 'failed' }])
@@ -85,7 +85,7 @@ describe('what becomes of a request', () => {
 describe('once operators drain all of the candidate', () => {
   test.each([
     ['found no endpoint there', allDraining],
-    ['the primary has served', fallingBack(answering(200))],
+    ['the primary has served', fallingBack(responding(200))],
     ['the primary has failed', fallingBack(failing(new GatewayError('reset-before-headers')))],
   ])('a request that began before, and that %s, is no failure of it', async (_, next) => {
     const [last, drained] = [{ takesRequests: true }, { takesRequests: false }]
@@ -101,8 +101,8 @@ describe('once operators drain all of the candidate', () => {
   })
 
   test.each<[string, Side, Handler, string]>([
-    ['a 500 of it', 'candidate', answering(500), 'failed'],
-    ['a 404 of it', 'candidate', answering(404), 'rejected'],
+    ['a 500 of it', 'candidate', responding(500), 'failed'],
+    ['a 404 of it', 'candidate', responding(404), 'rejected'],
     ['a reset of it', 'candidate', failing(new GatewayError('reset-before-headers')), 'failed'],
     ['a primary without an endpoint', 'primary', allDraining, 'failed'],
   ])('%s counts', async (_, side, next, outcome) => {
@@ -114,7 +114,7 @@ describe('once operators drain all of the candidate', () => {
 })
 
 test('only the first attempt counts, and nothing where the group has no sides', async () => {
-  const { handle, counted } = guarded(answering(500))
+  const { handle, counted } = guarded(responding(500))
   await handle(on('candidate', { attempts: fakeAttempts({ count: 1 }) }))
   await handle(on('candidate', { attempts: fakeAttempts({ fellBack: true }) }))
   await handle(on(null))
@@ -123,7 +123,7 @@ test('only the first attempt counts, and nothing where the group has no sides', 
 })
 
 test('the same client is in the same cell', async () => {
-  const { handle, counted } = guarded(answering(500))
+  const { handle, counted } = guarded(responding(500))
 
   const cells: (number | undefined)[] = []
   for (const client of ['10.0.0.1', '10.0.0.2', '10.0.0.1']) {
@@ -149,24 +149,24 @@ test('the time of an upload is the client’s: the wait begins when all of it ha
 
 describe('a response that was begun', () => {
   test.each(['primary', 'candidate'] as const)('and is found broken is bad, once: of the %s', async (side) => {
-    const { handle, counted } = guarded(answering(200))
+    const { handle, counted } = guarded(responding(200))
     const exchange = on(side)
     await handle(exchange)
     counted()
-    for (let i = 0; i < 2; i++) exchange.onBrokenAnswer?.()
+    for (let i = 0; i < 2; i++) exchange.onBrokenResponse?.()
 
     expect(counted()).toMatchObject([{ side, outcome: 'late' }])
   })
 
   test('and is a 500 as well, is one failure, whichever is found first', async () => {
-    const { handle, counted } = guarded(answering(500))
+    const { handle, counted } = guarded(responding(500))
     const exchange = on('candidate')
 
     await handle(exchange)
-    exchange.onBrokenAnswer?.()
+    exchange.onBrokenResponse?.()
     const failedFirst = counted()
     const brokenFirst = guarded((each) => {
-      each.onBrokenAnswer?.()
+      each.onBrokenResponse?.()
       return Promise.resolve(fakeResponse(500))
     })
     await brokenFirst.handle(on('candidate'))
@@ -176,13 +176,13 @@ describe('a response that was begun', () => {
   })
 
   test('counts for the side that it came from', async () => {
-    const { handle, counted } = guarded(answering(200))
+    const { handle, counted } = guarded(responding(200))
     const exchange = on('candidate')
 
     await handle(exchange)
     counted()
     exchange.attempts.fellBack = true
-    exchange.onBrokenAnswer?.()
+    exchange.onBrokenResponse?.()
 
     expect(counted()).toEqual([])
   })

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { FairQuota, usualBodyBytes } from '../../../../src/core/lib/fair-quota.ts'
-import { AnswerRecorder } from '../../../../src/features/candidate/layers/answer-recorder.ts'
+import { ResponseRecorder } from '../../../../src/features/candidate/layers/response-recorder.ts'
 
 const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex')
 
@@ -9,7 +9,7 @@ const bytesOf = (length: number): Buffer => Buffer.from(Array.from({ length }, (
 
 /** Records bytes that come in chunks of a size; returns the body, how much room it takes, and whether all was read. */
 const record = (bytes: Buffer, size: number, room = new FairQuota(usualBodyBytes)) => {
-  const recorder = new AnswerRecorder(1000, room)
+  const recorder = new ResponseRecorder(1000, room)
   let isRead = true
   for (let at = 0; at < bytes.length && isRead; at += size) isRead = recorder.push(bytes.subarray(at, at + size))
   return { body: recorder.end(null).body, isRead, used: room.used }
@@ -35,7 +35,7 @@ describe.each([1, 7, 1000])('in chunks of %i a body', (size) => {
 
 test('a body that comes at once is kept, hashed or counted by its length', () => {
   const keep = (length: number) => {
-    const body = new AnswerRecorder(1000, new FairQuota(usualBodyBytes))
+    const body = new ResponseRecorder(1000, new FairQuota(usualBodyBytes))
     body.keep(bytesOf(length))
     return body.end(null).body
   }
@@ -51,7 +51,7 @@ test('an empty body has no bytes, and is kept', () => {
 
 test('what is freed gives its room back', () => {
   const room = new FairQuota(usualBodyBytes)
-  const body = new AnswerRecorder(100_000, room)
+  const body = new ResponseRecorder(100_000, room)
   body.push(bytesOf(50_000))
   expect(room.used).toBeGreaterThanOrEqual(50_000)
   body.free()

@@ -80,7 +80,7 @@ describe('the back-off', () => {
     expect(backoff.take()).toBe(true)
   })
 
-  test('one whole answer lets all out, and the next pause is the shortest again', () => {
+  test('one whole response lets all out, and the next pause is the shortest again', () => {
     const backoff = afterFailures(5)
     countFailing(backoff, 7000)
     pass(8000)

@@ -19,8 +19,8 @@ import {
 import { createShadowCopies } from '../../../../src/features/candidate/layers/shadow-copies.ts'
 import type {
   OnShadowPair,
-  ShadowAnswer,
   ShadowedRequest,
+  ShadowResponse,
 } from '../../../../src/features/candidate/observe/compare/comparison.ts'
 import { createDeferredWork } from '../../../../src/features/contract/check-queue.ts'
 import { fakeBody, fakeExchange, untilAborted } from '../../../helpers/exchange.ts'
@@ -34,7 +34,7 @@ afterEach(() => {
 const kib = 1024
 
 /** A response of which the whole body has come. */
-const answer = (text = 'ok', status = 200, fields: readonly string[] = []): ProxyResponse => {
+const sendResponse = (text = 'ok', status = 200, fields: readonly string[] = []): ProxyResponse => {
   const body = new ResponseBodyQueue({ pause: () => {}, resume: () => {}, cancel: () => {} })
   if (text !== '') body.push(Buffer.from(text))
   body.end()
@@ -58,13 +58,13 @@ const streamed = () => {
 }
 
 const sending =
-  (respond: (exchange: Exchange) => ProxyResponse | Promise<ProxyResponse> = () => answer()): Handler =>
+  (respond: (exchange: Exchange) => ProxyResponse | Promise<ProxyResponse> = () => sendResponse()): Handler =>
   async (exchange) => {
     exchange.onSent?.()
     return respond(exchange)
   }
 
-const answering = (...of: Parameters<typeof answer>): Handler => sending(() => answer(...of))
+const responding = (...of: Parameters<typeof sendResponse>): Handler => sending(() => sendResponse(...of))
 
 const failing = (kind: FailureKind): Handler =>
   sending(() => {
@@ -73,15 +73,15 @@ const failing = (kind: FailureKind): Handler =>
 
 interface Pair {
   /** The bytes are copied: they are freed when the callback returns. */
-  readonly primary: ShadowAnswer
-  readonly candidate: ShadowAnswer
+  readonly primary: ShadowResponse
+  readonly candidate: ShadowResponse
   readonly request: ShadowedRequest
 }
 
 interface Shadowing extends Partial<Omit<ShadowOptions, 'onPair' | 'copies'>> {
   readonly concurrency?: number
   readonly maxBytes?: number
-  /** Null: answers are not compared. */
+  /** Null: responses are not compared. */
   readonly onPair?: OnShadowPair | null
 }
 
@@ -93,7 +93,7 @@ const shadowing = ({ concurrency = 10, maxBytes = 1024 * kib, onPair, send = sen
   const deferred = () => createDeferredWork((error) => errors.push(error))
   const copies = createShadowCopies(deferred(), deferred())
   copies.applyBounds({ concurrency, maxBytes })
-  const keep = ({ body, ...rest }: ShadowAnswer): ShadowAnswer => ({
+  const keep = ({ body, ...rest }: ShadowResponse): ShadowResponse => ({
     ...rest,
     body: { ...body, bytes: body.bytes && Buffer.from(body.bytes) },
   })
@@ -168,7 +168,7 @@ describe('a request', () => {
     const exchange = fakeExchange({ query: '?a=%20b', fields: ['Authorization', 'Bearer x', 'X-A', '1'] })
     exchange.trace = { traceId: '0'.repeat(32), attempt: () => null }
 
-    const text = await serve(layer, answering('from the primary'), exchange)
+    const text = await serve(layer, responding('from the primary'), exchange)
 
     expect(text).toBe('from the primary')
     const sent = { operation: { id: 'market.insights' }, query: '?a=%20b', fields: ['X-A', '1', 'X-Shadow', '1'] }
@@ -188,7 +188,7 @@ describe('a request', () => {
   test('is sent before its copy, and its client waits for nothing', async () => {
     const never = new Promise<ProxyResponse>(() => {})
     const { layer, copied } = shadowing({ send: sending(() => never) })
-    const countCopied = sending(() => answer(`${copied.length} copied`))
+    const countCopied = sending(() => sendResponse(`${copied.length} copied`))
 
     expect([await serve(layer, countCopied), copied.length]).toEqual(['0 copied', 1])
   })
@@ -219,7 +219,7 @@ describe('a request', () => {
     const { layer, copied } = shadowing()
     const twice = sending((exchange) => {
       exchange.onSent?.()
-      return answer()
+      return sendResponse()
     })
 
     await serve(layer, twice, post(new WholeBody(Buffer.from('{"a":1}'))))
@@ -229,11 +229,11 @@ describe('a request', () => {
 })
 
 describe('the pair', () => {
-  test('says what both answered, to which request', async () => {
+  test('says what both responded, to which request', async () => {
     const fields = ['Content-Type', 'application/json', 'X-B', '2']
-    const { layer, pairs, held } = shadowing({ send: answering('{"a":2}', 201, fields) })
+    const { layer, pairs, held } = shadowing({ send: responding('{"a":2}', 201, fields) })
 
-    await serve(layer, answering('{"a":1}', 200, fields), fakeExchange({ fields: ['X-Request-Id', 'id-7'] }))
+    await serve(layer, responding('{"a":1}', 200, fields), fakeExchange({ fields: ['X-Request-Id', 'id-7'] }))
 
     const side = (status: number, text: string) => {
       const body = { length: 7, bytes: Buffer.from(text), sha256: null }
@@ -245,8 +245,8 @@ describe('the pair', () => {
   })
 
   test('has the hashes of bodies that are longer than is kept', async () => {
-    const { layer, pairs } = shadowing({ maxBody: kib, send: answering('y'.repeat(4 * kib)) })
-    expect(await serve(layer, answering('x'.repeat(3 * kib)))).toHaveLength(3 * kib)
+    const { layer, pairs } = shadowing({ maxBody: kib, send: responding('y'.repeat(4 * kib)) })
+    expect(await serve(layer, responding('x'.repeat(3 * kib)))).toHaveLength(3 * kib)
 
     const hashed = (text: string) => ({ body: { length: text.length, bytes: null, sha256: hash('sha256', text) } })
     expect(pairs).toMatchObject([{ primary: hashed('x'.repeat(3 * kib)), candidate: hashed('y'.repeat(4 * kib)) }])
@@ -304,7 +304,7 @@ test('a body that streams is in the copy, which goes out when all of it has come
   const copiedBefore = copied.length
   body.onData?.(Buffer.from('two'))
   body.onData?.(null)
-  resolve(answer())
+  resolve(sendResponse())
   await take(await served)
   await settled()
 
@@ -359,7 +359,7 @@ describe('goes to the primary alone', () => {
     const body = streaming(length)
     const primary = sending(() => {
       come(body, own)
-      return answer()
+      return sendResponse()
     })
 
     await serve(own.layer, primary, post(body)).catch(() => {})
@@ -393,12 +393,12 @@ describe('what bounds copies', () => {
   test.each<[string, Parameters<typeof sending>[0], number, number, number]>([
     ['that cannot be reached gets 5', () => Promise.reject(new GatewayError('connect-failed')), 2, 100, 5],
     ['that pours gets 5', () => pouring(102), 2, 100, 5],
-    ['that answers with errors gets 8', () => answer('broken', 500), 2, 100, 8],
+    ['that responds with errors gets 8', () => sendResponse('broken', 500), 2, 100, 8],
     ['with a little more than the primary, and than is kept, gets 8', () => pouring(102, true), 99 * kib, 100, 8],
     ['whose body is as long as that of the primary gets 8', () => pouring(70), 70 * kib, 4, 8],
   ])('of eight copies, a candidate %s; after a reload one more', async (_, respond, length, maxBody, sent) => {
     const { layer, counts, copies } = shadowing({ maxBody: maxBody * kib, send: sending(respond) })
-    const primary = answering('x'.repeat(length))
+    const primary = responding('x'.repeat(length))
 
     for (let i = 0; i < 8; i++) await serve(layer, primary)
     const before = [counts.sent, counts.dropped.backoff]
@@ -408,7 +408,7 @@ describe('what bounds copies', () => {
     expect([before, counts.sent]).toEqual([[sent, 8 - sent], sent + 1])
   })
 
-  test('answers that are not compared take no room', async () => {
+  test('responses that are not compared take no room', async () => {
     const { primary, candidate, text, held, counts } = await openStreams({ onPair: null })
 
     for (const { push } of [primary, candidate]) push(20)
@@ -423,7 +423,7 @@ describe('what bounds copies', () => {
 
   test('as many as may are under way, and the next are dropped', async () => {
     const ends: (() => void)[] = []
-    const send = sending(() => new Promise((resolve) => ends.push(() => resolve(answer()))))
+    const send = sending(() => new Promise((resolve) => ends.push(() => resolve(sendResponse()))))
     const { layer, counts, held } = shadowing({ concurrency: 2, send })
 
     for (let i = 0; i < 5; i++) await serve(layer)
@@ -440,11 +440,11 @@ describe('what bounds copies', () => {
     ['is cut where it is four times as long as that of the primary', 'x'.repeat(20 * kib), 81],
     ['is cut at 64 KiB where the primary has little to say', 'short', 65],
     ['is cut where it is four times as long as one that is longer than is kept', 'x'.repeat(101 * kib), 405],
-  ])('an answer without an end %s', async (_, ofPrimary, chunks) => {
+  ])('a response without an end %s', async (_, ofPrimary, chunks) => {
     const endless = streamed()
     const { layer, pairs } = shadowing({ send: sending(() => endless.response()) })
 
-    await serve(layer, answering(ofPrimary))
+    await serve(layer, responding(ofPrimary))
     endless.push(chunks - 1)
     const early = endless.cancel.mock.calls.length
     endless.push(1)
@@ -455,7 +455,7 @@ describe('what bounds copies', () => {
     expect(pairs).toMatchObject([{ candidate: { status: 200, failure: null, body } }])
   })
 
-  test('an answer that is far ahead of that of the primary waits for it', async () => {
+  test('a response that is far ahead of that of the primary waits for it', async () => {
     const bounds = { maxBody: 10_000 * kib, maxBytes: 100_000 * kib }
     const { primary: slow, candidate: fast, text, pairs } = await openStreams(bounds)
 
@@ -473,7 +473,7 @@ describe('what bounds copies', () => {
     expect(pairs[0]?.candidate.body).toEqual(pairs[0]?.primary.body)
   })
 
-  test('an answer that waits for that of the primary, and is cut when that ends, makes one pair', async () => {
+  test('a response that waits for that of the primary, and is cut when that ends, makes one pair', async () => {
     const { primary: slow, candidate: fast, text, pairs, counts, errors } = await openStreams()
 
     fast.push(65)
@@ -587,7 +587,7 @@ describe('requests that the primary gets twice, in place of a copy, so that its 
   const waitMs = 1100
 
   /** Creates the layer, and notes what the primary gets again; `again` sends to it once more. */
-  const repeating = (again: Handler = answering('again'), { isTaken = true, concurrency = 10 } = {}) => {
+  const repeating = (again: Handler = responding('again'), { isTaken = true, concurrency = 10 } = {}) => {
     const [repeated, counted, learned]: readonly [Exchange[], string[], string[]] = [[], [], []]
     const repeats: ShadowOptions['repeats'] = {
       wants: () => isTaken,
@@ -609,7 +609,7 @@ describe('requests that the primary gets twice, in place of a copy, so that its 
   }
 
   const exchangeOne = async (layer: Layer, query = ''): Promise<void> => {
-    await serve(layer, answering('once'), fakeExchange({ fields, query }))
+    await serve(layer, responding('once'), fakeExchange({ fields, query }))
     await pass()
   }
 
@@ -627,7 +627,7 @@ describe('requests that the primary gets twice, in place of a copy, so that its 
 
   test('go out when a time in seconds is another, and not before', async () => {
     const { layer, repeated, held } = repeating()
-    await serve(layer, answering('once'))
+    await serve(layer, responding('once'))
     await pass(waitMs - 1)
     const before = [repeated.length, held()[0]]
     await pass(1)
@@ -645,7 +645,7 @@ describe('requests that the primary gets twice, in place of a copy, so that its 
 
   test('are four at most that are on their way or wait, however many requests come at once', async () => {
     const { layer, copies, repeated } = repeating(never)
-    await Promise.all(Array.from({ length: 9 }, () => serve(layer, answering('once'), fakeExchange({ fields }))))
+    await Promise.all(Array.from({ length: 9 }, () => serve(layer, responding('once'), fakeExchange({ fields }))))
     await pass()
 
     expect([repeated.length, copies.repeating()]).toEqual([4, 4])

@@ -88,7 +88,7 @@ describe('what the candidate may have been sent', () => {
   test.each<[string, Handler, boolean]>([
     ['reset-before-headers', failing(new GatewayError('reset-before-headers')), false],
     ['headers-timeout', failing(new GatewayError('headers-timeout')), false],
-    ['bad-answer', failing(new GatewayError('bad-answer')), false],
+    ['bad-response', failing(new GatewayError('bad-response')), false],
     ['a bug', () => Promise.reject(new TypeError('bug')), false],
     ['a body that came too slowly', rejecting(new GatewayError('request-timeout')), false],
     ['no room to read its response', rejecting(overloadedError('buffered-bodies')), false],

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import type { ShadowAnswer, ShadowedRequest } from '../../../../src/features/candidate/observe/compare/comparison.ts'
+import type { ShadowedRequest, ShadowResponse } from '../../../../src/features/candidate/observe/compare/comparison.ts'
 import type { ComparisonCounts } from '../../../../src/features/candidate/observe/comparison-counts.ts'
 import { moveClock } from '../../../helpers/odd-clocks.ts'
-import { createCounts, shadowAnswer } from './compare/answer.ts'
+import { createCounts, shadowResponse } from './compare/response.ts'
 
 let pass: (ms: number) => void
 beforeEach(() => {
@@ -16,10 +16,10 @@ const request = (requestId: string | null = 'r-1', operation: ShadowedRequest['o
 })
 
 const compare = (counts: ComparisonCounts, primary: unknown, candidate: unknown, id = 'r-1'): void =>
-  counts.onPair(shadowAnswer(primary), shadowAnswer(candidate), request(id))
+  counts.onPair(shadowResponse(primary), shadowResponse(candidate), request(id))
 
 const repeat = (counts: ComparisonCounts, first: unknown, second: unknown): void =>
-  counts.onRepeatedPair(shadowAnswer(first), shadowAnswer(second), request())
+  counts.onRepeatedPair(shadowResponse(first), shadowResponse(second), request())
 
 const placesOf = (counts: ComparisonCounts) =>
   counts.report.rows.map(({ kind, pointer, count }) => `${kind} ${pointer} ${count}`)
@@ -29,8 +29,8 @@ test('pairs are counted by operation, and by the kinds in which they differ', ()
   compare(counts, { grade: 'A' }, { grade: 'A' })
   compare(counts, { grade: 'A', n: 1 }, { grade: 'B', n: 2 })
   compare(counts, { grade: 'A' }, {})
-  counts.onPair(shadowAnswer({}), shadowAnswer({}, { status: 500 }), request('r-1', 'valuation.score'))
-  counts.onPair(shadowAnswer({}, { failure: 'truncated' }), shadowAnswer({}), request())
+  counts.onPair(shadowResponse({}), shadowResponse({}, { status: 500 }), request('r-1', 'valuation.score'))
+  counts.onPair(shadowResponse({}, { failure: 'truncated' }), shadowResponse({}), request())
 
   const totals = counts.report.totals.toSorted((a, b) => b.compared - a.compared)
   const of = { uncompared: { 'primary-failed': 1, 'too-large': 0 }, byKind: { value: 1, missing: 1, status: 0 } }
@@ -40,7 +40,7 @@ test('pairs are counted by operation, and by the kinds in which they differ', ()
   ])
 })
 
-test('a place where answers differ is one row, with its first and its last answer', () => {
+test('a place where responses differ is one row, with its first and its last response', () => {
   const counts = createCounts()
   compare(counts, { items: [{ price: 1 }, { price: 2 }] }, { items: [{ price: 2 }, { price: 3 }] })
   pass(60_000)
@@ -73,10 +73,10 @@ describe('the values that differ', () => {
   test('are nowhere in the report', () => {
     const counts = createCounts({ fields: ['X-Owner'] })
     const secret = (text: string) =>
-      shadowAnswer({ name: text, list: [text] }, { fields: ['Content-Type', 'application/json', 'X-Owner', text] })
+      shadowResponse({ name: text, list: [text] }, { fields: ['Content-Type', 'application/json', 'X-Owner', text] })
 
     counts.onPair(secret('Jane Doe'), secret('John Roe'), request())
-    counts.onPair(secret('Jane Doe'), shadowAnswer({ [`${'4929'.repeat(4)}`]: 1 }), request())
+    counts.onPair(secret('Jane Doe'), shadowResponse({ [`${'4929'.repeat(4)}`]: 1 }), request())
 
     const printed = JSON.stringify(counts.report)
     expect(printed).not.toMatch(/Jane|John|Doe|Roe|4929/)
@@ -102,8 +102,8 @@ describe('the values that differ', () => {
 
   test('that are no values are always told: a status, a type, a failure', () => {
     const counts = createCounts()
-    counts.onPair(shadowAnswer({}), shadowAnswer({}, { status: 503 }), request())
-    counts.onPair(shadowAnswer({}), shadowAnswer({}, { failure: 'connect-failed', status: null }), request())
+    counts.onPair(shadowResponse({}), shadowResponse({}, { status: 503 }), request())
+    counts.onPair(shadowResponse({}), shadowResponse({}, { failure: 'connect-failed', status: null }), request())
     compare(counts, { n: 1 }, { n: '1' })
     compare(counts, { n: 1 }, {})
 
@@ -130,7 +130,7 @@ test('beyond the rows of the table there is one number', () => {
 /** Makes a document of sixty members, with which no other value agrees. */
 const sixty = (value: number) => Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`m${n}`, value]))
 
-test('answers of which nothing agrees fill fifty rows, and one number says that there is more', () => {
+test('responses of which nothing agrees fill fifty rows, and one number says that there is more', () => {
   const counts = createCounts()
   compare(counts, sixty(1), sixty(2))
 
@@ -187,7 +187,8 @@ describe('noise', () => {
   })
 
   test('is no status and no failure, and such a pair teaches nothing', () => {
-    for (let n = 0; n < 9; n++) counts.onRepeatedPair(shadowAnswer({}), shadowAnswer({}, { status: 503 }), request())
+    for (let n = 0; n < 9; n++)
+      counts.onRepeatedPair(shadowResponse({}), shadowResponse({}, { status: 503 }), request())
 
     expect([counts.report.totals, counts.report.noise]).toEqual([[], []])
   })
@@ -213,7 +214,7 @@ describe('noise', () => {
   })
 
   test('of a POST is not learned: it is compared at once', () => {
-    counts.onPair(shadowAnswer({ n: 1 }), shadowAnswer({ n: 2 }), request('r-1', 'valuation.score'))
+    counts.onPair(shadowResponse({ n: 1 }), shadowResponse({ n: 2 }), request('r-1', 'valuation.score'))
 
     expect([take(1000, 'valuation.score'), placesOf(counts)]).toEqual([0, ['value /n 1']])
   })
@@ -225,8 +226,8 @@ describe('noise', () => {
 
 test('the latency of both sides is of the same requests', () => {
   const counts = createCounts()
-  const pair = (headMs: number, candidate: Partial<ShadowAnswer>) =>
-    counts.onPair(shadowAnswer({}, { headMs }), shadowAnswer({}, candidate), request())
+  const pair = (headMs: number, candidate: Partial<ShadowResponse>) =>
+    counts.onPair(shadowResponse({}, { headMs }), shadowResponse({}, candidate), request())
   for (const ms of [10, 20, 30]) pair(ms, { headMs: 10 * ms })
   pair(5, { headMs: null, failure: 'headers-timeout' })
 

@@ -7,7 +7,7 @@ import {
   withoutRecentDifferences,
 } from '../../../../src/features/candidate/observe/comparison-report.ts'
 import { moveClock } from '../../../helpers/odd-clocks.ts'
-import { createCounts, shadowAnswer } from './compare/answer.ts'
+import { createCounts, shadowResponse } from './compare/response.ts'
 
 let pass: (ms: number) => void
 beforeEach(() => {
@@ -21,8 +21,8 @@ const compareAll = (
 ): ComparisonReport => {
   const counts = createCounts({ noise: true }, digest)
   const request = { operation: 'market.insights', requestId } as const
-  for (let n = 0; n < 5; n++) counts.onRepeatedPair(shadowAnswer({ at: n }), shadowAnswer({ at: n + 1 }), request)
-  for (const [primary, candidate] of pairs) counts.onPair(shadowAnswer(primary), shadowAnswer(candidate), request)
+  for (let n = 0; n < 5; n++) counts.onRepeatedPair(shadowResponse({ at: n }), shadowResponse({ at: n + 1 }), request)
+  for (const [primary, candidate] of pairs) counts.onPair(shadowResponse(primary), shadowResponse(candidate), request)
   return counts.report
 }
 
@@ -63,7 +63,7 @@ test('of a pair of values that several have counted, the last request is told, w
 test('workers learn noise each by itself, and one that has ended has nothing more to learn', () => {
   const counts = createCounts({ noise: true })
   const request = { operation: 'market.insights', requestId: null } as const
-  counts.onRepeatedPair(shadowAnswer({ n: 1 }), shadowAnswer({ n: 2 }), request)
+  counts.onRepeatedPair(shadowResponse({ n: 1 }), shadowResponse({ n: 2 }), request)
   const { report } = counts
   const merged = mergeComparisonReports('digest', [report, report, withoutRecentDifferences(report)])
 

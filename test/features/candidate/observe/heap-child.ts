@@ -1,18 +1,18 @@
 /**
- * Compares answers with secrets in them, in a process of its own, and writes its heap: `heap-child.ts SECRETS HEAP
+ * Compares responds with secrets in them, in a process of its own, and writes its heap: `heap-child.ts SECRETS HEAP
  * [EXAMPLES]`. The secrets are made here and stand in the first file, so that nothing else of the process has to know
  * them.
  */
 import { newSecret, writeSettledHeap } from '../../../helpers/secrets-in-heap.ts'
-import { answer, createCounts } from './compare/answer.ts'
+import { comparedResponse, createCounts } from './compare/response.ts'
 
 const [secretsFile = '', heapFile = '', examples = 'false'] = process.argv.slice(2)
 
 const rules = { fields: ['x-owner'], ignore: ['/ignored'], numbers: { relative: 0.01 }, arrays: { '/list': 'id' } }
 const counts = createCounts({ ...rules, noise: true, examples: examples === 'true' })
 
-const toAnswer = (body: string, fields: readonly string[]) => ({
-  ...answer(body),
+const toResponse = (body: string, fields: readonly string[]) => ({
+  ...comparedResponse(body),
   fields: ['Content-Type', 'application/json', ...fields],
   headMs: 1,
 })
@@ -33,10 +33,10 @@ const round = (): void => {
   }))
   const [one, other] = documents
   if (one === undefined || other === undefined) return
-  const noisy = documents.map(({ bodies: [body = ''] }) => toAnswer(`{"noise":${body}}`, []))
+  const noisy = documents.map(({ bodies: [body = ''] }) => toResponse(`{"noise":${body}}`, []))
   if (noisy[0] !== undefined && noisy[1] !== undefined) counts.onRepeatedPair(noisy[0], noisy[1], request)
   for (const [at, body] of [...one.bodies, one.broken].entries())
-    counts.onPair(toAnswer(body, one.fields), toAnswer(other.bodies[at] ?? other.broken, other.fields), request)
+    counts.onPair(toResponse(body, one.fields), toResponse(other.bodies[at] ?? other.broken, other.fields), request)
 }
 
 for (let i = 0; i < 20; i++) round()

@@ -4,7 +4,7 @@
  */
 import { setImmediate } from 'node:timers/promises'
 import { allOperations } from '../../../../src/operations.ts'
-import { answer, createCounts } from './compare/answer.ts'
+import { comparedResponse, createCounts } from './compare/response.ts'
 
 const counts = createCounts({ fields: ['x-hostile'], arrays: { '/list': 'id' }, noise: true, examples: true })
 
@@ -26,12 +26,12 @@ const documents: readonly (() => unknown)[] = [
   () => ({ __proto__: word(5), constructor: word(5), [word(6)]: [[[[word(6)]]]] }),
 ]
 
-const toAnswer = (at: number) => {
+const toResponse = (at: number) => {
   const isJson = at % 7 !== 0
   const contentType = isJson ? 'application/json' : `application/${word(20)}`
   const text = JSON.stringify(documents[at % documents.length]?.())
   return {
-    ...answer(at % 11 === 0 ? text.slice(1) : text),
+    ...comparedResponse(at % 11 === 0 ? text.slice(1) : text),
     fields: ['Content-Type', contentType, 'X-Hostile', long()],
     headMs: at % 1000,
     status: 200 + ((at * 13) % 300),
@@ -53,7 +53,7 @@ let middle = 0
 for (let at = 0; at < rounds; at++) {
   const { id } = allOperations[at % allOperations.length] ?? allOperations[0]
   const request = { operation: id, requestId: `${long().slice(0, 120)}${at}`, at }
-  const [primary, candidate] = [toAnswer(at), toAnswer(at)]
+  const [primary, candidate] = [toResponse(at), toResponse(at)]
   if (at % 3 === 0) counts.onRepeatedPair(primary, candidate, request)
   counts.onPair(primary, candidate, request)
   if (at === rounds >> 1) middle = await heapUsed()

@@ -1,4 +1,4 @@
-/** Values of answers are told nowhere unless the file asks for examples: no report, no page, no line of the log. */
+/** Values of responses are told nowhere unless the file asks for examples: no report, no page, no line of the log. */
 import { expect, test } from 'vitest'
 import { withCandidate } from '../../../helpers/candidate.ts'
 import { bootLiveGateway } from '../../../helpers/live-gateway.ts'
@@ -8,16 +8,16 @@ const secrets = ['hunter-secret', 'Jane Doe', 'jane@secret.example', '4929123412
 
 const leaksIn = (text: string): readonly string[] => secrets.filter((secret) => text.includes(secret))
 
-/** Has answers compared that differ in secrets; returns all that an operator can read then. */
+/** Has responses compared that differ in secrets; returns all that an operator can read then. */
 const readAll = async (compare: object): Promise<Readonly<Record<string, string>>> => {
-  const answering = (at: number) =>
+  const responding = (at: number) =>
     httpUpstream((_, response) => {
       const [password, name, mail, card, salary] = secrets.map((_, i) => secrets[(i + at) % secrets.length])
       response.writeHead(200, { 'Content-Type': 'application/json', 'X-Owner': name })
       const paid = Number.isNaN(Number(salary)) ? salary : Number(salary)
       response.end(JSON.stringify({ p: password, people: [{ name, mail }], [String(card)]: 1, salary: [paid] }))
     })
-  const [primary, candidate] = [await answering(0), await answering(1)]
+  const [primary, candidate] = [await responding(0), await responding(1)]
   const shadow = { sample: '100%', compare: { fields: ['X-Owner'], ...compare } }
   const live = await bootLiveGateway({
     log: { level: 'debug' },

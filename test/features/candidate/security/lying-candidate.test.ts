@@ -5,13 +5,13 @@ import { onRequest, openRawUpstream } from '../../../helpers/upstream.ts'
 import { call } from '../../../helpers/wire.ts'
 import { sha256, shadowStage } from './shadow-stage.ts'
 
-// The attack: a candidate, or what an attacker has made of it, answers copies so that the gateway or its clients
+// The attack: a candidate, or what an attacker has made of it, responds to copies so that the gateway or its clients
 // suffer.
 
 const mebibyte = 1024 ** 2
 const head = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n'
 const chunked = `${head}Transfer-Encoding: chunked\r\n\r\n`
-const answerOf = (body: Buffer, more = ''): Buffer =>
+const responseOf = (body: Buffer, more = ''): Buffer =>
   Buffer.concat([Buffer.from(`${head}${more}Content-Length: ${body.length}\r\n\r\n`), body])
 
 /** Writes a piece again and again, as fast as it is taken. */
@@ -41,12 +41,12 @@ const waysToFail: Readonly<Record<string, (socket: Socket) => void>> = {
 
 const bomb = gzipSync(Buffer.alloc(16 * mebibyte))
 
-const answers: Readonly<Record<string, Buffer>> = {
-  'a bomb of gzip': answerOf(bomb, 'Content-Encoding: gzip\r\n'),
-  'a bomb in a bomb': answerOf(gzipSync(bomb), 'Content-Encoding: gzip, gzip\r\n'),
-  'names that mean something to JavaScript': answerOf(Buffer.from('{"__proto__":{"a":1},"constructor":{"b":2}}')),
-  'bytes that are no text': answerOf(Buffer.from([0x22, 0xff, 0xfe, 0x22])),
-  'another response behind its own': Buffer.concat([answerOf(Buffer.from('{}')), answerOf(Buffer.from('{"b":2}'))]),
+const responses: Readonly<Record<string, Buffer>> = {
+  'a bomb of gzip': responseOf(bomb, 'Content-Encoding: gzip\r\n'),
+  'a bomb in a bomb': responseOf(gzipSync(bomb), 'Content-Encoding: gzip, gzip\r\n'),
+  'names that mean something to JavaScript': responseOf(Buffer.from('{"__proto__":{"a":1},"constructor":{"b":2}}')),
+  'bytes that are no text': responseOf(Buffer.from([0x22, 0xff, 0xfe, 0x22])),
+  'another response behind its own': Buffer.concat([responseOf(Buffer.from('{}')), responseOf(Buffer.from('{"b":2}'))]),
 }
 
 /** The connections on which the candidate has misbehaved. */
@@ -58,7 +58,7 @@ const stage = shadowStage(
       onRequest(socket, (request) => {
         const way = decodeURIComponent(/\?(\S*)/.exec(request)?.[1] ?? '')
         const fail = waysToFail[way]
-        if (fail === undefined) return void socket.write(answers[way] ?? answerOf(Buffer.from('{}')))
+        if (fail === undefined) return void socket.write(responses[way] ?? responseOf(Buffer.from('{}')))
         misused.push(socket)
         fail(socket)
       }),
@@ -66,7 +66,7 @@ const stage = shadowStage(
   { timeout: '10m' },
 )
 
-/** Has the candidate answer in this way, and then soundly; clients of the primary notice nothing. */
+/** Has the candidate respond in this way, and then soundly; clients of the primary notice nothing. */
 const askTwice = (way: string) =>
   stage.copies('market', 2, async () => {
     for (const query of [encodeURIComponent(way), 'sound']) {
@@ -90,7 +90,7 @@ test.each(Object.keys(waysToFail))(
   },
 )
 
-test.each(Object.keys(answers))('%s of a candidate is compared or not, and harms nothing', async (way) => {
+test.each(Object.keys(responses))('%s of a candidate is compared or not, and harms nothing', async (way) => {
   expect(await askTwice(way)).toEqual({ '2xx': 2 })
 
   expect(Object.hasOwn(Object.prototype, 'a')).toBe(false)

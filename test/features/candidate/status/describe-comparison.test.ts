@@ -109,7 +109,7 @@ test.each([
 })
 
 test.each<[DifferenceKind, string, string]>([
-  ['failure', '', 'no whole answer comes'],
+  ['failure', '', 'no whole response comes'],
   ['status', '', 'another status comes'],
   ['content-type', '', 'another content type comes'],
   ['field', 'location', 'the field location differs'],

@@ -43,18 +43,18 @@ const getsOf = ({ requests }: { readonly requests: readonly ReceivedRequest[] })
 test('each side has its own stored response', async () => {
   const { primary, candidate } = await stored()
   const { get } = await boot(primary.url, candidate.url)
-  const answers = [await get(there), await get(here), await get(there), await get(here)]
+  const responses = [await get(there), await get(here), await get(there), await get(here)]
 
-  expect(answers).toEqual(['200 candidate candidate', '200 primary primary', ...answers.slice(0, 2)])
+  expect(responses).toEqual(['200 candidate candidate', '200 primary primary', ...responses.slice(0, 2)])
   expect([getsOf(primary), getsOf(candidate)]).toEqual([1, 1])
 })
 
 test('what the primary has served for a client of the candidate is stored for neither', async () => {
   const { primary } = await stored()
   const { get } = await boot(primary.url, 'http://127.0.0.1:1')
-  const answers = [await get(there), await get(there), await get(here)]
+  const responses = [await get(there), await get(there), await get(here)]
 
-  expect(answers).toEqual(Array(3).fill('200 primary primary'))
+  expect(responses).toEqual(Array(3).fill('200 primary primary'))
   expect(getsOf(primary)).toBe(3)
 })
 

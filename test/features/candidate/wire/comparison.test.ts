@@ -1,20 +1,20 @@
-/** The answers of a candidate beside those of its primary, on real connections: what is told, and what never is. */
+/** The responses of a candidate beside those of its primary, on real connections: what is told, and what never is. */
 import { expect, test } from 'vitest'
 import type { getShadowReport } from '../../../../src/features/candidate/status/candidate-status.ts'
 import type { ComparisonView } from '../../../../src/features/candidate/status/describe-comparison.ts'
 import { readExposition, total } from '../../../core/admin/metrics/parse-exposition.ts'
 import { withCandidate } from '../../../helpers/candidate.ts'
 import type { Settings } from '../../../helpers/gateway.ts'
-import { answerJson } from '../../../helpers/json-responder.ts'
+import { respondJson } from '../../../helpers/json-responder.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../../helpers/live-gateway.ts'
 import { httpUpstream, type Responder } from '../../../helpers/upstream.ts'
 import { call } from '../../../helpers/wire.ts'
 
-const json = (document: unknown, ...fields: readonly string[]) => answerJson(JSON.stringify(document), { fields })
+const json = (document: unknown, ...fields: readonly string[]) => respondJson(JSON.stringify(document), { fields })
 
 /** Boots a gateway that compares all requests of `market`. */
-const boot = async (primaryAnswer: Responder, candidateAnswer: Responder, compare: object = {}) => {
-  const [primary, candidate] = [await httpUpstream(primaryAnswer), await httpUpstream(candidateAnswer)]
+const boot = async (primaryResponse: Responder, candidateResponse: Responder, compare: object = {}) => {
+  const [primary, candidate] = [await httpUpstream(primaryResponse), await httpUpstream(candidateResponse)]
   const settings = (shadow: object = {}, more: object = {}): Settings =>
     withCandidate(primary.url, candidate.url, { shadow: { sample: '100%', compare, ...shadow }, ...more })
   const live = await bootLiveGateway(settings())

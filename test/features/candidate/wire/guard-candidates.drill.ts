@@ -3,13 +3,13 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { makeCertificates } from '../../../helpers/certificates.ts'
 import { httpsUpstream } from '../../../helpers/https-upstream.ts'
 import { program } from '../../../helpers/program.ts'
-import { type Answering, answerings, guardedSettings, openAnswering, runGuarded } from './guarded-candidates.ts'
+import { guardedSettings, openResponding, type Responding, respondings, runGuarded } from './guarded-candidates.ts'
 
 const windowMs = 4000
 const openssl = await program('openssl')
 const nobody = 'http://127.0.0.1:9'
 
-// A client of an upstream that never answers goes away at some time.
+// A client of an upstream that never responds goes away at some time.
 const paceOf = (name: string) => (name.includes('never') ? { patienceMs: 1500 } : {})
 
 const table: string[] = []
@@ -20,10 +20,10 @@ const run = async (
   name: string,
   candidate: object,
   windowMs: number,
-  primary: Answering = answerings.well,
+  primary: Responding = respondings.well,
   pauseMs = 100,
 ) => {
-  const settings = guardedSettings(await openAnswering(primary), candidate, windowMs)
+  const settings = guardedSettings(await openResponding(primary), candidate, windowMs)
   const outcome = await runGuarded(settings, windowMs, { ...paceOf(name), pauseMs })
   const { takenBackAfterMs, requests, failed, reason } = outcome
   const after = takenBackAfterMs === null ? '–' : `${(takenBackAfterMs / 1000).toFixed(1)} s`
@@ -31,8 +31,8 @@ const run = async (
   return outcome
 }
 
-const open = async (...names: readonly (keyof typeof answerings)[]) => ({
-  endpoints: await Promise.all(names.map((name) => openAnswering(answerings[name]))),
+const open = async (...names: readonly (keyof typeof respondings)[]) => ({
+  endpoints: await Promise.all(names.map((name) => openResponding(respondings[name]))),
 })
 
 describe('taken back within the window and a second is a candidate', () => {
@@ -40,13 +40,13 @@ describe('taken back within the window and a second is a candidate', () => {
   const windowMs = 20_000
 
   test.each<[string, () => object]>([
-    ['that answers with 500', () => open('with 500')],
-    ['that answers with 404, fast', () => open('with 404, fast')],
+    ['that responds with 500', () => open('with 500')],
+    ['that responds with 404, fast', () => open('with 404, fast')],
     // Many times what the primary takes under this load, on a slow machine too.
     ['that takes a second', () => open('after a second')],
-    ['that never answers', () => open('never')],
+    ['that never responds', () => open('never')],
     ['that resets', () => open('with a reset')],
-    ['that breaks answers off', () => open('with half a body')],
+    ['that breaks responds off', () => open('with half a body')],
     [
       'of whose two endpoints one resets',
       async () => ({ ...(await open('well', 'with a reset')), balance: 'round-robin', outlier: 'none' }),
@@ -71,7 +71,7 @@ describe('taken back within the window and a second is a candidate', () => {
 
   test('that fails 5 % of its requests', async () => {
     // It takes hundreds of requests, for as long as the machine needs for them.
-    const outcome = await run('that fails 5 %', await open('with 5 % of 500s'), 600_000, answerings.well, 20)
+    const outcome = await run('that fails 5 %', await open('with 5 % of 500s'), 600_000, respondings.well, 20)
 
     expect(outcome.takenBackAfterMs).not.toBeNull()
   }, 700_000)
@@ -80,9 +80,9 @@ describe('taken back within the window and a second is a candidate', () => {
 describe('not taken back is a candidate', () => {
   test.each<[string, () => Promise<{ readonly endpoints: readonly string[] }>]>([
     ['that is well', () => open('well')],
-    ['that answers with HTML', () => open('with HTML')],
+    ['that responds with HTML', () => open('with HTML')],
     ['whose bodies drip', () => open('with a body that drips')],
-    ['that answers with a megabyte', () => open('with a megabyte')],
+    ['that responds with a megabyte', () => open('with a megabyte')],
     [
       'of whose two endpoints one is not there',
       async () => ({ endpoints: [...(await open('well')).endpoints, nobody] }),
@@ -92,14 +92,17 @@ describe('not taken back is a candidate', () => {
     const guard = { minRequests: 30, window: `${windowMs}ms`, latency: '20x' }
 
     const settings = { ...(await candidate()), balance: 'round-robin', guard }
-    const outcome = await run(name, settings, windowMs, answerings.well, 300)
+    const outcome = await run(name, settings, windowMs, respondings.well, 300)
 
     expect(outcome).toMatchObject({ takenBackAfterMs: null, failed: 0 })
   })
 
-  test.each(['with 500', 'never', 'with half a body'] as const)('that answers %s, as its primary does', async (way) => {
-    const outcome = await run(`both ${way}`, await open(way), windowMs, answerings[way])
+  test.each(['with 500', 'never', 'with half a body'] as const)(
+    'that responds %s, as its primary does',
+    async (way) => {
+      const outcome = await run(`both ${way}`, await open(way), windowMs, respondings[way])
 
-    expect(outcome.takenBackAfterMs).toBeNull()
-  })
+      expect(outcome.takenBackAfterMs).toBeNull()
+    },
+  )
 })

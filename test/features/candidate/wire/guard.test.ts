@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { contractFile, sampleContract } from '../../../helpers/contract.ts'
 import { withoutLateness } from '../../../helpers/findings.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../../helpers/live-gateway.ts'
-import { answerings, askUntil, guardedSettings, openAnswering, readShift, runGuarded } from './guarded-candidates.ts'
+import { askUntil, guardedSettings, openResponding, readShift, respondings, runGuarded } from './guarded-candidates.ts'
 
 // It takes thirty requests of the candidate: a second or two, or as long as a slow machine needs for them.
 const windowMs = 20_000
@@ -13,9 +13,9 @@ const pace = { pauseMs: 300 }
 
 const isTakenBack = ({ lines }: LiveGateway): boolean => lines.some(({ msg }) => msg === 'shift taken back')
 
-test('one that answers with 500 is taken back, and stays so over a reload of something else and a rollback', async () => {
-  const primary = await openAnswering(answerings.well)
-  const endpoints = [await openAnswering(answerings['with 500'])]
+test('one that responds with 500 is taken back, and stays so over a reload of something else and a rollback', async () => {
+  const primary = await openResponding(respondings.well)
+  const endpoints = [await openResponding(respondings['with 500'])]
   const settings = (share: string, more: object = {}) => ({
     ...guardedSettings(primary, { endpoints, share }, windowMs),
     ...more,
@@ -44,14 +44,14 @@ test('one that answers with 500 is taken back, and stays so over a reload of som
   expect(await readShift(live)).toMatchObject(takenBack)
 })
 
-test('one whose answers break the contract is taken back where it is enforced, and no client has failed for a stored one', async () => {
+test('one whose responses break the contract is taken back where it is enforced, and no client has failed for a stored one', async () => {
   const get = { responses: { 200: { description: 'insights', content: { 'application/json': {} } } } }
   const { openapi, info } = sampleContract
   const file = contractFile({ openapi, info, paths: { '/market/insights': { get } } })
-  const primary = await openAnswering(answerings.well)
-  let answered = 0
-  const candidate = await openAnswering((_, response) => {
-    const type = answered++ < 60 ? 'application/json' : 'text/html'
+  const primary = await openResponding(respondings.well)
+  let responded = 0
+  const candidate = await openResponding((_, response) => {
+    const type = responded++ < 60 ? 'application/json' : 'text/html'
     const fields = { 'Content-Type': type, 'Cache-Control': 'public, max-age=60, stale-if-error=600', Age: '61' }
     response.writeHead(200, fields).end('{"grade":"A"}')
   })

@@ -8,8 +8,8 @@ import { keyedClients, keyOf } from '../../../helpers/candidate.ts'
 import type { Settings } from '../../../helpers/gateway.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../../helpers/live-gateway.ts'
 
-/** How an upstream answers a request. */
-export type Answering = (request: IncomingMessage, response: ServerResponse) => void
+/** How an upstream responds to a request. */
+export type Responding = (request: IncomingMessage, response: ServerResponse) => void
 
 const sendJson = (response: ServerResponse, status: number): void => {
   response.writeHead(status, { 'Content-Type': 'application/json' }).end('{"grade":"A"}')
@@ -17,8 +17,8 @@ const sendJson = (response: ServerResponse, status: number): void => {
 
 let count = 0
 
-/** Ways to answer, by name. */
-export const answerings = {
+/** Ways to respond, by name. */
+export const respondings = {
   well: (_, response) => sendJson(response, 200),
   'with 500': (_, response) => sendJson(response, 500),
   'with 404, fast': (_, response) => sendJson(response, 404),
@@ -40,13 +40,13 @@ export const answerings = {
     setImmediate(() => response.socket?.resetAndDestroy())
   },
   'with a megabyte': (_, response) => void response.writeHead(200).end(Buffer.alloc(1024 ** 2, ' ')),
-} as const satisfies Readonly<Record<string, Answering>>
+} as const satisfies Readonly<Record<string, Responding>>
 
 /** Opens an upstream that keeps nothing of what it is asked. Returns its URL. */
-export const openAnswering = async (answering: Answering): Promise<string> => {
+export const openResponding = async (responding: Responding): Promise<string> => {
   const server = createServer((request, response) => {
     request.resume()
-    answering(request, response)
+    responding(request, response)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => {
@@ -61,14 +61,14 @@ interface GuardOutcome {
   /** After so many milliseconds; null: it was not taken back within a window and two seconds. */
   readonly takenBackAfterMs: number | null
   readonly reason: string | null
-  /** The requests of all clients meanwhile, and how many of them had no whole answer, or one of 400 and above. */
+  /** The requests of all clients meanwhile, and how many of them had no whole response, or one of 400 and above. */
   readonly requests: number
   readonly failed: number
 }
 
 const banks = Array.from({ length: 16 }, (_, index) => `bank-${index}`)
 
-// A client that has no answer by then goes away, and comes again. No machine is that slow.
+// A client that has no response by then goes away, and comes again. No machine is that slow.
 const longPatienceMs = 20_000
 
 /** Makes the settings of a candidate that half of sixteen clients are on, guarded with a short window. */
@@ -83,7 +83,7 @@ export const guardedSettings = (primary: string, candidate: object, windowMs: nu
   ...keyedClients(...banks),
 })
 
-/** Asks as a client that goes away after so long; false: there was no whole answer, or one of 400 and above. */
+/** Asks as a client that goes away after so long; false: there was no whole response, or one of 400 and above. */
 const askOnce = async (url: string, bank: string, patienceMs: number): Promise<boolean> => {
   const headers = Object.fromEntries([keyOf(bank)])
   try {
@@ -95,7 +95,7 @@ const askOnce = async (url: string, bank: string, patienceMs: number): Promise<b
   }
 }
 
-/** How long a client waits for an answer before it goes away, and how long it pauses before it asks again. */
+/** How long a client waits for a response before it goes away, and how long it pauses before it asks again. */
 interface Pace {
   readonly patienceMs?: number
   readonly pauseMs?: number

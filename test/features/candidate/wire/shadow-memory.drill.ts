@@ -26,14 +26,14 @@ const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes)
 const sizes = [0, 100, 5_000, 60_000, 200_000]
 const bodies = sizes.map((size) => randomBytes(size))
 
-/** Opens a server that answers with what it was asked for, at times at length. */
+/** Opens a server that responds with what it was asked for, at times at length. */
 const openPrimary = async (): Promise<string> => {
-  let answered = 0
+  let responded = 0
   const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
     const hash = createHash('sha256')
     request.on('data', (chunk: Buffer) => hash.update(chunk))
     request.on('end', () => {
-      const padding = ++answered % 7 === 0 ? ' '.repeat(150_000) : ''
+      const padding = ++responded % 7 === 0 ? ' '.repeat(150_000) : ''
       response.end(`${request.url} ${hash.digest('hex')}${padding}`)
     })
   })
@@ -45,7 +45,7 @@ const openPrimary = async (): Promise<string> => {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** Sends a request; resolves to what is wrong about the answer, null: nothing. */
+/** Sends a request; resolves to what is wrong about the response, null: nothing. */
 const ask = async ({ method, path }: Operation, nth: number, url: string): Promise<string | null> => {
   const body = method === 'POST' ? (bodies[nth % bodies.length] as Buffer<ArrayBuffer>) : null
   const wanted = `${path}?n=${nth} ${sha256(body ?? Buffer.alloc(0))}`
@@ -62,7 +62,7 @@ test(
   'memory is flat, and no request of a client fails',
   async () => {
     const primary = await openPrimary()
-    const ways = [...Object.keys(candidateWays), 'refuses', 'answers']
+    const ways = [...Object.keys(candidateWays), 'refuses', 'responds']
     const upstreams: Record<string, unknown> = {}
     for (const [at, group] of groups.entries()) {
       const way = ways[at % ways.length] ?? ''

@@ -113,12 +113,12 @@ test('copies have connections of their own, and a gateway that closes does not w
 
 const kib = 1024
 const bodies = [15, 80, 1100].map((size) => randomBytes(size * kib)) // the last is longer than is copied
-const queries = ['', '?answer=large', '?answer=chunked', '?answer=404']
+const queries = ['', '?response=large', '?response=chunked', '?response=404']
 
 /** Requests of all kinds, with a length or in chunks. */
 const requests: readonly WireRequest[] = [
   ...queries.map((query) => ({ target: `/market/insights${query}` })),
-  ...bodies.map((body) => ({ method: 'POST', target: '/valuation/score?answer=chunked', body })),
+  ...bodies.map((body) => ({ method: 'POST', target: '/valuation/score?response=chunked', body })),
   ...bodies.map((body) => ({ method: 'POST', target: '/valuation/score', body, chunkBytes: 40 * kib })),
 ].map((request) => ({ ...request, fields: ['x-lower', 'a', 'X-Twice', '1', 'X-Twice', '2', 'Cookie', 'a=b'] }))
 

@@ -2,7 +2,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { hiddenFields, submitForm, token, visitPage } from '../../../helpers/form-browser.ts'
 import { bootLiveGateway, fetchAdmin } from '../../../helpers/live-gateway.ts'
 
-// The attack: the token is guessed by the form, as fast as it answers; or the form is kept busy, so that operators
+// The attack: the token is guessed by the form, as fast as it responds; or the form is kept busy, so that operators
 // cannot get in at all.
 test('guesses are bounded, and the bearer is let in all the while', async () => {
   const live = await bootLiveGateway({ admin: { token } })

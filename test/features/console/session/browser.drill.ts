@@ -48,7 +48,7 @@ describe.skipIf(chromiumProgram.missing ?? openssl.missing)('in chromium', { tim
     await logIn(page, live.admin)
     await page.locator('a[href="/actions/reject?operation=market.insights"]').click()
     await page.getByRole('link', { name: '1 hour' }).click()
-    expect(await page.textContent('main')).toContain('Every client of GET /market/insights is answered 503 for 1 hour')
+    expect(await page.textContent('main')).toContain('Every client of GET /market/insights gets 503 for 1 hour')
     await page.getByRole('button', { name: 'Reject it' }).click()
 
     await page.waitForURL(`${live.admin}/`)

@@ -12,10 +12,10 @@ const paths = Object.fromEntries(scoring.map((path) => [path, score]))
 const file = contractFile({ ...sampleContract, paths }, afterAll)
 
 let gateway: TestGateway
-let answer: (socket: Socket) => void = () => {}
+let respond: (socket: Socket) => void = () => {}
 
 beforeAll(async () => {
-  const upstream = await openRawUpstream((socket) => onRequest(socket, () => answer(socket)))
+  const upstream = await openRawUpstream((socket) => onRequest(socket, () => respond(socket)))
   gateway = await openGateway({
     upstream: upstream.url,
     upstreams: { inventory: { endpoints: [upstream.url], timeouts: { body: '200ms' } } },
@@ -37,9 +37,9 @@ const head = (...fields: readonly string[]): string =>
   ['HTTP/1.1 200 OK', 'Content-Type: application/json', ...fields, '', ''].join('\r\n')
 const ofLength = (body: string): string => head(`Content-Length: ${body.length}`) + body
 
-/** Sends a request that the upstream answers with bytes of the test's choosing; returns its line of the log too. */
-const send = async (path: string, answering: (socket: Socket) => void) => {
-  answer = answering
+/** Sends a request; the upstream responds with the test's bytes. Returns the line of the log too. */
+const send = async (path: string, responding: (socket: Socket) => void) => {
+  respond = responding
   const from = gateway.lines.length
   const find = () => gateway.lines.slice(from).find(({ msg }) => msg === 'exchange')
   const text = await exchangeRaw(gateway.port, post(path))
@@ -61,7 +61,7 @@ describe.each([
 
   test('a body without an end streams, at the pace of the client, who leaves', async () => {
     const sockets: Socket[] = []
-    answer = (socket) => {
+    respond = (socket) => {
       sockets.push(socket)
       socket.write(head('Transfer-Encoding: chunked'))
       const chunk = `1000\r\n${'x'.repeat(4096)}\r\n`
@@ -105,7 +105,7 @@ describe('enforced', () => {
 
     expect(status).toBe(502)
     expect(text).not.toMatch(/errors|planted/)
-    expect(line).toMatchObject({ failure: 'invalid-response', fault: 'upstream', reason: `contract-answer-${part}` })
+    expect(line).toMatchObject({ failure: 'invalid-response', fault: 'upstream', reason: `contract-response-${part}` })
     expect(JSON.stringify(line)).not.toContain('planted')
   })
 
@@ -114,14 +114,14 @@ describe('enforced', () => {
   test('a body that drips is given up after timeouts.body, and a deadline holds while it is awaited', async () => {
     expect((await send('/inventory/sync', begun)).line).toMatchObject({
       failure: 'truncated',
-      reason: 'answer-stalled',
+      reason: 'response-stalled',
     })
     expect((await send('/risk/asset-valuation', begun)).status).toBe(504)
   })
 
   test('a client that leaves while the body is awaited ends the attempt', async () => {
     const states: string[] = []
-    answer = (socket) => {
+    respond = (socket) => {
       states.push('reached')
       socket.on('end', () => states.push('ended'))
       begun(socket)

@@ -35,7 +35,7 @@ let nth = 0
 /** Has the upstream send these responses one after the other, the last again and again, for a target of its own. */
 const script = async (scripted: readonly Scripted[], operation: Operation = 'market.insights') => {
   let at = 0
-  shared.answerWith((_, response) => {
+  shared.respondWith((_, response) => {
     const [fields, body, status = 200] = scripted[Math.min(at++, scripted.length - 1)] ?? [[], '']
     response.writeHead(status, ['Content-Type', 'application/json', ...fields])
     response.end(body)

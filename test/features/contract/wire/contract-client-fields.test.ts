@@ -3,7 +3,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { allOperations, type Operation } from '../../../../src/operations.ts'
 import { contractFile } from '../../../helpers/contract.ts'
 import { bootGateway, type Settings } from '../../../helpers/gateway.ts'
-import { answerJson } from '../../../helpers/json-responder.ts'
+import { respondJson } from '../../../helpers/json-responder.ts'
 import { liveGatewayForAll } from '../../../helpers/live-gateway.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
 import { call, fieldValues } from '../../../helpers/wire.ts'
@@ -46,7 +46,7 @@ describe('the document of the gateway itself, enforced, lets through', () => {
   })
 
   test("the upstream's own statuses and types", async () => {
-    const answers: readonly [status: number, fields: readonly string[], body: string][] = [
+    const results: readonly [status: number, fields: readonly string[], body: string][] = [
       [200, ['Content-Type', 'text/html'], '<p>'],
       [204, [], ''],
       [404, ['Content-Type', 'application/problem+json'], '{}'],
@@ -55,14 +55,14 @@ describe('the document of the gateway itself, enforced, lets through', () => {
     ]
     let at = 0
     const upstream = await httpUpstream((_, response) => {
-      const [status = 0, fields = [], body = ''] = answers[at++] ?? []
+      const [status = 0, fields = [], body = ''] = results[at++] ?? []
       response.writeHead(status, [...fields])
       response.end(body)
     })
     const contract = { file: contractFile(documentOf()), ...enforce }
     const { port } = await bootGateway({ upstream: upstream.url, contract })
 
-    for (const [status, , body] of answers) {
+    for (const [status, , body] of results) {
       const response = await call(port)
       expect([response.status, response.body.toString()]).toEqual([status, body])
     }
@@ -91,7 +91,7 @@ describe('for the contract', () => {
     ['the request id is as the gateway writes it', 200, '/compliance/audit-trail', versioned, []],
     ['what the upstream leaves out is not there', 502, '/compliance/audit-trail', [], []],
   ])('%s: %i', async (_, status, target, ofUpstream, fields) => {
-    shared.answerWith(answerJson('{}', { fields: ofUpstream }))
+    shared.respondWith(respondJson('{}', { fields: ofUpstream }))
     const response = await call(shared.port, { target, fields })
 
     expect(response.status).toBe(status)
@@ -101,7 +101,7 @@ describe('for the contract', () => {
 })
 
 const bootRequiring = async (names: object, settings: Settings, ofUpstream: readonly string[] = []) => {
-  const upstream = (await httpUpstream(answerJson('{}', { fields: ofUpstream }))).url
+  const upstream = (await httpUpstream(respondJson('{}', { fields: ofUpstream }))).url
   const contract = { file: requiring({ '/market/insights': names }), ...enforce }
   return (await bootGateway({ upstream, contract, ...settings })).port
 }
@@ -121,7 +121,7 @@ test('the request id in x-fapi-interaction-id stands there once, also where the 
 })
 
 test('the side that serves is there, and what an upstream says of it is not', async () => {
-  const { url } = await httpUpstream(answerJson('{}', { fields: ['X-Side', 'forged'] }))
+  const { url } = await httpUpstream(respondJson('{}', { fields: ['X-Side', 'forged'] }))
   const market = { endpoints: [url], candidate: { endpoints: [url], share: '50%', expose: 'X-Side' } }
   const port = await bootRequiring(headers(['X-Side'], { enum: ['primary', 'candidate'] }), { upstreams: { market } })
 

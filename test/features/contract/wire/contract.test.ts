@@ -3,7 +3,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { bootApiKeyGateway, key } from '../../../helpers/api-key-gateway.ts'
 import { contractFile, sampleContract } from '../../../helpers/contract.ts'
 import { bootGateway } from '../../../helpers/gateway.ts'
-import { answerJson } from '../../../helpers/json-responder.ts'
+import { respondJson } from '../../../helpers/json-responder.ts'
 import { bootLiveGateway, fetchAdmin, liveGatewayForAll } from '../../../helpers/live-gateway.ts'
 import { exchangeRaw, parseStatus } from '../../../helpers/raw-client.ts'
 import { spanReceiver } from '../../../helpers/span-receiver.ts'
@@ -44,7 +44,7 @@ const send = async (body: string, target = '/valuation/score') => {
 }
 
 test('a request that breaks it gets 400 with the places, of its head before those of its body', async () => {
-  shared.answerWith(answerJson(''))
+  shared.respondWith(respondJson(''))
   const body = '{"amount":-7,"parts":[{"id":12345}]}'
 
   const [ofHead, ofBody] = [await send(body, '/valuation/score?mode=slow'), await send(body)]
@@ -62,7 +62,7 @@ test('a request that breaks it gets 400 with the places, of its head before thos
 })
 
 test('a response that breaks it becomes 502, and the client learns nothing of it', async () => {
-  shared.answerWith(answerJson(badResponse))
+  shared.respondWith(respondJson(badResponse))
   const { problem } = await send('{"id":"a"}')
 
   expect(problem).toEqual({ type: 'about:blank', title: 'Bad Gateway', status: 502, code: 'invalid-response' })
@@ -71,7 +71,7 @@ test('a response that breaks it becomes 502, and the client learns nothing of it
 })
 
 test('a chunked body whose first chunk is beyond contract.maxBody reaches the upstream whole, as one request', async () => {
-  shared.answerWith(answerJson('{"grade":"A"}'))
+  shared.respondWith(respondJson('{"grade":"A"}'))
   const body = `{"id":"a"${' '.repeat(5000)}}GET /leads/pipeline HTTP/1.1\r\nHost: a\r\n\r\n`
   const chunks = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
 
@@ -84,7 +84,7 @@ test.each([
   ['keeps the contract', '{"grade":"A", "score":1.0}', 200],
   ['breaks it', badResponse, 502],
 ])('a 103 goes ahead of a response that %s, and its trailers end here', async (_, body, status) => {
-  shared.answerWith((_request, response) => {
+  shared.respondWith((_request, response) => {
     response.writeEarlyHints({ link: '</a.css>; rel=preload' }, () => {
       response.writeHead(200, ['Content-Type', 'application/json', 'Trailer', 'X-Grade'])
       response.addTrailers({ 'X-Grade': 'planted' })
@@ -142,7 +142,7 @@ describe('a client learns which of its own members is too many:', () => {
 test('rejected messages are in their trace: a request with no attempt, a response with one', async () => {
   const receiver = await spanReceiver()
   const { port, gateway } = await bootGateway({
-    upstream: (await httpUpstream(answerJson(badResponse))).url,
+    upstream: (await httpUpstream(respondJson(badResponse))).url,
     contract: { file: contractFile(), ...enforce },
     tracing: { otlp: receiver.url, sample: '100%' },
   })
@@ -153,7 +153,7 @@ test('rejected messages are in their trace: a request with no attempt, a respons
 
   const servers = receiver.spans.filter(({ kind }) => kind === 'server')
   const told = servers.map(({ attributes: a }) => `${a['error.type']} ${a['lender_gateway.reason']}`)
-  expect(told).toEqual(['invalid-request contract-body', 'invalid-response contract-answer-body'])
+  expect(told).toEqual(['invalid-request contract-body', 'invalid-response contract-response-body'])
   expect(receiver.spans.filter(({ kind }) => kind === 'client')).toHaveLength(1)
   expect(JSON.stringify(receiver.spans)).not.toContain('grade')
 })

@@ -110,7 +110,7 @@ export class Peer extends Duplex {
 const fields = ['Date', 'Mon, 30 Nov 2026 12:00:00 GMT', 'Content-Type', 'text/plain']
 const many = ['Set-Cookie', 'a', 'set-cookie', 'b', 'X-Long', 'x'.repeat(20_000), 'X-A', '']
 
-/** Answers a request, as its path says. */
+/** Responds to a request, as its path says. */
 const serve = (request: DownstreamRequest, response: DownstreamResponse, seen: SeenRequest): void => {
   const path = seen.url?.slice(1) ?? ''
   const respond = (status: number, body: string, more: readonly string[] = []): void => {
@@ -118,7 +118,7 @@ const serve = (request: DownstreamRequest, response: DownstreamResponse, seen: S
     response.writeFields(status, '', [...fields, ...more])
     response.end(body)
   }
-  const answer = (): void => {
+  const sendResponse = (): void => {
     if (path === 'large') return respond(200, 'large'.repeat(8000))
     if (path === 'fields') return respond(200, 'x', many)
     if (path === '204' || path === '304') return respond(Number(path), '')
@@ -130,10 +130,10 @@ const serve = (request: DownstreamRequest, response: DownstreamResponse, seen: S
   }
   if (seen.rejected !== null) return respond(400, seen.rejected)
   if (path === 'early') return respond(200, 'early')
-  if (request.complete) return path === 'late' ? void inTurn(answer) : answer()
+  if (request.complete) return path === 'late' ? void inTurn(sendResponse) : sendResponse()
   request.consume((chunk) => {
     seen.isComplete = chunk === null
-    if (chunk === null) return answer()
+    if (chunk === null) return sendResponse()
     seen.body += chunk.toString('latin1')
     if (path !== 'slow') return
     request.pause()

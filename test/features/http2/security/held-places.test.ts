@@ -15,7 +15,7 @@ import { eventually } from '../../../helpers/wire.ts'
 const request = (query: string): string => `GET /market/insights?${query} HTTP/1.1\r\nHost: a\r\n\r\n`
 const other = '127.0.0.9'
 
-/** An upstream that answers `?other` at once, and begins an endless response to everything else. */
+/** An upstream that responds to `?other` at once, and begins an endless response to everything else. */
 const holdingUpstream = async () => {
   const holding = new Set<Socket>()
   const { url } = await rawUpstream((socket) => {

@@ -87,9 +87,9 @@ describe.skipIf(missing !== null)('a connection', () => {
   // The attack: a machine in the middle writes into a connection, or its client does. Nothing more can be sent on it,
   // and no client waits on it for a response.
   test.each([
-    ['http/1.1', 'a request is answered', asked],
+    ['http/1.1', 'a request gets a response', asked],
     ['http/1.1', 'a body is sent', Buffer.from(post)],
-    ['h2', 'a request is answered', Buffer.concat([...preface, head(1)])],
+    ['h2', 'a request gets a response', Buffer.concat([...preface, head(1)])],
     ['h2', 'a body is sent', Buffer.concat([...preface, ...upload])],
   ])('over %s ends at once when what is no TLS comes while %s', async (protocol, _, bytes) => {
     const upstream = await rawUpstream((socket) => socket.resume().on('end', () => socket.end()))

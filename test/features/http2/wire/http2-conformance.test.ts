@@ -23,6 +23,7 @@ import {
   endHeaders,
   endStream,
   headers,
+  noResponseYet,
   padded,
   play,
   post,
@@ -34,7 +35,6 @@ import {
   settings,
   streamError,
   u32,
-  unanswered,
   whole,
   windowUpdate,
 } from '../../../helpers/http2-conformance.ts'
@@ -67,7 +67,7 @@ const frames: Row[] = [
   ['4.1', 'an unknown type', [unknown], 'goes on'],
   ['4.1', 'an undefined flag', [frame(6, 0x16, 0, nothing)], 'goes on'],
   ['4.1', 'a reserved bit', [frame(6, 0, 0x80000000, nothing)], 'goes on'],
-  ['4.2', 'DATA of 2^14', [post(), data(1, endStream, Buffer.alloc(16_384))], 'answers'],
+  ['4.2', 'DATA of 2^14', [post(), data(1, endStream, Buffer.alloc(16_384))], 'responds'],
   ['4.2', 'DATA of more', [post(), data(1, endStream, Buffer.alloc(16_385))], streamError(frameSize)],
   ['4.2', 'HEADERS of more', [whole(...Array.from({ length: 200 }, () => dummy))], connectionError(frameSize)],
   ['4.3', 'a block that ends early', [headers(1, endStream | endHeaders, bytes(0x40))], connectionError(compression)],
@@ -78,29 +78,29 @@ const frames: Row[] = [
   ['5.1', 'WINDOW_UPDATE on an idle stream', [windowUpdate(1, 100)], connectionError(protocol)],
   ['5.1', 'CONTINUATION on an idle stream', [continuation(1)], connectionError(protocol)],
   ['5.1', 'PRIORITY on an idle stream', [priority(1)], 'goes on'],
-  ['5.1', 'DATA behind the end', [unanswered, head(1), 'head', data(1)], streamError(closed)],
-  ['5.1', 'HEADERS behind the end', [unanswered, head(1), 'head', head(1)], streamError(closed)],
-  ['5.1', 'CONTINUATION behind the end', [unanswered, head(1), continuation(1)], streamError(closed, protocol)],
-  ['5.1', 'WINDOW_UPDATE behind the end', [unanswered, head(1), windowUpdate(1, 100)], 'answers'],
-  ['5.1', 'PRIORITY behind the end', [unanswered, head(1), priority(1), windowUpdate(1, 100)], 'answers'],
+  ['5.1', 'DATA behind the end', [noResponseYet, head(1), 'head', data(1)], streamError(closed)],
+  ['5.1', 'HEADERS behind the end', [noResponseYet, head(1), 'head', head(1)], streamError(closed)],
+  ['5.1', 'CONTINUATION behind the end', [noResponseYet, head(1), continuation(1)], streamError(closed, protocol)],
+  ['5.1', 'WINDOW_UPDATE behind the end', [noResponseYet, head(1), windowUpdate(1, 100)], 'responds'],
+  ['5.1', 'PRIORITY behind the end', [noResponseYet, head(1), priority(1), windowUpdate(1, 100)], 'responds'],
   ['5.1', 'RST_STREAM behind the end', [head(1), reset(1)], 'goes on'],
   ['5.1', 'CONTINUATION behind a reset', [post(), reset(1), continuation(1)], streamError(closed, protocol)],
-  ['5.1', 'CONTINUATION behind it all', [head(1), 'answer', continuation(1)], connectionError(closed, protocol)],
-  ['5.1', 'PRIORITY behind it all', [head(1), 'answer', priority(1)], 'goes on'],
+  ['5.1', 'CONTINUATION behind it all', [head(1), 'response', continuation(1)], connectionError(closed, protocol)],
+  ['5.1', 'PRIORITY behind it all', [head(1), 'response', priority(1)], 'goes on'],
   ['5.1.1', 'an even stream', [head(2)], connectionError(protocol)],
-  ['5.1.2', 'one stream too many', [unanswered, ...hundred], streamError(protocol, rejected)],
+  ['5.1.2', 'one stream too many', [noResponseYet, ...hundred], streamError(protocol, rejected)],
   ['5.3.1', 'HEADERS that depend on themselves', [headers(1, 37, itself, request)], streamError(protocol)],
   ['5.4.1', 'a wrong PING', [frame(6, 0, 3, nothing)], connectionError(protocol)],
   ['5.5', 'an unknown frame amid a block', [headers(1, endStream), unknown], connectionError(protocol)],
   ['6.1', 'DATA on stream 0', [data(0)], connectionError(protocol)],
-  ['6.1', 'DATA, padded', [post(), data(1, endStream | padded, bytes(2, 1, 0, 0))], 'answers'],
+  ['6.1', 'DATA, padded', [post(), data(1, endStream | padded, bytes(2, 1, 0, 0))], 'responds'],
   ['6.1', 'DATA, padded beyond its end', [post(), data(1, endStream | padded, bytes(6, 1))], connectionError(protocol)],
   ['6.2', 'HEADERS on stream 0', [headers(0, endStream | endHeaders)], connectionError(protocol)],
-  ['6.2', 'HEADERS, padded', [headers(1, 13, bytes(2), request, bytes(0, 0))], 'answers'],
+  ['6.2', 'HEADERS, padded', [headers(1, 13, bytes(2), request, bytes(0, 0))], 'responds'],
   ['6.2', 'HEADERS, padded beyond', [headers(1, 13, bytes(request.length + 2), request)], streamError(protocol)],
-  ['6.2', 'HEADERS with a priority', [headers(1, 5 | prioritized, bytes(0, 0, 0, 0, 9), request)], 'answers'],
+  ['6.2', 'HEADERS with a priority', [headers(1, 5 | prioritized, bytes(0, 0, 0, 0, 9), request)], 'responds'],
   ['6.3', 'PRIORITY of 4 bytes', [head(1), priority(1, bytes(0x80, 0, 0, 1))], streamError(frameSize)],
-  ['6.3', 'PRIORITY of a stream above', [priority(3), head(1)], 'answers'],
+  ['6.3', 'PRIORITY of a stream above', [priority(3), head(1)], 'responds'],
   ['6.4', 'RST_STREAM on stream 0', [reset(0)], connectionError(protocol)],
   ['6.4', 'RST_STREAM of 3 bytes', [head(1), reset(1, bytes(0, 0, 0))], streamError(frameSize)],
   ['6.5', 'SETTINGS that acknowledge something', [frame(4, ack, 0, bytes(0))], connectionError(frameSize)],
@@ -119,7 +119,7 @@ const frames: Row[] = [
   ['6.9', 'a window update of 3 bytes', [frame(8, 0, 0, bytes(0, 0, 1))], connectionError(frameSize)],
   ['6.9.1', 'a window above the largest', [widest(0), widest(0)], connectionError(flowControl)],
   ['6.9.1', 'the same for a stream', [post(), widest(1), widest(1)], streamError(flowControl)],
-  ['6.10', 'CONTINUATION twice', [headers(1, endStream), continuation(1, 0), continuation(1)], 'answers'],
+  ['6.10', 'CONTINUATION twice', [headers(1, endStream), continuation(1, 0), continuation(1)], 'responds'],
   ['6.10', 'DATA amid CONTINUATION', [headers(1, 0), continuation(1, 0), data(1)], connectionError(protocol)],
   ['6.10', 'CONTINUATION on stream 0', [headers(1, endStream), continuation(0)], connectionError(protocol)],
   ['6.10', 'CONTINUATION behind a block', [head(1), continuation(1)], connectionError(protocol)],
@@ -129,14 +129,14 @@ const frames: Row[] = [
 ]
 
 const messages: Row[] = [
-  ['8.1', 'trailers', trailers(endStream, 'x-test'), 'answers'],
+  ['8.1', 'trailers', trailers(endStream, 'x-test'), 'responds'],
   ['8.1', 'trailers that are not the end', trailers(0, 'x-test'), streamError(protocol)],
   ['8.1.1', 'a body shorter than its length', [post('content-length', '9'), data(1)], streamError(protocol)],
   ['8.2', 'a name in upper case', [head(1, [...get(), 'X-TEST', 'ok'])], streamError(protocol)],
   ['8.2.2', 'connection', [head(1, [...get(), 'connection', 'keep-alive'])], streamError(protocol)],
   ['8.2.2', 'te other than trailers', [head(1, [...get(), 'te', 'trailers, deflate'])], streamError(protocol)],
   ['8.3', 'an unknown pseudo-field', [head(1, [...get(), ':test', 'ok'])], streamError(protocol)],
-  ['8.3', 'a pseudo-field of answers', [head(1, [...get(), ':status', '200'])], streamError(protocol)],
+  ['8.3', 'a pseudo-field of responses', [head(1, [...get(), ':status', '200'])], streamError(protocol)],
   ['8.3', 'a pseudo-field in trailers', trailers(endStream, ':method'), streamError(protocol)],
   ['8.3', 'the same, not at the end', trailers(0, ':method'), streamError(protocol)],
   ['8.3', 'a pseudo-field behind a field', [head(1, ['x-test', 'ok', ...get()])], streamError(protocol)],
@@ -154,11 +154,11 @@ const messages: Row[] = [
   ['7541 5.2', 'a padding by zeros', [whole(hex('0085f2b24a84ff83495090'))], connectionError(compression)],
   ['7541 5.2', 'EOS within', [whole(hex('0085f2b24a87fffffffd25427f'))], connectionError(compression)],
   ['7541 6.1', 'an index of 0', [whole(bytes(0x80))], connectionError(compression)],
-  ['7541 6.1', 'an index of the static table', [whole(bytes(0xba))], 'answers'],
-  ['7541 6.2.1', 'a literal, indexed', [whole(hex('4085f2b24a84ff849c48aca4'))], 'answers'],
-  ['7541 6.2.2', 'a literal, not indexed', [whole(hex('0085f2b24a84ff849c48aca4'))], 'answers'],
-  ['7541 6.2.3', 'a literal, never indexed', [whole(hex('1085f2b24a84ff849c48aca4'))], 'answers'],
-  ['7541 6.3', 'a table size', [headers(1, 5, bytes(0x20), request)], 'answers'],
+  ['7541 6.1', 'an index of the static table', [whole(bytes(0xba))], 'responds'],
+  ['7541 6.2.1', 'a literal, indexed', [whole(hex('4085f2b24a84ff849c48aca4'))], 'responds'],
+  ['7541 6.2.2', 'a literal, not indexed', [whole(hex('0085f2b24a84ff849c48aca4'))], 'responds'],
+  ['7541 6.2.3', 'a literal, never indexed', [whole(hex('1085f2b24a84ff849c48aca4'))], 'responds'],
+  ['7541 6.3', 'a table size', [headers(1, 5, bytes(0x20), request)], 'responds'],
   ['7541 6.3', 'a table size too large', [headers(1, 5, hex('3fe21f'), request)], connectionError(compression)],
 ]
 
@@ -172,8 +172,8 @@ const noPriorities = 'nghttp2 reads no priorities any more, which RFC 9113 §5.3
 const exceptions: Exception[] = [
   ['5.1', 'DATA behind a reset', [post(), reset(1), data(1)], streamError(closed), '', deaf],
   ['5.1', 'HEADERS behind a reset', [post(), reset(1), head(1)], streamError(closed), '', deaf],
-  ['5.1', 'DATA behind it all', [head(1), 'answer', data(1)], connectionError(closed), '', deaf],
-  ['5.1', 'HEADERS behind it all', [head(1), 'answer', head(1)], connectionError(closed), '', deaf],
+  ['5.1', 'DATA behind it all', [head(1), 'response', data(1)], connectionError(closed), '', deaf],
+  ['5.1', 'HEADERS behind it all', [head(1), 'response', head(1)], connectionError(closed), '', deaf],
   ['5.1.1', 'a stream below another', [head(5), head(3)], connectionError(protocol), '', deaf],
   ['5.3.1', 'PRIORITY that depends on itself', [priority(1, itself)], streamError(protocol), '', noPriorities],
   ['6.3', 'PRIORITY on stream 0', [priority(0)], connectionError(protocol), '', noPriorities],
@@ -189,7 +189,7 @@ const exceptions: Exception[] = [
 
 describe.skipIf(missing !== null)('over HTTP/2', () => {
   const gateway = liveGatewayForAll(() => ({ listen: { ...listenHttp2(), maxHeaders: '64KiB' } }))
-  beforeAll(() => gateway.answerWith((_, response) => response.end('hello')))
+  beforeAll(() => gateway.respondWith((_, response) => response.end('hello')))
 
   const rows: Row[] = isOwnCodec
     ? exceptions.map(([section, what, steps, wanted]) => [section, what, steps, wanted])
@@ -198,7 +198,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
   test.each([...frames, ...messages, ...rows])('%s: %s', async (_section, _what, steps, wanted) => {
     const client = await frameClient(gateway.port)
 
-    const came = await play(client, steps, wanted === 'answers')
+    const came = await play(client, steps, wanted === 'responds')
 
     expect(conforms(came, wanted), `${came.join()} and not ${JSON.stringify(wanted)}`).toBe(true)
   })

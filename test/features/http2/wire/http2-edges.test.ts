@@ -57,14 +57,14 @@ const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 const without = (name: string): string[] => get().filter((_, i, all) => all[i - (i % 2)] !== name)
 
 /** One gateway of the defaults, for all that needs no other; what its upstream does is up to the test. */
-let answer: (socket: Socket, head: string) => void
+let sendResponse: (socket: Socket, head: string) => void
 let upstream: RawUpstream
 let shared: TestGateway
 beforeAll(async () => {
   if (missing !== null) return
   upstream = await openRawUpstream((socket) => {
     socket.on('end', () => socket.end())
-    onRequest(socket, (request) => answer(socket, request))
+    onRequest(socket, (request) => sendResponse(socket, request))
   })
   shared = await openGateway({ upstream: upstream.url, listen: listenHttp2() })
 })
@@ -73,9 +73,9 @@ afterAll(async () => {
   await upstream?.close()
 })
 
-/** Has the upstream answer with bytes, and returns what waits for the lines of the log from now on. */
-const answering = (respond: string | typeof answer) => {
-  answer = typeof respond === 'string' ? (socket) => void socket.write(respond) : respond
+/** Has the upstream respond with bytes, and returns what waits for the lines of the log from now on. */
+const responding = (respond: string | typeof sendResponse) => {
+  sendResponse = typeof respond === 'string' ? (socket) => void socket.write(respond) : respond
   const before = shared.lines.length
   return {
     port: shared.port,
@@ -113,7 +113,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
   ])('a request with %s is %s', async (_, fields, expected) => {
     // No server of HTTP: it would reject some of them itself.
     let begun = 0
-    const { port, line } = answering((socket) => {
+    const { port, line } = responding((socket) => {
       begun++
       socket.write(ok)
     })
@@ -212,7 +212,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     ['one frame, to a path that is rejected', '/none', [], [frame(0, 1, 1)]],
   ])('an empty body of %s in the packet of its head is a whole one', async (_, path, fields, frames) => {
     const arrived: string[] = []
-    const { port, line } = answering((socket, request) => {
+    const { port, line } = responding((socket, request) => {
       arrived.push(request)
       socket.write(ok)
     })
@@ -229,7 +229,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
 
   test('a response that breaks off ends its stream with an error, and no other', async () => {
     const sockets: Socket[] = []
-    const { port } = answering((socket, request) => {
+    const { port } = responding((socket, request) => {
       socket.write('HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nabc')
       if (request.includes('cut')) socket.write('d', () => socket.resetAndDestroy())
       else sockets.push(socket)
@@ -291,14 +291,14 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
 
   // Node takes NO_ERROR, from a client that resets, for a good end.
   test.each([
-    ['that has no answer yet', 0],
-    ['that has no answer yet', 8],
-    ['whose answer comes and comes', 0],
-    ['whose answer comes and comes', 8],
+    ['that has no response yet', 0],
+    ['that has no response yet', 8],
+    ['whose response comes and comes', 0],
+    ['whose response comes and comes', 8],
   ])('a client that gives up on a stream %s, with code %i, is 499, and its call is over', async (what, code) => {
     let asked: Socket | undefined
     const isBegun = what.startsWith('whose')
-    const { port, line } = answering((socket) => {
+    const { port, line } = responding((socket) => {
       asked = socket
       if (isBegun) endless(socket)
     })
@@ -332,7 +332,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
   )
 
   test('interim responses, 100-continue and trailers go their way', async () => {
-    const { port } = answering(
+    const { port } = responding(
       'HTTP/1.1 103 Early Hints\r\nLink: <a>\r\nLink: <b>\r\n\r\n' +
         'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: x-t\r\n\r\n1\r\na\r\n0\r\nX-T: 1\r\n\r\n',
     )
@@ -351,7 +351,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
   })
 
   test('a response of very many fields goes out, and its connection goes on', async () => {
-    const { port } = answering(`HTTP/1.1 200 OK\r\n${'a: b\r\n'.repeat(10_000)}Content-Length: 2\r\n\r\nok`)
+    const { port } = responding(`HTTP/1.1 200 OK\r\n${'a: b\r\n'.repeat(10_000)}Content-Length: 2\r\n\r\nok`)
     const client = await frameClient(port)
 
     await client.send(head(1))
@@ -363,7 +363,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
 
   test.each([204, 205, 304])('a %i has no body, whatever its length says', async (status) => {
     const length = status === 304 ? 'Content-Length: 5\r\n' : 'Content-Length: 0\r\n'
-    const { port } = answering(`HTTP/1.1 ${status} A\r\n${length}\r\n`)
+    const { port } = responding(`HTTP/1.1 ${status} A\r\n${length}\r\n`)
 
     const response = await requestHttp2(dialHttp2(port), { ':path': '/market/insights' })
 
@@ -449,7 +449,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
 // nghttp2 asks for no more of a body while the window is shut: its end follows the client's WINDOW_UPDATE.
 test.skipIf(missing !== null)('a response that fills the window of its stream ends with END_STREAM', async () => {
   const { promise: asked, resolve: onAsked } = Promise.withResolvers<Socket>()
-  const { port } = answering(onAsked)
+  const { port } = responding(onAsked)
   const client = await frameClient(port)
 
   await client.send(window(10), head(1))
@@ -468,7 +468,7 @@ test.skipIf(missing !== null)('a response that fills the window of its stream en
 })
 
 test.skipIf(missing !== null)('an empty response ends with its head, also where the window is shut', async () => {
-  const { port } = answering('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
+  const { port } = responding('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
   const client = await frameClient(port)
 
   await client.send(window(0), head(1))
@@ -485,7 +485,7 @@ test.skipIf(missing !== null).each([
   ['no field with DEL', ['x-b', '\x7f', 'x-c', '\xe9'], ['x-c: \xe9']],
 ])('what goes upstream has %s', async (_, fields, lines) => {
   const { promise: asked, resolve: onAsked } = Promise.withResolvers<string>()
-  const { port } = answering((_socket, request) => onAsked(request))
+  const { port } = responding((_socket, request) => onAsked(request))
   const client = await frameClient(port)
 
   await client.send(frame(1, 5, 1, block(...get(), ...fields)))

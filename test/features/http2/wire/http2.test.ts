@@ -31,7 +31,7 @@ describe.skipIf(isMissing)('operations over HTTP/2 are those over HTTP/1.1, byte
   let folder: string
 
   beforeAll(() => {
-    site.answerWith((_, response) => void response.writeHead(203, responseFields).end(responseBody))
+    site.respondWith((_, response) => void response.writeHead(203, responseFields).end(responseBody))
     folder = mkdtempSync(join(tmpdir(), 'http2-'))
     writeFileSync(join(folder, 'small'), pseudoRandomBytes(3000))
     writeFileSync(join(folder, 'large'), pseudoRandomBytes(300_000))

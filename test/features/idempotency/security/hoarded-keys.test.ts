@@ -115,7 +115,7 @@ test('requests that go on without their client hold no more than 64 MiB of bodie
 const gateway = liveGatewayForAll(once)
 
 test('a request does not take its key before its body is there', async () => {
-  gateway.answerWith((_, response) => response.end('done'))
+  gateway.respondWith((_, response) => response.end('done'))
   const slow = await rawClient(gateway.port)
 
   slow.send(`${headOf('k', 3)}ab`)
@@ -130,7 +130,7 @@ test('a request does not take its key before its body is there', async () => {
 })
 
 test('a request over maxBody takes its key at once, since it streams: only its own client waits for it', async () => {
-  gateway.answerWith((_, response) => response.end('done'))
+  gateway.respondWith((_, response) => response.end('done'))
   const slow = await rawClient(gateway.port)
 
   slow.send(headOf('long', 100_000))

@@ -3,7 +3,7 @@ import { createResponseSealer } from '../../../../src/features/idempotency/store
 
 const keys = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)]
 const sealer = createResponseSealer(keys)
-const response = Buffer.from('what a lender was answered')
+const response = Buffer.from('a response to a lender')
 
 test.each([0, 1, 100, 1_000_000])('a response of %i bytes comes back as it was', (length) => {
   const whole = Buffer.alloc(length, 'a')

@@ -163,14 +163,14 @@ const changesOf = (lines: readonly LogLine[]): readonly unknown[] =>
     .map((line) => (isAvailable(line) ? 'available' : line.reason))
 
 /** What clients got, as `status code`, and when those that were rejected had been sent. */
-interface Answers {
+interface Responses {
   readonly counts: Map<string, number>
   readonly rejectedSentAt: number[]
 }
 
 /** Sends POSTs to both gateways, each key four times, until it is stopped, and then each once more. */
 const postAllTheTime = (gateways: readonly TestGateway[]) => {
-  const answers: Answers = { counts: new Map(), rejectedSentAt: [] }
+  const responses: Responses = { counts: new Map(), rejectedSentAt: [] }
   const keys: string[] = []
   let [isRunning, nth, sent] = [true, 0, 0]
   const send = async (key: string): Promise<void> => {
@@ -178,8 +178,8 @@ const postAllTheTime = (gateways: readonly TestGateway[]) => {
     const sentAt = performance.now()
     const got = await post(port, key)
     const what = got.startsWith('200') ? '200' : got
-    answers.counts.set(what, (answers.counts.get(what) ?? 0) + 1)
-    if (what.startsWith('503')) answers.rejectedSentAt.push(sentAt)
+    responses.counts.set(what, (responses.counts.get(what) ?? 0) + 1)
+    if (what.startsWith('503')) responses.rejectedSentAt.push(sentAt)
   }
   const lanes = Array.from({ length: 6 }, async (_, lane) => {
     while (isRunning) {
@@ -202,7 +202,7 @@ const postAllTheTime = (gateways: readonly TestGateway[]) => {
   const repeatAll = async (): Promise<void> => {
     for (const key of keys) await send(key)
   }
-  return { answers, more, stop, repeatAll }
+  return { responses, more, stop, repeatAll }
 }
 
 // Before the failover, and after it, no request is rejected: a master that is only slow is not to be replaced. What is
@@ -240,7 +240,7 @@ describe.skipIf(server.missing ?? sentinel.missing)('two gateways', { timeout: 3
       const gateways = [await boot(), await boot()]
       const load = postAllTheTime(gateways)
       await load.more(300)
-      expect([...load.answers.counts.keys()].filter((what) => what.startsWith('503'))).toEqual([])
+      expect([...load.responses.counts.keys()].filter((what) => what.startsWith('503'))).toEqual([])
 
       const startedAt = performance.now()
       await failovers[how](setup)
@@ -259,7 +259,7 @@ describe.skipIf(server.missing ?? sentinel.missing)('two gateways', { timeout: 3
         const key = String(fieldValues(rawHeaders, 'idempotency-key'))
         processed.set(key, (processed.get(key) ?? 0) + 1)
       }
-      const { counts, rejectedSentAt } = load.answers
+      const { counts, rejectedSentAt } = load.responses
       const changes = gateways.map(({ lines }) => changesOf(lines))
       const lastRejectedMs = Math.round(Math.max(startedAt, ...rejectedSentAt) - startedAt)
       const availableMs = Math.round(availableAt - startedAt)

@@ -19,7 +19,7 @@ const gateway = liveGatewayForAll({
 
 /** Has the upstream say the number of its request, and 404 to a body that is missing there. */
 const numbered = (): void =>
-  gateway.answerWith(({ body }, response) => {
+  gateway.respondWith(({ body }, response) => {
     if (body.toString() === 'missing') response.writeHead(404).end('no such thing')
     else response.writeHead(201).end(`made ${gateway.received().length}`)
   })
@@ -117,7 +117,7 @@ test('draft §2.3: a key may expire: it is new then', async () => {
 
 test('draft §2.6, §2.7: a repetition of what has not ended is a conflict: 409', async () => {
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
-  gateway.answerWith((_, response) => void released.then(() => response.writeHead(201).end('made')))
+  gateway.respondWith((_, response) => void released.then(() => response.writeHead(201).end('made')))
   const first = send('draft', ['"slow"', 'abc', ''])
   await expect.poll(() => gateway.begun()).toBe(1)
 

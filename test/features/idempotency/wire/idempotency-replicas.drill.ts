@@ -111,8 +111,8 @@ describe.skipIf(program.missing)('a master with one replica', { timeout: 120_000
     await second.line(isUnavailable)
 
     for (const { port } of [first, second]) {
-      const answers = await Promise.all(Array.from({ length: 20 }, () => post(port, 'finished')))
-      expect(answers).toEqual(Array(20).fill(replayed))
+      const responses = await Promise.all(Array.from({ length: 20 }, () => post(port, 'finished')))
+      expect(responses).toEqual(Array(20).fill(replayed))
       const other = { body: Buffer.from('another body') }
       expect(await post(port, 'finished', other)).toBe('422 idempotency-key-reused')
       expect(await post(port, 'another-fresh')).toBe(unavailable)

@@ -8,10 +8,10 @@ const gateway = liveGatewayForAll({
   operations: { ...once.operations, 'valuation.forecast': { idempotency: { wait: '30s' } } },
 })
 
-/** Has the upstream answer when it is told to. */
+/** Has the upstream respond when it is told to. */
 const hold = (): (() => void) => {
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
-  gateway.answerWith((_, response) => void released.then(() => response.end('done')))
+  gateway.respondWith((_, response) => void released.then(() => response.end('done')))
   return release
 }
 
@@ -41,7 +41,7 @@ test.each([
   ['of a known length', {}],
   ['in chunks', { chunkBytes: 50_000 }],
 ])('a body over maxBody, %s, is compared with its repetition', async (what, how) => {
-  gateway.answerWith((_, response) => response.end('done'))
+  gateway.respondWith((_, response) => response.end('done'))
   const send = (letter: string) => post(gateway.port, what, { body: Buffer.alloc(200_000, letter), ...how })
 
   const got = [await send('a'), await send('a'), await send('b')]
@@ -52,7 +52,7 @@ test.each([
 
 test('a response over maxResponse is passed on, and its repetition is told that it is not kept', async () => {
   const long = 'x'.repeat(200_000)
-  gateway.answerWith((_, response) => response.end(long))
+  gateway.respondWith((_, response) => response.end(long))
 
   const got = [await post(gateway.port, 'k-3'), await post(gateway.port, 'k-3')]
 
@@ -61,7 +61,7 @@ test('a response over maxResponse is passed on, and its repetition is told that 
 })
 
 test('a status that says that nothing was done frees the key, and one of what was done does not', async () => {
-  gateway.answerWith(({ body }, response) => response.writeHead(Number(body)).end())
+  gateway.respondWith(({ body }, response) => response.writeHead(Number(body)).end())
   const send = (status: string) => post(gateway.port, status, { body: Buffer.from(status) })
 
   const got = [await send('429'), await send('429'), await send('303'), await send('303')]
@@ -70,7 +70,7 @@ test('a status that says that nothing was done frees the key, and one of what wa
 })
 
 test('without a key a POST passes as often as it comes, unless one is required', async () => {
-  gateway.answerWith((_, response) => response.end('done'))
+  gateway.respondWith((_, response) => response.end('done'))
 
   expect([await post(gateway.port, null), await post(gateway.port, null)]).toEqual(['200 done', '200 done'])
   expect(gateway.received()).toHaveLength(2)

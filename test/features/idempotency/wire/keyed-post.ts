@@ -39,7 +39,7 @@ export const abandon = async (port: number, key: string, isThere: () => boolean)
   client.close()
 }
 
-/** Opens an upstream that answers when it is told to. */
+/** Opens an upstream that responds when it is told to. */
 export const openHeldUpstream = async () => {
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
   const upstream = await httpUpstream((_, response) => void released.then(() => response.end('done')))

@@ -53,7 +53,7 @@ test('what is rejected for want of a key or an entitlement is not counted', asyn
 
 test('a client has no more in flight than it may', async () => {
   const held = Promise.withResolvers<void>()
-  site.answerWith(async (_, response) => {
+  site.respondWith(async (_, response) => {
     await held.promise
     response.end()
   })
@@ -117,12 +117,12 @@ test('what has been used stays used over a reload, unless the limit is another',
   expect([await statusAfter({ ipv6Prefix: 56 }), await statusAfter({ burst: 4 })]).toEqual([429, 200])
 })
 
-/** Opens an upstream that answers when it is released. */
+/** Opens an upstream that responds when it is released. */
 const held = async () => {
   const responses: (() => void)[] = []
   const { url, begun } = await httpUpstream((_, response) => responses.push(() => response.end('late')))
   const release = (): void => {
-    for (const answer of responses.splice(0)) answer()
+    for (const respond of responses.splice(0)) respond()
   }
   return { url, begun: (many: number): Promise<void> => expect.poll(begun).toBe(many), count: begun, release }
 }

@@ -34,7 +34,7 @@ const named = (version: number) => ({
   cause: expect.stringContaining(`a PROXY protocol header, version ${version}, where none is taken`),
 })
 
-describe('a PROXY protocol header is answered 400 as before, and named in the log', () => {
+describe('a PROXY protocol header gets 400 as before, and is named in the log', () => {
   let gateway: TestGateway
   beforeAll(async () => {
     gateway = await openGateway()

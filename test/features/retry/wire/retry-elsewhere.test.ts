@@ -14,8 +14,8 @@ const any = expect.any(Number)
 const some = expect.toSatisfy((requests: number) => requests > 0)
 const fewerThan30 = expect.toSatisfy((requests: number) => requests < 30)
 
-/** Opens an endpoint that answers with these statuses, one after the other, and with the last from then on. */
-const answering = ([...left]: readonly number[]) =>
+/** Opens an endpoint that responds with these statuses, one after the other, and with the last from then on. */
+const responding = ([...left]: readonly number[]) =>
   httpUpstream((_, response) => response.writeHead((left.length > 1 ? left.shift() : left[0]) ?? 200).end())
 
 // Each with how many requests come, the one status that they all get, and how many reach each endpoint.
@@ -27,7 +27,7 @@ test.each<[string, readonly (readonly number[])[], object, number, number, reado
   ['to one that is up before one that is out', [[503], [200]], { outlier: ejecting }, 12, 200, [1, 12]],
   ['beside a circuit breaker, which does not open on clients', [[503], [200]], breaking, 30, 200, [some, 30]],
 ])('a retry goes to another endpoint: %s', async (_, endpoints, more, count, status, reached) => {
-  const upstreams = await Promise.all(endpoints.map(answering))
+  const upstreams = await Promise.all(endpoints.map(responding))
   const urls = upstreams.map(({ url }) => url)
   const market = { endpoints: urls, balance: 'round-robin', outlier: 'none', retry: plenty, ...more }
   const live = await bootLiveGateway({ upstreams: { market } })
@@ -40,7 +40,7 @@ test.each<[string, readonly (readonly number[])[], object, number, number, reado
 })
 
 test('when all were tried, another attempt goes to one of them', async () => {
-  const upstreams = [await answering([503]), await answering([503])]
+  const upstreams = [await responding([503]), await responding([503])]
   const market = { endpoints: upstreams.map(({ url }) => url), outlier: 'none', retry: { ...plenty, attempts: 5 } }
   const live = await bootLiveGateway({ upstreams: { market } })
 
@@ -51,7 +51,7 @@ test('when all were tried, another attempt goes to one of them', async () => {
 })
 
 test('beside a drained endpoint, the one that takes work is tried again', async () => {
-  const [drained, other] = [await answering([200]), await answering([503, 503, 200])]
+  const [drained, other] = [await responding([200]), await responding([503, 503, 200])]
   const market = { endpoints: [{ url: drained.url, drain: true }, other.url], outlier: 'none', retry: plenty }
   const { gateway } = await bootLiveGateway({ upstreams: { market } })
 
@@ -61,7 +61,7 @@ test('beside a drained endpoint, the one that takes work is tried again', async 
 })
 
 test('beside a health check, one that is up is tried again before one that is down', async () => {
-  const down = await answering([503])
+  const down = await responding([503])
   let blips = 1
   const up = await httpUpstream(({ url }, response) =>
     response.writeHead(url !== '/health' && blips-- > 0 ? 503 : 200).end(),

@@ -8,16 +8,16 @@ import { call, pseudoRandomBytes, sha256 } from '../../../helpers/wire.ts'
 
 const { made, missing } = await needCertificates()
 
-test('a GET is tried again until it is answered, and its connection serves all attempts', async () => {
+test('a GET is tried again until it gets a response, and its connection serves all attempts', async () => {
   const upstream = await httpUpstream((_, response) => {
     response.statusCode = upstream.requests.length < 3 ? 503 : 200
     response.end('abc')
   })
   const booted = await bootGateway({ upstream: upstream.url, defaults: { retry: {} } })
 
-  const answer = await call(booted.port)
+  const result = await call(booted.port)
 
-  expect([answer.status, answer.body.toString()]).toEqual([200, 'abc'])
+  expect([result.status, result.body.toString()]).toEqual([200, 'abc'])
   expect(upstream.requests).toHaveLength(3)
   expect(upstream.accepted()).toBe(1)
 })
@@ -26,9 +26,9 @@ test('without a retry a response is passed on as it is', async () => {
   const upstream = await httpUpstream((_, response) => response.writeHead(503).end())
   const booted = await bootGateway({ upstream: upstream.url })
 
-  const answer = await call(booted.port)
+  const result = await call(booted.port)
 
-  expect(answer.status).toBe(503)
+  expect(result.status).toBe(503)
   expect(upstream.requests).toHaveLength(1)
 })
 
@@ -55,7 +55,7 @@ test.each([
 
 describe.skipIf(missing)('a POST that could not be sent', () => {
   /**
-   * Opens an HTTPS upstream that drops the first so many connections before the handshake, and answers with what it
+   * Opens an HTTPS upstream that drops the first so many connections before the handshake, and responds with what it
    * got.
    */
   const dropping = async (drops: number) => {

@@ -6,7 +6,7 @@ import { findClients } from '../../../../src/core/admin/admin-parts.ts'
 import type { Config } from '../../../../src/core/config/config.ts'
 import { durations } from '../../../../src/core/lib/text/units.ts'
 import { Overrides } from '../../../../src/core/runtime/overrides.ts'
-import { WorkersNotAnsweringError } from '../../../../src/core/runtime/proxy-server.ts'
+import { WorkersNotReplyingError } from '../../../../src/core/runtime/proxy-server.ts'
 import { endpointCommands } from '../../../../src/features/overrides/endpoint-commands.ts'
 import { listEndpointStates } from '../../../../src/features/overrides/endpoint-states.ts'
 import { testConfig } from '../../../helpers/gateway.ts'
@@ -55,7 +55,7 @@ const openMarket = (first: string, candidate: object = {}) => {
         return configOf(file, candidate)
       },
     },
-    ...{ report: async () => toReport(), runEverywhere: async () => ({ results: [], unanswered: 0 }) },
+    ...{ report: async () => toReport(), runEverywhere: async () => ({ results: [], silent: 0 }) },
   } as unknown as AdminContext
   return {
     edit(next: string) {
@@ -135,10 +135,10 @@ test.each<[string, string, ...string[]]>([
   ['one of http://a, http://b, http://c, as', 'a b | b c', 'drain x'],
 ])('a rejected order says why: %s', async (words, file, ...orders) => {
   const market = openMarket(file)
-  const answers: unknown[] = []
-  for (const each of orders) answers.push(await market.order(each))
+  const outcomes: unknown[] = []
+  for (const each of orders) outcomes.push(await market.order(each))
 
-  expect(answers.at(-1)).toContain(words)
+  expect(outcomes.at(-1)).toContain(words)
 })
 
 test('a rejected order names the time until which the others take work', async () => {
@@ -330,10 +330,10 @@ test('a command while the gateway stops is rejected', async () => {
 
 test.each([
   ['in which it may be ejected still', 1, async () => {}],
-  ['which has not taken up the end of the order', 0, () => Promise.reject(new WorkersNotAnsweringError('planted'))],
-])('an endpoint is made ready in part beside a worker that does not answer, %s', async (_, unanswered, apply) => {
+  ['which has not taken up the end of the order', 0, () => Promise.reject(new WorkersNotReplyingError('planted'))],
+])('an endpoint is made ready in part beside a worker that does not reply, %s', async (_, silent, apply) => {
   const context = {
-    runEverywhere: async () => ({ results: [undefined], unanswered }),
+    runEverywhere: async () => ({ results: [undefined], silent }),
     overrides: new Overrides(),
     draining: () => false,
   } as unknown as AdminContext
@@ -346,7 +346,7 @@ test.each([
   const [ejected, drained] = [await run('ejected'), await run(null)]
 
   const done = { group: 'market', endpoint: 'http://a', state: 'ready' }
-  expect(ejected).toMatchObject({ code: 'workers-not-answering', done })
-  expect(drained).toMatchObject({ code: 'workers-not-answering' })
+  expect(ejected).toMatchObject({ code: 'workers-not-replying', done })
+  expect(drained).toMatchObject({ code: 'workers-not-replying' })
   expect(drained).not.toHaveProperty('done') // no worker had it ejected: nothing was done
 })

@@ -120,7 +120,7 @@ test('a dead endpoint is named while stale responses stand in for it, and each a
   expect(metrics).toMatch(/upstream_failures_total\{group="market",side="primary",reason="refused"\} ([7-9]|\d\d)$/m)
 })
 
-test('an upstream that answers with errors of its own is named, though they are relayed', async () => {
+test('an upstream that responds with errors of its own is named, though they are relayed', async () => {
   let status = 200
   const upstream = await httpUpstream((_, response) => void response.writeHead(status).end())
   const live = await bootLiveGateway({ upstreams: { market: upstream.url } })
@@ -130,7 +130,8 @@ test('an upstream that answers with errors of its own is named, though they are 
 
   await shows(live.admin, {
     ...ofInsights,
-    cause: /its upstream answers with 5xx of its own \(\S+ answered 500 last\): 4 of 5 requests in the last minute/,
+    cause:
+      /its upstream responds with 5xx of its own \(\S+ responded with 500 last\): 4 of 5 requests in the last minute/,
     command: / explain GET \/market\/insights --live --config /,
   })
 })
@@ -148,17 +149,17 @@ test('a stored error is told of the cache, with what clears it, and not of the u
 
   const { cause, command } = await shows(live.admin, {
     ...ofInsights,
-    cause: /the cache answers with a stored 503, which .* fresh until \S+: 5 of 6 requests in the last minute/,
+    cause: /the cache responds with a stored 503, which .* fresh until \S+: 5 of 6 requests in the last minute/,
     command: / cache clear market\.insights --config /,
   })
-  expect(JSON.stringify(await timelyFindingsOf(live.admin))).not.toContain('its upstream answers')
+  expect(JSON.stringify(await timelyFindingsOf(live.admin))).not.toContain('its upstream responds')
   const explained = await runCommand(['explain', 'GET', '/market/insights', '--live', '--admin', live.admin])
   expect(explained.out).toContain(cause)
   expect((await runFound(command)).code).toBe(0)
   expect(await sendRequests(live.url)).toEqual([200])
 })
 
-test('a canary that answers 404 is named, with its share and the command that drains it; drained, it is not', async () => {
+test('a canary that responds with 404 is named, with its share and the command that drains it; drained, it is not', async () => {
   const stable = await httpUpstream()
   const canary = await httpUpstream((_, response) => response.writeHead(404).end())
   const market = { endpoints: [stable.url, { url: canary.url, weight: 50 }] }
@@ -174,7 +175,7 @@ test('a canary that answers 404 is named, with its share and the command that dr
   expect(before).toEqual([])
   const { length } = canary.requests
   expect(found?.cause).toContain(
-    `${canary.url} answers 100 % of its requests with a 4xx, the other endpoints of market 0 % (of ${length} and ${120 - length} requests`,
+    `${canary.url} responds to 100 % of its requests with a 4xx, the other endpoints of market to 0 % (of ${length} and ${120 - length} requests`,
   )
   expect(out).toContain(found?.cause)
   expect(drain.code).toBe(0)

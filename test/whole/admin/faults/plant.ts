@@ -84,7 +84,7 @@ export const faults: readonly Fault[] = [
   { number: 1, name: 'a dead endpoint', broken: marketRows, plant: (common) => closing(common, 6) },
   {
     ...{ number: 2, name: 'a slow endpoint', broken: marketRows },
-    says: /http:\S+ did not answer within timeouts\.headers \(300ms\)$/,
+    says: /http:\S+ did not respond within timeouts\.headers \(300ms\)$/,
     async plant(common) {
       const upstream = await httpUpstream(() => {})
       const market = { endpoints: [upstream.url], timeouts: { headers: '300ms' } }

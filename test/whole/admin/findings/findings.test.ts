@@ -43,7 +43,15 @@ const explain = 'explain POST /risk/asset-valuation --live'
 const tryIt = 'check --online gateway.yaml'
 
 const edit = (rejection: Partial<NonNullable<FindingInputs['file']['rejection']>> = {}, more: object = {}) => {
-  const whole = { at, since: at, trigger: 'file', problems: [], isFileSound: false, isUnanswered: false, ...rejection }
+  const whole = {
+    at,
+    since: at,
+    trigger: 'file',
+    problems: [],
+    isFileSound: false,
+    areWorkersSilent: false,
+    ...rejection,
+  }
   const file = { name: 'gateway.yaml', differing: ['gateway.yaml'], rolledBack: false, nextTryAt: null, ...more }
   return { file: { ...file, rejection: whole } as FindingInputs['file'] }
 }
@@ -72,7 +80,7 @@ test.each([
   [null, '01:04:00'],
 ])('a worker that hangs does so since it was last heard of, and is replaced when killed', (heardAt, since) => {
   const counts = { restarts: 0, inFlight: null, config: null }
-  const worker = { worker: 2, pid: 4711, state: 'not answering', startedAt: at - 3_600_000, heardAt, ...counts }
+  const worker = { worker: 2, pid: 4711, state: 'not replying', startedAt: at - 3_600_000, heardAt, ...counts }
   const parts = { audit: { state: null }, workers: { states: [worker] } } as object as PrimaryParts
 
   expect(lines({ parts })).toEqual([expect.stringMatching(`${since} worker 2 gives no sign of life$`)])
@@ -85,7 +93,7 @@ const rejectedAt = (when: number, url = risk) =>
   ({ at: when, endpoint: url, kind: 'connect-failed', reason: 'refused', status: null }) as const
 const expiredAt = (url = risk) =>
   ({ ...rejectedAt(at, url), kind: 'tls-failed', reason: 'certificate-expired' }) as const
-const answered = (status: number, when = at) =>
+const responded = (status: number, when = at) =>
   ({ at: when, endpoint: risk, kind: null, reason: null, status }) as const
 
 /** An endpoint that has failed since then. */
@@ -126,7 +134,7 @@ describe('an endpoint', () => {
     ])
   })
 
-  const lastFailure = answered(500, at - 2000)
+  const lastFailure = responded(500, at - 2000)
   const failed = { failingSince: at - 60_000, failuresInARow: 3, onProbation: true, lastFailure }
   const twelve = '12 requests failed in the last minute'
   const isDown = `upstreams.risk 02:03:00 ${rejects}`
@@ -155,7 +163,7 @@ describe('an endpoint', () => {
     ['out long ago', riskOf(outFor10s, other), `warning upstreams.risk 02:03:55 ${risk}: ${untilThen}`],
     ['out for its last failure', riskOf(ejected({ lastFailure: expiredAt() }), other), /_EXPIRED\); it is ejected: 5/],
     ['made good', passing(rejectedAt(at - 1000)), /^notice .*\(ECONNREFUSED\), and another attempt was made$/],
-    ['passed on', passing(answered(503, at - 1000)), /^notice .* answered 503, which is passed on$/],
+    ['passed on', passing(responded(503, at - 1000)), /^notice .* responded with 503, which is passed on$/],
     ['well after a minute', passing(rejectedAt(at - 61_000))],
     ['dead', riskOf(failing(at - 600_400), other), /^warning \S+ 01:53:59 .*; no request to it goes well any more$/],
     ['dead and ejected', riskOf(ejected(failed), other), /^warning upstreams.risk 02:03:00 /],
@@ -163,7 +171,7 @@ describe('an endpoint', () => {
     ['well after its ejection', riskOf(endpoint({ ...failed, failingSince: null }), other), /^notice /],
     ['failed before its drain', { ...ofCause({ lastMinute: 0 }), ...riskOf(draining, other) }, /^notice \S+ 02:03:00 /],
     ['left alone', { causes: [cause()], ...riskOf(ejected(), other) }, /^warning /],
-    ['down, and answers', downBefore, /^warning .*it is down: a 404, and answers all the same$/],
+    ['down, and responds', downBefore, /^warning .*it is down: a 404, and responds all the same$/],
     ['failing 15 s ago', ofCause({ lastAt: at - 14_999 }), `critical ${isDown}: ${twelve}`],
     ['failing before that', ofCause({ lastAt: at - 15_000 }), `warning ${isDown}: ${twelve}, none since 02:03:45`],
     ['failing a minute ago', ofCause({ lastMinute: 0, last15Min: 7 }), /^notice .* 7 .*15 minutes, none in the last/],
@@ -196,10 +204,10 @@ describe('an endpoint', () => {
     ).toHaveLength(1)
   })
 
-  test('that does not answer is named with the limit, and once, whatever it failed by', () => {
+  test('that does not respond is named with the limit, and once, whatever it failed by', () => {
     const kinds = ['headers-timeout', 'deadline-exceeded'] as const
-    const said = `${risk} did not answer within timeouts.headers (15s): ${twelve}`
-    const details = [`${risk}: there was no answer within the deadline of the operation (30s): ${twelve}`]
+    const said = `${risk} did not respond within timeouts.headers (15s): ${twelve}`
+    const details = [`${risk}: there was no response within the deadline of the operation (30s): ${twelve}`]
 
     const causes = kinds.map((kind) => cause({ kind, reason: null }))
     expect(found({ causes })).toMatchObject([{ cause: said, alsoAbout: [], details }])
@@ -246,7 +254,7 @@ describe('a group', () => {
           `${risk} is failing: no success since 9 failures, the last: the endpoint refuses connections (ECONNREFUSED); 9 of 40 requests to it failed since 00:04:00`,
           'the circuit breaker of risk is open: 40 requests were rejected in the last minute',
           'the first request after 02:04:04 tries whether it is well',
-          `for the owner of ${risk} to mend: nothing has changed here since the last good answer`,
+          `for the owner of ${risk} to mend: nothing has changed here since the last good response`,
         ],
         ...{ since: '2026-11-21T02:03:58.000Z', command: `lender-gateway ${tryIt}` },
       },
@@ -254,9 +262,9 @@ describe('a group', () => {
   })
 
   test.each([
-    ['never answered, after an edit', null, at - 60_000, 1],
-    ['answered once', at - 5000, at - 60_000, 0],
-    ['never answered, since the start', null, null, 0],
+    ['never responded, after an edit', null, at - 60_000, 1],
+    ['responded once', at - 5000, at - 60_000, 0],
+    ['never responded, since the start', null, null, 0],
   ])('whose endpoint has %s, says so, and what undoes that', (_, succeededAt, undoableEditAt, count) => {
     const details = found({ ...riskOf(dead({ succeededAt })), causes: [cause()], undoableEditAt })[0]?.details ?? []
 
@@ -289,7 +297,7 @@ describe('a group', () => {
   const all = 'critical upstreams.risk 02:03:58 no endpoint of risk serves since 02:03:58'
   const b = dead({ url: 'http://b', lastFailure: rejectedAt(at, 'http://b') })
   const long = dead({ succeededAt: at - 900_000, failingSince: at - 890_000 })
-  const own = { ...trafficOf(asset, { passedOn: 40 }), ...riskOf(dead({ lastFailure: answered(503) })) }
+  const own = { ...trafficOf(asset, { passedOn: 40 }), ...riskOf(dead({ lastFailure: responded(503) })) }
   const ofMarket = { upstreams: { market: { endpoints: [dead()] } }, causes: [cause({ operation: 'market.insights' })] }
   const cached = { ...ofMarket, settings: { operations: { 'market.insights': { cache: {} } } } }
   const yesterday = dead({ succeededAt: null, failingSince: at - day })
@@ -304,21 +312,21 @@ describe('a group', () => {
     ],
     ['not silent where a breaker has it so', silent({}, 1), /^critical (?!.*no request)/],
     ['not silent where a request is under way', silent({ inFlight: 1 }), /^critical (?!.*no request)/],
-    ['not silent where it is down', silent({ state: down('answered 503').state }), /^critical (?!.*no request)/],
+    ['not silent where it is down', silent({ state: down('responded with 503').state }), /^critical (?!.*no request)/],
     ['behind an open breaker', throughBreaker('open'), brokenFor, /^notice /],
     ['behind a half-open breaker', throughBreaker('half-open'), brokenFor, /^notice /],
     ['served by one of two', riskOf(dead(), other), /^warning /],
     [
       'dead in several ways',
       riskOf(dead(), b, d, c),
-      `${all}: ECONNREFUSED at ${risk}, http://b; CERT_HAS_EXPIRED at https://d; http://c did not answer within timeouts.headers (15s)`,
+      `${all}: ECONNREFUSED at ${risk}, http://b; CERT_HAS_EXPIRED at https://d; http://c did not respond within timeouts.headers (15s)`,
     ],
     ['dead since the last endpoint is', riskOf(long, b), /^critical upstreams.risk 02:03:58 /],
     ['down', riskOf(down('gone')), /^critical \S+ 02:04:00 no .* serves since 02:04:00: http:\S+ is down: gone$/],
     ['dead as one', { upstreams: both }, `${all.replace('of risk', 'of risk and market')}: ECONNREFUSED at ${risk}`],
     ['dead since another day', riskOf(yesterday), / since 2026-11-20T02:04:00Z: /],
-    ['dead by its own errors', own, `${all}; every request to risk.asset-valuation fails: ${risk} answered 503`],
-    ['cached', cached, /; every request to market.insights that no cache answers fails: ECONNREFUSED at /],
+    ['dead by its own errors', own, `${all}; every request to risk.asset-valuation fails: ${risk} responded with 503`],
+    ['cached', cached, /; every request to market.insights that no cache serves fails: ECONNREFUSED at /],
     ['drained', riskOf(drained), /every endpoint of risk drains, or has weight 0, so every client gets 503$/],
   ])('is found as one that is %s', expectFindings)
 
@@ -332,13 +340,13 @@ describe('a group', () => {
     const as = (reason: string) => dead({ state: { name: 'down', since: at - 100, reason } })
 
     const rejecting = as('the endpoint refuses connections (ECONNREFUSED) (in 1 of 2 workers)')
-    const [first, second] = detailsOf(rejecting, as('answered 503')) ?? []
+    const [first, second] = detailsOf(rejecting, as('responded with 503')) ?? []
     expect(first).not.toContain('the last failure')
-    expect(second).toContain(`is down: answered 503; the last failure: ${risk} refuses connections`)
+    expect(second).toContain(`is down: responded with 503; the last failure: ${risk} refuses connections`)
   })
 
   test('of which an endpoint is down or ejected says how many have failed there in a row', () => {
-    const state = { name: 'down', since: at - 100, reason: 'answered 503' } as const
+    const state = { name: 'down', since: at - 100, reason: 'responded with 503' } as const
     const endpoints = [4, 0].map((failuresInARow) => dead({ url: `http://b${failuresInARow}`, state, failuresInARow }))
 
     const details = detailsOf(...endpoints)
@@ -346,15 +354,15 @@ describe('a group', () => {
     expect(details?.[1]).not.toContain('no success since')
   })
 
-  const ownError = { succeededAt: null, lastFailure: answered(503) } as const
+  const ownError = { succeededAt: null, lastFailure: responded(503) } as const
   const ownCertificate = 'the endpoint itself shows that certificate'
-  const nothingChanged = 'nothing has changed here since the last good answer'
+  const nothingChanged = 'nothing has changed here since the last good response'
   const by = (reason: 'name-not-found' | 'unreachable') => ({ lastFailure: { ...rejectedAt(at - 80), reason } })
 
   test.each<[string, Partial<EndpointReport>, string | null]>([
-    ['rejects, and answered before', {}, nothingChanged],
-    ['rejects, and never answered', { succeededAt: null }, null],
-    ['answers with an error of its own', ownError, 'the error is in the answer itself'],
+    ['rejects, and responded before', {}, nothingChanged],
+    ['rejects, and never responded', { succeededAt: null }, null],
+    ['responds with an error of its own', ownError, 'the error is in the response itself'],
     ['shows an old certificate', { ...ownError, lastFailure: expiredAt() }, ownCertificate],
     ['has a name that is gone', by('name-not-found'), null],
     ['has no route to it', by('unreachable'), null],
@@ -538,7 +546,7 @@ describe('an edit', () => {
   test.each([
     ['rejected though its file is sound', edit({ isFileSound: true }), 'reload'],
     ['held back', edit({ isFileSound: true }, { nextTryAt: at + 1 }), tryIt],
-    ['not answered', edit({ isFileSound: true, isUnanswered: true }, { nextTryAt: at + 1 }), 'reload'],
+    ['no reply of a worker', edit({ isFileSound: true, areWorkersSilent: true }, { nextTryAt: at + 1 }), 'reload'],
     ['none, but a rollback', noRollback, 'rollback'],
   ])('that is %s leads to a command', (_, inputs, command) => {
     expect(found(inputs)).toMatchObject([{ about: 'config', command: `lender-gateway ${command}` }])
@@ -616,24 +624,24 @@ describe('what an operator has ended for a while', () => {
   })
 })
 
-describe('an operation whose upstream answers with errors of its own', () => {
+describe('an operation whose upstream responds with errors of its own', () => {
   const passedOn = (count: number, ago: number): Inputs => ({
     ...trafficOf(asset, { passedOn: count }),
-    ...riskOf(endpoint({ lastFailure: answered(503, at - ago) })),
+    ...riskOf(endpoint({ lastFailure: responded(503, at - ago) })),
   })
   const its = 'operations.risk.asset-valuation its upstream'
-  const words = `5xx of its own (${risk} answered 503 last): 30 of 40 requests in the last minute`
+  const words = `5xx of its own (${risk} responded with 503 last): 30 of 40 requests in the last minute`
 
   test.each<Row>([
-    ['critical', passedOn(30, 1000), `critical ${its} answers with ${words}`, /^notice /],
+    ['critical', passedOn(30, 1000), `critical ${its} responds with ${words}`, /^notice /],
     // What is counted as of the last minute may be older by one sample.
-    ['over', passedOn(30, 61_000), `warning ${its} answered with ${words}, none since 02:02:59`],
+    ['over', passedOn(30, 61_000), `warning ${its} responded with ${words}, none since 02:02:59`],
     ['few', trafficOf(asset, { passedOn: 4 }), /^warning /],
     ['fewer', trafficOf(asset, { passedOn: 2 })],
   ])('is found as %s', expectFindings)
 })
 
-describe('an operation whose cache answers with a stored error', () => {
+describe('an operation whose cache responds with a stored error', () => {
   const id = 'market.insights'
   const stored = { status: 503, sentAt: at - 240_000, freshUntil: at + 60_000, servedAt: at - 1000 }
   const cached = (storedErrors: number, error: Partial<typeof stored> = {}, settings: object = {}): Inputs => {
@@ -650,10 +658,10 @@ describe('an operation whose cache answers with a stored error', () => {
     [
       'critical, and no fault of its upstream',
       cached(38),
-      'critical operations.market.insights 02:00:00 the cache answers with a stored 503, which the upstream sent at 02:00:00 and which is fresh until 02:05:00: 38 of 40 requests in the last minute',
+      'critical operations.market.insights 02:00:00 the cache responds with a stored 503, which the upstream sent at 02:00:00 and which is fresh until 02:05:00: 38 of 40 requests in the last minute',
     ],
     ['for few requests', cached(1), /^warning /],
-    ['over', cached(38, { servedAt: at - 20_000 }), /^notice .* answered with a stored 503, .*, none since 02:03:40$/],
+    ['over', cached(38, { servedAt: at - 20_000 }), /^notice .* responded with a stored 503, .*, none since 02:03:40$/],
     ['for no request', cached(0)],
     ['validated', cached(1, { freshUntil: stored.sentAt }), /sent at 02:00:00 and which it has confirmed by 304:/],
   ])('is found as %s', expectFindings)
@@ -678,10 +686,10 @@ test.each<[string, Inputs, string]>([
 })
 
 test.each([
-  [2, 'it answered 500: the keys that are known (2) are used on'],
-  [0, 'it answered 500: no token can be checked'],
+  [2, 'it responded with 500: the keys that are known (2) are used on'],
+  [0, 'it responded with 500: no token can be checked'],
 ])('keys of the issuer of operators that cannot be fetched, with %d known, are a warning', (keys, words) => {
-  const state = { source: 'url', keys, error: 'it answered 500', since: at - 60_000, lastSuccess: null } as const
+  const state = { source: 'url', keys, error: 'it responded with 500', since: at - 60_000, lastSuccess: null } as const
 
   expect(found({ operatorKeys: state })).toMatchObject([
     {

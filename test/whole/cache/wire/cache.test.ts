@@ -10,7 +10,7 @@ import { bootTlsGateway } from '../../../helpers/tls-gateway.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
 import { call, eventually, pseudoRandomBytes, sha256 } from '../../../helpers/wire.ts'
 
-// Long enough to come in pieces, so that the first is answered while it is stored.
+// Long enough to come in pieces, so that the first gets a response while it is stored.
 const body = pseudoRandomBytes(300_000)
 
 test('the audit log has what each client was sent, from memory or not', async () => {
@@ -36,8 +36,8 @@ test('the audit log has what each client was sent, from memory or not', async ()
 
   const lines = log
     .lines()
-    .flatMap(({ event, requestId, status, endpoint, answerDigest }) =>
-      event === 'exchange' ? [[requestId, status, endpoint, answerDigest]] : [],
+    .flatMap(({ event, requestId, status, endpoint, responseDigest }) =>
+      event === 'exchange' ? [[requestId, status, endpoint, responseDigest]] : [],
     )
   expect(lines).toEqual([
     ['fetched', 200, upstream.url, sha256(body)],
@@ -86,7 +86,7 @@ test('what was removed in part stands among the orders, with what and why not al
   const { commands } = (await fetchAdmin(`${live.admin}/overview`)).body
 
   const text = expect.stringMatching(
-    /^In part: cache cleared \(operation market\.insights, removed 0\): 0 were removed here, but Redis did not answer: /,
+    /^In part: cache cleared \(operation market\.insights, removed 0\): 0 were removed here, but Redis did not reply: /,
   )
   expect(status).toBe(503)
   expect(commands).toEqual([{ at: expect.any(String), by: '127.0.0.1', text }])

@@ -46,9 +46,9 @@ test('a key of idempotency is the same on both sides: a client that has changed 
   live.edit(settings({ share: '0%' }))
   expect((await live.gateway.reload('request')).result).toBe('applied')
 
-  const answers = [await post('k-1'), await post('k-2')]
+  const responses = [await post('k-1'), await post('k-2')]
 
-  expect([there, ...answers]).toEqual(['200 candidate', '200 candidate', '200 primary'])
+  expect([there, ...responses]).toEqual(['200 candidate', '200 candidate', '200 primary'])
   expect([primary.requests.length, candidate.requests.length]).toEqual([1, 1])
 })
 

@@ -109,7 +109,7 @@ const expectHarmless = (sample: object, show: (body: unknown) => string): void =
         out = show(JSON.parse(JSON.stringify(altered(sample, path, other)) ?? 'null'))
       } catch (error) {
         if (!(error instanceof CliError)) throw error
-        expect(error.message).toContain('answers what this version does not understand: ')
+        expect(error.message).toContain('responds with what this version does not understand: ')
         expect(error.message).not.toContain('\n')
         out = error.message
       }
@@ -174,7 +174,7 @@ describe('an arbitrary response', () => {
 
     const { code, err } = await runCommand(['status', '--admin', admin.url, '--format', 'json'])
 
-    const nested = 'answers with JSON that is nested too deeply: is that the admin listener of a lender gateway?'
+    const nested = 'responds with JSON that is nested too deeply: is that the admin listener of a lender gateway?'
     expect({ code, err }).toEqual({ code: 2, err: `lender-gateway: ${admin.url} ${nested}\n` })
   })
 })
@@ -210,7 +210,7 @@ describeTests('a gateway of another version', () => {
 
     expect(code).toBe(2)
     const versions = 'it is version 9.0.0, this command is version 0.1.0: use the same version'
-    const understood = 'answers what this version does not understand'
+    const understood = 'responds with what this version does not understand'
     expect(err).toBe(`lender-gateway: ${admin.url} ${understood}: ${expected}; ${versions}\n`)
   })
 })

@@ -136,7 +136,7 @@ test('preflight: health sends the request of the health check, where there is on
   const { code, out } = await check(file)
 
   expect(code).toBe(1)
-  expect(out).toContain(`found    ${probed.url}: answered 503, 200-299 is expected\n`)
+  expect(out).toContain(`found    ${probed.url}: responded with 503, 200-299 is expected\n`)
   expect(probed.requests.map(({ url }) => url)).toEqual(['/health'])
   expect(plain.begun()).toBe(0)
 })
@@ -154,7 +154,7 @@ test('all are tried at once, each for two seconds at most', async () => {
   const { code, out } = await checkInTime(file)
 
   expect(code).toBe(1)
-  expect(out.match(/no answer within 2s/g)).toHaveLength(4)
+  expect(out.match(/no response within 2s/g)).toHaveLength(4)
   expect(most).toBeGreaterThanOrEqual(4)
 })
 

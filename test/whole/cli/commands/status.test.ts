@@ -44,7 +44,7 @@ const troubled = {
     eventLoop: { delayMs: 312.5, limitMs: 200, sheds: true, since, where: 'in 1 of 2 workers' },
   },
   tokens: {
-    jwt: { source: 'url', keys: 2, error: 'it answered 503', since, lastSuccess, where: null },
+    jwt: { source: 'url', keys: 2, error: 'it responded with 503', since, lastSuccess, where: null },
     introspection: { error: null, since: lastSuccess, lastSuccess: null, where: null },
     operators: null,
     proofs: { remembered: 500_000, room: 1_000_000 },
@@ -120,7 +120,7 @@ upstreams.market.concurrency  60 of 60 in flight: FULL, new requests are rejecte
 limits.eventLoopDelay         312.5 of 200 ms late: SHEDS LOAD in 1 of 2 workers since 2026-11-21T02:04:57Z, 3s ago
 
 tokens         now
-jwt            2 keys, had 2026-11-21T02:00:07Z, 4m 53s ago; CANNOT BE ASKED since 2026-11-21T02:04:57Z, 3s ago: it answered 503
+jwt            2 keys, had 2026-11-21T02:00:07Z, 4m 53s ago; CANNOT BE ASKED since 2026-11-21T02:04:57Z, 3s ago: it responded with 503
 introspection  can be asked
 proofs         500000 remembered, ROOM for 1000000
 
@@ -215,14 +215,14 @@ test.each([
 ])('a status that is not a gateway’s is not shown, and the error has its place: %s', (_what, body, message) => {
   expect(() => decodeResponse(adminTarget(9901), body, statusShape)).toThrow(
     new CliError(
-      `http://127.0.0.1:9901 answers what this version does not understand: ${message}; compare the versions`,
+      `http://127.0.0.1:9901 responds with what this version does not understand: ${message}; compare the versions`,
     ),
   )
 })
 
 test.each([
-  ['text of another program', 'text/plain', 'OK', 'answers with something other than a report (200): is that'],
-  ['a page', 'text/html', '<p>', 'answers with something other than a report (200): is that the admin listener of a'],
+  ['text of another program', 'text/plain', 'OK', 'responds with something other than a report (200): is that'],
+  ['a page', 'text/html', '<p>', 'responds with something other than a report (200): is that the admin listener of a'],
   ['JSON that is no status', 'application/json', '{}', 'does not understand: text is expected; compare the versions'],
 ])('a response that is not a gateway’s exits with 2 and one line on stderr: %s', async (_what, type, text, message) => {
   const admin = await scriptedAdmin((response) => {

@@ -143,7 +143,14 @@ export const fixture: PageView = {
     },
     clients: { methods: ['apiKey', 'jwt'], count: 12, disabled: 1 },
     tokens: {
-      jwt: { source: 'url', keys: 2, error: 'it answered 503', since: before(5), lastSuccess: before(8), where: null },
+      jwt: {
+        source: 'url',
+        keys: 2,
+        error: 'it responded with 503',
+        since: before(5),
+        lastSuccess: before(8),
+        where: null,
+      },
       ...{ introspection: null, operators: null, proofs: { remembered: 1204, room: 1_000_000 } },
     },
     cache: {
@@ -228,7 +235,7 @@ export const fixture: PageView = {
   }),
   commands: [
     { at: before(250), by: 'oncall-anna', text: 'inventory.sync is rejected until 02:25:00.' },
-    { at: before(400), by: 'deploy', text: 'The cache is cleared: 12 answers removed.' },
+    { at: before(400), by: 'deploy', text: 'The cache is cleared: 12 responses removed.' },
   ],
   unmatchedPerSecond: 0,
   promoteCommands: { leads: '/usr/bin/node /opt/gateway/src/main.ts shift leads --promote --config /etc/gateway.yaml' },

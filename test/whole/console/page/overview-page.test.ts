@@ -111,7 +111,7 @@ test('findings are grouped by what is broken, the worst first, and how many ther
     ['critical', 'audit', 'the disk is full'],
     ['warning', 'upstreams.risk', 'an endpoint is slow'],
     ['warning', 'upstreams.risk.concurrency', 'the limit is full'],
-    ['warning', 'operations.market.insights', 'its upstream answers with 5xx'],
+    ['warning', 'operations.market.insights', 'its upstream responds with 5xx'],
     ['warning', 'config', 'the edit was rejected'],
     ['notice', 'operations.market.insights', 'the token has expired'],
     ['notice', 'clients', 'the path is none of the nine'],
@@ -125,7 +125,7 @@ test('findings are grouped by what is broken, the worst first, and how many ther
       '■ critical Upstream risk the breaker is open',
       '▲ warning an endpoint is slow ▲ warning upstreams.risk.concurrency the limit is full',
       '■ critical The gateway itself audit the disk is full ▲ warning config the edit was rejected',
-      '▲ warning Operation market.insights its upstream answers with 5xx',
+      '▲ warning Operation market.insights its upstream responds with 5xx',
       '◆ Worth knowing operations.market.insights the token has expired clients the path is none of the nine',
     ].join(' '),
   )
@@ -147,7 +147,7 @@ const until = `${fixture.at.slice(0, 10)}T23:59:58.000Z`
 const ordered = { setBy: 'anna', setAt: until, setReason: null }
 const learning = { by: 'operator', enums: false, until, ...ordered } as const
 const probe = { at: '2026-11-21T02:14:05Z', latencyMs: 2.1, status: 200, reason: null, ok: true }
-const failedProbe = { ...probe, latencyMs: 9, status: null, reason: 'answered 503', ok: false }
+const failedProbe = { ...probe, latencyMs: 9, status: null, reason: 'responded with 503', ok: false }
 const certificate = (daysLeft: number, endsSoon: boolean) => ({ notAfter: until, seenAt: until, daysLeft, endsSoon })
 const probed = withUpstream('valuation', {
   endpoints: [
@@ -177,7 +177,7 @@ test.each<[section: string, words: string | RegExp, differing?: Differing]>([
   ['upstreams', 'risk ■ 0 of 2 up , p2c, breaker ■ open in 1 of 2 workers since 02:10:47 (3 min) : http://risk-a.'],
   ['upstreams', ' refuses connections (ECONNREFUSED), tried again at 02:14:11 , no retries left'],
   ['upstreams', '● up 100 75 % 6.3 0 1 7 32 ms 200 2.1 ms at 02:14:05 44 days', probed],
-  ['upstreams', '▲ 19 % fail last probe: answered 503 100 25 % 2.1 0.40 1 0 32 ms failed 9.0 ms at ', probed],
+  ['upstreams', '▲ 19 % fail last probe: responded with 503 100 25 % 2.1 0.40 1 0 32 ms failed 9.0 ms at ', probed],
   ['upstreams', ' at 02:14:05 ▲ 5 days', probed],
   ['upstreams', /○ draining weight 0 in the file(?!.*Ready)/, weightless({})],
   ['upstreams', /by anna until .*Ready/, weightless({ drainUntil: fixture.at, setBy: 'anna' })],
@@ -224,7 +224,7 @@ test.each<[section: string, words: string | RegExp, differing?: Differing]>([
   ['comparison', 'in the last 5 min 312, 98.7 % equal'],
   ['comparison', / leads\.pipeline 4 120 9 11 6\.1 ms → 11 ms 12 ms → 21 ms 50 ms → 1\.25 s /],
   ['comparison', / leads\.pipeline \/leads\/\*\/grade differs <b>A<\/b>→B 7, A→C 2 9 4 .* 0192f3a4 /],
-  ['comparison', 'No answers of a candidate are compared.', { comparisons: [] }],
+  ['comparison', 'No responses of a candidate are compared.', { comparisons: [] }],
 ])('the section %s says: %s', (name, words, differing) => {
   if (typeof words === 'string') expect(part(name, differing)).toContain(words)
   else expect(part(name, differing)).toMatch(words)
@@ -402,7 +402,7 @@ test.each([
   ['● all equal', 5, 5, 2, 2],
   ['▲ differs', 5, 4, 2, 1],
   ['◆ differed before', 5, 4, 2, 2],
-])('how a candidate answers is %s in the badge', (badge, compared, equal, recent, recentEqual) => {
+])('how a candidate responds is %s in the badge', (badge, compared, equal, recent, recentEqual) => {
   const [comparison] = fixture.comparisons
   const counts = { compared, equal, recent: { compared: recent, equal: recentEqual } }
   const one = { ...(comparison as NonNullable<typeof comparison>), ...counts, operations: [], rows: [], ways: 0 }

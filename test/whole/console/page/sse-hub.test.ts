@@ -16,7 +16,7 @@ const opened = () => {
   const source = { overview: fixture, reads: 0, fails: false }
   const streams = createSseHub(async () => {
     source.reads++
-    if (source.fails) throw new Error('the workers do not answer')
+    if (source.fails) throw new Error('the workers do not reply')
     return source.overview
   })
   return { source, streams }

@@ -14,7 +14,7 @@ import {
   head as requestHead,
   requestHttp2,
 } from '../../../helpers/http2.ts'
-import { answerJson } from '../../../helpers/json-responder.ts'
+import { respondJson } from '../../../helpers/json-responder.ts'
 import { liveGatewayForAll } from '../../../helpers/live-gateway.ts'
 import { exchangeRaw, parseStatus, rawClient } from '../../../helpers/raw-client.ts'
 import { httpUpstream, onRequest, rawUpstream } from '../../../helpers/upstream.ts'
@@ -35,7 +35,7 @@ const sha256 = (text: string): string => sha256Of(Buffer.from(text))
 const keeping = (bytes: number): string => `{"id":"a"${' '.repeat(bytes - 10)}}`
 const large = keeping(200_000)
 
-const grade = (status = 200) => answerJson('{"grade":"A"}', { status })
+const grade = (status = 200) => respondJson('{"grade":"A"}', { status })
 
 const score = sampleContract.paths['/valuation/score']
 const scoring = ['/valuation/forecast', '/inventory/sync', '/financing/pre-approval', '/risk/asset-valuation']
@@ -63,15 +63,15 @@ const received = (): readonly string[] => shared.received().map((each) => each.s
 const enforced = () => ({ file: contractFile(), request: 'enforce', response: 'enforce' })
 
 describe('Expect: 100-continue', () => {
-  test('is not answered when the head breaks the contract already', async () => {
+  test('gets no response when the head breaks the contract already', async () => {
     const bytes = to('/valuation/score?mode=slow', head('Content-Length: 10', 'Expect: 100-continue', closing))
     const text = await exchangeRaw(shared.port, bytes)
 
     expect([parseStatus(text), text.includes('100 Continue')]).toEqual([400, false])
   })
 
-  test('is answered when the head keeps it, and the body is checked then', async () => {
-    shared.answerWith(grade())
+  test('gets a response when the head keeps it, and the body is checked then', async () => {
+    shared.respondWith(grade())
     const client = await rawClient(shared.port)
     client.send(head('Content-Length: 2', 'Expect: 100-continue', closing))
 
@@ -85,7 +85,7 @@ describe('Expect: 100-continue', () => {
 
 describe('a client', () => {
   test('that leaves in the middle is gone, and the upstream has seen nothing', async () => {
-    shared.answerWith(grade())
+    shared.respondWith(grade())
     const client = await rawClient(shared.port)
     client.send(head(inChunks, 'Expect: 100-continue'))
     await client.until((text) => text.includes('100 Continue')) // it is being read
@@ -105,14 +105,14 @@ describe('a client', () => {
   })
 
   test('that sends more than maxBody gets 413', async () => {
-    shared.answerWith(grade())
+    shared.respondWith(grade())
     const bytes = head(inChunks, closing) + chunked(keeping(1500), 'x')
 
     expect([await statusOf(to('/inventory/sync', bytes)), shared.begun()]).toEqual([413, 0])
   })
 
   test('may send trailers, which end here', async () => {
-    shared.answerWith(grade())
+    shared.respondWith(grade())
     const body = chunked('{"id":', '"a"}').replace(/\r\n$/, 'X-Trailer: secret\r\n\r\n')
 
     expect(await statusOf(head(inChunks, closing) + body)).toBe(200)
@@ -121,7 +121,7 @@ describe('a client', () => {
   })
 
   test('may send its next request behind one that was rejected', async () => {
-    shared.answerWith(grade())
+    shared.respondWith(grade())
     const client = await rawClient(shared.port)
     client.send(withLength('{}') + withLength('{"id":"a"}', closing))
 
@@ -133,7 +133,7 @@ describe('a client', () => {
 
 describe('what was read first', () => {
   test('goes to the next endpoint when the first refuses the connection', async () => {
-    shared.answerWith(grade())
+    shared.respondWith(grade())
     const bodies = [large, large, keeping(2_000_000), keeping(2_000_000)] // the last two are beyond the bound
     for (const body of bodies)
       expect(await statusOf(to('/financing/pre-approval', withLength(body, closing)))).toBe(200)
@@ -144,14 +144,14 @@ describe('what was read first', () => {
   test('in small pieces, is sent again with its key after a 503, however large it is within the bound', async () => {
     const pieces = large.match(/.{1,999}/g) ?? []
     let left = 1
-    shared.answerWith((request, response) => grade(left-- > 0 ? 503 : 200)(request, response))
+    shared.respondWith((request, response) => grade(left-- > 0 ? 503 : 200)(request, response))
 
     expect(await statusOf(head(inChunks, 'Idempotency-Key: a', closing) + chunked(...pieces))).toBe(200)
     expect(received()).toEqual([sha256(large), sha256(large)])
   })
 
   test('has a deadline from when it was complete, and no sooner', async () => {
-    shared.answerWith(() => {})
+    shared.respondWith(() => {})
     const client = await rawClient(shared.port)
     client.send(to('/valuation/forecast', head(inChunks, closing)) + chunked('{"id":').slice(0, -5))
     await new Promise((resolve) => setTimeout(resolve, 250)) // longer than the deadline
@@ -173,7 +173,7 @@ describe('what was read first', () => {
     await exchangeRaw(port, head(inChunks, closing) + chunked(large))
     await exchangeRaw(port, withLength('{"a":1}', closing))
 
-    const forwarded = { requestDigest: sha256(large), answerDigest: sha256('{"grade":"A"}') }
+    const forwarded = { requestDigest: sha256(large), responseDigest: sha256('{"grade":"A"}') }
     const rejected = { requestDigest: sha256('{"a":1}') }
     await expect.poll(() => log.lines().slice(1)).toMatchObject([forwarded, rejected])
   })

@@ -4,7 +4,7 @@ import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createAuditLog } from '../../../features/audit/audit-log-place.ts'
 import { jsonOf } from '../../../features/contract/compile/loading.ts'
 import { contractFile, sampleContract } from '../../../helpers/contract.ts'
-import { answerJson } from '../../../helpers/json-responder.ts'
+import { respondJson } from '../../../helpers/json-responder.ts'
 import { bootLiveGateway, fetchAdmin, liveGatewayForAll } from '../../../helpers/live-gateway.ts'
 import { exchangeRaw, parseStatus, rawClient } from '../../../helpers/raw-client.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
@@ -24,11 +24,11 @@ const long = `{"id":"a"${' '.repeat(200_000)}}`
 /** Each level is tried in three branches. */
 const nest = `${'{"op":"and","args":['.repeat(40)}{"op":"x"}${']}'.repeat(40)}`
 
-interface Answering extends NonNullable<Parameters<typeof answerJson>[1]> {
+interface Responding extends NonNullable<Parameters<typeof respondJson>[1]> {
   readonly body?: string | Buffer
 }
 
-const answer = ({ body = grade, ...more }: Answering = {}) => answerJson(body, more)
+const respond = ({ body = grade, ...more }: Responding = {}) => respondJson(body, more)
 
 const score = sampleContract.paths['/valuation/score'].post
 const node = { $ref: '#/components/schemas/Node' }
@@ -71,7 +71,7 @@ const send = async (bytes: string, path = '/valuation/score') => {
 
 describe('a request', () => {
   test('with a coding gets 415, and is told which coding is taken', async () => {
-    shared.answerWith(answer())
+    shared.respondWith(respond())
 
     const { text, status, problem } = await send(post(good, 'Content-Encoding: gzip'))
 
@@ -87,7 +87,7 @@ describe('a request', () => {
     ['that says so', post(long, 'Idempotency-Key: a')],
     ['that is chunked', chunked(long, 'Idempotency-Key: a')],
   ])('over contract.maxBody, %s, gets 413, and no endpoint sees it', async (_, bytes) => {
-    shared.answerWith(answer())
+    shared.respondWith(respond())
 
     const { status, problem } = await send(bytes)
 
@@ -106,7 +106,7 @@ describe('a request', () => {
   })
 
   test('over the maxBody of its operation gets the same status for the reason of that key', async () => {
-    shared.answerWith(answer())
+    shared.respondWith(respond())
     const beyond = `{"id":"a"${' '.repeat(100)}}`
     const statuses = []
     for (const bytes of [post(beyond), chunked(beyond), post(good)])
@@ -123,7 +123,7 @@ describe('a request', () => {
     ['text/csv', 200],
     ['application/json', 200],
   ])('of the type %s gets %i where text/csv is named', async (type, status) => {
-    shared.answerWith(answer())
+    shared.respondWith(respond())
 
     expect((await send(`${head(type, 'Content-Length: 2', closing)}{}`, '/risk/asset-valuation')).status).toBe(status)
   })
@@ -133,14 +133,14 @@ describe('a request', () => {
     ['too large', long, chunked(long)],
     ['too complex', nest, post(nest)],
   ])('that is %s passes as it came where the operation says so', async (_, body, bytes) => {
-    shared.answerWith(answer())
+    shared.respondWith(respond())
 
     expect((await send(bytes, '/inventory/sync')).status).toBe(200)
     expect(shared.received().map((each) => each.body.toString())).toEqual([body])
   })
 
   test('that takes too long to check gets 400, and such a response becomes 502', async () => {
-    shared.answerWith(answer({ body: nest }))
+    shared.respondWith(respond({ body: nest }))
     const request = await send(post(nest), '/valuation/forecast')
     const response = await send(post('{"op":"and"}'), '/valuation/forecast')
 
@@ -152,13 +152,13 @@ describe('a request', () => {
 describe('a response', () => {
   const coded = ['Content-Encoding', 'gzip']
 
-  test.each<[string, Answering, string]>([
+  test.each<[string, Responding, string]>([
     ['with a coding', { fields: coded, body: gzipSync(grade) }, 'header /content-encoding coded'],
     ['that is a part', { status: 206, fields: ['Content-Range', 'bytes 0-12/100'] }, 'status partial'],
     ['of several ranges', { status: 206, type: 'multipart/byteranges; boundary=a', body: '--a--' }, 'status partial'],
     ['over contract.maxBody', { body: `{"grade":"A"${' '.repeat(200_000)}}` }, 'body too-large'],
-  ])('%s gets 502, and the log says why', async (_, answering, cause) => {
-    shared.answerWith(answer(answering))
+  ])('%s gets 502, and the log says why', async (_, responding, cause) => {
+    shared.respondWith(respond(responding))
     const { status, problem } = await send(post(good))
 
     expect(status).toBe(502)
@@ -170,7 +170,7 @@ describe('a response', () => {
 test('what was rejected is in the audit log and in a row of its own, is not learned, and the next request is served', async () => {
   const log = createAuditLog(onTestFinished)
   const live = await bootLiveGateway({
-    upstream: (await httpUpstream(answer())).url,
+    upstream: (await httpUpstream(respond())).url,
     contract: { file: contractFile(), ...enforce, learn: true },
     audit: log.settings,
   })

@@ -29,7 +29,7 @@ test('it shows nearly every metric that there is', () => {
       'endpoint_weight',
       // for as long as a candidate is tried
       ...['shadow_copies_total', 'shadow_repeats_total', 'shadow_copies_in_flight'],
-      ...['shadow_answers_total', 'shadow_dropped_total'],
+      ...['shadow_responses_total', 'shadow_dropped_total'],
       ...['side_requests_total', 'candidate_fallbacks_total'], // there are none without a candidate
       ...['candidate_share', 'candidate_taken_back'], // an annotation
       ...['load_shedding_limit_seconds', 'token_keys', 'proofs_remembered', 'proofs_room'],

@@ -139,8 +139,8 @@ const expects = (expr: string, minute: number, ...series: readonly string[]): Tr
   exp_samples: series.map((labels) => ({ labels, value: 1 })),
 })
 
-/** That a gateway answers, which is so in each case that does not say otherwise. */
-const answering = { 'up{job="lender-gateway", instance="a:9901"}': '1+0x200' }
+/** A gateway responds, in each case that does not say otherwise. */
+const responding = { 'up{job="lender-gateway", instance="a:9901"}': '1+0x200' }
 
 interface Gateway {
   readonly series: Series
@@ -159,7 +159,10 @@ const groupsFor = (alone: string): readonly Tree[] => {
 /** Runs promtool over each of several gateways for a time, and checks which alerts fire. */
 const evaluate = (each: readonly Gateway[]) => {
   const files = each.flatMap(({ series, tests: promql_expr_test, alone }, n) => {
-    const input_series = Object.entries({ ...answering, ...series }).map(([name, values]) => ({ series: name, values }))
+    const input_series = Object.entries({ ...responding, ...series }).map(([name, values]) => ({
+      series: name,
+      values,
+    }))
     const tests = [{ interval: '1m', input_series, promql_expr_test }]
     const rules = { groups: alone === undefined ? groups : groupsFor(alone) }
     return [

@@ -76,7 +76,7 @@ const openAll = async (programs: Programs, onEnd: (end: () => unknown) => void):
     const status = url.startsWith('/compliance/') && url.endsWith('ill') ? 503 : 200
     response.writeHead(status, { 'Cache-Control': method === 'GET' ? 'max-age=60' : 'no-store' })
     const [, ms = '0'] = /after=(\d+)/.exec(url) ?? []
-    setTimeout(() => response.end('answer'), Number(ms))
+    setTimeout(() => response.end('response'), Number(ms))
   })
   onEnd(() => upstream.close())
   const redis = await startRedis(programs.redis)

@@ -71,7 +71,7 @@ test('docs/for-lenders.md says of each kind what to do', () => {
   const rows = [...forLenders.matchAll(/^\| ((?:`[a-z-]+`(?:, )?)+) \| \d{3} \| .* \| ([^|]+) \|$/gm)]
   const documented = rows.flatMap(([, codes = '']) => [...codes.matchAll(/`([a-z-]+)`/g)].map(([, kind]) => kind))
 
-  const answered = allFailureKinds.filter((kind) => kind !== 'client-gone') // in the log only
-  expect(documented.sort()).toEqual(answered.sort())
+  const responded = allFailureKinds.filter((kind) => kind !== 'client-gone') // in the log only
+  expect(documented.sort()).toEqual(responded.sort())
   for (const [, , remedy] of rows) expect(remedy).toMatch(/^[^\n|]{4,120}[^.]$/)
 })

@@ -129,9 +129,9 @@ describe('with a deadline', () => {
 })
 
 describe('with a contract that is enforced', () => {
-  const boot = async (answer: string) => {
+  const boot = async (result: string) => {
     const upstream = await httpUpstream((_, response) =>
-      response.writeHead(200, { 'Content-Type': 'application/json' }).end(answer),
+      response.writeHead(200, { 'Content-Type': 'application/json' }).end(result),
     )
     const contract = { file: contractFile(), request: 'enforce', response: 'enforce' }
     const { port } = await bootGateway({ upstream: upstream.url, contract, ...once })
@@ -169,7 +169,7 @@ test('the audit line of a replay has the digests of the first request and respon
   for (let nth = 0; nth < 2; nth++) await post(port, 'a')
   await eventually(() => exchanges().length === 2)
 
-  const own = { requestDigest: sha256('abc'), answerDigest: sha256('done') }
+  const own = { requestDigest: sha256('abc'), responseDigest: sha256('done') }
   expect(exchanges()).toMatchObject([own, own])
 })
 
@@ -190,7 +190,7 @@ describe('in one gateway', () => {
   })
 
   test('a replay removes nothing from the cache: only what was processed did', async () => {
-    gateway.answerWith(({ method }, response) => {
+    gateway.respondWith(({ method }, response) => {
       if (method === 'POST') response.writeHead(201, { Location: '/market/insights' }).end('done')
       else response.setHeader('Cache-Control', 'max-age=60').end(String(gateway.received().length))
     })
@@ -211,7 +211,7 @@ describe('in one gateway', () => {
     ['the same with another query', {}, { target: '/valuation/score?a=1' }, 'abc', '422 idempotency-key-reused'],
     ['the same with another type', {}, { fields: ['Content-Type', 'a/b'] }, 'abc', '200 got abc replayed'],
   ])('a body in %s', async (what, first, second, body, expected) => {
-    gateway.answerWith((request, response) => response.end(`got ${request.body}`))
+    gateway.respondWith((request, response) => response.end(`got ${request.body}`))
 
     const got = [await post(gateway.port, what, first), await post(gateway.port, what, second)]
 
@@ -226,7 +226,7 @@ describe('in one gateway', () => {
   }
 
   test('a client that waits for 100 Continue gets it, and then the replay', async () => {
-    gateway.answerWith((_, response) => response.end('done'))
+    gateway.respondWith((_, response) => response.end('done'))
 
     expect(await twice('continued', { fields: ['Expect', '100-continue'] })).toEqual([
       [100, '200 done'],
@@ -235,13 +235,13 @@ describe('in one gateway', () => {
   })
 
   test('an interim response goes to the client of the first request, and is not part of a replay', async () => {
-    gateway.answerWith((_, response) => response.writeEarlyHints({ link: '</a>' }, () => response.end('done')))
+    gateway.respondWith((_, response) => response.writeEarlyHints({ link: '</a>' }, () => response.end('done')))
 
     expect(await twice('hinted')).toEqual([[103, '200 done'], ['200 done replayed']])
   })
 
   test('a replay has the interaction id of its own request, not that of the first', async () => {
-    gateway.answerWith((request, response) => {
+    gateway.respondWith((request, response) => {
       response.setHeader('X-FAPI-Interaction-Id', receivedValues(request, 'x-fapi-interaction-id')).end('done')
     })
     const ask = async (...ids: readonly string[]) => {

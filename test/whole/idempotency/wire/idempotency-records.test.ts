@@ -21,7 +21,7 @@ const post = (requestId: string, key: string | null, body = 'abc', port = gatewa
 const isExchange = ({ msg }: LogLine): boolean => msg === 'exchange'
 
 test('the log and the audit log say what became of a key, and which request was the first', async () => {
-  gateway.answerWith((_, response) => response.end('done'))
+  gateway.respondWith((_, response) => response.end('done'))
   const exchanges = () => log.lines().filter(({ event }) => event === 'exchange')
 
   await post('first', 'k-1')
@@ -54,7 +54,7 @@ test('where no field carries request ids, a repetition leads to the line of the 
 
 test('the log says that a request has gone on without its client', async () => {
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
-  gateway.answerWith((_, response) => void released.then(() => response.end()))
+  gateway.respondWith((_, response) => void released.then(() => response.end()))
 
   await abandon(gateway.port, 'k-2', () => gateway.begun() === 1)
   const line = await gateway.live.line(({ idempotency }) => idempotency === 'abandoned')
@@ -64,7 +64,7 @@ test('the log says that a request has gone on without its client', async () => {
 })
 
 test('the log says that the outcome is unknown where a client leaves in the middle of a long body', async () => {
-  gateway.answerWith((_, response) => response.end())
+  gateway.respondWith((_, response) => response.end())
   const client = await rawClient(gateway.port)
 
   client.send(headOf('k-3', 200_000) + 'x'.repeat(100_000))

@@ -325,7 +325,7 @@ describe('from any other address', () => {
   })
 })
 
-test('a client that ends its side behind its request is answered', async () => {
+test('a client that ends its side behind its request gets a response', async () => {
   const { socket, until } = await dial((await boot()).port)
 
   socket.end(withRequest(proxyV2(client)))

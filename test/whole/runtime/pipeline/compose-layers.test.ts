@@ -222,7 +222,7 @@ describe('the table', () => {
   test.each<[OperationId, boolean, string]>([
     ['market.insights', true, '+ cache: operations.market.insights.cache: on'],
     ['leads.pipeline', true, '- cache: operations.leads.pipeline.cache: none'],
-    ['valuation.score', true, '+ cache-invalidation: cache: of what its answers name'],
+    ['valuation.score', true, '+ cache-invalidation: cache: of what its responses name'],
     ['valuation.score', false, '- cache-invalidation: cache: none'],
   ])('has the cache of a GET, and has every POST invalidate it: %s: %s', (id, cache, row) => {
     const rows = print(stackOptions({ operations: { 'market.insights': { cache } } }, id))
@@ -333,8 +333,8 @@ describe('retries', () => {
   }
 
   test('share one deadline', async () => {
-    const answers = [() => Promise.resolve(fakeResponse(503)), untilAborted]
-    const next = fakeNext((exchange) => (answers.shift() ?? untilAborted)(exchange))
+    const responses = [() => Promise.resolve(fakeResponse(503)), untilAborted]
+    const next = fakeNext((exchange) => (responses.shift() ?? untilAborted)(exchange))
 
     const outcome = await outcomeOf(composeLayers(stackOptions({ defaults: { deadline: '1s', retry } }), next))
 

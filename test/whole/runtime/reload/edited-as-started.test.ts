@@ -74,15 +74,15 @@ const withoutOwn = (text: string): string =>
     .replaceAll(/(dur|ttl|reset|t|r)=[\d.]+/gi, '$1')
 
 const observe = async ({ gateway, admin }: LiveGateway): Promise<readonly string[]> => {
-  const answers: string[] = []
+  const responses: string[] = []
   // One after the other: the cache and the limits count them.
-  for (const request of requests) answers.push(withoutOwn(await exchangeRaw(gateway.address.port, request)))
+  for (const request of requests) responses.push(withoutOwn(await exchangeRaw(gateway.address.port, request)))
   const [config, bare, metrics] = await Promise.all([
     fetch(`${admin}/config`, { headers: { authorization: `Bearer ${token}` } }).then((response) => response.text()),
     fetch(`${admin}/config`).then(({ status }) => String(status)),
     fetch(`${admin}/metrics`).then(({ status }) => String(status)),
   ])
-  return [...answers, withoutOwn(config), bare, metrics]
+  return [...responses, withoutOwn(config), bare, metrics]
 }
 
 test('a gateway that is edited again and again is each time as one that was started with the file', async () => {

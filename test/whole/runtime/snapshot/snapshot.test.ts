@@ -282,7 +282,7 @@ describe('what is known of an endpoint is kept', () => {
     })
   }
 
-  const down = { since: 1, reason: 'answered 500', wellAt: null }
+  const down = { since: 1, reason: 'responded with 500', wellAt: null }
   const ejection = { since: 1, reason: '5 failures in a row', startedAt: now(), until: now() + 3_600_000 }
   const learnOutage = (health: EndpointHealth): void => {
     health.markDown(down)

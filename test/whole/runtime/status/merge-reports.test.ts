@@ -57,7 +57,7 @@ describe('a candidate', () => {
     ({ balance: 'p2c', breaker: null, shadow: null, comparison: null, endpoints: endpoints.map(endpoint) }) as const
 
   test('is merged as an upstream is, apart from that of its group', () => {
-    const outage = { name: 'down', since: 1, reason: 'answered 503' } as const
+    const outage = { name: 'down', since: 1, reason: 'responded with 503' } as const
 
     const merged = merge(
       { candidate: side({ state: outage }) },

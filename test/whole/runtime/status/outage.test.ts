@@ -154,7 +154,7 @@ const start = (behaviorOf: (name: string) => Behavior, more: object = {}) => {
  * What went wrong; what names it in a finding, in a list, and in a line of the log; and the reason that it is counted
  * by.
  */
-const silent = 'did not answer within timeouts.headers'
+const silent = 'did not respond within timeouts.headers'
 const hasExpired = 'CERT_HAS_EXPIRED'
 const expired = 'shows an expired certificate'
 

@@ -78,7 +78,7 @@ test('a failure has its kind and reason, as in the access line; one of the clien
   expect(matching.map((span) => span.traceId)).toEqual(access.map(({ trace_id }) => trace_id))
 })
 
-test('what is answered from the cache has no attempt', async () => {
+test('a request that the cache serves has no attempt', async () => {
   const upstream = await httpUpstream((_, response) => response.writeHead(200, { 'Cache-Control': 'max-age=60' }).end())
 
   const settings = { upstream: upstream.url, operations: { 'market.insights': { cache: true } } }

@@ -23,7 +23,7 @@ export interface CountingUpstream {
 }
 
 /**
- * Opens an upstream that processes nearly all that it gets, and then answers, fails, breaks off, or says nothing. A
+ * Opens an upstream that processes nearly all that it gets, and then responds, fails, breaks off, or says nothing. A
  * body says its key.
  */
 export const openCountingUpstream = async (random: () => number): Promise<CountingUpstream> => {

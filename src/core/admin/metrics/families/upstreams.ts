@@ -11,7 +11,7 @@ import { addUp, type MetricDefinitions, type MetricInputs, seriesFor, stateSerie
 /** Of requests without a failed attempt: none was sent, or the response could not be relayed. */
 const reasonsWithoutAttempt: ReadonlySet<FailureReason> = new Set<FailureReason>([
   ...reasonsFor('no-healthy-endpoint', 'circuit-open', 'invalid-response'),
-  'answer-field',
+  'response-field',
 ])
 
 // The last three are no reasons of the table, but two kinds and a failing status.

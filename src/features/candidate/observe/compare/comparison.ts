@@ -11,7 +11,7 @@ import { type DifferenceKind, differenceKey, type UncomparedReason } from '../sh
  * Called with both responses, in an idle turn of the event loop. Must not throw. Both bodies are freed on return, so
  * copy whatever is kept.
  */
-export type OnShadowPair = (primary: ShadowAnswer, candidate: ShadowAnswer, request: ShadowedRequest) => void
+export type OnShadowPair = (primary: ShadowResponse, candidate: ShadowResponse, request: ShadowedRequest) => void
 
 export interface ShadowedRequest {
   readonly operation: OperationId
@@ -19,7 +19,7 @@ export interface ShadowedRequest {
   readonly requestId: string | null
 }
 
-export interface ShadowAnswer {
+export interface ShadowResponse {
   /** Null: no head arrived. */
   readonly status: number | null
   /** End-to-end fields as received; empty without a head. */
@@ -39,7 +39,7 @@ export interface ShadowAnswer {
   readonly failure: FailureKind | null
 }
 
-export type ComparedAnswer = Omit<ShadowAnswer, 'headMs'>
+export type ComparedResponse = Omit<ShadowResponse, 'headMs'>
 
 export type CompareConfig = NonNullable<CandidateShadowConfig['compare']>
 

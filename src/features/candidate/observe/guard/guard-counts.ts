@@ -1,7 +1,7 @@
 import { now, unrefTimeout } from '../../../../core/lib/clock.ts'
 import type { Group, OperationId, Side } from '../../../../operations.ts'
 import { createSlotList, type SlotEntry } from '../../layers/slot-list.ts'
-import { answeredCode, failureCode, type GuardFailure, guardKeyBase, waitedCode } from './guard-key.ts'
+import { failureCode, type GuardFailure, guardKeyBase, respondedCode, waitedCode } from './guard-key.ts'
 
 /** One process's counts of a group since its last report. */
 export interface GuardReport {
@@ -60,7 +60,7 @@ export const createGuardCounts = (group: Group, era: string, onFirst: () => void
       touch()
       return request
     },
-    answered: (request: GuardedRequest) => settle(request, answeredCode(waitedMs(request))),
+    responded: (request: GuardedRequest) => settle(request, respondedCode(waitedMs(request))),
     failed: (request: GuardedRequest, failure: GuardFailure) => settle(request, failureCode(failure)),
     left(request: GuardedRequest): void {
       if (request.startedAt === null) dropped(request)

@@ -24,7 +24,7 @@ export const guardKeyBase = (operation: OperationId, side: Side, cell: number): 
 export const failureCode = (failure: GuardFailure): number => failures.indexOf(failure)
 
 /** For a response whose head took `ms`. */
-export const answeredCode = (ms: number): number => failures.length + latencyBucket(ms)
+export const respondedCode = (ms: number): number => failures.length + latencyBucket(ms)
 
 /** For a request that waited `ms` without a head. */
 export const waitedCode = (ms: number): number => failures.length + latencyBucketCount + latencyBucket(ms)
@@ -49,7 +49,7 @@ export const readGuardKey = (key: number) => {
     /** A number: the latency bucket of the head, or of the client's leaving. */
     outcome: failures[code] ?? bucket % latencyBucketCount,
     /** False: the client has left, or still waits. */
-    isAnswered: bucket < latencyBucketCount,
+    hasResponse: bucket < latencyBucketCount,
   }
 }
 
@@ -62,11 +62,11 @@ export const emptyTotals = () => ({
   buckets: new Array<number>(latencyBucketCount).fill(0),
 })
 
-export const addEvent = (totals: GuardTotals, { outcome, isAnswered }: GuardEvent, count: number): void => {
+export const addEvent = (totals: GuardTotals, { outcome, hasResponse }: GuardEvent, count: number): void => {
   if (typeof outcome === 'number') {
     totals.timed += count
     totals.buckets[outcome] = (totals.buckets[outcome] as number) + count
-    if (isAnswered) totals.requests += count
+    if (hasResponse) totals.requests += count
   } else if (outcome === 'late') totals.failed += count
   else {
     totals.requests += count

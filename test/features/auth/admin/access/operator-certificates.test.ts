@@ -82,7 +82,7 @@ describe.skipIf(missing)('an operator with a certificate', () => {
     ['one that the operator’s own authority has not issued', () => made.forgedA],
     ['one that has expired', () => made.expired],
     ['one with the name of no operator', () => made.wrongName],
-  ])('is not one who shows %s; probes are answered all the same', async (_, shown) => {
+  ])('is not one who shows %s; probes get responses all the same', async (_, shown) => {
     const ask = client(shown())
 
     const ready = await ask('/ready')

@@ -36,7 +36,7 @@ const message = 'the issuer’s keys that the edit names cannot be fetched, so n
 const none = configured({ log: { level: 'warn' } })
 
 test.each<[string, number, string, object, string]>([
-  ['answers 404', 404, '', {}, 'it answered 404'],
+  ['responds with 404', 404, '', {}, 'it responded with 404'],
   ['is no JSON', 200, '<html>', {}, 'it is not JSON'],
   ['is empty', 200, jwks(), {}, 'it holds no key for PS256, ES256, EdDSA, Ed25519'],
   ['is for others', 200, jwks(key), { algorithms: ['EdDSA'] }, 'it holds no key for EdDSA'],

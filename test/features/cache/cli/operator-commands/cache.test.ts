@@ -7,13 +7,13 @@ const clear = (admin: string, ...args: readonly string[]) => runCommand(['cache'
 
 describe('cache clear', () => {
   test.each([
-    [[], 2, '', ' is cleared: 2 answers'],
-    [['market.insights'], 2, '?operation=market.insights', ' of market.insights is cleared: 2 answers'],
-    [['--client', 'bank-a'], 1, '?client=bank-a', ' is cleared for bank-a: 1 answer'],
-    [['--client', ''], 1, '?client=', ' is cleared for requests without a client: 1 answer'],
+    [[], 2, '', ' is cleared: 2 responses'],
+    [['market.insights'], 2, '?operation=market.insights', ' of market.insights is cleared: 2 responses'],
+    [['--client', 'bank-a'], 1, '?client=bank-a', ' is cleared for bank-a: 1 response'],
+    [['--client', ''], 1, '?client=', ' is cleared for requests without a client: 1 response'],
     [
       ...([['market.insights', '--client', 'a&b'], 1] as const),
-      ...(['?operation=market.insights&client=a%26b', ' of market.insights is cleared for a&b: 1 answer'] as const),
+      ...(['?operation=market.insights&client=a%26b', ' of market.insights is cleared for a&b: 1 response'] as const),
     ],
   ] as const)('%j, where %i are removed, asks DELETE /cache%s', async (args, removed, query, told) => {
     const admin = await scriptedAdmin(jsonResponse({ operation: null, client: null, removed }))
@@ -30,8 +30,8 @@ describe('cache clear', () => {
   })
 
   test('ends with 1 where Redis does not respond, and prints what that means', async () => {
-    const detail = '3 were removed here, but Redis did not answer'
-    const admin = await scriptedAdmin(jsonResponse({ code: 'redis-not-answering', detail }, 503))
+    const detail = '3 were removed here, but Redis did not reply'
+    const admin = await scriptedAdmin(jsonResponse({ code: 'redis-not-replying', detail }, 503))
     const { code, out, err } = await clear(admin.url)
 
     expect({ code, out }).toEqual({ code: 1, out: '' })
@@ -72,8 +72,8 @@ in all                    1.2 MiB of 64.0 MiB
   test.each([
     [{ state: 'shared', reason: null, where: null }, 'shared with other gateways \\(redis:6379\\)'],
     [
-      { state: 'local', reason: 'no answer within 20ms', where: 'in 1 of 2 workers' },
-      'redis:6379 OF NO USE in 1 of 2 workers since 2026-11-21T02:04:00Z, 1m ago: no answer within 20ms',
+      { state: 'local', reason: 'no reply within 20ms', where: 'in 1 of 2 workers' },
+      'redis:6379 OF NO USE in 1 of 2 workers since 2026-11-21T02:04:00Z, 1m ago: no reply within 20ms',
     ],
   ])('shows the state of Redis: %j', async (redis, text) => {
     const told = { server: 'redis:6379', since: '2026-11-21T02:04:00.000Z', ...zeroRedisCacheCounts }

@@ -11,7 +11,7 @@ import { registerCommands } from '../../../../../src/core/admin/commands/routes.
 import type { Config } from '../../../../../src/core/config/config.ts'
 import type { LoadedConfig } from '../../../../../src/core/config/load/load.ts'
 import { Overrides } from '../../../../../src/core/runtime/overrides.ts'
-import { WorkersNotAnsweringError } from '../../../../../src/core/runtime/proxy-server.ts'
+import { WorkersNotReplyingError } from '../../../../../src/core/runtime/proxy-server.ts'
 import { Reloader } from '../../../../../src/core/runtime/reload/reloader.ts'
 import { listShiftPlans } from '../../../../../src/features/candidate/shift/shift-record.ts'
 import { Shifts, type ShiftsView } from '../../../../../src/features/candidate/shift/shifts.ts'
@@ -93,7 +93,7 @@ const open = (before: Settings, edited: Settings = before) => {
     },
     runEverywhere: async (_name: string, _params: object, urgent?: Promise<void>) => {
       asked.push(urgent)
-      return { results: [], unanswered: 0 }
+      return { results: [], silent: 0 }
     },
   } as unknown as AdminContext
   const app = fastify()
@@ -189,12 +189,12 @@ test('a command that is rejected is in effect nowhere, although something else w
   const others = [gateway.reloader.reapply(), gateway.reloader.reapply()]
   const commanded = gateway.post('/operations/reject', { operation: 'market.insights' })
 
-  for (const failure of [null, null, new WorkersNotAnsweringError('worker 2 did not answer within 10s')])
+  for (const failure of [null, null, new WorkersNotReplyingError('worker 2 did not reply within 10s')])
     await gateway.takeUp(failure)
   const { status, body } = await commanded
   await Promise.all(others)
 
-  expect([[status, body.code], gateway.inEffect()?.operations]).toEqual([[503, 'workers-not-answering'], []])
+  expect([[status, body.code], gateway.inEffect()?.operations]).toEqual([[503, 'workers-not-replying'], []])
   expect(gateway.overrides.operations.all).toEqual([])
 })
 

@@ -16,7 +16,7 @@ const until = '2026-11-21T02:20:00.000Z'
 const long = 'since 2026-11-21T02:04:11Z, 48s ago'
 const start = 'since 2026-11-21T00:05:00Z'
 const left = 'until 2026-11-21T02:20:00Z, 15m left'
-const unproved = 'no success since 9 failures, the last: it answered 503'
+const unproved = 'no success since 9 failures, the last: it responded with 503'
 const probe = (ok: boolean, reason: string | null = null) => ({ lastProbe: { at: since, ok, latencyMs: 2, reason } })
 
 test.each([
@@ -124,7 +124,7 @@ test('an edit that was held back at first is shown with the cause of its load', 
 })
 
 test('warnings of what runs stand at the end, before a rejection', async () => {
-  const warning = { ...configProblem, path: 'upstreams.risk.tls.verify', message: 'whoever answers is believed' }
+  const warning = { ...configProblem, path: 'upstreams.risk.tls.verify', message: 'any server is trusted' }
 
   const { out } = await runStatus({
     ...healthyStatus,
@@ -132,5 +132,5 @@ test('warnings of what runs stand at the end, before a rejection', async () => {
     config: { ...healthyStatus.config, lastRejection: { at: since, problems: [configProblem] } },
   })
 
-  expect(out).toMatch(/\n\nwarning: \S+:12:9 upstreams\.risk\.tls\.verify: whoever answers is believed\n\nrejected /)
+  expect(out).toMatch(/\n\nwarning: \S+:12:9 upstreams\.risk\.tls\.verify: any server is trusted\n\nrejected /)
 })

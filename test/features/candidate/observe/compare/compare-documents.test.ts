@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createComparison } from '../../../../../src/features/candidate/observe/compare/compare-answers.ts'
+import { createComparison } from '../../../../../src/features/candidate/observe/compare/compare-responses.ts'
 import type { ComparisonRules } from '../../../../../src/features/candidate/observe/compare/comparison.ts'
-import { answer, createRules } from './answer.ts'
+import { comparedResponse, createRules } from './response.ts'
 
 type Rules = Partial<ComparisonRules>
 
 const compare = (primary: string, candidate: string, rules: Rules = {}, maxBytes = 1024 ** 2) =>
-  createComparison(createRules(rules), maxBytes)(answer(primary), answer(candidate))
+  createComparison(createRules(rules), maxBytes)(comparedResponse(primary), comparedResponse(candidate))
 
 /** Compares two documents; lists `kind pointer: primary → candidate`. */
 const differences = (...of: Parameters<typeof compare>): readonly string[] => {

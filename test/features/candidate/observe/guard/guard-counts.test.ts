@@ -6,7 +6,6 @@ import {
   type GuardReport,
 } from '../../../../../src/features/candidate/observe/guard/guard-counts.ts'
 import {
-  answeredCode,
   cellCount,
   failureCode,
   guardKeyBase,
@@ -14,6 +13,7 @@ import {
   latencyBucketCount,
   latencyBucketEnd,
   readGuardKey,
+  respondedCode,
   waitedCode,
 } from '../../../../../src/features/candidate/observe/guard/guard-key.ts'
 import { allOperations, sides } from '../../../../../src/operations.ts'
@@ -51,12 +51,14 @@ test('a request that waits is reported again and again with its age, until there
   const request = begin(counts)
 
   vi.advanceTimersByTime(1000)
-  counts.answered(request)
+  counts.responded(request)
   vi.advanceTimersByTime(1000)
 
   const ages = [250, 500, 750, 1000].map((ms) => [latencyBucket(ms)])
   expect(all.map(([report]) => readAll(report?.waiting).map(({ outcome }) => outcome))).toEqual([...ages, []])
-  expect(readAll(all.at(-1)?.[0]?.counts)).toMatchObject([{ outcome: latencyBucket(1000), isAnswered: true, times: 1 }])
+  expect(readAll(all.at(-1)?.[0]?.counts)).toMatchObject([
+    { outcome: latencyBucket(1000), hasResponse: true, times: 1 },
+  ])
 })
 
 test.each([
@@ -78,7 +80,7 @@ test('what ends twice counts once', () => {
   const { all, counts } = open()
   const request = counts.begin('market.insights', 'primary', 0, true)
 
-  counts.answered(request)
+  counts.responded(request)
   counts.failed(request, 'failed')
   counts.left(request)
   vi.advanceTimersByTime(250)
@@ -115,8 +117,8 @@ describe('keys of counts', () => {
             expect(readGuardKey(base + failureCode(outcome))).toMatchObject({ ...event, outcome })
           for (const ms of [0, 1, 37, 5000, 1e9]) {
             const outcome = latencyBucket(ms)
-            expect(readGuardKey(base + answeredCode(ms))).toEqual({ ...event, outcome, isAnswered: true })
-            expect(readGuardKey(base + waitedCode(ms))).toEqual({ ...event, outcome, isAnswered: false })
+            expect(readGuardKey(base + respondedCode(ms))).toEqual({ ...event, outcome, hasResponse: true })
+            expect(readGuardKey(base + waitedCode(ms))).toEqual({ ...event, outcome, hasResponse: false })
           }
         }
   })

@@ -26,64 +26,68 @@ const clients = (count: number, events: SideEvents): readonly SideEvents[] =>
 
 const primary = (events: SideEvents): SideEvents => ({ side: 'primary', ...events })
 
-const well = primary({ answered: 500, failed: 1, rejected: 5 })
+const well = primary({ responded: 500, failed: 1, rejected: 5 })
 
 describe('taken back is a candidate', () => {
   test.each<[string, SideEvents, string]>([
     ['that fails all', { failed: 10 }, 'failed'],
-    ['that fails a tenth', { answered: 45, failed: 5 }, 'failed'],
-    ['whose answers break off', { answered: 10, late: 10 }, 'failed'],
+    ['that fails a tenth', { responded: 45, failed: 5 }, 'failed'],
+    ['whose responses break off', { responded: 10, late: 10 }, 'failed'],
     ['that rejects all, however fast', { rejected: 10 }, 'rejected'],
     ['that takes four times as long', { slow: [10, 80] }, 'slow'],
-    ['that takes so long for a fifth of its requests', { answered: 40, slow: [10, 80] }, 'slow'],
-    ['that does not answer at all', { waiting: [10, 900] }, 'slow'],
+    ['that takes so long for a fifth of its requests', { responded: 40, slow: [10, 80] }, 'slow'],
+    ['that does not respond at all', { waiting: [10, 900] }, 'slow'],
   ])('%s', (_, events, fault) => {
     expect(judge([well, ...clients(8, events)])).toMatchObject({ fault, reference: 'meanwhile' })
   })
 
   test('that fails one operation alone, rarely called', () => {
     const [score, forecast] = [{ operation: 'valuation.score' }, { operation: 'valuation.forecast' }] as const
-    const ofPrimary = [primary({ ...score, answered: 5000 }), primary({ ...forecast, answered: 500 })]
-    const events = [...ofPrimary, ...clients(8, { ...score, answered: 500 }), ...clients(8, { ...forecast, failed: 2 })]
+    const ofPrimary = [primary({ ...score, responded: 5000 }), primary({ ...forecast, responded: 500 })]
+    const events = [
+      ...ofPrimary,
+      ...clients(8, { ...score, responded: 500 }),
+      ...clients(8, { ...forecast, failed: 2 }),
+    ]
 
     expect(judge(events)).toMatchObject({ fault: 'failed', operations: [4], requests: 64, bad: 64 })
   })
 
-  const before = [primary({ answered: 500, failed: 1 })]
+  const before = [primary({ responded: 500, failed: 1 })]
 
   test.each<[string, readonly SideEvents[], readonly SideEvents[], object]>([
-    ['whose one client fails', [well, { answered: 40, failed: 10 }], [], { fault: 'failed' }],
+    ['whose one client fails', [well, { responded: 40, failed: 10 }], [], { fault: 'failed' }],
     ['whose one client is rejected', [well, { rejected: 20 }], [], { fault: 'rejected' }],
-    ['that fails more than before', clients(8, { answered: 10, failed: 5 }), before, { reference: 'before' }],
+    ['that fails more than before', clients(8, { responded: 10, failed: 5 }), before, { reference: 'before' }],
     ['that rejects more', clients(8, { rejected: 5 }), before, { fault: 'rejected', reference: 'before' }],
-    ['that fails more than half', clients(8, { answered: 4, failed: 6 }), [], { fault: 'failed', reference: 'none' }],
+    ['that fails more than half', clients(8, { responded: 4, failed: 6 }), [], { fault: 'failed', reference: 'none' }],
   ])('%s, with nothing else to compare it with', (_, events, before, verdict) => {
     expect(judge(events, before)).toMatchObject(verdict)
   })
 })
 
 describe('not taken back is a candidate', () => {
-  const outage = primary({ failed: 400, answered: 100 })
+  const outage = primary({ failed: 400, responded: 100 })
   const slow = { operation: 'valuation.forecast', slow: [500, 900] } as const
-  const [bothSlow, wellBefore] = [[primary(slow), ...clients(8, slow)], [primary({ answered: 500 })]]
+  const [bothSlow, wellBefore] = [[primary(slow), ...clients(8, slow)], [primary({ responded: 500 })]]
 
   test.each<[string, readonly SideEvents[], (readonly SideEvents[])?]>([
     ['that had too few requests', [well, ...clients(2, { failed: 6 })]],
-    ['that is well', [well, ...clients(8, { answered: 100 })]],
+    ['that is well', [well, ...clients(8, { responded: 100 })]],
     [
       'failing 1.8 times as much',
-      [primary({ answered: 900, failed: 100 }), ...clients(8, { answered: 410, failed: 90 })],
+      [primary({ responded: 900, failed: 100 }), ...clients(8, { responded: 410, failed: 90 })],
     ],
-    ['as bad as the primary', [outage, ...clients(8, { failed: 50, answered: 12 })]],
-    ['of which one client fares badly', [well, ...clients(8, { answered: 50 }), { client: 9, failed: 400 }]],
-    ['of which one client is rejected', [well, ...clients(8, { answered: 50 }), { client: 9, rejected: 400 }]],
-    ['of which two clients are rejected', [well, ...clients(4, { answered: 50 }), ...clients(2, { rejected: 400 })]],
-    ['of which one client waits', [well, ...clients(8, { answered: 50 }), { client: 9, slow: [400, 900] }]],
+    ['as bad as the primary', [outage, ...clients(8, { failed: 50, responded: 12 })]],
+    ['of which one client fares badly', [well, ...clients(8, { responded: 50 }), { client: 9, failed: 400 }]],
+    ['of which one client is rejected', [well, ...clients(8, { responded: 50 }), { client: 9, rejected: 400 }]],
+    ['of which two clients are rejected', [well, ...clients(4, { responded: 50 }), ...clients(2, { rejected: 400 })]],
+    ['of which one client waits', [well, ...clients(8, { responded: 50 }), { client: 9, slow: [400, 900] }]],
     ['that is slow by less than 10 ms', [well, ...clients(8, { slow: [50, 27] })]],
-    ['that is slow for one in thirty', [well, ...clients(8, { answered: 290, slow: [10, 90] })]],
-    ['whose clients call a slow operation', [primary({ operation: 'valuation.score', answered: 5000 }), ...bothSlow]],
+    ['that is slow for one in thirty', [well, ...clients(8, { responded: 290, slow: [10, 90] })]],
+    ['whose clients call a slow operation', [primary({ operation: 'valuation.score', responded: 5000 }), ...bothSlow]],
     ['that rejects much, with nothing to compare it with', clients(8, { rejected: 50 })],
-    ['that fails now and then, the primary not asked', clients(8, { answered: 95, failed: 5 }), wellBefore],
+    ['that fails now and then, the primary not asked', clients(8, { responded: 95, failed: 5 }), wellBefore],
     ['beside a primary that fails now', [primary({ failed: 1 }), ...clients(8, { failed: 50 })], wellBefore],
   ])('%s', (_, events, before) => {
     expect(judge(events, before)).toBeNull()
@@ -98,13 +102,13 @@ describe('not taken back is a candidate', () => {
   }
 
   test('when an outage has just begun that the primary had no request in', () => {
-    const early = [primary({ answered: 5 }), ...clients(8, { answered: 100 })]
+    const early = [primary({ responded: 5 }), ...clients(8, { responded: 100 })]
 
     expect(burst([10_000, early], [59_000, clients(8, { failed: 300 })])).toBeNull()
   })
 
   test('when all that an operation had was one burst of failures, however much another was called meanwhile', () => {
-    const others = clients(8, { operation: 'valuation.score', answered: 100 })
+    const others = clients(8, { operation: 'valuation.score', responded: 100 })
     const late = [...others, ...clients(8, { operation: 'valuation.forecast', failed: 8 })]
 
     expect(burst([15_000, others], [30_000, others], [45_000, others], [59_000, late])).toBeNull()
@@ -118,13 +122,13 @@ test('the words say what the candidate did, and what the primary did', () => {
   }
   const failing = '100 % of 320 requests to market.insights failed within 1m, and'
 
-  expect(words([well, ...clients(8, { answered: 5, failed: 5 })])).toBe(
+  expect(words([well, ...clients(8, { responded: 5, failed: 5 })])).toBe(
     '50 % of 320 requests to market.insights failed within 1m, and 0.2 % of 2024 at the primary',
   )
   expect(words([well, ...clients(8, { slow: [10, 200] })])).toBe(
     '100 % of 320 requests to market.insights waited longer than 32ms for the head within 1m, and 0 % of 2000 at the primary',
   )
-  expect(words(clients(8, { failed: 10 }), [primary({ answered: 500 })])).toBe(
+  expect(words(clients(8, { failed: 10 }), [primary({ responded: 500 })])).toBe(
     `${failing} 0 % of 500 at the primary before, which has too few now`,
   )
   expect(words(clients(8, { failed: 10 }))).toBe(`${failing} the primary had too few to compare them with`)

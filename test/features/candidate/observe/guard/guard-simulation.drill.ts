@@ -8,10 +8,10 @@ import {
   judgeCandidate,
 } from '../../../../../src/features/candidate/observe/guard/guard-judge.ts'
 import {
-  answeredCode,
   cellCount,
   failureCode,
   guardKeyBase,
+  respondedCode,
 } from '../../../../../src/features/candidate/observe/guard/guard-key.ts'
 import { GuardWindow } from '../../../../../src/features/candidate/observe/guard/guard-window.ts'
 
@@ -144,7 +144,7 @@ const simulate = (scene: Scene, seed: number): { readonly verdict: GuardVerdict;
           return failureCode('failed')
         if (random() < client.rejecting || random() < (own.rejected ?? 0)) return failureCode('rejected')
         const slower = client.slower * (inBurst ? burstSlower : 1) * (own.slower ?? 1)
-        return answeredCode((medianMs[operation] as number) * slower * Math.exp(0.6 * normal(random)))
+        return respondedCode((medianMs[operation] as number) * slower * Math.exp(0.6 * normal(random)))
       }
       const key = base + code()
       counts.set(key, (counts.get(key) ?? 0) + 1)

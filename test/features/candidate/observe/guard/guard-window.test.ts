@@ -13,7 +13,7 @@ const candidateOf = (window: GuardWindow) => window.evidence.operations[0]?.cand
 
 test('a request counts for as long as the window', () => {
   const window = opened()
-  window.add('one', reportOf([{ failed: 3, answered: 4 }]), 1000)
+  window.add('one', reportOf([{ failed: 3, responded: 4 }]), 1000)
   window.advance(60_999)
   const during = candidateOf(window)
   const [requests, failed] = [during?.requests, during?.failed]
@@ -29,7 +29,7 @@ test('what waits is what each process said last, until it says nothing or ends',
   window.add('one', reportOf([{ waiting: [4, 2000] }]), 2)
   expect(candidateOf(window)).toMatchObject({ timed: 6, requests: 0 })
 
-  window.add('one', reportOf([{ answered: 4 }]), 3)
+  window.add('one', reportOf([{ responded: 4 }]), 3)
   expect(candidateOf(window)).toMatchObject({ timed: 6, requests: 4 })
 
   window.forget('two')
@@ -38,10 +38,10 @@ test('what waits is what each process said last, until it says nothing or ends',
 
 test('with another share it begins anew, and knows what the primary did before', () => {
   const window = opened()
-  window.add('one', reportOf([{ failed: 3 }, { side: 'primary', answered: 90 }]), 1)
+  window.add('one', reportOf([{ failed: 3 }, { side: 'primary', responded: 90 }]), 1)
   window.begin('next')
   window.add('one', reportOf([{ failed: 5 }], 'era'), 3)
-  window.add('one', reportOf([{ answered: 2 }], 'next'), 4)
+  window.add('one', reportOf([{ responded: 2 }], 'next'), 4)
 
   expect(candidateOf(window)).toMatchObject({ requests: 2, failed: 0 })
   expect(window.evidence.operations[0]).toMatchObject({ primary: { requests: 0 }, earlier: { requests: 90 } })
@@ -51,11 +51,11 @@ test('with another share it begins anew, and knows what the primary did before',
 test('of earlier windows the last thirty are known that had requests', () => {
   const window = opened()
   for (let nth = 1; nth <= 40; nth++) {
-    window.add('one', reportOf([{ side: 'primary', answered: 10 }]), nth * 60_000 + 1)
+    window.add('one', reportOf([{ side: 'primary', responded: 10 }]), nth * 60_000 + 1)
     window.advance(nth * 60_000 + 2)
   }
   window.advance(1e9)
-  window.add('one', reportOf([{ answered: 1 }]), 1e9)
+  window.add('one', reportOf([{ responded: 1 }]), 1e9)
 
   expect(window.evidence.operations[0]?.earlier.requests).toBe(300)
 })
@@ -65,7 +65,7 @@ test('what cells have is what all have together', () => {
     client: fc.integer({ min: 0, max: 255 }),
     failed: fc.nat(5),
     rejected: fc.nat(5),
-    answered: fc.nat(5),
+    responded: fc.nat(5),
     slow: fc.tuple(fc.nat(5), fc.constantFrom(3, 400, 70_000)),
   })
   fc.assert(

@@ -1,9 +1,9 @@
 /** What became of requests at the two sides, as processes report it. */
 import type { GuardReport } from '../../../../../src/features/candidate/observe/guard/guard-counts.ts'
 import {
-  answeredCode,
   failureCode,
   guardKeyBase,
+  respondedCode,
   waitedCode,
 } from '../../../../../src/features/candidate/observe/guard/guard-key.ts'
 import type { OperationId, Side } from '../../../../../src/operations.ts'
@@ -17,7 +17,7 @@ export interface SideEvents {
   readonly rejected?: number
   readonly late?: number
   /** So many heads in 20 ms each. */
-  readonly answered?: number
+  readonly responded?: number
   /** So many heads in so many milliseconds each. */
   readonly slow?: readonly [count: number, ms: number]
   readonly waiting?: readonly [count: number, ms: number]
@@ -34,8 +34,8 @@ export const reportOf = (all: readonly SideEvents[], era = 'era'): GuardReport =
     add(counts, failureCode('failed'), events.failed)
     add(counts, failureCode('rejected'), events.rejected)
     add(counts, failureCode('late'), events.late)
-    add(counts, answeredCode(20), events.answered)
-    if (events.slow !== undefined) add(counts, answeredCode(events.slow[1]), events.slow[0])
+    add(counts, respondedCode(20), events.responded)
+    if (events.slow !== undefined) add(counts, respondedCode(events.slow[1]), events.slow[0])
     if (events.waiting !== undefined) add(waiting, waitedCode(events.waiting[1]), events.waiting[0])
   }
   return { group: 'market', era, counts, waiting }

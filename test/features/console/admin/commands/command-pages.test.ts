@@ -44,7 +44,7 @@ describe('a page says what would happen, and nothing does', () => {
     [
       `reject?${insights}`,
       'Reject market.insights?',
-      'Every client of GET /market/insights is answered 503 for 15 minutes, with Retry-After',
+      'Every client of GET /market/insights gets 503 for 15 minutes, with Retry-After',
     ],
     [`serve?${insights}`, 'Serve market.insights?', 'GET /market/insights is served from now on, as the file says'],
     [
@@ -90,7 +90,7 @@ describe('a page says what would happen, and nothing does', () => {
   test('another time is chosen by a link, and the form then says the same as the words', async () => {
     const page = await follow(`${idle.admin}/actions/reject?operation=market.insights`, '4 hours')
 
-    expect(words(page)).toContain('answered 503 for 4 hours')
+    expect(words(page)).toContain('responded with 503 for 4 hours')
     expect(hiddenFields(page)).toMatchObject({ operation: 'market.insights', ttl: '4h' })
   })
 })

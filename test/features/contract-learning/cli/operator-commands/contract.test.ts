@@ -70,7 +70,7 @@ test('a draft takes the place of no file unless it is forced, and a failure leav
   expect([readFileSync(file, 'utf8'), files()]).toEqual([expect.stringContaining('openapi: '), before])
 })
 
-test('what another server answers is no draft, and no file is written', async () => {
+test('the response of another server is no draft, and no file is written', async () => {
   const live = await bootLiveGateway()
   const admin = await scriptedAdmin(jsonResponse({ ok: true }))
   const before = readdirSync(live.folder)
@@ -78,6 +78,6 @@ test('what another server answers is no draft, and no file is written', async ()
   const { code, out, err } = await contract(admin.url, 'draft', '--output', join(live.folder, 'contract.yaml'))
 
   expect({ code, out }).toEqual({ code: 2, out: '' })
-  expect(err).toContain('answers what this version does not understand: text is expected at openapi')
+  expect(err).toContain('responds with what this version does not understand: text is expected at openapi')
   expect(readdirSync(live.folder)).toEqual(before)
 })

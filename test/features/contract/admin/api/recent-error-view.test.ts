@@ -27,7 +27,7 @@ test.each([
 
 const cause = 'body /grade enum: must be one of "A", "B"'
 const ofBody = { kind: 'invalid-request', reason: 'contract-body', cause } as const
-const ofResponse = { kind: 'invalid-response', reason: 'contract-answer-body', cause } as const
+const ofResponse = { kind: 'invalid-response', reason: 'contract-response-body', cause } as const
 const [another, near] = ['… stands in front of it, and nothing should', 'it is none of the nine; the nearest is']
 const meant = 'probably meant: GET /market/insights'
 
@@ -36,7 +36,7 @@ test.each<[string, Partial<RecentError>, string | RegExp]>([
   [
     'is that of its kind where there is no other',
     { kind: 'deadline-exceeded' },
-    'there was no answer within the deadline of the operation',
+    'there was no response within the deadline of the operation',
   ],
   [
     'has the limit that a body is larger than',
@@ -46,7 +46,7 @@ test.each<[string, Partial<RecentError>, string | RegExp]>([
   ['of what breaks the contract says where', ofBody, `the body breaks the contract: ${cause}`],
   ['of a response that breaks it says where', ofResponse, /: body \/grade enum: must be one of "A", "B"$/],
   ['of a type that it has not says where', { kind: 'unsupported-media-type', cause }, /: body \/grade enum: must be/],
-  ['of another kind does not tell its cause', { kind: 'bad-answer', cause }, /^(?!.*\/grade)/],
+  ['of another kind does not tell its cause', { kind: 'bad-response', cause }, /^(?!.*\/grade)/],
   ['of a slash too many says so', { path: '/market/insights/' }, `a slash is at its end; ${meant}`],
   ['of another case says so', { path: '/Market/insights' }, `upper case: … is written /market/insights; ${meant}`],
   ['of another base path says so', { path: '/api/market/insights' }, `${another}: listen.basePath; ${meant}`],

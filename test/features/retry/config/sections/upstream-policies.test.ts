@@ -17,7 +17,7 @@ const builtIn = {
   circuitBreaker: { failureRate: 0.5, minRequests: 20, window: 10_000, openFor: 5000, probes: 3 },
   retry: {
     attempts: 3,
-    on: ['connect-failed', 'connect-timeout', 'tls-failed', 'reset-before-headers', 'bad-answer', 502, 503, 504],
+    on: ['connect-failed', 'connect-timeout', 'tls-failed', 'reset-before-headers', 'bad-response', 502, 503, 504],
     backoff: { base: 25, max: 250 },
     budget: { share: 0.1, floor: 3 },
   },

@@ -195,10 +195,13 @@ describe('the keys of the issuer', () => {
       {
         ...{ severity: 'warning', about: 'admin.jwt' },
         cause:
-          'the keys of the issuer of operators (admin.jwt.jwks) cannot be fetched: it answered 500: the keys that are known (1) are used on',
+          'the keys of the issuer of operators (admin.jwt.jwks) cannot be fetched: it responded with 500: the keys that are known (1) are used on',
       },
     ])
-    expect(body.tokens).toMatchObject({ jwt: null, operators: { source: 'url', keys: 1, error: 'it answered 500' } })
+    expect(body.tokens).toMatchObject({
+      jwt: null,
+      operators: { source: 'url', keys: 1, error: 'it responded with 500' },
+    })
   })
 
   test('were never had: tokens of the file are good, the others get 503', async () => {

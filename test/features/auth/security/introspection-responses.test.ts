@@ -11,7 +11,7 @@ type Echo = (asked: string) => string
 
 const oneLine = (asked: string): string => asked.replaceAll(/[\r\n]+/g, ' ')
 
-// The attack: an authorization server, or an attacker who broke into it, answers with what it was sent, so that it
+// The attack: an authorization server, or an attacker who broke into it, responds with what it was sent, so that it
 // stands in the log of the gateway.
 test.each<readonly [string, Echo]>([
   ['as its status line', (asked) => `HTTP/1.1 400 ${oneLine(asked)}\r\nContent-Length: 0\r\n\r\n`],
@@ -19,7 +19,7 @@ test.each<readonly [string, Echo]>([
   ['as its body', (asked) => `HTTP/1.1 200 OK\r\nContent-Length: ${asked.length}\r\n\r\n${asked}`],
   ['as JSON', (asked) => `HTTP/1.1 200 OK\r\n\r\n${JSON.stringify({ active: true, client_id: oneLine(asked) })}`],
 ])('what the gateway sends to the introspection server goes nowhere else: %s', async (_, echo) => {
-  // A server that answers with what it was asked.
+  // A server that responds with what it was asked.
   const server = await rawUpstream((socket) => {
     let asked = ''
     socket.on('data', (chunk) => {

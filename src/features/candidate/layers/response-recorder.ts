@@ -8,19 +8,19 @@ import type { HeaderFields } from '../../../core/exchange/header-fields.ts'
 import { freeBuffer } from '../../../core/lib/buffers.ts'
 import { now } from '../../../core/lib/clock.ts'
 import type { QuotaShare } from '../../../core/lib/fair-quota.ts'
-import type { ShadowAnswer } from '../observe/compare/comparison.ts'
+import type { ShadowResponse } from '../observe/compare/comparison.ts'
 
 // `maxBytes` × 16 of a longer body are hashed: enough for a report, and an end to an endless body.
 const hashedTimes = 16
 
 /** One side's response. Its body is kept up to `maxBytes`, and hashed beyond. */
-export class AnswerRecorder {
+export class ResponseRecorder {
   /** When the request was last sent, on the monotonic clock. */
   sentAt = now()
   #status: number | null = null
   #fields: HeaderFields = []
   #headMs: number | null = null
-  #answer: ShadowAnswer | null = null
+  #response: ShadowResponse | null = null
   #isCut = false
   #length = 0
   readonly #maxHashedBytes: number
@@ -44,8 +44,8 @@ export class AnswerRecorder {
   }
 
   /** Null: the response has not ended. */
-  get answer(): ShadowAnswer | null {
-    return this.#answer
+  get response(): ShadowResponse | null {
+    return this.#response
   }
 
   /** The rest was not read: the body is much longer than the primary's. */
@@ -91,12 +91,12 @@ export class AnswerRecorder {
   }
 
   /** `failure` null: the response is complete. */
-  end(failure: FailureKind | null): ShadowAnswer {
-    if (this.#answer !== null) return this.#answer
+  end(failure: FailureKind | null): ShadowResponse {
+    if (this.#response !== null) return this.#response
     const sha256 = this.#hash?.digest('hex') ?? null
     const body = { length: this.#length, bytes: this.#isKept ? this.#copy.bytes : null, sha256 }
-    this.#answer = { status: this.#status, fields: this.#fields, body, headMs: this.#headMs, failure }
-    return this.#answer
+    this.#response = { status: this.#status, fields: this.#fields, body, headMs: this.#headMs, failure }
+    return this.#response
   }
 
   free(): void {
@@ -125,14 +125,14 @@ const readTimes = 4
  * more bytes would not change the result, and would slow clients' requests.
  */
 export class CandidateReader {
-  readonly #candidate: AnswerRecorder
-  readonly #primary: AnswerRecorder
+  readonly #candidate: ResponseRecorder
+  readonly #primary: ResponseRecorder
   readonly #onEnd: (error: GatewayError | null) => void
   /** Null: the body does not stream, or no head has arrived. */
   #body: ResponseBody | null = null
 
   /** `onEnd` is called once; null: complete, or cut. */
-  constructor(candidate: AnswerRecorder, primary: AnswerRecorder, onEnd: (error: GatewayError | null) => void) {
+  constructor(candidate: ResponseRecorder, primary: ResponseRecorder, onEnd: (error: GatewayError | null) => void) {
     this.#candidate = candidate
     this.#primary = primary
     this.#onEnd = onEnd
@@ -174,12 +174,12 @@ export class CandidateReader {
   }
 
   get #hasEnded(): boolean {
-    return this.#candidate.answer !== null
+    return this.#candidate.response !== null
   }
 
   #readsOn(): boolean {
     if (this.#candidate.length <= Math.max(readAnyway, this.#primary.length * readTimes)) return true
-    if (this.#primary.answer !== null && this.#body !== null) {
+    if (this.#primary.response !== null && this.#body !== null) {
       this.#candidate.cut()
       this.#stop(this.#body)
     }

@@ -1,15 +1,15 @@
 import type {
-  ComparedAnswer,
+  ComparedResponse,
   ComparisonRules,
-  ShadowAnswer,
+  ShadowResponse,
 } from '../../../../../src/features/candidate/observe/compare/comparison.ts'
 import {
   type ComparisonOptions,
   createComparisonCounts,
 } from '../../../../../src/features/candidate/observe/comparison-counts.ts'
 
-/** Creates a whole answer of JSON, 200 unless said. */
-export const answer = (body: string | Buffer, more: Partial<ComparedAnswer> = {}): ComparedAnswer => {
+/** Creates a whole response of JSON, 200 unless said. */
+export const comparedResponse = (body: string | Buffer, more: Partial<ComparedResponse> = {}): ComparedResponse => {
   const bytes = Buffer.from(body)
   return {
     status: 200,
@@ -20,13 +20,13 @@ export const answer = (body: string | Buffer, more: Partial<ComparedAnswer> = {}
   }
 }
 
-/** Creates an answer with the fields, and no others. */
-export const answerWith = (body: string | Buffer, ...fields: readonly string[]): ComparedAnswer =>
-  answer(body, { fields })
+/** Creates a response with the fields, and no others. */
+export const comparedResponseWith = (body: string | Buffer, ...fields: readonly string[]): ComparedResponse =>
+  comparedResponse(body, { fields })
 
-/** Creates an answer with a body that is longer than is kept. `hash` null: it is longer than is read. */
-export const longAnswer = (length: number, hash: string | null, type = 'application/pdf'): ComparedAnswer =>
-  answer('', { fields: ['Content-Type', type], body: { length, bytes: null, sha256: hash } })
+/** Creates a response with a body that is longer than is kept. `hash` null: it is longer than is read. */
+export const longResponse = (length: number, hash: string | null, type = 'application/pdf'): ComparedResponse =>
+  comparedResponse('', { fields: ['Content-Type', type], body: { length, bytes: null, sha256: hash } })
 
 /** Creates rules by which everything counts, but for what differs. */
 export const createRules = (more: Partial<ComparisonRules> = {}): ComparisonRules => ({
@@ -40,9 +40,9 @@ export const createCounts = (options: Partial<ComparisonOptions> = {}, digest = 
   return createComparisonCounts(digest, { ...createRules(), ...own, ...options }, key)
 }
 
-/** Creates the answer of a side, of JSON, whose head took 10 ms unless said. */
-export const shadowAnswer = (body: unknown, more: Partial<ShadowAnswer> = {}): ShadowAnswer => ({
-  ...answer(JSON.stringify(body)),
+/** Creates the response of a side, of JSON, whose head took 10 ms unless said. */
+export const shadowResponse = (body: unknown, more: Partial<ShadowResponse> = {}): ShadowResponse => ({
+  ...comparedResponse(JSON.stringify(body)),
   headMs: 10,
   ...more,
 })

@@ -6,7 +6,7 @@ import { isCoded, isJson, isUtf8Charset, readMediaType } from '../../../contract
 import { type JsonFault, parseStrictJson } from '../../../contract/check/strict-json.ts'
 import { compareJson, compilePointerRules, type JsonRules } from './compare-json.ts'
 import {
-  type ComparedAnswer,
+  type ComparedResponse,
   type Comparison,
   type ComparisonRules,
   createDifferences,
@@ -24,8 +24,8 @@ export const createComparison = (rules: ComparisonRules, maxBytes: number) => {
 
   /** `isNoise` excludes differences by {@link differenceKey}. At most `maxDifferences` are listed. */
   return (
-    primary: ComparedAnswer,
-    candidate: ComparedAnswer,
+    primary: ComparedResponse,
+    candidate: ComparedResponse,
     isNoise: (key: string) => boolean = () => false,
     maxDifferences = maxDifferencesTold,
   ): Comparison => {
@@ -58,11 +58,11 @@ const joinField = (fields: HeaderFields, lower: string): string =>
     .map((value) => value.trim())
     .join(', ')
 
-type TypedAnswer = ComparedAnswer & { readonly type: ComparedType }
+type TypedResponse = ComparedResponse & { readonly type: ComparedType }
 
 const compareBodies = (
-  primary: TypedAnswer,
-  candidate: TypedAnswer,
+  primary: TypedResponse,
+  candidate: TypedResponse,
   differences: Differences,
   jsonRules: JsonRules,
   maxBytes: number,
@@ -97,7 +97,7 @@ const compareBodies = (
 const toBytes = (decoded: Buffer | CodingFault, raw: Buffer): Buffer => (typeof decoded === 'string' ? raw : decoded)
 
 /** At least one body is longer than `maxBody`. */
-const compareHashes = (primary: TypedAnswer, candidate: TypedAnswer, differences: Differences) => {
+const compareHashes = (primary: TypedResponse, candidate: TypedResponse, differences: Differences) => {
   const [hash, other] = [primary, candidate].map(({ body: { bytes, sha256: known } }) =>
     bytes === null ? known : sha256(bytes),
   )
