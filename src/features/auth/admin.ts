@@ -155,7 +155,6 @@ export const metrics: readonly PlacedMetrics[] = [
 
 const clientsShape = asObject({ methods: asList(asText), count: asNumber, disabled: asNumber })
 
-/** Operations that differ are in /config. */
 export const clientsStatus = ({ auth, clients }: Pick<Config, 'auth' | 'clients'>) => {
   if (auth === null && clients.length === 0) return null
   const disabled = clients.filter((client) => client.disabled).length
@@ -164,7 +163,6 @@ export const clientsStatus = ({ auth, clients }: Pick<Config, 'auth' | 'clients'
 
 declare module '../../core/runtime/status/status-part.ts' {
   interface Status {
-    /** Null: clients do not authenticate. */
     readonly clients: Decoded<typeof clientsShape> | null
     readonly tokens: Shown<typeof tokensField>
   }
@@ -183,7 +181,7 @@ export const loadOpenApi = () => import('./openapi.ts')
 
 declare module '../../core/admin/admin-part.ts' {
   interface Overview {
-    /** What clients did over the last fifteen minutes. Null: clients do not authenticate. */
+    /** Of the last fifteen minutes. Null: `auth` is off. */
     readonly clients: ClientActivityView | null
   }
 }

@@ -7,10 +7,9 @@ import { singleFieldValue, unauthenticated } from './errors.ts'
 
 // The public half, a dot and the secret half.
 const keyPattern = /^([\w-]{1,64})\.(.*)$/s
-// 256 bits in base64url.
 const secretPattern = /^[\w-]{43}$/
 
-// Compared with when the key is unknown, so that the time taken does not tell. No known text hashes to it.
+// Compared with when the key is unknown, so that the response takes as long. No known text hashes to it.
 const dummyDigest = Buffer.alloc(32)
 
 export const apiKeyAuthenticator = (field: string, clients: ClientRegistry): Authenticator => {
@@ -28,7 +27,7 @@ export const apiKeyAuthenticator = (field: string, clients: ClientRegistry): Aut
       const isWhole = secretPattern.test(secret)
       const isRight = timingSafeEqual(digestSecret(isWhole ? secret : ''), known?.digest ?? dummyDigest)
       if (known === undefined) throw unauthenticated(challenge, 'unknown-key', 'no such key')
-      // A key that was cut off when it was copied still has a known id.
+      // A key that was cut off when it was copied has a known id and a short secret.
       if (!isWhole)
         throw unauthenticated(challenge, 'wrong-secret', 'the secret of the key is not 43 characters of base64url')
       if (!isRight) throw unauthenticated(challenge, 'wrong-secret', 'the secret of the key is wrong')

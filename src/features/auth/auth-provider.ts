@@ -23,7 +23,7 @@ import type { TokenVerifiers } from './tokens/token-verifiers.ts'
 
 export type AuthProvider = NonNullable<ReturnType<typeof createAuthProvider>>
 
-/** One for all operations: methods and clients are the same. Null: no client authenticates. */
+/** Null: `auth` is off. */
 export const createAuthProvider = (
   { auth: config, clients: clientConfigs, listen, ...others }: Pick<Config, 'auth' | 'clients' | 'listen'>,
   tokenVerifiers: TokenVerifiers,
@@ -56,7 +56,7 @@ export const createAuthProvider = (
     return tokenAuthenticator({
       name,
       getClaims: verifiers[name],
-      // Where both methods are on, a JWT is verified here, and only other tokens are introspected.
+      // With both methods, this method verifies JWTs and leaves other tokens to introspection.
       accepts: name === 'jwt' && configured.includes('introspection') ? isJwt : () => true,
       clients,
       checkSenderConstraint,
@@ -73,13 +73,13 @@ export const createAuthProvider = (
       required,
       algorithms,
     }),
-    /** `proofs`: how full the replay window of DPoP proofs is. Null also where another process keeps it. */
+    /** `proofs` null: no DPoP, or another process remembers the proofs. */
     state: () => ({
       jwt: jwt?.state() ?? null,
       introspection: introspection?.state() ?? null,
       proofs: replayLease?.state() ?? null,
     }),
-    /** Null: Redis is not configured for proofs, or other processes ask it. */
+    /** Null: Redis is not configured for proofs, or other processes connect to it. */
     sharedProofs: replayLease?.shared ?? null,
     release: () => {
       for (const lease of [jwt, introspection, replayLease]) lease?.release()

@@ -10,9 +10,9 @@ import { parseTokenCredential, rejectTokenInQuery } from './tokens/token-credent
 
 export interface Authenticator {
   readonly name: AuthMethod
-  /** The fields that hold its credentials, in lower case. */
+  /** In lower case. */
   readonly fields: readonly string[]
-  /** For a request without a credential (RFC 9110 §11.6.1). */
+  /** RFC 9110 §11.6.1: sent when a request has no credential. */
   readonly challenge: string
   applies(exchange: Exchange): boolean
   /** Throws or rejects: `unauthenticated`, `bad-request` (ambiguous or malformed), `identity-unavailable`. */
@@ -20,9 +20,9 @@ export interface Authenticator {
 }
 
 export interface AuthResult {
-  /** Null: the credential is valid, but belongs to no configured client. */
+  /** Null: a valid credential of no configured client. */
   readonly client: RegisteredClient | null
-  /** Null: the credential is not a token, and has no scopes. */
+  /** Null: the credential is not a token, so it has no scopes. */
   readonly token: VerifiedToken | null
   readonly keyId?: string
 }
@@ -33,19 +33,16 @@ export interface VerifiedToken {
 }
 
 export interface AuthOptions {
-  /** The first whose credential a request carries decides. */
+  /** The first whose credential is in the request decides. */
   readonly authenticators: readonly Authenticator[]
   readonly forwardsCredentials: boolean
   readonly identityField: string | null
-  /** A token needs all of these scopes (RFC 6749 §3.3), and all of these claims with exactly these values. */
+  /** A token needs all scopes (RFC 6749 §3.3), and all claims with exactly these values. */
   readonly required: Pick<OperationAuthConfig, 'scopes' | 'claims'>
   readonly algorithms: ProofAlgorithms
 }
 
-/**
- * The response says whether the client is known (401) and may call (403), never why not: the log has the reason. A
- * request that is rejected costs only the check.
- */
+/** The response says whether the client is unknown (401) or may not call (403). The reason is in the log alone. */
 export const authLayer = (options: AuthOptions): Layer => {
   const { authenticators, required, algorithms } = options
   const distinctChallenges = new Set(authenticators.map(({ challenge }) => challenge))
@@ -56,7 +53,7 @@ export const authLayer = (options: AuthOptions): Layer => {
 
   return (next) => async (exchange) => {
     rejectTokenInQuery(exchange.query)
-    // Two `Authorization` fields are rejected even where another credential decides: an upstream may take the other.
+    // Also when another credential decides: an upstream may read the other `Authorization`.
     if (takesTokens) parseTokenCredential(exchange.fields)
     const authenticator = authenticators.find((each) => each.applies(exchange))
     if (authenticator === undefined)
@@ -79,8 +76,8 @@ const forbidden = (reason: ReasonFor<'forbidden'>, why: string): GatewayError =>
   new GatewayError('forbidden', { reason, cause: why })
 
 /**
- * Removes credentials from a request's fields, unless they are forwarded, and adds the client's id. A field that a back
- * end may read as a credential (`-` and `_` alike), and no authenticator has read, is never forwarded.
+ * Removes credentials unless they are forwarded, and adds the client's id. A field whose name a back end may read as
+ * that of a credential (`-` and `_` are alike) is never forwarded unless an authenticator has read it.
  */
 export const createCredentialFilter = ({
   authenticators,
@@ -112,7 +109,7 @@ export const createTokenAuthorizer = (
 ): ((token: VerifiedToken | null) => void) | null => {
   const claimEntries = Object.entries(requiredClaims)
   if (scopes.length === 0 && claimEntries.length === 0) return null
-  // RFC 6750 §3.1: the missing scope may be named, because an operation's requirements are no secret.
+  // RFC 6750 §3.1: naming the missing scope is allowed; an operation's requirements are no secret.
   const challenge = (scheme: AuthScheme): string =>
     createAuthChallenge(scheme, algorithms, { error: 'insufficient_scope', scopes })
   const challenges = { bearer: challenge('bearer'), dpop: challenge('dpop') }
@@ -130,7 +127,7 @@ export const createTokenAuthorizer = (
   }
 }
 
-/** Removes the field that names the client to upstreams, also without `auth`: a client could take any identity. */
+/** Removes the identity field that a client sent, also without `auth`: otherwise it could take any identity. */
 export const stripIdentityHeaderLayer = (name: string): Layer => {
   const folded = foldUnderscores(name)
   return (next) => (exchange) => {

@@ -7,23 +7,21 @@ import { isErrorOutcome, toStatusClass } from '../../core/log/metrics/request-me
 import { createBoundedMap } from '../../core/log/rolling-counter.ts'
 import { mergeBy, type NonEmpty, pluck, sumReports } from '../../core/log/sum-reports.ts'
 
-/** The requests of an authenticated client over the last 15 minutes, by outcome. */
 interface ClientActivityRow {
   readonly client: string
   /** `limited`: 429. `rejected`: another 4xx, or a 5xx by the client's fault. `failed`: another 5xx, or cut short. */
   readonly counts: Readonly<Record<'requests' | ClientOutcome, number>>
-  /** From the first byte of the request to the last byte of the response. */
   readonly latency: HistogramReport
-  /** When the last request ended, in milliseconds since the epoch. */
+  /** Milliseconds since the epoch. */
   readonly lastAt: number
-  /** The id of the last request's key. Null: the method has none. */
+  /** Of the last request. Null: its method has no key. */
   readonly keyId: string | null
 }
 
 type ClientOutcome = 'limited' | 'rejected' | 'failed'
 
 export interface ClientActivityReport {
-  /** The clients that fare worst come first. */
+  /** Clients with the most errors first. */
   readonly rows: readonly ClientActivityRow[]
   readonly isComplete: boolean
 }
@@ -55,7 +53,7 @@ export class ClientActivity implements ExchangeObserver {
     return { rows: worstFirst(rows), isComplete: at - this.#leftOutAt >= sliceCount * sliceMs }
   }
 
-  /** Null: there is no room. A client that fares badly takes the room of a client that fares well. */
+  /** Null: no room. A failing client replaces a client without errors. */
   #follow(client: string, outcome: ClientOutcome | null, at: number): ClientWindow | null {
     const window = new ClientWindow(client)
     if (this.#clients.add(client, window, at)) return window
@@ -91,16 +89,16 @@ const worstFirst = (rows: readonly ClientActivityRow[]): readonly ClientActivity
     return b.failed - a.failed || b.limited - a.limited || b.rejected - a.rejected || other.lastAt - one.lastAt
   })
 
-// What a slice counts, before the buckets of its histogram.
+// The columns before the buckets of the histogram.
 const places = { requests: 0, limited: 1, rejected: 2, failed: 3, totalMs: 4 } as const
 const firstBucket = Object.keys(places).length
 const sliceWidth = firstBucket + bucketBoundsMs.length + 1
 
-/** The last fifteen minutes of one client, a minute to a slice: numbers in one array, no object for each. */
+/** One client's last fifteen minutes, a slice a minute. All numbers are in one array: no object for each slice. */
 class ClientWindow {
   readonly client: string
   readonly #numbers = new Float64Array(sliceCount * sliceWidth)
-  /** Which minute since the epoch each slice counts. */
+  /** The minute since the epoch that each slice counts. */
   readonly #minutes: number[] = new Array(sliceCount).fill(-sliceCount)
   #lastAt = 0
   #lastBadAt = 0
@@ -139,7 +137,7 @@ class ClientWindow {
 
   report(at: number): ClientActivityRow {
     const minute = Math.trunc(at / sliceMs)
-    // Loops over one array, because a serving process does this for hundreds of clients.
+    // One array, because a serving process does this for hundreds of clients.
     const totals: number[] = new Array(sliceWidth).fill(0)
     const numbers = this.#numbers
     for (let slice = 0; slice < sliceCount; slice++) {
@@ -164,7 +162,7 @@ class ClientWindow {
   }
 }
 
-/** A clock that was set back may have left `time` ahead. */
+/** A clock that was set back leaves `time` in the future. */
 const isOver = (time: number, at: number): boolean =>
   Math.abs(Math.trunc(at / sliceMs) - Math.trunc(time / sliceMs)) >= sliceCount
 
@@ -174,7 +172,7 @@ const clientActivityRowShape = asObject({
   limited: asNumber,
   rejected: asNumber,
   failed: asNumber,
-  /** In milliseconds, to the last byte of the response. Null: there was no request. */
+  /** Milliseconds, to the last byte. Null: no request. */
   p50: asNullable(asNumber),
   p99: asNullable(asNumber),
   lastAt: asText,
@@ -182,10 +180,10 @@ const clientActivityRowShape = asObject({
 })
 
 export const clientActivityShape = asObject({
-  /** At most 100, the clients that fare worst first. */
+  /** At most 100, clients with the most errors first. */
   rows: asList(clientActivityRowShape),
   seen: asNumber,
-  /** Null: an older gateway does not say. */
+  /** Null: a gateway of an earlier version does not report it. */
   complete: asNullable(asBoolean),
 })
 

@@ -15,13 +15,12 @@ import type { Authenticator, AuthResult } from './auth.ts'
 import type { ClientRegistry } from './client-registry.ts'
 import { CredentialRejected, malformedCredential, singleFieldValue, unauthenticated } from './errors.ts'
 
-/** Null: the client presented none. A bad certificate becomes the error that says why. */
+/** Null: no certificate. An invalid certificate becomes an error with the reason. */
 export type GetClientCertificate = (exchange: Exchange) => X509Certificate | CredentialRejected | null
 
-/** `listen.tls` verified the certificate when the connection began. */
 export const certificateFromConnection: GetClientCertificate = ({ peer }) => peer.certificate()
 
-/** Connections and caches last longer than a handshake, so a certificate may have expired since. */
+/** A certificate may have expired since the handshake. */
 export const withValidityCheck =
   (find: GetClientCertificate): GetClientCertificate =>
   (exchange) => {
@@ -40,9 +39,9 @@ const maxCached = 1000
 const clientPurposes = ['1.3.6.1.5.5.7.3.2', '2.5.29.37.0']
 
 /**
- * From a trusted proxy's `Client-Cert` (RFC 9440). The proxy has verified that the client holds the key, and
- * revocation is its task, but it does not say which authority it trusted: one of `authorities` must have issued the
- * certificate itself. Null: any authority, because clients are known by the whole certificate.
+ * From a trusted proxy's `Client-Cert` (RFC 9440). The proxy has verified possession of the key, and checks revocation.
+ * It does not say which authority it trusted, so one of `authorities` must have issued the certificate directly. Null:
+ * any authority, because clients are known by the whole certificate.
  */
 export const certificateFromHeader = (authorities: readonly X509Certificate[] | null): GetClientCertificate => {
   const validate = (value: string): X509Certificate | CredentialRejected => {
@@ -57,7 +56,7 @@ export const certificateFromHeader = (authorities: readonly X509Certificate[] | 
 
   return (exchange) => {
     if (!exchange.peer.trusted) return null
-    const value = singleFieldValue(exchange.fields, 'client-cert') // of two fields, one may come from the client
+    const value = singleFieldValue(exchange.fields, 'client-cert') // the client may have sent one of two fields
     if (value === null) return null
     const known = cache.get(value)
     if (known !== undefined) return known
@@ -75,7 +74,7 @@ const isValidNow = ({ validFromDate, validToDate }: X509Certificate): boolean =>
   return validFromDate.getTime() <= at && at <= validToDate.getTime()
 }
 
-/** Accepts only DER in a byte sequence (RFC 9440 §2.1, RFC 9651); Node would also read PEM amid other text. */
+/** DER in a byte sequence (RFC 9440 §2.1, RFC 9651) only; Node would also accept PEM amid other text. */
 const parseClientCert = (value: string): X509Certificate => {
   try {
     const [bytes] = parseItem(value)
@@ -83,7 +82,7 @@ const parseClientCert = (value: string): X509Certificate => {
     const certificate = new X509Certificate(der)
     if (certificate.raw.equals(der)) return certificate
   } catch {
-    // The error quotes the field, so it is dropped.
+    // The library's error quotes the field, so it is dropped.
   }
   throw malformedCredential('bad-client-cert', 'there is no certificate in Client-Cert')
 }
@@ -123,16 +122,16 @@ const findClient = (certificate: X509Certificate, clients: ClientRegistry): Auth
   return { client, token: null }
 }
 
-// Node's names of the kinds that identify clients. Directory names, addresses and others do not.
+// Node's names of the kinds that identify clients; directory names and addresses do not.
 const altNameKinds: Readonly<Record<string, string>> = { DNS: 'dns', URI: 'uri', email: 'email' }
 
-// One name and the text after it. Node writes a value with a comma, a quote or anything unusual as a JSON string
+// One name and its value. Node writes a value with a comma, a quote or anything unusual as a JSON string
 // (CVE-2021-44532): a quoted part is never cut.
 const altNamePattern = /([A-Za-z0-9][A-Za-z0-9 .-]*):("(?:[^"\\]|\\.)*"|[^",]*)(?:, |$)/y
 
 /**
- * Lists a certificate's names (RFC 5280 §4.2.1.6) as the configuration spells them: `dns:bank-a.example`. The common
- * name does not count (RFC 9525 §2). An unreadable list gives no names: half of it could match another client.
+ * A certificate's names (RFC 5280 §4.2.1.6) as the configuration writes them: `dns:bank-a.example`. The common name
+ * does not count (RFC 9525 §2). An unreadable list has no names: half of it could match another client.
  */
 export const subjectAltNames = ({ subjectAltName }: Pick<X509Certificate, 'subjectAltName'>): readonly string[] => {
   if (subjectAltName === undefined) return []
@@ -153,15 +152,15 @@ export const canonicalAltName = (kind: string, value: string): string =>
 
 const parseAltName = (kind: string | undefined, written: string): string | null => {
   const value = written.startsWith('"') ? tryOrNull(() => String(JSON.parse(written))) : written
-  // A name with control characters is meant to be misread, so no client has one.
+  // A name with control characters is meant to be misread, so no client matches it.
   return kind !== undefined && value !== null && /^[\x21-\x7e]+$/.test(value) ? canonicalAltName(kind, value) : null
 }
 
 type CertificateConfig = NonNullable<NonNullable<AdminConfig['tls']>['clientCertificate']>
 
 /**
- * Null: no valid certificate. The handshake has proved that the client holds the key. Authorities, operators and dates
- * are checked each time: connections outlive the file.
+ * Null: no valid certificate. Authorities, operators and dates are checked for each request, because a connection
+ * outlives edits of the file.
  */
 export const findOperatorByCertificate = (socket: Socket, { tls }: AdminConfig): Operator | null => {
   const config = tls?.clientCertificate ?? null
@@ -175,7 +174,9 @@ export const findOperatorByCertificate = (socket: Socket, { tls }: AdminConfig):
 
 const shownBefore = new WeakMap<TLSSocket, X509Certificate>()
 
-/** A closed socket shows no certificate, so the last one counts: a waiting command is valid if its client has left. */
+/**
+ * A closed socket has no certificate, so the last one counts: a waiting command stays valid when its client has left.
+ */
 const shownCertificate = (socket: TLSSocket): X509Certificate | undefined => {
   const certificate = socket.getPeerX509Certificate()
   if (certificate === undefined) return shownBefore.get(socket)
@@ -185,7 +186,6 @@ const shownCertificate = (socket: TLSSocket): X509Certificate | undefined => {
 
 const isTls = (socket: Socket): socket is TLSSocket => 'getPeerX509Certificate' in socket
 
-/** A certificate with the names of several operators is rejected. */
 const findByName = (certificate: X509Certificate, { operators }: CertificateConfig): Operator | null => {
   const names = [`sha256:${certificateThumbprint(certificate)}`, ...subjectAltNames(certificate)]
   const [found, ...others] = operators.filter(({ san }) => names.includes(san))
@@ -193,7 +193,6 @@ const findByName = (certificate: X509Certificate, { operators }: CertificateConf
   return { name: found.name, scope: found.scope, proof: 'certificate' }
 }
 
-// A configuration is immutable: a reload makes another object.
 const readAuthorities = weakMemo(({ ca }: CertificateConfig) =>
   pemBlocks(ca).map((block) => new X509Certificate(block)),
 )

@@ -17,7 +17,7 @@ export type ClientRegistry = ReturnType<typeof getClientRegistry>
 
 type ClientAccessConfig = Omit<ClientConfig, 'rate' | 'burst' | 'concurrency'>
 
-/** A reload reuses the index of an unchanged list, and the entries of unchanged clients. */
+/** A reload reuses the index of an unchanged list, and entries of unchanged clients. */
 export const getClientRegistry = frozenMemo((configs: readonly ClientAccessConfig[]) => {
   const keys = new Map<string, ApiKeyEntry>()
   const owners = new ClaimIndex<RegisteredClient>()
@@ -31,13 +31,13 @@ export const getClientRegistry = frozenMemo((configs: readonly ClientAccessConfi
   return {
     byKey: (keyId: string): ApiKeyEntry | undefined => keys.get(keyId),
     byClaims: (claims: Claims): RegisteredClient | null => owners.find(claims),
-    /** `name`: an alternative name or a fingerprint, as `clients` spells them. */
+    /** `name`: an alternative name or a fingerprint, as written in `clients`. */
     byCertificate: (name: string): RegisteredClient | undefined => certificates.get(name),
   }
 })
 
 const getEntry = frozenMemo(({ id, disabled, operations, addresses, apiKeys }: ClientAccessConfig) => {
-  // Compiled at the first call: few of thousands of clients call, and compiling all would delay a reload.
+  // Compiled at the first request: few of thousands of clients call, and compiling all would delay a reload.
   let isInside: ReturnType<typeof cidrMatcher> | null = null
   const isIn = (address: string): boolean => {
     isInside ??= cidrMatcher(addresses)
@@ -49,16 +49,15 @@ const getEntry = frozenMemo(({ id, disabled, operations, addresses, apiKeys }: C
     mayCall: (operation) => operations === null || operations.includes(operation),
     mayCallFrom: addresses.length === 0 ? fromAnywhere : isIn,
   }
-  /** By id, with the SHA-256 of the secret half. */
   const keys = apiKeys.map((key) => [key.id, { client, digest: Buffer.from(key.sha256, 'hex') }] as const)
   return { client, keys }
 })
 
 const fromAnywhere = (): boolean => true
 
-/** Finds owners by tokens' claims, in a time that does not grow with their number; those known by more come first. */
+/** Finds owners by a token's claims in constant time. Owners with more claims are tried first. */
 export class ClaimIndex<T> {
-  /** Of owners known by the same claims: by `client_id`, or by `iss` and `sub`. */
+  /** One group for each set of claim names, such as `client_id`, or `iss` and `sub`. */
   #groups: readonly { readonly names: readonly string[]; readonly owners: Map<string, T> }[] = []
 
   add(claims: Readonly<Record<string, string>>, owner: T): void {
@@ -71,7 +70,7 @@ export class ClaimIndex<T> {
     this.#groups = added.sort((a, b) => b.names.length - a.names.length)
   }
 
-  /** Null: no owner, or two that are known by equally many claims. */
+  /** Null: no owner, or two with equally many claims. */
   find(claims: Claims): T | null {
     let found: T | null = null
     let size = 0

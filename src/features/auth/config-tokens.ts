@@ -28,7 +28,7 @@ type JwksSource = { readonly url: string } | { readonly text: string }
 
 const urlExample = 'a URL such as https://login.example/…'
 
-/** The server decides on clients, so it must be authentic: an impostor could admit any client. */
+/** Authentic, because an impostor of this server could admit any client. */
 const parseServerUrl = (value: string): string | InvalidScalar => {
   const parsed = URL.parse(value)
   if (parsed === null || !/^https?:\/\/[^/]/i.test(value)) return new InvalidScalar('not a URL', `write ${urlExample}`)
@@ -39,7 +39,7 @@ const parseServerUrl = (value: string): string | InvalidScalar => {
   return parsed.href
 }
 
-/** A query may hold a key, so a URL with one is masked as a secret; a change still shows. */
+/** A query may hold a key, so a URL with one is masked like a secret; a change of it is still reported. */
 const renderServerUrl = (url: string): string | Secret =>
   url.includes('?') ? new Secret(url) : escapePlaceholders(url)
 
@@ -60,7 +60,7 @@ const jwksSource = scalar<JwksSource>('Where its keys are, as a JWK Set: a URL, 
     }
     return parseKeySetText(value)
   }),
-  // Keys are public, but too long to read. As a secret, a change still shows.
+  // Public, but too long to print. A secret's change is still reported.
   render: (source) => ('url' in source ? renderServerUrl(source.url) : new Secret(source.text)),
   json: { type: 'string', pattern: '^(file:.+|[Hh][Tt][Tt][Pp][Ss]?://.+)$' },
   file: 'lines',
@@ -147,7 +147,7 @@ const claimNamePattern = '^[0-9A-Za-z_.:/-]{1,128}$'
 const claimNameKind: ScalarKind<string> = {
   expected: '1 to 128 letters, digits and -_.:/',
   parse: textParser((value) =>
-    // Names of claims index the list of clients, so `__proto__` is not allowed.
+    // `__proto__` is rejected: claim names index the list of clients.
     new RegExp(claimNamePattern).test(value) && value !== '__proto__'
       ? value
       : new InvalidScalar('not the name of a claim'),
@@ -175,7 +175,7 @@ export const claimsSchema = z
   )
   .meta({ description: 'What a token must say to be of this client: all of it. More than another says wins' })
 
-// People name groups and roles: `Gateway on call` and `/ops/gateway` are valid.
+// Names of groups and roles may have blanks and slashes: `Gateway on call`, `/ops/gateway`.
 const claimValue = keySchema({
   expected: '1 to 256 visible characters',
   parse: textParser((value) =>
@@ -208,7 +208,7 @@ const scopes = z
       'What each value of scopeClaim opens. A token with none of them opens nothing; of several the most counts',
   })
 
-/** Operators' tokens are checked as `auth.jwt` is. */
+/** Checked like `auth.jwt`. */
 export const operatorJwtSchema = map('Tokens of operators that an issuer makes: signed JWTs', {
   ...jwtSchema.shape,
   nameClaim: claimNameSchema('The claim that names its operator. One that operators cannot change themselves').prefault(

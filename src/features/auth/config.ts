@@ -31,7 +31,7 @@ export const mtlsSchema = map('Certificates of clients', {
     ['connection', 'client-cert'],
   ).prefault('connection'),
   ca: annotate(optionalCertificate('Who has to have issued what comes in Client-Cert; file:PATH for a file'), {
-    sensitive: false, // has no secret key beside it that could be put here by mistake
+    sensitive: false, // no secret belongs beside it that could be written here by mistake
   }).prefault('none'),
 })
 
@@ -110,7 +110,7 @@ declare module '../../core/config/config.ts' {
 export type AuthConfig = NonNullable<Config['auth']>
 export type OperationAuthConfig = NonNullable<OperationConfig['auth']>
 export type JwtConfig = NonNullable<AuthConfig['jwt']>
-/** `cache` 0: the gateway asks for each request. */
+/** `cache` 0: each request is introspected. */
 export type IntrospectionConfig = NonNullable<AuthConfig['introspection']>
 
 export const sections: readonly ConfigSection[] = [
@@ -120,7 +120,7 @@ export const sections: readonly ConfigSection[] = [
 
 export const withoutFiles = { clients: [], clientsSource: { parts: [], digest: '' } }
 
-/** Clients that the report leaves out are one value with a digest, like a secret: a change still shows. */
+/** Clients that the report omits are one value with a digest, like a secret: a change is still reported. */
 export const digests = (config: Config) =>
   showsClients(config) ? null : { clients: config.clientsSource.digest.slice(0, 12) }
 
@@ -145,7 +145,7 @@ const authMethodPaths: readonly KeyPath[] = [
   ...allOperations.map(({ id }): KeyPath => ['operations', id, 'auth', 'methods']),
 ]
 
-/** A list that the file does not state is empty. */
+/** A missing list is empty. */
 export const authMethodLists = (tree: unknown) => authMethodPaths.map((path) => ({ path, names: listAt(tree, path) }))
 
 export const isTokenMethod = (name: unknown): name is 'jwt' | 'introspection' =>

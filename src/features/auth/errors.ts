@@ -15,20 +15,20 @@ class ErrorWithReason<Why extends FailureReason> extends StacklessError {
   }
 }
 
-/** A credential proves nothing. The message is for operators, and quotes only registered names of the credential. */
+/** For an invalid credential. The message is for operators, and quotes only registered names. */
 export class CredentialRejected extends ErrorWithReason<ReasonFor<'unauthenticated'>> {
   override readonly name = 'CredentialRejected'
 }
 
-/** A credential cannot be verified, because the server that decides is unavailable. */
+/** For a credential that cannot be verified, because its server is unavailable. */
 export class VerifierUnavailable extends ErrorWithReason<ReasonFor<'identity-unavailable'>> {
   override readonly name = 'VerifierUnavailable'
 }
 
-/** The schemes of a token, in lower case (RFC 6750 §2.1, RFC 9449 §7.1). */
+/** Schemes of tokens, in lower case (RFC 6750 §2.1, RFC 9449 §7.1). */
 export type AuthScheme = 'bearer' | 'dpop'
 
-/** The algorithms allowed for proofs of possession; null: the gateway takes no proofs. */
+/** Allowed for proofs of possession; null: proofs are not accepted. */
 export type ProofAlgorithms = readonly string[] | null
 
 interface ChallengeError {
@@ -36,7 +36,7 @@ interface ChallengeError {
   readonly scopes?: readonly string[]
 }
 
-/** RFC 6750 §3, RFC 9449 §7.1. `algorithms` null: asks for Bearer. No credential was shown: no error parameter. */
+/** RFC 6750 §3, RFC 9449 §7.1. `algorithms` null: asks for Bearer. Without a credential, no error parameter. */
 export const createAuthChallenge = (scheme: AuthScheme, algorithms: ProofAlgorithms, failure?: ChallengeError) => {
   const algs = scheme === 'dpop' && algorithms !== null ? `algs="${algorithms.join(' ')}"` : null
   const params = [
@@ -48,7 +48,7 @@ export const createAuthChallenge = (scheme: AuthScheme, algorithms: ProofAlgorit
   return `${algs === null ? 'Bearer' : 'DPoP'} ${params.filter((each) => typeof each === 'string').join(', ')}`
 }
 
-/** `reason` and `why` are for operators; the client only sees `challenge`. */
+/** `reason` and `why` are for operators; the client sees only `challenge`. */
 export const unauthenticated = (challenge: string, reason: ReasonFor<'unauthenticated'>, why: string): GatewayError =>
   new GatewayError('unauthenticated', { reason, cause: why, fields: ['WWW-Authenticate', challenge] })
 
@@ -58,7 +58,7 @@ export const identityUnavailable = (reason: ReasonFor<'identity-unavailable'>, w
 export const malformedCredential = (reason: ReasonFor<'bad-request'>, why: string): GatewayError =>
   new GatewayError('bad-request', { reason, cause: why })
 
-/** Throws where there are several, because it is unknown which one is meant. `lower` is the name in lower case. */
+/** Throws for several fields: an upstream may read either. `lower`: the name in lower case. */
 export const singleFieldValue = (fields: HeaderFields, lower: string): string | null => {
   let found: string | null = null
   for (let i = 0; i < fields.length; i += 2) {

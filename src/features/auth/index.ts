@@ -1,6 +1,5 @@
 import type { Feature } from '../../core/feature.ts'
 
-/** Identifies the client of a request: API keys, certificates, tokens. */
 export const auth: Feature = {
   name: 'auth',
   needs: ['redis'],

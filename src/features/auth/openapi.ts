@@ -15,7 +15,7 @@ export const describe: DescribeOperation = ({ id }, { auth, operations, listen }
   }
 }
 
-/** `identity-unavailable`: the check depends on a server, or on the memory of proofs. */
+/** `identity-unavailable`: the check needs a server, or the memory of proofs. */
 const listFailures = ({ methods }: OperationAuthConfig, { jwt, dpop }: AuthConfig): readonly FailureKind[] =>
   methods.includes('introspection') ||
   (methods.includes('jwt') && (dpop !== null || (jwt !== null && 'url' in jwt.jwks)))
@@ -54,7 +54,10 @@ const securitySchemes = ({ apiKey, mtls }: AuthConfig) => ({
   },
 })
 
-/** Each method in the file's order, and for tokens each kind of binding. Scopes stand beside a token's scheme. */
+/**
+ * Methods in the file's order, and a token's method once for each kind of binding. Scopes stand beside a token's
+ * scheme.
+ */
 const securityAlternatives = ({ methods, scopes }: OperationAuthConfig, auth: AuthConfig, { tls }: ListenConfig) => {
   const { bound, dpop, mtls } = auth
   const takesCertificates = mtls.from === 'client-cert' || (tls !== null && tls.clientCertificates !== 'none')

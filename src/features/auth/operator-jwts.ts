@@ -21,10 +21,10 @@ import { createTokenVerifiers, type JwtVerifierLease } from './tokens/token-veri
 
 type VerifiedToken = OperatorToken | AdminError | null
 
-/** Fetches keys for operators only (`admin.jwt`): a client that names unknown keys delays no operator. */
+/** Fetches keys for operators only (`admin.jwt`): clients that name unknown keys delay no operator. */
 export const createOperatorJwts = (log: Pick<Log, 'info' | 'warn'>, rejections: TokenRejections): OperatorProofs => {
   const verifiers = createTokenVerifiers((level, event, fields) => log[level](fields, event))
-  /** By the digest of the token. */
+  /** By the token's digest. */
   const pending = new Map<string, Promise<VerifiedToken>>()
   let latest: { readonly config: OperatorJwtConfig; readonly lease: JwtVerifierLease } | null = null
 
@@ -39,7 +39,7 @@ export const createOperatorJwts = (log: Pick<Log, 'info' | 'warn'>, rejections: 
       return null
     }
     const known = current.lease.recall(toRecallKey(digest))
-    // Logged each time: an operator who tries again looks at the end of the log.
+    // Logged each time: an operator who tries again reads the end of the log.
     if (known !== null) return toOperatorToken(known, (...rejection) => rejections.logIfAllowed(...rejection))
     const throttle = rejections.throttleOf(address)
     const retryAfter = throttle.tryAcquire()
@@ -50,11 +50,11 @@ export const createOperatorJwts = (log: Pick<Log, 'info' | 'warn'>, rejections: 
     })
     if (latest !== current) {
       throttle.refund()
-      return verify(token, digest, address) // a reload changed the issuer meanwhile
+      return verify(token, digest, address) // a reload changed the issuer during the verification
     }
     if (claims instanceof VerifierUnavailable) {
       throttle.refund()
-      return keysUnavailable // the verifier logs this itself
+      return keysUnavailable // the verifier has logged it
     }
     if (claims instanceof CredentialRejected) {
       rejections.log(address, claims.reason, claims.message)
@@ -65,7 +65,7 @@ export const createOperatorJwts = (log: Pick<Log, 'info' | 'warn'>, rejections: 
     return operatorToken
   }
 
-  /** Verified tokens stay verified unless the settings of verification change. */
+  /** Verified tokens stay valid unless the settings of verification change. */
   const applyConfig = ({ jwt }: Pick<AdminConfig, 'jwt'>): void => {
     const before = latest
     latest = jwt && { config: jwt, lease: verifiers.acquireJwt(withoutClaims(jwt)) }
@@ -77,7 +77,10 @@ export const createOperatorJwts = (log: Pick<Log, 'info' | 'warn'>, rejections: 
     takesTokens: ({ jwt }) => jwt !== null,
     isTaken: (token, { jwt }) => jwt !== null && isJwt(token),
     tokenScopes: ({ jwt }) => Object.values(jwt?.scopes ?? {}),
-    /** Verifies once for concurrent requests. Null: rejected, and logged. An error: not now, or too many attempts. */
+    /**
+     * Verifies once for concurrent requests. Null: rejected and logged. An error: keys unavailable, or too many
+     * attempts.
+     */
     verify(token, address) {
       const digest = digestSecret(token)
       const name = toRecallKey(digest)
@@ -85,7 +88,7 @@ export const createOperatorJwts = (log: Pick<Log, 'info' | 'warn'>, rejections: 
       pending.set(name, verifying)
       return verifying
     },
-    /** By SHA-256. Null: not verified, expired, the key is gone, or another configuration runs. */
+    /** By SHA-256. Null: not verified, expired, its key is gone, or the configuration has changed. */
     recall(digest) {
       const claims = latest?.lease.recall(toRecallKey(digest)) ?? null
       const operator = latest && claims && readOperator(claims, latest.config)
@@ -101,7 +104,6 @@ export const createOperatorJwts = (log: Pick<Log, 'info' | 'warn'>, rejections: 
 const withoutClaims = ({ nameClaim: _, scopeClaim: __, scopes: ___, ...settings }: OperatorJwtConfig): JwtConfig =>
   settings
 
-// The verifier's spelling of a token's SHA-256.
 const toRecallKey = (digest: Buffer): string => digest.toString('base64url')
 
 const keysUnavailable: AdminError = {
@@ -111,13 +113,13 @@ const keysUnavailable: AdminError = {
   headers: { 'Retry-After': '1' },
 }
 
-/** Why a valid token belongs to no operator. */
+/** Reasons why a valid token belongs to no operator. */
 type OperatorRejection = 'bound-token' | 'no-name' | 'no-scope'
 
 type OperatorClaimConfig = Pick<OperatorJwtConfig, 'nameClaim' | 'scopeClaim' | 'scopes'>
 
 export const readOperator = (claims: Claims, config: OperatorClaimConfig): Operator | OperatorRejection => {
-  // Its owner has to prove possession of a key (RFC 7800), which this listener cannot check: a thief may send it.
+  // The token is bound to a key (RFC 7800), whose possession this listener cannot check: a thief could use the token.
   if (Object.hasOwn(claims, 'cnf')) return 'bound-token'
   const scope = readScope(claims, config)
   if (scope === null) return 'no-scope'
@@ -125,7 +127,7 @@ export const readOperator = (claims: Claims, config: OperatorClaimConfig): Opera
   return name === null ? 'no-name' : { name, scope, proof: 'jwt' }
 }
 
-/** Names the token's claims, and none of their values. */
+/** Lists the token's claims by name, never by value. */
 export const describeRejection = (
   rejection: OperatorRejection,
   claims: Claims,
@@ -141,7 +143,7 @@ export const describeRejection = (
     : `its claim ${claim} (admin.jwt.nameClaim) is no name: a text of 1 to 128 visible ASCII characters, and no address`
 }
 
-// The name goes into each log line: no control characters, and a limit.
+// Names go into log lines: no control characters, and a limit.
 const namePattern = /^[\x21-\x7e](?:[\x20-\x7e]{0,126}[\x21-\x7e])?$/
 
 const readName = (claims: Claims, { nameClaim }: OperatorClaimConfig): string | null => {
@@ -149,7 +151,7 @@ const readName = (claims: Claims, { nameClaim }: OperatorClaimConfig): string | 
   return typeof name === 'string' && namePattern.test(name) && takenNameMistake(name) === null ? name : null
 }
 
-/** Of several values, the one with the highest scope counts. */
+/** The highest of several scopes counts. */
 const readScope = (claims: Claims, { scopeClaim, scopes }: OperatorClaimConfig): OperatorScope | null => {
   const held = new Set(
     listValues(claims, scopeClaim).flatMap((value) =>
@@ -159,8 +161,8 @@ const readScope = (claims: Claims, { scopeClaim, scopes }: OperatorClaimConfig):
   return operatorScopes.findLast((scope) => held.has(scope)) ?? null
 }
 
-// RFC 9068 §2.2.3 separates scopes by blanks, and so does a text in `scp`. In any other claim a text is one value:
-// `former oncall` is not two groups.
+// RFC 9068 §2.2.3 separates scopes by blanks, and so does a text in `scp`. In other claims a text is one value: `former
+// oncall` is not two groups.
 const blankSeparated: ReadonlySet<string> = new Set(['scope', 'scp'])
 
 const listValues = (claims: Claims, name: string): readonly unknown[] => {

@@ -39,7 +39,7 @@ type ActivityRow = NonNullable<Overview['clients']>['rows'][number]
 
 const isAffected = ({ failed, limited, rejected }: ActivityRow): boolean => failed + limited + rejected > 0
 
-// A client that has a twentieth of its requests failed, or half of them rejected, cannot work.
+// A client cannot work when 1 of 20 requests fails, or half of them are rejected.
 const isBad = ({ requests, failed, limited, rejected }: ActivityRow): boolean =>
   failed * 20 >= requests || (limited + rejected) * 2 >= requests
 

@@ -6,7 +6,6 @@ import type { AuthConfig, JwtConfig } from './config.ts'
 export const preflight: Required<PrimaryFeature>['preflight'] = async (...edit) =>
   (await import('./tokens/preflight.ts')).preflightIssuers(...edit)
 
-// A rollback keeps `auth.mtls`.
 export const protections: PlacedProtections = {
   before: 'tls.verify',
   value: protectOperations('auth', ({ operations }, id) => operations[id].auth !== null, {
@@ -15,7 +14,7 @@ export const protections: PlacedProtections = {
   }),
 }
 
-/** A key, certificate or client was replaced or revoked for a reason, and every tool now sends the new one. */
+/** After a rollback, the current keys, certificates and clients stay: each was replaced or revoked for a reason. */
 export const keepCredentials: Required<PrimaryFeature>['keepCredentials'] = (current, earlier) => {
   const isBack = bringsClientsBack(current, earlier)
   const { clients, clientsSource } = isBack ? earlier : current
@@ -28,14 +27,14 @@ export const keepCredentials: Required<PrimaryFeature>['keepCredentials'] = (cur
 }
 
 /**
- * A file without authentication lists no clients, and its empty list would lock all clients out. It names no file of
- * clients either: a client that was removed from a file since then comes back.
+ * A file without `auth` has no clients, and its empty list would lock all clients out. It names no client files either,
+ * so a client removed from such a file since then comes back.
  */
 const bringsClientsBack = (current: Config, earlier: Config): boolean => current.auth === null && earlier.auth !== null
 
 /**
- * Keeps the settings of certificates, and the keys and algorithms of the same issuer if they stand in a file: the
- * current clients were checked with them. Keys at a URL are current anyway, and the URL may be the mistake to undo.
+ * Keeps certificate settings, and the same issuer's keys and algorithms if they are in a file: the current clients were
+ * checked with them. Keys at a URL are current anyway, and the URL may be the mistake to undo.
  */
 const keepTrust = ({ jwt, mtls }: AuthConfig, earlier: AuthConfig): AuthConfig => ({
   ...earlier,

@@ -43,7 +43,10 @@ const unprovableAuth = (tree: unknown, id: string): RuleResult => {
   return { path, message, expected: 'auth at the top level', found: 'none', hint }
 }
 
-/** Rejects two uses of one field (`-` and `_` alike): a client that writes its request id could name its identity. */
+/**
+ * Rejects two uses of one field (`-` and `_` alike): a client that sets its request id could otherwise set its
+ * identity.
+ */
 const conflictingFields = (tree: unknown): RuleResult => {
   const fields = listOwnFields(tree)
   const expected = 'a field of its own'
@@ -83,7 +86,7 @@ const methodHints = {
   introspection: 'add introspection: { url: https://…, clientId: …, clientSecret: file:… } under auth',
 }
 
-/** Of keys in a file, one must fit an allowed algorithm: without it, every token is rejected. */
+/** Without a key that fits an allowed algorithm, every token is rejected. */
 const unusableAlgorithms = (path: KeyPath, { jwks, algorithms }: Pick<JwtConfig, 'jwks' | 'algorithms'>) => {
   if (!('text' in jwks)) return null
   const keys = parseJwkSet(jwks.text, null)
@@ -178,12 +181,12 @@ export const ownFields: ListOwnFields = (tree) => {
   return [
     ...fixed.flatMap(([path, name]) => (name === false ? [] : [{ path, name, isFixed: true as const }])),
     { path: ['auth', 'apiKey', 'field'], name: apiKey.field },
-    // Removable: an upstream may get no client id, and a warning says so.
+    // Removable: an upstream may be denied the client's id, with a warning.
     ...(identityField === null ? [] : [{ ...identity, name: identityField }]),
   ]
 }
 
-/** Requires usable keys, and an audience that no client has: the same issuer makes their tokens. */
+/** Requires usable keys, and an audience unlike that of clients' tokens: one issuer may issue both. */
 const operatorJwt: ConfigRule = (tree) => {
   const stated = parseAt(tree, operatorJwtSchema.optional(), ['admin', 'jwt'])
   if (!stated) return null

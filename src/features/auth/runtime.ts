@@ -12,7 +12,7 @@ import { createReplayCaches, type FirstUseQuery } from './tokens/replay-cache.ts
 import { createTokenVerifiers, type KeysHandover } from './tokens/token-verifiers.ts'
 
 interface AuthPart extends SnapshotPart {
-  /** Null: no client authenticates. */
+  /** Null: `auth` is off. */
   readonly provider: AuthProvider | null
   readonly clientActivity: ClientActivity
 }
@@ -23,7 +23,7 @@ declare module '../../core/runtime/runtime-part.ts' {
   }
 }
 
-/** `provider` null: no traffic is served. */
+/** `provider` null: the process serves no traffic. */
 const layerRows = ({ id }: Operation, { auth, operations }: Config, provider: AuthProvider | null) => [
   layerRow('identity-field', 'auth.identityField', auth?.identityField ?? null, String, stripIdentityHeaderLayer),
   layerRow('auth', `operations.${id}.auth`, operations[id].auth, formatAuth, (rules) =>

@@ -18,29 +18,28 @@ const hasNoKeys = ({ keys }: field.Reported<typeof issuerKeys>): boolean => keys
 
 const isFailing = ({ error }: { readonly error: string | null }): boolean => error !== null
 
-/** Null: not used. */
 export const tokensField = field.record({
-  /** Each worker fetches keys for itself. A worker without keys is worse than one that cannot refresh them. */
+  /** A worker without keys is worse than a worker that cannot refresh them. */
   jwt: field.nullable(field.worst(issuerKeys, (one, all) => (all.some(hasNoKeys) ? hasNoKeys(one) : isFailing(one)))),
   introspection: field.nullable(field.worst(field.record(health), isFailing)),
   operators: field.derived(asNullable(issuerKeys.decode), (_, context) => {
     const keys = context.operatorKeys() as IssuerKeysState | null
     return keys && issuerKeys.show({ ...keys, where: null }, context)
   }),
-  /** The replay window of DPoP proofs, which the primary keeps for all workers. */
+  /** The primary keeps the replay window for all workers. */
   proofs: field.nullable(field.record({ remembered: field.number, room: field.number })),
 })
 
 const collectTokens = ({ parts }: Snapshot): field.Reported<typeof tokensField> => {
   const { jwt = null, introspection = null, proofs = null } = parts.auth?.provider?.state() ?? {}
-  const where = null // one process
+  const where = null
   return { jwt: jwt && { ...jwt, where }, introspection: introspection && { ...introspection, where }, proofs }
 }
 
 declare module '../../core/runtime/status/status-part.ts' {
   interface StatusReport {
     readonly tokens: field.Reported<typeof tokensField>
-    /** Null: clients do not authenticate. */
+    /** Null: `auth` is off. */
     readonly clients: ClientActivityReport | null
   }
 }

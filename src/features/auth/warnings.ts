@@ -27,7 +27,7 @@ const unusedSettings: WarningRule = ({ config }) => {
       found: [...used].join(', '),
       hint: `add ${by[0]} to methods, or remove it`,
     }
-  // Tokens may be bound to certificates, also without mtls among the methods.
+  // Tokens of any method may be bound to certificates.
   const readsCertificates = auth.mtls.from === 'connection' || used.has('jwt') || used.has('introspection')
   return [
     ...(['jwt', 'introspection'] as const).map(
@@ -42,7 +42,7 @@ const unusedSettings: WarningRule = ({ config }) => {
   ]
 }
 
-/** An empty list, of a truncated file say, locks all clients out. */
+/** For example of a truncated file. */
 const lockedOut: WarningRule = ({ config }) =>
   config.clients.length === 0 &&
   acceptedMethods(config).size > 0 && {

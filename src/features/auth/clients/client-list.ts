@@ -26,20 +26,20 @@ import { parseJson } from '../../../core/lib/plain-object.ts'
 import { type ClientConfig, clientSchema, isClientFileReference, maxClients } from './config.ts'
 import { clientsDigest } from './serialize-clients.ts'
 
-// The serving thread compares the contents of all files every `reload.poll`.
+// The serving thread compares the contents of all files at each `reload.poll`.
 const maxFiles = 16
 
-/** Clients that follow each other in one file. `file` and `shown`, the written reference, null: the configuration. */
+/** Consecutive clients of one file. `file` null: the configuration itself. `shown`: the reference as written. */
 interface ClientRun {
   readonly file: ClientFile | null
   readonly shown: string | null
-  /** The index of the first client in the whole list, and in its file. */
+  /** The first client's index in the whole list, and in its file. */
   readonly start: number
   readonly startInFile: number
   count: number
 }
 
-/** Replaces each file reference in `clients` by the clients of that file. Null: `clients` has another type. */
+/** Replaces each file reference in `clients` by its clients. Null: `clients` has another type. */
 export const includeFiles: IncludeFiles = (tree, folder, environment) => {
   const stated = rawAt(tree, ['clients'])
   const soleReference = parseReference(stated)
@@ -83,7 +83,7 @@ export const includeFiles: IncludeFiles = (tree, folder, environment) => {
   }
   return {
     key: 'clients',
-    value: list, // a reference to an unreadable file stays in it
+    value: list, // an unreadable file's reference stays
     files,
     sources,
     issues,
@@ -98,7 +98,6 @@ export const includeFiles: IncludeFiles = (tree, folder, environment) => {
       const { file, start, startInFile } = parts.findLast((part) => part.start <= index && part.count > 0) ?? emptyRun
       const inFile = [index - start + startInFile, ...below]
       if (file !== null) return { file, path: inFile }
-      // A sole reference is the value of `clients`, not an entry.
       return { file, path: ['clients', ...(soleReference === null ? inFile : below)] }
     },
   }
@@ -140,7 +139,7 @@ interface ClientFile extends IncludedFile {
   readonly source: SourceFile
 }
 
-/** An unreadable file is watched for its return, like any other source. */
+/** An unreadable file is watched like any other source, so that its return is noticed. */
 type UnreadClientFile = Pick<ClientFile, 'source'> & { readonly reason: string }
 
 const readClientFile = (folder: string, name: string, variables: Environment): ClientFile | UnreadClientFile => {
@@ -167,7 +166,7 @@ const readClientFile = (folder: string, name: string, variables: Environment): C
 
 const start: FilePosition = { line: 1, column: 1 }
 
-/** An empty file is an empty list: operators begin with one. */
+/** An empty file is an empty list: operators start with one. */
 const emptyFile = { list: [], issues: [], problems: [], at: () => start, locate: () => start } as const
 
 const requireList = (file: string, tree: unknown): Pick<ClientFile, 'list' | 'problems'> => {
@@ -177,20 +176,21 @@ const requireList = (file: string, tree: unknown): Pick<ClientFile, 'list' | 'pr
   return { list: [], problems: [{ ...fileProblem(file, 'no list', 'a list of clients', found), hint }] }
 }
 
-/** Undefined: YAML must read it. JSON.parse is 100 times as fast, but takes the last of equal keys, and `__proto__`. */
+/** Undefined: YAML must read the text. JSON.parse is 100 times as fast, but accepts equal keys and `__proto__`. */
 const parsePlainJson = (text: string): { readonly tree: unknown } | undefined => {
   if (!/^\s*[[{]/.test(text) || text.includes('${')) return undefined
   const tree = parseJson(text)
   if (tree === undefined) return undefined
-  // Each key ends in a quote and a colon. A string value with both only costs time: YAML reads the file.
+  // A key ends in a quote and a colon. A string value with both is counted too; then YAML reads the file, which only
+  // costs time.
   const keys = text.match(/"[ \t\r\n]*:/g)?.length ?? 0
   return countKeys(tree, maxDepth) === keys ? { tree } : undefined
 }
 
-// Clients are less deep. A deeper text is an attack that would overflow the stack.
+// Clients are less deep. A deeper text would overflow the stack.
 const maxDepth = 32
 
-/** NaN: the text has a `__proto__` or is too deep. */
+/** NaN: a `__proto__`, or too deep. */
 const countKeys = (value: unknown, depthLeft: number): number => {
   if (typeof value !== 'object' || value === null) return 0
   if (depthLeft === 0) return Number.NaN

@@ -21,7 +21,7 @@ import { allOperations, type OperationId } from '../../../operations.ts'
 import { claimsSchema } from '../config-tokens.ts'
 import { maxShownClients } from './serialize-clients.ts'
 
-/** Includes the clients of included files. */
+/** Including clients of included files. */
 export const maxClients = 100_000
 
 const maxRate = 1_000_000
@@ -42,7 +42,7 @@ export const requestRate = (description: string) =>
     json: { type: 'string', pattern: requestRates.pattern },
   })
 
-// No dot: in a key, the first dot ends the id.
+// No dot: the first dot of a key ends the id.
 const keyId = annotate(
   scalar(
     'The public half of the key',
@@ -77,7 +77,7 @@ const operations = z
   ])
   .meta({ description: 'What it may call' })
 
-/** Replaced by the file's clients before the schema is applied. */
+/** Replaced by the file's clients before the schema applies. */
 const clientFileReference = scalar<string>('A list of clients in a file of its own', {
   expected: 'file: and the path of a list of clients',
   parse: textParser((value) =>
@@ -130,16 +130,16 @@ const clientsSchema = z
   .union([clientFileReference, z.array(z.union([clientFileReference, clientSchema])).max(maxClients)])
   .meta({ description: "The lenders' systems that are known" })
 
-/** With a rate, `burst` is always set. */
+/** `burst` is set where `rate` is. */
 export type ClientConfig = DeepReadonly<z.output<typeof clientSchema>>
 
-/** In order: a file as the configuration refers to it, or null for the configuration itself. */
+/** In order. `file`: as the configuration writes it; null: the configuration itself. */
 type ClientParts = readonly { readonly file: string | null; readonly count: number }[]
 
 declare module '../../../core/config/config.ts' {
   interface Config {
     readonly clients: readonly ClientConfig[]
-    /** `digest`: the SHA-256 of all clients as resolved, in hex; empty without clients. */
+    /** `digest`: SHA-256 of all resolved clients, in hex; empty without clients. */
     readonly clientsSource: { readonly parts: ClientParts; readonly digest: string }
   }
 }
@@ -148,7 +148,7 @@ export const clientsKey: ConfigSection = {
   key: 'clients',
   before: 'admin',
   schema: clientsSchema.prefault([]),
-  // Of thousands of clients, only the position of `clients` is kept.
+  // With thousands of clients, only the position of `clients` is kept.
   entryKeys: ['rate', 'concurrency'],
   render: ({ clients, clientsSource: { parts } }) =>
     parts.length === 1 && parts[0]?.file ? parts[0].file : renderParts(clients, parts),

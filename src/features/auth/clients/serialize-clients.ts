@@ -8,19 +8,19 @@ import { deepFreeze } from '../../../core/lib/plain-object.ts'
 type Clients = Config['clients']
 type ClientConfig = Clients[number]
 
-// 500 clients take the serving thread a few milliseconds.
+// 500 clients take a few milliseconds of the serving thread.
 const clientsPerTurn = 500
 
 const serializedCache = new WeakMap<Clients, readonly string[]>()
 
-/** Texts cross to another thread or process many times faster than objects. */
+/** Texts: they cross to another thread or process many times faster than objects. */
 export const serializeClients = (clients: Clients): readonly string[] => {
   const texts = serializedCache.get(clients) ?? clients.map((client) => JSON.stringify(client))
   serializedCache.set(clients, texts)
   return texts
 }
 
-/** Parses and freezes clients over several turns. Clients, or a list, that `running` also holds are the same object. */
+/** Over several turns of the event loop. Clients, or a list, equal to those of `running` become the same objects. */
 export const deserializeClients = async (texts: readonly string[], running: Clients): Promise<Clients> => {
   const before = new Map(serializeClients(running).map((text, nth) => [text, running[nth]]))
   const clients: ClientConfig[] = []
@@ -39,16 +39,16 @@ export const deserializeClients = async (texts: readonly string[], running: Clie
 export const clientsDigest = (clients: Clients): string =>
   clients.length === 0 ? '' : hash('sha256', serializeClients(clients).join('\n'))
 
-/** Operators read no more, and each reload compares and writes the clients of a report. */
+/** More are not readable, and each reload compares and writes all clients of a report. */
 export const maxShownClients = 100
 
 export const showsClients = ({ clients, clientsSource: { parts } }: Config): boolean =>
   clients.length <= maxShownClients && parts.every((part) => part.file === null)
 
-// An operator who edited a few clients wants their names; thousands do not belong in the log.
+// More names would flood the log.
 const maxNamed = 10
 
-/** Values are masked, because they may be secrets. */
+/** Masks values, because they may be secrets. */
 const clientChanges = (from: Config, to: Config): readonly ConfigChange[] => {
   if (showsClients(from) && showsClients(to)) return []
   const [before, after] = [changedClientTexts(from.clients, to.clients), changedClientTexts(to.clients, from.clients)]
@@ -60,7 +60,7 @@ const clientChanges = (from: Config, to: Config): readonly ConfigChange[] => {
   return more === 0 ? named : [...named, clientChange('clients.*', null, `${more} more differ`)]
 }
 
-/** By id. Unchanged clients are the same objects in both lists. */
+/** By id. */
 const changedClientTexts = (clients: Config['clients'], others: Config['clients']): ReadonlyMap<string, string> => {
   const known = new Set(others)
   return new Map(clients.flatMap((client) => (known.has(client) ? [] : [[client.id, JSON.stringify(client)]])))

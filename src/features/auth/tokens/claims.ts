@@ -1,7 +1,7 @@
 import { epochMs } from '../../../core/lib/clock.ts'
 import { CredentialRejected } from '../errors.ts'
 
-/** A token's own claims (RFC 7519 §4), or those of an introspection response (RFC 7662 §2.2). */
+/** Of a JWT (RFC 7519 §4) or an introspection response (RFC 7662 §2.2). */
 export type Claims = Readonly<Record<string, unknown>>
 
 /** Throws or rejects with {@link CredentialRejected} or `VerifierUnavailable`. */
@@ -10,9 +10,9 @@ export type GetClaims = (token: string) => Claims | Promise<Claims>
 export interface ClaimExpectations {
   /** Null: any. */
   readonly issuer: string | null
-  /** A token must name one of these. Null: any. */
+  /** The token must name one of these. Null: any. */
   readonly audience: readonly string[] | null
-  /** Between issuer and gateway, in milliseconds. */
+  /** Milliseconds between the clocks of issuer and gateway. */
   readonly clockTolerance: number
 }
 
@@ -33,11 +33,11 @@ export const checkClaims = (claims: Claims, { issuer, audience, clockTolerance }
   return expiresAt
 }
 
-// RFC 7519 §4.1.3: one, or a list.
+// RFC 7519 §4.1.3: a text or a list.
 const isForAudience = (aud: unknown, audience: readonly string[]): boolean =>
   (Array.isArray(aud) ? aud : [aud]).some((each) => typeof each === 'string' && audience.includes(each))
 
-/** In milliseconds since the epoch. JSON can hold a number too large for a time: 1e999. */
+/** Milliseconds since the epoch. JSON can hold a number that is no time: 1e999. */
 const readNumericDate = (claims: Claims, name: string): number | null => {
   if (!Object.hasOwn(claims, name)) return null
   const value = claims[name]
@@ -46,7 +46,7 @@ const readNumericDate = (claims: Claims, name: string): number | null => {
   return value * 1000
 }
 
-/** Reads `scope` (RFC 8693 §4.2), or the `scp` of Entra ID and Okta: a text with blanks, or a list. */
+/** `scope` (RFC 8693 §4.2), or `scp` of Entra ID and Okta: a text with blanks, or a list. */
 export const parseScopes = ({ scope, scp }: Claims): readonly unknown[] => {
   const granted = scope === undefined ? scp : scope
   if (typeof granted === 'string') return granted.split(' ')

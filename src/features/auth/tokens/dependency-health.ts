@@ -4,7 +4,7 @@ import { epochMs, now, unrefTimeout } from '../../../core/lib/clock.ts'
 export type DependencyHealthState = ReturnType<typeof trackHealth>['state']
 
 /**
- * `onChange` gets the error, or null after a good reply and `recoveryMs` without a failure: a flapping server does not
+ * `onChange` gets the error, or null after a success and `recoveryMs` without a failure: a flapping server does not
  * fill the log.
  */
 export const trackHealth = (onChange: (error: string | null) => void, recoveryMs: number) => {
@@ -23,10 +23,10 @@ export const trackHealth = (onChange: (error: string | null) => void, recoveryMs
       stopRecovery()
       const remainingMs = failedAt + recoveryMs - now()
       if (remainingMs <= 0) return change(null)
-      // The next good response may be hours away, and operators would see an outage until then.
+      // The next success may be hours away; until then operators would see an outage.
       stopRecovery = unrefTimeout(remainingMs, () => change(null))
     },
-    /** Another process got a good response. Whether this process can reach the server stays unchanged. */
+    /** Another process had a success. This process may still not reach the server. */
     recordPeerSuccess(at: number): void {
       state.lastSuccess = at
     },

@@ -10,24 +10,24 @@ import { loadJose, privateJwkMembers } from './jwk-set.ts'
 import { firstUseUnknown, isFirstUse, type ReplayCache } from './replay-cache.ts'
 import { type CheckDpopProof, isSameDigest } from './token-authenticator.ts'
 
-/** Times in milliseconds. `publicUrl`: `{base_url}` as clients write it, without a trailing slash. */
+/** Milliseconds. `publicUrl`: `{base_url}` as clients write it, without a trailing slash. */
 type DpopOptions = Pick<NonNullable<AuthConfig['dpop']>, 'maxAge' | 'clockTolerance'> & {
   readonly algorithms: readonly string[]
   readonly publicUrl: string
 }
 
-// A proof has a few hundred characters; with RSA, little over a thousand.
+// A proof has a few hundred characters; with RSA, just over a thousand.
 const maxProofLength = 4096
 const maxJtiLength = 256
 
-/** How long a proof could be replayed, in milliseconds: until it is rejected for its age, which is in whole seconds. */
+/** How long a proof can be replayed, in milliseconds: its age is measured in whole seconds. */
 export const replayWindowMs = ({ maxAge, clockTolerance }: Pick<DpopOptions, 'maxAge' | 'clockTolerance'>): number =>
   maxAge + 2 * clockTolerance + 1000
 
 /**
- * The sender of a token must hold the key that the token is bound to, and not replay a proof (RFC 9449 §4.3). There is
- * no server nonce (§9): it would cost each client one more request, and `jti` is remembered anyway. Cheap checks come
- * first; a signature is checked only for the right key; only an otherwise valid proof is remembered.
+ * The sender of a token must prove possession of its key with a new proof (RFC 9449 §4.3). There is no server nonce
+ * (§9): it costs each client a further request, and `jti` is remembered anyway. Cheap checks come first; a signature is
+ * checked only for the right key, and only a valid proof is remembered.
  */
 export const dpopProofChecker = (options: DpopOptions, replayCache: ReplayCache): CheckDpopProof => {
   const challenge = createAuthChallenge('dpop', options.algorithms, { error: 'invalid_dpop_proof' })
@@ -72,7 +72,7 @@ export const dpopProofChecker = (options: DpopOptions, replayCache: ReplayCache)
     if (result === firstUseUnknown)
       throw identityUnavailable('proof-memory', 'the replay cache did not say whether the proof was used before')
     if (!isFirstUse(result)) throw rejected('the proof has come before', 'replayed-proof')
-    // The replay cache may have replied late, and have forgotten an earlier use of an expired proof.
+    // A late reply of the replay cache may have forgotten an earlier use of a proof that has expired since.
     if (epochMs() >= iat * 1000 + options.maxAge + options.clockTolerance + 1000)
       throw rejected('the proof is too old by now')
   }
@@ -80,11 +80,11 @@ export const dpopProofChecker = (options: DpopOptions, replayCache: ReplayCache)
 
 const flaw = (why: string): CredentialRejected => new CredentialRejected('bad-proof', why)
 
-/** 128 bits, whatever the client has written. Includes the key, so that no client uses up another's `jti`. */
+/** 128 bits for any `jti`. Includes the key, so that no client can use up another client's `jti`. */
 const replayKey = (jkt: string, jti: string): string =>
   hash('sha256', `${jkt}.${jti}`, 'buffer').subarray(0, 16).toString('base64url')
 
-/** Only the library's error code: its messages quote the client. */
+/** The library's error code alone: its messages quote the client. */
 const describeProofError = (error: unknown): string => {
   if (error instanceof CredentialRejected) return error.message
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'malformed'
@@ -92,9 +92,9 @@ const describeProofError = (error: unknown): string => {
 }
 
 /**
- * Compares the proof's target with the public URL: clients write Host themselves, and a proxy may change it. Ignores
- * query and fragment (RFC 9449 §4.3). Normalizes scheme, host, port and dot segments (RFC 3986 §6.2.2, §6.2.3), but not
- * percent-encoding: none of the nine paths needs it.
+ * Compares with the public URL: clients choose Host, and a proxy may change it. Ignores query and fragment (RFC 9449
+ * §4.3). Normalizes scheme, host, port and dot segments (RFC 3986 §6.2.2, §6.2.3), but not percent-encoding, which none
+ * of the nine paths needs.
  */
 const isSameTarget = (htu: unknown, wanted: string): boolean => {
   if (htu === wanted) return true
@@ -104,18 +104,18 @@ const isSameTarget = (htu: unknown, wanted: string): boolean => {
   return claimed.origin === ours.origin && claimed.pathname === ours.pathname
 }
 
-// A member of a 4096-bit key in base64url; a larger key costs the gateway more time than the client.
+// A member of a 4096-bit key in base64url; checking a larger key costs the gateway more than the client.
 const maxMemberLength = 690
 const maxExponent = 8
 
-// Only a key that a valid token is bound to gets in.
+// Only keys of valid tokens are cached.
 const maxCachedKeys = 1000
 
-/** Null: the proof holds no public key, or a private one (RFC 9449 §4.3, 7). */
+/** Null: no public key, or a private key (RFC 9449 §4.3, 7). */
 export const publicJwk = (jwk: unknown): JWK | null => {
   if (typeof jwk !== 'object' || jwk === null || privateJwkMembers.some((name) => Object.hasOwn(jwk, name))) return null
   const { kty, crv, x, y, n, e } = jwk as Record<string, unknown>
-  // Only the members that make the key: `use` and `x5u` do not matter here.
+  // `use` and `x5u` do not matter here.
   if (kty === 'EC' && isText(crv) && isText(x) && isText(y)) return { kty, crv, x, y }
   if (kty === 'OKP' && isText(crv) && isText(x)) return { kty, crv, x }
   if (kty === 'RSA' && isText(n) && isText(e) && e.length <= maxExponent) return { kty, n, e }
@@ -124,14 +124,14 @@ export const publicJwk = (jwk: unknown): JWK | null => {
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value.length <= maxMemberLength
 
-/** The SHA-256 of the members of a {@link publicJwk}, in alphabetical order (RFC 7638 §3). */
+/** SHA-256 of a {@link publicJwk}'s members in alphabetical order (RFC 7638 §3). */
 export const jwkThumbprint = ({ crv, e, kty, n, x, y }: JWK): string =>
   hash('sha256', JSON.stringify({ crv, e, kty, n, x, y }), 'base64url')
 
 const createKeyCache = () => {
   const cached = new LRUCache<string, CryptoKey>({ max: maxCachedKeys })
   return async (jkt: string, jwk: JWK, algorithm: string): Promise<CryptoKey> => {
-    const name = `${algorithm} ${jkt}` // an RSA key is imported for one algorithm only
+    const name = `${algorithm} ${jkt}` // an imported RSA key is for one algorithm
     const found = cached.get(name)
     if (found !== undefined) return found
     const { importJWK } = await loadJose()

@@ -15,15 +15,15 @@ export interface HttpRequest {
 /** `timeoutMs` includes connecting and reading. */
 type HttpClientLimits = Readonly<Record<'timeoutMs' | 'maxBytes' | 'connections', number>>
 
-/** Shorter than most servers' idle timeout, so that a reused connection is rarely one just closed. */
+/** Shorter than most servers' idle timeout: a reused connection is rarely closed already. */
 const keepAliveMs = 3000
 
 /**
- * No redirect is followed, nothing of a client's request is sent, and the server's certificate is always verified;
+ * Follows no redirect, sends nothing of a client's request, and always verifies the server's certificate;
  * `NODE_EXTRA_CA_CERTS` adds authorities.
  */
 export const createHttpClient = (url: URL, { timeoutMs, maxBytes, connections }: HttpClientLimits) => {
-  // Loads the library with the first request, so that a gateway without requests does without it.
+  // Loads the library with the first request: most gateways send none.
   const open = async (): Promise<Pool> =>
     new (await import('undici')).Pool(url.origin, {
       connections,
@@ -43,13 +43,13 @@ export const createHttpClient = (url: URL, { timeoutMs, maxBytes, connections }:
   const send = async ({ method, headers, body }: HttpRequest, signal: AbortSignal) => {
     if (closed) throw new Error('closed')
     pool ??= open().catch((error: unknown) => {
-      pool = null // without a file descriptor, say: the next request tries again
+      pool = null // the next request tries again, for example when there is a file descriptor
       throw error
     })
     const response = await (await pool).request({
       path,
       method,
-      // RFC 9110 §12.5.3: a client without this field accepts every coding, and none is decoded here.
+      // RFC 9110 §12.5.3: without this field a server may use any coding, and this client decodes none.
       headers: { 'user-agent': 'lender-gateway', 'accept-encoding': 'identity', ...headers },
       body: body ?? null,
       signal,
@@ -64,13 +64,13 @@ export const createHttpClient = (url: URL, { timeoutMs, maxBytes, connections }:
     return { status: response.statusCode, text: Buffer.concat(chunks).toString('utf8') }
   }
   return {
-    /** Rejects with an Error whose message is for operators, and holds nothing of what was sent. */
+    /** The error's message is for operators, and holds nothing of the request. */
     async request(request: HttpRequest) {
       const controller = new AbortController()
       const timer = new CoalescedTimer(() => controller.abort(new NoResponseError(timeoutMs)))
       timer.set(timeoutMs)
       try {
-        // Every request here can be repeated, and an idle connection may just have been closed.
+        // An idle connection may just have been closed, and every request here can be repeated.
         return await send(request, controller.signal).catch((error) =>
           isClosed(error) ? send(request, controller.signal) : Promise.reject(error),
         )
@@ -80,7 +80,6 @@ export const createHttpClient = (url: URL, { timeoutMs, maxBytes, connections }:
         timer.clear()
       }
     },
-    /** Aborts the requests under way. */
     close(): void {
       closed = true
       void pool?.then((opened) => opened.destroy(new Error('closed'))).catch(() => {})
@@ -92,7 +91,7 @@ const isClosed = (error: unknown): boolean =>
   error instanceof Error &&
   ['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'].includes((error as NodeJS.ErrnoException).code ?? '')
 
-/** Messages of the system or the library hold an address at most. */
+/** Messages of the system or the library hold at most an address. */
 const errorText = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error)
   if (error instanceof AggregateError) return [...new Set(error.errors.map(errorText))].join(', ')

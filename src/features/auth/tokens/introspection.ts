@@ -9,7 +9,7 @@ import { type DependencyHealthState, trackHealth } from './dependency-health.ts'
 import type { HttpClient } from './http-client.ts'
 import { type CachedToken, createTokenCache, maxTokenLength, tokenDigest } from './token-cache.ts'
 
-/** Null: the token is not active. `size`: the length of the response's text. */
+/** Null: not active. `size`: the length of the response's text. */
 type IntrospectionResult = Awaited<ReturnType<typeof introspect>>
 
 // RFC 6749 §2.3.1: each part of Basic is form-encoded first.
@@ -18,8 +18,8 @@ const formEncoded = (text: string): string => new URLSearchParams({ '': text }).
 const failed = (why: string): VerifierUnavailable => new VerifierUnavailable('introspection-server', why)
 
 /**
- * RFC 7662; the server serves no unknown caller (§2.1). Null: not active. Rejects with {@link VerifierUnavailable}; its
- * message holds neither token nor secret.
+ * RFC 7662; servers respond to known callers only (§2.1). Null: not active. Rejects with {@link VerifierUnavailable},
+ * whose message holds neither token nor secret.
  */
 export const introspect = async (
   server: HttpClient,
@@ -46,31 +46,31 @@ export const introspect = async (
   return claims.active ? { claims, size: text.length } : null
 }
 
-// A repeated wrong token is introspected once in that time. Short, because a token just issued may be retried soon.
+// How long a wrong token is rejected without a new introspection. Short: a token just issued may be retried soon.
 const rejectedMs = 1000
 const maxRejected = 10_000
-// More concurrent introspections would only overload the server and delay the requests.
+// More would overload the server and delay the requests.
 const maxConcurrent = 256
-// Anyone can make up tokens, so half of the room is reserved for tokens that were recently active.
+// Attackers can invent tokens, so half of the room is for tokens that were active.
 const maxConcurrentNew = maxConcurrent / 2
 const maxActiveLately = 10_000
 const recoveryMs = 1000
 
 export interface IntrospectorOptions extends ClaimExpectations {
-  /** Null: the token is not active. Rejects with {@link VerifierUnavailable}. */
+  /** Null: not active. Rejects with {@link VerifierUnavailable}. */
   readonly introspect: (token: string) => Promise<IntrospectionResult>
-  /** How long a result is cached, in milliseconds; 0: not at all. A revoked token is admitted for that long. */
+  /** Milliseconds that a result is cached; 0: not at all. A revoked token is accepted for that long. */
   readonly cache: number
-  /** Called with the error when the server becomes unavailable, and with null when it has recovered. */
+  /** Null: the server is available again. */
   readonly onChange: (error: string | null) => void
 }
 
 export const createIntrospector = ({ introspect, cache, onChange, ...expected }: IntrospectorOptions) => {
   const health = trackHealth(onChange, recoveryMs)
   const active = createTokenCache<Claims>(() => true)
-  /** Separate from `active`, so that a flood of wrong tokens evicts no good one. `until`: on the monotonic clock. */
+  /** Separate from `active`: a flood of wrong tokens evicts no active token. `until`: on the monotonic clock. */
   const rejected = new LRUCache<string, { readonly why: unknown; readonly until: number }>({ max: maxRejected })
-  /** The digests of tokens that were active at their last introspection, even if no longer cached. */
+  /** Digests of tokens that were active when last introspected, even if no longer cached. */
   const activeLately = new LRUCache<string, true>({ max: maxActiveLately })
   const inFlight = { all: 0, new: 0 }
 
@@ -111,7 +111,7 @@ export const createIntrospector = ({ introspect, cache, onChange, ...expected }:
     state: (): DependencyHealthState => health.state,
     /** Throws or rejects with {@link CredentialRejected} or {@link VerifierUnavailable}. */
     getClaims(token: string): Claims | Promise<Claims> {
-      // Attackers can make up long tokens, and a server that rejects their length would count as unavailable.
+      // Attackers can invent long tokens, and a server that rejects their length would count as unavailable.
       if (token.length > maxTokenLength) throw new CredentialRejected('other-token-flaw', 'it is too long')
       const digest = tokenDigest(token)
       const cached = active.find(digest)

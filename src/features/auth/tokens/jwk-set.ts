@@ -3,7 +3,7 @@ import { loadOnce } from '../../../core/lib/memo.ts'
 import { isPlainObject, parseJson } from '../../../core/lib/plain-object.ts'
 import { tryOrNull } from '../../../core/lib/try.ts'
 
-// Asymmetric algorithms only: no `none`, and no HMAC, for which a public key could be taken as the secret.
+// Asymmetric only: no `none`, and no HMAC, for which a public key could be taken as the secret.
 const keyKinds = {
   PS256: 'rsa',
   PS384: 'rsa',
@@ -23,9 +23,9 @@ export type JwsAlgorithm = keyof typeof keyKinds
 /** PKCS #1 v1.5 (RS…) is off by default: FAPI 2.0 §5.4 does not allow it. */
 export const jwsAlgorithms = Object.keys(keyKinds) as readonly JwsAlgorithm[]
 
-// RFC 7518 §3.3, §3.5: shorter keys must not be used. With an exponent of 1, a signature equals the signed text, so
-// anyone could forge one. An even exponent fits no key (RFC 8017 §3.1). An exponent as long as the modulus makes a
-// check as dear as signing. Common exponents are 3 and 65537.
+// RFC 7518 §3.3, §3.5: 2048 bits at least. With exponent 1, a signature equals the signed text, so anyone could forge
+// it. No key has an even exponent (RFC 8017 §3.1). An exponent as long as the modulus makes a check as expensive as
+// signing. Common exponents are 3 and 65537.
 const isSoundRsa = ({ modulusLength = 0, publicExponent = 1n }: AsymmetricKeyDetails): boolean =>
   modulusLength >= 2048 && publicExponent >= 3n && publicExponent < 2n ** 32n && publicExponent % 2n === 1n
 
@@ -35,27 +35,27 @@ const fitsAlgorithm = ({ asymmetricKeyType: type, asymmetricKeyDetails: details 
     ? keyKinds[by] === 'rsa' && isSoundRsa(details)
     : keyKinds[by] === (type === 'ec' ? details.namedCurve : type)
 
-/** The same key in a later set is the same object. */
+/** An equal key of a later set is the same object. */
 export interface VerificationKey {
-  /** The key ID, opaque and only compared. Null: none. */
+  /** Opaque, only compared. Null: none. */
   readonly kid: string | null
-  /** The only algorithm that the key is for. Null: not stated. */
+  /** The key's only algorithm. Null: not stated. */
   readonly algorithm: string | null
   readonly key: KeyObject
 }
 
 export interface JwkSet {
-  /** Counts usable keys: of a kind that an algorithm signs with, for signatures, and well formed (RFC 7517 §5). */
+  /** Usable keys: well formed, for signatures, and of a kind that an algorithm uses (RFC 7517 §5). */
   readonly size: number
   readonly byFingerprint: ReadonlyMap<string, VerificationKey>
   has(key: VerificationKey): boolean
   find(algorithm: JwsAlgorithm, kid: string | null): readonly VerificationKey[]
 }
 
-// No issuer has more, and each costs time to parse.
+// More than any issuer has; each costs time to parse.
 const maxKeys = 100
 
-/** RFC 7517 §5. Throws an Error that quotes nothing of the text. `before` is the set to replace. */
+/** RFC 7517 §5. Throws an Error that quotes nothing of the text. `before`: the set that is replaced. */
 export const parseJwkSet = (text: string, before: JwkSet | null): JwkSet => {
   const entries = parseKeyList(text)
   if (entries.length > maxKeys) throw new Error(`it holds more than ${maxKeys} keys`)
@@ -84,13 +84,13 @@ const parseKeyList = (text: string): readonly unknown[] => {
   return keys
 }
 
-// A private member (`d`, `k`) makes a key unusable: any reader of the set could sign.
+// Without private members (`d`, `k`): a key with them is not used, because any reader of the set could sign.
 const publicMembers = ['kty', 'kid', 'alg', 'use', 'key_ops', 'crv', 'x', 'y', 'n', 'e'] as const
 
 /** RFC 7518 §6.2.2, §6.3.2, §6.4.1. */
 export const privateJwkMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
 
-/** Null: the key is not usable. */
+/** Null: not usable. */
 const keyFingerprint = (entry: unknown): string | null => {
   if (!isPlainObject(entry) || privateJwkMembers.some((part) => part in entry)) return null
   const { kid, alg, use, key_ops: operations } = entry
@@ -111,5 +111,5 @@ const isUsableFor = ({ algorithm, key }: VerificationKey, expected: JwsAlgorithm
 
 const stringOrNull = (value: unknown): string | null => (typeof value === 'string' ? value : null)
 
-/** Takes tens of milliseconds, so the first verification loads it. */
+/** Loading takes tens of milliseconds, so the first verification does it. */
 export const loadJose = loadOnce(() => import('jose'))

@@ -17,7 +17,7 @@ const issuers = [
 
 type KeySource = Pick<JwtConfig, 'jwks' | 'algorithms'>
 
-/** Without keys every token would get 503. A URL that runs is not tried: its outage holds back no other edit. */
+/** Without keys every token would get 503. A URL in use is not tried: its outage must not hold back other edits. */
 export const preflightIssuers: Required<PrimaryFeature>['preflight'] = async (running, next, provenance, file) => {
   const tried = issuers.map(({ key, of }) => {
     const jwt = of(next)
@@ -27,10 +27,10 @@ export const preflightIssuers: Required<PrimaryFeature>['preflight'] = async (ru
   return missing.flatMap((each) => (each === null ? [] : [jwksUnavailableProblem(each, provenance, file)]))
 }
 
-/** `reason` may be shown to operators. `url`: without the query, which may hold a secret. */
+/** `reason` is for operators. `url`: without the query, which may hold a secret. */
 type JwksUnavailable = Readonly<Record<'url' | 'reason', string>> & { readonly key: (typeof issuers)[number]['key'] }
 
-/** `places` and `file` are those of the edit. */
+/** `places` and `file`: of the edit. */
 export const jwksUnavailableProblem = ({ key, url, reason }: JwksUnavailable, places: ProvenanceMap, file: string) => ({
   ...locateKey(`${key}.jwks`, places, file),
   expected: 'a JWK Set with a key that tokens may be signed with, before tokens are asked for',
@@ -39,7 +39,7 @@ export const jwksUnavailableProblem = ({ key, url, reason }: JwksUnavailable, pl
   hint: heldBackTip,
 })
 
-/** Fetches an issuer's keys as the gateway does, within 5 s by default. Null: they are usable, or in a file. */
+/** Fetches as the gateway does, within 5 s by default. Null: usable keys, or keys in a file. */
 export const tryJwks = async (
   key: JwksUnavailable['key'],
   { jwks, algorithms }: KeySource,
@@ -51,7 +51,6 @@ export const tryJwks = async (
   const fetcher = createJwksFetcher(url, options.waitMs)
   try {
     const keys = parseJwkSet(await tryOutside(() => fetcher.fetchJwks(), options), null)
-    // As with keys in a file, one must fit an accepted algorithm.
     const isUsable = algorithms.some((algorithm) => keys.find(algorithm, null).length > 0)
     return isUsable ? null : failed(`it holds no key for ${algorithms.join(', ')}`)
   } catch (error) {
@@ -63,10 +62,10 @@ export const tryJwks = async (
 
 const getJwksUrl = (jwt: KeySource | null): string | null => (jwt !== null && 'url' in jwt.jwks ? jwt.jwks.url : null)
 
-// The same limit as for an endpoint.
+// As long as for an endpoint.
 const onlineTry = { waitMs: maxCheckMs, repeatsSilent: true }
 
-/** Warns of each issuer whose keys cannot be fetched within 2 s. */
+/** Warns of each issuer whose keys are not fetched within 2 s. */
 export const checkIssuers: OnlineCheck = async (config, locate) => {
   const checked = issuers.map(async ({ key, of }): Promise<readonly ConfigProblem[]> => {
     const jwt = of(config)

@@ -61,7 +61,7 @@ const untrustedClientCert: ConfigRule = (tree) => {
   return { path: [...base, 'from'], message, expected, found: 'no trustedProxies', hint }
 }
 
-/** Reads names without the schema: there may be thousands of clients. */
+/** Reads names without the schema, which takes too long for thousands of clients. */
 const certificateNames = (tree: unknown): readonly UniqueEntry[] =>
   listAt(tree, ['clients']).flatMap((client, nth) =>
     listAt(client, ['certificates']).flatMap((text, index): readonly UniqueEntry[] => {
@@ -70,7 +70,7 @@ const certificateNames = (tree: unknown): readonly UniqueEntry[] =>
     }),
   )
 
-/** Rejects names without an authority: an attacker can write any name into a certificate; only its issuer vouches. */
+/** A name needs an authority that vouches for it: an attacker can put any name into a certificate. */
 const namesWithoutCa = (names: readonly UniqueEntry[]): RuleResult =>
   names.map(
     ({ name, path }) =>
@@ -83,7 +83,7 @@ const namesWithoutCa = (names: readonly UniqueEntry[]): RuleResult =>
       },
   )
 
-/** Checks that clients can prove possession where tokens must be bound, and that settings of proofs have an effect. */
+/** Clients must be able to prove possession where tokens must be bound, and settings of proofs must have an effect. */
 export const senderConstraintRule: ConfigRule = (tree) => {
   const auth = parseAt(tree, authSchema, ['auth'])
   if (!auth) return null
@@ -132,7 +132,7 @@ const bindingWithoutTokens = (key: 'bound' | 'dpop'): RuleResult => ({
   hint: `add jwt to auth.methods, or remove ${key}`,
 })
 
-/** A broken value counts as true: it has its own issue. */
+/** An invalid value counts as true: it has its own issue. */
 const requestsClientCertificates = (tree: unknown): boolean =>
   valueAt(tree, ['listen', 'tls']) !== undefined &&
   parseAt(tree, listenTlsSchema.shape.clientCertificates, ['listen', 'tls', 'clientCertificates']) !== 'none'

@@ -10,10 +10,9 @@ export type ReplayCaches = ReturnType<typeof createReplayCaches>
 // Part of the Redis key.
 const name = 'dpop'
 
-/** For a reply that has no fallback. */
 export const replayReplyTimeoutMs = 1000
 
-/** A reload that changes the window keeps the cache: a proof must not be accepted again after an edit. */
+/** A reload that changes the window keeps the cache: otherwise a proof would be accepted again after an edit. */
 export const createReplayCaches = (role: SharingRole<FirstUseQuery, FirstUseResult>, redisRegistry: RedisRegistry) => {
   /** `window` null: the primary remembers. */
   const caches = new RefCountedMap<{ readonly cache: ReplayCache; readonly window: ReplayWindow | null }>()
@@ -27,16 +26,16 @@ export const createReplayCaches = (role: SharingRole<FirstUseQuery, FirstUseResu
       const { windowMs } = options
       const { cache: local, window } = caches.acquire(name, () => open(windowMs))
       window?.widen(windowMs)
-      // The primary of several workers serves no client.
+      // The primary serves no client when there are workers.
       const shared = redis === null || role.kind === 'primary' ? null : redisRegistry.acquire(redis, 'counts')
       return {
         replayCache:
           redis && shared
             ? redisReplayCache({ ...options, link: shared.link, prefix: `${redis.prefix}:${name}:` }, local)
             : local,
-        /** Null: another process keeps the memory. */
+        /** Null: another process remembers the keys. */
         state: (): ReplayWindowState | null => window?.state() ?? null,
-        /** Null: Redis is not configured for proofs, or other processes ask it. */
+        /** Null: Redis is not configured for proofs, or other processes connect to it. */
         shared: shared?.link ?? null,
         release: (): void => {
           caches.release(name)
@@ -44,7 +43,7 @@ export const createReplayCaches = (role: SharingRole<FirstUseQuery, FirstUseResu
         },
       }
     },
-    /** Records for another process. Null: nothing is remembered here. */
+    /** For other processes. Null: this process remembers no keys. */
     recordAll(uses: readonly FirstUseQuery[]): readonly FirstUseResult[] | null {
       const window = caches.get(name)?.window ?? null
       return window && uses.map((use) => window.record(...use))
@@ -52,15 +51,15 @@ export const createReplayCaches = (role: SharingRole<FirstUseQuery, FirstUseResu
   }
 }
 
-/** Positive: first use. Negative: used before. 0: unknown. A number, because Redis replies with it. */
+/** Positive: first use. Negative: repeated. 0: unknown. A number, because Redis replies with it. */
 type FirstUseResult = number
 
-/** `owner`: whose room the key takes. `madeAt`: the time that the sender claims, in ms since the epoch; null: none. */
+/** `owner`: whose room the key takes. `madeAt`: the sender's time in ms since the epoch; null: none. */
 export type FirstUseQuery = readonly [key: string, owner: string, madeAt?: number | null]
 
-/** Tells whether a key comes for the first time within a window (RFC 9449 §11.1). */
+/** Detects the second use of a key within a window (RFC 9449 §11.1). */
 export interface ReplayCache {
-  /** Never rejects, and never reports an uncertain first use. */
+  /** Never rejects, and never returns a first use that is uncertain. */
   record(...use: FirstUseQuery): FirstUseResult | Promise<FirstUseResult>
 }
 
@@ -68,7 +67,7 @@ export const firstUseUnknown: FirstUseResult = 0
 
 export const isFirstUse = (result: FirstUseResult): boolean => result > 0
 
-/** The primary remembers for all workers. Without its reply in time, the result is {@link firstUseUnknown}. */
+/** The primary remembers for all workers. Without a timely reply, the result is {@link firstUseUnknown}. */
 export const remoteReplayCache = (callAll: BatchCall<FirstUseQuery, FirstUseResult>, timeoutMs: number) => {
   const call = batchCalls(callAll, timeoutMs)
   return { record: (...use: FirstUseQuery) => call(use).then((result) => result ?? firstUseUnknown) }
@@ -78,13 +77,13 @@ interface SharedReplayOptions {
   readonly link: Pick<ManagedRedis, 'isShared' | 'consume'>
   readonly prefix: string
   readonly windowMs: number
-  /** The result of a key that is new here while Redis is unavailable. `reject`: {@link firstUseUnknown}. */
+  /** For a key that is new to this process while Redis is unavailable. `reject`: {@link firstUseUnknown}. */
   readonly whenUnavailable: 'reject' | 'serve'
 }
 
 /**
- * Asks the own memory first and always: a proof used here is rejected whatever happens to Redis. There, a key is a
- * bucket with room for one, which drains in a window.
+ * Asks the process's own memory first: a proof used here is rejected also without Redis. In Redis, a key is a bucket of
+ * one token, which drains in a window.
  */
 export const redisReplayCache = (
   { link, prefix, windowMs, whenUnavailable }: SharedReplayOptions,
@@ -104,28 +103,26 @@ export const redisReplayCache = (
   }
 }
 
-/** The maximum within one window; one owner has at most half. Further keys are rejected: no key is forgotten early. */
+/** In one window; one owner may use half. Further keys are rejected, because no key may be forgotten early. */
 const maxReplayKeys = 1_000_000
 
-/** `remembered` of `room` keys have come in this window. */
 export type ReplayWindowState = ReturnType<ReplayWindow['state']>
 
 type ReplayWindow = ReturnType<typeof createReplayWindow>
 
 /**
- * A replay cache in memory. A key is kept for one to two windows. Unlike a rate limiter, the cache never forgets a key
- * for want of room: a client's flood makes no other client's proof acceptable twice. Nor does the flood reject other
- * clients: each owner may use at most half of the free room, so n owners leave 1/(n+1) of it. A key is forgotten when
- * its proof is too old for the wall clock. If that clock is set back, the proof would be young enough again: for times
- * of forgotten proofs, the result is unknown.
+ * In memory. A key is kept for one to two windows and is never evicted for lack of room: a client's flood makes no
+ * other client's proof acceptable twice. Nor does the flood reject other clients: each owner may use at most half of
+ * the free room, so n owners leave 1/(n+1) of it. A key is forgotten when its proof is too old by the wall clock. If
+ * that clock is set back, the proof is young enough again: for the times of forgotten proofs, the result is unknown.
  */
 export const createReplayWindow = (initialWindowMs: number, max: number = maxReplayKeys) => {
   let windowMs = initialWindowMs
-  /** The keys of one window, and when their proofs were made. */
+  /** Keys of one window, and the times of their proofs. */
   const createKeys = () => ({ keys: new Set<string>(), times: [] as readonly TimeRange[], gapMs: windowMs })
   let [current, previous] = [createKeys(), createKeys()]
   let countByOwner = new Map<string, number>()
-  /** When the forgotten proofs were made. */
+  /** Times of forgotten proofs. */
   let forgottenTimes: readonly TimeRange[] = []
   let rotatedAt = now()
 
@@ -137,7 +134,7 @@ export const createReplayWindow = (initialWindowMs: number, max: number = maxRep
     const at = now()
     const age = at - rotatedAt
     if (age < windowMs) return
-    // After two windows without a key, the current keys have expired as well.
+    // After two windows without a new key, the current keys have expired too.
     const isPreviousKept = age < 2 * windowMs
     forget(previous.times)
     if (!isPreviousKept) forget(current.times)
@@ -152,7 +149,7 @@ export const createReplayWindow = (initialWindowMs: number, max: number = maxRep
       rotate()
       return { remembered: current.keys.size, room: max }
     },
-    /** Remembers for at least this window from now on. */
+    /** From now on, keys are kept for at least `ms`. */
     widen(ms: number): void {
       windowMs = Math.max(windowMs, ms)
     },
@@ -171,10 +168,10 @@ export const createReplayWindow = (initialWindowMs: number, max: number = maxRep
   }
 }
 
-/** Of a set of times: all that are between two of the set, closer than a gap. */
+/** A set of times is kept as ranges, each without a gap. */
 type TimeRange = Readonly<Record<'from' | 'to', number>>
 
-// Each time that a clock is set may begin one more range. Beyond, the closest two become one.
+// Each change of the clock may start a range. With more, the two closest become one.
 const maxRanges = 8
 
 const hasTime = (ranges: readonly TimeRange[], at: number): boolean =>

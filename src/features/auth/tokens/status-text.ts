@@ -12,7 +12,7 @@ const tokenRows = ({ jwt, introspection, operators, proofs }: Status['tokens'], 
   ...(proofs === null ? [] : [['proofs', renderProofs(proofs)]]),
 ]
 
-// One client alone may take half of the room.
+// One client may use half of the room.
 const renderProofs = ({ remembered, room }: NonNullable<Status['tokens']['proofs']>): string =>
   `${remembered} remembered, ${2 * remembered < room ? 'room' : 'ROOM'} for ${room}`
 
@@ -21,7 +21,7 @@ const renderKeys = (jwt: NonNullable<Status['tokens']['jwt']>, at: number): stri
   if (jwt.source === 'file') return `${keys}, of a file`
   const fetched = jwt.lastSuccess === null ? 'never had' : `had ${formatAgo(jwt.lastSuccess, at)}`
   const failure = renderFailure(jwt, at)
-  // During the first fetch, no failure names the workers.
+  // During the first fetch no failure names the workers.
   if (failure === null) return `${keys}${jwt.keys > 0 || jwt.where === null ? '' : ` ${jwt.where}`}, ${fetched}`
   return `${keys}, ${fetched}; ${failure}`
 }

@@ -22,12 +22,12 @@ export interface TokenAuthenticatorOptions {
   readonly accepts: (token: string) => boolean
   readonly clients: ClientRegistry
   readonly checkSenderConstraint: CheckSenderConstraint
-  /** The fields of a certificate that a token may be bound to, in lower case. */
+  /** Of certificates that a token may be bound to, in lower case. */
   readonly certificateFields: readonly string[]
   readonly algorithms: ProofAlgorithms
 }
 
-/** By an access token (RFC 6750), and what it is bound to (RFC 8705 §3, RFC 9449 §7). */
+/** Access tokens (RFC 6750), and the keys or certificates they are bound to (RFC 8705 §3, RFC 9449 §7). */
 export const tokenAuthenticator = (options: TokenAuthenticatorOptions): Authenticator => {
   const { name, getClaims, accepts, clients, checkSenderConstraint, algorithms } = options
   const schemes: readonly AuthScheme[] = algorithms === null ? ['bearer'] : ['bearer', 'dpop']
@@ -67,15 +67,15 @@ const rethrow = (error: unknown, challenge: string): never => {
   throw error
 }
 
-/** A token's binding (RFC 7800 §3.1). With both members, both are required. */
+/** RFC 7800 §3.1. With both members, both are required. */
 interface TokenConfirmation {
-  /** The SHA-256 of a certificate, in base64url (RFC 8705 §3.1). */
+  /** SHA-256 of the certificate, in base64url (RFC 8705 §3.1). */
   readonly certificate: string | null
-  /** The SHA-256 thumbprint of a public key, in base64url (RFC 9449 §6). */
+  /** SHA-256 thumbprint of the public key, in base64url (RFC 9449 §6). */
   readonly key: string | null
 }
 
-/** Throws or rejects with a GatewayError. Runs for each request: a valid token may be cached, but not its sender. */
+/** Throws or rejects with a GatewayError. Runs for each request: a verified token may be cached, its sender may not. */
 type CheckSenderConstraint = (
   exchange: Exchange,
   claims: Claims,
@@ -83,12 +83,12 @@ type CheckSenderConstraint = (
   client: string,
 ) => void | Promise<void>
 
-/** `key` is the thumbprint of the required key. The proof is remembered in the share of `client`. */
+/** `key`: thumbprint of the required key. The proof takes room of `client`. */
 export type CheckDpopProof = (exchange: Exchange, token: string, key: string, client: string) => Promise<void>
 
 /**
- * Rejects an unknown kind of binding, which could not be checked, and, where it is `required`, an unbound token.
- * `checkProof` and `algorithms` null: the gateway takes no proofs, and rejects a token that is bound to a key.
+ * Rejects an unknown kind of binding, which cannot be checked, and, where `required`, an unbound token. `checkProof`
+ * and `algorithms` null: no proofs, so a token bound to a key is rejected.
  */
 export const senderConstraint = (
   required: boolean,
@@ -104,7 +104,7 @@ export const senderConstraint = (
     if (confirmation === 'unknown')
       throw rejected(scheme, 'wrong-binding', 'the token is bound to what is not known here')
     const { certificate, key } = confirmation ?? noConfirmation
-    // RFC 9449 §7.1, §7.2: otherwise a thief would name the other scheme and leave out the proof.
+    // RFC 9449 §7.1, §7.2: otherwise a thief would name the other scheme and omit the proof.
     if (key !== null && scheme !== 'dpop' && checkProof !== null)
       throw rejected('dpop', 'wrong-binding', 'the token is bound to a key, and came as Bearer')
     if (key === null && scheme === 'dpop')
@@ -131,7 +131,7 @@ const noConfirmation: TokenConfirmation = { certificate: null, key: null }
 // 256 bits in base64url.
 const digestPattern = /^[\w-]{43}$/
 
-/** Null: unbound. An unreadable or empty confirmation is `unknown`. */
+/** Null: unbound. `unknown`: unreadable or empty. */
 export const parseTokenConfirmation = ({ cnf }: Claims): TokenConfirmation | 'unknown' | null => {
   if (cnf === undefined) return null
   if (typeof cnf !== 'object' || cnf === null || Array.isArray(cnf)) return 'unknown'
@@ -143,7 +143,7 @@ export const parseTokenConfirmation = ({ cnf }: Claims): TokenConfirmation | 'un
   return { certificate, key }
 }
 
-/** In a time that reveals neither digest. */
+/** In constant time. */
 export const isSameDigest = (one: string, other: string): boolean => {
   const [a, b] = [Buffer.from(one, 'latin1'), Buffer.from(other, 'latin1')]
   return a.length === b.length && timingSafeEqual(a, b)

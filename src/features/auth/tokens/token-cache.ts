@@ -4,23 +4,23 @@ import { epochMs, now } from '../../../core/lib/clock.ts'
 
 export interface CachedToken<T> {
   readonly value: T
-  /** In milliseconds since the epoch; infinite: the token does not expire. */
+  /** Milliseconds since the epoch; infinite: never. */
   readonly expiresAt: number
-  /** How long the result may be cached, in milliseconds; infinite: until the token expires. */
+  /** Milliseconds; infinite: until the token expires. */
   readonly believedMs: number
-  /** The approximate size in bytes; at least 1. */
+  /** Approximate bytes, at least 1. */
   readonly size: number
 }
 
-// Only valid tokens are cached, so only an issuer can fill it.
+// Valid tokens only: attackers cannot fill it.
 const limits = { entries: 10_000, bytes: 32 * 1024 * 1024 } as const
 
-/** By a digest: a memory dump shows no token. `isStillValid`: whether the key that verified it is still valid. */
+/** By a digest: a memory dump has no tokens. `isStillValid`: whether the issuer still has the key. */
 export const createTokenCache = <T extends object>(
   isStillValid: (value: T) => boolean,
   entries: number = limits.entries,
 ) => {
-  /** `believedUntil`: monotonic; with the wall clock alone, setting that clock back would prolong a revoked token. */
+  /** `believedUntil`: monotonic, because setting the wall clock back would prolong a revoked token. */
   const tokens = new LRUCache<string, CachedToken<T> & { readonly believedUntil: number }>({
     max: entries,
     maxSize: limits.bytes,
@@ -43,7 +43,7 @@ export const createTokenCache = <T extends object>(
       tokens.delete(digest)
       return null
     },
-    /** Verifies a token once for all concurrent requests. */
+    /** Verifies once for all concurrent requests. */
     load(digest: string, verify: () => Promise<CachedToken<T>>): Promise<T> {
       const known = pending.get(digest)
       if (known !== undefined) return known
@@ -57,7 +57,7 @@ export const createTokenCache = <T extends object>(
   }
 }
 
-/** A longer token is neither verified nor introspected: each byte is hashed and decoded, or sent to a server. */
+/** Longer tokens are rejected unread: each byte costs hashing, decoding or sending. */
 export const maxTokenLength = 8192
 
 export const tokenDigest = (token: string): string => hash('sha256', token, 'base64url')

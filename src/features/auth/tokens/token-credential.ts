@@ -9,7 +9,7 @@ export interface TokenCredential {
 
 /**
  * Null: no `Authorization`, or a scheme without tokens. Two fields, a field without a scheme, and a malformed token are
- * `bad-request`: it is unknown which one an upstream would take (RFC 6750 §2.1, §3.1).
+ * `bad-request`: an upstream may read them differently (RFC 6750 §2.1, §3.1).
  */
 export const parseTokenCredential = (fields: HeaderFields): TokenCredential | null => {
   const value = singleFieldValue(fields, 'authorization')
@@ -22,10 +22,10 @@ export const parseTokenCredential = (fields: HeaderFields): TokenCredential | nu
   return { scheme, token: rest }
 }
 
-// RFC 9110 §11.4: a token of §5.6.2, then spaces only, no tabs or Unicode blanks.
+// RFC 9110 §11.4: a token of §5.6.2, then spaces; no tabs or Unicode blanks.
 const credentialPattern = /^([!#$%&'*+.^_`|~\w-]+)(?: +([^ ].*))?$/
 
-/** Logs and histories keep a query: RFC 6750 §2.3, RFC 9700 §4.3.2. */
+/** Logs and browser histories keep queries: RFC 6750 §2.3, RFC 9700 §4.3.2. */
 export const rejectTokenInQuery = (query: string): void => {
   if (hasTokenInQuery(query)) throw malformedCredential('token-in-query', 'there is a token in the query')
 }

@@ -15,14 +15,16 @@ import { type JwtVerifier, jwtVerifier } from './jwt/jwt-verifier.ts'
 export type TokenVerifiers = ReturnType<typeof createTokenVerifiers>
 export type JwtVerifierLease = ReturnType<TokenVerifiers['acquireJwt']>
 
-/** The last fetched keys of a URL: plain data of at most 256 KiB, for other processes. */
+/** The last fetched set of a URL: plain data of at most 256 KiB, for other processes. */
 export interface KeysHandover extends FetchedJwks {
   readonly url: string
 }
 
-/** Keys and verified tokens outlive an edit of other settings. `onKeysFetched` gets what this process has fetched. */
+/**
+ * Keys and verified tokens stay when other settings are edited. `onKeysFetched` gets sets that this process fetched.
+ */
 export const createTokenVerifiers = (logEvent: LogEvent, onKeysFetched: (keys: KeysHandover) => void = () => {}) => {
-  /** Those of `allKeys` that are fetched, by URL. */
+  /** By URL; only keys that are fetched. */
   const jwksCaches = new Map<string, JwksCache>()
   const allKeys = new RefCountedMap<IssuerKeys>()
   const verifiers = new RefCountedMap<JwtVerifier>()
@@ -51,7 +53,6 @@ export const createTokenVerifiers = (logEvent: LogEvent, onKeysFetched: (keys: K
   return {
     keysToHandOver: (): readonly KeysHandover[] =>
       [...jwksCaches].flatMap(([url, { fetched }]) => (fetched === null ? [] : [{ url, ...fetched }])),
-    /** Keys of an unused URL are dropped. */
     adoptKeys({ url, ...fetched }: KeysHandover): void {
       jwksCaches.get(url)?.adopt(fetched)
     },
@@ -77,14 +78,14 @@ export const createTokenVerifiers = (logEvent: LogEvent, onKeysFetched: (keys: K
 
 const openIntrospector = (config: IntrospectionConfig, logEvent: LogEvent) => {
   const url = new URL(config.url)
-  // A response is about one token. More connections would be a flood.
+  // For one token's response; the number of connections bounds a flood.
   const server = createHttpClient(url, { maxBytes: 64 * 1024, connections: 32, timeoutMs: config.timeout })
   let isClosed = false
   const introspector = createIntrospector({
     ...config,
     introspect: (token) => introspect(server, config, token),
     onChange: (reason) => {
-      // Closing rejects the running requests, which says nothing about the server.
+      // Closing rejects running requests, which says nothing about the server.
       if (isClosed) return
       if (reason === null) logEvent('info', 'tokens are introspected again', { at: url.origin })
       else logEvent('warn', 'tokens cannot be introspected', { at: url.origin, reason })
@@ -99,14 +100,13 @@ const openIntrospector = (config: IntrospectionConfig, logEvent: LogEvent) => {
   }
 }
 
-/** Enough for a slow issuer. */
 export const jwksTimeoutMs = 5000
 
-/** Fetches at most 256 KiB: far more than any issuer's keys take. */
+/** At most 256 KiB: far more than any issuer's keys. */
 export const createJwksFetcher = (url: URL, timeoutMs: number = jwksTimeoutMs) => {
   const server = createHttpClient(url, { maxBytes: 256 * 1024, connections: 1, timeoutMs })
   return {
-    /** Rejects with an Error whose message is for operators. */
+    /** The error's message is for operators. */
     async fetchJwks(): Promise<string> {
       const { status, text } = await server.request({
         method: 'GET',

@@ -5,11 +5,11 @@ import { VerifierUnavailable } from '../../errors.ts'
 import { type DependencyHealthState, trackHealth } from '../dependency-health.ts'
 import { type JwkSet, parseJwkSet } from '../jwk-set.ts'
 
-// Issuers renew keys rarely, and a token that names a new key causes a fetch at once.
+// Issuers rarely renew keys, and a token with a new key causes a fetch at once.
 const refreshMs = 5 * 60_000
-// After a failure; doubled up to the maximum, so that a recovered issuer is used again within 15 s.
+// After a failure, doubled up to the maximum: a recovered issuer is used again within 15 s.
 const retryMs = { first: 1000, max: 15_000 } as const
-// Any client can name an unknown key: at most 3 fetches at once, and 1 per second.
+// Clients can name unknown keys: at most 3 fetches at once, and 1 per second.
 const refetchLimit = { policy: 'refetch', burst: 3, perMs: 1 / 1000 } as const
 
 /** The promises reject with {@link VerifierUnavailable}. */
@@ -20,18 +20,18 @@ export interface IssuerKeysState extends DependencyHealthState {
   readonly keys: number
 }
 
-/** A JWK Set as fetched: plain data, for other processes. */
+/** As fetched: plain data, for other processes. */
 export interface FetchedJwks {
   readonly text: string
-  /** The start of the fetch, on the monotonic clock of the system: the set holds no key withdrawn before it. */
+  /** The start of the fetch, on the system's monotonic clock: a key withdrawn earlier is not in the set. */
   readonly fetchedAt: number
 }
 
 interface JwksCacheOptions {
   fetch(): Promise<string>
-  /** `error`: fetches begin to fail. Null: they succeed again. */
+  /** Null: fetches succeed again. */
   onChange(error: string | null): void
-  /** Gets each set that this cache has fetched, also an empty one. */
+  /** Also gets empty sets. */
   onFetched?(set: FetchedJwks): void
   onClose?(): void
   random?(): number
@@ -39,7 +39,7 @@ interface JwksCacheOptions {
 
 export type JwksCache = ReturnType<typeof createJwksCache>
 
-/** Refreshes keys in the background, one fetch at a time. The last set stays valid while the issuer is unreachable. */
+/** Refreshes keys in the background, one fetch at a time. While the issuer is unreachable, the last set stays valid. */
 export const createJwksCache = (options: JwksCacheOptions) => {
   const { random = Math.random } = options
   const health = trackHealth(options.onChange, 0)
@@ -49,7 +49,7 @@ export const createJwksCache = (options: JwksCacheOptions) => {
   let failures = 0
   let stop = (): void => {}
 
-  /** Returns null, or why the set is unusable. An empty set is accepted: it withdraws all keys. */
+  /** Returns why the set is unusable, or null. An empty set is accepted: it withdraws all keys. */
   const accept = (set: FetchedJwks): string | null => {
     try {
       if (cache.current === null || cache.fetched?.text !== set.text)
@@ -76,7 +76,7 @@ export const createJwksCache = (options: JwksCacheOptions) => {
     if (error === null) health.recordSuccess()
     else health.recordFailure(error)
     const pauseMs = failures === 0 ? refreshMs : Math.min(retryMs.max, retryMs.first * 2 ** (failures - 1))
-    // Gateways that started together do not fetch together.
+    // Gateways that started together fetch apart.
     stop = unrefTimeout(Math.round(pauseMs * (0.9 + random() * 0.2)), () => void fetch())
   }
 
@@ -98,7 +98,7 @@ export const createJwksCache = (options: JwksCacheOptions) => {
       if (cache.current === null) throw unavailable()
       return cache.current
     },
-    /** Fetches newer keys, because `isFound` misses one. */
+    /** Fetches newer keys because a key is missing; `isFound` tells whether it has come. */
     async refetch(isFound: () => boolean): Promise<void> {
       const { state } = health
       // While the issuer is unavailable, requests are rejected without a further wait.
@@ -106,12 +106,12 @@ export const createJwksCache = (options: JwksCacheOptions) => {
         await running
         if (isFound()) return
       }
-      // A running fetch may have begun before the key was published, so a new one is made.
+      // The running fetch may have started before the key was published, so another fetch follows.
       const mayFetch = (): boolean => running !== null || isAllowed(consumeToken(refetches, refetchLimit, now()))
       if (state.error === null && mayFetch()) await fetch()
       if (state.error !== null) throw unavailable()
     },
-    /** Adopts the set of another process unless the own is newer: a withdrawn key must not come back. */
+    /** Adopts another process's set unless this process's is newer: a withdrawn key must not return. */
     adopt(set: FetchedJwks): void {
       if (cache.fetched !== null && cache.fetched.fetchedAt >= set.fetchedAt) return
       // The set keeps its age, and this cache its schedule.
@@ -128,7 +128,7 @@ export const createJwksCache = (options: JwksCacheOptions) => {
   return cache
 }
 
-/** Keys of a file never change: the configuration was read with them. */
+/** Keys in a file change only by a reload. */
 export const staticIssuerKeys = (text: string): IssuerKeys => {
   const current = parseJwkSet(text, null)
   const since = epochMs()

@@ -7,22 +7,22 @@ import type { IssuerKeys } from './jwks-cache.ts'
 
 export interface JwtVerifierOptions extends ClaimExpectations {
   readonly algorithms: readonly JwsAlgorithm[]
-  /** The allowed values of `typ`, without `application/`. */
+  /** Allowed values of `typ`, without `application/`. */
   readonly types: readonly string[]
 }
 
-/** Whether a token has the form of a signed JWT: RFC 7515 §7.1. Others are introspected. */
+/** By form alone (RFC 7515 §7.1). Other tokens are introspected. */
 export const isJwt = (token: string): boolean => token.length <= maxTokenLength && compact.test(token)
 
 const compact = /^[\w-]+\.[\w-]+\.[\w-]+$/
 
-// A token must not bring its keys (RFC 8725 §3.10), extensions that the gateway would have to understand (RFC 7515
-// §4.1.11), or an unsigned payload (`b64`).
+// A token must not bring keys (RFC 8725 §3.10), extensions that the verifier must know (RFC 7515 §4.1.11), or an
+// unsigned payload (`b64`).
 const forbiddenParameters = ['jwk', 'jku', 'x5u', 'x5c', 'crit', 'b64', 'zip', 'enc'] as const
 
 /**
- * RFC 9068, RFC 8725. Rejects with `VerifierUnavailable`, or with {@link CredentialRejected}, whose message is only for
- * the log. `expiresAt` is in milliseconds since the epoch, tolerance included.
+ * RFC 9068, RFC 8725. Rejects with `VerifierUnavailable`, or with {@link CredentialRejected}, whose message is for the
+ * log. `expiresAt`: milliseconds since the epoch, including the tolerance.
  */
 export const verifyToken = async (token: string, settings: JwtVerifierOptions, keys: IssuerKeys) => {
   if (!isJwt(token)) throw flaw('it is not a signed JWT, or too long')
@@ -31,7 +31,7 @@ export const verifyToken = async (token: string, settings: JwtVerifierOptions, k
   if (keys.current === null) await keys.firstSet()
   const known = await lookUpKey(keys, algorithm, kid)
   if (known === null) throw new CredentialRejected('unknown-kid', 'no key, or no single one, is known for it')
-  // RFC 7517 §4.5 wants a new kid for a new key, but some issuers reuse it.
+  // RFC 7517 §4.5 requires a new kid for a new key, but some issuers reuse it.
   const { key, payload } = await verifySignature(known, token, algorithm, () =>
     lookUpKey(keys, algorithm, kid, known).catch((error: unknown) => {
       if (error instanceof VerifierUnavailable) return null
@@ -46,8 +46,8 @@ export const verifyToken = async (token: string, settings: JwtVerifierOptions, k
 
 const flaw = (why: string): CredentialRejected => new CredentialRejected('other-token-flaw', why)
 
-// In a signature, base64url leaves bits unused that no signature covers: one token would have 16 spellings, each
-// verified and cached separately (RFC 4648 §3.5).
+// The last character of base64url has bits that no signature covers: a token would have 16 spellings, each verified and
+// cached (RFC 4648 §3.5).
 const isCanonical = (part: string): boolean => Buffer.from(part, 'base64url').toString('base64url') === part
 
 const readHeader = (token: string, settings: JwtVerifierOptions) => {
@@ -65,36 +65,38 @@ const readHeader = (token: string, settings: JwtVerifierOptions) => {
   return { algorithm, kid: kid ?? null }
 }
 
-/** Names the token's type and algorithm, and the accepted ones: most often the issuer or the file has to change. */
+/** Names the token's type and algorithm, and those accepted, so that operators see whether issuer or file is wrong. */
 const describeMismatch = ({ alg, typ }: Claims, { algorithms, types }: JwtVerifierOptions): string => {
   const type = registeredName(typ, registeredTypes, canonicalType)
   const algorithm = registeredName(alg, registeredAlgorithms)
   return `typ is ${type} and alg ${algorithm}, taken are typ ${types.join(', ')} and alg ${algorithms.join(', ')}`
 }
 
-/** An unregistered text may hold anything, even a secret, and stays out of the log. */
+/** An unregistered text may be a secret, and stays out of the log. */
 const registeredName = (value: unknown, names: readonly string[], normalize = (text: string) => text): string => {
   if (value === undefined) return 'missing'
   const name = typeof value === 'string' ? normalize(value) : ''
   return names.includes(name) ? name : 'not a registered name'
 }
 
-// The signing algorithms of IANA's JOSE registry, accepted here or not.
+// IANA's JOSE registry, including algorithms that are not accepted.
 const registeredAlgorithms = [
   ...['HS256', 'HS384', 'HS512', 'RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
   ...['ES256', 'ES384', 'ES512', 'ES256K', 'EdDSA', 'Ed25519', 'Ed448', 'ML-DSA-44', 'ML-DSA-65', 'ML-DSA-87', 'none'],
 ]
 
-// The types that issuers write: the registered media types of JWTs, and `jwt`, which most ID tokens have.
+// Registered media types of JWTs, and `jwt`, which most ID tokens have.
 const registeredTypes = [
   ...['jwt', 'at+jwt', 'dpop+jwt', 'logout+jwt', 'secevent+jwt', 'token-introspection+jwt', 'oauth-authz-req+jwt'],
   ...['client-authentication+jwt', 'entity-statement+jwt', 'vc+jwt', 'dc+sd-jwt', 'kb+jwt', 'jose', 'jose+json'],
 ]
 
-/** Media types ignore case, and may leave out `application/` (RFC 7515 §4.1.9). */
+/** Media types ignore case and may omit `application/` (RFC 7515 §4.1.9). */
 const canonicalType = (typ: string): string => typ.toLowerCase().replace(/^application\//, '')
 
-/** Fetches again if only `replaced` fits: the issuer may use a new key. Null: no key, or several that differ. */
+/**
+ * Fetches keys if none fits, or only `replaced`, whose signature check failed. Null: no key, or several different keys.
+ */
 const lookUpKey = async (
   keys: IssuerKeys,
   algorithm: JwsAlgorithm,
@@ -102,7 +104,7 @@ const lookUpKey = async (
   replaced: VerificationKey | null = null,
 ): Promise<VerificationKey | null> => {
   const find = (): VerificationKey | null => {
-    // A key that is listed twice, with and without `use`, counts once.
+    // A key listed twice, with and without `use`, counts once.
     const [found = null, ...others] = keys.current?.find(algorithm, kid) ?? []
     if (found === null || !others.every(({ key }) => key.equals(found.key))) return null
     return replaced?.key.equals(found.key) === true ? null : found
@@ -113,7 +115,6 @@ const lookUpKey = async (
   return find()
 }
 
-/** Tries the known key, then its replacement. */
 const verifySignature = async (
   known: VerificationKey,
   token: string,
@@ -121,7 +122,7 @@ const verifySignature = async (
   fetchReplacement: () => Promise<VerificationKey | null>,
 ) => {
   const { compactVerify } = await loadJose()
-  // Null: the signature is wrong. The library's errors may quote the token.
+  // Null: wrong signature. The library's errors may quote the token.
   const verifyWith = (key: VerificationKey) =>
     compactVerify(token, key.key, { algorithms: [algorithm] }).then(
       ({ payload }) => ({ key, payload: new TextDecoder().decode(payload) }),
@@ -145,10 +146,10 @@ type VerifiedToken = Awaited<ReturnType<typeof verifyToken>>
 
 export type JwtVerifier = ReturnType<typeof jwtVerifier>
 
-/** Verifies an issuer's tokens. A result is cached until the token expires or the issuer withdraws its key. */
+/** Caches a result until the token expires or the issuer withdraws its key. */
 export const jwtVerifier = (keys: IssuerKeys, settings: JwtVerifierOptions) => {
   const cache = createTokenCache<VerifiedToken>(({ key }) => keys.current?.has(key) ?? false)
-  /** Null: the token was not verified, or is no longer valid. */
+  /** Null: not verified, or no longer valid. */
   const recall = (digest: string): Claims | null => cache.find(digest)?.claims ?? null
   return {
     recall,
