@@ -10,17 +10,15 @@ export const pemBlocks = (text: string): readonly string[] =>
   text.split(/(?=-----BEGIN )/).filter((block) => block.startsWith('-----BEGIN '))
 
 interface CertificateFacts {
-  /** In lower case; a wildcard as `*.example.com`. */
+  /** In lower case. */
   readonly names: readonly string[]
-  /** In ms since the epoch. */
   readonly notAfter: number
 }
 
-/** Reads the leaf, the first certificate of a PEM text. Throws if it cannot be read. */
+/** The first certificate of a PEM text. Throws. */
 export const readCertificateFacts = (certificate: string): CertificateFacts => {
   const { subjectAltName, validToDate } = new X509Certificate(certificate)
-  // Node quotes names with other characters. No client can ask for those: SNI has letters, digits, hyphens and dots
-  // (RFC 6066 §3).
+  // Node quotes names with other characters; no client can ask for them by SNI (RFC 6066 §3).
   const names = (subjectAltName ?? '').split(', ').flatMap((name) => /^DNS:([\w.*-]+)$/.exec(name)?.[1] ?? [])
   return { names: names.map((name) => withoutRootDot(name.toLowerCase())), notAfter: validToDate.getTime() }
 }
@@ -37,7 +35,7 @@ export const listenerCertificates = ({ listen, admin }: Config): readonly Config
   ...(admin.tls === null ? [] : [{ path: ['admin', 'tls'], ...readCertificateFacts(admin.tls.certificate) }]),
 ]
 
-/** Lists for each key with client authorities the one that expires first, named by its subject. */
+/** For each key with client authorities, the authority that expires first. */
 export const clientAuthorities = (config: Config): readonly ConfiguredCertificate[] =>
   [
     { path: ['listen', 'tls', 'clientCa'], text: config.listen.tls?.clientCa ?? '' },
@@ -95,9 +93,9 @@ export function validateIssuers(path: KeyPath, text: string): readonly ConfigIss
   ]
 }
 
-/** Lists authorities without their issuer: with revocation lists, OpenSSL accepts no certificate without a root. */
+/** Finds an authority whose issuer is missing: with revocation lists, OpenSSL accepts no chain without its root. */
 export function validateChainsToRoots(path: KeyPath, text: string): readonly ConfigIssue[] {
-  const authorities = tryOrNull(() => readAll(text)) ?? [] // an unreadable certificate has an issue of its own
+  const authorities = tryOrNull(() => readAll(text)) ?? []
   const [cut] = authorities.filter((authority) => !authorities.some((issuer) => authority.checkIssued(issuer)))
   if (cut === undefined) return []
   return [
@@ -118,7 +116,6 @@ export function validateRevocationLists(path: KeyPath, text: string): readonly C
   return isBroken ? [unreadableIssue(path, 'a list of revoked certificates')] : []
 }
 
-/** OpenSSL rejects a short key, and a chain whose later parts are broken. */
 function validateByTls(path: KeyPath, certificate: string, key: string): readonly ConfigIssue[] {
   try {
     createSecureContext({ cert: certificate, key })
@@ -146,6 +143,6 @@ const unreadableIssue = (path: KeyPath, what: string): ConfigIssue => ({
   hint: 'check the file: it may be cut short',
 })
 
-/** Lists the fields with the client's certificate that a proxy in front sends (RFC 9440), if they are read. */
+/** The fields of RFC 9440 in which a proxy sends the client's certificate. */
 export const certificateFields = ({ from }: { readonly from: 'connection' | 'client-cert' }): readonly string[] =>
   from === 'client-cert' ? ['client-cert', 'client-cert-chain'] : []

@@ -1,41 +1,35 @@
 import { defaultIpv6Prefix } from '../exchange/request-owner.ts'
 import type { Config, ListenConfig, OperationConfig, UpstreamConfig } from './config.ts'
 
-/** What core and other features may ask a feature of a configuration, in every process and thread. Loads nothing. */
+/** Facts that core and features ask each feature about a configuration, in every process and thread. */
 export interface ConfigFacts {
-  /** Whether clients have to prove who they are. */
+  /** Whether the operation's clients must authenticate. */
   authenticates?(operation: OperationConfig): boolean
-  /** Whether upstreams get what clients prove it by. */
+  /** Whether upstreams get the clients' credentials. */
   forwardsCredentials?(config: Config): boolean
   clientNames?(config: Config): readonly string[]
-  /** The bits of an IPv6 address that count as one client. */
   ipv6Prefix?(config: Config): number | undefined
-  /** Request fields that carry credentials. */
   credentialFields?(config: Config): readonly string[]
-  /** Request fields that tell clients apart where none has to prove who it is. They carry credentials too. */
+  /** Request fields that tell unauthenticated clients apart. They carry credentials too. */
   partitionFields?(config: Config): readonly string[]
-  /** Request fields that carry no credentials, whatever their names. */
+  /** Request fields that carry no credentials even if their names suggest it. */
   keyFields?(operation: OperationConfig): readonly string[]
-  /** Whether stored responses serve an operation. */
   isStored?(operation: OperationConfig): boolean
-  /** What shapes the responses to an operation, besides its upstream. */
+  /** Settings that change the responses to an operation, besides its upstream. */
   shapesResponses?(operation: OperationConfig, config: Config): unknown
-  /** Whether a request that can be repeated is sent again after this failure or status. */
+  /** Whether a repeatable request is sent again after this failure or status. */
   repeats?(upstream: UpstreamConfig, cause: string | number | null): boolean
-  /** Whether clients may be on another side of the group than its primary. */
+  /** Whether some clients of the group may be on its candidate. */
   dividesClients?(upstream: UpstreamConfig): boolean
-  /** Whether requests may arrive without a field that their clients sent. */
+  /** Whether a proxy in front may drop fields that clients sent. */
   mayLackFields?(listen: ListenConfig): boolean
-  /** The clients' scheme by what terminates TLS in front; empty: unknown; null: nothing is in front. */
+  /** The clients' scheme where a proxy in front terminates TLS; empty: unknown; null: no proxy is in front. */
   clientScheme?(listen: ListenConfig): 'https:' | '' | null
-  /** What the gateway is called in its telemetry. */
   serviceName?(config: Config): string | undefined
 }
 
-/** By feature, in the order of the list. */
 export const configFacts = new Map<string, ConfigFacts>()
 
-/** Asks all features. */
 export const askFacts = <T>(ask: (facts: ConfigFacts) => T | readonly T[] | null | undefined): readonly T[] =>
   [...configFacts.values()].flatMap((facts) => ask(facts) ?? [])
 
@@ -50,10 +44,10 @@ export const findServiceName = (config: Config): string | undefined =>
 export const clientIpv6Prefix = (config: Config): number =>
   askFacts((facts) => facts.ipv6Prefix?.(config))[0] ?? defaultIpv6Prefix
 
-/** In any case, as configured. */
+/** Spelled as in the file, in upper or lower case. */
 export const partitionFields = (config: Config): readonly string[] =>
   askFacts((facts) => facts.partitionFields?.(config))
 
-/** In any case, as configured. */
+/** Spelled as in the file, in upper or lower case. */
 export const credentialFields = (config: Config): readonly string[] =>
   askFacts((facts) => [...(facts.partitionFields?.(config) ?? []), ...(facts.credentialFields?.(config) ?? [])])

@@ -29,13 +29,11 @@ export type PlacedKey<Own> = Beside<keyof Own & string> & { readonly key: string
 
 export type ConfigSection = PlacedKey<typeof coreSchema.shape> & {
   render?(config: Config): RenderedValue
-  /** Keys of entries whose provenance is that of the section. */
   readonly entryKeys?: readonly string[]
 }
 
 export interface IncludedFile extends PositionLookup {
   readonly file: string
-  /** Paths start at the top of this file. */
   readonly issues: readonly LocatableIssue[]
   readonly problems: readonly ConfigProblem[]
 }
@@ -45,30 +43,27 @@ export interface IncludedSection {
   readonly value: readonly unknown[]
   readonly files: readonly IncludedFile[]
   readonly sources: readonly SourceFile[]
-  /** Issues of references and of the entries' syntax; paths start at the section. */
+  /** Paths start at the section. */
   readonly issues: readonly LocatableIssue[]
-  /** Maps a path in the section to a file and the path in it; null: the configuration file. */
+  /** `file` null: the configuration file. */
   toFilePath(path: KeyPath): { readonly file: IncludedFile | null; readonly path: KeyPath }
   validate(): { readonly issues: readonly ConfigIssue[]; readonly config: Partial<Config> }
 }
 
-/** Returns null for a section that is not a list. Relative names start at `folder`. */
+/** Returns null if the section is not a list. Relative names start at `folder`. */
 export type IncludeFiles = (tree: unknown, folder: string, environment: Environment) => IncludedSection | null
 
-/** A file that is compiled into the configuration that names it. */
+/** A file that is compiled into the configuration, such as a contract. */
 export interface NamedFile {
   find(tree: unknown): string | undefined
-  /** Loads the reader: only where a file is named, and in the loading thread. */
   load(): Promise<ReadNamedFile>
 }
 
-/** A relative name starts at `folder`. */
 export type ReadNamedFile = (
   folder: string,
   name: string,
 ) => {
   readonly config: Partial<Config>
-  /** Issues of the name in the configuration. */
   readonly issues: readonly ConfigIssue[]
   readonly problems: readonly ConfigProblem[]
   readonly warnings: readonly ConfigProblem[]
@@ -81,12 +76,12 @@ export type OperatorKey = PlacedKey<typeof adminSchema.shape> & {
   scopes(admin: AdminConfig): readonly { readonly path: KeyPath; readonly scope: OperatorScope }[]
 }
 
-/** A request field that the gateway reads or writes itself; `path` is its key. */
+/** A request field that the gateway itself reads or writes; `path` is the key that configures it. */
 export interface OwnField {
   readonly path: KeyPath
   readonly name: string
   readonly isFixed?: true
-  /** The meaning of the gateway's value. No edit may set the field or, unless `isRemovable`, remove it. */
+  /** What the gateway's value means. No edit may set the field, or remove it unless it `isRemovable`. */
   readonly says?: string
   readonly isRemovable?: true
   readonly isInResponses?: true
@@ -94,20 +89,19 @@ export interface OwnField {
 
 export type ListOwnFields = (tree: unknown) => readonly OwnField[]
 
-/** A key of operations, after core's. It is unknown for a method without a schema. */
+/** A key of single operations. Without a schema for a method, the key is unknown for operations of that method. */
 export interface OperationKey {
   readonly key: string
   readonly order: number
   readonly get?: z.ZodType
   readonly post?: z.ZodType
-  /** An operation that does not state it inherits the section of the same name. */
+  /** An operation that does not state the key inherits the top-level section of the same name. */
   readonly isInherited?: true
 }
 
-/** A key of `defaults` and of groups: one value for all sides of a group. */
+/** A key of `defaults` and of groups; the primary and the candidate of a group share its value. */
 export type PolicyKey = PlacedKey<typeof defaultsSchema.shape>
 
-/** In `own`, the keys of features are null. */
 export type ResolveUpstream = (
   stated: ParsedUpstream,
   defaults: ParsedDefaults,
@@ -120,10 +114,10 @@ export interface ConfigPart {
   readonly sections?: readonly ConfigSection[]
   readonly namedFile?: NamedFile
   loadInclude?(): Promise<IncludeFiles>
-  /** Members of a configuration that names no other file. */
+  /** The feature's members of a configuration that names no other file. */
   readonly withoutFiles?: Partial<Config>
   digests?(config: Config): Digests | null
-  /** Recognizes another kind of file in place of a configuration. */
+  /** Recognizes a file of another kind that was passed as a configuration. */
   findMistaken?(tree: unknown): ConfigIssue | null
   readonly listenKeys?: readonly ListenKey[]
   readonly operatorKeys?: readonly OperatorKey[]
@@ -135,16 +129,15 @@ export interface ConfigPart {
   readonly resolveUpstream?: ResolveUpstream
   readonly rules?: readonly ConfigRule[]
   readonly warnings?: readonly WarningRule[]
-  /** Request fields, in any case, that are removed from requests of an operation. */
   removedFields?(config: Config, id: OperationId): readonly string[]
   dividedLimits?(loaded: WarningInput): readonly DividedLimit[]
-  /** Counts the serving processes; left out: the feature does not decide that. */
+  /** Counts the serving processes. Undefined: this feature does not decide the number. */
   countProcesses?(config: Config, cores: number): number
 }
 
 export const configPartLoaders = new PartLoaders<ConfigPart>()
 
-/** In the order of the feature list; filled once `config-schema.ts` is loaded. */
+/** In the order of the feature list. Filled when `config-schema.ts` is loaded. */
 export const configParts: ConfigPart[] = []
 
 export const nestedUpstreamKeys = (): readonly string[] =>

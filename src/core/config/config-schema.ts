@@ -45,7 +45,6 @@ const defaults = extend(
   configParts.flatMap((part) => part.policyKeys ?? []),
 )
 
-// The JSON Schema defines each key once, for defaults and groups.
 for (const [key, schema] of Object.entries(defaults.shape))
   z.globalRegistry.add(schema, { id: key.replace(/^./, (letter) => letter.toUpperCase()) })
 
@@ -65,7 +64,6 @@ export const configSchema = extend(coreSchema, sections, {
   operations,
 }) as z.ZodType as z.ZodType<ParsedConfig> & typeof coreSchema
 
-/** For editors: with the built-in values. */
 export const describedSchema = configSchema
   .extend({ upstreams: upstreamsSchema(defaults, upstreamKeys, true) })
   .meta(configSchema.meta() ?? {})

@@ -13,7 +13,7 @@ export type DeepReadonly<T> = T extends string | number | boolean | null | undef
     ? readonly DeepReadonly<E>[]
     : { readonly [K in keyof T]: DeepReadonly<T[K]> }
 
-/** A validated file, levels not merged. A feature declares the keys of its section here (`declare module`). */
+/** Before levels are merged. Features declare the keys of their sections here (`declare module`). */
 export interface ParsedConfig
   extends Omit<z.output<typeof coreSchema>, 'listen' | 'admin' | 'defaults' | 'upstreams' | 'operations'> {
   readonly listen: ParsedListen
@@ -33,14 +33,13 @@ export interface ParsedUpstream
   extends z.output<z.ZodObject<typeof targetShape>>,
     z.output<z.ZodObject<typeof upstreamPolicyShape>> {}
 
-/** A feature declares its keys of operations here, and their resolved form in `OperationConfig`. */
 export interface ParsedOperation extends z.output<z.ZodObject<typeof coreOperationShape>> {}
 
 type ParsedFile = DeepReadonly<ParsedConfig>
 
-/** A resolved configuration, frozen: all defaults filled in, all references read. `null`: turned off or left out. */
+/** A resolved, frozen configuration: defaults filled in, references read. `null`: turned off, or not stated. */
 export interface Config extends Omit<ParsedFile, 'version' | 'defaults' | 'upstreams' | 'operations'> {
-  /** The first 12 hex digits of the SHA-256 of all other members, contents of referenced files included. */
+  /** The first 12 hex digits of the SHA-256 of all other members and of the contents of referenced files. */
   readonly hash: string
   readonly upstreams: Readonly<Record<Group, UpstreamConfig>>
   readonly operations: Readonly<Record<OperationId, OperationConfig>>
@@ -69,7 +68,7 @@ export type InstanceConfig = Config['instance']
 export type AdminConfig = Config['admin']
 export type LogConfig = Config['log']
 export type ReloadConfig = Config['reload']
-/** `remove` applies before `set`. Names compare case-insensitively. */
+/** `remove` applies before `set`. */
 export type HeaderMutationConfig = UpstreamConfig['request']
 export type EndpointConfig = UpstreamConfig['endpoints'][number]
 export type UpstreamTlsConfig = UpstreamConfig['tls']

@@ -21,7 +21,6 @@ const version = scalar<1>('The version of this format', {
   json: { const: 1 },
 })
 
-/** Unknown keys are errors; every key but `upstreams` has a default. */
 export const coreSchema = z
   .strictObject({
     version: version.prefault(1),

@@ -8,8 +8,8 @@ import { forEachNode } from './yaml/yaml-nodes.ts'
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /**
- * Replaces `${NAME}` and `${NAME:-default}` in scalar values, never in keys. Runs after parsing: positions stay, and a
- * variable cannot inject YAML. As in a shell, `:-` also replaces an empty variable. `$${` is a literal `${`.
+ * Replaces `${NAME}` and `${NAME:-default}` in scalar values, never in keys. Runs after YAML is parsed, so a variable
+ * cannot inject YAML. As in a shell, `:-` also replaces an empty variable. `$${` is a literal `${`.
  */
 export function substituteVariables(document: Document, environment: Environment): ConfigIssue[] {
   const issues: ConfigIssue[] = []
@@ -25,11 +25,11 @@ export function substituteVariables(document: Document, environment: Environment
   return issues
 }
 
-// The limit of 1024 keeps many unclosed openings from taking quadratic time.
+// At most 1,024 characters of default: many unclosed `${` would take quadratic time.
 const placeholder = /\$(\$\{)|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]{0,1024}))?\}/g
 const onlyPlaceholder = /^\$\{[^}]*\}$/
 
-/** `isReplaced`: an escape does not count. */
+/** `isReplaced` is false for escapes alone. */
 function fillPlaceholders(source: string, environment: Environment) {
   let isReplaced = false
   const missing: string[] = []

@@ -1,12 +1,11 @@
 import { escapeControls } from '../lib/text/escape-controls.ts'
 
-/** Keys and list indexes from the top of the file. */
 export type KeyPath = readonly (string | number)[]
 
-/** Never quotes a secret. At 1:1 for the file as a whole. */
+/** A problem never quotes a secret. A problem of the whole file is at 1:1. */
 export interface ConfigProblem extends FilePosition {
   readonly file: string
-  /** Such as `upstreams.risk.endpoints[1].weight`; empty for the file as a whole. */
+  /** Such as `upstreams.risk.endpoints[1].weight`; empty for the whole file. */
   readonly path: string
   readonly expected: string
   readonly found: string
@@ -21,20 +20,17 @@ export interface ConfigIssue {
   readonly found: string
   readonly message: string
   readonly hint?: string | undefined
-  /** A possible effect of wrong indentation. `missing`: the key is missing where it belongs. */
+  /** Set for issues that a wrongly indented line causes. `missing`: a required key is missing. */
   readonly keyFault?: 'unknown' | 'missing' | 'empty'
 }
 
-/** A key that says nothing without another key, and the issue where that key is missing. */
 export interface KeyNeed extends Pick<ConfigIssue, 'message' | 'found' | 'hint'> {
   readonly key: string
   readonly needs: string
 }
 
-/** An offset in the text locates the issue instead of its key path. */
 export type LocatableIssue = ConfigIssue & { readonly offset?: number }
 
-/** Both count from 1. */
 export interface FilePosition {
   readonly line: number
   readonly column: number
@@ -59,7 +55,7 @@ export function formatProblem(problem: ConfigProblem): string {
   const { expected, found, message, hint } = problem
   const lines = [`${formatPlace(problem)}: ${message}`, `    expected ${expected}`, `    found    ${found}`]
   if (hint !== undefined) lines.push(`    hint     ${hint}`)
-  // Others write contracts and certificates, and terminals print the quoted parts.
+  // Contracts and certificates of third parties are quoted: no escapes for terminals.
   return lines.map(escapeControls).join('\n')
 }
 
@@ -71,7 +67,6 @@ export const formatProblems = (problems: readonly ConfigProblem[]): string =>
 
 export const formatProblemCount = (count: number): string => (count === 1 ? '1 problem' : `${count} problems`)
 
-/** Formats `upstreams.risk.endpoints[1].weight`. A key that is not a plain word is quoted. */
 export function formatKeyPath(path: KeyPath, format: (key: string, parent: KeyPath) => string = formatKey): string {
   let text = ''
   for (const [depth, key] of path.entries()) {

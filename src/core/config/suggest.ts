@@ -12,7 +12,7 @@ export function suggestNearest(key: string, known: readonly string[]): string | 
   let fewestEdits = maxEdits + 1
   for (const candidate of known) {
     const foldedCandidate = candidate.toLowerCase()
-    // Each extra letter is an edit. Clients write `key`, and could make the comparison slow.
+    // A length difference is a lower bound. Clients choose `key`: a long one must not make the comparison slow.
     if (Math.abs(folded.length - foldedCandidate.length) >= fewestEdits) continue
     const edits = distance(folded, foldedCandidate)
     if (edits < fewestEdits) {
@@ -32,8 +32,8 @@ interface PathContext {
 type Show = (written: string) => string
 
 /**
- * Decides nothing, so it may guess: each step removes and names one kind of difference from a known path. `show`
- * renders the client's text: as it is for the client itself, or not at all.
+ * May guess, because it decides nothing: each step removes and names one difference from a known path. `show` renders
+ * the client's text, or hides it.
  */
 export const explainPathMismatch = (path: string, { basePath, baseKey, show = String }: PathContext) => {
   const isUnder = (written: string): boolean => written.startsWith(`${basePath}/`)
@@ -47,7 +47,7 @@ export const explainPathMismatch = (path: string, { basePath, baseKey, show = St
     plain = next
   }
   if (!isBelowBase && isUnder(plain)) {
-    isBelowBase = true // the difference was in the base path
+    isBelowBase = true
     plain = plain.slice(basePath.length)
   }
   const found = allOperations.find((row) => contains(plain.toLowerCase(), row.path))
@@ -56,7 +56,7 @@ export const explainPathMismatch = (path: string, { basePath, baseKey, show = St
     return { differs, meant: found }
   }
 
-  // A client with the wrong base may have the wrong path too.
+  // A client with the wrong base path may have the wrong path too.
   const paths = ['', basePath].flatMap((base) => allOperations.map((row) => base + row.path))
   const known = suggestNearest(plain, paths)
   const meant = allOperations.find((row) => known === row.path || known === basePath + row.path) ?? null
@@ -82,12 +82,11 @@ const decodeEscapes =
     return [plain, ...differences]
   }
 
-/** Drops all matches of a global pattern, and describes the first. */
 const dropMatch =
   (pattern: RegExp, describe: (dropped: string) => string): NormalizationStep =>
   (path) => [path.replace(pattern, ''), describe(path.match(pattern)?.[0] ?? '')]
 
-/** RFC 3986 §5.2.4. The gateway itself resolves no dot segments: some servers do so in another order. */
+/** RFC 3986 §5.2.4. Only for the suggestion: servers resolve dot segments in different orders. */
 const resolveDotSegments: NormalizationStep = (path) => {
   const kept: string[] = []
   for (const segment of path.split('/')) {

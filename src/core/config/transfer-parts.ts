@@ -3,7 +3,6 @@ import { isPlainObject } from '../lib/plain-object.ts'
 import type { Config } from './config.ts'
 import { transferLoaders } from './transfer-part.ts'
 
-/** In the order of the feature list, in every thread and process. */
 export const configTransfers = (await transferLoaders.load()).map(({ transfer }) => transfer)
 
 export interface PackedConfig {
@@ -32,7 +31,6 @@ export const unpackConfig = async ({ config, packed }: PackedConfig, running: Co
 export const hashConfig = (config: Omit<Config, 'hash'>): string =>
   hashValue(Object.assign({ ...config }, ...configTransfers.map((each) => each.identify?.(config))))
 
-/** Returns a configuration with those members of another one of the same hash that the hash leaves out. */
 export const withUnhashed = (config: Config, other: Config): Config =>
   Object.assign({ ...config }, ...configTransfers.map((each) => each.unhashed?.(other)))
 

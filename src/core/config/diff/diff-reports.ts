@@ -16,7 +16,7 @@ export const diffConfigs = (from: ReportedConfig, to: ReportedConfig): readonly 
 
 export const diffReports = (from: ConfigReport, to: ConfigReport): readonly ConfigChange[] => {
   const [before, after] = [comparedParts(from), comparedParts(to)]
-  // The two may be of different versions of the gateway, with different parts.
+  // The reports may come from different versions of the gateway, with different parts.
   return [...new Map([...before, ...after]).values()].flatMap(({ part, path, group }): readonly ConfigChange[] =>
     diffValues(path, before.get(part)?.compared, after.get(part)?.compared).flatMap((change) => {
       const refined = refine(change, from, to)

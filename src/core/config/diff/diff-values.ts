@@ -3,8 +3,8 @@ import { isPlainObject, ownMember } from '../../lib/plain-object.ts'
 import { formatKeyPath, type KeyPath } from '../problem.ts'
 
 /**
- * `path` is where the two differ. Null: not set. A secret is `***`. A file that changed under the same name may have
- * the start of its digest: `contract.yaml@1f0c9a7be2d4`.
+ * `path` is where the values differ. Null: not set. A secret is `***`. A file that changed under the same name has the
+ * start of its digest: `contract.yaml@1f0c9a7be2d4`.
  */
 export interface ValueChange {
   readonly path: string
@@ -18,21 +18,18 @@ export type ReportTree = { readonly [key: string]: unknown }
 
 export interface ConfigReport {
   readonly hash: string
-  /** In the shape of the file, secrets as `***`. */
   readonly config: ReportTree
-  /** Hashes of secrets and of other files' contents, by key path: they show a change. */
   readonly digests: Digests
 }
 
 export interface ConfigChange extends ValueChange {
   readonly part: string
-  /** Null: all groups. */
   readonly group: Group | null
 }
 
 interface ComparedValue {
   readonly shown: unknown
-  /** JSON, the same for equal values; a masked value has its digest here. */
+  /** JSON, equal for equal values. A masked value is represented by its digest. */
   readonly identity: unknown
   /** Members of a map by key, of a list with named entries by name; null: one value. */
   readonly members: ReadonlyMap<string, ComparedValue> | null
@@ -53,10 +50,7 @@ export const toComparedValue = (value: unknown, path: KeyPath, digests: Digests)
   return { shown: value, identity: [digest, value], members: null }
 }
 
-/**
- * Compares map by map. A list is one value, since a moved endpoint changes it; named entries are compared one by one,
- * as a change in one long line of JSON is hard to find.
- */
+/** Compares maps by key and named entries by name. Any other list is one value: order counts. */
 export const diffValues = (
   path: KeyPath,
   from: ComparedValue | undefined,
@@ -66,7 +60,6 @@ export const diffValues = (
     const [before, after] = [from.members, to.members]
     const keys = [...new Set([...before.keys(), ...after.keys()])]
     const changes = keys.flatMap((key) => diffValues([...path, key], before.get(key), after.get(key)))
-    // Another order of the same entries is a change too.
     if (changes.length > 0 || !Array.isArray(to.shown)) return changes
   }
   if (JSON.stringify(from?.identity) === JSON.stringify(to?.identity)) return []
@@ -87,7 +80,6 @@ const groupByName = (entries: readonly ComparedValue[]): ComparedValue['members'
 
 const nameKeys = ['id', 'name'] as const
 
-/** Drops the name, which the path has, and secrets. A single member is shown by its value alone. */
 const withoutName = ({ members }: ComparedValue): ComparedValue => {
   const own = new Map([...(members ?? [])].filter(([key]) => !nameKeys.some((name) => name === key)))
   const shown = [...own].flatMap(([key, member]) => (member.shown === '***' ? [] : [[key, member.shown]]))
@@ -95,7 +87,7 @@ const withoutName = ({ members }: ComparedValue): ComparedValue => {
   return { shown: single, identity: identityOf(own), members: own }
 }
 
-/** An operator has two tokens of one name while one is being replaced. */
+/** While a token is being replaced, an operator has two tokens of one name. */
 const joinEntries = (entries: readonly ComparedValue[]): ComparedValue => {
   const [only] = entries
   if (only !== undefined && entries.length === 1) return only

@@ -13,7 +13,7 @@ export const renderEffectiveConfig = (config: Config): { readonly [key: string]:
     ...renderMap(configSchema, {
       version: 1,
       ...config,
-      ...Object.fromEntries(ownRendered.map(({ key }) => [key, []])), // keeps its place in the file
+      ...Object.fromEntries(ownRendered.map(({ key }) => [key, []])),
     }),
     ...Object.fromEntries(ownRendered.map(({ key, render }) => [key, render(config)])),
   }
@@ -25,12 +25,12 @@ export const reportConfig = (config: Config): ConfigReport => {
   const digests = Object.fromEntries(hashSecrets(tree))
   return {
     hash: config.hash,
-    config: JSON.parse(JSON.stringify(tree)), // without secrets
+    config: JSON.parse(JSON.stringify(tree)), // replaces secrets by ***
     digests: Object.assign(digests, ...configParts.map((part) => part.digests?.(config))),
   }
 }
 
-/** Settings that need a restart, by key path: the value as in the file, for a map its path; null: not set. */
+/** Settings that need a restart, by key path. The value is as in the file, for a map its path; null: not set. */
 export type RestartOnlySettings = { readonly [path: string]: string | null }
 
 export const getRestartOnlySettings = ({ config }: ConfigReport): RestartOnlySettings =>

@@ -6,18 +6,16 @@ import type { SchemaAnnotations } from '../schema/annotations.ts'
 import { ExternalValue } from '../schema/scalar-kind.ts'
 import { isReadError, maxReferencedBytes, readFileWithLimit, toSourceFile } from './source-files.ts'
 
-// The serving thread compares all contents every `reload.poll`.
+// The serving thread reads all of them every `reload.poll`.
 const maxFiles = 256
 
-/** A key that may say `file:`. In its path, `*` stands for any key, `#` for any index of a list. */
 export interface ReferenceKey extends Pick<SchemaAnnotations, 'file'> {
   readonly path: readonly string[]
 }
 
 /**
- * Replaces `file:` references by the contents, less one trailing line end. Relative names start at `folder`. A file
- * that is missing, unreadable, empty, over 64 KiB or not text is an issue at its key; so is each file after the 256th.
- * `sources`: each file once, unreadable ones too.
+ * A reference is replaced by the file's contents, without one trailing line end. `sources` has each file once,
+ * unreadable ones too.
  */
 export function resolveFileReferences(tree: unknown, folder: string, keys: readonly ReferenceKey[]) {
   const issues: ConfigIssue[] = []
@@ -56,7 +54,7 @@ export function resolveFileReferences(tree: unknown, folder: string, keys: reado
   return { tree: filled, issues, sources }
 }
 
-// Shows only the folder: a variable may have filled in the name.
+// Shows only the folder: the name may come from a variable.
 const hintOfFolder = (reference: string, folder: string): string | undefined =>
   isAbsolute(reference.slice('file:'.length))
     ? undefined

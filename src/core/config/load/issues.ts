@@ -10,12 +10,11 @@ import { suggestNearest } from '../suggest.ts'
 
 type ZodIssue = z.core.$ZodIssue
 
-/** Translates zod's issues, without values that may be secrets. `tree` is zod's input. */
 export function issuesFromZod(zodIssues: readonly ZodIssue[], tree: unknown): readonly ConfigIssue[] {
   const issues: ConfigIssue[] = []
   const seen = new Set<ExternalValue>()
   for (const issue of zodIssues.flatMap((zodIssue) => translateIssue(zodIssue, [], tree))) {
-    // zod takes an ExternalValue for a map of unknown keys: report one issue, of the value itself.
+    // zod reports an ExternalValue as a map of unknown keys.
     const external = outermostExternal(tree, issue.path)
     if (external === undefined) issues.push(issue)
     else if (!seen.has(external.value)) {
@@ -117,13 +116,11 @@ function hintOfList(expected: string, value: unknown, path: KeyPath): Pick<Confi
   return isEntry && !holdsSecrets(path) ? { hint: `write [${value}]` } : {}
 }
 
-// A secret key may stand in place of a key set or a certificate.
 const mayHoldKey = /^\s*(?:\{|\[\s*[[{"])|-----BEGIN/
 
-/** Describes a value without showing external values, field values, URLs with passwords, JSON or PEM. */
+/** Never shows external values, field values, URLs with passwords, JSON or PEM. */
 function describeFound(value: unknown, path: KeyPath): string {
   const written = value instanceof ExternalValue ? value.asWritten : value
-  // The configuration shows the name of the file; its contents may be secret.
   if (value instanceof ExternalValue && value.asWritten.startsWith('file:')) return `the contents of ${value.asWritten}`
   if (written === null || written === undefined) return 'nothing'
   if (Array.isArray(written)) return 'a list'
@@ -142,7 +139,7 @@ function outermostExternal(tree: unknown, path: KeyPath) {
   return undefined
 }
 
-/** Further problems are only counted: locating each takes a walk through the file. */
+/** Locating a problem takes a walk through the file, so further problems are only counted. */
 const maxProblems = 1000
 
 export function locateIssues(
@@ -176,15 +173,15 @@ export function notUtf8Problem(bytes: Uint8Array, file: string): ConfigProblem {
   return { ...problem, line, hint: 'save it as UTF-8' }
 }
 
-/** Drops later issues at the path of an earlier one: a value that is not filled in also has the wrong type. */
+/** An unset variable would also have the wrong type. */
 export const withoutRepeats = (later: readonly ConfigIssue[], earlier: readonly ConfigIssue[]) => {
   const known = new Set(earlier.filter(({ path }) => path.length > 0).map(({ path }) => formatKeyPath(path)))
   return later.filter(({ path }) => !known.has(formatKeyPath(path)))
 }
 
 /**
- * Drops the follow-on issues of one wrongly indented line: the key is missing where it belongs, its parent is empty,
- * and the keys after it are unknown. The issue of the unknown key itself stays.
+ * Drops the follow-on issues of one wrongly indented line: its key is missing in the parent, the parent is empty, and
+ * the keys after it are unknown. The issue of the unknown key itself stays.
  */
 export const dropCascadingIssues = <I extends ConfigIssue>(issues: readonly I[], tree: unknown): readonly I[] => {
   const unknownIssues = issues.filter(({ keyFault }) => keyFault === 'unknown')

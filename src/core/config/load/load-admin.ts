@@ -11,7 +11,6 @@ import { parseYamlSource } from '../yaml/yaml-document.ts'
 import { type ReferenceKey, resolveFileReferences } from './file-references.ts'
 import { isReadError, maxConfigBytes, readFileWithLimit } from './source-files.ts'
 
-/** How a command reaches the gateway of a configuration file. */
 interface AdminSection {
   readonly host: string
   readonly port: number
@@ -20,16 +19,15 @@ interface AdminSection {
 }
 
 interface AdminLoadResult extends AdminSection {
-  /** Why some or all values are built in; null: all come from the file. */
+  /** Null: all values come from the file. */
   readonly reason: string | null
-  /** The address is built in: the file could not be read that far. */
   readonly isGuessed: boolean
   readonly isUnreadable: boolean
 }
 
 /**
- * Loads neither the schema nor the features that have keys in it: a command waits for them. Other sections and keys may
- * be broken. An unusable key gets its built-in value, and `reason` names it. Never throws.
+ * Loads neither the schema nor features, because a command waits for this. The rest of the file may be broken. An
+ * unusable key gets its built-in value, and `reason` names it. Never throws.
  */
 export function loadAdmin(file: string, environment: Environment = process.env): AdminLoadResult {
   const bytes = readFileWithLimit(file, maxConfigBytes)
@@ -41,19 +39,19 @@ export function loadAdmin(file: string, environment: Environment = process.env):
 export function parseAdmin(bytes: Uint8Array, file: string, environment: Environment): AdminLoadResult {
   if (!isUtf8(bytes)) return builtInAdmin(`${file} is not UTF-8`)
   const { document, usable } = parseYamlSource(new TextDecoder().decode(bytes))
-  // The yaml library's warnings would quote the file.
+  // Warnings would quote the file.
   document.options.logLevel = 'silent'
   const unfilled = new Set(substituteVariables(document, environment).map(({ path }) => formatKeyPath(path)))
-  // After a syntax error the parser continues: half an address is better than none for the operator's command.
+  // After a syntax error the parser continues: the command uses the part of the address that was read.
   const top: unknown = document.contents
   const node: unknown = isMap(top) ? top.get('admin', true) : undefined
   if (!isNode(node) && !usable) return builtInAdmin(`${file} has errors of syntax`)
-  // No gateway runs such a file: it may be cut short, and the running gateway may listen elsewhere.
+  // The file may be cut short, and the running gateway may listen elsewhere.
   if (!isMap(top)) return builtInAdmin(`${file} is empty, or no map`)
   if (!isNode(node)) return builtInAdmin(null)
   try {
     const section: unknown = node.toJS(document, { maxAliasCount: maxAliases + 1 })
-    // Only `admin`: an operator command needs no secrets of upstreams.
+    // Resolves files for `admin` alone: an operator's command may not read secrets of upstreams.
     const { tree: filled, issues } = resolveFileReferences({ admin: section }, dirname(file), referenceKeys)
     for (const { path } of issues) unfilled.add(formatKeyPath(path))
     return selectSoundKeys(Object(filled).admin, unfilled, file)
@@ -99,7 +97,7 @@ function selectSoundKeys(section: unknown, unfilled: ReadonlySet<string>, file: 
     token: take('token'),
     tls: take('tls', 'admin.tls.certificate'),
   }
-  // The reason never quotes a value: it may be a token.
+  // Never quotes a value, which may be a token.
   const reason = broken.length === 0 ? null : `${broken.join(', ')} in ${file} cannot be used; see: check ${file}`
   const isGuessed = broken.includes('admin.host') || broken.includes('admin.port')
   return { ...admin, reason, isGuessed, isUnreadable: false }

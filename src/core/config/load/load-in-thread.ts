@@ -18,24 +18,22 @@ export interface LoadRequest {
 
 export interface LoadReply {
   readonly result: LoadResult
-  /** Parts that features took out of the result: receiving all at once would block the other thread. */
   readonly packed: PackedConfig['packed']
-  /** The load took over a second: the thread may still hold its memory. */
   readonly shouldRetire: boolean
 }
 
-// An ordinary file takes hundredths of a second, seconds on a starved machine; an attack's file 15 s and gigabytes.
+// An ordinary file takes 10–100 ms, on a starved machine seconds; a hostile file took 15 s and gigabytes.
 const withinMs = 30_000
-// A stalled process loses one step of the limit, not all of it.
+// A process that was suspended loses one step of the limit, not all of it.
 const limitSteps = 30
 
-// One read at a time: on a hung file system each read would hold one of the four threads of Node's pool.
+// On a hung file system, each read would hold one of the four threads of Node's pool.
 const sourceReads = new SerialQueue()
 
 /**
- * Does what `loadConfig` does, in a thread: a large file would stop the serving of requests. Never throws; a load over
- * `limitMs` is a problem of the file. Parts that are dear to send and equal in `running` are the same objects.
- * `onAsked`: from then on the thread works by itself.
+ * Like `loadConfig`, in a thread, because a large file would stop the serving of requests. Never throws. A load over
+ * `limitMs` is a problem of the file. Large parts that equal those of `running` are the same objects. `onAsked` is
+ * called when the thread needs nothing more from this process.
  */
 export const loadInThread = (
   file: string,
@@ -68,13 +66,14 @@ export const loadInThread = (
     const onReply = ({ result, packed, shouldRetire }: LoadReply): void => {
       readingThreads.delete(thread)
       if (!result.ok) return finish(result, !shouldRetire)
-      // In turns that leave the serving thread time for requests. Async: what a listener throws ends the process.
+      // In several turns, so that requests are served meanwhile. Async: an error thrown in a listener would end the
+      // process.
       const restore = async () => unpackConfig({ config: deepFreeze(result.config), packed }, running)
       const restored = restore().then((config) => ({ ...result, config }))
       finish(restored, !shouldRetire)
     }
     const onError = (error: NodeJS.ErrnoException): void => {
-      // No fault of the file's, such as a lack of threads: without a digest, the watcher's next check tries again.
+      // Not the file's fault, such as a lack of threads. Without a digest, the watcher's next check tries again.
       if (error.code === 'ERR_WORKER_INIT_FAILED') source = toSourceFile(file, null, maxConfigBytes)
       finish(failedResult(file, source, `it cannot be read: ${errorMessage(error)}`))
     }
@@ -82,7 +81,7 @@ export const loadInThread = (
     thread.on('message', onReply).on('error', onError).on('exit', onExit)
     void sourceReads.run(async () => {
       if (isOver) return
-      // Before the thread reads the file, so that an edit during the load is noticed.
+      // Read before the thread reads the file, so that an edit during the load is noticed.
       source = await readSourceFile(file, maxConfigBytes)
       if (isOver) return
       readingThreads.add(thread)

@@ -26,7 +26,7 @@ export interface LoadedConfig {
   readonly provenance: ProvenanceMap
   readonly warnings: readonly ConfigProblem[]
   readonly sources: readonly SourceFile[]
-  /** As the file alone states it, without variables; null: the file leaves it open. */
+  /** As the file states it, without variables; null: not stated. */
   readonly statedAdminPort: number | null
 }
 
@@ -36,7 +36,7 @@ export type LoadResult =
       readonly ok: false
       readonly problems: readonly ConfigProblem[]
       readonly unreadable: boolean
-      /** This file first, then the files that it refers to, unreadable ones too. */
+      /** This file first, then the files that it names, unreadable ones too. */
       readonly sources: readonly SourceFile[]
       readonly isCutShort?: true
     }
@@ -50,7 +50,7 @@ const referenceKeys = schemaKeys.filter(({ file }) => file !== undefined)
 
 const includes = await Promise.all(configParts.flatMap((part) => part.loadInclude?.() ?? []))
 
-/** Reads a file and those that it names: their compilers load only where needed. Never rejects. */
+/** Never rejects. */
 export const readConfig = async (file: string, environment: Environment = process.env): Promise<LoadResult> => {
   const { named, complete } = openConfig(file, environment)
   const read: ReturnType<ReadNamedFile>[] = []
@@ -58,7 +58,7 @@ export const readConfig = async (file: string, environment: Environment = proces
   return complete(read)
 }
 
-/** Reads a file but for the files that it names. Never throws. */
+/** Without the files that it names. Never throws. */
 export const openConfig = (file: string, environment: Environment): OpenedConfig => {
   const bytes = readFileWithLimit(file, maxConfigBytes)
   if (!isReadError(bytes)) return parseConfigBytes(bytes, file, environment)
@@ -84,7 +84,7 @@ export const parseConfigBytes = (bytes: Uint8Array, file: string, environment: E
   const secrets = resolveFileReferences(tree, dirname(file), referenceKeys)
   const included = includes.flatMap((include) => include(secrets.tree, dirname(file), environment) ?? [])
   const sources = [ownSource, ...secrets.sources, ...included.flatMap((each) => each.sources)]
-  // Without the entries: zod, and each walk through the whole tree, would be slow with thousands of them.
+  // Without the entries of included files: zod would be slow with thousands of them.
   const result = configSchema.safeParse(withSections(secrets.tree, included, () => []))
   const validated = included.map((each) => each.validate())
   const issues = [...yamlIssues, ...secrets.issues, ...included.flatMap((each) => each.issues)]
@@ -92,7 +92,7 @@ export const parseConfigBytes = (bytes: Uint8Array, file: string, environment: E
   for (const each of validated) issues.push(...withoutRepeats(each.issues, issues))
   const completeTree = withSections(secrets.tree, included, ({ value }) => value)
   issues.push(...withoutRepeats(validateCrossKeyRules(completeTree), issues))
-  // Despite other issues: an operator mends all of them at once.
+  // Also after other issues, so that an operator sees all problems at once.
   const named = configParts.flatMap(({ namedFile: file }) => {
     const name = file?.find(secrets.tree)
     return file === undefined || name === undefined ? [] : [{ name, file }]

@@ -5,7 +5,7 @@ import { type FilePosition, formatKeyPath, type KeyPath } from '../problem.ts'
 import { isForbidden, unwrapSchema } from '../schema/schema-keys.ts'
 import { defaultsSchema, operationDefaults } from '../sections/upstream-defaults.ts'
 
-/** The level that states a value, and its position; 0:0 for a built-in value. */
+/** Line and column are 0 for a built-in value. */
 export interface Provenance extends FilePosition {
   /** `built-in`, `file`, `defaults`, `upstream`, `operation`, or the key of an upstream nested in a group. */
   readonly source: string
@@ -15,7 +15,6 @@ export type ProvenanceMap = ReadonlyMap<string, Provenance>
 
 type Level = readonly [Provenance['source'], KeyPath]
 
-/** A value, and the levels that may state it, the first before the others. */
 interface LeveledValue {
   readonly name: string
   readonly levels: readonly Level[]
@@ -23,7 +22,7 @@ interface LeveledValue {
 
 const builtIn: Provenance = { source: 'built-in', line: 0, column: 0 }
 
-/** Finds the level that states each value: operation (or candidate) > upstream > defaults > built-in. */
+/** Precedence: operation (or candidate) > upstream > defaults > built-in. */
 export function collectProvenance(locateStated: (path: KeyPath) => FilePosition | undefined): ProvenanceMap {
   const provenance = new Map<string, Provenance>()
   const record = ({ name, levels }: LeveledValue): void => {
@@ -38,7 +37,6 @@ export function collectProvenance(locateStated: (path: KeyPath) => FilePosition 
   return provenance
 }
 
-/** A policy that may be off counts, and so does each of its keys. */
 const leafPaths = (schema: z.core.$ZodType, path: KeyPath = []): readonly KeyPath[] =>
   unwrapSchema(schema).flatMap((layer): readonly KeyPath[] => {
     if (layer instanceof z.ZodObject)
@@ -55,11 +53,11 @@ const inheritedPaths: readonly KeyPath[] = [
   ...leafPaths(defaultsSchema.omit(operationDefaults)),
 ]
 
-/** Keys of features. Those inside a policy inherit from the section of the same name. */
+/** Keys of features. A key inside a policy inherits from the top-level section of the same name. */
 const operationPaths = operationKeys.flatMap(({ key, get, post, isInherited = false }) =>
   [get, post]
     .flatMap((schema) => (schema === undefined || isForbidden(schema) ? [] : [leafPaths(schema, [key])]))
-    .slice(0, 1) // both methods have the same paths
+    .slice(0, 1)
     .flat()
     .map((path) => ({ path, isInherited: isInherited || path.length > 1 })),
 )
@@ -93,7 +91,6 @@ const fromOperation = ({ id, group }: Operation): readonly LeveledValue[] => {
   ]
 }
 
-/** What every file may state. */
 const leveledValues = [
   ...globalPaths.map((path) => stated(path, 'file')),
   ...sections.flatMap(({ key, entryKeys = [] }) =>
@@ -103,7 +100,6 @@ const leveledValues = [
   ...allOperations.flatMap(fromOperation),
 ]
 
-/** What an upstream nested in a group may state, where there is one. */
 const nestedUpstreams = upstreamKeys.flatMap(({ key: source, schema, isUpstream }) => {
   const ownPaths = leafPaths(schema).filter(
     ([name]) => name !== 'endpoints' && !inheritedPaths.some(([inherited]) => inherited === name),

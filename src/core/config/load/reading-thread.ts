@@ -7,17 +7,19 @@ const script = new URL('../../../load-thread.ts', import.meta.url)
 const maxHeapMib = 512
 // 10,000 clients in YAML take 160 MiB.
 const minHeapMib = 192
-// The thread takes 66 MiB beside its heap; the process needs the rest to receive the configuration.
+// The thread takes 66 MiB beside its heap. The process needs the rest to receive the configuration.
 const besideHeapMib = 96
 
-/** Starting a thread takes ten times as long as reading a file. */
+/** Kept, because starting a thread takes ten times as long as reading a file. */
 let idleThread: Worker | null = null
 
-// Edits come in bursts; between them, the thread's libraries and schema would hold tens of megabytes.
+// Edits come in bursts. An idle thread holds tens of megabytes.
 const maxIdleMs = 5_000
 let cancelIdleTimer = (): void => {}
 
-/** Called while this process loads: the thread loads beside it. Without one, `acquireThread` says why. */
+/**
+ * Called early, so that the thread loads while this process does. If it fails, `acquireThread` fails with the reason.
+ */
 export const startThread = (): void => {
   try {
     releaseThread(acquireThread())
@@ -54,13 +56,13 @@ const forgetIdleThread = (): void => {
 }
 
 export const terminateThread = (thread: Worker): void => {
-  thread.on('error', () => {}) // an unhandled error of a dying thread would end the process
+  thread.on('error', () => {}) // an unhandled error would end the process
   void thread.terminate()
 }
 
 /**
- * Returns MiB: 512, or the room that the memory limit of the service or container leaves. A file that needs more is
- * rejected; without this limit the kernel would end the process. A `limitBytes` of 0 is unknown, a huge one no limit.
+ * In MiB: 512, or what the memory limit of the service or container leaves. A file that needs more is rejected;
+ * otherwise the kernel would kill the process. `limitBytes` 0: unknown.
  */
 export const heapMib = (limitBytes: number, residentBytes: number): number => {
   const left = Math.floor((limitBytes - residentBytes) / 1024 ** 2) - besideHeapMib

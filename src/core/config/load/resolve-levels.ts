@@ -19,7 +19,9 @@ import {
 } from '../sections/upstream-defaults.ts'
 import { hashConfig } from '../transfer-parts.ts'
 
-/** Merges operation > upstream > defaults > built-in. `read` has other files' contents. The result is not frozen. */
+/**
+ * Merges operation > upstream > defaults > built-in. `read` has the contents of other files. The result is not frozen.
+ */
 export function resolveConfig(parsed: ParsedConfig, ...read: readonly Partial<Config>[]): Config {
   const { version: _, defaults, upstreams, operations, ...sections } = parsed
   const settings: Omit<Config, 'hash'> = Object.assign(
@@ -39,7 +41,7 @@ const resolveOperation = (
   upstream: ParsedUpstream,
   parsed: ParsedConfig,
 ): OperationConfig => {
-  // `null` means "no limit", and wins like any other value.
+  // `null` means "no limit", and hides the levels below like any other value.
   const resolve = (key: keyof typeof operationDefaults): number | null => {
     const own = given?.[key] === undefined ? upstream[key] : given[key]
     return own === undefined ? parsed.defaults[key] : own

@@ -5,9 +5,8 @@ import { resolve } from 'node:path'
 
 export interface SourceFile {
   readonly file: string
-  /** SHA-256 of the contents, in hex; null: the file could not be read. */
+  /** SHA-256 in hex; null: the file could not be read. */
   readonly digest: string | null
-  /** In bytes; a larger file is not read. */
   readonly limit: number
 }
 
@@ -19,7 +18,7 @@ export const toSourceFile = (file: string, bytes: Uint8Array | null, limit: numb
   limit,
 })
 
-/** Reads in the background: a hung network file system would stop the serving thread. There, this never resolves. */
+/** Does not block the serving thread. On a hung network file system it never resolves. */
 export const readSourceFile = async (file: string, limit: number): Promise<SourceFile> => ({
   file: resolve(file),
   digest: await digestFile(file, limit),
@@ -66,13 +65,12 @@ const digestFile = async (file: string, limit: number): Promise<string | null> =
 
 interface ReadError {
   readonly reason: string
-  /** The file can be read, but is too large. */
   readonly readable: boolean
 }
 
 export const maxReferencedBytes = 64 * 1024
 
-/** Reads a regular file. Follows symbolic links; never blocks on a pipe or a device. */
+/** Follows symbolic links; never blocks on a pipe or a device. */
 export function readFileWithLimit(file: string, limit: number): Buffer | ReadError {
   let descriptor: number | undefined
   try {
@@ -80,7 +78,7 @@ export function readFileWithLimit(file: string, limit: number): Buffer | ReadErr
     const stat = fstatSync(descriptor)
     if (stat.isDirectory()) return { reason: 'it is a directory', readable: false }
     if (!stat.isFile()) return { reason: 'it is not a regular file', readable: false }
-    // The size may be stale, or 0 though there is something to read (/proc): what counts is what is read.
+    // The size may be stale, and is 0 for files of /proc, so the bytes read count.
     const chunk = Buffer.alloc(Math.min(Math.max(stat.size, 4095), limit) + 1)
     let bytes = Buffer.alloc(0)
     while (bytes.length <= limit) {

@@ -10,7 +10,7 @@ const tokenShape = shape.tokens.unwrap().element.shape
 const certificateShape = shape.tls.in.unwrap().shape.clientCertificate.in.unwrap().shape
 const clientCertificatePath = ['admin', 'tls', 'clientCertificate']
 
-/** A broken credential counts: it has an issue of its own. */
+/** A broken credential counts, because it has its own issue. */
 const hasCredential = (tree: unknown): boolean =>
   valueAt(tree, ['admin', 'token']) !== undefined ||
   listAt(tree, ['admin', 'tokens']).length > 0 ||
@@ -36,7 +36,6 @@ const duplicateTokens: ConfigRule = (tree) => {
     const token = parseAt(tree, shape[key], ['admin', key])
     if (typeof token !== 'string') continue
     places.set(digestSecret(token).toString('hex'), `admin.${key}`)
-    // A plain token of hex digits looks like a hash.
     places.set(token.toLowerCase(), `admin.${key} itself, and not its hash`)
   }
   return listAt(tree, ['admin', 'tokens']).map((_, index) => {
@@ -82,7 +81,6 @@ export const configuredListeners = (tree: unknown) => {
   return [listenerAt('listen', listenShape), listenerAt('admin', shape)] as const
 }
 
-/** With port 0 the system chooses a free port. */
 const sameAddress: ConfigRule = (tree) => {
   const [{ host, port }, admin] = configuredListeners(tree)
   if (port === undefined || port === 0 || port !== admin.port) return null

@@ -5,10 +5,9 @@ import { ExternalValue } from '../schema/scalar-kind.ts'
 
 export type RuleResult = ConfigIssue | readonly RuleResult[] | false | null | undefined
 
-/** A rule across keys. It skips broken values, so that its issues appear beside the schema's. */
+/** A rule across keys. It skips broken values, whose issues come from the schema. */
 export type ConfigRule = (tree: unknown) => RuleResult
 
-/** A rule about valid settings that were probably not meant, or must not be overlooked. */
 export type WarningRule = (loaded: WarningInput) => RuleResult
 
 export interface WarningInput {
@@ -18,7 +17,6 @@ export interface WarningInput {
   readonly processes: number
 }
 
-/** A limit for the whole gateway, divided among processes: each has at least one. */
 export type DividedLimit = readonly [path: KeyPath, limit: number | null | undefined]
 
 export const applyRules = <T>(rules: readonly ((subject: T) => RuleResult)[], subject: T): readonly ConfigIssue[] =>
@@ -49,23 +47,22 @@ export const findRepeats = (entries: readonly UniqueEntry[], message: string, hi
   )
 }
 
-/** Finds a value. One from outside the file is an {@link ExternalValue}; rules read {@link valueAt}. */
+/** A value from outside the file is an {@link ExternalValue}, which rules read by {@link valueAt}. */
 export function rawAt(tree: unknown, path: KeyPath): unknown {
   let value = tree
   for (const key of path) {
     if (typeof value !== 'object' || value === null || value instanceof ExternalValue) return undefined
-    // Without descriptors: there may be thousands of clients.
+    // Property descriptors would be slow: there may be thousands of clients.
     value = Object.hasOwn(value, key) ? (value as Readonly<Record<string, unknown>>)[key] : undefined
   }
   return value
 }
 
-/** Finds a value to compare. A scalar from outside the file is its text: never show it. */
+/** The value to compare. Never show it: it may come from outside the file. */
 export const valueAt = (tree: unknown, path: KeyPath): unknown => toPlain(rawAt(tree, path))
 
 const toPlain = (value: unknown): unknown => (value instanceof ExternalValue ? value.text : value)
 
-/** Undefined: broken, or missing without a default. */
 export const parseAt = <T>(tree: unknown, schema: z.ZodType<T>, path: KeyPath): T | undefined =>
   schema.safeParse(rawAt(tree, path)).data
 

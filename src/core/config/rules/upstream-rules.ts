@@ -120,8 +120,8 @@ export const headerMutationRule: ConfigRule = (tree) =>
   })
 
 /**
- * Applies rules to the merged policies of each upstream: a candidate may state one half, its group or `defaults` the
- * other. Skips broken values, and reports an inherited issue once.
+ * Applies rules to the merged policies of each upstream: one half may be in the candidate, the other in its group or
+ * `defaults`. Skips broken values, and reports an inherited issue once.
  */
 const ofEachUpstream =
   (rules: readonly PolicyRule[], nestedKeys: readonly string[] = []): ConfigRule =>
@@ -137,9 +137,7 @@ const ofEachUpstream =
   }
 
 interface StatedKey<T> {
-  /** Undefined: not stated, or broken. */
   readonly value: T | undefined
-  /** Where it is stated, or would best be. */
   readonly path: KeyPath
   readonly stated: boolean
 }
@@ -165,7 +163,6 @@ const getLevels = (tree: unknown, ...bases: readonly KeyPath[]) => {
     },
     enabledAt: (policy: string): KeyPath | null => {
       const path = first([policy])
-      // Any other value has an issue of its own.
       return path !== undefined && isPlainObject(valueAt(tree, path)) ? path : null
     },
   }
@@ -214,14 +211,14 @@ const keyPair: PolicyRule = ({ read }) => {
   const paths: Readonly<Record<string, KeyPath>> = { certificate: statedCertificate.path, key: statedKey.path }
   if (typeof statedCertificate.value === 'string' && typeof statedKey.value === 'string') {
     const both = { certificate: statedCertificate.value, key: statedKey.value }
-    // The two may stand at different levels.
+    // The certificate and the key may be stated at different levels.
     return validateKeyPair([], both).map((issue) => ({ ...issue, path: paths[String(issue.path[0])] ?? [] }))
   }
   if (typeof statedCertificate.value === 'string') return halfPair('certificate', statedCertificate, 'key', statedKey)
   return typeof statedKey.value === 'string' && halfPair('key', statedKey, 'certificate', statedCertificate)
 }
 
-/** A broken half has an issue of its own. */
+/** A broken half has its own issue. */
 const halfPair = (name: string, { path }: StatedKey<unknown>, other: string, missing: StatedKey<unknown>) => {
   if (missing.stated && missing.value !== null) return null
   const details = { message: `a ${name} without its ${other}`, expected: 'both or neither' }

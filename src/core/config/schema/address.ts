@@ -6,7 +6,6 @@ import { InvalidScalar, type ScalarKind, textParser } from './scalar-kind.ts'
 
 export const hostOrAddress = (description: string) => scalar(description, hostKind)
 
-/** A Host that clients send. Without a port, any port matches. */
 export const hostHeader = (description: string) =>
   scalar<string>(description, {
     expected: 'a host name with or without a port, such as gateway.example or gateway.example:8443',
@@ -15,7 +14,7 @@ export const hostHeader = (description: string) =>
       if (value.includes('*')) return new InvalidScalar('not a host', 'write each name: there are no wildcards')
       if (isIPv6(value)) return new InvalidScalar('not a host', `write [${value}], in brackets`)
       const [, name = '', port] = /^(.*?)(?::(\d+))?$/.exec(value) ?? []
-      // Without the port: URL would drop http's default port.
+      // URL drops the default port.
       const origin = isHostName(name) || name.startsWith('[') || isIP(name) !== 0 ? parseOrigin('http', name) : null
       if (origin === null) return new InvalidScalar('not a host')
       if (origin instanceof InvalidScalar) return new InvalidScalar('not a host', origin.hint)
@@ -110,7 +109,7 @@ export const upstreamHost = (description: string) =>
     json: { type: 'string', pattern: '^[0-9A-Za-z:._\\[\\]-]+$' },
   })
 
-/** RFC 6066 §3: no address, no trailing dot. */
+/** RFC 6066 §3: SNI takes neither an address nor a trailing dot. */
 export const serverName: ScalarKind<string> = {
   expected: 'a host name such as risk.internal',
   parse: textParser((value) => {
@@ -124,7 +123,7 @@ export const serverName: ScalarKind<string> = {
 }
 
 function parseOrigin(scheme: string, authority: string): string | InvalidScalar {
-  // YAML continues a value on a line that is indented further.
+  // YAML joins a line that is indented further to the value above it.
   if (/\s-\s/.test(authority))
     return new InvalidScalar('an item of the list inside the one before it', 'indent each - of the list alike')
   if (!/^[\x21-\x7e]*$/.test(authority))
@@ -137,7 +136,7 @@ function parseOrigin(scheme: string, authority: string): string | InvalidScalar 
   return url?.origin ?? new InvalidScalar('not a host name or an address')
 }
 
-/** RFC 3986 §3.3. Rejects dot segments in any spelling: they would climb out of the prefix. */
+/** RFC 3986 §3.3. Dot segments are rejected in every spelling: they would lead out of the prefix. */
 function parsePath(path: string): string | InvalidScalar {
   if (path === '' || path === '/') return ''
   if (!path.startsWith('/'))

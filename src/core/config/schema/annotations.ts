@@ -1,24 +1,23 @@
 import * as z from 'zod'
 
 export interface SchemaAnnotations {
-  /** Renders as the file spells it; undefined: no key. A method, so that each kind may take its own type. */
+  /** Renders a value as the file spells it; undefined: the key is not rendered. */
   render?(value: unknown): RenderedValue | undefined
-  /** Lists keys of a map that are not rendered: they add nothing to the others. */
+  /** Keys of a map that are not rendered, because they say nothing beside the other keys. */
   redundantKeys?(value: unknown): readonly string[]
   /** Shown as `***`, compared by its hash, never quoted in a problem. */
   readonly secret?: true
-  /** A secret may stand here by mistake: never quoted in a problem. */
+  /** Operators may put a secret here by mistake, so problems do not quote the value. */
   readonly sensitive?: boolean
-  /** Allows `file:PATH`, for a file of one line or of several. */
+  /** Allows `file:PATH`; the file has one line or several. */
   readonly file?: 'line' | 'lines'
-  /** Every value is rejected: the key exists elsewhere, or existed once. */
+  /** Every value is rejected: the key belongs elsewhere, or was removed. */
   readonly forbidden?: true
   readonly restart?: true
 }
 
 const annotations = new WeakMap<z.core.$ZodType, SchemaAnnotations>()
 
-/** zod's copy of a schema has the same annotations. */
 export const getAnnotations = (schema: z.core.$ZodType): SchemaAnnotations => {
   const { parent } = schema._zod
   return { ...(parent && getAnnotations(parent)), ...annotations.get(schema) }
@@ -35,7 +34,7 @@ export const isOptionalKey = (schema: z.core.$ZodType): schema is z.ZodPipe<z.Zo
   schema instanceof z.ZodPipe && schema.in instanceof z.ZodOptional
 
 export class Secret {
-  // Private, so that no inspection prints it.
+  // Private, so that no inspection prints the secret.
   readonly #value: string
 
   constructor(value: string) {
@@ -51,7 +50,6 @@ export class Secret {
   }
 }
 
-/** In the spelling of the file. As JSON it shows no secret. */
 export type RenderedValue =
   | string
   | number
@@ -77,7 +75,7 @@ export const renderValue = (schema: z.core.$ZodType, value: unknown): RenderedVa
   if (schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional) return renderValue(schema.unwrap(), value)
   if (schema instanceof z.ZodPipe)
     return isOptionalKey(schema) && value === null ? undefined : renderValue(schema.in, value)
-  // Null stands for the word in place of a policy: `none`, `all`.
+  // Null stands for a word in place of a policy: `none`, `all`.
   if (schema instanceof z.ZodUnion) {
     const branch = schema.options.at(value === null ? 0 : -1)
     return branch && renderValue(branch, value)

@@ -17,7 +17,6 @@ export const privateKey = (description: string) => scalar(description, privateKe
 
 export const optionalPrivateKey = (description: string) => scalar(description, orNone(privateKeyKind))
 
-/** The SHA-256 of a secret, made by `command`; parsed to lower case, never shown. */
 export const secretDigest = (description: string, command: string) =>
   scalar<string>(description, {
     expected: `64 hex digits, as lender-gateway ${command} prints them`,
@@ -31,7 +30,7 @@ export const secretDigest = (description: string, command: string) =>
     secret: true,
   })
 
-/** A name in the client's certificate, or the SHA-256 of the certificate, parsed to base64url. */
+/** A name in the client's certificate, or the certificate's SHA-256, which is parsed to base64url. */
 export const certificateName = (description: string) =>
   scalar<string>(description, {
     expected: 'dns:, uri: or email: and a name, or sha256: and a fingerprint',

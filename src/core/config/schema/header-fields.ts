@@ -12,13 +12,13 @@ import { scalar } from './scalar.ts'
 import { ExternalValue, InvalidScalar, refineKind, type ScalarKind, textParser } from './scalar-kind.ts'
 import { keySchema, list, map, orNone, reject } from './scalar-types.ts'
 
-// They frame a message, or the gateway sets them. Fields that end at each hop (RFC 9110 §7.6.1) are rejected as well.
+// They frame a message, or the gateway sets them. Hop-by-hop fields (RFC 9110 §7.6.1) are rejected as well.
 const perHopFields = ['content-length', 'expect', 'host', 'via']
 const forwarded = ['x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host']
 
 export type EditDirection = 'request' | 'response'
 
-/** A CGI-like back end reads X_Forwarded_For as X-Forwarded-For, so an edit of a request edits both. */
+/** CGI-like back ends read X_Forwarded_For as X-Forwarded-For, so an edit of a request covers both spellings. */
 export const foldEditedName = (name: string, direction: EditDirection): string =>
   direction === 'request' ? foldUnderscores(name) : name.toLowerCase()
 
@@ -86,10 +86,9 @@ function rejectValue(value: string): InvalidScalar | undefined {
   return undefined
 }
 
-// Servers take about 100 fields, and each edit searches every request.
+// Servers accept about 100 fields, and each edit searches every request.
 const maxMutations = 100
 
-/** Rejects fields that the gateway sets itself; `check` may reject more. */
 export const fieldValues = (
   direction: EditDirection,
   description: string,
@@ -113,7 +112,7 @@ export const fieldValues = (
   return annotate(configured, { sensitive: true, render })
 }
 
-/** A field in two spellings would stand in the message twice. */
+/** Rejects a field in two spellings: the message would carry it twice. */
 const rejectTwins = (names: readonly string[], direction: EditDirection, context: z.core.ParsePayload): void => {
   const seen = new Set<string>()
   for (const name of names) {
@@ -124,22 +123,21 @@ const rejectTwins = (names: readonly string[], direction: EditDirection, context
   }
 }
 
-// Authenticate nothing. Any other field may hold a key, as vendors name theirs freely: `X-Honeycomb-Team`, `X-Tenant`.
+// These fields authenticate nothing. Vendors name other fields freely (`X-Honeycomb-Team`, `X-Tenant`): any may be a
+// key.
 const harmlessRequestFields: ReadonlySet<string> = new Set([
   ...['accept', 'accept-charset', 'accept-encoding', 'accept-language', 'cache-control', 'content-language'],
   ...['content-type', 'date', 'dnt', 'from', 'max-forwards', 'origin', 'pragma', 'prefer', 'priority', 'referer'],
   ...['user-agent', 'x-forwarded-port', 'x-forwarded-prefix'],
 ])
 
-/** `secret`: a credential. `hidden`: never shown, as a request field that is not known to be harmless. */
+/** `secret`: a credential. `hidden`: not shown, because the request field is not known to be harmless. */
 const toConfiguredFields = (
   values: Readonly<Record<string, z.output<typeof fieldValue>>>,
   direction: EditDirection,
 ): readonly { readonly name: string; readonly value: string; readonly secret: boolean; readonly hidden: boolean }[] =>
   Object.entries(values).map(([name, { value, external }]) => {
-    // A credential in the file itself is secret too.
     const secret = external || namesCredential(name)
-    // Clients see response fields anyway.
     const isShown = direction === 'response' || harmlessRequestFields.has(name.toLowerCase())
     return { name, value, secret, hidden: secret || !isShown }
   })

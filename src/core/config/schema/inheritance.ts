@@ -20,7 +20,7 @@ export const partialShape = <S extends z.core.$ZodShape>(shape: S): PartialShape
     Object.entries(shape).map(([key, schema]) => [key, z.optional(withoutDefaults(schema))]),
   ) as PartialShape<S>
 
-/** With defaults, a level would state keys that it leaves out. */
+/** Removes defaults from a level: they would count as stated there, and hide the levels below. */
 function withoutDefaults(schema: z.core.$ZodType): z.core.$ZodType {
   if (schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional) return withoutDefaults(schema.unwrap())
   if (isOptionalKey(schema)) return withoutDefaults(schema.in)
@@ -45,7 +45,7 @@ export const optionalPolicy = <T extends z.ZodType>(policy: T, example: string) 
   return z.union([off, policy]).meta({ description: policy.description ?? '' })
 }
 
-/** In place of an operation's policy: `true` for its defaults, `false` for none. */
+/** `true` in place of an operation's policy: its defaults; `false`: no policy. */
 export const policySwitch = (description: string, form: string, example: string) =>
   scalar<boolean>(description, {
     expected: `true, false or ${form}`,
@@ -53,11 +53,10 @@ export const policySwitch = (description: string, form: string, example: string)
       const mistake = new InvalidScalar('neither true nor false', `write true for the defaults, or ${example}`)
       return parseBoolean(value, fromVariable) ?? mistake
     },
-    render: () => false, // only null gets here: an operation with `true` has a policy
+    render: () => false, // an operation with `true` has a policy, so only null is rendered here
     json: { type: 'boolean' },
   })
 
-/** A policy that only this level turns on has built-in values for its other keys. */
 export const resolvePolicy = <S extends z.ZodObject>(
   stated: PartialLevel<z.output<S>> | null | undefined,
   inherited: z.output<S> | null,
@@ -65,7 +64,6 @@ export const resolvePolicy = <S extends z.ZodObject>(
 ): z.output<S> | null =>
   stated === null ? null : mergeLevels(stated, stated === undefined ? inherited : (inherited ?? schema.parse({})))
 
-/** Only maps merge: `none` and a list replace the value below. */
 export function mergeLevels<T>(stated: PartialLevel<T> | undefined, inherited: T): T {
   if (stated === undefined) return inherited
   if (!isPlainObject(stated) || !isPlainObject(inherited)) return stated as T

@@ -2,7 +2,7 @@ import { isBearerToken } from '../../exchange/header-fields.ts'
 import { isIP } from '../../lib/net/addresses.ts'
 import { InvalidScalar, type ScalarKind, textParser } from './scalar-kind.ts'
 
-// What the section `admin` is made of: commands read it without loading zod.
+// Commands read the section `admin` by these kinds without loading zod.
 
 export const defaultAdminAddress = { host: '127.0.0.1', port: 9901 } as const
 
@@ -11,7 +11,6 @@ export interface Range {
   readonly max?: number
 }
 
-/** For `none` where {@link orNone} does not apply. */
 export const cannotDisable = 'this bound cannot be turned off: write a larger one, or leave the key out'
 
 export const integerKind = ({ min, max }: Required<Range>): ScalarKind<number> => ({
@@ -33,7 +32,6 @@ export const withinRange = <N extends number>(value: N, min: number, max: number
   return value > max ? new InvalidScalar('too large', `write at most ${format(max as N)}`) : value
 }
 
-/** With 0 the system chooses a port. */
 export const portRange = { min: 0, max: 65_535 } as const
 
 export const hostKind: ScalarKind<string> = {
@@ -51,10 +49,10 @@ export const hostKind: ScalarKind<string> = {
 export const isHostName = (text: string): boolean =>
   text.length <= 253 &&
   /^[0-9A-Za-z_]([0-9A-Za-z_-]*[0-9A-Za-z_])?(\.[0-9A-Za-z_]([0-9A-Za-z_-]*[0-9A-Za-z_])?)*\.?$/.test(text) &&
-  // Digits and dots without an address are a mistake, such as 127.0.0.256.
+  // Digits and dots that are no address are a typing mistake: 127.0.0.256.
   !/^[\d.]+$/.test(text)
 
-/** Not shown, certificates too: no operator reads them. The text between BEGIN and END is not checked. */
+/** Not shown, even for certificates. The text between BEGIN and END is not checked. */
 export const pemKind = (what: string, label: RegExp): ScalarKind<string> => ({
   expected: `${what} in PEM, or file: and a path`,
   parse: textParser((value) => {
@@ -69,7 +67,7 @@ export const pemKind = (what: string, label: RegExp): ScalarKind<string> => ({
 
 export const certificateKind = pemKind('a certificate', /-----BEGIN CERTIFICATE-----/)
 
-// An attacker on a local network may guess a shorter token. RFC 6750 §2.1 has the characters.
+// An attacker on the network could guess a shorter token. Its characters: RFC 6750 §2.1.
 const minTokenLength = 16
 
 export const tokenKind: ScalarKind<string> = {

@@ -1,11 +1,11 @@
 import type { RenderedValue, SchemaAnnotations } from './annotations.ts'
 
-/** Text of a variable or a `file:` reference. A class, so that problems print `asWritten`, and never `text`. */
+/** The text of a variable or a `file:` reference. A class, so that problems print `asWritten` and never `text`. */
 export class ExternalValue {
   readonly text: string
-  /** The text in the configuration file: `${NAME}`, `file:/run/secrets/risk`. */
+  /** As in the configuration file: `${NAME}`, `file:/run/secrets/risk`. */
   readonly asWritten: string
-  /** The scalar was one `${NAME}` and nothing else: it may stand for a number or a boolean. */
+  /** The whole scalar was `${NAME}`, so it may stand for a number or a boolean. */
   readonly fromVariable: boolean
 
   constructor(text: string, asWritten: string, fromVariable: boolean) {
@@ -15,7 +15,6 @@ export class ExternalValue {
   }
 }
 
-/** Never quotes the value: only `load/issues.ts` decides on that. */
 export class InvalidScalar {
   readonly message: string
   readonly hint: string | undefined
@@ -31,14 +30,13 @@ type PlainScalar = string | number | boolean
 export interface ScalarKind<T> extends Omit<SchemaAnnotations, 'render' | 'redundantKeys'> {
   readonly name?: string
   readonly expected: string
-  /** `fromVariable`: from the environment, where everything is a string. */
+  /** `fromVariable`: the value comes from the environment, where a number is text. */
   readonly parse: (value: PlainScalar, fromVariable: boolean) => T | InvalidScalar
-  /** Renders as the file spells it; undefined: the key is left out. Default: {@link renderPlain}. */
+  /** Renders a value as the file spells it; undefined: the key is not rendered. Default: {@link renderPlain}. */
   render?(value: T): RenderedValue | undefined
   readonly json: Readonly<Record<string, unknown>>
 }
 
-/** Tells an operator to quote a value that would be right as text. */
 export const textParser =
   <T>(parse: (text: string) => T | InvalidScalar): ScalarKind<T>['parse'] =>
   (value) => {
@@ -47,7 +45,6 @@ export const textParser =
     return new InvalidScalar('wrong type', isRightAsText ? 'put it in quotes' : undefined)
   }
 
-/** For kinds that take nearly any text: tells an operator to quote any other value. */
 export const freeTextParser =
   <T>(parse: (text: string) => T | InvalidScalar): ScalarKind<T>['parse'] =>
   (value) =>
@@ -61,14 +58,13 @@ export const refineKind = <T>(kind: ScalarKind<T>, refine: (value: T) => T | Inv
   },
 })
 
-/** The pattern is for the gateway and for editors. `fault`: the message for other text. */
+/** `fault`: the message for text that does not match. */
 export const patternKind = (expected: string, pattern: string, fault: string, hint?: string): ScalarKind<string> => {
   const whole = new RegExp(pattern)
   const parse = textParser((value) => (whole.test(value) ? value : new InvalidScalar(fault, hint)))
   return { expected, parse, json: { type: 'string', pattern } }
 }
 
-/** `input`: a value of the file, or an {@link ExternalValue}. */
 export const parseScalar = <T>({ parse }: ScalarKind<T>, input: unknown): T | InvalidScalar => {
   const value = input instanceof ExternalValue ? input.text : input
   return isPlainScalar(value)

@@ -15,12 +15,11 @@ export const upTo = (max: number) => ({ min: 1, max })
 
 interface Quantity extends Required<Range> {
   readonly what: string
-  /** Text in front of the range; `what` by default. */
   readonly lead?: string
   readonly examples: string
 }
 
-/** `name` is the definition in the JSON Schema; the range in `Quantity` is the widest. */
+/** `name` is the definition in the JSON Schema, which has the widest range (`Quantity`). */
 const quantityKind =
   <N extends number>(
     name: string,
@@ -53,7 +52,7 @@ const orZero = (kind: ScalarKind<number>): ScalarKind<number> => {
   }
 }
 
-/** `none` and `false` are null: no limit. */
+/** Accepts `none` and `false` as null: no limit. */
 export const orNone = <T>({ name, render = renderPlain, ...kind }: ScalarKind<T>): ScalarKind<T | null> => ({
   ...kind,
   ...(name !== undefined && { name: `${name}OrNone` }),
@@ -95,19 +94,18 @@ const durationKind = quantityKind('Duration', durations, {
   max: day,
 })
 
-/** In ms: from 1ms to 24h unless a range says otherwise. */
+/** In ms, by default from 1ms to 24h. */
 export const duration = typeOf(durationKind)
 
 export const optionalDuration = typeOf(optional(durationKind))
 
-/** `none` and `false` are 0, which allows nothing either. */
 export const durationOrZero = typeOf((range) => orZero(durationKind(range)))
 
 const tebibyte = 1024 ** 4
 
 const sizeKind = quantityKind('Size', sizes, { what: 'a size', examples: '512B, 64KiB or 1MiB', min: 0, max: tebibyte })
 
-/** In bytes: from 0B to 1TiB unless a range says otherwise. */
+/** In bytes, by default from 0B to 1TiB. */
 export const size = typeOf(sizeKind)
 
 export const optionalSize = typeOf(optional(sizeKind))
@@ -124,7 +122,7 @@ export const optionalByteRate = typeOf(optional(byteRateKind))
 
 const percentKind = quantityKind('Percent', percentages, { what: 'a percentage', examples: '10%', min: 0, max: 1 })
 
-/** Parsed to a fraction: from 0% to 100% unless a range, in fractions, says otherwise. */
+/** Parsed to a fraction, by default from 0% to 100%. The range is in fractions. */
 export const percent = typeOf(percentKind)
 
 export const optionalPercent = typeOf(optional(percentKind))
@@ -203,7 +201,6 @@ export const list = <S extends z.ZodType>(
   return annotate(entries.meta({ description }), annotations)
 }
 
-/** A map in which every other key is an error. */
 export const map = <S extends z.core.$ZodLooseShape>(
   description: string,
   shape: S,
@@ -218,7 +215,6 @@ export const keySchema = ({ expected, parse }: Pick<ScalarKind<string>, 'expecte
     if (parsed instanceof InvalidScalar) reject(context, parsed.message, expected, parsed.hint)
   })
 
-/** `path` leads from the value to the fault in it. */
 export const reject = (
   context: z.core.ParsePayload,
   message: string,

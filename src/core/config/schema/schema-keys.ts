@@ -12,7 +12,6 @@ export interface SchemaKey extends SchemaAnnotations {
   readonly path: readonly string[]
 }
 
-/** Lists a schema and all that it wraps as defaults, unions and transforms, the outermost first. */
 // Memoized: each load walks the whole schema several times.
 export const unwrapSchema: (schema: Schema) => readonly Schema[] = weakMemo((schema) => [
   schema,
@@ -57,13 +56,13 @@ export const isForbidden = (schema: Schema): boolean => mergeAnnotations(unwrapS
 
 export const holdsSecrets = (path: KeyPath): boolean => schemaAt(path).isHidden
 
-/** Where a secret may stand, a key that is not a plain word may be a secret in the wrong column: it is hidden. */
+/** Hides a key that is not a plain word where secrets may stand: the key may be a secret in the wrong column. */
 export const redactKey = (key: string, parent: KeyPath): string => {
   const formatted = formatKey(key)
   return formatted !== key && holdsSecrets(parent) ? '"…"' : formatted
 }
 
-/** An entry of a list or a record is as secret as the whole, unless its schema differs. */
+/** Entries of a list or record are as secret as the whole, unless their schema says otherwise. */
 const schemaAt = (path: KeyPath) => {
   let layers = unwrapSchema(configSchema)
   let isHidden = false
@@ -71,7 +70,7 @@ const schemaAt = (path: KeyPath) => {
     const next = layers
       .flatMap(childSchemas)
       .filter(([name]) => name === key || name === (typeof key === 'number' ? '#' : '*'))
-    if (next.length === 0) return { layers, isKnown: false, isHidden } // of the deepest known key
+    if (next.length === 0) return { layers, isKnown: false, isHidden }
     layers = next.flatMap(([, schema]) => unwrapSchema(schema))
     const { sensitive, secret } = mergeAnnotations(layers)
     isHidden = sensitive ?? secret ?? (isHidden && next.some(([name]) => name !== key))
@@ -79,7 +78,6 @@ const schemaAt = (path: KeyPath) => {
   return { layers, isKnown: true, isHidden }
 }
 
-/** Makes the JSON Schema (draft-7) for editors: with placeholders such as `${NAME}`, and without forbidden keys. */
 export function jsonSchema(): Record<string, unknown> {
   const { definitions = {}, ...schema } = z.toJSONSchema(describedSchema, {
     io: 'input',

@@ -21,7 +21,7 @@ const scope = choice(
   [...operatorScopes],
 )
 
-// Each request is compared with all tokens.
+// Each admin request is compared with all tokens.
 const maxTokens = 100
 
 const tokens = list(

@@ -5,7 +5,7 @@ import { choice, map } from '../schema/scalar-types.ts'
 
 const maxLength = 40
 
-/** No invisible characters: the name stands in a title and in questions. */
+/** No invisible characters: the name stands in the page's title and in its questions. */
 const labelKind = patternKind(
   `1 to ${maxLength} letters, digits, spaces and ._-, such as gateway-eu-1`,
   `^[A-Za-z0-9]([A-Za-z0-9 ._-]{0,${maxLength - 2}}[A-Za-z0-9])?$`,
@@ -13,7 +13,7 @@ const labelKind = patternKind(
   'letters, digits, spaces and ._-, with a letter or a digit at either end',
 )
 
-/** Names, as the page's CSP allows only its own style sheet. No green: it would say that all is well. */
+/** Words, because the page's CSP allows only its own style sheet. No green: it would suggest that all is well. */
 export const instanceColors = ['gray', 'red', 'orange', 'brown', 'teal', 'blue', 'purple', 'pink'] as const
 
 export const instanceSchema = map('Which gateway this is, for operators of several', {

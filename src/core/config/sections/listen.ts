@@ -45,7 +45,7 @@ const timeouts = map('How long a client may take', {
   keepAlive: duration('How long an idle client connection is kept').prefault('75s'),
 })
 
-// Every load parses each text, and so does every reload that takes effect.
+// Each load parses all of these texts.
 const maxPemTexts = 100
 
 const certificatePair = z.strictObject({

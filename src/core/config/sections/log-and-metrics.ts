@@ -37,7 +37,6 @@ const metricsSwitch = scalar<boolean>('Whether exchanges are counted', {
   json: { enum: [true, false, 'none'] },
 })
 
-/** Null: nothing is counted for /metrics, the admin page and `top`. */
 export const metricsSchema = z
   .union([metricsSwitch, metricsOptions])
   .transform((given) => (given === true ? metricsOptions.parse({}) : given === false ? null : given))

@@ -35,7 +35,6 @@ const statusRange = (description: string) =>
         return new InvalidScalar('no such status', 'the status of a response is from 200 to 599')
       return from > to ? new InvalidScalar('a range the wrong way round', `write ${to}-${from}`) : { from, to }
     },
-    // A single status is a number in the file.
     render: ({ from, to }) => (from === to ? from : `${from}-${to}`),
     json: {
       anyOf: [
@@ -63,7 +62,7 @@ const path = scalar<string>(
     parse: textParser((value) => {
       if (/^https?:/i.test(value))
         return new InvalidScalar('not a path', 'write the path alone: it is asked of each endpoint')
-      // RFC 9112 §3.2.1: the request target ends at a blank, and a fragment is never sent.
+      // RFC 9112 §3.2.1: a blank ends the request target, and a fragment is never sent.
       if (!/^[\x21-\x7e]*$/.test(value))
         return new InvalidScalar(
           'a path with a character that must be encoded',
@@ -80,7 +79,7 @@ const path = scalar<string>(
 
 const probeStreak = (description: string) => integer(description, upTo(100))
 
-/** With built-in values, except for `path`. */
+/** All keys but `path` have built-in values. */
 export const healthCheckSchema = map('Probes each endpoint on a timer; path is required', {
   path: optionalKey(path),
   interval: duration('How long after one probe the next one follows', { min: 100, max: hour }).prefault('5s'),
@@ -110,7 +109,7 @@ export const circuitBreakerSchema = map('Stops traffic to the whole upstream whi
   probes: integer('How many requests are let through then, and must go well, before it closes', upTo(100)).prefault(3),
 })
 
-/** With built-in values. A key without one may be `none`, to override a level below. */
+/** An optional key may be `none`, which overrides the level below. */
 export const upstreamTlsSchema = map(
   'How endpoints with https:// are spoken to',
   {
@@ -139,7 +138,6 @@ export const defaultsSchema = map('What applies to every group; a group states o
     headers: optionalDuration("Longest time until the head of an endpoint's response").prefault('15s'),
     body: optionalDuration('Longest gap between two chunks of the body of a response; never a total').prefault('30s'),
   }).prefault({}),
-  // `none`, `false` and `0s` allow no reuse: every request gets its own connection.
   keepAlive: durationOrZero('How long an idle upstream connection is kept, less a margin; none or 0s: not at all', {
     min: 0,
   }).prefault('1500ms'),

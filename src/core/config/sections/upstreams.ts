@@ -50,7 +50,7 @@ export const targetShape = {
   response: headerMutationSchema('response'),
 }
 
-/** A key of a group alone, after all others; null where the group does not state it. */
+/** A key that only a group may state; null where the group does not. */
 export interface UpstreamKey {
   readonly key: string
   readonly schema: z.ZodType

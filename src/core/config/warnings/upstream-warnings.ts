@@ -28,7 +28,6 @@ const exposedSandbox: WarningRule = ({ parsed: { allowSandbox, listen, upstreams
 const nestedIn = (upstream: ParsedUpstream): readonly ParsedUpstream[] =>
   nestedUpstreamKeys().flatMap((key) => (upstream as object as Record<string, ParsedUpstream | null>)[key] ?? [])
 
-/** What the file states of each side of a group. */
 export const statedSides = (
   group: Group,
   primary: ParsedUpstream,
@@ -83,7 +82,6 @@ const unverifiedTls: WarningRule = ({ parsed, config: { upstreams } }) => {
   )
 }
 
-/** `path` is the key's; `where` names the connections. */
 export const warnOfUnverifiedTls = (path: KeyPath, where: string): ConfigIssue => ({
   path,
   message: 'ANY SERVER IS TRUSTED: no certificate is verified, and requests can be read and changed on the way',
@@ -116,7 +114,6 @@ const unusedTls: WarningRule = ({ parsed }) =>
   groups.map(
     (group) =>
       parsed.upstreams[group].tls !== undefined &&
-      // A candidate inherits the group's `tls`.
       findUnusedTls(['upstreams', group, 'tls'], 'group', ofBothSides(parsed.upstreams[group])),
   )
 

@@ -58,7 +58,9 @@ export const collectWarnings = (
   return applyRules(rules, { parsed, config, cores, processes })
 }
 
-/** For Client-Cert the proxy in front decides: RFC 5280 §6.1.1 gives a trust anchor no time. */
+/**
+ * `from: client-cert` is left out: there the proxy in front verifies, and RFC 5280 §6.1.1 gives a trust anchor no time.
+ */
 const expiringAuthorities: WarningRule = ({ config }) =>
   clientAuthorities(config).map(
     ({ path, names, notAfter }) =>
@@ -74,7 +76,7 @@ const expiringAuthorities: WarningRule = ({ config }) =>
       },
   )
 
-/** An expired certificate is no error: a gateway that must restart still serves the clients that do not verify. */
+/** Not an error: a gateway that must restart still serves the clients that do not verify. */
 const expiringCertificates: WarningRule = ({ config }) =>
   listenerCertificates(config).map(
     ({ path, notAfter }) =>

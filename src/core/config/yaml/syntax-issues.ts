@@ -3,13 +3,12 @@ import { isAlias, isCollection, isMap, isScalar, isSeq } from 'yaml'
 import type { FilePosition, KeyPath, LocatableIssue } from '../problem.ts'
 import { forEachNode } from './yaml-nodes.ts'
 
-/** Nested aliases count as often as they unfold. */
+/** A nested alias counts as often as it unfolds. */
 export const maxAliases = 100
 
-/** Later errors repeat the first. */
 const maxSyntaxErrors = 20
 
-/** Tags, directives, duplicate keys and many aliases are forbidden. `usable`: the tree is reliable. */
+/** Rejects tags, directives, duplicate keys and many aliases. `usable`: the tree is reliable. */
 export function findSyntaxIssues(document: Document, text: string, at: (offset: number) => FilePosition) {
   const issues: LocatableIssue[] = []
   const lines = new Set<number>()
@@ -18,11 +17,11 @@ export function findSyntaxIssues(document: Document, text: string, at: (offset: 
     issues.push({ ...issue, offset })
   }
 
-  let usable = findForbiddenConstructs(document, add) // with a dangling or circular alias the tree cannot be built
+  let usable = findForbiddenConstructs(document, add) // false: a dangling or circular alias, so the tree cannot be built
   const forbiddenCount = issues.length
   let lostAt: number | null = null
   for (const error of document.errors.slice(0, 1000)) {
-    // After a mistake the parser reports more errors, on its line and later ones. The first describes it best.
+    // After a mistake the parser reports more errors, on the same line and later. The first describes it best.
     const [start] = error.pos
     const isLost =
       lostAt !== null && !hasResynchronized(text, lostAt, start) && isIndentationError(error.code, text, start)
@@ -46,7 +45,7 @@ const derailingErrors: ReadonlySet<string> = new Set(['BAD_INDENT', 'BLOCK_AS_IM
 const hasResynchronized = (text: string, lostAt: number, offset: number): boolean =>
   /[\r\n][^\s#-]/.test(text.slice(lostAt, offset + 1))
 
-/** A second colon in one line, say, is not about indentation. */
+/** False for a second colon in one line, which has the same code. */
 const isIndentationError = (code: string, text: string, offset: number): boolean => {
   if (code !== 'BLOCK_AS_IMPLICIT_KEY') return derailingErrors.has(code)
   const [line = ''] = text.slice(text.lastIndexOf('\n', offset - 1) + 1).split(/[\r\n]/, 1)
@@ -55,7 +54,6 @@ const isIndentationError = (code: string, text: string, offset: number): boolean
 
 type AddIssue = (offset: number, issue: LocatableIssue) => void
 
-/** Returns false if the tree cannot be built. */
 function findForbiddenConstructs(document: Document, add: AddIssue): boolean {
   if (document.directives?.yaml.explicit === true) add(0, { path: [], ...yamlDirective })
   let aliases = 0
@@ -94,7 +92,7 @@ const yamlDirective = {
   hint: 'remove the line',
 }
 
-/** JavaScript gives `__proto__` a meaning of its own, and zod ignores it. */
+/** JavaScript treats `__proto__` as the prototype, and zod ignores it. */
 export const prototypeKey = { message: 'unknown key', expected: 'a known key', found: '__proto__', hint: 'remove it' }
 
 const duplicateKey = {
@@ -126,8 +124,8 @@ function aliasIssue(node: Alias, document: Document, at: KeyPath, parents: reado
 }
 
 /**
- * Describes an error in the gateway's words, as the parser's may quote the file, at the place where an operator would
- * look. `isIndentationError`: lines are indented wrongly to one another; this line alone is sound.
+ * Uses the gateway's words, because the parser's may quote the file. `isIndentationError`: the lines are indented
+ * wrongly to one another; each line alone is sound.
  */
 function describeSyntaxError(
   { code, pos: [start] }: YAMLError,
@@ -140,7 +138,7 @@ function describeSyntaxError(
   // The parser gave up an unclosed bracket where its content ends.
   const isOpenBracket = (node: Node) => isCollection(node) && node.flow === true && node.range?.[1] === start && node
   const bracketAt = code === 'BAD_INDENT' ? findNode(document, isOpenBracket)?.range?.[0] : undefined
-  // The parser reports a missing end further down; the opening is the better place.
+  // The parser reports a missing end further down; the operator should look at the opening.
   const offset = bracketAt ?? (isUnclosedQuote ? (scalar.range?.[0] ?? start) : start)
   const isMultiline = scalar?.range != null && at(scalar.range[0]).line !== at(scalar.range[1]).line
   let fault: string = code
@@ -153,7 +151,6 @@ function describeSyntaxError(
   return { path: pathAt(document.contents, offset), offset, message, expected: 'valid YAML 1.2', found, hint }
 }
 
-/** By the parser's code, or the gateway's word for a fault that the code does not tell. */
 const messages: Readonly<Record<string, readonly [message: string, hint: string]>> = {
   UNCLOSED_QUOTE: ['a quote that is not closed', 'close it on the same line'],
   UNCLOSED_BRACKET: [
@@ -175,7 +172,6 @@ const messages: Readonly<Record<string, readonly [message: string, hint: string]
   RESOURCE_EXHAUSTION: ['nested too deeply', 'write fewer levels'],
 }
 
-/** Of several nodes, the innermost and last. */
 const findNode = <N extends Node>(document: Document, find: (node: Node) => N | false): N | undefined => {
   let found: N | undefined
   forEachNode(document, (node) => {
@@ -190,7 +186,7 @@ const scalarAt = (document: Document, offset: number): Scalar | undefined =>
     return isScalar(node) && start <= offset && offset <= end && end > start && node
   })
 
-/** Goes as far as the parser understood the file. A key belongs to the map around it. */
+/** A key belongs to the map around it. */
 function pathAt(node: unknown, offset: number, path: KeyPath = []): KeyPath {
   if (path.length >= maxDepth) return path
   if (isMap(node)) {
@@ -203,11 +199,11 @@ function pathAt(node: unknown, offset: number, path: KeyPath = []): KeyPath {
   return index === -1 || endOf(node.items[index]) <= offset ? path : pathAt(node.items[index], offset, [...path, index])
 }
 
-const maxDepth = 16 // more levels than any key has
+const maxDepth = 16
 
 const startOf = (node: unknown): number => rangeOf(node)?.[0] ?? Number.POSITIVE_INFINITY
 
-/** A node without a value has no end: the error may be about the missing value. */
+/** A missing value has no end: the error may be about it. */
 const endOf = (node: unknown): number =>
   isScalar(node) && node.value === null ? Number.POSITIVE_INFINITY : (rangeOf(node)?.[2] ?? Number.POSITIVE_INFINITY)
 

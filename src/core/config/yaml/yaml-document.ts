@@ -9,10 +9,10 @@ import { createPositionFinder, findOffset, forEachNode, hasPath } from './yaml-n
 
 export type YamlSource = ReturnType<typeof parseYamlSource>
 
-// `uniqueKeys` compares each key with every other; `findSyntaxIssues` finds duplicates in linear time.
+// `uniqueKeys` compares each key with every other key; `findSyntaxIssues` finds duplicates in linear time.
 const parserOptions = { prettyErrors: false, stringKeys: true, uniqueKeys: false, version: '1.2' } as const
 
-/** Never throws, and never lets the parser quote the text. `usable` false: a syntax error; the tree is not reliable. */
+/** Never throws or quotes the text. `usable` false: the tree is not reliable. */
 export function parseYamlSource(text: string) {
   const isMasked = text.includes('${') && !text.includes(opening) && !text.includes(closing)
   const document = parseDocument(isMasked ? maskPlaceholders(text) : text, parserOptions)
@@ -24,12 +24,10 @@ export function parseYamlSource(text: string) {
   return { document, issues: [...unquotedPlaceholders, ...issues], usable, at, locate, locateStated }
 }
 
-/** `tree` undefined: the file has no reliable tree. */
 export const toPlainTree = (source: YamlSource, environment: Environment) => {
   if (!source.usable) return { tree: undefined, issues: source.issues }
   const issues: readonly LocatableIssue[] = [...source.issues, ...substituteVariables(source.document, environment)]
   try {
-    // The library counts the anchor too.
     const tree: unknown = source.document.toJS({ maxAliasCount: maxAliases + 1 })
     return { tree, issues }
   } catch {
@@ -38,15 +36,15 @@ export const toPlainTree = (source: YamlSource, environment: Environment) => {
   }
 }
 
-// In { } or [ ] the parser takes a placeholder's brace for YAML's. Private-use characters of the same length replace it
-// during parsing, unless the text has such a character itself.
+// In { } or [ ] the parser reads a placeholder's brace as YAML. During parsing, private-use characters of the same
+// length replace it, unless the text has such a character.
 const [opening, closing] = ['\ue000', '\ue001']
 
 const maskPlaceholders = (text: string): string => text.replaceAll(/\$\{([^{}"'\r\n]*)\}/g, `$$${opening}$1${closing}`)
 
 const unmask = (text: string): string => text.replaceAll(opening, '{').replaceAll(closing, '}')
 
-/** Reports placeholders that mislead the parser: they stay masked, so that they cause no more issues. */
+/** Reports placeholders that mislead the parser. They stay masked, so that they cause no further issues. */
 const unmaskPlaceholders = (document: Document): readonly LocatableIssue[] => {
   const issues: LocatableIssue[] = []
   forEachNode(document, (node, { path, parents, isKey }) => {

@@ -4,13 +4,12 @@ import type { FilePosition, KeyPath } from '../problem.ts'
 
 /** Valid only during the call: the walk reuses the arrays. */
 interface NodeContext {
-  /** The path of a key includes the key. */
   readonly path: KeyPath
   readonly parents: readonly Node[]
   readonly isKey: boolean
 }
 
-/** yaml's own `visit` is ten times as slow: it copies each node's ancestors. */
+/** yaml's own `visit` copies each node's ancestors, which takes ten times as long. */
 export function forEachNode(document: Document, visit: (node: Node, context: NodeContext) => void): void {
   const path: (string | number)[] = []
   const parents: Node[] = []
@@ -34,10 +33,10 @@ export function forEachNode(document: Document, visit: (node: Node, context: Nod
 
 export const hasPath = (document: Document, path: KeyPath): boolean => followPath(document, path).found
 
-/** A missing value has the offset of the deepest existing key above it. */
+/** For a missing value, the offset of the deepest existing key above it. */
 export function findOffset(document: Document, path: KeyPath, atKey: boolean): number {
   const { found, pair, node } = followPath(document, path)
-  // A block starts on the line after its key, and a missing value has no start: both are shown at the key.
+  // A block starts on the line after its key, and a missing value has no start: both are located at the key.
   const block = isCollection(node) && node.flow !== true
   const empty = node === null || (isScalar(node) && node.value === null && node.source === '')
   if (pair !== undefined && (!found || atKey || block || empty)) return startOffset(pair.key) ?? 0
