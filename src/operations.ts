@@ -1,7 +1,4 @@
-/**
- * The nine operations of the lender integration service: the whole public surface, compiled in and never reloaded.
- * Configuration says only what stands behind them.
- */
+/** The whole public surface, compiled in and never reloaded. Configuration says only what stands behind it. */
 
 interface OperationRow {
   readonly id: `${string}.${string}`
@@ -44,7 +41,7 @@ export type Group = Operation['group']
 /** The eight purpose groups, each once, in the interface's order. */
 export const groups: readonly Group[] = [...new Set(allOperations.map((operation) => operation.group))]
 
-/** The two upstreams that a group may have: `primary` serves it, `candidate` is tried. */
+/** `primary` serves a group, `candidate` is tried. */
 export const sides = ['primary', 'candidate'] as const
 export type Side = (typeof sides)[number]
 

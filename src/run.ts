@@ -8,13 +8,13 @@ if (words[0] === 'serve') {
   const { startThread } = await import('./core/config/load/reading-thread.ts')
   startThread()
 } else {
-  // A gateway writes its log by file descriptor, and reports itself what it could not write.
+  // A gateway reports itself what it could not write.
   ignoreBrokenPipe()
 }
 if (needsFeatures(words[0])) await import('./features/installed.ts')
 const { runCommandLine } = await import('./core/cli/run-command-line.ts')
 await runCommandLine(words)
-// A gateway that could not start: what it has begun, such as a file call that hangs, is not waited for.
+// A gateway that could not start does not wait for what it has begun: a file call may hang.
 if (words[0] === 'serve' && process.exitCode !== undefined) {
   await flushStderr()
   exitProcess(Number(process.exitCode))

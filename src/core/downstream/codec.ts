@@ -5,7 +5,7 @@ import type { HeaderFields } from '../exchange/header-fields.ts'
 export interface RequestTarget {
   readonly path: string
   readonly query: string
-  /** The host of an absolute-form, which overrides Host (RFC 9112 §3.2.2); null in the origin-form. */
+  /** Of an absolute-form: overrides Host (RFC 9112 §3.2.2); null in the origin-form. */
   readonly authority: string | null
 }
 
@@ -29,7 +29,7 @@ export interface DownstreamRequest extends BodySource {
   destroy(): unknown
 }
 
-/** A chunk is valid during the call, unless its memory is its own (`isExclusive`). Null: the end. */
+/** A chunk is valid during the call, unless `isExclusive`. Null: the end. */
 export type BodyConsumer = (chunk: Buffer | null) => void
 
 export interface BodySource {
@@ -43,13 +43,13 @@ export interface DownstreamResponse {
   readonly headersSent: boolean
   readonly destroyed: boolean
   readonly writableEnded: boolean
-  /** The client got, or will get, the whole response. Valid after `close`. */
+  /** Valid after `close`. */
   readonly writableFinished: boolean
   readonly writableLength: number
-  /** HTTP/2 only: how the client broke the protocol, if that ended the response alone. */
+  /** HTTP/2: how the client broke the protocol, if only the stream ended. */
   readonly fault?: string | null
   readonly isHeadOfLine: boolean
-  /** The system has taken the whole ended response. Only at the head of the line. */
+  /** The system has taken the whole response. Only at the head of the line. */
   readonly isFlushed: boolean
   /** Throws on fields that the HTTP version cannot express. `reason` empty: the standard phrase. */
   writeFields(status: number, reason: string, fields: HeaderFields): void
@@ -63,7 +63,7 @@ export interface DownstreamResponse {
   end(body?: Buffer | string): unknown
   /** Sends `100 Continue` if necessary; calls `onSent` in any case. */
   writeContinue(onSent: () => void): void
-  /** Cuts the response off, so that a part never looks whole. */
+  /** A part must not look whole. */
   reset(): void
   on(event: 'close' | 'drain' | 'finish', listener: () => void): this
 }

@@ -1,9 +1,9 @@
 import type { GatewayError } from './failures/errors.ts'
 
 export interface ResponseBody {
-  /** Other readers may have its chunks too: a sink must not free them. */
+  /** A sink must not free chunks that other readers have. */
   readonly isShared: boolean
-  /** Takes a body that has ended, for one write. Null: still arriving, or failed. */
+  /** For one write. Null: still arriving, or failed. */
   takeBuffered(): Buffer | null
   consume(sink: BodySink): void
   resume(): void
@@ -24,11 +24,11 @@ export interface RequestBody {
   /** From Content-Length; 0: no body; null: chunked. */
   readonly length: number | null
   readonly received: boolean
-  /** Small enough to be read first, sent in one write, and sent again. */
+  /** Read first, sent in one write, and sent again. */
   readonly replayable: boolean
   /** False: a streaming body is complete, and can still be sent. */
   readonly started: boolean
-  /** Counted while streaming; beyond it the exchange ends with `content-too-large`. */
+  /** Beyond it a streaming body ends with `content-too-large`. */
   maxBytes: number
   /** Called before the reader gets the bytes, which are valid during the call; null: the end. */
   onData: ((chunk: Buffer | null) => void) | null
@@ -53,6 +53,6 @@ export const addDataListener = (body: RequestBody, listener: NonNullable<Request
 }
 
 export interface Upload extends AsyncIterable<Buffer> {
-  /** Fails the reader: an upload that is cut short must never look complete. */
+  /** Fails the reader: a cut upload must never look complete. */
   stop(): void
 }

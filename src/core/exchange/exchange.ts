@@ -63,11 +63,11 @@ export type ExchangeInit = Pick<
 export interface RecordedOutcome {
   readonly source: string
   readonly outcome: string
-  /** The request that was processed in place of this one; null: none, or unknown. */
+  /** The request processed in place of this one; null: none, or unknown. */
   readonly firstRequestId: string | null
   /** The side of the stored response; null: the client got no stored response. */
   readonly stored: 'side-of-client' | 'unknown-side' | null
-  /** It says whether a change was made, so the audit log and the request counts have it. */
+  /** A change may have been made: for the audit log and the request counts. */
   readonly isAudited: boolean
 }
 
@@ -101,13 +101,11 @@ export class Exchange {
   readonly attempts: Attempts
   /** On the monotonic clock; null: none, or not begun. */
   deadlineAt: number | null = null
-  /**
-   * Set by an outer layer that reads the body before it passes the head on. Gets the function that ends the deadline.
-   */
+  /** Set by an outer layer that reads the body before it passes the head on. Gets the end of the deadline. */
   holdDeadline: ((end: () => void) => void) | null = null
   /** Nothing can continue before more of the request body comes from the client. */
   waitsForClient = false
-  /** The last attempt ended while it waited for a connection, or for its turn to be written on one. */
+  /** The last attempt ended while it waited for a connection, or for its turn to be written. */
   endedInQueue = false
   /** No byte of the request body waits to be written. */
   bodySent = false
@@ -115,9 +113,9 @@ export class Exchange {
   interactionId: string | null
   /** Flat; added to every response, the gateway's errors included. */
   addedResponseFields: string[] | null
-  /** The client got bytes, if only an interim response: no retry after a failure. */
+  /** The client got bytes, perhaps of an interim response: no retry after a failure. */
   responseStarted = false
-  /** Called each time a connection gets the request, to write it in the same turn of the event loop. */
+  /** Called each time a connection gets the request, to write it in the same turn. */
   onSent: (() => void) | null = null
   /** Counts a response that breaks off, is late or breaks the contract. Null: not counted, or the side has failed. */
   onBrokenResponse: (() => void) | null = null
@@ -160,7 +158,7 @@ export class Exchange {
     this.#abortListener?.(reason)
   }
 
-  /** Calls `listener` once: when the last byte of the response is taken or never will be, or now if it was. */
+  /** Calls `listener` once, when the last byte of the response is taken or never will be; now if it was. */
   onFinished(listener: () => void): void {
     if (this.#isFinished) return listener()
     this.#finishListeners ??= []
@@ -232,18 +230,13 @@ export class Attempts {
   }
 }
 
-/**
- * For the access log, and for the next attempt, which goes to another endpoint. Milliseconds of the monotonic clock.
- */
+/** For the access log, and for the next attempt, which goes to another endpoint. Monotonic milliseconds. */
 export interface AttemptRecord {
   readonly endpoint: string
   readonly side: Side | null
   readonly startedAt: number
   endedAt: number | null
-  /**
-   * The response ends with its TLS connection. Node reports no missing close_notify (RFC 9112 §9.8), so no layer may
-   * store it.
-   */
+  /** Ends with its TLS connection: Node reports no missing close_notify (RFC 9112 §9.8), so no layer may store it. */
   mayBeCut: boolean
   /** Of the same exchange and side; null: the first. */
   readonly previous: AttemptRecord | null

@@ -1,6 +1,6 @@
 import { tryOrNull } from '../lib/try.ts'
 
-/** Flat: name, value, name, value, … with case, order and repetitions as received; each string latin1. */
+/** Name, value, name, value, … with case, order and repetitions as received; latin1. */
 export type HeaderFields = readonly string[]
 
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
@@ -34,8 +34,8 @@ export const checkFields = (fields: HeaderFields): void => {
   if (unsendable !== null) throw new TypeError(`the field ${JSON.stringify(unsendable)} cannot be sent`)
 }
 
-// RFC 9110 §7.6.1; Proxy-* is for the next hop alone (§11.7); the gateway sets the framing of RFC 9112 itself. Trailers
-// are dropped, and so is the field that announces them.
+// RFC 9110 §7.6.1; Proxy-* is for the next hop alone (§11.7); the gateway sets the framing of RFC 9112. Trailers are
+// dropped, and so is the field that announces them.
 const hopByHop = [
   'connection',
   'keep-alive',
@@ -53,13 +53,10 @@ const hopByHop = [
 /** Names an interaction of clients and banks (Open Banking, FAPI). */
 export const interactionIdField = 'x-fapi-interaction-id'
 
-/**
- * Lower-case. An upstream repeats them from one request: a stored response would reveal the first request's to later
- * clients.
- */
+/** Upstreams repeat them from the request: a stored response would reveal the first request's to later clients. */
 export const perExchangeFields: ReadonlySet<string> = new Set([interactionIdField])
 
-// Most names have a length that no such field has, and pass without a lower-case copy.
+// Most names match no length, and pass without a lower-case copy.
 const hopByHopByLength: (readonly string[] | undefined)[] = []
 for (const name of hopByHop) hopByHopByLength[name.length] = [...(hopByHopByLength[name.length] ?? []), name]
 
@@ -71,8 +68,8 @@ export const isHopByHop = (name: string): boolean => {
 }
 
 /**
- * Lower-case. Known back ends take them for the URI, method, host or scheme: a client that can write one controls the
- * back end. Few back ends name them in Vary. CGI programs read `Proxy` as their proxy (https://httpoxy.org).
+ * Known back ends take them for the URI, method, host or scheme: a client that can write one controls the back end. Few
+ * back ends name them in Vary. CGI programs read `Proxy` as their proxy (https://httpoxy.org).
  */
 export const targetOverrides: readonly string[] = [
   'front-end-https',
@@ -110,7 +107,7 @@ export const fieldNameEquals = (name: string, lower: string): boolean =>
 const startWithSameLetter = (one: string, other: string): boolean =>
   (one.charCodeAt(0) | 0x20) === (other.charCodeAt(0) | 0x20)
 
-/** Lower-case. Lists by definition: several lines equal one line with commas (RFC 9110 §5.3), and proxies add lines. */
+/** Several lines equal one line with commas (RFC 9110 §5.3), and proxies add lines. */
 export const listFields: ReadonlySet<string> = new Set([
   ...['accept', 'accept-charset', 'accept-encoding', 'accept-language', 'accept-ranges', 'allow', 'cache-control'],
   ...['cache-status', 'content-encoding', 'content-language', 'forwarded', 'if-match', 'if-none-match', 'link'],
@@ -168,9 +165,7 @@ export const trimBlanks = (text: string): string => {
 
 const isBlank = (code: number): boolean => code === 0x20 || code === 0x09
 
-/**
- * A CGI-like back end reads X_Api_Key and X-Api-Key as one: a client could add to a set field, or send a removed one.
- */
+/** A CGI-like back end reads X_Api_Key as X-Api-Key: a client could add to a set field, or send a removed one. */
 export const foldUnderscores = (name: string): string => name.toLowerCase().replaceAll('_', '-')
 
 export const isTwin = (name: string, lower: string): boolean =>
@@ -178,8 +173,8 @@ export const isTwin = (name: string, lower: string): boolean =>
   (name.includes('_') || lower.includes('_')) &&
   foldUnderscores(name) === foldUnderscores(lower)
 
-// Assertion, JWT, OIDC and principal: from proxies that sign users in (Amazon ALB, Google IAP, Cloudflare Access,
-// Azure). Cert: RFC 9440 and its predecessors.
+// Assertion, JWT, OIDC and principal: of proxies that sign users in (Amazon ALB, Google IAP, Cloudflare Access, Azure).
+// Cert: RFC 9440 and its predecessors.
 const credentialWords =
   /assertion|auth|cert|cookie|credential|dpop|jwt|key|oidc|pass|principal|saml|secret|session|signature|token|userinfo/i
 
@@ -196,7 +191,7 @@ export interface AddedResponseFields {
   readonly addedResponseFields: HeaderFields | null
 }
 
-/** The upstream's end-to-end fields, and those that docs/operations.md lists. Null: off. */
+/** The upstream's end-to-end fields, and the gateway's (docs/operations.md). Null: off. */
 export const toClientFields = (
   { requestId, interactionId, addedResponseFields }: AddedResponseFields,
   status: number,

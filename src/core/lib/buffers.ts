@@ -1,9 +1,9 @@
-/** Up to here, a body goes out with its head as one latin1 string: a second piece costs more than copying the body. */
+/** A shorter body goes out with its head as one latin1 string: a second piece costs more than copying the body. */
 export const maxSingleWriteBytes = 8 * 1024
 
 /**
- * The longest piece that is handed on or written at once. A write counts as taken only as a whole, and TLS copies the
- * piece, so a slow client with a longer piece would seem to take nothing.
+ * The longest piece of a write. A write counts as taken only as a whole, and TLS copies it, so a slow client with a
+ * longer piece would seem to take nothing.
  */
 export const sliceBytes = 64 * 1024
 
@@ -13,7 +13,7 @@ export const maxWaitingBytes = 64 * 1024
 /** Freeing a smaller chunk by hand costs more than leaving it to the collector. */
 export const minFreeBytes = 16 * 1024
 
-/** With less, a large response takes up to twice as much time; more gains nothing. */
+/** With less, a large response takes up to twice as long; more gains nothing. */
 export const largeBufferBytes = 256 * 1024
 
 // The need of a few large responses at a time: 8 MiB.
@@ -22,7 +22,7 @@ const spare: ArrayBuffer[] = []
 /** Memory that belongs to one chunk alone, though the chunk may not fill it. */
 const exclusive = new WeakSet<ArrayBufferLike>()
 
-/** Reuses the memory of freed chunks: new memory costs the system more than filling it. */
+/** New memory costs the system more than filling it. */
 const allocLargeBuffer = (): Buffer => {
   const memory = spare.pop() ?? new ArrayBuffer(largeBufferBytes)
   exclusive.add(memory)
@@ -39,8 +39,8 @@ export const takeExclusively = (read: Buffer, from: number): Buffer => {
 export const isExclusive = (chunk: Buffer): boolean => exclusive.has(chunk.buffer)
 
 /**
- * Frees the memory of a chunk, unless other chunks share it. Left to the collector, 64 MiB of such memory start a
- * collection of the whole heap: 8 a second, half of the time that large responses took.
+ * Does nothing where other chunks share the memory. Left to the collector, 64 MiB of such memory start a collection of
+ * the whole heap: 8 a second, half of the time that large responses took.
  */
 export const freeBuffer = (chunk: Buffer | undefined): void => {
   if (chunk === undefined || chunk.length < minFreeBytes) return
@@ -59,12 +59,12 @@ export const concatAndFree = (chunks: readonly Buffer[]): Buffer => {
   return whole
 }
 
-// Each read is parsed and copied before the next begins, on whichever connection.
+// Each read is parsed and copied before the next begins.
 const sharedBuffer = Buffer.allocUnsafeSlow(sliceBytes)
 
 /**
- * The memory for a connection's reads: a buffer that all share, and while a body comes fast, a large one of its own,
- * which is handed on with its bytes, without a copy.
+ * A buffer that all connections share. While a body comes fast, the connection has a large one of its own, which is
+ * handed on without a copy.
  */
 export class ReadBuffer {
   isPaused = false
@@ -88,7 +88,7 @@ export class ReadBuffer {
     this.#isFast = length === bytes.length || (this.#isFast && length > sharedBuffer.length)
   }
 
-  /** Only the last part takes the large buffer: its receiver may free it while the rest is still to be parsed. */
+  /** Only the last part takes the large buffer: its receiver may free it before the rest is parsed. */
   slice(bytes: Buffer, from: number, to: number): Buffer {
     if (bytes === this.#large && to === this.#length && to - from >= largeBufferBytes / 2) {
       this.#large = null
@@ -102,5 +102,5 @@ export class ReadBuffer {
 
 export const noBytes = Buffer.alloc(0)
 
-/** A slice of a field or a target keeps the whole text in memory, up to a megabyte. */
+/** A slice of a field would keep the whole text in memory, up to a megabyte. */
 export const copyText = (text: string): string => Buffer.from(text).toString()

@@ -3,7 +3,7 @@
 /** Monotonic milliseconds, for durations. */
 export const now = (): number => performance.now()
 
-/** For records, and to compare with times from elsewhere: operators and NTP set this clock forward and back. */
+/** For records, and times from elsewhere: operators and NTP set this clock forward and back. */
 export const epochMs = (): number => Date.now()
 
 export const toEpochMs = (at: number): number => Math.round(epochMs() + at - now())
@@ -33,10 +33,7 @@ export const settlesWithin = async (ms: number, promise: Promise<unknown>): Prom
 
 const waitStepMs = 50
 
-/**
- * As `settlesWithin`, but counts a standstill of the process as 50 ms: a response that came meanwhile could not be
- * read.
- */
+/** As `settlesWithin`, but a standstill of the process counts as 50 ms: a response could not be read meanwhile. */
 export const settlesWithinWait = async (ms: number, promise: Promise<unknown>): Promise<boolean> => {
   for (let left = ms; left > 0; left -= waitStepMs)
     if (await settlesWithin(Math.min(waitStepMs, left), promise)) return true
@@ -52,7 +49,7 @@ export const unrefTimeout = (ms: number, call: () => void): (() => void) => {
   return () => clearTimeout(timer)
 }
 
-/** The timers of one duration, soonest first: a timer that is set later is due later, so the list sorts itself. */
+/** Soonest first: a timer that is set later is due later, so the list sorts itself. */
 interface TimerQueue {
   readonly ms: number
   first: CoalescedTimer | null
@@ -69,8 +66,8 @@ const queues = new Map<number, TimerQueue>()
 
 /**
  * Calls back once, never early (Node counts from the loop's cached time). A request sets several timers and clears
- * nearly all, so timers of one duration share one of Node's: setting and clearing are a few assignments. After a
- * standstill, input that arrived meanwhile is read first, since it was not late; Node would fire its timers first.
+ * nearly all, so timers of one duration share one of Node's. After a standstill, input that arrived meanwhile is read
+ * first, since it was not late; Node would fire its timers first.
  */
 export class CoalescedTimer {
   readonly #onDue: () => void
@@ -87,7 +84,7 @@ export class CoalescedTimer {
   set(ms: number | null): void {
     if (ms === null) return this.clear()
     const queue = queues.get(ms) ?? openQueue(ms)
-    // The most frequent call: a queue of the same duration keeps its timer.
+    // The most frequent call: the queue keeps its timer.
     if (this.#queue === queue) this.#unlink(queue)
     else this.clear()
     this.#dueAt = now() + ms
@@ -151,12 +148,12 @@ const closeQueue = (queue: TimerQueue): void => {
   if (queues.get(queue.ms) === queue) queues.delete(queue.ms) // not a queue opened since
 }
 
-/** Null: late. A result that came while this process was busy is not late. Rejects as the promise does. */
+/** Null: late. A result that came while this process was busy is not late. */
 export const withTimeout = <T>(promise: Promise<T>, ms: number): Promise<T | null> =>
   new Promise((resolve, reject) => {
     const timer = new CoalescedTimer(() => setImmediate(resolve, null))
     timer.set(ms)
-    // Not by `finally`, which costs each command of Redis two more promises and its reply three more microtasks.
+    // `finally` costs each command of Redis two more promises and its reply three more microtasks.
     promise.then(
       (value) => {
         timer.clear()
@@ -173,8 +170,8 @@ export const withTimeout = <T>(promise: Promise<T>, ms: number): Promise<T | nul
 const jitter = 0.1
 
 /**
- * Repeats `act`, first after `firstMs`; it resolves to a function that completes the round and returns the pause in ms,
- * spread by ±10 %. Returns a function that stops the repetition; a running round is not completed.
+ * `act` resolves to a function that completes the round and returns the pause in ms, spread by ±10 %. Returns a
+ * function that stops the repetition; a running round is not completed.
  */
 export const repeatWithJitter = (
   act: () => Promise<() => number>,

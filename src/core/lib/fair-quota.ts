@@ -1,10 +1,10 @@
-// This many idle owners stay: a Map that each request adds to and removes from is copied every few requests, and its
-// copies keep their contents alive after the requests.
+// Idle owners stay: a Map that each request adds to and removes from is copied every few requests, and the copies keep
+// their contents alive.
 const maxIdle = 1000
 
 /**
- * The memory of a process for whole bodies of one kind: 64 bodies of 1 MiB. Beyond it, a body whose check only reports
- * goes unchecked; one whose check is enforced has no room.
+ * The memory of a process for whole bodies of one kind: 64 of 1 MiB. Beyond it, a body whose check only reports goes
+ * unchecked; one whose check is enforced has no room.
  */
 export const usualBodyBytes = 64 * 1024 ** 2
 

@@ -20,12 +20,12 @@ export const maxOpenFiles = (): number => {
   }
 }
 
-// For the default places of all groups, and the other descriptors, if the limit is high enough.
+// For the default places of all groups, and the other descriptors.
 const reservedFiles = 4096
 
 /**
- * How many connections clients may have. The rest, two fifths of a low limit, is for upstreams, operators and probes:
- * each request of a client takes a connection to an upstream.
+ * The rest, two fifths of a low limit, is for upstreams, operators and probes: each request takes a connection to an
+ * upstream.
  */
 export const maxClientFiles = (limit: number): number =>
   limit === Number.POSITIVE_INFINITY ? limit : Math.floor(limit - Math.min(reservedFiles, 0.6 * limit))
@@ -33,7 +33,7 @@ export const maxClientFiles = (limit: number): number =>
 /** For operators, probes, Redis, issuers, logs, and Node itself. */
 export const otherFiles = 512
 
-/** Of a low limit, clients, upstreams and the other uses have about a third each. */
+/** A low limit is shared about equally by clients, upstreams and the other uses. */
 export const maxUpstreamFiles = (limit: number): number => Math.floor((limit - Math.min(otherFiles, 0.3 * limit)) / 2)
 
 export const upstreamFiles = { open: 0 }

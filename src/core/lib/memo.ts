@@ -19,7 +19,7 @@ export const frozenMemo = <Key extends object, Value extends object>(
   return (key) => (Object.isFrozen(key) ? memo(key) : compute(key))
 }
 
-/** A failure, for want of a file descriptor say, is not kept: the next call tries again. */
+/** A failure, for want of a file descriptor say, is tried again at the next call. */
 export const loadOnce = <T>(load: () => Promise<T>): (() => Promise<T>) => {
   let loading: Promise<T> | null = null
   return () => {
@@ -31,7 +31,7 @@ export const loadOnce = <T>(load: () => Promise<T>): (() => Promise<T>) => {
   }
 }
 
-/** Shared values by name: created for the first user, and returned for closing after the last. */
+/** A value is created for its first user, and returned for closing after its last. */
 export class RefCountedMap<T> {
   readonly #all = new Map<string, { readonly value: T; users: number }>()
 

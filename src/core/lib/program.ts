@@ -10,11 +10,11 @@ const currentProgram = () => ({
 })
 
 /**
- * Its name if it is installed for all users, as in the image; else Node and the file by path. `npx` works in the
- * checkout only: elsewhere it could fetch a package of that name from a registry.
+ * The command's name if it is installed for all users, as in the image; else Node and the file. Elsewhere than in the
+ * checkout, `npx` could fetch a package of that name from a registry.
  */
 export const programCommand = ({ node, main, path } = currentProgram()): string => {
-  // npm and npx put folders in front of their own PATH, not of a shell's.
+  // npm and npx put folders in front of their own PATH.
   const folders = path.split(delimiter).filter((folder) => folder !== '' && !folder.includes('node_modules'))
   const found = (name: string): string | undefined =>
     folders.map((folder) => realPath(join(folder, name))).find((file) => file !== null) ?? undefined
@@ -47,7 +47,7 @@ export const version = (): string => {
 // The pool works on files and name lookups.
 const inPool = /^(FSReq|GetAddrInfo|GetNameInfo)|CloseReq$/
 
-/** Threads that read files now. A hanging call keeps its thread for ever, even a terminated one. */
+/** A hanging call keeps its thread for ever, even a terminated one. */
 export const readingThreads = new Set<object>()
 
 // 0.25 s in all: by then a working disk has finished its writes.
@@ -56,8 +56,8 @@ const checkIntervalMs = 10
 
 /**
  * `process.exit` waits for threads, for ever if a disk or a name server hangs. So after 0.25 s a Node that only exits
- * takes the place of this process. SIGKILL would change the exit code, and the first process of a container gets none
- * from itself.
+ * takes the place of this process. SIGKILL would change the exit code, and a container's first process cannot send it
+ * to itself.
  */
 export const exitProcess = (code: number, checksLeft: number = maxChecks): void => {
   if (readingThreads.size === 0 && !isPoolBusy()) process.exit(code)

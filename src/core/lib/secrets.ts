@@ -2,9 +2,9 @@ import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
 
 export const generateSecret = (): string => randomBytes(32).toString('base64url')
 
-/** A slow hash is for secrets that people think up. These are 256 random bits, and come with each request. */
+/** Slow hashes are for secrets that people think up. These are 256 random bits, and come with each request. */
 export const digestSecret = (secret: string): Buffer => hash('sha256', secret, 'buffer')
 
-/** Compares digests of equal length, so that neither time nor length reveals anything. */
+/** Of equal length, so that neither time nor length reveals anything. */
 export const constantTimeEqual = (given: string, secret: string): boolean =>
   timingSafeEqual(digestSecret(given), digestSecret(secret))

@@ -12,10 +12,10 @@ export interface TokenBucket {
   at: number
 }
 
-/** The used part of the burst, this token included; negative: when no token was left. One number, for Redis. */
+/** The used part of the burst, this token included; negative: no token was left. One number, for Redis. */
 export type ConsumeResult = number
 
-/** A clock that was set back drains nothing, and delays nothing either. */
+/** A clock that was set back drains nothing. */
 export const bucketUsage = ({ used, at }: TokenBucket, { perMs }: RateLimit, now: number): number =>
   Math.max(0, used - Math.max(0, now - at) * perMs)
 
@@ -28,7 +28,7 @@ export const consumeToken = (bucket: TokenBucket, limit: RateLimit, now: number)
   return bucket.used
 }
 
-/** A rejected request finds some tokens used, as a burst is at least 1. */
+/** A rejected request finds tokens used, as a burst is at least 1. */
 export const isAllowed = (outcome: ConsumeResult): boolean => outcome > 0
 
 export const remainingTokens = (outcome: ConsumeResult, { burst }: RateLimit): number =>
@@ -39,6 +39,6 @@ export const msUntilNextToken = (outcome: ConsumeResult, limit: RateLimit): numb
 
 export interface RateLimiter {
   readonly limit: RateLimit
-  /** Replies at once, or later if another process or Redis has to be asked. Never rejects. */
+  /** Later if another process or Redis is asked. Never rejects. */
   consume(key: string): ConsumeResult | Promise<ConsumeResult>
 }

@@ -18,19 +18,19 @@ export class NoResponseError extends Error {
 export interface TryOptions {
   /** For which this process has waited. */
   readonly waitMs: number
-  /** Tries a silent server once more. Off by default: it costs as long again. */
+  /** Off by default: it costs as long again. */
   readonly repeatsSilent?: boolean
 }
 
 // A machine that is always busy is busy for the last try too.
 const maxTries = 4
 
-// With timers late for this share of a try, the process may have missed a response.
+// With timers this late, the process may have missed a response.
 const busyShare = 0.2
 
 /**
- * Repeats a try that failed while this process stood still or was busy: it shows nothing of the server. The signal of
- * `attempt` is aborted after its try. Rejects with the last error.
+ * Repeats a try that failed while this process was busy: it shows nothing of the server. The signal is aborted after
+ * each try. Rejects with the last error.
  */
 export const tryOutside = async <T>(
   attempt: (signal: AbortSignal) => Promise<T>,
@@ -59,7 +59,7 @@ export const tryOutside = async <T>(
 
 const tickMs = 10
 
-/** Returns the end of the measuring, which returns the share of time by which timers were late. */
+/** Returns a function that ends the measurement, and returns the share of time by which timers were late. */
 const measureLateness = (): (() => number) => {
   const startedAt = now()
   let [last, lateMs] = [startedAt, 0]

@@ -8,9 +8,9 @@ export const forgetWrites = (): void => {
 }
 
 /**
- * Writes at the end of this turn of the event loop, with all other writes of the turn. A write to a sleeping peer wakes
- * it, which costs more than the write; for the next write it is still awake. An idle turn ends at once. All input of
- * the turn has been read by then, which `core/upstream/http1/connection.ts` counts on.
+ * Writes at the end of this turn of the event loop, with all other writes of the turn: a write that wakes a sleeping
+ * peer costs more, and for the next write the peer is awake. All input of the turn has been read by then, which
+ * `core/upstream/http1/connection.ts` counts on.
  */
 export const batchWrite = (write: () => void): void => {
   pendingWrites.push(write)
@@ -18,8 +18,8 @@ export const batchWrite = (write: () => void): void => {
 }
 
 /**
- * Calls at the end of this turn, before its writes, which `prepare` may add to: what takes time between two writes lets
- * the peer fall asleep.
+ * Calls `prepare` before the writes of this turn, so that it can add to them: time between two writes lets the peer
+ * fall asleep.
  */
 export const prepareWrite = (prepare: () => void): void => {
   preparations.push(prepare)
@@ -43,7 +43,7 @@ const callAll = (calls: readonly (() => void)[]): void => {
     try {
       call()
     } catch (error) {
-      // The others belong to other exchanges. The process handles the error as any other defect.
+      // The other writes belong to other exchanges.
       setImmediate(() => {
         throw error
       })

@@ -48,8 +48,8 @@ export const logAccess = (log: Log, record: ExchangeRecord, destination = getLog
   else log.warn(fields, 'exchange')
 }
 
-// Rendered here, because every successful exchange writes a line: pino takes three times as long. No value needs
-// escaping in JSON: an id is a sane token, the rest are addresses, the gateway's own names, and numbers.
+// pino takes three times as long. No value needs escaping in JSON: an id is a sane token, the rest are addresses, the
+// gateway's own names, and numbers.
 const logSuccess = (log: Log, record: ExchangeRecord, destination: DestinationStream): void => {
   const { totalMs, exchange } = record
   if (exchange === null || !log.isLevelEnabled('info')) return // a request for no operation never succeeds

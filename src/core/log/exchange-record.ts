@@ -1,7 +1,7 @@
 import type { Exchange } from '../exchange/exchange.ts'
 import type { GatewayError } from '../exchange/failures/errors.ts'
 
-/** A request whose response has ended, for log, audit, metrics, recent errors and spans. Durations are in ms. */
+/** For log, audit, metrics, recent errors and spans, once the response has ended. */
 export interface ExchangeRecord {
   readonly requestId: string
   readonly client: string

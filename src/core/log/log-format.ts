@@ -1,4 +1,4 @@
-/** Formats other than pino's. Each line is rewritten where it leaves the process, so nothing else knows a format. */
+/** Each line is rewritten where it leaves the process, so nothing else knows a format. */
 import type { Config, LogConfig } from '../config/config.ts'
 import { isIP } from '../lib/net/addresses.ts'
 import { escapeQuotedControls } from '../lib/text/escape-controls.ts'
@@ -110,7 +110,7 @@ export const createLineRewriter = (
     const start = timeKey + formatTime(time) + levelKey
     const trace = trace_id === undefined ? '' : keyOf('trace_id') + toJson(trace_id)
     const text = msgKey + toJson(msg)
-    // The specification of ECS logging wants time, level and message first, for people.
+    // The specification of ECS logging wants time, level and message first.
     if (format === 'ecs')
       return `${start}${name}"${text},"ecs.version":"${ecsVersion}"${origin},"event.dataset":"lender_gateway.${msg === 'exchange' ? 'access' : 'log'}"${trace}${members}}\n`
     return `${start}${name.toUpperCase()}","SeverityNumber":${severity}${text}${trace},"Resource":{${origin.slice(1)}},"Attributes":{${members.slice(1)}}}\n`
@@ -124,7 +124,7 @@ export const createLineRewriter = (
       const value = line[name]
       if (value === null || headNames.has(name)) continue
       if (name === 'err') members += renderError(value, keyOf)
-      // A document store takes values of one type for one name: `changes` holds several, `until` texts and numbers.
+      // A document store takes values of one type for one name: `changes` has several, `until` texts and numbers.
       else if (name === 'changes') members += keyOf(name) + toJson(Array.isArray(value) ? value.map(toJson) : value)
       else if (name === 'until' && typeof value === 'number')
         members += keyOf(name) + toJson(new Date(value).toISOString())

@@ -3,21 +3,21 @@ import { Socket } from 'node:net'
 import { Writable } from 'node:stream'
 import { unrefTimeout } from '../lib/clock.ts'
 
-// A write of 200 lines costs hardly more than a write of one, so lines wait up to 100 ms for others.
+// A write of 200 lines costs hardly more than one of one line.
 const batchBytes = 64 * 1024
 const flushIntervalMs = 100
 
 const newline = 10
 const emptyBuffer = Buffer.alloc(0)
 
-// UTF-8 bytes of a UTF-16 code unit: a character beyond U+FFFF is two units and takes 4 bytes.
+// UTF-8 bytes of a UTF-16 code unit: beyond U+FFFF, two units take 4 bytes.
 const maxBytesPerCodeUnit = 3
 
 export type LogDestination = Pick<Writable, 'write' | 'on'>
 
 /**
- * For a reader that may be slow. At most `maxBytes` wait, the batch being written included; further lines are dropped
- * and counted. Never waits, and never throws.
+ * For a reader that may be slow. Beyond `maxBytes`, the batch being written included, lines are dropped and counted.
+ * Never waits, and never throws.
  */
 export class LogQueue {
   readonly #sink: LogDestination
@@ -35,7 +35,7 @@ export class LogQueue {
   #onEmpty: (() => void)[] = []
   dropped = 0
 
-  /** `onDrain` is called whenever a batch has been written and half the room is free. */
+  /** `onDrain`: a batch has been written, and half the room is free. */
   constructor(sink: LogDestination, maxBytes: number, onDrain: () => void) {
     this.#sink = sink
     this.#maxBytes = maxBytes
@@ -59,7 +59,7 @@ export class LogQueue {
       if (this.#currentBytes > 0) this.#endBatch()
       this.#current = Buffer.allocUnsafeSlow(this.#batchBytes + room)
     }
-    // Encoded at once: a string joined from 200 lines is read from all over the memory when it is encoded.
+    // Encoded at once: a string joined from 200 lines is read from all over the memory.
     const bytes = this.#current.write(line, this.#currentBytes)
     this.#currentBytes += bytes
     this.#waitingBytes += bytes
@@ -94,7 +94,7 @@ export class LogQueue {
 
   #endBatch(): void {
     const batch = this.#current.subarray(0, this.#currentBytes)
-    // A batch that is hardly filled would hold its whole buffer until the reader takes it.
+    // A batch that is hardly filled would hold its whole buffer.
     const isFull = 2 * batch.length >= this.#current.length
     this.#batches.push(isFull ? batch : Buffer.from(batch))
     if (isFull) this.#current = emptyBuffer
@@ -123,7 +123,7 @@ export class LogQueue {
   }
 }
 
-/** A pipe goes through the event loop: in Node's thread pool, a stalled reader would hold one of four threads. */
+/** Through the event loop: in Node's thread pool, a stalled reader would hold one of four threads. */
 export const openStdout = (fd = 1): LogDestination => {
   const stat = fstatSync(fd)
   if (stat.isFIFO() || stat.isSocket()) return new Socket({ fd, readable: false, writable: true }).unref()
@@ -132,7 +132,7 @@ export const openStdout = (fd = 1): LogDestination => {
 
 const retryDelayMs = 250
 
-/** A full disk is a reader that stalls. Not a stream of Node's, which ends with its first error. */
+/** A full disk is a reader that stalls. A stream of Node's would end with its first error. */
 const writeToFile = (fd: number, bytes: Buffer, done: () => void): void =>
   write(fd, bytes, (_, taken) => {
     const rest = bytes.subarray(taken) // all of them after an error

@@ -13,7 +13,7 @@ export type Log = Logger
 
 const closeTimeoutMs = 1000
 
-/** Escapes controls: a cause may quote Redis or an upstream, and terminals print it. */
+/** A cause may quote Redis or an upstream, and terminals print it. */
 export const logOptions = (level: string): LoggerOptions => ({
   level,
   base: null,
@@ -22,9 +22,8 @@ export const logOptions = (level: string): LoggerOptions => ({
 })
 
 /**
- * JSON lines on stdout, or readable ones on a terminal. Not through pino's own destination: it keeps whatever a stalled
- * reader does not take (63 MB became 292 in 10 s), or writes from the thread pool, where a stalled reader holds one of
- * four threads.
+ * Not through pino's own destination: it keeps whatever a stalled reader does not take (63 MB became 292 in 10 s), or
+ * writes from the thread pool, where a stalled reader holds one of four threads.
  */
 export const openLog = async (config: LoggingConfig, serviceName?: string) => {
   const { level, buffer } = config.log
@@ -66,7 +65,6 @@ class RewritingDestination {
   }
 }
 
-/** A reload can change the level, and the fields of the gateway in each line. */
 export const applyLogConfig = (log: Log, config: LoggingConfig, serviceName?: string): void => {
   log.level = config.log.level
   const destination = getLogDestination(log)
@@ -88,7 +86,7 @@ export const openTerminalLog = async (destination: 1 | NodeJS.WritableStream = 1
   const { default: prettyStream } = await import('pino-pretty')
   const options = { sync: true, ignore: '', translateTime: 'SYS:HH:MM:ss.l', singleLine: true }
   const pretty = prettyStream({ ...options, destination })
-  // pino-pretty parses each line, and prints messages and stacks unescaped.
+  // pino-pretty prints messages and stacks unescaped.
   return { write: (lines) => void pretty.write(doubleEscapes(lines)) }
 }
 

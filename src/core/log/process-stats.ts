@@ -5,7 +5,7 @@ import { tryOrNull } from '../lib/try.ts'
 
 export type ProcessStatsReport = ProcessStats['report']
 
-// Long enough for a meaningful 99th percentile, short enough to show recent events.
+// Long enough for a 99th percentile, short enough for recent events.
 const windowMs = 5000
 const resolutionMs = 20
 
@@ -40,12 +40,12 @@ export class ProcessStats {
       residentBytes: rss,
       heap: { usedBytes: heapUsed, totalBytes: heapTotal, limitBytes: getHeapStatistics().heap_size_limit },
       externalBytes: external,
-      /** Times since the start, and delays in the last window of 5 s; null: not measured, or not yet. */
+      /** Since the start; delays in the last 5 s; null: not measured, or not yet. */
       eventLoop: { activeSeconds: active / 1000, idleSeconds: idle / 1000, delayMs: this.#delay() },
     }
   }
 
-  /** Reads the last complete window: a client that polls often must not shorten it. */
+  /** The last complete window: a client that polls often must not shorten it. */
   #delay() {
     const histogram = this.#histogram
     if (histogram === null) return null

@@ -10,14 +10,14 @@ import { groupByKey, sum } from './sum-reports.ts'
 export type RecentErrorsReport = RecentErrors['report']
 
 /**
- * `path` and `cause` are never shown as they are: a client wrote `path`, an upstream `cause`. Only the cause of a
- * broken contract is in the contract's own words.
+ * `path` and `cause` are never shown: a client wrote `path`, an upstream `cause`. Only a broken contract's cause is in
+ * the contract's own words.
  */
 export type RecentError = ReturnType<typeof toRecentError>
 
 const maxKept = 100
 
-/** Keeps the last error responses of the gateway in one process, and counts each error. */
+/** The last error responses of the gateway in one process, and a count of each error. */
 export class RecentErrors implements ExchangeObserver {
   readonly name = 'rejections'
   readonly #last = createLastErrors()
@@ -35,7 +35,7 @@ export class RecentErrors implements ExchangeObserver {
 
   get report() {
     return {
-      /** Newest first: at most 100 with an operation and 100 without, some of each reason. */
+      /** At most 100 with an operation and 100 without, some of each reason. */
       last: this.#last.newestFirst(),
       total: this.#total,
       causes: this.#counts.report(epochMs()),
@@ -66,10 +66,7 @@ const createLastErrors = () => {
   }
 }
 
-/**
- * Keeps the last 100 entries, some of each kind and reason: a full list drops the oldest entry of the most frequent
- * one, so a flood of one reason pushes out only itself.
- */
+/** A full list drops the oldest entry of the most frequent reason, so a flood of one reason pushes out only itself. */
 const createFairList = () => {
   /** Oldest first. */
   const byReason = new Map<string, RecentError[]>()
@@ -89,14 +86,14 @@ const createFairList = () => {
   }
 }
 
-// Copies facts, and no objects: a library's error may hold its context, a trace holds its exporter.
+// Copies no objects: a library's error may hold its context, a trace holds its exporter.
 export const toRecentError = (at: number, record: ExchangeRecord, failure: GatewayError) => ({
   ...toRequestSummary(at, record),
   kind: failure.kind,
   /** A bounded word; null: the kind says it all. */
   reason: failure.reason,
   cause: copyCause(failure),
-  /** The attempt that kept the request from being sent on; null: the error has another cause. */
+  /** The attempt that kept the request from being sent on; null: another cause. */
   failedAttempt: failure.cause instanceof FailedAttempt ? failure.cause.report : null,
 })
 
@@ -135,7 +132,7 @@ interface CountedError {
 }
 
 const createErrorCounts = () => {
-  // Kept apart: a client that is rejected in every possible way would leave no room for a dead upstream.
+  // Else a client that is rejected in every possible way would leave no room for a dead upstream.
   const ofClients = createBoundedMap<CountedError>(maxErrors, isStale)
   const others = createBoundedMap<CountedError>(maxErrors, isStale)
   return {
@@ -167,7 +164,7 @@ const errorKey = ({ operation, kind, reason, endpoint }: Omit<ErrorOccurrence, '
 const toErrorCount = ({ last, counter, metAt, lastAt }: CountedError, at: number) => {
   const { firstAt, ...recent } = counter.report(at)
   const { operation, kind, reason, endpoint, cause: detail } = last
-  // `firstAt`: to ten seconds, within the last 15 minutes, and never before the first occurrence.
+  // `firstAt`: to ten seconds, within the last 15 minutes, never before the first occurrence.
   return { operation, kind, reason, endpoint, detail, ...recent, firstAt: Math.max(metAt, firstAt ?? lastAt), lastAt }
 }
 

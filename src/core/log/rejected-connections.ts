@@ -18,7 +18,7 @@ const logIntervalMs = 1000
 
 export type RejectedConnectionLog = ReturnType<typeof createRejectedConnectionLog>
 
-/** Logs and counts the connections that a setting has closed. A flood of connections must not flood the log. */
+/** A flood of connections must not flood the log. */
 export const createRejectedConnectionLog = (
   log: Log,
   setting: ConnectionLimitKey,

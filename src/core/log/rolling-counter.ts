@@ -45,7 +45,7 @@ export class RollingCounter {
   }
 }
 
-// After the clock was set back, the upper limit keeps later events out of the last minute.
+// The upper limit keeps later events out when the clock was set back.
 const isBetween = (number: number, after: number, to: number): boolean => number > after && number <= to
 
 /** A full map drops stale values, once in ten seconds at most. */
@@ -55,7 +55,7 @@ export const createBoundedMap = <Value>(
   onDrop: (value: Value) => void = () => {},
 ) => {
   const values = new Map<string, Value>()
-  /** The slot of the last sweep: a full map must not sweep for each value without room. */
+  /** A full map must not sweep for each value without room. */
   let lastSweptSlot: number | null = null
   const sweep = (at: number): void => {
     lastSweptSlot = slotOf(at)

@@ -1,8 +1,8 @@
 import { isPlainObject } from '../lib/plain-object.ts'
 
 /**
- * Adds numbers, lists of numbers place by place, entries with a `count` per distinct entry, objects recursively;
- * everything else is from `template`. A number that is no counter needs a rule at the caller's.
+ * Adds numbers, lists of numbers by place, entries with a `count` by entry, and objects recursively; anything else is
+ * from `template`. A number that is no counter needs the caller's rule.
  */
 export const sumReports = <T>(template: T, each: readonly T[]): T => sumMembers(template, each) as T
 

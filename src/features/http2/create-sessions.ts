@@ -5,9 +5,8 @@ import type { NegotiatedProtocol, ProtocolOptions } from '../../core/downstream/
 import type { SessionTimeouts } from './session-timeouts.ts'
 
 /**
- * When an edit changes limits of a whole connection, every client gets GOAWAY when it has no request under way, and the
- * new limits with its next connection. A stop sends GOAWAY when the requests under way have ended, or after half of the
- * deadline, so that later requests can end too.
+ * After an edit of a connection's limits, every client gets GOAWAY when it has no request under way. A stop sends
+ * GOAWAY when the requests under way have ended, or after half of the deadline, so that later requests can end too.
  */
 export const createSessions = (
   options: ProtocolOptions,

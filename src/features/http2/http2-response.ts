@@ -10,7 +10,7 @@ import { checkFields, fieldNameEquals, type HeaderFields } from '../../core/exch
 import { maxWaitingBytes } from '../../core/lib/buffers.ts'
 import type { Http2Request } from './http2-request.ts'
 
-// The excess is dropped: an upstream that sends interim responses for ever would fill the memory.
+// An upstream that sends interim responses for ever would fill the memory.
 const maxInterims = 16
 
 const noFields: HeaderFields = []
@@ -63,7 +63,7 @@ export class Http2Response implements DownstreamResponse, StreamEvents {
       const value = fields[i + 1] as string
       if (status === 205 && fieldNameEquals(name, 'content-length')) continue
       sent.push(name, value)
-      // An empty frame for the end would wait for a client whose window is shut.
+      // An empty last frame would wait for a client whose window is shut.
       if (value === '0' && fieldNameEquals(name, 'content-length')) isBodiless = true
     }
     checkFields(sent)
@@ -82,7 +82,7 @@ export class Http2Response implements DownstreamResponse, StreamEvents {
     this.#connection.sendHead(this.#stream, String(status), fields)
   }
 
-  /** The stream ends with its response anyway; GOAWAY ends the connection when nothing is under way. */
+  /** GOAWAY ends the connection when nothing is under way. */
   markLast(failure: GatewayError | null): void {
     this.#lingerMode = getLingerMode(failure)
   }
@@ -146,8 +146,8 @@ export class Http2Response implements DownstreamResponse, StreamEvents {
   }
 
   /**
-   * Discards the rest of the request. RFC 9113 §8.1 allows RST_STREAM to say that it is not needed, but curl, h2
-   * (httpx) and Java 17 then discard the response. So RST_STREAM comes last, for clients that send for too long.
+   * RFC 9113 §8.1 allows RST_STREAM for a request that is not needed, but curl, h2 (httpx) and Java 17 then discard the
+   * response. So RST_STREAM comes last, for clients that send for too long.
    */
   #linger(): void {
     const end = (): void => this.#connection.reset(this.#stream, errorCodes.noError)

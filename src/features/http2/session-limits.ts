@@ -5,7 +5,7 @@ export const maxConcurrentStreams = 100
 
 export type SessionLimits = Pick<ListenConfig, 'maxTarget' | 'maxHeaders' | 'maxHeaderFields'>
 
-/** Above the limits of 431 and 414, so that the gateway can respond; a larger list ends its stream. */
+/** Above the limits of 431 and 414, so that the gateway can respond. */
 export const maxListFields = ({ maxHeaderFields }: SessionLimits): number => 2 * maxHeaderFields + 16
 
 /** RFC 9113 §6.5.2: each field counts 32 more than its letters. */

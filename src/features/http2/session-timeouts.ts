@@ -19,13 +19,13 @@ interface Session {
 
 export type SessionTimeouts = ReturnType<typeof startSessionTimeouts>
 
-// Java 17's HttpClient gives up all requests under way when GOAWAY arrives. A client in sequence sends the next request
-// right behind a response, where an immediate GOAWAY would meet it.
+// Java 17's HttpClient gives up all requests under way at GOAWAY. A client in sequence sends the next request right
+// behind a response, where an immediate GOAWAY would meet it.
 const quietMs = 100
 // For a client that always has a request under way.
 const maxLeavingMs = 30_000
 
-// A reload or a stop can send GOAWAY to more clients than there are slots: clients that were sent an error keep theirs.
+// A reload or a stop can send GOAWAY to more clients than there are slots: clients that got an error keep theirs.
 const sessionSlots: LingerSlots = { taken: 0 }
 
 /** Only requests keep a session open, no other frames. */
@@ -51,8 +51,7 @@ export const startSessionTimeouts = (
   }
   const goAway = (): void => {
     session.close()
-    // A client that still reads the end of a response sends WINDOW_UPDATE: a closed socket would be reset, and the rest
-    // lost. Any other client needs only the time that GOAWAY takes.
+    // A client that still reads a response sends WINDOW_UPDATE: a closed socket would be reset, and the rest lost.
     if (openStreams === 0) closeAfterLinger(now() - lastStreamClosedAt < maxLingerIdleMs ? 'long' : 'short')
   }
   const idleTimer = new CoalescedTimer(() => {

@@ -43,8 +43,7 @@ const startSession = (
       report(new GatewayError('bad-request', { reason: cause.reason, cause }))
     },
   })
-  // The listener keeps half-closed connections open for HTTP/1; an HTTP/2 client that has ended its side cannot take a
-  // response.
+  // An HTTP/2 client that has ended its side cannot take a response.
   socket.once('end', () => socket.destroy())
   const session = {
     get closed() {

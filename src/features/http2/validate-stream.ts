@@ -13,7 +13,7 @@ export const validateStream = ({ method, scheme, target, hasBadField }: StreamCl
   // RFC 9113 §8.5: CONNECT has no scheme or path. The gateway never offers extended CONNECT (RFC 8441).
   const tunnel = rejectTunnel(method)
   if (tunnel !== null) return tunnel
-  // Other methods are rejected as on HTTP/1, without naming those allowed. HTTP/2 comes only over TLS.
+  // As on HTTP/1, unknown methods get no list of those allowed. HTTP/2 comes only over TLS.
   if (scheme !== 'https' || method === undefined || !knownMethods.has(method))
     return new GatewayError('bad-request', { reason: 'bad-pseudo-field' })
   if (hasBadField) return new GatewayError('bad-request', { reason: 'bad-field' })

@@ -8,8 +8,8 @@ import { cidrMatcher, normalizeAddress } from '../../core/lib/net/addresses.ts'
 import { createHeaderFlaw, parseProxyHeader } from './proxy-header.ts'
 
 /**
- * Only connections of configured load balancers begin with a header. From any other address none is read: a client that
- * chooses whether to send a header chooses its own address (proxy-protocol.txt §5).
+ * Only configured load balancers send headers: a client that chooses whether to send one chooses its own address
+ * (proxy-protocol.txt §5).
  */
 export const createAcceptor: NonNullable<ListenerPart['createAcceptor']> = ({
   listen,
@@ -45,7 +45,7 @@ export const createAcceptor: NonNullable<ListenerPart['createAcceptor']> = ({
     const onReadable = (): void => {
       const chunk: Buffer | null = socket.read()
       if (chunk === null) {
-        // A load balancer that only checks whether the port is open sends nothing: no failure.
+        // A load balancer that checks whether the port is open sends nothing.
         if (received.length === 0) return void socket.destroy()
         return fail(createHeaderFlaw('the connection ended within the header'))
       }
@@ -65,7 +65,7 @@ export const createAcceptor: NonNullable<ListenerPart['createAcceptor']> = ({
       const rest = received.subarray(length)
       if (rest.length > 0) socket.unshift(rest)
       if (countElsewhere === undefined || config.maxConnectionsPerAddress === null || address === null)
-        // In the next tick: only then has the stream forgotten the `readable` listener.
+        // Only in the next tick has the stream forgotten the `readable` listener.
         return process.nextTick(() => passOn(socket))
       awaited.add(socket)
       void countElsewhere(socket, address).then((isAdmitted) => (isAdmitted ? passOn(socket) : socket.destroy()))
@@ -98,7 +98,7 @@ export const createAcceptor: NonNullable<ListenerPart['createAcceptor']> = ({
   }
 }
 
-// Shared by all connections: a closure created in `readHeader` would keep the header's bytes.
+// A closure created in `readHeader` would keep the header's bytes.
 const ignore = (): void => {}
 
 export const compileIntroducers = ({ proxyProtocol }: ListenConfig) => cidrMatcher(proxyProtocol?.from ?? [])

@@ -1,4 +1,4 @@
-/** HAProxy's proxy-protocol.txt: load balancers name their clients in these headers. */
+/** HAProxy's proxy-protocol.txt. */
 
 import { GatewayError } from '../../core/exchange/failures/errors.ts'
 import { canonicalAddress } from '../../core/lib/net/addresses.ts'
@@ -10,7 +10,7 @@ export interface ProxyHeader {
   readonly origin: 'client' | 'unknown' | 'local'
   /** Null: not known. */
   readonly address: string | null
-  /** The name that the client asked the load balancer for, for the log; null: not said. */
+  /** The server name that the client asked for, for the log; null: not said. */
   readonly authority: string | null
   /** Whether the client speaks TLS with the load balancer; null: not said. */
   readonly secure: boolean | null
@@ -18,8 +18,8 @@ export interface ProxyHeader {
 
 // §2.1.
 const maxLineBytes = 107
-// Behind the first 16 bytes of version 2. §2.2: a header is smaller than a segment, of which every host takes 536 bytes
-// (RFC 9293 §3.7.1). Addresses take 36, a name and a checksum at most 265.
+// Behind the first 16 bytes of version 2. §2.2: a header is smaller than a segment, and every host takes 536 bytes (RFC
+// 9293 §3.7.1). Addresses take 36, a name and a checksum at most 265.
 const maxBlockBytes = 536
 
 export const maxProxyHeaderBytes = 16 + maxBlockBytes
@@ -95,7 +95,7 @@ const parseBinary = (bytes: Buffer): ProxyHeader | GatewayError | null => {
   if (!isLocal && (family >> 4 > 3 || (family & 15) > 2)) return createHeaderFlaw('version 2: an unknown family')
   if (bytes.length < length) return null
   const size = addressBytes[family]
-  // Unix sockets and datagrams too: §2.2 lets a receiver that does not know them treat them as unspecified.
+  // Unix sockets and datagrams too: §2.2 lets receivers treat them as unspecified.
   if (isLocal || size === undefined)
     return { length, origin: isLocal ? 'local' : 'unknown', address: null, authority: null, secure: null }
   const tlvsAt = 16 + 2 * size + 4
@@ -110,7 +110,7 @@ const formatAddress = (bytes: Buffer): string | null =>
 
 const tlvTypes = { authority: 0x02, crc32c: 0x03, ssl: 0x20 } as const
 
-// PP2_CLIENT_SSL, in the first byte of PP2_TYPE_SSL; four bytes for the verdict on a certificate follow (§2.2.6).
+// PP2_CLIENT_SSL, in the first byte of PP2_TYPE_SSL; four bytes on a certificate follow (§2.2.6).
 const clientSsl = 0x01
 const minSslBytes = 5
 

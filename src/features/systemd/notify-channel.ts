@@ -16,7 +16,7 @@ const variables = ['NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID'] as const
 export const parseNotifySettings = (environment: Environment, pid: number): NotifySettings | null => {
   const { NOTIFY_SOCKET: socket = '', WATCHDOG_USEC: microseconds = '', WATCHDOG_PID: watched } = environment
   if (socket === '') return null
-  // Without WATCHDOG_PID, the time is for every process that has it; with another pid, for the parent.
+  // Without WATCHDOG_PID, the time is for every process that has it.
   const isWatched = /^[1-9]\d{0,15}$/.test(microseconds) && (watched === undefined || watched === String(pid))
   return { socket, watchdogMs: isWatched ? Number(microseconds) / 1000 : null }
 }
@@ -36,8 +36,8 @@ const replyTimeoutMs = 7000
 
 /**
  * Node has no datagram sockets with a path, so `systemd-notify` sends. Spawning copies this process's page tables: 16
- * ms of the event loop at 300 MB. So one shell, started while this process is small, runs the program for each line and
- * ends with this process. After `timeoutMs`, program and shell are killed.
+ * ms of the event loop at 300 MB. So one shell, started while this process is small, runs the program for each line.
+ * After `timeoutMs`, program and shell are killed.
  */
 export const openNotifyChannel = (socket: string, path = process.env.PATH, timeoutMs = replyTimeoutMs) => {
   let shell = startShell(socket, path)
@@ -57,13 +57,13 @@ export const openNotifyChannel = (socket: string, path = process.env.PATH, timeo
 const script = `while IFS='\t' read -r a b c; do systemd-notify "$a" \${b:+"$b"} \${c:+"$c"}; echo $?; done`
 
 const startShell = (socket: string, path: string | undefined) => {
-  // No other variable of this process is passed on: it may be a secret.
+  // Other variables may be secrets.
   const child = spawn('/bin/sh', ['-c', script], {
     env: { PATH: path, NOTIFY_SOCKET: socket },
     stdio: ['pipe', 'pipe', 'ignore'],
     detached: true, // a process group of its own, killed as one
   })
-  // Waiting for lines, the shell would keep a gateway that cannot start alive.
+  // Else the shell would keep a gateway alive that cannot start.
   child.unref()
   for (const stream of [child.stdin, child.stdout]) if ('unref' in stream) (stream as { unref(): void }).unref()
   child.stdin.on('error', () => {}) // the shell has ended, which `ask` reports
@@ -74,7 +74,7 @@ const startShell = (socket: string, path: string | undefined) => {
     asked?.reject(error)
   }
   child.once('error', end)
-  // Not `close`: a program that outlives the shell keeps its output open.
+  // A program that outlives the shell delays `close`.
   child.once('exit', () => end(new Error('the shell of systemd-notify has ended')))
   child.stdout.setEncoding('utf8').on('data', (text: string) => asked?.resolve(text.trim()))
   return {
@@ -85,7 +85,6 @@ const startShell = (socket: string, path: string | undefined) => {
       child.stdin.write(`${line}\n`)
       return asked.promise
     },
-    /** Kills the shell and the program that it runs. */
     kill(): void {
       hasEnded = true
       // It may have ended meanwhile.

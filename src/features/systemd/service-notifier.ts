@@ -38,7 +38,9 @@ interface ServiceNotifierOptions {
 const maxStatusLength = 1000
 const maxTimerMs = 2 ** 31 - 1
 
-/** A lost `READY=1` ends the service, so each message has two tries. Logs a failure, once until a message arrives. */
+/**
+ * A lost `READY=1` ends the service, so each message has two tries. A failure is logged once until a message arrives.
+ */
 export const createServiceNotifier = ({ send, watchdogMs, log, describe }: ServiceNotifierOptions): ServiceNotifier => {
   const queue = new SerialQueue()
   let isLost = false

@@ -1,8 +1,7 @@
 import { concatAndFree, isExclusive, noBytes, sliceBytes, takeExclusively } from '../../lib/buffers.ts'
 
 const minBlockBytes = 4 * 1024
-// A client may announce a long body and send little of it, so a block is at most 8 times as long as the bytes held.
-// Uploads that come in TLS records get a block of 64 KiB.
+// A client may announce a long body and send little of it. An upload in TLS records gets a block of 64 KiB.
 const blockFactor = 8
 
 /** Holds chunks in little more memory than their bytes: a client may send chunks of one byte. */
@@ -66,7 +65,7 @@ export class ChunkQueue {
     const wanted = Math.min(this.#expected, Math.max(minBlockBytes, bytes * blockFactor))
     const size = Math.min(sliceBytes, Math.max(bytes, wanted))
     this.#expected -= size
-    // Node's pool is for small bodies: a part of a long one would keep 64 KiB of the pool.
+    // A part of a long body in Node's pool would keep 64 KiB of the pool.
     this.#block = wanted < minBlockBytes ? Buffer.allocUnsafe(size) : Buffer.allocUnsafeSlow(size)
     this.#blockEnd = 0
     this.#blockStart = 0

@@ -7,7 +7,7 @@ import type { BodySource, DownstreamResponse } from '../codec.ts'
 import { ChunkQueue } from './chunk-queue.ts'
 import { MinRateMonitor } from './min-rate.ts'
 
-// Shorter bodies of a known length are read first, and sent in one write that a retry can repeat.
+// Shorter bodies are read first, and sent in one write that a retry can repeat.
 const maxReplayableBytes = sliceBytes
 
 /** Reads no byte before the first demand. */
@@ -21,7 +21,7 @@ export class ClientBody implements RequestBody {
   onData: ((chunk: Buffer | null) => void) | null = null
   onStarted: (() => void) | null = null
   onReceived: (() => void) | null = null
-  /** The body will never be complete: `request-timeout` or `content-too-large`. */
+  /** `request-timeout` or `content-too-large`. */
   onFailure: ((error: GatewayError) => void) | null = null
   /** False until the client gets its `100 Continue`. It may still send the body earlier. */
   clientMaySend: boolean
@@ -107,7 +107,7 @@ export class ClientBody implements RequestBody {
     this.#failReader = null
   }
 
-  /** Call it after the exchange, when no buffer waits to be written. */
+  /** Only after the exchange, when no buffer waits to be written. */
   freeBuffers(): void {
     for (const chunk of this.#chunks) freeBuffer(chunk)
   }
@@ -159,10 +159,10 @@ export class ClientBody implements RequestBody {
 
 const createStalledError = (): GatewayError => new GatewayError('request-timeout', { reason: 'body-stalled' })
 
-// A write costs much more than a byte, and a client may send chunks of one byte.
+// A write costs much more than a byte, and chunks may have one byte.
 const minWriteBytes = 4 * 1024
 
-/** Reads on demand: without a connection to the upstream, no `100 Continue` goes out, and the body stays unread. */
+/** Without a connection to the upstream, no `100 Continue` goes out, and the body stays unread. */
 class UploadStream implements Upload {
   readonly #request: BodySource
   readonly #onFlow: (waitingForClient: boolean) => void

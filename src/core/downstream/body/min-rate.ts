@@ -1,9 +1,9 @@
 import { CoalescedTimer, now } from '../../lib/clock.ts'
 
-// A shorter window would find clients slow that send in bursts, or whose network pauses briefly.
+// A shorter window would find clients slow that send in bursts, or whose network pauses.
 const windowMs = 10_000
 
-/** As Kestrel's MinDataRate: counts only the time in which the gateway waits for the client, and judges every 10 s. */
+/** As Kestrel's MinDataRate: counts only the time in which the gateway waits for the client. */
 export class MinRateMonitor {
   readonly bytesPerSecond: number
   readonly #unreportedBytes: number

@@ -2,15 +2,15 @@ import type { Socket } from 'node:net'
 import { CoalescedTimer } from '../../lib/clock.ts'
 import type { Http1Response } from './http1-response.ts'
 
-// Every response begins so, whatever the client's version. After each probe the wait doubles.
+// Every response begins so. After each probe the wait doubles.
 const statusLinePrefix = 'HTTP/1.1 '
 const firstWaitMs = 125
 const maxWaitMs = 16_000
 
 /**
- * A client that has ended its side may still read, or may have closed. The system of a closed client replies to a write
- * with a reset, so the response starts early, byte by byte: the next write fails and aborts the exchange. Empty writes
- * then go on testing (decision 040).
+ * Finds out whether a client that has ended its side has closed or still reads (decision 040): the response starts
+ * early, byte by byte. The system of a closed client replies with a reset, so the next write fails and aborts the
+ * exchange.
  */
 export const probeHalfClosed = (socket: Socket, response: Http1Response): void => {
   let waitMs = firstWaitMs

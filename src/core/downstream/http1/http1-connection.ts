@@ -21,9 +21,9 @@ export interface Http1ConnectionOptions {
 
 // A client that follows `Keep-Alive: timeout` may send at the last moment.
 const idleMarginMs = 1000
-// One connection that pipelines must not take a group's places at its upstream. No known client pipelines more.
+// One pipelining client must not take all places at an upstream. No known client pipelines more.
 const maxInFlight = 4
-// Read even while requests are held back: only behind these bytes does the end of a connection show.
+// Read while requests are held back: the end of a connection shows only behind these bytes.
 const maxUnreadBytes = 16 * 1024
 
 export class Http1Connection implements RequestEvents, ResponseConnection {
@@ -100,7 +100,7 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
   }
 
   body(bytes: Buffer, from: number, to: number): void {
-    // The consumer keeps and frees a large last piece of a read with all its memory, and copies any other.
+    // The consumer keeps a large last piece of a read with all its memory, and copies other pieces.
     const size = to - from
     const isLarge = to === bytes.length && size >= minFreeBytes && 2 * size >= bytes.buffer.byteLength
     this.#current?.receive(isLarge ? takeExclusively(bytes, from) : bytes.subarray(from, to))
@@ -125,7 +125,7 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
     const { request } = response
     if (!request.complete) request.discard()
     const [next] = this.#responses
-    // An HTTP/1.0 response without a length ends the connection, even with other responses due.
+    // An HTTP/1.0 response without a length ends the connection, even with others due.
     if (response.isLast || next?.destroyed) {
       this.#dropResponses()
       return this.#end(request, response.lingerMode)
@@ -161,7 +161,7 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
     return bytes >= this.socket.writableHighWaterMark
   }
 
-  /** Reads nothing from a client that takes no responses, except a body that has begun: its timeout runs. */
+  /** A client that takes no responses is not read, except for a body that has begun: its timeout runs. */
   #controlFlow(): void {
     const isBehind = this.#isBacklogged || (this.#unread !== null && this.#unread.bytes >= maxUnreadBytes)
     if (this.#isBodyPaused || (isBehind && this.#current === null)) this.socket.pause()
@@ -222,7 +222,7 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
     this.#unread = null
     this.resume()
     const current = this.#current
-    // Its response is sent: the client would take a second one for the response to another request.
+    // The client would take a second response for the one to another request.
     if (current !== null && !this.#responses.some(({ request }) => request === current))
       return this.#state.closing ? undefined : this.#end(current, 'long')
     this.#options.clientErrors.onMalformed(this.#state, this.socket, failure, bytes, isHeadRequest)
@@ -255,7 +255,7 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
 
   #onTimeout(): void {
     if (!this.#awaitsHead) return void this.socket.destroy()
-    // RFC 9110 §15.5.9: a client that has sent nothing would take a 408 for the response to its first request.
+    // RFC 9110 §15.5.9: a client that has sent nothing would take a 408 for its first response.
     if (hasReceivedNothing(this.socket)) return this.socket.destroySoon()
     this.#fail(new GatewayError('request-timeout', { reason: 'head-too-slow' }), null)
   }

@@ -30,7 +30,7 @@ export class Http1Response implements DownstreamResponse {
   lingerMode: LingerMode = 'long'
   readonly request: Http1Request
   readonly #connection: ResponseConnection
-  /** Kept until `flushHead`, or the first bytes of the body. */
+  /** Until `flushHead`, or the first bytes of the body. */
   #head = ''
   #hasBody = true
   #isChunked = false
@@ -76,7 +76,7 @@ export class Http1Response implements DownstreamResponse {
 
   writeInterim(status: number, fields: HeaderFields): void {
     const head = renderInterimHead(status, fields)
-    // Nothing holds back the upstream of a client that does not read, so further interim responses (hints) are dropped.
+    // Nothing holds back the upstream of a client that does not read, so further interim responses are dropped.
     if (this.writableLength < this.#connection.socket.writableHighWaterMark) this.#writeAhead(head)
   }
 
@@ -143,7 +143,7 @@ export class Http1Response implements DownstreamResponse {
   reset(): void {
     const { socket } = this.#connection
     if (!this.isHeadOfLine) return this.#withdraw()
-    // Node resets no TLS connection; there, a close without close_notify says the same (RFC 8446 §6.1).
+    // Node resets no TLS connection; a close without close_notify says the same (RFC 8446 §6.1).
     if ('encrypted' in socket) socket.destroy()
     else socket.resetAndDestroy()
   }

@@ -7,7 +7,7 @@ const [lf, cr, space, zero, one] = [0x0a, 0x0d, 0x20, 0x30, 0x31]
 export const rejectTunnel = (method: string | undefined): GatewayError | null =>
   method === 'CONNECT' ? new GatewayError('method-not-allowed', { fields: ['Allow', 'GET, POST'] }) : null
 
-// A client of another protocol is rejected at the first byte that no method has there, not at the end of its line.
+// A client of another protocol is rejected at its first wrong byte, not at the end of its line.
 const beginnings: ReadonlySet<string> = new Set(
   METHODS.flatMap((method) => [...method].map((_, i) => method.slice(0, i + 1))),
 )
@@ -85,7 +85,7 @@ export class RequestLine implements StartLine {
   }
 
   #readMethod(bytes: Buffer, base: number, at: number): void {
-    // No string is made for GET and POST, which nearly all requests have.
+    // Makes no string for GET and POST.
     const method = equalsAt(bytes, base, at, get)
       ? 'GET'
       : equalsAt(bytes, base, at, post)

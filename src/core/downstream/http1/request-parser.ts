@@ -13,7 +13,7 @@ export interface RequestMessage {
   readonly fields: string[]
   /** Null: chunked. */
   readonly length: number | null
-  /** RFC 9112 §9.3: the client means to send more requests. */
+  /** RFC 9112 §9.3. */
   readonly isPersistent: boolean
 }
 
@@ -29,7 +29,7 @@ export interface RequestLimits extends HeadLimits {
   readonly maxTargetBytes: number
 }
 
-/** Only keeps the parser from reading without end. The limits of target and fields are checked later. */
+/** Keeps the parser from reading without end. The limits of target and fields are checked later. */
 export const getRequestLimits = ({
   maxTarget,
   maxHeaders,
@@ -44,9 +44,7 @@ const [betweenRequests, inEmptyLine, inHead, bodyOfLength, bodyInChunks, stopped
 
 const [lf, cr] = [0x0a, 0x0d]
 
-/**
- * Rejects what RFC 9112 allows lenient parsers to accept. Reads a byte once: the checked bytes are the forwarded bytes.
- */
+/** Stricter than RFC 9112 requires. Reads a byte once: the checked bytes are the forwarded bytes. */
 export class RequestParser {
   readonly #events: RequestEvents
   readonly #getLimits: () => RequestLimits
@@ -57,7 +55,7 @@ export class RequestParser {
   #state = betweenRequests
   #remaining = 0
 
-  /** `getLimits` is called for each head: a connection outlives a configuration. */
+  /** `getLimits`: for each head, since a connection outlives a configuration. */
   constructor(events: RequestEvents, getLimits: () => RequestLimits) {
     this.#events = events
     this.#getLimits = getLimits
@@ -82,7 +80,7 @@ export class RequestParser {
     return this.#requestLine.method
   }
 
-  /** Returns how many bytes were read: held-back requests stay unread. After a GatewayError, do not call again. */
+  /** Returns how many bytes were read. After a GatewayError, do not call again. */
   read(bytes: Buffer): number {
     const { length } = bytes
     let at = 0
@@ -139,11 +137,11 @@ export class RequestParser {
     const { method, version } = this.#requestLine
     const target = this.#requestLine.target(scanner.text)
     const { fields, length, isPersistent } = this.#readFields(scanner, version)
-    // Frees the head's memory while a body, or nothing, comes.
+    // Frees the head's memory.
     scanner.awaitHead()
     this.#state = length === null ? bodyInChunks : length === 0 ? betweenRequests : bodyOfLength
     this.#remaining = length ?? 0
-    // RFC 9110 §9.3.6: the bytes after CONNECT belong to a tunnel and are not HTTP.
+    // RFC 9110 §9.3.6: the bytes after CONNECT are not HTTP.
     const isTunnel = method === 'CONNECT'
     if (isTunnel) this.stop()
     const persists = isPersistent && !isTunnel
@@ -177,7 +175,7 @@ export class RequestParser {
       }
     }
     const failure = validateFraming({ contentLength, transferEncoding }, version)
-    // With another coding inside the chunks, the end of the request is certain: it gets a normal response.
+    // The end of such a request is certain: it gets a normal response.
     if (failure !== null && failure.kind !== 'unsupported-coding') throw failure
     const length = transferEncoding === null ? Number(contentLength ?? 0) : null
     return { fields, length, isPersistent: isPersistent(version === '1.1', connection) }
@@ -186,7 +184,6 @@ export class RequestParser {
   readonly #reject: RejectMessage = (flaw, message) => {
     if (flaw !== 'too-large') return headError(reasonByFlaw[flaw], message)
     const cause = new StacklessError(message)
-    // One limit covers target and fields.
     return this.#state === inHead &&
       this.#requestLine.isTargetLonger(this.#limits.maxTargetBytes, this.#limits.maxBytes)
       ? new GatewayError('uri-too-long', { cause })

@@ -4,8 +4,8 @@ import { epochMs } from '../../lib/clock.ts'
 import type { Http1Request } from './http1-request.ts'
 
 /**
- * Framing: RFC 9112 §6.3; persistence: §9.3. `phrase` empty: the standard one. `isLast`: the gateway ends the
- * connection. Throws on a status, phrase or field that a head cannot hold.
+ * RFC 9112 §6.3, §9.3. `phrase` empty: the standard one. `isLast`: the gateway ends the connection. Throws on a status,
+ * phrase or field that a head cannot hold.
  */
 export const renderResponseHead = (
   status: number,

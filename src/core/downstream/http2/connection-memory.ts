@@ -4,48 +4,47 @@ import { connectionWindowBytes, narrowWindowBytes } from './wide-connections.ts'
 
 /** The default of SETTINGS_HEADER_TABLE_SIZE (RFC 9113 §6.5.2), in both directions. */
 export const maxTableSize = 4096
-// HPACK counts an entry as its text and 32 bytes; it takes about a hundred bytes more than its text.
+// An entry of HPACK takes about a hundred bytes beyond its text, and counts 32.
 const tableFactor = 4
 
 /** Twice the maximum of open streams. */
 export const rememberedStreams = 256
 
-/** Replies that wait. A client that reads leaves a few dozen bytes waiting; beyond 16 KiB nothing more is read. */
+/** A client that reads leaves a few dozen bytes of replies waiting. Beyond it nothing more is read. */
 export const maxControlBytes = 16 * 1024
 // One read may add some, and their memory grows by doubling.
 const controlFactor = 3
 
 /**
- * Bytes of bodies in one write: then other connections have their turn. Heads have the same limit, which the last one
- * may pass.
+ * Body bytes in one write: then other connections have their turn. Heads have the same limit, which the last may pass.
  */
 export const maxWriteBytes = 128 * 1024
 /** Writes that the system has not taken. */
 export const maxWrites = 8
-/** Ended streams in writes that the system has not taken: beyond it nothing more is written. */
+/** Ended streams in untaken writes: beyond it nothing more is written. */
 export const maxUntakenEnds = 100
-/** A block that small writes are rendered into: each write keeps the whole block. */
+/** Small writes are rendered into a block; each keeps the whole block. */
 export const blockBytes = 64 * 1024
 
-/** Body bytes of a stream that may wait without reducing the connection's window. */
+/** Body bytes of a stream that may wait without shrinking the connection's window. */
 export const streamAllowanceBytes = 2 * narrowWindowBytes
 // A block of 64 KiB may hold few bytes of each stream.
 const pieceFactor = 2
 
 const maxHeadBytes = 64 * 1024
-/** The final head, and the interim ones of one read: while the client takes nothing, no more are queued. */
+/** The final head, and the interim ones of one read. */
 const maxWaitingHeads = 2
 
 /** Beyond these pieces, the upstream waits. */
 export const maxWaitingPieces = 4
-// Three small pieces, which each keep 64 KiB of Node's pool, and a large read.
+// Three small pieces, each with 64 KiB of Node's pool, and a large read.
 const maxPiecesBytes = 2 * largeBufferBytes
 
 // A header list counts 32 bytes a field, whose two texts take about 64.
 const listFactor = 2
 const streamObjectBytes = 8 * 1024
 
-/** The memory that a connection holds at most, by part, in bytes, whatever the client does. */
+/** The most that a connection holds, by part, in bytes, whatever the client does. */
 export const boundMemory = (options: { readonly maxConcurrentStreams: number; readonly maxListSize: number }) => {
   const { maxConcurrentStreams, maxListSize } = options
   const requestBytes = listFactor * maxListSize + streamObjectBytes
@@ -57,10 +56,10 @@ export const boundMemory = (options: { readonly maxConcurrentStreams: number; re
     tables: 2 * tableFactor * maxTableSize,
     closedStreams: rememberedStreams * 5,
     controls: controlFactor * maxControlBytes,
-    /** The reserved memory of each write: HPACK can make long heads much shorter. */
+    /** HPACK can make long heads much shorter than their reserved memory. */
     writes: maxWrites * (maxControlBytes + 2 * maxWriteBytes + maxHeadBytes),
     requestHeads: maxConcurrentStreams * requestBytes,
-    /** Requests whose responses the system has not taken: one write may have the ends of all streams. */
+    /** Requests whose responses wait in writes: one write may have the ends of all streams. */
     respondedHeads: (maxUntakenEnds + maxConcurrentStreams) * requestBytes,
     requestBodies: pieceFactor * (maxConcurrentStreams * streamAllowanceBytes + connectionWindowBytes),
     responseHeads: maxConcurrentStreams * maxWaitingHeads * maxHeadBytes,

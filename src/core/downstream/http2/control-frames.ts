@@ -11,7 +11,7 @@ const wrongLength = (frame: string): ConnectionError =>
 const windowTooLarge = (): ConnectionError =>
   new ConnectionError(errorCodes.flowControlError, 'a window that is too large')
 
-/** Handles the frames that carry no request (RFC 9113 §6.3 to §6.9). */
+/** Frames that carry no request (RFC 9113 §6.3 to §6.9). */
 export class ControlFrames {
   readonly #sender: FrameSender
   readonly #streams: StreamTable
@@ -43,7 +43,7 @@ export class ControlFrames {
       case frameTypes.pushPromise:
         throw protocolError('PUSH_PROMISE from a client')
       default:
-        // PRIORITY_UPDATE (RFC 9218 §7.1) too: all streams take turns, whatever their priority.
+        // PRIORITY_UPDATE (RFC 9218 §7.1) too: all streams take turns.
         return this.#budget.take('ignored')
     }
   }

@@ -71,7 +71,7 @@ export class FieldBlockReader {
       const message = 'a field block that is too large'
       throw new ConnectionError(errorCodes.enhanceYourCalm, message, 'too-many-continuations')
     }
-    // The payload is valid during the call only; a copy in Node's pool would keep the pool.
+    // The payload is valid during the call; a copy in Node's pool would keep the pool.
     const part = Buffer.allocUnsafeSlow(to - from)
     payload.copy(part, 0, from, to)
     this.#parts.push(part)

@@ -46,7 +46,7 @@ const maxPaidUpdates = 1_000_000
 const burst = 10_000
 const refillPerMs = 1650 / 1000
 
-/** One budget of a connection for all kinds: a mixed flood may cost no more than a flood of one kind. */
+/** One budget of a connection: a mixed flood may cost no more than a flood of one kind. */
 export class FloodBudget {
   #left = burst
   #refilledAt = now()

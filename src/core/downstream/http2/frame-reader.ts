@@ -18,8 +18,8 @@ export interface FrameSink {
 const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1')
 
 /**
- * Splits the bytes of a client into frames (RFC 9113 §4). DATA is handed on as it comes; any other frame is held until
- * it is whole. Each byte is copied once at most, even if it comes alone.
+ * RFC 9113 §4. DATA is handed on as it comes; any other frame is held until it is whole. Each byte is copied once at
+ * most, even if it comes alone.
  */
 export class FrameReader {
   readonly #sink: FrameSink
@@ -75,7 +75,7 @@ export class FrameReader {
     this.#hold(chunk, at, end, needed)
     if (this.#heldLength < bytesNeeded(this.#held, 0, this.#heldLength)) return end
     const whole = this.#held
-    // Not kept for the next frame: most frames come whole, and idle connections are many.
+    // Most frames come whole, and idle connections are many.
     this.#held = noBytes
     this.#heldLength = 0
     this.#take(whole, 0)

@@ -29,8 +29,8 @@ const flushDue = (): void => {
 }
 
 /**
- * Writes the frames of a connection, all of a turn in one piece. Control frames go first. Streams take turns by frames
- * of 16 KiB, as far as the client's windows are open (RFC 9113 §5.2).
+ * Writes all frames of a turn in one piece, control frames first. Streams take turns by frames of 16 KiB, as far as the
+ * client's windows are open (RFC 9113 §5.2).
  */
 export class FrameSender {
   readonly #socket: Socket
@@ -42,7 +42,7 @@ export class FrameSender {
   #queue: Stream[] = []
   #window = initialWindow
   #streamWindow = initialWindow
-  /** The last frame of the stream that is being rendered, for END_STREAM. */
+  /** Where END_STREAM is set. */
   #lastFrameAt = 0
   #isDue = false
   #isBlocked = false
@@ -78,7 +78,7 @@ export class FrameSender {
   }
 
   sendControl(frame: Buffer): void {
-    // A write after `end` would destroy the socket, and responses that it has not sent.
+    // A write after `end` would destroy the socket, with responses that it has not sent.
     if (this.#hasEnded) return
     this.#controls.push(frame)
     this.#schedule()
@@ -93,7 +93,7 @@ export class FrameSender {
 
   drop(stream: Stream): void {
     stream.dropOutput()
-    // Else a client that takes nothing fills the queue: it resets streams, and opens others.
+    // Else a client that takes nothing fills the queue with streams that it resets.
     if (stream.isQueued) this.#queue = this.#queue.filter((each) => each !== stream)
     stream.isQueued = false
   }
@@ -174,7 +174,7 @@ export class FrameSender {
       for (const head of heads) headBytes += maxHeadBytes(head)
       const own = Math.min(queuedBytes, Math.max(0, sendWindow), bodyBytes)
       bodyBytes -= own
-      // One frame for each 16 KiB, one that a window cuts short, and one for END_STREAM.
+      // One frame for each 16 KiB, one that a window cuts short, one for END_STREAM.
       bytes += own + frameHeadBytes * (Math.ceil(own / maxFrameBytes) + 2)
     }
     return { bytes: bytes + headBytes, streams }
@@ -247,7 +247,7 @@ export class FrameSender {
     this.#isBlocked = !this.#socket.write(claimMemory(write.memory, bytes), this.#onWritten)
   }
 
-  /** False: no write was left, since the socket has closed and called each back. */
+  /** False: the socket has closed, and called each write back. */
   readonly #onWritten = (error?: Error | null): boolean => {
     const wasHeld = this.#isHeld
     const written = this.#untaken.shift()

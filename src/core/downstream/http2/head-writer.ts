@@ -8,7 +8,7 @@ export const maxHeadBytes = ({ fields }: Head): number => {
   return blockBytes + frameHeadBytes * (1 + Math.floor(blockBytes / maxFrameBytes))
 }
 
-/** Writes a response head as HEADERS, and CONTINUATION where the block is longer than a frame (RFC 9113 §4.3). */
+/** HEADERS, and CONTINUATION where the block is longer than a frame (RFC 9113 §4.3). */
 export class HeadWriter {
   readonly #encoder = new HpackEncoder()
 

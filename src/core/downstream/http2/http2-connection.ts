@@ -24,9 +24,8 @@ export interface Http2ConnectionOptions {
   onStream(stream: Stream): void
   /** Both sides of a stream have ended, or it was reset, or the connection is gone. */
   onStreamClosed(stream: Stream): void
-  /** A malformed request head: its stream was reset. `fault` quotes nothing of the client. */
+  /** `fault` quotes nothing of the client. */
   onMalformed(fault: string): void
-  /** The client has broken the protocol, and the connection ends. */
   onFailure(error: ConnectionError): void
 }
 
@@ -177,7 +176,7 @@ export class Http2Connection implements FrameSink {
     if (dataBytes === 0 && !isLast) this.#budget.take('emptyData')
     this.#dataIsLast = isLast
     this.#dataStream = this.#takeData(id, length, dataBytes, isLast)
-    // RFC 9113 §6.1: padding counts against the window; it counts as read at once.
+    // RFC 9113 §6.1: padding counts, and counts as read at once.
     if (padding > 0) this.#dataStream?.bodyWindow?.read(padding, false)
   }
 
@@ -227,7 +226,7 @@ export class Http2Connection implements FrameSink {
     const open = this.#streams.find(id)
     if (open !== undefined) return this.#onTrailers(open, block)
     if (id % 2 === 0) throw protocolError('a stream with an even id')
-    // After GOAWAY, new streams are not processed, and the client may send them again.
+    // After GOAWAY, new streams are not processed: the client may send them again.
     if (!this.#streams.isIdle(id)) return this.#streams.judgeLateFrame(id, 'rejectedHead')
     this.#streams.lastId = id
     if (this.#streams.size >= this.#options.maxConcurrentStreams)

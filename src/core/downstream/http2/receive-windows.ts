@@ -3,16 +3,15 @@ import { initialWindow } from './frame.ts'
 import { connectionWindowBytes, narrowWindowBytes, type WideConnections, wideWindowBytes } from './wide-connections.ts'
 
 /**
- * The windows for the bodies of a connection's client (RFC 9113 §5.2). A stream's window reopens as its bytes are read.
- * The connection's window reopens as bytes arrive, less the waiting bytes of wide streams, so a slow reader holds back
- * its own stream.
+ * The windows for request bodies (RFC 9113 §5.2). A stream's window reopens as its bytes are read, the connection's as
+ * bytes arrive, less the waiting bytes of wide streams: a slow reader holds back its own stream.
  */
 export class ReceiveWindows {
   readonly #wideConnections: WideConnections
   readonly #sendUpdate: (streamId: number, bytes: number) => void
   #isWide = false
   #holdsWideSlot = false
-  /** The bytes beyond a narrow window a stream that clients may send or that wait. */
+  /** The bytes beyond a narrow window a stream that may come or wait. */
   #granted = 0
   /** The waiting bytes beyond each stream's allowance. */
   #excess = 0
@@ -24,10 +23,7 @@ export class ReceiveWindows {
     this.giveBack()
   }
 
-  /**
-   * `granted`: the part of `#granted` that this stream has. All granted bytes can come at once, so their sum is
-   * bounded.
-   */
+  /** `granted`: this stream's part of `#granted`. All granted bytes can come at once, so the sum is bounded. */
   streamTarget(granted: number): number {
     if (!this.#isWide) return narrowWindowBytes
     return Math.min(wideWindowBytes, narrowWindowBytes + connectionWindowBytes - this.#granted + granted)
@@ -41,7 +37,7 @@ export class ReceiveWindows {
 
   /** Call it after the arrived bytes are counted in the window of their stream. */
   giveBack(): void {
-    // Narrow streams cannot have more waiting bytes: the rest of the window is for bodies that are read.
+    // Narrow streams cannot have more waiting bytes: the rest is for bodies that are read.
     const target = Math.max(connectionWindowBytes - this.#excess, narrowWindowBytes)
     const bytes = target - this.#window
     if (bytes < target / 2) return
@@ -53,7 +49,7 @@ export class ReceiveWindows {
     return new BodyWindow(this, streamId)
   }
 
-  /** Call it when a whole narrow window was read as fast as it came: the client could have sent more. */
+  /** Call it when a whole narrow window was read as fast as it came. */
   widen(): void {
     if (this.#isWide) this.#wideConnections.touch(this)
     if (this.#holdsWideSlot || !this.#wideConnections.tryAcquire(this)) return
@@ -77,7 +73,7 @@ export class ReceiveWindows {
   change(excess: number, granted: number): void {
     this.#excess += excess
     this.#granted += granted
-    // Several bodies can be slow: the others get their share before these fill the whole window.
+    // Other bodies get their share before slow ones fill the window.
     if (this.#excess > wideWindowBytes) this.narrow()
     this.#releaseSlot()
     if (excess < 0) this.giveBack()
@@ -116,7 +112,7 @@ export class BodyWindow {
     return this.#window >= 0
   }
 
-  /** `isWaiting`: the bytes waited for their reader, so the client's window is not too small. */
+  /** `isWaiting`: the bytes waited for their reader, so the window is not too small. */
   read(bytes: number, isWaiting: boolean): void {
     this.#waiting -= bytes
     if (this.#hasEnded) return this.settle()

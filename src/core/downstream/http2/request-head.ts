@@ -1,6 +1,6 @@
 import { explainMalformed, fieldKinds, type HpackField } from './hpack/field.ts'
 
-/** In the terms of HTTP/1 (decision 022): `rawFields` begin with Host if the client sends `:authority`. */
+/** In the terms of HTTP/1 (decision 022): `:authority` becomes Host, the first of `rawFields`. */
 export interface StreamHead {
   readonly method: string
   readonly scheme: string
@@ -8,7 +8,7 @@ export interface StreamHead {
   readonly rawFields: string[]
   /** Null: none. */
   readonly contentLength: number | null
-  /** The value of a field had a control character, or a blank at an end (RFC 9113 §8.2.1); the field is left out. */
+  /** A field was left out for a control character, or a blank at an end (RFC 9113 §8.2.1). */
   readonly hasBadValue: boolean
 }
 
@@ -49,7 +49,7 @@ export const readStreamHead = (fields: readonly HpackField[]): StreamHead | stri
         rawFields.push('host', value)
         break
       case fieldKinds.host:
-        // RFC 9113 §8.3.1: Host equals :authority. A different Host stays, and the request is rejected as on HTTP/1.
+        // RFC 9113 §8.3.1. A Host other than :authority stays, and the request is rejected as on HTTP/1.
         if (hasHost) return 'host twice'
         hasHost = true
         if (value.toLowerCase() !== authority?.toLowerCase()) rawFields.push(name, value)
@@ -78,7 +78,7 @@ export const readStreamHead = (fields: readonly HpackField[]): StreamHead | stri
     : 'pseudo-fields that make no request'
 }
 
-/** RFC 9113 §8.5. The gateway never offers the extended form (RFC 8441), whose `:protocol` is malformed here. */
+/** RFC 9113 §8.5. The gateway never offers the extended form (RFC 8441). */
 const isTunnel = (method: string, scheme: string, path: string, authority: string | null): boolean =>
   method === 'CONNECT' && scheme === '' && path === '' && isAuthority(authority)
 

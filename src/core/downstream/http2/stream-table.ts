@@ -103,7 +103,7 @@ export class StreamTable {
     if (stream.isSent) this.#onClosed(stream)
   }
 
-  /** END_STREAM is on its way. The owner of an ended stream is called when the system has taken END_STREAM. */
+  /** END_STREAM is on its way. The stream's owner is called when the system has taken it. */
   endResponse(stream: Stream): void {
     stream.isLast = false
     stream.hasResponseEnded = true

@@ -66,7 +66,7 @@ export const openDownstreamServer = async (
   // A client that has ended its side may still read.
   const server = createServer({ allowHalfOpen: true, noDelay: true }, accept)
   server.on('drop', () => rejected.record())
-  // The other descriptors stay free, or a flood of connections would keep out probes, operators and upstreams.
+  // Or a flood of connections would take the descriptors of probes, operators and upstreams.
   const maxFiles = maxClientFiles(maxOpenFiles())
   const applyConfig = (next: ListenConfig): void => {
     server.maxConnections = Math.min(next.maxConnections ?? Number.POSITIVE_INFINITY, maxFiles)
@@ -78,7 +78,7 @@ export const openDownstreamServer = async (
 
   return {
     address: server.address() as AddressInfo,
-    /** Returns a function that applies limits and certificates; the address stays. Throws on a bad certificate. */
+    /** Returns a function that applies limits and certificates, not the address. Throws on a bad certificate. */
     prepareConfig(next: ListenConfig) {
       const applyProtocols = protocols.prepareConfig(next)
       return () => {
@@ -99,7 +99,7 @@ export const openDownstreamServer = async (
     },
     async close(deadlineMs: number) {
       state.isDraining = true
-      // `server.close` waits only for connections that this server accepted itself.
+      // `server.close` waits only for connections that this server accepted.
       const allClosed = Promise.all([connections.allClosed(), new Promise((resolve) => server.close(resolve))])
       protocols.closeConnections(deadlineMs)
       for (const socket of sockets)
@@ -120,7 +120,7 @@ export const openDownstreamServer = async (
   }
 }
 
-/** Chains the acceptors of the parts: each hands connections to the one before it, the first to `onConnection`. */
+/** Each part's acceptor hands connections to the one before it, the first to `onConnection`. */
 const chainAcceptors = (onConnection: (socket: Socket) => void, options: Omit<AcceptorOptions, 'onConnection'>) => {
   const acceptors: ConnectionAcceptor[] = []
   let accept = onConnection
@@ -152,13 +152,13 @@ const createProtocols = async (options: ProtocolsOptions) => {
   const acceptHttp1 = (socket: Socket): void => {
     if (connections.track(socket)) http1.accept(socket)
   }
-  // A reload opens no further protocol: the module of a protocol that is off is never loaded.
+  // A reload opens no further protocol: a protocol that is off is never loaded.
   const opened = await Promise.all(
     listenerParts.map((part) =>
       part.openProtocol?.({
         getListenerConfig,
         reportUnparsed: clientErrors.reportUnparsed,
-        // For other methods Fastify would render all of its routes into an error.
+        // For other methods Fastify would list all of its routes in an error.
         onRequest: (request, response) =>
           knownMethods.has(request.method ?? '')
             ? routes.route(request, response)

@@ -3,8 +3,8 @@ import type { GatewayError } from '../../exchange/failures/errors.ts'
 import { CoalescedTimer } from '../../lib/clock.ts'
 import { closeAfterResponse, getMaxBodyBytes } from '../request/active-request.ts'
 
-// nginx's lingering_time and lingering_timeout, counted in checks, not by the clock: timers run before data that
-// arrived during a standstill, so after a standstill of 5 s all clients would seem quiet.
+// nginx's lingering_time and lingering_timeout. Counted in checks: timers run before data that arrived during a
+// standstill, so by the clock all clients would seem quiet after it.
 const checkIntervalMs = 1000
 const maxChecks = 30
 const maxIdleChecks = 5
@@ -21,16 +21,14 @@ export interface LingerSlots {
 
 const requestSlots: LingerSlots = { taken: 0 }
 
-/** `long`: while the client sends, within limits; `short`: 300 ms. */
+/** `long`: while the client sends, at most 30 s; `short`: 300 ms. */
 export type LingerMode = 'long' | 'short'
 
-/** RFC 9110 §15.5.9: the gateway has already waited for a client that sends too slowly. */
+/** RFC 9110 §15.5.9: the gateway has waited for this client already. */
 export const getLingerMode = (failure: GatewayError | null): LingerMode =>
   failure?.kind === 'request-timeout' ? 'short' : 'long'
 
-/**
- * Calls `end` when the client has sent nothing for 5 s, or after 30 s or `maxBytes`. Returns a function that stops it.
- */
+/** Calls `end` after 5 s of silence, 30 s or `maxBytes`. Returns a function that stops it. */
 export const linger = (
   mode: LingerMode,
   maxBytes: number,
@@ -69,7 +67,7 @@ export const writeAndLinger = (socket: Socket, bytes: string, mode: LingerMode):
   socket.resume()
 }
 
-/** RFC 9112 §9.6: closed with unread input, a socket resets the connection, and the response is lost (decision 039). */
+/** RFC 9112 §9.6: a socket closed with unread input resets the connection, and the response is lost (decision 039). */
 export const destroyAfterLinger = (socket: Socket, mode: LingerMode, slots?: LingerSlots): void => {
   const end = () => void socket.destroy()
   const stopLinger = linger(mode, getMaxBodyBytes(socket), () => socket.bytesRead, end, slots)

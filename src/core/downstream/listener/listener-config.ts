@@ -22,7 +22,7 @@ const compileListenerConfig = (config: Config) => {
     requestLimits: getRequestLimits(config.listen),
     maxRequestsPerConnection: config.listen.maxRequestsPerConnection ?? Number.POSITIVE_INFINITY,
     maxBodyBytes: Math.max(...Object.values(config.operations).map((each) => each.maxBody ?? Number.POSITIVE_INFINITY)),
-    /** While the rest of a rejected request is still to come: the wait for a request, its head, and a margin. */
+    /** While the rest of a rejected request comes: the wait for a request, its head, and a margin. */
     idleTimeoutMs: config.listen.timeouts.keepAlive + config.listen.timeouts.headers + 2000,
     /** Null: request ids are off. */
     requestIdField: config.requestId.header?.toLowerCase() ?? null,
@@ -33,7 +33,7 @@ const compileListenerConfig = (config: Config) => {
 
 export type GetListenerConfig = () => CompiledListenerConfig
 
-/** Compiles once for each configuration: one comparison a request. */
+/** Compiles once for each configuration. */
 export const createListenerConfigGetter = (currentSnapshot: CurrentSnapshot): GetListenerConfig => {
   let compiled = compileListenerConfig(currentSnapshot.value.config)
   return () => {
@@ -43,15 +43,15 @@ export const createListenerConfigGetter = (currentSnapshot: CurrentSnapshot): Ge
   }
 }
 
-/** The claims of a load balancer in front about its client. */
+/** What a load balancer in front says about its client. */
 export interface ConnectionClaims {
   readonly length: number
   /** The client's; null: not known. */
   readonly address: string | null
   readonly isAnonymous: boolean // the load balancer knows nothing of the client
-  /** The name that the client asked for, for the log. */
+  /** The server name that the client asked for, for the log. */
   readonly authority: string | null
-  /** The client speaks TLS with the load balancer, judged by the current configuration. */
+  /** The client speaks TLS with the load balancer, by the current configuration. */
   isSecure(): boolean
 }
 
@@ -74,7 +74,7 @@ export const hasReceivedNothing = (socket: Socket): boolean => socket.bytesRead 
 export const createPeer = (socket: Socket | TLSSocket, isTrusted: TrustedProxyMatcher): Peer => {
   const said = getConnectionClaims(socket)
   const address = getRemoteAddress(socket)
-  // The fields of an anonymous client are its own, even behind a trusted load balancer.
+  // An anonymous client writes its own fields, even behind a trusted load balancer.
   const trusted = said?.isAnonymous !== true && isTrusted(address)
   const isEncrypted = 'encrypted' in socket && socket.encrypted === true
   // A load balancer that only passes TLS on claims no TLS.

@@ -9,7 +9,7 @@ import type { GetListenerConfig } from './listener-config.ts'
 export interface ListenerPart {
   /** Reads connections before TLS or HTTP. */
   createAcceptor?(options: AcceptorOptions): ConnectionAcceptor
-  /** Which addresses send claims about a client in a connection's first bytes. */
+  /** Addresses whose connections begin with claims about a client. */
   compileIntroducers?(listen: ListenConfig): (address: string) => boolean
   /** Detects a known protocol where HTTP is expected. */
   detectProtocol?(first: Buffer): GatewayError | null
@@ -23,7 +23,7 @@ export interface ProtocolOptions {
   readonly getListenerConfig: GetListenerConfig
   reportUnparsed(client: string, failure: GatewayError): void
   onRequest(request: DownstreamRequest, response: DownstreamResponse): void
-  /** The gateway will soon take no connections, so idle clients have to leave. */
+  /** Idle clients have to leave. */
   isDraining(): boolean
 }
 

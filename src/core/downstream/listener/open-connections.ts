@@ -29,8 +29,8 @@ export class OpenConnections {
 
   /** Counts a connection by its address. False: it was closed. */
   track(socket: Socket): boolean {
-    // Reset before it was accepted (as HAProxy's checks are) or right after the handshake: no response can arrive, and
-    // without an address the request would pass the limits per address.
+    // Reset before it was accepted (HAProxy's checks) or right after the handshake. No response can arrive, and without
+    // an address the request would pass the limits per address.
     if (socket.remoteAddress === undefined) {
       socket.destroy()
       return false

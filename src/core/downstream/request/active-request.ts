@@ -35,7 +35,7 @@ export class ActiveRequest implements ExchangeRecord {
   firstByteMs: number | null = null
   totalMs = 0
   bytesOut = 0
-  /** Called when a response that is already written becomes the head of the line. */
+  /** Called when a written response becomes the head of the line. */
   onHeadOfLine: (() => void) | null = null
   failure: GatewayError | null = null
 
@@ -96,7 +96,7 @@ export class ActiveRequest implements ExchangeRecord {
     this.body?.abort(reason)
   }
 
-  /** Resets even a response that ends with its connection: a part must not look whole. */
+  /** Even a response that ends with its connection is reset: a part must not look whole. */
   reset(reason: GatewayError): void {
     this.failure ??= reason
     this.response.reset()
@@ -112,7 +112,7 @@ export interface ClientConnection {
   /** Those with incomplete responses, oldest first. */
   readonly activeRequests: ActiveRequest[]
   requestCount: number
-  /** A response announced the end: no further request is served (RFC 9112 §9.6). */
+  /** No further request is served (RFC 9112 §9.6). */
   closing: boolean
 }
 

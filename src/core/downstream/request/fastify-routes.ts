@@ -13,8 +13,8 @@ type RawRequest = IncomingMessage & DownstreamRequest
 type RawResponse = ServerResponse & DownstreamResponse
 
 /**
- * One registration of @fastify/http-proxy a route: `routes` × `httpMethods` is a cross product, and would allow 18
- * operations. The `preHandler` takes over; http-proxy's handler never runs, and Fastify's server never listens.
+ * One registration of @fastify/http-proxy a route: `routes` × `httpMethods` would allow 18 operations. The `preHandler`
+ * takes over: http-proxy's handler never runs, and Fastify's server never listens.
  */
 export const registerRoutes = async (getListenerConfig: GetListenerConfig, handleRequest: RequestHandler) => {
   const app = fastify({
@@ -56,7 +56,7 @@ export const registerRoutes = async (getListenerConfig: GetListenerConfig, handl
   }
 }
 
-/** Without @fastify/reply-from and `ws`: unused, they cost 6 MB a process and 10 % of the start time. */
+/** Without @fastify/reply-from and `ws`: unused, they cost 6 MB a process and 10 % of the start. */
 const loadHttpProxy = async () => {
   const hooks = registerHooks({
     load: (url, context, nextLoad) =>

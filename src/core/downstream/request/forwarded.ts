@@ -1,4 +1,4 @@
-/** Finds the client from the fields of proxies: X-Forwarded-* and `Forwarded` (RFC 7239 §4). */
+/** X-Forwarded-* and `Forwarded` (RFC 7239 §4). */
 import type { ListenConfig } from '../../config/config.ts'
 import type { PeerInfo } from '../../exchange/exchange.ts'
 import { GatewayError } from '../../exchange/failures/errors.ts'
@@ -15,16 +15,13 @@ export interface Peer extends PeerInfo {
   readonly secure: boolean
 }
 
-/**
- * The rightmost address that is no trusted proxy: clients can invent those to its left. A malformed entry ends the
- * search.
- */
+/** The rightmost address that is no trusted proxy: clients can invent those to its left. */
 export const getClientAddress = (peer: Peer, forwardedFor: string | null, isTrusted: TrustedProxyMatcher): string => {
   if (!peer.trusted || forwardedFor === null) return peer.address
   return walkForwardedFor(forwardedFor, isTrusted).at(-1) ?? peer.address
 }
 
-/** Nearest first, the client last; only entries that trusted proxies have written. */
+/** Nearest first, the client last; only entries of trusted proxies. */
 const walkForwardedFor = (forwardedFor: string, isTrusted: TrustedProxyMatcher): readonly string[] => {
   const addresses: string[] = []
   for (const entry of forwardedFor.split(',').reverse()) {
@@ -131,8 +128,8 @@ const toClaims = (peer: Peer, { addresses, proto, host }: Walk, error: GatewayEr
 }
 
 /**
- * Parses backwards; null: malformed. The nearest proxy appended the last element, so a quotation mark that a client
- * leaves open on the left cannot change it.
+ * Parses backwards: the nearest proxy appended the last element, and a quotation mark that a client leaves open cannot
+ * change it. Null: malformed.
  */
 const parseLastElement = (field: string, end: number) => {
   const found = new Map<string, string>()
@@ -166,7 +163,7 @@ const parseLastPair = (field: string, end: number) => {
   let equals: number
   let value: string
   if (field[end - 1] === '"') {
-    // Inside quoted text a quotation mark has a backslash before it, so `="` can only begin it.
+    // Inside quoted text, a backslash precedes a quotation mark, so `="` can only begin it.
     equals = field.lastIndexOf('="', end - 3)
     const content = field.slice(equals + 2, end - 1)
     if (equals === -1 || !quotedContent.test(content)) return null

@@ -101,7 +101,7 @@ const getResponseQueue = (
 ): ResponseQueue => {
   const connection = getClientConnection(socket, listenerConfig)
   if (multiplexed) return { peer: connection.peer, activeRequests: [], closing: false }
-  // Otherwise a client that always has another request on its way would keep a draining gateway from exiting.
+  // Otherwise a client that always has a request on its way keeps a draining gateway from exiting.
   connection.closing = isDraining || ++connection.requestCount >= listenerConfig.maxRequestsPerConnection
   return connection
 }
@@ -153,8 +153,8 @@ const createExchange = (
 }
 
 /**
- * RFC 9110 §15.2 requires HTTP/1.1 clients to read unrequested interim responses, but many take one for the final
- * response; then each later request on the connection gets the response to the previous one.
+ * RFC 9110 §15.2 requires HTTP/1.1 clients to read interim responses, but many take one for the final response: then
+ * each later request gets the response to the previous one.
  */
 const acceptsInterim = (version: string, { interim }: ListenConfig): boolean =>
   version === '1.1' ? interim === 'relay' : version !== '1.0'

@@ -28,9 +28,9 @@ export class RequestHead {
 }
 
 /**
- * `requestIdField`: lower-case; null: off. Its twins are dropped: an upstream could take one for the id. Unless the
- * peer is `trusted`, forwarding fields are dropped, and fields that name another target or method unless
- * `keepsOverrides`. `readsForwarded`: `Forwarded` is read, not forwarded as received.
+ * `requestIdField`: lower-case; null: off. An upstream could take its twins for the id, so they are dropped. Unless the
+ * peer is `trusted`, forwarding fields are dropped, and overrides unless `keepsOverrides`. `readsForwarded`:
+ * `Forwarded` is read, not passed on.
  */
 export const parseRequestHead = (
   raw: readonly string[],
@@ -122,7 +122,7 @@ export const parseExpectation = (field: string | null, httpVersion: string): Exp
   return expected.every((each) => each === '' || each === '100-continue') ? 'continue' : 'unknown'
 }
 
-// Fits UUIDs, base64 and `Root=1-…`; no character could end a field or a log line.
+// UUIDs, base64, `Root=1-…`; no character could end a field or a log line.
 const requestIdPattern = /^[A-Za-z0-9._~+/=:@-]{1,128}$/
 
 export const isValidRequestId = (id: string): boolean => requestIdPattern.test(id)
@@ -172,9 +172,9 @@ const isTargetOverride = (name: string): boolean => {
 }
 
 /**
- * A CGI-like back end reads an underscore as a hyphen, so a client could add to a checked field or send a dropped one:
- * fields that the gateway drops or trusts by peer, framing and hop-by-hop fields, and those that describe the content
- * (RFC 9110 §8).
+ * A CGI-like back end reads an underscore as a hyphen: a client could add to a checked field, or send a dropped one.
+ * Reserved: fields that the gateway drops or trusts by peer, framing, hop-by-hop fields, and those of the content (RFC
+ * 9110 §8).
  */
 const isReservedTwin = (name: string): boolean => {
   const read = foldUnderscores(name)

@@ -22,8 +22,8 @@ interface MatchOptions {
 }
 
 /**
- * Rejects in this order: malformed, misdirected, unknown, wrong method (RFC 9112 §3, §6; RFC 9110 §15.5), so that a
- * client of another server learns nothing about these paths. `operation` is the one at the path.
+ * Malformed, misdirected, unknown, wrong method, in this order (RFC 9112 §3, §6; RFC 9110 §15.5): a client of another
+ * server learns nothing about these paths. `operation` is the one at the path.
  */
 export const validateRequest = (
   { request, head, expectation }: ParsedRequest,
@@ -46,7 +46,7 @@ export const validateRequest = (
     return new GatewayError('bad-request', { reason: 'bad-host' })
 
   const authority = target.authority ?? host ?? ''
-  // RFC 9112 §3.3: HTTP/1.0 without Host has an empty authority, and none is the default (RFC 9110 §7.4, §15.5.20).
+  // RFC 9112 §3.3: HTTP/1.0 without Host has an empty authority (RFC 9110 §7.4, §15.5.20).
   if (!matchesAuthority(authority, secure)) return new GatewayError('misdirected')
   if (operation === null) return new GatewayError('not-found')
   if (operation.method !== request.method)
@@ -115,8 +115,8 @@ export const compileAuthorityMatcher = ({ hosts: names }: Pick<ListenConfig, 'ho
   }
 }
 
-// RFC 3986 §3.2.2: a registered name or an address in brackets, then an optional port. The comma, though a sub-delim,
-// is rejected: a proxy joins two Host lines with it. Userinfo is rejected.
+// RFC 3986 §3.2.2: a name or an address in brackets, then an optional port. No comma, though a sub-delim: a proxy joins
+// two Host lines with it. No userinfo.
 const registeredNamePattern = /^(?:[A-Za-z0-9\-._~!$&'()*+;=]|%[0-9A-Fa-f]{2})+(?::(\d{0,5}))?$/
 const ipLiteralPattern = /^\[([0-9A-Fa-f:.]+)\](?::(\d{0,5}))?$/
 

@@ -3,7 +3,7 @@ import { type FailureKind, failureTable, reasonPhrase } from '../../exchange/fai
 import type { HeaderFields } from '../../exchange/header-fields.ts'
 import { epochMs } from '../../lib/clock.ts'
 
-// RFC 9110 §15.1: caches may store 404, 405, 414 and 501 unasked; a local reply is for this request only.
+// RFC 9110 §15.1: caches may store 404, 405, 414 and 501 unasked.
 export const problemFields = ['Content-Type', 'application/problem+json', 'Cache-Control', 'no-store'] as const
 
 /** RFC 9457, in ASCII; never the cause. `requestId` null: ids are off. */
@@ -16,7 +16,7 @@ export const renderProblem = (
   const body = { type: 'about:blank', title: reasonPhrase(status), status, code: kind }
   const known = { ...body, ...(requestId === null ? {} : { requestId }) }
   if (violations.length === 0) return JSON.stringify(known)
-  // The pointer with the client's own names, escaped: no terminal acts on a control character in them.
+  // With the client's own names, escaped: no terminal acts on their control characters.
   const errors = violations.map(({ ownPointer, ...each }) => ({ ...each, pointer: ownPointer ?? each.pointer }))
   return JSON.stringify({ ...known, errors }).replaceAll(/[\x7f-\uffff]/g, toEscape)
 }

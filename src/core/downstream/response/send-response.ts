@@ -11,7 +11,7 @@ import { MinRateMonitor } from '../body/min-rate.ts'
 import type { ActiveRequest } from '../request/active-request.ts'
 import { problemFields, renderProblem } from './problem.ts'
 
-/** Called before the writes of a turn (`prepareWrite`). */
+/** Call it before the writes of a turn (`prepareWrite`). */
 export const relayResponse = (
   activeRequest: ActiveRequest,
   exchange: Exchange,
@@ -43,7 +43,7 @@ export const relayResponse = (
   })
 }
 
-/** False: the upstream's head cannot be written, and the client got a 502. */
+/** False: the upstream's head cannot be written; the client got a 502. */
 const writeHead = (
   activeRequest: ActiveRequest,
   { status, reason, body }: ProxyResponse,
@@ -62,7 +62,7 @@ const writeHead = (
   }
 }
 
-/** Writes at the client's pace. A client that takes nothing within `timeouts.body` is cut off. */
+/** A client that takes nothing within `timeouts.body` is cut off. */
 export class ClientSink implements BodySink {
   readonly #activeRequest: ActiveRequest
   readonly #body: ResponseBody
@@ -70,7 +70,7 @@ export class ClientSink implements BodySink {
   readonly #unflushed: Buffer[] = []
   readonly #onFlushed = (error?: Error | null): void => {
     const chunk = this.#unflushed.shift()
-    // A chunk of a cut response may still be on its way to a connection that stays open: freed memory would be sent.
+    // A chunk of a cut response may still be on its way: freed memory would be sent.
     if (!error) freeBuffer(chunk)
   }
   #isPaused = false
@@ -89,7 +89,7 @@ export class ClientSink implements BodySink {
 
   data(chunk: Buffer): boolean {
     const { response } = this.#activeRequest
-    // For a large chunk `write` returns false before the system was asked, which nearly always takes it all. So the
+    // For a large chunk `write` returns false before it asks the system, which nearly always takes it all. So the
     // previous chunk decides.
     const keepsUp = response.writableLength === 0
     this.#activeRequest.bytesOut += chunk.length
@@ -143,14 +143,14 @@ export const sendLocalReply = (activeRequest: ActiveRequest, error: GatewayError
 
 /** The gateway drains, or the rest of the request is not worth reading. */
 const closesConnection = ({ request, head, body, isDraining, expectation, failure }: ActiveRequest): boolean => {
-  // RFC 9110 §15.5.9: the gateway has already waited for a client that sends too slowly.
+  // RFC 9110 §15.5.9: the gateway has waited for this client already.
   if (isDraining || failure?.kind === 'request-timeout') return true
   if (request.complete || body?.received === true) return false
   if (head.transferEncoding !== null) return true
   const length = Number(head.contentLength ?? 0)
   if (length === 0) return false
-  // RFC 9110 §10.1.1: without `100 Continue` the client may send the body or not, so the start of the next request is
-  // unknown.
+  // RFC 9110 §10.1.1: without `100 Continue` the client may send the body or not: the next request could start
+  // anywhere.
   return length > maxDiscardBytes || !(body?.clientMaySend ?? expectation !== 'continue')
 }
 
@@ -161,7 +161,7 @@ const awaitFlush = (activeRequest: ActiveRequest): void => {
   else if (!response.isFlushed) new FlushMonitor(activeRequest).start()
 }
 
-// Linux reports room in a full send buffer when a third is free. The buffer grows to 4 MiB by default.
+// Linux reports room in a full send buffer when a third is free, and grows it to 4 MiB by default.
 const unreportedBytes = 4 * 1024 * 1024
 
 export class FlushMonitor {
@@ -176,7 +176,7 @@ export class FlushMonitor {
     activeRequest.response.on('close', () => this.stop())
   }
 
-  /** Waits from the head of the line on: before that, the client can take no byte. */
+  /** Only at the head of the line: before that, the client can take no byte. */
   start(): void {
     const activeRequest = this.#activeRequest
     const { request, response } = activeRequest

@@ -56,10 +56,10 @@ export const createHandshaker = (tls: ListenTlsConfig, protocols: readonly strin
 /** Null: accepted. A resumed session keeps the verdict of its first handshake. */
 const checkClientCertificate = (socket: TLSSocket, { clientCertificates }: ListenTlsConfig): string | null => {
   if (clientCertificates === 'none') return null
-  // `authorized` is true for every resumed TLS 1.3 session, with or without a certificate.
+  // `authorized` is true for every resumed TLS 1.3 session, even without a certificate.
   const certificate = socket.getPeerX509Certificate()
   if (certificate === undefined) return clientCertificates === 'required' ? 'no certificate' : null
-  // A TLS 1.3 client gets a new ticket at each resumption: a chain of tickets could outlive the certificate.
+  // TLS 1.3 gives a new ticket at each resumption: a chain of tickets could outlive the certificate.
   if (certificate.validToDate.getTime() < epochMs()) return 'CERT_HAS_EXPIRED'
   return socket.authorized ? null : (getAuthorizationError(socket) ?? 'not authorized')
 }
@@ -68,7 +68,7 @@ const getAuthorizationError = ({ authorizationError }: TLSSocket): string | null
   // A code, though Node's types say Error.
   authorizationError === null || authorizationError === undefined ? null : String(authorizationError)
 
-// Mozilla's intermediate list without its DHE and CBC suites: forward secrecy and AEAD only (decision 021).
+// Mozilla's intermediate list without DHE and CBC: forward secrecy and AEAD only (decision 021).
 const cipherSuites = [
   'TLS_AES_128_GCM_SHA256',
   'TLS_AES_256_GCM_SHA384',
@@ -86,13 +86,12 @@ const createSniContexts = ({ certificates, minVersion, clientCa, clientCrl }: Li
     minVersion,
     ciphers: cipherSuites,
     honorCipherOrder: true,
-    // By renegotiation, a client makes the gateway do the expensive half of a handshake for a few bytes
-    // (CVE-2011-1473).
+    // Renegotiation makes the gateway do the expensive half of a handshake for a few bytes (CVE-2011-1473).
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION | constants.SSL_OP_NO_COMPRESSION,
     sessionTimeout: sessionTimeoutSeconds,
     sessionIdContext: 'lender-gateway', // contexts take no sessions of each other
     ...(clientCa !== null && { ca: clientCa }),
-    // With lists, no trust anchors: OpenSSL wants a list of each authority up to the root.
+    // With lists, OpenSSL wants a list of each authority up to the root.
     ...(clientCrl.length === 0
       ? trustAnchors
       : // One block each: OpenSSL reads only the first list of a text.
@@ -111,7 +110,7 @@ const createSniContexts = ({ certificates, minVersion, clientCa, clientCrl }: Li
     /** The first certificate, for clients that send no name or an unknown one. */
     defaultOptions,
     find(serverName: string): SecureContext | undefined {
-      // RFC 6066 §3 has no final dot, but some clients send a URL's host as it is.
+      // RFC 6066 §3 has no final dot, but some clients send one.
       const name = withoutRootDot(serverName.toLowerCase())
       // A wildcard is one label (RFC 9525 §6.3).
       return contextByName.get(name) ?? contextByName.get(name.replace(/^[^.]+/, '*'))
@@ -128,7 +127,7 @@ const getTicketEpoch = (): number => Math.floor(epochMs() / dayMs)
 
 /**
  * Workers with the same secret resume each other's sessions. A ticket carries the verdict on the client's certificate,
- * so the keys change with the settings of that verdict, and daily: a thief can decrypt only one day's TLS 1.2 traffic.
+ * so the keys change with that verdict's settings, and daily: a thief of keys decrypts one day's TLS 1.2 traffic.
  */
 export const deriveTicketKeys = (
   secret: string,

@@ -37,7 +37,7 @@ export const createTlsAcceptor = ({
     accept(socket: Socket): void {
       const client = getRemoteAddress(socket)
       const authority = getConnectionClaims(socket)?.authority ?? undefined
-      // For the whole handshake; the head of a request then has as long again.
+      // For the whole handshake; the request's head then has as long again.
       const timer = new CoalescedTimer(() => {
         logFailure(client, 'timeout', authority)
         socket.destroy()
@@ -45,7 +45,7 @@ export const createTlsAcceptor = ({
       timer.set(timeoutMs)
       socket.on('error', () => {}) // no TLS socket may report it yet
       socket.once('close', () => timer.clear())
-      // Plain HTTP gets its response on the raw socket, so the handshake starts at the first bytes.
+      // The response to plain HTTP goes to the raw socket, so the handshake waits for the first bytes.
       socket.once('readable', () => {
         const first: Buffer | null = socket.read()
         if (first === null) return void socket.destroy()
@@ -81,7 +81,7 @@ const isPlaintext = ([byte = 0]: Buffer): boolean => (byte >= 32 && byte < 127) 
 
 const logIntervalMs = 1000
 
-/** At most one line a second: any client can cause failures. Probes of load balancers are logged at debug. */
+/** At most one line a second: any client can cause failures. Load balancers' probes are logged at debug. */
 export const createHandshakeLog = (log: Log) => {
   let next = 0
   let unlogged = 0
@@ -100,8 +100,8 @@ export const createHandshakeLog = (log: Log) => {
 const groupTag = 0xb3
 
 /**
- * A number of IANA's TLS Supported Groups; 0: unknown. Node tells it to TLS clients only (`getEphemeralKeyInfo`), but
- * OpenSSL writes it into the session, which holds secrets and is wiped.
+ * IANA's TLS Supported Groups; 0: unknown. Node reports it to TLS clients only, but OpenSSL writes it into the session,
+ * which holds secrets and is wiped.
  */
 export const getNegotiatedGroup = (socket: TLSSocket): number => {
   const session = socket.getSession()

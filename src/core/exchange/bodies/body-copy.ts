@@ -8,7 +8,7 @@ const firstBytes = 4 * 1024
 // A client may declare more than it sends.
 const maxExpectedBytes = 128 * 1024
 
-/** Copies a body into one piece of memory, however small its chunks. The chunks belong to their sender. */
+/** Copies a body into one piece of memory, however small its chunks. */
 export class BodyCopy {
   /** `busy`: the process has no room. Null: complete. */
   failure: 'too-large' | 'busy' | null = null
@@ -53,7 +53,7 @@ export class BodyCopy {
     return true
   }
 
-  /** Keeps the whole body without a copy: no other owner may free its memory. False: too large or busy. */
+  /** Keeps the body without a copy: no other owner may free its memory. False: too large or busy. */
   keep(chunk: Buffer): boolean {
     if (chunk.length > this.#maxBytes) return this.#fail('too-large')
     if (!this.#reserve(chunk.length)) return this.#fail('busy')

@@ -13,9 +13,7 @@ interface BufferedRequestBody {
   stop(): void
 }
 
-/**
- * Holds the room until the exchange has finished. Rejects where the body will not be complete, or with `overloaded`.
- */
+/** Holds the room until the exchange has finished. Rejects where the body stays incomplete, or with `overloaded`. */
 export const bufferRequestBody = async (
   exchange: Exchange,
   maxBytes: number,
@@ -93,7 +91,7 @@ export class WholeBody implements RequestBody {
   }
 }
 
-/** Partly read. Not `started` until an attempt reads it: until then another connection can send it. */
+/** Not `started` until an attempt reads it: until then another connection can send it. */
 class PrefixedBody implements RequestBody {
   readonly length: number | null
   readonly replayable = false
@@ -160,9 +158,7 @@ export interface BufferedResponseBody {
   readonly body: ResponseBody
 }
 
-/**
- * Holds the room until the delivery or the abort. Rejects where the body will not be complete, or with `overloaded`.
- */
+/** Holds the room until the delivery or the abort. Rejects where the body stays incomplete, or with `overloaded`. */
 export const bufferResponseBody = (
   body: ResponseBody,
   exchange: Exchange,
@@ -218,7 +214,7 @@ class WholeResponseBody extends BytesBody {
     this.#copy = copy
     // The attempt has ended and no longer listens.
     exchange.setAbortListener((reason) => {
-      // Before delivery the body stays whole: a part of it would be relayed as all of it.
+      // A part of the body would be relayed as all of it.
       if (!this.fail(reason)) copy.release()
     })
   }

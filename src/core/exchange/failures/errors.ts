@@ -23,7 +23,7 @@ export const reasonText = (reason: FailureReason): string => {
 export const failureText = (kind: FailureKind, reason: FailureReason | null): string =>
   reason === null ? failureTable[kind].text : reasonText(reason)
 
-/** For errors that any client can cause: under overload a stack costs as much as the rest of a local reply. */
+/** For errors that any client can cause: a stack costs as much as the rest of a local reply. */
 export class StacklessError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     const limit = Error.stackTraceLimit
@@ -35,11 +35,11 @@ export class StacklessError extends Error {
 
 export type ViolationPlace = 'query' | 'header' | 'body' | 'content-type' | 'status'
 
-/** All text but `ownPointer` comes from the contract and the code, so readers and logs get no client's data. */
+/** Only `ownPointer` quotes the message: readers and logs get no client's data. */
 export interface Violation {
-  /** RFC 6901, into the body, or behind the name of the parameter. `*`: a member that the contract does not name. */
+  /** RFC 6901, into the body, or behind the parameter's name. `*`: a member that the contract does not name. */
   readonly pointer: string
-  /** `pointer` with the message's own names, for its sender alone. Undefined: the same as `pointer`. */
+  /** `pointer` with the message's own names, for its sender alone. Undefined: the same. */
   readonly ownPointer?: string
   readonly in: ViolationPlace
   /** A keyword of JSON Schema, or a word of the gateway: `required`, `duplicate-member`. */
@@ -60,8 +60,8 @@ type GatewayErrorArgs =
   | [kind: FailureKind, options?: FailureOptions<never>]
 
 /**
- * Ends an exchange. `reason` (of a fixed set) and `cause` are for operators and never reach a client. `fields`: a flat
- * list for the response (`Allow`, `Retry-After`). `violations` reach the client. No stack; the cause has one.
+ * `reason` (of a fixed set) and `cause` are for operators and never reach a client; `violations` do. `fields`: a flat
+ * list for the response (`Allow`, `Retry-After`). No stack; the cause has one.
  */
 export class GatewayError extends StacklessError {
   readonly kind: FailureKind

@@ -9,7 +9,7 @@ interface FailureRow {
   readonly status: number
   readonly fault: FaultOrigin
   readonly retry: RetryRule
-  /** For operators, where no reason says more. Without a full stop. The documentation says what to do. */
+  /** For operators, where no reason says more. No full stop. */
   readonly text: string
 }
 
@@ -19,10 +19,7 @@ const clientFailure = (status: number, text: string) => row('client', status, 'n
 const gatewayFailure = (status: number, text: string) => row('gateway', status, 'never', text)
 const upstreamFailure = (status: number, retry: RetryRule, text: string) => row('upstream', status, retry, text)
 
-/**
- * The only place that decides status, fault, retry and the texts for operators. Clients get the status, and the kind as
- * `code`.
- */
+/** Clients get the status, and the kind as `code`. */
 export const failureTable = {
   'bad-request': clientFailure(400, 'the request is malformed'),
   'invalid-request': clientFailure(400, 'the request breaks the contract of the operation'),

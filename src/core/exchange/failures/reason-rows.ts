@@ -41,7 +41,7 @@ const badResponse = rowsFor(['bad-response', 'truncated', 'connect-failed'])
 
 /**
  * Why an exchange fails, if its kind leaves that open. No reason holds data of a client or an upstream, so metrics,
- * traces and operators' pages may show it. Counted and documented in this order.
+ * traces and operators' pages may show it. Documented in this order.
  */
 export const reasonRows = {
   'bad-target': badRequest('the request target is malformed'),

@@ -147,7 +147,7 @@ export class ChunkedBodyParser {
     scanner.awaitHead()
   }
 
-  /** Joins small chunks of one read: a body in chunks of 1 byte is not handed on byte by byte. */
+  /** A body in chunks of 1 byte is not handed on byte by byte. */
   #coalesce(bytes: Buffer, from: number, to: number): void {
     if (this.#pieceFrom < this.#pieceTo && to - from <= maxCoalescedBytes) {
       bytes.copyWithin(this.#pieceTo, from, to)

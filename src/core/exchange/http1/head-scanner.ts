@@ -17,7 +17,7 @@ export interface HeadLimits {
 // Kept for the next head: 4 for each of 100 fields.
 const usualOffsets = 400
 
-// RFC 9110 §5.6.2, §5.5: bytes of a name, and of a value or reason phrase, whose only control character is HTAB.
+// RFC 9110 §5.6.2, §5.5: bytes of a name, and of a value or reason phrase.
 const tokenByte = 1
 const textByte = 2
 const classes = new Uint8Array(256)
@@ -38,7 +38,7 @@ const [inStartLine, atLineFeed, atLineStart, inName, beforeValue, inValue, atLas
 /** Rejects the first wrong byte. Reads each byte once, however the bytes are split. */
 export class HeadScanner {
   text = ''
-  /** Begin and end of each name and value in `text`, four numbers a field, without surrounding blanks. */
+  /** Begin and end of each name and value in `text`, without surrounding blanks. */
   readonly #offsets: number[] = []
   #offsetCount = 0
   readonly #startLine: StartLine
@@ -116,7 +116,7 @@ export class HeadScanner {
     this.#bufferedLength = length
   }
 
-  /** Scans bytes[base, to) from where it stopped. Returns the length of the head; 0: more must come. */
+  /** Returns the length of the head; 0: more must come. */
   #scan(bytes: Buffer, base: number, to: number): number {
     const offsets = this.#offsets
     const { maxBytes, maxFields } = this.#limits
@@ -193,7 +193,7 @@ export class HeadScanner {
     return end - base
   }
 
-  // RFC 9112 §2.2: a line ends with CR LF. A bare CR or LF is rejected throughout the framing.
+  // RFC 9112 §2.2: a bare CR or LF is rejected throughout the framing.
   #malformed(flaw: MessageFlaw, part: string, byte: number | undefined): Error {
     return this.#reject(flaw, `${describeByte(byte)} in a ${part} of the head`)
   }

@@ -1,6 +1,6 @@
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
-// Exactly RFC 9110 §5.6.7; Date.parse accepts much more. Any case of names: RFC 9111 §4.2 asks caches for that.
+// RFC 9110 §5.6.7; Date.parse accepts much more. Any case of names: RFC 9111 §4.2.
 const time = '(?<hour>\\d\\d):(?<minute>\\d\\d):(?<second>\\d\\d)'
 const month = `(?<month>${months.join('|')})`
 const formats: readonly RegExp[] = [
@@ -14,7 +14,7 @@ const formats: readonly RegExp[] = [
   new RegExp(`^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) ${month} (?<day>\\d\\d| \\d) ${time} (?<year>\\d{4})$`, 'i'),
 ]
 
-/** Null: not an HTTP-date. `now` places years of two digits. The day's name is not checked against the date. */
+/** Null: not an HTTP-date. `now` places years of two digits. The day's name is not checked. */
 export const parseHttpDate = (text: string, now: number): number | null => {
   for (const form of formats) {
     const groups = form.exec(text.trim())?.groups

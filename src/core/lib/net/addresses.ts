@@ -2,8 +2,8 @@ import net, { BlockList, isIPv4, SocketAddress } from 'node:net'
 import { copyText } from '../buffers.ts'
 
 /**
- * As Node's, which compiles an expression for the first name that is no IPv4 address: 10 ms in each thread. An IPv6
- * address has a colon (RFC 4291 §2.2).
+ * Node compiles an expression for the first name that is no IPv4 address: 10 ms in each thread. An IPv6 address has a
+ * colon (RFC 4291 §2.2).
  */
 export const isIPv6 = (text: string): boolean => text.includes(':') && net.isIPv6(text)
 
@@ -23,7 +23,7 @@ export const cidrMatcher = (cidrs: readonly string[]): ((address: string) => boo
   return (address) => list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
 }
 
-/** The leading bits of an IPv6 address: a client has a whole network. A copy, not a slice that keeps a header field. */
+/** A client has a whole IPv6 network. A copy, not a slice that keeps a header field. */
 export const toNetworkKey = (address: string, ipv6Prefix: number): string => {
   if (!isIPv6(address)) return copyText(address)
   let key = ''
@@ -59,7 +59,7 @@ const isLoopback = cidrMatcher(['127.0.0.0/8', '::1'])
 
 export const isLoopbackHost = (address: string): boolean => normalizeHost(address).every(isLoopbackAddress)
 
-/** Looks up no other names and addresses of this machine: the loop check on `Via` ends such loops. */
+/** Does not know other names and addresses of this machine: the loop check on `Via` ends such loops. */
 export const reachesListener = (target: string, listenHost: string): boolean =>
   normalizeHost(target).some((to) => normalizeHost(listenHost).some((on) => reachesAddress(connectTarget(to), on)))
 
@@ -93,7 +93,7 @@ export const normalizeAddress = (address: string): string =>
 
 /**
  * For logs and counts; null: not an address. All IPv4 addresses in IPv6 form would count as one network. A zone belongs
- * to another host, and is dropped.
+ * to another host.
  */
 export const canonicalAddress = (text: string): string | null => {
   if (isIPv4(text)) return text

@@ -1,6 +1,6 @@
 import type { AddressInfo, Server } from 'node:net'
 
-// If systemd keeps the socket for the next process, idle connections stay open this long for requests on their way.
+// If systemd keeps the socket, idle connections stay open this long for requests on their way.
 export const drainGraceMs = 500
 
 export type BindTarget = BindAddress | BindDescriptor
@@ -26,7 +26,7 @@ export interface ListenError extends NodeJS.ErrnoException {
   readonly target?: BindAddress
 }
 
-/** Rejects also for a descriptor that is no listening TCP socket: the kernel would let one listen on any port. */
+/** Rejects a descriptor that is no listening TCP socket: the kernel would let it listen on any port. */
 export const listenAt = (server: Server, target: BindTarget): Promise<void> =>
   new Promise((resolve, reject) => {
     if ('host' in target) {

@@ -2,12 +2,12 @@ import { createSecureContext, type SecureContextOptions, type Server } from 'nod
 import { isIP } from './addresses.ts'
 
 /**
- * Each certificate of `ca` is a trust anchor, even without its issuer (RFC 5280 §6 leaves the choice to policy): by
- * default an issuing CA alone would let in none of its own certificates, and its root those of every other CA.
+ * Each certificate of `ca` is a trust anchor (RFC 5280 §6 leaves the choice to policy): by default an issuing CA alone
+ * would let in none of its own certificates, and its root those of every other CA.
  */
 export const trustAnchors = { allowPartialTrustChain: true } as const
 
-/** Node passes `allowPartialTrustChain` on in neither `createServer` nor `setSecureContext`: call this after either. */
+/** `createServer` and `setSecureContext` of Node drop `allowPartialTrustChain`: call this after either. */
 export const setTrustAnchors = (server: Server, options: SecureContextOptions): void => {
   const context = createSecureContext({ honorCipherOrder: true, ...options, ...trustAnchors })
   Object.assign(server, { _sharedCreds: context })
@@ -16,7 +16,7 @@ export const setTrustAnchors = (server: Server, options: SecureContextOptions): 
 /** The root of DNS: the name means the same without it. */
 export const withoutRootDot = (name: string): string => (name.endsWith('.') ? name.slice(0, -1) : name)
 
-/** RFC 6066 §3: no trailing dot, no address. Empty for an address: Node sends none, and verifies by the address. */
+/** RFC 6066 §3: no trailing dot. Empty for an address: Node sends none, and verifies by the address. */
 export const toServerName = (host: string): string => {
   const name = withoutRootDot(host.replace(/^\[|\]$/g, ''))
   return isIP(name) === 0 ? name : ''

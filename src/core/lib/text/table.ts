@@ -5,7 +5,7 @@ export const formatTable = (rows: readonly TableRow[]): string => {
   return rows.map((row) => alignRow(row, widths)).join('\n')
 }
 
-/** A cell longer than `maxWidth` shifts only its own line, not the whole table. */
+/** A longer cell shifts only its own line. */
 export const columnWidths = (rows: readonly TableRow[], maxWidth = Number.POSITIVE_INFINITY): readonly number[] => {
   const widths: number[] = []
   for (const row of rows)
@@ -18,7 +18,7 @@ export const alignRow = (row: TableRow, widths: readonly number[]): string => {
   return padded.join('  ').trimEnd()
 }
 
-/** Unlike Math.max(...), it has no limit on the number of texts. */
+/** Math.max(...) limits the number of texts. */
 export const maxLength = (texts: readonly string[]): number =>
   texts.reduce((max, { length }) => Math.max(max, length), 0)
 

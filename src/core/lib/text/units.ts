@@ -1,6 +1,6 @@
 declare const unit: unique symbol
 
-/** A plain number may stand for it; a number of another unit may not. */
+/** Accepts a plain number, not a number of another unit. */
 type Unit<U extends string> = number & { readonly [unit]?: U }
 
 export type Milliseconds = Unit<'ms'>
@@ -16,7 +16,6 @@ const timeUnits = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 } as const
 
 const sizeUnits = { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3, TiB: 1024 ** 4 } as const
 
-/** How a number is written in the file, by operators and for them. */
 export interface Notation<N = number> {
   readonly pattern: string
   parse(text: string): N | undefined

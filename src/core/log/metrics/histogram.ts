@@ -3,10 +3,10 @@ export type HistogramReport = Histogram['report']
 const steps = [1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8] as const
 const decades = [0.1, 1, 10, 100, 1000, 10_000] as const
 
-/** Upper bounds, inclusive, in ms. With ten in each decade, an interpolated quantile is off by an eighth at most. */
+/** Inclusive, in ms. With ten a decade, an interpolated quantile is off by an eighth at most. */
 export const bucketBoundsMs: readonly number[] = decades.flatMap((decade) => steps.map((step) => step * decade))
 
-// For Prometheus: with all sixty, each operation would have sixty series three times.
+// With all sixty, Prometheus would get sixty series three times for each operation.
 const exportedBoundsMs: readonly number[] = [
   0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000,
 ]

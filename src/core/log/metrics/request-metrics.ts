@@ -7,17 +7,17 @@ import type { ExchangeFacts, ExchangeObserver, ExchangeRecord } from '../exchang
 import { sumReports } from '../sum-reports.ts'
 import { Histogram } from './histogram.ts'
 
-/** `none`: the request was rejected before it matched an operation. */
+/** `none`: rejected before it matched an operation. */
 export type OperationLabel = OperationId | 'none'
 
 export type RequestMetricsReport = RequestMetrics['report']
 
-/** A reason, a kind that says it all, or a `status` that counts as a failure. */
+/** A reason, a kind without reasons, or a `status` that counts as a failure. */
 export type AttemptFailureReason = FailureReason | FailureKind | 'status'
 
 export type OperationMetricsReport = OperationMetrics['report']
 
-/** For a process that has exited: only its counters still count. */
+/** A process that has exited: only its counters still count. */
 export const withoutGauges = ({ operations, ...rest }: RequestMetricsReport): RequestMetricsReport => ({
   ...rest,
   operations: byLabel((label) => ({ ...operations[label], inFlight: 0 })),
@@ -118,7 +118,7 @@ class OperationMetrics {
         const failure = failureKinds[Math.trunc(at / statusClassCount)] as FailureKind | null
         return count === 0 ? [] : [{ statusClass: at % statusClassCount, failure, count }]
       }),
-      /** The auth method is that of the rejected credential, the side the one that failed. */
+      /** The auth method of the rejected credential; the side that failed. */
       reasons: this.#reasons.report,
       attemptFailures: this.#attemptFailures.report.toSorted((a, b) => sides.indexOf(a.side) - sides.indexOf(b.side)),
       accepted: [...this.#accepted].map(([method, count]) => ({ method, count })),
@@ -223,7 +223,7 @@ export class RequestMetrics {
   }
 }
 
-/** Counts an exchange up to the last byte of the response. Limits nothing. */
+/** Counts up to the last byte of the response. Limits nothing. */
 export const inFlightGaugeLayer = (gauge: { inFlight: number }): Layer => {
   const release = (): void => {
     gauge.inFlight--

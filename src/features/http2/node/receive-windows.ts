@@ -10,9 +10,8 @@ import {
 const streamAllowanceBytes = 2 * narrowWindowBytes
 
 /**
- * RFC 9113 §5.2. Node returns a connection's window when bytes arrive and a stream's when they are read, and has one
- * size for all streams. So all are widened and narrowed together by SETTINGS, which a client may obey late. Their
- * waiting bytes reduce the connection's window, which a client cannot exceed.
+ * RFC 9113 §5.2. Node has one window size for all streams, so all are widened and narrowed together by SETTINGS, which
+ * a client may obey late. Their waiting bytes reduce the connection's window, which a client cannot exceed.
  */
 export class NodeReceiveWindows {
   readonly #session: ServerHttp2Session
@@ -35,7 +34,7 @@ export class NodeReceiveWindows {
     return new NodeBodyWindow(this)
   }
 
-  /** Call it when a whole narrow window was read as fast as it came: the client could have sent more. */
+  /** Call it when a whole narrow window was read as fast as it came. */
   widen(): void {
     if (this.#session.destroyed) return
     if (this.#width === 'wide') this.#wideConnections.touch(this)
@@ -59,7 +58,7 @@ export class NodeReceiveWindows {
 
   addPending(bytes: number): void {
     this.#excess += bytes
-    // Several bodies can be slow: the others get their share before these fill the whole window.
+    // Other bodies get their share before slow ones fill the window.
     if (this.#excess > wideWindowBytes) this.narrow()
     this.#updateWindow()
   }
@@ -67,7 +66,7 @@ export class NodeReceiveWindows {
   #updateWindow(): void {
     if (this.#session.destroyed) return
     const remaining = connectionWindowBytes - this.#excess
-    // Once the streams are narrow, the waiting bytes cannot grow: the rest of the window is for bodies that are read.
+    // Once the streams are narrow, the waiting bytes cannot grow.
     const windowBytes = Math.max(remaining, this.#width === 'narrow' ? narrowWindowBytes : 0)
     if (windowBytes !== this.#windowBytes) this.#session.setLocalWindowSize(windowBytes)
     this.#windowBytes = windowBytes

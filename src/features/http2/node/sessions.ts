@@ -31,8 +31,7 @@ const startSession = (
   const { listen } = getListenerConfig().config
   const session = performServerHandshake(socket, createSessionOptions(listen)) as ServerHttp2Session
   const windows = new NodeReceiveWindows(session, wideConnections)
-  // The listener keeps half-closed connections open for HTTP/1; an HTTP/2 client that has ended its side cannot take a
-  // response.
+  // An HTTP/2 client that has ended its side cannot take a response.
   socket.once('end', () => socket.destroy())
   const { address } = getClientConnection(socket, getListenerConfig()).peer // unknown once the connection has closed
   const report = (failure: GatewayError): void => reportUnparsed(address, failure)
@@ -50,7 +49,7 @@ const startSession = (
     // Counted at the start: a client could give up each request before its response.
     if (++requestCount >= getListenerConfig().maxRequestsPerConnection) sessionTimeouts.leave()
     stream.on('close', () => {
-      // An error destroys a session and, with it, its streams. Without an error Node destroys it after its last stream.
+      // Without an error Node destroys a session after its last stream.
       sessionTimeouts.onStreamClosed(id, session.destroyed && stream.errored !== null)
       if (!benignResetCodes.has(stream.rstCode) && !allowsReset())
         endForAbuse('too-many-broken-streams', 'too many requests that break the protocol')
@@ -58,10 +57,9 @@ const startSession = (
     const request = new StreamRequest(stream, raw as unknown as string[], socket, windows)
     onRequest(request, new StreamResponse(request))
   })
-  // The gateway replies to each such frame: a client that sends only these makes it work for nothing.
+  // The gateway replies to each such frame.
   const allowsFrame = createFloodLimiter()
-  // A client that makes the gateway reset its requests (CVE-2025-8671) may do so no faster than one that resets them
-  // itself.
+  // CVE-2025-8671: a client may make the gateway reset requests no faster than it may reset them itself.
   const allowsReset = createFloodLimiter()
   let clientErrorCode = 0
   const endForAbuse = (reason: ReasonFor<'bad-request'>, message: string): void => {
@@ -86,11 +84,11 @@ const startSession = (
   return sessionTimeouts
 }
 
-// As for canceled requests: a burst of twice the maximum of streams, then 33 per second.
+// A burst of twice the maximum of streams, then 33 a second.
 const floodBurst = 200
 const floodRefillPerMs = 33 / 1000
 
-/** For events that cost the gateway more than the client. Each call takes a token; false: none is left. */
+/** False: no token is left. */
 const createFloodLimiter = (): (() => boolean) => {
   let tokens = floodBurst
   let refilledAt = now()
@@ -102,25 +100,23 @@ const createFloodLimiter = (): (() => boolean) => {
   }
 }
 
-/**
- * The limits of nghttp2 and Node. This file limits the floods that they leave open; validate-request.ts the request.
- */
+/** The floods that nghttp2 and Node leave open are limited here; the request in validate-request.ts. */
 const createSessionOptions = (listen: SessionLimits) => {
   return {
     settings: { maxConcurrentStreams, maxHeaderListSize: maxListSize(listen) },
     maxHeaderListPairs: maxListFields(listen),
-    // Above this Node sends nothing and ends the connection with all its requests. An upstream's head is limited to 64
-    // KiB of letters; here each field counts 12 more, and may have a single letter.
+    // Above this Node ends the connection with all its requests. An upstream's head has at most 64 KiB of letters; here
+    // each field counts 12 more, and may have a single letter.
     maxSendHeaderBlockLength: 1024 * 1024,
     // As on HTTP/1.
     strictSingleValueFields: false,
-    // Rapid reset (CVE-2023-44487): a client may cancel all its requests twice at once, then 33 per second.
+    // Rapid reset (CVE-2023-44487): a client may cancel all its requests twice at once, then 33 a second.
     streamResetBurst: 2 * maxConcurrentStreams,
     streamResetRate: 33,
-    // Node counts empty DATA frames, which are legal (RFC 9113 §6.1), and malformed frames, and never forgets one: so
-    // it must not count. nghttp2 ends a connection with more than 10,000 of them at once, then 330 per second.
+    // Node counts malformed frames and empty DATA frames, which are legal (RFC 9113 §6.1), and never forgets one.
+    // nghttp2 ends a connection with more than 10,000 at once, then 330 a second.
     maxSessionInvalidFrames: 2 ** 32 - 1,
-    // Strict, nghttp2 drops a field with an outer blank: the request must be rejected.
+    // Strict, nghttp2 would drop a field with an outer blank; the request must be rejected.
     strictFieldWhitespaceValidation: false,
     maxSessionRejectedStreams: maxConcurrentStreams,
     maxSettings: 32,

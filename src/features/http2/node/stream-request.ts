@@ -8,9 +8,8 @@ import { validateStream } from '../validate-stream.ts'
 import type { NodeBodyWindow, NodeReceiveWindows } from './receive-windows.ts'
 
 /**
- * Holds unread chunks: Node would keep each as it came, a hundred times the size of a one-byte chunk, and let the
- * client send more when the first is read. To Node, each chunk but the last is still on its way, so the client gets its
- * window back when all are read.
+ * Holds unread chunks: Node would keep each as it came, and a one-byte chunk takes a hundred bytes there. To Node, each
+ * chunk but the last is still on its way, so the client gets its window back when all are read.
  */
 class StreamBody {
   ended = false
@@ -33,8 +32,7 @@ class StreamBody {
       this.ended = !stream.closed && !stream.destroyed
       if (stream.closed) stream.destroy()
     })
-    // A client may reset with NO_ERROR. Node takes that for a good end, and waits for reads and writes that cannot
-    // come.
+    // A client may reset with NO_ERROR: Node then waits for reads and writes that cannot come.
     stream.on('aborted', () => process.nextTick(() => stream.destroy()))
     stream.on('close', () => window.setPending(0))
   }
@@ -56,7 +54,7 @@ class StreamBody {
   resume(): void {
     this.#isReading = true
     this.#stream.resume()
-    // In the next tick: not within the caller's turn, and behind the chunks that Node itself holds.
+    // In the next tick: behind the chunks that Node itself holds.
     if (this.#buffered.bytes > 0) process.nextTick(() => this.#release())
   }
 
@@ -137,7 +135,7 @@ export class StreamRequest implements DownstreamRequest {
     this.socket = socket
     this.stream = stream
     this.#body = stream.endAfterHeaders ? null : new StreamBody(stream, windows.createBodyWindow())
-    // Nothing is read: Node need not wait for the end when the stream has closed.
+    // Node need not wait for the end when the stream has closed.
     if (this.#body === null) stream.readable = false
   }
 
@@ -181,9 +179,8 @@ export class StreamRequest implements DownstreamRequest {
 }
 
 /**
- * In the terms of HTTP/1 (RFC 9113 §8.3, §8.8). `:authority` becomes Host, and so does an equal `host` (§8.3.1;
- * different ones stay two and are rejected); the parts of a cookie become one field (§8.2.3); a body without a length
- * is chunked.
+ * RFC 9113 §8.3, §8.8. `:authority` becomes Host, and so does an equal `host` (§8.3.1; different ones are rejected);
+ * the parts of a cookie become one field (§8.2.3); a body without a length is chunked.
  */
 const toHttp1Fields = (raw: readonly string[], pseudoFields: PseudoFields, bodiless: boolean): string[] => {
   const fields: string[] = []
@@ -214,7 +211,7 @@ const toHttp1Fields = (raw: readonly string[], pseudoFields: PseudoFields, bodil
   return fields
 }
 
-// A string from nghttp2 is memory of its own: V8 would hash it at every lookup.
+// V8 would hash a string of nghttp2 at every lookup.
 const internMethod = (method: string): string => (method === 'GET' ? 'GET' : method === 'POST' ? 'POST' : method)
 
 const isBlank = (code: number): boolean => code === 0x20 || code === 0x09

@@ -8,10 +8,10 @@ import { checkFields, fieldNameEquals, type HeaderFields } from '../../../core/e
 import { CoalescedTimer } from '../../../core/lib/clock.ts'
 import type { StreamRequest } from './stream-request.ts'
 
-// A client that reads nothing, or has gone, takes no RST_STREAM: the stream ends without it.
+// A client that reads nothing, or has gone, takes no RST_STREAM.
 const resetFlushMs = 1000
 
-// The excess is dropped: an upstream that sends interim responses for ever would fill the memory.
+// An upstream that sends interim responses for ever would fill the memory.
 const maxInterims = 16
 
 export class StreamResponse implements DownstreamResponse {
@@ -42,7 +42,7 @@ export class StreamResponse implements DownstreamResponse {
     return this.stream.destroyed || this.stream.closed
   }
 
-  /** `finish` does not tell: a reset stream finishes too, and one closed right behind its last frame does not. */
+  /** A reset stream emits `finish` too, and one closed right behind its last frame does not. */
   get writableFinished(): boolean {
     const { aborted, rstCode, writableFinished } = this.stream
     return this.writableEnded && !aborted && (rstCode === constants.NGHTTP2_NO_ERROR || writableFinished)
@@ -66,7 +66,7 @@ export class StreamResponse implements DownstreamResponse {
       const value = fields[i + 1] as string
       if (status === 205 && fieldNameEquals(name, 'content-length')) continue
       list.push(name, value)
-      // An empty frame for the end would wait for a client whose window is shut.
+      // An empty last frame would wait for a client whose window is shut.
       if (value === '0' && fieldNameEquals(name, 'content-length')) bodiless = true
     }
     checkFields(fields)
@@ -90,13 +90,13 @@ export class StreamResponse implements DownstreamResponse {
     this.stream.additionalHeaders(named)
   }
 
-  /** The stream ends with its response anyway; GOAWAY ends the connection when nothing is under way. */
+  /** GOAWAY ends the connection when nothing is under way. */
   markLast(failure: GatewayError | null): void {
     this.#lingerMode = getLingerMode(failure)
   }
 
   reset(): void {
-    // Not `close`: it ends the stream first, and the partial response would look whole.
+    // `close` would end the stream first, and the part would look whole.
     this.stream.destroy(new Error('cut off'))
   }
 
@@ -133,7 +133,7 @@ export class StreamResponse implements DownstreamResponse {
    */
   #linger(): void {
     const { stream } = this
-    // An ended or reset stream: Node keeps it, and the connection of a client that leaves, until its bytes are read.
+    // Node keeps the stream, and the connection of a client that leaves, until its bytes are read.
     if (stream.closed) return this.#request.discard()
     let received = 0
     stream.on('data', (chunk: Buffer) => {
@@ -159,8 +159,8 @@ export class StreamResponse implements DownstreamResponse {
 }
 
 /**
- * Waits for the write of the last frame: amid it Node destroys a stream whose request is read, which costs an error
- * with a stack. Node calls this again when the write is done.
+ * Amid the write of the last frame, Node destroys a stream whose request is read, which costs an error with a stack.
+ * Node calls this again when the write is done.
  */
 function destroyOnceWritten(this: ServerHttp2Stream, error?: Error): ServerHttp2Stream {
   const writing = error === undefined && !this.writableFinished && this.session?.destroyed === false
@@ -170,8 +170,8 @@ function destroyOnceWritten(this: ServerHttp2Stream, error?: Error): ServerHttp2
 }
 
 /**
- * Waits until END_STREAM has gone out: Node closes a stream without unread input when its last bytes are written. Where
- * these fill the client's window, END_STREAM still waits, and the client would get RST_STREAM instead (RFC 9113 §8.1).
+ * Node closes a stream without unread input when its last bytes are written. Where these fill the client's window,
+ * END_STREAM still waits, and the client would get RST_STREAM instead (RFC 9113 §8.1).
  */
 function closeOnceEnded(this: ServerHttp2Stream, code?: number, callback?: () => void): void {
   const isEnding = code === undefined && this.session?.destroyed === false && !this.destroyed

@@ -14,10 +14,7 @@ const maxIntegerBytes = 4
 
 const broken = (message: string): ConnectionError => new ConnectionError(errorCodes.compressionError, message)
 
-/**
- * Decodes the field blocks of a connection (RFC 7541). Those of rejected requests too: later blocks refer to their
- * entries.
- */
+/** RFC 7541. Blocks of rejected requests are decoded too: later blocks refer to their entries. */
 export class HpackDecoder {
   /** The newest entry is before `#next`. */
   readonly #ring: (HpackField | undefined)[] = new Array(ringLength).fill(undefined)
@@ -41,8 +38,8 @@ export class HpackDecoder {
   }
 
   /**
-   * Appends the fields of a block to `fields`. False: the list is longer than `maxListSize` (RFC 9113 §6.5.2), and only
-   * its beginning is appended. Throws {@link ConnectionError}.
+   * Appends the fields of a block to `fields`. False: longer than `maxListSize` (RFC 9113 §6.5.2), and only the
+   * beginning is appended. Throws {@link ConnectionError}.
    */
   decode(bytes: Buffer, from: number, to: number, fields: HpackField[], maxListSize: number): boolean {
     this.#bytes = bytes

@@ -36,7 +36,7 @@ interface KnownName {
 }
 
 const knownNames = new Map<string, KnownName>()
-// Upstreams choose the names, so the cache is bounded; further names are looked up each time.
+// Upstreams choose the names, so the cache is bounded.
 const maxKnownNames = 1000
 
 const knowName = (spelled: string): KnownName => {
@@ -57,7 +57,7 @@ interface Entry {
   readonly nth: number
 }
 
-/** Encodes the field blocks of a connection (RFC 7541), without Huffman codes. */
+/** RFC 7541, without Huffman codes. */
 export class HpackEncoder {
   /** Oldest first. */
   readonly #entries: Entry[] = []
@@ -71,7 +71,7 @@ export class HpackEncoder {
 
   /** Takes the peer's SETTINGS_HEADER_TABLE_SIZE. */
   limitTable(size: number): void {
-    // The values that responses repeat are short: a larger table would only cost memory.
+    // Repeated values are short: a larger table would only cost memory.
     this.#maxSize = Math.min(maxTableSize, size)
     this.#smallestSize = Math.min(this.#smallestSize ?? this.#maxSize, this.#maxSize)
     this.#evict(this.#maxSize)

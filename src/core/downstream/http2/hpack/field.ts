@@ -1,6 +1,6 @@
 /**
- * Found once for each table entry, since clients repeat most fields. `malformed`: RFC 9113 §8.2 forbids it in any
- * message. `badValue`: only the value is wrong, as it may be on HTTP/1.
+ * Found once for each table entry, since clients repeat most fields. `malformed`: forbidden in any message (RFC 9113
+ * §8.2). `badValue`: only the value is wrong, as it may be on HTTP/1.
  */
 export const fieldKinds = {
   plain: 0,

@@ -51,8 +51,8 @@ const growTree = () => {
 const failed = 0xff_ff_ff_ff
 
 /**
- * An automaton that takes 8 bits a step. `steps[state << 8 | byte]` has the next state in its lowest byte, the number
- * of symbols in the second, and the symbols above: the shortest code has 5 bits, so at most two end in a byte.
+ * An automaton that takes 8 bits a step. `steps[state << 8 | byte]`: the next state in the lowest byte, the number of
+ * symbols in the second, then the symbols: with codes of 5 bits or more, at most two end in a byte.
  */
 const [steps, isPadding] = (() => {
   const [zero, one] = growTree()
