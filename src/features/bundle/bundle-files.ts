@@ -18,10 +18,8 @@ import { overviewMembers } from '../overview/overview.ts'
 
 export interface BundleFile {
   readonly name: string
-  /** The source, for the manifest. */
   readonly what: string
   readonly text: string | null
-  /** Why the file is missing; null: it is there, or absent. */
   readonly error: string | null
   /** The gateway is older, or the feature is off. */
   readonly absent: boolean
@@ -29,7 +27,6 @@ export interface BundleFile {
 
 type PartSource = Pick<BundleFile, 'name' | 'what'> & { readonly make: () => string | Promise<string> }
 
-/** A part that fails does not affect the others. */
 export const collectParts = async (
   target: AdminTarget,
   file: string,
@@ -93,7 +90,7 @@ const fetchText = async (target: AdminTarget, path: string): Promise<string> => 
   throw rejectedError(target, path, status, parseJson(text))
 }
 
-/** Recognizes an admin listener's problem by its detail: an operator who asks the public listener must learn of it. */
+/** By its detail: an operator who asks the public listener must learn of it. */
 const isAdminProblem = (text: string): boolean => {
   const value = parseJson(text)
   return getMember(value, 'code') !== undefined && getMember(value, 'detail') !== undefined
@@ -105,11 +102,11 @@ const parseBody = (target: AdminTarget, text: string): unknown => {
   return value
 }
 
-/** Leaves out the digests of secrets: an attacker could verify a guess by its digest. */
+/** Digests of secrets are left out: an attacker could verify a guess. */
 const withoutDigests = (value: unknown): unknown =>
   typeof value === 'object' && value !== null && 'digests' in value ? { ...value, digests: undefined } : value
 
-/** Leaves out members that this version does not know: they may be data of clients. */
+/** Members that this version does not know may be data of clients. */
 const withoutUnknown = (value: unknown): unknown =>
   Object.fromEntries(Object.entries(Object(value)).filter(([name]) => overviewMembers.has(name)))
 
@@ -131,7 +128,7 @@ const withoutAddress = ({ hint, ...problem }: ConfigProblem): ConfigProblem => {
   return hint === undefined ? problem : { ...problem, hint }
 }
 
-/** The versions on the machine of this command, which may be the gateway's too. The host name is left out. */
+/** This machine may be the gateway's too. The host name is left out. */
 const versions = async (): Promise<string> => {
   const { node, v8, openssl, uv, llhttp, undici } = process.versions
   const value = {
@@ -153,9 +150,7 @@ const digest = async (path: string): Promise<string | null> => {
 
 const prefixBits = { 4: 24, 6: 48 } as const
 
-/**
- * Cuts an address or network to its /24, or /48 of IPv6, which tells lenders apart but no computer. Hides other text.
- */
+/** To the /24, or /48 of IPv6, which tells lenders apart but no computer. Other text becomes `***`. */
 export const truncateAddress = (addressText: string): string => {
   const [, mapped] = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(addressText) ?? []
   const [address = '', bits] = (mapped ?? addressText).split('/')
@@ -171,8 +166,8 @@ export const truncateAddress = (addressText: string): string => {
 }
 
 /**
- * Cuts client addresses: `client` of rejected requests, `addresses` in the configuration, its changes and problems, and
- * addresses in a `cause`. URLs of upstreams stay: without them nothing can be explained.
+ * Cuts the `client` of rejected requests, `addresses` in the configuration, its changes and problems, and addresses in
+ * a `cause`. URLs of upstreams stay: without them nothing can be explained.
  */
 export const redactAddresses = (json: unknown): unknown => {
   if (Array.isArray(json)) return json.map(redactAddresses)
@@ -189,7 +184,6 @@ export const redactAddresses = (json: unknown): unknown => {
   )
 }
 
-// Members of a change or a problem that quote the value at its path.
 const quotingKeys: ReadonlySet<string> = new Set(['from', 'to', 'found', 'hint'])
 
 /** `clients[0].addresses[1]`, `clients.bank-a.addresses`. */

@@ -15,7 +15,6 @@ export interface BundleOptions extends ClientCommandOptions {
   readonly addresses?: true
 }
 
-/** Resolves to the exit code. */
 export const createBundle = async ({
   format,
   output,
@@ -75,10 +74,7 @@ const packZip = (
   return zipSync(Object.fromEntries(packed), { mtime: at })
 }
 
-/**
- * Opens a file for its owner alone, or stdout (`-`). Throws {@link cliError} when stdout is a terminal. `write` writes
- * all bytes, or leaves nothing.
- */
+/** The file is its owner's alone. `write` writes all bytes, or leaves nothing. */
 const openArchiveOutput = (output: string, force: boolean) => {
   const write = (bytes: Uint8Array) => writeOutputFile(output, bytes, { force, mode: 0o600 })
   if (output !== '-') return { name: output, isFile: true, write }

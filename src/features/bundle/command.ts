@@ -12,7 +12,6 @@ ${clientCommandHelp(
   'bundle --output /tmp/gateway.zip --admin https://gateway.internal:9901',
 )}`
 
-/** Exit code: 0 the archive is complete, 1 parts are missing, 2 no archive. */
 const createBundleCommand = (): Command =>
   createClientCommand('bundle', 'Write what is known of a running gateway into one archive, for support.')
     .option('--output <FILE>', 'where to; - is stdout (default: a name with the time, in this folder)')

@@ -28,9 +28,8 @@ export const findClients: FindClients = (group, config, overrides) => {
 
 declare module '../../core/admin/admin-part.ts' {
   interface Overview {
-    /** By group: the command that prints the file with the candidate as the upstream. Null: from an earlier version. */
+    /** Null: an earlier version. */
     readonly promoteCommands: Readonly<Record<string, string>> | null
-    /** Each with the ten worst differences. */
     readonly comparisons: readonly ComparisonView[]
   }
 }
@@ -52,7 +51,6 @@ export const overview: Required<AdminPart>['overview'] = [
   },
 ]
 
-// /shadow has all rows.
 const maxRowViews = 10
 
 const listShadows = ({ report: { upstreams } }: MetricInputs) =>
@@ -110,7 +108,6 @@ const help = {
 
 const ofResults = countsOfCompared('result', ({ compared, equal }) => ({ equal, different: compared - equal }))
 
-/** No series without copies, without a comparison, or without a candidate. */
 const candidateMetrics: MetricDefinitions = {
   shadow_copies_total: perGroup.counter('Copies of requests sent to the candidate.', 'sent'),
   shadow_repeats_total: perGroup.counter(help.repeats, 'repeated'),
@@ -128,7 +125,7 @@ const candidateMetrics: MetricDefinitions = {
 
 export const metrics: Required<AdminPart>['metrics'] = [{ after: 'upstreams', value: candidateMetrics }]
 
-/** Responses omit the field while the group has no sides. */
+/** Responses lack the field while no client is on the candidate. */
 const describe: DescribeOperation = ({ group }, { upstreams }) => {
   const field = upstreams[group].candidate?.expose ?? null
   if (field === null) return {}

@@ -6,13 +6,10 @@ export const bundledReports: Required<BundlePart>['bundledReports'] = [
   { name: 'shadow.json', path: '/shadow', about: 'how candidates respond, without values' },
 ]
 
-// Values of these kinds are a status, a type or a failure; of others, also of a later version, a client's data.
+// A status, a type or a failure. Values of any other kind may be a client's data.
 const safeKinds = ['failure', 'status', 'content-type', 'missing', 'added', 'type', 'unreadable']
 
-/**
- * Removes the values of `compare.examples` from a response of /shadow or /overview: they are clients' data. A
- * comparison that this version cannot read is removed whole.
- */
+/** Removes the values of `compare.examples`, which are clients' data, and comparisons that this version cannot read. */
 export const withoutClientData = (body: unknown): unknown => {
   const comparisons = getMember(body, 'comparisons')
   return comparisons === undefined ? body : { ...Object(body), comparisons: withoutValues(comparisons) }

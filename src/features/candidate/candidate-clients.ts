@@ -4,10 +4,7 @@ import { formatPercent } from '../../core/lib/text/units.ts'
 import type { CandidateConfig } from './config/candidate.ts'
 import type { ShiftState } from './shift/shift-state.ts'
 
-/**
- * What a failing candidate means for clients. `none`: no client is on it. `covered`: the primary serves requests that
- * could not be sent. `exposed`: their requests fail.
- */
+/** `covered`: requests that cannot be sent to the candidate go to the primary. `exposed`: they fail. */
 export type CandidateClients = GroupClients['others']
 
 /** Null: the file sets the share. */
@@ -32,10 +29,9 @@ export const findCandidateClients = (candidate: CandidateConfig | null, shift: S
   return candidate.fallback ? 'covered' : 'exposed'
 }
 
-/** The clients on a candidate: a share of all, and those that the file names. */
 export type CandidateUse = Pick<CandidateConfig, 'share' | 'clients'>
 
-/** Null: no client is on the candidate, so the group has no sides. */
+/** Null: no client is on the candidate. */
 export const findCandidateUse = (candidate: CandidateConfig | null, shift: ShiftOfGroup): CandidateUse | null => {
   if (candidate === null || shift?.isStopped === true) return null
   const { clients } = candidate

@@ -10,7 +10,6 @@ import { shiftOfFile } from './runtime.ts'
 import { describeShift, type ShiftState } from './shift/shift-state.ts'
 
 interface SideShare {
-  /** Null: the file decides by itself. */
   readonly shift: Pick<ShiftState, 'share' | 'isStopped'> | null
   readonly whyNone: string
   readonly whySome: string
@@ -26,7 +25,6 @@ export const findSide: Required<ExplainPart>['findSide'] = (client, operation, c
   return explainSide([client, operation, config, nameKey], { shift, whyNone, whySome })
 }
 
-/** Operators, steps and the guard take precedence over the file. */
 export const findSideNow: Required<ExplainPart>['findSideNow'] = (client, operation, config, nameKey, now) => {
   const shift = now.upstream.candidate?.shift ?? null
   if (shift === null) return null

@@ -26,7 +26,6 @@ import type { DifferenceRow } from './observe/comparison-report.ts'
 import { type CandidateReport, sumComparison } from './status/candidate-status.ts'
 import { describeMore, describePlace } from './status/describe-comparison.ts'
 
-/** At most warnings while no request fails: no client is on the candidate, or the primary covers. */
 export const candidateFindings: FindingSource = (inputs) =>
   groups.flatMap((group) => {
     const { candidate } = inputs.report.upstreams[group]
@@ -39,7 +38,6 @@ export const candidateFindings: FindingSource = (inputs) =>
     const command = isHelpedByAbort ? commandLine('shift', group, '--abort') : faultCommandLine(group, kinds, seen)
     const found = [outageFinding(group, candidate, clients, seen, command), upstreamCertificateFindings(seen, [group])]
     const outages = clients === 'exposed' ? found.flat() : found.flat().map(atMostWarning)
-    // A candidate with clients, covered or not, keeps the severity of its endpoints' findings.
     const causes = getUpstreamErrors(group, seen)
     const endpoints = groupOutage(group, seen) === null ? candidate.endpoints : null
     const others = [
@@ -80,7 +78,7 @@ const goesToPrimary = (group: Group, { kind, status }: AttemptReport, config: Fi
   return repeats.includes(true) && allOperations.every((each) => each.group !== group || each.method === 'GET')
 }
 
-/** By the guard, or while Redis cannot say whether it is stopped. A warning: the primary serves all clients. */
+/** A warning: the primary serves all clients. */
 const stopFinding = (group: Group, { overrides }: FindingInputs): Found => {
   const shift = overrides.shifts?.get(group) ?? null
   if (!shift?.isStopped || !['guard', 'redis'].includes(shift.cause)) return []
@@ -98,7 +96,6 @@ const stopFinding = (group: Group, { overrides }: FindingInputs): Found => {
 const atMostWarning = (finding: Finding): Finding =>
   finding.severity === 'critical' ? { ...finding, severity: 'warning' } : finding
 
-/** Why the candidate gets no requests, or hardly any. */
 const outageFinding = (
   group: Group,
   { endpoints, breaker }: CandidateReport,
@@ -156,12 +153,10 @@ const viewAsPrimary = (group: Group, candidate: CandidateReport, inputs: Finding
   }
 }
 
-// A share of fewer responses says little.
 const minCompared = 20
 
 const maxPlaces = 3
 
-/** Too few equal responses in the last five minutes. */
 export const comparisonFindings: FindingSource = (inputs) =>
   groups.flatMap((group) => differingResponses(group, inputs))
 
@@ -181,7 +176,6 @@ const differingResponses = (group: Group, { config, report }: FindingInputs): Fo
   ])
 }
 
-/** The worst first. `hasOthers`: also differences without a row. */
 const placesPhrase = (rows: readonly DifferenceRow[], hasOthers: boolean): string => {
   if (rows.length === 0) return unknownPlaces
   const places = rows.slice(0, maxPlaces).map((row) => `${row.operation} ${describePlace(row)} in ${row.recent}`)

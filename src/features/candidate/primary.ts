@@ -66,7 +66,7 @@ export const open = ({ log, config, recordAdminEvent, reapply }: PrimaryGateway)
       state.isStopped,
     ),
   )
-  /** As workers have them: a command, a step or news from Redis takes effect a little later. */
+  /** The shifts that workers have: changes take effect a little later. */
   let inEffect: ShiftsView = shifts
   let guard: ReturnType<typeof createCandidateGuard> | null = null
   const shared = new SharedShifts(shifts, (level, event, fields) => log[level](fields, event))

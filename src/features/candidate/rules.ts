@@ -69,7 +69,6 @@ const exposedTwice: ConfigRule = (tree) =>
 
 export const rules: readonly ConfigRule[] = [exposedTwice, postsTwice, markerTwice]
 
-/** `edits`: paths of the maps and lists of edited fields. Null: no other use. */
 const findOtherUse = (
   tree: unknown,
   name: string,

@@ -25,9 +25,7 @@ import { guardEra, type ShiftState, toShiftState } from './shift/shift-state.ts'
 interface CandidatePart extends SnapshotPart {
   readonly upstreams: Readonly<Record<Group, UpstreamConfig | null>>
   readonly others: Readonly<Record<Group, Upstream | null>>
-  /** Shared by all snapshots of a process. */
   readonly copies: Readonly<Record<Group, ShadowCopies>>
-  /** Null: responses are not compared. */
   readonly comparisons: Readonly<Record<Group, ComparisonCounts | null>>
 }
 
@@ -38,11 +36,8 @@ declare module '../../core/runtime/runtime-part.ts' {
 }
 
 interface GroupParts {
-  /** Null: no client is on the candidate. */
   readonly use: CandidateUse | null
-  /** Null: no request is copied. */
   createShadow(rules: CandidateShadowConfig): Layer | null
-  /** Null: nothing is counted. */
   readonly guard: Layer | null
 }
 
@@ -185,7 +180,7 @@ const carryOver = (config: Config, previous: CandidatePart | null, digestKey: st
   ),
 })
 
-/** Continues while the same sides are compared by the same rules, through other shares, samples and takebacks. */
+/** Continues while the sides and the rules are the same, whatever the share or the sample. */
 const continueComparison = (
   upstream: UpstreamConfig,
   before: ComparisonCounts | null,
@@ -200,7 +195,6 @@ const continueComparison = (
   return before?.digest === digest ? before : createComparisonCounts(digest, options, key)
 }
 
-/** The keys that decide a side's responses. */
 const respondingSide = ({ endpoints: all, host, request, response }: UpstreamConfig): unknown => {
   const endpoints = all.map(({ origin, pathPrefix }) => origin + pathPrefix)
   return { endpoints, host, request, response }

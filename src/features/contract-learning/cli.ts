@@ -10,7 +10,7 @@ export interface DraftOptions extends TargetOptions {
   readonly force?: true
 }
 
-// Nine operations that reach every bound of learning have drafts of this size.
+// Drafts of this size come from nine operations that reach every bound of learning.
 const maxBytes = 64 * 1024 ** 2
 const timeoutMs = 30_000
 

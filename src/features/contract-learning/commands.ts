@@ -29,7 +29,6 @@ const args = {
 interface Plan {
   readonly ttlMs: number | null
   readonly enums: boolean
-  /** Whether the file has `contract.learn: true`. */
   readonly isByFile: boolean
 }
 

@@ -12,7 +12,6 @@ import type { Learner } from './learn/learner.ts'
 interface ContractLearningOptions {
   readonly learner: Learner
   readonly checks: CheckQueue
-  /** Of a larger body only the type is learned. */
   readonly maxBytes: number
 }
 
@@ -49,7 +48,7 @@ const copyRequest = (exchange: Exchange, { learner, checks, maxBytes }: Contract
   if (copy !== null) copyBody(body, copy, onEnd)
   return {
     copy,
-    /** Skips a request whose upstream responded before the whole body was sent. */
+    /** Not if the upstream responded before the whole body was sent. */
     learn(): void {
       if (!isComplete) return copy?.close()
       const { query, body } = exchange
@@ -97,7 +96,7 @@ const isReadable = (fields: HeaderFields): boolean => {
   return isJson(mediaType.type) && isUtf8Charset(mediaType.parameters) && !isCoded(fields)
 }
 
-/** `untyped`: the type without Content-Type. The body is undefined if it was not copied, or is not JSON. */
+/** `untyped`: the type without Content-Type. */
 const readContent = (fields: HeaderFields, copy: BodyCopy | null, untyped: string | null): ObservedContent => {
   const mediaType = readMediaType(fields)
   const contentType = mediaType === 'several' ? '' : (mediaType?.type ?? untyped)

@@ -7,7 +7,6 @@ import type { LearningStatus } from './status.ts'
 const learningParagraph = (at: string, { by, setBy, enums, until }: LearningStatus): Html =>
   html`<p class="fine">${badge('notice', 'Learning')} by ${by === 'file' ? 'the file' : (setBy ?? 'an operator')}${until !== null && html` until ${timeHtml(at, until)}`}${enums && ', with enumerations'}. <a href="/contract/draft">The draft</a></p>`
 
-/** Stands in place of the section of the contract. */
 export const pageSections: readonly PlacedSection[] = [
   {
     before: 'rejections',

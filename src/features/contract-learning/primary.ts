@@ -27,13 +27,11 @@ declare module '../../core/runtime/primary-part.ts' {
 
 export interface LearningMode {
   readonly enums: boolean
-  /** Null: the file has learn: true. */
+  /** Null: set by the file. */
   readonly setAt: number | null
-  /** Milliseconds since the epoch; null: no end is set. */
   readonly until: number | null
 }
 
-/** An operator's command goes before the file. */
 export const getLearningMode = (
   { contract }: Pick<Config, 'contract'>,
   overrides: LearningOverridesView | undefined,

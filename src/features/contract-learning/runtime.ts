@@ -12,7 +12,7 @@ import { createLearner, type Learner } from './learn/learner.ts'
 import { getLearningMode, type LearningMode } from './primary.ts'
 
 interface LearningPart extends SnapshotPart {
-  /** Kept after learning has ended; null: nothing was learned. */
+  /** Kept after learning has ended. */
   readonly learning: ContractLearning | null
 }
 
@@ -21,7 +21,6 @@ declare module '../../core/runtime/runtime-part.ts' {
     readonly 'contract-learning'?: LearningPart
   }
   interface DataPlaneCommands {
-    /** Null: nothing was learned since the process started. */
     readonly learned: { readonly params: object; readonly result: LearnedContract | null }
   }
 }
@@ -77,7 +76,7 @@ interface LearningNow {
 
 type KeptLearning = Pick<LearningNow, 'mark'> & { readonly learned: LearnedContract }
 
-/** Keeps the last report of each worker, for the primary's learner: a killed worker cannot send one at its end. */
+/** The last report of each worker, for the primary's learner: a killed worker cannot send one at its end. */
 const openLearnedArchive = (
   { role, saveEveryMs }: Pick<ProcessPlace, 'role' | 'saveEveryMs'>,
   channel: Pick<Channel, 'notify'>,
@@ -107,10 +106,8 @@ const openLearnedArchive = (
   }
 }
 
-/** Kept after learning has ended. */
 export interface ContractLearning {
   readonly learner: Learner
-  /** `contract.enums` when learning started. */
   readonly enumsOfFile: boolean
   readonly setAt: number | null
   readonly credentialFields: readonly string[]
@@ -118,8 +115,8 @@ export interface ContractLearning {
 }
 
 /**
- * Continues, unless a command, an edit of `contract.enums` or other credential fields start it again. When one ends
- * and the file learns too, learning continues, with values as the file says. Null: never on.
+ * Continues, unless a command, an edit of `contract.enums` or other credential fields start it again. When a command
+ * ends and the file learns too, learning continues, with values as the file says.
  */
 export const continueLearning = (
   mode: LearningMode | null,

@@ -10,7 +10,6 @@ import { getLearningMode } from './primary.ts'
 export const learningShape = asObject({
   by: asWord<'file' | 'operator'>(),
   enums: asBoolean,
-  /** Null: as long as the file says so. */
   until: asNullable(asText),
   ...overrideMembers,
 })

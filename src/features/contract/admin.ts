@@ -58,10 +58,10 @@ const minBroken = 3
 
 const maxPlaces = 3
 
-// After this time without a broken message the finding says so; after five minutes it goes.
+// After a minute without a broken message the finding says so; after five minutes it ends.
 const quietMs = 60_000
 
-/** Nothing in a finding is written by a client: places and rules are the contract's words. */
+/** Places and rules are the contract's words: nothing in a finding is written by a client. */
 const contractFindings: FindingSource = ({ at, config, report: { drift } }) =>
   (drift?.recent ?? []).flatMap((recent) => {
     const { operation, direction, endpoint, checked, broken, brokenSince, lastBrokenAt } = recent
@@ -154,7 +154,6 @@ export const overview: readonly PlacedOverview[] = [
   },
 ]
 
-// The page shows the worst rows; /contract has all.
 const maxRowViews = 10
 
 export const loadOpenApi = () => import('./openapi.ts')

@@ -10,7 +10,7 @@ const maxTurnMs = 5
 
 export type DeferredWork = ReturnType<typeof createDeferredWork>
 
-/** `onError` is called when work throws, at most once a second. */
+/** `onError` is called at most once a second. */
 export const createDeferredWork = (onError: (error: unknown) => void) => {
   let waiting: (() => void)[] = []
   let lastErrorAt = Number.NEGATIVE_INFINITY
@@ -36,7 +36,7 @@ export const createDeferredWork = (onError: (error: unknown) => void) => {
     if (waiting.length > 0) setImmediate(run)
   }
   return {
-    /** Runs work in a later turn of the event loop, in order; false: too much work waits. */
+    /** False: too much work waits. */
     add(work: () => void): boolean {
       if (waiting.length >= maxWaiting) return false
       // Twice: what is written at the end of this turn (core/lib/clock.ts) goes out first.
@@ -55,7 +55,7 @@ export const createCheckQueue = (onError: (error: unknown) => void) => {
     /** Separate quotas for their bytes: slow uploads must not leave responses without room. */
     requests: new FairQuota(usualBodyBytes),
     responses: new FairQuota(usualBodyBytes),
-    /** Frees the copy after the check, or at once. False: too many checks wait. */
+    /** False: too many checks wait. */
     addFor(copy: BodyCopy | null, check: () => void): boolean {
       const isQueued = add(() => {
         try {

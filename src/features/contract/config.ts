@@ -232,7 +232,7 @@ const unmeetableFields: WarningRule = ({ config }) => {
   )
 }
 
-/** Returns whether the gateway removes a field, by its folded name. */
+/** By the field's folded name. */
 const createTakenFields = (config: Config, id: OperationId): ((name: string) => boolean) => {
   const { overrideFields, trustedProxies } = config.listen
   const taken = new Set([

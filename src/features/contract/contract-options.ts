@@ -17,22 +17,18 @@ export interface ContractLayerOptions {
   readonly validators: ContractValidators
   readonly driftCounts: DriftCounts
   readonly checks: CheckQueue
-  /** Only the type of a larger body is checked. */
   readonly maxBytes: number
   readonly rejectsUnchecked: boolean
-  /** The share of messages that is checked in report mode: 0 to 1. */
   readonly sample: number
 }
 
 export const isSampled = (sample: number): boolean => sample >= 1 || Math.random() < sample
 
-/** `bodyFault`: why the body was not read. Null: nothing stays unchecked. */
 export const whyUnchecked = (toCheck: BodyCheck, bodyFault: UncheckedReason | null): UncheckedReason | null => {
   if (toCheck.kind === 'unchecked') return toCheck.why
   return toCheck.kind === 'schema' ? bodyFault : null
 }
 
-/** Empty: the enforced message passes, though its body is unchecked. */
 export const rejectUnchecked = (
   toCheck: BodyCheck,
   why: UncheckedReason | null,
@@ -42,17 +38,15 @@ export const rejectUnchecked = (
   return rejectsUnchecked && hasSchema && why !== null && why !== 'busy' ? [uncheckedViolations[why]] : noViolations
 }
 
-/** Each text once: names of the message are left out. */
+/** Each text once: violations differ in names that the text leaves out. */
 export const describeViolations = (violations: readonly Violation[]): string => {
   const lines = violations.map((each) => `${formatViolationPlace(each)} ${each.rule}: ${each.detail}`)
   return [...new Set(lines)].join('; ')
 }
 
-/** Counts the messages of a layer. */
 export const createCounter = (direction: MessageDirection, options: ContractLayerOptions) => {
   const { driftCounts, validators, checks } = options
 
-  /** Counts a message once: as broken, else as unchecked, else as kept. */
   const count = (
     { requestId, operation: { id }, identity, client, attempts }: Exchange,
     violations: readonly Violation[],
@@ -68,13 +62,12 @@ export const createCounter = (direction: MessageDirection, options: ContractLaye
   }
 
   return {
-    /** Counts an enforced message, and returns why it is rejected. `found` null: its body is unchecked. */
+    /** Counts an enforced message and returns why it is rejected. `found` null: its body is unchecked. */
     settle(exchange: Exchange, toCheck: BodyCheck, found: readonly Violation[] | null, why: UncheckedReason | null) {
       const violations = found ?? rejectUnchecked(toCheck, why, options)
       count(exchange, violations, why, true)
       return violations
     },
-    /** Checks and counts a message in a later turn of the event loop. `copy` null: the body is not read. */
     countLater(exchange: Exchange, copy: BodyCopy | null, checkHead: () => HeadCheck, isComplete: () => boolean): void {
       const isQueued = checks.addFor(copy, () => {
         const { violations, body: toCheck } = checkHead()
@@ -84,7 +77,6 @@ export const createCounter = (direction: MessageDirection, options: ContractLaye
         const inBody =
           isRead && isWhole && copy !== null ? checkBody(toCheck.schema, validators, copy.bytes) : noViolations
         const all = inBody?.length ? [...violations, ...inBody].slice(0, maxViolations) : violations
-        // Nothing can be said of a body that was cut off.
         if (all.length > 0 || isWhole || !isRead) count(exchange, all, inBody === null ? 'too-complex' : unread)
       })
       if (!isQueued) count(exchange, noViolations, 'busy')

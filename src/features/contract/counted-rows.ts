@@ -11,11 +11,10 @@ interface CountedRow<Row, Example> {
   count: number
   lastAt: number
   example: Example
-  /** The number of the last counted message: a violation in each item of an array counts once. */
+  /** A violation in each item of an array counts once for a message. */
   message: number
 }
 
-/** Messages beyond `max` rows are counted in `others`. */
 export const createCountedRows = <Row extends object, Example>(max: number) => {
   let [message, others] = [0, 0]
   const rows = createBoundedMap<CountedRow<Row, Example>>(
@@ -30,7 +29,6 @@ export const createCountedRows = <Row extends object, Example>(max: number) => {
     beginMessage(): void {
       message++
     },
-    /** Counts the current message once. Null: the table has no room for a new row. */
     count(key: string, create: () => Row, at: number, example: Example): Row | null {
       let counted = rows.get(key)
       if (counted === undefined) {
@@ -57,20 +55,17 @@ export const createCountedRows = <Row extends object, Example>(max: number) => {
   }
 }
 
-/** Times are milliseconds since the epoch. */
 export interface RowCounts<Example> {
   readonly count: number
-  /** The last five minutes. */
   readonly recent: number
   readonly firstAt: number
   readonly lastAt: number
   readonly example: Example
 }
 
-/** A finding goes after five minutes without a fault. */
 export const recentRowMs = 300_000
 
-/** Merges the counts of one row from several processes; the other members are from the latest. */
+/** The other members are from the latest row. */
 export const mergeRowCounts = <Row extends RowCounts<unknown>>(same: NonEmpty<Row>): Row => ({
   ...same.reduce((last, row) => (row.lastAt > last.lastAt ? row : last)),
   count: sum(pluck(same, 'count')),

@@ -29,7 +29,6 @@ export type DriftRow = BrokenRule & RowCounts<DriftExample>
 
 export type DriftTotals = ReturnType<typeof noTotals>
 
-/** The last five minutes; responses by endpoint. Times are milliseconds since the epoch. */
 export interface RecentDrift extends MessageKind {
   /** Null: requests, or responses of endpoints beyond the first 32. */
   readonly endpoint: string | null
@@ -42,12 +41,11 @@ export interface RecentDrift extends MessageKind {
 
 export interface DriftReport {
   readonly digest: string
-  /** Milliseconds since the epoch; null: no process counts yet. */
+  /** Null: no process counts yet. */
   readonly since: number | null
   readonly totals: readonly DriftTotals[]
   readonly recent: readonly RecentDrift[]
   readonly rows: readonly DriftRow[]
-  /** Counts ways beyond `maxDriftRows`. */
   readonly others: number
 }
 
@@ -57,7 +55,7 @@ export const totalsOf = (drift: DriftReport | null, operation: OperationId, dire
   drift?.totals.find((each) => each.operation === operation && each.direction === direction) ??
   noTotals(operation, direction)
 
-/** `rejected`: part of `broken`. `unchecked`: messages whose head kept the contract and whose body was not read. */
+/** `rejected`: part of `broken`. `unchecked`: the head kept the contract, and the body was not read. */
 export const noTotals = (operation: OperationId, direction: MessageDirection) => ({
   ...{ operation, direction, checked: 0, broken: 0, rejected: 0 },
   unchecked: zeroUnchecked,

@@ -1,4 +1,4 @@
-/** Tells whether a name was probably made from data: an id, a date, an address, a token, a person. It is never kept. */
+/** A name that was probably made from data (an id, a date, an address, a token, a person) is never kept. */
 export const looksLikeData = (name: string): boolean =>
   !allowedName.test(name) ||
   // `__proto__` would be a prototype in a document, and a validator finds `toString` in every object.
@@ -21,11 +21,10 @@ const isMostlyDigits = (name: string): boolean => {
 // UUIDs too, but no word without digits, such as `facade`.
 const isHexadecimal = (name: string): boolean => /^[0-9a-f-]{8,}$/i.test(name) && /\d/.test(name)
 
-/** Tells whether a name changes between capitals, small letters and digits as often as a token. */
+/** Capitals, small letters and digits alternate as often as in a token. */
 const isRandom = (name: string): boolean =>
   name.length >= 12 && (name.match(/\p{Lu}*\p{Ll}+|\p{Lu}+|\p{N}+/gu)?.length ?? 0) * 2.5 > name.length
 
-/** For example `APPROVED` or `in-review`: short, and without an id in it. */
 export const looksLikeCode = (text: string): boolean =>
   text.length <= 24 && code.test(text) && !/\d{4}/.test(text) && !looksLikeData(text)
 

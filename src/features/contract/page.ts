@@ -12,7 +12,6 @@ import { formatShare } from '../../core/lib/text/units.ts'
 import { sum } from '../../core/log/sum-reports.ts'
 import { type ContractStatus, type DriftRowView, wasChecked } from './status.ts'
 
-/** What learns a contract has to say beside it. */
 interface LearningWords {
   readonly none?: string
   readonly paragraph?: HtmlValue

@@ -4,7 +4,7 @@ import { allOperations, type OperationId } from '../../operations.ts'
 import { enforcesContract } from './check/compiled-contract.ts'
 import { messageDirections } from './drift-report.ts'
 
-/** Protects each operation, and all of them where a configuration enforces nothing. */
+/** The second argument protects all operations where a configuration enforces nothing. */
 const protect = (path: string, isOn: (config: Config, id: OperationId) => boolean): readonly Protection[] =>
   protectOperations(path, isOn, { path, isOn: (config) => allOperations.some(({ id }) => isOn(config, id)) })
 

@@ -22,7 +22,7 @@ import {
   whyUnchecked,
 } from './contract-options.ts'
 
-/** Checks a copy after the exchange has ended, so that no byte waits. */
+/** Checks after the exchange has ended, so that no byte waits. */
 export const reportRequestLayer = (contract: RequestContract, options: ContractLayerOptions): Layer => {
   const hasSchema = contract.body?.content.some(({ schema }) => schema !== null) ?? false
   const counter = createCounter('request', options)
@@ -56,7 +56,7 @@ export const enforceRequestLayer = (contract: RequestContract, options: Contract
   const checkHead = ({ query, fields }: Exchange, hasBody: boolean): HeadCheck =>
     checkRequestHead(contract, validators, { query, fields, hasBody })
 
-  /** Tells whether the verdict on a chunked request changes if its body is empty: an empty body needs no type. */
+  /** Whether the verdict on a chunked request changes if its body is empty: an empty body needs no type. */
   const turnsOnContent = ({ violations, body }: HeadCheck): boolean =>
     violations.length > 0
       ? violations.every((each) => each.in === 'content-type')
@@ -101,7 +101,6 @@ export const enforceRequestLayer = (contract: RequestContract, options: Contract
     }
   }
 
-  /** A chunked body may be empty. Null: the check was given up. */
   const checkRequestBody = (schema: SchemaName, bytes: Buffer): readonly Violation[] | null => {
     if (bytes.length > 0) return checkBody(schema, validators, bytes)
     return isRequired ? [missingBody] : noViolations

@@ -31,12 +31,11 @@ import {
 
 export type ResponseLayerOptions = ContractLayerOptions & { readonly clientFields: ClientFields }
 
-/** What outer layers and the writer of responses do to the fields of a response. */
 interface ClientFields {
   readonly requestIdField: string | null
-  /** In lower case: the gateway writes its own in place of the upstream's. */
+  /** In lower case: the gateway writes these fields in place of the upstream's. */
   readonly replaced: ReadonlySet<string>
-  /** In lower case: every response gets these fields later, with values that are not known yet. */
+  /** In lower case: added to every response later, with values that are not known yet. */
   readonly later: ReadonlySet<string>
 }
 
@@ -53,7 +52,7 @@ export const createClientFields = (
   }
 }
 
-/** Returns the head as the client gets it: the contract describes that head. */
+/** The head as the client gets it, which the contract describes. */
 export const toClientHead = (
   exchange: AddedResponseFields,
   status: number,
@@ -81,7 +80,7 @@ export const reportResponseLayer = (contract: readonly ResponseContract[], optio
     isSampled(options.sample) ? next(exchange).then((response) => report(exchange, response)) : next(exchange)
 }
 
-/** Rejects with 502. The body is read whole before the client gets the head, which cannot be taken back. */
+/** Rejects with 502, and so reads the whole body first: a head that the client has cannot be taken back. */
 export const enforceResponseLayer = (contract: readonly ResponseContract[], options: ResponseLayerOptions): Layer => {
   const { validators, checks, maxBytes } = options
   const counter = createCounter('response', options)
@@ -114,7 +113,7 @@ export const enforceResponseLayer = (contract: readonly ResponseContract[], opti
 }
 
 const toError = (violations: readonly Violation[], status: number): GatewayError => {
-  // An operator has to look for the failure of the upstream, so it comes first.
+  // The upstream's failure comes first: the operator has to look for that.
   if (violations.includes(upstreamError)) {
     const cause = `the upstream responded with ${status}; the contract names neither that nor 5XX nor default`
     return new GatewayError('invalid-response', { reason: 'contract-upstream-error', cause })

@@ -56,7 +56,6 @@ export const open = ({ log }: Parameters<RuntimePart['open']>[0]): ProcessParts[
     acquire({ config }, previous, { parts }): ContractPart {
       const driftCounts = carryDriftCounts(config.compiledContract, previous as ContractPart | null)
       const validators = validatorsOf(config)
-      /** Null: the contract says nothing of this direction. */
       const make = (operation: Operation, direction: MessageDirection, mode: ActiveMode): Layer | null => {
         const { compiledContract, contract, operations } = config
         const own = compiledContract?.operations[operation.id]
@@ -82,7 +81,7 @@ const carryDriftCounts = (contract: Config['compiledContract'], before: Contract
   return counts?.digest === contract.digest ? counts : createDriftCounts(contract.digest)
 }
 
-/** Keeps the validators across edits of anything but the contract. */
+/** Validators outlive edits of anything but the contract. */
 const keepValidators = (): ((config: Config) => ContractValidators | null) => {
   let last: { readonly digest: string; readonly validators: ContractValidators } | null = null
   return ({ compiledContract, operations }) => {

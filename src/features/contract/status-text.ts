@@ -4,7 +4,6 @@ import { formatTable, renderCounts, type TableRow } from '../../core/lib/text/ta
 import { formatShare } from '../../core/lib/text/units.ts'
 import type { ContractStatus } from './status.ts'
 
-/** What needs an operator is in capitals. Null: every operation says off, or is not in the contract. */
 export const renderContractCounts = (contract: ContractStatus, at: number): string | null => {
   const rows = contractRows(contract)
   if (rows.length === 1) return null

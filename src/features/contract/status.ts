@@ -20,7 +20,6 @@ import { byOperation, type OperationId } from '../../operations.ts'
 import type { ContractMode } from './check/compiled-contract.ts'
 import { type DriftReport, type DriftRow, type MessageDirection, totalsOf, zeroUnchecked } from './drift-report.ts'
 
-/** `rejected` is part of `broken`. */
 const directionShape = asObject({
   mode: asWord<ContractMode>(),
   checked: asNumber,
@@ -33,11 +32,11 @@ export const contractShape = asObject({
   file: asText,
   /** The start of the SHA-256; another contract starts the counts again. */
   digest: asText,
-  /** Null: no process counts yet, or the gateway is older than this member. */
+  /** Null: no process counts yet, or an earlier version. */
   countedSince: asNullable(asText),
   operations: asMap(
     asObject({
-      /** Null: the contract does not name the operation, so nothing is checked. */
+      /** Null: the contract does not name the operation. */
       line: asNullable(asNumber),
       request: directionShape,
       response: directionShape,
@@ -51,8 +50,8 @@ export const wasChecked = ({ operations }: ContractStatus): boolean =>
   Object.values(operations).some(({ request, response }) => request.checked + response.checked > 0)
 
 /**
- * Nothing in a row is written by a client, but for the request id. `recent`: the last five minutes. `client`: an id, or
- * the address of an unauthenticated client. `endpoint` null: the last request was sent to none.
+ * Only the request id is written by a client. `recent`: the last five minutes. `endpoint` null: the last request was
+ * sent to none.
  */
 export const driftRowShape = asObject({
   operation: asWord<OperationId>(),
@@ -73,11 +72,9 @@ export const driftRowShape = asObject({
 
 export type DriftRowView = Decoded<typeof driftRowShape>
 
-/** The response of /contract. Times are RFC 3339. `recent`: the last five minutes; responses by endpoint. */
 export const contractReportShape = asObject({
   at: asText,
   contract: asNullable(contractShape),
-  /** Files whose text differs from the running configuration. */
   differingFiles: asNullable(asList(asText)),
   recent: asList(
     asObject({

@@ -2,7 +2,7 @@ import type { ConfigReport, ReportTree, ValueChange } from '../../core/config/di
 import type { ConfigTransfer } from '../../core/config/transfer-part.ts'
 import { modesWithoutContract } from './check/compiled-contract.ts'
 
-/** Tells whether an operation's mode only follows the contract's own mode, whose change is listed once. */
+/** A change of the contract's own mode is listed once, and not for each operation that follows it. */
 const isInheritedMode = ({ path, from, to }: ValueChange, ...trees: readonly [ReportTree, ReportTree]): boolean => {
   const key = /^operations\..+\.contract\.(.+)$/.exec(path)?.[1]
   if (key === undefined) return false

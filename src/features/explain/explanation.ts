@@ -24,9 +24,8 @@ interface Rejection extends RejectionExplanation {
 }
 
 interface LiveFacts {
-  /** Why the gateway serves no new client; null: it serves, or was not asked. */
   readonly notReady: LiveState['notReady']
-  /** The line of the file that rejects an operation which the gateway serves; null: there is none. */
+  /** The line of the file that rejects an operation which the gateway serves. */
   readonly overruled: string | null
 }
 
@@ -34,7 +33,7 @@ const notAsked: LiveFacts = { notReady: null, overruled: null }
 
 export type Explanation = ReturnType<typeof explainRequest>
 
-/** `client`: a name or an address. Throws a `CliError` for a client that the file does not have. */
+/** `client`: a name or an address. Throws a {@link cliError} for an unknown client. */
 export const explainRequest = (
   method: string,
   target: string,
@@ -51,7 +50,6 @@ export const explainRequest = (
     : { operation: null, query: '', authority: null }
   return {
     ...{ method, target, file, hash, basePath: listen.basePath, operation, ...notAsked },
-    /** With its `?`, or empty. */
     query,
     /** The host of an absolute-form target, which precedes the Host field. */
     authority: target.startsWith('/') ? null : authority,
@@ -59,12 +57,11 @@ export const explainRequest = (
       ? rejectedByFile(client, simulated.operation, config, nameKey)
       : toRejection(simulated, explainRejection(simulated, method, target, listen, nameKey)),
     details: operation && collectOperationDetails(operation, config, provenance),
-    /** By the file, or live; null: no client was given, or there is no operation. */
+    /** Null: no client was given, or there is no operation. */
     side: operation && client !== null ? explainSide(client, operation, config, nameKey) : null,
   }
 }
 
-/** Throws a {@link cliError} unless `client` is an address or the name of a client. */
 const requireClient = (client: string, config: Config): void => {
   const names = listClientNames(config)
   if (isIP(client) !== 0 || names.includes(client)) return
@@ -160,7 +157,6 @@ const rejectedByFile = (client: string | null, operation: Operation, config: Con
   return rejection('rejected-by-operator', why, 'write "state: serve" there, or remove the line')
 }
 
-/** Null: the client may call, or none was given. */
 const rejectedToClient = (
   client: string | null,
   operation: Operation,
@@ -174,7 +170,6 @@ const rejectedToClient = (
 
 export const isForwarded = ({ rejected, notReady }: Explanation): boolean => rejected === null && notReady === null
 
-/** `live` is present when the operator asked for it. A built-in setting has no line. */
 export const renderExplanationJson = (explanation: Explanation, live: LiveState | null = null): string => {
   const { method, target, file, hash, operation, query, authority, rejected, details, side } = explanation
   const toPosition = ({ provenance }: Pick<ExplainedSetting, 'provenance'>) => ({

@@ -4,12 +4,10 @@ import { configParts } from '../../core/config/config-part.ts'
 import { type RenderedValue, Secret } from '../../core/config/schema/annotations.ts'
 import { insertBeside } from '../../core/lib/beside.ts'
 
-/** In the order of the features. */
 export const explainParts: readonly ExplainPart[] = await Promise.all(
   (await commandPartLoaders.load()).flatMap(({ loadExplain }) => loadExplain?.() ?? []),
 )
 
-/** In the spelling of the file. */
 export type SettingTree = { readonly [key: string]: RenderedValue }
 
 /** In the order in which a connection, then a request, meets them. */
@@ -69,7 +67,6 @@ const tlsRows = ({ tls }: ListenConfig, rowsUnder: (...keys: readonly string[]) 
 /** Policies with a row even when the file turns them on and states none of their keys. */
 const onOffSections: readonly string[] = ['healthCheck', 'outlier', 'circuitBreaker']
 
-/** Each key with its whole path. */
 export const flattenTree = (tree: SettingTree, above = ''): SettingRows =>
   Object.entries(tree).flatMap(([key, value]): SettingRows => {
     if (!isTree(value)) return [[`${above}${key}`, renderValue(value)]]
@@ -77,7 +74,6 @@ export const flattenTree = (tree: SettingTree, above = ''): SettingRows =>
     return [...turnedOn, ...flattenTree(value, `${above}${key}.`)]
   })
 
-/** Empty where there is no map. */
 export const subtree = (tree: SettingTree, ...path: readonly string[]): SettingTree => {
   let part = tree
   for (const key of path) {

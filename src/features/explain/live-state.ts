@@ -25,7 +25,7 @@ interface LiveSection {
   readonly text: string | null
 }
 
-// What is found of these concerns no request of the operation, unless its group or the operation itself is named.
+// Findings about these concern the request only if its group or operation is named.
 const aside: readonly string[] = [
   ...['upstreams', 'operations', 'clients', 'admin', 'config', 'log'],
   ...explainParts.flatMap((part) => part.aside ?? []),
@@ -43,12 +43,9 @@ const collectLiveState = async (target: AdminTarget, operation: Operation) => {
     !aside.includes(about.split('.')[0] as string) || owners.some((one) => about === one || about.startsWith(`${one}.`))
   return {
     url: targetUrl(target),
-    /** The gateway's clock, in ms since the epoch. */
     at,
     hash: status.config.hash,
-    /** Why the gateway serves no new client; null: it serves. */
     notReady: status.notReady,
-    /** Null: the status does not list the operation, which serves. */
     operation: status.operations[id] ?? null,
     upstream: status.upstreams[group] ?? null,
     sections: statusTexts.flatMap(({ key, render, ofOperation }): readonly LiveSection[] => {
@@ -63,7 +60,7 @@ const collectLiveState = async (target: AdminTarget, operation: Operation) => {
 
 const failureWindowMs = 15 * 60_000
 
-/** As far as the gateway remembers them; the most frequent first. */
+/** The most frequent first. */
 const countFailures = (rejections: readonly RecentErrorView[], id: string, at: number) => {
   const recent = rejections.filter(
     (rejection) => rejection.operation === id && at - Date.parse(rejection.at) <= failureWindowMs,
@@ -76,7 +73,6 @@ const countFailures = (rejections: readonly RecentErrorView[], id: string, at: n
     .toSorted((a, b) => b.count - a.count)
 }
 
-/** Times are RFC 3339. */
 export const toLiveJson = ({ sections, findings, failures, ...live }: LiveState) => ({
   ...live,
   at: new Date(live.at).toISOString(),
@@ -85,7 +81,6 @@ export const toLiveJson = ({ sections, findings, failures, ...live }: LiveState)
   failures,
 })
 
-/** `fileHash` null: the file has problems. */
 export const renderLiveState = (live: LiveState, { id, group }: Operation, fileHash: string | null): string => {
   const { url, at, hash, operation, upstream, findings, failures } = live
   const how = fileHash === null ? 'check shows why' : 'diff shows it'
@@ -109,7 +104,7 @@ const failureRows = ({ failures, at }: LiveState): readonly TableRow[] => [
   }),
 ]
 
-/** Null: no operation, or no gateway could be asked (stderr and exit code 2 say so). */
+/** Null: no operation, or no gateway responded. */
 export const fetchLiveState = async (
   operation: Operation | null,
   targetOptions: TargetOptions,
@@ -126,7 +121,7 @@ export const fetchLiveState = async (
   }
 }
 
-/** By the target's end: the file of the base path may have problems. */
+/** By the target's end: the base path may be among the file's problems. */
 export const findOperation = (method: string, target: string): Operation | null => {
   const { pathname } = URL.parse(target, 'http://gateway') ?? { pathname: '' }
   return allOperations.find((each) => each.method === method && pathname.endsWith(each.path)) ?? null

@@ -12,7 +12,6 @@ import type { Operation, Side } from '../../operations.ts'
 import { explainParts, flattenTree, globalSettingRows, type SettingTree, subtree } from './global-settings.ts'
 
 export interface ExplainedSetting {
-  /** `upstreams.risk.timeouts.connect`. */
   readonly key: string
   readonly value: string
   readonly provenance: Provenance
@@ -36,9 +35,7 @@ export const collectOperationDetails = (described: Operation, config: Config, pr
     const key = sideKey(group, side)
     return {
       endpoints: toEndpointShares(upstream, path, setting(`${key}.endpoints`, '').provenance),
-      /** The meaning of a weight under the balancing policy; null: there is one endpoint. */
       weightMeans: upstream.endpoints.length > 1 ? weightMeans[upstream.balance] : null,
-      /** `what`: `request.set X-Api-Key`. A secret value is masked. */
       fields: [...fieldRows('request', upstream.request), ...fieldRows('response', upstream.response)].map(
         ([direction, what, value]) => ({ ...setting(`${key}.${direction}`, value), what: `${direction}.${what}` }),
       ),
@@ -50,7 +47,6 @@ export const collectOperationDetails = (described: Operation, config: Config, pr
   const other = listSides(config.upstreams[group]).find(({ side }) => side !== 'primary')
   return {
     ...describeUpstream('primary', config.upstreams[group]),
-    /** Null: the group has one side. */
     other: other === undefined ? null : { side: other.side, ...describeUpstream(other.side, other.upstream) },
     operation: [setting(`operations.${id}.state`, operation.state)],
     layers: toExplainedLayers(
@@ -82,7 +78,7 @@ export const describeLayers = (config: Config, operation: Operation): readonly L
     requestMetrics: new RequestMetrics(),
   })
 
-/** The layer's place in a file of its own; undefined: the layer has no such file; null: none is configured. */
+/** Undefined: the layer has no file of its own; null: none is configured. */
 const findPlace = (layer: LayerRow['name'], operation: Operation, config: Config): LayerPlace | null | undefined =>
   explainParts.map((part) => part.layerPlace?.(layer, operation, config)).find((each) => each !== undefined)
 
@@ -103,24 +99,21 @@ const toEndpointShares = ({ endpoints, balance }: UpstreamConfig, path: string, 
   const percent = (share: number): number => Math.round(share * 1000) / 10
   const maxFactor = balance === 'round-robin' ? 1 : 2
   return endpoints.map((endpoint) => ({
-    /** The URL of the upstream request, without the query; `sandbox` for the embedded one. */
     url: endpoint.origin === 'sandbox' ? endpoint.origin : `${endpoint.origin}${endpoint.pathPrefix}${path}`,
     pathPrefix: endpoint.pathPrefix,
     weight: endpoint.weight,
-    /** By the file: the endpoint gets no new requests. */
     drain: endpoint.drain,
     percent: percent(activeWeight(endpoint) / total),
-    /** The endpoint's largest share, which it has while it is the least loaded and every endpoint is up. */
+    /** While the endpoint is the least loaded and every endpoint is up. */
     mostPercent: percent(Math.min(1, (maxFactor * activeWeight(endpoint)) / total)),
     sandbox: endpoint.origin === 'sandbox',
     provenance,
   }))
 }
 
-/** A policy that is off is one row. */
 const upstreamSettingRows = ({ endpoints, host }: UpstreamConfig, tree: SettingTree): SettingRows => {
   const isTls = endpoints.some(({ origin }) => origin.startsWith('https:'))
-  // Shown among the endpoints, fields and layers, or by section. `tls` has no effect on plain HTTP.
+  // Shown elsewhere: among the endpoints, fields and layers. `tls` has no effect on plain HTTP.
   const omittedKeys = ['endpoints', 'request', 'response', ...nestedUpstreamKeys(), ...(isTls ? [] : ['tls'])]
   const layerKeys = configParts.flatMap(({ policyKeys = [] }) => policyKeys.map(({ key }) => key))
   const rest = Object.fromEntries(
@@ -147,9 +140,8 @@ const toExplainedLayers = (
   const { id } = operation
   const { state } = config.operations[id]
   const shown = rows.map((row) => {
-    /** Null: the layer has no file of its own. */
     const place = findPlace(row.name, operation, config) ?? null
-    // A layer with a file can be composed in a serving process only.
+    // Only a serving process composes a layer that reads a file.
     const isOn = place === null ? row.layer !== null : row.setting !== 'off' && place.offBecause === null
     return { ...explain(row), name: row.name, on: isOn && state === 'serve', place }
   })

@@ -22,7 +22,7 @@ type SimulatedRequest =
   | { readonly admitted: true; readonly operation: Operation; readonly query: string; readonly authority: string }
   | { readonly admitted: false; readonly kind: FailureKind; readonly allow: string | null }
 
-/** The gateway's own parser and admission, without a socket: another parser could decide otherwise. */
+/** By the gateway's own parser, without a socket: another parser could decide otherwise. */
 export const simulateRequest = (method: string, target: string, listen: ListenConfig): SimulatedRequest => {
   const message = parseRequest(method, target, listen)
   if (message instanceof GatewayError) return toRejected(message)
@@ -74,7 +74,6 @@ export interface RejectionExplanation {
   readonly hint: string
 }
 
-/** `locateKey` names a key and its line. */
 export const explainRejection = (
   { kind }: Extract<SimulatedRequest, { admitted: false }>,
   method: string,
@@ -142,7 +141,7 @@ const explainTargetForm = (target: string): readonly string[] => {
   return isValidHost(authority) ? [] : ['http:// is not followed by a host']
 }
 
-/** Works even on a target that the gateway cannot parse. */
+/** Also for a target that the gateway cannot parse. */
 const extractPath = (target: string): string => {
   const [line = ''] = target.trim().split(/[\r\n]| HTTP\//) // the rest would be another line
   const parsed = parseRequestTarget(toLatin1(line))

@@ -31,7 +31,6 @@ export interface ExplainOptions extends ClientCommandOptions {
   readonly live?: true
 }
 
-/** Sets the exit code: 0 forwarded, 1 rejected, 2 the file is unreadable or the gateway could not be asked. */
 export const showExplanation = async (method: string, target: string, options: ExplainOptions): Promise<void> => {
   const { config: file, format, client, live: isLive } = options
   const loaded = await readConfig(file)
@@ -94,7 +93,6 @@ const renderEndpoints = (title: string, { endpoints, weightMeans }: UpstreamDeta
   return renderSection(weightMeans === null ? title : `${title}: ${weightMeans}`, rows, columnWidths(rows, maxWidth))
 }
 
-/** `level` states the setting. */
 type SettingCells = readonly [what: string, value: string, level: string, place: string]
 
 interface Section {
@@ -198,7 +196,6 @@ const placeCells = (provenance: Provenance, own: LayerPlace | null, file: string
   return [level, [place, own === null ? '' : formatLayerPlace(own, file)].filter((each) => each !== '').join('; ')]
 }
 
-/** A relative path starts at the folder of `configFile`. */
 const formatLayerPlace = ({ file, line }: LayerPlace, configFile: string): string => {
   const path = isAbsolute(file) ? file : join(dirname(configFile), file)
   return line === null ? path : `${path}:${line}`

@@ -16,7 +16,6 @@ Examples:
 interface RouteOptions {
   readonly name: string
   readonly namespace?: string
-  /** Members that are undefined are left out of the document. */
   readonly parent: {
     readonly name: string
     readonly namespace?: string | undefined
@@ -47,7 +46,6 @@ const createHttpRouteCommand = (): Command =>
       printMadeDocument(file, format, ({ listen }) => createHttpRoute(listen.basePath, options)),
     )
 
-/** Routes exactly the nine below a base path to the Service of the gateways. */
 export const createHttpRoute = (basePath: string, { name, namespace, parent, host, service }: RouteOptions) => ({
   apiVersion: 'gateway.networking.k8s.io/v1',
   kind: 'HTTPRoute',

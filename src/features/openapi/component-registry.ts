@@ -15,7 +15,7 @@ export type ComponentRegistry = ReturnType<typeof createComponentRegistry>
 export const createComponentRegistry = (contractComponents: PlainObject) => {
   const own = new Map<ComponentKind, Map<string, PlainObject>>()
 
-  /** Returns the name. A different component of that name gets the suffix `variant`, or a number. */
+  /** A different component of that name gets the suffix `variant`, or a number. */
   const add = (kind: ComponentKind, name: string, value: PlainObject, variant?: string): string => {
     const registered = own.get(kind) ?? new Map<string, PlainObject>()
     own.set(kind, registered)
@@ -32,7 +32,6 @@ export const createComponentRegistry = (contractComponents: PlainObject) => {
   return {
     add,
     refer: (...component: Parameters<typeof add>) => ({ $ref: `#/components/${component[0]}/${add(...component)}` }),
-    /** Those of the contract first. */
     all(): PlainObject {
       const merged = [...own].map(([kind, registered]) => [
         kind,

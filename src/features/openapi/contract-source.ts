@@ -29,7 +29,6 @@ export const openContract = (contract: unknown, pathPrefix: string) => {
   return {
     info: asPlainObject(document.info),
     components: withoutMembers(asPlainObject(document.components), ['pathItems']),
-    /** Follows a reference; null: it leads nowhere. Returns other objects as they are. */
     resolve(value: unknown): PlainObject | null {
       const reference = memberOf(value, '$ref')
       const target =
@@ -61,7 +60,6 @@ const draftNotes = ['x-seen', 'x-null', 'x-range', 'x-length', 'x-items']
 // In these, a member or a field may have the name of a note.
 const namedMaps = ['properties', 'patternProperties', 'dependentSchemas', '$defs', 'definitions', 'headers', 'schemas']
 
-/** `isNamed`: the value is a map with names. */
 const mapReferences = (value: unknown, map: (reference: string) => string, isNamed = false): unknown => {
   if (Array.isArray(value)) return value.map((entry) => mapReferences(entry, map))
   if (!isPlainObject(value)) return value

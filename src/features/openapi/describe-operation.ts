@@ -61,7 +61,7 @@ export const describeOperation = (operation: Operation, options: DescriptionOpti
 
 const replaced = ['operationId', 'tags', 'responses', 'x-gap']
 
-/** Lists what is unspecified, for `x-gap`. A contract's `parameters`, even empty, is complete. */
+/** A contract's `parameters`, even empty, is complete. */
 const findGaps = (
   { method }: Operation,
   contract: ContractOperation | null,
@@ -87,13 +87,13 @@ const findGaps = (
 
 const isSuccess = (status: string): boolean => /^(2..|default)$/.test(status)
 
-/** Tells whether the body is specified, or the status has none (RFC 9110 §15.3.5, §15.3.6). */
+/** RFC 9110 §15.3.5, §15.3.6: 204 and 205 have no body. */
 const hasBody = (status: string, { content }: PlainObject): boolean => {
   const types = Object.values(asPlainObject(content))
   return /^20[45]$/.test(status) || types.some((type) => asPlainObject(type).schema !== undefined)
 }
 
-/** Adds the security schemes; undefined: the gateway does not look at credentials. */
+/** Undefined: the gateway does not look at credentials. */
 const describeSecurity = (notes: readonly OperationNotes[], { components }: DescriptionOptions) => {
   const [security] = notes.flatMap((each) => each.security ?? [])
   return security?.alternatives.map((alternative) =>
@@ -156,7 +156,6 @@ const isSameHeader = (parameter: PlainObject | null, own: PlainObject): boolean 
   memberOf(parameter, 'in') === 'header' &&
   String(memberOf(parameter, 'name')).toLowerCase() === String(own.name).toLowerCase()
 
-/** By status, by class (`4XX`), or `default`. */
 type Responses = Readonly<Record<string, PlainObject>>
 
 /** An own status would hide the contract's class or `default` (OpenAPI 3.1 §4.8.16), so it keeps that text too. */
@@ -201,7 +200,6 @@ const mergeContent = (one: PlainObject, other: PlainObject): PlainObject => {
   return { ...one, ...other, ...Object.fromEntries(merged) }
 }
 
-/** Replaces fields of the same name: names compare case-insensitively. */
 const addFields = (response: PlainObject, added: PlainObject): PlainObject => {
   const names = new Set(Object.keys(added).map((name) => name.toLowerCase()))
   const kept = Object.entries(asPlainObject(response.headers)).filter(([name]) => !names.has(name.toLowerCase()))

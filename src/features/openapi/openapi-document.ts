@@ -8,7 +8,7 @@ import { openContract } from './contract-source.ts'
 import { describeOperation } from './describe-operation.ts'
 import { openApiParts } from './operation-notes.ts'
 
-/** `contract`: a bundle, which never adds an operation; null: there is none. `x-gap` lists what is unspecified. */
+/** `contract`: a bundle, which never adds an operation. `x-gap` lists what is unspecified. */
 export const createOpenApiDocument = (
   config: Config,
   contract: unknown = openApiParts.map((part) => part.document?.(config)).find((each) => each != null),
@@ -47,8 +47,8 @@ response is the upstream's. What is not specified stands in \`x-gap\` of each op
 `
 
 /**
- * `publicUrl`, else each of `hosts`, else the document's origin. A `publicUrl` that does not end with `basePath`
- * belongs to a proxy that rewrites paths. `pathPrefix` begins each path.
+ * A `publicUrl` that does not end with `basePath` belongs to a proxy that rewrites paths. `pathPrefix` begins each
+ * path.
  */
 export const describeServers = (listen: ListenConfig) => {
   const { publicUrl, basePath, hosts, tls, trustedProxies } = listen

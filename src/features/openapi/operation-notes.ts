@@ -38,7 +38,7 @@ const always: readonly FailureKind[] = [
   ...(['connect-failed', 'reset-before-headers', 'bad-response', 'internal'] as const),
 ]
 
-/** Includes what an operator can cause without an edit: a kill switch, a drained endpoint, a share. */
+/** Also what an operator can cause without an edit: a kill switch, a drained endpoint, a share. */
 const conditions: Readonly<
   Partial<Record<FailureKind, (operation: Operation, config: Config, sides: readonly UpstreamConfig[]) => boolean>>
 > = {
@@ -103,7 +103,6 @@ const problemFields = (kinds: readonly FailureKind[], config: Config, notes: rea
   ]
 }
 
-/** The outermost layer first. */
 const byLayer = (fields: readonly DescribedField[]): readonly DescribedField[] =>
   layerPlaces.flatMap((place) => fields.filter(({ layer }) => layer === place))
 
@@ -116,7 +115,6 @@ const baseFields = ({ requestId: { header } }: Config): readonly ResponseField[]
   return isInteractionId(header) ? [requestId] : [requestId, interactionId]
 }
 
-/** Other than credentials. */
 export const describeParameters = ({ requestId: { header } }: Config, notes: readonly OperationNotes[]) => {
   const parameter = (component: string, name: string, description: string) => ({
     component,
@@ -137,7 +135,6 @@ export const problemResponses = (operation: Operation, config: Config, notes: re
     .map(([status, kinds]) => ({ status, kinds, fields: problemFields(kinds, config, notes) }))
 }
 
-/** `problem`: the reference to the common schema. */
 export const describeProblem = (status: number, kinds: readonly FailureKind[], problem: string) => {
   const lines = kinds.map((kind) => `- \`${kind}\`: ${failureTable[kind].text}`)
   const narrowed = {

@@ -47,13 +47,12 @@ interface Plan extends Pick<ValuesOf<typeof args>, 'group' | 'url' | 'reason'> {
   /** The endpoint on each of its sides. Empty: an edit removed it, and its override remains. */
   readonly targets: readonly EndpointState[]
   readonly endpoints: readonly EndpointState[]
-  /** Null: from now on the configuration says the same. */
+  /** Null: the override ends, because the configuration says the same. */
   readonly ttlMs: number | null
 }
 
 interface EndpointCommandResult extends Pick<Plan, 'group' | 'url' | 'reason'> {
   readonly state: EndpointOverrideState
-  /** Null: the configuration holds. */
   readonly until: string | null
 }
 
@@ -81,8 +80,8 @@ const stateCommand = (state: EndpointOverrideState) =>
       return rejection ?? { group, url, targets, endpoints, reason, ttlMs: isReset ? null : ttl }
     },
     async run(context, { group, url, targets, ttlMs, reason }, { by, apply }) {
-      // The operator is trusted: an ejected endpoint gets requests at once. First, so a rejected command leaves every
-      // drain unchanged. Without serving workers, no worker has ejected it.
+      // The operator is trusted: an ejected endpoint gets requests at once. First, so that a rejected command leaves
+      // every drain unchanged. Without serving workers, no worker has ejected it.
       let partly = {}
       if (state === 'ready') {
         const { results, silent } = await context.runEverywhere('uneject', { group, url })

@@ -7,7 +7,7 @@ import type { Group } from '../../operations.ts'
 
 export type EndpointState = ReturnType<typeof listEndpointStates>[number]
 
-/** With overrides that are set but not applied yet. */
+/** With overrides that are not applied yet. */
 export const listEndpointStates = ({ reloader, overrides }: AdminContext, group: Group, report: UpstreamReport) =>
   listSides(reloader.config.upstreams[group]).flatMap(({ side, upstream: { endpoints } }) => {
     const reported = reportedSides<SideReport>(report).find((each) => each.side === side)?.report.endpoints ?? []
@@ -26,13 +26,12 @@ export const listEndpointStates = ({ reloader, overrides }: AdminContext, group:
         url,
         inFlight,
         drainedByFile: same.some(({ drain }) => drain),
-        /** No command changes it. */
+        /** No command changes a weight. */
         hasWeight: same.some(({ weight }) => weight > 0),
-        /** Whether it gets new requests while healthy. */
         takesWork,
-        /** The end of the override without which it would take no work, in ms since the epoch. */
+        /** The end of the override without which the endpoint would take no work, in milliseconds since the epoch. */
         readyUntil: takesWork && !takesWorkByFile ? overrideUntil : null,
-        /** The end of the override without which it would take work, in ms since the epoch. */
+        /** The end of the override without which the endpoint would take work. */
         drainUntil: !takesWork && takesWorkByFile ? overrideUntil : null,
         outage: state === 'down' || state === 'ejected' ? state : null,
       }

@@ -50,7 +50,7 @@ export const rejectLastEndpoint = (
   )
 }
 
-/** Rejects a shorter time in service, if its side would then have no endpoint until another endpoint's drain ends. */
+/** Rejects a shorter time in service if its side would then have no endpoint until another endpoint's drain ends. */
 export const rejectEarlyEnd = (
   context: AdminContext,
   group: Group,
@@ -76,14 +76,13 @@ export const rejectEarlyEnd = (
 
 const lastEndpoint = (detail: string): AdminError => ({ status: 409, code: 'last-endpoint', detail })
 
-/** Tells whether clients' requests fail when no endpoint of its side takes work. */
+/** Whether clients' requests fail when no endpoint of the side takes work. */
 const servesClients = (
   { reloader, overrides, findClients }: AdminContext,
   group: Group,
   { side }: EndpointState,
 ): boolean => side === 'primary' || findClients(group, reloader.config, overrides).others === 'exposed'
 
-/** `others` take work until then. */
 const isLastTaker = (
   { takesWork, drainUntil, outage }: EndpointState,
   others: readonly EndpointState[],

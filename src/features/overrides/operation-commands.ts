@@ -27,7 +27,7 @@ const args = {
 }
 
 interface Plan extends Pick<ValuesOf<typeof args>, 'operation' | 'reason'> {
-  /** Null: from now on the configuration says the same. */
+  /** Null: the override ends, because the configuration says the same. */
   readonly ttlMs: number | null
   readonly rejectedByFile: boolean
 }
@@ -36,13 +36,11 @@ interface OperationCommandResult {
   readonly operation: OperationId
   readonly state: 'reject' | 'serve'
   readonly reason: string | null
-  /** Null: the configuration holds. */
   readonly until: string | null
 }
 
 type OperationCommand = Command<ValuesOf<typeof args>, Plan, OperationCommandResult>
 
-/** Serving what the file serves ends an override at once. */
 const stateCommand = (state: OperationCommandResult['state']) =>
   ({
     ...overrideDefaults,

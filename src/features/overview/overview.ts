@@ -36,7 +36,6 @@ const operationShape = asObject({
   history: asNullable(
     asObject({
       stepSeconds: asNumber,
-      /** Oldest first; each list has one entry a step. */
       perSecond: asList(asNumber),
       errorsPerSecond: asList(asNumber),
       p99Ms: asList(asNullable(asNumber)),
@@ -50,7 +49,7 @@ const operationShape = asObject({
    * clients on its primary.
    */
   failing: asBoolean,
-  /** The end of an operator's override; null: the configuration's state holds. */
+  /** Null: the configuration's state holds. */
   until: asNullable(asText),
   ...overrideMembers,
 })
@@ -61,7 +60,7 @@ const reloadShape = asObject({
   /** Names, or else addresses, of operators. */
   by: asNullable(asText),
   result: asWord<'applied' | 'unchanged' | 'rejected'>(),
-  /** The hash of the configuration that has run since. */
+  /** Of the configuration that has run since. */
   hash: asText,
   groups: asList(asWord<Group>()),
   changes: asList(changeShape),
@@ -71,7 +70,6 @@ const reloadShape = asObject({
 
 const commandShape = asObject({
   at: asText,
-  /** The operator's name, else the address. */
   by: asText,
   text: asText,
 })
@@ -82,24 +80,23 @@ const own = <S>(decode: Decoder<S>, derive: (inputs: OverviewInputs) => S) => de
 const ownMembers = {
   status: own(statusShape, ({ status }) => status),
   operations: own(asList(operationShape), (inputs) => allOperations.map((each) => toOperationView(each, inputs))),
-  /** Requests per second that were rejected before they matched an operation. Null: unknown, or an earlier version. */
+  /** Requests that matched no operation. Null: unknown, or an earlier version. */
   unmatchedPerSecond: own(
     asNullable(asNumber),
     ({ context: { history }, report: { requestMetrics } }) =>
       requestMetrics && (history.rates('none', requestMetrics)?.perSecond ?? null),
   ),
-  /** Null: the gateway's version has no such member. */
+  /** Null: an earlier version. */
   endpointRates: own(asNullable(asList(endpointRateShape)), ({ context: { endpointRates }, report }) =>
     endpointRates.rates(report.upstreams),
   ),
   at: own(asText, () => formatTime(epochMs())),
-  /** Newest first. */
   reloads: own(asList(reloadShape), ({ context: { reloader } }) => reloader.history.last.map(toReloadView)),
   /** The last 20, newest first. */
   commands: own(asList(commandShape), ({ context: { commandHistory } }) =>
     commandHistory.last.map((command) => ({ ...command, at: formatTime(command.at) })),
   ),
-  /** Newest first: at most 100 that matched an operation, and 100 that matched none. */
+  /** At most 100 that matched an operation, and 100 that matched none, the newest first. */
   rejections: own(asList(recentErrorShape), ({ context: { reloader }, report }) =>
     toRecentErrorViews(report, reloader.config),
   ),

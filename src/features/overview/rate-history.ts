@@ -15,7 +15,6 @@ import type { SideReport } from '../../core/runtime/status/side.ts'
 import type { StatusReport } from '../../core/runtime/status/status-part.ts'
 import { byOperation, type Group, groups, type OperationId, type Side } from '../../operations.ts'
 
-/** Null: there was no request. */
 const quantileMembers = { p50Ms: asNullable(asNumber), p99Ms: asNullable(asNumber) }
 
 const quantilesShape = asObject(quantileMembers)
@@ -24,7 +23,7 @@ export const rateMembers = {
   perSecond: asNumber,
   /** Failures of the gateway or an upstream, and the upstream's own 5xx responses. */
   errorsPerSecond: asNumber,
-  /** Rejected for the client's fault. */
+  /** For the client's fault. */
   rejectedPerSecond: asNumber,
   ...quantileMembers,
   /** Null: an earlier version. */
@@ -34,14 +33,13 @@ export const rateMembers = {
 export type OperationRates = { readonly [Name in keyof typeof rateMembers]: Decoded<(typeof rateMembers)[Name]> }
 
 interface Sample {
-  /** On the monotonic clock. */
   readonly at: number
   readonly operations: Readonly<Record<OperationLabel, Totals>>
 }
 
 type Totals = ReturnType<typeof toTotals>
 
-/** The length and number of the charts' steps: 15 minutes. */
+/** The charts show 15 minutes. */
 export const stepSeconds = 5
 const maxSteps = 180
 // Rates reach back one minute.
@@ -52,7 +50,6 @@ export type RateHistory = ReturnType<typeof createRateHistory>
 /** `count` null: metrics are off. */
 export const createRateHistory = (count: () => Promise<RequestMetricsReport | null>) => {
   let samples: readonly Sample[] = []
-  /** The oldest first. */
   let steps: readonly Readonly<Record<OperationId, OperationRates>>[] = []
   let stop = (): void => {}
   let isOpen = true
@@ -87,7 +84,7 @@ export const createRateHistory = (count: () => Promise<RequestMetricsReport | nu
       isOpen = false
       stop()
     },
-    /** Rates over 10 s, latencies over a minute. Null: unknown so far. */
+    /** Rates over 10 s, latencies over a minute. Null: not known yet. */
     rates(id: OperationLabel, counted: RequestMetricsReport): OperationRates | null {
       const at = now()
       const recent = sampleBefore(samples, at - 10_000)
@@ -97,7 +94,6 @@ export const createRateHistory = (count: () => Promise<RequestMetricsReport | nu
       const { p50Ms, p99Ms, outcomes } = ratesBetween(minute.operations[id], present, at - minute.at)
       return { ...ratesBetween(recent.operations[id], present, at - recent.at), p50Ms, p99Ms, outcomes }
     },
-    /** In the last minute, or since the first sample. */
     recent(id: OperationId, counted: RequestMetricsReport): RecentTraffic {
       const to = toTotals(counted.operations[id])
       const from = sampleBefore(samples, now() - 60_000)?.operations[id] ?? to
@@ -108,7 +104,6 @@ export const createRateHistory = (count: () => Promise<RequestMetricsReport | nu
   }
 }
 
-/** Finds the last sample at or before `at`, else the oldest. */
 const sampleBefore = <T extends { readonly at: number }>(samples: readonly T[], at: number): T | undefined =>
   samples.findLast((sample) => sample.at <= at) ?? samples[0]
 
@@ -148,14 +143,13 @@ const ratesBetween = (from: Totals, to: Totals, ms: number): OperationRates => {
 
 const toQuantiles = (spent: HistogramReport) => ({ p50Ms: quantile(spent, 0.5), p99Ms: quantile(spent, 0.99) })
 
-/** Rates are per second, over the last 10 s. */
 export const endpointRateShape = asObject({
   group: asWord<Group>(),
   side: asWord<Side>(),
   url: asText,
   perSecond: asNumber,
   errorsPerSecond: asNumber,
-  /** The fraction of its side's requests, from 0 to 1. Null: there were none. */
+  /** Of its side's requests, from 0 to 1. Null: there were none. */
   share: asNullable(asNumber),
 })
 

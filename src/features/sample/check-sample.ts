@@ -38,12 +38,10 @@ export interface Sample {
   readonly response: SampleResponse | null
 }
 
-/** As a client would send it. */
 interface SampleRequest extends SampleMessage {
   readonly query: string
 }
 
-/** As an upstream would send it. */
 export interface SampleResponse extends SampleMessage {
   readonly status: number
 }
@@ -57,9 +55,8 @@ export interface CheckedMessage {
   /** The operation's mode. A sample is checked in every mode, even `off`. */
   readonly mode: ContractMode
   readonly violations: readonly Violation[]
-  /** Null: the body was checked, or there is none. */
   readonly unchecked: UncheckedReason | null
-  /** The client's response in place of the message; null: the message goes through. */
+  /** The client's response in place of the message; null: the message is forwarded. */
   readonly rejected: { readonly status: number; readonly code: FailureKind } | null
 }
 
@@ -68,7 +65,6 @@ export interface CheckedSample {
   readonly response: CheckedMessage | null
 }
 
-/** Without a rate limit or cache. */
 const addedFields = ({ requestId: { header, format } }: Config, request: SampleRequest | null): AddedResponseFields => {
   const head = parseRequestHead(request?.fields ?? [], header?.toLowerCase() ?? null, false)
   const requestId = head.requestId ?? createRequestId[format]()
@@ -118,7 +114,6 @@ export const checkSample = (
   return { request: request && checkRequest(request), response: response && checkResponse(response) }
 }
 
-/** End-to-end fields, and the gateway's own request id. */
 const toRequestFields = (fields: HeaderFields, { listen, requestId: { header, format } }: Config): HeaderFields => {
   const keepsOverrides = listen.overrideFields === 'forward'
   const head = parseRequestHead(fields, header?.toLowerCase() ?? null, false, false, keepsOverrides)

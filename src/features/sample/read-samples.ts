@@ -65,7 +65,6 @@ const readSample = (from: SampleNode, config: Config, problems: SampleProblems):
 
 type Members = ReadonlyMap<string, SampleNode>
 
-/** Null: the target matches none of the nine. */
 const readTarget = (from: SampleNode, members: Members, { listen }: Config, problems: SampleProblems) => {
   const before = problems.list.length
   const line = readRequestLine(from, members, listen.basePath, problems)
@@ -184,7 +183,7 @@ const readFields = (headers: SampleNode, problems: SampleProblems): string[] => 
   return fields
 }
 
-/** Text with or without `?`, or parameters by name. The result has its `?`, or is empty. */
+/** The result has its `?`, or is empty. */
 const readQuery = (query: SampleNode, problems: SampleProblems): string => {
   const text = stringIn(query.node)
   if (text !== null) return text === '' || text.startsWith('?') ? text : `?${text}`
@@ -218,7 +217,6 @@ type SampleIssue = Pick<ConfigProblem, 'message' | 'expected' | 'found' | 'hint'
 interface SampleNode {
   readonly path: KeyPath
   readonly node: JsonNode
-  /** Of the value's name, if it has one. */
   readonly nameStart: number
 }
 
@@ -227,7 +225,6 @@ type SampleProblems = ReturnType<typeof createSampleProblems>
 const createSampleProblems = (file: string, text: string) => {
   const list: ConfigProblem[] = []
   const at = createPositionFinder(text)
-  /** By default at the value itself. */
   const add = ({ path, node }: Pick<SampleNode, 'path' | 'node'>, issue: SampleIssue, offset = node.start): void => {
     list.push({ file, ...at(offset), path: formatKeyPath(path), ...issue })
   }
@@ -236,7 +233,6 @@ const createSampleProblems = (file: string, text: string) => {
     at,
     add,
     textOf: ({ start, end }: JsonNode): string => text.slice(start, end),
-    /** `known`: the only names allowed. Null: the value is no object, which is reported. */
     readMembers(from: SampleNode, known: readonly string[] | null): Members | null {
       if (from.node.kind !== 'object') {
         add(from, wrongKind('an object', from.node))

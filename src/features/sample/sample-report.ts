@@ -45,7 +45,6 @@ export const checkSampleFiles = async (files: readonly string[], config: Config,
   )
 }
 
-/** `inOrder`: samples and problems in the order of the files. */
 const toReport = (inOrder: readonly (SampleRow | ConfigProblem)[], unreadable = false) => {
   const problems = inOrder.filter((each) => 'path' in each)
   const samples = inOrder.filter((each) => 'request' in each)

@@ -13,7 +13,6 @@ ${clientCommandHelp(
   'tail --rejected --since 10m --operation market.insights --format json',
 )}`
 
-/** Exit code: 0 the operator ended it, 2 the first request to the gateway failed. */
 const createTailCommand = (): Command =>
   createClientCommand('tail', 'Print the requests of a running gateway as they end, with what became of them.')
     .option('--rejected', 'only rejected requests: those that get an error of the gateway’s own, with its reason')

@@ -10,7 +10,7 @@ import type { RecentRequest } from './runtime.ts'
 
 const recentRequestShape = asObject({
   ...recentRequestMembers,
-  /** Null: the response is an upstream's or the cache's, and has no reason. */
+  /** Null: an upstream's response, or the cache's. */
   kind: asNullable(asWord<FailureKind>()),
   reason: asNullable(asText),
   cache: asNullable(asText),
@@ -21,13 +21,12 @@ export type RecentRequestView = Decoded<typeof recentRequestShape>
 
 export const recentRequestsShape = asObject({
   requests: asList(recentRequestShape),
-  /** Of those that ended while an operator watched: a poller computes from it how many it missed. */
+  /** Of the requests that ended while an operator watched. */
   total: asNumber,
 })
 
 type RecentRequestsResponse = Decoded<typeof recentRequestsShape>
 
-/** Has each process keep requests for some seconds more while an operator watches. */
 export const watchRecentRequests = async ({
   runEverywhere,
   reloader,

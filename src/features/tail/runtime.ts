@@ -5,7 +5,6 @@ import type { RuntimePart } from '../../core/runtime/runtime-part.ts'
 
 declare module '../../core/runtime/runtime-part.ts' {
   interface DataPlaneCommands {
-    /** Lists the requests that ended since an operator watches; collecting stops some seconds after the last call. */
     readonly watchRequests: { readonly params: object; readonly result: ReturnType<RecentRequests['watch']> }
   }
 }
@@ -21,13 +20,12 @@ export const open: RuntimePart['open'] = () => {
 /** Path and cause are never shown as they are. */
 export type RecentRequest = ReturnType<typeof toRecentRequest>
 
-/** The requests of a second, after which `tail` asks again. */
 export const maxRequests = 1000
 
-/** Requests are kept this long after each call of `watch`. */
+/** After each call of `watch`. */
 export const watchMs = 10_000
 
-/** Keeps the last requests of a process while an operator runs `tail`; else a request costs one comparison. */
+/** While no operator watches, a request costs one comparison. */
 export class RecentRequests implements ExchangeObserver {
   readonly name = 'requests'
   #isWatched = false
@@ -42,14 +40,12 @@ export class RecentRequests implements ExchangeObserver {
     if (this.#last.length > maxRequests) this.#last.shift()
   }
 
-  /** Returns the oldest first, and keeps requests for the next {@link watchMs}. */
   watch() {
     this.#isWatched = true
     this.#unwatched.set(watchMs)
     return { last: [...this.#last], total: this.#total }
   }
 
-  /** Keeps no more, until the next call of `watch`. */
   close(): void {
     this.#unwatched.clear()
     this.#isWatched = false
@@ -61,6 +57,5 @@ const toRecentRequest = (at: number, record: ExchangeRecord) => ({
   ...toRequestSummary(at, record),
   totalMs: record.totalMs,
   outcome: record.exchange?.outcome ?? null,
-  /** Null: the response is not the gateway's own. */
   error: record.failure && toRecentError(at, record, record.failure),
 })

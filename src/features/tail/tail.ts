@@ -16,7 +16,6 @@ export interface TailOptions extends ClientCommandOptions {
 
 const pollIntervalMs = 1000
 
-/** Runs until the process ends. Throws {@link CliError} when the first request to the gateway fails. */
 export const tailRequests = async (options: TailOptions): Promise<never> => {
   const { format, since, operation, client, rejected, ...targetOptions } = options
   const sinceMs = since === undefined ? 0 : durations.parse(since)
@@ -44,7 +43,7 @@ export const tailRequests = async (options: TailOptions): Promise<never> => {
   exitOnBrokenPipe()
   exitOnSignals()
 
-  // Before it is watched, a gateway keeps rejections only.
+  // A gateway keeps only rejections while no operator watches.
   const earlier = sinceMs > 0 && !rejected ? await askForRejections() : null
   const first = await ask()
   warnAboutTarget(target)
@@ -90,7 +89,6 @@ const renderRequest = (entry: TailEntry): string => {
   return `${at}  ${outcome}  ${what}  ${who}  ${reason ?? served}${where}  [${ids}]`
 }
 
-/** Empty: the group has no candidate in use. */
 const renderSide = ({ side, fellBack }: TailEntry): string => {
   if (side === null) return ''
   return fellBack ? ', on the candidate and then the primary' : `, on the ${side}`
@@ -98,7 +96,6 @@ const renderSide = ({ side, fellBack }: TailEntry): string => {
 
 type TailEntry = RecentRequestView | RecentErrorView
 
-/** The newest first. */
 interface TailReply {
   readonly at: number
   readonly entries: readonly TailEntry[]

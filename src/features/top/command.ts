@@ -8,7 +8,6 @@ On a terminal it is redrawn each second, to the size of the window, until q or C
 response of /overview) it is printed once. NO_COLOR leaves colors out; where the locale is not UTF-8, charts are drawn in ASCII.
 ${clientCommandHelp('0 ended, 2 the gateway could not be asked at first', 'top', 'top --once', 'top --admin https://gateway.internal:9901')}`
 
-/** Exit code: 0 the operator ended it, 2 the first request to the gateway failed. */
 const createTopCommand = (): Command =>
   createClientCommand(
     'top',

@@ -9,9 +9,7 @@ import { line, type ScreenLine, type TerminalCaps, type Tone, wrapLine } from '.
 export interface TopView {
   readonly url: string
   readonly overview: Overview
-  /** The gateway's clock, in ms since the epoch. */
   readonly at: number
-  /** Why and for how long there is no newer data; null: it is current. */
   readonly stale: { readonly seconds: number; readonly why: string } | null
 }
 
@@ -108,7 +106,7 @@ const nameCell = ({ id, state, failing }: OperationView): string =>
 
 type Column = (typeof columns)[number]
 
-/** Without room for all, columns of the lowest rank are left out first. */
+/** Columns of the lowest rank are left out first. */
 const columns = [
   { title: 'operation', rank: 9, cell: nameCell },
   { title: 'req/s', rank: 8, cell: rateCell(({ perSecond }) => formatPerSecond(perSecond)) },
@@ -183,7 +181,7 @@ const asciiLevels = ' .:-=+*#@'
 
 /**
  * The newest value is at the right; a column is the mean of its values, relative to the highest mean. `all`: the number
- * of values when full; a young gateway's chart is filled at the left.
+ * of values when full.
  */
 export const renderSparkline = (values: readonly number[], all: number, columns: number, unicode: boolean): string => {
   const levels = unicode ? unicodeLevels : asciiLevels

@@ -3,7 +3,6 @@ import type { Environment } from '../../core/config/environment.ts'
 
 export type Tone = 'plain' | 'title' | 'good' | 'warning' | 'critical'
 
-/** The text is harmless to a terminal. */
 export interface ScreenLine {
   readonly text: string
   readonly tone: Tone
@@ -26,7 +25,6 @@ const codes: Readonly<Record<Tone, string>> = {
 
 export const line = (text: string, tone: Tone = 'plain'): ScreenLine => ({ text, tone })
 
-/** Cut to the terminal's width, without characters that it cannot show. */
 export const drawLine = (
   { text, tone }: ScreenLine,
   { columns, color, unicode }: Omit<TerminalCaps, 'rows'>,
@@ -39,7 +37,6 @@ export const drawLine = (
   return color && tone !== 'plain' ? `${codes[tone]}${shown}\u001b[0m` : shown
 }
 
-// Far more than any finding has.
 const maxWrappedChars = 2000
 
 /** Breaks at blanks and indents the further lines. A word longer than the window is cut. */
@@ -80,7 +77,9 @@ export const detectTerminalCaps = (
   }
 }
 
-/** Restored when the process exits, also after an uncaught error, but not after a signal such as SIGKILL. */
+/**
+ * Restores the terminal when the process exits, also after an uncaught error, but not after a signal such as SIGKILL.
+ */
 export const openScreen = (
   { stdin, stdout }: { readonly stdin: ReadStream; readonly stdout: WriteStream },
   onKey: (key: string) => void,

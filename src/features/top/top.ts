@@ -19,7 +19,6 @@ export interface TopOptions extends ClientCommandOptions {
   readonly once?: true
 }
 
-/** Runs until the operator quits, or prints the state once; resolves to the exit code. */
 export const runTop = async ({ once, format, ...targetOptions }: TopOptions): Promise<number> => {
   const target = await locateGateway(targetOptions)
   const { stdout } = process
@@ -47,7 +46,6 @@ export const runTop = async ({ once, format, ...targetOptions }: TopOptions): Pr
 
 const staleAfterMs = 3000
 
-/** Restores the terminal in every case. */
 const runLive = async (target: AdminTarget, first: TopView): Promise<never> => {
   const { stdout, stdin } = process
   let view = first

@@ -15,7 +15,6 @@ ${clientCommandHelp(
   'shift report risk --admin https://gateway-1.internal:9901 --format json',
 )}`
 
-/** Exit codes: 0 with a report, 1 when nothing is compared, 2 when the gateway did not respond. */
 const createShiftReportCommand = (): Command =>
   createClientCommand('report', 'Show how the responses of a candidate compare with those of its primary.')
     .addArgument(new Argument('<GROUP>', 'whose candidate').choices(groups))
@@ -37,7 +36,6 @@ const shiftOptions = Object.entries(shiftArguments).flatMap(([name, { usage }]) 
   usage.startsWith('-') ? [name] : [],
 )
 
-/** `shift GROUP` without an option, `--promote` and `shift report`. */
 export const operatorExtras: readonly OperatorExtra[] = [
   {
     name: shiftCommands.name,

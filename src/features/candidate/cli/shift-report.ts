@@ -44,7 +44,6 @@ const whyNotCompared = (group: string, candidate: UpstreamStatus['candidate']): 
     : `responses of the candidate of ${group} are not compared: ${key}.shadow.compare is none`
 }
 
-/** `shift` null: copies were compared, or the shift is not known. */
 const renderComparison = (comparison: ComparisonView, at: number, shift: ShiftStatus | null): string => {
   const { group, verdict, since, recent, shadow, operations, rows, others, noise } = comparison
   const why = shift && describeNoCopies(shift)
@@ -74,7 +73,6 @@ const operationRows = (operations: ComparisonView['operations']) => [
   ]),
 ]
 
-/** In milliseconds: primary, then candidate. */
 const besideText = (primary: number | null, candidate: number | null): string =>
   primary === null || candidate === null ? '-' : `${primary} → ${candidate} ms`
 

@@ -21,7 +21,6 @@ import { type Promotion, planPromotion } from '../promote/promote-candidate.ts'
 import { describeShift, isCandidateUp, isWholeShift, type ShiftStatus } from '../shift/shift-state.ts'
 import { candidateRows } from './status-text.ts'
 
-/** Resolves to the exit code. */
 export const showShift = async (group: string, { format, ...targetOptions }: ClientCommandOptions): Promise<number> => {
   const target = await locateGateway(targetOptions)
   const { decoded: status, at } = await getDecoded(target, '/status', statusShape)
@@ -41,14 +40,12 @@ export const showShift = async (group: string, { format, ...targetOptions }: Cli
   return 0
 }
 
-/** The operator's next command. Null: none is needed. */
 const nextCommand = (
   group: string,
   shift: ShiftStatus,
   isUp: boolean,
   { config, admin }: TargetOptions,
 ): string | null => {
-  // The next command goes to the same gateway.
   const ofFile = config === defaultConfigFile ? '' : ` --config ${shellQuote(config)}`
   const target = ofFile + (admin === undefined ? '' : ` --admin ${shellQuote(admin)}`)
   const commandOf = (option: string): string => `${programCommand()} shift ${group} ${option}${target}`
@@ -57,7 +54,7 @@ const nextCommand = (
   return isWholeShift(shift) ? `to make it the upstream: ${commandOf('--promote')} prints the file` : null
 }
 
-/** Prints the promoted file, and the effective changes on stderr; resolves to the exit code. Never writes the file. */
+/** Never writes the file. */
 export const showPromotion = async (group: Group, options: ClientCommandOptions): Promise<number> => {
   const { config: file, format } = options
   const loaded = await readConfig(file)
@@ -92,7 +89,7 @@ const describeFailure = (file: string, group: string, { problems }: Extract<Prom
     ? `lender-gateway: ${file}: the edit for ${group} would not be valid: make it by hand\n${formatProblems(problems)}`
     : `lender-gateway: ${file}: the edit for ${group} would change something else too, such as a group that shares an anchor with it: make it by hand\n`
 
-/** The gateway's objections. An unreachable gateway does not stop the promotion, which needs only the file. */
+/** An unreachable gateway is only a warning: the promotion needs only the file. */
 const findWarnings = async (group: string, hash: string, options: ClientCommandOptions): Promise<readonly string[]> => {
   try {
     const target = await locateGateway(options)

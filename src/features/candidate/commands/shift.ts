@@ -56,7 +56,6 @@ const percentArgument: Argument<number> = {
   },
 }
 
-/** Exactly one of `to`, `pause`, `resume` and `abort` is given. */
 export const shiftArguments = {
   group: choiceArgument(groups, { usage: '<GROUP>', help: 'whose candidate', example: 'risk' }),
   to: optionalArgument(percentArgument),
@@ -90,7 +89,6 @@ interface PlannedShift {
   readonly after: ShiftState
 }
 
-/** Plans a command or rejects it. Changes nothing. */
 export const planShift = (
   shifts: Pick<Shifts, 'get' | 'preview'>,
   config: Pick<Config, 'upstreams'>,
@@ -130,7 +128,6 @@ const chooseCommand = ({
   return { kind: resume ? 'resume' : 'abort' }
 }
 
-/** Whether more clients reach the candidate, at once or by held steps that continue. */
 const sendsMore = (before: ShiftState, after: ShiftState): boolean =>
   after.share > before.share ||
   (before.isStopped && !after.isStopped) || // the clients that the file names come back
@@ -150,7 +147,7 @@ const shiftCommand: Command<ShiftWishes, PlannedShift, Decoded<typeof resultShap
       ? `${name('for')} is expected with ${name('to')} or ${name('pause')}: ${name(command)} has no end`
       : null
   },
-  // An abort takes effect even beside a worker that hangs.
+  // It takes effect even beside a worker that hangs.
   isUrgent: ({ abort }) => abort,
   async plan(context, wishes) {
     const report = await context.report() // first: the only wait, so that the rest sees one state

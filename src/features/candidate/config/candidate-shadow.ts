@@ -20,7 +20,7 @@ import {
 } from '../../../core/config/schema/scalar-types.ts'
 import { formatPercent, percentages } from '../../../core/lib/text/units.ts'
 
-// Every rule is matched at every place of a document.
+// Each rule costs time at every place of a document.
 const maxRules = 100
 
 // RFC 6901 §3, without the pointer to the whole document, which would ignore everything.
@@ -40,13 +40,12 @@ const pointerKind: ScalarKind<string> = {
   json: { type: 'string', pattern: pointerPattern, maxLength: 500 },
 }
 
-/** Suggests a pointer for `generatedAt`, `$.items[*].id` or `items.0.id`. */
+/** For `generatedAt`, `$.items[*].id` or `items.0.id`. */
 const suggestPointer = (text: string): string => {
   const names = text.replace(/^\$\.?/, '').split(/[.[\]/]+/)
   return `write /${names.filter((name) => name !== '').join('/')}`
 }
 
-// A number as YAML writes it.
 const writtenNumber = /^\d+(\.\d+)?(e[+-]?\d+)?$/i
 
 const percentJson = { type: 'string', pattern: '^[0-9]{1,3}(\\.[0-9]{1,3})?%$' } as const

@@ -81,7 +81,6 @@ const policyShape = { ...inheritedShape, ...partialShape(policies.shape) }
 
 const latencyText = 'How many times the 95th percentile of the time until the head at the primary'
 
-/** Null: the candidate is never taken back. */
 const candidateGuardSchema = optionalPolicy(
   map('When the candidate is taken back by itself', {
     errors: multiple('How many times the part of the requests that the primary fails').prefault('2x'),
@@ -94,7 +93,7 @@ const candidateGuardSchema = optionalPolicy(
 
 const exposedField = 'X-Upstream-Side'
 
-// Fields with a meaning for clients or caches, or set by the gateway.
+// They have a meaning for clients or caches, or are set by the gateway.
 const responseFieldsWithMeaning = [
   ...['accept-ranges', 'age', 'allow', 'cache-control', 'cache-status', 'content-encoding', 'content-language'],
   ...['content-location', 'content-range', 'content-type', 'date', 'etag', 'expires', 'last-modified', 'link'],
@@ -102,7 +101,6 @@ const responseFieldsWithMeaning = [
   ...['www-authenticate', 'x-fapi-interaction-id'],
 ]
 
-/** Null: no field names the side. */
 export const exposeSchema = scalar(
   'The response field that names the side, or none',
   orNone(
@@ -116,7 +114,6 @@ export const exposeSchema = scalar(
 
 const fallbackText = 'Whether the upstream of the group serves what fails here, where another attempt is allowed'
 
-/** The candidate's own keys. Each has a default, so that a URL alone is a candidate. */
 const ownForm = z.strictObject({
   share: percent('Part of the clients that it gets; each stays when the share grows').prefault('0%'),
   steps: stepsSchema.prefault('none'),
@@ -129,7 +126,6 @@ const ownForm = z.strictObject({
   expose: exposeSchema,
 })
 
-/** The keys that a promotion removes. */
 export const candidateOnlyKeys: readonly string[] = Object.keys(ownForm.shape)
 
 const nothingStated: Partial<z.output<z.ZodObject<typeof policyShape>>> = {}
@@ -153,7 +149,6 @@ const candidateForm = <S extends z.core.$ZodLooseShape>(inherited: S) =>
     },
   )
 
-/** A URL, `sandbox`, or the long form. Omitted keys are inherited from the group. */
 const candidateSchema = candidateForm(policyShape)
 
 /** For editors: with the built-in defaults. */
@@ -173,7 +168,7 @@ declare module '../../../core/config/config.ts' {
 export interface CandidateConfig extends Omit<DeepReadonly<ParsedCandidate>, keyof UpstreamConfig> {
   /** Merged with the group's. Keys that features add to a group are null: they hold for both sides. */
   readonly upstream: UpstreamConfig
-  /** Of the candidate's differences from its group, stated or not; without certificates and keys. */
+  /** The hash of the candidate's differences from its group, without certificates and keys. */
   readonly digest: string
 }
 
@@ -215,7 +210,6 @@ const withoutCertificates = (upstream: UpstreamConfig) => ({
   tls: { ...upstream.tls, ca: null, certificate: null, key: null },
 })
 
-/** Keeps, at every depth, the keys of `map` that differ from `other`. */
 const omitEqual = (map: object, other: object): object =>
   Object.fromEntries(
     Object.entries(map).flatMap(([key, value]) => {

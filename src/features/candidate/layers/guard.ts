@@ -11,10 +11,9 @@ import { cellCount } from '../observe/guard/guard-key.ts'
 import { getBucketMemory } from './side.ts'
 
 /**
- * Counts each request's outcome at its client's side, once. Below retries, first attempts only: a fault that a retry
- * mends is a fault, and a request that fails everywhere must not count against the primary because the candidate failed
- * it first. A broken response counts at the exchange that fetched it: its client may have left, or may get a stored
- * response. `members`: the candidate's.
+ * Counts first attempts only: a fault that a retry mends is a fault, and the primary must not be blamed for a request
+ * that failed at the candidate first. A broken response counts where it was fetched, whatever the client gets.
+ * `members`: the candidate's endpoints.
  */
 export const guardLayer = (
   counts: GuardCounts,
@@ -63,7 +62,7 @@ export const guardLayer = (
   }
 }
 
-/** From the end of the client's request: a slow upload is no fault of a side. */
+/** A slow upload is no fault of a side. */
 const startWhenReceived = ({ body }: Exchange, request: GuardedRequest): void => {
   const before = body.onReceived
   body.onReceived = () => {

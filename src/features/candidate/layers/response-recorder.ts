@@ -10,12 +10,12 @@ import { now } from '../../../core/lib/clock.ts'
 import type { QuotaShare } from '../../../core/lib/fair-quota.ts'
 import type { ShadowResponse } from '../observe/compare/comparison.ts'
 
-// `maxBytes` × 16 of a longer body are hashed: enough for a report, and an end to an endless body.
+// An endless body is given up at 16 × `maxBytes`.
 const hashedTimes = 16
 
-/** One side's response. Its body is kept up to `maxBytes`, and hashed beyond. */
+/** Keeps a body up to `maxBytes`, and hashes a longer one. */
 export class ResponseRecorder {
-  /** When the request was last sent, on the monotonic clock. */
+  /** Monotonic clock. */
   sentAt = now()
   #status: number | null = null
   #fields: HeaderFields = []
@@ -38,12 +38,10 @@ export class ResponseRecorder {
     this.#copy = new BodyCopy(maxBytes, room)
   }
 
-  /** Null: no head yet. */
   get status(): number | null {
     return this.#status
   }
 
-  /** Null: the response has not ended. */
   get response(): ShadowResponse | null {
     return this.#response
   }
@@ -53,7 +51,6 @@ export class ResponseRecorder {
     return this.#isCut
   }
 
-  /** Of the body. */
   get length(): number {
     return this.#length
   }
@@ -64,7 +61,7 @@ export class ResponseRecorder {
     this.#headMs = now() - this.sentAt
   }
 
-  /** False: longer than is hashed, and given up. */
+  /** False: the body is given up, too long to hash. */
   push(chunk: Buffer): boolean {
     this.#length += chunk.length
     if (this.#isKept && !this.#copy.push(chunk)) this.#beginHash()
@@ -116,22 +113,20 @@ export class ResponseRecorder {
   }
 }
 
-// Of the candidate's body: 64 KiB, or four times the primary's body if that is more.
 const readAnyway = 64 * 1024
 const readTimes = 4
 
 /**
- * Reads the candidate's response. A body much longer than the primary's waits for the primary's end, and is cut then:
- * more bytes would not change the result, and would slow clients' requests.
+ * A body more than four times as long as the primary's, and longer than 64 KiB, waits for the primary's end and is then
+ * cut: more bytes would not change the result, and would slow clients' requests.
  */
 export class CandidateReader {
   readonly #candidate: ResponseRecorder
   readonly #primary: ResponseRecorder
   readonly #onEnd: (error: GatewayError | null) => void
-  /** Null: the body does not stream, or no head has arrived. */
   #body: ResponseBody | null = null
 
-  /** `onEnd` is called once; null: complete, or cut. */
+  /** `onEnd`, called once, gets null for a body that is complete or cut. */
   constructor(candidate: ResponseRecorder, primary: ResponseRecorder, onEnd: (error: GatewayError | null) => void) {
     this.#candidate = candidate
     this.#primary = primary
@@ -162,7 +157,6 @@ export class CandidateReader {
     })
   }
 
-  /** Continues when the primary's body has grown enough. */
   readOn(): void {
     if (this.#body !== null && !this.#hasEnded && this.#readsOn()) this.#body.resume()
   }

@@ -7,7 +7,7 @@ import { createSlotList, type SlotEntry } from './slot-list.ts'
 
 type ShadowOutcome = keyof typeof zeroShadowOutcomes
 
-/** Since the process started. Each of the `sent` that have ended has an outcome; `pairs` were compared. */
+/** Since the process started. */
 export const createShadowCounts = () =>
   structuredClone({ sent: 0, pairs: 0, outcomes: zeroShadowOutcomes, dropped: zeroShadowDrops })
 
@@ -18,24 +18,18 @@ export const toShadowOutcome = (status: number): ShadowOutcome =>
   status < 300 ? '2xx' : status < 400 ? '3xx' : status < 500 ? '4xx' : '5xx'
 
 export interface StoppableCopy extends SlotEntry {
-  /** Whether the copy goes to the primary. */
   readonly isRepeat: boolean
-  /** Cuts the copy without a result. */
   stop(): void
 }
 
-/** Repeats in flight: one request in 100 is sent to the primary twice, which must not burden it. */
+/** In flight: repeats must not burden the primary. */
 export const maxRepeats = 4
 
 export type ShadowCopies = ReturnType<typeof createShadowCopies>
 
-/**
- * One group's copies in this process. Outlives reloads: copies in flight count against the next bounds too. `sending`
- * sends copies, after the requests of clients; `comparing` compares pairs in idle time, and no copy waits for it.
- */
+/** They outlive reloads, so copies in flight count against the next bounds too. */
 export const createShadowCopies = (sending: DeferredWork, comparing: DeferredWork) => {
   const [counts, repeats] = [createShadowCounts(), createShadowCounts()]
-  /** Memory for request bodies and both responses. */
   const room = new FairQuota(0)
   const backoff = createCopyBackoff()
   const underWay = createSlotList<StoppableCopy>()
@@ -47,7 +41,7 @@ export const createShadowCopies = (sending: DeferredWork, comparing: DeferredWor
       const { outcomes, dropped, ...own } = structuredClone(counts)
       return { ...own, underWay: underWay.size(), repeated: repeats.sent, outcomes, dropped }
     },
-    /** `bounds`: of one group in one process. Null: no copy begins, even of an earlier request. */
+    /** Null: no copy begins, even of an earlier request. */
     applyBounds(bounds: Pick<CandidateShadowConfig, 'concurrency' | 'maxBytes'> | null): void {
       isOff = bounds === null
       if (bounds === null) return
@@ -56,7 +50,6 @@ export const createShadowCopies = (sending: DeferredWork, comparing: DeferredWor
       // The new configuration may have mended the candidate.
       backoff.reset()
     },
-    /** Repeats to the primary, in flight or waiting. */
     repeating: () => repeating,
     begin(copy: StoppableCopy): 'full' | 'stopped' | 'backoff' | null {
       if (isStopped || isOff) return 'stopped'
@@ -69,7 +62,7 @@ export const createShadowCopies = (sending: DeferredWork, comparing: DeferredWor
     end(copy: StoppableCopy): void {
       if (underWay.delete(copy) && copy.isRepeat) repeating--
     },
-    /** Cuts every copy and begins none: a process that stops does not wait for copies. */
+    /** A process that stops does not wait for copies. */
     stop(): void {
       isStopped = true
       for (const copy of [...underWay.all()]) copy.stop()
@@ -82,9 +75,8 @@ const firstPauseMs = 1000
 const maxPauseMs = 10_000
 
 /**
- * Holds copies back while the candidate gives no complete responses: each copy would open a connection for nothing.
- * After 5 failures in a row, one copy is tried after 1 s, then after pauses that double up to 10 s, until a complete
- * response.
+ * After 5 incomplete responses in a row, only one copy is tried, after 1 s and then after pauses that double up to 10
+ * s: each copy would open a connection for nothing.
  */
 export const createCopyBackoff = () => {
   let failures = 0

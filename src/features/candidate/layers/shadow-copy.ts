@@ -35,16 +35,14 @@ export interface CopyDestination extends CopySender {
   readonly afterMs: number | null
 }
 
-/** `timeout`: from the sending to the end of the response, in milliseconds. */
+/** `timeout`: milliseconds from the sending to the end of the response. */
 export interface CopyOptions extends Pick<CandidateShadowConfig, 'timeout' | 'maxBody'> {
   readonly copies: ShadowCopies
-  /** In lower case. Null: no field carries the request id. */
   readonly requestIdField: string | null
 }
 
 /**
- * A copy of one request, to the candidate or again to the primary. Sent when the primary's request was sent and its
- * body is complete. Ends when both sides have responded, or after `timeout`.
+ * Sent after the primary's request, when the body is complete. Ends when both sides have responded, or after `timeout`.
  */
 export class ShadowCopy implements StoppableCopy {
   slot = -1
@@ -57,11 +55,10 @@ export class ShadowCopy implements StoppableCopy {
   readonly #candidate: ResponseRecorder
   readonly #reader: CandidateReader
   #isSent = false
-  /** The request's whole body has arrived, even if `#body` could not keep it. */
+  /** `#body` may have no room for it. */
   #isWhole: boolean
-  /** Null: the copy has not begun. */
   #own: Exchange | null = null
-  /** False: something other than the primary has cut its response. */
+  /** False: the primary's response was cut, but not by the primary. */
   #isPairable = true
   #isOver = false
 
@@ -117,7 +114,6 @@ export class ShadowCopy implements StoppableCopy {
     return (this.#exchange.body.length ?? 0) > this.#options.maxBody
   }
 
-  /** Each time the request is handed to a connection of the primary. */
   #onSent(): void {
     this.#primary.sentAt = now()
     if (this.#isSent) return
@@ -194,11 +190,9 @@ export class ShadowCopy implements StoppableCopy {
     this.#settle()
   }
 
-  /** `error` null: the response is complete. */
   #endPrimary(error: GatewayError | null): void {
     if (this.#isOver || this.#primary.response !== null) return
     if (!this.#isSent) return this.#end()
-    // The request's body will never be complete.
     if (this.#own === null && !this.#isWhole) return this.#drop('body-unfinished')
     this.#isPairable = error === null || mayBeUpstreamFault(error.kind)
     this.#primary.end(error?.kind ?? null)
@@ -216,7 +210,7 @@ export class ShadowCopy implements StoppableCopy {
 
   #settle(): void {
     const [primary, candidate] = [this.#primary.response, this.#candidate.response]
-    // The primary's end may cut the candidate, so both ends call this.
+    // Both ends call this: the primary's end may cut the candidate.
     if (this.#isOver || primary === null || candidate === null) return
     const { onPair, counts } = this.#destination
     if (!this.#isPairable || onPair === null) return this.#end()
@@ -245,7 +239,6 @@ export class ShadowCopy implements StoppableCopy {
     this.#freeResponses()
   }
 
-  /** Releases everything except both responses. */
   #leave(): void {
     this.#isOver = true
     this.#timer.clear()

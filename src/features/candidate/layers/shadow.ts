@@ -9,13 +9,12 @@ import type { ComparisonCounts } from '../observe/comparison-counts.ts'
 import { maxRepeats } from './shadow-copies.ts'
 import { type CopyDestination, type CopyOptions, type CopySender, ShadowCopy } from './shadow-copy.ts'
 
-/** Requests sent to the primary again, instead of a copy, to learn its noise. */
+/** In place of a copy, to learn the primary's noise. */
 interface ShadowRepeats extends CopySender, Pick<CopyDestination, 'onSend' | 'afterMs'> {
   wants(operation: OperationId): boolean
 }
 
 interface ShadowDestination extends CopySender, Pick<CopyOptions, 'copies'> {
-  /** Null: no request goes to the primary twice. */
   readonly repeats: ShadowRepeats | null
 }
 
@@ -34,23 +33,20 @@ export const markerLayer = (marker: string): Layer => {
   }
 }
 
-/**
- * Copies a sample of the primary's requests to the candidate. No client waits for a copy or is affected by it. Above
- * retries: a retry makes no second copy, and the final response is compared.
- */
+/** No client waits for a copy. Above retries: a retry makes no second copy, and the final response is compared. */
 export const shadowLayer = (options: ShadowOptions): Layer => {
   const { copies, repeats } = options
   const toFields = createShadowFields(options)
   const toCandidate: CopyDestination = { ...options, toFields, counts: copies.counts, onSend: null, afterMs: null }
   const toPrimary: CopyDestination | null = repeats && {
     ...repeats,
-    // The primary has got the credentials already.
+    // The primary has the credentials already.
     credentials: 'forward',
     toFields: createShadowFields({ ...options, credentials: 'forward' }),
     counts: copies.repeats,
   }
   return (next) => (exchange) => {
-    // The candidate has its own clients' requests, and must not get again what it has failed.
+    // The candidate must not get its own clients' requests again.
     if (exchange.side === 'candidate' || Math.random() >= options.sample) return next(exchange)
     const isRepeat = repeats?.wants(exchange.operation.id) ?? false
     const copy = new ShadowCopy(exchange, (isRepeat ? toPrimary : null) ?? toCandidate, options)
@@ -65,15 +61,14 @@ export const shadowLayer = (options: ShadowOptions): Layer => {
 }
 
 interface ShadowFieldsOptions extends Pick<CandidateShadowConfig, 'marker' | 'credentials'> {
-  /** In any case, as configured. */
   readonly credentialFields: readonly string[]
-  /** In any case; never credentials, whatever the name: idempotency keys. */
+  /** Idempotency keys: no credentials, whatever their names say. */
   readonly keptFields: readonly string[]
 }
 
 /**
- * Makes the fields of a copy: marked, and without credentials unless forwarded. Names are compared as CGI-like back
- * ends read them, where `_` is `-`. Fields that the gateway sets for the candidate are added later.
+ * Names are compared as CGI-like back ends read them, where `_` is `-`. Fields that the gateway sets for the candidate
+ * are added later.
  */
 export const createShadowFields = ({
   marker,
@@ -98,7 +93,6 @@ export const createShadowFields = ({
   }
 }
 
-/** Returns the same list where no field is the marker. */
 export const createMarkerRemover = (marker: string): ((fields: HeaderFields) => HeaderFields) => {
   const folded = foldUnderscores(marker)
   const isMarker = (name: string): boolean => name.length === folded.length && foldUnderscores(name) === folded
@@ -119,13 +113,12 @@ export interface ShadowResources extends Pick<CopyOptions, 'copies'> {
   readonly sides: Readonly<Record<Side, Upstream>>
   readonly primary: UpstreamConfig
   open(use: 'shadow' | 'repeat', config: UpstreamConfig): Upstream
-  /** Null: responses are not compared. */
   readonly comparison: ComparisonCounts | null
 }
 
 /**
- * The endpoints on separate connections, so that no client waits behind a copy or a repeat. Failed ones open no breaker
- * and eject no endpoint; the side's probes and operators' drains hold for them. Null: nothing is copied.
+ * Separate connections: no client waits behind a copy or a repeat. A failed copy opens no breaker and ejects no
+ * endpoint; the side's probes and operators' drains hold for copies too.
  */
 export const openShadow = ({ upstream, shadow }: CandidateConfig, resources: ShadowResources) => {
   const { sides, primary, open, copies, comparison } = resources
@@ -148,7 +141,7 @@ export const openShadow = ({ upstream, shadow }: CandidateConfig, resources: Sha
   return { ...copying, repeats }
 }
 
-/** Copies send no probes: the side's own probes say which endpoints are down. */
+/** The side's own probes say which endpoints are down: copies send no probes. */
 const followOutages = ({ members, send }: Upstream, running: Upstream): Handler =>
   members.length === 1
     ? send

@@ -11,11 +11,9 @@ type SideRules = CandidateUse & { readonly group: Group }
 
 export interface SideOptions extends SideRules {
   readonly ipv6Prefix: number
-  /** Null: no response field names the side. */
   readonly expose: string | null
 }
 
-/** The owner of a request alone decides the side. */
 export const createSideChooser = ({ group, share, clients }: SideRules): ((owner: RequestOwner) => Side) => {
   const named = new Set(clients)
   const below = bucketsOfShare(share)
@@ -27,8 +25,8 @@ export const createSideChooser = ({ group, share, clients }: SideRules): ((owner
 }
 
 /**
- * Decides each exchange's side, once. Behind authentication, which names the owner; outside the cache, which keeps the
- * sides apart. Removes an upstream's field of the same name.
+ * Behind authentication, which names the owner; outside the cache, which keeps the sides apart. Removes an upstream's
+ * field of the same name.
  */
 export const sideLayer = ({ ipv6Prefix, expose, ...rules }: SideOptions): Layer => {
   const chooseSide = createSideChooser(rules)
@@ -62,8 +60,8 @@ export const sideLayer = ({ ipv6Prefix, expose, ...rules }: SideOptions): Layer 
 }
 
 /**
- * From 0 to 9,999, by group and owner alone: reloads, restarts and other gateways agree, and no edit of the candidate
- * moves a client. Each group is salted, so that different clients go first in each.
+ * Depends on group and owner alone, so reloads, restarts and other gateways agree. Salted by group, so that different
+ * clients go first in each.
  */
 export const clientBucket = (group: Group, owner: RequestOwner): number =>
   createHmac('sha256', `lender-gateway: the side of a client of ${group}`)
@@ -71,15 +69,13 @@ export const clientBucket = (group: Group, owner: RequestOwner): number =>
     .digest()
     .readUInt32BE(0) % bucketCount
 
-// An HMAC takes 2.5 µs, a lookup 0.03 µs. Far more than a lender's clients; addresses are separate, so that a stranger
-// with many cannot evict a client.
+// An HMAC takes 2.5 µs, a lookup 0.03 µs. Addresses have their own cache: a stranger with many cannot evict a client.
 const maxRemembered = 4096
 
 type FindBucket = (owner: RequestOwner) => number
 
 const memories = new Map<Group, FindBucket>()
 
-/** {@link clientBucket}, remembered for the process: no step, command or reload changes a bucket. */
 export const getBucketMemory = (group: Group): FindBucket => {
   const memory = memories.get(group) ?? createBucketMemory(group)
   memories.set(group, memory)

@@ -13,10 +13,7 @@ export interface SplitSides {
   candidateIsUp(): boolean
 }
 
-/**
- * A request that could not be sent to the candidate goes to the primary, as `failover` goes to another endpoint; so
- * does one that would only try endpoints that are down. Nothing goes from the primary to the candidate.
- */
+/** Requests that cannot be sent to the candidate go to the primary, never the other way. */
 export const splitSend = ({ primary, candidate, fallback, candidateIsUp }: SplitSides): Handler => {
   if (!fallback) return (exchange) => (exchange.side === 'candidate' ? candidate(exchange) : primary(exchange))
   const fallBack: Handler = (exchange) => {
@@ -33,7 +30,7 @@ export const splitSend = ({ primary, candidate, fallback, candidateIsUp }: Split
   }
 }
 
-/** Whether no side can process what the other may have processed. */
+/** Whether the other side can process the request without processing it twice. */
 const mayLeave = ({ operation, attempts }: Exchange): boolean => operation.method === 'GET' || !attempts.wasSent
 
 const isUnsent = (exchange: Exchange, error: unknown): boolean => {
@@ -43,13 +40,12 @@ const isUnsent = (exchange: Exchange, error: unknown): boolean => {
   return mayLeave(exchange)
 }
 
-/** No endpoint, no connection, or an open breaker. Responses can be `overloaded` too, so the reason decides. */
+/** Responses can be `overloaded` too, so the reason decides. */
 const hasNoPlace = ({ kind, reason }: GatewayError): boolean =>
   kind === 'no-healthy-endpoint' ||
   kind === 'circuit-open' ||
   (kind === 'overloaded' && (reason === 'endpoint-connections' || reason === 'endpoint-share'))
 
-/** Both sides while a candidate is in use, else the upstream alone. */
 export const createSend = (
   { send: primary }: Upstream,
   candidate: Upstream | null,

@@ -23,21 +23,16 @@ import {
 } from './comparison-report.ts'
 import { type UncomparedReason, zeroDifferences, zeroUncompared } from './shadow-kinds.ts'
 
-/** A larger decoded body than `maxBody` is not compared. */
 export type ComparisonOptions = Omit<CompareConfig, 'minEqual'> & Pick<CandidateShadowConfig, 'maxBody'>
 
 export type ComparisonCounts = ReturnType<typeof createComparisonCounts>
 
-/**
- * One process's differences between a candidate and its primary. Keeps names, pointers, request ids and statuses;
- * values only with `examples`. `key`: the HMAC key for digests of values.
- */
+/** Values are kept only with `examples`. `key`: for HMACs of values. */
 export const createComparisonCounts = (digest: string, options: ComparisonOptions, key: string) => {
   const since = epochMs()
   const compare = createComparison(options, options.maxBody)
   const operations = byOperation(({ id }) => createOperationComparison(id))
   const rows = createCountedRows<DifferencePlace & { values: ValuePairs }, DifferenceExample>(maxDifferenceRows)
-  /** Responses with more differences than are listed. */
   let cut = 0
 
   const learnsNoise = (operation: OperationId): boolean => options.noise && repeatable.has(operation)
@@ -66,7 +61,6 @@ export const createComparisonCounts = (digest: string, options: ComparisonOption
     if (comparison.differences.length > 0) countRows(operation, comparison.differences, requestId)
     if (comparison.isCut) cut++
   }
-  /** Learns from two responses of the primary to one request. */
   const onRepeatedPair: OnShadowPair = (first, second, { operation }) => {
     const comparison = compare(first, second, undefined, maxNoisePlaces)
     if (comparison.kind === 'compared') operations[operation].noise.learn(comparison.differences)
@@ -76,7 +70,6 @@ export const createComparisonCounts = (digest: string, options: ComparisonOption
     digest,
     onPair,
     onRepeatedPair,
-    /** Whether the next request goes to the primary again, instead of the candidate. */
     wantsRepeat: (operation: OperationId) => learnsNoise(operation) && operations[operation].noise.wantsRepeat(),
     onRepeat: (operation: OperationId) => operations[operation].noise.countRepeat(),
     get report(): ComparisonReport {
@@ -108,7 +101,6 @@ const createOperationComparison = (operation: OperationId) => {
 
   return {
     noise,
-    /** Null: nothing was counted. */
     totals(): ComparisonTotals | null {
       if (!isUsed()) return null
       const at = epochMs()
@@ -123,7 +115,6 @@ const createOperationComparison = (operation: OperationId) => {
         latency: { primary: latency.primary.report, candidate: latency.candidate.report },
       }
     },
-    /** Only where both sides responded, so that both have the same requests. */
     observeLatency({ headMs: primaryMs }: ShadowResponse, { headMs: candidateMs }: ShadowResponse): void {
       if (primaryMs === null || candidateMs === null) return
       latency.primary.observe(primaryMs)
@@ -149,7 +140,7 @@ const maxTextLength = 100
 
 type ValuePairs = ReturnType<typeof createValuePairs>
 
-/** Keeps values only with `examples`. `key`: for HMACs; one for all workers, new at each start. */
+/** `key`: one for all workers, new at each start. */
 const createValuePairs = (key: string, examples: boolean) => {
   const known = new Map<string, DifferenceRow['pairs'][number] & { count: number; requestId: string | null }>()
   let otherPairs = 0

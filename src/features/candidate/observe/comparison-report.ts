@@ -12,34 +12,27 @@ type NoiseRow = Omit<ComparisonView['noise'][number], 'of'>
 
 export type DifferencePlace = Omit<NoiseRow, 'count'>
 
-/** The request to look up in the logs of both upstreams. */
 export type DifferenceExample = Pick<DifferenceView, 'requestId'>
 
 type ValuePairs = Pick<DifferenceView, 'pairs' | 'otherPairs'>
 
-/** The pairs' digests get a new key at each start: they only show equal pairs. */
+/** Digests show only which pairs are equal: their key is new at each start. */
 export type DifferenceRow = DifferencePlace & RowCounts<DifferenceExample> & ValuePairs
 
-/** With the histograms of the time until the head, where both sides responded. */
 export interface ComparisonTotals extends Omit<ComparisonView['operations'][number], 'latency'> {
   readonly latency: Readonly<Record<Side, HistogramReport>>
 }
 
 export interface ComparisonReport {
-  /** The digest of the compared sides and the rules. Another digest starts new counts. */
+  /** Of the compared sides and the rules. Another digest starts new counts. */
   readonly digest: string
-  /** Milliseconds since the epoch. */
   readonly since: number
-  /** The operations with at least one pair. */
   readonly totals: readonly ComparisonTotals[]
-  /** The worst first. */
   readonly rows: readonly DifferenceRow[]
-  /** Differences beyond the listed rows. */
   readonly others: number
   readonly noise: readonly NoiseRow[]
 }
 
-/** Beyond 200 rows, differences are only counted. */
 export const maxDifferenceRows = 200
 
 export const maxValuePairs = 8
@@ -47,13 +40,11 @@ export const maxValuePairs = 8
 /** Rarer differences of the primary itself are shown beside the row, not ignored. */
 const leastNoiseShare = 0.02
 
-/** `count`: the primary's own pairs that differ there. */
 export const isNoise = (count: number, noisePairs: number): boolean =>
   count > 0 && count >= noisePairs * leastNoiseShare
 
 export const placeKey = (place: DifferencePlace): string => `${place.operation} ${differenceKey(place)}`
 
-/** Reports with another digest are left out. */
 export const mergeComparisonReports = (digest: string, each: readonly ComparisonReport[]): ComparisonReport => {
   const same = each.filter((one) => one.digest === digest)
   const totals = same.flatMap((one) => one.totals)
@@ -92,7 +83,6 @@ const sumCounts = <T extends { readonly count: number }>(all: NonEmpty<T>): T =>
 })
 
 const mergeRows = (same: NonEmpty<DifferenceRow>): DifferenceRow => {
-  // The latest row first, whose request is kept.
   const pairs = same.toSorted((a, b) => b.lastAt - a.lastAt).flatMap((row) => row.pairs)
   const otherPairs = sum(same.map((row) => row.otherPairs))
   const merged = mergeBy(pairs, ({ digest }) => digest, sumCounts)
@@ -134,11 +124,10 @@ export const maxNoisePlaces = 200
 // A fault of the primary, which must be seen.
 const neverNoise: ReadonlySet<DifferenceKind> = new Set(['failure', 'status', 'content-type', 'unreadable'])
 
-/** Between two responses of the primary to one request: times, ids, unordered lists. */
+/** Differences between two responses of the primary to one request: times, ids, unordered lists. */
 export const createNoise = (operation: OperationId) => {
   const places = new Map<string, DifferencePlace & { count: number }>()
   let [pairs, repeats] = [0, 0]
-  /** Before the first comparison. */
   const pairsMissing = (): number => Math.max(0, firstNoisePairs - pairs)
   const isLearned = (): boolean => pairsMissing() === 0
   return {
@@ -147,7 +136,7 @@ export const createNoise = (operation: OperationId) => {
     isLearned,
     rows: (): readonly NoiseRow[] => [...places.values()].map((row) => ({ ...row })),
     wantsRepeat: () => (!isLearned() && repeats < maxFirstRepeats) || Math.random() < repeatedShare,
-    /** When sent: a repeat dropped earlier is no attempt. */
+    /** Called when a repeat is sent: a dropped repeat is no attempt. */
     countRepeat(): void {
       repeats++
     },

@@ -1,14 +1,12 @@
 import type { Operation } from '../../../operations.ts'
 import type { CandidateShadowConfig } from '../config/candidate.ts'
 
-/** POSTs need `posts: true` and `sideEffects: none`. Null: not copied. */
 export const copiesOf = ({ method }: Pick<Operation, 'method'>, rules: CandidateShadowConfig) =>
   rules.sample > 0 && (method === 'GET' || (rules.posts && rules.sideEffects === 'none')) ? rules : null
 
 /**
- * Why copies were not sent. `full`: `concurrency` is reached. `backoff`: earlier copies got no complete response.
- * `no-endpoint`: none is up and takes requests. `no-room`: `maxBytes` is used up. `body-too-large`: longer than
- * `maxBody`. `body-unfinished`: the request broke off. `credential-in-query`: the query holds a token. `stopped`: the
+ * `full`: `concurrency` is reached. `backoff`: earlier copies got no complete response. `no-endpoint`: none is up and
+ * takes requests. `no-room`: `maxBytes` is used up. `credential-in-query`: the query holds a token. `stopped`: the
  * process stops, or copying was turned off.
  */
 export const zeroShadowDrops = {
@@ -24,13 +22,12 @@ export const zeroShadowDrops = {
 
 export type ShadowDropReason = keyof typeof zeroShadowDrops
 
-/** By class of the status; `failed`: no complete response. */
+/** `failed`: no complete response. */
 export const zeroShadowOutcomes = { '2xx': 0, '3xx': 0, '4xx': 0, '5xx': 0, failed: 0 }
 
 /**
- * `failure`: only the primary has responded completely. `status`: nothing else is compared then. `field`: one of
- * `compare.fields`. `missing`, `added`: a member, or an item of an unordered array, of one side alone. `type`: of
- * JSON. `length`: of arrays. `bytes`: not compared as JSON. `unreadable`: one body, or both for different reasons.
+ * `failure`: only the primary has responded completely. `missing`, `added`: a member, or an item of an unordered array,
+ * of one side alone. `bytes`: not compared as JSON. `unreadable`: one body, or both for different reasons.
  */
 export const zeroDifferences = {
   failure: 0,
@@ -49,9 +46,8 @@ export const zeroDifferences = {
 export type DifferenceKind = keyof typeof zeroDifferences
 
 /**
- * `learning`: the operation's noise must be learned first. `primary-failed`: it has not responded, or not completely.
- * `too-large`: beyond the bound, or no room. `coded`: with an unknown content coding. `too-complex`: out of steps.
- * `not-modified`: one status is 304, as validators differ.
+ * `learning`: the operation's noise must be learned first. `primary-failed`: its response is not complete. `coded`: an
+ * unknown content coding. `not-modified`: one status is 304, as validators differ.
  */
 export const zeroUncompared = {
   learning: 0,

@@ -13,13 +13,12 @@ import { parseJson } from '../../../core/lib/plain-object.ts'
 import { type Group, groups } from '../../../operations.ts'
 import { candidateOnlyKeys } from '../config/candidate.ts'
 
-/** Of the characters from `start` up to `end`. */
 type TextEdit = Readonly<Record<'start' | 'end', number> & Record<'text', string>>
 
-/** As the file spells them, with all defaults. */
+/** With all defaults. */
 type RenderedCandidate = Readonly<Record<string, unknown>>
 
-/** The rest stays byte for byte. `text` must be a valid configuration in which the group has a candidate. */
+/** The rest of the file stays byte for byte. */
 export const promoteCandidate = (text: string, group: Group, rendered: RenderedCandidate): string => {
   const { document } = parseYamlSource(text)
   const groupNode = nodeAt(document, ['upstreams', group])
@@ -35,7 +34,7 @@ export const promoteCandidate = (text: string, group: Group, rendered: RenderedC
   return fromEnd.reduce((edited, { start, end, text: own }) => edited.slice(0, start) + own + edited.slice(end), text)
 }
 
-/** Through aliases; the last node may be one. */
+/** Follows aliases, except the last node. */
 const nodeAt = (document: Document, path: readonly string[]): Node => {
   const node = path.reduce<unknown>((parent, key) => {
     const map = isAlias(parent) ? parent.resolve(document) : parent
@@ -45,7 +44,6 @@ const nodeAt = (document: Document, path: readonly string[]): Node => {
   return node
 }
 
-/** In block style, whole lines are added, replaced or removed. */
 const editLines = (
   document: Document,
   text: string,
@@ -67,7 +65,6 @@ const editLines = (
     return [{ ...whole, text: added.map(write).join('') }]
   })
 
-/** With the final line feed, and the indentation. */
 const linesOf = (text: string, { key, value }: Pair) => {
   const keyStart = rangeOf(key)[0]
   const start = text.lastIndexOf('\n', keyStart - 1) + 1
@@ -82,13 +79,11 @@ const rangeOf = (node: unknown): readonly [number, number] => {
   return [node.range[0], node.range[1]]
 }
 
-/** Comments right above a line, with the same indentation. */
 const startOfComments = (text: string, start: number, margin: string): number => {
   const before = text.lastIndexOf('\n', start - 2) + 1
   return start > 0 && text.startsWith(`${margin}#`, before) ? startOfComments(text, before, margin) : start
 }
 
-/** Comments right below a key, with a deeper indentation. */
 const endOfComments = (text: string, end: number, margin: string): number => {
   const line = /^.*\n?/.exec(text.slice(end))?.[0] ?? ''
   return line.startsWith(`${margin} `) && line.trimStart().startsWith('#')
@@ -127,7 +122,6 @@ const printLines = (document: Document, text: string, { key, value }: Pair, marg
   return text.includes('\r\n') ? lines.replaceAll('\n', '\r\n') : lines
 }
 
-/** For a group in flow style, or an alias. */
 const replaceValue = (document: Document, text: string, value: Node, keys: readonly PromotedKey[]): TextEdit => {
   const [start, end] = rangeOf(value)
   const map = new YAMLMap()
@@ -150,7 +144,7 @@ const print = (contents: Node): string => {
   return part.toString({ lineWidth: 0 })
 }
 
-/** Prints lists as `[a]`, not `[ a ]`. The library pads lists and maps alike. */
+/** The library pads lists as it pads maps: `[ a ]`. */
 function printTight(this: YAMLSeq, ...args: Parameters<YAMLSeq['toString']>): string {
   return YAMLSeq.prototype.toString.apply(this, args).replace(/^\[ (.*) \]$/, '[$1]')
 }
@@ -168,7 +162,7 @@ export const promotedUpstream = ({ upstreams }: Pick<Config, 'upstreams'>, group
   return primary.candidate && { ...primary.candidate.upstream, ...kept, candidate: null }
 }
 
-/** Parsed again, the edited file must state the promotion and nothing else. `loaded`: the file as it is. */
+/** The edited file, parsed again, must state the promotion and nothing else. */
 export const planPromotion = (
   text: string,
   file: string,
@@ -189,15 +183,13 @@ export const planPromotion = (
 
 interface PromotedKey {
   readonly name: string
-  /** `merged`: keys of both. */
   readonly origin: 'group' | 'candidate' | 'merged'
   readonly pair: Pair
 }
 
-// A group's `none` hides the `defaults` of these; without it, they would be inherited.
+// A group's `none` hides `defaults` for these. A candidate's value in its place would inherit them.
 const policies = ['healthCheck', 'outlier', 'circuitBreaker']
 
-/** The candidate's keys replace the group's, as they do while it is a candidate. The group's order comes first. */
 const listPromotedKeys = (
   document: Document,
   group: YAMLMap,
@@ -222,7 +214,7 @@ const listPromotedKeys = (
 
 const keyOf = ({ key }: Pair): string => String(isScalar(key) ? key.value : key)
 
-/** Copies a node with its aliases resolved, and without anchors. */
+/** Without aliases and anchors. */
 const writtenOut = (document: Document, node: unknown): Node => {
   const target = isAlias(node) ? node.resolve(document) : node
   if (!isNode(target)) throw new TypeError('only nodes are written out')

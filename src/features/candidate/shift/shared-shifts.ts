@@ -10,11 +10,9 @@ import { isHeld, type KeptShift, listShiftPlans, purposeOfShifts, type ShiftPlan
 import { callShiftStore, isOlder, type OtherShift } from './shift-store.ts'
 import type { Shifts, ShiftToKeep } from './shifts.ts'
 
-/** What Redis had at the last reply. */
 interface SeenShift {
-  /** Empty: Redis had no record. */
   readonly version: string
-  /** Continued here: later than Redis's version when Redis has lost writes. */
+  /** The version that the next write follows: later than `version` when Redis has lost writes. */
   readonly latest: string
   /** The revision that Redis has. Null: Redis's record must be replaced. */
   readonly revision: number | null
@@ -27,7 +25,6 @@ interface Place {
   release(): void
 }
 
-// Changes by another gateway take effect here within 1 s.
 const periodMs = 1000
 
 // Rewritten hourly: Redis expires records that no gateway has.
@@ -36,7 +33,7 @@ const rewriteMs = 3_600_000
 // A start, or an edit that adds a candidate, waits at most 1 s for a connection.
 const readTimeoutMs = 1000
 
-/** Shifts in Redis survive restarts and hold for all its gateways. Without Redis, each gateway keeps its own. */
+/** Without Redis, each gateway keeps its own shifts. */
 export class SharedShifts {
   readonly #shifts: Shifts
   readonly #logEvent: LogEvent
@@ -46,7 +43,6 @@ export class SharedShifts {
   #place: Place | null = null
   #isSyncing = false
   #isDueAgain = false
-  /** Called when the Redis in use, or an edit's, connects. */
   #onShared = (): void => {}
 
   constructor(shifts: Shifts, logEvent: LogEvent) {
@@ -142,13 +138,12 @@ export class SharedShifts {
     if (this.#place !== null) this.#timer.set(isDone ? periodMs : 1)
   }
 
-  /** Resolves to whether this gateway and Redis agree. */
   async #syncGroup({ link, settings }: Place, group: Group): Promise<boolean> {
     const own = this.#shifts.toKeep(group)
     if (own === null || !link.isShared) return true
     const { digest, record, revision } = own
     const key = shiftKey(group, digest)
-    // A placeholder is never written: read as if nothing had been seen.
+    // A held record is a placeholder, and never written.
     const seen = isHeld(own.record) ? undefined : this.#seen.get(key)
     const isWritten = seen !== undefined && (seen.revision !== revision || now() - seen.writtenAt > rewriteMs)
     const [plan, written] = [{ group, digest }, isWritten ? record : null]

@@ -48,7 +48,6 @@ export const asShiftRecord = asObject({
   floor: asNumber,
   /** Until the next step, or the first. Rests while an override, a stop or a pause holds. */
   stepLeftMs: asNumber,
-  /** Of the step or the file's share, in milliseconds since the epoch. */
   since: asNumber,
   /** Progress before the last rollback does not count. Missing: written by an earlier version of the gateway. */
   rollbacks: (value, path) => asNullable(asNumber)(value, path) ?? 0,
@@ -62,7 +61,6 @@ export type ShiftNote = Pick<ShiftStop, keyof typeof noteMembers>
 
 export type ShiftEvent = 'step' | 'override ended' | 'pause ended'
 
-/** A plan that begins now, or at `startedAt`. `epoch`: wall clock, in milliseconds. */
 export const beginRecord = ({ steps }: ShiftPlan, epoch: number): ShiftRecord => {
   const record = {
     override: null,
@@ -85,7 +83,6 @@ export const beginRecord = ({ steps }: ShiftPlan, epoch: number): ShiftRecord =>
 /** A placeholder for a record in Redis that was not read. */
 export const isHeld = ({ stop }: ShiftRecord): boolean => stop?.cause === 'redis'
 
-/** The share without overrides and stops. */
 export const plannedShare = ({ share, steps }: ShiftPlan, { step, floor }: ShiftRecord): number =>
   Math.max(share, steps?.shares[step] ?? 0, floor)
 
@@ -106,7 +103,6 @@ const beginAgain = (plan: ShiftPlan, epoch: number): ShiftRecord => {
   return beginRecord({ ...plan, steps: plan.steps && { ...plan.steps, startedAt: isAhead ? startedAt : null } }, epoch)
 }
 
-/** Null: no change without an operator is due. */
 export const untilNextMs = (record: ShiftRecord, plan: ShiftPlan): number | null => {
   const lefts = [record.override?.leftMs, record.pause?.leftMs, isStepping(record, plan) ? record.stepLeftMs : null]
   return lefts.reduce<number | null>((min, left) => (left == null ? min : Math.min(min ?? left, left)), null)
@@ -170,7 +166,6 @@ const endOverride = (record: ShiftRecord, plan: ShiftPlan, epoch: number): Shift
 
 export type ShiftCommand =
   | { readonly kind: 'to'; readonly share: number; readonly ttlMs: number }
-  /** `ttlMs` null: until an operator resumes. */
   | { readonly kind: 'pause'; readonly ttlMs: number | null }
   | { readonly kind: 'resume' }
   | { readonly kind: 'abort' }
@@ -200,7 +195,6 @@ export const applyCommand = (
   }
 }
 
-/** A record from Redis. */
 export interface KeptShift {
   readonly record: ShiftRecord
   readonly ageMs: number
@@ -222,16 +216,14 @@ export const changedKeys = (before: ShiftRecord, after: ShiftRecord): readonly (
   return recordKeys.filter((key) => before[key] !== after[key] || (isStop && key === 'override'))
 }
 
-/** A stop also ends overrides. */
 export const stopKeys: readonly (keyof ShiftRecord)[] = ['stop', 'override']
 
 export interface KnownStop {
   readonly knownStop: ShiftStop | null
-  /** Milliseconds since the epoch. */
   readonly at: number
 }
 
-/** Changes since Redis last had the record, and the stop that the last one knew. */
+/** Changes that Redis does not have. `knownStop`: the stop that the last of them knew. */
 export interface OwnChanges extends KnownStop {
   readonly keys: Set<keyof ShiftRecord>
 }
@@ -243,9 +235,9 @@ export const changesOfStop = (changes: OwnChanges | undefined): OwnChanges => ({
 })
 
 /**
- * Applies this gateway's changes to Redis's record now; if that is from before a rollback here, only its stop holds. A
- * stop in Redis that the changes did not know drops overrides and ends of stops: the operator might have decided
- * otherwise. `changes` keeps the applied keys. `kept` null: Redis has no record.
+ * Applies this gateway's changes to Redis's record. Of a record from before a rollback here, only the stop holds. A
+ * stop that the changes did not know drops overrides and ends of stops: the operator might have decided otherwise.
+ * Removes dropped keys from `keys`. `kept` null: Redis has no record.
  */
 export const mergeKept = (
   kept: KeptShift | null,

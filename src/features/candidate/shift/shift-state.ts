@@ -16,7 +16,6 @@ import {
 /** `by`: the operator's name, else the address; null: no operator. */
 const noteMembers = { by: field.optionalText, reason: field.optionalText, since: field.time }
 
-/** `share`: from 0 to 1. */
 const holdingMembers = { share: field.number, cause: field.word<ShiftCause>() }
 
 export const shiftField = field.record({
@@ -24,19 +23,15 @@ export const shiftField = field.record({
   /** No share, no named client, no copy. An override of share 0 leaves named clients and copies. */
   stopped: field.derived(asBoolean, ({ isStopped }: { readonly isStopped: boolean }) => isStopped),
   ...noteMembers,
-  /** The end of an operator's override; null: none. */
   until: field.optionalTime,
-  /** What holds after `until`. */
   afterwards: field.nullable(field.record(holdingMembers)),
   /** Null: not paused, or no steps. `until` null: until an operator resumes. */
   paused: field.nullable(field.record({ ...noteMembers, until: field.optionalTime })),
-  /** Null: the file has no steps. */
   step: field.nullable(
     field.record({
       /** Counted from 1; 0: the first step has not begun. */
       reached: field.number,
       of: field.number,
-      /** Null: the last step is reached. */
       nextShare: field.optionalNumber,
       /** Null: the last step is reached, or an override, stop or pause holds it. */
       nextAt: field.optionalTime,
@@ -81,12 +76,12 @@ export const toShiftState = (record: ShiftRecord, plan: ShiftPlan, epoch: number
 
 const toNote = ({ by, reason, since }: ShiftNote) => ({ by, reason, since })
 
-/** For clients and in words. `since` of an override is the same at all gateways. */
+/** For clients, and in messages. `since` of an override is the same at all gateways. */
 export const hasSameEffect = (a: ShiftRecord, b: ShiftRecord, plan: ShiftPlan, epoch: number): boolean =>
   a.override?.since === b.override?.since &&
   isDeepStrictEqual(toEffect(toShiftState(a, plan, epoch)), toEffect(toShiftState(b, plan, epoch)))
 
-/** Leaves out times, which differ between gateways by moments. */
+/** Times differ between gateways by moments. */
 const toEffect = ({ share, cause, isStopped, by, reason, paused, step }: ShiftState) => ({
   ...{ share, cause, isStopped, by, reason },
   paused: paused && { by: paused.by, reason: paused.reason },
@@ -103,7 +98,6 @@ export const isWholeShift = ({ share, stopped }: Pick<ShiftStatus, 'share' | 'st
 export const isCandidateUp = (endpoints: readonly { readonly state: EndpointReport['state']['name'] }[]): boolean =>
   endpoints.some(({ state }) => state === 'up')
 
-/** Whether an operator or the guard has said something that a resume ends. */
 export const isResumable = (
   stopped: boolean,
   { paused, until }: Readonly<Record<'paused' | 'until', unknown>>,
@@ -117,7 +111,6 @@ interface ShiftTimeFormat {
 
 const asWritten: ShiftTimeFormat = { since: (time) => time, until: (time) => time }
 
-/** `5% of the clients, as …`. */
 export const describeShift = (shift: ShiftStatus, format = asWritten): string =>
   `${describeShare(shift, format)}${describePause(shift, format)}`
 
@@ -151,7 +144,6 @@ const describePause = ({ paused, step }: ShiftStatus, format: ShiftTimeFormat): 
   return `; the steps are paused by ${by} since ${format.since(since)}, ${end}${because(reason)}`
 }
 
-/** `isPaused`: the steps do not continue then. */
 export const describeAfterwards = (
   { share, cause }: NonNullable<ShiftStatus['afterwards']>,
   isPaused: boolean,

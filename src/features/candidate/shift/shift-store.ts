@@ -24,7 +24,6 @@ return 'kept'
 
 export interface OtherShift {
   readonly version: string
-  /** Null: not a valid record. */
   readonly kept: KeptShift | null
 }
 
@@ -39,7 +38,7 @@ const ttlMs = 14 * 24 * 3_600_000
 // Requests do not wait for this.
 const replyTimeoutMs = 1000
 
-/** `record` null: only reads. A written version follows both given ones. Null: no reply in time. */
+/** A written version follows both given ones. Null: no reply in time. */
 export const callShiftStore = async (
   link: Pick<ManagedRedis, 'run'>,
   prefix: string,
@@ -62,11 +61,10 @@ export const callShiftStore = async (
   return { kind: 'other', version, kept: kept && { record: kept, ageMs: Number(age) } }
 }
 
-/** `orAtOnce`: or concurrently, by a gateway that did not know the other. */
+/** `orAtOnce`: also true for versions written concurrently. */
 export const isOlder = (version: string, known: string, orAtOnce: boolean): boolean =>
   orAtOnce ? countOf(version) <= countOf(known) : countOf(version) < countOf(known)
 
-/** The number of versions up to this one. */
 const countOf = (version: string): number => Number(/^(\d{1,15})-/.exec(version)?.[1] ?? 0)
 
 // Redis keeps the override as `order`: gateways of earlier versions read it under this name.

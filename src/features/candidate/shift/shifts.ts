@@ -29,7 +29,6 @@ import {
 import { hasSameEffect, type ShiftState, toShiftState } from './shift-state.ts'
 
 export interface ShiftsView {
-  /** Null: the group has no candidate. */
   get(group: Group): ShiftState | null
   readonly all: readonly (readonly [Group, ShiftState])[]
 }
@@ -42,9 +41,8 @@ interface ShiftEntry {
   readonly timer: CoalescedTimer
   /** Without the pending command. */
   record: ShiftRecord
-  /** Null: no command is pending. */
   pending: PendingCommand | null
-  /** When `record` was current: monotonic and wall clock, in milliseconds. */
+  /** Monotonic and wall clock, when `record` was current. */
   at: number
   epoch: number
   /** Changes with each change, but not as time passes. */
@@ -52,12 +50,11 @@ interface ShiftEntry {
   changes: OwnChanges
 }
 
-/** Not in effect yet; changes whichever record holds then. */
+/** Changes the record that holds when the command is confirmed. */
 interface PendingCommand extends KnownStop {
   change(record: ShiftRecord): ShiftRecord
 }
 
-/** A text: why Redis's record is not known. */
 type FindKeptShift = (group: Group, plan: ShiftPlan) => KeptShift | string | null
 
 export type ShiftToKeep = NonNullable<ReturnType<Shifts['toKeep']>>
@@ -110,7 +107,6 @@ export class Shifts implements ShiftsView {
     }
   }
 
-  /** Null: no candidate. */
   preview(group: Group, command: ShiftCommand): ShiftState | null {
     const entry = this.#entries.get(group)
     if (entry === undefined) return null
@@ -119,7 +115,7 @@ export class Shifts implements ShiftsView {
     return toShiftState(applyCommand(record, plan, command, { by: null, reason: null }, epoch), plan, epoch)
   }
 
-  /** A share of 0 until an operator ends it, or the candidate changes. False: no candidate, or already stopped. */
+  /** False: no candidate, or already stopped. */
   takeBack(group: Group, reason: string): boolean {
     if (this.get(group)?.isStopped !== false) return false
     const entry = this.#settled(group)
@@ -157,7 +153,6 @@ export class Shifts implements ShiftsView {
     const view: ShiftsView = { all: states, get: (group) => states.find(([each]) => each === group)?.[1] ?? null }
     return {
       view,
-      /** Groups whose kept record differs from a new plan's beginning. */
       takenUp,
       commit: () => {
         for (const [group, entry] of this.#entries) {
@@ -175,7 +170,6 @@ export class Shifts implements ShiftsView {
     }
   }
 
-  /** Without the pending command. Null: no candidate. */
   toKeep(group: Group) {
     const entry = this.#entries.get(group)
     if (entry === undefined) return null
@@ -224,7 +218,6 @@ export class Shifts implements ShiftsView {
     return entry
   }
 
-  /** The record must be settled. Replaces a pending command. */
   #change(group: Group, entry: ShiftEntry, change: (record: ShiftRecord) => ShiftRecord) {
     const before = entry.record
     const changed = change(before)

@@ -26,7 +26,7 @@ import {
   shadowField,
 } from './describe-comparison.ts'
 
-/** `since` null: from a gateway of an earlier version. */
+/** `since` null: an earlier version. */
 const comparedShape = asObject({ ...comparedMembers, since: asNullable(asText) })
 
 export const sumComparison = (totals: ComparisonReport['totals']) => {
@@ -39,9 +39,7 @@ export const sumComparison = (totals: ComparisonReport['totals']) => {
 
 const candidateField = field.record({
   ...sideMembers,
-  /** Null: the file has no `shadow`. */
   shadow: field.nullable(shadowField),
-  /** Null: responses are not compared. /shadow lists the differences. */
   comparison: field.nullable(
     field.shownAs(
       comparedShape,
@@ -94,7 +92,6 @@ export const ofGroup: readonly GroupSection[] = [
 
 export { totals } from '../observe/comparison-report.ts'
 
-/** Times are RFC 3339. */
 export const shadowReportShape = asObject({ at: asText, comparisons: asList(comparisonShape) })
 
 export const getShadowReport = async ({ report }: AdminContext) => ({

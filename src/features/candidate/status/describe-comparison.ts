@@ -22,7 +22,7 @@ import {
 } from '../observe/shadow-kinds.ts'
 import { isWholeShift, type ShiftStatus } from '../shift/shift-state.ts'
 
-/** `pairs`: copies of which both responses are known. `repeated`: sent to the primary again, to learn its noise. */
+/** `pairs`: both responses are known. `repeated`: sent to the primary again. */
 export const shadowField = field.record({
   sent: field.count,
   pairs: field.count,
@@ -35,29 +35,24 @@ export const shadowField = field.record({
 export const comparedMembers = {
   compared: asNumber,
   equal: asNumber,
-  /** In the last five minutes. */
   recent: asObject({ compared: asNumber, equal: asNumber }),
 }
 
 const placeMembers = {
   operation: asWord<OperationId>(),
   kind: asWord<DifferenceKind>(),
-  /** With `*` for each index and each name that looks like data; for `field`, its name. Empty: the whole body. */
   pointer: asText,
 }
 
 const differenceShape = asObject({
   ...placeMembers,
   count: asNumber,
-  /** In the last five minutes. */
   recent: asNumber,
   firstAt: asText,
   lastAt: asText,
-  /** Of the latest; null: no field carries the request id. */
   requestId: asNullable(asText),
   /** Of the primary's own pairs: too few to be noise. */
   noise: asNumber,
-  /** The most frequent first. */
   pairs: asList(
     asObject({
       digest: asText,
@@ -73,7 +68,6 @@ const differenceShape = asObject({
 
 export type DifferenceView = Decoded<typeof differenceShape>
 
-/** Milliseconds to the head; null: not known. */
 const latencyShape = asObject({ p50: asNullable(asNumber), p95: asNullable(asNumber), p99: asNullable(asNumber) })
 
 const comparedOperationShape = asObject({
@@ -81,7 +75,6 @@ const comparedOperationShape = asObject({
   ...comparedMembers,
   byKind: asObject(asNumbers(zeroDifferences)),
   uncompared: asObject(asNumbers(zeroUncompared)),
-  /** Noise was learned from these pairs of the primary's responses. */
   noisePairs: asNumber,
   noisePairsMissing: asNumber,
   latency: asObject({ primary: latencyShape, candidate: latencyShape }),
@@ -94,13 +87,11 @@ export const comparisonShape = asObject({
   ...comparedMembers,
   shadow: shadowField.decode,
   operations: asList(comparedOperationShape),
-  /** The worst first. */
   rows: asList(differenceShape),
   /** The number of rows; the page shows only the worst. */
   ways: asNumber,
   /** How often responses differed beyond the listed rows. */
   others: asNumber,
-  /** Places where the primary's own responses differ, so they are not compared. */
   noise: asList(asObject({ ...placeMembers, count: asNumber, of: asNumber })),
 })
 
@@ -108,7 +99,6 @@ export type ComparisonView = Decoded<typeof comparisonShape>
 
 type FormatCount = (count: number) => string
 
-// As many as a sentence holds; /shadow has all.
 const maxPlaces = 3
 const maxPairs = 2
 
@@ -130,11 +120,9 @@ export const describeComparison = (
   return `${whole}${uncompared === null ? '' : `, ${uncompared}`}${describeRows(differing, formatCount)}`
 }
 
-/** `312, 98.7 % equal`. */
 export const describeEqual = ({ compared, equal }: ComparisonView['recent'], formatCount: FormatCount = String) =>
   compared === 0 ? 'nothing' : `${formatCount(compared)}, ${formatEqualShare(equal, compared)} equal`
 
-/** Null: the primary's requests are copied. */
 export const describeNoCopies = (shift: Pick<ShiftStatus, 'share' | 'stopped'>): string | null => {
   if (shift.stopped) return 'nothing is copied now'
   return isWholeShift(shift) ? 'nothing is copied now, as the primary gets nothing' : null
@@ -148,17 +136,16 @@ export const formatEqualShare = (equal: number, compared: number): string => {
   return tenths === 0 ? 'under 0.1 %' : `${tenths / 10} %`
 }
 
-/** `/grade differs`. */
 export const describePlace = ({ kind, pointer }: Pick<DifferenceView, 'kind' | 'pointer'>): string => {
   const place = kind === 'field' ? `the field ${pointer}` : pointer || 'the body'
   return (ownMember(placeWords, kind) ?? '{pointer} differs').replace('{pointer}', () => place)
 }
 
-/** `A→B`. Null: values are not shown. */
+/** Null: values are not shown. */
 export const describeValues = ({ primary, candidate }: DifferenceView['pairs'][number]): string | null =>
   primary === null || candidate === null ? null : `${primary}→${candidate}`
 
-/** `A→B 7`. Empty for missing and added members, whose kind says it. */
+/** Empty for missing and added members, whose kind says it. */
 export const listValues = ({ kind, pairs }: DifferenceView, formatCount: FormatCount = String): readonly string[] => {
   if (kind === 'missing' || kind === 'added') return []
   return pairs.flatMap((pair) => {
@@ -167,7 +154,6 @@ export const listValues = ({ kind, pairs }: DifferenceView, formatCount: FormatC
   })
 }
 
-/** `{pointer}`: the place. */
 const placeWords: Readonly<Record<string, string>> = {
   failure: 'no whole response comes',
   status: 'another status comes',
@@ -190,14 +176,12 @@ const describeRows = ({ rows, ways, others }: DescribedRows, formatCount: Format
   return `; ${shown.join(', ')}${describeMore(others > 0 ? null : ways - shown.length, formatCount)}`
 }
 
-/** Null: many. */
 export const describeMore = (further: number | null, formatCount: FormatCount = String): string => {
   if (further === null) return ', and there are many more ways'
   if (further <= 1) return further === 1 ? ', and there is 1 more way' : ''
   return `, and there are ${formatCount(further)} more ways`
 }
 
-/** Operations whose noise is not learned yet. Null: none. */
 const describeLearning = (operations: DescribedComparison['operations']): string | null => {
   const pairs = operations.flatMap(({ operation, noisePairs: pairs, noisePairsMissing: missing, uncompared }) => {
     const isLearning = missing > 0 && (pairs > 0 || uncompared.learning > 0)
@@ -219,7 +203,6 @@ const describeUncompared = (operations: DescribedComparison['operations'], forma
 
 type Counts = Readonly<Record<string, number>>
 
-/** `1204 sent (1200 2xx, 4 failed), 31 not sent (30 full, 1 no-room)`. */
 export const describeShadow = (
   { sent, outcomes, dropped }: Pick<ShadowReport, 'sent'> & Readonly<Record<'outcomes' | 'dropped', Counts>>,
   formatCount: FormatCount = String,

@@ -13,7 +13,6 @@ import {
 } from './shape.ts'
 import { describeMagnitudes, formatKeyword } from './value-summaries.ts'
 
-/** `x-seen` says how often a thing was seen, of how many chances, and `x-gap` what is still open. */
 export const renderDraft = (learned: LearnedContract): DraftPart => {
   const paths = allOperations.flatMap((operation) => {
     const known = learned.operations.get(operation.id)
@@ -73,7 +72,7 @@ const draftOperation = (operation: Operation, { request, responses }: LearnedOpe
 
 const isAlways = (count: number, of: number): boolean => of >= enoughSightings && count === of
 
-/** Text in a query has a type other than string if all values read so. */
+/** A text in a query has another type than string if all values read so. */
 const valueSchema = ({ values, booleans, integers, numbers }: LearnedParameter): DraftPart => {
   if (isAlways(booleans, values.count)) return { type: 'boolean' }
   if (isAlways(integers, values.count)) return { type: 'integer' }
@@ -133,12 +132,11 @@ const draftContent = ({ count, empty, untyped, mediaTypes }: LearnedContent, dir
 
 export type DraftPart = Readonly<Record<string, unknown>>
 
-/** The draft then says that a thing is always so. */
+/** From then on, the draft says that a thing is always so. */
 const enoughSightings = 10
 
 const enoughForEnum = 50
 
-/** Of the objects, or requests: rarer names are left out. */
 const leastShare = 0.01
 
 export const seen = (count: number, of: number): DraftPart => ({ 'x-seen': `${count} of ${of}` })
@@ -182,13 +180,12 @@ const draftSchema = (shape: Shape): DraftPart => {
   return { anyOf: withNull.map(({ seenTimes, schema }) => ({ ...schema, ...seen(seenTimes, count) })) }
 }
 
-/** With the narrowest format that all strings fit. */
 const stringSchema = (facts: StringFacts): DraftPart => {
   const format = facts.count >= enoughSightings ? formatKeyword(facts.formats) : null
   return { type: 'string', ...(enumKeyword(facts) ?? format), 'x-length': describeMagnitudes(facts.lengths, 0) }
 }
 
-// A single value is a constant, of which an enumeration would say too much.
+// A single value is a constant: an enumeration would say too much.
 const enumKeyword = ({ count, values }: StringFacts): DraftPart | null =>
   count >= enoughForEnum && values !== null && values.unnamed.size === 0 && values.named.size > 1
     ? { enum: [...values.named.keys()].sort() }

@@ -28,10 +28,9 @@ const decode = (raw: string): string => decodeForm(raw) ?? raw.replaceAll('+', '
 export const parameterShapes = ({ parameters }: LearnedRequest): readonly Shape[] =>
   learnedInTable(parameters).map(({ values }) => values)
 
-/** For the query, and for the header, of each operation. */
 const maxNames = 32
 
-/** A client may have chosen the name. Undefined: it looks like data, or the table is full. */
+/** Undefined: the name looks like data, or the table is full. */
 const findName = <T>(
   request: LearnedRequest,
   table: NameTable<T>,
@@ -65,7 +64,7 @@ const registered = ['accept-language', 'idempotency-key', 'if-match', 'if-none-m
 // Set by the gateway or a proxy.
 const ignored = /^x-(?:forwarded-|real-ip$|request-id$)/
 
-/** Values are not looked at. Left out are `credentialFields`, folded, and names that suggest credentials. */
+/** Names only, no values. Left out are `credentialFields`, folded, and names that suggest credentials. */
 export const learnFields = (
   sighting: Sighting,
   request: LearnedRequest,
@@ -95,7 +94,6 @@ const countByName = (fields: HeaderFields): ReadonlyMap<string, number> => {
 const maxMediaTypes = 8
 
 export interface ObservedContent {
-  /** Null: there was no Content-Type. */
   readonly contentType: string | null
   /** Undefined: there was no body, or it was not read. */
   readonly body: unknown

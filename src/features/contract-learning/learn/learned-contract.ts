@@ -2,7 +2,7 @@ import type { OperationId } from '../../../operations.ts'
 import { addCounts, createNameTable, mergeNameTable } from './name-table.ts'
 import { createShape, mergeShape } from './shape.ts'
 
-/** Plain data for structured clone to the primary. It has no values but those of enumerations. */
+/** Plain data, sent to the primary. It has no values but those of enumerations. */
 export interface LearnedContract {
   readonly operations: Map<OperationId, LearnedOperation>
 }
@@ -17,20 +17,17 @@ export type LearnedParameter = ReturnType<typeof createParameter>
 const createOperation = () => ({
   request: {
     parameters: createNameTable<LearnedParameter>(),
-    /** Without those of the protocol. */
     fields: createNameTable<LearnedName>(),
     content: createLearnedContent(),
-    /** Names of parameters and fields that look like data. */
     dataNames: 0,
   },
-  /** By status. */
   responses: createNameTable<LearnedContent>(),
 })
 
 /** `repeated`: requests that had the name more than once. */
 export const createField = () => ({ count: 0, repeated: 0 })
 
-/** Counts values that read as `true` or `false`, as whole numbers, as numbers; `values` are all, as strings. */
+/** Values that read as `true` or `false`, as whole numbers, as numbers; `values`: all, as strings. */
 export const createParameter = () => ({
   ...createField(),
   booleans: 0,
@@ -41,9 +38,7 @@ export const createParameter = () => ({
 
 export const createLearnedContent = () => ({
   count: 0,
-  /** Without a body and a content type. */
   empty: 0,
-  /** With an invalid content type, or one that looks like data. */
   untyped: 0,
   mediaTypes: createNameTable<LearnedMediaType>(),
 })

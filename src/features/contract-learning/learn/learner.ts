@@ -16,7 +16,6 @@ export interface LearnerOptions {
   readonly enums: boolean
   /** For hashes of names: one secret for all workers, new at each start. */
   readonly key: string
-  /** Fields with credentials, beyond the usual ones: they are not learned. */
   readonly credentialFields: readonly string[]
 }
 
@@ -27,7 +26,7 @@ export type Learner = ReturnType<typeof createLearner>
 
 const maxStatuses = 16
 
-/** Keeps no values but those of enumerations. Memory is bounded: what finds no room is counted, or forgotten. */
+/** Memory is bounded: what finds no room is counted, or forgotten. */
 export const createLearner = ({ enums: enumsAtFirst, key, credentialFields }: LearnerOptions) => {
   let enums = enumsAtFirst
   const report: LearnedContract = { operations: new Map() }
@@ -75,7 +74,6 @@ export const createLearner = ({ enums: enumsAtFirst, key, credentialFields }: Le
       enums = wanted
       for (const context of contexts) context.enums = wanted
     },
-    /** What a learner with the same key has learned. */
     adopt({ operations }: LearnedContract): void {
       for (const [id, operation] of operations) {
         const own = findSides(id)
@@ -89,7 +87,7 @@ export const createLearner = ({ enums: enumsAtFirst, key, credentialFields }: Le
 
 const maxShapes = 4096
 
-/** Forgets the deepest levels of the largest operation: no client can crowd out what is known of another operation. */
+/** Forgets the deepest levels of the largest operation: no client can crowd out what is known of another. */
 const limitShapes = (contexts: readonly LearningContext[]): void => {
   let total = 0
   for (const { shapes } of contexts) total += shapes

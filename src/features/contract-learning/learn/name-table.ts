@@ -4,21 +4,17 @@ import { copyText } from '../../../core/lib/buffers.ts'
 /** A name that fewer than three requests had may be a misplaced secret: only its keyed hash is kept (decision 058). */
 export interface NameTable<T> {
   readonly named: Map<string, { readonly hash: string; readonly learned: T }>
-  /** By hash. */
   readonly unnamed: Map<string, UnnamedEntry<T>>
-  /** How often a name found no room. */
   leftOut: number
 }
 
 interface UnnamedEntry<T> {
-  /** A lower bound of the messages that had the name. */
+  /** A lower bound. */
   sightings: number
-  /** The number of the last message with the name. */
   lastSeenIn: number
   readonly learned: T
 }
 
-/** Returns what adds these members. */
 export const addCounts =
   <Name extends string>(...names: readonly Name[]) =>
   (into: Record<Name, number>, from: Readonly<Record<Name, number>>): void => {
@@ -28,7 +24,6 @@ export const addCounts =
 export interface Sighting {
   /** Tables that are merged have the same key. */
   readonly key: string
-  /** The number of the message: it counts once for each name. */
   message: number
 }
 

@@ -30,13 +30,11 @@ export type ArrayFacts = ReturnType<typeof createArrayFacts>
 export interface ObjectFacts {
   count: number
   members: NameTable<Shape>
-  /** The values of members whose names are data; null: there were none. */
   others: Shape | null
-  /** `map`: with too many names, all of them count as data. `forgotten`: past a bound of depth or memory. */
+  /** `map`: too many names, so all count as data. `forgotten`: past a bound of depth or memory. */
   kind: 'record' | 'map' | 'forgotten'
 }
 
-/** Objects with more names are maps: their names are data, and not kept. */
 const maxMembers = 64
 
 const maxEnumValues = 12
@@ -176,7 +174,6 @@ const becomeMap = (facts: ObjectFacts): void => {
 /** Objects and arrays below this depth are only counted. */
 const maxDepth = 32
 
-/** Of one direction of an operation, without its roots. */
 const maxShapes = 2048
 
 const maxValues = 256

@@ -1,8 +1,8 @@
 import { isDate } from '../../contract/check/formats.ts'
 
 /**
- * Accepts a part of what a contract accepts under the same name, so that a draft accepts the learned strings. Every
- * expression is linear: no two parts match the same characters in different ways.
+ * Accepts a part of what a contract accepts under the same name, so that a draft accepts the learned strings. No two
+ * parts of an expression match the same characters in different ways: each is linear.
  */
 interface StringFormat {
   readonly keyword: { readonly format: string } | { readonly pattern: string }
@@ -62,7 +62,6 @@ export const magnitudeOf = (value: number): Magnitudes => {
 /** `from` and `to` are inclusive, `above` and `below` exclusive. */
 type MagnitudeRange = Readonly<Partial<Record<'above' | 'from' | 'to' | 'below', number>>>
 
-/** `negative`: the magnitudes of absolute values. An end beyond 10^16 is left out. */
 export const describeMagnitudes = (positive: Magnitudes, negative: Magnitudes): MagnitudeRange => ({
   ...(negative === 0 ? { from: floorOf(lowestBit(positive)) } : endAt('above', -1, highestBit(negative))),
   ...(positive === 0 ? { to: -floorOf(lowestBit(negative)) } : endAt('below', 1, highestBit(positive))),

@@ -15,17 +15,15 @@ import { type ContractValidators, shorten, tooComplex } from './validators.ts'
 export type BodyCheck =
   | { readonly kind: 'none' }
   | { readonly kind: 'schema'; readonly schema: SchemaName }
-  /** `hasSchema` false: the contract says nothing beyond the type. */
   | { readonly kind: 'unchecked'; readonly why: UncheckedReason; readonly hasSchema: boolean }
 
-/** `partial`: the response is a 206. `busy`: too many bodies wait. `too-complex`: the check was given up. */
+/** `partial`: a 206. `busy`: too many bodies wait. `too-complex`: the check was given up. */
 export type UncheckedReason = 'too-large' | 'coded' | 'not-json' | 'partial' | 'too-complex' | 'busy'
 
 function violation(place: ViolationPlace, rule: string, detail: string): Violation {
   return { pointer: '', in: place, rule, detail }
 }
 
-/** For messages whose body has a schema and cannot be checked (`unchecked: reject`). */
 export const uncheckedViolations: Readonly<Record<Exclude<UncheckedReason, 'busy'>, Violation>> = {
   'too-large': violation('body', 'too-large', 'the body is too large to be checked'),
   coded: { pointer: '/content-encoding', in: 'header', rule: 'coded', detail: 'the body has to come without a coding' },
@@ -58,7 +56,7 @@ export const missingBody = violation('body', 'required', 'the request has to hav
 export interface ResponseHeadParts {
   readonly status: number
   readonly fields: HeaderFields
-  /** In lower case: fields that the gateway adds later count as present. */
+  /** In lower case: added later. */
   readonly laterFields?: ReadonlySet<string>
   readonly hasContent: boolean
 }
@@ -103,7 +101,6 @@ const findResponse = (responses: readonly ResponseContract[], status: number): R
   return null
 }
 
-/** Null: the check took too long, and was given up. */
 export const checkBody = (schema: SchemaName, validators: ContractValidators, bytes: Buffer) => {
   const parsed = parseStrictJson(bytes)
   if ('fault' in parsed) return [faultViolations[parsed.fault]]

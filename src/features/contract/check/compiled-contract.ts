@@ -19,7 +19,6 @@ export const modesWithoutContract: OperationContractModes = { request: 'off', re
 
 export const defaultMaxCheckedBytes = 1024 ** 2
 
-/** Plain data, for every process that serves. */
 export interface CompiledContract {
   /** The SHA-256 of all files of the contract, in hex. */
   readonly digest: string
@@ -39,7 +38,6 @@ export type SchemaName = string
 export interface OperationContract {
   readonly request: RequestContract
   readonly responses: readonly ResponseContract[]
-  /** In the file of the contract, counted from 1. */
   readonly line: number
 }
 
@@ -54,7 +52,7 @@ export interface BodyContract {
 }
 
 export interface MediaTypeContract {
-  /** In lower case, without parameters: `application/json`, `text/*`. */
+  /** `application/json`, `text/*`. */
   readonly type: string
   readonly parameters?: readonly MediaTypeParameter[]
   /** Null: any value, or a type other than JSON, whose bodies are not checked. */
@@ -65,17 +63,16 @@ export type MediaTypeParameter = readonly [name: string, value: string]
 
 export interface ParameterContract {
   readonly in: 'query' | 'header'
-  /** As the contract spells it; in lower case for a field. */
+  /** In lower case for a field. */
   readonly name: string
   readonly required: boolean
-  /** How the text becomes a value (OpenAPI 3.1 §4.8.12.3). */
+  /** OpenAPI 3.1 §4.8.12.3: how the text becomes a value. */
   readonly style: 'form' | 'spaceDelimited' | 'pipeDelimited' | 'deepObject' | 'simple' | 'json'
   readonly explode: boolean
-  /** Whether `?name=` keeps the contract, whatever the schema says (`allowEmptyValue`). */
+  /** `allowEmptyValue`: `?name=` keeps the contract, whatever the schema says. */
   readonly allowsEmpty: boolean
   /** A text becomes a number only where the schema allows a number. */
   readonly types: readonly JsonType[]
-  /** Empty: any type, or no array. */
   readonly itemTypes: readonly JsonType[]
   readonly memberTypes: Readonly<Record<string, readonly JsonType[]>>
   /** Empty: a string. */
@@ -89,7 +86,6 @@ export interface ParameterContract {
 export type JsonType = 'null' | 'boolean' | 'integer' | 'number' | 'string' | 'array' | 'object'
 
 export interface ResponseContract {
-  /** `200`, `2XX` or `default`. */
   readonly status: string
   readonly headers: readonly ParameterContract[]
   /** Null: the contract says nothing of the body. */

@@ -4,8 +4,8 @@ import { splitLookaheads, translatePattern, withoutNeedlessEscapes } from './tra
 
 /**
  * Runs a pattern of ECMA-262 (flag `u`) in RE2, which never backtracks: a client's text could otherwise keep the
- * gateway busy for hours. JavaScript runs the simplest patterns, five times as fast. Throws for backreferences,
- * lookbehind, and lookahead beyond the start. `steps` null: no limit.
+ * gateway busy for hours. JavaScript runs the simplest patterns, five times as fast. Throws for what RE2 cannot do.
+ * `steps` null: no limit.
  */
 export const linearRegExp = (pattern: string, steps: StepBudget | null): Pick<RegExp, 'test'> => {
   const stated = withoutNeedlessEscapes(pattern)
@@ -53,8 +53,8 @@ const count = (compiled: RegExp | RE2JS, steps: StepBudget): Pick<RegExp, 'test'
 }
 
 /**
- * Makes RE2 take steps for each new state. Where there are several ways to match, each text can make one: `^[a
- * ]{1,50}(?: [a ]{1,50}){0,3}$` would take 10 s for 1 MiB of texts. This uses internals of re2js, so package.json pins
+ * Takes steps for each new state of RE2's automaton. Where there are several ways to match, each text can make one:
+ * `^[a ]{1,50}(?: [a ]{1,50}){0,3}$` would take 10 s for 1 MiB of texts. Uses internals of re2js, so package.json pins
  * its version.
  */
 const countTransitions = (re2: RE2JS['re2Input'], steps: StepBudget): void => {
@@ -79,7 +79,7 @@ interface Instruction {
   matchRune(rune: number): boolean
 }
 
-/** Makes RE2's automaton distinguish characters only where the pattern does: for `\p{L}`, 800 states would fill it. */
+/** Lets the automaton distinguish characters only where the pattern does: for `\p{L}`, 800 states would fill it. */
 const mergeClasses = ({ prog, dfa }: RE2JS['re2Input']): void => {
   const instructions: readonly Instruction[] = prog.inst
   const taking = instructions.filter(({ runes }) => runes.length > 0)

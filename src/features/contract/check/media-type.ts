@@ -4,11 +4,11 @@ import type { MediaTypeContract, MediaTypeParameter } from './compiled-contract.
 interface MediaType {
   /** In lower case. */
   readonly type: string
-  /** As received, with the first `;`; empty: there are none. */
+  /** With the first `;`, or empty. */
   readonly parameters: string
 }
 
-/** Null: there is none; `several`: readers differ in which type they take. */
+/** `several`: readers differ in which type they take. */
 export const readMediaType = (fields: HeaderFields): MediaType | 'several' | null => {
   let value: string | null = null
   for (let i = 0; i < fields.length; i += 2) {
@@ -43,9 +43,9 @@ const charsetParameter = /;[ \t]*charset(?:\*|[ \t]*=[ \t]*("[^"]*"|[^;]*))/gi
 const utf8Names = ['utf-8', '"utf-8"', 'utf8', '"utf8"', 'us-ascii', '"us-ascii"']
 
 /**
- * Finds the entry for the type itself before `application/*` before any type, then with the most stated parameters
- * (OpenAPI 3.1 §4.8.14.1: the most specific key). An entry with a parameter that the type does not state is for other
- * bodies. Null: no entry, or readers differ in which.
+ * The most specific key (OpenAPI 3.1 §4.8.14.1): the type itself before `application/*` before any type, then the most
+ * stated parameters. An entry with a parameter that the type does not state is for other bodies. Null: no entry, or
+ * readers differ in which.
  */
 export const findMediaType = (content: readonly MediaTypeContract[], mediaType: MediaType) => {
   const { type } = mediaType
@@ -57,7 +57,9 @@ export const findMediaType = (content: readonly MediaTypeContract[], mediaType: 
   )
 }
 
-/** A parameter has two values, or all are malformed: the upstream could read another version than is checked. */
+/**
+ * A parameter has two values, or all are malformed: the upstream could read another version than the gateway checks.
+ */
 const isAmbiguous = (content: readonly MediaTypeContract[], { parameters }: MediaType): boolean => {
   if (parameters === '') return false
   const inKeys = content.flatMap((each) => each.parameters ?? []).map(([name]) => name)
@@ -84,7 +86,6 @@ const findMostSpecific = (content: readonly MediaTypeContract[], range: string, 
   return found
 }
 
-/** -1: a parameter is not stated. */
 const rankParameters = (wanted: readonly MediaTypeParameter[], stated: readonly MediaTypeParameter[] | null) => {
   let rank = 0
   for (const [name, value] of wanted) {

@@ -62,7 +62,7 @@ const notJson: unique symbol = Symbol('json')
 
 export const absent: unique symbol = Symbol('absent')
 
-/** An allowed empty value, or an object whose members are unknown: it is not checked. */
+/** Not checked: an allowed empty value, or an object whose members are unknown. */
 export const emptyParameter: unique symbol = Symbol('empty')
 
 const brokenEncoding = { rule: 'encoding', detail: 'the percent-encoding is broken (RFC 3986 §2.1)' }
@@ -77,13 +77,12 @@ const faults: Readonly<Record<symbol, { readonly rule: string; readonly detail: 
   [absent]: { rule: 'required', detail: 'the parameter has to be there' },
 }
 
-/** A value as of JSON; else one of the symbols above: one comparison tells them apart. */
+/** A JSON value, or a symbol above. */
 type ParameterValue = unknown
 
-/** Raw values by decoded name. */
 type QueryParameters = ReadonlyMap<string, readonly string[]>
 
-/** Values stay raw, since their separators count first. Null: a percent-encoding is broken. */
+/** Values stay raw, since their separators count first. */
 export const parseQuery = (query: string): QueryParameters | null => {
   const parameters = new Map<string, string[]>()
   for (const pair of query.slice(1).split('&')) {
@@ -194,7 +193,6 @@ const decodeItems = (itemTypes: readonly JsonType[], raw: readonly string[]): Pa
   return items
 }
 
-/** Values of one member by the second pair of brackets; undefined: there is none. */
 type DeepMember = Map<string | undefined, readonly string[]>
 
 /**

@@ -3,7 +3,7 @@ export class TooManyStepsError extends Error {}
 // A failing call allocates errors.
 const stepsPerCall = 10
 
-/** Limits the work that a text of a client or an upstream causes, in steps of about 4 ns. */
+/** In steps of about 4 ns. */
 export class StepBudget {
   left: number
 
@@ -16,7 +16,7 @@ export class StepBudget {
     if (this.left < 0) throw new TooManyStepsError()
   }
 
-  /** `more`: the steps for the schema of the value. */
+  /** `more`: for the schema of the value. */
   readonly takeCall = (value?: unknown, more = 0): void =>
     this.take((typeof value === 'string' ? stepsPerCall + value.length / 4 : stepsPerCall) + more)
 }

@@ -1,9 +1,8 @@
-/** Code points from and to, in order, without overlap. */
 type Ranges = readonly (readonly [number, number])[]
 
 /**
- * Translates a valid pattern of ECMA-262 (flag `u`) to RE2. Sets of characters are written out, since the engines
- * differ in what `.`, `\s` and `\p{…}` mean. Throws for what RE2 cannot do.
+ * Sets of characters are written out, since the engines differ in what `.`, `\s` and `\p{…}` mean. Throws for what RE2
+ * cannot do.
  */
 export const translatePattern = (pattern: string): string => {
   let translated = ''
@@ -190,10 +189,8 @@ const findEnd = (pattern: string, open: number): number => {
 
 const findBar = (pattern: string): boolean => tokens(pattern).some(({ token, depth }) => token === '|' && depth === 0)
 
-// An escape, a class, or another character. The pattern is valid, but for its escapes.
 const token = /\\.|\[(?:\\.|[^\]\\])*\]|./gs
 
-/** `depth`: the groups that are open behind the token. */
 const tokens = (pattern: string) => {
   let depth = 0
   return [...pattern.matchAll(token)].map(({ 0: found, index }) => {

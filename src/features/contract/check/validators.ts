@@ -16,9 +16,8 @@ type SchemaValidator = ((value: unknown) => boolean) & { errors?: readonly Schem
 
 type ValidatorModule = Readonly<Record<SchemaName, SchemaValidator>>
 
-// A step takes some 4 ns: 10 ms for a head or a short body, at most 100 ms. A schema that refers to itself in several
-// branches could take days for a value nested 40 deep. An item of 100 bytes may be held to a hundred schemas. The first
-// texts of a pattern can take a million steps.
+// A step takes some 4 ns: at most 100 ms. A schema that refers to itself in several branches could take days for a
+// value nested 40 deep.
 const baseSteps = 2_500_000
 const stepsPerByte = 20
 const maxSteps = 20_000_000
@@ -26,7 +25,7 @@ const maxSteps = 20_000_000
 // A body of 1 MiB can break a schema in a hundred thousand places, and Ajv makes an object of each.
 const maxDetailedBytes = 16 * 1024
 
-/** `names`: the names that violations may show, by default those of the contract; null: also those of messages. */
+/** `names`: the names that violations may show; null: also those of messages. */
 export const createValidators = (
   { code, detailedCode, memberNames }: CompiledContract,
   names: ReadonlySet<string> | null = new Set(memberNames),
@@ -40,8 +39,8 @@ export const createValidators = (
       steps.left = baseSteps
     },
     /**
-     * Lists how a value breaks a schema. A body, of `bytes` length, gets its own steps; all violations of a short body
-     * are listed, of a long one the first. Other values use the steps of their head. `prefix` starts the pointers.
+     * A body, of `bytes` length, gets its own steps; a head's values share them. All violations of a short body are
+     * listed, of a long one the first. `prefix` starts the pointers.
      */
     validate(name: SchemaName, value: unknown, place: ViolationPlace, { bytes, prefix = '' }: ValidateOptions) {
       if (bytes !== undefined) steps.left = Math.min(maxSteps, baseSteps + stepsPerByte * bytes)
@@ -122,10 +121,9 @@ export const noViolations: readonly Violation[] = []
 
 export const maxViolations = 10
 
-/** Of a pointer or a detail, in characters. */
 export const maxTextLength = 200
 
-/** The empty pointer stands for the whole (RFC 6901 §5). */
+/** RFC 6901 §5: the empty pointer stands for the whole. */
 export const formatViolationPlace = ({ in: place, pointer }: Pick<Violation, 'in' | 'pointer'>): string =>
   pointer === '' ? place : `${place} ${pointer}`
 
@@ -141,7 +139,6 @@ export const toViolations = (
   const seen = new Set<string>()
   for (const error of errors) {
     const { keyword } = error
-    // An error of `if` only repeats another one.
     if (keyword === 'if' && errors.length > 1) continue
     const pointer = shorten(prefix + locate(error, value, memberNames))
     const ownPointer = shorten(prefix + locate(error, value, null))
@@ -155,7 +152,7 @@ export const toViolations = (
   return violations
 }
 
-/** Locates the missing or forbidden member, and not its object. */
+/** A missing or forbidden member has no value: its own place is located. */
 const locate = ({ instancePath, params }: SchemaError, value: unknown, memberNames: ReadonlySet<string> | null) => {
   const { missingProperty: missing, additionalProperty, unevaluatedProperty, propertyName } = params
   // The contract requires the member, so its name may be shown.
@@ -172,7 +169,7 @@ const describe = ({ keyword, params, message = 'breaks the schema' }: SchemaErro
   return keyword === 'false schema' ? 'must not be there' : message
 }
 
-/** Stops at the maximum text length: there may be thousands of values. */
+/** There may be thousands of values. */
 const listAllowed = (values: readonly unknown[]): string => {
   let list = ''
   for (const value of values) {

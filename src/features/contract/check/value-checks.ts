@@ -10,7 +10,6 @@ export const createEqual = ({ take }: StepBudget): ((one: unknown, other: unknow
   }
   const haveEqualMembers = (one: PlainObject, other: PlainObject): boolean => {
     let left = 0
-    // JSON.parse makes no object with inherited enumerable members.
     for (const name in one) {
       if (!(Object.hasOwn(other, name) && isEqual(one[name], other[name]))) return false
       left++
@@ -78,7 +77,6 @@ const maxExactDigits = 15
 const stepsPerLongNumber = 150
 const maxExactPower = 22
 
-/** The decimal `digits · 10 ** exponent`, without its sign. */
 interface Decimal {
   readonly digits: string
   readonly exponent: number

@@ -37,7 +37,6 @@ export const checkSchemas = (bundle: ContractBundle): void => {
     if (!isCircular && checksInPlace(schema, follow) > maxChecksInPlace) bundle.error(whole, [], tooMany)
   }
 
-  /** Reports at the innermost schema of the path. */
   function report(schema: unknown, path: readonly string[], issue: NodeIssue): void {
     let inner = asPlainObject(schema)
     let rest: (string | number)[] = []
@@ -186,7 +185,7 @@ const checkLoneKeywords = (schema: Tree, bundle: ContractBundle): void => {
       })
 }
 
-/** A schema inside may be to blame, and is then reported itself. */
+/** If a schema inside is to blame, only that one is reported. */
 const checkMatches = (schema: Tree, bundle: ContractBundle, analysis: ContractBundle['analysis']): void => {
   const bounds = analysis.contradictions(schema)
   for (const { message, keyword } of bounds) bundle.error(schema, [keyword], neverMatches(message))
@@ -209,7 +208,7 @@ const neverMatches = (reason: string): NodeIssue => ({
   hint: 'every message would break the contract',
 })
 
-/** Counts without members and items. The schemas are free of circles in place. */
+/** The schemas must be free of circles in place. */
 export const checksInPlace = (schema: unknown, follow: FollowReference): number => {
   const order = new Set<Tree>()
   findCirclesInPlace([schema], follow, order)

@@ -17,7 +17,6 @@ const annotations = ['discriminator', 'xml', 'externalDocs', 'example']
 
 export class CompileTimeout extends Error {}
 
-/** Ajv rejects a schema that checkSchemas accepted. */
 export class SchemaFault extends Error {
   readonly schema: SchemaName
 
@@ -28,10 +27,7 @@ export class SchemaFault extends Error {
   }
 }
 
-/**
- * Ajv converts no value, fills in no default and removes no member: what is checked is what was sent. Throws {@link
- * SchemaFault}, and {@link CompileTimeout} after `limitMs` of this thread's CPU time.
- */
+/** Ajv converts no value, fills in no default and removes no member: what is checked is what was sent. */
 export const compileSchemas = (
   schemas: Readonly<Record<SchemaName, object | boolean>>,
   shared: Readonly<Record<string, unknown>> = {},
@@ -69,7 +65,7 @@ const compileCode = (
   return standaloneCode.default(ajv, ids)
 }
 
-/** One schema may take all of the time, so this is called in the middle of schemas, too. */
+/** Called in the middle of schemas too: one schema may take all of the time. */
 const checkTime = (endsAt: number): void => {
   if (cpuMs() > endsAt) throw new CompileTimeout('compiling takes too long')
 }
@@ -78,15 +74,13 @@ const checkTime = (endsAt: number): void => {
 const inheritedName = new RegExp(`"(?:${Object.getOwnPropertyNames(Object.prototype).join('|')})"`)
 
 interface AjvOptions extends Pick<Options, 'allErrors' | 'ownProperties' | 'validateSchema'> {
-  /** Called for each compiled schema. */
   readonly onSchema?: () => void
 }
 
 // Ajv copies the target of a reference, or calls it as a function. Copies of texts and numbers save 2 µs for a body of
-// 2 KB with a hundred of them. Copies of objects made 1,000 references in 42 KB take 8 s and 750 MB to compile.
+// 2 KB with a hundred of them. Copies of objects made 1,000 references in 42 KB take 8 s and 750 MB.
 const maxKeywordsCopied = 8
 
-/** JSON Schema 2020-12, strict, linear in time. */
 export const createAjv = ({ onSchema = () => {}, ...options }: AjvOptions): Ajv2020 => {
   const ajv = new Ajv2020({
     ...options,
@@ -120,7 +114,7 @@ export const createAjv = ({ onSchema = () => {}, ...options }: AjvOptions): Ajv2
   return ajv
 }
 
-/** The steps of a schema beside those of every check, taken at run time. */
+/** The steps of one schema, taken at run time beside those of every check. */
 export const countedKeyword = 'x-counted'
 
 const counted = (onSchema: () => void): CodeKeywordDefinition => ({

@@ -12,7 +12,6 @@ export type ContractBundle = ReturnType<typeof openBundle>
 export const openBundle = ({ document, origins, faulty }: BundledDocument, findings: ContractFindings) => {
   const follow = createFollow(document)
   const analysis = analyzeTypes(follow)
-  /** Of the schemas for Ajv. */
   const names = new Map<unknown, SchemaName>()
 
   const report =
@@ -30,10 +29,8 @@ export const openBundle = ({ document, origins, faulty }: BundledDocument, findi
     follow,
     analysis,
     names,
-    /** Schemas whose members of one direction were looked at. */
     seen: { readOnly: new Set<unknown>(), writeOnly: new Set<unknown>() },
     error,
-    /** For what works, but was probably not meant. */
     warn: report('warn'),
     followObject(value: unknown): Tree | null {
       if (!isPlainObject(value)) return null
@@ -73,7 +70,6 @@ const stepsOf = ({ properties, required, format }: Tree): number =>
 // Formats take 50 to 500 ns for a short text.
 const stepsPerFormat = 60
 
-/** Copies the named schemas for Ajv, and as `shared` those that they refer to. */
 export const copySchemas = ({ names, follow }: Pick<ContractBundle, 'names' | 'follow'>) => {
   const schemas: Record<SchemaName, object | boolean> = {}
   const shared: Record<string, unknown> = {}

@@ -19,7 +19,6 @@ import { createPositionFinder } from '../../../core/config/yaml/yaml-nodes.ts'
 import { maxJsonDepth, parseStrictJson } from '../check/strict-json.ts'
 import { findRepeatedName, type JsonNode, type JsonSyntaxFault, jsonProblem, parseJsonNodes } from './json-nodes.ts'
 
-/** All files of a contract together. */
 export const maxContractBytes = 8 * 1024 ** 2
 // The YAML parser takes 1 s for each MiB, and fifty times as much memory as the text.
 const maxYamlBytes = 2 * 1024 ** 2

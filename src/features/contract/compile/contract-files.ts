@@ -13,13 +13,14 @@ const maxFiles = 64
 
 export type ContractFiles = ReturnType<typeof openContractFiles>
 
-/** References stay in the configured file's folder: else an author of a document chose what the gateway reads. */
+/**
+ * References stay in the configured file's folder: else an author of a document could choose what the gateway reads.
+ */
 export const openContractFiles = (main: string, findings: ContractFindings) => {
   const folder = dirname(main)
   const realFolder = tryOrNull(() => realpathSync(folder)) ?? folder
   const files = new Map<string, ContractFile | string>()
   const links: ReferenceLink[] = []
-  /** Includes files that could not be read. */
   const sources: SourceFile[] = []
   let bytesLeft = maxContractBytes
 
@@ -56,7 +57,6 @@ export const openContractFiles = (main: string, findings: ContractFindings) => {
     return found.tree === undefined ? null : found
   }
 
-  /** Null: there is no target, and this was reported. */
   const resolveReference = (from: ContractNode, reference: string): ContractNode | null => {
     const at = childOf(from, '$ref')
     const reject: Reject = (message, hint, expected = inFolder) => {
@@ -84,7 +84,6 @@ export const openContractFiles = (main: string, findings: ContractFindings) => {
   return { findings, links, sources, read, resolve: resolveReference }
 }
 
-/** Reports why a reference has no target. */
 type Reject = (message: string, hint?: string, expected?: string) => null
 
 const leadsOut = 'the reference leads out of the folder of the contract'
@@ -129,7 +128,7 @@ const readPointer = (fragment: string): readonly string[] | null => {
 
 type ReferenceLink = readonly [from: NodePlace, target: NodePlace]
 
-/** Goes by the files, since the bundle leaves out what is broken. */
+/** By the files, since the bundle leaves out what is broken. */
 export const findUsedPlaces = (paths: NodePlace, links: readonly ReferenceLink[]): ((node: NodePlace) => boolean) => {
   const around = links.flatMap(([from, target]) => placesAround(from).map((key) => ({ key, target })))
   const below = Map.groupBy(around, ({ key }) => key)

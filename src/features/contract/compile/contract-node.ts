@@ -21,7 +21,6 @@ export type NodeIssue = Pick<ConfigIssue, 'message' | 'expected' | 'found' | 'hi
 
 export const asItems = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
-/** Of a map or a list; undefined: there is none. */
 export const memberAt = (value: unknown, key: string | number): unknown =>
   typeof value === 'object' && value !== null && Object.hasOwn(value, key) ? (value as Tree)[key] : undefined
 
@@ -46,7 +45,6 @@ const maxFindings = 100
 
 export type ContractFindings = ReturnType<typeof createFindings>
 
-/** `main`: the file of the contract. */
 export const createFindings = (main: string) => {
   const [problems, warnings] = [createFirstFindings(), createFirstFindings()]
   /** Problems of components and other files, until it is known which of them are used. */
@@ -60,7 +58,7 @@ export const createFindings = (main: string) => {
     ...{ problems, warnings, add },
     error: (node: NodePlace, issue: NodeIssue) => add(node, problemAt(node, issue)),
     warn: (node: NodePlace, issue: NodeIssue) => warnings.add(problemAt(node, issue)),
-    /** A problem where none of the nine refers to is a warning. */
+    /** A problem that none of the nine refers to is a warning. */
     settle(isUsed: (node: NodePlace) => boolean): void {
       for (const [node, problem] of open.splice(0))
         if (isUsed(node)) problems.add(problem)
@@ -70,7 +68,6 @@ export const createFindings = (main: string) => {
 }
 
 const createFirstFindings = () => {
-  /** Null: beyond the maximum, so it only counts. */
   const known = new Map<string, ConfigProblem | null>()
   return {
     count: () => known.size,
@@ -112,7 +109,7 @@ export const wrongKey = (message: string, expected: string, key: string, hint?: 
   atKey: true,
 })
 
-/** Never quotes the value. */
+/** Values are never quoted. */
 const describeValue = (value: unknown): string => {
   if (value === undefined) return 'nothing'
   if (value === null || typeof value === 'boolean') return String(value)

@@ -9,7 +9,7 @@ export type JsonNode = { readonly start: number; readonly end: number } & (
 
 type JsonScalar = string | number | boolean | null
 
-/** A member, whose name may stand in its object twice, or an item, named by its index. */
+/** A name may stand twice in its object; an item's name is its index. */
 interface JsonEntry {
   readonly name: string | number
   readonly nameStart: number
@@ -25,7 +25,7 @@ const space = /[ \t\n\r]*/y
 const word = /[-+.\w]+/y
 const anyValue = 'a value: an object, a list, a text in double quotes, a number, true, false or null'
 
-/** RFC 8259, with places, which JSON.parse does not tell. `remedy` is appended to the message about `maxDepth`. */
+/** JSON.parse gives no places. `remedy` ends the message about `maxDepth`. */
 export const parseJsonNodes = (text: string, maxDepth = 200, remedy = ''): JsonNode | JsonSyntaxFault => {
   let at = 0
   let fault: JsonSyntaxFault | undefined
@@ -46,7 +46,6 @@ export const parseJsonNodes = (text: string, maxDepth = 200, remedy = ''): JsonN
     return true
   }
 
-  // Undefined: there is a fault.
   const readValue = (depth: number): JsonNode | undefined => {
     take(space)
     const start = at

@@ -33,7 +33,7 @@ export const readContract: ReadNamedFile = (folder, name) => {
   return { ...rest, config: { compiledContract: contract }, issues: unreadable === null ? [] : [issue] }
 }
 
-/** A relative path starts at `folder`. Never throws. */
+/** Never throws. */
 export const loadContract = (folder: string, name: string) => {
   const file = resolve(folder, name)
   const findings = createFindings(file)

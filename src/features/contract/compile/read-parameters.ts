@@ -5,7 +5,7 @@ import { isJson, splitMediaType } from '../check/media-type.ts'
 import type { ContractBundle } from './contract-bundle.ts'
 import { asItems, describeText, type Tree, wrongValue } from './contract-node.ts'
 
-/** Parameters of an operation replace equal ones of its path. */
+/** Parameters of an operation replace those of its path with the same name. */
 export const readParameters = (bundle: ContractBundle, lists: readonly unknown[]): readonly ParameterContract[] => {
   const byName = new Map<string, ParameterContract>()
   for (const list of lists) {
@@ -74,7 +74,7 @@ export const readValues = (bundle: ContractBundle, parameter: Tree, place: 'quer
   const style = media === undefined ? readStyle(bundle, parameter, place) : 'json'
   const types = bundle.typesOf(schema)
   const parts = bundle.partsOf(schema)
-  /** Returns the types that all schemas allow; if there are none, all types of any. */
+  /** The types that all schemas allow; if there are none, all types of any. */
   const typesAmong = (schemas: readonly unknown[]): readonly JsonType[] => {
     const [first = [], ...rest] = schemas.map((each) => bundle.typesOf(each))
     const common = first.filter((each) => rest.every((other) => other.includes(each)))

@@ -22,7 +22,6 @@ function each<T>(value: T, names: string): Readonly<Record<string, T>> {
   return Object.fromEntries(names.split(' ').map((name) => [name, value]))
 }
 
-/** Rejected keywords, each with a replacement. */
 export const rejectedKeywords: Readonly<Record<string, string>> = {
   ...each(
     'refer to schemas by file and path: $ref: assets.yaml#/Asset',
@@ -44,7 +43,6 @@ export const isKnownDialect = (dialect: unknown): boolean =>
   (typeof dialect === 'string' &&
     /^https:\/\/spec\.openapis\.org\/oas\/3\.[12]\/dialect\/(?:base|\d{4}-\d\d-\d\d)$/.test(dialect))
 
-/** `map` gets the key below the keyword, if there is one. The meta-schema reports a value of another form. */
 export const mapSubSchemas = (
   keyword: string,
   value: unknown,
@@ -76,7 +74,7 @@ export type FollowReference = (pointer: string) => unknown
 
 export const combining: readonly string[] = ['allOf', 'anyOf', 'oneOf']
 
-/** Includes schemas for the same value by `$ref`, `allOf`, `anyOf` and `oneOf`. */
+/** Schemas for the same value, by `$ref`, `allOf`, `anyOf` and `oneOf`. */
 export const listParts = (schema: unknown, follow: FollowReference): readonly Tree[] => {
   const parts = new Set<Tree>()
   const visit = (part: unknown): void => {

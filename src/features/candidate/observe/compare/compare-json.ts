@@ -20,16 +20,12 @@ const baseSteps = 200_000
 const stepsPerByte = 20
 const maxSteps = 20_000_000
 
-// For each rule that may apply at a place.
 const stepsPerRule = 10
 
 // Writing a pointer takes longer than finding the difference.
 const stepsPerDifference = 100
 
-/**
- * `bytes`: the length of both, which raises the step limit, to some tenths of a second at most. Returns `cut`: too many
- * differences to list; `too-complex`: out of steps.
- */
+/** `bytes`: of both documents. `cut`: too many differences to list. `too-complex`: out of steps. */
 export const compareJson = (
   primary: unknown,
   candidate: unknown,
@@ -106,7 +102,7 @@ const createWalk = (numbers: NumberTolerance | null, differences: Differences) =
     path.pop()
   }
 
-  /** Pairs items by key in any order; items with one key in their order. */
+  /** Items with the same key are paired in their order. */
   const compareByKey = (
     primary: readonly unknown[],
     candidate: readonly unknown[],
@@ -150,7 +146,7 @@ const jsonType = (value: unknown): string => {
   return isNumber(value) ? 'number' : typeof value
 }
 
-/** Values other than objects are their own key; items without a key are paired in their order. */
+/** Items without a key are paired in their order. */
 const keyOf = (value: unknown): string => {
   if (typeof value === 'string') return `"${value}`
   if (isNumber(value)) return numberText(value)
@@ -159,7 +155,7 @@ const keyOf = (value: unknown): string => {
 
 interface PlaceRules {
   readonly isIgnored: boolean
-  /** Items are found by this member. Null: by their order. */
+  /** Null: items are paired by their order. */
   readonly keyMember: string | null
   /** Rules that may apply below: the cost of a step. */
   readonly size: number
@@ -169,7 +165,6 @@ interface PlaceRules {
 interface RuleNode {
   isIgnored: boolean
   keyMember: string | null
-  /** By name. `*` matches every name and index. */
   readonly members: Map<string, RuleNode>
 }
 

@@ -14,15 +14,14 @@ import {
 } from './comparison.ts'
 import { toExactNumber } from './exact-number.ts'
 
-// More of two unrelated documents would say nothing new.
+// More differences between two unrelated documents say nothing new.
 const maxDifferencesTold = 50
 
-/** `maxBytes`: a larger decoded body is not compared. */
 export const createComparison = (rules: ComparisonRules, maxBytes: number) => {
   const jsonRules: JsonRules = { places: compilePointerRules(rules), numbers: rules.numbers }
   const fieldNames = rules.fields.map((name) => ({ name, lower: name.toLowerCase() }))
 
-  /** `isNoise` excludes differences by {@link differenceKey}. At most `maxDifferences` are listed. */
+  /** `isNoise` gets a {@link differenceKey}. */
   return (
     primary: ComparedResponse,
     candidate: ComparedResponse,
@@ -72,7 +71,6 @@ const compareBodies = (
   if (!areJson && primary.type.text !== candidate.type.text) return 'complete'
   const [raw, otherRaw] = [primary.body.bytes, candidate.body.bytes]
   if (raw === null || otherRaw === null) return compareHashes(primary, candidate, differences)
-  // The most frequent case, and the cheapest.
   if (raw.equals(otherRaw) && isCoded(primary.fields) === isCoded(candidate.fields)) return 'complete'
   const body = decodeContent(raw, primary.fields, maxBytes)
   const other = decodeContent(otherRaw, candidate.fields, maxBytes)
@@ -96,7 +94,6 @@ const compareBodies = (
 
 const toBytes = (decoded: Buffer | CodingFault, raw: Buffer): Buffer => (typeof decoded === 'string' ? raw : decoded)
 
-/** At least one body is longer than `maxBody`. */
 const compareHashes = (primary: TypedResponse, candidate: TypedResponse, differences: Differences) => {
   const [hash, other] = [primary, candidate].map(({ body: { bytes, sha256: known } }) =>
     bytes === null ? known : sha256(bytes),
@@ -148,7 +145,6 @@ const decoders: Readonly<Record<string, (bytes: Buffer, options: { maxOutputLeng
 /** `coded`: an unknown coding. `corrupt`: not in the stated coding. */
 type CodingFault = 'coded' | 'too-large' | 'corrupt'
 
-/** Two upstreams may compress one document differently. */
 const decodeContent = (bytes: Buffer, fields: HeaderFields, maxBytes: number): Buffer | CodingFault => {
   const [coding, ...more] = getFieldValues(fields, 'content-encoding')
     .flatMap((value) => value.split(','))
@@ -164,7 +160,7 @@ const decodeContent = (bytes: Buffer, fields: HeaderFields, maxBytes: number): B
   }
 }
 
-/** Parses strictly. A number that a double cannot hold exactly becomes an {@link ExactNumber}. */
+/** A number that a double cannot hold exactly becomes an {@link ExactNumber}. */
 const readDocument = (bytes: Buffer): { readonly value: unknown } | { readonly fault: JsonFault } => {
   const parsed = parseStrictJson(bytes)
   if ('fault' in parsed) return parsed

@@ -12,16 +12,12 @@ export class ExactNumber {
 
 type JsonNumber = number | ExactNumber
 
-/** Keeps the text where a double would lose digits. */
 export const toExactNumber = (value: number, text: string): JsonNumber =>
   Number.isFinite(value) && isSameDecimal(parseDecimal(text), parseDecimal(String(value)))
     ? value
     : new ExactNumber(text)
 
-/**
- * By value: 1, 1.0 and 10e-1 are the same. No tolerance for integers beyond 2^53, which are ids. Takes steps as {@link
- * StepBudget.takeCall} does.
- */
+/** 1, 1.0 and 10e-1 are the same. Integers beyond 2^53 are ids and have no tolerance. */
 export const isSameNumber = (
   primary: JsonNumber,
   candidate: JsonNumber,
@@ -44,7 +40,7 @@ export const isSameNumber = (
 // Exact sums and products take about 2 µs.
 const stepsPerDecimal = 500
 
-/** Null: doubles cannot decide, because the difference is close to the tolerance. */
+/** Null: too close to the tolerance for doubles to decide. */
 const isClearlyWithin = (primary: number, candidate: number, tolerance: NumberTolerance): boolean | null => {
   if (isUnsafeInteger(primary) || isUnsafeInteger(candidate)) return false
   const bound = boundOf(primary, tolerance)
@@ -54,7 +50,6 @@ const isClearlyWithin = (primary: number, candidate: number, tolerance: NumberTo
   return apart > bound + margin ? false : null
 }
 
-// The rounding error of a sum and a product of doubles, with a margin.
 const roundingError = 1e-15
 
 const isUnsafeInteger = (value: number): boolean => Number.isInteger(value) && !Number.isSafeInteger(value)
@@ -92,7 +87,7 @@ const isLargeInteger = ({ digits, exponent }: Decimal): boolean =>
 // Longer numbers are compared as doubles: exact arithmetic takes more than linear time.
 const maxDigits = 400
 
-/** Exact: 0.30 and 0.29 are exactly 0.01 apart. */
+/** 0.30 and 0.29 are exactly 0.01 apart. */
 const isWithin = (primary: Decimal, candidate: Decimal, tolerance: NumberTolerance): boolean => {
   const isRelative = 'relative' in tolerance
   const bound = parseDecimal(String(isRelative ? tolerance.relative : tolerance.absolute))

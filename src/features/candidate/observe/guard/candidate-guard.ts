@@ -10,7 +10,7 @@ import { GuardWindow } from './guard-window.ts'
 
 const judgeEveryMs = 1000
 
-/** Takes back a candidate that is worse than its primary. Judges each second while processes report. */
+/** Judges each second while processes report. */
 export const createCandidateGuard = (
   shifts: Pick<Shifts, 'takeBack'>,
   shiftsInEffect: () => Pick<ShiftsView, 'get'>,
@@ -20,10 +20,7 @@ export const createCandidateGuard = (
   let stop: (() => void) | null = null
   let judgedAt = Number.NEGATIVE_INFINITY
 
-  /**
-   * Starts again at each change of share, and when no endpoint of the primary remains, as the old primary is no
-   * evidence about the new one. Null: no guard.
-   */
+  /** Starts again at each change of share, and when the primary keeps no endpoint: another primary is no evidence. */
   const findWindow = (group: Group) => {
     const { candidate, endpoints: primary } = config().upstreams[group]
     const rules = candidate?.guard ?? null
@@ -58,7 +55,6 @@ export const createCandidateGuard = (
       for (const report of reports) findWindow(report.group)?.window.add(source, report, at)
       stop ??= unrefTimeout(judgedAt + judgeEveryMs - at, judge)
     },
-    /** Forgets the waiting requests of a process that has ended. */
     forget(source: string): void {
       for (const { window } of windows.values()) window.forget(source)
     },

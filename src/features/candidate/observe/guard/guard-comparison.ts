@@ -2,7 +2,7 @@ import { sum } from '../../../../core/log/sum-reports.ts'
 import { type GuardTotals, latencyBucketEnd } from './guard-key.ts'
 import { type OperationEvidence, slicesOfWindow } from './guard-window.ts'
 
-/** Comparable requests of the candidate and of the reference, such as those to one operation. */
+/** Requests of both sides that can be compared, such as those to one operation. */
 export interface Stratum {
   readonly requests: number
   readonly bad: number
@@ -11,10 +11,10 @@ export interface Stratum {
 }
 
 /**
- * An upper bound of the natural logarithm of the chance that the candidate has this many bad requests, or more, when
- * both sides are alike. Given the total of bad requests, the candidate's are then binomial within each stratum, with
- * its share of the requests as probability. The sum has Chernoff's bound: the minimum over t of E[exp(t·X)] / exp(t·x),
- * never below the true probability. Returns 0 without computing where the bound cannot be below `atMost`.
+ * An upper bound of ln P(the candidate has this many bad requests or more, both sides being alike). Given the total of
+ * bad requests, the candidate's are binomial in each stratum, with its share of the requests as probability. For their
+ * sum it is Chernoff's bound: the minimum over t of E[exp(t·X)] / exp(t·x). Returns 0 early where the bound cannot be
+ * below `atMost`.
  */
 export const logChanceOfExcess = (strata: readonly Stratum[], atMost = 0): number => {
   const parts = strata.flatMap(({ requests, bad, otherRequests, otherBad }) => {
@@ -54,17 +54,14 @@ export const expectedBad = (strata: readonly Stratum[]): number =>
 /** `rejected`: with a 4xx. `slow`: until the head. */
 export type GuardFault = 'failed' | 'rejected' | 'slow'
 
-/** The primary in the same window, in earlier windows, or no reference. */
 export type GuardReference = 'meanwhile' | 'before' | 'none'
 
 type BadOf = readonly [requests: number, bad: number]
 
 type FaultCounts = ReturnType<typeof countFault>
 
-/** One operation compared with one reference. */
 export type GuardComparison = NonNullable<ReturnType<typeof compareWith>>
 
-// Fewer requests of the primary are no reference.
 const minReferenceRequests = 10
 const minMeasured = 100
 const minEarlierMeasured = 20
@@ -77,10 +74,9 @@ const maxLogChanceOfOutage = Math.log(1e-3)
 export const minShare = (reference: GuardReference, fault: GuardFault): number =>
   ({ meanwhile: 0, before: fault === 'failed' ? 0.1 : 0.5, none: 0.5 })[reference]
 
-/** The share of requests above the 95th percentile. */
 export const slowShare = 0.05
 
-/** Counts as bad what has the fault. `latency`: how many times the primary's 95th percentile is too slow. */
+/** `latency`: how many times the primary's 95th percentile is too slow. */
 export const countFault = (evidence: OperationEvidence, fault: GuardFault, latency: number) => {
   const { primary, earlier, candidate } = evidence
   /** The last acceptable latency bucket. Null: latency is not judged, or cannot be. */
@@ -93,7 +89,7 @@ export const countFault = (evidence: OperationEvidence, fault: GuardFault, laten
   return { fault, evidence, bound, count, candidate: count(candidate), meanwhile: count(primary) }
 }
 
-/** Null: too few requests of the reference; for `none`: enough of another. */
+/** Null: the reference has too few requests; for `none`: another reference has enough. */
 export const compareWith = (counts: FaultCounts, reference: GuardReference) => {
   const { fault, evidence, bound, candidate, meanwhile, count } = counts
   const [earlier, earlierBad] = count(evidence.earlier)
@@ -104,19 +100,15 @@ export const compareWith = (counts: FaultCounts, reference: GuardReference) => {
   return {
     operation: evidence.operation,
     ...{ requests: candidate[0], bad: candidate[1], otherRequests: other[0], otherBad: other[1] },
-    /** The longest acceptable wait in milliseconds. Null: latency was not judged. */
     boundMs: bound === null ? null : latencyBucketEnd(bound),
-    /** Whether the primary's current requests agree with the reference. */
     isTenable: () => reference === 'meanwhile' || isLasting(counts, minShare(reference, fault)),
-    /** The candidate's requests by client cell. */
     byCell: () => new Map([...evidence.cells()].map(([cell, totals]) => [cell, count(totals)])),
   }
 }
 
 /**
- * Whether the candidate was bad in every slice of the window and the primary is not as bad now: it has no requests, or
- * too good ones for an outage behind both sides. Otherwise an outage that has just begun would be blamed on the
- * candidate.
+ * Whether the candidate was bad in every slice of the window and the primary is not as bad now. Otherwise an outage
+ * behind both sides, which has just begun, would be blamed on the candidate.
  */
 const isLasting = ({ evidence, meanwhile, count }: FaultCounts, minShare: number): boolean => {
   const shares = evidence.slices().flatMap((slice) => {
@@ -129,7 +121,7 @@ const isLasting = ({ evidence, meanwhile, count }: FaultCounts, minShare: number
   return requests === 0 || requests * Math.log1p(-Math.min(0.999, least)) < maxLogChanceOfOutage
 }
 
-/** Up to `times` the primary's 95th percentile, and at least 10 ms above it. Null: too few requests of the primary. */
+/** At least 10 ms above the primary's 95th percentile. Null: too few requests of the primary. */
 const findBound = (primary: GuardTotals, earlier: GuardTotals, times: number): number | null => {
   const isEnough = primary.timed >= minMeasured
   const timed = isEnough ? primary.timed : primary.timed + earlier.timed

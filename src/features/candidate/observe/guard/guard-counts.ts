@@ -3,24 +3,22 @@ import type { Group, OperationId, Side } from '../../../../operations.ts'
 import { createSlotList, type SlotEntry } from '../../layers/slot-list.ts'
 import { failureCode, type GuardFailure, guardKeyBase, respondedCode, waitedCode } from './guard-key.ts'
 
-/** One process's counts of a group since its last report. */
+/** Since the last report. */
 export interface GuardReport {
   readonly group: Group
   /** Names the share: counts under another share are no evidence. */
   readonly era: string
-  /** Alternating keys and counts. */
   readonly counts: readonly number[]
-  /** Requests without a head, in the same form. Replaces the last report's. */
+  /** Requests without a head. Replaces the last report's. */
   readonly waiting: readonly number[]
 }
 
 export interface GuardedRequest extends SlotEntry {
   readonly keyBase: number
-  /** When only the upstream was left to wait for. Null: the client is still sending. */
+  /** Null: the client is still sending. */
   startedAt: number | null
 }
 
-// Four reports a second: cheap, with little delay.
 const reportEveryMs = 250
 
 // Most requests have a head before 250 ms and need no report.
@@ -28,7 +26,6 @@ const minWaitMs = 250
 
 export type GuardCounts = ReturnType<typeof createGuardCounts>
 
-/** Counts the outcomes of a group's requests under one share. `onFirst` is called when there is something to report. */
 export const createGuardCounts = (group: Group, era: string, onFirst: () => void) => {
   let counts = new Map<number, number>()
   const waiting = createSlotList<GuardedRequest>()
@@ -46,14 +43,12 @@ export const createGuardCounts = (group: Group, era: string, onFirst: () => void
   const settle = (request: GuardedRequest, code: number): void => {
     if (waiting.delete(request)) count(request.keyBase + code)
   }
-  /** The outcome is no fault of a side. */
   const dropped = (request: GuardedRequest): void => void waiting.delete(request)
 
   return {
     group,
     era,
     dropped,
-    /** `cell`: the client's. */
     begin(operation: OperationId, side: Side, cell: number, isSent: boolean): GuardedRequest {
       const request = { keyBase: guardKeyBase(operation, side, cell), startedAt: isSent ? now() : null, slot: -1 }
       waiting.add(request)
@@ -66,10 +61,8 @@ export const createGuardCounts = (group: Group, era: string, onFirst: () => void
       if (request.startedAt === null) dropped(request)
       else settle(request, waitedCode(waitedMs(request)))
     },
-    /** A response that had begun was cut short or broke the contract. */
     late: (operation: OperationId, side: Side, cell: number) =>
       count(guardKeyBase(operation, side, cell) + failureCode('late')),
-    /** `isWaiting`: there will be more to report without another request. */
     take(): { readonly report: GuardReport; readonly isWaiting: boolean } {
       const late = new Map<number, number>()
       for (const request of waiting.all()) {
@@ -91,7 +84,6 @@ const waitedMs = ({ startedAt }: GuardedRequest): number => (startedAt === null 
 
 export type GuardReporter = ReturnType<typeof createGuardReporter>
 
-/** Reports to the primary process while there is something to report. */
 export const createGuardReporter = (onReports: (reports: readonly GuardReport[]) => void) => {
   const latest = new Map<Group, GuardCounts>()
   const pending = new Set<GuardCounts>()

@@ -17,22 +17,19 @@ import type { GuardEvidence } from './guard-window.ts'
 
 export type GuardRules = Pick<CandidateGuardConfig, 'errors' | 'latency' | 'minRequests'>
 
-/** What the candidate is suspected of, compared with which reference. */
 interface Suspicion {
   readonly fault: GuardFault
   readonly reference: GuardReference
 }
 
 export interface GuardVerdict extends Stratum, Suspicion {
-  /** Indexes in `allOperations`, judged together. */
   readonly operations: readonly number[]
-  /** In milliseconds. Null: not about one operation's latency. */
   readonly boundMs: number | null
 }
 
 // Strict: overlapping windows are judged every second, for hours.
 const maxLogChance = Math.log(1e-9)
-// Checked next, without the clients with most bad requests.
+// Judged again without the clients that have most bad requests.
 const maxLogChanceOfOthers = Math.log(1e-6)
 
 // Clients' requests differ, so some are rejected or wait more often: several must bear the excess.
@@ -74,7 +71,6 @@ const addUp = (strata: readonly Stratum[]): Stratum => {
   return { requests: sum('requests'), bad: sum('bad'), otherRequests: sum('otherRequests'), otherBad: sum('otherBad') }
 }
 
-/** Whether the bad requests exceed the rules and chance. */
 const isBeyond = (
   strata: readonly Stratum[],
   { fault, reference }: Suspicion,
@@ -102,11 +98,9 @@ interface ClientExcess {
   readonly cell: number
   requests: number
   bad: number
-  /** As if the candidate were as good as the primary. */
   expected: number
 }
 
-/** The clients with the most bad requests first. */
 const listClientExcesses = (strata: readonly GuardComparison[]): readonly ClientExcess[] => {
   const shares = new Map<number, ClientExcess>()
   for (const stratum of strata)
@@ -145,7 +139,6 @@ const withoutClients = (strata: readonly GuardComparison[], cells: readonly numb
     return { ...stratum, requests, bad: Math.max(0, bad) }
   })
 
-// Fewer requests say nothing about a client.
 const minOfClient = 3
 
 /** Two thirds of the clients with enough requests have mostly bad ones, and these are at least three, or all. */

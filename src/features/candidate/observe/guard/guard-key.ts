@@ -17,23 +17,19 @@ const codeCount = 512
 const bucketRatio = Math.log(1.08)
 const operationIndex = new Map<OperationId, number>(allOperations.map(({ id }, index) => [id, index]))
 
-/** The code is added to this. */
 export const guardKeyBase = (operation: OperationId, side: Side, cell: number): number =>
   (((operationIndex.get(operation) as number) * 2 + (side === 'candidate' ? 1 : 0)) * cellCount + cell) * codeCount
 
 export const failureCode = (failure: GuardFailure): number => failures.indexOf(failure)
 
-/** For a response whose head took `ms`. */
 export const respondedCode = (ms: number): number => failures.length + latencyBucket(ms)
 
-/** For a request that waited `ms` without a head. */
 export const waitedCode = (ms: number): number => failures.length + latencyBucketCount + latencyBucket(ms)
 
 /** Each bucket is 8 % wider than the one before; the first ends at 1 ms. */
 export const latencyBucket = (ms: number): number =>
   ms <= 1 ? 0 : Math.min(latencyBucketCount - 1, Math.ceil(Math.log(ms) / bucketRatio))
 
-/** In milliseconds. */
 export const latencyBucketEnd = (bucket: number): number => Math.exp(bucket * bucketRatio)
 
 export const readGuardKey = (key: number) => {
@@ -46,9 +42,8 @@ export const readGuardKey = (key: number) => {
     operation: Math.trunc(rest / 2),
     side,
     cell,
-    /** A number: the latency bucket of the head, or of the client's leaving. */
+    /** A latency bucket, or a failure. */
     outcome: failures[code] ?? bucket % latencyBucketCount,
-    /** False: the client has left, or still waits. */
     hasResponse: bucket < latencyBucketCount,
   }
 }
@@ -58,7 +53,6 @@ export type GuardTotals = ReturnType<typeof emptyTotals>
 /** `requests` ended with a head, or a failure of the side; of `timed`, the time to the head or a minimum is known. */
 export const emptyTotals = () => ({
   ...{ requests: 0, failed: 0, rejected: 0, timed: 0 },
-  /** `timed` by latency bucket. */
   buckets: new Array<number>(latencyBucketCount).fill(0),
 })
 

@@ -6,7 +6,6 @@ export type GuardEvidence = GuardWindow['evidence']
 
 export type OperationEvidence = GuardEvidence['operations'][number]
 
-/** By key. */
 type Counts = Map<number, number>
 
 // Thirty windows with requests bridge a quiet night.
@@ -17,19 +16,14 @@ const batchesOfWindow = 60
 
 export const slicesOfWindow = 4
 
-/** A sliding window of both sides, and the primary's earlier windows. */
 export class GuardWindow {
   readonly #windowMs: number
   #era: string | null = null
-  /** The oldest first. */
   #batches: { readonly at: number; readonly counts: Counts }[] = []
   readonly #waiting = new Map<string, readonly number[]>()
-  /** Of the batches and the waiting requests. Kept up to date, as each second reads them. */
   #totals = { primary: createTotals(), candidate: createTotals() }
-  /** The candidate's, in the same way, for what is asked of a suspect alone. */
   readonly #candidateCounts: Counts = new Map()
   readonly #clients = new Set<number>()
-  /** The primary's past windows by number, the oldest first. */
   readonly #earlier: { readonly number: number; readonly counts: Counts }[] = []
   readonly #earlierTotals = createTotals()
   #advancedAt = 0
@@ -64,7 +58,6 @@ export class GuardWindow {
     this.#setWaiting(source, [])
   }
 
-  /** Drops counts older than the window. */
   advance(at: number): void {
     this.#advancedAt = at
     const fresh = this.#batches.findIndex((batch) => batch.at > at - this.#windowMs)
@@ -75,7 +68,7 @@ export class GuardWindow {
     }
   }
 
-  /** `operation`: the index in `allOperations`. `clients`: cells under this share. */
+  /** `clients`: cells under this share. */
   get evidence() {
     const operations = allOperations.flatMap((_, operation) => {
       const candidate = this.#totals.candidate[operation] as GuardTotals
@@ -84,10 +77,8 @@ export class GuardWindow {
         {
           operation,
           primary: this.#totals.primary[operation] as GuardTotals,
-          /** The primary's requests of up to 30 earlier windows. */
           earlier: this.#earlierTotals[operation] as GuardTotals,
           candidate,
-          /** The candidate's requests by client cell. */
           cells: () => {
             const cells = new Map<number, GuardTotals>()
             addOwn(this.#candidateCounts, operation, ({ cell }) => totalsOf(cells, cell))
@@ -119,7 +110,6 @@ export class GuardWindow {
     else this.#waiting.set(source, waiting)
   }
 
-  /** `list`: alternating keys and counts. */
   #applyAll(list: readonly number[], times: 1 | -1): void {
     for (let i = 0; i < list.length; i += 2) this.#apply(list[i] as number, times * (list[i + 1] as number))
   }
@@ -132,7 +122,7 @@ export class GuardWindow {
     addCount(this.#candidateCounts, key, count)
   }
 
-  /** Only the primary's. Windows without requests are not stored. */
+  /** Only the primary's. */
   #archive(at: number, counts: Counts): void {
     const number = Math.trunc(at / this.#windowMs)
     for (const [key, count] of counts) {
@@ -150,7 +140,6 @@ export class GuardWindow {
   }
 }
 
-/** By operation. */
 const createTotals = (): readonly GuardTotals[] => allOperations.map(emptyTotals)
 
 const addCount = (counts: Counts, key: number, count: number): void => {
@@ -165,7 +154,6 @@ const totalsOf = (totals: Map<number, GuardTotals>, group: number): GuardTotals 
   return each
 }
 
-/** Adds what the candidate has of the operation. */
 const addOwn = (counts: Counts, operation: number, totalsFor: (event: GuardEvent) => GuardTotals): void => {
   for (const [key, count] of counts) {
     const event = readGuardKey(key)

@@ -24,7 +24,7 @@ import {
   toSchemaOf31,
 } from './upgrade-schema.ts'
 
-/** Copies a contract into one document of OpenAPI 3.1. What is no OpenAPI is reported and left out. */
+/** What is no OpenAPI is reported and left out. */
 export const bundleDocument = (main: ContractFile, files: ContractFiles, version: OpenApiVersion): BundledDocument =>
   new Bundler(files, version).bundle(main)
 
@@ -32,7 +32,6 @@ class Bundler {
   readonly #files: ContractFiles
   readonly #version: OpenApiVersion
   readonly #origins = new WeakMap<object, ContractNode>()
-  /** The first place of each object. */
   readonly #places = new Map<string, { readonly pointer: string; readonly shape: ObjectShape }>()
   readonly #faulty = new Set<object>()
   readonly #open: ((document: TreeCopy) => void)[] = []
@@ -49,7 +48,7 @@ class Bundler {
     const document = this.#object({ file: main, path: [], value: main.tree }, documentShape, '')
     document.openapi = '3.1.1'
     const bundled = { document, origins: this.#origins, faulty: this.#faulty }
-    // Everything of the main file has its place by now.
+    // Everything of the main file has its place now.
     for (const place of this.#open) place(document)
     for (const keyword of this.#oneWay) splitOneWayMembers(bundled, keyword)
     return bundled

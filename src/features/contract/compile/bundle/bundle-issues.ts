@@ -1,5 +1,3 @@
-/** Messages of `bundle-document.ts`. */
-
 import { explainPathMismatch, suggestNearest } from '../../../../core/config/suggest.ts'
 import { ownMember } from '../../../../core/lib/plain-object.ts'
 import { allOperations, type Operation } from '../../../../operations.ts'
@@ -8,7 +6,6 @@ import { jsonSchemaDialect, rejectedKeywords, schemaKeywords } from '../schema-k
 import type { ObjectShape } from './object-shapes.ts'
 import type { OpenApiVersion } from './upgrade-schema.ts'
 
-/** `name` null: a map or a list of objects. */
 export const otherForm = (name: string | null, expected: string, value: unknown): NodeIssue =>
   wrongValue(name === null ? 'this has another form' : `this is not ${name}`, expected, value)
 
@@ -27,7 +24,6 @@ export const otherTarget = (shape: ObjectShape, found: ObjectShape): NodeIssue =
   hint: shape.section === null ? undefined : `refer to #/components/${shape.section}/…`,
 })
 
-/** Readers of the document ignore a key beside `$ref`. */
 export const besideReference = (key: string): NodeIssue => ({
   message: 'this does nothing: it stands beside a $ref',
   expected: '$ref alone',
@@ -50,7 +46,6 @@ export const ignored = (name: string, why: string): NodeIssue => ({
   atKey: true,
 })
 
-/** With an issue, the operation is the one that was probably meant; null: none is near. */
 export const findPath = (path: string): { readonly operation: Operation | null; readonly issue: NodeIssue | null } => {
   const known = allOperations.find((each) => each.path === path)
   if (known !== undefined) return { operation: known, issue: null }
@@ -104,7 +99,7 @@ export const newName = (name: string, shape: ObjectShape): NodeIssue =>
     'OpenAPI 3.2 has it: write openapi: 3.2.0',
   )
 
-/** For a name of OpenAPI that the gateway does not read, and whose removal would change the meaning. */
+/** Without this name, the document would mean something else. */
 export const rejectedName = (name: string, shape: ObjectShape, hint: string): NodeIssue =>
   wrongKey(`the gateway does not read this in ${shape.name}`, `no ${name}`, name, hint)
 

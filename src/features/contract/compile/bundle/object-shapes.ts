@@ -2,7 +2,6 @@ import type { ContractNode, Tree } from '../contract-node.ts'
 
 /** OpenAPI 3.1 §4.8: a kind of object, by its fixed members. */
 export interface ObjectShape {
-  /** For a problem. */
   readonly name: string
   /** Below `components`; null: no reference may replace such an object. */
   readonly section: string | null
@@ -19,9 +18,9 @@ export type CopiedMember =
 
 type OtherMember =
   | { readonly kind: 'ignored'; readonly why: string }
-  // Left out of the bundle: it checks nothing, and may refer to files that are not in the bundle.
+  // It checks nothing, and may refer to files that are not in the bundle.
   | { readonly kind: 'dropped' }
-  // Rejected: leaving it out would change the meaning of the document.
+  // Without it, the document would mean something else.
   | { readonly kind: 'rejected'; readonly hint: string }
 
 const any: Member = { kind: 'any' }
@@ -132,12 +131,10 @@ export const documentShape = shape('an OpenAPI document', null, {
 
 export type TreeCopy = Record<string, unknown>
 
-/** A contract as one document without references to other files. */
 export interface BundledDocument {
   readonly document: TreeCopy
   /** Where each map and list was written. Broken references have no origin: they are reported once. */
   readonly origins: WeakMap<object, ContractNode>
-  /** Schemas with an unknown keyword, whose meaning is unknown. */
   readonly faulty: Set<object>
 }
 

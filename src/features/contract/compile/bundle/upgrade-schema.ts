@@ -15,11 +15,9 @@ export type OpenApiVersion = '3.0' | '3.1' | '3.2'
 
 interface UpgradedSchema {
   readonly schema: Tree
-  /** Keywords that 3.1 cannot express, or that already had no effect in 3.0. */
   readonly lost: readonly string[]
 }
 
-/** Leaves the schemas inside as they are. */
 export const toSchemaOf31 = (given: Tree, version: OpenApiVersion): UpgradedSchema => {
   if (version === '3.0') return upgradeSchema(given)
   return { schema: version === '3.2' ? withoutNewAnnotations(given) : given, lost: [] }
@@ -81,7 +79,6 @@ export const splitOneWayMembers = (open: BundledDocument, keyword: OneWayKeyword
   for (const owner of owners) owner.schema = splitter.copyOf(owner.schema)
 }
 
-/** Media types, parameters and fields of requests (`readOnly`) or of responses. */
 const schemaOwners = (document: Tree, keyword: OneWayKeyword): readonly TreeCopy[] => {
   const components = asPlainObject(document.components)
   const items = valuesOf(document.paths).map(asPlainObject)
@@ -138,7 +135,6 @@ const createSplitter = (open: BundledDocument, keyword: OneWayKeyword) => {
     return visit(schema, combining.includes(name) ? released : [])
   }
 
-  /** An unchanged schema is returned as it is. */
   const copyOf = (schema: unknown, use: Use | null = visit(schema)): unknown => {
     if (use === null || !use.isChanged) return schema
     if (use.copy !== undefined) return use.copy
@@ -181,7 +177,6 @@ const createSplitter = (open: BundledDocument, keyword: OneWayKeyword) => {
   return { visit, markUsers, copyOf }
 }
 
-/** Returns each name of a member, and whether the keyword marks the member. */
 const createMembersOf = (follow: FollowReference, keyword: OneWayKeyword) => {
   const found = new Map<Tree, ReadonlyMap<string, boolean>>()
 
