@@ -35,7 +35,7 @@ RUN chown -R root:root /app/.compiled && chmod -R a=rX /app/.compiled
 FROM node:24.21.0-trixie-slim
 LABEL org.opencontainers.image.title="lender-gateway" \
       org.opencontainers.image.description="The single entry point to a lender integration service: exactly nine operations, rerouted by a config edit." \
-      org.opencontainers.image.version="0.1.0" \
+      org.opencontainers.image.version="0.2.0" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.base.name="docker.io/library/node:24.21.0-trixie-slim"
 RUN rm -rf /usr/local/lib/node_modules /opt/yarn-* /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack \

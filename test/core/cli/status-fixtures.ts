@@ -35,7 +35,7 @@ const file = '/etc/lender-gateway/gateway.yaml'
 const busy = { inFlight: 2, requests: 40, latencyMs: 12.5 }
 
 const ownStatus = {
-  ...{ version: '0.1.0', instance: null, state: 'serving', ready: true, notReady: null, findings: [] },
+  ...{ version: '0.2.0', instance: null, state: 'serving', ready: true, notReady: null, findings: [] },
   ...{ uptimeSeconds: 93_784.2, node: 'v24.21.0', pid: 1, warnings: [], certificates: [], operations: {}, retiring: 0 },
   config: {
     ...{ file, path: file, hash: '3f1c0a9be2d4', loadedAt: '2026-11-21T02:00:07.512Z', loadedBy: 'file' },

@@ -61,7 +61,7 @@ describe('/status', () => {
       { ...unused, url: 'http://127.0.0.1:1/v2', weight: 7 },
     ]
     expect(body).toEqual({
-      ...{ version: '0.1.0', instance: { name: null, environment: null, color: 'gray' }, state: 'serving' },
+      ...{ version: '0.2.0', instance: { name: null, environment: null, color: 'gray' }, state: 'serving' },
       ...{ ready: true, notReady: null, findings: expect.toSatisfy((found) => found.every(isLate)) },
       ...{ uptimeSeconds: expect.any(Number), node: process.version, pid: process.pid },
       config: {

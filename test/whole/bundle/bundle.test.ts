@@ -58,7 +58,7 @@ describe('bundle', () => {
     const config = expect.objectContaining({ upstreams: expect.anything() })
     expect(JSON.parse(parts['config.json'] ?? '')).toEqual({ hash: shared.gateway.config.hash, config })
     expect(JSON.parse(parts['versions.json'] ?? '')).toMatchObject({
-      ...{ command: '0.1.0', node: { version: process.versions.node }, system: { arch: process.arch } },
+      ...{ command: '0.2.0', node: { version: process.versions.node }, system: { arch: process.arch } },
       packageLock: expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
     })
     for (const { method, path } of allOperations) expect(parts['explain.txt']).toContain(`${method} ${path}: forwarded`)

@@ -191,7 +191,7 @@ describeTests('a gateway of another version', () => {
   test('is shown as JSON whatever it says, and named as one', async () => {
     const { code, out, err } = await runStatus({ version: '9.0.0', news: 7 }, '--format', 'json')
 
-    const versions = 'is version 9.0.0, this command is version 0.1.0: use the same version'
+    const versions = 'is version 9.0.0, this command is version 0.2.0: use the same version'
     expect({ code, err }).toEqual({ code: 0, err: `lender-gateway: http://gateway ${versions}\n` })
     expect(JSON.parse(out)).toEqual({ version: '9.0.0', news: 7 })
   })
@@ -209,7 +209,7 @@ describeTests('a gateway of another version', () => {
     const { code, err } = await runCommand([command, '--admin', admin.url])
 
     expect(code).toBe(2)
-    const versions = 'it is version 9.0.0, this command is version 0.1.0: use the same version'
+    const versions = 'it is version 9.0.0, this command is version 0.2.0: use the same version'
     const understood = 'responds with what this version does not understand'
     expect(err).toBe(`lender-gateway: ${admin.url} ${understood}: ${expected}; ${versions}\n`)
   })

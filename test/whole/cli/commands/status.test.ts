@@ -75,7 +75,7 @@ describe('status shows', () => {
 nothing is wrong
 
 gateway  serving, ready
-version  0.1.0, Node v24.21.0, process 1
+version  0.2.0, Node v24.21.0, process 1
 up       1d 2h, started 2026-11-20T00:01:55Z
 config   3f1c0a9be2d4, loaded 2026-11-21T02:00:07Z, 4m 52s ago, by an edit of the file
 before   none
@@ -101,7 +101,7 @@ limits.concurrency  2 of 10000 in flight
 nothing is wrong
 
 gateway   draining, NOT READY
-version   0.1.0, Node v24.21.0, process 1
+version   0.2.0, Node v24.21.0, process 1
 up        59s, started 2026-11-21T02:04:01Z
 config    3f1c0a9be2d4, loaded 2026-11-21T02:00:07Z, 4m 52s ago, at the start
 before    9b02c7d11e55, which rollback brings back
@@ -325,8 +325,8 @@ test.each([
   ['status --redy', 'Did you mean --ready?'],
   ['status --format jsno', 'Did you mean json?'],
   ['operation rejct market.insights', 'Did you mean reject?'],
-  ['operation reject market.insights', 'Did you mean reject?'],
-  ['tail --rejected', 'It is now named --rejected.'],
+  ['operation refuse market.insights', 'Did you mean reject?'],
+  ['tail --refused', 'It is now named --rejected.'],
   ['operation reject market.insihgts', 'Did you mean market.insights?'],
   ['shift maket', 'Did you mean market?'],
   ['statsu', 'Did you mean status?'],
