@@ -95,7 +95,7 @@ const shifted = seriesFor(['group'], ({ overrides }) => overrides.shifts?.all ??
 
 const help = {
   repeats: 'Requests sent to the primary a second time to learn its noise.',
-  answers: "The candidate's responses to copies by status class; failed: incomplete.",
+  responses: "The candidate's responses to copies by status class; failed: incomplete.",
   dropped: 'Requests that were not copied, by reason.',
   compared: "The candidate's responses that were compared with the primary's.",
   differences: 'Differing responses of the candidate, counted once for each kind of difference.',
@@ -112,7 +112,7 @@ const candidateMetrics: MetricDefinitions = {
   shadow_copies_total: perGroup.counter('Copies of requests sent to the candidate.', 'sent'),
   shadow_repeats_total: perGroup.counter(help.repeats, 'repeated'),
   shadow_copies_in_flight: perGroup.gauge('Copies under way.', 'underWay'),
-  shadow_responses_total: countsOf('outcome', ({ outcomes }) => outcomes).counter(help.answers),
+  shadow_responses_total: countsOf('outcome', ({ outcomes }) => outcomes).counter(help.responses),
   shadow_dropped_total: countsOf('reason', ({ dropped }) => dropped).counter(help.dropped),
   shadow_compared_total: ofResults.counter(help.compared),
   shadow_differences_total: countsOfCompared('kind', ({ byKind }) => byKind).counter(help.differences),

@@ -172,7 +172,7 @@ describe('a worker that serves', () => {
     worker.handOff(socket)
     process.kill(worker.pid ?? Number.NaN, 'SIGCONT')
 
-    await expect(committed).rejects.toThrow('got a command to take a message that it does not have')
+    await expect(committed).rejects.toThrow('there is no prepared configuration')
     expect((await client.ended()).received).toBe('')
   })
 

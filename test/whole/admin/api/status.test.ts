@@ -58,7 +58,7 @@ describe('of a group', () => {
 
     expect((await market(live))?.endpoints[0]).toMatchObject({
       since: expect.stringMatching(/Z$/),
-      reason: expect.stringMatching(/rejected/i),
+      reason: expect.stringMatching(/refuses connections/),
       lastProbe: { at: expect.stringMatching(/Z$/), ok: false, latencyMs: expect.any(Number) },
     })
   })
