@@ -3,7 +3,6 @@ import { errorMessage } from '../lib/try.ts'
 
 type ResponseFlaw = Extract<ReasonFor<'bad-response'>, ReasonFor<'truncated'>>
 
-/** The message quotes nothing of the response. */
 export class MalformedResponseError extends StacklessError {
   readonly reason: ResponseFlaw
 
@@ -16,7 +15,6 @@ export class MalformedResponseError extends StacklessError {
 
 type ConnectionReason = ReasonFor<'tls-failed'>
 
-/** Null: the code of Node or OpenSSL is unknown. */
 export const classifyError = (error: unknown): ConnectionReason | null => {
   if (!(error instanceof Error)) return null
   // One error for each tried address. A refused connection says more than a missing route (IPv6).
@@ -33,7 +31,6 @@ export const classifyError = (error: unknown): ConnectionReason | null => {
   return null
 }
 
-/** By its reason if known, else in the words of the system or the library. */
 export const describeUpstreamError = (error: unknown): string => {
   if (error instanceof GatewayError && error.cause instanceof Error) return describeUpstreamError(error.cause)
   const reason =
@@ -61,7 +58,7 @@ export const toGatewayError = (cause: unknown, at: 'unsent' | 'sent' | 'responde
 const toReason = (cause: unknown): ConnectionReason | ResponseFlaw | null =>
   cause instanceof MalformedResponseError ? cause.reason : classifyError(cause)
 
-// RFC 8446 §6.2. Before TLS 1.3, the alert for no common cipher may also mean a missing certificate: unknown.
+// RFC 8446 §6.2. Before TLS 1.3, a missing certificate has no alert of its own: `no common cipher` may mean it.
 const certificateRequiredAlert = 'ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED'
 const certificateRejectedAlert =
   /_ALERT_(BAD_CERTIFICATE|CERTIFICATE_EXPIRED|CERTIFICATE_REVOKED|CERTIFICATE_UNKNOWN|UNSUPPORTED_CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED)$/

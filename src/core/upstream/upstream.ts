@@ -18,13 +18,11 @@ interface UpstreamDeps {
   open(endpoint: EndpointConfig): Endpoint
   use(endpoint: Endpoint): void
   drainedBy(endpoint: EndpointConfig): DrainedBy | null
-  /** The previous breaker where the settings are equal: its state continues. */
   readonly breaker: Readonly<CircuitBreaker> | null
   readonly logEvent: LogEvent
   readonly onFailure: OnFailedAttempt
 }
 
-/** With one endpoint and no circuit breaker, `send` is that endpoint's own. */
 export const openUpstream = (
   config: UpstreamConfig,
   { open, use, drainedBy, breaker: previousBreaker, logEvent, onFailure }: UpstreamDeps,
@@ -50,21 +48,18 @@ export const openUpstream = (
     send: breaker === null ? balanced : breaker.layer(balanced),
     members,
     balance: config.balance,
-    /** Null: none is configured. */
     breaker,
-    /** Starts probes and judgments, once this upstream is in use. */
     activate(): void {
       for (const { endpoint } of members) use(endpoint)
       // An endpoint listed twice drains only if both entries do.
       const serving = new Set(members.filter(({ receivesTraffic }) => receivesTraffic).map(({ health }) => health))
       for (const member of members) {
-        // The sandbox echoes only the nine operations: a probe of another path would fail.
+        // The sandbox echoes only the nine operations, so a probe of another path would fail.
         member.endpoint.configureHealthCheck(member.name === 'sandbox' ? null : config.healthCheck, config.host)
         const { health } = member
         health.judge = detectOutlier && ((outcome) => detectOutlier(member, outcome))
-        // An old ejection ends.
         if (detectOutlier === null) health.uneject()
-        // An endpoint outlives the snapshots: a reload does not restart its drain.
+        // The endpoint outlives snapshots: a reload does not restart its drain.
         health.drainingSince = serving.has(health) ? null : (health.drainingSince ?? epochMs())
         health.isDrainedByOperator = member.drainedBy === 'operator'
       }

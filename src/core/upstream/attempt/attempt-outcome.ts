@@ -6,17 +6,16 @@ import { epochMs, now } from '../../lib/clock.ts'
 /** `nothing`: the client or the gateway ended the request. */
 export type AttemptOutcome = 'success' | 'failure' | 'nothing'
 
-/** RFC 9110 §15.6. */
 export const classifyStatus = (status: number): AttemptOutcome => (status >= 500 ? 'failure' : 'success')
 
 const minHeldBackMs = 1000
 
-const ownLacks: ReadonlySet<FailureReason | null> = new Set(['no-descriptors', 'no-ports'] as const) // of this machine
+const ownLacks: ReadonlySet<FailureReason | null> = new Set(['no-descriptors', 'no-ports'] as const)
 
 /**
- * By decision 016. A slow client must not have every endpoint ejected, and endpoints give up a client only seconds
- * after the gateway has held its response back. A deadline counts when the attempt had all of it: nothing else would
- * show that an endpoint hangs for longer.
+ * Decision 016. A slow client must not get all endpoints ejected, and an endpoint gives up a client only seconds after
+ * the gateway has held its response back. A deadline counts if the attempt had all of it, because nothing else shows
+ * that an endpoint hangs longer.
  */
 export const classifyFailure = (
   { kind, reason }: GatewayError,
@@ -33,7 +32,6 @@ export const classifyFailure = (
 
 export type OnFailedAttempt = (attempt: FailedAttempt, exchange: Exchange) => void
 
-/** A failure while waiting for the client is counted too. */
 export const recordIfFailed = (
   exchange: Exchange,
   endpoint: string,
@@ -53,33 +51,31 @@ export const recordIfFailed = (
 }
 
 const decayMs = 10_000
-// Keeps the ratio of two estimates finite.
 const floorMs = 1
 
 /**
- * Estimates the time to the head of a response, in ms: rises at once, falls slowly (peak EWMA, as in Finagle), and
- * forgets an unconfirmed sample within some 10 s. Silence counts while a request waits: a hanging endpoint is not fast.
+ * The time to the head of a response, in ms: rises at once, falls slowly (peak EWMA, as in Finagle). Silence counts
+ * while a request waits: a hanging endpoint is not fast.
  */
 export class PeakEwma {
   #estimateMs = floorMs
   #sampledAt = 0
   isKnown = false
   #pendingCount = 0
-  /** Meaningless while no request waits. */
   #silentSince = 0
 
   requestSent(at: number): void {
     if (this.#pendingCount++ === 0) this.#silentSince = at
   }
 
-  /** A failed response may be fast, since no work was done: it counts as the slowest that is remembered. */
+  /** A failed response may be fast because no work was done, so it counts as the slowest that is remembered. */
   headReceived(ms: number, at: number, failed = false): void {
     this.#release()
     this.#silentSince = at
     this.#addSample(ms, at, failed)
   }
 
-  /** Otherwise a hanging endpoint would be fast again when the last waiting request gives up. */
+  /** Without this sample, a hanging endpoint would be fast again when the last waiting request gives up. */
   requestEnded(at: number = now(), failed = false): void {
     if (this.#pendingCount > 0) this.#addSample(this.#silence(at), at, failed)
     this.#release()
@@ -97,9 +93,7 @@ export class PeakEwma {
     return floorMs + (this.#estimateMs - floorMs) * Math.exp(-Math.max(0, at - this.#sampledAt) / decayMs)
   }
 
-  /**
-   * A lower sample lowers the estimate only as far as time has: else a fast one could raise it. A failure does not.
-   */
+  /** A lower sample lowers the estimate only by the time that has passed. */
   #addSample(ms: number, at: number, failed: boolean): void {
     if (!Number.isFinite(ms)) return // it would spoil the estimate for ever
     this.#estimateMs = Math.max(ms, failed ? this.#estimateMs : this.#decayedEstimate(at))
@@ -118,7 +112,7 @@ export class PeakEwma {
 
 const bucketCount = 10
 
-/** Counts requests and failures in ten buckets: a count spans the last 90 to 100 % of `windowMs`, at constant cost. */
+/** A count spans the last 90 to 100 % of `windowMs`, at constant cost. */
 export class SlidingWindow {
   readonly #bucketMs: number
   readonly #requests: number[] = new Array(bucketCount).fill(0)

@@ -23,14 +23,11 @@ export interface SendOptions {
   readonly bodyTimeoutMs: number | null
   readonly mutateResponse: HeaderMutation | null
   readonly mutateInterim: HeaderMutation | null
-  /** Null: the endpoint is not compared with others. */
   readonly onOutcome: EndpointHealth['recordForComparison'] | null
   readonly onFailure: OnFailedAttempt
-  /** `isLast`: nothing follows on the connection. Throws `internal`. */
   readonly render: (exchange: Exchange, fields: HeaderFields, isLast: boolean) => string
 }
 
-// More than any valid response has.
 const maxInterimResponses = 100
 
 export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBodySource {
@@ -52,11 +49,10 @@ export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBo
   #connection: UpstreamConnection | null = null
   #status = 0
   #interimCount = 0
-  /** Whether the body is being read, so that a gap is the upstream's. */
+  /** The body is being read, so a gap is the upstream's. */
   #isFlowing = false
   #heldBackMs = 0
   #heldBackSince: number | null = null
-  /** Whether the duration counts for the endpoint's latency. */
   #isTimed = false
   #isFinished = false
   #isResent = false
@@ -106,7 +102,7 @@ export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBo
   }
 
   onConnection(connection: UpstreamConnection): boolean {
-    if (this.#isFinished) return false // ended in the queue
+    if (this.#isFinished) return false
     this.#connection = connection
     this.#timer.set(this.#options.headersTimeoutMs)
     this.exchange.attempts.wasSent = true
@@ -116,14 +112,14 @@ export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBo
   }
 
   onInterim(status: number, fields: string[]): void {
-    // The only limit of an upstream that sends interim responses without end: what the client does not read is dropped.
+    // Nothing else limits an upstream that sends interim responses without end.
     if (++this.#interimCount > maxInterimResponses)
       throw new MalformedResponseError(
         'response-fields-too-large',
         `more than ${maxInterimResponses} interim responses`,
       )
     const { onInterim } = this.exchange
-    // RFC 9110 §15.2.1: the gateway sends no Expect, so a 100 has no meaning.
+    // RFC 9110 §15.2.1: the gateway sends no Expect, so nothing waits for a 100.
     if (onInterim === null || status === 100 || status > 103) return
     const { mutateInterim } = this.#options
     this.exchange.responseStarted = true
@@ -133,7 +129,7 @@ export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBo
   onHead(status: number, reason: string, fields: string[]): void {
     this.#status = status
     this.#record.mayBeCut = this.#connection?.mayBeCut === true
-    this.#timer.clear() // until the body is read: a small one is there by then
+    this.#timer.clear() // restarted when the body is read; a small body has then arrived
     if (this.#isTimed) {
       const at = now()
       this.#endpoint.health.latency.headReceived(at - this.#record.startedAt, at, classifyStatus(status) === 'failure')
@@ -165,7 +161,7 @@ export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBo
 
   pause(): void {
     this.#isFlowing = false
-    this.#timer.clear() // the client is slow, not the upstream
+    this.#timer.clear()
     this.#heldBackSince ??= now()
     if (!this.#isFinished) this.#connection?.pause()
   }
@@ -184,12 +180,12 @@ export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBo
     this.#connection?.abort()
   }
 
-  /** The headers timeout runs only while the gateway does not wait for the client. */
+  /** The headers timeout is paused while the gateway waits for the client. */
   #stream(): Upload | null {
     const { body } = this.exchange
     if (body.length === 0) return null
     this.#upload = body.stream((waitingForClient) => {
-      if (this.#isFinished) return // an ended attempt keeps its state
+      if (this.#isFinished) return
       this.exchange.waitsForClient = waitingForClient
       if (this.#status > 0) return
       if (waitingForClient) this.#timer.clear()
@@ -220,7 +216,6 @@ export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBo
     this.#heldBackSince = null
   }
 
-  /** Returns whether a request with a connection was not written. */
   #restoreUnsent(): boolean {
     if (this.#connection?.isUnsent !== true) return false
     this.exchange.attempts.wasSent = this.#wasSentBefore
@@ -228,8 +223,8 @@ export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBo
   }
 
   /**
-   * An endpoint may close an idle connection just when a request is sent (RFC 9112 §9.3.1). An unwritten or safe
-   * request can be repeated; any other may have been processed (RFC 9110 §9.2.2).
+   * RFC 9112 §9.3.1: an endpoint may close an idle connection just when a request is sent. RFC 9110 §9.2.2: a request
+   * that was written and is not safe may have been processed.
    */
   #mayResend({ isUnsent, isStale }: UpstreamConnection): boolean {
     if (this.#isResent || this.#endpoint.pool.isDestroyed) return false
@@ -248,7 +243,6 @@ export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBo
     this.#endpoint.pool.acquireFresh(this)
   }
 
-  /** Rendered for each sending: a trace distinguishes them. */
   #render(): void {
     const { trace, fields } = this.exchange
     this.#trace = trace === null ? null : trace.attempt(this.#endpoint.name, this.#record.side)

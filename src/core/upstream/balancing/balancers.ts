@@ -4,19 +4,19 @@ import { weakMemo } from '../../lib/memo.ts'
 
 export interface BalancerCandidate {
   readonly inFlight: number
-  /** Relative to the others, slow start included; above 0. */
+  /** Relative to other endpoints, slow start included; above 0. */
   weightAt(now: number): number
   /** A decaying estimate of the time to the head of a response, in ms; at least 1. */
   latencyAt(now: number): number
   attemptsPerSuccessAt(now: number): number
 }
 
-/** Throws `no-healthy-endpoint` when there is no candidate; the endpoint selector passes one or more. */
 export type SelectEndpoint<T extends BalancerCandidate> = (candidates: readonly T[], now: number) => T
 
 /**
- * Each call creates a balancer with its own state; `random` is in [0, 1). The load is how long one more request would
- * wait: queue × latency; least-requests knows no time and takes queue², which sooner spares an endpoint that hangs.
+ * Each call creates a balancer with its own state; `random` is in [0, 1). p2c compares how long one more request would
+ * wait: queue × latency. least-requests knows no latency, and compares queue², which moves away sooner from an endpoint
+ * that hangs.
  */
 export const balancers: Readonly<
   Record<UpstreamConfig['balance'], <T extends BalancerCandidate>(random?: () => number) => SelectEndpoint<T>>
@@ -26,23 +26,19 @@ export const balancers: Readonly<
   'round-robin': () => smoothWeightedRoundRobin(),
 }
 
-// At the first moment.
 const minSlowStartShare = 0.1
 
-/** The share of its weight that an endpoint has after a recovery. */
 export const slowStartShare = (sinceMs: number, slowStartMs: number): number =>
   Math.min(1, Math.max(minSlowStartShare, sinceMs / slowStartMs))
 
-// Of rounding errors: the first in the list wins a tie.
 const tieTolerance = 1e-9
 
 /**
- * Takes turns by weight, blind to load: for endpoints that differ only in size, and for tests. Smooth weighted round
- * robin, as in nginx: each selection credits every candidate its share and takes the highest credit. Credits are in
- * selections, so weights may change. A member that is no candidate keeps its credit: no burst. The k largest of n
- * credits never sum to more than k × (n − k) (by induction over selections, from the sums of the k − 1 and k + 1
- * largest). So every credit is within ±(n − 1), and a candidate with a share of at least s waits at most 2 × (n − 1) /
- * s + 1 selections.
+ * Takes turns by weight, blind to load. Smooth weighted round robin, as in nginx: each selection credits every
+ * candidate its share and takes the highest credit. Credits are in selections, so weights may change. An endpoint that
+ * is no candidate keeps its credit, which prevents a burst. The k largest of n credits never sum to more than k × (n −
+ * k) (by induction, from the sums of the k − 1 and k + 1 largest). So every credit is within ±(n − 1), and a candidate
+ * with a share of at least s waits at most 2 × (n − 1) / s + 1 selections.
  */
 export const smoothWeightedRoundRobin = <T extends BalancerCandidate>(): SelectEndpoint<T> => {
   const accountOf = weakMemo((_: T) => ({ credit: 0, weight: 0 }))
@@ -70,20 +66,19 @@ export const smoothWeightedRoundRobin = <T extends BalancerCandidate>(): SelectE
   }
 }
 
-// Of attempts per success: from here on one endpoint fails more than another.
 const failureRatioThreshold = 1.1
 
-// Keeps what an endpoint that always fails gets below what `retry.budget` makes good (decision 014).
+// With it, an endpoint that always fails gets less than `retry.budget` can repeat (decision 014).
 const failureExponent = 4
 
 /**
- * Draws two members by weight and tosses a coin biased by their loads (power of two choices): else a herd of requests
- * would go to a member that becomes idle. None is selected with more than twice its share of the weight,
- * nor one that fails clearly more than its siblings with more than its share (decision 014).
+ * Draws two endpoints by weight, then chooses at random, biased by their loads: always choosing the lower load would
+ * send a herd of requests to an endpoint that becomes idle. No endpoint gets more than twice its share of the weight;
+ * one that fails clearly more than its siblings gets at most its share (decision 014).
  */
 const powerOfTwoChoices =
   <T extends BalancerCandidate>(
-    loadOf: (queue: number, candidate: T, now: number) => number, // queue: requests in flight relative to size, plus 1
+    loadOf: (queue: number, candidate: T, now: number) => number, // queue: requests in flight by weight, plus 1
     random: () => number = Math.random,
   ): SelectEndpoint<T> =>
   (candidates, now) => {
@@ -106,8 +101,8 @@ const powerOfTwoChoices =
       one = candidates[first]
       other = candidates[(first + 1 + Math.floor(random() * (count - 1))) % count]
     } else {
-      // Two points of a circle on which each member has an arc as long as its weight. Each is uniform; they are so far
-      // apart that both meet one arc only if it is longer than all others together.
+      // Two points of a circle on which each endpoint has an arc as long as its weight. Each point is uniform. They are
+      // so far apart that both meet one arc only if it is longer than all others together.
       const apart = Math.min(heaviest, total / 2)
       const point = random() * total
       one = candidateAt(candidates, point, now)
@@ -120,7 +115,7 @@ const powerOfTwoChoices =
     const otherAttempts = other.attemptsPerSuccessAt(now)
     let load = loadOf(relativeQueue(one, total / count, now), one, now)
     let otherLoad = loadOf(relativeQueue(other, total / count, now), other, now)
-    // A failed response may come at once: with nothing in flight the endpoint is no less loaded.
+    // With nothing in flight, an endpoint that fails at once would look less loaded.
     if (attempts > otherAttempts * failureRatioThreshold) load = Math.max(load, otherLoad)
     else if (otherAttempts > attempts * failureRatioThreshold) otherLoad = Math.max(load, otherLoad)
     const odds = otherLoad * otherAttempts ** failureExponent
@@ -137,7 +132,7 @@ const candidateAt = <T extends BalancerCandidate>(
     left -= candidate.weightAt(now)
     if (left < 0) return candidate
   }
-  return candidates.at(-1) // rounding left a remainder
+  return candidates.at(-1)
 }
 
 const relativeQueue = (candidate: BalancerCandidate, meanWeight: number, now: number): number =>

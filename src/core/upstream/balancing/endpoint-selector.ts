@@ -5,10 +5,10 @@ import { now } from '../../lib/clock.ts'
 import type { GroupEndpoint } from '../endpoints/group-endpoint.ts'
 import type { SelectEndpoint } from './balancers.ts'
 
-/** An unsent request goes once to each other endpoint, whatever the method: its body is whole (decision 038). */
+/** Tries an unsent request once at each other endpoint, whatever the method: the body is whole (decision 038). */
 export const failover = (selectEndpoint: EndpointSelector, noEndpoint: () => GatewayError): Handler => {
   const tryNext = (exchange: Exchange, error: unknown): Promise<ProxyResponse> => {
-    const unsent = error instanceof GatewayError && failureTable[error.kind].retry === 'always' // nothing has arrived
+    const unsent = error instanceof GatewayError && failureTable[error.kind].retry === 'always'
     const member = unsent && exchange.aborted === null ? selectEndpoint(exchange.attemptOnSide, true) : null
     if (member === null) throw error
     return member.send(exchange).catch((nextError) => tryNext(exchange, nextError))
@@ -18,15 +18,15 @@ export const failover = (selectEndpoint: EndpointSelector, noEndpoint: () => Gat
     if (member === null) return Promise.reject(noEndpoint())
     return member.send(exchange).catch((error) => tryNext(exchange, error))
   }
-  // Read before the selection: the selected endpoint might be full or down when the body ends.
+  // The body is read before the selection: by its end the selected endpoint may be full or down.
   return (exchange) =>
     exchange.body.replayable ? exchange.body.read().then(() => tryFirst(exchange)) : tryFirst(exchange)
 }
 
-/** `untriedOnly`: tried endpoints are excluded; else they come last among equals. Null: no candidate. */
+/** `untriedOnly` excludes tried endpoints; otherwise they come last among equals. Null: no candidate. */
 export type EndpointSelector = (last: AttemptRecord | null, untriedOnly: boolean) => GroupEndpoint | null
 
-/** Up before ejected before down: likelier to respond. A draining member gets only what began before all drained. */
+/** A draining endpoint gets only what began before all drained. */
 export const createEndpointSelector = (
   members: readonly GroupEndpoint[],
   selectEndpoint: SelectEndpoint<GroupEndpoint>,

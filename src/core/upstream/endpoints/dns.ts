@@ -3,13 +3,12 @@ import type { LookupFunction } from 'node:net'
 import { CoalescedTimer, now, repeatWithJitter } from '../../lib/clock.ts'
 import { describeUpstreamError } from '../classify-error.ts'
 
-// A lookup holds one of the four threads that also read files, with silent name servers for many seconds. With all four
-// held, no edit would be noticed, just when an operator reroutes around the outage.
+// A lookup holds one of the four threads that also read files; with silent name servers, for many seconds. If lookups
+// held all four, no edit would be noticed, just when an operator reroutes around the outage.
 const maxActive = 2
-// So hanging names never hold both: a name that an edit adds is looked up at once.
+// Leaves one lookup free for a name that an edit adds.
 const maxSlowActive = 1
 const slowMs = 1000
-// As long as the system takes to give up.
 const maxWaitMs = 10_000
 
 const running = new Map<string, Promise<readonly LookupAddress[]>>()
@@ -19,9 +18,8 @@ let activeCount = 0
 let slowActiveCount = 0
 
 /**
- * Uses the hosts file and a container's search domains (`dns.resolve` asks only name servers). Two lookups run at once,
- * at most one of a name that hung the last time. Rejects with the system's error, or EAI_AGAIN after 10 s without a
- * turn.
+ * Uses the hosts file and a container's search domains (`dns.resolve` asks only name servers). Rejects with the
+ * system's error, or EAI_AGAIN after 10 s in the queue.
  */
 export const resolveHostname = (hostname: string): Promise<readonly LookupAddress[]> => {
   const shared = running.get(hostname)
@@ -83,15 +81,16 @@ const resolveNow = async (hostname: string): Promise<readonly LookupAddress[]> =
 }
 
 interface DnsRefreshCallbacks {
-  /** Called the first time, when the set of addresses changes, and when the name resolves again. */
+  /** Called the first time, on a change, and when the name resolves again. */
   onResolved(addresses: readonly LookupAddress[]): void
-  /** Called once for each new reason. */
   onFailure(reason: string): void
 }
 
 const firstRetryMs = 1000
 
-/** Now and every `intervalMs` (±10 %); after a failure after 1 s, doubling up to `intervalMs`. Returns its end. */
+/**
+ * Resolves now and every `intervalMs` (±10 %); after a failure in 1 s, doubling up to `intervalMs`. Returns the end.
+ */
 export const startDnsRefresh = (
   hostname: string,
   intervalMs: number,
@@ -131,7 +130,7 @@ export const startDnsRefresh = (
   )
 }
 
-/** The other addresses are for when `first` is not reachable (RFC 8305). */
+/** RFC 8305: the other addresses are the fallback. */
 export const preferredLookup =
   (first: LookupAddress, all: readonly LookupAddress[]): LookupFunction =>
   (_, options, callback) => {

@@ -6,7 +6,7 @@ import { weakMemo } from '../../lib/memo.ts'
 export interface EndpointCertificate {
   readonly address: string
   readonly notAfter: number
-  /** In ms since the epoch, as all times here: 14 days, or the last third of a validity under six weeks. */
+  /** 14 days before the end, or the last third of a validity under six weeks. */
   readonly warnFrom: number
   readonly seenAt: number
 }
@@ -21,7 +21,7 @@ export class EndpointCertificates {
     return [...this.#byAddress.values()]
   }
 
-  /** Records full handshakes only: a resumed session shows its first certificate (RFC 8446 §2.2). */
+  /** Skips resumed sessions, which show their first certificate (RFC 8446 §2.2). */
   record(socket: TLSSocket, at: number): void {
     const { remoteAddress: address } = socket
     if (address === undefined || socket.isSessionReused()) return
@@ -30,7 +30,7 @@ export class EndpointCertificates {
     const [notBefore, notAfter] = [certificate.validFromDate.getTime(), certificate.validToDate.getTime()]
     if (Number.isNaN(notBefore) || Number.isNaN(notAfter)) return
     const warnFrom = notAfter - Math.min(expiryWarningMs, (notAfter - notBefore) / 3)
-    this.#byAddress.delete(address) // moves the address to the end
+    this.#byAddress.delete(address)
     this.#byAddress.set(address, { address, notAfter, warnFrom, seenAt: at })
     const [oldest] = this.#byAddress.keys()
     if (this.#byAddress.size > maxAddresses && oldest !== undefined) this.#byAddress.delete(oldest)
@@ -46,8 +46,7 @@ export class EndpointCertificates {
   }
 }
 
-// Connections with the same TLS settings, `serverName` included, share the record: another name may show another
-// certificate.
+// Shared by connections with the same TLS settings, `serverName` included: another name may get another certificate.
 const getCertificatesByHost = weakMemo((_: UpstreamTlsConfig) => new Map<string, EndpointCertificates>())
 
 export const getEndpointCertificates = (tls: UpstreamTlsConfig, host: string): EndpointCertificates => {

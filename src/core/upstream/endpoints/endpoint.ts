@@ -10,17 +10,14 @@ import { createConnector } from '../http1/connector.ts'
 import { startDnsRefresh } from './dns.ts'
 import { getEndpointCertificates } from './endpoint-certificates.ts'
 
-/** Null: the endpoint is up. */
 type OnOutage = (down: HealthCheckOutage | null) => void
 
 export class Endpoint {
-  /** The URL as the log shows it. */
   readonly name: string
   readonly pathPrefix: string
   readonly authority: string
   readonly health: EndpointHealth
   readonly pool: ConnectionPool
-  /** Requests that wait for a connection included. */
   inFlight = 0
   readonly #connect: ReturnType<typeof createConnector>
   readonly #stopDnsRefresh: (() => void) | null
@@ -29,8 +26,7 @@ export class Endpoint {
   #activeCheck: { readonly config: string; readonly close: () => void } | null = null
 
   /**
-   * `origin`: the configured one, or the embedded sandbox. `onOutage` null: another process probes and calls {@link
-   * applyOutage}. `isFair`: each client has a share of the connections.
+   * `onOutage` null: another process probes and calls {@link applyOutage}. `isFair`: clients share the connections.
    */
   constructor(
     endpoint: Pick<EndpointConfig, 'origin' | 'pathPrefix'>,
@@ -53,12 +49,11 @@ export class Endpoint {
     this.#stopDnsRefresh = isAddress ? null : this.#startDnsRefresh(hostname, upstream.resolve)
   }
 
-  /** Throws `overloaded`. */
   acquire(waiter: PlaceWaiter): void {
     this.pool.acquire(waiter)
   }
 
-  /** Null: no probes. A verdict holds until new probes contradict it; without probes the endpoint is up. */
+  /** Null: no probes; the endpoint is up. */
   configureHealthCheck(checkConfig: HealthCheckConfig | null, host: UpstreamConfig['host']): void {
     if (this.#onOutage === null) return
     const config = JSON.stringify([checkConfig, host])
@@ -68,7 +63,6 @@ export class Endpoint {
     if (checkConfig === null) this.#markUp('no longer probed')
   }
 
-  /** The last verdict stays, for an endpoint that continues from this one. */
   stopHealthCheck(): void {
     this.#activeCheck?.close()
     this.#activeCheck = null
@@ -79,7 +73,6 @@ export class Endpoint {
     else if (this.health.down !== null) this.health.markHealthy()
   }
 
-  /** Waits for running requests. Resolves also when they are cut. */
   async close(): Promise<void> {
     this.#stop()
     await this.pool.close()
@@ -112,7 +105,6 @@ export class Endpoint {
       onFailure: (reason) => {
         failing = true
         this.#logEvent('warn', 'endpoint not resolved', { endpoint, reason })
-        // A new reason is still the same outage.
         const { since } = health.outdated ?? health.unresolved ?? { since: epochMs() }
         if (known) health.outdated = { since, reason }
         else health.unresolved = { since, reason }

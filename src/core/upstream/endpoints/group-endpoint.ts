@@ -14,7 +14,6 @@ import type { EndpointHealth } from '../health/endpoint-health.ts'
 import { compileHeaderMutation, renderRequestHead } from '../http1/write-request.ts'
 import type { Endpoint } from './endpoint.ts'
 
-/** `since` is in ms since the epoch. */
 export interface GroupEndpointState {
   readonly name: 'up' | 'failing' | 'down' | 'ejected' | 'draining'
   readonly since: number | null
@@ -25,7 +24,6 @@ export type DrainedBy = 'operator' | 'file'
 
 interface GroupEndpointOptions extends Pick<SendOptions, 'onOutcome' | 'onFailure'> {
   readonly weight: number
-  /** Null: takes new work. */
   readonly drainedBy: DrainedBy | null
 }
 
@@ -105,7 +103,6 @@ export const toFailingState = (
   }
 }
 
-/** Resolves at the head. Rejects with each `upstream` kind, `overloaded`, or the reason of an abort. */
 const createAttemptSender = (
   config: UpstreamConfig,
   endpoint: Endpoint,
@@ -137,7 +134,7 @@ const createAttemptSender = (
   const dispatch = (exchange: Exchange, body: readonly Buffer[] | null): Promise<ProxyResponse> =>
     new Promise((resolve, reject) => {
       if (exchange.aborted !== null) return reject(exchange.aborted)
-      // A body that is read first may end after the command. A drain in the file lets earlier requests finish.
+      // The operator's command may come while the body is read. A drain in the file lets earlier requests finish.
       if (endpoint.health.isDrainedByOperator) return reject(allDrainingError())
       // Before any allocation: a request over the limit must cost nothing.
       const reason = endpoint.pool.rejects(exchange)
@@ -151,5 +148,5 @@ const createAttemptSender = (
 const hostToSend = (host: UpstreamConfig['host'], authority: string): string | null => {
   if (host === 'endpoint') return null
   if (host !== 'client') return host.name
-  return authority === '' ? null : authority // an HTTP/1.0 client may name none
+  return authority === '' ? null : authority
 }

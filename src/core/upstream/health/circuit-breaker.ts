@@ -8,16 +8,7 @@ export type BreakerState = 'closed' | 'open' | 'half-open'
 
 type OnBreakerChange = (state: BreakerState, lastFailure: FailedAttempt | null) => void
 
-/**
- * Leaves a whole upstream alone while it fails. Without a timer: the end of openFor shows at the next request or read
- * of the state.
- *
- *     closed ── failures ≥ failureRate of ≥ minRequests within the window ──▶ open
- *     open ── openFor is over ──▶ half-open
- *     half-open ── `probes` succeeded ──▶ closed, with an empty window
- *     half-open ── one failed ──▶ open
- *     half-open ── openFor over without a verdict ──▶ as many probes more
- */
+/** Has no timer: the end of openFor shows at the next request or read of the state. */
 export class CircuitBreaker {
   readonly #config: CircuitBreakerConfig
   readonly #onChange: OnBreakerChange
@@ -25,16 +16,16 @@ export class CircuitBreaker {
   #state: BreakerState = 'closed'
   #since = epochMs()
   lastFailure: FailedAttempt | null = null
-  /** In ms since the epoch; null: no failure since the last success. */
+  /** Null: no failure since the last success. */
   #failingSince: number | null = null
-  /** When the outage began, in ms since the epoch; it ends when the breaker is closed. Null: closed. */
+  /** Null: the breaker is closed. */
   outageSince: number | null = null
-  /** Counts the states: a request that began in an earlier state does not count in this one. */
+  /** Counts changes of state: a request counts only in the state in which it began. */
   #generation = 0
   #activeProbes = 0
   #succeededProbes = 0
   #maxProbes = 0
-  /** When an open breaker becomes half-open, or a half-open one admits more probes (monotonic clock). */
+  /** On the monotonic clock. */
   #nextAt = 0
 
   constructor(config: CircuitBreakerConfig, onChange: OnBreakerChange) {
@@ -56,7 +47,7 @@ export class CircuitBreaker {
     return this.state === 'open' ? this.#nextAt - now() : null
   }
 
-  /** Rejects before it reads the body. Judges by the head of a response: a cut body comes too late. */
+  /** A response counts by its head; a body that is cut later does not. */
   readonly layer: Layer = (next: Handler) => {
     const circuitBreaker = async (exchange: Exchange) => {
       const generation = this.#acquire()
@@ -79,7 +70,7 @@ export class CircuitBreaker {
     if (this.#state === 'half-open') {
       if (this.#activeProbes + this.#succeededProbes >= this.#maxProbes) {
         if (now() < this.#nextAt) throw this.#rejection('breaker-proving', 0)
-        // Clients that upload without end must not shut all others out.
+        // Uploads without end must not use up the probes.
         this.#maxProbes += this.#config.probes
         this.#nextAt = now() + this.#config.openFor
       }
@@ -115,7 +106,6 @@ export class CircuitBreaker {
     this.#window.record(failed, at)
     const requests = this.#window.requests(at)
     const failures = this.#window.failures(at)
-    // A success may open the breaker too, as the last of minRequests.
     if (requests >= this.#config.minRequests && failures >= this.#config.failureRate * requests)
       this.#transition('open')
   }
@@ -146,8 +136,8 @@ export class CircuitBreaker {
 }
 
 /**
- * `no-healthy-endpoint`: every endpoint drains or has weight 0, so nothing was tried. Opening would protect no
- * endpoint, hide the reason, and reject requests for openFor after one is ready again.
+ * Every endpoint drains or has weight 0: opening would protect no endpoint, hide the reason, and reject requests for
+ * openFor after an endpoint is ready.
  */
 const classifyUpstreamFailure = (error: GatewayError, exchange: Exchange): AttemptOutcome =>
   error.kind === 'no-healthy-endpoint' ? 'nothing' : classifyFailure(error, exchange)

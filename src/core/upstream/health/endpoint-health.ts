@@ -5,29 +5,27 @@ import { EndpointCertificates } from '../endpoints/endpoint-certificates.ts'
 
 export const failureWindowMs = 10_000
 
-// Long enough for a canary with a tenth of little traffic to show a difference.
+// With little traffic, a canary with a tenth of it needs this long to show a difference.
 const responseWindowMs = 300_000
 
 export interface ProbeResult {
   readonly at: number
   readonly latencyMs: number
   readonly status: number | null
-  /** Null: the probe succeeded. */
   readonly reason: string | null
 }
 
-/** `since` is in ms since the epoch. */
 export interface EndpointOutage {
   readonly since: number
   readonly reason: string
 }
 
 export interface HealthCheckOutage extends EndpointOutage {
-  /** When a probe last succeeded, on the system's monotonic clock; null: never. */
+  /** The last successful probe, on the system's monotonic clock; null: none. */
   readonly wellAt: number | null
 }
 
-/** Times are of the monotonic clock, but `since`. */
+/** Times are of the monotonic clock, except `since`. */
 interface Ejection extends EndpointOutage {
   readonly startedAt: number
   readonly until: number
@@ -35,66 +33,60 @@ interface Ejection extends EndpointOutage {
 
 interface LastFailure {
   readonly at: number
-  /** On the system's monotonic clock: another process compares its probes with it. */
+  /** On the system's monotonic clock, with which another process compares its probes. */
   readonly systemAt: number
-  /** Or the status of a response that counts as a failure. */
   readonly errorOrStatus: GatewayError | number
 }
 
-/** The default of outlier detection. Fewer failures are a hiccup, or connections closed by a restart. */
+/** Fewer failures are a hiccup, or connections closed by a restart. */
 export const failingThreshold = 5
 
-/** Since the gateway has known the endpoint; workers' counts add up. */
 export const emptyEndpointCounts = {
   requests: 0,
-  /** By the endpoint's fault. */
   failures: 0,
   ejections: 0,
 }
 
-/** Kept while the endpoint is open, across reloads. Times are in ms since the epoch, if no clock is named. */
+/** Kept across reloads while the endpoint is open. Times are in ms since the epoch unless a clock is named. */
 export class EndpointHealth {
   latency: Readonly<PeakEwma> = new PeakEwma()
   counts = { ...emptyEndpointCounts }
   countedSince = now()
-  /** Since the last success, for outlier detection, without requests that began before an ejection ended. */
+  /** Without requests that began before an ejection ended. */
   consecutiveFailures = 0
   succeededAt: number | null = null
   /** The first failure since the last success, without those that {@link markDown} forgives. */
   failingSince: number | null = null
-  /** Since the last success, or since probes found the endpoint healthy again. */
+  /** Since the last success or recovery by probes. */
   failuresInARow = 0
   drainingSince: number | null = null
-  /** Drained by an operator's command: earlier requests are not sent either. */
+  /** Requests that began earlier are not sent either. */
   isDrainedByOperator = false
-  /** Set by health checks; null: up, or not probed. */
   down: HealthCheckOutage | null = null
-  /** Set while the name does not resolve and no address is known. */
+  /** The name does not resolve, and no address is known. */
   unresolved: EndpointOutage | null = null
-  /** Set while the name no longer resolves; the last addresses stay in use. */
+  /** The name no longer resolves; the last addresses stay in use. */
   outdated: EndpointOutage | null = null
   lastFailure: LastFailure | null = null
-  /** May be over: see {@link isEjected}. */
   ejection: Ejection | null = null
-  /** Ejections in close succession, the last included. */
   ejectionsInARow = 0
   onProbation = false
-  /** By the configuration in use: requests of an earlier one may end later. Null: outlier detection is off. */
+  /** Null: outlier detection is off. */
   judge: ((outcome: AttemptOutcome) => void) | null = null
-  /** Cleared at an ejection. Recorded, as {@link responses}, only where there are siblings. */
+  /** Cleared at an ejection. As {@link responses}, recorded only for endpoints with siblings. */
   recent = new SlidingWindow(failureWindowMs)
-  /** The last 5 minutes with 4xx as failures: the client's fault if siblings have a similar share. */
+  /** The last 5 minutes with 4xx as failures, which are the clients' fault if siblings have a similar share. */
   responses = new SlidingWindow(responseWindowMs)
   lastProbe: ProbeResult | null = null
   readonly certificates: EndpointCertificates
-  /** From being down or ejected; null: never out. Monotonic clock, as `countedSince`. */
+  /** On the monotonic clock, as `countedSince`. Null: never out. */
   returnedAt: number | null = null
 
   constructor(certificates = new EndpointCertificates()) {
     this.certificates = certificates
   }
 
-  /** Of the same endpoint with other connections; the state of its name and certificates stays. */
+  /** The state of the name and of the certificates is new. */
   continueFrom(before: EndpointHealth): void {
     const { unresolved, outdated, certificates, judge, isDrainedByOperator } = this
     Object.assign(this, before, { unresolved, outdated, certificates, judge, isDrainedByOperator })
@@ -104,7 +96,6 @@ export class EndpointHealth {
     return this.down !== null || this.unresolved !== null
   }
 
-  /** It still gets traffic: nothing else would find out that it is back. */
   get isFailing(): boolean {
     return this.failuresInARow >= failingThreshold
   }
@@ -136,7 +127,7 @@ export class EndpointHealth {
     }
   }
 
-  /** A request sent before an ejection ended shows no present state, even if sent for want of a better endpoint. */
+  /** A request sent before an ejection ended does not show the present state. */
   recordForComparison(outcome: AttemptOutcome, errorOrStatus: GatewayError | number, startedAt: number): void {
     if (outcome === 'nothing') return
     const at = now()
@@ -150,7 +141,6 @@ export class EndpointHealth {
   attemptsPerSuccessAt(at: number): number {
     const requests = this.recent.requests(at)
     if (requests > 0) return (requests + 1) / (requests + 1 - this.recent.failures(at))
-    // The last failure holds until a response comes, and such a long silence counts as a failure.
     return this.consecutiveFailures > 0 || this.latency.silenceAt(at) >= failureWindowMs ? 2 : 1
   }
 
@@ -158,11 +148,9 @@ export class EndpointHealth {
     return this.ejection !== null && at < this.ejection.until
   }
 
-  /** The next ejection counts as the first. */
   uneject(): void {
     const at = now()
     if (this.isEjected(at)) this.returnedAt = at
-    // Requests that began before now do not show the present state.
     if (this.ejection !== null) this.ejection = { ...this.ejection, until: Math.min(this.ejection.until, at) }
     this.ejectionsInARow = 0
     this.consecutiveFailures = 0

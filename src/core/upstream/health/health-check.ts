@@ -16,10 +16,7 @@ export interface HealthCheckCallbacks {
 
 const maxFirstDelayMs = 1000
 
-/**
- * First within a random second, then every interval (±10 %) after the last. `healthyAfter` or `unhealthyAfter` equal
- * results in a row change the state, which starts as `isUp`. Returns the end of the probes.
- */
+/** The first probe comes within a random second, the next ones every interval ±10 %. Returns the end of the probes. */
 export const startHealthCheck = (
   { interval: intervalMs, healthyAfter, unhealthyAfter }: HealthCheckConfig,
   probe: () => Promise<number>,
@@ -53,15 +50,13 @@ export const startHealthCheck = (
   return repeatWithJitter(runProbe, Math.max(1, Math.round(random() * Math.min(intervalMs, maxFirstDelayMs))), random)
 }
 
-// A short body is read whole, or the endpoint would log a client that broke off.
+// The endpoint would log a client that broke off.
 const maxBodyBytes = 64 * 1024
-// Interim responses are read in the serving thread, as fast as they come.
 const maxInterim = 100
 
 /**
- * On its own connection: one kept open by traffic would not show whether the endpoint accepts connections. The status
- * decides when it comes; redirects are not followed. The body is read until the timeout or the next probe, at most 64
- * KiB. `host` is the Host to send. Rejects with an Error for operators.
+ * Uses its own connection: one kept open by traffic does not show whether the endpoint accepts connections. Redirects
+ * are not followed. Rejects with an Error for operators.
  */
 export const probeEndpoint = (
   connect: Connector,
@@ -95,7 +90,7 @@ export const probeEndpoint = (
         if (++interim > maxInterim) fail('interim responses without end')
       },
       onHead(status: number): void {
-        // Endpoints that never end their responses would gather one connection for each probe.
+        // Endpoints that never end their responses would otherwise hold one connection for each probe.
         timer.set(Math.min(timeoutMs, intervalMs))
         if (status >= from && status <= to) resolve(status)
         else reject(new Error(`responded with ${status}, ${from === to ? from : `${from}-${to}`} is expected`))

@@ -8,7 +8,6 @@ import { failureWindowMs } from './endpoint-health.ts'
 
 type OutlierMember = Pick<GroupEndpoint, 'name' | 'health' | 'receivesTraffic'>
 
-// A share of fewer requests says little.
 const minRequests = 20
 const maxEjectionMs = 3_600_000
 const maxDoublings = 5
@@ -16,8 +15,8 @@ const maxDoublings = 5
 const jitter = 0.1
 
 /**
- * Ejects endpoints for a while by failures in a row, or by a larger share of failures than their siblings. The members'
- * health holds the state and outlives the detector.
+ * Ejects endpoints for a while, by failures in a row or by a larger share of failures than their siblings. The
+ * endpoints' health holds the state and outlives the detector.
  *
  *   in ── failures in a row, or too large a share ──▶ ejected ── its time is over ──▶ on probation ── a success ──▶ in
  *                                                        ▲                                 │
@@ -48,9 +47,9 @@ export const createOutlierDetector = (
       otherRequests += sibling.health.recent.requests(at)
       otherFailures += sibling.health.recent.failures(at)
     }
-    if (otherRequests === 0) return null // nothing to compare with
+    if (otherRequests === 0) return null
     const failures = recent.failures(at)
-    // Multiplied out: 0.7 − 0.2 is less than 0.5 in floating point.
+    // Multiplied out: in floating point, 0.7 − 0.2 is less than 0.5.
     const excess = failures * otherRequests - otherFailures * requests
     if (excess < failureRate * requests * otherRequests) return null
     return `${percent(failures / requests)} of ${requests} requests failed in ${formatDuration(failureWindowMs)}, ${percent(otherFailures / otherRequests)} elsewhere`
@@ -62,7 +61,7 @@ export const createOutlierDetector = (
     return serving.length >= 2 && out < Math.max(1, Math.floor(serving.length * maxEjected))
   }
 
-  /** Doubles with each in a row, up to 32 times the first and 1 h; a longer configured time holds. */
+  /** Capped at 32 times the first and 1 h; a longer configured time is kept. */
   const ejectionMs = (inARow: number): number => {
     const grown = ejectionTime * 2 ** Math.min(inARow - 1, maxDoublings)
     return Math.round(Math.min(grown, Math.max(maxEjectionMs, ejectionTime)) * (1 + jitter * random()))
@@ -82,7 +81,7 @@ export const createOutlierDetector = (
     logEvent('warn', 'endpoint ejected', { endpoint, reason, forMs, until: since + forMs })
   }
 
-  /** Call it after the member's health has counted the outcome. */
+  /** Call after the health has counted the outcome. */
   return (member: OutlierMember, outcome: AttemptOutcome): void => {
     if (outcome === 'success') {
       member.health.onProbation = false

@@ -9,12 +9,11 @@ import { describeUpstreamError, tlsFailedError } from '../classify-error.ts'
 import { createConnector } from '../http1/connector.ts'
 import { probeEndpoint } from './health-check.ts'
 
-/** Whatever the upstream's timeouts: an operator waits. */
 export const maxCheckMs = 2000
 
 /**
- * For at most 2 s: `connect` connects, TLS included; `health` runs the health check if configured. `connect` misses an
- * endpoint that rejects the client certificate only in its responses. Rejects with an Error for operators.
+ * `connect` misses an endpoint that rejects the client certificate only in its responses. Rejects with an Error for
+ * operators.
  */
 export const checkReachable = async (
   origin: string,
@@ -30,7 +29,7 @@ export const checkReachable = async (
     return
   }
   const startedAt = now()
-  // Its own timer would run on while this process is suspended, and the endpoint would be blamed.
+  // The connector's timer would run on while this process is suspended.
   const connect = createConnector(origin, tls, null)()
   const { promise, resolve, reject } = Promise.withResolvers<Socket | null>()
   const connecting = connect((error, connected) =>
@@ -46,8 +45,8 @@ export const checkReachable = async (
 }
 
 /**
- * Waits until an endpoint has judged the client certificate, even if there is none. In TLS 1.3 the client's handshake
- * ends before (RFC 8446 §2): an alert or session tickets follow (§4.6.1). Silence for `waitMs` counts as consent.
+ * In TLS 1.3 the client's handshake ends before the endpoint has judged the client certificate (RFC 8446 §2): an alert
+ * or session tickets follow (§4.6.1). Silence for `waitMs` counts as consent.
  */
 const untilAccepted = async (socket: Socket | null, waitMs: number): Promise<void> => {
   if (!(socket instanceof TLSSocket) || !asksForCertificate(socket)) return
@@ -62,7 +61,7 @@ const untilAccepted = async (socket: Socket | null, waitMs: number): Promise<voi
   await settlesWithin(waitMs, judged)
 }
 
-// OpenSSL knows shared algorithms on the client only after a CertificateRequest, which names them.
+// On the client, OpenSSL knows shared algorithms only after a CertificateRequest, which names them.
 const asksForCertificate = (socket: TLSSocket): boolean =>
   socket.getProtocol() === 'TLSv1.3' && socket.getSharedSigalgs().length > 0
 
@@ -91,12 +90,11 @@ export interface UnreachableUpstream extends Pick<PreflightTarget, 'group' | 'si
   readonly endpoints: readonly { readonly name: string; readonly reason: string }[]
 }
 
-// One reachable endpoint suffices, nearly always among the first. Hundreds of connections at once hold up the serving
-// process.
+// Connecting to hundreds at once holds up the serving process.
 const firstBatchSize = 4
 const headStartMs = 200
 
-/** A silent endpoint is checked once more: this machine may have been busy. */
+/** Checks a silent endpoint twice, because this machine may have been busy. */
 export const checkAll = (targets: readonly PreflightTarget[]): Promise<readonly PreflightResult[]> =>
   Promise.all(targets.map((target) => checkOne(target, true)))
 
@@ -118,7 +116,6 @@ const checkUpstream = async (own: readonly PreflightTarget[]): Promise<Unreachab
   return { group, side, endpoints }
 }
 
-/** Resolves when one is reachable, or none is; `waitMs` null waits for all. */
 const isAnyReachable = async (
   results: readonly Promise<PreflightResult>[],
   waitMs: number | null,
@@ -129,7 +126,7 @@ const isAnyReachable = async (
       if ((await each).reason !== null) throw new Error('not there')
       isReachable = true
     }),
-  ).catch(() => {}) // none is
+  ).catch(() => {})
   if (waitMs === null) await firstReachable
   else await settlesWithin(waitMs, firstReachable)
   return isReachable

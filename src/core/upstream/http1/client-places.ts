@@ -15,7 +15,7 @@ export class ClientPlaces {
   #inOrder = this.waiting.values()
   #oldest: PlaceWaiter | null = null
 
-  /** The request that has waited longest. A new iterator for each would pass all deleted entries of a long queue. */
+  /** A new iterator would pass all deleted entries of a long queue. */
   get oldest(): PlaceWaiter | null {
     if (this.waiting.size === 0) return null
     while (this.#oldest === null || !this.waiting.has(this.#oldest)) {
@@ -27,7 +27,10 @@ export class ClientPlaces {
   }
 }
 
-/** While it holds fewer than are free, or than twice that if its request is alone on its connection (decision 084). */
+/**
+ * A client may hold fewer places than are free, or fewer than twice that if its request is alone on its connection
+ * (decision 084).
+ */
 export const mayTakePlace = (held: number, free: number, { peer }: Pick<PlaceRequest, 'peer'>): boolean =>
   held < (peer.inFlight > 1 ? free : 2 * free)
 
@@ -60,10 +63,10 @@ export class WaitingRequests {
   }
 }
 
-// Removing each client when its request ends would cost every request an insertion.
+// Idle clients stay in the table: removing and adding one would cost each request an insertion.
 const maxIdle = 1000
 
-/** By id where authenticated, else by address (IPv6: by network). */
+/** Clients without an id count by address (IPv6: by network). */
 export class ClientPlacesTable {
   readonly #byId = new Map<string, ClientPlaces>()
   readonly #byAddress = new Map<string, ClientPlaces>()

@@ -19,31 +19,27 @@ import type { Connector } from './connector.ts'
 interface ConnectionPoolOptions {
   readonly connect: (lookup?: LookupFunction) => Connector
   readonly maxConnections: number
-  /** A slow endpoint must not collect the requests of all others. */
   readonly maxPending: number
   /** 0: each connection carries one request. */
   readonly keepAliveMs: number
   readonly isFair: boolean
 }
 
-/** The most recently used idle connection is last. */
 interface AddressPool extends ConnectionOwner {
-  /** Null: not known yet, or the endpoint is configured by address. */
+  /** Null: not resolved yet, or the endpoint is configured by address. */
   readonly address: string | null
   readonly connect: Connector
   readonly idle: UpstreamConnection[]
-  /** When the address is tried again (monotonic clock). Null: it was reached. */
+  /** When the address is tried again (monotonic clock). Null: the address was reached. */
   retryAt: number | null
   retryMs: number
 }
 
-// A request to an unresponsive address waits 250 ms, until Node tries the next.
+// Each request to an unresponsive address waits 250 ms, until Node tries the next address.
 const minRetryMs = 1000
 const maxRetryMs = 30_000
 
-/**
- * No client may take all places (decision 084). The connection used last is reused, so that unneeded ones are closed.
- */
+/** No client may take all places (decision 084). The connection used last is reused, so that unneeded ones close. */
 export class ConnectionPool {
   readonly #options: ConnectionPoolOptions
   #addresses: readonly LookupAddress[] = []
@@ -77,7 +73,7 @@ export class ConnectionPool {
   }
 
   rejects(exchange: PlaceRequest): ReasonFor<'overloaded'> | null {
-    // While less than half is taken, no client is over its share: the lookup is saved.
+    // While less than half is taken, no client is over its share, and the lookup is saved.
     if (2 * this.#activeCount < this.#options.maxConnections) return null
     return this.#rejects(this.#find(exchange), exchange)
   }
@@ -98,7 +94,7 @@ export class ConnectionPool {
     return this.#pending.remove(waiter, this.#find(waiter.exchange))
   }
 
-  /** Switches to these addresses (at least one). Connections to removed addresses end when they are idle. */
+  /** Connections to removed addresses end when idle. */
   updateAddresses(addresses: readonly LookupAddress[]): void {
     const before = this.#rotation
     this.#addresses = addresses
@@ -109,7 +105,7 @@ export class ConnectionPool {
     for (const pool of before) if (!this.#rotation.includes(pool)) closeIdle(pool)
   }
 
-  /** Each known address comes first in turn; the system is asked only while none is known. */
+  /** Each known address comes first in turn. Asks the system only while no address is known. */
   readonly lookup: LookupFunction = (...args) => {
     const first = this.#addresses[this.#lookupPosition++ % this.#addresses.length]
     const lookup = first === undefined ? lookupHostname : preferredLookup(first, this.#addresses)
@@ -183,7 +179,7 @@ export class ConnectionPool {
       this.#freeSlot(client)
       return waiter.onError(connectFailedError(hindrance))
     }
-    // As of now: an address may be dropped while it is connected to.
+    // An address may be removed while it is connected to.
     const rotation = this.#rotation
     const findOwner = (address: string | null): AddressPool =>
       address === null ? pool : findReached(pool, address, rotation)
@@ -223,8 +219,8 @@ export class ConnectionPool {
       if (this.#closing === null && this.#rotation.includes(pool)) connection.markIdle()
       else closeIdle(pool)
     }
-    // Bytes behind the response, e.g. in another TLS record, may be read later in this turn of the event loop. No next
-    // request may be under way by then: they would pass for its response (RFC 9112 §9.2).
+    // Bytes behind the response, e.g. in another TLS record, may be read later in this turn of the event loop. A
+    // request under way by then would get them as its response (RFC 9112 §9.2).
     const { places } = connection
     if (this.#pending.size > 0) return void setImmediate(() => this.#releaseSlot(places))
     this.#freeSlot(places)
@@ -238,7 +234,6 @@ export class ConnectionPool {
 const createNoFileError = (): Error =>
   Object.assign(new StacklessError('the last file descriptors are kept for operators and probes'), { code: 'EMFILE' })
 
-/** An address that was not reached is tried by one request at a time. */
 const mayConnect = (pool: AddressPool): boolean => {
   if (pool.retryAt === null) return true
   const at = now()
@@ -248,7 +243,7 @@ const mayConnect = (pool: AddressPool): boolean => {
   return true
 }
 
-/** The address that accepted may be another than `tried`; an unknown one counts as `tried` (address translation). */
+/** Behind address translation, the address that accepted may be unknown: it counts as `tried`. */
 const findReached = (tried: AddressPool, address: string, rotation: readonly AddressPool[]): AddressPool => {
   const reached = rotation.find((each) => each.address === address) ?? tried
   tried.retryAt = now() + tried.retryMs

@@ -11,11 +11,9 @@ import { deferWriteErrors, type RequestContent, writeRequest } from './write-req
 
 /** Exactly one of `onEnd` and `onError` is called, last. */
 export interface ResponseHandler {
-  /** A POST: never sent twice, so not on a connection that the endpoint has closed either. */
+  /** For a POST: never sent twice, nor on a connection that the endpoint has closed. */
   readonly isSentOnce: boolean
-  /** No other request may follow on the connection. */
   readonly isLast: boolean
-  /** An interim response (100–199). An error thrown here fails the request. */
   onInterim(status: number, fields: string[]): void
   onHead(status: number, reason: string, fields: string[]): void
   onBody(chunk: Buffer): void
@@ -24,23 +22,20 @@ export interface ResponseHandler {
 }
 
 export interface ConnectionWaiter {
-  /** False: the connection is no longer wanted. */
   onConnection(connection: UpstreamConnection): boolean
   onError(error: GatewayError): void
 }
 
 export interface ConnectionOwner {
-  /** Another request may follow if {@link UpstreamConnection.isOpen}. */
   onReleased(connection: UpstreamConnection): void
   onClosed(connection: UpstreamConnection): void
 }
 
 type FindOwner = (address: string | null) => ConnectionOwner
 
-/** A keep-alive connection to an endpoint, one request at a time. */
 export class UpstreamConnection implements ResponseEvents {
   isUnsent = false
-  /** Of the client whose request is carried; null: the pool has not used the connection. */
+  /** Null: the pool has not used the connection. */
   places: { running: number } | null = null
   #owner: ConnectionOwner
   readonly #parser = new ResponseParser(this)
@@ -83,12 +78,11 @@ export class UpstreamConnection implements ResponseEvents {
     return !this.#isUploading && this.#socket.writableLength === 0
   }
 
-  /** The request went out on a reused connection and nothing came back. */
   get isStale(): boolean {
     return this.#requestCount > 1 && !this.#parser.hasStarted
   }
 
-  /** Whether a cut response looks whole. Over plain TCP, an end that is no reset completes it (RFC 9112 §8). */
+  /** Over TLS a cut response may look whole. Over plain TCP, an end without a reset completes it (RFC 9112 §8). */
   get mayBeCut(): boolean {
     return this.#parser.isUntilClose && this.#socket instanceof TLSSocket
   }
@@ -96,7 +90,6 @@ export class UpstreamConnection implements ResponseEvents {
   tryReuse(): boolean {
     this.#idleTimer.clear()
     this.#idleForMs = now() - this.#idleSince
-    // The idle timer may be late.
     if (this.#idleForMs >= this.#idleMs) this.#socket.destroy()
     return this.isOpen
   }
@@ -105,13 +98,12 @@ export class UpstreamConnection implements ResponseEvents {
     this.#idleTimer.set(this.#idleMs)
   }
 
-  /** Sends a head without framing, and a body of `length` bytes, null: chunked. */
   send(handler: ResponseHandler, head: string, body: RequestContent, length: number | null): void {
     this.#handler = handler
     this.isUnsent = true
     this.#headReceived = false
-    // By the next turn, bytes behind the previous response (e.g. in another TLS record) have been read: they cannot
-    // pass for the response to this request (RFC 9112 §9.2).
+    // By the next turn, bytes behind the previous response (e.g. in another TLS record) have been read, so they cannot
+    // be taken for the response to this request (RFC 9112 §9.2).
     batchWrite(() => {
       if (this.#handler !== handler) return
       if (handler.isSentOnce && this.#idleForMs >= checkAfterIdleMs && !isSilent(this.#socket))
@@ -154,8 +146,8 @@ export class UpstreamConnection implements ResponseEvents {
 
   head(status: number, reason: string, fields: string[]): void {
     this.#headReceived = true
-    // RFC 9112 §9.3: an endpoint that responds early may take the rest of this request for the next. A body that was
-    // read first may still wait in the socket.
+    // RFC 9112 §9.3: an endpoint that responds early may read the rest of this request as the next one. A body that was
+    // read first may still be in the socket.
     const isWritten = !this.#isUploading && !this.#socket.writableNeedDrain
     this.#mayFollow = isWritten && this.#handler?.isLast === false
     this.#handler?.onHead(status, reason, fields)
@@ -205,7 +197,7 @@ export class UpstreamConnection implements ResponseEvents {
 
   #onSocketEnd(): void {
     if (this.#handler === null) return void this.#socket.destroy()
-    // After a reset the system reports a plain end: a part would pass for the whole.
+    // After a reset the system reports a plain end, so a part would look whole.
     const isWhole = this.#writeError === null && this.#parser.finish()
     if (!isWhole) this.#fail(this.#writeError ?? connectionClosedError())
   }

@@ -11,20 +11,19 @@ import { connectFailedError, tlsFailedError } from '../classify-error.ts'
 import { lookupHostname } from '../endpoints/dns.ts'
 import { getEndpointCertificates } from '../endpoints/endpoint-certificates.ts'
 
-/** Not called when the socket is destroyed before. */
+/** Not called if the socket is destroyed first. */
 export type OnConnected = (error: GatewayError | null, socket: Socket | null) => void
 
-/** `onread` takes the bytes without a stream (see `net.connect`). */
+/** `onread` gets the bytes without a stream (see `net.connect`). */
 export type Connector = (onConnected: OnConnected, onread?: OnReadOpts) => Socket
 
 const tcpKeepAliveMs = 60_000
 
 /**
- * Limited by the gateway's own timer. Fails with `connect-failed`, `connect-timeout` or `tls-failed`, before any of a
- * request was sent. The certificate is verified against the endpoint's name or `serverName`, never against the Host
- * that is sent: with `host: client` the client chooses it. Each connector has its own TLS session: one that began
- * without a client certificate must not stand in for one with it. Near the certificate's end no session is resumed: a
- * renewal or the end is seen at once.
+ * Fails with `connect-failed`, `connect-timeout` or `tls-failed`, before any byte of a request is sent. Verifies the
+ * certificate against the endpoint's name or `serverName`, never against the Host sent, which the client chooses with
+ * `host: client`. A TLS session is not shared: one that began without a client certificate must not replace one with
+ * it. Near the certificate's end no session is resumed, so that a renewal is seen at once.
  */
 export const createConnector = (origin: string, tls: UpstreamTlsConfig, timeoutMs: number | null) => {
   const { protocol, hostname, host: authority, port } = new URL(origin)
@@ -41,7 +40,7 @@ export const createConnector = (origin: string, tls: UpstreamTlsConfig, timeoutM
         ...target,
         port: Number(port || 443),
         secureContext: getSecureContext(tls),
-        // Set either way: otherwise NODE_TLS_REJECT_UNAUTHORIZED would decide.
+        // Set even if true: otherwise NODE_TLS_REJECT_UNAUTHORIZED would decide.
         rejectUnauthorized: tls.verify,
         servername: tls.serverName ?? toServerName(host),
         ALPNProtocols: ['http/1.1'],
@@ -93,7 +92,7 @@ export const createConnector = (origin: string, tls: UpstreamTlsConfig, timeoutM
 const timeoutReason = (isResolving: boolean, isConnected: boolean): ReasonFor<'connect-timeout'> =>
   isConnected ? 'no-tls-in-time' : isResolving ? 'name-server-silent' : 'not-connected-in-time'
 
-/** The public authorities take 1 ms to load, and a group may have hundreds of endpoints. */
+/** Loading the public authorities takes 1 ms, and a group may have hundreds of endpoints. */
 const getSecureContext = weakMemo(({ ca, certificate, key, minVersion }: UpstreamTlsConfig) =>
   createSecureContext({
     ...trustAnchors,
@@ -103,30 +102,31 @@ const getSecureContext = weakMemo(({ ca, certificate, key, minVersion }: Upstrea
   }),
 )
 
-/** Covers the round trip, and a late timer on either side. */
 export const maxReuseMarginMs = 500
 
 const marginShare = 1 / 4
 
-/** The peer counts from its own last write: a request at the last moment would come too late (RFC 9112 §9.6). */
+/**
+ * Less than the peer's limit, which counts from its last write (RFC 9112 §9.6): a later request would come too late.
+ */
 export const reusableMs = (closedAfterMs: number): number =>
   closedAfterMs - Math.min(maxReuseMarginMs, closedAfterMs * marginShare)
 
-/** Busier connections are spared the system call (3 µs). */
+/** The check is a system call (3 µs), which busier connections do without. */
 export const checkAfterIdleMs = 10
 
 const byte = Buffer.alloc(1)
 
 /**
- * Whether it has no end (FIN, RST, close_notify) and no unrequested bytes. The event loop would see an end only after
- * the request is written, so the kernel is asked. After `false` destroy the socket: a byte may have been taken. A TLS
- * record of the endpoint's own (RFC 8446 §4.6) costs a connection, no request.
+ * Whether the peer has sent no end (FIN, RST, close_notify) and no unrequested bytes. Asks the kernel: the event loop
+ * would see an end only after the request is written. After `false` destroy the socket, since a byte may have been
+ * read. A TLS record of the endpoint's own (RFC 8446 §4.6) costs a connection, no request.
  */
 export const isSilent = (socket: Socket): boolean => {
   const descriptor = getFileDescriptor(socket)
   if (descriptor === null) return true
   const { stackTraceLimit } = Error
-  Error.stackTraceLimit = 0 // a stack would double the cost
+  Error.stackTraceLimit = 0
   try {
     readSync(descriptor, byte)
     return false

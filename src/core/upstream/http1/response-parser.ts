@@ -12,13 +12,13 @@ import {
 import { MalformedResponseError } from '../classify-error.ts'
 
 export interface ResponseEvents extends BodyEvents {
-  /** An interim response, 100–199 except 101. */
   interim(status: number, fields: string[]): void
   head(status: number, reason: string, fields: string[]): void
   end(): void
 }
 
-// For a head or a trailer section: twice a request's bytes, and 100 fields above the highest `listen.maxHeaderFields`.
+// For a head or a trailer section: twice a request's bytes, and 100 fields more than the highest
+// `listen.maxHeaderFields`.
 const limits: HeadLimits = { maxBytes: 64 * 1024, maxFields: 10_100 }
 
 const rejectResponse: RejectMessage = (flaw, message) =>
@@ -29,12 +29,15 @@ const rejectResponse: RejectMessage = (flaw, message) =>
 
 const [idle, head, bodyOfLength, bodyUntilClose, bodyInChunks, stopped] = [0, 1, 2, 3, 4, 5]
 
-/** Rejects what RFC 9112 leaves to lenient parsers. Reads a byte once: the checked bytes are the forwarded bytes. */
+/**
+ * Rejects messages that lenient parsers read differently (RFC 9112). Reads each byte once, so the bytes that are
+ * checked are forwarded.
+ */
 export class ResponseParser {
   hasStarted = false
-  /** After `end`: whether another request may follow on the connection. */
+  /** After `end`: another request may follow on the connection. */
   isReusable = false
-  /** After `end`: the time of the response's Keep-Alive field; null: it has none. */
+  /** Null: no Keep-Alive field. */
   keepAliveMs: number | null = null
   readonly #events: ResponseEvents
   readonly #statusLine = new StatusLine()
@@ -56,7 +59,7 @@ export class ResponseParser {
     this.#scanner.awaitHead()
   }
 
-  /** Throws MalformedResponseError; then the connection must be closed. */
+  /** Throws MalformedResponseError. */
   read(bytes: Buffer, length: number): void {
     if (length === 0 || this.#state === stopped) return
     // RFC 9112 §9.2: bytes without a request are no response.
@@ -66,14 +69,12 @@ export class ResponseParser {
     while (at < length) at = this.#step(bytes, at, length)
   }
 
-  /** Returns whether the end of the connection completes the response. */
   finish(): boolean {
     if (this.#state !== bodyUntilClose) return false
     this.#end(0, 0)
     return true
   }
 
-  /** After the head: the end of the connection delimits the body. */
   get isUntilClose(): boolean {
     return this.#state === bodyUntilClose
   }
@@ -100,7 +101,7 @@ export class ResponseParser {
       case bodyUntilClose:
         this.#events.body(bytes, at, length)
         return length
-      default: // stopped
+      default:
         return length
     }
   }
@@ -129,13 +130,14 @@ export class ResponseParser {
 
   #end(at: number, length: number): number {
     this.#state = idle
-    // RFC 9112 §9.2: bytes behind the end belong to no request. The response stands; the connection is not reused.
+    // RFC 9112 §9.2: bytes behind the response belong to no request. The response is valid; the connection is not
+    // reused.
     if (at < length) this.isReusable = false
     this.#events.end()
-    return length // another request may have begun by now
+    return length // another request may have begun
   }
 
-  /** RFC 9112 §6.3, §9.3. Returns the fields to forward. */
+  /** RFC 9112 §6.3, §9.3. */
   #readFields(scanner: HeadScanner): string[] {
     const { status, minorVersion } = this.#statusLine
     const fields: string[] = []
@@ -153,7 +155,7 @@ export class ResponseParser {
       } else if (fieldNameEquals(name, 'connection')) {
         connection = connection === '' ? value : `${connection},${value}`
       } else if (fieldNameEquals(name, 'transfer-encoding')) {
-        // RFC 9112 §7: any other coding would be forwarded with the body still encoded. §6.1: HTTP/1.0 has none.
+        // RFC 9112 §7: a body in another coding would be forwarded encoded. §6.1: HTTP/1.0 has none.
         if (isChunked || minorVersion === 0 || value.toLowerCase() !== 'chunked')
           throw new MalformedResponseError('response-coding', 'a transfer coding other than chunked, once')
         isChunked = true
@@ -175,7 +177,7 @@ export class ResponseParser {
     if (status === 204 || status === 205 || status === 304) {
       this.#state = bodyOfLength
       this.#remaining = 0
-      // RFC 9110 §15.3.6, §15.4.5: announced content must not come: it would pass for the next response.
+      // RFC 9110 §15.3.6, §15.4.5: no content may follow. Announced content would be read as the next response.
       this.isReusable = persistent && !isChunked && (length === 0 || (length < 0 && status !== 205))
       return
     }
@@ -230,7 +232,7 @@ class StatusLine implements StartLine {
       this.#state = afterStatus
     }
     if (this.#state === afterStatus && at < end) {
-      // RFC 9112 §4 requires a space even without a phrase. Many servers leave it out.
+      // RFC 9112 §4 requires this space even without a phrase. Many servers omit it.
       if (bytes[at] === space) at++
       else if (bytes[at] !== cr) throw notHttpError()
       this.#state = inReason

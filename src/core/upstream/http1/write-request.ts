@@ -16,15 +16,14 @@ interface UpstreamRequestHead {
   readonly method: Operation['method']
   readonly target: string
   readonly host: string
-  /** Another request may follow on the connection. */
   readonly keepAlive: boolean
-  /** End-to-end fields; Host, Content-Length and Connection are rendered here. */
+  /** Without Host, Content-Length and Connection. */
   readonly fields: HeaderFields
 }
 
 /**
- * In latin1, without its framing. Throws `internal` when a server could read more than one request in it: the client's
- * part is checked, so the gateway or its configuration is at fault (RFC 9112 §3, §5, RFC 9110 §5.5).
+ * In latin1, without framing. Throws `internal` if a server could read two requests in the head: the client's part was
+ * checked before, so the gateway or its configuration is at fault (RFC 9112 §3, §5, RFC 9110 §5.5).
  */
 export const renderRequestHead = ({ method, target, host, keepAlive, fields }: UpstreamRequestHead): string => {
   if (!isTarget.test(target) || !isFieldValue(host)) throw unsendableError('target or Host')
@@ -39,7 +38,7 @@ export const renderRequestHead = ({ method, target, host, keepAlive, fields }: U
   return head
 }
 
-/** Null: chunked. RFC 9110 §8.6: a POST names a length of 0 too. */
+/** Null: chunked. RFC 9110 §8.6: a POST states a length of 0 too. */
 const renderFraming = (length: number | null, isPost: boolean): string => {
   if (length === null) return 'Transfer-Encoding: chunked\r\n\r\n'
   return length > 0 || isPost ? `Content-Length: ${length}\r\n\r\n` : '\r\n'
@@ -47,7 +46,7 @@ const renderFraming = (length: number | null, isPost: boolean): string => {
 
 const isTarget = /^[\x21-\x7e]+$/
 
-/** A second framing or hop-by-hop field could be read in place of the gateway's own. */
+/** A second framing or hop-by-hop field could be read in place of the gateway's. */
 const isRenderedHere = (name: string): boolean =>
   isHopByHop(name) ||
   fieldNameEquals(name, 'host') ||
@@ -60,8 +59,8 @@ const unsendableError = (part: string): GatewayError =>
 export type RequestContent = readonly Buffer[] | Upload
 
 /**
- * `length` of a stream, null: chunked. Returns null when all is written; else resolves then, to false if `isCanceled`.
- * Rejects with the body's error, and when its length differs from `length`.
+ * `length` null: chunked. Returns null if all is written at once. Otherwise resolves when all is written, to false if
+ * `isCanceled`. Rejects with the body's error, or if the body's length differs from `length`.
  */
 export const writeRequest = (
   socket: Socket,
@@ -112,7 +111,7 @@ const writeUpload = async (
   }
   if (isCanceled()) return false
   if (length !== null && bytes !== length) throw wrongLengthError()
-  // A server that takes no body with a GET need not see an empty one.
+  // An empty body goes out without chunks: some servers accept none with a GET.
   if (bytes === 0) unsent = head + renderFraming(0, isPost)
   else if (length === null) unsent += '0\r\n\r\n'
   if (unsent !== '') socket.write(unsent, 'latin1')
@@ -133,12 +132,12 @@ const wrongLengthError = (): Error => new Error('the body of the request has ano
 type WriteCallback = (error?: Error | null) => void
 
 /**
- * Lets a response through whose endpoint closes while the request is still sent (413, 401, 503). Unread input makes its
- * kernel reset the connection, the next write fails, and Node would discard the response that has arrived. So only
- * `onWriteError` gets that error, and the socket keeps reading.
+ * For endpoints that respond and close while the request is being sent (413, 401, 503): their kernel sends a reset, the
+ * next write fails, and Node would discard the response. So only `onWriteError` gets the error, and the socket keeps
+ * reading.
  */
 export const deferWriteErrors = (socket: Socket, onWriteError: (error: Error) => void): void => {
-  // A stream writes one chunk at a time: one callback serves all.
+  // A stream writes one chunk at a time, so one callback serves all.
   let pendingCallback: WriteCallback = () => {}
   const settle: WriteCallback = (error) => {
     if (error === null || error === undefined || !isConnectionClosed(error)) pendingCallback(error)
