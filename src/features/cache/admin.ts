@@ -19,7 +19,7 @@ import { redisGone } from '../redis/redis-settings.ts'
 import { cacheField } from './status.ts'
 import { cacheOutcomes } from './store/stored-response.ts'
 
-/** Finds operations whose clients get an error that the cache has stored: its upstream may be well by now. */
+/** Finds operations whose clients get a stored error although the upstream may be well by now. */
 const storedErrorFindings: FindingSource = ({ at, config, recent, report }) =>
   allOperations.flatMap(({ id }) => {
     const { requests, storedErrors } = recent?.[id] ?? { requests: 0, storedErrors: 0 }
@@ -33,7 +33,7 @@ const storedErrorFindings: FindingSource = ({ at, config, recent, report }) =>
     return finding('error-stored', severity, `operations.${id}`, found, (facts, at) => {
       const { status, sentAt, freshUntil, servedAt, hasEnded } = facts
       const time = (ms: number): string => formatTimeOfDay(ms, at)
-      // One that says no-cache is never fresh: the upstream has said by 304 that it still holds.
+      // A no-cache response is never fresh: the upstream has confirmed it by 304.
       const fresh = freshUntil > servedAt ? `which is fresh until ${time(freshUntil)}` : 'which it has confirmed by 304'
       return [
         `the cache ${hasEnded ? 'responded' : 'responds'} with a stored ${status}, ` +
@@ -127,7 +127,7 @@ const age: DescribedField = {
   },
 }
 
-/** The cache's own responses (RFC 9110 §13.2.2, §14.2). */
+/** The cache's own statuses (RFC 9110 §13.2.2, §14.2). */
 const responses = {
   206: { description: 'The part of a response that the request asks for.', content: { '*/*': {} } },
   304: { description: 'The client has the response already.' },

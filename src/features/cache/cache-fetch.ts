@@ -12,21 +12,20 @@ import type { Reservation } from './store/cache-store.ts'
 import { storeNotModified, storeResponse } from './store/store-response.ts'
 import type { StoredResponse } from './store/stored-response.ts'
 
-// How long the body of a detached fetch may arrive without a reader.
+// How long a detached fetch reads a body for the cache alone.
 const unreadMs = 30_000
 
-/** Sent for one or several exchanges, and lives as long as any of them, whose conditions apply to what is stored. */
+/** Ends with the last of its exchanges, whose conditions apply to the stored response. */
 export class CacheFetch {
   readonly request: CacheRequest
   readonly exchange: Exchange
   readonly startedAt = now()
-  /** Null also once the beginning of the body can no longer be read. */
+  /** Also null when the beginning of the body is dropped. */
   result: SharedResult | null = null
   times: ResponseTimes = { requestedAt: 0, receivedAt: 0, receivedEpoch: 0 }
   readonly context: FetchContext
-  /** Canceled when the key becomes invalid during the fetch: no later request may get this response (RFC 9111 §4.4). */
+  /** Canceled when the key becomes invalid during the fetch: no later request may get the response (RFC 9111 §4.4). */
   readonly reservation: Reservation
-  /** What becomes of each request that waits. */
   readonly #waiters = new Map<CacheRequest, (result: FetchResult) => void>()
   readonly #unreadTimer = new CoalescedTimer(() => {
     const body = this.result?.body
@@ -55,7 +54,7 @@ export class CacheFetch {
     if (this.#waiters.size === 0 && !this.#isDetached) this.#abandon()
   }
 
-  /** Lets the body arrive without a reader, for later requests. */
+  /** The body is still stored, for later requests. */
   detach(): void {
     this.#isDetached = true
   }
@@ -95,10 +94,10 @@ export class CacheFetch {
     this.onReadersGone()
   }
 
-  /** Null: a 304 about another response than the stored one. */
+  /** Null: the 304 is about another response than the stored one. */
   #toResult(response: ProxyResponse): FetchResult | null {
     const validated = response.status === 304 ? this.#validating : null
-    // The primary's response to a client of the candidate is not the candidate's, and says nothing of a stored one.
+    // A response that the primary sent in place of the candidate says nothing of the candidate's stored response.
     const { fellBack } = this.exchange.attempts
     try {
       if (validated !== null) return fellBack ? null : storeNotModified(this, response, validated)
@@ -134,7 +133,7 @@ export class CacheFetch {
   }
 
   #abandon(): void {
-    this.finish() // first, so that no request joins the failing fetch
+    this.finish() // first, so that no request joins a failing fetch
     this.exchange.abort(
       new GatewayError('client-gone', {
         reason: 'no-client-waits',

@@ -33,22 +33,21 @@ import { selectVariant } from './policy/stored-head.ts'
 import { BodyTee } from './store/body-tee.ts'
 import { type CacheOutcome, emptyStoredBody, StoredBody, type StoredResponse } from './store/stored-response.ts'
 
-// Of each operation: no limit of exchanges in flight bounds fetches without a client.
+// For each operation: limits of exchanges in flight do not count fetches without a client.
 const maxDetached = 100
 
-// Fetches that clients left: the other half stays for revalidations.
+// Fetches whose clients have left; the other half is for revalidations.
 const maxDetachedLater = maxDetached / 2
 
 type LookUpAgain = (miss: CacheMiss) => Promise<ProxyResponse>
 
-/** Fetches responses once for all requests that want the same at the same time. */
 export class CacheFiller {
   readonly #deps: CacheDeps
   readonly #lookUpAgain: LookUpAgain
   readonly #singleFlight = new SingleFlight<CacheFetch>()
   readonly #detached = new Set<CacheFetch>()
 
-  /** `lookUpAgain` serves a request that waited for another variant: its own may be stored by now. */
+  /** `lookUpAgain` serves a request that waited for a different variant: its own may be stored by now. */
   constructor(deps: CacheDeps, lookUpAgain: LookUpAgain) {
     this.#deps = deps
     this.#lookUpAgain = lookUpAgain
@@ -57,8 +56,8 @@ export class CacheFiller {
   fetchOrJoin(miss: CacheMiss): Promise<ProxyResponse> {
     const { exchange, request, key, at, stored, varies, why, joinsLeft, tierLookup } = miss
     const isHitForMiss = this.#deps.partition.hitForMiss.has(key)
-    // A client must not wait for all of a large response when its Range wants a small part. With a stored response, the
-    // 304 must reach the cache (RFC 9111 §4.3.4).
+    // A client that wants a small range must not wait for the whole response. With a stored response, the 304 must
+    // reach the cache (RFC 9111 §4.3.4).
     if (request.range !== null || (isHitForMiss && stored === null)) return this.#forward(miss)
     const isExclusive = isHitForMiss || (stored !== null && isUnshareable(stored))
     if (joinsLeft > 0 && !isExclusive && !request.noCache && why !== 'request') {
@@ -119,7 +118,7 @@ export class CacheFiller {
       this.#record(miss, 'miss', { collapsed: true })
       throw result.error
     }
-    // A response that may not be stored is only for the exchange that began the fetch.
+    // A response that may not be stored is for the exchange that began the fetch.
     if (result.kind !== 'shared' || !result.isShareable) return this.#forward(miss)
     const at = now()
     if (selectVariant([result], request) === null) return this.#lookUpAgain(miss)
@@ -147,7 +146,7 @@ export class CacheFiller {
     const response = this.#respondShared(miss, result, fields)
     if (response === null) return this.#forward(miss)
     const isLeft = result.body instanceof BodyTee && response.body === emptyStoredBody
-    // Without a reader, a body is still stored, unless there are too many such fetches.
+    // Without a reader, a body is still stored, up to a number of such fetches.
     const isKept = !isLeft || this.#detached.size < maxDetachedLater
     if (isLeft && isKept) {
       this.#detached.add(fetch)
@@ -228,7 +227,7 @@ type FetchMode = Omit<FetchContext, keyof CacheDeps | 'key' | 'onClosed'>
 
 const isInitiator = ({ request }: CacheMiss, fetch: CacheFetch): boolean => request === fetch.request
 
-/** Every request must go to the upstream, so none waits for another's response. */
+/** Every request must reach the upstream, so waiting for a shared response is useless. */
 export const isUnshareable = ({ head }: StoredResponse): boolean => head.noCache || head.freshUntil <= head.receivedAt
 
 const statusOfResult = (result: FetchResult): number | null => {
@@ -239,7 +238,7 @@ const statusOfResult = (result: FetchResult): number | null => {
 const troubleOfResult = (result: FetchResult): UpstreamTrouble | null =>
   result.kind === 'failed' ? troubleOfError(result.error) : troubleOfStatus(statusOfResult(result) ?? 0)
 
-// RFC 9111 §4.2.4: the upstream cannot be reached, or is not tried because of that.
+// RFC 9111 §4.2.4: no connection to the upstream, or the gateway expects none.
 const disconnectedKinds: ReadonlySet<FailureKind> = new Set<FailureKind>([
   'connect-failed',
   'connect-timeout',
@@ -249,11 +248,11 @@ const disconnectedKinds: ReadonlySet<FailureKind> = new Set<FailureKind>([
   'circuit-open',
 ])
 
-// RFC 5861 §4, whether the upstream or the gateway sends it.
+// RFC 5861 §4: from the upstream or the gateway.
 const errorStatuses: ReadonlySet<number> = new Set([500, 502, 503, 504])
 
 const troubleOfStatus = (status: number): UpstreamTrouble | null => (errorStatuses.has(status) ? 'error' : null)
 
-/** Null: the client's fault, for which a stored response is no remedy. */
+/** Null: the client's fault, so a stored response does not help. */
 const troubleOfError = ({ kind, status }: GatewayError): UpstreamTrouble | null =>
   disconnectedKinds.has(kind) ? 'disconnected' : troubleOfStatus(status)

@@ -17,11 +17,11 @@ export type CacheLease = ReturnType<ReturnType<typeof createCacheRegistry>['acqu
 
 export interface PurgeResult {
   readonly removed: number
-  /** True also without Redis. */
+  /** Also true without Redis. */
   readonly isSharedPurged: boolean
 }
 
-/** Survives a reload unless it changes what upstreams respond. `sharedCaches` null: the process serves no clients. */
+/** A reload keeps stored responses unless it changes what upstreams send. `sharedCaches` null: no traffic is served. */
 export const createCacheRegistry = (
   logEvent: LogEvent,
   notifyPeers: (targets: readonly InvalidationTarget[]) => void = () => {},
@@ -67,7 +67,7 @@ export const createCacheRegistry = (
         sharedState: () => sharedLease?.state() ?? null,
         get: (id: OperationId, side: Side): CachePartition | null => stores.get(`${id} ${side}`)?.partition ?? null,
         isUsed: cached.length > 0,
-        /** Also in the other processes, and in Redis, which alone is waited for. */
+        /** Also in the other processes, and in Redis; waits for Redis only. */
         invalidate: (targets: readonly InvalidationTarget[]): ReturnType<Invalidate> => {
           const shared = invalidate(targets)
           notifyPeers(targets)
@@ -88,7 +88,7 @@ export const createCacheRegistry = (
   }
 }
 
-/** A side is named only where both are equal: a candidate that becomes the upstream keeps what is stored. */
+/** A candidate that becomes the primary keeps its fingerprint, unless both were equal. */
 const sideFingerprints = (
   config: Config,
   operation: Operation,
@@ -102,7 +102,7 @@ const sideFingerprints = (
     : sides.set('candidate', candidate === primary ? `candidate ${candidate}` : candidate)
 }
 
-/** The order of endpoints and how they share the work do not shape responses. */
+/** Without the order and balancing of endpoints, which do not change responses. */
 const responseFingerprint = (
   config: Config,
   { id }: Operation,
@@ -113,7 +113,7 @@ const responseFingerprint = (
   return JSON.stringify([
     id,
     operation.cache,
-    // When an edit names a credential field, responses stored for such credentials must go.
+    // After an edit that names a credential field, responses stored for those credentials must go.
     partitionFields(config),
     askFacts((facts) => [[facts.shapesResponses?.(operation, config)]]),
     origins,
@@ -121,7 +121,7 @@ const responseFingerprint = (
     request,
     response,
     tls,
-    // Upstreams repeat this field, and a client may only get the id of its own request.
+    // Upstreams repeat this field, and a client may only get its own request's id.
     config.requestId.header,
   ])
 }

@@ -15,7 +15,7 @@ export const toCacheKey = ({ identity, query }: Exchange, { site }: CacheRequest
   query,
 })
 
-/** For the access log and for readers of `Cache-Status` (RFC 9211). */
+/** For the access log and `Cache-Status` (RFC 9211). */
 export const recordCacheOutcome = (
   exchange: Exchange,
   partition: CachePartition,
@@ -29,14 +29,14 @@ export const recordCacheOutcome = (
   else exchange.addedResponseFields.push('Cache-Status', status)
 }
 
-/** For a client that got a stored or validated error instead of the upstream's response to its request. */
+/** For a client that gets a stored or validated error. */
 export const recordIfError = (partition: CachePartition, { status, receivedAt, freshUntil }: StoredHead): void => {
   if (status < 500) return
   const [sentAt, fresh] = [toEpochMs(receivedAt), toEpochMs(freshUntil)]
   partition.tally.lastError = { status, sentAt, freshUntil: fresh, servedAt: epochMs() }
 }
 
-/** `fields` are those of a response without conditions and Range. */
+/** `fields`: of a response without conditions and Range. */
 export const respondFromStored = (
   head: StoredHead,
   body: StoredBody,
@@ -50,7 +50,7 @@ export const respondFromStored = (
   return { ...plan, reason, body: part === 'none' ? emptyStoredBody : body.slice(part.start, part.end) }
 }
 
-/** The body may still arrive. Null: its beginning is dropped. */
+/** The body may still be arriving. Null: its beginning is dropped. */
 export const respondFromResult = (
   exchange: Exchange,
   request: CacheRequest,
@@ -58,7 +58,7 @@ export const respondFromResult = (
   fields: HeaderFields,
 ): ProxyResponse | null => {
   if (body instanceof StoredBody) return respondFromStored(head, body, request, fields)
-  // A range request never gets here.
+  // Range requests never get here.
   const plan = request.isPlain ? null : planResponse(head, null, request, fields)
   if (plan?.body === 'none') return { ...plan, reason: '', body: emptyStoredBody }
   const reader = body.openReader(exchange)
@@ -67,7 +67,7 @@ export const respondFromResult = (
   return { status: head.status, reason: head.reason, fields, body: reader }
 }
 
-/** `Content-Length` is that of `body`. */
+/** `Content-Length` is the length of `body`. */
 interface ResponsePlan extends Pick<ProxyResponse, 'status' | 'fields'> {
   readonly body: 'whole' | 'none' | ByteRange
 }
@@ -75,14 +75,14 @@ interface ResponsePlan extends Pick<ProxyResponse, 'status' | 'fields'> {
 // RFC 9111 §1.2.2
 const maxSeconds = 2 ** 31
 
-/** Adds `Age`, because the upstream was not asked (RFC 9111 §4, §5.1). */
+/** Adds `Age`, because the upstream did not generate this response now (RFC 9111 §4, §5.1). */
 export const storedFields = (head: StoredHead, now: number): string[] => {
   const fields = head.fields.slice()
   fields.push('Age', `${Math.min(maxSeconds, Math.floor(currentAge(head, now) / 1000))}`)
   return fields
 }
 
-/** RFC 9110 §13.2.2: conditions, then Range, of a 200 only (§13.2.1, §14.2). `bodyBytes` null: not known. */
+/** RFC 9110 §13.2.2: conditions first, then Range, for a 200 only (§13.2.1, §14.2). `bodyBytes` null: unknown. */
 export const planResponse = (
   head: StoredHead,
   bodyBytes: number | null,
@@ -111,19 +111,19 @@ const rangeFields = (
   return kept
 }
 
-// RFC 9110 §8.6, RFC 9530 §2: fields of the message content, not of the representation.
+// RFC 9110 §8.6, RFC 9530 §2: about the message's content, not the representation.
 const contentFields = new Set(['content-length', 'content-range', 'content-digest', 'content-md5'])
 
-// RFC 9110 §15.4.5: a 304 omits these, and keeps the fields that guide caches.
+// RFC 9110 §15.4.5: a 304 omits these, and keeps fields that guide caches.
 const representation = ['content-type', 'content-encoding', 'content-language', 'repr-digest', 'digest']
 const descriptiveWithoutTag = new Set([...contentFields, ...representation])
 const descriptive = new Set([...descriptiveWithoutTag, 'last-modified'])
 
-/** Without ETag, Last-Modified stays: nothing else tells one response from another. */
+/** Without ETag, Last-Modified stays: it is the only validator. */
 const withoutDescriptive = (fields: HeaderFields): string[] =>
   omitFields(fields, joinFieldLines(fields, 'etag') === null ? descriptiveWithoutTag : descriptive)
 
-/** RFC 9110 §13.2.2, RFC 9111 §4.3.2: If-None-Match overrides If-Modified-Since. Other conditions bypass the cache. */
+/** RFC 9110 §13.2.2, RFC 9111 §4.3.2: If-None-Match overrides If-Modified-Since; others bypass the cache. */
 const isNotModified = (head: StoredHead, { ifNoneMatch, ifModifiedSince }: CacheRequest): boolean => {
   if (ifNoneMatch !== null) {
     if (ifNoneMatch.trim() === '*') return true // RFC 9110 §13.1.2: any representation matches
@@ -132,11 +132,11 @@ const isNotModified = (head: StoredHead, { ifNoneMatch, ifModifiedSince }: Cache
   if (ifModifiedSince === null) return false
   const since = parseHttpDate(ifModifiedSince, head.receivedEpoch)
   if (since === null) return false // RFC 9110 §13.1.3: an invalid date counts as absent
-  // Without Last-Modified, the response was modified at its Date at the latest, in whole seconds.
+  // Without Last-Modified: modified at its Date at the latest, in whole seconds.
   return (head.lastModifiedAt ?? head.date - (head.date % 1000)) <= since
 }
 
-/** From `start` until before `end`. */
+/** `end` is exclusive. */
 interface ByteRange {
   readonly start: number
   readonly end: number
@@ -144,7 +144,7 @@ interface ByteRange {
 
 const byteRange = /^(\d*)-(\d*)$/
 
-/** RFC 9110 §14.1.2. Null: invalid, another unit, or several ranges; the whole body is then correct (§14.2). */
+/** RFC 9110 §14.1.2. Null: invalid, another unit, or several ranges; then the whole body is sent (§14.2). */
 export const parseByteRange = (range: string, bodyBytes: number): ByteRange | 'unsatisfiable' | null => {
   const at = range.indexOf('=')
   if (at < 0 || range.slice(0, at).trim().toLowerCase() !== 'bytes') return null
@@ -155,7 +155,7 @@ export const parseByteRange = (range: string, bodyBytes: number): ByteRange | 'u
   if (first === undefined || last === undefined || first + last === '') return null
   if (first === '') {
     if (Number(last) === 0) return 'unsatisfiable'
-    // Content-Range cannot express zero bytes of an empty body.
+    // Content-Range cannot describe an empty body.
     return bodyBytes === 0 ? null : { start: Math.max(0, bodyBytes - Number(last)), end: bodyBytes }
   }
   if (last !== '' && Number(last) < Number(first)) return null

@@ -10,14 +10,13 @@ import { decideReuse, forwardedStatus, hitStatus, notCachedStatus } from './poli
 import { selectVariant } from './policy/stored-head.ts'
 import type { StoredResponse } from './store/stored-response.ts'
 
-// Stands outside the deadline, so that a hit never times out.
-/** RFC 9111. When the cache itself fails, the request is forwarded. `sharedTier` null: nothing is shared. */
+// Outside the deadline: a hit never times out.
+/** RFC 9111. If the cache itself fails, the request is forwarded. `sharedTier` null: responses are not shared. */
 export const cacheLayer =
   (rules: CacheRules, partition: CachePartition, events: CacheEvents, sharedTier: SharedTier | null = null): Layer =>
   (next) =>
     createCacheHandler({ next, rules, partition, events }, sharedTier)
 
-// How often a request waits for another client's fetch.
 const maxJoins = 2
 
 const createCacheHandler = (deps: CacheDeps, sharedTier: SharedTier | null): Handler => {
@@ -61,7 +60,7 @@ const createCacheHandler = (deps: CacheDeps, sharedTier: SharedTier | null): Han
 
   const lookUpAndServe = (exchange: Exchange, request: CacheRequest, key: string, stored: StoredResponse | null) => {
     const tierLookup = lookUpTier(exchange, request, key)
-    // A response that must be validated anyway is not worth the wait.
+    // A response that must be validated anyway is not worth waiting for.
     const isUseless = request.noCache || (stored !== null && isUnshareable(stored))
     if (isUseless || !tierLookup?.loaded) return serve(exchange, request, key, maxJoins, tierLookup)
     return tierLookup.loaded.then(() => {
@@ -84,7 +83,7 @@ const createCacheHandler = (deps: CacheDeps, sharedTier: SharedTier | null): Han
     const revalidateIfStale = (): void => {
       const at = now()
       const stored = selectVariant(partition.find(key)?.variants ?? [], request)
-      // A 304 must not store a response again that was removed meanwhile.
+      // Otherwise a 304 would store a response again that was removed meanwhile.
       if (stored !== null && decideReuse(stored.head, request, at).kind !== 'fresh')
         filler.revalidate({ ...revalidation, stored, at }, tierLookup)
     }
@@ -109,7 +108,7 @@ const createCacheHandler = (deps: CacheDeps, sharedTier: SharedTier | null): Han
 }
 
 const readRequest = ({ fields, authority, body, peer, identity }: Exchange, rules: CacheRules): CacheRequest => {
-  // No upstream sees the certificate. The id of a client that authenticated with it is in the key.
+  // No upstream sees the certificate. With an identity, the key has the client's id.
   const hasCertificate = identity === null && peer.certificate() !== null
   return parseCacheRequest(fields, { authority, hasBody: body.length !== 0, hasCertificate }, rules)
 }

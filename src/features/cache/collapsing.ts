@@ -6,10 +6,10 @@ import { decideReuse } from './policy/reuse.ts'
 import { isReasonOfRequest, type NotStoredReason } from './policy/storability.ts'
 import { type StoredHead, selectingKey, selectVariant } from './policy/stored-head.ts'
 
-// Fetches for one key at the same time: its most variants. Further requests are forwarded.
+// For one key: one fetch for each variant. Further requests are forwarded.
 const maxPerKey = 32
 
-// The longest wait for another client's fetch: that client's fields may be why the upstream does not respond.
+// The longest wait for another client's fetch: the upstream may be silent because of that client's fields.
 const maxJoinWaitMs = 5_000
 
 interface Flight {
@@ -37,7 +37,7 @@ export class SingleFlight<T extends Flight> {
     return (this.#byKey.get(key)?.length ?? 0) >= maxPerKey
   }
 
-  /** Until a fetch has a response, `varies` of the last one stored (null: none) tells which requests may share it. */
+  /** While a fetch has no response, requests that agree in `varies` (of the stored response, if any) may share it. */
   find(key: string, request: CacheRequest, varies: readonly string[] | null, now: number): T | null {
     const fetches = this.#byKey.get(key)
     if (fetches === undefined) return null
@@ -56,17 +56,17 @@ export class SingleFlight<T extends Flight> {
   }
 }
 
-// Short, because the next response may be storable; small, because a client may invent keys.
+// Short, because the next response may be storable; small, because clients can invent keys.
 const hitForMissMs = 5_000
 const maxHitForMissBytes = 256 * 1024
 
-/** Keys whose responses could not be shared: no request waits for another's. Varnish calls this hit-for-miss. */
+/** Keys whose last response was not shareable: requests for them do not wait for each other. Varnish's hit-for-miss. */
 export const createHitForMiss = () => {
   const entries = new LRUCache<string, { readonly why: NotStoredReason; readonly until: number }>({
     maxSize: maxHitForMissBytes,
     sizeCalculation: (_, key) => key.length + 128,
   })
-  /** Null: the last response could be shared, or came over 5 s ago. */
+  /** Null: the last response was shareable, or came over 5 s ago. */
   const reasonFor = (key: string): NotStoredReason | null => {
     const entry = entries.size === 0 ? undefined : entries.get(key)
     if (entry === undefined) return null
@@ -77,7 +77,7 @@ export const createHitForMiss = () => {
   return {
     reasonFor,
     has: (key: string): boolean => reasonFor(key) !== null,
-    /** A reason in this client's credentials does not count: the next client may be another. */
+    /** A reason in one client's credentials does not apply to the next client. */
     mark(key: string, why: NotStoredReason): void {
       if (!isReasonOfRequest(why)) entries.set(copyText(key), { why, until: now() + hitForMissMs })
     },

@@ -32,7 +32,7 @@ const args = {
 
 type PurgeCommandResult = Readonly<Record<keyof PurgeScope, string | null>> & { readonly removed: number }
 
-/** Responses on their way are not stored either. */
+/** Responses that are still arriving are not stored either. */
 const purgeCommand: Command<argument.ValuesOf<typeof args>, PurgeScope, PurgeCommandResult> = {
   choice: 'clear',
   page: 'clear-cache',
@@ -63,11 +63,11 @@ const purgeCommand: Command<argument.ValuesOf<typeof args>, PurgeScope, PurgeCom
     }
   },
   async run(context, scope) {
-    // Also where the cache is off now: what Redis keeps must not come back with it.
+    // Also when the cache is off now: otherwise Redis's entries return with it.
     const { results, silent } = await context.runEverywhere('purge', scope)
     if (results.length === 0 && silent === 0) {
       const isOff = Object.values(context.reloader.config.operations).every(({ cache }) => cache === null)
-      // Memory ends with the workers, but Redis keeps its entries.
+      // Workers' memory is gone, but Redis keeps its entries.
       return isOff ? { ...scope, removed: 0 } : noWorkerReplied
     }
     const removed = results.reduce((sum, each) => sum + each.removed, 0)

@@ -53,7 +53,7 @@ const storableStatus = keySchema({
         ),
 }).meta({ pattern: `^(${heuristicStatuses.join('|')})$` })
 
-/** Milliseconds by status; a duration alone is that of 200. */
+/** Milliseconds by status. A single duration is for 200. */
 const ttl = z
   .union([
     optionalDuration('How long a 200 is fresh that does not say so itself'),
@@ -95,7 +95,7 @@ const operationCacheSchema = z
 
 type ParsedCache = z.output<typeof operationCacheSchema>
 
-/** RFC 9111. `staleWhenDisconnected` 0: no stale response is used. */
+/** RFC 9111. `staleWhenDisconnected` 0: never stale. */
 export type OperationCacheConfig = NonNullable<DeepReadonly<ParsedCache>>
 
 declare module '../../core/config/config.ts' {

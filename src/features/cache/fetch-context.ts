@@ -9,7 +9,6 @@ import type { StoredHead } from './policy/stored-head.ts'
 import type { BodyTee } from './store/body-tee.ts'
 import type { CacheKey, StoredBody, StoredResponse } from './store/stored-response.ts'
 
-/** What all requests of a layer share. */
 export interface CacheDeps {
   readonly next: Handler
   readonly rules: CacheRules
@@ -18,11 +17,11 @@ export interface CacheDeps {
 }
 
 export interface FetchContext extends CacheDeps, Pick<CacheMiss, 'key' | 'stored' | 'tierLookup'> {
-  /** A revalidation that no exchange waits for. */
+  /** A revalidation in the background. */
   readonly isDetached: boolean
-  /** No other exchange may wait for it. */
+  /** Other exchanges cannot wait for it. */
   readonly isExclusive: boolean
-  /** Called once, when no further exchange can join. */
+  /** Called once, when further exchanges cannot join. */
   onClosed(): void
 }
 
@@ -32,10 +31,9 @@ export interface CacheMiss {
   readonly key: string
   readonly at: number
   readonly stored: StoredResponse | null
-  /** The Vary fields of the latest response under the key; null: none is stored. */
+  /** Vary fields of the latest response under the key; null: none is stored. */
   readonly varies: readonly string[] | null
   readonly why: FwdReason
-  /** Null: there is no shared tier. */
   readonly tierLookup: TierLookup | null
   /** How often the request may still wait for another client's fetch. */
   readonly joinsLeft: number
@@ -46,27 +44,25 @@ export type BackgroundRevalidation = Pick<CacheMiss, 'exchange' | 'request' | 'k
 }
 
 export interface CacheEvents {
-  /** The policy threw, which it never should: the request is forwarded. */
+  /** The policy threw: a bug, so the request is forwarded. */
   onError(error: unknown): void
   onRevalidationFailed(error: GatewayError): void
 }
 
-/** A response that other exchanges may use too. The exchange that began the fetch gets `fields` as received. */
+/** A response that several exchanges may use. The initiator gets `fields` as received. */
 export interface SharedResult {
   readonly kind: 'shared'
   readonly head: StoredHead
   readonly fields: HeaderFields
   readonly body: StoredBody | BodyTee
-  /** A 304 confirmed the stored response. */
   readonly isValidated: boolean
-  /** The exchanges that waited may use the response, because it may be stored. */
+  /** Also for the exchanges that waited, because it is storable. */
   readonly isShareable: boolean
-  /** Stored, or to be stored when its body has ended. */
   readonly isStored: boolean
   readonly notStored: NotStoredReason | null
 }
 
-/** For all that wait: `unshared` is for the initiator alone; after `none`, each sends its own request. */
+/** `unshared`: for the initiator alone. After `none`, each exchange sends its own request. */
 export type FetchResult =
   | SharedResult
   | { readonly kind: 'unshared'; readonly response: ProxyResponse; readonly notStored: NotStoredReason | null }
@@ -74,14 +70,13 @@ export type FetchResult =
   | { readonly kind: 'failed'; readonly error: GatewayError }
 
 export interface SharedTier {
-  /** `key` is the key in memory. Null, or while the tier is unavailable: only `remove` has an effect. */
+  /** `key`: the key in memory. Null, or while the tier is unavailable: only `remove` has an effect. */
   lookUp(cacheKey: CacheKey, key: string | null, request: CacheRequest): TierLookup
 }
 
 export interface TierLookup {
-  /** Resolves when a later response is loaded, or at the time limit; never rejects. Null: the tier is not asked. */
+  /** Resolves when a later response is loaded, or at the time limit; never rejects. Null: the tier is not read. */
   readonly loaded: Promise<void> | null
-  /** In the background. */
   store(entry: StoredResponse): void
   /** The upstream no longer sends this response. */
   remove(): void

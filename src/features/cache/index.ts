@@ -3,7 +3,6 @@ import type { Feature } from '../../core/feature.ts'
 
 const isUsed = ({ operations }: Config): boolean => Object.values(operations).some(({ cache }) => cache !== null)
 
-/** Stores responses, and serves them again (RFC 9111). */
 export const cache: Feature = {
   name: 'cache',
   needs: ['redis'],

@@ -4,10 +4,10 @@ import { getFirstFieldValue } from '../../core/exchange/header-fields.ts'
 import { allOperations, type OperationId } from '../../operations.ts'
 import { fieldLines } from './policy/fields.ts'
 
-/** Resolves when no gateway finds them in Redis, or at Redis's time limit; never rejects. Null: nothing to wait for. */
+/** Resolves when Redis has the invalidation, or at its time limit; never rejects. Null: nothing to wait for. */
 export type Invalidate = (targets: readonly InvalidationTarget[]) => Promise<void> | null
 
-/** RFC 9111 §4.4. Before the response goes out: a client that then asks again gets no outdated response. */
+/** RFC 9111 §4.4. Before the response is sent, so that a client that reads next gets no outdated response. */
 export const cacheInvalidationLayer =
   ({ publicUrl, basePath }: Pick<ListenConfig, 'publicUrl' | 'basePath'>, invalidate: Invalidate): Layer =>
   (next) =>
@@ -32,15 +32,16 @@ const passOn = ({ aborted }: Exchange, response: ProxyResponse): ProxyResponse =
 const namesTarget = ({ fields }: ProxyResponse): boolean =>
   getFirstFieldValue(fields, 'location') !== undefined || getFirstFieldValue(fields, 'content-location') !== undefined
 
-/** The origin that upstreams get. An invalid origin becomes an origin that no reference names. */
+/** As upstreams see it. An invalid origin becomes an origin that equals no reference's. */
 const requestOrigin = ({ fields, authority }: Exchange): string => {
   const host = getFirstFieldValue(fields, 'x-forwarded-host') ?? authority
   const origin = `${getFirstFieldValue(fields, 'x-forwarded-proto') ?? 'http'}://${host}`
-  // HTTP/1.0 may lack Host, and `1.2.3.4.5` is no host of a URL. Relative references still resolve (RFC 3986 §5.2.2).
+  // HTTP/1.0 may lack Host, and a URL cannot have the host `1.2.3.4.5`. Relative references still resolve (RFC 3986
+  // §5.2.2).
   return URL.canParse(origin) ? origin : 'http://unnamed.invalid'
 }
 
-/** `query` is raw, with its `?`, or empty. */
+/** `query`: raw, with its `?`, or empty. */
 export interface InvalidationTarget {
   readonly operation: OperationId
   readonly query: string
@@ -54,7 +55,7 @@ interface TargetUri {
   readonly query: string
 }
 
-/** RFC 9111 §4.4; of this origin only: an upstream could empty others' caches. A POST's own target is not stored. */
+/** RFC 9111 §4.4. Of this origin only: otherwise an upstream could empty other services' caches. */
 export const invalidationTargets = (
   { status, fields }: Pick<ProxyResponse, 'status' | 'fields'>,
   uri: TargetUri,
@@ -69,12 +70,12 @@ export const invalidationTargets = (
   return targets
 }
 
-/** RFC 3986 §5. Null: nothing is ever stored for the reference. */
+/** RFC 3986 §5. Null: no operation, so nothing is stored for it. */
 const resolveTarget = (reference: string, { origin, basePath, path, query }: TargetUri): InvalidationTarget | null => {
   const resolved = URL.parse(reference, `${origin}${basePath}${path}${query}`)
   if (resolved === null || resolved.origin !== URL.parse(origin)?.origin) return null
   const operation = allOperations.find((one) => one.method === 'GET' && resolved.pathname === basePath + one.path)
-  // Keys hold the raw query, and URL parsing would normalize it.
+  // Keys have the raw query, which URL parsing would normalize.
   return operation === undefined
     ? null
     : { operation: operation.id, query: /^[^?#]*(\?[^#]*)?/.exec(reference)?.[1] ?? '' }

@@ -7,7 +7,7 @@ import type { CacheKey, StoredBody, StoredResponse } from './store/stored-respon
 
 export type CachePartition = ReturnType<typeof createCachePartition>
 
-/** Stored responses of an operation and a side of its group, while its configuration and that upstream stay as is. */
+/** Stored responses of an operation and a side, as long as its configuration and that upstream stay unchanged. */
 export const createCachePartition = (store: CacheStore, operation: OperationId) => {
   const keysByQuery = new Map<string, Set<string>>()
   let isClosed = false
@@ -16,16 +16,16 @@ export const createCachePartition = (store: CacheStore, operation: OperationId) 
     hitForMiss: createHitForMiss(),
     bytes: 0,
     entries: 0,
-    /** Client ids and queries hold no line break: keys never collide. */
+    /** Client ids and queries have no line break, so keys never collide. */
     toStoreKey: ({ client, site, query }: CacheKey): string => `${id}\n${client}\n${site}\n${query}`,
     find: (key: string): Resource | undefined => store.find(key),
-    /** Canceled when its key is purged or invalidated before the fetch ends. */
+    /** Canceled when its key is purged or invalidated during the fetch. */
     reserve(cacheKey: CacheKey): Reservation {
       const reservation = store.reserve(partition, cacheKey)
       reservation.isCanceled = isClosed
       return reservation
     },
-    /** Takes the room reserved for the response; returns whether it is stored. */
+    /** Uses the reservation's room; returns whether the response is stored. */
     put(reservation: Reservation, variant: StoredResponse, replaces: (other: StoredResponse) => boolean): boolean {
       reservation.release()
       if (reservation.isCanceled) return false
@@ -33,12 +33,12 @@ export const createCachePartition = (store: CacheStore, operation: OperationId) 
       const cacheKey = { client, site: copyText(site), query: copyText(query) }
       return store.put(partition.toStoreKey(cacheKey), { partition, ...cacheKey }, variant, replaces)
     },
-    /** Pins a body until the exchange has finished. */
+    /** Until the exchange has finished. */
     pin(exchange: Exchange, body: StoredBody): void {
       if (store.pinned.pin(body)) exchange.onFinished(() => store.pinned.unpin(body))
     },
     remove: (key: string, matches: (variant: StoredResponse) => boolean): void => store.remove(key, matches),
-    /** Also cancels responses on their way (RFC 9111 §4.4); for all clients and all names of this gateway. */
+    /** For all clients and names of this gateway; also cancels arriving responses (RFC 9111 §4.4). */
     invalidate(query: string): void {
       store.cancelReservations((each) => each.partition === partition && each.cacheKey.query === query)
       for (const key of [...(keysByQuery.get(query) ?? [])]) store.remove(key, () => true)

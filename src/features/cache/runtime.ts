@@ -59,7 +59,7 @@ export const open: RuntimePart['open'] = ({ place, channel, logEvent }) => {
   }
 }
 
-/** A cache for each side of the operation's group; `candidate` null: it has none. */
+/** `candidate` null: the group has none. */
 const bySide = (primary: Layer | null, candidate: Layer | null): Layer | null => {
   if (primary === null || candidate === null) return primary
   return (next) => {

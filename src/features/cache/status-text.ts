@@ -5,7 +5,7 @@ import { formatTable, type TableRow } from '../../core/lib/text/table.ts'
 import { formatRoundedSize } from '../../core/lib/text/units.ts'
 import type { Status } from '../../core/runtime/status/status-part.ts'
 
-/** Capitals mark what needs an operator. */
+/** Capitals mark rows that need an operator. */
 const cacheRows = (
   { bytes, maxBytes, redis, operations }: NonNullable<Status['cache']>,
   at: number,
@@ -15,7 +15,7 @@ const cacheRows = (
     const hits = hitRatio === null ? 'not asked for' : `${(hitRatio * 100).toFixed(1)}%`
     return [id, `${entries}`, formatRoundedSize(bytes), hits]
   }),
-  // More than the sum: entries on their way or still read count too.
+  // More than the sum: responses that are arriving, or still read, count too.
   ['in all', '', `${formatRoundedSize(bytes)} of ${formatRoundedSize(maxBytes)}`],
   ...(redis === null ? [] : [['redis', '', '', renderRedis(redis, at)]]),
 ]

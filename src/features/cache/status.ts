@@ -21,7 +21,7 @@ const ofOperation = field.record({
   operation: field.hidden<OperationId>(),
   bytes: field.total,
   entries: field.total,
-  /** Of the requests that did not bypass the cache; null: none. */
+  /** Of requests that did not bypass the cache; null: no requests. */
   hitRatio: field.derived(
     asNullable(asNumber),
     ({ hit, stale, miss, revalidated, collapsed }: typeof zeroCacheOutcomes) => {
@@ -36,7 +36,7 @@ const ofOperation = field.record({
   ),
 })
 
-/** Sums of what each process stores. Null: no operation is cached. */
+/** Null: no operation is cached. */
 export const cacheField = field.nullable(
   field.record({
     bytes: field.total,

@@ -52,7 +52,7 @@ const entryWithoutRoom: WarningRule = ({ config, processes }) => {
   })
 }
 
-/** The cache reads fields that the gateway itself sets, so a lifetime set on every response stores a 500 like a 200. */
+/** The cache reads fields that the gateway sets, so a lifetime set on all responses stores a 500 like a 200. */
 const lifetimeOfEveryStatus: WarningRule = ({ parsed: { upstreams }, config: { operations } }) =>
   groups.map((group) => {
     const cached = allOperations.filter(({ id, group: own }) => own === group && operations[id].cache !== null)

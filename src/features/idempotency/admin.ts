@@ -18,7 +18,6 @@ import { allOperations, type OperationId } from '../../operations.ts'
 import { idempotencyField } from './status.ts'
 import { zeroIdempotencyOutcomes } from './store/idempotency-store.ts'
 
-// Ten or more share a cause; fewer are left to their clients.
 const manyUnknown = 10
 
 // Repetitions are rejected until an operator has looked.
@@ -39,7 +38,7 @@ const storeFindings: FindingSource = ({ config, file, report }) => {
     ? `requests with a new key are rejected (onStoreFailure: reject)${rejectedPhrase(rejected)}`
     : 'requests with a new key are forwarded unprotected (onStoreFailure: pass)'
   if (state === 'unavailable') {
-    // `check --online` tests the file's Redis, so the file must be in effect.
+    // `check --online` tests the Redis of the file, so the file must be in effect.
     const tries = store === 'redis' && file.differing.length === 0
     const facts = { where, reason, rejects, rejected, since }
     const shows = tries ? checkCommandLine(file.name, '--online') : command
@@ -59,7 +58,9 @@ const storeFindings: FindingSource = ({ config, file, report }) => {
   ])
 }
 
-/** With `onUnknown: reject`, an operator must resolve the outcome. The store counts forwarding operations too. */
+/**
+ * With `onUnknown: reject`, an operator must resolve the outcome. The store also counts keys of forwarding operations.
+ */
 const unknownFindings: FindingSource = ({ at, config, report }) => {
   const { unknown, oldestUnknown: since } = report.idempotency ?? { unknown: null, oldestUnknown: null }
   if (unknown === null || since === null) return []
@@ -93,7 +94,7 @@ const outcomes = seriesFor(['operation', 'outcome'], ({ config, requestMetrics }
 
 const store = metricsOf(({ report }) => report.idempotency)
 
-/** No series while no operation has idempotency. */
+/** No series without an operation with idempotency. */
 const idempotencyMetrics: MetricDefinitions = {
   idempotency_requests_total: outcomes.counter('Requests with an idempotency key by outcome.'),
   idempotency_store_up: store.gauge(

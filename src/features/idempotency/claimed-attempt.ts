@@ -15,12 +15,11 @@ import { CoalescedTimer, sleep } from '../../core/lib/clock.ts'
 import { FairQuota, type QuotaShare, usualBodyBytes } from '../../core/lib/fair-quota.ts'
 import type { CallOf, Claim, IdempotencyOutcome, IdempotencyStore, Settlement } from './store/idempotency-store.ts'
 
-/** In milliseconds. Without a renewal for this long, the attempt's gateway is gone and the outcome unknown. */
+/** Milliseconds. Without a renewal for this long, the attempt's gateway is gone and the outcome unknown. */
 export const claimLeaseMs = 15_000
 
 const renewalMs = claimLeaseMs / 3
 
-// Before a failed settlement is sent again.
 const resendMs = 1000
 
 /** Renews a claim until the returned function settles it. */
@@ -47,17 +46,16 @@ const resend = async (store: IdempotencyStore, call: CallOf<'settle'>): Promise<
   }
 }
 
-// In one process.
 const maxAbandoned = 1000
 
-/** Attempts whose client has left. One owner uses at most half of the free places and bytes, so others' do not end. */
+/** Attempts whose client has left. An owner may use half of the free places and bytes, so no owner ends another's. */
 export class AbandonedAttempts {
   readonly #places = new FairQuota(maxAbandoned)
-  // These rooms were released when the clients left.
+  // Separate from the places of running requests, which a client that leaves gives back.
   readonly #bodies = new FairQuota(usualBodyBytes)
   readonly #attempts = new Set<Exchange>()
 
-  /** Returns the function to call at the end; null: too many attempts or bytes. */
+  /** Returns a function to call at the end; null: too many attempts or bytes. */
   add(attempt: Exchange): (() => void) | null {
     const owner = formatOwner(findRequestOwner(attempt))
     const bytes = attempt.body.length ?? 0
@@ -75,7 +73,7 @@ export class AbandonedAttempts {
     }
   }
 
-  /** For a gateway that stops. */
+  /** When the gateway stops. */
   cut(): void {
     const reason = new GatewayError('client-gone', { reason: 'shutdown-deadline' })
     for (const attempt of this.#attempts) attempt.abort(reason)
@@ -97,17 +95,16 @@ interface AttemptOptions {
   fingerprint(): string | null
 }
 
-/** Settles the claim before the client has the whole response. Goes on without its client, who may ask again. */
+/** Settles the claim before the response is whole. Continues without the client, who may repeat the request. */
 export const forwardDetachable = (
   exchange: Exchange,
   next: Handler,
   options: AttemptOptions,
 ): Promise<ProxyResponse> => {
   const own = createBackgroundExchange(exchange)
-  /** Set without a client; releases the attempt's room. */
+  /** Set when the client has left; releases the attempt's room. */
   let release: (() => void) | null = null
   return new Promise((resolve, reject) => {
-    /** Returns whether the client still waits. */
     const onSettled = (): boolean => {
       if (release !== null) {
         release()
@@ -117,7 +114,7 @@ export const forwardDetachable = (
       return release === null
     }
     exchange.setAbortListener((reason) => {
-      // A client that the gateway has cut off did not leave.
+      // The gateway cut this client off: it did not leave.
       if (reason.kind === 'client-gone' && reason.reason !== 'shutdown-deadline') release = options.abandoned.add(own)
       if (release === null) return own.abort(reason)
       exchange.servedBy?.acquire() // also between two attempts, without an endpoint
@@ -157,7 +154,7 @@ export const forwardAndSettle = async (
   own.holdDeadline = (end) => {
     endDeadline = end
   }
-  // If the client's leaving ends the request, the access record is written at once with this outcome.
+  // If the client leaves and that ends the request, the access record is written at once, with this outcome.
   exchange.outcome = toRecord('unknown')
   let response: ProxyResponse
   try {
@@ -178,7 +175,6 @@ export const forwardAndSettle = async (
     buffered = await bufferResponseBody(response.body, own, maxResponse, room)
   } catch (error) {
     const failure = GatewayError.from(error)
-    // Processed, but this process has no room for the response.
     await settle(failure.kind === 'overloaded' ? 'done' : 'unknown')
     throw failure
   } finally {
@@ -207,19 +203,18 @@ const classifyFailure = (error: unknown, own: Exchange): ProcessedState => {
   return error instanceof GatewayError && sentNothing(error) && !mayBeProcessed(own) ? 'free' : 'unknown'
 }
 
-/** Whether any failed attempt was sent. */
 const mayBeProcessed = ({ attempts }: Exchange): boolean =>
   attempts.failed?.some(({ errorOrStatus: end }) => typeof end === 'number' || !sentNothing(end)) === true
 
 const sentNothing = ({ kind }: GatewayError): boolean => failureTable[kind].retry === 'always'
 
-/** Not in the draft: this gateway's own field. */
+/** This gateway's own field; the draft has none. */
 const replayedField = 'Idempotency-Replayed'
 
-// For the first client only, and may have expired.
+// For the first client only, or possibly expired.
 const unkeptFields: ReadonlySet<string> = new Set(['set-cookie', 'set-cookie2', ...perExchangeFields])
 
-/** The head's length in four bytes, the head as JSON, the body. Stores must copy the buffer, which may be shared. */
+/** The head's length in four bytes, the head as JSON, the body. May be shared memory, so stores must copy it. */
 export const encodeKeptResponse = ({ status, reason, fields }: Omit<ProxyResponse, 'body'>, body: Buffer): Buffer => {
   const head = JSON.stringify([status, reason, omitFields(fields, unkeptFields)])
   const headLength = Buffer.byteLength(head)

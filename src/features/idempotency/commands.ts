@@ -38,7 +38,7 @@ const args = {
   yes: argument.flagArgument('--yes', 'forget it: the upstream has not processed the request, or may process it again'),
 }
 
-/** Times are RFC 3339. Null: no record, or no id, still in progress, no stored response. */
+/** Times are RFC 3339. Null: no record; or no id, in progress, or no stored response. */
 const keySummaryShape = asObject({
   state: asWord<RecordSummary['state'] | 'absent'>(),
   firstRequestId: asNullable(asText),
@@ -60,7 +60,7 @@ type KeyValues = argument.ValuesOf<typeof args>
 
 type KeyCommand = Command<KeyValues, Plan, ShownKey>
 
-/** `page: null`: a page's URL must not hold a client's key. */
+/** `page: null`: a page's URL must not have a client's key. */
 const keyCommand = {
   page: null,
   method: 'POST',
@@ -101,7 +101,7 @@ const forgetCommand: KeyCommand = {
     if (typeof result === 'boolean') return result ? shown : notRemembered
     if (result === 'in-progress') return stillUnderWay
     const error = toLookupError(result, reference)
-    // Without a reply, the command may have run or may still run: the event says so.
+    // Without a reply, the command may have run or may still run, and the event says so.
     if (result !== undefined && result !== 'unavailable') return error
     const detail = `${error.detail}. The key may be forgotten all the same, now or later: ask with show`
     return { ...error, detail, done: { ...shown } }
@@ -129,7 +129,6 @@ A request whose key was forgotten is processed again. Ask the upstream first, by
   commands: [showCommand, forgetCommand],
 }
 
-/** Changes nothing. */
 async function planLookup(
   context: AdminContext,
   { key, operation, client, address }: KeyValues,
@@ -143,7 +142,7 @@ async function planLookup(
   return wrongOwner ?? { reference, shown: { operation, client, address, ...summarize(record) } }
 }
 
-/** Null: this owner is possible. */
+/** Null: clients can be this owner. */
 const rejectOwner = async ({ operation, owner }: KeyReference, config: Config): Promise<AdminError | null> => {
   const isAsked = authenticates(config.operations[operation])
   if ('client' in owner && isAsked) return argument.rejectUnknownClient(owner.client, config)

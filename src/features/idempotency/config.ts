@@ -52,7 +52,7 @@ const policyShape = {
 
 const keyBytes = 32
 
-/** 32 bytes in base64 or hex, as base64. */
+/** 32 bytes in base64 or hex; returns base64. */
 const parseEncryptionKey = (text: string): string | InvalidScalar => {
   if (/^[0-9a-f]{64}$/i.test(text)) return Buffer.from(text, 'hex').toString('base64')
   const bytes = Buffer.from(text, 'base64')
@@ -85,7 +85,7 @@ export const idempotencySchema = map('How a POST with a key happens once, in ope
   redis: redisSchema(
     'Redis or Valkey, which remembers for several gateways, and over restarts',
     'onStoreFailure says what becomes of the request',
-    '500ms', // better that a POST waits than that it is rejected because the network was busy
+    '500ms', // a POST should wait rather than be rejected because the network was busy
   ).prefault('none'),
   replicas: optionalKey(
     integer(

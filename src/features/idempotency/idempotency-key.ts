@@ -9,9 +9,9 @@ import type { KeyDigest } from './store/idempotency-store.ts'
 
 /**
  * Null: no key. `field`: in lower case. The string of draft-ietf-httpapi-idempotency-key-header-07 §2.1 (`"8e03"`) and
- * most clients' bare form (`8e03`) are the same key. Throws `idempotency-key-invalid` for an empty or malformed key,
- * for more than `maxLength` characters, and for two keys, of which an upstream may take either. CGI-like upstreams read
- * `Idempotency_Key` as the same field.
+ * most clients' bare form (`8e03`) are the same key. Throws `idempotency-key-invalid` for a malformed key, for more
+ * than `maxLength` characters, and for two keys: an upstream may read either. CGI-like upstreams read `Idempotency_Key`
+ * too.
  */
 export const parseIdempotencyKey = (fields: HeaderFields, field: string, maxLength: number): string | null => {
   let value: string | null = null
@@ -30,7 +30,7 @@ export const parseIdempotencyKey = (fields: HeaderFields, field: string, maxLeng
   return key
 }
 
-// Visible characters with blanks between, except those of a list or of a quoted string.
+// Visible characters and blanks, except the delimiters of lists and quoted strings.
 const bareKey = /^[\x21\x23-\x2b\x2d-\x5b\x5d-\x7e](?:[\x20\x21\x23-\x2b\x2d-\x5b\x5d-\x7e]*)$/
 
 // Every character may be escaped, and parameters are ignored (RFC 9651 §3.3.3, §3.1.2).
@@ -52,7 +52,7 @@ const invalidKey = (why: string): GatewayError => new GatewayError('idempotency-
 
 type KeyOwner = RequestOwner | { readonly credentials: readonly string[] }
 
-/** `credentialFields`: in lower case; they tell clients apart when the gateway authenticates none. */
+/** `credentialFields`: in lower case; they tell clients apart without `auth`. */
 export const findKeyOwner = (
   identity: ClientIdentity | null,
   fields: HeaderFields,
@@ -69,17 +69,16 @@ export const findKeyOwner = (
   return credentials.length > 0 ? { credentials } : owner
 }
 
-/** Different owners, operations or keys have different digests. */
+/** Differs by owner, operation and key. */
 export const toKeyDigest = (owner: KeyOwner, operation: OperationId, key: string): KeyDigest => {
   const client = 'credentials' in owner ? digest(owner) : digestNamedOwner(owner)
   return { client, name: digest([client, operation, key]) }
 }
 
-/** Of the room: the configured client's share, or the address's. */
 export const toShareDigest = (exchange: Pick<Exchange, 'identity' | 'client'>): string =>
   digestNamedOwner(findRequestOwner(exchange))
 
-// Nearly every request is from one of these. Credentials are secrets, so not cached.
+// Almost all requests have one of these. Credentials are secrets, so not cached.
 const digestsByOwner = new Map<string, string>()
 const maxDigests = 1000
 

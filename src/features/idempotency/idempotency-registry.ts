@@ -23,10 +23,9 @@ import { createResponseSealer } from './store/response-sealer.ts'
 
 type IdempotencyState = Omit<IdempotencyReport, 'where'>
 
-/** For the lifetime of a snapshot. */
 export type IdempotencyLease = NonNullable<ReturnType<ReturnType<typeof createIdempotencyRegistry>['acquire']>>
 
-// Before a released store is checked again for open claims.
+// Between two checks whether a released store has open claims.
 const releasePauseMs = 1000
 
 // Counting keys in Redis would take a scan.
@@ -35,7 +34,7 @@ const nothingTold = {
   ...{ inProgress: null, unknown: null, oldestUnknown: null, dropped: 0 },
 } as const
 
-/** Outlives reloads: an edit must not let a request happen twice. */
+/** Outlives reloads: otherwise a request could be processed twice because of an edit. */
 export const createIdempotencyRegistry = (role: SharingRole<IdempotencyCall, IdempotencyReply>, logEvent: LogEvent) => {
   const since = epochMs()
   const ownStore: IdempotencyStore =
@@ -45,17 +44,17 @@ export const createIdempotencyRegistry = (role: SharingRole<IdempotencyCall, Ide
   const memory = ownStore instanceof MemoryIdempotencyStore ? ownStore : null
   const rooms = { requests: new FairQuota(usualBodyBytes), responses: new FairQuota(usualBodyBytes) }
   const abandoned = new AbandonedAttempts()
-  /** For all stores: each configuration opens another. */
+  /** For all stores, because each configuration opens its own. */
   const redisCounts = { rejected: 0 }
   const links = new RedisRegistry(
     calmChanges(logEvent, 'idempotency store is available', 'idempotency store is unavailable'),
   )
   /** Of the last configuration. Null: memory. Undefined: no configuration yet. */
   let lastRedis: RedisConfig | null | undefined
-  /** By operation: what identifies the owner of a key. */
+  /** By operation: what identifies a key's owner. */
   const owners = new Map<string, string>()
 
-  /** After such an edit every key is new: records stay in the old store. */
+  /** After such an edit every key is new: its record stays in the old store. */
   const logStoreChange = (to: RedisConfig | null): void => {
     const from = lastRedis
     lastRedis = to
@@ -63,7 +62,7 @@ export const createIdempotencyRegistry = (role: SharingRole<IdempotencyCall, Ide
     logEvent('warn', 'idempotency store changed', { from: describeStore(from), to: describeStore(to) })
   }
 
-  /** After such an edit, a client's key has another digest. */
+  /** After such an edit a client's key has another digest, so it is new. */
   const logOwnerChange = (config: Config): void => {
     const changed: string[] = []
     for (const [id, operation] of Object.entries(config.operations)) {
@@ -75,7 +74,7 @@ export const createIdempotencyRegistry = (role: SharingRole<IdempotencyCall, Ide
     if (changed.length > 0) logEvent('warn', 'idempotency owners changed', { operations: changed })
   }
 
-  /** Null: another process remembers, or workers use Redis. */
+  /** Null: another process has the records, or workers use Redis. */
   const memoryState = ({ redis, maxEntries, maxBytes }: IdempotencyConfig): IdempotencyState | null =>
     memory === null || redis !== null
       ? null
@@ -94,7 +93,7 @@ export const createIdempotencyRegistry = (role: SharingRole<IdempotencyCall, Ide
         abandoned,
         /** Resolves when the store's availability is known. */
         settled: shared?.settled ?? Promise.resolve(),
-        /** Null: another process remembers. */
+        /** Null: another process has the records. */
         state: () => (shared === null ? memoryState(idempotency) : shared.state()),
         activate: () => {
           if (memory !== null) memory.bounds = idempotency
@@ -106,7 +105,7 @@ export const createIdempotencyRegistry = (role: SharingRole<IdempotencyCall, Ide
       }
     },
     cutAbandoned: () => abandoned.cut(),
-    /** Null: this process does not remember. */
+    /** Null: this process has no records. */
     replyAll: (calls: readonly IdempotencyCall[]): readonly IdempotencyReply[] | null =>
       memory && calls.map((call) => memory.reply(call)),
   }
@@ -141,7 +140,7 @@ const openRedisStore = (
 
 const describeStore = (redis: RedisConfig | null): string => (redis === null ? 'memory' : describeKeyspace(redis))
 
-// A worker has no fallback for the primary's reply.
+// A worker without the primary's reply has no fallback.
 const replyTimeoutMs = 1000
 
 export const remoteIdempotencyStore = (callAll: BatchCall<IdempotencyCall, IdempotencyReply>): IdempotencyStore => {

@@ -27,20 +27,19 @@ import type { Claim, ClaimResult, IdempotencyOutcome, IdempotencyStore } from '.
 
 export interface IdempotencyDeps {
   readonly store: IdempotencyStore
-  /** Separate, so that slow uploads leave room for responses. */
+  /** Slow uploads leave room for responses. */
   readonly rooms: { readonly requests: FairQuota; readonly responses: FairQuota }
   readonly abandoned: AbandonedAttempts
-  /** In lower case; they tell clients apart when the gateway authenticates none. */
   readonly credentialFields: readonly string[]
   readonly maxKeysPerClient: number
-  /** A deadline shorter than the store's timeout; null: it is longer. */
+  /** Null: the deadline is longer than the store's timeout. */
   readonly maxClaimMs: number | null
 }
 
 // Between two claims of a waiting repetition.
 const pollMs = 50
 
-/** draft-ietf-httpapi-idempotency-key-header-07. A repetition gets the stored response, or an error that says why. */
+/** draft-ietf-httpapi-idempotency-key-header-07. A repetition gets the stored response, or an error with the reason. */
 export const idempotencyLayer = (rules: OperationIdempotencyConfig, deps: IdempotencyDeps): Layer => {
   const { header, maxKey, required } = rules
 
@@ -73,7 +72,7 @@ export const idempotencyLayer = (rules: OperationIdempotencyConfig, deps: Idempo
     }
     if (result === null || (result.state === 'full' && result.of === 'store')) {
       if (rules.onStoreFailure === 'reject') {
-        // For a full store, an earlier failure is not the cause.
+        // When the store is full, an earlier failure is not the cause.
         const failure = result === null ? deps.store.failure : null
         const cause = failure == null ? {} : { cause: new StacklessError(failure) }
         const error = new GatewayError('idempotency-unavailable', { fields: ['Retry-After', '1'], ...cause })
@@ -95,7 +94,7 @@ export const idempotencyLayer = (rules: OperationIdempotencyConfig, deps: Idempo
     for (;;) {
       const askedAt = now()
       const reply = await replyWithin(deps.maxClaimMs, deps.store.call({ type: 'claim', claim }))
-      // The lease may have passed to another attempt while this process stalled.
+      // While this process stalled, another attempt may have got the lease.
       const result = now() - askedAt < claimLeaseMs ? reply : null
       // A claim without a timely reply may have succeeded.
       if (result === null) void deps.store.call({ type: 'settle', claim, settlement: { state: 'free' } })
@@ -116,7 +115,7 @@ export const idempotencyLayer = (rules: OperationIdempotencyConfig, deps: Idempo
       return Promise.reject(error)
     }
     if (required) return Promise.reject(new GatewayError('idempotency-key-missing'))
-    // Node drops a malformed key: a repetition would be processed again.
+    // Node drops a malformed key: without a key, a repetition would be processed again.
     if (exchange.mayLackFields)
       return Promise.reject(new GatewayError('idempotency-key-missing', { cause: leftOutKey }))
     return next(exchange)
@@ -125,17 +124,16 @@ export const idempotencyLayer = (rules: OperationIdempotencyConfig, deps: Idempo
 
 const leftOutKey = 'by codec: node, each request over HTTP/2 needs a key: a malformed one is left out'
 
-// A random UUID for each would allocate 1 kB.
+// A random UUID for each attempt would allocate 1 kB.
 const processToken = randomUUID()
 let attempts = 0
 
 const createToken = (): string => `${processToken}-${++attempts}`
 
-/** Results for a key that was used before. */
 type EarlierRequest = Extract<ClaimResult, { readonly requestId: string }>
 
 const repeat = async (exchange: Exchange, body: DigestedBody, first: EarlierRequest): Promise<ProxyResponse> => {
-  // A long body is read only if its digest decides a replay.
+  // A long body is only read if its digest decides a replay.
   if (body.whole === null && first.state === 'done') await drainRequestBody(exchange)
   const own = body.digest()
   const fail = (outcome: IdempotencyOutcome, error: GatewayError): GatewayError =>
@@ -177,14 +175,13 @@ const replyWithin = async <T>(ms: number | null, call: Promise<T>): Promise<T | 
   ms === null || (await settlesWithin(ms, call)) ? call : null
 
 interface DigestedBody {
-  /** Null: longer than the bound, so it streams. */
+  /** Null: too long, so it streams. */
   readonly whole: Buffer | null
   digest(): string | null
-  /** Drops the unsent rest. */
   stop(): void
 }
 
-/** A longer body is digested while it streams. With the key in it, an attacker cannot guess bodies by the SHA-256. */
+/** A longer body is digested while it streams. The key is in the SHA-256, so that attackers cannot guess bodies. */
 const digestRequest = async (
   exchange: Exchange,
   key: string,
@@ -192,18 +189,18 @@ const digestRequest = async (
   room: QuotaShare,
 ): Promise<DigestedBody> => {
   const { body, query } = exchange
-  // JSON marks its own end, so the body needs no separator.
+  // JSON marks its own end, so no separator is needed.
   const prefix = JSON.stringify([key, query])
   if (body.length === 0) return digestWhole(prefix, noBytes)
   const digest = body.replayable ? () => null : digestWhileRead(prefix, body)
   if (body.length !== null && body.length > maxBytes && !body.replayable) return { whole: null, digest, stop: () => {} }
   const { whole, stop } = await bufferRequestBody(exchange, maxBytes, room)
   if (whole === null) return { whole, digest, stop }
-  exchange.body = new WholeBody(whole) // the attempt may outlive the client, and its body
+  exchange.body = new WholeBody(whole) // the attempt may outlive the client and its body
   return digestWhole(prefix, whole)
 }
 
-/** For the digest of a body that is not forwarded. */
+/** For the digest; the body is not forwarded. */
 const drainRequestBody = async (exchange: Exchange): Promise<void> => {
   const upload = exchange.body.stream((waits) => {
     exchange.waitsForClient = waits
@@ -216,7 +213,7 @@ const digestWhole = (prefix: string, whole: Buffer): DigestedBody => {
   return { whole, digest: () => digest, stop: () => {} }
 }
 
-// Copying a longer body costs more than hashing in two steps.
+// Copying a longer body costs more than hashing it separately.
 const maxJoined = 16 * 1024
 
 const digestJoined = (prefix: string, whole: Buffer): string => {

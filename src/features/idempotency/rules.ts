@@ -17,7 +17,7 @@ const encryptedInRedis: ConfigRule = (tree) => {
   return { path, message, expected: 'idempotency.encryptionKeys', found: 'no key', hint }
 }
 
-/** An invalid request id is replaced each time; a client's name would be the one key of all its requests. */
+/** An invalid request id is replaced each time; a client's id would be the same key for all its requests. */
 const keyTwice: ConfigRule = (tree) => {
   const ofAll: KeyPath = ['idempotency', 'header']
   const paths = allOperations.flatMap(({ id }) => {
@@ -64,7 +64,7 @@ const lostIdempotencyKeys: WarningRule = ({ config: { operations, upstreams } })
     )
   })
 
-/** A repetition follows its client: after a takeback, not to the upstream that may have processed the request. */
+/** A repetition goes to its client's side, after a takeback not to the upstream that may have processed the request. */
 const keysOfTwoSides: WarningRule = ({ config: { operations, upstreams } }) =>
   allOperations.map(
     ({ id, group }) =>

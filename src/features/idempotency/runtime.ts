@@ -16,7 +16,6 @@ import type { CallOf, IdempotencyCall, IdempotencyReplies, RecordSummary } from 
 
 declare module '../../core/runtime/runtime-part.ts' {
   interface SnapshotParts {
-    /** Null: no operation has idempotency. */
     readonly idempotency?: SnapshotPart & { readonly lease: IdempotencyLease | null }
   }
   interface DataPlaneCommands {
@@ -55,7 +54,7 @@ export const open: RuntimePart['open'] = ({ place: { role }, channel, logEvent }
         lease,
         layers: (operation) => layerRows(operation, config, lease),
         repeatKeyField: ({ id }, { request }) => keyFieldOf(config.operations[id].idempotency, request),
-        // By one process: all share a store, and a second `forget` would drop newer records.
+        // Runs once: all processes share a store, and a second `forget` would remove newer records.
         commands: {
           findKey: { runsOnce: true, run: (key: KeyReference) => askOfKey(lease, config, key, 'find') },
           forgetKey: { runsOnce: true, run: (key: KeyReference) => askOfKey(lease, config, key, 'forget') },
@@ -68,7 +67,6 @@ export const open: RuntimePart['open'] = ({ place: { role }, channel, logEvent }
   }
 }
 
-/** Null: the process does not remember. */
 const createIdempotencyLayer = (
   config: Config,
   idempotency: IdempotencyLease | null,
@@ -83,7 +81,7 @@ const createIdempotencyLayer = (
     maxClaimMs: deadline !== null && deadline < (config.idempotency.redis?.timeout ?? 0) ? deadline : null,
   })
 
-/** Upstreams recognize repetitions by this field. Null: `onUnknown: reject`, or an edit removes or replaces the key. */
+/** Upstreams recognize repetitions by this field. Null: `onUnknown: reject`, or an edit changes the key. */
 const keyFieldOf = (
   idempotency: OperationIdempotencyConfig | null,
   { set, remove }: UpstreamConfig['request'],
@@ -94,7 +92,7 @@ const keyFieldOf = (
   return edited.some((name) => foldUnderscores(name) === header) ? null : header
 }
 
-/** `key`: as in the request, quoted or bare. `owner`: an address when clients are not authenticated. */
+/** `key`: as in the request, quoted or bare. `owner`: an address without `auth`. */
 export interface KeyReference {
   readonly operation: OperationId
   readonly key: string
@@ -113,7 +111,7 @@ const askOfKey = async <Type extends 'find' | 'forget'>(
   const policy = config.operations[operation].idempotency
   if (lease === null || policy === null) return 'off'
   const { header, maxKey } = policy
-  // Only the client of a request gets the cause.
+  // The cause is for a request's client only.
   const parsed = tryOrNull(() => parseIdempotencyKey([header, key], header, maxKey))
   if (parsed === null) return 'malformed'
   // As in a request without credentials.

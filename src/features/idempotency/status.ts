@@ -9,7 +9,7 @@ const remembered = field.record({
   since: field.time,
   reason: field.optionalText,
   where: field.optionalText,
-  /** Null here and below: the store cannot tell. */
+  /** Null from here on: the store cannot tell. */
   entries: field.optionalNumber,
   maxEntries: field.optionalNumber,
   bytes: field.optionalNumber, // of stored responses
@@ -17,11 +17,11 @@ const remembered = field.record({
   inProgress: field.optionalNumber,
   unknown: field.optionalNumber,
   oldestUnknown: field.optionalTime,
-  dropped: field.count, // responses, for lack of room; their keys stay
-  rejected: field.count, // keys, for lack of room
+  dropped: field.count, // responses, to make room; their keys stay
+  rejected: field.count, // keys, because there is no room
 })
 
-/** Null: no operation has idempotency, or another process remembers: the primary's memory serves all workers. */
+/** Null: no operation has idempotency, or the primary's memory serves this process. */
 export const idempotencyField = field.nullable({
   ...field.worst(remembered, ({ state }) => state === 'unavailable'),
   // In the store's order of members.

@@ -10,45 +10,45 @@ import type { OperationCacheConfig } from '../config.ts'
 import { type CacheDirective, parseDeltaMs, parseDirectives, restricts } from './fields.ts'
 
 export interface CacheRules extends OperationCacheConfig {
-  /** Names in lower case, besides Authorization and Cookie. */
+  /** In lower case, without Authorization and Cookie. */
   readonly credentials: readonly string[]
 }
 
 export type CacheRequest = Readonly<ReturnType<typeof emptyRequest>>
 
-/** `hasCertificate`: one for which the client's id does not stand. */
+/** `hasCertificate`: a certificate whose client has no id. */
 interface CacheRequestFacts extends Pick<CacheRequest, 'authority' | 'hasBody'> {
   readonly hasCertificate: boolean
 }
 
 export type BypassReason = 'credentials' | 'body' | 'condition' | 'no-store'
 
-/** Durations are milliseconds; null: not stated. */
+/** Durations: milliseconds; null: not stated. */
 const emptyRequest = (fields: HeaderFields, authority: string, hasBody: boolean, hasCertificate: boolean) => ({
   fields,
-  /** Not among the fields, but a response may vary by Host. */
+  /** Not among the fields, but responses may vary by Host. */
   authority,
-  /** Target URI (RFC 9111 §2) and all that upstreams get of it: responses may repeat it, clients write any Host. */
+  /** Target URI (RFC 9111 §2) and all that upstreams get of it: responses may repeat a Host that a client chose. */
   site: '',
   hasBody,
   hasAuthorization: false,
   /** A Cookie, a certificate or a field of `credentials`. */
   hasOtherCredentials: hasCertificate,
-  noCache: false, // RFC 9111 §5.2.1.4, or `Pragma: no-cache` where there is no Cache-Control
+  noCache: false, // RFC 9111 §5.2.1.4, or `Pragma: no-cache` without Cache-Control
   noStore: false, // §5.2.1.5
   onlyIfCached: false, // §5.2.1.7
   maxAgeMs: null as number | null, // §5.2.1.1
   minFreshMs: null as number | null, // §5.2.1.3
   maxStaleMs: null as number | null, // §5.2.1.2; infinite without an argument
   staleIfErrorMs: null as number | null, // RFC 5861 §4
-  /** If-Match or If-Unmodified-Since, which only the upstream can evaluate (RFC 9111 §4.3.2). */
+  /** If-Match or If-Unmodified-Since: only the upstream can evaluate them (RFC 9111 §4.3.2). */
   hasUpstreamCondition: false,
-  /** Lines joined with a comma, like the next three. */
+  /** Lines joined by commas, as in the next three. */
   ifNoneMatch: null as string | null,
   ifModifiedSince: null as string | null,
   range: null as string | null,
   ifRange: null as string | null,
-  /** Any fresh response will do, as a whole. */
+  /** Any fresh response will do, unless it is partial. */
   isPlain: false,
 })
 
@@ -67,7 +67,7 @@ export const parseCacheRequest = (
   for (let i = 0; i < fields.length; i += 2) {
     const name = fields[i] as string
     const value = fields[i + 1] as string
-    // Lengths are cheap to compare, and most fields are none of these.
+    // Lengths are cheap to compare, and most fields have another length.
     switch (name.length) {
       case 5:
         if (fieldNameEquals(name, 'range')) request.range = joinValues(request.range, value)
@@ -81,7 +81,7 @@ export const parseCacheRequest = (
         else if (fieldNameEquals(name, 'if-range')) request.ifRange = joinValues(request.ifRange, value)
         break
       case 11:
-        // RFC 9440: the client's certificate, from the proxy in front.
+        // RFC 9440: the client's certificate, from a proxy.
         if (foldUnderscores(name) === 'client-cert') request.hasOtherCredentials = true
         break
       case 13:
@@ -110,7 +110,7 @@ export const parseCacheRequest = (
   }
 
   if (cacheControl !== null) readDirectives(request, parseDirectives(cacheControl))
-  // RFC 9111 §5.4: deprecated, but the only directive of HTTP/1.0 clients.
+  // RFC 9111 §5.4: deprecated, but the only directive of HTTP/1.0.
   else if (pragma !== null) request.noCache = restricts(parseDirectives(pragma), 'no-cache')
   request.site = (host === authority ? `${scheme}://${host}` : `${scheme}://${host} ${authority}`) + overrides
   request.isPlain =
@@ -123,7 +123,7 @@ export const parseCacheRequest = (
   return request
 }
 
-/** RFC 9111 §5.2.1. Unreadable directives limit reuse and allow nothing. */
+/** RFC 9111 §5.2.1. Malformed directives restrict reuse and never allow it. */
 const readDirectives = (request: ReturnType<typeof emptyRequest>, directives: readonly CacheDirective[]): void => {
   request.noCache = restricts(directives, 'no-cache')
   request.noStore = restricts(directives, 'no-store')
@@ -142,7 +142,7 @@ const readDirectives = (request: ReturnType<typeof emptyRequest>, directives: re
 const orIfUnreadable = <T>(ms: number | null, unreadable: T): number | null | T => (Number.isNaN(ms) ? unreadable : ms)
 
 export const bypassReason = (request: CacheRequest, { shared }: CacheRules): BypassReason | null => {
-  if (request.hasBody) return 'body' // RFC 9110 §9.3.1: meaningless in GET, but the upstream may read it
+  if (request.hasBody) return 'body' // RFC 9110 §9.3.1: no meaning in GET, but the upstream may read it
   if (!shared && (request.hasAuthorization || request.hasOtherCredentials)) return 'credentials'
   if (request.hasUpstreamCondition) return 'condition' // RFC 9111 §4.3.2
   // RFC 9111 §5.2.1.5 forbids storing, not using a stored response.
@@ -159,14 +159,14 @@ const isAmong = (names: readonly string[], name: string): boolean => {
   return false
 }
 
-// Most names have none of these lengths and are not folded.
+// Most names have other lengths and are not folded.
 const byLength: (readonly string[] | undefined)[] = []
 for (const name of ['forwarded', ...targetOverrides]) byLength[name.length] = [...(byLength[name.length] ?? []), name]
 
-// Sent by a trusted proxy. X-Forwarded-For is about the client; Proto and Host are read above.
+// From a trusted proxy. X-Forwarded-For is about the client; Proto and Host are read above.
 const furtherForwarded = /^x-forwarded-(?!(?:for|proto|host)$)/i
 
-/** Writes a field that may change the target or method at the upstream; null: any other field. */
+/** The normalized field if it may change the target or method at the upstream; otherwise null. */
 const targetOverride = (name: string, value: string): string | null => {
   const isMeant =
     byLength[name.length]?.includes(foldUnderscores(name)) || (name.length > 12 && furtherForwarded.test(name))
@@ -175,13 +175,13 @@ const targetOverride = (name: string, value: string): string | null => {
   return `\n${folded}:${folded === 'forwarded' ? withoutNodes(value) : value}`
 }
 
-// RFC 7239 §6: plain addresses of the client and the proxy; a back end may read other forms differently.
+// RFC 7239 §6: plain addresses of client and proxy; a back end may understand other forms differently.
 const node = /(?<![^\s;,])(?:for|by)=(?:[\w.]+|"(?:[\w.]+|\[[\da-f:.]+\])(?::\d+)?")[ \t]*(?=[;,]|$)/gi
 
-/** These parts differ by client and say nothing of the target. */
+/** Removes addresses, which differ by client and say nothing of the target. */
 const withoutNodes = (value: string): string => value.replaceAll(node, '')
 
-// In which Envoy and authenticating proxies name the client.
+// Envoy and authenticating proxies name the client in these.
 const identityNames = new Set([
   'x-forwarded-access-token',
   'x-forwarded-client-cert',

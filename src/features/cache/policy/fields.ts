@@ -13,8 +13,8 @@ export const fieldLines = (fields: HeaderFields, lower: string): string[] =>
   getFieldValues(fields, lower).map((value) => value.trim())
 
 /**
- * Splits at commas outside quoted strings and drops empty members (RFC 9110 §5.6.1.2). `soundUntil`: the index of the
- * first member of an unclosed quoted string, whose meaning is unknown; otherwise the number of members.
+ * Splits at commas outside quoted strings, without empty members (RFC 9110 §5.6.1.2). `soundUntil`: index of the first
+ * member with an unclosed quoted string, whose meaning is unknown; otherwise the number of members.
  */
 export const parseListMembers = (list: string) => {
   const members: string[] = []
@@ -43,7 +43,7 @@ export const parseListMembers = (list: string) => {
 export interface CacheDirective {
   readonly name: string // in lower case (RFC 9111 §5.2)
   readonly argument: string | null // unquoted
-  /** Follows the grammar. Otherwise it restricts but allows nothing: `no-store;x` forbids, `public;x` does nothing. */
+  /** False: a malformed directive, which restricts but never allows: `no-store;x` forbids, `public;x` does nothing. */
   readonly sound: boolean
 }
 
@@ -69,7 +69,7 @@ const parseDirective = (member: string, sound: boolean): CacheDirective => {
   return { name: name.toLowerCase(), argument: plain ?? quoted?.replaceAll(/\\(.)/gs, '$1') ?? null, sound }
 }
 
-/** A malformed directive counts too. */
+/** Malformed directives count too. */
 export const restricts = (directives: readonly CacheDirective[], name: string): boolean =>
   directives.some((directive) => directive.name === name)
 
@@ -77,7 +77,7 @@ export const restricts = (directives: readonly CacheDirective[], name: string): 
 export const allows = (directives: readonly CacheDirective[], name: string): boolean =>
   directives.some((directive) => directive.name === name && directive.sound && directive.argument === null)
 
-/** Milliseconds; null: absent; NaN: invalid, or several that differ (RFC 9111 §4.2.1: then stale). */
+/** Milliseconds; null: absent; NaN: invalid, or several different values (RFC 9111 §4.2.1: then stale). */
 export const parseDeltaMs = (directives: readonly CacheDirective[], name: string): number | null => {
   let found: number | null = null
   for (const directive of directives) {
@@ -89,14 +89,14 @@ export const parseDeltaMs = (directives: readonly CacheDirective[], name: string
   return found
 }
 
-/** RFC 9111 §1.2.2. NaN: anything else. */
+/** RFC 9111 §1.2.2. NaN: no such number. */
 export const parseDeltaSeconds = (text: string): number =>
   digits.test(text) ? Math.min(Number(text), maxSeconds) * 1000 : Number.NaN
 
-// Without these fields the rest of the response could not be read or stored correctly.
+// Without these the rest of the response could not be read or stored correctly.
 const essential = /^(?:cache-control|content-.*|date|etag|expires|last-modified|vary)$/
 
-/** In lower case; `all`: the directive covers the whole response; null: absent. */
+/** In lower case; `all`: the whole response; null: no directive. */
 export const directiveFields = (
   directives: readonly CacheDirective[],
   name: string,
@@ -106,7 +106,7 @@ export const directiveFields = (
     if (directive.name !== name) continue
     const listed = directive.sound ? (directive.argument ?? '').toLowerCase().split(',') : []
     const named = listed.map((part) => part.trim()).filter((part) => part !== '')
-    // No field, or an invalid one: the directive covers the whole response.
+    // No field, or an invalid one: the directive is about the whole response.
     if (named.length === 0 || named.some((part) => !fieldName.test(part) || essential.test(part))) return 'all'
     names = [...(names ?? []), ...named]
   }
@@ -115,7 +115,7 @@ export const directiveFields = (
 
 export type Validators = Readonly<ReturnType<typeof parseValidators>>
 
-/** RFC 9110 §8.8. As received; null: absent, repeated, or invalid. `date` is the response's own Date. */
+/** RFC 9110 §8.8. As received; null: absent, repeated or invalid. `date`: the response's own Date. */
 export const parseValidators = (fields: HeaderFields, date: number | null, now: number) => {
   const etag = onlyLine(fieldLines(fields, 'etag'))
   const modified = onlyLine(fieldLines(fields, 'last-modified'))
@@ -124,7 +124,7 @@ export const parseValidators = (fields: HeaderFields, date: number | null, now: 
     etag: etag !== null && isEntityTag(etag) ? etag : null,
     lastModified: lastModifiedAt === null ? null : modified,
     lastModifiedAt,
-    // RFC 9110 §8.8.2.2: within the same second the resource could have been modified again.
+    // RFC 9110 §8.8.2.2: a further change within the same second would not show.
     isLastModifiedStrong: lastModifiedAt !== null && date !== null && date - lastModifiedAt >= 1000,
   }
 }
@@ -144,10 +144,10 @@ export const isWeak = (tag: string): boolean => tag.startsWith('W/')
 /** RFC 9110 §8.8.3.2: enough for whole responses. */
 export const matchesWeakly = (one: string, other: string): boolean => opaque(one) === opaque(other)
 
-/** RFC 9110 §8.8.3.2: required where parts of responses are combined. */
+/** RFC 9110 §8.8.3.2: required for combining parts. */
 export const matchesStrongly = (one: string, other: string): boolean => one === other && !isWeak(one)
 
-/** Reads until the first malformed member. */
+/** Up to the first malformed member. */
 export const listMatchesWeakly = (list: string, tag: string): boolean => {
   nextTag.lastIndex = 0
   for (let found = nextTag.exec(list); found !== null; found = nextTag.exec(list))

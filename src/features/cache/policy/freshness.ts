@@ -16,10 +16,10 @@ import {
 } from './fields.ts'
 import { isHeuristicallyCacheable } from './status-codes.ts'
 
-/** End-to-end fields only. */
+/** Without hop-by-hop fields. */
 export type ReceivedHead = Omit<ProxyResponse, 'body'>
 
-/** Milliseconds of the monotonic clock; `receivedEpoch`: by the wall clock, to compare with `Date`. */
+/** Milliseconds of the monotonic clock; `receivedEpoch`: of the wall clock, to compare with `Date`. */
 export interface ResponseTimes {
   readonly requestedAt: number
   readonly receivedAt: number
@@ -31,16 +31,16 @@ export const readDate = (fields: HeaderFields, now: number): number | null => {
   return date === undefined ? null : parseHttpDate(date, now)
 }
 
-/** Milliseconds (RFC 9111 §4.2.3). `date`: the time of arrival if the response has none (RFC 9110 §6.6.1). */
+/** Milliseconds (RFC 9111 §4.2.3). `date`: time of arrival if absent (RFC 9110 §6.6.1). */
 export const initialAge = (fields: HeaderFields, date: number, times: ResponseTimes): number => {
-  // §5.1: the first value counts, and an invalid value is ignored.
+  // §5.1: the first value counts; an invalid value is ignored.
   const [first = ''] = parseListMembers(joinFieldLines(fields, 'age') ?? '').members
   const age = parseDeltaSeconds(first)
   const responseDelay = Math.max(0, times.receivedAt - times.requestedAt)
   return Math.max(0, times.receivedEpoch - date, (Number.isNaN(age) ? 0 : age) + responseDelay)
 }
 
-/** Milliseconds in a shared cache (RFC 9111 §4.2.1); null: not stated. Unreadable or contradictory: 0. */
+/** Milliseconds in a shared cache (RFC 9111 §4.2.1); null: not stated. Malformed or contradictory: 0. */
 const explicitLifetime = (
   fields: HeaderFields,
   directives: readonly CacheDirective[],
@@ -58,7 +58,7 @@ const explicitLifetime = (
 
 const dayMs = 24 * 3_600_000
 
-/** RFC 9111 §4.2.2: a tenth of the last change's age, a day, or `ttl` of the status: the shortest. Null: none. */
+/** RFC 9111 §4.2.2: a tenth of the time since the last change, a day, or `ttl` of the status: the shortest. */
 const heuristicLifetime = (
   status: number,
   date: number,
@@ -67,7 +67,7 @@ const heuristicLifetime = (
   { heuristic, ttl }: CacheRules,
 ): number | null => {
   const configuredMs = ttl?.[status] ?? null
-  // RFC 9111 §4.2.2: its status or `public` must allow it.
+  // RFC 9111 §4.2.2: the status or `public` must allow it.
   if (!heuristic || lastModifiedAt === null || !(isPublic || isHeuristicallyCacheable(status))) return configuredMs
   return Math.min(dayMs, Math.max(0, date - lastModifiedAt) / 10, configuredMs ?? dayMs)
 }
@@ -85,15 +85,15 @@ export const readMetadata = ({ status, fields }: ReceivedHead, receivedEpoch: nu
   return {
     directives,
     isPrivate: privateFields === 'all', // RFC 9111 §5.2.2.7
-    noCache: noCacheFields === 'all', // §5.2.2.4: must be validated each time
-    /** In lower case: fields for one client or to validate each time, unlike the rest (§3.1). */
+    noCache: noCacheFields === 'all', // §5.2.2.4: validated each time
+    /** Fields for one client, or to validate each time, in lower case (§3.1). */
     withheld: [privateFields, noCacheFields].flatMap((each) => (each === 'all' || each === null ? [] : each)),
     isDated: ownDate !== null,
-    /** Without Date, the time of arrival (RFC 9110 §6.6.1). */
+    /** The time of arrival if absent (RFC 9110 §6.6.1). */
     date,
     validators,
     explicitMs,
-    /** Null: not fresh without an explicit lifetime, or it has one. */
+    /** Null: the lifetime is explicit, or there is none. */
     heuristicMs:
       explicitMs === null
         ? heuristicLifetime(status, date, validators.lastModifiedAt, allows(directives, 'public'), rules)

@@ -6,14 +6,14 @@ import { currentAge, type StoredHead } from './stored-head.ts'
 /** RFC 9211 §2.2. The gateway never forwards for `miss` or `partial`. */
 export type FwdReason = 'bypass' | 'uri-miss' | 'vary-miss' | 'request' | 'stale'
 
-/** `fetch`: validated, if there is a validator. `not-cached`: rejected with 504. */
+/** `fetch`: validates if there is a validator. `not-cached`: rejects with 504. */
 type ReuseDecision =
   | { readonly kind: 'fresh' }
   | { readonly kind: 'stale'; readonly revalidate: boolean }
   | { readonly kind: 'fetch'; readonly why: FwdReason }
   | { readonly kind: 'not-cached' }
 
-/** `disconnected`: no connection, or it is lost before the head. `error`: 500, 502, 503 or 504. */
+/** `disconnected`: no connection, or lost before the head. `error`: 500, 502, 503 or 504. */
 export type UpstreamTrouble = 'disconnected' | 'error'
 
 const fresh: ReuseDecision = { kind: 'fresh' }
@@ -45,13 +45,13 @@ export const mayServeStale = (
   now: number,
 ): boolean => {
   if (!head.mayBeStale) return false
-  // The client may allow it, in spite of its other directives.
+  // The client may allow it despite its other directives.
   if (request.staleIfErrorMs !== null && now - head.freshUntil <= request.staleIfErrorMs) return true
   const allowed = now < head.staleIfErrorUntil || (trouble === 'disconnected' && now < head.staleWhenDisconnectedUntil)
   return satisfiesRequest(head, request, now) && acceptsStale(head, request, now, allowed)
 }
 
-/** RFC 5861 §4: a server error does not replace a response that may stand in for it, for all clients or this one. */
+/** RFC 5861 §4: a server error does not replace a response that may be served in its place. */
 export const keepsPlace = (head: StoredHead, status: number, request: CacheRequest, now: number): boolean => {
   if (!isServerError(status) || isServerError(head.status)) return false
   return (!head.noCache && now < head.staleIfErrorUntil) || mayServeStale(head, request, 'error', now)
@@ -66,16 +66,16 @@ const satisfiesRequest = (head: StoredHead, request: CacheRequest, now: number):
   return !(head.isHeuristic && request.hasOtherCredentials)
 }
 
-/** RFC 9111 §5.2.1.2, §5.2.1.1: the client's max-stale decides, or max-age alone forbids; otherwise `allowed`. */
+/** RFC 9111 §5.2.1.2, §5.2.1.1: the client's max-stale decides, or max-age alone forbids; otherwise `allowed` does. */
 const acceptsStale = (head: StoredHead, request: CacheRequest, now: number, allowed: boolean): boolean => {
   if (request.maxStaleMs !== null) return now - head.freshUntil <= request.maxStaleMs
   return request.maxAgeMs === null && allowed
 }
 
-/** RFC 9211 §2.8. `range`: the client wanted a part, so no whole response was fetched. */
+/** RFC 9211 §2.8. `range`: the client asked for a part, so no whole response was fetched. */
 export type CacheStatusDetail = NotStoredReason | BypassReason | 'range'
 
-/** `status` null: the client gets the same. `ttlMs` negative: stale; null: not a response of the cache. */
+/** `status` null: the client gets the upstream's status. `ttlMs` negative: stale; null: not a stored response. */
 export interface ForwardOutcome {
   readonly why: FwdReason
   readonly status?: number | null
@@ -85,7 +85,7 @@ export interface ForwardOutcome {
   readonly detail?: CacheStatusDetail | null
 }
 
-/** RFC 9211 §2: a line of its own appends the member to the upstream's. RFC 9651 §4.1.4, §4.1.7: it needs no quotes. */
+/** RFC 9211 §2: a line of its own appends to the upstream's. RFC 9651 §4.1.4, §4.1.7: needs no quotes. */
 export const hitStatus = (ttlMs: number): string => `lender-gateway;hit;ttl=${seconds(ttlMs)}`
 
 export const forwardedStatus = ({
@@ -103,8 +103,8 @@ export const forwardedStatus = ({
   (ttlMs === null ? '' : `;ttl=${seconds(ttlMs)}`) +
   (detail === null ? '' : `;detail=${detail}`)
 
-/** Neither `hit` nor `fwd`: an only-if-cached request found nothing (RFC 9111 §5.2.1.7). */
+/** Neither `hit` nor `fwd`: an only-if-cached request without a stored response (RFC 9111 §5.2.1.7). */
 export const notCachedStatus = 'lender-gateway'
 
-/** Rounded down, so that no response looks fresher; within the range of RFC 9651 §3.3.1. */
+/** Rounded down: no response looks fresher. Within the range of RFC 9651 §3.3.1. */
 const seconds = (ms: number): number => Math.max(-1e15 + 1, Math.min(1e15 - 1, Math.floor(ms / 1000)))

@@ -13,11 +13,11 @@ const understoodStatuses = new Set([
 /** For `must-understand` (RFC 9111 §5.2.2.3). */
 export const isUnderstoodStatus = (status: number): boolean => understoodStatuses.has(status)
 
-/** RFC 9111 §3. 206 and 304 are partial, statuses above 599 invalid. */
+/** RFC 9111 §3. 206 and 304 are partial; above 599 is invalid. */
 export const isStorableStatus = (status: number): boolean =>
   status >= 200 && status <= 599 && status !== 206 && status !== 304
 
-/** Says nothing of the resource. Unknown ones count as 500 (RFC 9110 §15). */
+/** Says nothing about the resource. Unknown statuses count as 500 (RFC 9110 §15). */
 export const isServerError = (status: number): boolean => status >= 500
 
 const clientFaultStatuses = new Set([
@@ -27,5 +27,5 @@ const clientFaultStatuses = new Set([
 /** About how, or how often, the client asked: any client can cause one, for example by a long field. */
 export const isClientFaultStatus = (status: number): boolean => clientFaultStatuses.has(status)
 
-/** RFC 9110 §15.5.2, §15.5.4, §15.5.8: about who asked. A firewall may send one to a malicious request. */
+/** RFC 9110 §15.5.2, §15.5.4, §15.5.8: about the client. A firewall may send one for a malicious request. */
 export const isClientRejectionStatus = (status: number): boolean => status === 401 || status === 403 || status === 407

@@ -17,7 +17,7 @@ import { type ReceivedHead, type ResponseMetadata, type ResponseTimes, readDate,
 import { isStorableStatus, isUnderstoodStatus } from './status-codes.ts'
 import { createStoredHead, type StoredHead, servableUntil, varyNames } from './stored-head.ts'
 
-/** `detail` of Cache-Status (RFC 9211 §2.8). Clients learn no more from these than from the response and its length. */
+/** `detail` of Cache-Status (RFC 9211 §2.8). Tells clients no more than the response and its length do. */
 export type NotStoredReason =
   | 'status'
   | 'no-store'
@@ -36,12 +36,12 @@ export type NotStoredReason =
 
 export type Storability = { readonly head: StoredHead } | { readonly head: null; readonly notStored: NotStoredReason }
 
-/** These depend on the request's credentials, and say nothing of responses stored for requests without credentials. */
+/** These come from one request's credentials, and say nothing of responses to requests without credentials. */
 export const isReasonOfRequest = (why: NotStoredReason): boolean => why === 'authorization' || why === 'credentials'
 
 const notStorable = (why: NotStoredReason): Storability => ({ head: null, notStored: why })
 
-/** RFC 9111 §3. CDN-Cache-Control (RFC 9213) and Pragma in responses are not read. */
+/** RFC 9111 §3. Ignores CDN-Cache-Control (RFC 9213) and Pragma. */
 export const assessStorability = (
   request: CacheRequest,
   response: ReceivedHead,
@@ -57,7 +57,7 @@ export const assessStorability = (
   // Only clients that accept any staleness could use it.
   if (!hasValidator(head) && (head.noCache || head.receivedAt >= servableUntil(head)))
     return notStorable('already-stale')
-  // A request with credentials needs explicit permission (§3.5) or freshness. They are the reason if there is no other.
+  // A request with credentials needs explicit permission (§3.5) or freshness. The reason only if there is no other.
   if (request.hasAuthorization && !allowsAuthorized(metadata.directives)) return notStorable('authorization')
   return request.hasOtherCredentials && metadata.explicitMs === null ? notStorable('credentials') : { head }
 }
@@ -68,14 +68,14 @@ const forbiddenBy = (
   { directives, isPrivate, explicitMs, heuristicMs, noCache, validators }: ResponseMetadata,
 ): NotStoredReason | null => {
   if (!isStorableStatus(status)) return 'status'
-  // It is about the part that this request asked for.
+  // About the range of this request.
   if (status === 416 && request.range !== null) return 'status'
   // RFC 9111 §5.2.2.3: with must-understand, a cache that knows the status ignores no-store.
   if (restricts(directives, 'must-understand') && !isUnderstoodStatus(status)) return 'status'
   if (restricts(directives, 'no-store') && !allows(directives, 'must-understand')) return 'no-store'
   if (request.noStore) return 'no-store' // §5.2.1.5
   if (isPrivate) return 'private'
-  // Stricter than RFC 9111 §7.3, which only warns: a cookie is for one client, unless the response is public.
+  // Stricter than RFC 9111 §7.3, which only warns: a cookie is for one client unless the response is public.
   if (fieldLines(fields, 'set-cookie').length > 0 && !allows(directives, 'public')) return 'set-cookie'
   const hasLifetime = explicitMs !== null || heuristicMs !== null || (noCache && hasValidator(validators))
   return hasLifetime ? null : 'no-lifetime'
@@ -86,7 +86,7 @@ const allowsAuthorized = (directives: readonly CacheDirective[]): boolean =>
   allows(directives, 'public') ||
   Number.isFinite(parseDeltaMs(directives, 's-maxage'))
 
-/** RFC 9111 §4.3.1. For a request without conditions: otherwise a 304 could be about the client's copy. */
+/** RFC 9111 §4.3.1. Only for a request without conditions: otherwise a 304 could be about the client's copy. */
 export const conditionFields = ({ etag, lastModified }: Validators): HeaderFields => {
   const fields: string[] = []
   if (etag !== null) fields.push('If-None-Match', etag)
@@ -94,13 +94,13 @@ export const conditionFields = ({ etag, lastModified }: Validators): HeaderField
   return fields
 }
 
-/** `reused`: served once and left as it is. `other`: about another response, so the gateway fetches again. */
+/** `reused`: served once and left unchanged. `other`: about another response, so the gateway fetches again. */
 type FreshenResult =
   | { readonly kind: 'updated'; readonly stored: Storability; readonly fields: HeaderFields }
   | { readonly kind: 'reused'; readonly fields: HeaderFields }
   | { readonly kind: 'other' }
 
-/** RFC 9111 §3.2, §4.3.4. A response that the 304 forbids to store still serves `request`. */
+/** RFC 9111 §3.2, §4.3.4. A response whose 304 forbids storing still serves `request`. */
 export const freshenStored = (
   head: StoredHead,
   request: CacheRequest,
@@ -124,10 +124,10 @@ const isConfirmed = (head: StoredHead, { etag, lastModifiedAt }: Validators): bo
   return etag === null ? null : false
 }
 
-// RFC 9111 §3.2, RFC 9530 §2: a 304 does not replace the fields of the stored body.
+// RFC 9111 §3.2, RFC 9530 §2: a 304 keeps the fields of the stored body.
 const bodyFields = ['content-length', 'content-encoding', 'content-range', 'content-digest', 'content-md5']
 
-/** Without a Date, the 304 counts as generated on arrival. */
+/** A 304 without Date counts as generated on arrival. */
 const updateFields = (stored: HeaderFields, received: HeaderFields, now: number): HeaderFields => {
   const replacements = omitFields(received, new Set(bodyFields))
   const replaced = new Set(replacements.filter((_, i) => i % 2 === 0).map((name) => name.toLowerCase()))

@@ -8,19 +8,19 @@ import type { CacheKey, StoredBody } from '../store/stored-response.ts'
 
 export interface RecordKey extends CacheKey {
   readonly operation: string
-  /** The digest of the configuration that shapes a response. */
+  /** Digest of the configuration that shapes responses. */
   readonly shape: string
 }
 
-/** The reading gateway computes the rest of the head by its own configuration. */
+/** The reader computes the rest of the head by its own configuration. */
 export interface CacheRecord extends Pick<StoredHead, 'status' | 'reason' | 'fields' | 'selecting'> {
-  /** By the writer's wall clock, since the epoch. `writtenAt` adds the measured time until the write. */
+  /** Wall clock of the writer. `writtenAt` adds the measured time until the write. */
   readonly receivedAt: number
   readonly writtenAt: number
   readonly initialAgeMs: number
 }
 
-/** The checksum covers `body`. `now`: the time of the write, on the monotonic clock. */
+/** The checksum covers `body`. `now`: time of the write, on the monotonic clock. */
 export const encodeRecord = (key: RecordKey, head: StoredHead, body: Buffer, now: number): Buffer => {
   const { operation, shape, client, site, query } = key
   const { status, reason, fields, selecting, bornAt } = head
@@ -31,7 +31,7 @@ export const encodeRecord = (key: RecordKey, head: StoredHead, body: Buffer, now
   return Buffer.from(checksum(text, body) + text)
 }
 
-/** Null: the record is invalid or of another key. Never throws, whatever the input. */
+/** Null: invalid, or another key's record. Never throws. */
 export const decodeRecord = (key: RecordKey, head: Buffer, body: Buffer): CacheRecord | null => {
   const text = head.toString()
   const json = text.slice(checksumLength)
@@ -40,7 +40,7 @@ export const decodeRecord = (key: RecordKey, head: Buffer, body: Buffer): CacheR
   return isRecord(record) && isOfKey(record.of, key) ? record : null
 }
 
-/** `ageMs`: the record's time in Redis when asked `now`, on the monotonic clock. */
+/** `ageMs`: the record's time in Redis at `now`, on the monotonic clock. */
 export interface FoundRecord {
   readonly record: CacheRecord
   readonly body: StoredBody
@@ -48,7 +48,7 @@ export interface FoundRecord {
   readonly now: number
 }
 
-/** As this request would have stored it; null: not at all. A writer's wrong clock makes no response younger. */
+/** As `request` would have stored it; null: not at all. A writer's wrong clock makes no response younger. */
 export const toStoredHead = (
   { record, body, now, ageMs }: FoundRecord,
   request: CacheRequest,
@@ -63,7 +63,7 @@ export const toStoredHead = (
 
 const checksumLength = 8
 
-/** Detects damage only: a client of Redis can write any record. */
+/** Detects damage, not attacks: a client of Redis can write any record. */
 const checksum = (text: string, body: Buffer): string =>
   crc32(text, crc32(body)).toString(16).padStart(checksumLength, '0')
 

@@ -7,28 +7,27 @@ import * as redisEntry from './redis-entry.ts'
 interface PendingWrite {
   readonly base: string
   readonly bytes: number
-  /** Called when the write is sent. */
   toScriptArgs(): ScriptArgs
 }
 
-/** The largest shared response: the connection's next command waits until a response has arrived. */
+/** A larger response is not shared: the connection's next command waits for its transfer. */
 export const maxSharedBytes = 1024 * 1024
 
 // Encoding adds a little to the head.
 const maxFoundBytes = String(maxSharedBytes + 128 * 1024)
 
-// The most waiting writes. A response beyond these is not shared.
+// More waiting writes are dropped, and their responses not shared.
 const maxQueuedBytes = 16 * 1024 * 1024
 const maxQueuedWrites = 1000
 
-// No request waits for these commands, except an operator's purge.
+// Requests do not wait for these commands; an operator's purge does.
 const backgroundTimeoutMs = 1000
 
 type Link = Pick<ManagedRedis, 'isShared' | 'timeoutMs' | 'run'>
 
 export type RedisCacheStore = ReturnType<typeof createRedisCacheStore>
 
-/** Nothing rejects, and no request waits for a write. `pendingKeys`: generations that Redis does not know ended. */
+/** Never rejects, and requests do not wait for writes. `pendingKeys`: ended generations that Redis still has. */
 export const createRedisCacheStore = (
   link: Link,
   space: redisEntry.CacheKeySpace,
@@ -65,7 +64,7 @@ export const createRedisCacheStore = (
 
   return {
     ...{ link, space, counts, purges },
-    /** Null: no reply, an invalid one, or a pending purge. */
+    /** Null: no reply, an invalid reply, or a pending purge. */
     async find(key: string, generationKeys: readonly string[]): Promise<redisEntry.RedisEntry | null> {
       if (purges.has(generationKeys)) return null
       const reply = await link.run(redisEntry.findScript, { keys: [key, ...generationKeys], args: [maxFoundBytes] })
@@ -89,7 +88,7 @@ export const createRedisCacheStore = (
       }
       return (await link.run(removeScript, { keys, args: [] }, { waitMs: backgroundTimeoutMs })) !== null
     },
-    /** Waits no longer than a lookup. Null: Redis is not available. */
+    /** Waits as long as a lookup at most. Null: Redis is not available. */
     renewGenerationsInTime(keys: readonly string[]): Promise<boolean> | null {
       const renewed = purges.add(keys, link.timeoutMs)
       return link.isShared ? renewed : null
@@ -97,16 +96,16 @@ export const createRedisCacheStore = (
   }
 }
 
-// Beyond this number, one purge covers the operation with the most.
+// With more, one purge replaces those of the operation with the most.
 const maxPending = 10_000
 const batchSize = 500
 
 /** Resolves with whether Redis acknowledged within `waitMs` (default 1 s). */
 type SendPurges = (keys: readonly string[], waitMs?: number) => Promise<boolean>
 
-/** Until Redis acknowledges a purge, its entries are not used. Other keys begin with one of `operations` and `:`. */
+/** Entries of a purge are unused until Redis acknowledges it. Other keys start with one of `operations` and `:`. */
 export const createPendingPurges = (operations: readonly string[], send: SendPurges, first: readonly string[] = []) => {
-  /** By key, the number of its last purge: a purge that is repeated while being sent stays pending. */
+  /** By key, the number of its last purge: a key that is purged again during the command stays pending. */
   const pending = new Map<string, number>()
   let last = 0
   let sending = 0
@@ -142,14 +141,14 @@ export const createPendingPurges = (operations: readonly string[], send: SendPur
   remember(first)
   return {
     keys: (): readonly string[] => [...pending.keys()],
-    /** If any purge is pending, all are sent again. */
+    /** Also sends all pending purges again. */
     has(keys: readonly string[]): boolean {
       if (pending.size === 0) return false
       if (sending === 0) void resend()
       return keys.some((key) => pending.has(key))
     },
     resend,
-    /** Resolves with whether Redis acknowledged. Until then these are not looked up, and the command is repeated. */
+    /** Until Redis acknowledges, the keys are not looked up, and the command is repeated. */
     add(keys: readonly string[], waitMs?: number): Promise<boolean> {
       remember(keys)
       if (pending.size > maxPending) widenLargest()

@@ -4,20 +4,20 @@ import { createScript } from '../../redis/redis-server.ts'
 import type { PurgeScope } from '../store/cache-store.ts'
 import type { CacheKey } from '../store/stored-response.ts'
 
-/** Client-supplied text may be long and hold any character. */
+/** A digest, because text from clients may be long and have any character. */
 const digestTexts = (...texts: readonly string[]): string => hash('sha256', JSON.stringify(texts), 'base64url')
 
 export interface CacheKeySpace {
   readonly prefix: string
-  /** The keys of a script must be of one slot, so those of an operation share a `{tag}`. */
+  /** A script's keys must share a slot, so an operation's keys share a `{tag}`. */
   readonly isCluster: boolean
 }
 
-// No tag outside clusters: neighboring versions share the keys (docs/versioning.md).
+// Without a tag outside clusters: neighboring versions share these keys (docs/versioning.md).
 const operationPrefix = ({ prefix, isCluster }: CacheKeySpace, operation: OperationId): string =>
   isCluster ? `${prefix}:cache:{${operation}}` : `${prefix}:cache`
 
-/** The key of all variants. `shape`: a digest of the configuration: gateways with another do not find the entry. */
+/** For all variants. `shape`: gateways with another configuration do not share entries. */
 export const baseKey = (space: CacheKeySpace, shape: string, operation: OperationId, key: CacheKey): string =>
   `${operationPrefix(space, operation)}:${digestTexts(shape, operation, key.client, key.site, key.query)}`
 
@@ -49,8 +49,8 @@ export const queryGenerationKey = (space: CacheKeySpace, operation: OperationId,
 // An entry is a hash. `g`: generations. Then `v`: Vary names; or `t`: Redis's time, `d`: Date, `h`: head, `b`: body.
 
 /**
- * KEYS: entry, generations. ARGV: the most bytes wanted. Returns the time in ms, the present generations, and `v`, `t`,
- * `h`, `b` unless of another generation or too long.
+ * KEYS: entry, generations. ARGV: most bytes. Returns time in ms, generations, and `v`, `t`, `h`, `b` if valid and
+ * short.
  */
 export const findScript = createScript(`
 local time = redis.call('TIME')
@@ -76,10 +76,9 @@ return found
 `)
 
 /**
- * Stores a response, unless since the lookup a generation ended or a response with a later Date was stored. KEYS: base
- * key, entry, generations. ARGV: generations at the lookup (empty: none), a new one, lifetimes of a generation and of
- * the response, names of Vary fields, head, body, `1` to replace no other, Date, time of the lookup. Returns 1 if
- * stored.
+ * Stores a response unless, since the lookup, a generation ended or a response with a later Date was stored. KEYS: base
+ * key, entry, generations. ARGV: generations at the lookup (empty: none), a new one, lifetimes of generation and
+ * response, Vary names, head, body, `1` to replace no other, Date, time of the lookup. Returns 1 if stored.
  */
 export const storeScript = createScript(`
 for i = 3, 5 do
@@ -116,7 +115,7 @@ return 1
 
 export const maxLifetimeMs = 7 * 24 * 3_600_000
 
-// Entries expire before their generation does.
+// Entries expire before their generation.
 export const generationMs = String(maxLifetimeMs + 24 * 3_600_000)
 
 export const newGeneration = (): string => randomBytes(16).toString('hex')
@@ -128,19 +127,16 @@ return 1
 `)
 
 export interface RedisEntry {
-  /** By Redis's clock, in milliseconds since the epoch. */
+  /** Redis's clock, in milliseconds since the epoch. */
   readonly foundAt: number
-  /** Empty text: no generation. */
   readonly generations: readonly string[]
-  /** Names of Vary fields; null: there are no variants. */
+  /** Null: no variants. */
   readonly names: readonly string[] | null
   readonly stored: { readonly head: Buffer; readonly body: Buffer; readonly ageMs: number } | null
 }
 
-// Of the names of Vary fields.
 const maxNamesLength = 4096
 
-/** Parses the reply of {@link findScript}; null: invalid. */
 export const parseEntry = (reply: unknown): RedisEntry | null => {
   if (!Array.isArray(reply)) return null
   const [time, ...rest] = reply as readonly unknown[]
@@ -157,7 +153,7 @@ export const parseEntry = (reply: unknown): RedisEntry | null => {
   return { ...entry, stored: { head, body, ageMs: Math.max(0, foundAt - writtenAt) } }
 }
 
-/** Returns a text that matches no pattern if the reply is no text. */
+/** ' ' matches no pattern. */
 const parseText = (bytes: unknown): string => (bytes instanceof Buffer ? bytes.toString('latin1') : ' ')
 
 const parseNumber = (bytes: unknown): number => {

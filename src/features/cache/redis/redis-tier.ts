@@ -17,7 +17,6 @@ export interface RedisTierOptions {
   readonly partition: CachePartition
   readonly rules: CacheRules
   readonly events: CacheEvents
-  /** The digest of the configuration that shapes responses: gateways with another configuration store apart. */
   readonly shape: string
 }
 
@@ -27,13 +26,13 @@ interface TierRead extends Pick<redisEntry.RedisEntry, 'foundAt' | 'names'> {
   readonly response: FoundRecord | null
 }
 
-// How long a stale response with a validator stays: a 304 spares the body.
+// How long a stale response with a validator stays: a 304 saves sending the body.
 const revalidatableMs = 3_600_000
 
 const emptyRead: TierRead = { foundAt: 0, generations: null, names: null, response: null }
 const notRead = Promise.resolve(emptyRead)
 
-/** The shared tier of one operation. Simultaneous requests for the same response read once. */
+/** Simultaneous requests for the same response read once. */
 export const createRedisTier = (options: RedisTierOptions): SharedTier => {
   const tier: TierState = { ...options, pending: new Map(), loads: new Set() }
   return {
@@ -55,7 +54,7 @@ class RedisLookup implements TierLookup {
   readonly #base: string
   readonly #first: Promise<TierRead>
 
-  /** `key` is the key in memory; null: Redis is not asked. */
+  /** `key`: the key in memory; null: Redis is not read. */
   constructor(tier: TierState, cacheKey: CacheKey, request: CacheRequest, key: string | null) {
     const { store, shape, partition } = tier
     this.#tier = tier
@@ -76,9 +75,8 @@ class RedisLookup implements TierLookup {
   }
 
   /**
-   * Removes the selected response and `furtherKeys`, also from reads under way. The names of Vary fields stay, so that
-   * other variants can still be found. Without a reply to the lookup, Redis is asked again. If that fails too, the
-   * generation of the whole query ends, for all clients, as soon as Redis responds.
+   * Removes the selected response and `furtherKeys`, also from reads under way; Vary names stay, for other variants.
+   * Without a reply, the lookup is repeated; if that fails too, the generation of the query ends for all clients.
    */
   async #remove(found: TierRead, furtherKeys: readonly string[] = []): Promise<void> {
     const { store, partition } = this.#tier
@@ -125,7 +123,7 @@ class RedisLookup implements TierLookup {
     }
   }
 
-  /** Reads once for all requests. Later requests do not get a result that became invalid meanwhile. */
+  /** Once for all requests. Later requests do not get a result that was invalidated meanwhile. */
   #read(key: string): Promise<TierRead> {
     const { pending, partition } = this.#tier
     const underWay = pending.get(key)
@@ -158,7 +156,7 @@ class RedisLookup implements TierLookup {
     const forMs = usefulMs(head)
     const isError = isServerError(head.status)
     const key = head.varies.length === 0 ? this.#base : redisEntry.variantKey(this.#base, head.selecting)
-    // Redis would keep serving its older entry. An entry that may stand in for an error stays.
+    // Redis would keep serving its older entry. An entry that may be served instead of an error stays.
     if (bytes > maxSharedBytes || forMs <= 0) {
       if (!isError) void this.#remove(found, [key])
       return
@@ -199,7 +197,7 @@ const keepsPresent = (present: StoredHead, found: StoredHead, request: CacheRequ
   return keepsPlace(present, found.status, request, now) || present.receivedAt >= found.receivedAt
 }
 
-/** An error counts only while fresh, so that it keeps no other response out. */
+/** A stale error is of no value, and would keep another response out. */
 const usefulMs = (head: StoredHead): number => {
   const isValidatedLater = hasValidator(head) && !isServerError(head.status)
   return Math.min(redisEntry.maxLifetimeMs, servableUntil(head) - now() + (isValidatedLater ? revalidatableMs : 0))

@@ -13,16 +13,16 @@ export type SharedCacheRegistry = ReturnType<typeof createSharedCacheRegistry>
 export const createSharedCacheRegistry = (logEvent: LogEvent) => {
   const storesByConfig = new RefCountedMap<RedisCacheStore>()
   const stores = new Set<RedisCacheStore>()
-  /** The last closed store, until a store with the same keys opens and takes over its pending purges. */
+  /** Kept until a store with the same keys opens and takes over its pending purges. */
   let closedStore: RedisCacheStore | null = null
   const logChange = calmChanges(logEvent, 'cache is shared', 'cache is not shared')
   const links = new RedisRegistry((isShared, reason) => {
     logChange(isShared, reason)
-    // Not at the next lookup: other gateways look up too.
+    // At once: other gateways read the same entries.
     if (isShared) for (const store of stores) void store.purges.resend()
   })
 
-  /** A new password or timeout makes a new store for the same Redis. Another Redis loses a few responses. */
+  /** A new password or timeout makes a new store for the same Redis, which takes over these purges. */
   const pendingKeysOf = (space: CacheKeySpace): readonly string[] => {
     const same = [...stores, closedStore ?? []].flat().filter((store) => isSameSpace(store.space, space))
     return [...new Set(same.flatMap(({ purges }) => purges.keys()))]
@@ -51,14 +51,13 @@ export const createSharedCacheRegistry = (logEvent: LogEvent) => {
         },
       }
     },
-    /** Resolves with whether every Redis acknowledged. */
     async purge(scope: PurgeScope): Promise<boolean> {
       const purgeIn = (store: RedisCacheStore) => store.purges.add(purgedGenerationKeys(store.space, scope))
       if (closedStore !== null) void purgeIn(closedStore)
       const purged = await Promise.all([...stores].map(purgeIn))
       return purged.every((isPurged) => isPurged)
     },
-    /** As `Invalidate`. Null: no Redis is available; it gets the invalidations when it is back. */
+    /** Null: no Redis is available; invalidations are sent when it returns. */
     invalidate(targets: readonly InvalidationTarget[]): Promise<void> | null {
       const keysIn = ({ space }: RedisCacheStore): readonly string[] =>
         targets.map(({ operation, query }) => queryGenerationKey(space, operation, query))

@@ -8,35 +8,34 @@ interface BodyTeeOptions {
   readonly body: ResponseBody
   /** Content-Length, which is reserved; null: absent. */
   readonly declared: number | null
-  readonly maxBytes: number // the most to store
+  readonly maxBytes: number // to store
   readonly reservation: Reservation
-  /** `readers`: which still read the body. */
+  /** `readers`: still reading the body. */
   onComplete(body: Buffer, readers: readonly TeeReader[]): void
-  /** The body is longer than may be stored, or there is no room: only its present readers get the rest. */
+  /** The body is too long to store, or there is no room: only the present readers get the rest. */
   onOverflow(): void
   onFailed(): void
-  /** Called whether the body has ended or not. */
+  /** Also when the body has not ended. */
   onReadersGone(): void
 }
 
-/** `start` is an offset in the body. */
 interface TeeSegment {
   readonly memory: Buffer
   readonly start: number
   filled: number
 }
 
-// Segments of a body of unknown length double in size.
+// For a body of unknown length, each segment doubles.
 const firstSegmentBytes = 8 * 1024
 const maxSegmentBytes = 1024 * 1024
 
-// The most of an unstored body that waits for its slowest reader.
+// The most bytes of an unstored body that wait for its slowest reader.
 const windowBytes = 256 * 1024
 
 /**
- * Records a response body while any number of readers read it from the beginning, each at its own pace. Bytes are
- * copied, so that the counted memory is the used memory, however small the chunks. A body of another length than
- * expected becomes a window: it drops the bytes that all have read, and the slowest reader sets the pace.
+ * Records a body while readers read it from the beginning. Copies bytes, so that small chunks of large buffers are
+ * counted right. A body of unexpected length becomes a window: it drops bytes that all readers have read, and the
+ * slowest reader sets the pace.
  */
 export class BodyTee implements BodySink {
   whole: Buffer | null = null
@@ -55,7 +54,7 @@ export class BodyTee implements BodySink {
     this.#reservation = options.reservation
   }
 
-  /** A reader must open before the body becomes a window. */
+  /** Readers must open before the body becomes a window. */
   start(): void {
     const { body, declared } = this.#options
     if (declared !== null) this.#segments.push({ memory: Buffer.allocUnsafeSlow(declared), start: 0, filled: 0 })
@@ -84,7 +83,7 @@ export class BodyTee implements BodySink {
   end(): void {
     this.ended = true
     const { declared, onComplete } = this.#options
-    // A body shorter than its declared length is not stored.
+    // A body shorter than declared is not stored.
     if (!this.#isWindow && declared !== null && this.length !== declared) this.#becomeWindow()
     if (!this.#isWindow) {
       this.whole = this.#concatenate()
@@ -104,7 +103,7 @@ export class BodyTee implements BodySink {
     this.#readers.clear()
   }
 
-  /** At most one chunk; null: nothing yet. */
+  /** At most one chunk; null: none yet. */
   from(offset: number): Buffer | null {
     const until = offset + sliceBytes
     if (this.whole !== null) return offset < this.whole.length ? this.whole.subarray(offset, until) : null
@@ -151,7 +150,7 @@ export class BodyTee implements BodySink {
       const { declared, maxBytes } = this.#options
       const room = maxBytes - this.length
       bytes = Math.min(bytes, room)
-      // A body longer than its declared length is not stored either.
+      // A body longer than declared is not stored either.
       if (declared !== null || minBytes > room || !this.#reservation.grow(bytes)) this.#becomeWindow()
     }
     if (this.#isWindow) bytes = Math.max(minBytes, firstSegmentBytes)
@@ -166,7 +165,7 @@ export class BodyTee implements BodySink {
     this.#options.onOverflow()
   }
 
-  /** False: too much waits for the slowest reader. */
+  /** False: too many bytes wait for the slowest reader. */
   #trimWindow(): boolean {
     if (!this.#isWindow) return true
     const backlog = this.#backlogBytes()

@@ -9,13 +9,13 @@ import {
   zeroCacheOutcomes,
 } from './stored-response.ts'
 
-/** Of one operation, with all its present and former partitions. `counts` never decrease. */
+/** For one operation, in present and former partitions. `counts` never decrease. */
 export interface CacheTally {
   readonly counts: Record<CacheOutcome, number>
   lastError: StoredError | null
 }
 
-/** The last stored response of 500 or above that a client got. Times are milliseconds since the epoch. */
+/** The last stored 5xx that a client got. Times: milliseconds since the epoch. */
 export interface StoredError {
   readonly status: number
   readonly sentAt: number
@@ -26,7 +26,7 @@ export interface StoredError {
 interface StoredIn {
   readonly operation: OperationId
   invalidate(query: string): void
-  /** `by` 1: stored; -1: removed. */
+  /** `by`: 1 stored, -1 removed. */
   onChanged(by: 1 | -1, key: string, query: string, bytes: number, variants: number): void
 }
 
@@ -42,11 +42,11 @@ export interface PurgeScope {
   readonly client: string | null
 }
 
-/** Room for a response on its way. */
+/** Room for a response that is arriving. */
 export class Reservation {
   readonly partition: StoredIn
   readonly cacheKey: CacheKey
-  /** The key has become invalid: the response is neither stored nor shared. */
+  /** The key became invalid: the response is neither stored nor shared. */
   isCanceled = false
   readonly #store: CacheStore
   #bytes = 0
@@ -63,7 +63,7 @@ export class Reservation {
     return hasRoom
   }
 
-  /** A response that is not stored may still be held in memory. */
+  /** Moves the bytes to a reservation for a response that is held in memory but not stored. */
   split(): Reservation {
     const held = new Reservation(this.#store, this.partition, this.cacheKey)
     held.#bytes = this.#bytes
@@ -83,18 +83,18 @@ export class Reservation {
   }
 }
 
-// Uncounted memory of a resource and a variant: objects, a body's allocation, map, LRU list.
+// Uncounted memory of a resource and of a variant: objects, allocation, map, LRU list.
 const resourceBytes = 768
 const variantBytes = 512
 
-// Of one key: a client may vary the Vary fields at will.
+// For one key: clients can vary the Vary fields at will.
 const maxVariants = 32
 
-/** Counts bodies, fields and keys, also of responses on their way, and bodies that clients still read. */
+/** Counts bodies, fields and keys, including responses that are arriving, and bodies that clients still read. */
 export class CacheStore {
   maxBytes: number
   readonly #resources = new LRUCache<string, Resource>({
-    // The library's limit ignores responses on their way and cannot be changed.
+    // The library's limit ignores responses that are arriving, and cannot change.
     maxSize: Number.MAX_SAFE_INTEGER,
     sizeCalculation: sizeOf,
     dispose: ({ partition, query, variants }, key, reason) => {
@@ -115,7 +115,6 @@ export class CacheStore {
     this.maxBytes = maxBytes
   }
 
-  /** The id is unique in this store. */
   add(partition: StoredIn): { readonly id: string; readonly tally: CacheTally } {
     const { operation } = partition
     const tally = this.#tallies.get(operation) ?? { counts: { ...zeroCacheOutcomes }, lastError: null }
@@ -124,12 +123,12 @@ export class CacheStore {
     return { id: String(this.#opened++), tally }
   }
 
-  /** Stored, on their way, and still read. */
+  /** Stored, arriving, and still read. */
   get bytes(): number {
     return this.#resources.calculatedSize + this.#outside
   }
 
-  /** Bytes that no eviction frees. */
+  /** Bytes that eviction does not free. */
   get #outside(): number {
     return this.reservedBytes + this.pinned.bytes
   }
@@ -139,7 +138,7 @@ export class CacheStore {
     while (this.bytes > maxBytes && this.#resources.size > 0) this.#resources.pop()
   }
 
-  /** For all clients, also responses on their way (RFC 9111 §4.4). */
+  /** For all clients; also cancels responses that are arriving (RFC 9111 §4.4). */
   invalidate(operation: OperationId, query: string): void {
     for (const partition of this.#partitions) if (partition.operation === operation) partition.invalidate(query)
   }
@@ -148,7 +147,6 @@ export class CacheStore {
     return this.#resources.size
   }
 
-  /** Returns the number of removed responses. */
   purge({ operation, client }: PurgeScope): number {
     return this.#removeAll(
       (partition, cacheKey) =>
@@ -156,7 +154,7 @@ export class CacheStore {
     )
   }
 
-  /** Responses on their way are not stored. */
+  /** Also cancels responses that are arriving. */
   dropPartition(partition: StoredIn): void {
     this.#partitions.delete(partition)
     this.#removeAll((each) => each === partition)
@@ -165,7 +163,7 @@ export class CacheStore {
   #removeAll(matches: (partition: StoredIn, cacheKey: CacheKey) => boolean): number {
     this.cancelReservations(({ partition, cacheKey }) => matches(partition, cacheKey))
     let removed = 0
-    // A copy: deleting from the map would end its iteration.
+    // A copy: deletions would end the iteration.
     for (const [key, resource] of [...this.#resources.entries()]) {
       if (!matches(resource.partition, resource)) continue
       removed += resource.variants.length
@@ -174,7 +172,6 @@ export class CacheStore {
     return removed
   }
 
-  /** Counts as a use. */
   find(key: string): Resource | undefined {
     return this.#resources.get(key)
   }
@@ -208,19 +205,19 @@ export class CacheStore {
     if (variants.length > 0) this.#set(key, { ...resource, variants })
   }
 
-  /** It takes no bytes until it {@link Reservation.grow}s. */
+  /** Takes no bytes until it {@link Reservation.grow}s. */
   reserve(partition: StoredIn, cacheKey: CacheKey): Reservation {
     const reservation = new Reservation(this, partition, cacheKey)
     this.reservations.add(reservation)
     return reservation
   }
 
-  /** Their responses were requested before they became invalid. */
+  /** For responses requested before they became invalid. */
   cancelReservations(matches: (reservation: Reservation) => boolean): void {
     for (const reservation of this.reservations) if (matches(reservation)) reservation.isCanceled = true
   }
 
-  /** False: no room, even with everything evicted. */
+  /** False: no room, even after evicting everything. */
   reserveBytes(bytes: number): boolean {
     if (this.#outside + bytes > this.maxBytes * maxOutsideShare || !this.#makeRoom(bytes)) return false
     this.reservedBytes += bytes
@@ -234,7 +231,6 @@ export class CacheStore {
   }
 
   #makeRoom(bytes: number): boolean {
-    // Evicting a body that a client still reads frees no room.
     while (bytes <= this.maxBytes - this.#outside && this.bytes + bytes > this.maxBytes) this.#resources.pop()
     return this.bytes + bytes <= this.maxBytes
   }

@@ -17,10 +17,10 @@ interface StoringFetch {
   readonly reservation: Reservation
   readonly times: ResponseTimes
   readonly exchange: Pick<Exchange, 'attempts'>
-  /** No other exchange can join from here on. */
+  /** From now on, exchanges cannot join. */
   finish(): void
   onOverflow(): void
-  /** A reader has left, and it may have been the last. */
+  /** A reader has left, possibly the last. */
   onReadersGone(): void
 }
 
@@ -40,7 +40,7 @@ export const storeResponse = (fetch: StoringFetch, response: ProxyResponse): Fet
   if (whole !== null) {
     const stored = new StoredBody(ownCopy(whole))
     const complete = storeComplete(fetch, head, stored)
-    // Its own body has been taken.
+    // The response's own body has been read.
     return complete === null
       ? unsharedResult({ ...response, body: stored }, 'too-large')
       : { ...newShared, ...complete, fields, body: stored }
@@ -118,7 +118,7 @@ const withoutPerExchangeFields = (response: ProxyResponse): ProxyResponse => ({
   fields: omitFields(response.fields, perExchangeFields),
 })
 
-/** Null: must not be stored. Never throws: the body is on its way to clients. */
+/** Null: may not be stored. Never throws: the body is on its way to clients. */
 const storeComplete = (
   fetch: StoringFetch,
   head: StoredHead,
@@ -135,7 +135,7 @@ const storeComplete = (
   }
 }
 
-/** Whether it is stored. A response that arrived since the fetch began with a later Date stays (RFC 9111 §4). */
+/** Returns whether it is stored. A response with a later Date that arrived meanwhile stays (RFC 9111 §4). */
 const put = (fetch: StoringFetch, entry: StoredResponse): boolean => {
   const { request, times, reservation } = fetch
   const { partition, key, tierLookup } = fetch.context
@@ -154,9 +154,9 @@ const isSelectedBy =
     other === stored || selectVariant([other], request) !== null
 
 /**
- * The upstream no longer sends the stored response. A server error or a client's fault says nothing of the stored
- * response. A 401, 403 or 407, or a reason in the credentials, concerns only responses stored for that client: for such
- * requests the upstream may omit `public` (RFC 9111 §3.5).
+ * The upstream no longer sends the stored response. A server error or a client's fault says nothing about it. A 401,
+ * 403, 407 or a reason in the credentials is about responses stored for that client: for such requests the upstream may
+ * omit `public` (RFC 9111 §3.5).
  */
 const discardStored = (fetch: StoringFetch, status: number, why: NotStoredReason): void => {
   const { partition, key, stored, tierLookup } = fetch.context

@@ -2,7 +2,7 @@ import { createScript } from '../../redis/redis-server.ts'
 
 // A record is a hash: `s` state (`p` in progress, `d` done, `u` unknown), `t` token of the attempt, `f` fingerprint
 // (empty: unknown), `i` id and `c` claim time of the first request, `l` end of the lease, `w` an earlier attempt may
-// have been processed, `r` sealed response. Times are Redis's own clock, in milliseconds.
+// have been processed, `r` sealed response. Times are Redis's clock, in milliseconds.
 
 const clock = `
 local time = redis.call('TIME')
@@ -49,7 +49,7 @@ local held = redis.call('HMGET', KEYS[1], 's', 't', 'l')
 if held[1] ~= 'p' or held[2] ~= ARGV[1] or tonumber(held[3]) <= now then return 0 end
 `
 
-/** KEYS: as above. ARGV: token, `f` (free), `d` or `u`, fingerprint, TTL, sealed response. 0: no longer held. */
+/** KEYS: as above. ARGV: token, `f` (free), `d` or `u`, fingerprint, TTL, sealed response. 0: claim no longer held. */
 export const settleKeyScript = createScript(`${clock}${heldByToken}
 local state = ARGV[2]
 if state == 'f' and redis.call('HMGET', KEYS[1], 'w')[1] then state = 'u' end
@@ -66,7 +66,7 @@ redis.call('PEXPIRE', KEYS[1], ARGV[4])
 return 1
 `)
 
-/** KEYS: record. ARGV: token, TTL, lease. Returns 1, or 0 if the caller no longer holds the claim. */
+/** KEYS: record. ARGV: token, TTL, lease. Returns 1, or 0 if the claim is no longer held. */
 export const renewKeyScript = createScript(`${clock}${heldByToken}
 redis.call('HSET', KEYS[1], 'l', now + ARGV[3])
 redis.call('PEXPIRE', KEYS[1], ARGV[2] + ARGV[3])
@@ -82,7 +82,7 @@ if state == 'p' and tonumber(found[4]) <= now then state = 'u' end
 return { state, found[2], found[3], redis.call('PTTL', KEYS[1]), found[5], found[6], found[7] }
 `)
 
-/** KEYS: record. Returns 1, 0 without a record, or `p` (not forgotten) while the attempt holds. */
+/** KEYS: record. Returns 1, 0 without a record, or `p` (not forgotten) while the lease holds. */
 export const forgetKeyScript = createScript(`${clock}
 local found = redis.call('HMGET', KEYS[1], 's', 'l')
 if found[1] == 'p' and tonumber(found[2]) > now then return 'p' end

@@ -16,12 +16,11 @@ import { SettledRecords } from './memory/settled-records.ts'
 
 type MemoryStoreBounds = Pick<IdempotencyConfig, 'maxEntries' | 'maxBytes'>
 
-// Between two scans for expired leases.
 const lapsePauseMs = 15_000
 
-/** Without room, the oldest responses go and new keys are rejected: no key is dropped before it expires. */
+/** Without room, the oldest responses are dropped and new keys rejected: no key is dropped before it expires. */
 export class MemoryIdempotencyStore implements IdempotencyStore {
-  /** A smaller bound holds for new records. */
+  /** A smaller bound is for new records. */
   bounds: MemoryStoreBounds
   readonly #attempts = createAttemptTable()
   readonly #settled = new SettledRecords((record) => this.#count(record, -1))
@@ -73,7 +72,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     if (place === null) return this.#insert(claim, at)
     const { state, requestId, fingerprint, claimedAt } = this.#settled.read(place)
     if (state === 'done') return { state, requestId, fingerprint, response: this.#settled.copyResponse(place) }
-    // A streaming body's fingerprint is not known yet.
+    // The fingerprint of a streaming body is not known yet.
     const known = claim.fingerprint ?? fingerprint
     if (!claim.takesOver || fingerprint !== known) return { state, requestId, fingerprint }
     this.#settled.remove(place)
@@ -95,7 +94,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     return { state: 'full', of: free > 0 ? 'client' : 'store' }
   }
 
-  /** `firstAt`: the claim of the first attempt, whose outcome is unknown; null: this is the first. */
+  /** `firstAt`: when the first attempt, of unknown outcome, made its claim; null: this is the first. */
   #add(claim: Claim, at: number, firstAt: number | null): void {
     const wasUnknown = firstAt !== null
     this.#attempts.add({ claim, claimedAt: firstAt ?? at, wasUnknown, leaseUntil: at + claim.leaseMs })
@@ -115,7 +114,6 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     return true
   }
 
-  /** The TTL begins now. */
   #end({ claim, claimedAt }: Attempt, settlement: Exclude<Settlement, { state: 'free' }>, at: number): void {
     const { name, client, share, requestId, ttlMs } = claim
     const { state, fingerprint } = settlement
@@ -202,11 +200,11 @@ interface Attempt {
   leaseUntil: number
 }
 
-/** V8 copies a Map after every few removals, and the old copy lives on: half a kilobyte a request. */
+/** V8 copies a Map after every few removals, and the old copy lives on: half a kilobyte for each request. */
 const createAttemptTable = () => {
   const attempts: (Attempt | null)[] = []
   const free: number[] = []
-  // Places begin at 1.
+  // Places start at 1.
   const index = createNameIndex((place, name) => attempts[place - 1]?.claim.name === name)
   return {
     size: (): number => index.size,

@@ -19,7 +19,7 @@ type Link = Pick<ManagedRedis, 'run' | 'isShared' | 'failure'>
 
 interface RedisStoreOptions {
   readonly link: Link
-  /** On which replicas confirm each claim (docs/design/decisions/063). Null: none must. */
+  /** The connection on which replicas confirm each claim (docs/design/decisions/063). Null: none must. */
   readonly replicated?: Link | null
   readonly prefix: string
   readonly sealer: ResponseSealer
@@ -28,21 +28,18 @@ interface RedisStoreOptions {
   readonly logEvent: LogEvent
 }
 
-// Claims without a reply, given back when Redis returns. Few are in flight when Redis fails.
+// Few claims are in flight when Redis fails.
 const maxUnreplied = 1000
 
-// Between two attempts to give a claim back.
 const giveBackMs = 250
 
-// A lost key leaves many responses undecryptable at once.
 const logPauseMs = 60_000
 
-/** A transition is a script on one slot's keys; responses are encrypted (decision 063). Malformed replies are none. */
+/** Transitions are scripts on keys of one slot; responses are encrypted (decision 063). */
 export class RedisIdempotencyStore implements IdempotencyStore {
   readonly #options: RedisStoreOptions
   /** By token: until when a claim, certain or possible, may be renewed or settled. */
   readonly #heldUntil = new Map<string, number>()
-  /** The connection that failed the last claim. */
   #failing: Link
   #unreplied = 0
   #loggedAt: number | null = null
@@ -80,7 +77,8 @@ export class RedisIdempotencyStore implements IdempotencyStore {
     let isToGiveBack = reply === null && wasAsked
     if (result === null) this.#failing = reply === null || replicated === null ? link : replicated
     // Only a lost claim lets a request be processed twice: after any other loss the key is unknown. The renewal runs on
-    // the waiting connection: a master that lost the claim rejects it, and WAIT covers its own connection's writes.
+    // the connection that waits: a master that lost the claim rejects it, and WAIT covers writes of its own connection
+    // only.
     if (
       result?.state === 'claimed' &&
       replicated !== null &&
@@ -163,7 +161,7 @@ export class RedisIdempotencyStore implements IdempotencyStore {
     return toText(reply) === 'p' ? 'in-progress' : toBoolean(reply)
   }
 
-  /** Redis may have written the claim of a rejected request: a repetition must not find it in progress. */
+  /** Redis may have written the claim of a rejected request, whose repetition must not find it in progress. */
   async #giveBack(claim: Claim): Promise<void> {
     if (this.#unreplied < maxUnreplied) {
       this.#unreplied++
@@ -190,7 +188,6 @@ export class RedisIdempotencyStore implements IdempotencyStore {
     return `${this.#options.prefix}:idempotency:{${client}}:${name}`
   }
 
-  /** The record, and the client's bucket for this TTL. */
   #keys(claim: Claim): ScriptArgs['keys'] {
     const { client, ttlMs } = claim
     return [this.#recordKey(claim), `${this.#options.prefix}:idempotency:{${client}}:keys:${ttlMs}`]

@@ -5,7 +5,7 @@ import { brotliCompressSync, brotliDecompressSync, constants } from 'node:zlib'
 const cipher = 'aes-256-gcm'
 const [nonceBytes, tagBytes] = [12, 16]
 
-// Shorter responses shrink little, in as much time as encryption.
+// Compressing a shorter response saves little, and takes as long as encrypting it.
 const minPackedBytes = 512
 
 // 64 kB of JSON become 17 kB in 230 µs; deflate takes 430 µs for the same.
@@ -15,7 +15,7 @@ const [plain, packed] = [Buffer.from([0]), Buffer.from([1])]
 
 export type ResponseSealer = ReturnType<typeof createResponseSealer>
 
-/** For a store that others can read or edit. Keys of 32 bytes: the first encrypts, all decrypt. Throws without one. */
+/** For a store that others can read or edit. 32-byte keys: the first encrypts, all decrypt. Throws without a key. */
 export const createResponseSealer = (bytes: readonly Buffer[]) => {
   const keys = bytes.map((key) => createSecretKey(key))
   const [newest] = keys
@@ -39,7 +39,7 @@ export const createResponseSealer = (bytes: readonly Buffer[]) => {
   }
 }
 
-// Twelve random bytes from the system cost more than encrypting a short response.
+// 341 at once: twelve random bytes from the system cost more than encrypting a short response.
 const nonces = Buffer.alloc(341 * nonceBytes)
 let nonceAt = nonces.length
 

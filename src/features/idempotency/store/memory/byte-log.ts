@@ -3,14 +3,14 @@ import { freeBuffer } from '../../../../core/lib/buffers.ts'
 interface Segment {
   readonly number: number
   readonly memory: Buffer
-  used: number // bytes given to entries
-  live: number // bytes of entries that were not removed
-  from: number // all earlier entries were removed
+  used: number // given to entries
+  live: number // of entries that were not removed
+  from: number // earlier entries were removed
   previous: Segment | null
   next: Segment | null
 }
 
-// Large enough to be worth giving back to the system.
+// Large enough to be worth returning to the system.
 const usualSegmentBytes = 256 * 1024
 
 // A place: the segment's number × this + the entry's offset.
@@ -20,17 +20,15 @@ const placesPerSegment = 2 ** 22
 const headerBytes = 8
 const isRemovedAt = 4
 
-/** Shared by several logs: a place is unique among all their entries. A longer entry gets its own segment. */
+/** Places are unique among logs, and invalid after removal. A longer entry gets its own segment. */
 export const createLogMemory = (segmentBytes = usualSegmentBytes) => {
   const segments = new Map<number, Segment>()
   let last = 0
-  /** The entry must not have been removed. */
   const segmentOf = (place: number): Segment => segments.get(Math.floor(place / placesPerSegment)) as Segment
-  /** The entry begins at {@link positionOf} its place. */
+  /** The entry starts at {@link positionOf} its place. */
   const memoryOf = (place: number): Buffer => segmentOf(place).memory
   return {
     ...{ segments, segmentOf, memoryOf },
-    /** `bytes`: with the header. */
     open(bytes: number): Segment {
       const memory = Buffer.allocUnsafeSlow(Math.max(bytes, segmentBytes))
       const segment: Segment = { number: ++last, memory, used: 0, live: 0, from: 0, previous: null, next: null }
@@ -42,7 +40,6 @@ export const createLogMemory = (segmentBytes = usualSegmentBytes) => {
       freeBuffer(memory)
     },
     lengthOf: (place: number): number => memoryOf(place).readUInt32LE(positionOf(place) - headerBytes) - headerBytes,
-    /** `offset`: in bytes from the entry's beginning. */
     readNumber: (place: number, offset: number): number => memoryOf(place).readDoubleLE(positionOf(place) + offset),
     writeNumber(place: number, offset: number, value: number): void {
       memoryOf(place).writeDoubleLE(value, positionOf(place) + offset)
@@ -54,17 +51,17 @@ export type LogMemory = ReturnType<typeof createLogMemory>
 
 export const positionOf = (place: number): number => place % placesPerSegment
 
-/** An entry's bytes were moved. Must not add or remove entries. */
+/** The log moved an entry's bytes. Must not add or remove entries. */
 type OnMoved = (from: number, to: number) => void
 
 export type ByteLog = ReturnType<typeof createByteLog>
 
 /**
- * Entries in order, in few large segments: to the collector, 100,000 entries are a handful of objects. A segment
- * absorbs the next while both fill at most half of it: entries fill at least a quarter of all but the last two.
+ * Entries in order, in few segments, because 100,000 objects would keep the garbage collector busy. A segment absorbs
+ * the next while both fill at most half, so entries fill at least a quarter of all but the last two.
  */
 export const createByteLog = (memory: LogMemory, onMoved: OnMoved) => {
-  /** Every segment except the last has a live entry. */
+  /** Every segment except the last has an entry that was not removed. */
   let first: Segment | null = null
   let last: Segment | null = null
 
@@ -76,7 +73,7 @@ export const createByteLog = (memory: LogMemory, onMoved: OnMoved) => {
     memory.close(segment)
   }
 
-  /** While both fill at most half. Otherwise each segment would be moved behind the last entry of the one before. */
+  /** Only while both fill at most half: otherwise each removal would move a segment. */
   const absorb = (into: Segment): void => {
     for (let next = into.next; next !== null && next !== last; next = into.next) {
       if ((into.live + next.live) * 2 > into.memory.length) return
@@ -120,7 +117,7 @@ export const createByteLog = (memory: LogMemory, onMoved: OnMoved) => {
       segment.memory[at + isRemovedAt] = 0
       return placeIn(segment, at)
     },
-    /** The entry must not have been removed. Other entries may move. */
+    /** Other entries may move. */
     remove(place: number): void {
       const segment = memory.segmentOf(place)
       const at = positionOf(place) - headerBytes
@@ -133,7 +130,7 @@ export const createByteLog = (memory: LogMemory, onMoved: OnMoved) => {
       while (first.memory[first.from + isRemovedAt] === 1) first.from += first.memory.readUInt32LE(first.from)
       return placeIn(first, first.from)
     },
-    /** `place` must not have been removed. Null: it is the last. */
+    /** Null: it is the last. */
     next(place: number): number | null {
       let segment: Segment | null = memory.segmentOf(place)
       let at = positionOf(place) - headerBytes
@@ -146,7 +143,6 @@ export const createByteLog = (memory: LogMemory, onMoved: OnMoved) => {
       } while (segment !== null && segment.memory[at + isRemovedAt] === 1)
       return segment && placeIn(segment, at)
     },
-    /** Frees the memory of all entries. */
     close(): void {
       for (let segment = first; segment !== null; segment = segment.next) memory.close(segment)
       first = last = null
@@ -154,7 +150,7 @@ export const createByteLog = (memory: LogMemory, onMoved: OnMoved) => {
   }
 }
 
-/** Live entries, into another segment or down in the same. Returns their end. */
+/** Into another segment, or down in the same. Returns the end of the moved entries. */
 const moveEntries = (source: Segment, target: Segment, to: number, onMoved: OnMoved): number => {
   let end = to
   for (let at = 0, length = 0; at < source.used; at += length) {
@@ -168,5 +164,4 @@ const moveEntries = (source: Segment, target: Segment, to: number, onMoved: OnMo
   return end
 }
 
-/** `at`: of the header. */
 const placeIn = ({ number }: Segment, at: number): number => number * placesPerSegment + at + headerBytes

@@ -4,9 +4,9 @@ type HasName = (place: number, name: string) => boolean
 
 const fewestSlots = 1024
 
-/** Two typed arrays, without an object per entry or a name: `hasName` compares at the place. */
+/** Two typed arrays, without an object for each entry or name: `hasName` compares at the place. */
 export const createNameIndex = (hasName: HasName) => {
-  // So that clients cannot choose keys that collide.
+  // Random: clients cannot choose keys that collide.
   const seed = randomBytes(4).readInt32LE()
   /** Open addressing; 0: a free slot. */
   let places = new Float64Array(fewestSlots)
@@ -63,13 +63,12 @@ export const createNameIndex = (hasName: HasName) => {
       const slot = slotOf(name)
       return slot === null ? null : (places[slot] as number)
     },
-    /** The name must have no place. Places are above 0. */
+    /** For a name without a place. Places are above 0. */
     add(name: string, place: number): void {
       if (index.size * 2 >= places.length) resize(places.length * 2)
       put(hashName(name, seed), place)
       index.size++
     },
-    /** The entry must still be in its place. */
     delete(name: string): void {
       const slot = slotOf(name)
       if (slot === null) return
@@ -77,7 +76,6 @@ export const createNameIndex = (hasName: HasName) => {
       close(slot)
       if (places.length > fewestSlots && index.size * 8 < places.length) resize(places.length / 2)
     },
-    /** The entry at `from` may be gone already. */
     move(name: string, from: number, to: number): void {
       const last = places.length - 1
       let slot = hashName(name, seed) & last

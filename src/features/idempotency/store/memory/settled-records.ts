@@ -10,30 +10,29 @@ interface SettledRecord {
   readonly fingerprint: string | null
   readonly state: 'unknown' | 'done'
   readonly claimedAt: number
-  readonly since: number // the TTL begins then
+  readonly since: number // the TTL starts then
   readonly ttlMs: number
 }
 
-/** Of one TTL: the first settled expires first. */
+/** Records of one TTL: the first settled expires first. */
 interface Generation {
   readonly ttlMs: number
   readonly records: ByteLog
   readonly responses: ByteLog
   unknown: number
-  /** The place of the oldest unknown outcome; meaningless while `unknown` is 0. */
+  /** Place of the oldest unknown outcome; meaningless while `unknown` is 0. */
   oldestUnknown: number
 }
 
-// The place of its record.
+// Place of the response's record.
 const responseHeaderBytes = 8
 
-/** As objects, 100,000 records kept the collector busy. A place is valid until the next addition or removal. */
+/** 100,000 objects would keep the garbage collector busy. A place is valid until the next addition or removal. */
 export class SettledRecords {
   readonly #memory = createLogMemory()
   readonly #generations = new Map<number, Generation>()
   readonly #index = createNameIndex((place, name) => hasName(this.#memory.memoryOf(place), positionOf(place), name))
   readonly #onRemoved: (record: SettledRecord) => void
-  /** No record expires before this time. */
   #nothingExpiresBefore = Number.POSITIVE_INFINITY
   /** Of responses. */
   bytes = 0
@@ -82,7 +81,7 @@ export class SettledRecords {
     return responsePlace === 0 ? null : this.#memory.lengthOf(responsePlace) - responseHeaderBytes
   }
 
-  /** The name must have no record. Beyond `maxBytes`, expired records go first, then the oldest responses. */
+  /** For a name without a record. Beyond `maxBytes`, expired records go first, then the oldest responses. */
   add(record: SettledRecord, response: Buffer | null, maxBytes: number): void {
     const generation = this.#generationOf(record.ttlMs)
     const place = generation.records.add(recordLength(record))
@@ -210,10 +209,9 @@ const recordLength = (record: SettledRecord): number => {
   return at.texts + ofDigests + requestId.length
 }
 
-/** Empty when it equals the client. */
 const ownShare = ({ client, share }: SettledRecord): string => (share === client ? '' : share)
 
-/** Texts must be Latin-1. `responsePlace` 0: no response. */
+/** Texts must be Latin-1. */
 const writeRecord = (memory: Buffer, from: number, record: SettledRecord, responsePlace: number): void => {
   const { name, client, requestId, fingerprint, state, claimedAt, since, ttlMs } = record
   memory[from + at.state] = state === 'done' ? done : unknown
