@@ -61,7 +61,7 @@ export const authLayer = (options: AuthOptions): Layer => {
     const method = authenticator.name
     exchange.attemptedAuth = method
     const { client, token, keyId = null } = await authenticator.authenticate(exchange)
-    if (client === null) throw forbidden('unknown-client', 'the credential is good, and belongs to no client')
+    if (client === null) throw forbidden('unknown-client', 'the credential is valid, and belongs to no client')
     exchange.identity = { client: client.id, method, keyId }
     if (client.disabled) throw forbidden('client-disabled', 'the client is disabled')
     if (!client.mayCallFrom(exchange.client)) throw forbidden('wrong-address', 'not from this address')
@@ -123,7 +123,7 @@ export const createTokenAuthorizer = (
         fields: ['WWW-Authenticate', challenges[token?.scheme ?? 'bearer']],
       })
     if (!claimEntries.every(([name, value]) => Object.hasOwn(claims, name) && claims[name] === value))
-      throw new GatewayError('forbidden', { reason: 'missing-claim', cause: 'the token does not say what it must' })
+      throw new GatewayError('forbidden', { reason: 'missing-claim', cause: 'the token lacks a required claim' })
   }
 }
 

@@ -90,7 +90,7 @@ const rateLimitEnforcer = (limiter: RateLimiter, reason: ReasonFor<'rate-limited
 /** Behind `auth`: no client uses up the quota of another, and forbidden requests do not count. */
 export const clientRateLimitLayer = (getLimiter: (client: string) => RateLimiter | undefined): Layer => {
   const getEnforcer = weakMemo((limiter: RateLimiter) =>
-    rateLimitEnforcer(limiter, 'client-rate', 'the client asks too often'),
+    rateLimitEnforcer(limiter, 'client-rate', 'the client sends too many requests'),
   )
   return (next) => (exchange) => {
     const client = exchange.identity?.client

@@ -76,7 +76,7 @@ export const createIntrospector = ({ introspect, cache, onChange, ...expected }:
 
   const ask = async (token: string, isNew: boolean): Promise<IntrospectionResult> => {
     if (inFlight.all >= maxConcurrent || (isNew && inFlight.new >= maxConcurrentNew))
-      throw new VerifierUnavailable('introspection-busy', 'too many tokens are being asked about')
+      throw new VerifierUnavailable('introspection-busy', 'too many tokens wait for introspection')
     inFlight.all++
     if (isNew) inFlight.new++
     try {

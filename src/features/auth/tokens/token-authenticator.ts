@@ -110,7 +110,7 @@ export const senderConstraint = (
     if (key === null && scheme === 'dpop')
       throw rejected(scheme, 'wrong-binding', 'the token came as DPoP, and is bound to no key')
     if (certificate === null && key === null && required)
-      throw rejected(scheme, 'unbound-token', 'the token is bound to nothing')
+      throw rejected(scheme, 'unbound-token', 'the token is bound to no certificate or key')
     if (certificate !== null) {
       const presented = getCertificate(exchange)
       if (presented === null)

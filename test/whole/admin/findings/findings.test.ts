@@ -396,7 +396,7 @@ describe('what clients do wrong', () => {
   test.each<Row>([
     ['nothing when it came once', unmatched(1)],
     ['nothing when it comes now and then', unmatched(2, 9)],
-    ['noticed after three', unmatched(3), /^notice clients .*the path is none of the nine: 3 .* with 404/],
+    ['noticed after three', unmatched(3), /^notice clients .*the path is not one of the nine: 3 .* with 404/],
     ['noticed when it came ten times', unmatched(0, 10), /^notice /],
     [
       'the fault of a load balancer',

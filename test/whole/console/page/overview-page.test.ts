@@ -114,7 +114,7 @@ test('findings are grouped by what is broken, the worst first, and how many ther
     ['warning', 'operations.market.insights', 'its upstream responds with 5xx'],
     ['warning', 'config', 'the edit was rejected'],
     ['notice', 'operations.market.insights', 'the token has expired'],
-    ['notice', 'clients', 'the path is none of the nine'],
+    ['notice', 'clients', 'the path is not one of the nine'],
   ]
   const more = { details: [], alsoAbout: [], since: null, command: null }
   const findings = said.map(([severity, about, cause]) => ({ severity, about, cause, ...more }))
@@ -126,7 +126,7 @@ test('findings are grouped by what is broken, the worst first, and how many ther
       '▲ warning an endpoint is slow ▲ warning upstreams.risk.concurrency the limit is full',
       '■ critical The gateway itself audit the disk is full ▲ warning config the edit was rejected',
       '▲ warning Operation market.insights its upstream responds with 5xx',
-      '◆ Worth knowing operations.market.insights the token has expired clients the path is none of the nine',
+      '◆ Worth knowing operations.market.insights the token has expired clients the path is not one of the nine',
     ].join(' '),
   )
 })

@@ -52,7 +52,7 @@ export const findPath = (path: string): { readonly operation: Operation | null; 
   const { meant } = explainPathMismatch(path, { basePath: '', baseKey: '' })
   const expected = meant?.path ?? 'one of the nine, such as /valuation/score'
   const hint = meant === null ? 'remove it: the gateway forwards nothing there' : `did you mean ${meant.path}?`
-  return { operation: meant, issue: wrongKey('the path is none of the nine', expected, path, hint) }
+  return { operation: meant, issue: wrongKey('the path is not one of the nine', expected, path, hint) }
 }
 
 export const otherMethod = ({ path, method: own }: Operation, method: string): NodeIssue => ({

@@ -41,7 +41,7 @@ test.each<[string, Partial<RecentError>, string | RegExp]>([
   [
     'has the limit that a body is larger than',
     { kind: 'content-too-large', reason: 'body-too-large-streamed', operation: 'inventory.sync' },
-    'the body, whose length was not said, is larger than maxBody (1KiB)',
+    'the body, sent without Content-Length, is larger than maxBody (1KiB)',
   ],
   ['of what breaks the contract says where', ofBody, `the body breaks the contract: ${cause}`],
   ['of a response that breaks it says where', ofResponse, /: body \/grade enum: must be one of "A", "B"$/],
