@@ -123,7 +123,7 @@ const rejectingLimitFindings: FindingSource = (inputs) =>
     })
   })
 
-/** Critical while at least half of the operations' requests find no room. */
+/** Critical while at least half of the operations' requests are rejected. */
 const rejectionSeverity = (same: readonly LimitError[], { at, recent }: FindingInputs): Severity => {
   const { lastMinute, lastAt } = tallyFailures(same)
   if (lastMinute === 0 || lastAt === null) return 'notice'
@@ -133,7 +133,7 @@ const rejectionSeverity = (same: readonly LimitError[], { at, recent }: FindingI
   return areMostFailing(lastMinute, requests) ? 'critical' : 'warning'
 }
 
-/** Full, but without a rejected request so far. */
+/** Full, but has rejected no request yet. */
 const fullLimitFindings: FindingSource = ({ report }) => {
   const rejected = new Set(report.recentErrors.causes.filter(isConcurrencyError).map(limitKey))
   return report.limits.concurrency
@@ -163,7 +163,7 @@ const fullEndpointFindings: FindingSource = (inputs) =>
     })
   })
 
-/** The room is for each process. */
+/** Each process has its own room. */
 const fullBodyRoomFindings: FindingSource = (inputs) => {
   const same = inputs.report.recentErrors.causes.filter(hasReason('buffered-bodies'))
   if (same.length === 0) return null
@@ -175,13 +175,13 @@ const fullBodyRoomFindings: FindingSource = (inputs) => {
   ])
 }
 
-/** Such connections get no response and no line in the access log. */
+/** Such connections get no response and no access line. */
 const connectionFindings: FindingSource = ({ report, config }) =>
   report.rejectedConnections.map(({ setting, firstAt: since, ...counts }) => {
     const key = `listen.${setting}`
     const severity = counts.lastMinute > 0 && setting === 'maxConnections' ? 'warning' : 'notice'
     const facts = { key, limit: config.listen[setting], counts, since }
-    // Not "is reached": an edit may have raised the limit, or clients have left.
+    // In the past tense: an edit may have raised the limit, or clients have left.
     return finding('connections-full', severity, key, facts, ({ key, limit, counts }) => [
       `${key} was reached: ${countPhrase(counts, 'closed at once', 'connection')}; it is ${limit ?? 'none'} now`,
     ])

@@ -17,7 +17,7 @@ export const limits: Feature = {
       settings: [
         {
           before: 'requestId',
-          // limits.address.rate is among the layers.
+          // `limits.address.rate` is among the layers.
           rows: ({ limits: { address } }, rowsUnder) =>
             address === null ? [] : rowsUnder('limits.address.ipv6Prefix', 'limits.redis'),
         },

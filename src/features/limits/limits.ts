@@ -16,7 +16,7 @@ type InFlightCounter = ReturnType<typeof createCounter>
 
 const createCounter = () => ({ inFlight: 0 })
 
-/** The counters of one process. New snapshots take them over: exchanges of an earlier snapshot still count. */
+/** One process's counters. Snapshots share them: exchanges of an earlier snapshot still count. */
 export const createInFlightCounters = () => ({
   all: createCounter(),
   upstreams: byGroup(createCounter),
@@ -26,9 +26,9 @@ export const createInFlightCounters = () => ({
 })
 
 /**
- * A slow reader keeps its slot until it has taken the last byte. A failed exchange frees its slot at once: otherwise a
- * client that does not read its 401 would hold a slot of the others. Nothing queues: queued requests are served late or
- * never, and a full queue serves none in time.
+ * A slow reader keeps its slot until the last byte. A failed exchange frees its slot at once: otherwise a client that
+ * does not read its 401 would hold a slot. Nothing queues: queued requests are served late or never, and a full queue
+ * serves none in time.
  */
 export const concurrencyLimitLayer = (max: number, count: InFlightCounter, reason: ReasonFor<'overloaded'>): Layer => {
   const release = (): void => {
@@ -42,7 +42,7 @@ export const concurrencyLimitLayer = (max: number, count: InFlightCounter, reaso
   }
 }
 
-/** 429, not 503: the client can act, the gateway has room, and a 5xx would wake operators because of one client. */
+/** 429, not 503: the client can act, the gateway has room, and a 5xx would alert operators because of one client. */
 export const clientConcurrencyLimitLayer = (
   limitOf: (client: string) => number | null,
   inFlight: Map<string, number>,
@@ -64,7 +64,7 @@ export const clientConcurrencyLimitLayer = (
   }
 }
 
-/** RFC 9110 §10.2.3: whole seconds, and 1 is the shortest. Only the client knows when its exchanges end. */
+/** RFC 9110 §10.2.3: 1 is the shortest. Only the client knows when its exchanges end. */
 const tooManyInFlight = (): GatewayError =>
   new GatewayError('rate-limited', {
     reason: 'client-concurrency',
@@ -87,7 +87,7 @@ const rateLimitEnforcer = (limiter: RateLimiter, reason: ReasonFor<'rate-limited
   }
 }
 
-/** Behind `auth`: no client uses up the quota of another, and forbidden requests do not count. */
+/** After `auth`: clients cannot use up each other's quota, and forbidden requests do not count. */
 export const clientRateLimitLayer = (getLimiter: (client: string) => RateLimiter | undefined): Layer => {
   const getEnforcer = weakMemo((limiter: RateLimiter) =>
     rateLimitEnforcer(limiter, 'client-rate', 'the client sends too many requests'),
@@ -100,7 +100,7 @@ export const clientRateLimitLayer = (getLimiter: (client: string) => RateLimiter
   }
 }
 
-/** Counts an address, or IPv6 network. Before dearer work: bounds guesses of keys and checks of signatures. */
+/** By address, or IPv6 network. Before expensive work: bounds guesses of keys and checks of signatures. */
 export const addressRateLimitLayer = (limiter: RateLimiter, ipv6Prefix: number): Layer => {
   const enforce = rateLimitEnforcer(limiter, 'address-rate')
   return (next) => (exchange) => enforce(toNetworkKey(exchange.client, ipv6Prefix), exchange, next)
@@ -108,13 +108,13 @@ export const addressRateLimitLayer = (limiter: RateLimiter, ipv6Prefix: number):
 
 /**
  * draft-ietf-httpapi-ratelimit-headers-11. The quota is the burst; the window is the time in which an empty bucket
- * fills. `t` is the time until there is one token more than `r` (§4.1.2), and Retry-After, which must not be sooner
- * (§6), is the same. The time until the bucket is full would hold an obedient client to a fraction of its rate.
- * Integers serialize as they are (RFC 9651 §4.1.4).
+ * fills. `t` is the time until there is one token more than `r` (§4.1.2), and so is Retry-After, which must not be
+ * sooner (§6). The time until the bucket is full would hold an obedient client to a fraction of its rate. Integers
+ * serialize as they are (RFC 9651 §4.1.4).
  */
 export const rateLimitFields = (limit: RateLimit) => {
   const { policy, burst, perMs } = limit
-  const start = `"${policy}"` // the names of policies need no escaping
+  const start = `"${policy}"` // names of policies need no escaping
   const policyItem = `${start};q=${burst};w=${seconds(burst / perMs)}`
   return {
     render: (outcome: ConsumeResult): readonly string[] => [
@@ -127,5 +127,5 @@ export const rateLimitFields = (limit: RateLimit) => {
   }
 }
 
-/** Rounds up, so that no client comes too early. */
+/** Rounds up: no client comes too early. */
 const seconds = (ms: number): number => Math.max(1, Math.ceil(ms / 1000))

@@ -12,25 +12,25 @@ export const loadSheddingLayer =
 
 const tickMs = 20
 
-/** Forgives a garbage collection, not a standstill of half a second. */
+/** Ignores a garbage collection, but not a standstill of half a second. */
 const smoothedMs = 500
 
-/** The largest delay that counts, as a multiple of the limit: any standstill is forgotten a second later. */
+/** The largest delay that counts, as a multiple of the limit: after any standstill, shedding ends within a second. */
 const maxOvershoot = 4
 
-/** The share of the limit below which shedding ends: hysteresis, or shedding would flap. */
+/** The share of the limit below which shedding ends (hysteresis). */
 const recoveryShare = 0.5
 
 const logIntervalMs = 10_000
 
 /**
- * How overdue a timer is, smoothed: a new exchange waits that long before its handler runs. Costs one timer while there
- * is a limit. Not `monitorEventLoopDelay`: it averages over samples, so half a second without a sample weighs as much
- * as 10 ms between two, and tests cannot set its time.
+ * Measures how late a timer fires, smoothed: a new exchange waits as long for its handler. Not `monitorEventLoopDelay`:
+ * it averages over samples, so half a second without a sample weighs as much as 10 ms between two, and tests cannot set
+ * its time.
  */
 export const measureLoopLag = (logEvent: LogEvent = () => {}) => {
   const loop = { delayMs: 0, sheds: false, since: epochMs() }
-  /** Node's timer: those of core/lib/clock.ts, when late, let the loop turn once more. */
+  /** Node's timer: late timers of core/lib/clock.ts let the loop turn once more. */
   let timer: NodeJS.Timeout | undefined
   let limit: number | null = null
   let lastAt = 0
@@ -38,7 +38,7 @@ export const measureLoopLag = (logEvent: LogEvent = () => {}) => {
 
   const setShedding = (sheds: boolean, boundMs: number | null): void => {
     if (sheds !== loop.sheds) Object.assign(loop, { sheds, since: epochMs() })
-    // A change that has reverted is not logged, and a change at most every 10 s.
+    // Logs no change that has reverted, and a change at most every 10 s.
     if (logged.sheds === sheds || (boundMs !== null && now() - logged.at < logIntervalMs)) return
     Object.assign(logged, { sheds, at: now() })
     const fields = { delayMs: Math.round(loop.delayMs), boundMs }

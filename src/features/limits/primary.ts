@@ -2,7 +2,7 @@ import { processShare } from '../../core/config/process-share.ts'
 import type { PrimaryFeature } from '../../core/runtime/primary-part.ts'
 import { byGroup, byOperation } from '../../operations.ts'
 
-/** Workers divide the limits of clients themselves: there may be thousands. */
+/** Workers divide the clients' limits themselves: there may be thousands. */
 export const divide: Required<PrimaryFeature>['divide'] = (config, processes) => {
   const divided = <Limited extends { readonly concurrency: number | null }>(limited: Limited): Limited => ({
     ...limited,

@@ -41,7 +41,7 @@ export const createRateLimiters = (role: LimiterRole, redisRegistry: RedisRegist
   }
 
   return {
-    /** Keys evicted for want of room, in present and former limiters. */
+    /** Keys evicted to make room, in present and former limiters. */
     counts,
     acquire(limit: RateLimit, redis: RedisSettings | null) {
       const name = limitKey(limit)
@@ -62,10 +62,10 @@ export const createRateLimiters = (role: LimiterRole, redisRegistry: RedisRegist
     },
     /** This process's share of a limit, rounded up: at least 1. */
     localShare: (limit: number): number => (role.kind === 'worker' ? Math.ceil(limit / role.workerCount) : limit),
-    /** Counts for another process. Null: no such limit here (any more). */
+    /** For other processes. Null: the limit is not, or no longer, configured here. */
     consumeAll(name: string, keys: readonly string[]): readonly ConsumeResult[] | null {
       const limiter = limiters.get(name)
-      // The limiters of a process that is asked are in memory, and reply at once.
+      // The primary's limiters are in memory, and reply at once.
       return limiter === undefined ? null : keys.map((key) => limiter.consume(key) as ConsumeResult)
     },
   }
@@ -73,7 +73,7 @@ export const createRateLimiters = (role: LimiterRole, redisRegistry: RedisRegist
 
 const limitKey = ({ policy, perMs, burst }: RateLimit): string => `${policy} ${perMs} ${burst}`
 
-/** While Redis is down or slow, counts for this gateway alone. */
+/** While Redis is down or slow, this gateway counts alone. */
 const redisLimiter = (
   limit: RateLimit,
   link: Pick<ManagedRedis, 'isShared' | 'consume'>,
@@ -87,7 +87,7 @@ const redisLimiter = (
       : fallback.consume(key),
 })
 
-/** Without a timely reply, counts by this worker's share. */
+/** Without a timely reply, this worker counts by its share. */
 export const remoteLimiter = (
   limit: RateLimit,
   callAll: BatchCall<string, ConsumeResult>,
@@ -107,7 +107,7 @@ export const localShareLimiter = (processes: number, limit: RateLimit): RateLimi
     consume(key) {
       const outcome = share.consume(key)
       if (isAllowed(outcome)) return outcome * processes
-      // Reports an empty bucket of the whole limit with its next token at the same time.
+      // An empty bucket of the whole limit, with its next token at the same time.
       return 1 - burst - msUntilNextToken(outcome, share.limit) * perMs
     },
   }
@@ -115,23 +115,22 @@ export const localShareLimiter = (processes: number, limit: RateLimit): RateLimi
 
 const maxRateLimitKeys = 100_000
 
-// Keys visited for each new key: over 1, so that drained keys go faster than new ones come.
+// Keys visited for each new key. Above 1: drained keys go faster than new keys come.
 const sweepCount = 2
 
 // The emptiest of this number is evicted.
 const evictionCandidates = 8
 
 /**
- * New keys push out drained ones and, where there are too many, the emptiest of a few. To push out a busy key, an
- * attacker must send several requests from `max` addresses, and gains one fresh burst. No
- * request is rejected for want of room.
+ * New keys evict drained keys and, if there are too many, the emptiest of a few. To evict a busy key, an attacker must
+ * send several requests from `max` addresses, and gains one fresh burst. No request is rejected for lack of room.
  */
 export const memoryLimiter = (limit: RateLimit, max: number = maxRateLimitKeys, counts = { evictions: 0 }) => {
   const buckets = new Map<string, TokenBucket>()
   // A ring: an iteration from the front passes over all entries deleted there, which an attacker can make slow.
   let cursor = buckets.entries()
 
-  /** Removes drained keys and returns the emptiest of the others. */
+  /** Removes drained keys; returns the emptiest of the others. */
   const sweep = (count: number, at: number): string | null => {
     let emptiest: string | null = null
     let minUsed = Number.POSITIVE_INFINITY
@@ -161,7 +160,7 @@ export const memoryLimiter = (limit: RateLimit, max: number = maxRateLimitKeys, 
 
   return {
     limit,
-    /** Evictions of keys that had not drained; limiters may share the count. */
+    /** Of keys that had not drained; limiters may share the count. */
     counts,
     size: () => buckets.size,
     consume(key: string): ConsumeResult {

@@ -18,7 +18,6 @@ import {
 import { loadSheddingLayer, measureLoopLag } from './load-shedding.ts'
 import { createRateLimiters, type RateLimiterLease, type RateLimiters } from './rate-limiters.ts'
 
-/** Outlives snapshots. */
 interface LimitsResources {
   readonly limiters: RateLimiters
   readonly counts: ReturnType<typeof createInFlightCounters>
@@ -28,7 +27,7 @@ interface LimitsResources {
 type LimitsProcess = LimitsResources & ProcessPart
 
 interface LimitsPart extends SnapshotPart, LimitsResources {
-  /** Null: nothing counts in Redis or in memory. */
+  /** Null: nothing is counted in Redis or in memory. */
   state(): RedisState | null
 }
 
@@ -133,7 +132,7 @@ const formatClientCount = (clients: number): string => (clients === 1 ? 'of 1 cl
 
 type ClientLimits = ReturnType<typeof acquireClientLimits>
 
-/** One rate limiter counts all clients of the same rate and burst, by client id. */
+/** One limiter, by client id, for all clients of the same rate and burst. */
 export const acquireClientLimits = (clients: Config['clients'], { redis }: LimitsConfig, limiters: RateLimiters) => {
   const { limits, limitIndexes, concurrencyLimits } = parseClientLimits(clients)
   const leases = limits.map((limit) => limiters.acquire(limit, redis))

@@ -4,15 +4,15 @@ import type { ReportSection } from '../../core/runtime/status/status-part.ts'
 import { allOperations, groups } from '../../operations.ts'
 import { describeRedis } from '../redis/redis-settings.ts'
 
-/** Of the rate limiters, and of Redis where it remembers proofs. */
+/** Of rate limiters, and of Redis where it remembers proofs. */
 const rate = field.record({
   store: field.word<'memory' | 'redis'>(),
   /** Without secrets. Null: counts are in memory. */
   server: field.optionalText,
-  /** `local`: this gateway counts for itself alone. */
+  /** `local`: this gateway counts alone. */
   state: field.word<'shared' | 'local'>(),
   since: field.time,
-  /** Null: counts are shared, or no Redis is set. */
+  /** Null: counts are shared, or no Redis is configured. */
   reason: field.optionalText,
   where: field.optionalText,
   evictions: field.count,
@@ -37,7 +37,7 @@ const eventLoop = field.record({
 })
 
 export const limitsField = field.record({
-  /** Null: there is no rate limit, and no proof is counted in Redis. */
+  /** Null: no rate limit, and no proofs in Redis. */
   rate: field.nullable(field.worst(rate, ({ state }) => state === 'local')),
   /** In the order in which an exchange meets them. */
   concurrency: field.listOf('key', concurrency),

@@ -1,10 +1,10 @@
 import { withTimeout } from '../../core/lib/clock.ts'
 import type { Channel, ProcessPlace } from '../../core/runtime/channel.ts'
 
-/** Null, or a rejection: no query has a result. */
+/** Null or rejected: no query has a result. */
 export type BatchCall<Query, Result> = (queries: readonly Query[]) => Promise<readonly Result[] | null>
 
-/** Of several processes, only the primary remembers or counts; its workers ask it. */
+/** With workers, only the primary remembers or counts; workers ask it. */
 export type SharingRole<Query, Result> =
   | { readonly kind: 'alone' | 'primary' }
   | { readonly kind: 'worker'; readonly askPrimary: BatchCall<Query, Result> }
@@ -17,7 +17,7 @@ interface QueuedCall<Query, Result> {
   readonly resolve: (result: Result | null) => void
 }
 
-/** Sends the queries of one turn of the event loop together. Null: no result after `timeoutMs`; never rejects. */
+/** Sends the queries of one turn of the event loop together. Null: no result within `timeoutMs`; never rejects. */
 export const batchCalls = <Query, Result>(
   callAll: BatchCall<Query, Result>,
   timeoutMs: number,

@@ -18,7 +18,7 @@ import {
 } from './redis-settings.ts'
 import { watchMaster } from './sentinel.ts'
 
-/** Writes to all masters of each Redis within 2 s, and warns of a Redis that may evict what must be remembered. */
+/** Writes to all masters of each Redis within 2 s, and warns of a Redis that may evict records. */
 export const checkRedis: OnlineCheck = async (config, locate) => {
   const checked = listRedis(config).map(
     async ({ section, purpose, redis, replicas }): Promise<readonly ConfigProblem[]> => {
@@ -49,7 +49,7 @@ const placeOf = ({ url, sentinels }: RedisConfig): string => {
   return sentinels === null ? 'cluster' : 'sentinels'
 }
 
-/** Null: it can be used. */
+/** Null: usable. */
 const findReason = async (redis: RedisConfig): Promise<string | null> => {
   try {
     await tryOutside((signal) => probe(redis, signal), { waitMs: maxCheckMs, repeatsSilent: true })
@@ -69,7 +69,7 @@ const probe = async (redis: RedisConfig, signal: AbortSignal): Promise<true> => 
   }
 }
 
-/** `maxmemory-policy`; null: not stated, or not permitted to this user. */
+/** `maxmemory-policy`; null: not stated, or this user may not read it. */
 const readEvictionPolicies = async (redis: RedisConfig): Promise<readonly (string | null)[]> =>
   Promise.all((await findServers(redis).catch(() => [])).map((server) => readEvictionPolicy(server)))
 

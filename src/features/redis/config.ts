@@ -150,7 +150,7 @@ const requireKeys = (...keys: readonly string[]) => ({
   properties: Object.fromEntries(keys.map((key) => [key, { description: 'Needed' }])),
 })
 
-/** `otherwise`: what the gateway does when Redis does not reply in time. */
+/** `otherwise`: what the gateway does without a timely reply of Redis. */
 export const redisSchema = (description: string, otherwise: string, timeout: `${number}ms`) =>
   annotate(
     optionalPolicy(
@@ -171,12 +171,12 @@ export const redisSchema = (description: string, otherwise: string, timeout: `${
     { sensitive: true },
   )
 
-/** `records`: must not be forgotten for want of room. */
+/** `records`: Redis must not evict them. */
 export type RedisPurpose = 'counts' | 'responses' | 'records'
 
 declare module '../../core/config/config-part.ts' {
   interface ConfigPart {
-    /** Whether the feature uses the Redis of another's section. */
+    /** Whether the feature uses the Redis of another feature's section. */
     usesRedis?(config: Config, purpose: RedisPurpose): boolean
   }
 }

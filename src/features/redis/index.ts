@@ -1,6 +1,5 @@
 import type { Feature } from '../../core/feature.ts'
 
-/** Redis or Valkey, which several gateways share. */
 export const redis: Feature = {
   name: 'redis',
   face: [

@@ -6,8 +6,8 @@ import { errorText } from './redis-settings.ts'
 // Late or failed commands in a row: fewer are a hiccup.
 const maxConsecutiveFailures = 5
 
-// Replies in time in a row before requests use a slow connection again: one that is in time now and then would be taken
-// up and given up several times a second.
+// Timely replies in a row before requests use a slow connection again. With fewer, a connection that is sometimes in
+// time would be used and dropped several times a second.
 const requiredProbes = 3
 
 // Random: Redis is used within a second of its return, but not by all gateways at once.
@@ -27,12 +27,11 @@ interface ManagedRedisOptions {
 
 export type RedisState = Pick<ManagedRedis, 'isShared' | 'since' | 'reason'>
 
-/** A connection with a circuit breaker: while Redis is down or slow, no request waits for it. */
+/** A connection with a circuit breaker: requests do not wait for a Redis that is down or slow. */
 export class ManagedRedis {
   isShared = false
-  /** Milliseconds since the epoch. */
   since = epochMs()
-  /** Why it is not shared. Null: it is, or the first attempt has not ended. */
+  /** Why Redis is not used. Null: it is, or the first attempt has not ended. */
   reason: string | null = null
   readonly #options: ManagedRedisOptions
   readonly timeoutMs: number
@@ -43,9 +42,9 @@ export class ManagedRedis {
   #failures = 0
   #lastFailure: string | null = null
   #isClosed = false
-  /** That Redis is down at the start is reported too. */
+  /** A Redis that is down at the start is reported too. */
   #wasReported = false
-  /** The first late reply that has not come yet. */
+  /** The first late reply that is still missing. */
   #lateReply: Promise<unknown> | null = null
   readonly #silenceTimer = new CoalescedTimer(() => {
     this.#lateReply = null
@@ -105,7 +104,7 @@ export class ManagedRedis {
     )
   }
 
-  /** A reply that does not come within 1 s may block the others, so the connection is probed again. */
+  /** A reply still missing after 1 s may block others, so the connection is probed again. */
   #watchLateReply(outcome: Promise<unknown>): void {
     if (this.#lateReply !== null || !this.isShared) return
     this.#lateReply = outcome
@@ -146,7 +145,7 @@ export class ManagedRedis {
     }
   }
 
-  /** Rejects with the reason why it does not connect. */
+  /** Rejects with the reason when it cannot connect. */
   async #useConnection(): Promise<void> {
     let lost: string | null = null
     const connection = await this.#options.connect((reason) => {
@@ -213,7 +212,7 @@ export class ManagedRedis {
     })
   }
 
-  /** With the config key of the limit: `no reply within 20ms (cache.redis.timeout)`. */
+  /** Such as `no reply within 20ms (cache.redis.timeout)`. */
   #describeLateness(waitMs: number): string {
     const { timeoutKey } = this.#options
     const isOwn = timeoutKey !== undefined && waitMs === this.timeoutMs

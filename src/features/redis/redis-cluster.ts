@@ -10,7 +10,7 @@ interface SlotRange {
   readonly address: RedisAddress
 }
 
-/** `onLost` is called as soon as one connection is lost or a slot moves to a node without a connection. */
+/** `onLost`: a connection is lost, or a slot moved to a node without a connection. */
 export const connectCluster = async (
   seeds: readonly RedisServerOptions[],
   toServer: (address: RedisAddress) => RedisServerOptions,
@@ -24,7 +24,7 @@ export const connectCluster = async (
   const nodes = await connectAll(addresses, toServer, onLost)
 
   return {
-    /** Runs a script on the node of its first key; Redis itself rejects keys of several slots. */
+    /** On the node of its first key; Redis rejects keys of several slots. */
     async run(script: RedisScript, invocation: ScriptArgs, options?: ScriptOptions): Promise<unknown> {
       const slot = keySlot(invocation.keys[0] ?? '')
       let address = slots[slot] ?? ''
@@ -73,10 +73,10 @@ const addressesOf = (ranges: readonly SlotRange[]): ReadonlyMap<string, RedisAdd
 // A slot that has moved may move again.
 const maxRedirects = 2
 
-// Enough names, nearly always, to find a node with a single slot.
+// Almost always enough names to find a node with a single slot.
 const maxTries = 20 * slotCount
 
-/** Closes all connections if one address cannot be reached. */
+/** If one address cannot be reached, closes all connections. */
 const connectAll = async (
   addresses: ReadonlyMap<string, RedisAddress>,
   toServer: (address: RedisAddress) => RedisServerOptions,
@@ -113,7 +113,7 @@ const discoverSlots = async (seeds: readonly RedisServerOptions[]): Promise<read
   throw new Error(`no node names the slots: ${reasons.join('; ')}`)
 }
 
-/** Parses the reply to `CLUSTER SLOTS`: ranges, each with its master first. A node may not know its own host. */
+/** Of `CLUSTER SLOTS`: ranges, each with its master first. A node may not know its own host. */
 const parseSlots = (reply: unknown, asked: RedisAddress): readonly SlotRange[] =>
   asList(reply).map((range) => {
     const [from, to, master] = asList(range)
@@ -129,7 +129,7 @@ const asList = (value: unknown): readonly unknown[] => {
   throw new Error('no list of slots')
 }
 
-/** Parses `MOVED 3999 127.0.0.1:6381` or `ASK`; null: another error. An empty host is that of the sender. */
+/** `MOVED 3999 127.0.0.1:6381` or `ASK`; null: another error. An empty host means the sender's. */
 const parseRedirect = (error: unknown, from: RedisAddress | undefined) => {
   const [, kind, where = ''] = /^(MOVED|ASK) \d+ (\S+)$/.exec(errorText(error)) ?? []
   if (kind === undefined) return null
@@ -139,7 +139,7 @@ const parseRedirect = (error: unknown, from: RedisAddress | undefined) => {
   return { kind, address }
 }
 
-/** Hashes the text in the first braces unless empty, else the whole key (Redis Cluster specification). */
+/** Of the text in the first braces unless empty, else of the whole key (Redis Cluster specification). */
 export const keySlot = (key: string): number => {
   const open = key.indexOf('{')
   const close = open === -1 ? -1 : key.indexOf('}', open + 1)

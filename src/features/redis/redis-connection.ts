@@ -6,10 +6,10 @@ import { watchMaster } from './sentinel.ts'
 
 export type RedisConnection = ReturnType<typeof toConnection>
 
-/** `onLost` is called when the connection has ended, once or more often. Rejects when none can be made in time. */
+/** `onLost`: the connection has ended; called once or more often. Rejects if there is no connection in time. */
 export type ConnectRedis = (onLost: (reason: unknown) => void) => Promise<RedisConnection>
 
-/** Only managed-redis.ts reconnects, so each connection begins with a look-up of the present masters (decision 060). */
+/** Only managed-redis.ts reconnects, so that each connection looks up the present masters (decision 060). */
 export const connectRedis = (settings: RedisSettings, connectTimeoutMs?: Milliseconds): ConnectRedis => {
   const topology = redisTopology(settings, connectTimeoutMs)
   const probeKey = `${settings.prefix}:probe`
@@ -35,7 +35,7 @@ export const connectRedis = (settings: RedisSettings, connectTimeoutMs?: Millise
   }
 }
 
-// The largest burst that can be configured.
+// The largest configurable burst.
 const maxUsed = 1_000_000
 
 const toConnection = ({ run, destroy }: Pick<RedisServer, 'run' | 'destroy'>, probeKeys: () => readonly string[]) => {
@@ -49,7 +49,7 @@ const toConnection = ({ run, destroy }: Pick<RedisServer, 'run' | 'destroy'>, pr
   return {
     /** Rejects when Redis replies with an error or the connection ends. */
     consume: (key: string, perMs: number, burst: number): Promise<number> => consume(key, perMs, burst),
-    /** Text in results is bytes. Rejects as `consume` does, and when too few replicas have an `isReplicated` write. */
+    /** Texts are bytes. Rejects like `consume`, and when too few replicas have an `isReplicated` write. */
     run,
     /** All servers must accept writes. Rejects as `run` does. */
     async probe(): Promise<true> {

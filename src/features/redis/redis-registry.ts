@@ -11,11 +11,11 @@ export type OnSharedChange = (isShared: boolean, reason: string | null) => void
 
 interface RedisLinks {
   readonly link: ManagedRedis
-  /** For writes that replicas confirm, which block the other commands of a connection. Null: none have to. */
+  /** For writes that replicas confirm, which block the connection's other commands. Null: replicas need not confirm. */
   readonly replicated: ManagedRedis | null
 }
 
-/** The connections of one kind of work: a large reply for one kind does not delay a small reply for another. */
+/** The connections of one kind of work: large replies of one kind do not delay small replies of another. */
 export class RedisRegistry {
   readonly #onChange: OnSharedChange
   readonly #byKey = new RefCountedMap<RedisLinks>()
@@ -58,7 +58,7 @@ const connectWith =
   async (onLost) =>
     (await import('./redis-connection.ts')).connectRedis(settings)(onLost)
 
-/** Reports changes of connections that count as shared only together. */
+/** Reports connections that count as shared only together. */
 const joinChanges = (links: readonly ManagedRedis[], onChange: OnSharedChange): (() => void) => {
   let wasShared: boolean | null = null
   return () => {

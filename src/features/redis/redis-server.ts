@@ -7,7 +7,7 @@ import type { RedisServerOptions, RedisTls } from './redis-settings.ts'
 
 type Command = readonly string[]
 
-/** A Sentinel or a cluster node, asked for the addresses of others. */
+/** A Sentinel or cluster node, which knows the addresses of others. */
 export type DirectoryServer = Awaited<ReturnType<typeof connectDirectory>>
 
 /** Rejects when a command has no reply within the connect timeout. */
@@ -25,7 +25,7 @@ export const connectDirectory = async (options: RedisServerOptions, commands: re
 
 export type RedisServer = Awaited<ReturnType<typeof connectServer>>
 
-/** Never reconnects and queues nothing (managed-redis.ts does). `onLost` may be called more than once. */
+/** Never reconnects and never queues (managed-redis.ts does). May call `onLost` more than once. */
 export const connectServer = async (options: RedisServerOptions, onLost: (reason: unknown) => void) => {
   const { client, blobType } = await openClient(options, [['SCRIPT', 'LOAD', consumeScript.text]])
   let isUsed = true
@@ -54,7 +54,7 @@ export const connectServer = async (options: RedisServerOptions, onLost: (reason
         return send('EVAL', text)
       })
     },
-    /** Closes at once, without a call of `onLost`. */
+    /** Without a call of `onLost`. */
     destroy(): void {
       isUsed = false
       if (client.isOpen) client.destroy()
@@ -74,7 +74,7 @@ const openClient = async (options: RedisServerOptions, commands: readonly Comman
     socket: { host, port, connectTimeout: connectTimeoutMs, reconnectStrategy: false, ...tlsOptions(options) },
     disableOfflineQueue: true,
     disableClientInfo: true,
-    // The library's own timeout is a signal for each command, which lives for 5 s. Callers have timeouts.
+    // The library's timeout is a signal for each command, which lives for 5 s. Callers have timeouts.
     commandOptions: { timeout: 0 },
     // Not every server knows RESP 3 and maintenance notifications.
     RESP: 2,
@@ -105,7 +105,7 @@ const tlsOptions = ({ tls, host }: RedisServerOptions) => {
   return { tls: true as const, ...verifiedTls(host), ...(!isSystemDefault && { secureContext: getSecureContext(tls) }) }
 }
 
-/** Read once, not for each connection: unavailable servers are retried several times a second. */
+/** Read once: unavailable servers are retried several times a second. */
 const getSecureContext = weakMemo(({ ca, certificate, key }: RedisTls) =>
   createSecureContext({
     ...trustAnchors,
@@ -119,7 +119,7 @@ const ignore = (): void => {}
 
 const isUnknownScript = (error: unknown): boolean => error instanceof Error && error.message.startsWith('NOSCRIPT')
 
-/** While `WAIT` runs, Redis runs no other command of the connection: the next covers all writes sent since. */
+/** While `WAIT` runs, Redis runs no other command of the connection: one `WAIT` covers all writes sent before it. */
 const replicaConfirmation = (replicas: number, sendWait: () => Promise<unknown>): (() => Promise<void>) => {
   let last: Promise<unknown> = Promise.resolve()
   let next: Promise<void> | null = null
@@ -138,13 +138,13 @@ const replicaConfirmation = (replicas: number, sendWait: () => Promise<unknown>)
   }
 }
 
-/** Redis runs a script atomically. */
+/** Runs atomically in Redis. */
 export interface RedisScript {
   readonly text: string
   readonly sha: string
 }
 
-/** In a cluster all keys must be of one slot: they share a `{tag}`. */
+/** In a cluster all keys must share a slot, so they share a `{tag}`. */
 export interface ScriptArgs {
   readonly keys: readonly string[]
   readonly args: readonly (string | Buffer)[]
@@ -153,19 +153,19 @@ export interface ScriptArgs {
 export interface ScriptOptions {
   /** Rejects unless the configured number of replicas has the write. */
   readonly isReplicated?: boolean
-  /** The server is just taking over the slot of the keys (`ASKING`). */
+  /** The server is taking over the slot (`ASKING`). */
   readonly isAsking?: boolean
 }
 
 export const createScript = (text: string): RedisScript => ({ text, sha: hash('sha1', text, 'hex') })
 
-/** KEYS: entries. Returns how many there were. */
+/** KEYS: entries. Returns how many existed. */
 export const removeScript = createScript(`return redis.call('DEL', unpack(KEYS))`)
 
 /**
- * Does in Redis what `consumeToken` of core/lib/token-bucket.ts does: the same steps on the same floating-point
- * numbers, with all digits. The clock is Redis's, so that gateways need not agree on one. KEYS: the bucket. ARGV:
- * tokens per millisecond, burst. Redis expires a drained bucket.
+ * `consumeToken` of core/lib/token-bucket.ts in Redis: the same steps on the same floating-point numbers, with all
+ * digits. The clock is Redis's, so gateways' clocks need not agree. KEYS: the bucket. ARGV: tokens per millisecond,
+ * burst. Redis expires a drained bucket.
  */
 export const consumeScript = createScript(`
 local time = redis.call('TIME')

@@ -3,14 +3,13 @@ import { isIPv6 } from '../../core/lib/net/addresses.ts'
 import type { Milliseconds } from '../../core/lib/text/units.ts'
 import type { RedisConfig, RedisPurpose } from './config.ts'
 
-/** `replicas`: how many must have a write with `isReplicated`; default 0. */
+/** `replicas`: how many must have an `isReplicated` write; default 0. */
 export type RedisSettings = RedisConfig & { readonly replicas?: number }
 
 export type RedisTls = NonNullable<RedisSettings['tls']>
 
 declare module '../../core/config/config-facts.ts' {
   interface ConfigFacts {
-    /** The section of the feature that names a Redis. */
     readonly redis?: { readonly section: string; readonly purpose: RedisPurpose }
   }
 }
@@ -23,7 +22,7 @@ interface SectionWithRedis {
 
 const purposes: readonly RedisPurpose[] = ['counts', 'responses', 'records']
 
-/** Lists each Redis that the configuration names, in the order of purposes. */
+/** In the order of purposes. */
 export const listRedis = (config: object) =>
   askFacts(({ redis: use }) => {
     if (use === undefined) return null
@@ -37,7 +36,7 @@ export const findRedis = (config: object, purpose: RedisPurpose): RedisConfig | 
 export const sectionOf = (purpose: RedisPurpose): string =>
   askFacts(({ redis }) => (redis?.purpose === purpose ? redis.section : null))[0] ?? purpose
 
-/** The host is without brackets. */
+/** The host has no brackets. */
 export interface RedisAddress {
   readonly host: string
   readonly port: number
@@ -49,16 +48,16 @@ export interface RedisServerOptions extends RedisAddress {
   readonly username: string | null
   readonly password: string | null
   readonly database: number
-  /** The longest wait for a connection with its first replies, and for each further reply of a Sentinel. */
+  /** For a connection with its first replies, and for each further reply of a Sentinel. */
   readonly connectTimeoutMs: Milliseconds
-  /** The replicas that must have a write with `isReplicated`, and the longest wait for them. */
+  /** How many replicas must have an `isReplicated` write, and how long it waits for them. */
   readonly replicas: number
   readonly replicaTimeoutMs: Milliseconds
 }
 
 const [redisPort, sentinelPort] = [6379, 26_379]
 
-// Plenty for a Redis that is near enough to be asked for every request.
+// Plenty for a Redis near enough to be asked for every request.
 const defaultConnectTimeoutMs = 500
 
 const systemTls: RedisTls = { ca: null, certificate: null, key: null }
@@ -66,7 +65,7 @@ const systemTls: RedisTls = { ca: null, certificate: null, key: null }
 /** Throws when the settings name no Redis, which the rules of the file exclude. */
 export const redisTopology = (settings: RedisSettings, connectTimeoutMs: Milliseconds = defaultConnectTimeoutMs) => {
   const { url, sentinels, name, cluster, username, password, sentinelUsername, sentinelPassword, tls } = settings
-  // Half, so that the reply "too few" is in time as well. 0 would mean for ever.
+  // Half, so that the reply "too few" is timely too. 0 would mean for ever.
   const replicaTimeoutMs = Math.max(1, Math.floor(settings.timeout / 2))
   const common = { connectTimeoutMs, replicas: settings.replicas ?? 0, replicaTimeoutMs }
   if (url !== null) return { kind: 'server' as const, server: { ...parseServer(url, settings), ...common } }
@@ -120,7 +119,7 @@ const identify = (settings: RedisSettings) => {
 // A cluster may have many nodes, and the name must fit in a line.
 const maxNamed = 3
 
-/** For operators, without secrets. */
+/** Without secrets. */
 export const describeRedis = (settings: RedisSettings): string => {
   const { label, addresses } = identify(settings)
   const more = addresses.length - maxNamed
@@ -133,22 +132,21 @@ interface SharingState {
   readonly where: string | null
 }
 
-/** For a finding. */
 export const redisGone = ({ server, reason, where }: SharingState): string =>
   `Redis (${server}) cannot be asked${where === null ? '' : ` ${where}`}${reason === null ? '' : ` (${reason})`}`
 
-/** For operators, without secrets. */
+/** Without secrets. */
 export const describeKeyspace = (settings: RedisSettings): string =>
   `${describeRedis(settings)}, database ${identify(settings).database}, prefix ${settings.prefix}`
 
-/** As far as the settings show: one common Sentinel or node is enough. */
+/** As far as the settings tell: one common Sentinel or node is enough. */
 export const isSameKeyspace = (settings: RedisSettings, other: RedisSettings): boolean => {
   const [one, another] = [identify(settings), identify(other)]
   if (settings.prefix !== other.prefix || one.label !== another.label || one.database !== another.database) return false
   return one.addresses.some((address) => another.addresses.includes(address))
 }
 
-/** Redis lists the arguments of an unknown command in its error, and `AUTH` may be one (`rename-command`). */
+/** Redis quotes the arguments of an unknown command in its error, and `AUTH` may be unknown (`rename-command`). */
 export const redactSecrets = (reason: string, { url, password, sentinelPassword }: RedisSettings): string => {
   const masked = reason.replace(/,? with args beginning with:.*$/s, '')
   const inUrl = url === null ? '' : new URL(url).password

@@ -2,7 +2,7 @@ import type { ProcessPart, RuntimePart } from '../../core/runtime/runtime-part.t
 import { calmChanges, RedisRegistry } from './redis-registry.ts'
 
 interface RedisProcess extends ProcessPart {
-  /** The connections that features share to count. */
+  /** For the features that count. */
   readonly counts: RedisRegistry
 }
 

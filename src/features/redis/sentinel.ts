@@ -6,7 +6,7 @@ import { formatAddress, nameServer, type RedisAddress, type RedisServerOptions }
 // this often. They also publish the change, but whether they are alive would need polling anyway.
 const watchMs = 500
 
-/** Of the latest election that any Sentinel knows. `onReplaced`, once or more often: there is a later one. */
+/** Of the latest election that any Sentinel knows. `onReplaced`: a later election; called once or more often. */
 export const watchMaster = async (
   sentinels: readonly RedisServerOptions[],
   name: string,
@@ -39,7 +39,7 @@ const leavingError = (master: RedisAddress): Error =>
 
 type NamedMaster = ReturnType<typeof parseMaster>
 
-/** Polls one Sentinel, on one connection as long as that lasts. */
+/** On one connection as long as it lasts. */
 const watchSentinel = (options: RedisServerOptions, name: string) => {
   const commands = ['MASTER', 'GET-MASTER-ADDR-BY-NAME'].map((what) => ['SENTINEL', what, name])
   let sentinel: DirectoryServer | null = null
@@ -73,7 +73,7 @@ const watchSentinel = (options: RedisServerOptions, name: string) => {
 
   return {
     ask,
-    /** Goes on if the Sentinel does not know the master. */
+    /** Continues if the Sentinel does not know the master. */
     start(onReply: (master: NamedMaster) => void): void {
       stop = repeatWithJitter(async () => {
         const master = await ask().catch(() => null)
@@ -101,6 +101,6 @@ const parseMaster = (state: unknown, address: unknown) => {
   const election = Number(read('config-epoch')) + (isElected ? 0.5 : 0)
   if (host === '' || !(Number(port) > 0 && Number(port) <= 65_535) || !(election >= 0))
     throw new Error('no address of a master')
-  // A partitioned Sentinel knows an earlier election. `isLeaving`: it does not name the next master yet.
+  // A partitioned Sentinel knows an earlier election. `isLeaving`: the next master is not known yet.
   return { host, port: Number(port), election, isLeaving }
 }

@@ -7,15 +7,15 @@ import { epochMs, now } from '../../core/lib/clock.ts'
 import type { Side } from '../../operations.ts'
 import type { RetryConfig } from './config.ts'
 
-// The longest Retry-After that an exchange without a deadline waits.
+// The longest Retry-After that an exchange without a deadline waits for.
 const maxRetryAfterMs = 30_000
 
 export interface Idempotency {
   /** RFC 9110 §9.2.1 */
   readonly safe: boolean
-  /** The field, in lower case, of the key by which the upstream recognizes a repeated request. */
+  /** In lower case: the field of the key by which the upstream recognizes a repeated request. */
   readonly keyField: string | null
-  /** Null or undefined: the group uses no candidate. */
+  /** Null or undefined: no candidate. */
   readonly candidate?: {
     readonly keyField: string | null
     /** The next attempt goes to the primary, unless it relies on a key, which the primary may not know. */
@@ -23,7 +23,7 @@ export interface Idempotency {
   } | null
 }
 
-/** `take` spends a token for a retry; false: there is none. */
+/** `take` spends a token for a retry; false: none is left. */
 export interface RetryAllowance {
   requested(): void
   take(side: Side | null): boolean
@@ -33,8 +33,8 @@ type NextAttempt = Readonly<{ delayMs: number; fallsBack: boolean }>
 
 /**
  * Repeats failed attempts: of any method if the request was never sent, otherwise only if the method is safe or a key
- * lets the upstream recognize the request (RFC 9110 §9.2.2). Stands inside the deadline, which attempts and waits
- * share, and outside the balancing, so that each attempt chooses an endpoint.
+ * lets the upstream recognize the request (RFC 9110 §9.2.2). Attempts and waits share the deadline, and each attempt
+ * chooses an endpoint.
  */
 export const retryLayer = (
   { attempts, on, backoff }: RetryConfig,
@@ -57,18 +57,18 @@ export const retryLayer = (
   }
 
   return (next) => {
-    /** `previousError` null: the first attempt, or the previous one had a response. */
+    /** `previousError` null: the first attempt, or the previous attempt had a response. */
     const attempt = (exchange: Exchange, nth: number, previousError: GatewayError | null): Promise<ProxyResponse> => {
       const attemptsBefore = exchange.attempts.count
       return next(exchange).then(
         (response) => {
           const planned = causes.has(response.status) ? planNext(exchange, nth, response) : null
           if (planned === null) return response
-          response.body.discard() // before the wait: others can use the connection
+          response.body.discard() // before the wait, so that others can use the connection
           return attemptAgain(exchange, nth, planned, null)
         },
         (error: unknown) => {
-          // No endpoint was reached, for example because a breaker has opened: the previous error tells more.
+          // No endpoint was tried, for example because a breaker has opened: the previous error tells more.
           if (previousError !== null && exchange.attempts.count === attemptsBefore && exchange.aborted === null)
             throw previousError
           if (!(error instanceof GatewayError) || !causes.has(error.kind)) throw error
@@ -92,21 +92,21 @@ export const retryLayer = (
   }
 }
 
-/** Whether the request may go again to the side that may have processed it. */
+/** Whether the side that may have processed the request can get it again. */
 const canRepeat = ({ body, fields, servingSide }: Exchange, { safe, keyField, candidate }: Idempotency): boolean => {
   if (body.length !== 0 && !body.replayable) return false
   const field = servingSide === 'candidate' && candidate != null ? candidate.keyField : keyField
   return safe || (field !== null && hasKey(fields, field))
 }
 
-/** A key is known only to the side that it was sent to. */
+/** A key is known only to the side that got it. */
 const mayFallBack = ({ servingSide, attempts }: Exchange, { safe, candidate }: Idempotency): boolean =>
   servingSide === 'candidate' && candidate?.fallback === true && (safe || !attempts.wasSent)
 
 /** A streamed body can be read only once. */
 const isBodySendable = ({ body }: Exchange): boolean => body.length === 0 || body.replayable || !body.started
 
-// With two keys, the upstream may use either; a CGI-like upstream reads Idempotency_Key as a second.
+// The upstream may use either of two keys; a CGI-like upstream reads Idempotency_Key as a second.
 const hasKey = (fields: HeaderFields, keyField: string): boolean => {
   let keys = 0
   let isSound = false
@@ -119,7 +119,7 @@ const hasKey = (fields: HeaderFields, keyField: string): boolean => {
   return keys === 1 && isSound
 }
 
-/** "Full jitter", with a limit that doubles: requests that failed together do not come back together. */
+/** "Full jitter", with a limit that doubles: requests that failed together do not return together. */
 const jitteredBackoff = ({ base, max }: RetryConfig['backoff'], nth: number, random: () => number): number =>
   Math.round(random() * Math.min(max, base * 2 ** (nth - 1)))
 
@@ -129,7 +129,7 @@ const fitsDeadline = ({ deadlineAt }: Exchange, ms: number, retryAfter: number |
 // The longest delay of a Node timer, in whole seconds.
 const maxSeconds = 2_147_483
 
-/** RFC 9110 §10.2.3, in ms. Compares a date with the response's `Date`, as clocks differ. Null: none, or unusable. */
+/** RFC 9110 §10.2.3, in ms. A date is compared with `Date`, because clocks differ. Null: none, or unusable. */
 export const retryAfterMs = (fields: HeaderFields): number | null => {
   const [found = '', ...others] = getFieldValues(fields, 'retry-after')
   if (others.length > 0) return null

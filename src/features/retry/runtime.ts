@@ -7,18 +7,18 @@ import { byGroup, type Group, type Operation, type Side } from '../../operations
 import type { RetryConfig } from './config.ts'
 import { type Idempotency, type RetryAllowance, retryLayer } from './layer.ts'
 
-// A budget starts with this many seconds of `floor`, and saves up no more.
+// Seconds of `floor` with which a budget starts, and the most that it saves up.
 const advanceSeconds = 1
 
 // The requests whose share is saved up: enough for a hiccup, too few to double the load of a failing upstream.
 const rememberedRequests = 100
 
 /**
- * Each request adds a share of a token, time adds some more, each retry takes one: many retries when few requests fail,
- * hardly any when all fail and retries would keep an overloaded upstream down. The budget starts with an advance on the
- * tokens of time, which adds none until that time is over; whenever the budget holds that many again, they count as an
- * advance again. So once a steady load of failing requests on a quiet upstream has lasted as long as the advance, the
- * upstream has had at most the requests' share plus `floor` × time of retries.
+ * Each request adds a share of a token, time adds some more, and each retry takes a token: many retries when few
+ * requests fail, hardly any when all fail and retries would keep an overloaded upstream down. The budget starts with an
+ * advance on the tokens of time, so time adds none until the advance is over; whenever the budget holds the full
+ * advance again, it counts as a new one. So once a steady load of failing requests on a quiet upstream has lasted as
+ * long as the advance, its retries are at most the requests' share plus `floor` × time.
  */
 export const createRetryBudget = (settings: RetryConfig['budget']) => {
   const { share, floor } = settings
@@ -46,7 +46,7 @@ export const createRetryBudget = (settings: RetryConfig['budget']) => {
 
   return {
     settings,
-    /** Counts a request once, however often it is sent. */
+    /** Once for each request, however often it is sent. */
     requested(): void {
       requests++
     },
@@ -118,7 +118,7 @@ const carryBudgets = ({ upstreams }: Config, before: RetryPart['budgets'] | null
     return createRetryBudget(retry.budget)
   })
 
-/** No retry, and no token spent, while the circuit breaker of its side would reject it. */
+/** No retry, and no token spent, while the side's circuit breaker would reject it. */
 const limitByBreakers = (budget: RetryBudget | null, group: Group, { findUpstream }: SnapshotContext) => {
   const [primary, candidate] = [findUpstream(group, 'primary'), findUpstream(group, 'candidate')]
   if (budget === null || (primary?.breaker ?? candidate?.breaker ?? null) === null) return budget

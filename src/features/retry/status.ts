@@ -1,7 +1,6 @@
 import * as field from '../../core/runtime/status/field.ts'
 import type { GroupSection } from '../../core/runtime/status/status-part.ts'
 
-/** Null: retries are off. */
 const budget = field.nullable(field.record({ left: field.total }))
 
 declare module '../../core/runtime/status/upstreams.ts' {

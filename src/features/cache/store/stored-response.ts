@@ -32,7 +32,7 @@ export interface StoredResponse {
 
 /** Never a small slice of a large read buffer. */
 export class StoredBody extends BytesBody {
-  storedCount = 0 // in `PinnedBytes`
+  storedCount = 0 // resources that store it
   pins = 0 // clients that it is being sent to
 
   slice(start: number, end: number): StoredBody {

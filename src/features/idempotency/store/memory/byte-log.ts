@@ -5,7 +5,7 @@ interface Segment {
   readonly memory: Buffer
   used: number // given to entries
   live: number // of entries that were not removed
-  from: number // earlier entries were removed
+  from: number // all entries before it were removed
   previous: Segment | null
   next: Segment | null
 }
