@@ -3,7 +3,7 @@ export interface FeatureMessage {
   readonly payload: unknown
 }
 
-/** How a feature in one process of the gateway sends plain data to itself in the other processes. */
+/** Sends plain data from a feature in one process to the same feature in the other processes. */
 export interface Channel {
   /** To the primary, from a worker; to all workers, from the primary. */
   notify(payload: unknown, options?: NotifyOptions): void
@@ -15,11 +15,11 @@ export interface NotifyOptions {
   readonly onSent?: () => void
 }
 
-/** How a feature handles messages and questions of itself in another process, which it trusts. */
+/** The ends of a channel trust one another. */
 export interface ChannelEnd {
   /** `from`: the worker that sent it; in a worker, the primary. */
   receive?(payload: unknown, from: string): void
-  /** Returns the reply to a worker's question, in the primary. */
+  /** In the primary. */
   reply?(payload: unknown): unknown
   handOver?(): readonly unknown[]
   onGone?(worker: string): void
@@ -35,12 +35,11 @@ export const listHandedOver = (ends: ChannelEnds): readonly FeatureMessage[] =>
 
 export interface ProcessPlace {
   readonly role: 'alone' | 'primary' | 'worker'
-  /** `gateway` when it is alone; else `primary`, or `worker-1` and so on. */
   readonly name: string
   readonly workers: number
-  /** In milliseconds, while a client waits. */
+  /** While a client waits. */
   readonly primaryReplyMs: number
-  /** In milliseconds: the state that would be lost with the worker. */
+  /** A worker that ends loses the state of at most this time. */
   readonly saveEveryMs: number
   notify(message: FeatureMessage, options?: NotifyOptions): void
   ask(message: FeatureMessage): Promise<unknown>

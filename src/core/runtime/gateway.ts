@@ -42,7 +42,7 @@ export interface GatewayOptions {
 
 export type Gateway = Awaited<ReturnType<GatewayRuntime['start']>>
 
-/** Rejects when the gateway cannot listen; nothing is left open then. */
+/** If it rejects, nothing is left open. */
 export const startGateway = async (options: GatewayOptions): Promise<Gateway> => {
   const gateway = new GatewayRuntime(options)
   return gateway.start().catch(async (error) => {
@@ -99,7 +99,7 @@ class GatewayRuntime {
     const reloader = this.#reloader
     const { listen, admin } = reloader.config
     const parts = await this.#parts.prepare(reloader.config)
-    // The listener of clients opens last: a gateway that cannot start must not have accepted a client.
+    // The listener of clients opens last: a gateway that cannot start must not accept a client.
     const adminServer = await this.#openAdminServer(resolveBindTarget(inheritedSockets?.admin ?? null, admin))
     this.#adminServer = adminServer
     const server = await this.#startServer(resolveBindTarget(inheritedSockets?.public ?? null, listen), parts)
@@ -115,7 +115,6 @@ class GatewayRuntime {
       get config() {
         return reloader.config
       },
-      /** Null: none since a configuration took effect. */
       get rejection() {
         return reloader.state.rejection
       },
@@ -125,9 +124,7 @@ class GatewayRuntime {
     }
   }
 
-  /**
-   * Within `shutdown.deadline`: not ready, serves for `waitMs`, lets running requests finish, closes every connection.
-   */
+  /** Ends within `shutdown.deadline`. */
   async close(waitMs: number): Promise<void> {
     const { deadline: deadlineMs } = this.#reloader.config.shutdown
     const startedAt = now()
@@ -189,14 +186,14 @@ class GatewayRuntime {
   /** Every step that can fail comes before the commits, which cannot fail. */
   async #applyConfig(config: Config, { isRollback, urgent }: HowToApply): Promise<void> {
     if (this.#draining) throw new Error('the gateway is stopping')
-    const server = await this.#serverReady.promise // the admin listener opens before the clients'
+    const server = await this.#serverReady.promise
     const parts = await this.#parts.prepare(config, isRollback)
     const next = await server.prepare(this.#snapshotInput(config, parts), urgent).catch(async (error) => {
       await parts.discard()
       throw error
     })
     try {
-      if (this.#draining) throw new Error('the gateway is stopping') // a shutdown began during the preparation
+      if (this.#draining) throw new Error('the gateway is stopping')
       this.#adminServer?.applyConfig(config.admin)
     } catch (error) {
       await Promise.all([next.discard(), parts.discard()])
@@ -234,7 +231,7 @@ const preflightReload = async (
   return [...unreachableProblems(unreached, provenance, file), ...others.flat()]
 }
 
-/** Of a serving process. Without `listen.maxConnections`, clients get what is left. */
+/** Without `listen.maxConnections`, clients get what is left. */
 export const neededFiles = (config: Pick<Config, 'listen' | 'upstreams'>, processes: number): number => {
   const { listen, upstreams } = config
   const share = (limit: number): number => processShare(limit, processes)

@@ -6,38 +6,34 @@ import { formatOptionalTime } from '../lib/text/format-time.ts'
 import type { Log } from '../log/log.ts'
 import type { DrainedBy } from '../upstream/endpoints/group-endpoint.ts'
 
-/** A state that an operator has set for a limited time, in place of the configured one. */
 export interface Override<State = OperationConfig['state']> {
   readonly state: State
   /** A name, else an address. */
   readonly by: string
   readonly reason: string | null
-  /** In milliseconds since the epoch, as `until`, which is for display. */
+  /** In ms since the epoch, like `until`. For display. */
   readonly since: number
   readonly until: number
-  /** On the monotonic clock of the system. */
+  /** On the system's monotonic clock. */
   readonly endsAt: number
 }
 
 export type EndpointOverrideState = 'drain' | 'ready'
 
-type EndpointKey = `${Group} ${string}` // a URL holds no blank, so no two endpoints have the same key
+type EndpointKey = `${Group} ${string}` // a URL has no blank, so keys are unambiguous
 
-/** Features add theirs by `declare module`. */
 export interface OverridesView {
   readonly operations: Pick<TtlOverrides<OperationId, OperationConfig['state']>, 'get' | 'all'>
   readonly endpoints: Pick<TtlOverrides<EndpointKey, EndpointOverrideState>, 'get' | 'all'>
 }
 
-// Far more than one group has: an operator who reroutes leaves some overrides behind until they expire.
+// Far more endpoints than a group has: after a rerouting, some overrides stay until they expire.
 const maxEndpointOverrides = 1000
 
-/**
- * Each has a time to live: no emergency measure stays for ever. Overrides outlive a reload, and end with the process.
- */
+/** Overrides expire, so that no emergency measure stays for ever. They outlive a reload, and end with the process. */
 export class Overrides implements OverridesView {
   readonly operations: TtlOverrides<OperationId, OperationConfig['state']>
-  /** By {@link toEndpointKey}, also for endpoints that the configuration lacks at present. */
+  /** Includes endpoints that the configuration lacks at present. */
   readonly endpoints: TtlOverrides<EndpointKey, EndpointOverrideState>
 
   constructor(
@@ -54,7 +50,7 @@ export class Overrides implements OverridesView {
   }
 }
 
-// The two clocks are never read at the same moment: a smaller difference is no step of the wall clock.
+// The two clocks are not read at the same moment: a smaller difference is no step of the wall clock.
 const minStepMs = 1000
 
 type OverrideEntries<Key, State> = readonly (readonly [Key, Override<State>])[]
@@ -103,7 +99,7 @@ export class TtlOverrides<Key extends string, State> {
     return override
   }
 
-  /** The override that a rejected command replaced, for the rest of its time. Without any, it expires at once. */
+  /** `before`: the override that a rejected command replaced; null: none, so the rejected one expires at once. */
   restore(key: Key, before: Override<State> | null): void {
     this.remove(key)
     if (before === null) return
@@ -145,13 +141,11 @@ const parseEndpointKey = (key: EndpointKey) => {
   return { group, endpoint }
 }
 
-// Short, because an expired override stays in effect until a retry succeeds.
 const retryMs = 1000
 
-/** Retries until the current overrides are in effect or the gateway stops. */
 export type ReapplyOverrides = (onApplied: () => void, onError: (error: unknown) => void, isUrgent?: boolean) => void
 
-/** `isUrgent`: without waiting for workers that do not reply. `isClosing`: the gateway is stopping, so retries end. */
+/** `isUrgent`: silent workers are not waited for. */
 export const createReapply = (
   reapply: (isUrgent: boolean) => Promise<void>,
   isClosing: () => boolean,
@@ -160,13 +154,12 @@ export const createReapply = (
     void reapply(isUrgent).then(onApplied, (error) => {
       if (isClosing()) return
       onError(error)
-      // A hung worker makes `reapply` fail. A reload of an unchanged file would not retry it: it applies nothing.
+      // A hung worker makes `reapply` fail. A reload of an unchanged file applies nothing, so it would not retry.
       setTimeout(() => run(onApplied, onError, isUrgent), retryMs).unref()
     })
   return run
 }
 
-/** As in the log. */
 export type RecordAdminEvent = (
   event: string,
   fields: Readonly<Record<string, string | number | boolean | null>>,
@@ -192,11 +185,10 @@ export const createOverrides = (log: Log, recordAdminEvent: RecordAdminEvent, re
       ),
   )
 
-/** Null: no operator has overridden the configuration. */
 export const overrideMembers = {
   setBy: asNullable(asText),
   setAt: asNullable(asText),
-  /** Null: no reason given, or an earlier version. */
+  /** Null: none given, or the peer is of an earlier version. */
   setReason: asNullable(asText),
 }
 

@@ -12,14 +12,13 @@ import type { OverridesView, ReapplyOverrides, RecordAdminEvent } from './overri
 import type { ProxyServer } from './proxy-server.ts'
 import type { SnapshotInput } from './runtime-part.ts'
 
-/** A feature's part in the process that operators talk to: the one that serves, or the primary of several. */
+/** A feature's part in the process that operators talk to: the only one, or the primary. */
 export interface PrimaryFeature {
   open?(gateway: PrimaryGateway): PrimaryPart
-  /** Lists the new endpoints and keys of an edit that cannot be reached, before the edit takes effect. */
+  /** Lists the new endpoints and keys of an edit that the gateway cannot reach. */
   preflight?(running: Config, next: Config, provenance: ProvenanceMap, file: string): Promise<readonly ConfigProblem[]>
-  /** Divides limits of the whole gateway. Fractions are rounded up. */
+  /** Fractions are rounded up. */
   divide?(config: Config, processes: number): Config
-  /** Besides connections. `share` divides a limit among processes. */
   countFiles?(config: Pick<Config, 'upstreams'>, share: (limit: number) => number): number
   keepCredentials?(current: Config, earlier: Config): KeptCredentials
   readonly protections?: PlacedProtections
@@ -31,11 +30,11 @@ export interface KeptCredentials {
   readonly isSame: boolean
 }
 
-/** A setting that keeps attackers out or records what they did. */
+/** A setting that keeps attackers out, or records what they did. */
 export interface Protection {
   readonly path: string
   isOn(config: Config): boolean
-  /** The key to name when the next configuration has the protection for no operation. */
+  /** The key to name if the next configuration has the protection for no operation. */
   readonly general?: Protection
 }
 
@@ -63,16 +62,13 @@ export interface PrimaryGateway {
 
 export interface PrimaryPart extends Omit<ChannelEnd, 'reply'> {
   readonly overrides?: Partial<OverridesView>
-  /** Does every step that can fail before a configuration takes effect. */
   prepare?(config: Config, isRollback: boolean): Promise<PreparedPart>
   readonly recordAdminEvent?: RecordAdminEvent
   onReload?(): void
-  /** The failure that rejects every exchange at present, whatever the upstreams' state. Null: none. */
   rejectsAll?(): FailureKind | null
-  /** Null: it opens none. If no feature opens any, this process serves. */
+  /** If no feature opens a server, this process serves. */
   openServer?(options: ServerOptions): Promise<ProxyServer | null>
   stop?(): void
-  /** Called when no client is served any more. */
   close?(): Promise<void>
 }
 
@@ -87,13 +83,12 @@ export interface ServerOptions {
 export interface PreparedPart {
   /** Null: no configuration has used the sandbox. */
   readonly sandboxOrigin?: string | null
-  /** The overrides after the change; left out: they stay as they are. */
+  /** Undefined: no change. */
   readonly overrides?: Partial<OverridesView>
-  commit?(): void // never fails
+  commit?(): void // never throws
   discard?(): Promise<void> | void
 }
 
-/** A feature adds its type by `declare module` where its commands need it. */
 export interface PrimaryParts {
   readonly [feature: string]: PrimaryPart
 }

@@ -13,7 +13,6 @@ import {
 import type { ProxyServer } from './proxy-server.ts'
 import { openSandboxes } from './sandbox.ts'
 
-/** The sandbox, which belongs to core, then the features in the order of their list. */
 export const primaryFeatures: ReadonlyMap<string, PrimaryFeature> = new Map([
   ['sandbox', { open: openSandboxes }],
   ...(await primaryPartLoaders.byFeature()),
@@ -23,7 +22,6 @@ export class OpenPrimaryParts {
   readonly byFeature: PrimaryParts
   readonly #all: readonly PrimaryPart[]
 
-  /** `notify` reaches features in the processes that serve. */
   constructor(
     gateway: Omit<PrimaryGateway, 'channel' | 'recordAdminEvent'>,
     notify: (message: FeatureMessage) => void,

@@ -4,26 +4,24 @@ import type { SnapshotInput } from './runtime-part.ts'
 import type { RunInAllProcesses } from './snapshot/data-plane.ts'
 import type { StatusReport } from './status/status-part.ts'
 
-/** The server of clients: this process, or the workers. */
+/** In this process, or in workers. */
 export interface ProxyServer {
   readonly address: AddressInfo
   readonly processes: number
   /**
-   * Does every step that can fail before a configuration takes effect. Rejects with nothing changed. After `urgent`,
-   * silent workers are not waited for: they follow later, or are replaced.
+   * If it rejects, nothing has changed. After `urgent` resolves, it does not wait for silent workers, which follow
+   * later or are replaced.
    */
   prepare(state: SnapshotInput, urgent?: Promise<void>): Promise<PreparedSnapshot>
   notServing(): NotServingReason | null
-  /** After `urgent` resolves, the last report of a silent worker is used. */
+  /** After `urgent` resolves, a silent worker counts with its last report. */
   report(urgent?: Promise<void>): Promise<StatusReport>
   droppedLines(): number
   notify(message: FeatureMessage): void
   readonly runCommand: RunInAllProcesses
-  /** Accepts and serves, but every response ends its connection. */
   drain(): void
-  /** Accepts nothing new, and serves the open connections, idle ones too. */
+  /** Serves the open connections, idle ones too. */
   stopAccepting(): void
-  /** Accepts nothing new, lets every response end its connection, and cuts the rest after the deadline. */
   close(deadlineMs: number): Promise<void>
 }
 
@@ -36,7 +34,7 @@ export interface PreparedSnapshot {
   discard(): Promise<void>
 }
 
-/** A change took effect nowhere. The message names the silent workers, and may be shown to operators. */
+/** Operators may see the message. */
 export class WorkersNotReplyingError extends Error {
   override readonly name = 'WorkersNotReplyingError'
 }

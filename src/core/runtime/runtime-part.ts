@@ -9,72 +9,64 @@ import type { Channel, ChannelEnd, ProcessPlace } from './channel.ts'
 import type { OverridesView } from './overrides.ts'
 import type { LayerRow } from './pipeline/layer-stack.ts'
 
-/** A feature's part in the processes that serve. */
 export interface RuntimePart {
   prepare?(config: Config): Promise<void>
   open(process: ServingProcess): ProcessPart
-  /** For `explain`: serves no traffic. */
+  /** For `explain`. */
   describe(config: Config): Pick<SnapshotPart, 'layers' | 'responseFields'>
 }
 
 export interface ServingProcess {
   readonly place: Pick<ProcessPlace, 'role' | 'workers' | 'primaryReplyMs' | 'saveEveryMs'>
   readonly channel: Channel
-  /** The key of digests that processes compare: the same in all of them. */
+  /** Processes compare digests made with it. */
   readonly digestKey: string
   readonly log: Log | null
   readonly logEvent: LogEvent
-  /** The parts that are open: those of the features that it runs with, and of others before it. */
+  /** Of features that this feature runs with, and of features earlier in the list. */
   readonly parts: ProcessParts
 }
 
-/** A feature adds its type where other features need it. */
 export interface ProcessParts {
   readonly [feature: string]: ProcessPart
 }
 
 export interface ProcessPart extends ChannelEnd {
-  /** Must not keep `previous`: each part would hold the one before, and memory would grow with every reload. */
+  /** Must not keep `previous`: memory would grow with each reload. */
   acquire(input: SnapshotInput, previous: SnapshotPart | null, context: SnapshotContext): SnapshotPart
-  /** The side of a group, beside its primary, that some clients are on. Null: none. */
+  /** The side of a group beside its primary. Null: no client is on another side. */
   findOtherSide?(input: SnapshotInput, group: Group): OtherSide | null
-  /** A response field that only the gateway sets; an upstream's is removed. Null: none. */
+  /** A response field that only the gateway sets, so that an upstream's field is removed. Null: none. */
   ownResponseField?(config: Config, group: Group): string | null
-  /** Resolves when all messages for the primary have been sent. */
   flushed?(): Promise<void>
   close?(): void
-  /** Aborts requests that run after the shutdown deadline. */
   cut?(): void
 }
 
 export interface SnapshotContext {
-  /** The parts of the features before it in the list; when layers are made, all. */
+  /** The parts of features earlier in the list; while layers are made, all parts. */
   readonly parts: SnapshotParts
-  /** Null: all clients of the group are on its primary. */
   otherSide(group: Group): OtherSide | null
-  /** The first {@link SnapshotPart.repeatKeyField} of any feature. Only when layers are made. */
+  /** The first {@link SnapshotPart.repeatKeyField} of any feature. Only while layers are made. */
   repeatKeyField(operation: Operation, upstream: UpstreamConfig): string | null
   readonly upstreams: Readonly<Record<Group, Upstream>>
-  /** Null: the group has no such side. Only when layers are made. */
+  /** Only while layers are made. */
   findUpstream(group: Group, side: Side): Upstream | null
-  /** For the life of the snapshot. `breaker`: the one to carry over. */
   openUpstream(group: Group, use: EndpointUse, config: UpstreamConfig, breaker: Upstream['breaker']): Upstream
 }
 
 export interface OtherSide {
   readonly upstream: UpstreamConfig
-  /** Whether the primary serves requests that could not be sent there. */
   readonly fallback: boolean
 }
 
 export interface SnapshotInput {
   readonly config: Config
   readonly overrides: OverridesView
-  /** The origin of the embedded upstream. Null: no endpoint uses it. */
+  /** Null: no endpoint uses the embedded upstream. */
   readonly sandboxOrigin: string | null
 }
 
-/** A feature adds its type where its status or its commands need it. */
 export interface SnapshotParts {
   readonly [feature: string]: SnapshotPart
 }
@@ -86,26 +78,23 @@ interface ResponseField {
 
 export interface SnapshotPart {
   layers?(operation: Operation): readonly LayerRow[]
-  /** The fields, in lower case, that its layers write into every response. */
+  /** In lower case. */
   responseFields?(operation: Operation): readonly ResponseField[]
   readonly observer?: ExchangeObserver | null
-  /** The field, in lower case, by which an upstream recognizes a repeated request. Null: none. */
+  /** In lower case. */
   repeatKeyField?(operation: Operation, upstream: UpstreamConfig): string | null
-  /** The other side of each group, also while no client is on it. Null: the group has none. */
+  /** The other side of each group, even while no client is on it. Null: the group has none. */
   readonly others?: Readonly<Record<Group, Upstream | null>>
-  /** Takes the place of the `send` of the group's primary. */
   send?(group: Group): Handler
   readonly commands?: Readonly<Partial<Record<keyof DataPlaneCommands, DataPlaneCommand>>>
-  /** Resolves when it can serve; its snapshot waits for at most 1 s. */
+  /** Resolves when the part can serve; the snapshot waits for at most 1 s. */
   readonly settled?: Promise<void>
-  /** Of two snapshots that share a resource, the later decides. */
   activate?(): void
   release?(): Promise<void> | void
 }
 
-/** Parameters and results cross process borders, so they are plain data. Features add theirs. */
+/** Plain data, because parameters and results cross process borders. */
 export interface DataPlaneCommands {
-  /** `url`: as `/status` shows it. */
   readonly uneject: { readonly params: { readonly group: Group; readonly url: string }; readonly result: undefined }
 }
 
@@ -117,11 +106,8 @@ export interface DataPlaneCommand {
 
 interface RuntimePartSource {
   readonly load: () => Promise<RuntimePart>
-  /** Null: always. */
   readonly isUsed: ((input: SnapshotInput) => boolean) | null
-  /** The features whose parts are loaded with it. */
   readonly runsWith: readonly string[]
 }
 
-/** In the order of the list of features. */
 export const runtimePartSources = new Map<string, RuntimePartSource>()

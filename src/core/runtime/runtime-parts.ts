@@ -13,7 +13,6 @@ import {
 
 const loaded = new Map<string, RuntimePart>()
 
-/** The names of the features whose parts the input needs, in the order of their list. */
 export const listUsedParts = (input: SnapshotInput): readonly string[] => {
   const used = new Set(
     [...runtimePartSources].flatMap(([name, { isUsed }]) => ((isUsed?.(input) ?? true) ? [name] : [])),
@@ -22,7 +21,6 @@ export const listUsedParts = (input: SnapshotInput): readonly string[] => {
   return [...runtimePartSources.keys()].filter((name) => used.has(name))
 }
 
-/** Awaited before the input's snapshot is built. */
 export const prepareParts = async (input: SnapshotInput): Promise<void> => {
   const parts = await loadParts(listUsedParts(input))
   await Promise.all(parts.map((part) => part.prepare?.(input.config)))
@@ -43,10 +41,9 @@ const find = <Part>(parts: ReadonlyMap<string, Part>, name: string): Part => {
   return part
 }
 
-// With this file, so while a configuration is read: those that every configuration uses.
+// Parts that every configuration uses load with this file, while the configuration is read.
 await loadParts([...runtimePartSources].flatMap(([name, { isUsed }]) => (isUsed === null ? [name] : [])))
 
-/** Opens those of the parts that are not yet in `opened`. */
 export const openParts = (
   process: Omit<ServingProcess, 'channel' | 'parts'> & { readonly place: ProcessPlace },
   names: Iterable<string>,
@@ -60,7 +57,7 @@ export const openParts = (
 
 type OpenUpstreams = Pick<SnapshotContext, 'upstreams' | 'openUpstream'>
 
-/** `acquired` gets each part at once: if a later one throws, the caller releases the earlier ones. */
+/** `acquired` gets each part at once: if a later part throws, the caller releases the earlier ones. */
 export const acquireParts = (
   opened: ProcessParts,
   input: SnapshotInput,

@@ -7,7 +7,6 @@ import { listSides } from '../exchange/sides.ts'
 import { listenAt } from '../lib/net/bind-target.ts'
 import type { PrimaryFeature } from './primary-part.ts'
 
-/** Opened for the first configuration that uses it, and open from then on. */
 export const openSandboxes: Required<PrimaryFeature>['open'] = () => {
   let sandbox: Sandbox | null = null
   return {
@@ -24,10 +23,9 @@ export const openSandboxes: Required<PrimaryFeature>['open'] = () => {
 
 export type Sandbox = Awaited<ReturnType<typeof openSandbox>>
 
-/** The embedded upstream: an honest echo over a real socket. */
 export const openSandbox = async () => {
   const server = createServer(echo)
-  // Longer than any pool keeps an idle connection, so that none is closed under a request.
+  // Longer than any pool keeps an idle connection, so that no connection is closed under a request.
   server.keepAliveTimeout = 600_000
   await listenAt(server, { host: '127.0.0.1', port: 0 })
   const { port } = server.address() as AddressInfo

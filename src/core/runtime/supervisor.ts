@@ -3,17 +3,16 @@ import { PartLoaders } from '../lib/part-loaders.ts'
 import type { Log } from '../log/log.ts'
 import type { Gateway } from './gateway.ts'
 
-/** The program that started this process and monitors it. */
 export interface Supervisor {
   readonly sockets: InheritedSockets | null
   readonly createNotifier: ((gateway: Gateway, log: Log) => ServiceNotifier) | null
 }
 
 export interface ServiceNotifier {
-  /** Reports that the gateway serves, and from then on, while the event loop turns, that it is alive. */
+  /** Then reports, while the event loop turns, that the gateway is alive. */
   ready(): void
   reloading(): void
-  /** Reports that the gateway serves on; nothing while another reload is under way. */
+  /** No report while another reload is under way. */
   reloaded(): void
   stopping(): void
 }

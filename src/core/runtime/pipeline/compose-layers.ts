@@ -40,7 +40,6 @@ export const layerTable = ({ operation, config, requestMetrics, features }: Laye
   ])
 }
 
-/** `override` takes precedence over the file. */
 export const composeLayers = (options: LayerStackOptions, send: Handler, override: Override | null = null): Handler => {
   const { state } = override ?? options.config.operations[options.operation.id]
   if (state === 'reject') return outOfServiceHandler(override?.endsAt ?? null)
@@ -49,7 +48,7 @@ export const composeLayers = (options: LayerStackOptions, send: Handler, overrid
 }
 
 /**
- * A GET with content has no defined meaning (RFC 9110 §9.3.1): some back ends do not read it and take it for the next
+ * Content has no defined meaning in a GET (RFC 9110 §9.3.1): a back end that does not read it takes it for the next
  * request (request smuggling). A chunked body without a byte counts as no body.
  */
 export const rejectGetContentLayer: Layer = (next) => (exchange) => {
@@ -70,7 +69,7 @@ const awaitEmptyBody = async (exchange: Exchange): Promise<void> => {
 
 const contentError = (): GatewayError => new GatewayError('bad-request', { reason: 'get-content' })
 
-/** Rejects a larger declared length before anything is forwarded, and counts a chunked body (RFC 9110 §15.5.14). */
+/** RFC 9110 §15.5.14. A larger declared length is rejected before anything is forwarded. */
 export const bodyLimitLayer =
   (maxBytes: number): Layer =>
   (next) =>
@@ -83,9 +82,9 @@ export const bodyLimitLayer =
   }
 
 /**
- * Limits the time to the response's head, over all attempts and waits. It starts when the request is complete (decision
- * 004), and also runs until the upload begins: nothing else ends the wait for a connection. Where an outer layer reads
- * the body before it passes the head on, it lasts until then, so that an upstream that drips does not hold the client.
+ * Limits the time to the response's head, over all attempts and waits. Starts when the request is complete (decision
+ * 004), or with the wait for a connection, which nothing else limits. Where an outer layer reads the body first, it
+ * lasts until the body's end.
  */
 export const deadlineLayer =
   (ms: number): Layer =>
@@ -101,7 +100,7 @@ export const deadlineLayer =
       exchange.deadlineAt = null
       alarm.clear()
     }
-    if (body.received || !body.replayable) start() // a small body is read at once
+    if (body.received || !body.replayable) start()
     if (!body.received) {
       body.onReceived = start
       if (!body.replayable) body.onStarted = clear

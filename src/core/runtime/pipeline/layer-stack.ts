@@ -1,65 +1,62 @@
 import type { Layer } from '../../exchange/exchange.ts'
 
-/** The outermost first; at most one layer stands in each. A request passes from top to bottom, its response back. */
+/** Outermost first. At most one layer has each name. */
 export const layerPlaces = [
-  // Observe everything below, including rejections.
+  // Observe everything below, rejections included.
   'tracing',
   'server-timing',
   'metrics',
   'audit',
 
-  // Shed load before a request costs any work.
+  // Shed load before a request costs work.
   'load-shedding',
   'concurrency',
   'upstream-concurrency',
   'operation-concurrency',
 
-  // Limit an address before its credentials are checked, which costs more. Then authenticate, and limit the client.
+  // Limit an address before the costlier check of its credentials. Then authenticate, and limit the client.
   'address-limit',
   'identity-field',
   'auth',
   'client-concurrency',
   'client-limit',
 
-  // Serve the request, from the cache or the upstream. `get-content` stands above every layer that looks at a body: it
-  // turns an empty chunked body into no body.
+  // Serve the request, from the cache or the upstream. `get-content` is above every layer that looks at a body, because
+  // it turns an empty chunked body into no body.
   'get-content',
   'body-limit',
-  // Below every layer that identifies or rejects a client. Outside the cache, which keeps the sides apart.
+  // Below every layer that identifies or rejects a client. Above the cache, which keeps the sides apart.
   'side',
   'request-contract',
   'cache',
-  // Above every layer that may send a POST, and below every layer that rejects one: a rejected request uses up no key.
+  // Above every layer that may send a POST, below every layer that rejects one: a rejected request uses up no key.
   'idempotency',
   'deadline',
-  // Below the cache, which stores only checked responses. Within the deadline, because it may wait for the whole body.
+  // Below the cache, which stores only checked responses. Below the deadline, because it may wait for the whole body.
   'response-contract',
-  // Below layers that replace a response: a change in the upstream invalidates stored responses, whatever the client
-  // gets.
+  // Below layers that replace a response: a change in the upstream invalidates stored responses even if the client gets
+  // another response.
   'cache-invalidation',
-  // Below layers that reject messages: it learns from messages that reach or leave the upstream. Below the cache, so
-  // that a stored response is learned once. Above retries, which end in one response.
+  // Below layers that reject messages, to learn only from messages that reach or leave the upstream. Below the cache,
+  // so that a stored response is learned once. Above retries, which end in one response.
   'contract-learning',
   // Above retries, so that a retry makes no second copy. Below layers that keep a request from the upstream or replace
-  // its response. `shadow-marker` stands even where nothing is copied: a client must not send the marker.
+  // its response. `shadow-marker` is always there, because a client must not send the marker.
   'shadow-marker',
   'shadow',
   'retry',
-  // Below retries: a failure of the candidate counts although the other side then succeeds.
+  // Below retries: a failure of the candidate counts even if the retry at the primary succeeds.
   'guard',
 ] as const
 
 export interface LayerRow {
   readonly name: (typeof layerPlaces)[number]
-  /** The path of the key that switches it: `upstreams.risk.retry`. */
+  /** Such as `upstreams.risk.retry`. */
   readonly key: string
-  /** The value of that key, as the file would write it. */
   readonly setting: string
-  /** Null: it is off. */
   readonly layer: Layer | null
 }
 
-/** `off`: how the file writes a `value` of null. */
 export const layerRow = <T>(
   name: LayerRow['name'],
   key: string,

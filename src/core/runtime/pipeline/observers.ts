@@ -8,10 +8,8 @@ import { RecentErrors } from '../../log/recent-errors.ts'
 import { createRejectedConnectionCounts } from '../../log/rejected-connections.ts'
 import type { SnapshotPart } from '../runtime-part.ts'
 
-/** Shared by all snapshots of a process. */
 export type ProcessTelemetry = Readonly<ReturnType<typeof createProcessTelemetry>>
 
-/** `log` null: no access line is written. */
 export const createProcessTelemetry = (log: Log | null, process: string) => ({
   log,
   requestMetrics: new RequestMetrics(),
@@ -21,7 +19,6 @@ export const createProcessTelemetry = (log: Log | null, process: string) => ({
   process,
 })
 
-/** In the order in which they are called. */
 export const listObservers = (
   { metrics, log: { access } }: Config,
   { log, requestMetrics, recentErrors }: ProcessTelemetry,

@@ -4,7 +4,7 @@ import { systemMs } from '../../lib/clock.ts'
 
 const retryAfterSeconds = 60
 
-/** `endsAt`: of an override, on the system's monotonic clock; null: `state: reject`. */
+/** On the system's monotonic clock; null: `state: reject` in the file. */
 export const outOfServiceHandler = (endsAt: number | null): Handler => {
   const retryAfter = (): number =>
     endsAt === null ? retryAfterSeconds : Math.max(1, Math.ceil((endsAt - systemMs()) / 1000))

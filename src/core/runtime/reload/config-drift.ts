@@ -4,7 +4,6 @@ import { settlesWithin } from '../../lib/clock.ts'
 import type { LastReading } from './last-reading.ts'
 import type { Reloader } from './reloader.ts'
 
-// A hung file system is not waited for.
 const maxWaitMs = 1000
 
 type Reading = Pick<LastReading, 'sources'>
@@ -15,7 +14,7 @@ interface Comparison extends Reading {
 
 const underWay = new WeakMap<Reading, Comparison>()
 
-/** Lists the files that have changed since they were last read; if that takes too long, only the configuration file. */
+/** If a file system hangs, lists only the configuration file. */
 export const findDriftedFiles = async (
   reloader: Pick<Reloader, 'file'> & { readonly lastReading: Reading },
   compare = findChangedFiles,
@@ -27,11 +26,11 @@ export const findDriftedFiles = async (
       changed = found
     })
     await settlesWithin(maxWaitMs, compared)
-    if (sources === reloader.lastReading.sources) return changed // else a reload has read the files meanwhile
+    if (sources === reloader.lastReading.sources) return changed
   }
 }
 
-/** Joins a comparison under way: a hung one holds a thread of Node's pool, so at most one runs at a time. */
+/** Joins a comparison under way: a hung one holds a thread of Node's pool, so at most one runs. */
 const compareOnce = (reading: Reading, compare: typeof findChangedFiles): Promise<readonly string[]> => {
   const { sources } = reading
   const known = underWay.get(reading)
@@ -45,7 +44,6 @@ const compareOnce = (reading: Reading, compare: typeof findChangedFiles): Promis
   return found
 }
 
-/** As last read, or as changed since (`drifted`). */
 export const listDifferingFiles = (reloader: Reloader, drifted: readonly string[]): readonly string[] => [
   ...new Set([...reloader.lastReading.listDiffering(reloader.running), ...drifted]),
 ]

@@ -5,18 +5,16 @@ import { CoalescedTimer, epochMs } from '../../lib/clock.ts'
 const firstDelayMs = 1000
 const maxDelayMs = 30_000
 
-/** An edit that is held back: a new endpoint or key was not reached, or a worker did not reply. */
 export interface DeferredEdit {
   readonly hash: string
   readonly problems: readonly ConfigProblem[]
-  /** Times are milliseconds since the epoch. */
   readonly since: number
   readonly tries: number
   readonly nextTryAt: number
   readonly known: boolean
 }
 
-/** Retries an edit that is held back after 1, 2, 4, 8, 16, and then every 30 s. */
+/** Retries after 1, 2, 4, 8, 16, and then every 30 s. */
 export class DeferredReload {
   edit: DeferredEdit | null = null
   isDue = false
@@ -30,7 +28,6 @@ export class DeferredReload {
     })
   }
 
-  /** Null: the gateway stops, so nothing is retried. */
   record(hash: string, problems: readonly ConfigProblem[]): DeferredEdit | null {
     if (this.#closed) return null
     const before = this.edit?.hash === hash ? this.edit : null

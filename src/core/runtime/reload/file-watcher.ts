@@ -4,7 +4,7 @@ import { now } from '../../lib/clock.ts'
 interface WatchTarget {
   stamp(): Promise<string>
   changed(): Promise<boolean>
-  /** A load is running: there are no known contents to compare with. */
+  /** A load is running, so no known contents can be compared. */
   reading(): boolean
   onChange(): void
 }
@@ -17,8 +17,8 @@ const maxSettleMs = 500
 export type FileWatcher = ReturnType<typeof createFileWatcher>
 
 /**
- * Calls `stat` four times a second, and compares contents when it differs, and every `reload.poll` for file systems
- * with coarse times. One check at a time: on a hung file system only one waits.
+ * Calls `stat` four times a second. Compares contents when it differs, and every `reload.poll` for file systems with
+ * coarse times. On a hung file system only one check waits.
  */
 export const createFileWatcher = (target: WatchTarget) => {
   let isEnabled = false
@@ -56,7 +56,7 @@ export const createFileWatcher = (target: WatchTarget) => {
     if (!isSettled && now() - unsettledSince < maxSettleMs) return
     const changed = await target.changed()
     unsettledSince = null
-    if (!isEnabled || target.reading()) return // the next check compares again
+    if (!isEnabled || target.reading()) return
     // After two equal checks, a later write has another time, however coarse the kernel's file clock.
     comparedStamp = isSettled ? stamp : ''
     comparedAt = now()
@@ -68,7 +68,6 @@ export const createFileWatcher = (target: WatchTarget) => {
     pollMs = poll
     scheduleCheck(settleMs)
   }
-  /** Stops for good: `configure` has no effect afterwards. */
   const close = (): void => {
     isClosed = true
     configure({ watch: false, poll: null })

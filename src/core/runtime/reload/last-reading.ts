@@ -5,22 +5,19 @@ import type { ProvenanceMap } from '../../config/load/provenance.ts'
 import type { ConfigProblem } from '../../config/problem.ts'
 
 export interface AppliedConfig extends ReportedConfig {
-  /** Settings that work, but were probably not meant. Positions are those of the file as it was last applied. */
   readonly warnings: readonly ConfigProblem[]
   readonly sources: LoadResult['sources']
   readonly provenance: ProvenanceMap
 }
 
-/** The contents of all configuration files as last read, valid or not. */
 export class LastReading {
   sources: LoadResult['sources']
-  /** The hash of the configuration. Null: it cannot run. */
+  /** Null: the configuration cannot run. */
   hash: string | null
   isUnderWay = false
   readonly #file: string
   readonly #load: () => Promise<LoadResult>
 
-  /** `load` never throws. */
   constructor(file: string, { sources, config }: LoadedConfig, load: () => Promise<LoadResult>) {
     this.#file = file
     this.#load = load
@@ -33,7 +30,7 @@ export class LastReading {
     const loaded = await this.#load().finally(() => {
       this.isUnderWay = false
     })
-    // After a load that was cut short, the earlier files are watched too: the fix may be in any of them.
+    // The fix of a load that was cut short may be in any of the earlier files, so they are watched too.
     const earlier = 'isCutShort' in loaded ? this.sources : []
     const isNew = ({ file }: LoadResult['sources'][number]) => loaded.sources.every((each) => each.file !== file)
     this.sources = [...loaded.sources, ...earlier.filter(isNew)]
@@ -41,7 +38,7 @@ export class LastReading {
     return loaded
   }
 
-  /** A file that the running configuration does not name is left out: the edit is in the file that names it. */
+  /** Leaves out files that the running configuration does not name: the edit is in the file that names them. */
   listDiffering(running: AppliedConfig): readonly string[] {
     if (this.hash === running.config.hash) return []
     const contents = new Map(running.sources.map(({ file, digest }) => [file, digest]))

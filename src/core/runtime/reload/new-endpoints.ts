@@ -5,8 +5,8 @@ import { getEndpointTls } from '../../upstream/endpoints/endpoint-registry.ts'
 import type { ConfiguredEndpoint } from '../../upstream/health/preflight.ts'
 
 /**
- * Those that get traffic from `next` and got none from `running`, or are connected to in another way. For a candidate
- * the primary's endpoints are not new: an edit that swaps the two leads away from a primary that may be down.
+ * Endpoints that get traffic only from `next`, or by other connection settings. For a candidate, the primary's
+ * endpoints are not new: an edit that swaps the two leads away from a primary that may be down.
  */
 export const newEndpoints = (running: Config, next: Config): readonly ConfiguredEndpoint[] =>
   groups.flatMap((group) => {

@@ -4,7 +4,7 @@ import type { ConfigProblem } from '../../config/problem.ts'
 import { epochMs } from '../../lib/clock.ts'
 import type { DeferredEdit } from './deferred-reload.ts'
 
-/** `preflight` is a retry of an edit that was held back. */
+/** `preflight`: a retry of an edit that was held back. */
 export type ReloadTrigger = 'start' | 'file' | 'signal' | 'request' | 'rollback' | 'preflight'
 
 export type ReloadOutcome =
@@ -16,10 +16,9 @@ export type ReloadOutcome =
       readonly warnings: readonly ConfigProblem[]
       /** The preflight was skipped, or a rollback was allowed to turn protections off. */
       readonly forced: boolean
-      /** The keys of the protections that were turned off: `auth`, `audit`. */
       readonly switchedOff: readonly string[]
       /**
-       * In ms since the epoch: when the edit was rejected that a rollback found in the file, and that never ran. Null:
+       * For a rollback that found a rejected edit in the file: the time of the rejection, in ms since the epoch. Null:
        * none.
        */
       readonly neverRan: number | null
@@ -28,13 +27,11 @@ export type ReloadOutcome =
       readonly result: 'rejected'
       readonly hash: string
       readonly problems: readonly ConfigProblem[]
-      /** Set when only a new endpoint, a key or a worker was not reached. */
       readonly held: DeferredEdit | null
       /** The message that names the workers which did not reply. Null: all did. */
       readonly silentWorkers: string | null
     }
 
-/** A rollback that changed nothing: it would turn protections off, and was not forced. */
 export interface UnforcedRollback {
   readonly result: 'unforced'
   readonly switchesOff: readonly string[]
@@ -43,7 +40,7 @@ export interface UnforcedRollback {
 export interface ReloadEntry {
   readonly at: number
   readonly trigger: ReloadTrigger
-  /** The operators, by name or else by address. Null: none asked. */
+  /** Null: no operator asked. */
   readonly by: string | null
   readonly outcome: ReloadOutcome
 }
@@ -58,7 +55,7 @@ const maxEntries = 20
 
 export class ReloadHistory {
   last: readonly ReloadEntry[] = []
-  requestedBy: string | null = null // null: no operator asked for the reload under way
+  requestedBy: string | null = null
   readonly #counts = new Map<string, ReloadCount>()
 
   get counts(): readonly ReloadCount[] {
@@ -77,7 +74,7 @@ export class ReloadHistory {
     const { result } = outcome
     const key = `${trigger} ${result}`
     this.#counts.set(key, { trigger, result, count: (this.#counts.get(key)?.count ?? 0) + 1 })
-    // A retry of a held-back edit follows twice a minute, perhaps for days.
+    // A held-back edit is retried twice a minute, perhaps for days.
     if (outcome.result === 'rejected' && outcome.held?.known) return
     this.last = [{ at: epochMs(), trigger, by: this.requestedBy, outcome }, ...this.last].slice(0, maxEntries)
   }
@@ -85,21 +82,20 @@ export class ReloadHistory {
 
 export interface ReloadRejection {
   readonly at: number
-  /** When it was first tried: a held-back edit is retried many times. */
+  /** The first attempt: a held-back edit is retried many times. */
   readonly since: number
   readonly trigger: ReloadTrigger
   readonly problems: readonly ConfigProblem[]
-  /** The file by itself can run: a changed setting may only need a restart. */
+  /** The file itself can run: a changed setting may only need a restart. */
   readonly isFileSound: boolean
   readonly areWorkersSilent: boolean
 }
 
-/** Kept until a configuration takes effect. */
 export class LastRejection {
   current: ReloadRejection | null = null
   #contents = ''
 
-  /** A repeated rejection of the same files keeps the first time. `heldSince`: when the edit was first held back. */
+  /** A repeated rejection of the same files keeps the first time. */
   record(
     rejection: Omit<ReloadRejection, 'at' | 'since'>,
     sources: LoadResult['sources'],

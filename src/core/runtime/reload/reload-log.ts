@@ -5,10 +5,8 @@ import type { RecordAdminEvent } from '../overrides.ts'
 import type { DeferredEdit } from './deferred-reload.ts'
 import type { ReloadOutcome, ReloadTrigger } from './reload-history.ts'
 
-// The first problems say what is wrong; a file of another format would have hundreds.
 const maxLoggedProblems = 20
 
-/** The audit log gets only the hashes. */
 export const logReload = (
   log: Log,
   recordAdminEvent: RecordAdminEvent,
@@ -41,7 +39,7 @@ const logRejection = (
   cause: { readonly trigger: ReloadTrigger; readonly by?: string },
   { hash, problems, held }: ReloadOutcome & { result: 'rejected' },
 ): void => {
-  // A retry follows every 30 s, perhaps for days, and the log has the reasons already.
+  // Retries follow every 30 s, perhaps for days.
   if (held?.known) return log.warn({ config: hash, ...retryFields(held) }, 'configuration still held back')
   const fields = { ...cause, config: hash, problems: problems.length, ...(held === null ? {} : retryFields(held)) }
   log.error(fields, 'configuration rejected: what ran before runs on')

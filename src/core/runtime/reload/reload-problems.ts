@@ -6,7 +6,6 @@ import { describeSide, sideKey } from '../../exchange/sides.ts'
 import { errorMessage } from '../../lib/try.ts'
 import type { UnreachableUpstream } from '../../upstream/health/preflight.ts'
 
-// A group may have hundreds; the first few say enough.
 const maxNamedEndpoints = 5
 
 export const heldBackTip = 'reload --force takes it all the same'
@@ -28,7 +27,7 @@ export const unreachableProblems = (
     }
   })
 
-/** Without `reload.watch`, the operator says when an edit is done. */
+/** Without `reload.watch`, the operator says when an edit is complete. */
 export const unannouncedChangeProblem = (file: string): ConfigProblem => ({
   ...fileProblem(
     file,

@@ -3,18 +3,15 @@ import type { ReloadOutcome, ReloadTrigger } from './reload-history.ts'
 
 interface ReloadRequest {
   readonly trigger: ReloadTrigger
-  /** Skips the preflight. */
   readonly force: boolean
   readonly by: string | null
 }
 
 interface WaitingRequest extends ReloadRequest {
   settle(outcome: Promise<ReloadOutcome>): void
-  /** Returns whether the request was rejected when its turn came, and so settled. */
   settleIfRejected(): boolean
 }
 
-/** The requests that share the next reload. */
 export class ReloadRequests {
   #waiting: readonly WaitingRequest[] = []
 
@@ -22,7 +19,6 @@ export class ReloadRequests {
     return this.#waiting.length === 0
   }
 
-  /** Resolves to the outcome, or to the non-null result of `reject`, which is called when the turn comes. */
   add<Rejection>(request: ReloadRequest, reject: () => Rejection | null): Promise<ReloadOutcome | Rejection> {
     const { promise, resolve: settle, reject: fail } = Promise.withResolvers<ReloadOutcome | Rejection>()
     const settleIfRejected = (): boolean => {
@@ -39,7 +35,7 @@ export class ReloadRequests {
     return promise
   }
 
-  /** Takes all requests as one, without those that are rejected. Null: all are rejected. */
+  /** Null: all requests are rejected. */
   take(): Omit<WaitingRequest, 'settleIfRejected'> | null {
     const taken = this.#waiting.filter((each) => !each.settleIfRejected())
     this.#waiting = []
@@ -58,8 +54,8 @@ export class ReloadRequests {
 }
 
 /**
- * One task at a time. Each gets a promise that resolves when an urgent task runs or waits: from then on the task waits
- * for no silent worker, which follows later, or is replaced.
+ * One task at a time. Its promise resolves when an urgent task runs or waits: from then on the task does not wait for
+ * silent workers, which follow later or are replaced.
  */
 export class ApplyQueue {
   readonly #queue = new SerialQueue()

@@ -28,29 +28,26 @@ export interface HowToApply {
 interface ReloaderOptions {
   readonly file: string
   readonly initial: LoadedConfig
-  /** Never throws. */
   load(): Promise<LoadResult>
   preflight(next: Config, provenance: ProvenanceMap): Promise<readonly ConfigProblem[]>
   /** Applies a configuration as a whole, or throws with nothing changed. */
   apply(config: Config, how: HowToApply): Promise<void>
-  /** Also after a rejected reload. `by`: the operators who asked; null: none did. */
+  /** Also after a rejected reload. */
   onOutcome(trigger: ReloadTrigger, outcome: ReloadOutcome, by: string | null): void
 }
 
 /**
- * One reload at a time. Requests during a reload share the next: the last state of the file wins. A configuration takes
- * effect as a whole or not at all. An edit is held back when a new endpoint or key is not reached or a worker does not
- * reply, and retried until it or another configuration is applied.
+ * One reload at a time. Requests during a reload share the next one, which reads the last state of the file. A
+ * configuration takes effect as a whole or not at all. An edit is held back when a new endpoint or key is not reached
+ * or a worker does not reply, and retried until this or another configuration is applied.
  */
 export class Reloader {
   readonly file: string
   readonly lastReading: Readonly<LastReading>
-  /** The port of the admin listener in the first file, without environment or arguments. */
   readonly statedAdminPort: number | null
   readonly history: Readonly<ReloadHistory> = new ReloadHistory()
   readonly #options: ReloaderOptions
   readonly #queue = new SerialQueue()
-  /** A reload that still reads files or tries endpoints is not in this queue. */
   readonly #applying = new ApplyQueue()
   readonly #deferred: Readonly<DeferredReload> = new DeferredReload(() => this.#retryDeferred())
   #running: AppliedConfig
@@ -76,7 +73,6 @@ export class Reloader {
     return this.#running
   }
 
-  /** The target of a rollback, with today's credentials. Null: there is none. */
   get previous(): AppliedConfig | null {
     return this.#rollbackTarget.resolve(this.#running)
   }
@@ -92,8 +88,7 @@ export class Reloader {
   }
 
   /**
-   * `force` skips the preflight. `by`: the operator. `reject` is called at its turn; a non-null result ends the
-   * request.
+   * `force` skips the preflight. `reject` is called when the request's turn comes; a non-null result ends the request.
    */
   reload<Rejection = never>(
     trigger: ReloadTrigger,
@@ -105,10 +100,7 @@ export class Reloader {
     return this.#requests.add({ trigger, force, by }, reject)
   }
 
-  /**
-   * One that would turn a protection off only with `force`. Null: there is none. The file is not read until it changes,
-   * or on request. `reject` as for a reload.
-   */
+  /** Turns a protection off only with `force`. Null: there is no target. */
   rollback<Rejection = never>(
     force = false,
     by: string | null = null,
@@ -134,8 +126,8 @@ export class Reloader {
 
   /**
    * Runs a task that decides on a change beside the running configuration, makes it, and applies it with `apply`.
-   * Nothing else is applied meanwhile: no edit comes between decision and effect, and no other change carries along one
-   * that may be undone. The task must not wait for another task nor, after `urgent` resolves, for a silent worker.
+   * Nothing else is applied meanwhile, so no edit comes between decision and effect, and a change that may be undone
+   * affects no other. The task must not wait for another task or, after `urgent` resolves, for a silent worker.
    */
   change<T>(task: (apply: () => Promise<void>, urgent: Promise<void>) => Promise<T>, isUrgent = false): Promise<T> {
     return this.#applying.run(
@@ -149,7 +141,6 @@ export class Reloader {
   }
 
   #retryDeferred(): void {
-    // A configuration that took effect meanwhile has canceled the retry.
     void this.#queue.run(async () => {
       this.history.begin(null)
       return this.#deferred.isDue ? this.#reload('preflight') : null
@@ -171,7 +162,7 @@ export class Reloader {
     const { hash } = this.lastReading
     if (trigger !== 'preflight' || hash === this.#deferred.edit?.hash)
       return this.#validateAndApply(trigger, loaded, forced)
-    // The file has changed since. Without `reload.watch`, the operator says when an edit is done.
+    // The file has changed since. Without `reload.watch`, the operator says when an edit is complete.
     const isIgnored = !this.config.reload.watch && hash !== this.config.hash
     return isIgnored
       ? this.#reject(trigger, [unannouncedChangeProblem(this.file)])
@@ -210,7 +201,7 @@ export class Reloader {
     } catch (error) {
       if (!(error instanceof WorkersNotReplyingError))
         return this.#reject(trigger, [applyFailedProblem(this.file, error)])
-      // An operator who rolls back, or skips the preflight, decides again.
+      // An operator who rolls back or skips the preflight decides alone.
       const isHeldBack = trigger !== 'rollback' && !forced
       const tip = isHeldBack ? heldBackHint : notReplyingHint
       const problems = [applyFailedProblem(this.file, error, tip)]

@@ -8,7 +8,7 @@ import type { Protection } from '../primary-part.ts'
 import { primaryFeatures } from '../primary-parts.ts'
 import type { AppliedConfig } from './last-reading.ts'
 
-/** The configuration that a rollback would return to: the last one that differs in more than credentials. */
+/** The last configuration that differs from the running one in more than credentials. */
 export class RollbackTarget {
   #earlier: AppliedConfig | null = null
 
@@ -31,7 +31,7 @@ export class RollbackTarget {
 const differsOnlyInCredentials = (earlier: AppliedConfig, running: AppliedConfig): boolean =>
   withCurrentCredentials(running, earlier).config.hash === running.config.hash
 
-/** A token or a certificate was replaced for a reason, and every tool now sends the new one. */
+/** A token or certificate was replaced for a reason, and every tool now sends the new one. */
 export const withCurrentCredentials = (current: ReportedConfig, earlier: ReportedConfig): ReportedConfig => {
   const { admin, listen } = current.config
   const own = { admin, listen: { ...earlier.config.listen, tls: listen.tls } }
@@ -74,14 +74,13 @@ const verifiedUpstreams: readonly Protection[] = groups.map((group) => ({
   isOn: ({ upstreams }) => upstreams[group].tls.verify,
 }))
 
-// The protections that a rollback turns off only with `force`, those that admit clients first. A rollback keeps
-// `listen.tls`.
+// A rollback turns them off only with `force`. Those that admit clients come first. `listen.tls` is missing, because a
+// rollback keeps it.
 const protections: readonly Protection[] = insertBeside(
   { 'tls.verify': verifiedUpstreams },
   [...primaryFeatures.values()].reverse().flatMap((feature) => feature.protections ?? []),
 ).flat()
 
-/** A general key stands for all operations where `next` has the protection for none. */
 export const findLostProtections = (current: Config, next: Config): readonly string[] => {
   const lost = protections.filter(({ isOn }) => isOn(current) && !isOn(next))
   return [...new Set(lost.map(({ path, general }) => (general?.isOn(next) === false ? general.path : path)))]

@@ -27,12 +27,11 @@ import { CurrentSnapshot, carryBreakers, createSnapshot, type Snapshot } from '.
 
 interface DataPlaneDeps {
   readonly logEvent: LogEvent
-  /** Null: this process does not probe. */
   readonly onVerdict?: OnHealthVerdict
   readonly initialVerdicts?: readonly HealthVerdict[]
   readonly place?: ProcessPlace
   readonly log?: Log
-  /** The key of digests that processes compare. Default: a new one. */
+  /** Processes compare digests made with it. Default: a new key. */
   readonly digestKey?: string
 }
 
@@ -43,13 +42,13 @@ export const createDataPlane = async (first: SnapshotInput, deps: DataPlaneDeps)
   return dataPlane
 }
 
-// Connecting takes milliseconds. A silent Redis delays a start or an edit by at most this.
+// The longest delay of a start or an edit by a silent Redis. Connecting takes milliseconds.
 const maxSettleMs = 1000
 
-// An exporter sends the rest within a second, or drops it.
+// An exporter of spans sends the rest within a second, or drops it.
 const maxFlushMs = 1250
 
-/** So that a snapshot's first requests are not rejected. */
+/** Without this wait, a snapshot's first requests would be rejected. */
 export const settleParts = async ({ parts }: Pick<Snapshot, 'parts'>): Promise<void> => {
   const settled = Object.values(parts).flatMap((part) => part.settled ?? [])
   if (settled.length > 0) await settlesWithin(maxSettleMs, Promise.all(settled))
@@ -87,15 +86,13 @@ export class DataPlane {
     return buildSnapshot(state, this.currentSnapshot.value, this)
   }
 
-  /** Aborts requests that still run after the deadline. */
   async close(deadlineMs: number): Promise<void> {
     for (const part of Object.values(this.parts)) part.close?.()
     const closed = this.currentSnapshot.close()
     if (await settlesWithin(deadlineMs, closed)) return
-    // Some requests have no endpoint yet, and wait for their next attempt.
+    // Aborts requests that wait for their next attempt, and so have no endpoint.
     for (const part of Object.values(this.parts)) part.cut?.()
     await this.endpoints.destroy(new Error('shut down'))
-    // No request runs any more, but spans may still be on their way.
     await settlesWithin(maxFlushMs, closed)
   }
 }
@@ -103,8 +100,8 @@ export class DataPlane {
 export type SharedResources = Pick<DataPlane, 'endpoints' | 'telemetry' | 'parts'>
 
 /**
- * If it throws, it has released all it acquired. State learned for `previous`, the running snapshot, is carried over
- * where the settings that shape it are the same.
+ * If it throws, it has released everything that it acquired. State learned for `previous` is kept where the settings
+ * that shape it are the same.
  */
 export const buildSnapshot = (input: SnapshotInput, previous: Snapshot | null, shared: SharedResources): Snapshot => {
   const { config, overrides } = input
@@ -179,7 +176,6 @@ const ownCommands = ({ upstreams, others }: Snapshot): Partial<Record<string, Da
   },
 })
 
-/** Null: the part that has it is not loaded. */
 export const findCommand = <Name extends keyof DataPlaneCommands>(
   { currentSnapshot: { value: snapshot } }: DataPlane,
   name: Name,
@@ -189,7 +185,6 @@ export const findCommand = <Name extends keyof DataPlaneCommands>(
   return (found ?? null) as Command<Name> | null
 }
 
-/** In this process. Empty: the part that has the command is not loaded. */
 export const runInProcess = async <Name extends keyof DataPlaneCommands>(
   dataPlane: DataPlane,
   name: Name,
@@ -199,7 +194,7 @@ export const runInProcess = async <Name extends keyof DataPlaneCommands>(
   return command === null ? [] : [await command.run(params)]
 }
 
-/** In every process that serves clients, or in one where that is enough; after `urgent`, in those that reply. */
+/** In every process that serves clients, or in one if that is enough; after `urgent` resolves, in those that reply. */
 export type RunInAllProcesses = <Name extends keyof DataPlaneCommands>(
   name: Name,
   params: DataPlaneCommands[Name]['params'],

@@ -18,7 +18,7 @@ interface SnapshotMembers {
   readonly observers: readonly ExchangeObserver[]
 }
 
-/** One configuration as running objects: nine handlers and the upstreams they use. Immutable; a reload replaces it. */
+/** Nine handlers and their upstreams. Immutable; a reload replaces it. */
 export type Snapshot = ReturnType<typeof createSnapshot>
 
 const listUpstreams = ({ upstreams, others }: SnapshotMembers): readonly Upstream[] => [
@@ -31,14 +31,14 @@ export const createSnapshot = (members: SnapshotMembers, releaseResources: () =>
   let onIdle = (): void => {}
   return {
     ...members,
-    /** Counts a request, also one that outlives its client. The snapshot stays open until `release`. */
+    /** Also counts a request that outlives its client. The snapshot stays open until `release`. */
     acquire(): void {
       inFlight++
     },
     release(): void {
       if (--inFlight === 0) onIdle()
     },
-    /** Releases the resources when no request uses them: after hours, since a body has no total time limit. */
+    /** May take hours, because a body has no total time limit. */
     async retire(): Promise<void> {
       if (inFlight > 0) {
         await new Promise<void>((resolve) => {
@@ -50,7 +50,6 @@ export const createSnapshot = (members: SnapshotMembers, releaseResources: () =>
   }
 }
 
-/** An exchange keeps the snapshot it began with. */
 export class CurrentSnapshot {
   #current: Snapshot
   readonly #retiring = new Set<Promise<void>>()
@@ -70,13 +69,12 @@ export class CurrentSnapshot {
 
   swap(next: Snapshot): void {
     const previous = this.#current
-    this.#current = next // the whole swap is one assignment
+    this.#current = next
     activate(next)
     stopUnusedProbes(previous, next)
     this.#retire(previous)
   }
 
-  /** Resolves when all snapshots have released their resources. */
   async close(): Promise<void> {
     this.#retire(this.#current)
     this.#current.telemetry.runtime.monitorEventLoop(false)
@@ -96,7 +94,6 @@ const activate = (snapshot: Snapshot): void => {
   for (const upstream of listUpstreams(snapshot)) upstream.activate()
 }
 
-/** Their running requests may take hours. */
 const stopUnusedProbes = (previous: Snapshot, next: Snapshot): void => {
   const used = new Set(listEndpoints(next))
   for (const endpoint of listEndpoints(previous)) if (!used.has(endpoint)) endpoint.stopHealthCheck()
@@ -105,7 +102,7 @@ const stopUnusedProbes = (previous: Snapshot, next: Snapshot): void => {
 const listEndpoints = (snapshot: Snapshot): readonly Endpoint[] =>
   listUpstreams(snapshot).flatMap(({ members }) => members.map(({ endpoint }) => endpoint))
 
-/** A function of its own: a closure in `buildSnapshot` that sees `previous` would keep each predecessor in memory. */
+/** A closure in `buildSnapshot` that sees `previous` would keep each predecessor in memory. */
 export const carryBreakers = (
   config: Config,
   previous: Snapshot | null,
@@ -115,8 +112,8 @@ export const carryBreakers = (
   )
 
 /**
- * An open breaker stays open over an edit of other settings. If no endpoint that received traffic still receives it,
- * the breaker is dropped: it counts an outage that the operator has just routed around.
+ * An open breaker stays open over an edit of other settings, unless no endpoint that received traffic still receives
+ * it: the operator has then routed around the outage.
  */
 export const carryBreaker = (
   next: UpstreamConfig | undefined,

@@ -37,7 +37,6 @@ const members = field.record({
   weight: field.number,
   sandbox: field.derived(asBoolean, ({ url }: { readonly url: string }) => url === 'sandbox'),
   inFlight: field.total,
-  /** In flight, and waiting for a connection. */
   pending: field.orMissing(field.total),
   state: field.shownAs(asWord<GroupEndpointState['name']>(), ({ name }: GroupEndpointState) => name),
   since: field.derived(asNullable(asText), ({ state }: WithState) => formatOptionalTime(state.since)),
@@ -53,16 +52,14 @@ const members = field.record({
   lastSuccess: field.derived(asNullable(asText), ({ succeededAt }: Pick<OutageWindow, 'succeededAt'>) =>
     formatOptionalTime(succeededAt),
   ),
-  /** The first failed request since the last success. */
   failingSince: field.optionalTime,
   failuresInARow: field.hidden<number>(),
-  /** No request has succeeded since its last ejection; of several workers, in at least one. */
+  /** In at least one worker, no request has succeeded since the last ejection. */
   onProbation: field.hidden<boolean>((_, workers) => workers.includes(true)),
-  /** Its name no longer resolves. Null: it resolves, is an address, or never resolved. */
   outdated: field.hidden<EndpointOutage | null>(
     (_, workers) => workers.filter((one) => one !== null).toSorted((a, b) => a.since - b.since)[0] ?? null,
   ),
-  /** The last certificate at each of its addresses. Empty: none seen yet, or no TLS. */
+  /** The last certificate at each address. Empty: no connection yet, or no TLS. */
   certificates: field.hidden<readonly EndpointCertificate[]>((from, workers) =>
     latestPerAddress([from, ...workers].flat()),
   ),
@@ -85,7 +82,7 @@ const members = field.record({
       )
     },
   ),
-  /** Of the last 5 minutes. Counted only in groups with several endpoints. */
+  /** Counted only in groups with several endpoints. */
   recentResponses: field.hidden<{ readonly requests: number; readonly clientErrors: number }>(sumReports),
   ...field.derivedAll(
     { drainUntil: asNullable(asText), readyUntil: asNullable(asText), ...overrideMembers },
@@ -155,7 +152,7 @@ interface OutageWindow {
   readonly failingSince: number | null
 }
 
-/** Merges several endpoints or workers: failures before the last success of any of them are no part of the outage. */
+/** Merges several endpoints or workers: a success of one ends the failures before it of all. */
 export const mergeOutageWindows = (windows: readonly OutageWindow[]): OutageWindow => {
   const succeededAt = extreme(Math.max, pluck(windows, 'succeededAt'))
   const failing = pluck(windows, 'failingSince').filter((at) => at >= (succeededAt ?? 0))
@@ -169,7 +166,6 @@ const extreme = (pick: (...known: readonly number[]) => number, all: readonly (n
   return known.length === 0 ? null : pick(...known)
 }
 
-/** Failures of one worker before another worker's success have ended. */
 const mergeRequestOutcomes = (workers: readonly EndpointReport[]) => {
   const { succeededAt, failingSince } = mergeOutageWindows(workers)
   const failing = workers.filter((worker) => (worker.lastFailure?.at ?? 0) >= (succeededAt ?? 0))
@@ -177,12 +173,12 @@ const mergeRequestOutcomes = (workers: readonly EndpointReport[]) => {
   return { succeededAt, failingSince, failuresInARow }
 }
 
-/** Whichever process saw it: a process that has not connected since does not know of a renewal. */
+/** A process that has not connected since does not know of a renewal. */
 const latestPerAddress = (seen: readonly EndpointCertificate[]): readonly EndpointCertificate[] => [
   ...new Map(seen.toSorted((a, b) => a.seenAt - b.seenAt).map((each) => [each.address, each])).values(),
 ]
 
-/** The worst state: an operator must not count on an endpoint that some workers cannot use. */
+/** The worst state of any worker, so that an operator does not count on the endpoint. */
 const mergeState = (
   { state }: EndpointReport,
   workers: readonly EndpointReport[],
@@ -200,7 +196,7 @@ const mergeState = (
   return isFailing ? toFailingState(outcomes, lastFailure) : { name: 'up', since: null, reason: null }
 }
 
-/** Independent of the order of the workers. */
+/** A tie-break independent of the order of the workers. */
 const byStartThenReason = (a: GroupEndpointState, b: GroupEndpointState): number =>
   (a.since ?? 0) - (b.since ?? 0) || ((a.reason ?? '') < (b.reason ?? '') ? -1 : 1)
 

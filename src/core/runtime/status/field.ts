@@ -1,6 +1,4 @@
-/**
- * Declares a status value once: how processes merge it, whether it never falls, how /status shows and commands read it.
- */
+/** How processes merge a status value, whether it never falls, and how /status and commands show it. */
 import type { Group } from '../../../operations.ts'
 import { type Beside, insertBeside } from '../../lib/beside.ts'
 import {
@@ -22,7 +20,6 @@ import type { OverridesView } from '../overrides.ts'
 
 export interface StatusContext {
   readonly overrides: Omit<OverridesView, 'operations'>
-  /** Describes the keys that verify operators' tokens, for the feature that fetches them. */
   operatorKeys(): object | null
   readonly group?: Group
 }
@@ -30,19 +27,18 @@ export interface StatusContext {
 export type CounterMapper = (name: string, count: number) => number
 
 export interface HiddenField<Value> {
-  /** Of at least one worker. An unmergeable value stays that of `from`: the primary, or one worker. */
+  /**
+   * `workers` has at least one value. A value that cannot be merged stays that of `from`: the primary, or one worker.
+   */
   merge(from: Value, workers: readonly Value[]): Value
-  /** Maps its counters, which never fall while a process runs. */
   mapCounters?(value: Value, name: string, change: CounterMapper): Value
 }
 
-/** A value of a report that /status shows. */
 export interface Field<Value, Shown = Value> extends HiddenField<Value> {
   show(value: Value, context: StatusContext): Shown
   readonly decode: Decoder<Shown>
 }
 
-/** A value that /status derives from reported values. */
 export interface DerivedField<Shown> {
   derive(whole: unknown, context: StatusContext): Shown
   readonly decode: Decoder<Shown>
@@ -61,7 +57,6 @@ const keep = <T>(value: T): T => value
 /** Without `merge`, the value of `from` stays. */
 export const hidden = <Value>(merge: HiddenField<Value>['merge'] = keep): HiddenField<Value> => ({ merge })
 
-/** Null where the configuration does not count it. */
 export const known = <T>(merge: (workers: readonly T[], from: T) => T | null): HiddenField<T | null> =>
   hidden((from, workers) => {
     const counted = workers.filter((one) => one !== null)
@@ -84,20 +79,18 @@ export const optionalNumber = same(asNullable(asNumber))
 export const flag = same(asBoolean)
 export const word = <Word extends string>(): Field<Word> => same(asWord<Word>())
 
-/** In milliseconds since the epoch, shown as RFC 3339. */
 export const time: Field<number, string> = shownAs(asText, formatTime)
 
 export const optionalTime = shownAs<number | null, string | null>(asNullable(asText), formatOptionalTime)
 
 export const total: Field<number> = { ...number, merge: (_, workers) => sum(workers) }
 
-/** Never falls: the counts of an ended worker stay. */
+/** The counts of an ended worker stay. */
 export const count: Field<number> = { ...total, mapCounters: (count, name, change) => change(name, count) }
 
 export const counts = <T extends object>(zero: T): { readonly [K in keyof T]: Field<number> } =>
   mapMembers(zero, () => count)
 
-/** The maximum in milliseconds, shown with one decimal. */
 export const highestTenths: Field<number> = shownAs(asNumber, roundToTenths, (_, workers) => Math.max(...workers))
 
 /** Null: a gateway of an earlier version has no such member. */
@@ -149,7 +142,6 @@ export const record = <M extends Members>(members: M): Field<ReportedMembers<M>,
   return whole as Field<unknown> as Field<ReportedMembers<M>, ShownMembers<M>>
 }
 
-/** A record of core's derived members, and beside them those of features. */
 export const recordBeside = <Inputs, S>(
   own: Readonly<Record<string, DerivedField<unknown>>>,
   more: readonly (Beside<string> & { readonly key: string; readonly field: DerivedField<unknown> })[],
@@ -171,7 +163,7 @@ const mapMembers = <T extends object, R>(members: T, map: (member: T[keyof T], n
     [K in keyof T]: R
   }
 
-/** Null where the configuration does not ask for it, and in processes that do not know it. */
+/** Null: the configuration does not ask for it, or the process does not know it. */
 export const nullable = <Value, S>(field: Field<Value, S>): Field<Value | null, S | null> => ({
   merge(from, workers) {
     const known = workers.filter((one) => one !== null)
@@ -190,7 +182,7 @@ export const mapCountersOf = <Value>(
   change: CounterMapper,
 ): Value => field.mapCounters?.(value, name, change) ?? value
 
-/** Entries with a name. An entry that some workers lack belongs to a reload in progress, and is left out. */
+/** Named entries. An entry that some workers lack belongs to a reload in progress, and is left out. */
 export const listOf = <Key extends string, Value extends { readonly [K in Key]: string }, S>(
   key: Key,
   entry: Field<Value, S>,
@@ -227,11 +219,11 @@ export const mapOf = <Key extends string, Value extends { readonly [K in Key]: s
 
 interface WorkerState {
   readonly since: number
-  /** `in 1 of 2 workers`. Null: all. */
+  /** `in 1 of 2 workers`. Null: in all. */
   readonly where: string | null
 }
 
-/** Merges to the state of the worker that has been bad for longest, if any is bad. Sums cover all workers. */
+/** The state of the worker that has been bad for longest, if any is bad. Sums cover all workers. */
 export const worst = <Value extends WorkerState, S>(
   field: Field<Value, S>,
   isBad: (worker: Value, workers: readonly Value[]) => boolean,

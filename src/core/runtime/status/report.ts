@@ -13,7 +13,6 @@ import { type StatusReport, statusPartLoaders, type TotalReport } from './status
 import { collectUpstreams, upstreamsField } from './upstreams.ts'
 
 export interface ProcessReport extends ProcessStatsReport {
-  /** `gateway` when there is only one; else `primary`, or `worker-1` and so on. */
   readonly process: string
 }
 
@@ -37,17 +36,18 @@ const recentErrors: HiddenField<RecentErrorsReport> = {
   mapCounters: (errors, path, change) => ({ ...errors, total: change(`${path}.total`, errors.total) }),
 }
 
-/** The sections of the status, and inputs of findings and metrics alone. */
 const ownSections = {
   upstreams: upstreamsField,
-  /** Null: metrics are off. No `mapCounters`: the whole report of an ended worker is kept and merged. */
+  /** Null: metrics are off. Without `mapCounters`, because the whole report of an ended worker is kept and merged. */
   requestMetrics: field.known<RequestMetricsReport>(mergeRequestMetrics),
   recentErrors,
   runtimes: processes,
   rejectedConnections: field.hidden<readonly RejectedConnectionsReport[]>((from, workers) =>
     mergeRejectedConnections([from, ...workers].flat()),
   ),
-  /** Earlier snapshots that still finish requests. An edit leaves the same one in each process, so the maximum. */
+  /**
+   * Earlier snapshots that still finish requests. An edit leaves the same one in each process, so the maximum counts.
+   */
   retiring: field.hidden<number>((_, workers) => Math.max(...workers)),
 }
 
@@ -80,13 +80,12 @@ export const collectReport = ({ value: current, retiring }: CurrentSnapshot): St
   return { ...own, ...Object.fromEntries(ofFeatures) } as StatusReport
 }
 
-/** Of processes with the same configuration: the workers have the traffic, and the primary the probes. */
+/** `primary` and `workers` have the same configuration: the workers have the traffic, the primary the probes. */
 export const mergeReports = (primary: StatusReport, workers: readonly StatusReport[]): StatusReport =>
   workers.length === 0 ? primary : report.merge(primary, workers)
 
 export type ReportCounters = ReadonlyMap<string, number>
 
-/** Of all counts that never fall while the process runs. */
 export const collectCounters = (reported: StatusReport): ReportCounters => {
   const counts = new Map<string, number>()
   mapCounters(reported, (name, count) => {

@@ -13,7 +13,7 @@ const breaker = field.record({
   state: field.word<BreakerState>(),
   since: field.time,
   where: field.optionalText,
-  /** Until the breaker closes. Null: it is closed in at least one worker, so requests go through. */
+  /** Null: the breaker is closed in at least one worker, so requests go through. */
   outageSince: field.shownAs(asNullable(asText), formatOptionalTime, (_: number | null, workers) =>
     workers.includes(null) ? null : earliest(workers),
   ),
@@ -21,7 +21,7 @@ const breaker = field.record({
   reason: field.derived(asNullable(asText), ({ lastFailure: last }: { readonly lastFailure: AttemptReport | null }) =>
     last === null ? null : lastFailurePhrase(last, last.endpoint),
   ),
-  /** Of several workers, until the first one tries again. Null: it is not open. */
+  /** Until the first worker tries again. Null: not open. */
   openForMs: field.hidden<number | null>((_, workers) => earliest(workers)),
   nextTry: field.derived(asNullable(asText), ({ openForMs }: { readonly openForMs: number | null }) =>
     openForMs === null ? null : formatTime(epochMs() + openForMs),

@@ -8,7 +8,6 @@ import { type Field, mapCountersOf, type Reported, type Shown } from './field.ts
 import { collectSide, type SideReport, type sideField, sideMembers } from './side.ts'
 import { statusPartLoaders } from './status-part.ts'
 
-/** A feature adds its members (`declare module`). */
 export interface UpstreamReport extends Reported<typeof sideField> {}
 
 export interface UpstreamStatus extends Shown<typeof sideField> {}
@@ -34,7 +33,7 @@ export const upstreamsField: Field<Upstreams, Readonly<Record<string, UpstreamSt
     byGroup((group) => mapCountersOf(upstream, all[group], `${name}.${group}`, change)),
 }
 
-/** Edits may add and close endpoints without end; all other counter names are fixed from the start. */
+/** The only counters whose names are not fixed from the start: edits may add and close endpoints without end. */
 export const isEndpointCounter = (name: string): boolean =>
   name.startsWith('upstreams.') && name.includes('.endpoints.')
 

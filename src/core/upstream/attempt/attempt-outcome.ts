@@ -10,7 +10,7 @@ export const classifyStatus = (status: number): AttemptOutcome => (status >= 500
 
 const minHeldBackMs = 1000
 
-const ownLacks: ReadonlySet<FailureReason | null> = new Set(['no-descriptors', 'no-ports'] as const)
+const ownLacks: ReadonlySet<FailureReason | null> = new Set(['no-descriptors', 'no-ports'] as const) // of this machine
 
 /**
  * Decision 016. A slow client must not get all endpoints ejected, and an endpoint gives up a client only seconds after

@@ -126,7 +126,7 @@ const isAnyReachable = async (
       if ((await each).reason !== null) throw new Error('not there')
       isReachable = true
     }),
-  ).catch(() => {})
+  ).catch(() => {}) // all failed
   if (waitMs === null) await firstReachable
   else await settlesWithin(waitMs, firstReachable)
   return isReachable

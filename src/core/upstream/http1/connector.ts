@@ -126,7 +126,7 @@ export const isSilent = (socket: Socket): boolean => {
   const descriptor = getFileDescriptor(socket)
   if (descriptor === null) return true
   const { stackTraceLimit } = Error
-  Error.stackTraceLimit = 0
+  Error.stackTraceLimit = 0 // a stack would double the cost
   try {
     readSync(descriptor, byte)
     return false
