@@ -8,7 +8,7 @@ import type { Reloader } from '../runtime/reload/reloader.ts'
 import type { RunInAllProcesses } from '../runtime/snapshot/data-plane.ts'
 import type { StatusReport } from '../runtime/status/status-part.ts'
 
-/** Which clients of a group use its primary, and whether the others fall back when their side fails. */
+/** Which clients of a group use its primary, and whether the other clients fall back to it. */
 export interface GroupClients {
   readonly primary: 'all' | 'some' | 'none'
   readonly others: 'none' | 'covered' | 'exposed'
@@ -37,7 +37,6 @@ export interface AdminContext extends AdminContextInit {
   readonly commandHistory: CommandHistory
 }
 
-/** A command that was executed at least in part. */
 interface ExecutedCommand {
   /** Milliseconds since the epoch. */
   readonly at: number

@@ -22,10 +22,9 @@ import type { FindingPart, FindingSource } from './findings/finding-inputs.ts'
 import type { Html, HtmlValue } from './html.ts'
 import type { MetricDefinitions } from './metrics/metric.ts'
 
-/** A JSON report for the scope `read`. */
 export type AdminReport = Beside<'status' | 'rejected' | 'config'> & {
   readonly path: string
-  /** The report in words, for `Accept: text/plain`. */
+  /** For `Accept: text/plain`. */
   readonly respondText?: (context: AdminContext) => Promise<string>
   respond(context: AdminContext): Promise<object | AdminError>
 }
@@ -38,8 +37,8 @@ export interface RouteScope {
   readonly path: string
   readonly scope: OperatorScope | 'none'
   /**
-   * Whether a session's cookie suffices: for reading, and for forms with the session's token. Other sites' pages send
-   * the cookie too (CSRF).
+   * Whether a session's cookie suffices: to read, and for forms with the session's token. Other sites' pages send the
+   * cookie too (CSRF).
    */
   readonly bySession: boolean
 }
@@ -49,13 +48,13 @@ export interface OperatorPages {
   /** After the routes of the commands. */
   registerActionPages(app: FastifyInstance): void
   registerPages(app: FastifyInstance): void
-  /** Sends the response of a rejected request; null: the request is for no page. */
+  /** Responds to a rejected request; null: the request is for no page. */
   reject(request: FastifyRequest, reply: FastifyReply, rejection: AdminError): FastifyReply | null
   applyConfig(admin: AdminConfig): void
   end(): void
 }
 
-/** Checks a request again when a waiting command starts; null: its operator is still authorized. */
+/** Checks a request again when its command has waited; null: the operator is still authorized. */
 export type Recheck = (request: FastifyRequest) => AdminError | null
 
 export type OpenPages = (context: AdminContext, log: Log, proofs: OperatorProofs, recheck: Recheck) => OperatorPages
@@ -70,9 +69,8 @@ export interface DescribedField {
 
 export interface OperationNotes {
   readonly failures?: readonly FailureKind[]
-  /** The fields of every response to a request that the layer has seen. */
   readonly fields?: readonly DescribedField[]
-  /** Further fields of responses that are not the gateway's own errors. */
+  /** Fields of upstreams' and stored responses, not of the gateway's own errors. */
   readonly relayedFields?: readonly DescribedField[]
   problemFields?(kinds: readonly FailureKind[]): readonly DescribedField[]
   readonly parameters?: readonly { readonly component: string; readonly value: PlainObject }[]
@@ -88,11 +86,11 @@ export type DescribeOperation = (operation: Operation, config: Config) => Operat
 export interface OpenApiPart {
   readonly describe?: DescribeOperation
   problemMembers?(config: Config): PlainObject
-  /** Returns the contract as an OpenAPI document, the base of the gateway's own. */
+  /** The contract as an OpenAPI document: the base of the gateway's own. */
   document?(config: Config): unknown
 }
 
-/** The state of the gateway as its page shows it. Features add members (`declare module`). */
+/** The data of the page. Features add members (`declare module`). */
 export interface Overview {
   readonly at: string
   readonly status: Status
@@ -106,11 +104,11 @@ export interface OverviewInputs {
 
 export type SectionPlace = Beside<'upstreams' | 'rejections' | 'commands' | 'certificates'>
 
-/** A section of the overview page, which replaces an earlier section of the same name. */
+/** Replaces an earlier section of the same name. */
 export type PlacedSection = SectionPlace & {
   readonly name: string
   readonly link: string
-  /** The link's place, if it differs from the section's. */
+  /** Default: the place of the section. */
   readonly linkPlace?: SectionPlace
   render(view: Overview): Html
 }
@@ -136,7 +134,6 @@ export interface AdminPart extends FindingPart {
   readonly loadProofs?: () => Promise<OpenProofs>
   readonly loadPages?: () => Promise<OpenPages>
   pageRoutes?(groups: readonly CommandGroup[]): readonly RouteScope[]
-  /** What `status` says of it. */
   readonly loadStatusTexts?: () => Promise<StatusTexts>
   readonly loadPage?: () => Promise<PagePart>
   readonly loadOpenApi?: () => Promise<OpenApiPart>
@@ -156,13 +153,11 @@ export type PlacedFindings = Beside<
   readonly value: FindingSource
 }
 
-/** A section of /status, declared in `Status` (`declare module`). */
 export type PlacedStatus = Beside<'upstreams' | 'operations' | 'retiring'> & {
   readonly key: string
   readonly field: DerivedField<unknown>
 }
 
-/** A member of /overview, declared in `Overview` (`declare module`). */
 export type PlacedOverview = Beside<'unmatchedPerSecond' | 'rejections'> & {
   readonly key: string
   readonly field: DerivedField<unknown>
@@ -180,14 +175,14 @@ export interface StatusTexts {
   readonly groupRows?: GroupRows
 }
 
-/** Lists rows below a group's endpoints: label, name, weight, requests in flight, state. */
+/** Rows below a group's endpoints: label, name, weight, requests in flight, state. */
 export type GroupRows = (group: string, upstream: UpstreamStatus, at: number) => readonly TableRow[]
 
 export type StatusText = Beside<'upstreams' | 'certificates'> & {
   readonly key: keyof Status
   render(status: Status, at: number): string | null
   readonly inTop?: true
-  /** Keeps what concerns requests of an operation, for `explain --live`. */
+  /** The part of the section that concerns one operation, for `explain --live`. */
   ofOperation?(status: Status, operation: Operation): unknown
 }
 

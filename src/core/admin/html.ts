@@ -1,4 +1,3 @@
-/** Markup that is rendered unescaped. Only `html` creates it. */
 export class Html {
   readonly #text: string
 
@@ -11,12 +10,12 @@ export class Html {
   }
 }
 
-/** Text is escaped; null and false render as nothing. */
+/** Null and false render as nothing. */
 export type HtmlValue = Html | string | number | null | undefined | false | readonly HtmlValue[]
 
 /**
- * Escapes every value that is no markup. Values may stand only between tags, or in attributes with double quotes:
- * escaping does not help in tags, scripts, styles or unquoted attributes.
+ * Escapes every value but markup. Values may stand only between tags and in attributes with double quotes: escaping
+ * does not help in tags, scripts, styles or unquoted attributes.
  */
 export const html = (parts: TemplateStringsArray, ...values: readonly HtmlValue[]): Html =>
   new Html(parts.reduce((text, part, i) => `${text}${renderValue(values[i - 1])}${part}`))
@@ -33,7 +32,7 @@ const escapeHtml = (text: string): string =>
     .replaceAll(invisibleCharacters, '\ufffd')
     .replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 
-// Bidirectional controls reorder the text beside them, and the others are no HTML characters.
+// Bidirectional controls reorder the text beside them; the rest are no HTML characters.
 const invisibleCharacters =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: those are meant
   /[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufdd0-\ufdef\ufffe\uffff]/g

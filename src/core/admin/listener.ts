@@ -7,13 +7,13 @@ import type { AdminConfig } from '../config/config.ts'
 import { createServer } from '../exchange/node-http.ts'
 import { setTrustAnchors } from '../lib/net/tls.ts'
 
-// Otherwise a flood of this listener takes the file descriptors of the public listener's clients.
+// So that a flood of this listener leaves file descriptors for clients of the public listener.
 const maxConnections = 256
 const requestTimeoutMs = 10_000
-// Longer than a reload that waits for an earlier reload.
+// Longer than a reload that waits for another reload.
 const idleMs = 60_000
 
-/** For `localhost`, Fastify's own server would open a second one, which keeps its first certificate. */
+/** Replaces Fastify's own server, which for `localhost` opens a second one that keeps its first certificate. */
 export const createAdminListener = ({ tls }: AdminConfig, onRequest: RequestListener): Server => {
   const options = {
     requireHostHeader: false, // HAProxy's health checks send none
@@ -30,7 +30,6 @@ export const createAdminListener = ({ tls }: AdminConfig, onRequest: RequestList
   server.setTimeout(idleMs)
   server.maxConnections = maxConnections
   const closeOldestWaiting = trackConnections(server)
-  // Makes room for the next connection, e.g. of a probe.
   server.on('drop', () => {
     server.closeIdleConnections()
     closeOldestWaiting()
@@ -39,13 +38,12 @@ export const createAdminListener = ({ tls }: AdminConfig, onRequest: RequestList
 }
 
 /**
- * Returns a function that closes the oldest connection that waits for (the rest of) a request; Node does not count
- * these as idle.
- * Otherwise some hundred such connections (slowloris) keep probes out, and a serving gateway is taken for dead.
+ * Returns a function that closes the oldest connection that waits for a request or the rest of it. Node does not count
+ * these as idle, and 256 of them (slowloris) would keep probes out, so a serving gateway would count as dead.
  */
 const trackConnections = (server: Server): (() => void) => {
   const requests = new Map<string, { readonly socket: Socket; readonly request: IncomingMessage | null }>()
-  // With TLS a request has another socket than its connection, with the same peer.
+  // With TLS a request's socket is not its connection's, but the peer is the same.
   const keyOf = ({ remoteAddress, remotePort, localAddress }: Socket) =>
     `${remoteAddress} ${remotePort} ${localAddress}`
   server.on('connection', (socket: Socket) => {
@@ -82,7 +80,7 @@ const tlsOptions = ({ certificate, key, clientCertificate }: AdminTls) => ({
   cert: certificate,
   key,
   minVersion: 'TLSv1.2' as const,
-  // Optional: probes and operators with a token have none. A session ticket would carry the check of an old
+  // Optional: probes and operators with a token show none. No session tickets: they carry the check of an old
   // certificate.
   ...(clientCertificate !== null && {
     ca: clientCertificate.ca,

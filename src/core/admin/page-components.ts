@@ -13,10 +13,9 @@ export const formatPerSecond = (perSecond: number): string => {
   return perSecond < 1 ? perSecond.toFixed(2) : perSecond < 100 ? perSecond.toFixed(1) : formatCount(perSecond)
 }
 
-/** Groups three digits, without a line break between them. */
 export const formatCount = (value: number): string => String(Math.round(value)).replaceAll(/\B(?=(\d{3})+$)/g, '\u202f')
 
-/** `0.8 ms`, `31 ms`, `1.25 s`. Null, not measured: a dash. */
+/** `0.8 ms`, `31 ms`, `1.25 s`. Null: a dash. */
 export const formatMilliseconds = (ms: number | null): string => {
   if (ms === null) return '–'
   if (ms >= 9950) return `${(ms / 1000).toFixed(1)} s`
@@ -27,7 +26,7 @@ export const formatMilliseconds = (ms: number | null): string => {
 export const formatCounted = (value: number, one: string, many = `${one}s`): string =>
   `${formatCount(value)} ${value === 1 ? one : many}`
 
-/** Renders an RFC 3339 time in UTC, as the logs do; with the day, if it is not the day of `at`. */
+/** In UTC, as the logs; with the day, if it is not the day of `at`. */
 export const timeHtml = (at: string, time: string): Html =>
   html`<time datetime="${time}" title="${time}">${time.slice(0, 10) === at.slice(0, 10) ? '' : `${time.slice(0, 10)} `}${time.slice(11, 19)}</time>`
 
@@ -36,13 +35,12 @@ export const sinceHtml = (at: string, time: string | null): Html | null =>
     ? null
     : html`${timeHtml(at, time)} <span class="age">(${formatAge(Date.parse(at) - Date.parse(time))})</span>`
 
-// A shape for each tone: color alone cannot be seen by every reader.
+// Not every reader sees colors.
 const badgeShapes: Readonly<Record<BadgeTone, string>> = { good: '●', notice: '◆', warning: '▲', bad: '■', off: '○' }
 
 export const badge = (tone: BadgeTone, words: string): Html =>
   html`<span class="mark ${tone}"><span aria-hidden="true">${badgeShapes[tone]}</span> ${words}</span>`
 
-/** Without a script, a tap selects the command. */
 export const commandHtml = (command: string): Html =>
   html`<span class="command"><code>${command}</code> <button type="button" class="copy">Copy<span class="unseen"> the command</span></button></span>`
 
@@ -50,9 +48,8 @@ export const commandHtml = (command: string): Html =>
 export interface TableColumn<Row> {
   readonly title: string
   readonly cell: (row: Row) => HtmlValue
-  /** `number`: digits are aligned. `wide`: takes the remaining width. */
   readonly kind?: 'number' | 'wide' | 'chart' | 'act'
-  /** Whether a phone hides the cell, e.g. a zero. */
+  /** A phone hides the cell. */
   readonly isIdle?: (row: Row) => boolean
 }
 
@@ -66,15 +63,12 @@ interface TableOptions<Row> {
   readonly caption: HtmlValue
   readonly columns: readonly TableColumn<Row>[]
   readonly bodies: readonly TableBody<Row>[]
-  /** Unique on the page: identifies a row that moves. */
+  /** Unique on the page, so that a row that moves is recognized. */
   readonly idOf: (row: Row) => string
   readonly isBad?: (row: Row) => boolean
 }
 
-/**
- * On a phone each row is a card with labeled cells. Roles are explicit, because browsers drop the table semantics of
- * other layouts.
- */
+/** On a phone each row is a card. Roles are explicit, because browsers drop the table semantics of such a layout. */
 export const htmlTable = <Row>({
   id,
   caption,
@@ -105,7 +99,7 @@ const cell = <Row>({ title, kind, cell, isIdle }: TableColumn<Row>, index: numbe
 export const htmlList = (pairs: readonly (readonly [name: string, value: HtmlValue])[]): Html =>
   html`<dl>${pairs.map(([name, value]) => value !== null && html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`
 
-/** `id` is its name in the stream. A text body is the section's only sentence, so the section takes one line. */
+/** `id` is its name in the stream. A text body is one line with the heading. */
 export const htmlSection = (id: string, heading: HtmlValue, body: HtmlValue, more?: HtmlValue): Html =>
   typeof body === 'string'
     ? html`<section id="${id}" class="quiet" aria-labelledby="${id}-heading">

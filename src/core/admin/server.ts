@@ -29,12 +29,12 @@ import { loggablePath, targetPath } from './url.ts'
 
 export interface AdminServer {
   readonly address: AddressInfo
-  /** The tokens, and the certificate of new connections. Sessions end with their token. */
+  /** Applies tokens, and the certificate to new connections. Sessions end with their token. */
   applyConfig(admin: AdminConfig): void
   close(): Promise<void>
 }
 
-// With this file, so while the configuration is read. Undefined: no feature has any.
+// Loaded while the configuration is read. Undefined: no feature has any.
 const [openProofs, openPages] = await Promise.all([
   onlyOne(adminParts, (part) => part.loadProofs)?.(),
   onlyOne(adminParts, (part) => part.loadPages)?.(),
@@ -92,7 +92,7 @@ const createAdminApp = (
   const authenticateAndLog = async (request: FastifyRequest, { raw }: FastifyReply): Promise<AdminError | null> => {
     const rejection = await authenticateAdmin(request, access, reloader.config.admin)
     const by = describeCaller(getPrincipal(request))
-    // On close, not on finish: a client that leaves early has given its command nevertheless.
+    // A client that leaves early has given its command nevertheless.
     if (!isRead(request)) whenClosed(raw, () => logCommand(request, raw, by))
     return rejection
   }
@@ -111,7 +111,7 @@ const createAdminApp = (
     bodyLimit: 16 * 1024,
     return503OnClosing: false,
     serverFactory: (onRequest) => createAdminListener(reloader.config.admin, onRequest as RequestListener),
-    // Fastify passes undecodable targets here instead of to the hooks.
+    // Fastify passes undecodable targets here, without hooks.
     frameworkErrors: (_, request, reply) =>
       void authenticateAndLog(request, reply).then((rejection) => sendProblem(reply, rejection ?? notDecoded)),
   })
@@ -124,7 +124,7 @@ const createAdminApp = (
     const rejection = await authenticateAndLog(request, reply)
     if (rejection !== null) return reject(request, reply, rejection)
   })
-  // A reload between head and body may have removed the token or its scope.
+  // A reload since the head may have removed the token or its scope.
   app.addHook('preHandler', async (request, reply) => {
     if (isRead(request)) return
     const rejection = await authenticateAdmin(request, access, reloader.config.admin)
@@ -154,7 +154,6 @@ const registerAdminRoutes = (
   pages: OperatorPages | undefined,
 ): void => {
   const methods = new Map<string, string[]>()
-  // Includes HEAD, which Fastify adds to each GET.
   app.addHook('onRoute', ({ url, method }) => void methods.set(url, [...(methods.get(url) ?? []), method].flat()))
 
   app.get('/live', async () => ({ live: true }))
@@ -187,7 +186,7 @@ const registerAdminRoutes = (
   })
 }
 
-/** At once if the client left while its token was verified. */
+/** The client may have left while its token was verified. */
 const whenClosed = (raw: FastifyReply['raw'], callback: () => void): void => {
   if (raw.closed) callback()
   else raw.once('close', callback)

@@ -13,7 +13,7 @@ export class AttemptThrottle {
     this.#limit = limit
   }
 
-  /** Returns the seconds until the next allowed attempt; null: this attempt is allowed. */
+  /** Returns the seconds until the next allowed attempt; null: allowed now. */
   tryAcquire(): number | null {
     const outcome = consumeToken(this.#bucket, this.#limit, now())
     return isAllowed(outcome) ? null : Math.ceil(msUntilNextToken(outcome, this.#limit) / 1000)
@@ -24,15 +24,13 @@ export class AttemptThrottle {
   }
 }
 
-// TCP addresses cannot be forged, but an IPv6 client has a whole /64 network, which counts as one address.
+// An IPv6 client has a whole /64 network, which counts as one address. TCP addresses cannot be forged.
 const ipv6Prefix = 64
 
-// More than the listener has connections.
 const maxAddresses = 1024
 
-/** Creates throttles by address: a client with wrong tokens locks out no operator at another address. */
+/** One bucket for each address: a client with wrong tokens locks out no operator at another address. */
 export const throttlesByAddress = (limit: RateLimit): ((address: string) => AttemptThrottle) => {
-  // The key is the network; the network idle for longest makes room.
   const all = new LRUCache<string, AttemptThrottle>({ max: maxAddresses, memoMethod: () => new AttemptThrottle(limit) })
   return (address) => all.memo(toNetworkKey(address, ipv6Prefix))
 }

@@ -19,7 +19,7 @@ export interface AdminAccess {
 
 type CheckedRequest = Pick<FastifyRequest, 'method' | 'url' | 'headers' | 'raw' | 'socket' | 'ip'>
 
-/** Checks a request and stores its principal. Waits for the issuer only where nothing else decides. */
+/** Checks a request and stores its principal. Waits for the issuer only where no other credential decides. */
 export const authenticateAdmin = async (
   request: CheckedRequest,
   access: AdminAccess,
@@ -38,7 +38,7 @@ export const authenticateAdmin = async (
   return authorize(request, access.withoutSession(shown.operator), access, admin)
 }
 
-/** Checks without waiting. Open streams are checked repeatedly: sessions end, tokens expire, scopes change. */
+/** Checks an open stream again, without waiting: sessions end, tokens expire, scopes change. */
 export const recheckAdmin = (request: CheckedRequest, access: AdminAccess, admin: AdminConfig): AdminError | null =>
   authorize(request, findPrincipal(request.headers, access, admin, request.socket), access, admin)
 
@@ -52,7 +52,7 @@ const authorize = (
   return authorizeRequest({ method, path: targetPath(url), headers }, principal, admin, takesTokens(proofs, admin))
 }
 
-/** A bearer token decides alone, right or wrong; else the session, then the certificate of the connection. */
+/** A bearer token, right or wrong, decides alone; without a token the session does, then the certificate. */
 export const findPrincipal = (
   headers: IncomingHttpHeaders,
   { findInSession, withoutSession, proofs }: Omit<AdminAccess, 'rejections'>,

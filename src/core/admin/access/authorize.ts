@@ -39,7 +39,6 @@ export const reports = insertBeside<
   adminParts.flatMap(({ reports = [] }) => reports.map((each) => ({ ...each, value: each }))),
 )
 
-/** All routes of the admin listener. */
 export const routeScopes: readonly RouteScope[] = [
   read('/live', 'none'),
   read('/ready', 'none'),
@@ -59,8 +58,7 @@ const findRoute = (method: string, path: string): RouteScope | undefined =>
 
 const unknown = { scope: 'operate', bySession: false } as const
 
-// Probes send neither a token nor a name (a kubelet sends an address as Host, HAProxy no Host), and learn nothing but
-// yes or no.
+// Probes send no token (a kubelet sends an address as Host, HAProxy no Host), and learn only yes or no.
 const probePaths: ReadonlySet<string> = new Set(['/live', '/ready'])
 
 export const authorizeRequest = (
@@ -76,7 +74,7 @@ export const authorizeRequest = (
   if (scope === 'none') return null
   if (operator === null) return takesTokens ? unauthenticated : withoutCertificate
   if (!includesScope(operator.scope, scope)) return insufficientScope(operator, scope, method)
-  // A browser sends a certificate with requests of any site, like a cookie (CSRF): alone it authorizes no command.
+  // CSRF: a browser sends a certificate with requests of any site, like a cookie. It authorizes no command alone.
   const isAmbient = session !== null || (operator.proof === 'certificate' && isFromBrowser(headers))
   if (!isAmbient || bySession) return null
   return takesTokens ? unauthenticated : ambientCertificate
@@ -86,8 +84,8 @@ const isFromBrowser = ({ origin, 'sec-fetch-site': site, cookie }: IncomingHttpH
   origin !== undefined || site !== undefined || cookie !== undefined
 
 /**
- * A page of an attacker's domain that resolves to this machine (DNS rebinding) could read responses. It cannot have an
- * address, `localhost` or a configured name as Host.
+ * DNS rebinding: a page of an attacker's domain that resolves to this machine could read responses. Its Host is never
+ * an address, `localhost` or a configured name.
  */
 const isOwnHost = (host: string | undefined, { host: configuredHost, hosts }: AdminConfig): boolean => {
   if (host === undefined) return false
@@ -96,7 +94,7 @@ const isOwnHost = (host: string | undefined, { host: configuredHost, hosts }: Ad
   return isIP(bare) !== 0 || bare === 'localhost' || bare === configuredHost || hosts.includes(bare)
 }
 
-/** A form of another origin may POST without CORS, with the right Host. */
+/** A form of another origin may POST without CORS, and its Host is right. */
 const isCrossOrigin = ({ origin, host, 'sec-fetch-site': site }: IncomingHttpHeaders): boolean => {
   if (typeof site === 'string' && site !== 'same-origin' && site !== 'none') return true
   return origin !== undefined && URL.parse(origin)?.host !== host?.toLowerCase()
@@ -136,7 +134,7 @@ const ambientCertificate: AdminError = {
   detail: 'a browser sends its certificate along by itself, so it sends commands by the forms under /actions/ alone',
 }
 
-// RFC 6750 §3.1: the scope in the challenge tells which token would do.
+// RFC 6750 §3.1: the challenge names the scope that a token needs here.
 const insufficientScope = ({ name, scope: held }: Operator, needed: OperatorScope, method: string): AdminError => ({
   status: 403,
   code: 'insufficient-scope',

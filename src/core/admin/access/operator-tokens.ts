@@ -9,7 +9,7 @@ import type { Log } from '../../log/log.ts'
 import type { AdminError } from '../admin-error.ts'
 import { throttlesByAddress } from './attempt-throttle.ts'
 
-/** `none`: the listener asks for no credential. `token`: of the file. `jwt`: of the issuer. */
+/** `none`: a listener without credentials. `token`: from the file. `jwt`: from the issuer. */
 type OperatorProof = 'none' | 'token' | 'certificate' | 'jwt'
 
 export interface Operator {
@@ -18,7 +18,7 @@ export interface Operator {
   readonly proof: OperatorProof
 }
 
-/** Of every request on a listener without credentials, which must be on loopback. */
+/** The operator of each request on a listener without credentials, which must be on loopback. */
 export const unnamedOperator: Operator = { name: null, scope: 'operate', proof: 'none' }
 
 export const isSameOperator = (a: Operator, b: Operator): boolean =>
@@ -31,16 +31,15 @@ export interface OperatorToken {
   readonly expiresAt: number | null
 }
 
-// A configuration is immutable, so its list is computed once.
 export const listOperatorTokens = weakMemo(({ token, metricsToken, tokens }: AdminConfig): readonly OperatorToken[] => [
   ...(token === null ? [] : [toToken(tokenKeyNames[0], 'operate', digestSecret(token))]),
   ...(metricsToken === null ? [] : [toToken(tokenKeyNames[1], 'metrics', digestSecret(metricsToken))]),
   ...tokens.map(({ name, scope, hash }) => toToken(name, scope, Buffer.from(hash, 'hex'))),
 ])
 
-/** Compares the digests of all tokens in constant time: timing shows neither how much of a token is right nor which. */
+/** Compares the digests of all tokens in constant time, so that timing reveals nothing. */
 export const findOperatorToken = (given: string, admin: AdminConfig): OperatorToken | null => {
-  // Many files have the hash of an empty variable, which an empty form field would match.
+  // A file may have the hash of an unset variable, which an empty form field would match.
   if (!isBearerToken(given)) return null
   const digest = digestSecret(given)
   const [found = null] = listOperatorTokens(admin).filter((each) => timingSafeEqual(each.digest, digest))
@@ -53,11 +52,10 @@ const toToken = (name: string, scope: Operator['scope'], digest: Buffer): Operat
   expiresAt: null,
 })
 
-/** Credentials other than the tokens of the file: certificates, and tokens of an issuer. */
 export interface OperatorProofs {
   applyConfig(admin: AdminConfig): void
   takesTokens(admin: AdminConfig): boolean
-  /** Tells by a token's form alone. */
+  /** Tells by the form of a token, without verifying it. */
   isTaken(token: string, admin: AdminConfig): boolean
   tokenScopes(admin: AdminConfig): readonly OperatorScope[]
   /** Null: the token is invalid. An error: it cannot be verified now, or not for that address. */
@@ -81,7 +79,7 @@ export const noProofs: OperatorProofs = {
   close() {},
 }
 
-// Verifying an issuer's token costs more than comparing a digest. Wrong tokens count, right tokens do not.
+// Only wrong tokens count. Verifying an issuer's token costs more than comparing a digest.
 const wrongTokenLimit = { policy: 'operator-token', perMs: 2 / 1000, burst: 20 } as const
 
 export class TokenRejections {
@@ -96,7 +94,6 @@ export class TokenRejections {
     if (this.throttleOf(address).tryAcquire() === null) this.log(address, reason, cause)
   }
 
-  /** Logs a token whose attempt is counted already. */
   log(client: string, reason: string, cause: string): void {
     this.#log.warn({ client, reason, cause }, 'operator token rejected')
   }

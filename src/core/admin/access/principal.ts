@@ -4,12 +4,11 @@ import { LRUCache } from 'lru-cache'
 import { now } from '../../lib/clock.ts'
 import type { Operator } from './operator-tokens.ts'
 
-/** The sender of a request: an operator, with or without a session, or an unknown client. */
 export class Principal {
   readonly operator: Operator | null // null: no credential, or a wrong one
-  /** The session's name in logs: no secret, unlike the cookie's value. Null: the request has its own credential. */
+  /** The session's name in logs, no secret. Null: the request has its own credential. */
   readonly session: string | null
-  /** Stands in every form of the operator. Other sites cannot read it (CSRF). */
+  /** In every form of the operator: other sites cannot read it (CSRF). */
   readonly csrfToken = randomBytes(32).toString('base64url')
   readonly #endsAt: number
   #message: string | null = null
@@ -35,9 +34,9 @@ export class Principal {
   }
 }
 
-const maxOperators = 64 // a bound on memory
+const maxOperators = 64
 
-/** Creates principals without a session: one for each operator, and one for all unknown clients. */
+/** One principal for each operator without a session, and one for all unknown clients. */
 export const principalsWithoutSession = (): ((operator: Operator | null) => Principal) => {
   const known = new LRUCache<string, Principal>({ max: maxOperators })
   return (operator) => {
@@ -53,7 +52,6 @@ const principals = new WeakMap<IncomingMessage, Principal>()
 export const setPrincipal = (request: IncomingMessage, principal: Principal): void =>
   void principals.set(request, principal)
 
-/** Throws if the request was not authenticated: a defect. */
 export const getPrincipal = ({ raw }: { readonly raw: IncomingMessage }): Principal => {
   const principal = principals.get(raw)
   if (principal === undefined) throw new Error('the principal of this request was not noted')

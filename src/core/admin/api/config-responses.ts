@@ -49,7 +49,6 @@ export const reloadResponseShape = asObject({
 
 export type ReloadResponse = Decoded<typeof reloadResponseShape>
 
-/** `hash`: the running configuration. `nextTry` null: the edit is not tried again. */
 export const reloadRejectionShape = asObject({
   hash: asText,
   problems: asList(problemShape),

@@ -20,7 +20,7 @@ export const sideRows = ({ endpoints, breaker }: SideStatus, at: number): readon
   ...(breaker === null ? [] : [['circuit breaker', '', '', renderBreaker(breaker, at)]]),
 ]
 
-/** States that need an operator are in capitals. */
+/** Capitals mark a state that needs an operator. */
 const describeEndpoint = (endpoint: EndpointStatus, at: number): string => {
   const { state, weight, since, reason, ejectedForSeconds, drainUntil, readyUntil, setBy, setReason } = endpoint
   const because = setReason === null ? '' : ` (${setReason})`
@@ -36,7 +36,7 @@ const describeEndpoint = (endpoint: EndpointStatus, at: number): string => {
   if (state === 'ejected')
     return `EJECTED${why}${ejectedForSeconds === null ? '' : `; tried again in ${humanizeSeconds(Math.ceil(ejectedForSeconds))}`}`
   const ready = readyUntil === null ? '' : ` ${by} until ${formatTimeLeft(readyUntil, at)}${because}`
-  // An endpoint is `up` before any request or probe was sent to it.
+  // A new endpoint is `up` before any request or probe.
   const { sandbox, requests, lastSuccess, lastProbe } = endpoint
   const isTried = sandbox || requests > 0 || lastSuccess !== null || lastProbe !== null
   return `${state}${why}${ready}${isTried ? '' : ', not tried yet'}${describeWarnings(endpoint, at)}`

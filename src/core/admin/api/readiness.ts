@@ -2,12 +2,11 @@ import type { FailureKind } from '../../exchange/failures/failure-table.ts'
 import type { NotServingReason } from '../../runtime/proxy-server.ts'
 import type { AdminContext } from '../admin-context.ts'
 
-/** Why this gateway takes no new clients, apart from its upstreams' state. */
 export type NotReadyReason = 'draining' | NotServingReason | FailureKind
 
 /**
- * Upstreams do not count: a gateway whose upstream is down still explains the failure best.
- * A gateway that rejects every exchange counts, e.g. a full disk stops recording: another gateway may have room.
+ * The state of upstreams does not count: with its upstream down, the gateway still explains the failure best. A gateway
+ * that rejects every exchange is not ready: after a full disk stops its audit log, another gateway may have room.
  */
 export const getNotReadyReason = ({
   draining,

@@ -19,19 +19,18 @@ import type { StatusReport } from '../../runtime/status/status-part.ts'
 import type { AdminContext } from '../admin-context.ts'
 import { isContractFailure, maxBodyPhrase } from '../findings/failure-phrases.ts'
 
-/** The client wrote none of these members but the ids of the request and its trace. */
+/** Of these members, clients write only the ids of the request and its trace. */
 export const recentRequestMembers = {
   at: asText,
   requestId: asText,
   client: asText,
-  /** The id in `clients`; null: not asked for, or unknown. */
+  /** The id in `clients`; null: no key was asked for, or it is unknown. */
   clientId: asNullable(asText),
   method: asNullable(asText),
   operation: asNullable(asWord<OperationId>()),
   endpoint: asNullable(asText),
-  /** The side of its client; null: its group has no candidate in use. */
+  /** Null: the group has no candidate in use. */
   side: asNullable(asWord<Side>()),
-  /** Fell back to the primary although its client is on the candidate. */
   fellBack: asBoolean,
   status: asNumber,
   traceId: asNullable(asText),
@@ -41,7 +40,6 @@ export const recentErrorShape = asObject({ ...recentRequestMembers, kind: asWord
 
 export type RecentErrorView = Decoded<typeof recentErrorShape>
 
-/** Most rejections precede the look at the path. */
 export const describeUnmatched = ({ method, kind }: { method: string | null; kind: FailureKind | null }): string => {
   if (method === null) return 'what could not be read'
   if (kind === 'method-not-allowed') return method
@@ -50,7 +48,7 @@ export const describeUnmatched = ({ method, kind }: { method: string | null; kin
 
 export const recentErrorsShape = asObject({
   rejections: asList(recentErrorShape),
-  /** Errors since the start: a client that polls computes from it how many it missed. */
+  /** Errors since the start. A client that polls sees from it how many errors it missed. */
   total: asNumber,
 })
 
@@ -74,7 +72,6 @@ export const toRecentErrorView = (entry: RecentError, config: Config): RecentErr
 const describeReason = (entry: RecentError, config: Config): string => {
   const { kind, reason, cause, failedAttempt, method, path } = entry
   const { listen } = config
-  // A contract failure is explained in words of the contract alone.
   if (isContractFailure(entry)) return failureText(kind, reason) + (cause === null ? '' : `: ${cause}`)
   if (reason !== null && failedAttempt !== null)
     return `${reasonText(reason)}, because ${lastFailurePhrase(failedAttempt, failedAttempt.endpoint)}`
@@ -91,5 +88,5 @@ const describeReason = (entry: RecentError, config: Config): string => {
   return failureText(kind, null)
 }
 
-/** A client's text may be a secret in the wrong place. */
+/** A client's text may be a secret. */
 const redactText = (): string => '…'

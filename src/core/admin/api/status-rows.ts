@@ -7,7 +7,6 @@ import { endpointHeader, labelRows, sideRows } from './endpoint-rows.ts'
 
 const loaded = await Promise.all(adminParts.map(({ loadStatusTexts }) => loadStatusTexts?.()))
 
-/** What `status` prints of features, in the order of their list. */
 export const statusTexts = loaded.flatMap((each) => each?.texts ?? [])
 
 export const statusFacts = loaded.flatMap((each) => each?.facts ?? [])
@@ -36,7 +35,6 @@ const renderFinding = (finding: Status['findings'][number], at: number): string 
 
 const severityWidth = 'CRITICAL'.length
 
-/** Lists the operations that are rejected, or that an operator has overridden. */
 export const operationRows = (operations: Status['operations'], at: number): readonly TableRow[] => [
   ['operation', 'state'],
   ...Object.entries(operations).map(([id, { state, until: end, setBy, setReason }]): TableRow => {

@@ -10,18 +10,18 @@ import { sinceStart } from '../commands/phrases.ts'
 import { formatInstance, getStatus, statusShape } from './status.ts'
 import { operationRows, renderFindings, statusFacts, statusTexts, upstreamRows } from './status-rows.ts'
 
-/** Words the status for a terminal: of what others have said, control characters are escaped. */
+/** Renders the status for a terminal, with control characters escaped. */
 export const getStatusText = async (context: AdminContext): Promise<string> =>
   renderStatus(statusShape(await getStatus(context), ''), epochMs())
 
-// A file of another format would have hundreds; the first ones show it.
+// A file of another format would have hundreds.
 const maxProblems = 10
 
 /** The rejection of the file comes last, where the operator's eye ends. */
 export const renderStatus = (status: Status, at: number): string => {
   const { pid, findings, certificates, upstreams, operations, config, warnings } = status
   const own = {
-    // `status` says in front of it which gateway was asked: the machine may run several.
+    // The command prints the gateway's address in front of it: the machine may run several.
     process: `runs ${config.path} as process ${pid}`,
     findings: renderFindings(findings, at),
     facts: renderFacts(status, at),

@@ -70,10 +70,10 @@ const configShape = asObject({
   hash: asText,
   loadedAt: asText,
   loadedBy: asWord<ReloadTrigger>(),
-  /** Names, or else addresses, of operators. */
+  /** The operator's name or address; several share one reload. */
   requestedBy: asNullable(asText),
   fileDiffers: asBoolean,
-  /** The file and those that it refers to. */
+  /** The file, and files that it refers to. */
   differingFiles: asNullable(asList(asText)),
   lastRejection: asNullable(asObject({ at: asText, problems: asList(problemShape) })),
   nextTry: asNullable(asText),
@@ -126,12 +126,11 @@ const ownSections = {
   pid: own(asNumber, () => process.pid),
   config: own(configShape, showConfig),
   warnings: own(asList(problemShape), ({ context }) => context.reloader.running.warnings),
-  /** Of the listeners, and of the authorities for client certificates. */
   certificates: own(asList(certificateShape), ({ inputs }) =>
     listCertificates(inputs.config).map(({ notAfter, ...shown }) => ({ ...shown, ...toExpiry(notAfter) })),
   ),
   upstreams: field.fromReport('upstreams', upstreamsField),
-  /** Operations out of service, or in service by an override. */
+  /** Operations out of service, or with an override. */
   operations: own(asMap(operationShape), ({ inputs: { config, overrides } }) =>
     Object.fromEntries(
       allOperations.flatMap(({ id }) => {
@@ -142,7 +141,7 @@ const ownSections = {
       }),
     ),
   ),
-  /** Earlier snapshots that still finish requests. */
+  /** Earlier snapshots with requests under way. */
   retiring: own(asNumber, ({ report }) => report.retiring),
   log: own(logShape, ({ inputs: { config, droppedLines } }) => ({ level: config.log.level, dropped: droppedLines })),
 }
@@ -172,7 +171,7 @@ export const statusFromReport = async (
   return { status: status.show({ context, report, inputs, found }, context), found }
 }
 
-/** Formats the gateway's identity: `production · gateway-eu-1`; null: the file has none. */
+/** `production · gateway-eu-1`; null: the file names neither. */
 export const formatInstance = (
   instance: Pick<NonNullable<Status['instance']>, 'name' | 'environment'> | null,
 ): string | null => {
@@ -198,10 +197,10 @@ const findingSources: readonly FindingSource[] = insertBeside(
   adminParts.flatMap(({ findings = [] }) => findings),
 )
 
-// What fits on one screen; the worst come first.
+// One screen.
 const maxFindings = 50
 
-/** The worst first, without those that another finding explains. */
+/** Sorted by severity, without findings that another finding explains. */
 export const collectFindings = (inputs: FindingInputs): readonly Finding[] => {
   const found = findingSources.flatMap((find) => flattenFound(find(inputs)))
   const explained = new Set(found.map(({ explains }) => explains))

@@ -24,10 +24,10 @@ export const ttlArgument = durationArgument('--ttl <DURATION>', '15m')
 
 interface OverrideChange<Key, State> extends Pick<Override<State>, 'state' | 'by' | 'reason'> {
   readonly key: Key
-  readonly ttlMs: number | null // null: the override is removed
+  readonly ttlMs: number | null // null removes the override
 }
 
-/** Without `ttlMs` it removes the override, and `until` is null. A failure restores the earlier override. */
+/** `until` is null if the override was removed. A failure restores the earlier override. */
 export const applyOverride = async <Key extends string, State>(
   context: AdminContext,
   overrides: TtlOverrides<Key, State>,
@@ -41,7 +41,7 @@ export const applyOverride = async <Key extends string, State>(
   return failure ?? { until: formatOptionalTime(set?.until) }
 }
 
-/** Applies a change (null), or undoes it and returns why. Rejects with `WorkersNotReplyingError` after the undo. */
+/** Returns null, or undoes the change and returns why. Rejects with `WorkersNotReplyingError` after the undo. */
 export const applyOrUndo = async (
   { draining }: AdminContext,
   apply: () => Promise<void>,
@@ -73,7 +73,7 @@ export const overrideDefaults = {
   method: 'POST',
   query: null,
   isAtomic: true,
-  // `state` tells a response from other JSON objects, whose missing `until` would pass as null.
+  // Without `state`, any JSON object would pass: a missing `until` counts as null.
   responseShape: asObject({ state: asText, until: asNullable(asText) }),
   rejectedText: 'does not accept it',
 } as const

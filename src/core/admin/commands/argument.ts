@@ -2,19 +2,19 @@ import type { Config } from '../../config/config.ts'
 import { parseJsonObject } from '../../lib/plain-object.ts'
 import type { AdminError } from '../admin-error.ts'
 
-/** The same on the command line, in JSON, in a query and in a page's form. */
+/** One argument on the command line, in JSON, in a query and in a page's form. */
 export interface Argument<Value = unknown> {
-  /** `<GROUP>`, `[OPERATION]`, or `--client <ID>`, whose name must be the argument's. */
+  /** `<GROUP>`, `[OPERATION]`, or `--client <ID>` for the argument `client`. */
   readonly usage: string
   readonly help: string
   readonly expected: string
   readonly choices?: readonly string[]
   readonly default?: string
-  /** Shown when a script's JSON body cannot be parsed. */
+  /** For the error about a JSON body that cannot be parsed. */
   readonly example?: string
   readonly only?: 'script' | 'form'
   readonly isRequired?: true
-  /** Parses a value; undefined: invalid. */
+  /** Undefined: invalid. */
   read(value: unknown): Value | undefined
 }
 
@@ -40,7 +40,6 @@ export const choiceArgument = <Choice extends string>(
   read: (value) => choices.find((each) => each === value),
 })
 
-/** Creates a text argument; other types are parsed as an empty text. */
 export const textArgument = (info: ArgumentInfo): Argument<string> => ({
   ...info,
   expected: 'text',
@@ -52,7 +51,6 @@ export const optionalArgument = <Value>(argument: Argument<Value>): Argument<Val
   read: (value) => (value === undefined ? null : argument.read(value)),
 })
 
-/** Goes to the log, the audit log and the next operator. */
 export const reasonArgument: Argument<string | null> = {
   usage: '--reason <TEXT>',
   help: 'why, for the log and for other operators',
@@ -95,7 +93,6 @@ export const parseJsonBody = (args: Arguments, body: unknown): RawArguments | Ad
     : badRequest(`${quoted(unknown)} is not known; write ${keys.slice(0, -1).join(', ')} and ${keys.at(-1)}`)
 }
 
-/** Each field may occur once. `expected` ends the error's text. */
 export const parseFields = (
   names: readonly string[],
   fields: URLSearchParams,
@@ -105,7 +102,7 @@ export const parseFields = (
   return wrong === undefined ? Object.fromEntries(fields) : badRequest(`${quoted(wrong)} is not expected${expected}`)
 }
 
-/** `--to`, without its value; `<GROUP>`. */
+/** `--to` or `<GROUP>`. */
 export const usageName = ({ usage }: Pick<Argument, 'usage'>): string => usage.replace(/ .*$/, '')
 
 export const badRequest = (detail: string): AdminError => ({ status: 400, code: 'bad-request', detail })
@@ -113,7 +110,7 @@ export const badRequest = (detail: string): AdminError => ({ status: 400, code: 
 const quoted = (key: string): string => JSON.stringify(key.slice(0, 60))
 
 export const rejectUnknownClient = async (name: string, config: Config): Promise<AdminError | null> => {
-  // Late: the command line loads this module too, and looks no client up.
+  // Loaded late: the command line loads this module too, and needs neither.
   const [{ listClientNames }, { suggestNearest }] = await Promise.all([
     import('../../config/config-facts.ts'),
     import('../../config/suggest.ts'),

@@ -6,7 +6,7 @@ import { rollbackCommands } from './rollback.ts'
 
 const ofFeatures = await operatorCommandLoaders.load()
 
-/** In the order in which the admin listener lists its paths. */
+/** In the order of the admin listener's paths. */
 export const commandGroups: readonly CommandGroup[] = [
   reloadCommands,
   rollbackCommands,

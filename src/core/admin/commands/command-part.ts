@@ -4,15 +4,14 @@ import type { CommandGroup } from './command.ts'
 
 export interface OperatorCommands {
   readonly operatorCommands?: readonly CommandGroup[]
-  /** Default: the same order. */
   readonly commandsInHelp?: readonly CommandGroup[]
   readonly rollbackNote?: RollbackNote
 }
 
-/** What a rollback keeps, where it is not what it keeps as a rule. */
+/** Replaces the standard sentence about what a rollback leaves unchanged. */
 export interface RollbackNote {
   readonly help: string
-  /** Null: as a rule. */
+  /** Null: the standard sentence. */
   readonly kept: (changes: readonly ConfigChange[]) => string | null
 }
 

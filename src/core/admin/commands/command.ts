@@ -8,11 +8,10 @@ import type { HtmlValue } from '../html.ts'
 import type { Argument, Arguments, RawArguments } from './argument.ts'
 
 /**
- * Commands that share a name and arguments. Subcommand, routes, pages, links, log line and audit record follow from it.
- * The command line loads it too, so it imports nothing that serves clients.
+ * Commands that share a name and arguments. Subcommand, routes, pages, log line and audit record follow from it. The
+ * command line loads it, so it imports nothing that serves clients.
  */
 export interface CommandGroup {
-  /** `lender-gateway PARENT NAME`, or without a parent `lender-gateway NAME`. */
   readonly name: string
   readonly parent?: string
   readonly description: string
@@ -22,24 +21,20 @@ export interface CommandGroup {
   readonly help: string | null
   readonly exitCodes: string
   readonly examples: readonly string[]
-  /** Whether it only shows the state while none of its options is given. */
+  /** Without one of its options, it only shows the state. */
   readonly showsWithoutOption?: true
   readonly commands: readonly Command[]
 }
 
 export interface Invocation {
-  /** The operator's name, or else the address. */
+  /** The operator's name or address. */
   readonly by: string
-  /** Applies what an atomic command has changed. */
   apply(): Promise<void>
-  /** An edit may have removed the operator while the command waited. */
+  /** Null: still authorized. An edit may have removed the operator while the command waited. */
   recheck(): AdminError | null
 }
 
-/**
- * Declared as methods, which TypeScript compares bivariantly: code that walks all commands knows no command's
- * arguments.
- */
+/** Methods are compared bivariantly, so code that walks all commands need not know their arguments. */
 export interface Command<Values extends object = object, Plan extends object = object, Result extends object = object> {
   /** The first argument on the command line: `drain`. */
   readonly choice: string
@@ -49,29 +44,26 @@ export interface Command<Values extends object = object, Plan extends object = o
   readonly path: string
   /** Null: the arguments come in a JSON body. */
   readonly query: ((query: string) => RawArguments | AdminError) | null
-  /** Tells why valid arguments do not fit together. `name`: `to` in JSON, `--to` on the command line. */
+  /** Returns why valid arguments contradict each other. `name`: `to` in JSON, `--to` on the command line. */
   validate?(values: Values, name: (argument: string) => string): string | null
-  /** Whether no edit and no other atomic command may come between plan, run and apply. */
+  /** No edit and no other atomic command may come between plan, run and apply. */
   readonly isAtomic: boolean
-  /** Whether this and earlier atomic commands stop waiting for silent workers. Default: no. */
+  /** This and earlier atomic commands stop waiting for silent workers. */
   isUrgent?(values: Values): boolean
   /** Changes nothing. */
   plan(context: AdminContext, values: Values): Plan | AdminError | Promise<Plan | AdminError>
   confirmation?(context: AdminContext, plan: Plan): CommandConfirmation | Promise<CommandConfirmation | AdminError>
-  /** The result is the JSON response. */
   run(context: AdminContext, plan: Plan, invocation: Invocation): Promise<Result | AdminError>
   readonly onlyShows?: true
-  /** Null: the change that it starts logs its own event. */
+  /** Null: the reload logs its own event. */
   readonly event: string | null
-  /** Default: the result. */
   fields?(result: Result): CommandEventFields
   successText(result: Result): string
-  /** `given` holds the arguments. */
   cliText(given: Readonly<Record<string, string | undefined>>, result: Result): string
-  /** `outcome`: the result of a reload, printed with its changes. */
+  /** `outcome`: a reload, printed with its changes. */
   readonly responseShape: Decoder<object> | 'outcome'
   readonly rejectedText: string
-  /** Codes of reload or rollback errors that are printed by their detail alone. */
+  /** Codes of errors that are printed by their detail alone. */
   readonly plainErrors?: readonly string[]
   readonly links: CommandLinks
 }
@@ -83,7 +75,7 @@ export type CommandEventFields = Readonly<Record<string, string | number | boole
 export interface CommandConfirmation {
   readonly title: string
   readonly what: HtmlValue
-  readonly ttlMs: number | null // null: not limited in time
+  readonly ttlMs: number | null // null: no limit
   readonly ttlName?: string
   readonly args?: Readonly<Record<string, string>>
   readonly choices?: { readonly name: string; readonly words: string; readonly values: readonly string[] }
@@ -94,11 +86,11 @@ export interface CommandConfirmation {
 export interface CommandLink {
   readonly query: Readonly<Record<string, string>>
   readonly words: string
-  /** For screen readers, after the words. */
+  /** Text for screen readers alone. */
   readonly about?: string
 }
 
-/** A feature adds its own (`declare module`). */
+/** Features add members (`declare module`). */
 export interface OverviewPlaces {
   readonly summary: Status['config']
   readonly operation: { readonly id: OperationId; readonly state: 'serve' | 'reject' }

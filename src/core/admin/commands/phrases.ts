@@ -8,7 +8,7 @@ const units = [
   ['second', 1000],
 ] as const
 
-/** `15 minutes`, `1 hour 30 minutes`, without milliseconds. */
+/** `15 minutes`, `1 hour 30 minutes`. */
 export const spellDuration = (ms: number): string => {
   let left = ms
   const parts = units.flatMap(([unit, length]) => {
@@ -21,7 +21,6 @@ export const spellDuration = (ms: number): string => {
 
 export const pluralize = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
 
-/** `status` shows the start beside `up`. */
 export const sinceStart = 'since the start'
 
 export const joinFirst = (names: readonly string[], max: number, between = ', '): string => {
@@ -51,7 +50,6 @@ export const workersNotReplying = (detail: string): AdminError => ({
 /** No worker serves, or the serving workers ended. */
 export const noWorkerReplied = workersNotReplying('no worker has replied: ask again when one does, or was replaced')
 
-/** Rethrows other errors. */
 export const toAdminError = (error: unknown): AdminError => {
   if (!(error instanceof WorkersNotReplyingError)) throw error
   return workersNotReplying(`${error.message}: ${notReplyingHint}`)

@@ -17,11 +17,11 @@ const args = forceArgument('take it although no endpoint that it brings to a gro
 
 interface ReloadCommandResult extends Omit<Exclude<ReloadOutcome, { result: 'rejected' }>, 'neverRan'> {
   readonly groups: readonly string[]
-  /** When the edit was rejected that a rollback found in the file, in RFC 3339. */
+  /** When the edit still in the file was rejected (RFC 3339): the rollback did not undo it. */
   readonly neverRan: string | null
 }
 
-// Only these exact queries skip a check: an operator who writes `force=0` means the contrary.
+// Only these exact queries skip a check: `force=0` means no.
 const forceQueries: ReadonlySet<string> = new Set(['force', 'force=', 'force=true'])
 
 export type ReloadCommand<Args extends Arguments = typeof args> = Command<
@@ -98,7 +98,7 @@ export const toReloadResult = async (outcome: ReloadOutcome): Promise<ReloadComm
   return { ...(held === null ? configurationRejected : endpointsUnreachable), problems, extensions }
 }
 
-/** Late: the command line loads this module too, and compares no configurations. */
+/** Loaded late: the command line loads this module too. */
 export const getChangedGroups = async (changes: readonly ConfigChange[]): Promise<readonly string[]> =>
   (await import('../../config/diff/diff-reports.ts')).changedGroups(changes)
 

@@ -19,7 +19,7 @@ import {
   toReloadResult,
 } from './reload.ts'
 
-// Only the form sends it: another rollback may be due since its page was shown.
+// Only the form sends it: the rollback may be another one since the page was shown.
 const shownArgument = optionalArgument(
   textArgument({ usage: '--shown <HASH>', help: 'a configuration as the page showed it', only: 'form' }),
 )
@@ -111,7 +111,7 @@ const changeItem = ({ path, from, to }: ConfigChange) =>
 
 const formatValue = (of: unknown): string => truncate(of === null ? 'not set' : JSON.stringify(of), 200)
 
-/** `hasEndedTries`: an edit was held back, and the rollback ended its retries. */
+/** `hasEndedTries`: the rollback ended the retries of an edit that was held back. */
 const nothingToRollBack = ({ state: { isFirst, rejection } }: Reloader, hasEndedTries = false): AdminError => {
   const why = isFirst
     ? 'what runs is the first configuration since the start'

@@ -41,7 +41,7 @@ export const runCommand = async (
     const plan = await command.plan(within, values)
     return isAdminError(plan) ? plan : command.run(within, plan, { by, apply, recheck }).catch(toAdminError)
   }
-  // An edit may have been applied first, and removed the operator's token.
+  // The command may have waited for an edit that removed the operator's token.
   const result = await (command.isAtomic
     ? reloader.change(
         async (apply, urgent) => recheck() ?? execute(hurried(context, urgent), apply),
@@ -50,7 +50,7 @@ export const runCommand = async (
     : execute(context, () => reloader.reapply()))
   const done = eventFields(command, result)
   if (done === null) return result
-  // Without a page: a command about a client's idempotency key, which no page shows.
+  // A command without a page is about a client's idempotency key, which no page shows.
   if (command.page !== null) context.commandHistory.add({ at: epochMs(), by, text: commandText(command, result) })
   if (command.event === null) return result
   const fields = { ...done, by }
@@ -59,7 +59,7 @@ export const runCommand = async (
   return result
 }
 
-/** Hurries requests to the processes when an urgent command waits. */
+/** Calls to workers end early when an urgent command waits. */
 const hurried = (context: AdminContext, urgent: Promise<void>): AdminContext => ({
   ...context,
   report: () => context.report(urgent),

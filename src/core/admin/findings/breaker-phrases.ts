@@ -6,6 +6,5 @@ export const breakerPhrase = (
   breaker: { readonly state: string; readonly where: string | null },
 ): string => `the circuit breaker of ${name} is ${breaker.state}${wherePhrase(breaker)}`
 
-/** Empty: the breaker is not open. */
 export const nextTryDetails = ({ openForMs }: { readonly openForMs: number | null }, at: number): readonly string[] =>
   openForMs === null ? [] : [`the first request after ${formatTimeOfDay(at + openForMs, at)} tries whether it is well`]

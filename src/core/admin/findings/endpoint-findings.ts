@@ -46,7 +46,7 @@ export const endpointFindings = (
     : [endpointOutageFinding(group, each, out, [stale].flat(), inputs)]
 }
 
-/** `errors`: the endpoint's recent errors; `out`: why it gets no requests. */
+/** `out`: why the endpoint gets no requests. */
 const failingEndpointFinding = (
   group: Group,
   each: EndpointReport,
@@ -59,7 +59,7 @@ const failingEndpointFinding = (
   const quietSince = getQuietSince(tally, inputs.at)
   const failures = groupByKey(
     errors,
-    // By text: a connection may be closed before the response head and after it.
+    // Keyed by text: one reason has two texts, before and after the response head.
     ({ kind, reason }) => lastFailurePhrase({ kind, reason, status: null }, url),
   ).map((same) => ({ cause: causePhrase(same[0], url, inputs), tally: tallyFailures(same) }))
   const severity =
@@ -71,7 +71,6 @@ const failingEndpointFinding = (
   const kinds = errors.map(({ kind }) => kind)
   const facts = {
     ...{ failures, quietSince, out, owners: ownerDetails([each], inputs), endpoints: [url] },
-    // A drain is no failure.
     since: each.failingSince ?? (state.name === 'draining' ? null : state.since) ?? tally.firstAt,
     command: faultCommandLine(group, kinds, inputs),
   }
@@ -84,7 +83,7 @@ const failingEndpointFinding = (
   })
 }
 
-/** For an endpoint without recent failures of requests. `others`: its other findings. */
+/** For an endpoint without recent failures of requests. */
 const endpointOutageFinding = (
   group: Group,
   each: EndpointReport,
@@ -115,7 +114,7 @@ const endpointOutageFinding = (
 const getQuietSince = ({ lastMinute, lastAt }: FailureTally, at: number): number | null =>
   lastMinute > 0 && lastAt !== null && isQuiet(lastAt, at) ? lastAt : null
 
-/** Its failures have ended, as other endpoints get its requests. */
+/** Failures end when other endpoints get the requests. */
 const isOutOfRotation = ({ name }: EndpointReport['state']): boolean => name === 'down' || name === 'ejected'
 
 const staleAddressFinding = (group: Group, { url, outdated }: EndpointReport, inputs: FindingInputs): Found => {
@@ -126,7 +125,7 @@ const staleAddressFinding = (group: Group, { url, outdated }: EndpointReport, in
   ])
 }
 
-/** Failures that cost no client's request: another attempt succeeded, or the endpoint's own error was relayed. */
+/** Failures after which another attempt succeeded, or the endpoint's own error was relayed. */
 const recoveredFailureFinding = (group: Group, { url, lastFailure }: EndpointReport, inputs: FindingInputs): Found => {
   const { at, config } = inputs
   if (lastFailure === null || at - lastFailure.at > recentMs) return []
@@ -161,18 +160,17 @@ const slowFinding = (group: Group, { url, latencyMs }: EndpointReport, { config 
   ])
 }
 
-// The share of fewer requests says little.
 const minRequests = 20
 
-// A smaller excess is harmless, however certain it is.
+// A smaller excess is harmless, even if it is certain.
 const minExcess = 0.2
 
-// In standard errors: in a day of windows, chance alone hardly singles out one of 1000 equal endpoints.
+// In standard errors: chance alone hardly singles out one of 1,000 equal endpoints in a day of windows.
 const minCertainty = 5
 
 /**
- * Each 4xx may be the client's fault, so it ejects no endpoint; but clients do not choose the endpoint, so shares
- * should be equal: a two-proportion test. `name`: the upstream's name in a sentence.
+ * A 4xx may be the client's fault, so it ejects no endpoint. But clients do not choose the endpoint, so the shares of
+ * 4xx should be equal: a two-proportion test.
  */
 export const clientErrorFindings = (
   group: Group,

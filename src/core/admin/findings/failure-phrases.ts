@@ -13,10 +13,10 @@ import type { FindingInputs } from './finding-inputs.ts'
 
 export const recentMs = 60_000
 
-/** Fewer failures in a minute may come from one broken connection, and are a warning. */
+/** Fewer failures in a minute are a warning: one broken connection may cause them. */
 export const minFailures = 3
 
-// Without a failure for that long, the cause is gone or other endpoints took over.
+// After that time without a failure, the cause is gone or other endpoints took over.
 const quietMs = 15_000
 
 export interface FailureTally {
@@ -58,7 +58,6 @@ export const tallyRejected = ({ recentErrors }: StatusReport, kind: FailureKind,
     ),
   )
 
-/** Begins with a colon; empty: none was rejected recently. */
 export const rejectedPhrase = (rejected: FailureTally): string =>
   rejected.last15Min === 0 ? '' : `: ${countPhrase(rejected, 'rejected')}`
 
@@ -79,7 +78,7 @@ export const causePhrase = (
   lastFailurePhrase({ kind, reason, status: null }, endpoint) +
   (operation === null ? '' : limitPhrase({ kind, at: lastAt }, groupOfOperation(operation), inputs, operation))
 
-/** Empty for a failure before the last edit, whose limit may differ. */
+/** Empty for a failure before the last edit: the limit may have been another. */
 export const limitPhrase = (
   { kind, at }: Pick<AttemptReport, 'kind' | 'at'>,
   group: Group,
@@ -99,7 +98,7 @@ export const limitPhrase = (
 
 export const groupOfOperation = (id: OperationId): Group => operationsById[id].group
 
-// The network, a resolver, a clock or this gateway may cause these, without a change at the endpoint.
+// The network, a resolver, a clock or this gateway may be the cause, and not the endpoint.
 const doubtfulReasons: ReadonlySet<FailureReason | null> = new Set([
   'unreachable',
   'not-connected-in-time',
@@ -117,7 +116,7 @@ const ownCertificate: ReadonlySet<FailureReason | null> = new Set([
   'certificate-revoked',
 ] as const)
 
-/** One line for each way to know. `loadedAt`: since an edit may be the fault as well. */
+/** Says whose fault it is, and how that is known. `loadedAt`: an edit since may be the fault. */
 export const ownerDetails = (
   endpoints: readonly EndpointReport[],
   { loadedAt }: Pick<FindingInputs, 'loadedAt'>,
@@ -133,7 +132,6 @@ export const ownerDetails = (
     return `for the owner of ${joinWithAnd(urls)} to mend: ${same[0].how}`
   })
 
-/** Null: unknown, or no fault. */
 const findHow = ({ lastFailure, failingSince, succeededAt }: EndpointReport, loadedAt: number): string | null => {
   if (lastFailure === null || failingSince === null) return null
   const { kind, reason } = lastFailure
@@ -150,6 +148,5 @@ const contractKinds: ReadonlySet<FailureKind> = new Set([
   'invalid-response',
 ])
 
-/** The contract's own finding reports them. */
 export const isContractFailure = ({ kind, reason }: Pick<ErrorCount, 'kind' | 'reason'>): boolean =>
   contractKinds.has(kind) || reason === 'contract-body-too-large'

@@ -13,7 +13,7 @@ export interface RecentTraffic {
   readonly requests: number
   /** The upstream's own 5xx responses, relayed. */
   readonly passedOn: number
-  /** 5xx responses that were stored. */
+  /** 5xx responses of the cache. */
   readonly storedErrors: number
 }
 
@@ -30,22 +30,21 @@ export const collectOwnInputs = (
     at: epochMs(),
     config,
     loadedAt: state.loadedAt,
-    /** Null: a rollback would undo no edit. */
+    /** Null: there is no edit to roll back. */
     undoableEditAt: isEdit ? state.loadedAt : null,
     file: {
       name: resolve(file),
-      /** This file, or files that it refers to. */
       differing: listDifferingFiles(context.reloader, drifted),
       rolledBack: state.loadedBy === 'rollback',
       rejection: state.rejection,
       nextTryAt: state.nextTryAt,
     },
     report,
-    /** Of the last minute, or since the first sample; null: metrics are off, or no feature counts them. */
+    /** Of the last minute, or since the first sample; null: not counted. */
     recent: null as Readonly<Record<OperationId, RecentTraffic>> | null,
     overrides,
     parts: context.parts,
-    /** Passed in: a file that features import cannot import them. */
+    /** An input because of an import cycle: features import this file. */
     findingParts,
     findClients: context.findClients,
     notServing: context.notServing(),
@@ -59,7 +58,6 @@ export interface FindingInputs extends Readonly<ReturnType<typeof collectOwnInpu
 
 export type FindingSource = (inputs: FindingInputs) => FoundOrNot
 
-/** What a feature adds to core's findings. */
 export interface FindingPart {
   /** Finds problems of a group that has a serving endpoint. */
   findOfGroup?(group: Group, inputs: FindingInputs): Found
@@ -67,7 +65,7 @@ export interface FindingPart {
 }
 
 export interface ClientErrorNote {
-  /** The configuration key of the senders, where these are not clients and get no response. */
+  /** The key of the senders, where these are not clients and get no response. */
   readonly senders?: string
   readonly note?: string
 }

@@ -10,8 +10,7 @@ import { groupByKey } from '../../log/sum-reports.ts'
 import type { Reloader } from '../../runtime/reload/reloader.ts'
 
 /**
- * Critical: requests fail, or records are lost. Warning: something is wrong, but most requests are served. Notice:
- * worth knowing.
+ * Critical: requests fail, or records are lost. Warning: most requests are served. Notice: nothing needs to be done.
  */
 export const severities = ['critical', 'warning', 'notice'] as const
 
@@ -26,9 +25,9 @@ export const findingShape = asObject({
   severity: asWord<Severity>(),
   /** `upstreams.risk`, `operations.market.insights`, `config`, `redis`. */
   about: asText,
-  /** Other groups with the same endpoint. Null: an earlier version of the gateway. */
+  /** Null: an earlier version of the gateway. */
   alsoAbout: asNullable(asList(asText)),
-  /** One sentence, without a full stop. It quotes no text of a client. */
+  /** One sentence, without a full stop and without text of a client. */
   cause: asText,
   details: asList(asText),
   since: asNullable(asText),
@@ -37,24 +36,22 @@ export const findingShape = asObject({
 
 export type FindingView = Decoded<typeof findingShape>
 
-/** Displays read this, not sentences. */
+/** Data for displays, which do not parse sentences. */
 export interface FindingSubject {
   readonly severity: Severity
   readonly about: string
   readonly alsoAbout: readonly string[]
-  /** The URLs that it names. */
   readonly endpoints: readonly string[]
 }
 
 export interface Finding extends FindingSubject {
   readonly code: string
-  /** The code of findings that it replaces, since it tells their cause. */
+  /** The code of findings that this one explains and replaces. */
   readonly explains: string | null
-  /** Groups with the same finding that its sentence does not name. */
+  /** Groups with the same finding, beside those in the sentence. */
   readonly behind: readonly string[]
-  /** In ms since the epoch; null: unknown. */
   readonly since: number | null
-  /** Text: a command of the shell. */
+  /** A text is a command of the shell. */
   readonly command: CommandLine | string | null
   readonly facts: object
   readonly say: (facts: never, at: number) => readonly string[]
@@ -82,7 +79,6 @@ export const finding = <Facts extends object>(
   return { code, severity, about, alsoAbout, behind: [], endpoints, explains, since, command, facts, say }
 }
 
-/** The only place where sentences are made. */
 export const renderFinding = (
   { severity, about, alsoAbout, behind, since, command, facts, say }: Finding,
   at: number,
@@ -98,11 +94,10 @@ export const renderFinding = (
   }
 }
 
-/** Findings of the same severity keep their order. */
 export const worstFirst = (found: readonly Finding[]): readonly Finding[] =>
   found.toSorted((a, b) => severities.indexOf(a.severity) - severities.indexOf(b.severity))
 
-/** Merges findings about groups (`upstreams.GROUP`) that read the same. */
+/** Merges findings about several groups whose sentences are equal. */
 export const mergeByGroup = (found: readonly Finding[], at: number): readonly Finding[] =>
   groupByKey(found, (each) => `${each.severity} ${renderFinding(each, at).cause}`).map((same) => {
     const [first] = same
@@ -118,7 +113,6 @@ export const joinWithAnd = (names: readonly string[]): string =>
 
 export const unknownPlaces = 'where is not known, since the table is full'
 
-/** `--online` also tries what the file names. */
 export const checkCommandLine = (file: string, ...online: readonly '--online'[]): CommandLine => ({
   words: ['check', ...online, file],
   target: 'none',
@@ -131,18 +125,20 @@ export const explainCommandLine = (id: OperationId, { listen: { basePath } }: Pi
   return commandLine('explain', method, basePath + path, '--live')
 }
 
-// `check --online` connects, and sends no request.
 const connectKinds: ReadonlySet<FailureKind | null> = new Set([
   'connect-failed',
   'connect-timeout',
   'tls-failed',
 ] as const)
 
-/** Where no connection was made, a trial; else the endpoints' state. A kind is null where the endpoint responded. */
+/**
+ * `check --online` where no connection was made; else `explain --live`, since `check` sends no request. A kind is null
+ * where the endpoint responded.
+ */
 export const faultCommandLine = (group: Group, kinds: readonly (FailureKind | null)[], inputs: Named): CommandLine =>
   kinds.some((kind) => connectKinds.has(kind)) ? tryCommandLine(group, inputs) : liveCommandLine(group, inputs.config)
 
-/** Where the file differs from the running configuration, a trial would reach other endpoints. */
+/** Not `check` where the file differs from the running configuration: it would try other endpoints. */
 export const tryCommandLine = (group: Group, { config, file }: Named): CommandLine =>
   file.differing.length === 0 ? checkCommandLine(file.name, '--online') : liveCommandLine(group, config)
 
@@ -154,8 +150,8 @@ export const liveCommandLine = (group: Group, config: Pick<Config, 'listen'>): C
 export type FormatCommand = (command: CommandLine) => string
 
 /**
- * Commands run in any folder of this machine: with the running program, the file's absolute path and the gateway's
- * address. The file does not lead to the gateway when its port is a variable of this process or chosen by the system.
+ * Formats commands that run in any folder of this machine: the running program, the file's absolute path and the
+ * gateway's address, which the file cannot say if a variable or the system chose the port.
  */
 export const createCommandFormatter = (
   { file, statedAdminPort }: Pick<Reloader, 'file' | 'statedAdminPort'>,

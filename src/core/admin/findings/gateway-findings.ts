@@ -14,7 +14,7 @@ import { sinceStart } from '../commands/phrases.ts'
 import { checkCommandLine, type Finding, finding, joinWithAnd, mergeByGroup } from './finding.ts'
 import type { FindingInputs, FindingSource } from './finding-inputs.ts'
 
-// Clients notice: far longer than pauses of the garbage collector or of a shared machine.
+// Clients notice that. Pauses of the garbage collector or of a shared machine are far shorter.
 const lateMs = 500
 
 const fullHeap = 0.9
@@ -66,8 +66,8 @@ export const configFindings: FindingSource = ({ file, loadedAt }) => {
   const edit = `an edit of ${joinWithAnd(differing.length === 0 ? [name] : differing)}`
   if (rejection !== null) {
     const { trigger, since, isFileSound, areWorkersSilent } = rejection
-    // A sound file that needs a restart, whose audit file cannot be opened, or whose workers did not reply: `check`
-    // would find no fault.
+    // The file is sound but needs a restart, its audit file cannot be opened, or workers did not reply: `check` would
+    // find no fault.
     const again = trigger === 'rollback' ? 'rollback' : isFileSound ? 'reload' : null
     const isUnreached = nextTryAt !== null && !areWorkersSilent
     const command = isUnreached
@@ -104,7 +104,7 @@ const rejectionPhrase = (
   return `${edit} was rejected, and ${isOlderThanRollback ? 'never ran' : 'what ran before runs on'}`
 }
 
-/** Of the authorities for client certificates, the first to expire. */
+/** Of several authorities for client certificates, the first that expires. */
 export const listCertificates = (config: Config) =>
   [...listenerCertificates(config), ...clientAuthorities(config)].map(({ path, ...facts }) => ({
     key: formatKeyPath(path),
@@ -150,7 +150,6 @@ const endpointCertificateFinding = (group: Group, report: EndpointReport, inputs
     return finding('endpoint-certificate-expires', 'warning', about, facts, (facts) => [
       `the certificate of ${shownBy(facts)} expires at ${formatTime(facts.notAfter)}`,
     ])
-  // Failed requests report the expiry themselves.
   if (failsByExpiry(report, inputs)) return null
   const severity = inputs.config.upstreams[group].tls.verify ? 'critical' : 'warning'
   return finding('endpoint-certificate-expired', severity, about, { ...facts, since: notAfter }, (facts) => [

@@ -32,10 +32,9 @@ export const rejectedFindings: FindingSource = ({ overrides, config, report }) =
     })
   })
 
-/** A forgotten override ends by itself, but later. */
 export const drainedFindings: FindingSource = ({ overrides, report }) =>
   groups.flatMap((group) => {
-    // An endpoint that an edit removed gets no requests anyway.
+    // An endpoint that an edit removed gets no requests.
     const endpoints = reportedSides<SideReport>(report.upstreams[group]).flatMap((side) => side.report.endpoints)
     const urls = new Set(endpoints.map(({ url }) => url))
     return [...urls].flatMap((url) => {
@@ -71,7 +70,7 @@ export const gatewayErrorFindings: FindingSource = ({ report }) =>
     ])
   })
 
-// A client may err once; a repeated error is worth a line.
+// A single error of a client is not worth a line.
 const often = { inAMinute: 3, in15Minutes: 10 } as const
 
 export const clientFindings: FindingSource = (inputs) =>
@@ -86,7 +85,6 @@ export const clientFindings: FindingSource = (inputs) =>
     const severity = senders !== null && tally.lastMinute > 0 ? 'warning' : 'notice'
     const about = senders ?? subjectOf(same)
     const last = inputs.report.recentErrors.last.filter((each) => each.kind === kind && each.reason === reason)
-    // Of the last errors alone.
     const clients = [...new Set(last.map(({ client, clientId }) => clientId ?? client))]
     const facts = { kind, reason, tally, senders, note, clients, since: tally.firstAt, command: tailCommand }
     return finding('client-errors', severity, about, facts, ({ kind, reason, tally, note, ...facts }) => {

@@ -13,10 +13,9 @@ import { limitPhrase, ownerDetails, recentMs, rejectedPhrase, tallyRejected } fr
 import { type Finding, faultCommandLine, finding, joinWithAnd } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 
-// What fits on one screen; the worst come first.
 const maxEndpoints = 10
 
-/** Endpoints that several groups share are reported once. */
+/** Groups that share all their endpoints share a finding. */
 export const outageFindings = (inputs: FindingInputs): readonly Finding[] => {
   const { config, overrides, findClients } = inputs
   const found = groups.flatMap((group) => {
@@ -27,7 +26,7 @@ export const outageFindings = (inputs: FindingInputs): readonly Finding[] => {
   return groupByKey(found, ({ fact, clients }) => `${clients} ${fact}`).map((same) => outageFinding(same, inputs))
 }
 
-/** `fact` and the endpoints that it names. Null: an endpoint serves, or every endpoint drains. */
+/** Null: an endpoint serves, or every endpoint drains. */
 export const groupOutage = (group: Group, inputs: Pick<FindingInputs, 'report' | 'config' | 'loadedAt'>) => {
   const { endpoints, breaker } = inputs.report.upstreams[group]
   const takers = endpoints.filter(({ state }) => state.name !== 'draining')
@@ -42,9 +41,9 @@ export const groupOutage = (group: Group, inputs: Pick<FindingInputs, 'report' |
     .filter(({ at }) => at >= (since ?? 0))
   return {
     group,
-    /** When the first request failed since the last success; null: unknown. */
+    /** The first failure after the last success; null: unknown. */
     since,
-    /** Null: a response. */
+    /** Null: the endpoint responded. */
     kinds: failed.map(({ kind }) => kind),
     ...(failed.length > 0
       ? describeFailures(failed, group, inputs)
@@ -55,7 +54,7 @@ export const groupOutage = (group: Group, inputs: Pick<FindingInputs, 'report' |
   }
 }
 
-/** An ejected endpoint may serve as the last resort, when all are ejected. */
+/** When all endpoints are ejected, an ejected endpoint may serve as the last resort. */
 export const isServing = ({ state, succeededAt, failingSince }: EndpointReport): boolean =>
   state.name === 'up' ||
   (state.name !== 'failing' && failingSince === null && succeededAt !== null && succeededAt >= (state.since ?? 0))
@@ -86,10 +85,9 @@ const describeFailures = (
   return { fact: facts.join('; '), named }
 }
 
-/** Requests of clients that are not among `clients` do not fail. */
 type PrimaryOutage = NonNullable<ReturnType<typeof groupOutage>> & { readonly clients: GroupClients['primary'] }
 
-// In one sentence; the details list further endpoints.
+// The details list further endpoints.
 const maxNamed = 3
 
 const outageFinding = (same: NonEmpty<PrimaryOutage>, inputs: FindingInputs): Finding => {
@@ -112,7 +110,7 @@ const outageFinding = (same: NonEmpty<PrimaryOutage>, inputs: FindingInputs): Fi
   })
 }
 
-/** Without requests, the gateway cannot notice a recovery. Null: requests come, unknown, or a health check fails. */
+/** Without requests, the gateway cannot see a recovery. Null: requests come, or a health check fails. */
 const quietPhrase = (names: readonly Group[], { report, recent, at }: FindingInputs): string | null => {
   const came = allOperations.some(({ id, group }) => names.includes(group) && recent?.[id].requests !== 0)
   const endpoints = names.flatMap((group) => report.upstreams[group].endpoints)
@@ -160,7 +158,7 @@ const outageDetails = (names: readonly Group[], inputs: FindingInputs): readonly
     ...endpoints.slice(0, maxEndpoints).map((each) => endpointText(each, at)),
     ...(more > 0 ? [`and ${more} more`] : []),
     ...names.flatMap((each) => breakerText(each, report, at)),
-    // If no endpoint has ever responded, an edit with a wrong address is as likely as an endpoint's fault.
+    // If no endpoint has ever responded, the last edit may have brought a wrong address.
     ...(undoableEditAt !== null && endpoints.every(({ succeededAt }) => succeededAt === null)
       ? [`no request has gone well there yet: rollback undoes the last edit, of ${formatTimeOfDay(undoableEditAt, at)}`]
       : []),
@@ -177,7 +175,6 @@ const endpointText = (endpoint: EndpointReport, at: number): string => {
   const row = failuresInARow === 0 ? '' : `; no success since ${pluralize(failuresInARow, 'failure')}`
   if (state.name === 'up' && last !== null) return lastFailurePhrase(last, url) + row + counts
   const phrase = last === null ? '' : lastFailurePhrase(last, url)
-  // Probes often fail with the same reason.
   const isTold = state.reason?.replace('the endpoint', url).startsWith(phrase) ?? phrase === ''
   const why = isTold ? '' : `; the last failure: ${phrase}`
   return stateText(endpoint) + why + row + counts

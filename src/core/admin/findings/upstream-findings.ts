@@ -51,7 +51,7 @@ export const getUpstreamErrors = (group: Group, { report }: FindingInputs): read
       mayBeUpstreamFault(each.kind),
   )
 
-/** Some requests may succeed. Half-open counts as open: the test has not ended. */
+/** Half-open counts as open. Some requests may succeed. */
 const breakerFinding = (group: Group, causes: readonly ErrorCount[], inputs: FindingInputs): Found => {
   const { breaker } = inputs.report.upstreams[group]
   if (breaker === null || breaker.state === 'closed') return []

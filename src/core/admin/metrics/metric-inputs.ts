@@ -7,7 +7,6 @@ import { collectOwnInputs, type FindingInputs } from '../findings/finding-inputs
 import { listCertificates } from '../findings/gateway-findings.ts'
 import type { MetricInputs } from './metric.ts'
 
-/** `drifted`: files changed since they were last read. */
 export const collectFindingInputs = (
   context: AdminContext,
   report: StatusReport,
@@ -20,7 +19,7 @@ export const collectFindingInputs = (
 
 export const collectMetricInputs = async (context: AdminContext): Promise<MetricInputs | null> => {
   const { reloader } = context
-  // First, so all inputs are of one moment.
+  // Awaited first, so that all inputs are of one moment.
   const [drifted, report] = await Promise.all([findDriftedFiles(reloader), context.report()])
   const { config, history } = reloader
   const { requestMetrics } = report

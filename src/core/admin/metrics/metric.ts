@@ -12,7 +12,7 @@ export interface MetricInputs extends FindingInputs {
 interface MetricDefinition {
   readonly help: string
   readonly type: MetricType
-  /** Bounded cardinality: values come from the catalog, the configuration or a fixed set of words. */
+  /** Bounded cardinality: values come from the catalog, the configuration or a fixed set. */
   readonly labels: readonly string[]
   read(inputs: MetricInputs): readonly MetricSample[]
 }
@@ -32,7 +32,7 @@ type Define<Thing, Value> = (
   ...find: [Thing] extends [Value] ? [find?: Find<Thing, Value>] : [find: Find<Thing, Value>]
 ) => MetricDefinition
 
-/** Defines metrics with one series a thing. True is 1; null has no series. */
+/** True is 1; null has no series. */
 export const seriesFor = <const Labels extends readonly string[], Thing>(
   labels: Labels,
   things: (inputs: MetricInputs) => readonly Row<Labels, Thing>[],
@@ -60,7 +60,6 @@ export const seriesFor = <const Labels extends readonly string[], Thing>(
   }
 }
 
-/** One series for each member of a record of counts. */
 export const seriesOfCounts =
   <const Key extends string, Counted>(
     key: Key,
@@ -73,7 +72,7 @@ export const seriesOfCounts =
       ),
     )
 
-/** Without labels. While the thing is null, there is no series. */
+/** Metrics without labels. No series while the thing is null. */
 export const metricsOf = <Thing>(find: (inputs: MetricInputs) => Thing | null | undefined) =>
   seriesFor([], (inputs) => {
     const thing = find(inputs) ?? null
@@ -82,13 +81,12 @@ export const metricsOf = <Thing>(find: (inputs: MetricInputs) => Thing | null | 
 
 export const { counter, gauge } = metricsOf((inputs) => inputs)
 
-/** 1 for the current state, 0 for the others. */
 export const stateSeries = <State extends string>(
   all: readonly State[],
   state: State,
 ): readonly (readonly [State, boolean])[] => all.map((each) => [each, each === state])
 
-/** Expected rows come first, with 0: Prometheus computes a rate of a first event only if the series existed before. */
+/** Expected rows come first, with 0: Prometheus sees no rate in the first sample of a series. */
 export const addUp = <Counted extends readonly [...labels: string[], count: number]>(
   rows: readonly Counted[],
 ): readonly Counted[] => {
@@ -105,7 +103,7 @@ export const addUp = <Counted extends readonly [...labels: string[], count: numb
 type MetricType = 'counter' | 'gauge' | 'histogram'
 
 export interface MetricFamily extends Pick<MetricDefinition, 'help' | 'type'> {
-  readonly name: string // needs no escaping
+  readonly name: string
   readonly samples: readonly MetricSample[]
 }
 
@@ -123,7 +121,6 @@ export interface HistogramValue {
 
 export const expositionContentType = 'text/plain; version=0.0.4; charset=utf-8'
 
-/** The text format of Prometheus, version 0.0.4. A family without samples is left out. */
 export const renderExposition = (families: readonly MetricFamily[]): string => {
   const lines: string[] = []
   for (const { name, help, type, samples } of families) {
@@ -153,7 +150,6 @@ const renderHistogram = (
 const line = (name: string, pairs: readonly string[], value: number): string =>
   `${name}${pairs.length === 0 ? '' : `{${pairs.join(',')}}`} ${number(value)}`
 
-/** Formats a number as Go parses it. */
 const number = (value: number): string => {
   if (value === Number.POSITIVE_INFINITY) return '+Inf'
   if (value === Number.NEGATIVE_INFINITY) return '-Inf'

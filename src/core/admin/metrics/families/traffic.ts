@@ -28,7 +28,7 @@ const expected: OperationMetricsReport['requests'] = [
     failure: kind,
     count: 0,
   })),
-  { statusClass: 2, failure: 'truncated', count: 0 }, // the status that was relayed
+  { statusClass: 2, failure: 'truncated', count: 0 },
 ]
 
 const servingStates = ({ overrides, config }: MetricInputs): readonly (readonly [OperationId, boolean])[] =>
@@ -36,7 +36,7 @@ const servingStates = ({ overrides, config }: MetricInputs): readonly (readonly 
 
 export const className = (statusClass: number): string => `${statusClass}xx`
 
-/** From milliseconds to seconds. Exact: every exported bound is a recorded bound. */
+/** Exact: every exported bound is a recorded bound. */
 const toHistogramValue = ({ counts, sumMs }: HistogramReport): HistogramValue => {
   let below = 0
   const cumulative = counts.map((count) => {

@@ -8,13 +8,13 @@ import type { SideReport } from '../../../runtime/status/side.ts'
 import { firstToExpire } from '../../../upstream/endpoints/endpoint-certificates.ts'
 import { addUp, type MetricDefinitions, type MetricInputs, seriesFor, stateSeries } from '../metric.ts'
 
-/** Of requests without a failed attempt: none was sent, or the response could not be relayed. */
+/** Reasons of requests that were not sent, or whose response could not be relayed. */
 const reasonsWithoutAttempt: ReadonlySet<FailureReason> = new Set<FailureReason>([
   ...reasonsFor('no-healthy-endpoint', 'circuit-open', 'invalid-response'),
   'response-field',
 ])
 
-// The last three are no reasons of the table, but two kinds and a failing status.
+// The last three are no reasons of the table: two kinds, and a failing status.
 const expected: readonly AttemptFailureReason[] = [
   ...reasonsFor(...allFailureKinds.filter((kind) => failureTable[kind].fault === 'upstream')),
   'headers-timeout',
