@@ -18,7 +18,7 @@ export type BuiltInCommand = Beside<'status' | 'operators' | 'diff' | 'check'> &
 
 export type Subcommand = Readonly<{ parent: string; create: () => Command }>
 
-/** Finds what a gateway with this configuration could not use from this machine, within 2 s. Never throws. */
+/** Finds resources of the configuration that this machine cannot use, within 2 s. Never throws. */
 export type OnlineCheck = (config: Config, locate: KeyLocator) => Promise<readonly ConfigProblem[]>
 
 export type KeyLocator = (key: string) => ReturnType<typeof locateKey>
@@ -32,42 +32,39 @@ export interface CommandPart {
   readonly loadBundle?: () => Promise<BundlePart>
 }
 
-/** Names a key, with the line of the file that states it. */
 export type NameKey = (key: string) => string
 
 export type SettingRows = readonly (readonly [key: string, value: string])[]
 
-/** `bucket`: from 0 to 9,999; null: the side does not depend on a bucket. */
+/** `bucket`: 0 to 9,999; null: the side does not depend on a bucket. */
 export type ExplainedSide = Readonly<{ side: Side; why: string; bucket: number | null }>
 
 export type ExplainedClient = Readonly<{ client: string; isNamed: boolean }>
 
-/** The entry of an operation in a feature's own file, for one of its layers. */
+/** Where a feature's own file has the entry of an operation, for one of its layers. */
 export interface LayerPlace {
-  /** As the configuration has it. */
   readonly file: string
   readonly line: number | null
-  /** Why the layer does nothing, whatever its setting is. */
+  /** Why the layer does nothing although its setting is on. */
   readonly offBecause: string | null
 }
 
 export interface ExplainPart {
-  /** Rows that hold for all nine operations. */
   readonly settings?: readonly (Beside<'tls' | 'trustedProxies' | 'requestId'> & {
     rows(config: Config, rowsUnder: (...keys: readonly string[]) => SettingRows): SettingRows
   })[]
   readonly wholeLayers?: readonly LayerRow['name'][]
   /** Sections whose findings concern no request. */
   readonly aside?: readonly string[]
-  /** Undefined: not the feature's layer. Null: no such file is configured. */
+  /** Undefined: another feature's layer. Null: no such file is configured. */
   readonly layerPlace?: (layer: LayerRow['name'], operation: Operation, config: Config) => LayerPlace | null | undefined
   /** Why a client with valid credentials is rejected. */
   readonly rejectClient?: (
     ...request: ExplainedRequest<string>
   ) => { readonly why: string; readonly hint: string } | null
-  /** By the file. Null: the group has one side. */
+  /** As the file says. Null: the group has one side. */
   readonly findSide?: (...request: ExplainedRequest<ExplainedClient>) => ExplainedSide | null
-  /** By the running gateway's status. `at`: the gateway's clock. Null: unknown. */
+  /** As the running gateway's status says. `at`: the gateway's clock. Null: unknown. */
   readonly findSideNow?: (
     ...request: [...ExplainedRequest<ExplainedClient>, now: { readonly upstream: UpstreamStatus; readonly at: number }]
   ) => ExplainedSide | null
@@ -86,30 +83,28 @@ export interface BundlePart {
   readonly withoutClientData?: (body: unknown) => unknown
 }
 
-/** An optional check of `check`; its option may be given several times. */
+/** A check that `check` runs when its option is given. */
 export interface FileCheck {
   readonly name: string
   readonly option: string
   readonly description: string
   readonly help: string
-  /** Appended to the help of exit code 1. */
   readonly exitCode: string
   readonly example: string
-  /** Printed on stderr when the file has problems, so the check was skipped. */
+  /** Printed when the check was skipped, because the file has problems. */
   readonly notRun: string
   run(values: readonly string[], config: Config, file: string): Promise<FileCheckResult>
 }
 
 export interface FileCheckResult {
   readonly ok: boolean
-  /** Whether a file that it needs cannot be read. */
   readonly unreadable: boolean
   readonly problems: readonly ConfigProblem[]
   readonly json: object
   readonly text: string
 }
 
-/** Adds to an operator command a mode that changes nothing. */
+/** Adds a mode that changes nothing to an operator command. */
 export interface OperatorExtra {
   readonly name: string
   /** Null: the command itself runs. */

@@ -8,7 +8,7 @@ import { createHashKeyCommand } from './commands/hash-key.ts'
 import { createSchemaCommand } from './commands/schema.ts'
 import { createServeCommand } from './commands/serve.ts'
 
-// Each loads its modules when it runs: `check` starts neither a server nor a logger.
+// Each command loads its modules when it runs: `check` starts neither a server nor a logger.
 const ownCommands = {
   serve: createServeCommand,
   status: createStatusCommand,
@@ -41,7 +41,7 @@ export function createCommandLine({
     .exitOverride()
     // runCommandLine prints all failures.
     .configureOutput({ outputError: () => {} })
-    // A subcommand and its parent may have options of the same name.
+    // A subcommand and its parent have options of the same name.
     .enablePositionalOptions()
   const subcommandsOf = (parent: string | null): readonly Command[] =>
     operatorCommands.flatMap((each) => (each.parent === parent ? [each.command] : []))
@@ -65,7 +65,7 @@ export function createCommandLine({
     for (const { parent, create } of subcommands) if (parent === name) command.addCommand(create())
     for (const subcommand of subcommandsOf(name)) command.addCommand(subcommand)
     root.addCommand(command.copyInheritedSettings(root))
-    // Without the inherited settings, a subcommand would end the process itself, with 1 for wrong usage.
+    // Otherwise a subcommand would end the process itself, with 1 for wrong usage.
     for (const subcommand of command.commands) subcommand.copyInheritedSettings(command)
   }
   return root

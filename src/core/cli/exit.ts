@@ -1,21 +1,21 @@
 import { settlesWithin } from '../lib/clock.ts'
 
 /**
- * Lets a command finish after the reader of its output has closed the pipe: `… | head` has what it needs, and an
- * operator command still takes effect. Other errors, such as a full disk, end the process with 2.
+ * A command finishes after the reader of its output has closed the pipe (`… | head`): an operator command still takes
+ * effect. For other errors, such as a full disk, it ends with 2.
  */
 export const ignoreBrokenPipe = (): void => {
   for (const stream of [process.stdout, process.stderr])
     stream.on('error', (error: NodeJS.ErrnoException) => {
       if (isBrokenPipe(error)) return
       process.stderr.write(`lender-gateway: the output cannot be written (${error.code ?? error.message})\n`)
-      process.exit(2) // the operator does not have the result
+      process.exit(2)
     })
 }
 
-const flushTimeoutMs = 1000 // for a reader that hangs
+const flushTimeoutMs = 1000
 
-/** Waits up to 1 s for stderr: a pipe takes 64 KiB at once, and the process's exit would lose the rest. */
+/** Waits up to 1 s for stderr: a pipe holds 64 KiB, and an exit loses the rest. */
 export const flushStderr = async (): Promise<void> => {
   const flushed = new Promise<void>((resolve) => {
     process.stderr.on('error', () => resolve()).write('', () => resolve())
@@ -23,14 +23,13 @@ export const flushStderr = async (): Promise<void> => {
   await settlesWithin(flushTimeoutMs, flushed)
 }
 
-/** Ends the process with 0 when the reader has closed the pipe, for commands that would run for ever. */
+/** For commands without an end: a closed pipe ends them with 0. */
 export const exitOnBrokenPipe = (): void => {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (isBrokenPipe(error)) process.exit(0)
   })
 }
 
-// EIO: a terminal that was closed.
 const isBrokenPipe = ({ code }: NodeJS.ErrnoException): boolean => code === 'EPIPE' || code === 'EIO'
 
 export const exitOnSignals = (): void => {

@@ -3,8 +3,8 @@ import { open, rename, unlink } from 'node:fs/promises'
 import { cliError } from './client/admin-target.ts'
 
 /**
- * Writes a whole file or changes nothing. Throws {@link cliError} if the file exists or cannot be written. `force`: an
- * existing file is replaced; of a link the link itself, not its target. `mode`: less the umask.
+ * Writes a whole file or changes nothing. Throws {@link cliError} if the file exists or cannot be written. `force`
+ * replaces a file, and of a link the link itself. `mode`: less the umask.
  */
 export const writeOutputFile = async (
   file: string,
@@ -21,13 +21,12 @@ export const writeOutputFile = async (
   } catch (error) {
     const { code = '', message } = error as NodeJS.ErrnoException
     if (code === 'EEXIST') throw cliError(`${file} is there already: --force overwrites it`)
-    // As in a container with a read-only root.
     const hint = ['EROFS', 'EACCES', 'EPERM'].includes(code) ? ': --output - writes it to stdout' : ''
     throw cliError(`${file} cannot be written (${code === '' ? message : code})${hint}`)
   }
 }
 
-/** `wx` follows no link that an attacker has put in its place. */
+/** `wx` follows no link of an attacker. */
 const createFile = async (file: string, content: string | Uint8Array, mode: number): Promise<void> => {
   await using handle = await open(file, 'wx', mode)
   await handle.writeFile(content).catch(async (error) => {
@@ -38,7 +37,7 @@ const createFile = async (file: string, content: string | Uint8Array, mode: numb
 
 const moveFile = async (from: string, to: string, force: boolean): Promise<void> => {
   if (force) return rename(from, to)
-  // Not every file system has hard links, and rename replaces: an empty file reserves the name.
+  // Not every file system has hard links. An empty file reserves the name, since rename replaces files.
   await createFile(to, '', 0o600)
   await rename(from, to).catch(async (error) => {
     await unlink(to)

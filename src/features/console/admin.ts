@@ -11,7 +11,7 @@ export const pageRoutes = (groups: readonly CommandGroup[]): readonly RouteScope
   route('GET', '/events', 'read'),
   route('GET', '/configuration', 'read'),
   route('POST', '/logout', 'read'),
-  // The confirmation page is only for operators who may give the command.
+  // Only operators who may send the command see its page.
   ...groups
     .flatMap(({ commands }) => commands.flatMap(({ page }) => page ?? []))
     .flatMap((page) => [route('GET', `/actions/${page}`, 'operate'), route('POST', `/actions/${page}`, 'operate')]),

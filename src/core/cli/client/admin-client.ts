@@ -14,7 +14,7 @@ export interface AdminRequest {
   readonly method: 'GET' | 'POST' | 'DELETE'
   readonly path: string
   readonly body?: string
-  /** The field Accept; by default JSON. */
+  /** Default: JSON. */
   readonly accept?: string
   readonly timeoutMs: number
   readonly maxBytes?: number
@@ -25,20 +25,23 @@ export interface AdminRequest {
 export interface AdminResponse {
   readonly status: number
   readonly body: unknown
-  /** The gateway's own clock, in milliseconds since the epoch. */
+  /** The gateway's clock, in milliseconds since the epoch. */
   readonly at: number
 }
 
-/** Throws {@link CliError} for no response in time, no JSON, an unexpected status, a command to a guessed address. */
+/**
+ * Throws {@link CliError} if the response is late, no JSON or of an unexpected status, and for a command to a guessed
+ * address.
+ */
 export const callAdmin = async (target: AdminTarget, adminRequest: AdminRequest): Promise<AdminResponse> => {
-  // Another gateway may listen at a guessed address, and a command there cannot be undone.
+  // Another gateway may listen at a guessed address, and would run the command.
   if (adminRequest.method !== 'GET' && target.isDefaultAddress)
     throw cliError(
       `${target.fallbackReason}, so it is not known which gateway is meant: give --config FILE or --admin URL`,
     )
   const { status, date, text } = await callAdminRaw(target, adminRequest)
   const body = parseJson(text)
-  // The gateway could not fetch the keys for operators' tokens, so it did not read the command.
+  // `identity-unavailable`: without the keys for operators' tokens, the gateway did not read the command.
   if (!expectedStatuses.has(status) || getMember(body, 'code') === 'identity-unavailable')
     throw (await import('./admin-errors.ts')).rejectedError(target, adminRequest.path, status, body)
   if (body === undefined) throw otherProgram(target, 'JSON', status)
@@ -48,23 +51,22 @@ export const callAdmin = async (target: AdminTarget, adminRequest: AdminRequest)
   return { status, body, at: Number.isNaN(at) ? epochMs() : at }
 }
 
-/** Throws {@link CliError} for any status but 200, too. `decoded`: the checked members, escaped for a terminal. */
+/** Throws {@link CliError} for any status but 200. `decoded`: checked, and escaped for a terminal. */
 export const getDecoded = async <T>(target: AdminTarget, path: string, decoder: Decoder<T>) => {
   const { status, body, at } = await callAdmin(target, { method: 'GET', path, timeoutMs: 5000 })
   if (status !== 200) throw (await import('./admin-errors.ts')).rejectedError(target, path, status, body)
   return { decoded: decodeResponse(target, body, decoder), body, at }
 }
 
-/** Fetches a report in the gateway's words, which begin with `start`. Throws {@link CliError} for anything else. */
+/** Fetches a report as text that begins with `start`. Throws {@link CliError} for any other response. */
 export const getText = async (target: AdminTarget, path: string, start: string): Promise<string> => {
   const request = { method: 'GET', path, timeoutMs: 5000, accept: 'text/plain, application/json;q=0.5' } as const
   const { status, type, text } = await callAdminRaw(target, request)
   if (status !== 200) throw (await import('./admin-errors.ts')).rejectedError(target, path, status, parseJson(text))
   const isText = /^text\/plain\b/.test(type)
   const body = isText ? null : parseJson(text)
-  // Any program may listen there.
   if (body === undefined || (isText && !text.startsWith(start))) throw otherProgram(target, 'a report', status)
-  // A gateway of an earlier version has JSON alone.
+  // An earlier version of the gateway has only JSON.
   if (!isText) return decodeResponse(target, body, asText)
   return text.split('\n').map(escapeControls).join('\n')
 }
@@ -83,11 +85,11 @@ export const decodeResponse = <T>(target: AdminTarget, body: unknown, decoder: D
   }
 }
 
-/** Sends a request and returns any response. Throws {@link CliError} for no response in time or an unknown port. */
+/** Returns a response of any status. Throws {@link CliError} if it is late or the port is unknown. */
 export const callAdminRaw = async (target: AdminTarget, adminRequest: AdminRequest): Promise<RawAdminResponse> => {
-  // Node takes port 0 for the default port, and would send the token to port 80 or 443.
+  // For port 0, Node would send the token to port 80 or 443.
   if (target.port === 0) throw (await import('./admin-errors.ts')).chosenPortError(target)
-  // Error texts are loaded only for an error: a health check starts a process every few seconds.
+  // Loaded only for an error: a health check starts a process every few seconds.
   return sendRequest(target, adminRequest).catch(async (error: Error) => {
     throw error instanceof CliError ? error : (await import('./admin-errors.ts')).unreachableError(target, error)
   })
@@ -107,7 +109,7 @@ interface RawAdminResponse {
   readonly text: string
 }
 
-// A configuration file has at most 1 MiB, and is longer with all defaults.
+// A configuration file of 1 MiB is longer with all defaults.
 const defaultMaxBytes = 8 * 1024 ** 2
 
 const sendRequest = async (target: AdminTarget, adminRequest: AdminRequest): Promise<RawAdminResponse> => {
@@ -154,11 +156,10 @@ const toRequestOptions = (target: AdminTarget, { unauthenticated, accept }: Admi
   const { host, port, token } = target
   const headers = { Host: adminHostHeader(target), Accept: accept ?? 'application/json, */*;q=0.5' }
   const authorization = token === null || unauthenticated ? {} : { Authorization: `Bearer ${token.value}` }
-  // No agent: a process sends one request, and keeps no connection open.
   return { host, port, agent: false, headers: { ...headers, ...authorization } }
 }
 
-// A drafted contract may have 150 levels. JSON.stringify recurses at each, so deeper bodies could overflow the stack.
+// A drafted contract may have 150 levels. JSON.stringify recurses, so deeper bodies could overflow the stack.
 const maxDepth = 200
 
 const isShallow = (value: unknown, depthLeft = maxDepth): boolean =>

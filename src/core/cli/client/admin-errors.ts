@@ -5,7 +5,7 @@ import { getMember } from '../../lib/text/decode.ts'
 import { tryOrNull } from '../../lib/try.ts'
 import { type AdminTarget, type CliError, cliError, targetUrl, tokenEnvironmentVariable } from './admin-target.ts'
 
-/** For port 0 in the file: only the gateway's log names the port that the system chose. */
+/** Only the gateway's log names a port that the system chose. */
 export const chosenPortError = ({ file }: AdminTarget): CliError =>
   cliError(`admin.port in ${file} is 0, so the system chose one: give --admin URL; ${logHint}`)
 
@@ -35,7 +35,6 @@ const describeFailure = (target: AdminTarget, code: string, message: string): re
   }
   if (code.startsWith('HPE_')) return [`${url} responds with something other than HTTP`, elsewhere]
   if (code === 'EPROTO' || code.startsWith('ERR_SSL')) return [`${url} does not speak TLS (${code})`, elsewhere]
-  // Further authorities would not help.
   if (code.startsWith('ERR_TLS_CERT_ALTNAME')) {
     const remedy = '--admin https://NAME:PORT asks by a name that the certificate has'
     return [`${url} shows a certificate for another name than ${target.host}`, remedy]
@@ -78,7 +77,9 @@ export const rejectedError = (target: AdminTarget, path: string, status: number,
   return cliError(`${url} ${status < 500 ? 'rejects' : 'fails at'} ${path} (${status})${detailText}`)
 }
 
-/** Trusts only the file's certificate, without authority or name. Nothing is sent, no token, before it is shown. */
+/**
+ * Trusts only the certificate in the file, of any authority and name. The handshake checks it before a token is sent.
+ */
 export const pinCertificate = (target: AdminTarget, certificate: string): RequestOptions => {
   const expectedFingerprint = tryOrNull(() => new X509Certificate(certificate).fingerprint256)
   if (expectedFingerprint === null)

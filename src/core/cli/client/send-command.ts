@@ -7,7 +7,7 @@ import { type ClientCommandOptions, locateGateway, targetUrl } from './admin-tar
 
 type CliArguments = readonly (readonly [name: string, value: string | true])[]
 
-// The gateway takes up to 10 s to load a file, and may be loading another one first.
+// The gateway loads a file in up to 10 s, and may be loading another one first.
 const timeoutMs = 30_000
 
 export const sendCommand = async (

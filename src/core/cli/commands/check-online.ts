@@ -11,8 +11,7 @@ import type { KeyLocator } from '../built-in-command.ts'
 type CheckedEndpoint = Awaited<ReturnType<typeof checkEndpoints>>[number]
 
 /**
- * Checks every endpoint, candidates included, as `reload.preflight` does (`none`: as `connect`), in parallel for at
- * most 2 s. Skips the sandbox.
+ * Connects to every endpoint but the sandbox in parallel, for at most 2 s; for `reload.preflight: health`, probes it.
  */
 export const checkEndpoints = async ({ upstreams, reload }: Config) => {
   const mode = reload.preflight === 'health' ? 'health' : 'connect'
@@ -27,7 +26,7 @@ export const checkEndpoints = async ({ upstreams, reload }: Config) => {
   return results.map(({ group, side, name, reason }, i) => {
     const { upstream, endpoint } = remoteEndpoints[i] as (typeof remoteEndpoints)[number]
     const first = firstToExpire(getEndpointCertificates(upstream.tls, new URL(endpoint.origin).host).list)
-    /** The certificate that it presented; null: none, or a rejected certificate. */
+    /** Null: the endpoint presented none, or it was rejected. */
     const certificate = first && {
       notAfter: new Date(first.notAfter).toISOString(),
       isOver: first.notAfter < epochMs(),
@@ -37,7 +36,7 @@ export const checkEndpoints = async ({ upstreams, reload }: Config) => {
   })
 }
 
-/** Collects the issues of checked endpoints. The sandbox counts as reachable. */
+/** The sandbox counts as reachable. */
 export const collectOnlineIssues = (
   endpoints: readonly CheckedEndpoint[],
   { upstreams }: Pick<Config, 'upstreams'>,
@@ -45,7 +44,6 @@ export const collectOnlineIssues = (
 ) => {
   /** One for each upstream whose endpoints with traffic are all unreachable. */
   const problems: ConfigProblem[] = []
-  /** One for each other unreachable endpoint, and for each certificate that expires. */
   const warnings: ConfigProblem[] = []
   const sides = groups.flatMap((group) => listSides(upstreams[group]).map((each) => ({ group, ...each })))
   for (const { group, side, upstream } of sides) {

@@ -43,7 +43,7 @@ export const createCheckCommand = (fileChecks: readonly FileCheck[]): Command =>
     })
 }
 
-// Findings about a failing endpoint lead here: without this line, the file's problems read as its cause.
+// Findings about a failing endpoint name this command: without the line, problems of the file read as the cause.
 const notTried =
   'lender-gateway: nothing was tried, because the file has problems; how the endpoints of a running gateway do: lender-gateway status\n'
 

@@ -17,7 +17,6 @@ Exit code: ${exitCodes}.
 ${examples.length === 1 ? 'Example' : 'Examples'}:
 ${examples.map((example) => `  lender-gateway ${example}`).join('\n')}`
 
-/** For a {@link CliError}, `runCommandLine` sets the exit code. */
 export const runClientCommand = async (run: () => Promise<number>): Promise<void> => {
   process.exitCode = await run()
 }

@@ -35,7 +35,6 @@ export const createHashKeyCommand = (): Command =>
       }
       const id = requestedId ?? generateSecret().slice(0, 12)
       const keyLine = `for the client, X-Api-Key: ${id}.${secret}`
-      // Unquoted, YAML reads some ids as numbers or keywords.
       process.stdout.write(`${keyLine}\nfor its apiKeys: { id: ${JSON.stringify(id)}, sha256: ${digest} }\n`)
     })
 

@@ -21,7 +21,7 @@ export const createFullCommandLine = (): Command =>
     })),
   })
 
-/** Checks an option's value for the command line's error text. The gateway parses the value. */
+/** For the command line's error text. The gateway parses the value. */
 const checkedBy =
   ({ read, expected }: GatewayArgument) =>
   (value: string): string => {

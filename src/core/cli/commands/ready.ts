@@ -12,9 +12,8 @@ import {
 import { printJson, warnAboutTarget } from '../render/output.ts'
 
 /**
- * Resolves to 0 or 1. An unreachable gateway is not ready: a container's health check knows no third result. As with a
- * kubelet's probe, any certificate is accepted: the request holds no secret, and an expired admin certificate must not
- * take down a serving gateway.
+ * Resolves to 0 or 1, for a container's health check: an unreachable gateway is not ready. Any certificate is accepted,
+ * as by a kubelet: the request holds no secret, and an expired admin certificate must not take down a serving gateway.
  */
 export const showReady = async ({ format, ...targetOptions }: ClientCommandOptions): Promise<number> => {
   const { ready, reason } = await locateProbeTarget(targetOptions).then(probe).catch(tellFailure)
@@ -31,10 +30,10 @@ const tellFailure = (error: unknown): Readiness => {
   return { ready: false, reason: null }
 }
 
-// For all tries: the health check of a container has its own time limit.
+// For http and https together: a container limits the time of its health check.
 const probeTimeoutMs = 2000
 
-/** Tries http, then https when the file is broken: the gateway may run with an `admin.tls` that is unreadable now. */
+/** Tries http, then https if the file is broken: the gateway may run with an `admin.tls` that is unreadable now. */
 const probe = async (target: AdminTarget): Promise<Readiness> => {
   const startedAt = now()
   try {
@@ -54,7 +53,7 @@ const callReady = async (target: AdminTarget, timeoutMs: number): Promise<Readin
   const ready = getMember(body, 'ready')
   if (status === 200 && ready === true) return { ready, reason: null }
   const reason = getMember(body, 'reason')
-  // Only a word in the gateway's own form: other servers must not write to the terminal.
+  // Other servers must not write to the terminal.
   if (status === 503 && ready === false)
     return { ready, reason: typeof reason === 'string' && /^[a-z-]{1,64}$/.test(reason) ? reason : null }
   throw cliError(

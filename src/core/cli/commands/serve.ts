@@ -30,7 +30,7 @@ Example:
       const { loadInThread } = await import('../../config/load/load-in-thread.ts')
       const asked = Promise.withResolvers<void>()
       const loading = loadInThread(file, process.env, null, initialLoadTimeoutMs, asked.resolve)
-      // First: while this thread loads hundreds of modules, it could not start the loading thread.
+      // Started first: this thread loads hundreds of modules, and cannot start the loading thread meanwhile.
       await Promise.race([asked.promise, loading])
       const [result, gateway] = await Promise.all([loading, import('../../runtime/gateway.ts')])
       if (result.ok) return serve(gateway, result, file, signals)
@@ -40,11 +40,10 @@ Example:
       process.exitCode = result.unreadable ? 2 : 1
     })
 
-// Longer than for a reload, since no request waits: a busy machine may need it for a large file.
+// Longer than for a reload, since no request waits.
 const initialLoadTimeoutMs = 100_000
 
-// npm forwards SIGINT and SIGTERM, and a terminal or a supervisor of a process group signals the gateway as well: the
-// same signal twice within this time counts once.
+// npm and a supervisor of a process group signal the gateway as well: a repeated signal within this time is ignored.
 const duplicateSignalMs = 1000
 
 const serve = async (
@@ -84,14 +83,13 @@ const serve = async (
   let stopRequest: { readonly signal: NodeJS.Signals; readonly at: number } | null = null
   const stop = (signal: NodeJS.Signals): void => {
     const again = stopRequest !== null
-    // A second signal ends the process at once.
     if (stopRequest !== null && (signal !== stopRequest.signal || now() - stopRequest.at > duplicateSignalMs))
       return exitProcess(1)
     log.info(again ? { signal, again } : { signal }, 'stopping')
     if (again) return
     notifier?.stopping()
     stopRequest = { signal, at: now() }
-    // No load balancer sends to a gateway in a terminal: Ctrl-C there needs no wait.
+    // Ctrl-C in a terminal needs no wait: no load balancer sends there.
     void finish(signal === 'SIGINT' && isatty(0) ? 0 : gateway.config.shutdown.wait)
   }
   onStop(stop)
@@ -118,21 +116,21 @@ interface Signals {
   readonly onStop: ReturnType<typeof listenForStop>
 }
 
-/** From the first moment: an unhandled SIGHUP ends the process, and may come right after the start. */
+/** Called first: an unhandled SIGHUP ends the process. */
 const listenForSighup = () => {
   let received = false
   let onSighup = (): void => {
     received = true
   }
   process.on('SIGHUP', () => onSighup())
-  /** Calls `reload` for each SIGHUP from now on, and at once for an earlier one. */
+  /** Calls `reload` for each later SIGHUP, and at once if one has come. */
   return (reload: () => void): void => {
     onSighup = reload
     if (received) reload()
   }
 }
 
-/** While it starts, a signal ends the process. PID 1 of a container gets none that it does not handle. */
+/** A signal ends the process while it starts. PID 1 of a container gets only signals that it handles. */
 const listenForStop = () => {
   let onStop = (_: NodeJS.Signals): void => exitProcess(0)
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => onStop(signal))

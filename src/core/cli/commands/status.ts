@@ -3,7 +3,7 @@ import { getDecoded, getText } from '../client/admin-client.ts'
 import { type AdminTarget, type ClientCommandOptions, locateGateway, targetUrl } from '../client/admin-target.ts'
 import { printJson, warnAboutTarget } from '../render/output.ts'
 
-/** The gateway words its own status, so that nothing of it has to be loaded here. */
+/** The gateway renders the text, so this process loads nothing for it. */
 export const showStatus = async ({ format, ...targetOptions }: ClientCommandOptions): Promise<number> => {
   const target = await locateGateway(targetOptions)
   if (format === 'json') {

@@ -77,7 +77,6 @@ const ttlChoices: readonly number[] = [5 * minute, 15 * minute, 60 * minute, 4 *
 
 type Query = Readonly<Record<string, string>>
 
-/** The form sends exactly what is shown. */
 const confirmPage = (
   page: string,
   query: Query,
@@ -85,7 +84,7 @@ const confirmPage = (
   principal: Principal,
   instance: InstanceConfig,
 ): Html => {
-  const { reason: _, ...given } = query // the form has a field for it
+  const { reason: _, ...given } = query
   const others = choices?.values.map((value) => [value, { ...query, [choices.name]: value }] as const)
   const otherTimes = ttlChoices
     .filter((ms) => ms !== ttlMs)

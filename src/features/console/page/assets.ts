@@ -23,7 +23,7 @@ const assetFiles = {
 
 let loaded: ReturnType<typeof readAssets> | null = null
 
-/** Once: the files may be replaced by another version's. */
+/** Read once: an upgrade may replace the files. */
 const loadAssets = () => {
   loaded ??= readAssets()
   return loaded
@@ -34,12 +34,12 @@ const readAssets = () => {
   return { version: hash('sha256', Buffer.concat([...contents.values()])).slice(0, 16), contents }
 }
 
-/** Contains the hash of all assets: a browser never caches another version's. */
+/** Contains the hash of all assets, so that no browser shows an earlier version's. */
 export const assetPath = (name: keyof typeof assetFiles): string => `/assets/${loadAssets().version}/${name}`
 
 export const assetsVersion = (): string => loadAssets().version
 
-/** All assets are public: the login page needs them. */
+/** Public: the login page needs them. */
 export const registerAssets = (app: FastifyInstance): void => {
   const { version, contents } = loadAssets()
   const tag = `"${version}"`
@@ -48,7 +48,7 @@ export const registerAssets = (app: FastifyInstance): void => {
     const content = contents.get(name)
     if (content === undefined) return sendProblem(reply, notFound)
     reply.headers({ ...fields, ETag: tag, 'Content-Type': name.endsWith('.css') ? css : js })
-    // A page of another version gets the current asset, not to be cached.
+    // A page of another version gets the current asset, and does not store it.
     reply.header('Cache-Control', requested === version ? 'public, max-age=31536000, immutable' : 'no-cache')
     return headers['if-none-match'] === tag ? reply.code(304).send() : reply.send(content)
   })

@@ -31,7 +31,7 @@ const listSettings = (part: string, tree: unknown, provenance: ProvenanceMap) =>
     provenance: findProvenance([part, ...path], provenance),
   }))
 
-/** A part stated as a whole is the place of all values below it. */
+/** A value without a place has the place of the part that holds it. */
 const findProvenance = (path: readonly string[], provenance: ProvenanceMap): Provenance => {
   for (let length = path.length; length > 0; length--) {
     const found = provenance.get(path.slice(0, length).join('.'))
@@ -46,7 +46,7 @@ const flatten = (value: unknown, path: readonly string[] = []): readonly (readon
   return entries.length === 0 ? [[path, 'none']] : entries.flatMap(([key, below]) => flatten(below, [...path, key]))
 }
 
-// A list of thousands of clients is shown as its length.
+// Of a longer list (thousands of clients), the page shows the length.
 const maxListed = 20
 
 const formatValue = (value: unknown): string => {
@@ -73,7 +73,7 @@ const settingsTable = (id: string, caption: string, rows: readonly Setting[], fi
   htmlTable<Setting>({
     id,
     caption,
-    // The name of a group of operators may have blanks, and an id may not.
+    // A group of operators may have blanks in its name; an element's id may not.
     idOf: ({ key }) => `${id}-${encodeURIComponent(key)}`,
     bodies: [{ rows }],
     columns: [

@@ -25,12 +25,12 @@ const processRows = pageParts.flatMap((part) => part.processRows ?? [])
 const sideFacts = pageParts.flatMap(({ sideFact }) => sideFact ?? [])
 
 interface PageSection {
-  /** The text of the link to the section; null: no link, for the section is in sight. */
+  /** Null: no link, since the section is at the top. */
   readonly link: string | null
   readonly render: (view: PageView) => Html
 }
 
-/** In the order in which an operator on call asks. Each name is the `id` of its element. */
+/** In the order in which an operator on call asks. Each name is an element's `id`. */
 const ownSections = {
   summary: { link: null, render: summarySection },
   findings: { link: 'Wrong', render: findingsSection },
@@ -44,7 +44,6 @@ const ownSections = {
   records: { link: recordsTitle(records), render: (view) => recordsSection(view, records) },
 } as const satisfies Readonly<Record<string, PageSection>>
 
-// Of two with the same name, the second replaces the first.
 const featureSections = [
   ...new Map(pageParts.flatMap(({ pageSections = [] }) => pageSections).map((each) => [each.name, each])).values(),
 ]
@@ -71,15 +70,15 @@ export const pageSections: Readonly<Record<string, (view: PageView) => Html>> = 
 export const renderSections = (view: PageView): readonly (readonly [name: string, section: Html])[] =>
   sections.map(({ name, render }) => [name, render(view)])
 
-// From here on, short sections stand side by side.
+// Short sections stand side by side from here on.
 const gridFrom = sections.findIndex(({ name }) => name === 'commands')
 
-/** The switch for problems only needs no script. */
+/** The switch for problems works without a script. */
 const sectionLinks = (): Html =>
   html`<nav aria-label="Sections">${links.map(({ name, link }) => link !== null && html`<a href="#${name}">${link}</a> `)}</nav>
 <p class="switch"><label><input type="checkbox" id="problems-only"> Problems only</label></p>`
 
-/** The state in a few words: an operator may see only the tab. */
+/** An operator may see only the tab. */
 export const pageTitle = ({ status: { findings, state, instance } }: Overview): string =>
   formatTitle(pageState(findings, state), instance)
 
@@ -88,7 +87,6 @@ const pageState = (findings: Overview['status']['findings'], state: string): str
   return wrong > 0 ? `${wrong} wrong` : state
 }
 
-/** Readable without a script. */
 export const renderOverviewPage = (overview: PageView, principal: Principal): Html => {
   const flash = principal.takeFlash()
   const rendered = renderSections(overview)

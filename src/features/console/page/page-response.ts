@@ -9,7 +9,7 @@ import { formatProblem } from '../../../core/config/problem.ts'
 import { constantTimeEqual } from '../../../core/lib/secrets.ts'
 import { assetPath } from './assets.ts'
 
-/** Allows the listener's own stylesheet and forms, and `more`. No site may frame the page: clickjacking. */
+/** Allows the listener's own style sheet and forms, and `more`. Framing is clickjacking. */
 export const contentSecurityPolicy = (...more: readonly string[]): string =>
   [
     "default-src 'none'",
@@ -33,7 +33,6 @@ const pageHeaders = {
   'Cross-Origin-Resource-Policy': 'same-origin',
 } as const
 
-/** `fields` add to the page's header fields, or replace them. */
 export const sendPage = (
   reply: FastifyReply,
   status: number,
@@ -47,7 +46,7 @@ export const sendPage = (
 
 export const acceptsHtml = ({ accept }: IncomingHttpHeaders): boolean => accept?.includes('text/html') ?? false
 
-/** A page to browsers, a problem to programs. `instance` null: a client without a login may not know the gateway. */
+/** A page for browsers, a problem for programs. `instance` null: a client without a login may not know the gateway. */
 export const sendAdminError = (
   { headers }: FastifyRequest,
   reply: FastifyReply,
@@ -75,15 +74,13 @@ type ShownInstance = Pick<InstanceConfig, 'name' | 'environment' | 'color'>
 
 interface PageContent {
   readonly title: string
-  /** Null or missing: the page does not name the gateway. */
   readonly instance?: ShownInstance | null
-  /** The content of `<main>`, an `<h1>` first. */
+  /** Begins with an `<h1>`. */
   readonly body: HtmlValue
   readonly head?: HtmlValue
   readonly beside?: HtmlValue
 }
 
-/** Nothing runs unless `head` has it. */
 export const renderLayout = ({ title, instance = null, body, head, beside }: PageContent): Html => html`<!doctype html>
 <html lang="en">
 <head>
@@ -122,7 +119,7 @@ const csrfFieldName = 'formToken'
 export const csrfTokenField = ({ csrfToken }: Principal): Html =>
   html`<input type="hidden" name="${csrfFieldName}" value="${csrfToken}">`
 
-/** Rejects a form that was not made for this principal: another page may have had the browser send it (CSRF). */
+/** CSRF: rejects a form that another site had the browser send. */
 export const parseForm = (request: FastifyRequest): URLSearchParams | AdminError => {
   const fields = new URLSearchParams(typeof request.body === 'string' ? request.body : '')
   const [given, another] = fields.getAll(csrfFieldName)
@@ -137,7 +134,7 @@ const forgedForm: AdminError = {
   detail: 'this form was not made for your session, or its session is over: nothing was done; open the page again',
 }
 
-/** Null: the listener knows no operator. */
+/** Null: the listener asks for no credential. */
 export const logoutForm = (principal: Principal): Html | null => {
   const { operator, session } = principal
   if (operator === null || operator.name === null) return null

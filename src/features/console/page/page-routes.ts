@@ -30,7 +30,6 @@ export const openOperatorPages: OpenPages = (context, log, proofs, recheck) => {
       })
       app.get('/configuration', async (_, reply) => sendPage(reply, 200, renderConfigurationPage(reloader)))
     },
-    // A browser is sent to the login, or gets a page with the reason.
     reject(request, reply, rejection) {
       const { method, url, headers } = request
       const path = targetPath(url)
@@ -49,7 +48,7 @@ export const openOperatorPages: OpenPages = (context, log, proofs, recheck) => {
 // Pages of actions take a form with its token too.
 const pagePaths: ReadonlySet<string> = new Set(['/', '/configuration', '/login', '/logout'])
 
-// Only the policy of sections.js turns text into HTML.
+// Only sections.js turns text into HTML.
 const scriptPolicy = contentSecurityPolicy(
   "script-src 'self'",
   "connect-src 'self'",
@@ -60,7 +59,7 @@ const scriptPolicy = contentSecurityPolicy(
 // The browser's delay before it reconnects.
 const retryMs = 1000
 
-/** By server-sent events, while `isAuthorized` holds of the request that began the stream. */
+/** Server-sent events, as long as `isAuthorized` accepts the request that began the stream. */
 export const registerEventStream = (
   app: FastifyInstance,
   streams: SseHub,
@@ -80,7 +79,6 @@ export const registerEventStream = (
     if (stream === null) return sendProblem(reply, tooManyStreams)
     reply.hijack()
     raw.on('drain', stream.onDrain)
-    // The client may have left while its token was verified.
     if (raw.closed) return stream.onClose()
     raw.once('close', stream.onClose)
     raw.writeHead(200, fields)

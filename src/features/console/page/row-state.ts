@@ -9,9 +9,8 @@ export const severityTones: Readonly<Record<Severity, BadgeTone>> = {
 }
 
 export interface RowFacts {
-  /** The word for a working row: `serves`, `up`. */
   readonly well: string
-  /** The word when no request came; default: `idle`. */
+  /** Default: `idle`. */
   readonly untried?: string
   /** Taken out on purpose: `rejected`, `draining`. */
   readonly takenOut?: string | null
@@ -19,21 +18,19 @@ export interface RowFacts {
   readonly dead?: string | null
   /** Out for a while, or serves in part: `ejected`, `1 of 2 up`. */
   readonly partly?: string | null
-  /** Recent requests, as a count or per second; null: not counted. */
+  /** A count, or per second; null: not counted. */
   readonly requests?: RecentRequests | null
-  /** The severity of a wider problem that may keep requests away, shown instead of `untried`. */
+  /** A finding about a wider part that may keep requests away. Replaces `untried`. */
   readonly doubt?: Severity | null
-  /** A probe or the last request succeeded; default: there were recent requests. */
+  /** Default: there were recent requests. */
   readonly isProven?: boolean
-  /** The worst finding about the row. */
   readonly finding?: Severity | null
 }
 
 interface RecentRequests {
   readonly all: number
-  /** Not by the client's fault. */
   readonly failed: number
-  /** Rejected by the client's fault, or left by the client. */
+  /** By the client's fault, or left by the client. */
   readonly rejected: number
 }
 
@@ -47,7 +44,7 @@ export const stateBadge = ({ tone, words }: RowState): Html => badge(tone, words
 // Absorbs the rounding of rates.
 const epsilon = 1e-6
 
-/** A row is good only with evidence that it works, and none that it does not. Switches do not count. */
+/** A row is good only if requests or probes show that it works. Switches do not count. */
 export const toRowState = (facts: RowFacts): RowState => {
   const { well, untried = 'idle', doubt, takenOut, dead, partly, requests, finding } = facts
   const { isProven = (requests?.all ?? 0) > 0 } = facts
@@ -65,7 +62,6 @@ export const toRowState = (facts: RowFacts): RowState => {
 
 export const isProblem = ({ tone }: RowState): boolean => tone === 'bad' || tone === 'warning'
 
-/** Null: the requests show no failure. */
 const failureState = ({ all, failed, rejected }: RecentRequests): RowState | null => {
   if (all <= 0) return null
   const letIn = all - rejected
@@ -79,7 +75,10 @@ const failureState = ({ all, failed, rejected }: RecentRequests): RowState | nul
 
 const formatPercentage = (share: number): string => (share < 0.01 ? 'under 1 %' : `${Math.round(share * 100)} %`)
 
-/** The worst of a key and the keys below, limited to `endpoint` where given. A group's candidate counts separately. */
+/**
+ * The worst finding of a key and of keys below it, limited to `endpoint` where given. A group's candidate counts
+ * separately.
+ */
 export const worstFinding = (
   findings: readonly FindingSubject[],
   about: string,

@@ -6,46 +6,43 @@ import { assetsVersion } from './assets.ts'
 import { instanceHtml, instanceId } from './page-response.ts'
 
 const tickMs = 1000
-/** Operators are few, and each page costs. */
 export const maxStreams = 16
-// A browser that reads nothing for 30 s has gone, or its connection is dead.
+// A browser that reads nothing for 30 s has gone.
 const maxBlockedTicks = 30
-// A list of recent errors changes with each error: sent every second, it would be nearly all the traffic.
+// Larger parts, such as the list of recent errors, would be most of the traffic if sent every second.
 const largePartLength = 32 * 1024
 const largePartTicks = 5
 
 export interface SseSink {
-  /** False: the page takes no more until {@link SseStream.onDrain}. */
+  /** False: write no more until {@link SseStream.onDrain}. */
   write(text: string): boolean
-  /** `atOnce`: drops what was not read yet. */
+  /** `atOnce`: drops unread text. */
   end(atOnce: boolean): void
-  /** The operator may still see the page: sessions end, tokens are replaced. */
+  /** A session ends, a token is replaced. */
   isAuthorized(): boolean
 }
 
 export interface SseStream {
-  /** Called when the written text is on its way. */
   onDrain(): void
   onClose(): void
 }
 
 interface SseSubscriber extends SseStream {
   readonly sink: SseSink
-  /** The parts whose last state was not sent yet. */
+  /** Parts whose last state was not sent. */
   readonly stale: Set<PartName>
-  /** Ticks since the page last read; null: it reads. */
+  /** Ticks since the page stopped reading; null: it reads. */
   blocked: number | null
   sent: number
 }
 
-/** The page shows it, and reconnects or does not. */
 type StreamEndReason = 'session' | 'leaving'
 
 export type SseHub = ReturnType<typeof createSseHub>
 
 /**
- * Once a second, collects one overview for all pages. A slow page is skipped until it has read everything, then gets
- * the current state: nothing piles up.
+ * Once a second, collects one overview for all pages. A slow page is skipped until it has read everything, so nothing
+ * piles up.
  */
 export const createSseHub = (getView: () => Promise<PageView>) => {
   const subscribers = new Set<SseSubscriber>()
@@ -57,10 +54,10 @@ export const createSseHub = (getView: () => Promise<PageView>) => {
     isTicking = true
     stop = null
     const startedAt = now()
-    // A failure may be over at the next tick. A page that is sent nothing shows that it is stale.
+    // A page that gets nothing shows that it is stale; the next tick may succeed.
     const state = await getView().then(renderPageState, () => null)
     isTicking = false
-    recheck() // not before: a stream that was just opened has no head yet
+    recheck() // after the await: a new stream has no head before
     if (state !== null) send(state)
     if (subscribers.size === 0) return pause()
     stop = unrefTimeout(startedAt + tickMs - now(), () => void tick())
@@ -79,14 +76,13 @@ export const createSseHub = (getView: () => Promise<PageView>) => {
     stop = null
     last = null
   }
-  /** Each tick does so too. */
   const recheck = (): void => {
     for (const subscriber of [...subscribers]) if (!subscriber.sink.isAuthorized()) end(subscriber, 'session')
   }
   return {
     size: () => subscribers.size,
     recheck,
-    /** The next tick sends the whole page. Null: there are too many streams, or the gateway is stopping. */
+    /** The next tick sends the whole page. Null: too many streams, or the gateway is stopping. */
     open(sink: SseSink): SseStream | null {
       if (hasEnded || subscribers.size >= maxStreams) return null
       const subscriber: SseSubscriber = {
@@ -106,7 +102,6 @@ export const createSseHub = (getView: () => Promise<PageView>) => {
       if (!isTicking && stop === null) void tick()
       return subscriber
     },
-    /** Opens none any more. */
     end(): void {
       hasEnded = true
       for (const subscriber of [...subscribers]) end(subscriber, 'leaving')
@@ -135,7 +130,7 @@ const drop = (subscriber: SseSubscriber): void => {
 
 type PageState = Awaited<ReturnType<typeof renderPageState>>
 
-/** The `id` of an element (HTML: a section or the gateway's name), or the charts' data (JSON). */
+/** The `id` of an element, or `charts` for their data. */
 type PartName = string
 
 const renderPageState = async (overview: PageView) => {
@@ -154,7 +149,7 @@ const renderPageState = async (overview: PageView) => {
 const changedParts = (before: PageState | null, { parts }: PageState): readonly PartName[] =>
   [...parts.keys()].filter((name) => before?.parts.get(name) !== parts.get(name))
 
-/** Without parts, confirms the page. By `assets`, a page from another version learns that its scripts are outdated. */
+/** Without parts, confirms the page. `assets` shows a page of another version that its scripts are outdated. */
 const renderTick = ({ at, title, parts }: PageState, names: Iterable<PartName>): string => {
   const { charts, ...sections } = Object.fromEntries([...names].map((name) => [name, parts.get(name)]))
   const json = JSON.stringify({ at, title, assets: assetsVersion(), sections })
@@ -163,9 +158,8 @@ const renderTick = ({ at, title, parts }: PageState, names: Iterable<PartName>):
 
 type OperationHistory = NonNullable<OperationView['history']>
 
-/** The same object until there is another step. */
 export const chartsData = ({ at, operations, reloads }: Pick<Overview, 'at' | 'operations' | 'reloads'>) => ({
-  /** The end of the newest step, in seconds since the epoch. */
+  /** The end of the newest step, in seconds. */
   until: Math.trunc(Date.parse(at) / 1000 / stepSeconds) * stepSeconds,
   operations: Object.fromEntries(
     operations.flatMap(({ id, history }) => (history === null ? [] : [[id, roundHistory(history)]])),
@@ -173,7 +167,7 @@ export const chartsData = ({ at, operations, reloads }: Pick<Overview, 'at' | 'o
   reloads: reloads.flatMap((reload) => (reload.result === 'applied' ? [Math.trunc(Date.parse(reload.at) / 1000)] : [])),
 })
 
-/** Removes digits that no chart shows, and that would be most of the traffic. */
+/** Digits that no chart shows would be most of the traffic. */
 const roundHistory = (history: OperationHistory): OperationHistory => ({
   ...history,
   perSecond: history.perSecond.map(roundDigits),

@@ -99,11 +99,11 @@ const loginUnavailable: AdminError = {
     'others on the network could read a token that is sent here, because this connection has no TLS and does not come by loopback: use a tunnel to 127.0.0.1, or set admin.tls',
 }
 
-/** Shown when the form returns after a login: a browser with the cookie would see the overview. */
+/** A browser that has kept the cookie shows the overview instead of the form. */
 const cookieLost =
   'the token was right, but the browser has not kept the cookie of the session: it keeps one that comes by https, or from localhost or 127.0.0.1'
 
-/** A token for /metrics alone opens no session. */
+/** A token with the scope `metrics` opens no session. */
 export const hasLogin = (admin: AdminConfig, proofs: Pick<OperatorProofs, 'tokenScopes'>): boolean =>
   [...listOperatorTokens(admin).map(({ operator }) => operator.scope), ...proofs.tokenScopes(admin)].some((scope) =>
     includesScope(scope, 'read'),
@@ -117,7 +117,7 @@ const tokenOfAScraper: AdminError = {
   detail: 'this token is for /metrics and /whoami alone: log in with one of the scope read or operate',
 }
 
-// People mistype, hence the burst. One limit for all clients: an address costs an attacker nothing.
+// The burst is for people who mistype. One limit for all clients: an attacker changes addresses freely.
 const loginLimit = { policy: 'login', perMs: 2 / 1000, burst: 5 } as const
 
 interface LoginConnection {
@@ -127,10 +127,9 @@ interface LoginConnection {
 }
 
 /**
- * Tells whether a token and cookie are safe on their way: TLS, or loopback at both ends. The connection decides, not
- * the bind address: `kubectl port-forward` and `ssh -L` encrypt, then connect on loopback. Both ends, because a mesh's
- * sidecar passes network traffic on from 127.0.0.6 to the pod's address. Not handled: a proxy on the same loopback that
- * takes plain HTTP.
+ * A token and a cookie are safe over TLS, or if both ends of the connection are on loopback: `kubectl port-forward` and
+ * `ssh -L` encrypt, then connect on loopback. A mesh's sidecar passes network traffic on from 127.0.0.6 to the pod's
+ * address. Not handled: a proxy on the same loopback that takes plain HTTP.
  */
 export const isConfidential = ({ encrypted = false, localAddress, remoteAddress }: LoginConnection): boolean =>
   encrypted || [localAddress, remoteAddress].every((address) => address !== undefined && isLoopbackHost(address))

@@ -10,21 +10,18 @@ import { Principal } from '../../../core/admin/access/principal.ts'
 import type { AdminConfig } from '../../../core/config/config.ts'
 import { epochMs } from '../../../core/lib/clock.ts'
 
-/** Absolute: an open page keeps itself up to date, and would never be idle. */
+/** Absolute: an open page updates itself, and would never be idle. */
 export const sessionTtlMs = 30 * 60_000
 
-// As in `principal.ts`: a client that knows a token must not fill the memory.
+// A client that knows a token must not fill the memory.
 const maxSessions = 64
 
 export type SessionStore = ReturnType<typeof createSessionStore>
 
-/**
- * Stores only the digest of a cookie's content. `proofs`: which of the issuer's tokens are still good; by default none.
- */
+/** Stores only digests of cookies. `proofs`: whether an issuer's token is still accepted; default: never. */
 export const createSessionStore = (proofs: Pick<OperatorProofs, 'recall'> = { recall: () => null }) => {
-  /** By the digest of the id; the oldest first. */
+  /** By the id's digest; the oldest first. */
   const sessions = new Map<string, { readonly principal: Principal; readonly token: OperatorToken }>()
-  /** The configuration that the sessions were last compared with. */
   let current: AdminConfig | null = null
 
   const isGood = ({ operator, digest }: OperatorToken, admin: AdminConfig): boolean => {
@@ -39,7 +36,7 @@ export const createSessionStore = (proofs: Pick<OperatorProofs, 'recall'> = { re
     sessions.delete(id)
     return null
   }
-  /** Evicts from the operator with the most sessions: a read-only operator must not be able to log others out. */
+  /** Evicts a session of the operator with the most: a read-only operator must not log others out. */
   const makeRoom = (): void => {
     if (sessions.size < maxSessions) return
     for (const [id, { principal }] of sessions) if (principal.isExpired) sessions.delete(id)
@@ -49,7 +46,7 @@ export const createSessionStore = (proofs: Pick<OperatorProofs, 'recall'> = { re
     const [oldest] = most
     if (oldest !== undefined) sessions.delete(oldest[0])
   }
-  /** Ends, for good, sessions whose token was removed or given to another operator or scope. */
+  /** Ends sessions whose token was removed, or has another operator or scope. */
   const sync = (admin: AdminConfig): void => {
     if (admin === current) return
     current = admin
@@ -62,7 +59,7 @@ export const createSessionStore = (proofs: Pick<OperatorProofs, 'recall'> = { re
       const id = parseSessionCookie(headers)
       return id === null ? null : findValid(digest(id), admin)
     },
-    /** The id is always new (no session fixation). The session lives no longer than its token. */
+    /** A new id prevents session fixation. The session lives no longer than its token. */
     open(token: OperatorToken): { readonly id: string; readonly principal: Principal; readonly lifeMs: number } {
       const id = randomBytes(32).toString('base64url')
       const untilExpiryMs = token.expiresAt === null ? sessionTtlMs : token.expiresAt - epochMs()
@@ -80,7 +77,7 @@ export const createSessionStore = (proofs: Pick<OperatorProofs, 'recall'> = { re
 
 const digest = (text: string): string => hash('sha256', text)
 
-/** Two cookies of the name count as none: `__Host-` keeps other hosts from setting it, so a browser has at most one. */
+/** Two cookies of the name count as none: `__Host-` keeps other hosts from setting one. */
 export const parseSessionCookie = (headers: IncomingHttpHeaders): string | null => {
   const start = `${cookieName(headers)}=`
   const [pair, another] = (headers.cookie ?? '').split(/; */).filter((each) => each.startsWith(start))
@@ -88,15 +85,14 @@ export const parseSessionCookie = (headers: IncomingHttpHeaders): string | null 
   return pair.slice(start.length)
 }
 
-/** Kept from scripts, other sites, and unencrypted connections. */
 export const formatSessionCookie = (headers: IncomingHttpHeaders, id: string, lifeMs: number): string =>
   `${cookieName(headers)}=${id}; Path=/; Max-Age=${Math.ceil(lifeMs / 1000)}; Secure; HttpOnly; SameSite=Strict`
 
 export const clearSessionCookie = (headers: IncomingHttpHeaders): string => formatSessionCookie(headers, '', 0)
 
 /**
- * Includes the browser's port: cookies go to all ports of a host, and gateways tunneled to localhost would overwrite
- * each other's session.
+ * With the browser's port: cookies go to all ports of a host, so gateways tunneled to localhost would overwrite each
+ * other's session.
  */
 const cookieName = ({ host = '' }: IncomingHttpHeaders): string => {
   const [, port] = /:(\d{1,5})$/.exec(host) ?? []

@@ -1,5 +1,4 @@
-// @ts-check
-// Draws the small charts. The words beside a chart say what it shows, so it is hidden from screen readers.
+// Draws the charts. Hidden from screen readers: words beside each chart say the same.
 
 /** @typedef {{ stepSeconds: number, perSecond: number[], errorsPerSecond: number[], p99Ms: (number | null)[] }} History */
 /** @typedef {{ until: number, operations: Readonly<Record<string, History>>, reloads: readonly number[] }} Charts */
@@ -9,7 +8,7 @@
 
 const uPlot = /** @type {{ uPlot: typeof import('uplot') }} */ (/** @type {unknown} */ (globalThis)).uPlot
 
-/** The seconds that a chart spans. */
+/** In seconds. */
 const room = 900
 const height = 32
 const heightWithAxes = 130
@@ -122,7 +121,7 @@ const optionsWithAxes = {
   ],
 }
 
-/** A value between two gaps is drawn as a point. @param {string} name @returns {Series} */
+/** A value between two gaps is a point. @param {string} name @returns {Series} */
 const line = (name) => ({
   width: 1.25,
   stroke: () => color(`--${name}`),
@@ -142,17 +141,17 @@ const line = (name) => ({
 const rates = ({ stepSeconds, perSecond, errorsPerSecond }) => [
   timesOfSteps(perSecond.length, stepSeconds),
   perSecond,
-  errorsPerSecond.map((value) => (value === 0 ? null : value)), // no line where there is nothing to see
+  errorsPerSecond.map((value) => (value === 0 ? null : value)),
 ]
 
 /** @param {History} history @returns {Data} */
 const times = ({ stepSeconds, p99Ms }) => [timesOfSteps(p99Ms.length, stepSeconds), p99Ms]
 
-/** The newest stands at the right. @param {number} count @param {number} stepSeconds */
+/** @param {number} count @param {number} stepSeconds */
 const timesOfSteps = (count, stepSeconds) =>
   Array.from({ length: count }, (_, i) => latest.until - (count - 1 - i) * stepSeconds)
 
-// The style sheet has one color for light and one for dark; an element resolves it.
+// An element resolves the style sheet's colors for light and dark.
 const swatch = document.body.appendChild(document.createElement('i'))
 swatch.hidden = true
 

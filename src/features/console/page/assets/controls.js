@@ -17,17 +17,16 @@ export const startControls = () => {
 
 const shownMs = 2000
 
-/** Copies the text of a command, and says so on its button. @param {Element} command */
+/** @param {Element} command */
 const copy = async (command) => {
   const code = command.querySelector('code')
   if (code === null) return
   const text = code.textContent ?? ''
-  // Without a clipboard (http from another machine), the selection is copied.
+  // Browsers have no clipboard for http from another machine: the selection is copied.
   const isCopied = await (navigator.clipboard?.writeText(text) ?? Promise.reject()).then(
     () => true,
     () => copySelection(code),
   )
-  // The section may have been updated meanwhile.
   const [words] = command.querySelector('.copy')?.childNodes ?? []
   if (!(words instanceof Text)) return
   words.data = isCopied ? 'Copied' : 'Selected'

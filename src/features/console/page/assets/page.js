@@ -1,5 +1,4 @@
-// @ts-check
-// Keeps the page up to date. Without it the page is what it was when it was loaded.
+// Keeps the page up to date.
 import { draw } from './charts.js'
 import { startControls } from './controls.js'
 import { findings, show } from './sections.js'
@@ -25,7 +24,7 @@ let at = live?.dataset.at ?? ''
 /** Why the stream is stale, as last shown; null: it is not. @type {string | null} */
 let stale = null
 
-/** Announces something to screen readers. @param {string} words */
+/** For screen readers. @param {string} words */
 const say = (words) => {
   if (announced !== null) announced.textContent = words
 }

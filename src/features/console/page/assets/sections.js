@@ -1,17 +1,16 @@
-// @ts-check
-// Brings the sections up to date, and keeps what their reader has selected, focused or opened.
+// Updates the sections, and keeps what the reader has selected, focused or opened.
 
 const { Idiomorph } = /** @type {typeof import('idiomorph')} */ (/** @type {unknown} */ (globalThis))
 
 /** @typedef {{ createHTML(text: string): string }} Policy */
 /** @typedef {{ trustedTypes?: { createPolicy(name: string, rules: Policy): Policy } }} WithPolicies */
 
-// The gateway sends escaped HTML. It comes from nowhere else, and is parsed here only.
+// The only place that parses HTML. The gateway has escaped it.
 const policy = /** @type {WithPolicies} */ (globalThis).trustedTypes?.createPolicy('sections', {
   createHTML: (text) => text,
 })
 
-/** Replaces the section of that name. @param {string} name @param {string} markup */
+/** @param {string} name @param {string} markup */
 export const show = (name, markup) => {
   const old = document.getElementById(name)
   const next = new DOMParser().parseFromString(policy?.createHTML(markup) ?? markup, 'text/html').body.firstElementChild
@@ -21,15 +20,12 @@ export const show = (name, markup) => {
 
 /** @type {import('idiomorph').ConfigCallbacks} */
 const callbacks = {
-  // A drawn chart is not part of the markup.
   beforeNodeMorphed: (old) => !(old instanceof Element && old.classList.contains('chart')),
-  // A section that the reader opened stays open.
   beforeAttributeUpdated: (name, element) =>
     !(name === 'open' && element.localName === 'details') && !(name === 'checked' && element.localName === 'input'),
 }
 
-// The changing parts of a finding: times, counts, shares, durations and sizes. Digits of a URL, an address, a name, a
-// worker or a class of statuses (5xx) are kept.
+// Times, counts, shares, durations and sizes. Digits of a URL, address, name, worker or status class (5xx) stay.
 const changing =
   /\d{4}-\d\d-\d\dT[\d:.]+Z|\d\d:\d\d:\d\d|(?<=[ (])(?<!worker )\d+(?:\.\d+)?(?:ms|[smh]| ?(?:[KMGT]i)?B)?(?=[ ,;)]|$)/g
 

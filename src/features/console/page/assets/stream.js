@@ -1,6 +1,3 @@
-// @ts-check
-// Receives the events of the gateway, and reports when none come.
-
 /** @typedef {{ at: string, title: string, assets: string, sections: Record<string, string>, charts?: import('./charts.js').Charts }} Tick */
 /**
  * @typedef {object} Listener
@@ -9,7 +6,7 @@
  * @property {() => void} onSessionOver
  */
 
-// A tick a second: several in a row are missing.
+// Three ticks are missing.
 const staleMs = 3500
 const reconnectMs = 3000
 
@@ -48,7 +45,7 @@ export const listen = ({ onTick, onStale, onSessionOver }) => {
     close()
     onSessionOver()
   }
-  /** A rejected stream gives no reason; a fetch does. */
+  /** The error event of a rejected stream has no reason. */
   const reportRejection = async () => {
     const { status, detail } = await reason()
     if (status === 401) return endSession()

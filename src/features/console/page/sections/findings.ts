@@ -6,7 +6,7 @@ import { badge, commandHtml, formatCounted, htmlSection, sinceHtml } from '../..
 import { groupByKey, type NonEmpty } from '../../../../core/log/sum-reports.ts'
 import { severityTones } from '../row-state.ts'
 
-/** The worst first. Notices stand apart: strangers' requests, and what is over. */
+/** Notices stand apart: rejected requests of strangers, and past problems. */
 export const findingsSection = ({ at, status: { findings } }: Overview): Html => {
   const wrong = findings.filter(({ severity }) => severity !== 'notice')
   const notices = findings.filter(({ severity }) => severity === 'notice')
@@ -22,7 +22,7 @@ export const findingsSection = ({ at, status: { findings } }: Overview): Html =>
   )
 }
 
-// Not in green beside notices: each request of an operation may be rejected for its client's fault.
+// Not green beside notices: a client's fault may reject each request of an operation.
 const nothingWrong = (notices: readonly FindingView[]): Html =>
   notices.length === 0
     ? html`<p class="fine">${badge('good', 'Nothing is wrong.')}</p>`
@@ -40,7 +40,6 @@ const countText: Readonly<Record<Severity, (count: number) => string>> = {
   notice: (count) => `${count} worth knowing`,
 }
 
-/** `name` null: the findings have several names. */
 const toSubject = (about: string): { readonly id: string; readonly kind: string; readonly name: string | null } => {
   const [, part, name] = /^(upstreams|operations)\.([\w-]+(?:\.[\w-]+)?)/.exec(about) ?? []
   if (part === 'operations' && name !== undefined) return { id: `operations-${name}`, kind: 'Operation', name }
@@ -51,7 +50,7 @@ const toSubject = (about: string): { readonly id: string; readonly kind: string;
 }
 
 const subjectPart = (at: string, same: NonEmpty<FindingView>): Html => {
-  const [{ severity, about }] = same // the worst stands first
+  const [{ severity, about }] = same
   const { id, kind, name } = toSubject(about)
   return html`<div id="broken-${id}" class="broken ${severity}">
 <h3>${badge(severityTones[severity], severity)} ${kind}${name !== null && html` <b>${name}</b>`}</h3>
@@ -60,7 +59,6 @@ const subjectPart = (at: string, same: NonEmpty<FindingView>): Html => {
 `
 }
 
-/** The heading already has the finding's whole name. */
 const isNamedBy = ({ about }: FindingView, name: string): boolean =>
   about === `upstreams.${name}` || about === `operations.${name}`
 

@@ -49,7 +49,7 @@ export const operationsSection = ({ at, operations, unmatchedPerSecond, found }:
     html`<p class="legend"><span class="key requests">requests</span> <span class="key errors">errors</span> <span class="key p99">p99</span> <span class="key reload">another configuration took effect</span></p>`,
   )
 
-/** The rows do not count requests that reached no operation. */
+/** Requests that match no operation are in no row. */
 const unmatchedParagraph = (perSecond: number | null): Html | null =>
   perSecond === null || perSecond === 0
     ? null
@@ -65,7 +65,6 @@ const wholeChart = (kind: ChartKind, caption: string): Html =>
 
 type ChartKind = 'rate' | 'p99'
 
-/** By the operation's requests, else by its upstream and findings. */
 const operationState = (
   { id, group, state, failing, pace }: OperationView,
   findings: readonly FindingSubject[],
@@ -76,14 +75,14 @@ const operationState = (
     dead: failing ? 'fails' : null,
     requests: pace && { all: pace.perSecond, failed: pace.errorsPerSecond, rejected: pace.rejectedPerSecond },
     doubt: findings.find(keepsRequestsOut)?.severity ?? null,
-    // A critical finding of the upstream is at least a warning here.
+    // A critical finding of the upstream is a warning here.
     finding: worseSeverity(
       worstFinding(findings, `operations.${id}`),
       sides.some((side) => worstFinding(findings, sideKey(group, side)) === 'critical') ? 'warning' : null,
     ),
   })
 
-// These fill up, or close connections, before a request is counted for an operation.
+// They reject a connection or request before it counts for an operation.
 const gates: readonly string[] = ['listen.proxyProtocol', 'limits.concurrency']
 
 const keepsRequestsOut = ({ about, severity }: FindingSubject): boolean =>
@@ -117,7 +116,7 @@ const latencyColumn = (title: string, member: 'p50Ms' | 'p99Ms'): TableColumn<Op
   isIdle: ({ pace }) => pace?.[member] === null,
 })
 
-/** Shows served requests apart from failed and rejected ones, which would hide them. */
+/** Latencies of served requests stand apart: many failed or rejected requests would hide them. */
 const latencyCell = ({ outcomes, ...all }: Pace, name: 'p50Ms' | 'p99Ms'): HtmlValue => {
   if (outcomes === null) return formatMilliseconds(all[name])
   const { served, failed, rejected } = outcomes
@@ -130,7 +129,7 @@ const outcomePart = (words: string, ms: number | null): Html | null =>
 export const errorRateHtml = (perSecond: number): Html | string =>
   perSecond === 0 ? formatPerSecond(perSecond) : html`<strong>${formatPerSecond(perSecond)}</strong>`
 
-// The caption says what the chart shows: only a script draws it, and screen readers cannot read it.
+// The caption is for screen readers and for pages without a script.
 const chartCell = (
   kind: ChartKind,
   { id, history }: OperationView,
@@ -140,7 +139,6 @@ const chartCell = (
     ? html`–`
     : html`<div class="chart" id="chart-${kind}-${id}" data-operation="${id}" data-chart="${kind}" aria-hidden="true"></div><span class="peak">${caption(history)}</span>`
 
-// Before the first step is over.
 const notYet = 'not counted yet'
 
 const peakRate = ({ perSecond, errorsPerSecond }: OperationHistory): string => {

@@ -114,7 +114,7 @@ const foldedList = <Each>(id: string, all: readonly Each[], render: (each: Each)
   }`
 }
 
-/** A value that looks the same before and after is, or holds, a secret. */
+/** Equal texts stand for different secrets. */
 const changeItem = ({ path, from, to }: ConfigChange): Html =>
   JSON.stringify(from) === JSON.stringify(to)
     ? html`<li><code>${path}</code>: changed, not shown</li>`

@@ -24,7 +24,7 @@ export const summarySection = ({ at, status }: Overview): Html => {
     dead: state === 'not serving' ? state : notReady === null || state === 'draining' ? null : `not ready: ${notReady}`,
     partly: state === 'draining' ? 'draining' : null,
   })
-  // A gateway that serves is not well while requests fail.
+  // A serving gateway is doubtful while requests fail.
   const isDoubtful = serving.tone === 'good' && critical > 0
   return html`<section id="summary" aria-labelledby="summary-heading">
 <h1 id="summary-heading" class="unseen">lender gateway</h1>
@@ -38,7 +38,7 @@ ${config.fileDiffers && html`<li>${badge('warning', 'the file says something els
 </section>`
 }
 
-/** Nothing when only the file itself differs. */
+/** Nothing if only the file itself differs. */
 const differingFiles = ({ path, differingFiles: files }: Overview['status']['config']): HtmlValue =>
   (files ?? []).some((each) => each !== path) &&
   html`: ${files?.map((each, i) => html`${i > 0 && ', '}<code>${each}</code>`)}`

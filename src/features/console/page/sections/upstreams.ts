@@ -31,12 +31,11 @@ interface EndpointRow extends EndpointStatusView {
   readonly group: Group
   readonly id: string
   readonly goes: RowState
-  /** An earlier row of the group has the same URL: commands apply to both. */
+  /** An earlier row has the same URL: commands apply to both. */
   readonly isRepeated: boolean
   readonly pace: EndpointRate | null
 }
 
-/** `facts`: what features say of the side of a group. */
 export const upstreamsSection = (view: PageView, facts: readonly Required<PagePart>['sideFact'][]): Html =>
   htmlSection(
     'upstreams',
@@ -115,7 +114,6 @@ const endpointColumns = (at: string): readonly TableColumn<EndpointRow>[] => [
   { title: 'Do', kind: 'act', cell: (row) => !row.isRepeated && commandLinks('endpoint', row) },
 ]
 
-/** A dash stands for an unknown value. */
 const numberColumn = (
   title: string,
   read: (row: EndpointRow) => number | null | undefined,
@@ -136,16 +134,16 @@ interface EndpointEvidence {
   readonly pace: EndpointRate | null
 }
 
-// A little more than the maximum age of a request in a pace.
+// A pace counts requests up to nearly that age.
 const paceMs = 20_000
 
-/** Up means only that nothing contradicts it: good needs a request or a probe that went well. */
+/** `up` means that no failure is known: good needs a request or a probe that succeeded. */
 const endpointState = (endpoint: EndpointStatusView, { at, finding, pace }: EndpointEvidence): RowState => {
   const { state, requests, lastSuccess, failingSince, lastProbe } = endpoint
-  // Clients that give up on an endpoint leave neither a failure nor a success.
+  // Clients that leave before the response count neither as failure nor as success.
   const successAgeMs = lastSuccess === null ? Number.POSITIVE_INFINITY : Date.parse(at) - Date.parse(lastSuccess)
   const isSilent = (pace?.perSecond ?? 0) > 0 && successAgeMs >= paceMs
-  const isProbeBad = lastProbe?.ok === false && (pace?.errorsPerSecond ?? 0) === 0 // errors say more
+  const isProbeBad = lastProbe?.ok === false && (pace?.errorsPerSecond ?? 0) === 0
   const partly = state === 'ejected' ? state : isSilent ? 'no success' : isProbeBad ? 'probe fails' : null
   return toRowState({
     well: 'up',
@@ -201,7 +199,6 @@ const certificateCell = ({ daysLeft, endsSoon }: NonNullable<EndpointStatusView[
       ? badge('warning', formatCounted(daysLeft, 'day'))
       : formatCounted(daysLeft, 'day')
 
-/** Adds the last probe when it failed, and overrides. */
 const reasonCell = (at: string, endpoint: EndpointStatusView): Html => {
   const { reason, lastProbe, ejectedForSeconds, drainUntil, readyUntil, ejections, countedSince, state, weight } =
     endpoint
