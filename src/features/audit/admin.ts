@@ -39,7 +39,7 @@ const auditField = field.nullable(
     since: field.time,
     waitingBytes: field.number,
     lost: field.number,
-    /** Within the last minute; null: not a file, or no size. */
+    /** Measured within the last minute; null: not a file, or a file system without a size. */
     disk: field.nullable(
       field.record({
         freeBytes: field.number,
@@ -56,7 +56,6 @@ const auditField = field.nullable(
 
 declare module '../../core/runtime/status/status-part.ts' {
   interface Status {
-    /** Null: no audit log, or another process writes it. */
     readonly audit: field.Shown<typeof auditField>
   }
 }

@@ -8,11 +8,14 @@ export interface AuditedExchange
   readonly exchange: Pick<ExchangeFacts, 'operation' | 'identity' | 'attempts' | 'side' | 'outcome'> | null
 }
 
-/** SHA-256 in hex. Null: not configured, no body, or incomplete. */
+/** SHA-256 in hex. Null: not configured, no body, or a body cut short. */
 export type BodyDigests = Record<'request' | 'response', string | null>
 export const digestsOf = new WeakMap<object, BodyDigests>()
 
-/** An allow-list: never a query, a field value or a body. Only the client's identity comes from outside: escaped. */
+/**
+ * An allow-list, without query, field values and bodies. Only the client's identity comes from outside, so it is
+ * escaped.
+ */
 export const exchangeLine = (time: number, record: AuditedExchange): string => {
   const { exchange } = record
   const digests = exchange === null ? undefined : digestsOf.get(exchange)
@@ -32,11 +35,14 @@ const outcomeMembers = (record: RecordedOutcome | null): string =>
     ? jsonMembers({ [record.source]: record.outcome, firstRequestId: record.firstRequestId ?? undefined })
     : ''
 
-/** Also `key`, the last line with a key, `end`, of a process or of a file that an edit replaces, and `lost`. */
+/**
+ * Events are operators' commands, `key` (the last line with a key), `end` (of a process, or of a file that an edit
+ * replaces) and `lost`.
+ */
 export const eventLine = (time: number, event: string, fields: object): string =>
   `${timeAndEvent(time, event)}${jsonMembers(fields)}`
 
-/** The first line of a process or a file: what it follows, and its key. */
+/** The first line of a process or a file: the HMAC before it, and the id of its key. */
 export const headLine = (
   time: number,
   event: 'start' | 'file',

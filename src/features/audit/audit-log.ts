@@ -9,7 +9,7 @@ import { AuditWriter, type AuditWriterState, type UnwrittenLines } from './audit
 import { genesis, toAuditKey } from './chain/chain.ts'
 import type { AuditConfig } from './config.ts'
 
-/** `stdout`: its lines with `audit.file: stdout`. */
+/** `stdout`: for `audit.file: stdout`. */
 export interface AuditLogOptions {
   readonly log: Log
   readonly stdout: StdoutQueue
@@ -18,24 +18,20 @@ export interface AuditLogOptions {
 // A hanging disk must not keep the process alive.
 const closeTimeoutMs = 2000
 
-// Operators are served while workers start, and clients a turn or two before the file is open.
+// Operators' commands come while workers start, and clients a turn or two before the file is open.
 const maxEarlyLines = 20_000
 
-/** The only writer of its file. */
 export class AuditLog implements AuditSink {
   readonly #options: AuditLogOptions
   #config: AuditConfig | null = null
   #writer: AuditWriter | null = null
-  /** From before the first file was open. Null: writing has begun. */
+  /** Lines from before the first file was open. Null: it is open. */
   #early: string[] | null = []
   #earlyLost = 0
-  /** Lines lost with earlier files. */
   #lostBefore = 0
-  /** Of earlier files, with lines left to write or hand over. */
+  /** Writers of earlier files that still write or hand over lines. */
   readonly #closing = new Map<AuditWriter, Promise<void>>()
-  /** For a configuration not yet in effect. */
   #opened: OpenedAuditOutput | null = null
-  /** When writing fails, and when it works again. */
   onChange: (failing: boolean) => void = () => {}
 
   constructor(options: AuditLogOptions) {
@@ -71,9 +67,9 @@ export class AuditLog implements AuditSink {
     else if (this.#early !== null) this.#earlyLost += lines
   }
 
-  /** Does everything that can fail. Rejects if `next` cannot be enforced. The caller calls `commit` or `discard`. */
+  /** Does every step that can fail. Rejects if `next` cannot be used. The caller calls `commit` or `discard`. */
   async prepare(next: AuditConfig | null) {
-    // A second writer, by any path, would break the chain.
+    // Two writers of one file, even by another path, would break the chain.
     if (next === null || next.file === this.#config?.file || (await this.#writer?.isAt(next.file)) === true)
       return { commit: () => this.#update(next), discard: async () => {} }
     await this.#waitUntilClosed(next.file)
@@ -92,7 +88,7 @@ export class AuditLog implements AuditSink {
 
   async close(): Promise<void> {
     await this.#opened?.output.close()
-    // An earlier file may hand lines over, which takes part of the time.
+    // The time includes earlier files that hand lines over.
     const until = now() + closeTimeoutMs
     const areOthersClosed = await settlesWithin(closeTimeoutMs / 2, Promise.all(this.#closing.values()))
     let left: UnwrittenLines | null = null
@@ -103,13 +99,11 @@ export class AuditLog implements AuditSink {
     this.#logLost(areOthersClosed ? left : null)
   }
 
-  /** Null: the number is not known. */
   #logLost(left: UnwrittenLines | null): void {
     const lines = left && left.lines.length + left.lost
     if (lines !== 0) this.#options.log.error({ lines }, 'audit lines lost')
   }
 
-  /** Changes that need no other file. */
   #update(next: AuditConfig | null): void {
     const previous = this.#config
     this.#config = next
@@ -135,7 +129,7 @@ export class AuditLog implements AuditSink {
     this.onChange(this.failing)
   }
 
-  /** From an earlier file, with its unreported losses. */
+  /** Takes lines over from an earlier file, and its unreported losses. */
   #takeOver(left: UnwrittenLines): void {
     if (this.#writer === null) return this.#logLost(left)
     for (const content of left.lines) this.record(content)
@@ -147,14 +141,13 @@ export class AuditLog implements AuditSink {
     return openAuditFile(file, toAuditKey(key), rotate).catch(openFailed(file))
   }
 
-  /** After an edit back to an earlier file, the chain continues behind its last line. */
+  /** An edit may go back to an earlier file while its last lines are being written. */
   async #waitUntilClosed(file: string): Promise<void> {
     for (const [writer, closed] of this.#closing)
       if ((await writer.isAt(file)) && !(await settlesWithin(closeTimeoutMs, closed)))
         openFailed(file)(new Error('the lines before it was left are not written yet'))
   }
 
-  /** `handOn` is called once, with the unwritten lines. */
   async #closeWriter(reason: AuditEndReason, handOn: (left: UnwrittenLines) => void): Promise<void> {
     const writer = this.#writer
     if (writer === null) return handOn({ lines: [], lost: 0 })

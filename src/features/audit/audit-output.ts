@@ -4,30 +4,25 @@ import { basename, dirname, join } from 'node:path'
 import { errorMessage } from '../../core/lib/try.ts'
 import { type AuditKey, type ChainPosition, genesis, joinPieces, readTail } from './chain/chain.ts'
 
-/** `freeBytes`: for the gateway's user. */
 export interface FileSystemSize {
   readonly freeBytes: number
   readonly sizeBytes: number
 }
 
-/** Appends are sequential. */
 export interface AuditOutput {
-  /** As configured, perhaps a symbolic link. */
+  /** As configured; may be a symbolic link. */
   name: string
   rotateBytes: number | null
-  /** {@link openNext} is due. */
   readonly isFull: boolean
-  /** Deleted: nothing is appended, as it would be lost, and {@link openNext} is due. */
+  /** The file was deleted: {@link openNext} is due, since appended lines would be lost. */
   readonly isUnlinked: boolean
-  /** By any spelling or symbolic link. */
   isAt(path: string): Promise<boolean>
-  /** Resolves with the appended bytes, perhaps not all. Rejects if none. */
+  /** Resolves with the number of appended bytes, perhaps fewer. Rejects if none were. */
   append(bytes: Buffer): Promise<number>
-  /** So that appended bytes survive a crash of the machine. */
   sync(): Promise<void>
-  /** Null: not a file, or no size. */
+  /** Null: not a file, or a file system without a size. */
   measureDisk(): Promise<FileSystemSize | null>
-  /** Null: this output continues. Otherwise the caller closes it. */
+  /** Null: this output continues. The caller closes a replaced output. */
   openNext(lastNumber: number): Promise<AuditOutput | null>
   close(): Promise<void>
 }
@@ -35,17 +30,17 @@ export interface AuditOutput {
 export interface OpenedAuditOutput {
   readonly output: AuditOutput
   readonly link: ChainPosition
-  /** After the last line, without forming one. */
+  /** Bytes after the last line. */
   readonly torn: Buffer | null
 }
 
-/** The queue of the main log. Never waits. */
+/** The main log's queue. */
 export interface StdoutQueue {
   write(line: string): void
   dropped(): number
 }
 
-/** Whether the reader stores the lines is not known. */
+/** Not handled: a reader of stdout that loses lines. */
 export const createStdoutOutput = ({ write, dropped }: StdoutQueue): AuditOutput => ({
   name: 'stdout',
   rotateBytes: null,
@@ -75,7 +70,7 @@ export const createStdoutOutput = ({ write, dropped }: StdoutQueue): AuditOutput
 const { O_APPEND, O_CREAT, O_EXCL, O_NONBLOCK, O_RDWR } = constants
 const newline = Buffer.from('\n')
 
-/** Finds the end of the chain; a new file continues the last rotated one's. Throws if unusable. */
+/** Finds the end of the chain; an empty file continues the last rotated one. Throws if the file cannot be used. */
 export const openAuditFile = async (name: string, key: AuditKey, rotateBytes: number | null) => {
   const handle = await openRegularFile(name, O_APPEND | O_CREAT | O_RDWR)
   return closeOnError(handle, async (): Promise<OpenedAuditOutput> => {
@@ -94,7 +89,6 @@ const closeOnError = async <T>(handle: FileHandle, use: () => Promise<T>): Promi
   }
 }
 
-/** In the last rotated file while this one has no line. */
 const findEnd = async (path: string, handle: FileHandle, key: AuditKey) => {
   const { size } = await handle.stat()
   const own = size === 0 ? null : await readTail(handle, size, key)
@@ -103,22 +97,19 @@ const findEnd = async (path: string, handle: FileHandle, key: AuditKey) => {
   return {
     size,
     link: own?.link ?? before?.link ?? genesis(),
-    // As a writer that switches files joins them.
     torn: torn.length === 0 ? null : joinPieces(torn),
     isEnded: own?.isEnded ?? true,
   }
 }
 
 interface OpenedFile extends Pick<AuditOutput, 'name' | 'rotateBytes'> {
-  /** Resolved: rotated files stay on the disk that was made for them. */
+  /** Without symbolic links: rotated files stay on the same disk. */
   readonly real: string
   readonly handle: FileHandle
   readonly size: number
-  /** Whether the file ends with a line feed. */
   readonly isEnded: boolean
 }
 
-/** For one process at a time. */
 const auditFile = ({ name, real, handle, rotateBytes, ...opened }: OpenedFile): AuditOutput => {
   let { size: written, isEnded } = opened
 
@@ -128,7 +119,6 @@ const auditFile = ({ name, real, handle, rotateBytes, ...opened }: OpenedFile): 
       const { size } = await next.stat()
       if (size > 0) throw new Error(`${output.name} is another file by now, and not an empty one`)
       const real = await realpath(path)
-      // A reload may have changed both settings meanwhile.
       return auditFile({ name: output.name, real, handle: next, size, rotateBytes: output.rotateBytes, isEnded: true })
     })
   }
@@ -145,7 +135,7 @@ const auditFile = ({ name, real, handle, rotateBytes, ...opened }: OpenedFile): 
       const { size, nlink } = await handle.stat()
       output.isUnlinked = nlink === 0
       if (output.isUnlinked) throw new Error('it was removed')
-      // A second writer or a truncation breaks the chain.
+      // A second writer or a truncation would break the chain.
       if (size !== written)
         throw new Error(`it has ${size} bytes where this process left ${written}: who else writes to it?`)
       if (!isEnded) {
@@ -166,7 +156,6 @@ const auditFile = ({ name, real, handle, rotateBytes, ...opened }: OpenedFile): 
     },
     async openNext(lastNumber) {
       const [own, there] = await Promise.all([handle.stat(), stat(output.name).catch(ignoreMissing)])
-      // The name now leads to another file, or to none.
       if (there === null || there.ino !== own.ino || there.dev !== own.dev)
         return openEmpty(output.name, O_APPEND | O_CREAT | O_RDWR)
       if (!output.isFull) return null
@@ -196,7 +185,7 @@ const ignoreMissing = (error: NodeJS.ErrnoException): null => {
   throw error
 }
 
-/** Named after its last line, so that names sort by time. */
+/** The last line's number, so that names sort by time. */
 const rotatedName = (path: string, lastNumber: number): string => `${path}.${String(lastNumber).padStart(12, '0')}`
 const rotatedSuffix = /^\.\d{12}$/
 

@@ -3,9 +3,7 @@ import type { ExchangeObserver } from '../../core/log/exchange-record.ts'
 import type { Channel, ChannelEnd, ProcessPlace } from '../../core/runtime/channel.ts'
 import { exchangeLine } from './audit-line.ts'
 
-/** One for all snapshots of a process. */
 export interface AuditSink {
-  /** Lines wait or are lost because writing fails. */
   readonly failing: boolean
   /** Never waits or throws. */
   record(content: string): void
@@ -21,10 +19,12 @@ export const auditObserver = (sink: AuditSink): ExchangeObserver => ({
 /** `done` is called when the lines are in the pipe. */
 type SendLines = (lines: readonly string[], lost: number, done: () => void) => void
 
-// More unsent bytes mean that the primary hangs.
 const maxUnsentBytes = 4 * 1024 * 1024
 
-/** Batches lines per turn of the event loop. Sent lines survive this worker: the primary reads the pipe to its end. */
+/**
+ * Sends the lines of one turn of the event loop together. The primary reads the pipe to its end, so sent lines survive
+ * the worker.
+ */
 export const createRemoteAuditSink = (send: SendLines): Required<ProcessAuditSink> => {
   let isPrimaryFailing = false
   let waiting = { lines: [] as string[], bytes: 0, lost: 0 }
@@ -62,7 +62,7 @@ export const createRemoteAuditSink = (send: SendLines): Required<ProcessAuditSin
       return isPrimaryFailing || isFull()
     },
     record(line) {
-      // The next message reports the loss, or the next completed send.
+      // The next message reports the loss.
       if (isFull()) return void waiting.lost++
       waiting.lines.push(line)
       waiting.bytes += line.length

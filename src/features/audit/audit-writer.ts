@@ -18,9 +18,7 @@ import { trackDiskSpace } from './disk-space.ts'
 import { errorReason, trackWriterHealth } from './writer-health.ts'
 
 export const defaultWriterOptions = {
-  /** How long a line waits for its batch. */
   batchDelayMs: 5,
-  /** More waiting lines are lost, and counted. */
   maxPendingBytes: 16 * 1024 * 1024,
   retryDelayMs: 250,
   writeTimeoutMs: 5000,
@@ -31,18 +29,18 @@ export type AuditWriterState = AuditWriter['state']
 
 export interface UnwrittenLines {
   readonly lines: readonly string[]
-  /** Lost lines that no line reports. */
+  /** Losses that no line has reported. */
   readonly lost: number
 }
 
-/** Seals and appends lines in batches, with retries. All work runs in a queue, one step at a time. */
+/** Seals and appends lines in batches, with retries. A queue runs one step at a time. */
 export class AuditWriter {
   readonly #log: Log
   readonly #options: typeof defaultWriterOptions
   readonly #health: ReturnType<typeof trackWriterHealth>
   readonly #disk: ReturnType<typeof trackDiskSpace>
   #output: AuditOutput
-  /** The end of the written chain; the current batch follows. */
+  /** The last written line. */
   #position: ChainPosition
   #key: AuditKey
   #tornTail: TornTail
@@ -55,7 +53,7 @@ export class AuditWriter {
   readonly #writeTimer = new CoalescedTimer(() => this.#writeSoon())
   #isScheduled = false
   readonly #checkpointTimer = new CoalescedTimer(() => void this.checkpoint().then(() => this.#setCheckpoint()))
-  /** After a failure, the next checkpoint retries, not each batch. */
+  /** False after a failure, until the next checkpoint. */
   #mayRollOver = true
 
   constructor(
@@ -96,7 +94,7 @@ export class AuditWriter {
     this.#add({ content, bytes: content.length })
   }
 
-  /** A line reports the loss at its place. */
+  /** A line in the file reports the loss where it happened. */
   countLost(lines: number): void {
     const { state, update } = this.#health
     state.lost += lines
@@ -104,13 +102,11 @@ export class AuditWriter {
     this.reportLost(lines)
   }
 
-  /** Reports lost lines that are counted elsewhere. */
   reportLost(lines: number): void {
     this.#backlog.countLost(lines)
     this.#schedule(this.#options.retryDelayMs)
   }
 
-  /** The old key's last line announces the new one. */
   rekey(key: AuditKey): void {
     this.#add({ content: () => eventLine(epochMs(), 'key', { next: key.id }), bytes: 0, nextKey: key })
   }
@@ -124,12 +120,12 @@ export class AuditWriter {
     this.#output.rotateBytes = rotate
   }
 
-  /** If moved away or full, continues in another file. */
+  /** Continues in another file if this one was moved away or is full. */
   reopen(): Promise<void> {
     return this.#queue.run(() => this.#lookAtFile())
   }
 
-  /** Syncs, and logs the end of the chain if it has moved. */
+  /** Syncs the file, and logs the end of the chain if it has moved. */
   checkpoint(): Promise<void> {
     return this.#queue.run(async () => {
       await this.#lookAtFile()
@@ -164,14 +160,12 @@ export class AuditWriter {
     this.#schedule(this.#options.batchDelayMs)
   }
 
-  /** A scheduled write keeps its time. */
   #schedule(ms: number): void {
     if (this.#isScheduled || this.#isClosed) return
     this.#isScheduled = true
     this.#writeTimer.set(ms)
   }
 
-  /** Not at each line that arrives meanwhile. */
   #retryLater(): void {
     this.#writeTimer.clear()
     this.#isScheduled = false
@@ -182,7 +176,7 @@ export class AuditWriter {
     void this.#queue.run(() => this.#write())
   }
 
-  /** Later lines take the next turn: under load a checkpoint or the recovery would otherwise wait forever. */
+  /** Lines that arrive meanwhile wait for the next step: under load, a checkpoint would otherwise wait forever. */
   async #write(): Promise<void> {
     if (this.#isClosed) return
     this.#isScheduled = false
@@ -242,7 +236,7 @@ export class AuditWriter {
       return next !== null
     } catch (error) {
       this.#mayRollOver = false
-      // While nothing can be written, the state reports this error.
+      // While nothing can be written, the status shows this error.
       if (this.#output.isUnlinked) this.#health.update(errorReason(error))
       else this.#log.error({ file: this.#output.name, reason: errorReason(error) }, 'audit file cannot be changed')
       return false
@@ -258,7 +252,7 @@ export class AuditWriter {
       this.#leaveBatch(unwritten)
       this.#tornTail = extendTornTail(this.#tornTail, unwritten.link, unwritten.torn)
     }
-    // An unwritten head line of the old file follows: each says what it follows.
+    // If the old file's head line is unwritten, it follows: each names the line before.
     this.#backlog.requeue([pendingHeadLine('file', () => this.#tornTail)])
     await old.sync().catch(() => {})
     await old.close().catch(() => {})

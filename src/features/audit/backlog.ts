@@ -4,21 +4,18 @@ import { pluck, sum } from '../../core/log/sum-reports.ts'
 import { eventLine, headLine } from './audit-line.ts'
 import { type AuditKey, type ChainPosition, joinPieces, seal, type TornLine } from './chain/chain.ts'
 
-/** `content` may depend on the line before; `nextKey`: a line that announces a key. */
+/** `nextKey`: the line announces a key. */
 export interface PendingLine {
   readonly content: string | ((before: ChainPosition, key: AuditKey) => string)
   readonly nextKey?: AuditKey
   readonly lost?: number
-  /** Counts against `maxPendingBytes`. */
   readonly bytes: number
 }
 
 interface BatchEntry {
   readonly waiting: PendingLine
-  /** What the line follows, and its key. */
   readonly before: ChainPosition
   readonly key: AuditKey
-  /** The line's end within the batch. */
   readonly end: number
 }
 
@@ -26,7 +23,7 @@ const maxBatchBytes = 256 * 1024
 
 export type SealedBatch = ReturnType<typeof sealBatch>
 
-/** Takes lines from the front of `waiting`, up to 256 KiB, at least one. The output may take fewer bytes at once. */
+/** Takes lines from the front of `waiting`: up to 256 KiB, at least one. The output may append only a part. */
 export const sealBatch = (first: ChainPosition, firstKey: AuditKey, waiting: PendingLine[]) => {
   const [entries, lines]: [BatchEntry[], Buffer[]] = [[], []]
   let end = 0
@@ -48,10 +45,12 @@ export const sealBatch = (first: ChainPosition, firstKey: AuditKey, waiting: Pen
   const batch = {
     bytes,
     writtenBytes: 0,
-    /** The chain after the last line, and its key. */
     ...{ link, key },
     ...{ lines: entries.length, waitingBytes },
-    /** For an output abandoned mid-batch: the end of its whole lines, the torn rest, and the missing lines. */
+    /**
+     * For an output that is left within a batch: the end of its whole lines, its torn line, and the lines still to
+     * write.
+     */
     unwritten() {
       const { writtenBytes } = batch
       const at = entries.findIndex(({ end }) => end > writtenBytes)
@@ -66,7 +65,6 @@ export const sealBatch = (first: ChainPosition, firstKey: AuditKey, waiting: Pen
 }
 
 export const createBacklog = (maxBytes: number) => {
-  /** Not yet reported by a line. */
   let unreportedLost = 0
   const backlog = {
     lines: [] as PendingLine[],
@@ -76,7 +74,7 @@ export const createBacklog = (maxBytes: number) => {
       backlog.bytes += waiting.bytes
       backlog.lines.push(waiting)
     },
-    /** At the front. `counted`: bytes of these lines that still count. */
+    /** Puts lines in front. `counted`: bytes of them that still count. */
     requeue(lines: readonly PendingLine[], counted = 0): void {
       backlog.lines.unshift(...lines)
       backlog.bytes += lines.reduce((sum, { bytes }) => sum + bytes, -counted)
@@ -96,13 +94,13 @@ export const createBacklog = (maxBytes: number) => {
   return backlog
 }
 
-/** Pieces after a line, cut off by a crash, a full disk or a change of files. The next line reports them. */
+/** Pieces after a line that a crash, a full disk or a change of files cut off. The next line reports them. */
 export interface TornTail {
   readonly afterCount: number
   readonly pieces: readonly Buffer[]
 }
 
-/** Joins pieces after the same line, or replaces those after an earlier one. */
+/** Joins pieces after one line; replaces those after an earlier one. */
 export const extendTornTail = (
   { afterCount, pieces }: TornTail,
   { count }: ChainPosition,
@@ -111,7 +109,7 @@ export const extendTornTail = (
 
 export const toTornLine = (bytes: Buffer): TornLine => ({ bytes: bytes.length, sha256: hash('sha256', bytes, 'hex') })
 
-/** Reports the torn tail as known when the line is sealed. */
+/** Reports the torn tail as it is when the line is sealed. */
 export const pendingHeadLine = (event: 'start' | 'file', tornTail: () => TornTail, more = {}): PendingLine => ({
   content(before, key) {
     const { afterCount, pieces } = tornTail()

@@ -39,7 +39,7 @@ const collect = (value: string, before: readonly string[] = []): readonly string
 
 export const builtInCommands: readonly BuiltInCommand[] = [{ before: 'check', create: createAuditCommand }]
 
-/** As this user, without opening the file. The last line's key is not checked: the gateway may be writing. */
+/** Checks access as this user. Not checked: the key of the last line, since the gateway may be writing. */
 const checkAuditFile: OnlineCheck = async ({ audit }, locate) => {
   if (audit === null || audit.file === 'stdout') return []
   const found = await findReason(audit.file)
@@ -49,7 +49,6 @@ const checkAuditFile: OnlineCheck = async ({ audit }, locate) => {
   return [{ ...locate('audit.file'), message, expected, found }]
 }
 
-/** Null: the file can be appended to, or created. */
 const findReason = async (path: string): Promise<string | null> => {
   const findAccessReason = (at: string, mode: number) => access(at, mode).then(() => null, errorMessage)
   try {

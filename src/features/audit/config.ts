@@ -19,11 +19,11 @@ const file = scalar<string>('Where lines are appended; stdout: between the lines
   json: { type: 'string', pattern: '^(stdout|/.*[^/])$' },
 })
 
-// RFC 2104 §3: a shorter key weakens HMAC-SHA-256, a longer one hardly strengthens it.
+// RFC 2104 §3: a shorter key weakens HMAC-SHA-256; a longer one adds little.
 const minKeyBytes = 32
 const keyExpected = `file: and the path of a file with at least ${minKeyBytes} bytes of text`
 
-/** In a separate file: a reader of the configuration could forge records otherwise. */
+/** In a file of its own: with the key, a reader of the configuration could forge records. */
 const key = annotate(
   z
     .unknown()

@@ -3,16 +3,15 @@ import type { Log } from '../../core/log/log.ts'
 import type { AuditOutput, FileSystemSize } from './audit-output.ts'
 
 export interface DiskSpaceState extends FileSystemSize {
-  /** At the last hour's pace; null: not filling, or not known yet. */
+  /** At the pace of the last hour; null: not filling, or unknown. */
   readonly fullInSeconds: number | null
-  /** An operator must act before the disk is full. */
   readonly low: boolean
 }
 
-/** Below a tenth, at most 10 GiB; or a day before full, which can wait for the morning. */
+/** Less than a tenth and 10 GiB free, or full within a day. */
 export const lowDisk = { share: 0.1, bytes: 10 * 1024 ** 3, seconds: 86_400 } as const
 
-// Disks fill in bursts, so a pace needs at least half an hour.
+// Disks fill in bursts: a pace needs half an hour.
 const paceWindowMs = 3_600_000
 const leastPaceWindowMs = 1_800_000
 
@@ -24,7 +23,6 @@ export const trackDiskSpace = (log: Log, output: MeasuredOutput) => {
 
   const assess = (size: FileSystemSize): DiskSpaceState => {
     const at = now()
-    // Another file system, or a resized one.
     if (samples[0]?.size.sizeBytes !== size.sizeBytes) samples.length = 0
     samples.push({ at, size })
     while (at - (samples[0]?.at ?? at) > paceWindowMs) samples.shift()
@@ -37,7 +35,7 @@ export const trackDiskSpace = (log: Log, output: MeasuredOutput) => {
 
   const space = {
     state: null as DiskSpaceState | null,
-    /** A hanging disk holds one of Node's threads, not one per call. */
+    /** One call at a time: a hanging disk holds a thread of Node's pool. */
     measure(output: MeasuredOutput): void {
       if (isMeasuring) return
       isMeasuring = true

@@ -10,11 +10,10 @@ declare module '../../core/runtime/primary-part.ts' {
 }
 
 interface AuditPart extends PrimaryPart {
-  /** Null: no audit log, or another process writes it. */
   readonly state: AuditWriterState | null
 }
 
-/** From a worker, or a single line of this process. */
+/** Lines of a worker, or one line of this process. */
 type ReceivedLines = { readonly lines: readonly string[]; readonly lost: number } | string
 
 export const protections: PlacedProtections = {
@@ -24,7 +23,6 @@ export const protections: PlacedProtections = {
 
 export const open: Required<PrimaryFeature>['open'] = ({ log, droppedLines, config, channel }): AuditPart => {
   const stdout = { write: (line: string) => getRawLogDestination(log).write(line), dropped: droppedLines }
-  /** Null: no configuration has had an audit log. */
   let auditLog: AuditLog | null = null
   const isFailing = (): boolean => auditLog?.failing ?? false
   return {
@@ -37,7 +35,7 @@ export const open: Required<PrimaryFeature>['open'] = ({ log, droppedLines, conf
       const loaded = new (await import('./audit-log.ts')).AuditLog({ log, stdout })
       loaded.onChange = (failing) => channel.notify(failing)
       const { commit, discard } = await loaded.prepare(audit)
-      // It keeps lines from here on, for the file that is open.
+      // From here on it keeps lines until its file is open.
       auditLog = loaded
       const forget = async (): Promise<void> => {
         auditLog = null

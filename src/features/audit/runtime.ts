@@ -34,7 +34,7 @@ export const open: RuntimePart['open'] = ({ place, channel }) => {
   }
 }
 
-/** Outermost: a rejected exchange costs nothing else, and digests cover the client's bytes. Null: neither is on. */
+/** Outermost: a rejected exchange costs nothing else, and digests are of the client's bytes. Null: nothing to do. */
 export const auditLayer = ({ onFailure, digests }: AuditConfig, auditor: AuditSink): Layer | null => {
   const digestsRequest = digests === 'request' || digests === 'both'
   const digestsResponse = digests === 'response' || digests === 'both'
@@ -54,7 +54,6 @@ export const auditLayer = ({ onFailure, digests }: AuditConfig, auditor: AuditSi
 
 const auditFailure = (): Promise<never> => Promise.reject(auditUnavailableError())
 
-/** A body that is not read to its end has no digest. */
 const digestRequest = (body: RequestBody, digests: BodyDigests): void => {
   if (body.length === 0) return
   let digest: Hash | null = null

@@ -7,7 +7,6 @@ import type { Status } from '../../core/runtime/status/status-part.ts'
 const renderAudit = ({ file, count, since, reason, lost, disk }: NonNullable<Status['audit']>, at: number): string => {
   const missing = lost === 0 ? '' : `, ${lost} LINES LOST ${sinceStart}`
   if (reason !== null) return `NOT WRITTEN since ${formatAgo(since, at)}: ${reason}${missing}`
-  // Rotated files hold the other lines.
   const free = disk === null ? '' : `, and its disk ${formatRoundedSize(disk.freeBytes)} free`
   return `the chain in ${file} has ${pluralize(count, 'line')}${missing}${free}`
 }

@@ -3,9 +3,8 @@ import type { Log } from '../../core/log/log.ts'
 
 const minLogIntervalMs = 10_000
 
-/** Logs changes at most every 10 s: a full disk may be full again in a moment. */
+/** Logs changes at most every 10 s: a disk may be full again in a moment. */
 export const trackWriterHealth = (log: Log, onChange: (failing: boolean) => void) => {
-  /** `reason` null: lines are written. */
   const state = { reason: null as string | null, since: epochMs(), lost: 0 }
   const logged = { failing: false, lost: 0, at: Number.NEGATIVE_INFINITY }
   const logTimer = new CoalescedTimer(() => logChange())
@@ -15,7 +14,7 @@ export const trackWriterHealth = (log: Log, onChange: (failing: boolean) => void
     const failing = reason !== null
     if (logged.failing === failing) return
     const quiet = logged.at + minLogIntervalMs - now()
-    // A change undone meanwhile is not logged; the log ends with the last state.
+    // A change that was undone meanwhile is not logged.
     if (quiet > 0) return logTimer.set(quiet)
     Object.assign(logged, { failing, at: now() })
     if (failing) return log.error({ reason }, 'audit cannot be written')
@@ -35,7 +34,6 @@ export const trackWriterHealth = (log: Log, onChange: (failing: boolean) => void
   return {
     state,
     update,
-    /** Reports a failure while a write takes longer than `ms`. */
     async timed(ms: number, write: Promise<number>): Promise<number> {
       const slow = new CoalescedTimer(() => update('a write takes too long'))
       slow.set(ms)
@@ -49,6 +47,6 @@ export const trackWriterHealth = (log: Log, onChange: (failing: boolean) => void
   }
 }
 
-/** Drops `write` from Node's message: operators know. */
+/** Without `write`, the name of the system call in Node's message. */
 export const errorReason = (error: unknown): string =>
   error instanceof Error ? error.message.replace(/^(E[A-Z]+: [^,]+), write$/, '$1') : String(error)

@@ -12,7 +12,7 @@ import { isLoopbackHost } from '../../core/lib/net/addresses.ts'
 
 const example = 'http://localhost:4318/v1/traces'
 
-/** Credentials belong into `headers`, where they are not shown. */
+/** Credentials belong into `headers`, which no command shows. */
 const tracesUrlKind: ScalarKind<string> = {
   expected: `the whole URL of an OTLP/HTTP receiver of traces, such as ${example}`,
   parse: textParser((value) => {
@@ -29,7 +29,6 @@ const tracesUrlKind: ScalarKind<string> = {
   json: { type: 'string', pattern: '^[Hh][Tt][Tt][Pp][Ss]?://[^/?#@\\\\\\s]+/[^?#\\\\\\s]+$' },
 }
 
-// The gateway sets these fields, which describe the posted body.
 const protocolFields = /^(content-.*|user-agent)$/i
 
 const headers = fieldValues(

@@ -3,18 +3,17 @@ import type { LogEvent } from '../../core/log/log.ts'
 import * as field from '../../core/runtime/status/field.ts'
 import type { ReportSection } from '../../core/runtime/status/status-part.ts'
 
-// One of two collectors behind an address may be down: then every second batch is lost.
+// If one of two collectors behind an address is down, every second batch is lost.
 const logIntervalMs = 60_000
 
-/** Each number only grows. */
 export interface SpanCounts {
   /** Accepted by the collector. */
   exported: number
-  /** Never sent: too many spans waited, or the collector was no longer used. */
+  /** Never sent: too many spans waited, or an edit removed the collector. */
   dropped: number
   /** Sent, and not accepted. */
   failed: number
-  /** `since`: milliseconds since the epoch. Null: the last batch arrived whole, or none was sent. */
+  /** `since`: milliseconds since the epoch. Null: the last batch was accepted, or none was sent. */
   exportFailure: { readonly since: number; readonly reason: string } | null
 }
 
@@ -22,13 +21,11 @@ export const emptySpanCounts = (): SpanCounts => ({ exported: 0, dropped: 0, fai
 
 export type SpanExportStats = ReturnType<typeof trackSpanExports>
 
-/** Collectors share `counts`. Logs lost spans at most once a minute, and after such a line that spans arrive again. */
+/** Collectors share `counts`. Logs lost spans at most once a minute, and then their recovery. */
 export const trackSpanExports = (counts: SpanCounts, logEvent: LogEvent) => {
   let pending = { dropped: 0, failed: 0 }
   let loggedAt = Number.NEGATIVE_INFINITY
-  /** Whether a loss was logged whose end was not. */
   let isEndDue = false
-  /** The failure of its own collector. */
   let reported: SpanCounts['exportFailure'] = null
   let isRetired = false
 
@@ -38,12 +35,12 @@ export const trackSpanExports = (counts: SpanCounts, logEvent: LogEvent) => {
     return taken
   }
 
-  /** `reason` is a word of the gateway or of Node, never of the collector. */
+  /** `reason`: a word of the gateway or of Node, not of the collector. */
   const onLost = (how: 'dropped' | 'failed', spans: number, reason: string): void => {
     counts[how] += spans
     pending[how] += spans
     const { exportFailure } = counts
-    // The reason of a failure says more than a lack of room.
+    // A failure explains more than a full queue.
     if (!isRetired && (exportFailure === null || how === 'failed')) {
       reported = { since: exportFailure?.since ?? epochMs(), reason }
       counts.exportFailure = reported
@@ -57,7 +54,6 @@ export const trackSpanExports = (counts: SpanCounts, logEvent: LogEvent) => {
 
   return {
     onLost,
-    /** `rejected`: spans of the batch that the collector did not take. */
     onExported(spans: number, rejected = 0): void {
       counts.exported += spans - rejected
       if (rejected > 0) return onLost('failed', rejected, 'partial success')
@@ -66,7 +62,7 @@ export const trackSpanExports = (counts: SpanCounts, logEvent: LogEvent) => {
       isEndDue = false
       logEvent('info', 'spans arrive again', takePending())
     },
-    /** Losses still count afterwards, but are no failure of the collector in use. */
+    /** Later losses count, but are no failure of the collector in use. */
     retire(): void {
       isRetired = true
       if (counts.exportFailure === reported) counts.exportFailure = null

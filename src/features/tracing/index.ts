@@ -1,6 +1,5 @@
 import type { Feature } from '../../core/feature.ts'
 
-/** Sends spans in OpenTelemetry, and tells clients in `Server-Timing` how long a request took. */
 export const tracing: Feature = {
   name: 'tracing',
   facts: { serviceName: ({ tracing }) => tracing?.serviceName },

@@ -14,7 +14,6 @@ import { createSpanExporter, type OtlpSpanExporter } from './span-exporter.ts'
 import { createTracing, noopTracing, type ServerAddress, spanObserver, type Tracing } from './tracing.ts'
 
 interface TracingPart extends SnapshotPart {
-  /** Of the process, across its snapshots. */
   readonly spans: SpanCounts
 }
 
@@ -44,12 +43,12 @@ export const prepare = async ({ tracing }: Config): Promise<void> => {
 
 export const open: RuntimePart['open'] = ({ place, logEvent }): ProcessPart => {
   const spans = emptySpanCounts()
-  // One for each receiver, as long as a snapshot exports there.
+  // One exporter for each receiver that a snapshot uses.
   const exporters = new RefCountedMap<OtlpSpanExporter>()
-  // Receivers tell gateways and their workers apart by this id.
+  // Receivers distinguish gateways and workers by this id.
   const instanceId = randomUUID()
   return {
-    /** Throws where {@link prepare} has not been awaited. */
+    /** Throws unless {@link prepare} was awaited. */
     acquire({ config }): TracingPart {
       const { tracing: settings, listen } = config
       if (place.role === 'primary' || typeof settings?.otlp !== 'string') return { ...describe(config), spans }
@@ -64,14 +63,14 @@ export const open: RuntimePart['open'] = ({ place, logEvent }): ProcessPart => {
         spans,
         layers: () => layerRows(config, tracing),
         observer: spanObserver,
-        // Waiting spans are exported when all attempts have ended, unless another snapshot uses the same receiver.
+        // When the last attempt has ended. Other snapshots may use the receiver.
         release: async () => exporters.release(name)?.close(),
       }
     },
   }
 }
 
-/** `listen.publicUrl`, or else where the gateway listens. */
+/** `listen.publicUrl`, or the listener's address. */
 const toServerAddress = (listen: ListenConfig): ServerAddress => {
   const { publicUrl, tls, host, port } = listen
   const [inFront] = askFacts((facts) => facts.clientScheme?.(listen))
@@ -87,8 +86,8 @@ const toServerAddress = (listen: ListenConfig): ServerAddress => {
 }
 
 /**
- * Server Timing §2: the time to the response's head, in the gateway and at the upstream from the start of the last
- * attempt. Names nothing behind the gateway. Outermost: covers all that the client waits for, own responses too.
+ * Server Timing §2: how long the response's head took, in the gateway and at the upstream (the last attempt). Names
+ * nothing behind the gateway. Outermost, so it covers the gateway's own responses too.
  */
 const serverTimingLayer: Layer = (next) => (exchange) => {
   const startedAt = now()
@@ -107,7 +106,10 @@ const addServerTiming = (exchange: Exchange, startedAt: number): void => {
 
 const tenths = (ms: number): string => `${roundToTenths(Math.max(0, ms))}`
 
-/** Outermost: traces rejected requests too, and layers see the fields upstreams get. {@link spanObserver} ends it. */
+/**
+ * Outermost: traces rejected requests too, and inner layers see the fields that upstreams get. {@link spanObserver}
+ * ends it.
+ */
 const tracingLayer =
   (traces: Tracing): Layer =>
   (next) =>

@@ -1,16 +1,16 @@
 import { loadOnce } from '../../core/lib/memo.ts'
 
-/** Without globals, context that follows asynchronous calls, or instrumentation. */
+/** Without globals, async context or instrumentation. */
 type Sdk = Awaited<ReturnType<typeof loadPackages>>
 
 let loaded: Sdk | null = null
 
-/** Nine packages, 18 MB of memory and 100 ms: only where spans are sent. */
+/** Loaded only where spans are sent: nine packages, 18 MB of memory, 100 ms. */
 export const loadSdk = async (): Promise<void> => {
   loaded = await loadPackages()
 }
 
-/** A snapshot is built without waiting. Throws before {@link loadSdk} has ended. */
+/** Throws before {@link loadSdk} has ended: a snapshot is built without waiting. */
 export const sdk = (): Sdk => {
   if (loaded === null) throw new Error('the SDK of OpenTelemetry is not loaded')
   return loaded

@@ -10,12 +10,11 @@ import type { SpanExportStats } from './export-stats.ts'
 import { sdk } from './sdk.ts'
 
 const defaultLimits = {
-  /** About 1 KiB each. Spans beyond are dropped. */
+  /** About 1 KiB each. Further spans are dropped. */
   maxQueued: 2048,
   batchSize: 512,
   delayMs: 5000,
   exportMs: 10_000,
-  /** For the waiting spans at the end. */
   flushMs: 1000,
 }
 
@@ -25,7 +24,6 @@ export interface FinishedSpan {
   readonly kind: SpanKind
   readonly traceId: string
   readonly spanId: string
-  /** Null: the span is the first of its trace. */
   readonly parent: SpanContext | null
   readonly startedAt: number
   readonly endedAt: number
@@ -35,7 +33,10 @@ export interface FinishedSpan {
 
 export type OtlpSpanExporter = ReturnType<typeof createSpanExporter>
 
-/** Sends spans to one collector, in batches. No request waits: a span without room is dropped before any allocation. */
+/**
+ * Sends spans to one collector, in batches. No request waits: a span without room is dropped before anything is
+ * allocated.
+ */
 export const createSpanExporter = (
   otlp: OtlpTransportOptions,
   instanceId: string,
@@ -43,10 +44,8 @@ export const createSpanExporter = (
   limits = defaultLimits,
 ) => {
   const { api, trace, resources, conventions } = sdk()
-  /** Of the span that is being created. */
   let currentIds: Pick<FinishedSpan, 'traceId' | 'spanId'> = { traceId: '', spanId: '' }
   let queued = 0
-  /** Attempts whose spans are still to come. */
   let openAttempts = 0
   let onIdle = (): void => {}
   let closed: Promise<void> | null = null
@@ -63,7 +62,7 @@ export const createSpanExporter = (
     maxQueueSize: limits.maxQueued,
     maxExportBatchSize: limits.batchSize,
     scheduledDelayMillis: limits.delayMs,
-    exportTimeoutMillis: 3 * limits.exportMs, // the transport's own timeout comes first, and knows the reason
+    exportTimeoutMillis: 3 * limits.exportMs, // the transport's own timeout is shorter, and knows the reason
   })
   const provider = new trace.TracerProvider({
     resource: resources.defaultResource().merge(
@@ -73,7 +72,6 @@ export const createSpanExporter = (
         [conventions.ATTR_SERVICE_INSTANCE_ID]: instanceId,
       }),
     ),
-    // Only sampled spans get here.
     sampler: new trace.AlwaysOnSampler(),
     idGenerator: { generateTraceId: () => currentIds.traceId, generateSpanId: () => currentIds.spanId },
     spanProcessors: [batches],
@@ -86,7 +84,7 @@ export const createSpanExporter = (
     currentIds = finished
     const span = tracer.startSpan(name, { kind, attributes, startTime: startedAt }, context)
     if (isError) span.setStatus({ code: api.SpanStatusCode.ERROR })
-    queued++ // before its end: a full batch goes out at once
+    queued++ // a full batch goes out at once
     span.end(endedAt)
   }
 
@@ -104,7 +102,6 @@ export const createSpanExporter = (
   }
 
   return {
-    /** Never throws. */
     enqueue(finished: FinishedSpan): void {
       if (isClosed) return stats.onLost('dropped', 1, 'the receiver is no longer used')
       if (queued >= limits.maxQueued) return stats.onLost('dropped', 1, 'too many spans wait')
@@ -114,33 +111,31 @@ export const createSpanExporter = (
         stats.onLost('dropped', 1, 'the span could not be made')
       }
     },
-    /** Keeps the exporter open for the span of an attempt, until `release`. */
     acquire: () => void openAttempts++,
     release(): void {
       if (--openAttempts === 0) onIdle()
     },
-    /** Waits for open attempts, which may outlive snapshots; sends waiting spans within `flushMs`; takes no more. */
+    /** Waits for open attempts, which may outlive snapshots, then sends waiting spans within `flushMs`. */
     close: () => (closed ??= close()),
   }
 }
 
-// One at a time; at the end all that wait: four batches, beside one under way.
+// One at a time, but at the end all: four batches, beside one under way.
 const maxConcurrentExports = 8
 
-/** `url` is the whole URL that traces are posted to. */
 interface OtlpTransportOptions extends Pick<TracingConfig, 'headers' | 'serviceName'> {
   readonly url: string
 }
 
 interface OtlpTransport extends SpanExporter {
-  /** Cuts the exports under way, and connects no more. */
+  /** Ends exports under way, and starts none. */
   destroy(): void
 }
 
 /**
- * `exportMs` bounds a batch with its retries. `isClosing`: whether batches are sent side by side. No redirect is
- * followed. Only the configuration counts: the SDK's `OTLPTraceExporter` would read variables
- * (`OTEL_EXPORTER_OTLP_HEADERS` …) that no operator sees in `effective`.
+ * `exportMs` bounds a batch with its retries. `isClosing`: batches go out side by side. Follows no redirect. Replaces
+ * the SDK's `OTLPTraceExporter`, which reads variables (`OTEL_EXPORTER_OTLP_HEADERS` …) that no operator sees in
+ * `effective`.
  */
 export const openOtlpTransport = (
   { url, headers }: OtlpTransportOptions,
@@ -154,7 +149,7 @@ export const openOtlpTransport = (
   const { protocol, hostname } = new URL(url)
   const agent =
     protocol === 'https:' ? new TlsAgent({ ...agentOptions, ...verifiedTls(hostname) }) : new Agent(agentOptions)
-  /** From the response that is being read: the SDK only logs this number. */
+  /** In the response being read: the SDK only logs this number. */
   let rejectedSpans = 0
   const exporter = otlp.createOtlpHttpExportDelegate(
     {
@@ -184,25 +179,25 @@ export const openOtlpTransport = (
     export(spans: ReadableSpan[], done) {
       onSend(spans.length)
       let isLate = false
-      // The SDK's timeout is on silence: a collector that sends a byte at a time would hold a batch for ever.
+      // The SDK's timeout is on silence: a collector that sends slowly would hold a batch for ever.
       const settle = unrefTimeout(exportMs, () => {
         isLate = true
-        if (!isClosing()) agent.destroy() // no other batch is under way
+        if (!isClosing()) agent.destroy()
       })
       exporter.export(spans, (result) => {
         settle()
-        // A collector may send any number, also NaN.
+        // A collector may send any number, even NaN.
         const rejected = rejectedSpans > 0 ? Math.min(rejectedSpans, spans.length) : 0
         rejectedSpans = 0
         if (result.code === core.ExportResultCode.SUCCESS) stats.onExported(spans.length, rejected)
         else stats.onLost('failed', spans.length, isLate ? 'no response in time' : toLossReason(result.error))
-        // The loss is counted. After a failure the processor would send the next two batches at once.
+        // After a failure, the processor would send the next two batches at once. The loss is counted.
         done({ code: core.ExportResultCode.SUCCESS })
       })
     },
     shutdown: () => exporter.shutdown(),
     destroy() {
-      // The SDK would retry an export that was cut.
+      // Otherwise the SDK would retry.
       agent.createConnection = () => {
         throw new Error('nothing is sent any more')
       }
@@ -211,7 +206,7 @@ export const openOtlpTransport = (
   }
 }
 
-/** A status or Node's name of the error: never a word of the collector. */
+/** A status or Node's error code, never a word of the collector. */
 const toLossReason = (error: unknown): string => {
   const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
   if (typeof code === 'number') return `status ${code}`

@@ -12,8 +12,8 @@ import type { OtlpSpanExporter } from './span-exporter.ts'
 export type Tracing = ReturnType<typeof createTracing>
 
 /**
- * Who began a trace decides on sampling. New traces go by their id alone, so that several gateways decide alike. An
- * unsampled exchange gets ids and nothing else.
+ * The beginner of a trace decides on sampling. New traces are sampled by their id alone, so that gateways decide alike.
+ * An unsampled exchange gets ids alone.
  */
 export const createTracing = (exporter: OtlpSpanExporter, sample: number, server: ServerAddress) => {
   const { trace, api, core } = sdk()
@@ -54,16 +54,15 @@ interface SampledTraceInit {
   readonly server: ServerAddress
   readonly operation: Operation
   readonly traceId: string
-  /** The span of the caller; null: the trace begins here. */
+  /** The caller's span; null: the trace begins here. */
   readonly parent: SpanContext | null
 }
 
-/** Spans are created when they have ended. */
 export class SampledTrace implements ExchangeTrace {
   readonly traceId: string
   readonly #init: SampledTraceInit
   readonly #spanId: string
-  /** From the monotonic clock to the time of day, read once so that the spans of an exchange fit together. */
+  /** Read once, so that the spans of an exchange fit together. */
   readonly #clockOffsetMs = epochMs() - now()
   readonly #traceFlags: number
   #attempts = 0
@@ -120,15 +119,14 @@ export class SampledTrace implements ExchangeTrace {
   }
 }
 
-// The path is the catalog's, so there are at most nine names.
 const spanName = ({ method, path }: Operation): string => `${method} ${path}`
 
-/** W3C Trace Context: each field is ignored if the other is invalid. */
+/** W3C Trace Context: if one is invalid, both are ignored. */
 const traceContextFields: ReadonlySet<string> = new Set(['traceparent', 'tracestate'])
 
 const traceparentField: ReadonlySet<string> = new Set(['traceparent'])
 
-/** `broken`: invalid, or twice; a new trace begins without the fields (W3C Trace Context §3.2, §4.3). */
+/** `broken`: invalid, or sent twice. A new trace begins (W3C Trace Context §3.2, §4.3). */
 const parseTraceContext = (fields: HeaderFields, parse: (value: string) => SpanContext | null) => {
   let parent: string | null = null
   let hasTracestate = false
@@ -146,7 +144,7 @@ const parseTraceContext = (fields: HeaderFields, parse: (value: string) => SpanC
 
 /**
  * W3C Trace Context Level 2 §3.2.2.5: the last 7 bytes of the trace id are random. Set for a new trace, kept for a
- * continued one. Flags other than this and `sampled` are sent as 0.
+ * continued one. Of other flags, only `sampled` is sent.
  */
 const randomFlag = 2
 
@@ -163,13 +161,13 @@ export const spanObserver: ExchangeObserver = {
 
 export interface ServerAddress {
   readonly scheme: 'http' | 'https'
-  /** Null: the gateway listens on all addresses, and the configuration names none. */
+  /** Null: all addresses. */
   readonly address: string | null
   /** 0: any port. */
   readonly port: number
 }
 
-/** An allow-list: nothing in it was chosen by a client, so no query, field, Host, request id or address. */
+/** An allow-list without text of clients: no query, field, Host, request id or address. */
 const exchangeAttributes = (
   { id, group, method, path }: Operation,
   server: ServerAddress,
@@ -184,7 +182,6 @@ const exchangeAttributes = (
     [c.ATTR_URL_SCHEME]: server.scheme,
     ...(server.address === null ? {} : { [c.ATTR_SERVER_ADDRESS]: server.address }),
     ...(server.port === 0 ? {} : { [c.ATTR_SERVER_PORT]: server.port }),
-    // A client that has gone was sent no status.
     ...(failure?.kind === 'client-gone' ? {} : { [c.ATTR_HTTP_RESPONSE_STATUS_CODE]: status }),
     ...errorType(failure, status, 500),
     'http.request.body.size': bytesIn,
@@ -220,7 +217,7 @@ const attemptAttributes = (
   }
 }
 
-/** On the server's side, a client's fault is no error. */
+/** A client's fault is no error of the server's span. */
 const isErrorSpan = (failure: GatewayError | null, status: number, from: 400 | 500): boolean =>
   failure === null ? status >= from : failure.fault !== 'client'
 

@@ -29,14 +29,13 @@ export const openAcceptor = (
     socket.destroy()
   })
   server.on('drop', () => overLimit.record())
-  server.on('error', () => {}) // one connection could not be accepted: the next may be
+  server.on('error', () => {})
   return {
     distributor,
     tracker,
     /**
-     * A connection is closed when `maxConnections` others wait for a worker; those handed over do not count. Half of
-     * the descriptors are left in any case: without one no worker can be started, and every connection would wait for
-     * ever.
+     * Closes a connection while `maxConnections` others wait for a worker; those handed over do not count. Half of the
+     * descriptors stay free: without one, no worker can be started.
      */
     applyConfig(listen: ListenConfig): void {
       tracker.applyConfig(listen)
@@ -56,7 +55,9 @@ export const openAcceptor = (
   }
 }
 
-/** Records each address, and blocks none. Reading `remoteAddress` would cache it, which blinds {@link isReset}. */
+/**
+ * Records addresses and blocks none. Reading `remoteAddress` would cache it, and then {@link isReset} sees no reset.
+ */
 class PeerAddressRecorder extends BlockList {
   #last: string | undefined
 
@@ -73,14 +74,14 @@ class PeerAddressRecorder extends BlockList {
 }
 
 /**
- * A connection that the client has reset has no address. The primary reads nothing, so nothing else shows a reset; a
- * flood of such connections, each handed over, would starve the others. A half-closed connection goes to a worker.
+ * A connection that the client has reset has no address. Nothing else shows a reset, since the primary reads nothing; a
+ * flood of resets, each handed over, would starve other connections. A half-closed connection goes to a worker.
  */
 const isReset = ({ remoteAddress }: Socket): boolean => remoteAddress === undefined
 
 export type ConnectionTracker<Worker extends object> = ReturnType<typeof createConnectionTracker<Worker>>
 
-/** The primary sees a connection arrive; the worker that has it, or the worker's exit, reports its end. */
+/** The primary counts a connection when it arrives. The worker, or its exit, reports the end. */
 export const createConnectionTracker = <Worker extends object>() => {
   const perAddress = new PerAddressConnectionLimit()
   const unassigned = new WeakMap<Socket, string>()
@@ -106,7 +107,7 @@ export const createConnectionTracker = <Worker extends object>() => {
     },
     /** False: the address has too many connections. */
     acquire(socket: Socket, address: string | undefined): boolean {
-      // Behind a load balancer, the first bytes name the client, and only workers read them.
+      // The first bytes name a load balancer's client, and only workers read them.
       const from = normalizeAddress(address ?? '')
       if (!perAddress.isLimited || introducers.some((isIntroducer) => isIntroducer(from))) return true
       const addressKey = perAddress.acquire(address)
@@ -118,13 +119,12 @@ export const createConnectionTracker = <Worker extends object>() => {
       })
       return true
     },
-    /** Returns the key of the count. Null: not counted. False: the address has too many connections. */
+    /** Returns the key of the count. Null: not counted. False: too many connections of the address. */
     acquireFor(worker: Worker, address: string): string | null | false {
       const addressKey = perAddress.acquire(address)
       if (typeof addressKey === 'string') increment(worker, addressKey)
       return addressKey
     },
-    /** As `acquireFor`, for a connection that `acquire` has counted. */
     assign(worker: Worker, socket: Socket): string | null {
       const addressKey = unassigned.get(socket)
       if (addressKey === undefined) return null
@@ -132,7 +132,6 @@ export const createConnectionTracker = <Worker extends object>() => {
       increment(worker, addressKey)
       return addressKey
     },
-    /** Undoes `assign` for a connection that could not be handed over. */
     unassign(worker: Worker, socket: Socket, addressKey: string | null): void {
       if (addressKey !== null && decrement(worker, addressKey)) unassigned.set(socket, addressKey)
     },

@@ -8,18 +8,17 @@ import { asList } from '../../core/lib/text/decode.ts'
 import * as field from '../../core/runtime/status/field.ts'
 
 const workerField = field.record({
-  /** A replacement keeps the number. */
   worker: field.number,
   pid: field.optionalNumber,
-  /** `waiting`: it ended, and its next start is delayed. `ended`: the gateway stops, so no start follows. */
+  /** `waiting`: the next start is delayed. `ended`: the gateway stops. */
   state: field.word<'starting' | 'serving' | 'draining' | 'not replying' | 'waiting' | 'ended'>(),
   startedAt: field.optionalTime,
-  /** When it last replied, in ms since the epoch. Null: not yet. */
+  /** Milliseconds since the epoch; null: it never replied. */
   heardAt: field.hidden<number | null>(),
   restarts: field.number,
-  /** Requests to upstreams. Null: the worker did not reply. */
+  /** Requests to upstreams; null: the worker did not reply. */
   inFlight: field.optionalNumber,
-  /** The hash of its configuration. Null: it runs none yet. */
+  /** Null: the worker runs no configuration yet. */
   config: field.optionalText,
 })
 

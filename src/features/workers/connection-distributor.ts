@@ -2,7 +2,6 @@ import type { Socket } from 'node:net'
 import { CoalescedTimer } from '../../core/lib/clock.ts'
 
 export interface ConnectionReceiver {
-  /** False: the receiver is about to end, and the caller keeps the connection. */
   handOff(socket: Socket): boolean
   onTimeout(): void
 }
@@ -12,17 +11,16 @@ interface ReceiverQueue {
   readonly queue: Socket[]
   readonly ackTimer: CoalescedTimer
   awaitsAck: boolean
-  /** No more connections are handed over until the acknowledgment. */
+  /** Until the acknowledgment, the receiver gets no more connections. */
   isStuck: boolean
 }
 
-// Connections that wait for one receiver while others have room: a burst goes to all, also if one acknowledges faster.
+// A bound, so that a burst goes to all receivers, even if one of them acknowledges faster.
 const maxQueued = 64
 
 /**
- * Distributes connections in turn. A receiver that acknowledges late is passed over until it does, and its queue goes
- * to the others: a hung worker costs only the one connection that it was handed. `isGone`: the client has reset the
- * connection, so no receiver gets it.
+ * Hands connections to receivers in turn. A receiver that acknowledges late is skipped until it does, and its queue
+ * goes to the others: a hung worker costs one connection. `isGone`: the client has reset the connection.
  */
 export const createConnectionDistributor = (ackTimeoutMs = 1000, isGone: (socket: Socket) => boolean = () => false) => {
   const queues = new Map<ConnectionReceiver, ReceiverQueue>()
@@ -49,7 +47,7 @@ export const createConnectionDistributor = (ackTimeoutMs = 1000, isGone: (socket
     if (socket === undefined) return
     target.awaitsAck = true
     target.ackTimer.set(ackTimeoutMs)
-    if (!target.receiver.handOff(socket)) target.queue.unshift(socket) // until `remove` is called
+    if (!target.receiver.handOff(socket)) target.queue.unshift(socket)
   }
   const distribute = (socket: Socket): void => {
     const target = pickNext()
@@ -71,7 +69,6 @@ export const createConnectionDistributor = (ackTimeoutMs = 1000, isGone: (socket
   return {
     distribute,
     hasReceiver: () => [...queues.values()].some(({ isStuck }) => !isStuck),
-    /** Whether every connection has been handed over, except to stuck receivers. */
     isIdle: () => backlog.length === 0 && [...queues.values()].every(({ queue }) => queue.length === 0),
     add(receiver: ConnectionReceiver): void {
       const ackTimer = new CoalescedTimer(() => {

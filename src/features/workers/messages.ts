@@ -7,17 +7,17 @@ import type { DataPlaneCommands, SnapshotInput } from '../../core/runtime/runtim
 import type { StatusReport } from '../../core/runtime/status/status-part.ts'
 import type { HealthVerdict } from '../../core/upstream/endpoints/endpoint-registry.ts'
 
-/** The called process has ended or is about to. No reason to reject a change: the successor starts with it. */
+/** The called process has ended or is about to. A change goes on: the successor starts with it. */
 export class PeerGoneError extends Error {}
 
-/** The called process has not replied in time. It may still run the call later. */
+/** The called process may still run the call later. */
 export class ReplyTimeoutError extends Error {}
 
 export const createPendingCalls = (onTimeout = () => {}) => {
   const pending = new Map<number, Pick<PromiseWithResolvers<unknown>, 'resolve' | 'reject'>>()
   let lastId = 0
   return {
-    /** Rejects with the reply's error, {@link ReplyTimeoutError} or {@link PeerGoneError}. `timeoutMs` null: none. */
+    /** Rejects with the reply's error, {@link ReplyTimeoutError} or {@link PeerGoneError}. */
     call(send: (id: number) => void, timeoutMs: number | null): Promise<unknown> {
       const id = ++lastId
       const { promise, resolve, reject } = Promise.withResolvers<unknown>()
@@ -34,7 +34,6 @@ export const createPendingCalls = (onTimeout = () => {}) => {
         pending.delete(id)
       })
     },
-    /** A late reply settles nothing. */
     settle(id: number, error: string | null, result: unknown): void {
       if (error === null) pending.get(id)?.resolve(result)
       else pending.get(id)?.reject(new Error(error))
@@ -51,16 +50,14 @@ export interface WorkerInit {
   readonly place: Pick<ProcessPlace, 'workers' | 'primaryReplyMs' | 'saveEveryMs'>
   readonly state: SerializedSnapshotInput
   readonly verdicts: readonly HealthVerdict[]
-  /** The messages of the primary's features to a new worker. */
   readonly handedOver: readonly FeatureMessage[]
-  /** The gateway's name in `Via`. */
   readonly pseudonym: string
-  /** The secret of TLS session tickets, shared so that a client resumes with any worker. */
+  /** Of TLS session tickets: a client resumes with any worker. */
   readonly ticketSecret: string
-  /** The key of digests of learned names and compared values, the same in all workers. */
+  /** Of digests of learned names and compared values, equal in all workers. */
   readonly digestKey: string
   readonly draining: boolean
-  /** The primary renders lines for a terminal, so the worker writes pino's format. */
+  /** The primary renders lines, so the worker writes pino's format. */
   readonly logsToTerminal: boolean
 }
 
@@ -74,13 +71,12 @@ type CallMessage<Calls extends { readonly [Type in keyof Calls]: Call<unknown, u
 }[keyof Calls]
 
 /**
- * The calls of the primary. A worker replies to each with `done` and the same `id`. Messages arrive in the order of
- * sending, so a worker runs the last state sent.
+ * The calls of the primary, to which a worker sends `done`. Messages keep their order, so a worker runs the state that
+ * was sent last.
  */
 export type WorkerCalls = {
   /** Does every step that can fail before the state takes effect. */
   readonly prepare: Call<{ readonly prepared: number; readonly state: SerializedSnapshotInput }, undefined>
-  /** `verdicts` is complete. */
   readonly commit: Call<{ readonly prepared: number; readonly verdicts: readonly HealthVerdict[] }, undefined>
   readonly command: Call<
     { readonly name: keyof DataPlaneCommands; readonly params: DataPlaneCommands[keyof DataPlaneCommands]['params'] },
@@ -104,8 +100,8 @@ export type WorkerNotification =
   | { readonly type: 'notification'; readonly message: FeatureMessage }
   | { readonly type: 'reply'; readonly to: number; readonly result: PrimaryCallResult }
   /**
-   * A client's connection comes with the message, to be served in the state committed before. The worker sends
-   * `addressKey` back when the connection has ended. Null: it is not counted.
+   * Carries a client's connection, for the state committed before. The worker sends `addressKey` back at its end; null:
+   * not counted.
    */
   | { readonly type: 'connection'; readonly addressKey: string | null }
   | { readonly type: 'close'; readonly deadlineMs: number }
@@ -115,7 +111,7 @@ export type MessageToWorker = WorkerInit | WorkerCall | WorkerNotification
 /** The calls of a worker, to which the primary sends a `reply`. */
 export type PrimaryCalls = {
   readonly ask: Call<{ readonly message: FeatureMessage }, unknown>
-  /** Results in the key of the count. Null: not counted. False: the address has too many connections. */
+  /** Null: not counted. False: the address has too many connections. */
   readonly countConnection: Call<{ readonly address: string }, string | null | false>
 }
 
@@ -129,9 +125,7 @@ export type MessageToPrimary =
   | PrimaryNotification
   | { readonly type: 'serving' }
   | { readonly type: 'failed'; readonly message: string }
-  /** The worker takes the next connection. */
   | { readonly type: 'adopted' }
-  /** Connections counted by these keys have ended. */
   | { readonly type: 'closed'; readonly addressKeys: readonly string[] }
   | { readonly type: 'done'; readonly id: number; readonly error: string | null; readonly result: unknown }
 
@@ -140,7 +134,7 @@ export interface SerializedSnapshotInput extends PackedConfig {
   readonly sandboxOrigin: string | null
 }
 
-// Credentials of the admin listener: only the primary talks to operators.
+// Workers get no credentials of operators.
 const noCredentials = { token: null, metricsToken: null, tokens: [], tls: null }
 
 export const serializeInput = ({ config, overrides, sandboxOrigin }: SnapshotInput): SerializedSnapshotInput => ({

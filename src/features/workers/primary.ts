@@ -11,7 +11,7 @@ declare module '../../core/runtime/primary-part.ts' {
 }
 
 interface WorkersPart extends PrimaryPart {
-  /** As of the last report. Empty: one process serves. */
+  /** Empty: one process serves. */
   readonly states: readonly WorkerStatus[]
 }
 

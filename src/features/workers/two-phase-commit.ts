@@ -20,10 +20,9 @@ export const waitUntilLate = async (
 let lastId = 0
 
 /**
- * Makes every worker prepare a state. Rejects with nothing changed when a worker cannot, and with {@link
- * WorkersNotReplyingError} when workers only did not reply in time. A worker that ends meanwhile does not count: its
- * successor begins with the state in effect. Nor does a worker that is silent until `urgentReplyMs` after `urgent`: the
- * commit does not wait for it.
+ * Makes every worker prepare a state. Rejects with nothing changed if a worker cannot, and with {@link
+ * WorkersNotReplyingError} if workers are only late. Workers that end, or are silent until `urgentReplyMs` after
+ * `urgent`, do not count: successors begin with the state in effect.
  */
 export const prepareAll = async (
   slots: readonly WorkerSlot[],
@@ -60,7 +59,7 @@ export const prepareAll = async (
   }
 
   const commitOn = async (worker: WorkerProcess, verdicts: readonly HealthVerdict[], timeoutMs: number) => {
-    // A worker that was starting has not prepared it, and began with a state that is replaced by now.
+    // A worker that was starting has the earlier state, and has not prepared this one.
     const hasPrepared = participants.has(worker)
     const prepared = hasPrepared ? null : getFailure(worker.call('prepare', { prepared: id, state }, timeoutMs))
     const committed = getFailure(worker.call('commit', { prepared: id, verdicts }, timeoutMs))
@@ -69,15 +68,15 @@ export const prepareAll = async (
   }
   return {
     /**
-     * Makes all workers apply the change, also those started since. A worker that does not confirm is killed: the
-     * successor begins with the new state. Silent workers are waited for until `urgentReplyMs` after `urgent`.
+     * Makes all workers apply the change, also those started since. Kills a worker that does not confirm: its successor
+     * begins with the new state. Waits for silent workers until `urgentReplyMs` after `urgent`.
      */
     async commit(verdicts: readonly HealthVerdict[]): Promise<void> {
       const commitLate = waitUntilLate(urgent, timeouts)
       const commits = slots.map(({ worker, isServing }) => {
         if (worker === null) return null
         const committed = commitOn(worker, verdicts, isServing || late.has(worker) ? replyMs : startMs)
-        // Others are not waited for: a starting worker gets this before its first connection.
+        // A starting worker needs no wait: it gets this message before its first connection.
         return isServing && !late.has(worker) ? Promise.race([committed, commitLate]) : null
       })
       await Promise.all(commits)
@@ -86,7 +85,6 @@ export const prepareAll = async (
   }
 }
 
-/** Null: there is a reply, or the worker has ended. */
 const getFailure = (reply: Promise<unknown>) =>
   reply.then(
     () => null,

@@ -1,4 +1,4 @@
-/** Serves clients in a process of its own. The primary forks it and sends it everything (messages.ts). */
+/** Serves clients in a process that the primary has forked. */
 import '../installed.ts'
 import type { Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -29,10 +29,10 @@ import {
 tuneHeap()
 collectStartupGarbage()
 
-// A terminal and some supervisors signal every process of a group. The primary tells the workers.
+// A terminal and some supervisors signal every process of a group; the primary decides.
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
 
-// No new client and no operator could reach a worker without its primary.
+// Without its primary, a worker gets no clients and no commands.
 process.on('disconnect', () => exitProcess(1))
 if (!process.connected) process.exit(1)
 
@@ -66,14 +66,14 @@ const startServing = async (init: WorkerInit): Promise<Receive> => {
   const { log } = openedLog
   exitOnUncaughtException(log, openedLog.close, { worker })
   const calls = createPendingCalls()
-  /** Calls the primary, which counts and stores for all workers. The caller sets the timeout. */
+  /** The caller sets the timeout. */
   const callPrimary = async <Type extends keyof PrimaryCalls>(type: Type, params: PrimaryCalls[Type]['params']) => {
     const reply = calls.call((id) => sendToPrimary({ type, id, ...params } as PrimaryCall), null)
     return (await reply) as PrimaryCalls[Type]['result']
   }
   const dataPlane = await createDataPlane(state, {
     logEvent: (level, event, fields) => log[level]({ worker, ...fields }, event),
-    onVerdict: null, // the primary probes
+    onVerdict: null,
     initialVerdicts: verdicts,
     place: {
       ...init.place,
@@ -88,7 +88,6 @@ const startServing = async (init: WorkerInit): Promise<Receive> => {
   for (const message of init.handedOver) receiveAt(dataPlane.parts, message, 'primary')
   const countElsewhere = async (socket: Socket, address: string): Promise<boolean> => {
     const addressKey = await callPrimary('countConnection', { address })
-    // The socket may have closed meanwhile.
     if (typeof addressKey === 'string') reportWhenClosed(socket.destroyed ? undefined : socket, addressKey)
     return addressKey !== false
   }
@@ -122,7 +121,7 @@ const createReceiver = (
       case 'commit':
         return changes.commit(call.prepared, call.verdicts)
       case 'command':
-        // Runs in the state committed before it, also when both messages come in one read. Waits for no `prepare`.
+        // Runs in the state committed before it, even if both messages come in one read.
         await changes.lastCommit()
         return runInProcess(dataPlane, call.name, call.params as never)
       case 'report':
@@ -132,13 +131,13 @@ const createReceiver = (
 
   /** Serves a connection in the state that was committed before it came. */
   const adoptAfterCommit = async (socket: Socket | undefined): Promise<void> => {
-    socket?.on('error', () => {}) // it may break while it waits
+    socket?.on('error', () => {})
     try {
       await changes.lastCommit()
     } catch {
-      return void socket?.destroy() // the primary is about to kill this worker
+      return void socket?.destroy()
     }
-    // If the end has been read already, the server would wait for it.
+    // The server would wait for an end that has been read already.
     if (socket?.readableEnded) socket.destroy()
     if (socket?.destroyed === false) server.adoptConnection(socket)
     sendToPrimary({ type: 'adopted' })
@@ -147,7 +146,7 @@ const createReceiver = (
   /** Connections that wait for a commit are served first. */
   const stop = async (deadlineMs: number): Promise<void> => {
     const startedAt = now()
-    const adopted = changes.lastCommit().then(nextTurn, () => {}) // their first bytes are read in that turn
+    const adopted = changes.lastCommit().then(nextTurn, () => {})
     await settlesWithin(deadlineMs, adopted)
     await server.close(Math.max(0, deadlineMs - (now() - startedAt)))
   }
@@ -185,7 +184,6 @@ const createReceiver = (
   }
 }
 
-/** Changes of the state take effect in the order of the messages. */
 const createChanges = (log: OpenedLog['log'], dataPlane: DataPlane, server: WorkerServer) => {
   const { currentSnapshot } = dataPlane
   const prepared = new Map<number, Promise<PreparedSnapshot>>()
@@ -227,8 +225,8 @@ const createChanges = (log: OpenedLog['log'], dataPlane: DataPlane, server: Work
 let closedKeys: string[] = []
 
 /**
- * Reports the end of a connection that the primary counts. `socket` undefined: the connection was lost on its way. When
- * many connections close at once, one message reports them all.
+ * Reports the end of a connection that the primary counts, many ends in one message. `socket` undefined: the connection
+ * was lost on its way.
  */
 const reportWhenClosed = (socket: Socket | undefined, addressKey: string): void => {
   const report = (): void => {
@@ -245,7 +243,7 @@ const reportWhenClosed = (socket: Socket | undefined, addressKey: string): void 
 const withLogFormatOf = ({ logsToTerminal }: WorkerInit, config: LoggingConfig): LoggingConfig =>
   logsToTerminal ? { ...config, log: { ...config.log, format: 'pino' } } : config
 
-/** An endpoint that the primary closed and opened again is new to its probes, and counts as up. */
+/** An endpoint that the primary has closed and opened again is new to its probes: it counts as up. */
 const syncVerdicts = ({ endpoints }: DataPlane, verdicts: WorkerInit['verdicts']): void => {
   const down = new Set(verdicts.map(([key]) => key))
   for (const [key] of endpoints.verdicts) if (!down.has(key)) endpoints.applyVerdict([key, null])

@@ -24,10 +24,10 @@ import { createWorkerStats } from './worker-stats.ts'
 import { createWorkerSupervisor } from './worker-supervisor.ts'
 import { defaultWorkerTimeouts, type WorkerTimeouts } from './worker-timeouts.ts'
 
-// Accepted connections are handed over within that time, unless every worker hangs.
+// Unless every worker hangs, accepted connections are handed over within that time.
 const handOverTimeoutMs = 1000
 
-// After its deadline a worker sends the remaining spans, and exits.
+// For spans that a worker sends after its deadline.
 const exitGraceMs = 1500
 
 interface WorkerPoolOptions extends ServerOptions {
@@ -38,7 +38,7 @@ interface WorkerPoolOptions extends ServerOptions {
 
 export type WorkerPool = ReturnType<typeof createWorkerPool>
 
-/** Rejects when a worker cannot start or the primary cannot listen; no worker is left then. */
+/** Rejects when a worker cannot start or the primary cannot listen, after all workers have ended. */
 export const startWorkerPool = async (options: WorkerPoolOptions): Promise<WorkerPool> => {
   await prepareParts(options.initial)
   const pool = createWorkerPool(options)
@@ -82,7 +82,7 @@ const createWorkerPool = (options: WorkerPoolOptions) => {
     runCommand,
     drain,
     async start(bindTarget: BindTarget): Promise<void> {
-      // A port in use is reported at once. On a socket of systemd's, clients wait until workers serve.
+      // Listens before workers serve: a port in use is reported at once. On a socket of systemd, clients wait.
       if ('host' in bindTarget) address = await acceptor.listen(bindTarget)
       await supervisor.start()
       address ??= await acceptor.listen(bindTarget)
@@ -143,14 +143,14 @@ const assemblePool = ({
   forwardLines,
   timeouts = defaultWorkerTimeouts,
 }: WorkerPoolOptions) => {
-  // Shared by all workers. By the pseudonym, a loop through two of them is detected.
+  // Shared by all workers. The pseudonym shows a loop through two of them.
   const [pseudonym, ticketSecret, digestKey] = [createPseudonym(), generateSecret(), generateSecret()]
   const divide = (state: SnapshotInput): SnapshotInput => ({ ...state, config: perWorkerConfig(state.config, size) })
   const notifyWorkers = (message: WorkerNotification, except?: string): void => {
     for (const { worker } of supervisor.slots) if (worker?.name !== except) worker?.send(message)
   }
   const divided = divide(initial)
-  /** `state`: divided among the workers. A copy: overrides take effect only when all workers have agreed. */
+  /** `state`: each worker's share. A copy: overrides take effect when all workers have agreed. */
   const running = { state: serializeInput(divided), isDraining: false }
   const dataPlane = new DataPlane(divided, {
     logEvent: (level, event, fields) => log[level](fields, event),
@@ -203,8 +203,8 @@ const assemblePool = ({
 }
 
 /**
- * Divides the limits of the whole gateway among its workers, rounded up, so that each worker has at least one of
- * everything. The primary counts the connections of an address. The hash stays: it names the file's content.
+ * Divides the gateway's limits among its workers, rounded up: no worker has a limit of 0. The primary counts
+ * connections by address. The hash stays that of the file.
  */
 export const perWorkerConfig = (config: Config, workers: number): Config => {
   const { listen, log, upstreams } = config

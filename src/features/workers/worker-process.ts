@@ -27,15 +27,13 @@ export interface ExitStatus {
 export interface WorkerEvents {
   onReady(worker: WorkerProcess): void
   onConnectionAck(worker: WorkerProcess): void
-  /** Before a connection is handed over. Returns the key that it is counted by. Null: it is not counted. */
+  /** Called before a connection is handed over. Returns the key of its count; null: not counted. */
   onHandOff(socket: Socket, worker: WorkerProcess): string | null
   onCall(call: PrimaryCall, worker: WorkerProcess): PrimaryCallResult
   onNotification(notification: PrimaryNotification, worker: WorkerProcess): void
   onConnectionReturned(socket: Socket, addressKey: string | null, worker: WorkerProcess): void
   onConnectionsClosed(addressKeys: readonly string[], worker: WorkerProcess): void
-  /** The worker has ended or is about to. */
   onDisconnect(worker: WorkerProcess): void
-  /** The worker's whole output has been read. */
   onExit(exitStatus: ExitStatus, worker: WorkerProcess): void
   onOutput(stdout: Readable): void
 }
@@ -44,25 +42,25 @@ const workerEntry = fileURLToPath(new URL('./worker-main.ts', import.meta.url))
 
 export class WorkerProcess {
   readonly startedAt = epochMs()
-  /** Why the worker ended. Null: unknown, or it has not ended. */
+  /** Null: unknown, or the worker has not ended. */
   failure: string | null = null
   readonly #spawnedAt = now()
   readonly #events: WorkerEvents
   readonly #hangMs: number
   #isSuspect = false
-  /** Connections that wait to be sent, and the key that each is counted by. */
+  /** Connections on their way, with the key of their count. */
   readonly #inHandOff = new Map<Socket, string | null>()
   readonly #child: ChildProcess | null
   readonly #calls = createPendingCalls(() => this.onTimeout())
 
-  /** Starts the worker. A worker that misses a timeout and then stays silent for `hangMs` is killed. */
+  /** A worker that misses a timeout and then stays silent for `hangMs` is killed. */
   constructor(start: WorkerInit, events: WorkerEvents, hangMs: number) {
     this.#events = events
     this.#hangMs = hangMs
     const child = this.#spawn()
     this.#child = child
     if (child === null) return
-    if (child.stdout) events.onOutput(child.stdout) // missing when descriptors have run out
+    if (child.stdout) events.onOutput(child.stdout) // null without free descriptors
     child.on('message', (message: MessageToPrimary) => this.#onMessage(message))
     child.on('error', (error) => {
       if (child.pid === undefined) this.#onSpawnError(error)
@@ -76,7 +74,7 @@ export class WorkerProcess {
     return this.#child?.pid ?? null
   }
 
-  /** Unique among all workers there ever were: a successor has another name. */
+  /** Unlike the number, never used again. */
   get name(): string {
     return String(this.pid)
   }
@@ -104,29 +102,29 @@ export class WorkerProcess {
     return (await this.call('command', { name, params }, timeoutMs)) as readonly DataPlaneCommands[Name]['result'][]
   }
 
-  /** The worker owns the connection from now on. False: it is about to end, and the caller keeps the connection. */
+  /** False: the worker is about to end, and the caller keeps the connection. */
   handOff(socket: Socket): boolean {
     if (this.#child?.connected !== true) return false
     const addressKey = this.#events.onHandOff(socket, this)
     const message: WorkerNotification = { type: 'connection', addressKey }
     this.#inHandOff.set(socket, addressKey)
-    // Closed here and not by Node, which forgets to if the worker has ended meanwhile: the client would wait for ever.
+    // Node does not close the socket if the worker has ended meanwhile, and the client would wait for ever.
     this.#child.send(message, socket, { keepOpen: true }, (error) => {
-      if (!this.#inHandOff.delete(socket)) return // it has been returned
+      if (!this.#inHandOff.delete(socket)) return
       if (error === null) socket.destroy()
       else this.#events.onConnectionReturned(socket, addressKey, this)
     })
     return true
   }
 
-  /** Kills the worker unless it replies in time. A hung worker serves no client, and would make every reload fail. */
+  /** Kills the worker unless it replies in time: a hung worker would make every reload fail. */
   onTimeout(): void {
     if (this.#isSuspect) return
     this.#isSuspect = true
     this.call('report', {}, this.#hangMs).then(
       () => {
         this.#isSuspect = false
-        this.#events.onConnectionAck(this) // or the connection was lost on its way, for want of descriptors
+        this.#events.onConnectionAck(this) // the connection may have been lost, for want of descriptors
       },
       (error) => error instanceof PeerGoneError || this.kill(`hung: ${error.message}`),
     )
@@ -137,11 +135,11 @@ export class WorkerProcess {
     this.#child?.kill('SIGKILL')
   }
 
-  /** Null: `fork` failed, for want of memory, say. */
+  /** Null: `fork` failed, e.g. for want of memory. */
   #spawn(): ChildProcess | null {
     try {
       return fork(workerEntry, [], {
-        // Standard error is shared: only Node writes there, when it dies.
+        // Only Node writes to stderr, when it dies.
         stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
         serialization: 'advanced',
       })
@@ -168,8 +166,8 @@ export class WorkerProcess {
 
   #onDisconnect(): void {
     this.#calls.rejectAll()
-    // Node sends one connection at a time, and does not report those that still wait when the channel closes. They are
-    // returned before `onDisconnect`, which ends the count of all the worker's connections.
+    // When the channel closes, Node does not report the connections that wait to be sent. They are returned before
+    // `onDisconnect`, which ends the worker's counts.
     const waiting = [...this.#inHandOff]
     this.#inHandOff.clear()
     for (const [socket, addressKey] of waiting) this.#events.onConnectionReturned(socket, addressKey, this)

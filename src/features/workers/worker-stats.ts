@@ -28,7 +28,7 @@ export const createWorkerStats = (
   slots: readonly WorkerSlot[],
   timeouts: Pick<WorkerTimeouts, 'reportMs' | 'urgentReplyMs'>,
 ) => {
-  /** Null: no reply. A worker that was never asked is missing. */
+  /** Null: no reply. Missing: never asked. */
   const lastReplies = new WeakMap<WorkerProcess, WorkerReport | null>()
   const heardAt = new WeakMap<WorkerProcess, number>()
   const counters = new CumulativeCounters<WorkerProcess>()
@@ -50,7 +50,7 @@ export const createWorkerStats = (
     return replies.filter((reply) => reply !== null)
   }
 
-  /** Reports that are collected meanwhile share the poll. */
+  /** Reports collected meanwhile share the poll. */
   const poll = (): Promise<readonly WorkerReport[]> => {
     const polled = askAll().finally(() => {
       if (pending === polled) pending = null
@@ -62,7 +62,7 @@ export const createWorkerStats = (
     slots.flatMap(({ worker, isServing }) => (worker === null || !isServing ? [] : (lastReplies.get(worker) ?? [])))
 
   return {
-    /** Merges all reports. A worker that is silent until `urgentReplyMs` after `urgent` is shown as at its last. */
+    /** A worker that is silent until `urgentReplyMs` after `urgent` is shown with its last report. */
     async collect(primary: () => StatusReport, urgent?: Promise<void>): Promise<StatusReport> {
       pending ??= poll()
       const late = waitUntilLate(urgent, timeouts)
@@ -70,11 +70,10 @@ export const createWorkerStats = (
       const primaryReport = primary()
       return counters.mergeInto(mergeReports(primaryReport, pluck(replies, 'report')), primaryReport)
     },
-    /** After a change, a poll that began before it must not be reused. */
     expire(): void {
       pending = null
     },
-    /** As of each worker's last reply. */
+    /** By the last replies. */
     workers: (draining: boolean): readonly WorkerStatus[] =>
       slots.map(({ number, worker, isServing, isRetired, restarts }): WorkerStatus => {
         const lastReply = worker === null ? null : lastReplies.get(worker)
@@ -103,10 +102,10 @@ interface CounterTotals {
   readonly droppedLines: number
 }
 
-/** The tables that features count, by name. A name has several digests while one follows another. */
+/** Counts of features, by name. A name has several digests while one replaces another. */
 type Tables = ReadonlyMap<string, { readonly total: TotalReport; readonly tables: readonly TableWithDigest[] }>
 
-/** The last counters of all workers, also ended and silent ones, so that no counter goes back. */
+/** Keeps counters of ended and silent workers, so that no counter goes back. */
 export class CumulativeCounters<Worker extends object> {
   readonly #latest = new Map<Worker, CounterTotals>()
   #retired: CounterTotals = {
@@ -119,15 +118,15 @@ export class CumulativeCounters<Worker extends object> {
 
   update(worker: Worker, { report, droppedLines }: Omit<WorkerReport, 'config'>): void {
     const last = this.#latest.get(worker)
-    // Metrics may be off, or not yet back on after an edit.
+    // Null while metrics are off.
     const requestMetrics = report.requestMetrics ?? last?.requestMetrics ?? null
     const tables = collectTables(report)
     const counts = new Map(collectCounters(report))
     const ended = new Map<string, number>()
     for (const [name, count] of last?.counts ?? []) {
-      // A count of a feature that was turned off continues if it is turned on again. A removed endpoint's count ends.
+      // A feature that is turned off and on continues its count; a removed endpoint does not.
       if (!counts.has(name) && !isEndpointCounter(name)) counts.set(name, count)
-      // An endpoint whose connection settings were edited begins at 0 under the same name.
+      // An endpoint with edited connection settings begins at 0 under the same name.
       else if ((counts.get(name) ?? 0) < count) ended.set(name, count)
     }
     const lastErrors = report.recentErrors.last
@@ -161,7 +160,7 @@ export class CumulativeCounters<Worker extends object> {
     const each = [this.#retired, ...this.#latest.values()]
     const metrics = each.flatMap(({ requestMetrics }) => requestMetrics ?? [])
     const counts = sumCounters([collectCounters(primary), ...each.map((one) => one.counts)])
-    // The primary counts nothing in tables, but knows the time since when they count.
+    // The primary counts nothing in tables, but knows since when workers do.
     const tables = [collectTables(primary), ...each.map((one) => one.tables)]
     const withCounts = mergeTables(withCounters(merged, counts), tables)
     return {
@@ -175,10 +174,10 @@ export class CumulativeCounters<Worker extends object> {
     return [...this.#latest.values()].reduce((sum, { droppedLines }) => sum + droppedLines, this.#retired.droppedLines)
   }
 
-  /** Forgets endpoints that are in no report any more: a returning endpoint begins at 0. */
+  /** Forgets endpoints that no report has: a returning endpoint begins at 0. */
   #forgetEndpoints(merged: StatusReport): void {
     const reported = collectCounters(merged)
-    // While a reload is under way, workers disagree, and the merged report lacks the differences.
+    // During a reload workers disagree, and the merged report lacks their differences.
     const latest = [...this.#latest.values()]
     const isKept = (name: string): boolean =>
       !isEndpointCounter(name) || reported.has(name) || latest.some(({ counts }) => counts.has(name))
@@ -186,7 +185,7 @@ export class CumulativeCounters<Worker extends object> {
     this.#retired = { ...this.#retired, counts }
   }
 
-  /** Forgets counts of another contract or comparison than the primary's: every change begins at 0, also one back. */
+  /** Forgets counts of another contract or comparison than the primary's: a change, even back, begins at 0. */
   #forgetOthers(primary: StatusReport): void {
     const current = collectTables(primary)
     const isCurrent = (name: string, { digest }: TableWithDigest): boolean =>

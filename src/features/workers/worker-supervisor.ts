@@ -8,17 +8,16 @@ import { type ExitStatus, type WorkerEvents, WorkerProcess } from './worker-proc
 
 interface SlotCallbacks extends Omit<WorkerEvents, 'onExit'> {
   createInit(): Omit<WorkerInit, 'worker'>
-  /** How long a worker may take to serve, and may stay silent after a timeout, before it is killed. */
+  /** Until a worker serves, and how long it may stay silent after a timeout, before it is killed. */
   readonly startMs: number
   readonly hangMs: number
-  /** `number`: the slot's. */
   onStart(number: number, worker: WorkerProcess): void
   onExit(number: number, worker: WorkerProcess, exitStatus: ExitStatus, nextStartMs: number): void
 }
 
 export type WorkerSlot = ReturnType<typeof createWorkerSlot>
 
-/** While the pool serves, a worker that ends is replaced. `number`: counted from 1. */
+/** Replaces a worker that ends, while the pool serves. `number`: from 1. */
 export const createWorkerSlot = (number: number, callbacks: SlotCallbacks) => {
   const { startMs, hangMs } = callbacks
   const nextDelayMs = createRestartBackoff()
@@ -70,12 +69,11 @@ export const createWorkerSlot = (number: number, callbacks: SlotCallbacks) => {
 
 const firstDelayMs = 100
 const maxDelayMs = 30_000
-// A worker that lived this long did not end because of how it was started.
+// After that time, the start of a worker is not why it ended.
 const stableAfterMs = 60_000
 
 /**
- * Delays restarts, so that a process that cannot run does not use up a core. Returns the delay in ms: none after the
- * first exit, then 100 ms, doubled each time up to 30 s.
+ * Delays restarts, since a process that cannot run would use up a core: not the first, then 100 ms, doubled up to 30 s.
  */
 export const createRestartBackoff = () => {
   let exits = 0
@@ -104,7 +102,7 @@ export const createWorkerSupervisor = ({
   ...slotOptions
 }: WorkerSupervisorOptions) => {
   let recheck = (): void => {}
-  /** Why a first worker could not start, and so the gateway cannot. */
+  /** Why a first worker, and so the gateway, could not start. */
   let failure: Error | null = null
   let phase: 'starting' | 'serving' | 'stopping' = 'starting'
 
@@ -158,7 +156,7 @@ export const createWorkerSupervisor = ({
       if (failure !== null) throw failure
       phase = 'serving'
     },
-    /** Workers close when running requests have finished. Those left `exitMs` after the deadline are killed. */
+    /** Workers close when running requests have finished, and are killed `exitMs` after the deadline. */
     async stop(deadlineMs: number, exitMs: number): Promise<void> {
       phase = 'stopping'
       for (const slot of slots) {
@@ -174,11 +172,11 @@ export const createWorkerSupervisor = ({
   }
 }
 
-// No line is nearly as long. A line without an end must not grow for ever.
+// Bounds a line without an end.
 const maxLineBytes = 1024 ** 2
 const newline = 10
 
-/** Forwards whole lines only: a process that died may have left a part of a line. */
+/** A process that died may have left a part of a line. */
 export const forwardWholeLines = (from: Readable, forward: (lines: Buffer) => void): void => {
   let rest: Buffer[] = []
   let restBytes = 0
@@ -199,5 +197,5 @@ export const forwardWholeLines = (from: Readable, forward: (lines: Buffer) => vo
     restBytes = 0
     skipping = true
   })
-  from.on('error', () => {}) // the end of the stream follows
+  from.on('error', () => {})
 }

@@ -21,50 +21,46 @@ export interface AuditFinding extends AuditLinePosition {
   readonly message: string
 }
 
-/** An earlier end, which an attacker who cuts off the chain cannot change. `chain` null: not named. */
+/** An earlier end, by which a cut-off end is seen. `chain` null: any. */
 export interface Checkpoint {
   readonly chain: string | null
   readonly count: number
   readonly hash: string
 }
 
-// A file of another format has a finding for every line.
+// A file of another format has a fault in every line.
 const maxFindings = 1000
 
 interface ChainProgress {
   link: ChainPosition
   readonly first: number
   lines: number
-  /** Of the next lines; null: unknown. */
   keyId: string | null
   place: AuditLinePosition
 }
 
 /**
- * Finds edited, dropped, inserted and moved lines, and with checkpoints a cut-off end. A file continues a chain, or
- * begins one where its first line says: older files may be archived.
+ * Finds edited, dropped, inserted and moved lines, and by checkpoints a cut-off end. A file may begin in the middle of
+ * a chain, since older files may be archived.
  */
 export class ChainVerifier {
   readonly findings: AuditFinding[] = []
-  /** Not faults. */
   readonly notes: AuditFinding[] = []
   omittedFindings = 0
   readonly #keys: readonly AuditKey[]
-  /** By count: a year's log has half a million. */
+  /** By count: the log of a year has half a million. */
   readonly #checkpoints: ReadonlyMap<number, readonly Checkpoint[]>
   readonly #isMixed: boolean
   readonly #chains = new Map<string, ChainProgress>()
   readonly #matched = new Set<Checkpoint>()
-  /** The first line with its count and another HMAC: the checkpoint may be of another chain. */
+  /** The first line with that count and another HMAC. The checkpoint may be of another chain. */
   readonly #mismatched = new Map<Checkpoint, AuditFinding>()
-  /** Reported once each: their lines cannot be verified. */
   readonly #missingKeys = new Set<string | null>()
   #last: ChainProgress | null = null
   #file: string | null = null
-  /** Pieces after the last line, up to the last piece's file. */
   #torn: TornPieces | null = null
 
-  /** `isMixed`: between other lines, perhaps of several chains. */
+  /** `isMixed`: the lines stand between other lines, and may be of several chains. */
   constructor(keys: readonly AuditKey[], checkpoints: readonly Checkpoint[], isMixed: boolean) {
     this.#keys = keys
     this.#checkpoints = Map.groupBy(checkpoints, ({ count }) => count)
@@ -75,7 +71,7 @@ export class ChainVerifier {
     return [...this.#chains.values()].map(({ first, link, lines }) => ({ first, last: link, lines }))
   }
 
-  /** `bytes`: without the line feed; `isEnded`: there was one. */
+  /** `bytes`: without the line feed. */
   verifyLine(bytes: Buffer, place: AuditLinePosition, isEnded: boolean): void {
     if (this.#isMixed && !bytes.toString('latin1', 0, linePrefix.length).startsWith(linePrefix)) return
     const read = parseAuditLine(bytes)
@@ -91,7 +87,6 @@ export class ChainVerifier {
     if (fields?.event === 'key') chain.keyId = fields.next
   }
 
-  /** Checks that need the end of all files. */
   finish(): void {
     this.#acceptTornEnd(this.#torn)
     if (this.#chains.size === 0 && this.findings.length === 0)
@@ -110,13 +105,13 @@ export class ChainVerifier {
   }
 
   #onMalformedLine(bytes: Buffer, place: AuditLinePosition, isEnded: boolean): void {
-    // In a stream, only the chain's next number shows whether a line is missing.
+    // In a mixed stream, only the next number shows that a line is missing.
     if (this.#isMixed) return this.#addNote(place, 'this is no whole line of an audit log')
     if (this.#torn?.own.place.file !== place.file) this.#torn = createTornPieces(place, bytes, this.#torn)
     addTornPiece(this.#torn, bytes, isEnded)
   }
 
-  /** Accepted if it may be the beginning of the chain's next line. */
+  /** Accepts a beginning of the chain's next line. */
   #acceptTornEnd(torn: TornPieces | null): void {
     if (torn === null) return
     const { place } = torn.joined
@@ -126,14 +121,14 @@ export class ChainVerifier {
   }
 
   /**
-   * Accepts torn pieces that the next line reports exactly. `isFirst`: the first line of its chain here, so earlier
-   * files may end in another chain's piece, and the reported piece may be archived.
+   * Accepts torn pieces that the next line reports exactly. `isFirst`: the first line of its chain here. Earlier files
+   * may end in another chain's piece, and the reported piece may be archived.
    */
   #checkTorn(announced: TornLine | null, { file, line }: AuditLinePosition, isFirst: boolean): void {
     const torn = this.#torn
     this.#torn = null
     if (torn === null) {
-      // Not kept in a mixed stream: the number shows whether a line is missing.
+      // A mixed stream has no pieces.
       if (announced !== null && !isFirst && !this.#isMixed) {
         const message = `the torn line of ${announced.bytes} bytes is missing that stood before this one`
         this.#addFinding({ file, line }, message)
@@ -159,14 +154,14 @@ export class ChainVerifier {
     this.#addFinding(place, `this is no line of an audit log; expected line ${next}`)
   }
 
-  /** Within a file, the chain of the line before. Null: a new chain. */
+  /** Null: a new chain. */
   #findChain({ chain }: ParsedAuditLine, { file }: AuditLinePosition): ChainProgress | null {
     const isFree = this.#isMixed || file !== this.#file
     this.#file = file
     return isFree ? (this.#chains.get(chain) ?? null) : this.#last
   }
 
-  /** Null: the line does not say where it begins. */
+  /** Null: the line names no line before it. */
   #beginChain(read: ParsedAuditLine, fields: ChainFields | null, place: AuditLinePosition): ChainProgress | null {
     if (fields?.previous == null) {
       this.#addFinding(place, 'the first line says not what it follows; expected the first line of a file')
@@ -227,7 +222,7 @@ export class ChainVerifier {
     const mismatch = this.#mismatched.get(checkpoint)
     if (mismatch !== undefined) return this.#addFinding(mismatch, mismatch.message)
     const all = [...this.#chains.values()]
-    // A checkpoint without a name may be of any chain that begins by then, whose end may be cut off.
+    // A checkpoint without a chain's name may be of any chain that has begun by then.
     const seen = chain === null ? (all.findLast(({ first }) => first <= count) ?? all.at(-1)) : this.#chains.get(chain)
     if (seen === undefined) {
       if (chain === null) return // finish() reports that there is no line

@@ -1,22 +1,20 @@
 import { createHash, createHmac, createSecretKey, type Hash, type KeyObject, randomBytes } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
 
-/** The next line follows this. */
 export interface ChainPosition {
-  /** Tells two chains in one stream apart. */
+  /** The name of the chain: a stream may hold two. */
   readonly chain: string
-  /** The number of the last line. */
   readonly count: number
   readonly mac: string
 }
 
 export interface AuditKey {
-  /** Reveals nothing of the key. */
+  /** Reveals nothing of the secret. */
   readonly id: string
   readonly secret: KeyObject
 }
 
-/** Not verified yet. `sealed`: everything before the HMAC. */
+/** Not verified. `sealed`: the text before the HMAC. */
 export type ParsedAuditLine = NonNullable<ReturnType<typeof parseAuditLine>>
 
 const macLength = 64
@@ -31,7 +29,7 @@ export const toAuditKey = (text: string): AuditKey => {
   return { id: createHmac('sha256', secret).update('lender-gateway audit key').digest('hex').slice(0, 16), secret }
 }
 
-/** The HMAC covers the previous HMAC and the line up to its own. */
+/** HMAC over the previous HMAC and the line before its own. */
 export const seal = (key: AuditKey, before: ChainPosition, content: string) => {
   const count = before.count + 1
   const sealed = nextLinePrefix(before) + content
@@ -44,11 +42,9 @@ export const linePrefix = '{"audit":"'
 
 export const nextLinePrefix = ({ chain, count }: ChainPosition): string => `${linePrefix}${chain}","seq":${count + 1},`
 
-/** `piece` may be shorter than the prefix. */
 const couldStartWith = (piece: Buffer, prefix: string): boolean =>
   prefix.startsWith(piece.toString('latin1', 0, prefix.length))
 
-/** `line`: without line feed. Null: malformed. */
 export const parseAuditLine = (line: Buffer) => {
   const at = line.length - tailLength
   if (at <= 0) return null
@@ -66,7 +62,7 @@ export const computeMac = ({ secret }: AuditKey, before: string, sealed: string 
 
 export type ChainFields = NonNullable<ReturnType<typeof parseChainFields>>
 
-/** What a crash or a full disk left of a line. `bytes`: without line feed. */
+/** A part of a line, left by a crash or a full disk. `bytes`: without line feed. */
 export interface TornLine {
   readonly bytes: number
   readonly sha256: string
@@ -79,10 +75,9 @@ export const parseChainFields = ({ sealed }: ParsedAuditLine) => {
     const text = (value: unknown): string | null => (typeof value === 'string' ? value : null)
     return {
       event: text(event) ?? '',
-      /** The HMAC before the first line of a file. */
+      /** In the first line of a file: the HMAC before it. */
       previous: text(previous),
       key: text(key),
-      /** The key of the following lines. */
       next: text(next),
       torn: typeof torn === 'object' && torn !== null ? (torn as TornLine) : null,
     }
@@ -95,8 +90,8 @@ export const parseChainFields = ({ sealed }: ParsedAuditLine) => {
 const windowBytes = 256 * 1024
 
 /**
- * Throws if the file holds no line, or its last line was not sealed with this key: only its holder may continue the
- * chain. `link` null: a crash tore the first line. `isEnded` false: the next append must write a line feed first.
+ * Throws if the file has no line, or its last line has another key: only the key's holder may continue a chain. `link`
+ * null: a crash tore the first line. `isEnded` false: the next append begins with a line feed.
  */
 export const readTail = async (file: FileHandle, size: number, key: AuditKey) => {
   const from = Math.max(0, size - windowBytes)
@@ -123,7 +118,7 @@ const newline = Buffer.from('\n')
 // Far longer than any line; longer ones are verified in pieces, to bound memory.
 const maxLineBytes = 1024 * 1024
 
-/** Without line feeds. `isEnded`: there was one. */
+/** Without line feeds. `isEnded`: a line feed followed. */
 export async function* splitLines(chunks: AsyncIterable<Buffer> | Iterable<Buffer>) {
   let rest: Buffer = Buffer.alloc(0)
   for await (const chunk of chunks) {
@@ -141,14 +136,13 @@ export async function* splitLines(chunks: AsyncIterable<Buffer> | Iterable<Buffe
   if (rest.length > 0) yield { bytes: rest, isEnded: false }
 }
 
-/** As in a file: a line feed ends each piece before the next write. */
+/** In a file, a line feed follows each piece before the next write. */
 export const joinPieces = (pieces: readonly Buffer[]): Buffer =>
   Buffer.concat(pieces.flatMap((piece, at) => (at === 0 ? [piece] : [newline, piece])))
 
-/** Throws unless the last line can be sealed with this key. */
 const checkSeal = (last: ParsedAuditLine, before: ParsedAuditLine | null, key: AuditKey): void => {
   const fields = parseChainFields(last)
-  // A `key` line is the last of its own key, and names the next.
+  // A `key` line has the old key, and names the next.
   if (fields?.event === 'key' && fields.next === key.id) return
   const previous = fields?.previous ?? before?.mac
   if (previous !== undefined && computeMac(key, previous, last.sealed) === last.mac) return
@@ -162,18 +156,17 @@ export interface AuditLinePosition {
   readonly line: number
 }
 
-/** Pieces that one line may report together. */
 export interface PieceDigest {
   readonly place: AuditLinePosition
   /** Digested once. */
   readonly hash: Hash
-  /** Without the last line feed; -1: no piece yet. */
+  /** Without the last line feed; -1: empty. */
   bytes: number
 }
 
 const emptyDigest = (place: AuditLinePosition): PieceDigest => ({ place, hash: createHash('sha256'), bytes: -1 })
 
-/** Left in one file by a crash, or being written now. `earlier`: at the end of the earlier files. */
+/** `earlier`: pieces at the end of earlier files. */
 export interface TornPieces {
   readonly earlier: TornPieces | null
   readonly own: PieceDigest
@@ -198,7 +191,7 @@ export const addTornPiece = (torn: TornPieces, bytes: Buffer, isEnded: boolean):
   torn.isEnded = isEnded
 }
 
-/** Whether the due line may begin so. A complete HMAC means a whole line, edited at its end. */
+/** A piece with a complete HMAC is a whole line whose end was edited. */
 export const mayBegin = ({ earlier, isEnded, count, first }: TornPieces, due: string): boolean => {
   if (earlier !== null || isEnded || count > 1) return false
   return !/,"mac":"[0-9a-f]{64}"/.test(first.toString('latin1')) && couldStartWith(first, due)

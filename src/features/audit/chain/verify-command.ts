@@ -42,14 +42,13 @@ export const verifyAuditLog = async (
   }
 }
 
-/** By first number, grouped by chain: by name, audit.log would be the first file, but it is the last. */
+/** By chain and first number. By name, audit.log would be first, but it is the last. */
 const sortByFirstRecord = async (files: readonly string[]): Promise<readonly string[]> => {
   const firsts = await Promise.all(files.map(readFirstRecord))
   firsts.sort((a, b) => a.number - b.number)
   return [...Map.groupBy(firsts, ({ chain }) => chain).values()].flat().map(({ file }) => file)
 }
 
-/** A torn piece may come first. */
 const readFirstRecord = async (file: string) => {
   for await (const { bytes } of splitLines(createReadStream(file))) {
     const record = parseAuditLine(bytes)
@@ -69,14 +68,14 @@ const printResult = (
   if (faults > maxFindings) output.error(`and ${faults - maxFindings} more\n`)
   for (const { first, lines, last } of chains) {
     const which = `chain ${last.chain}: ${lines} lines, number ${first} to ${last.count}`
-    // A checkpoint of a damaged chain would vouch for the damage.
+    // A checkpoint would vouch for a damaged chain.
     output.out(faults > 0 ? `${which}\n` : `${which}, checkpoint ${last.count}:${last.mac}\n`)
   }
   if (faults > 0) {
     output.out(`NOT as it was written: ${pluralize(faults, 'fault')}\n`)
     return 1
   }
-  // Operators may drop the oldest lines, up to a start line or a whole file.
+  // Operators may delete the oldest files and lines.
   const later = chains.filter(({ first }) => first > 1).map(({ first }) => `number ${first}`)
   const begin = later.length === 0 ? '' : `, from ${later.join(' and ')} on`
   const end = checkpoints === 0 ? '; whether its end was cut off only a --checkpoint tells' : ''
@@ -94,7 +93,6 @@ const readKey = (reference: string): AuditKey => {
   return toAuditKey(read.toString('utf8').replace(/\r?\n$/, ''))
 }
 
-/** One checkpoint, or all checkpoints of a log. */
 const readCheckpoints = async (checkpointOrFile: string): Promise<readonly Checkpoint[]> => {
   const [, count, hash] = /^(\d{1,15}):([0-9a-f]{64})$/.exec(checkpointOrFile) ?? []
   if (count !== undefined && hash !== undefined) return [{ chain: null, count: Number(count), hash }]
@@ -123,7 +121,7 @@ const parseCheckpoint = (line: string): Checkpoint | null => {
   }
 }
 
-/** Parses a line of any format; members have pino's names. Throws if the line is no JSON object. */
+/** Throws if the line is no JSON object. Members have pino's names. */
 const parseLogLine = (line: string): ((name: string) => unknown) => {
   const members: Readonly<Record<string, unknown>> = JSON.parse(line)
   if ('msg' in members) return (name) => members[name]
