@@ -20,7 +20,7 @@ const pair = made?.right ?? { key: '', cert: '' }
 
 // The attack: an eavesdropper makes a client leave out TLS. Nothing is served in the clear, and the client gets an
 // error in plain HTTP.
-describe.skipIf(openssl.missing)('plain HTTP where TLS is spoken', () => {
+describe.skipIf(openssl.missing)('plain HTTP on a TLS port', () => {
   const send = async (bytes: string) => {
     const { port, line } = await bootTlsGateway(pair)
     const client = await rawClient(port)
@@ -42,7 +42,7 @@ describe.skipIf(openssl.missing)('plain HTTP where TLS is spoken', () => {
     const { requestId, ...problem } = JSON.parse(body)
     expect(problem).toEqual({ type: 'about:blank', title: 'Bad Request', status: 400, code: 'bad-request' })
     expect(await line((each) => each.requestId === requestId)).toMatchObject({
-      ...{ status: 400, failure: 'bad-request', cause: 'plain HTTP where TLS is spoken', client: '127.0.0.1' },
+      ...{ status: 400, failure: 'bad-request', cause: 'plain HTTP on a TLS port', client: '127.0.0.1' },
     })
   })
 
@@ -52,13 +52,13 @@ describe.skipIf(openssl.missing)('plain HTTP where TLS is spoken', () => {
     expect(received).toMatch(/^HTTP\/1\.1 400 [\s\S]*\r\n\r\n$/)
   })
 
-  test('the other way round is named in the log: TLS where plain HTTP is spoken', async () => {
+  test('the other way round is named in the log: TLS on a port of plain HTTP', async () => {
     const { port, line } = await bootGateway()
     const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false })
     const rejected = new Promise((resolve) => socket.once('error', resolve))
 
     expect(await line(({ reason }) => reason === 'tls-on-plain-port')).toMatchObject({
-      ...{ status: 400, failure: 'bad-request', cause: 'TLS where plain HTTP is spoken' },
+      ...{ status: 400, failure: 'bad-request', cause: 'TLS on a port of plain HTTP' },
     })
     await rejected
   })

@@ -23,6 +23,6 @@ export class PartLoaders<Part> {
 
 export const onlyOne = <Part, T>(parts: readonly Part[], find: (part: Part) => T | undefined): T | undefined => {
   const found = parts.flatMap((part) => find(part) ?? [])
-  if (found.length > 1) throw new Error('more than one feature brings what one alone may')
+  if (found.length > 1) throw new Error('several features bring a part that only one feature may bring')
   return found[0] as T | undefined
 }

@@ -41,7 +41,7 @@ const alpn: ConfigRule = (tree) =>
   (parseAt(tree, http2, ['listen', 'http2']) ?? null) !== null &&
   valueAt(tree, ['listen', 'tls']) === undefined && {
     path: ['listen', 'http2'],
-    message: 'HTTP/2 is chosen by ALPN, which is a part of TLS',
+    message: 'listen.http2 needs TLS: clients choose HTTP/2 by ALPN',
     expected: 'listen.tls beside it',
     found: 'http2, and no listen.tls',
     hint: 'add listen.tls, or remove http2',

@@ -36,7 +36,8 @@ const trustedLoadBalancers: WarningRule = ({ config: { listen } }) => {
     (cidr, nth) =>
       (isTrusted(firstAddress(cidr)) || trustedWithin.some(cidrMatcher([cidr]))) && {
         path: ['listen', 'proxyProtocol', 'from', nth],
-        message: 'listen.trustedProxies has this one too, and is asked about the address in its header',
+        message:
+          'listen.trustedProxies has this address too, and is matched with the client address in the PROXY header, not with the load balancer',
         expected: 'trustedProxies that stand in front of this load balancer',
         found: cidr,
         hint: 'leave it in trustedProxies only where its clients are proxies of the same network',

@@ -43,7 +43,7 @@ export const detectProtocol = (first: Buffer): GatewayError | null => {
   const isBinary = first.subarray(0, proxySignature.length).equals(proxySignature)
   if (!isBinary && !proxyLine.test(first.toString('latin1', 0, 16))) return null
   const cause = new Error(
-    `a PROXY protocol header, version ${isBinary ? 2 : 1}, where none is taken (listen.proxyProtocol)`,
+    `a PROXY protocol header, version ${isBinary ? 2 : 1}, from an address that is not in listen.proxyProtocol.from`,
   )
   return new GatewayError('bad-request', { reason: 'proxy-header', cause })
 }
@@ -121,14 +121,14 @@ const parseTlvs = (header: Buffer, start: number): Pick<ProxyHeader, 'authority'
   let at = start
   while (at < header.length) {
     const end = at + 3 <= header.length ? at + 3 + header.readUInt16BE(at + 1) : Number.POSITIVE_INFINITY
-    if (end > header.length) return createHeaderFlaw('version 2: what stands behind the addresses is cut short')
+    if (end > header.length) return createHeaderFlaw('version 2: the entries behind the addresses are cut short')
     const value = header.subarray(at + 3, end)
     if (header[at] === tlvTypes.crc32c) {
       if (value.length !== 4 || value.readUInt32BE() !== crc32c(header, at + 3))
         return createHeaderFlaw('version 2: the checksum is wrong')
     } else if (header[at] === tlvTypes.authority) authority = parseAuthority(value)
     else if (header[at] === tlvTypes.ssl) {
-      if (value.length < minSslBytes) return createHeaderFlaw('version 2: what it says of TLS is cut short')
+      if (value.length < minSslBytes) return createHeaderFlaw('version 2: the entry about TLS is cut short')
       secure = ((value[0] as number) & clientSsl) !== 0
     }
     at = end

@@ -55,7 +55,7 @@ export class RequestLine implements StartLine {
     if (this.#state === inMethod) {
       while (at < end && isTokenByte(bytes[at] as number)) at++
       if (at === end) {
-        if (!beginnings.has(bytes.toString('latin1', base, at))) throw lineError('bad-method', 'no method of HTTP')
+        if (!beginnings.has(bytes.toString('latin1', base, at))) throw lineError('bad-method', 'no HTTP method')
         return end
       }
       this.#readMethod(bytes, base, at)
@@ -91,7 +91,7 @@ export class RequestLine implements StartLine {
       : equalsAt(bytes, base, at, post)
         ? 'POST'
         : bytes.toString('latin1', base, at)
-    if (bytes[at] !== space || !knownMethods.has(method)) throw lineError('bad-method', 'no method of HTTP')
+    if (bytes[at] !== space || !knownMethods.has(method)) throw lineError('bad-method', 'no HTTP method')
     this.method = method
     this.#targetFrom = at + 1 - base
   }

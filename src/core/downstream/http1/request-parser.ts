@@ -166,7 +166,7 @@ export class RequestParser {
       fields.push(name, value)
       if (name.length === 14 && fieldNameEquals(name, 'content-length')) {
         // RFC 9112 §6.3: no second length, even an equal one.
-        if (contentLength !== null) throw headError('bad-length', 'a length twice')
+        if (contentLength !== null) throw headError('bad-length', 'Content-Length twice')
         contentLength = value
       } else if (name.length === 17 && fieldNameEquals(name, 'transfer-encoding')) {
         transferEncoding = joinValues(transferEncoding, value)

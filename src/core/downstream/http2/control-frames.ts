@@ -103,8 +103,8 @@ export class ControlFrames {
     if (isWhole && readUint31(payload, from) !== id) return
     const code = isWhole ? errorCodes.protocolError : errorCodes.frameSizeError
     // RFC 9113 §6.4: an idle stream is not reset.
-    if (this.#streams.isIdle(id)) throw new ConnectionError(code, 'a wrong PRIORITY')
+    if (this.#streams.isIdle(id)) throw new ConnectionError(code, 'a malformed PRIORITY')
     // RFC 9113 §5.1: nothing is sent on a closed stream.
-    if (this.#streams.find(id) !== undefined) this.#streams.resetByFault(id, code, 'a wrong PRIORITY')
+    if (this.#streams.find(id) !== undefined) this.#streams.resetByFault(id, code, 'a malformed PRIORITY')
   }
 }

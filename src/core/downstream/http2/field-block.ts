@@ -44,8 +44,8 @@ export class FieldBlockReader {
     const hasPriority = (frameFlags & flags.priority) !== 0
     if (hasPriority) from += priorityBytes
     // RFC 9113 §4.2.
-    if (from > end) throw new ConnectionError(errorCodes.frameSizeError, 'HEADERS without their priority')
-    if (from > to) throw new ConnectionError(errorCodes.protocolError, 'a padding beyond its frame')
+    if (from > end) throw new ConnectionError(errorCodes.frameSizeError, 'HEADERS too short for their priority')
+    if (from > to) throw new ConnectionError(errorCodes.protocolError, 'padding longer than its frame')
     this.#dependsOnItself = hasPriority && readUint31(payload, from - priorityBytes) === id
     this.#isLast = (frameFlags & flags.endStream) !== 0
     if ((frameFlags & flags.endHeaders) !== 0) return this.#decode(id, payload, from, to)

@@ -105,7 +105,7 @@ export class FrameReader {
     if (streamId === 0) throw protocolError('DATA on stream 0')
     const isPadded = (frameFlags & flags.padded) !== 0
     const padding = isPadded ? 1 + (length > 0 ? (bytes[from] as number) : 0) : 0
-    if (padding > length) throw protocolError('a padding beyond its frame')
+    if (padding > length) throw protocolError('padding longer than its frame')
     this.#sink.onDataHead(streamId, length, padding, (frameFlags & flags.endStream) !== 0)
     this.#dataLeft = length - padding
     this.#paddingLeft = isPadded ? padding - 1 : 0

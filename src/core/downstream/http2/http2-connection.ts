@@ -150,7 +150,7 @@ export class Http2Connection implements FrameSink {
     if (this.#hasFailed) return
     try {
       if (this.#sender.controlBytes > maxControlBytes)
-        throw new ConnectionError(errorCodes.enhanceYourCalm, 'too many replies that are not read', 'unread-replies')
+        throw new ConnectionError(errorCodes.enhanceYourCalm, 'too many unread replies', 'unread-replies')
       this.#reader.read(chunk)
       freeBuffer(chunk)
     } catch (error) {
@@ -171,7 +171,7 @@ export class Http2Connection implements FrameSink {
 
   onDataHead(id: number, length: number, padding: number, isLast: boolean): void {
     if (!this.#windows.take(length))
-      throw new ConnectionError(errorCodes.flowControlError, 'more DATA than the window of the connection')
+      throw new ConnectionError(errorCodes.flowControlError, 'more DATA than the window of the connection allows')
     const dataBytes = length - padding
     if (dataBytes === 0 && !isLast) this.#budget.take('emptyData')
     this.#dataIsLast = isLast

@@ -25,7 +25,7 @@ export const readStreamHead = (fields: readonly HpackField[]): StreamHead | stri
   for (const field of fields) {
     const { name, value, kind } = field
     const isPseudoField = kind >= fieldKinds.method && kind <= fieldKinds.authority
-    if (isPseudoField && isBehindPseudoFields) return 'a pseudo-field behind a field'
+    if (isPseudoField && isBehindPseudoFields) return 'a pseudo-field behind a regular field'
     isBehindPseudoFields ||= !isPseudoField
     switch (kind) {
       case fieldKinds.plain:

@@ -49,12 +49,12 @@ export class StreamTable {
 
   /** Judges a frame of a stream that is not open. Throws {@link ConnectionError}. */
   judgeLateFrame(id: number, kind: 'ignored' | 'rejectedHead'): void {
-    if (this.isIdle(id)) throw new ConnectionError(errorCodes.protocolError, 'a frame of an idle stream')
+    if (this.isIdle(id)) throw new ConnectionError(errorCodes.protocolError, 'a frame on an idle stream')
     const by = id > this.lastId ? 'gateway' : this.#closed.find(id)
     // The frame was on its way when the gateway reset the stream, or sent GOAWAY.
     if (by === 'gateway') this.#budget.take(kind)
-    else if (by === 'client') this.resetByFault(id, errorCodes.streamClosed, 'a frame of a closed stream')
-    else if (by === 'both') throw new ConnectionError(errorCodes.streamClosed, 'a frame of a closed stream')
+    else if (by === 'client') this.resetByFault(id, errorCodes.streamClosed, 'a frame on a closed stream')
+    else if (by === 'both') throw new ConnectionError(errorCodes.streamClosed, 'a frame on a closed stream')
     else throw new ConnectionError(errorCodes.protocolError, 'a stream below an earlier one')
   }
 

@@ -60,7 +60,7 @@ export const createClientErrorHandler = (getListenerConfig: GetListenerConfig, c
     },
 
     onPlainHttp(socket: Socket, first: Buffer): void {
-      const cause = new Error('plain HTTP where TLS is spoken')
+      const cause = new Error('plain HTTP on a TLS port')
       const failure = detectOtherProtocol(first) ?? new GatewayError('bad-request', { reason: 'plain-http', cause })
       const { peer } = getClientConnection(socket, getListenerConfig())
       sendProblem(socket, peer.address, failure, first.toString('latin1', 0, 5) === 'HEAD ')
@@ -71,7 +71,7 @@ export const createClientErrorHandler = (getListenerConfig: GetListenerConfig, c
 const detectOtherProtocol = (first: Buffer): GatewayError | null => {
   // RFC 8446 §5.1: a record of type handshake, major version 3.
   if (first[0] === 0x16 && first[1] === 0x03) {
-    const cause = new Error('TLS where plain HTTP is spoken')
+    const cause = new Error('TLS on a port of plain HTTP')
     return new GatewayError('bad-request', { reason: 'tls-on-plain-port', cause })
   }
   for (const part of listenerParts) {

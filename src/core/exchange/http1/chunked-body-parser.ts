@@ -132,7 +132,7 @@ export class ChunkedBodyParser {
     const value = byte <= 0x39 ? byte - 0x30 : (byte | 0x20) - 0x57
     if (value < 0 || value > 15 || (byte > 0x39 && value < 10)) throw this.#malformed('size', byte)
     this.#remaining = 16 * this.#remaining + value
-    if (!Number.isSafeInteger(this.#remaining)) throw this.#reject('chunk', 'a chunk: a size beyond counting')
+    if (!Number.isSafeInteger(this.#remaining)) throw this.#reject('chunk', 'a chunk: the size is too large')
     return inSize
   }
 
@@ -142,7 +142,7 @@ export class ChunkedBodyParser {
     for (let i = 0; i < scanner.fieldCount; i++) {
       const name = scanner.name(i)
       if (fieldNameEquals(name, 'content-length') || fieldNameEquals(name, 'transfer-encoding'))
-        throw this.#reject('trailer', 'a length or a coding among the trailers')
+        throw this.#reject('trailer', 'a framing field among the trailers')
     }
     scanner.awaitHead()
   }

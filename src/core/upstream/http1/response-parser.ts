@@ -148,7 +148,7 @@ export class ResponseParser {
       const name = scanner.name(i)
       const value = scanner.value(i)
       if (fieldNameEquals(name, 'content-length')) {
-        if (length >= 0) throw new MalformedResponseError('response-length', 'a length twice')
+        if (length >= 0) throw new MalformedResponseError('response-length', 'Content-Length twice')
         length = readLength(value)
         // RFC 9110 §8.6: an interim response has no length; §15.3.6: a 205 has only 0.
         if (status >= 200 && status !== 205) fields.push(name, value)

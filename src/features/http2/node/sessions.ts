@@ -69,7 +69,7 @@ const startSession = (
     session.destroy(cause, constants.NGHTTP2_ENHANCE_YOUR_CALM)
   }
   const onFrame = (): void => {
-    if (!allowsFrame()) endForAbuse('too-many-frames', 'too many frames that ask for nothing')
+    if (!allowsFrame()) endForAbuse('too-many-frames', 'too many frames that advance no request')
   }
   session.on('ping', onFrame)
   session.on('remoteSettings', onFrame)

@@ -87,7 +87,7 @@ describe('a block that ends its connection', () => {
     ['a string that ends early', '00 05 61'],
     ['a name alone', '00 01 61'],
     ['a literal alone', '40'],
-    ['a table size amid a block', '82 20'],
+    ['a table size update behind a field', '82 20'],
     ['three table sizes', '20 20 20 82'],
     ['a table size above the limit', '3f e2 1f'],
     ['a Huffman string with a padding of zeros', '00 01 61 81 18'],

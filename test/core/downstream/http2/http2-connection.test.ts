@@ -209,13 +209,13 @@ test('a broken frame ends the connection with GOAWAY, and all streams with it', 
 
 test.each([
   [['connection', 'close'], 'the field connection, which is of HTTP/1'],
-  [['X-A', 'b'], 'a field name that is no token in lower case'],
-  [['', ''], 'a field name that is no token in lower case'],
-  [['te', 'gzip'], 'the value of te'],
-  [['content-length', 'a'], 'the value of content-length'],
+  [['X-A', 'b'], 'a field name that is not a lower-case token'],
+  [['', ''], 'a field name that is not a lower-case token'],
+  [['te', 'gzip'], 'an invalid value of te'],
+  [['content-length', 'a'], 'an invalid value of content-length'],
   [[':path', '/'], ':path twice, or empty'],
-  [['x-a', 'b', ':path', '/'], 'a pseudo-field behind a field'],
-  [[':path', '\n'], 'a pseudo-field that is unknown, or whose value is none'],
+  [['x-a', 'b', ':path', '/'], 'a pseudo-field behind a regular field'],
+  [[':path', '\n'], 'a pseudo-field that is unknown, or has an invalid value'],
   [['content-length', '3'], 'a body that is not as long as content-length says'],
   [['x-a', 'a'.repeat(64 * 1024)], 'a list of more than 65536 bytes (SETTINGS_MAX_HEADER_LIST_SIZE)'],
 ] as const)('a request with %j is reset, and the log can say why', async (fields, fault) => {
@@ -300,7 +300,7 @@ test('a client that has the gateway reply, and reads nothing, loses its connecti
     receive(createFrame(frameTypes.ping, 0, 0, Buffer.alloc(8)))
   }
 
-  expect(failures.map(({ message }) => message)).toEqual(['too many replies that are not read'])
+  expect(failures.map(({ message }) => message)).toEqual(['too many unread replies'])
 })
 
 test('a response whose connection breaks before the system has taken it is told so', async () => {

@@ -150,7 +150,7 @@ const rejected = [
     head(`Content-Length: ${length}\r\n`),
   ),
   ['the same length twice', head('Content-Length: 2\r\ncontent-length: 2\r\n'), 'response-length'],
-  ['a length twice', head('Content-Length: 2\r\nContent-Length: 3\r\n'), 'response-length'],
+  ['Content-Length twice', head('Content-Length: 2\r\nContent-Length: 3\r\n'), 'response-length'],
   ['a length and chunks', head('Content-Length: 2\r\nTransfer-Encoding: chunked\r\n'), 'response-length'],
   ['chunks and a length', head('Transfer-Encoding: chunked\r\nContent-Length: 2\r\n'), 'response-length'],
   ...each('response-coding', ['', 'gzip', 'gzip, chunked', 'chunked, gzip', 'chunked;a=b', 'xchunked'], (coding) =>

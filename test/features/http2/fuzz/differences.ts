@@ -74,11 +74,11 @@ const checks: Readonly<Record<string, (frames: readonly Frame[], own: Side, node
  */
 const ends = `
 1 a stream below an earlier one | - | 9113 §5.1.1 | below another
-5 a frame of a closed stream | - | 9113 §5.1 | stream ended
-1 a padding beyond its frame | - | 9113 §6.1; Node does not look at it on a closed stream | stream ended, stream closed, stream reset, Node reset, below another
+5 a frame on a closed stream | - | 9113 §5.1 | stream ended
+1 padding longer than its frame | - | 9113 §6.1; Node does not look at it on a closed stream | stream ended, stream closed, stream reset, Node reset, below another
 11 a field block that is too large | - | 9113 §10.5.1; Node decodes it as it comes | CONTINUATION
-9 a third table size | - | 7541 §4.2: two at most |
-[16] a wrong PRIORITY | - | 7540 §5.3.1; 9113 §5.3.2: nghttp2 reads none | of itself, wrong length
+9 a third table size update in a block | - | 7541 §4.2: two at most |
+[16] a malformed PRIORITY | - | 7540 §5.3.1; 9113 §5.3.2: nghttp2 reads none | of itself, wrong length
 1 PRIORITY on stream 0 | - | 9113 §6.3; §5.3.2: nghttp2 reads none | on stream 0
 3 INITIAL_WINDOW_SIZE too large | - | 9113 §6.5.3: each value counts, for nghttp2 the last | several
 1 ENABLE_PUSH above 1 | - | 9113 §6.5.3: each value counts, for nghttp2 the last | several
@@ -96,8 +96,8 @@ const ends = `
 - | 1 WINDOW_UPDATE: window_size_increment == 0 | 9113 §6.9: an error of the stream | stream reset 1
 - | 3 WINDOW_UPDATE: window size overflow | 9113 §6.9.1: an error of the stream | stream reset
 1 (PUSH_PROMISE|SETTINGS|GOAWAY|PING|PRIORITY|HEADERS) (from|on) .* | (6|11 SETTINGS: too many .*) | 9113 §5.4: two errors, and no order |
-6 HEADERS without their priority | 1 HEADERS: .* padding.* | 9113 §5.4: two errors, and no order |
-1 a padding beyond its frame | 5 DATA: stream in half-closed.* | 9113 §5.4: two errors, and no order |
+6 HEADERS too short for their priority | 1 HEADERS: .* padding.* | 9113 §5.4: two errors, and no order |
+1 padding longer than its frame | 5 DATA: stream in half-closed.* | 9113 §5.4: two errors, and no order |
 9 .* | [15] (request )?HEADERS: .* | 9113 §5.4: two errors; 7541 §2.2: a block is decoded first |
 (1 another frame within a field block|6 a frame that is too large) | [159].* | Node has judged the beginning of the block |
 1 no preface of HTTP/2 | 2 | 9113 §3.4: PROTOCOL_ERROR |

@@ -139,7 +139,7 @@ const messages: Row[] = [
   ['8.3', 'a pseudo-field of responses', [head(1, [...get(), ':status', '200'])], streamError(protocol)],
   ['8.3', 'a pseudo-field in trailers', trailers(endStream, ':method'), streamError(protocol)],
   ['8.3', 'the same, not at the end', trailers(0, ':method'), streamError(protocol)],
-  ['8.3', 'a pseudo-field behind a field', [head(1, ['x-test', 'ok', ...get()])], streamError(protocol)],
+  ['8.3', 'a pseudo-field behind a regular field', [head(1, ['x-test', 'ok', ...get()])], streamError(protocol)],
   ['8.3.1', 'an empty path', [head(1, get(''))], streamError(protocol)],
   ['8.3.1', 'no method', [head(1, without(':method'))], streamError(protocol)],
   ['8.3.1', 'no scheme', [head(1, without(':scheme'))], streamError(protocol)],

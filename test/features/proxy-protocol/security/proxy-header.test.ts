@@ -31,7 +31,7 @@ const named = (version: number) => ({
   failure: 'bad-request',
   reason: 'proxy-header',
   client: '127.0.0.1',
-  cause: expect.stringContaining(`a PROXY protocol header, version ${version}, where none is taken`),
+  cause: expect.stringContaining(`a PROXY protocol header, version ${version}, from an address`),
 })
 
 describe('a PROXY protocol header gets 400 as before, and is named in the log', () => {

@@ -50,8 +50,8 @@ export class HpackDecoder {
     while (this.#at < to) {
       const byte = bytes[this.#at] as number
       if ((byte & 0xe0) === 0x20) {
-        if (listSize > 0) throw broken('a table size amid a block')
-        if (++sizeUpdates > maxSizeUpdates) throw broken('a third table size')
+        if (listSize > 0) throw broken('a table size update behind a field')
+        if (++sizeUpdates > maxSizeUpdates) throw broken('a third table size update in a block')
         this.#resize(this.#readInteger(0x1f))
         continue
       }

@@ -65,9 +65,11 @@ const judgeValue = (name: string, value: string, kind: FieldKind): FieldKind => 
 
 /** Quotes nothing of the client: the log gets fixed words. */
 export const explainMalformed = ({ name }: HpackField): string => {
-  if (name.charCodeAt(0) === colon) return 'a pseudo-field that is unknown, or whose value is none'
+  if (name.charCodeAt(0) === colon) return 'a pseudo-field that is unknown, or has an invalid value'
   if (forbidden.includes(name)) return `the field ${name}, which is of HTTP/1`
-  return kindsByName.has(name) || name === 'te' ? `the value of ${name}` : 'a field name that is no token in lower case'
+  return kindsByName.has(name) || name === 'te'
+    ? `an invalid value of ${name}`
+    : 'a field name that is not a lower-case token'
 }
 
 const tokenBytes = new Uint8Array(256)

@@ -92,7 +92,8 @@ export const decodeHuffman = (bytes: Buffer, from: number, to: number): string =
   let length = 0
   for (let at = from; at < to; at++) {
     const step = steps[(state << 8) | (bytes[at] as number)] as number
-    if (step === failed) throw new ConnectionError(errorCodes.compressionError, 'the end of a string within it')
+    if (step === failed)
+      throw new ConnectionError(errorCodes.compressionError, 'an end-of-string symbol within a Huffman string')
     const count = (step >>> 8) & 3
     if (count > 0) {
       scratch[length++] = (step >>> 16) & 255
@@ -100,6 +101,7 @@ export const decodeHuffman = (bytes: Buffer, from: number, to: number): string =
     }
     state = step & 255
   }
-  if (isPadding[state] === 0) throw new ConnectionError(errorCodes.compressionError, 'a string with a wrong padding')
+  if (isPadding[state] === 0)
+    throw new ConnectionError(errorCodes.compressionError, 'a Huffman string with wrong padding')
   return scratch.toString('latin1', 0, length)
 }

@@ -38,15 +38,15 @@ export const stricter: readonly (readonly [what: string, says: string, example: 
     `${chunked.replace('chunked', 'gzip, chunked')}0\r\n\r\n`,
   ],
   [
-    'a length beyond counting (RFC 9110 §8.6)',
+    'a Content-Length above 2^53 - 1 (RFC 9110 §8.6)',
     'a length beyond counting',
     'HTTP/1.1 304 Not Modified\r\nContent-Length: 9007199254740992\r\n\r\n',
   ],
-  ['a size beyond counting (RFC 9112 §7.1)', 'a size beyond counting', `${chunked}20000000000000\r\n`],
+  ['a chunk size above 2^53 - 1 (RFC 9112 §7.1)', 'the size is too large', `${chunked}20000000000000\r\n`],
   ['an extension without a value, or with several (RFC 9112 §7.1.1)', 'in its extension', `${chunked}0;a=\r\n\r\n`],
   [
     'a coding among the trailers (RFC 9110 §6.5.1)',
-    'a length or a coding among the trailers',
+    'a framing field among the trailers',
     `${chunked}0\r\nTransfer-Encoding: chunked\r\n\r\n`,
   ],
   ['a limit on fields', 'more than 10100 fields', `HTTP/1.1 204 No Content\r\n${'a: b\r\n'.repeat(10_101)}\r\n`],
